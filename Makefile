@@ -1,0 +1,130 @@
+# Builds and installs hipq with PGXS, and starts the demo and the tests.
+#
+#   make [install] [PG_CONFIG=...]   ordinary PGXS: build for, and install into, the server that pg_config belongs to
+#   make demo | check                see tools/demo and test/run; both install what they need, also PostgreSQL itself
+#   make format | lint               clang-format in place; clang-format and clang-tidy as checks
+#
+# WERROR=1 makes warnings errors and switches assertions on. CMakeLists.txt builds the same from the same lists.
+
+EXTENSION = hipq
+MODULE_big = hipq
+EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" hipq.control)
+
+# The parts of the install script, in the order in which they are joined: the one list of them.
+INSTALL_PARTS = schema types catalogue job attempt
+
+SOURCES := $(sort $(wildcard src/*.cpp $(foreach room,core pg storage shmem worker api,src/$(room)/*.cpp)))
+ALL_HEADERS := $(wildcard src/*.hpp src/*/*.hpp test/unit/*.hpp)
+UNIT_SOURCES := $(sort $(wildcard test/unit/*.cpp))
+
+INSTALL_SQL = hipq--$(EXTVERSION).sql
+INSTALL_PART_FILES = $(INSTALL_PARTS:%=sql/install/%.sql)
+DATA_built = $(INSTALL_SQL)
+DATA = $(wildcard sql/hipq--*--*.sql)
+
+# Every sql/<topic>.sql that is not an upgrade script is a test; so is every specification.
+REGRESS = $(sort $(filter-out hipq--%,$(patsubst sql/%.sql,%,$(wildcard sql/*.sql))))
+REGRESS_OPTS = --load-extension=hipq
+ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isolation/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test/isolation --load-extension=hipq
+
+objdir = build/obj$(if $(WERROR),-werror)
+OBJS = $(SOURCES:src/%.cpp=$(objdir)/%.o)
+EXTRA_CLEAN = build/obj build/obj-werror build/tidy
+
+# Goals that work before PostgreSQL's headers are there, and so without PGXS.
+tool_goals = demo check format lint format-check tidy print-%
+
+ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
+
+.PHONY: $(filter-out print-%,$(MAKECMDGOALS))
+
+demo:
+	@tools/demo
+
+check:
+	@test/run
+
+lint: format-check tidy
+
+# The value of a variable, for CMakeLists.txt and test/run.
+print-%:
+	@echo '$($*)'
+
+formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS)
+
+format:
+	clang-format -i $(formatted)
+
+format-check:
+	@clang-format --dry-run -Werror $(formatted)
+	@echo "clang-format: $(words $(formatted)) files are formatted"
+
+# One stamp per source, so that only what changed is looked at again. Clang does not know all of gcc's flags: it gets those that matter.
+PG_CONFIG ?= pg_config
+tidy_flags = -std=c++20 -Wall -Wextra -Wshadow -D_GNU_SOURCE -Isrc -isystem $(shell $(PG_CONFIG) --includedir-server)
+
+tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok)
+	@echo "clang-tidy: $(words $(SOURCES)) files are clean"
+
+build/tidy/%.ok: src/%.cpp $(ALL_HEADERS) .clang-tidy
+	@mkdir -p $(@D)
+	@echo "clang-tidy $<"
+	@clang-tidy --quiet $< -- $(tidy_flags) && touch $@
+
+# `make install check`: what is not a tool's goal is made by a make that includes PGXS.
+other_goals = $(filter-out $(tool_goals),$(MAKECMDGOALS))
+ifneq (,$(other_goals))
+$(other_goals):
+	@$(MAKE) --no-print-directory $@
+endif
+
+else # PGXS
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+ifeq (,$(wildcard $(PGXS)))
+$(error PostgreSQL's extension headers were not found by "$(PG_CONFIG)": set PG_CONFIG, or run tools/setup demo)
+endif
+
+# PGXS passes no C++ flags to bitcode, so there is none.
+override with_llvm = no
+PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -fvisibility=hidden -O2
+PG_CPPFLAGS = -Isrc
+ifdef WERROR
+PG_CXXFLAGS += -Werror
+PG_CPPFLAGS += -DUSE_ASSERT_CHECKING
+endif
+# It links with the C compiler.
+SHLIB_LINK += -lstdc++
+
+include $(PGXS)
+
+# Warnings are for our own code: a folder that is given as -isystem too is searched as one of the system's.
+compile = $(CXX) $(CXXFLAGS) $(CPPFLAGS) -isystem $(includedir_server)
+
+$(objdir)/%.o: src/%.cpp $(objdir)/.flags
+	@mkdir -p $(@D)
+	$(compile) -MMD -MP -c -o $@ $<
+
+# Another server or other flags: everything is compiled again.
+build_flags = $(shell $(PG_CONFIG) --version) $(compile)
+$(objdir)/.flags: force-look
+	@mkdir -p $(@D)
+	@echo '$(build_flags)' | cmp -s - $@ || echo '$(build_flags)' > $@
+
+# A source that was removed must leave the library too, and so must the objects of the other kind of build.
+$(MODULE_big)$(DLSUFFIX): build/obj/.linked
+build/obj/.linked: force-look
+	@mkdir -p $(@D)
+	@echo '$(OBJS)' | cmp -s - $@ || echo '$(OBJS)' > $@
+
+$(INSTALL_SQL): $(INSTALL_PART_FILES) hipq.control Makefile
+	@{ printf '%s\n' '\echo Use "CREATE EXTENSION hipq" to load this file. \quit' && cat $(INSTALL_PART_FILES); } > $@.new && mv $@.new $@
+
+.PHONY: force-look
+force-look:
+
+-include $(OBJS:.o=.d)
+
+endif

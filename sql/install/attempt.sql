@@ -1,0 +1,67 @@
+-- History: attempts that did not succeed (all attempts where the queue says so), and jobs that failed for good.
+CREATE TABLE hipq.attempt (
+    job_id       bigint      NOT NULL,
+    started_time timestamptz NOT NULL,
+    ended_time   timestamptz NOT NULL,
+    queue_id     integer     NOT NULL,
+    attempt      integer     NOT NULL,
+    executor_pid integer,
+    worker_id    bigint,
+    job_type     text COLLATE "C" NOT NULL,
+    job_key      text COLLATE "C" NOT NULL,
+    reason       text        NOT NULL,
+    sqlstate     text,
+    error        text        NOT NULL,
+    detail       text,
+    hint         text,
+    context      text
+) PARTITION BY RANGE (ended_time);
+CREATE INDEX attempt_job_id ON hipq.attempt (job_id, attempt);
+COMMENT ON TABLE hipq.attempt IS 'how attempts ended: those that failed, or all if the queue says history => ''all''';
+COMMENT ON COLUMN hipq.attempt.job_id IS 'id of the job';
+COMMENT ON COLUMN hipq.attempt.started_time IS 'when the attempt started';
+COMMENT ON COLUMN hipq.attempt.ended_time IS 'when it ended';
+COMMENT ON COLUMN hipq.attempt.queue_id IS 'queue of the job';
+COMMENT ON COLUMN hipq.attempt.attempt IS 'number of the attempt, from 1';
+COMMENT ON COLUMN hipq.attempt.executor_pid IS 'process that ran it in the server';
+COMMENT ON COLUMN hipq.attempt.worker_id IS 'external worker that ran it';
+COMMENT ON COLUMN hipq.attempt.job_type IS 'job type';
+COMMENT ON COLUMN hipq.attempt.job_key IS 'job key; NONE = none';
+COMMENT ON COLUMN hipq.attempt.reason IS 'reason: timeout, transient_error, validation_error, ...; succeeded';
+COMMENT ON COLUMN hipq.attempt.sqlstate IS 'SQLSTATE of the error, if the server raised it';
+COMMENT ON COLUMN hipq.attempt.error IS 'message; NONE for a success';
+COMMENT ON COLUMN hipq.attempt.detail IS 'detail of the error';
+COMMENT ON COLUMN hipq.attempt.hint IS 'hint of the error';
+COMMENT ON COLUMN hipq.attempt.context IS 'context of the error';
+
+CREATE TABLE hipq.dead_letter (
+    job_id         bigint      NOT NULL CONSTRAINT dead_letter_pkey PRIMARY KEY,
+    died_time      timestamptz NOT NULL,
+    handled_time   timestamptz,
+    redriven_time  timestamptz,
+    dismissed_time timestamptz,
+    queue_id       integer     NOT NULL,
+    job_type       text COLLATE "C" NOT NULL,
+    job_key        text COLLATE "C" NOT NULL,
+    reason         text        NOT NULL,
+    sqlstate       text,
+    error          text        NOT NULL,
+    job            jsonb       NOT NULL,
+    history        jsonb       NOT NULL DEFAULT '[]'
+);
+CREATE INDEX dead_letter_died_time ON hipq.dead_letter (died_time);
+COMMENT ON TABLE hipq.dead_letter IS 'jobs that failed for good, whole, kept for a time';
+COMMENT ON COLUMN hipq.dead_letter.job_id IS 'id of the job';
+COMMENT ON COLUMN hipq.dead_letter.died_time IS 'when it failed for good';
+COMMENT ON COLUMN hipq.dead_letter.handled_time IS 'when a dead letter handler took it';
+COMMENT ON COLUMN hipq.dead_letter.redriven_time IS 'when it was enqueued again';
+COMMENT ON COLUMN hipq.dead_letter.dismissed_time IS 'when it was dismissed';
+COMMENT ON COLUMN hipq.dead_letter.queue_id IS 'queue of the job';
+COMMENT ON COLUMN hipq.dead_letter.job_type IS 'job type';
+COMMENT ON COLUMN hipq.dead_letter.job_key IS 'job key; NONE = none';
+COMMENT ON COLUMN hipq.dead_letter.reason IS 'reason of the last failure';
+COMMENT ON COLUMN hipq.dead_letter.sqlstate IS 'SQLSTATE of the last failure';
+COMMENT ON COLUMN hipq.dead_letter.error IS 'error of the last failure';
+COMMENT ON COLUMN hipq.dead_letter.job IS 'the whole row of the job';
+COMMENT ON COLUMN hipq.dead_letter.history IS 'its attempts: number, reason, sqlstate, error, times';
+SELECT pg_extension_config_dump('hipq.dead_letter', '');

@@ -1,0 +1,163 @@
+-- What the installation knows: itself, instances, queues, job types, workers. Users own this data; pg_dump carries it.
+
+-- Which database this is. A restored or cloned database carries the row of its original and so stands still until release_hold().
+CREATE TABLE hipq.identity (
+    system_identifier bigint      NOT NULL,
+    database_oid      oid         NOT NULL,
+    token             uuid        NOT NULL DEFAULT gen_random_uuid(),
+    created_time      timestamptz NOT NULL DEFAULT now(),
+    only_row          boolean     NOT NULL DEFAULT true CONSTRAINT identity_pkey PRIMARY KEY CONSTRAINT identity_is_one_row CHECK (only_row)
+);
+COMMENT ON TABLE hipq.identity IS 'the server and database that may run the jobs stored here; another one holds them until hipq.release_hold()';
+COMMENT ON COLUMN hipq.identity.system_identifier IS 'system identifier of the server (pg_control_system())';
+COMMENT ON COLUMN hipq.identity.database_oid IS 'OID of the database';
+COMMENT ON COLUMN hipq.identity.token IS 'random identity of this set of jobs';
+COMMENT ON COLUMN hipq.identity.created_time IS 'when this database took the jobs over: first create_queue() or last release_hold()';
+COMMENT ON COLUMN hipq.identity.only_row IS 'always true: the table has one row at most';
+
+CREATE SEQUENCE hipq.instance_id_seq AS integer;
+COMMENT ON SEQUENCE hipq.instance_id_seq IS 'numbers of instances';
+
+CREATE TABLE hipq.instance (
+    instance_id           integer     NOT NULL DEFAULT nextval('hipq.instance_id_seq') CONSTRAINT instance_pkey PRIMARY KEY,
+    name                  text COLLATE "C" NOT NULL CONSTRAINT instance_name_is_unique UNIQUE,
+    shard_key             text        NOT NULL DEFAULT 'NONE',
+    table_naming_strategy text        NOT NULL DEFAULT 'NONE',
+    db_config             jsonb       NOT NULL DEFAULT '{}' CONSTRAINT instance_db_config_is_an_object CHECK (jsonb_typeof(db_config) = 'object'),
+    created_time          timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT instance_name_is_valid CHECK (name ~ '^[a-z][a-z_]*$' AND octet_length(name) <= 63)
+);
+COMMENT ON TABLE hipq.instance IS 'named groups of queues';
+COMMENT ON COLUMN hipq.instance.instance_id IS 'number of the instance';
+COMMENT ON COLUMN hipq.instance.name IS 'name: lower-case letters and underscores';
+COMMENT ON COLUMN hipq.instance.shard_key IS 'what jobs are spread by when the instance is sharded; NONE = not sharded';
+COMMENT ON COLUMN hipq.instance.table_naming_strategy IS 'SQL expression over $1 (instance) and $2 (queue) that gives the name of a queue''s table; NONE = <instance>_<queue>';
+COMMENT ON COLUMN hipq.instance.db_config IS 'shards and connection data of a sharded instance';
+COMMENT ON COLUMN hipq.instance.created_time IS 'when the instance was created';
+
+CREATE SEQUENCE hipq.queue_id_seq AS integer;
+COMMENT ON SEQUENCE hipq.queue_id_seq IS 'numbers of queues';
+
+CREATE TABLE hipq.queue (
+    queue_id              integer     NOT NULL DEFAULT nextval('hipq.queue_id_seq') CONSTRAINT queue_pkey PRIMARY KEY,
+    instance_id           integer     NOT NULL CONSTRAINT queue_belongs_to_an_instance REFERENCES hipq.instance,
+    name                  text COLLATE "C" NOT NULL,
+    owner                 regrole     NOT NULL,
+    table_name            text COLLATE "C" NOT NULL CONSTRAINT queue_table_name_is_unique UNIQUE,
+    throttle_limit        numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT queue_throttle_limit_is_not_negative CHECK (throttle_limit >= 0 AND throttle_limit <> 'NaN'),
+    retention             interval    CONSTRAINT queue_retention_is_positive CHECK (retention > '0'),
+    history               text        NOT NULL DEFAULT 'failed' CONSTRAINT queue_history_is_known CHECK (history IN ('failed', 'all')),
+    is_strict             boolean     NOT NULL DEFAULT false,
+    queue_ttl             integer     CONSTRAINT queue_queue_ttl_is_positive CHECK (queue_ttl > 0),
+    dead_letter_enabled   boolean,
+    dead_letter_retention interval    CONSTRAINT queue_dead_letter_retention_is_positive CHECK (dead_letter_retention > '0'),
+    is_dropped            boolean     NOT NULL DEFAULT false,
+    created_time          timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
+    CONSTRAINT queue_name_is_valid CHECK (name ~ '^[a-z][a-z_]*$' AND octet_length(name) <= 63)
+);
+COMMENT ON TABLE hipq.queue IS 'queues; the jobs of each are in its own table, a partition of hipq.job';
+COMMENT ON COLUMN hipq.queue.queue_id IS 'number of the queue, hipq.job.queue_id of its jobs';
+COMMENT ON COLUMN hipq.queue.instance_id IS 'instance of the queue';
+COMMENT ON COLUMN hipq.queue.name IS 'name within the instance: lower-case letters and underscores';
+COMMENT ON COLUMN hipq.queue.owner IS 'queue owner: the role that SQL handlers run as';
+COMMENT ON COLUMN hipq.queue.table_name IS 'table of the queue in schema hipq';
+COMMENT ON COLUMN hipq.queue.throttle_limit IS 'limit on the sum of throttle_factor over running jobs; below 1 = no limit';
+COMMENT ON COLUMN hipq.queue.retention IS 'how long final jobs are kept; NULL = setting hipq.retention';
+COMMENT ON COLUMN hipq.queue.history IS 'which attempts hipq.attempt records: failed or all';
+COMMENT ON COLUMN hipq.queue.is_strict IS 'refuses jobs of unregistered types';
+COMMENT ON COLUMN hipq.queue.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
+COMMENT ON COLUMN hipq.queue.dead_letter_enabled IS 'whether failed jobs leave a dead letter; NULL = setting hipq.dead_letter_enabled';
+COMMENT ON COLUMN hipq.queue.dead_letter_retention IS 'how long dead letters are kept; NULL = setting hipq.dead_letter_retention';
+COMMENT ON COLUMN hipq.queue.is_dropped IS 'the queue is being dropped: nothing is enqueued or run any more';
+COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';
+
+CREATE TABLE hipq.job_type (
+    queue_id                integer     NOT NULL CONSTRAINT job_type_belongs_to_a_queue REFERENCES hipq.queue ON DELETE CASCADE,
+    name                    text COLLATE "C" NOT NULL CONSTRAINT job_type_name_is_short CHECK (octet_length(name) BETWEEN 1 AND 63),
+    handler                 text        NOT NULL DEFAULT 'NONE',
+    handler_kind            text        NOT NULL DEFAULT 'none' CONSTRAINT job_type_handler_kind_is_known CHECK (handler_kind IN ('none', 'function', 'procedure', 'statement', 'notify')),
+    retry_handler           text        NOT NULL DEFAULT 'NONE',
+    default_timeout         integer     CONSTRAINT job_type_default_timeout_is_positive CHECK (default_timeout > 0),
+    default_priority        smallint    NOT NULL DEFAULT 0,
+    default_throttle_factor numeric(9,3) NOT NULL DEFAULT 1 CONSTRAINT job_type_throttle_factor_is_not_negative CHECK (default_throttle_factor >= 0 AND default_throttle_factor <> 'NaN'),
+    default_time_windows    hipq.time_windows NOT NULL DEFAULT 'NONE',
+    time_zone               text        NOT NULL DEFAULT current_setting('TimeZone'),
+    max_retries             integer     CONSTRAINT job_type_max_retries_is_not_negative CHECK (max_retries >= 0),
+    retry_base              interval    CONSTRAINT job_type_retry_base_is_not_negative CHECK (retry_base >= '0'),
+    retry_multiplier        double precision CONSTRAINT job_type_retry_multiplier_is_at_least_one CHECK (retry_multiplier BETWEEN 1 AND 1000),
+    retry_max               interval    CONSTRAINT job_type_retry_max_is_not_negative CHECK (retry_max >= '0'),
+    retry_jitter            double precision CONSTRAINT job_type_retry_jitter_is_a_fraction CHECK (retry_jitter BETWEEN 0 AND 1),
+    retry_on                text[]      NOT NULL DEFAULT '{}',
+    do_not_retry_on         text[]      NOT NULL DEFAULT '{}',
+    on_missing_handler      text        NOT NULL DEFAULT 'wait' CONSTRAINT job_type_on_missing_handler_is_known CHECK (on_missing_handler IN ('wait', 'fail')),
+    queue_ttl               integer     CONSTRAINT job_type_queue_ttl_is_positive CHECK (queue_ttl > 0),
+    created_time            timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT job_type_pkey PRIMARY KEY (queue_id, name),
+    CONSTRAINT job_type_handler_none_iff_kind_none CHECK ((handler = 'NONE') = (handler_kind IN ('none', 'notify')))
+);
+COMMENT ON TABLE hipq.job_type IS 'job types of a queue: what runs for their jobs and the values their jobs start with';
+COMMENT ON COLUMN hipq.job_type.queue_id IS 'queue of the job type';
+COMMENT ON COLUMN hipq.job_type.name IS 'name, as in hipq.job.job_type';
+COMMENT ON COLUMN hipq.job_type.handler IS 'what runs: schema.function(argument types), or one SQL statement; NONE = nothing yet, jobs wait';
+COMMENT ON COLUMN hipq.job_type.handler_kind IS 'none, function, procedure, statement, or notify (external workers)';
+COMMENT ON COLUMN hipq.job_type.retry_handler IS 'function of the job giving the delay before its next attempt, or NULL for none; NONE = the retry policy decides';
+COMMENT ON COLUMN hipq.job_type.default_timeout IS 'timeout of jobs that give none, in seconds; NULL = setting hipq.default_timeout';
+COMMENT ON COLUMN hipq.job_type.default_priority IS 'priority of jobs that give none; lower runs first';
+COMMENT ON COLUMN hipq.job_type.default_throttle_factor IS 'throttle_factor of jobs that give none';
+COMMENT ON COLUMN hipq.job_type.default_time_windows IS 'time windows of jobs that give none';
+COMMENT ON COLUMN hipq.job_type.time_zone IS 'zone, by name, in which time windows are read';
+COMMENT ON COLUMN hipq.job_type.max_retries IS 'max_retries of jobs that give none; NULL = setting hipq.max_retries';
+COMMENT ON COLUMN hipq.job_type.retry_base IS 'delay before the first retry; NULL = setting hipq.retry_base';
+COMMENT ON COLUMN hipq.job_type.retry_multiplier IS 'factor from one retry''s delay to the next; NULL = setting hipq.retry_multiplier';
+COMMENT ON COLUMN hipq.job_type.retry_max IS 'cap on the delay; NULL = setting hipq.retry_max';
+COMMENT ON COLUMN hipq.job_type.retry_jitter IS 'random spread of the delay as a fraction; NULL = setting hipq.retry_jitter';
+COMMENT ON COLUMN hipq.job_type.retry_on IS 'reasons, SQLSTATEs or SQLSTATE classes that are retried although they would not be';
+COMMENT ON COLUMN hipq.job_type.do_not_retry_on IS 'reasons, SQLSTATEs or SQLSTATE classes that are never retried';
+COMMENT ON COLUMN hipq.job_type.on_missing_handler IS 'what happens to a job whose handler does not exist: wait until it does, or fail with handler_not_found';
+COMMENT ON COLUMN hipq.job_type.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = the queue''s';
+COMMENT ON COLUMN hipq.job_type.created_time IS 'when the job type was registered';
+
+CREATE SEQUENCE hipq.worker_id_seq;
+COMMENT ON SEQUENCE hipq.worker_id_seq IS 'numbers of external workers';
+
+CREATE TABLE hipq.worker (
+    worker_id       bigint      NOT NULL DEFAULT nextval('hipq.worker_id_seq') CONSTRAINT worker_pkey PRIMARY KEY,
+    name            text COLLATE "C" NOT NULL CONSTRAINT worker_name_is_unique UNIQUE,
+    role            regrole     NOT NULL,
+    queues          text[]      NOT NULL DEFAULT '{}',
+    job_types       text[]      NOT NULL DEFAULT '{}',
+    capacity        integer     NOT NULL DEFAULT 1 CONSTRAINT worker_capacity_is_positive CHECK (capacity > 0),
+    prefetch        integer     NOT NULL DEFAULT 0 CONSTRAINT worker_prefetch_is_not_negative CHECK (prefetch >= 0),
+    capabilities    jsonb       NOT NULL DEFAULT '{}' CONSTRAINT worker_capabilities_are_an_object CHECK (jsonb_typeof(capabilities) = 'object'),
+    registered_time timestamptz NOT NULL DEFAULT now(),
+    heartbeat_time  timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE hipq.worker IS 'external workers; registering them comes with a later version';
+COMMENT ON COLUMN hipq.worker.worker_id IS 'number of the worker, hipq.job.worker_id of the jobs it has';
+COMMENT ON COLUMN hipq.worker.name IS 'name the worker gave itself';
+COMMENT ON COLUMN hipq.worker.role IS 'role that registered it';
+COMMENT ON COLUMN hipq.worker.queues IS 'queues it serves';
+COMMENT ON COLUMN hipq.worker.job_types IS 'job types it serves';
+COMMENT ON COLUMN hipq.worker.capacity IS 'jobs it runs at a time';
+COMMENT ON COLUMN hipq.worker.prefetch IS 'jobs it may hold beyond those it runs';
+COMMENT ON COLUMN hipq.worker.capabilities IS 'what it says about itself';
+COMMENT ON COLUMN hipq.worker.registered_time IS 'when it registered';
+COMMENT ON COLUMN hipq.worker.heartbeat_time IS 'when it was last heard of';
+
+SELECT pg_extension_config_dump('hipq.identity', '');
+SELECT pg_extension_config_dump('hipq.instance_id_seq', '');
+SELECT pg_extension_config_dump('hipq.instance', '');
+SELECT pg_extension_config_dump('hipq.queue_id_seq', '');
+SELECT pg_extension_config_dump('hipq.queue', '');
+SELECT pg_extension_config_dump('hipq.job_type', '');
+
+-- Every process caches queues and job types; a change of either, by whatever statement, makes all of them read again.
+CREATE FUNCTION hipq._catalogue_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_catalogue_changed';
+COMMENT ON FUNCTION hipq._catalogue_changed() IS 'trigger: tells all processes to read queues and job types anew';
+CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.queue
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
+ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.job_type
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
+ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER catalogue_changed;

@@ -1,0 +1,86 @@
+-- Jobs: one partition tree, by queue, then by state, then (final jobs) by time. Queues attach their tables.
+CREATE SEQUENCE hipq.job_id_seq;
+COMMENT ON SEQUENCE hipq.job_id_seq IS 'ids of jobs, of all queues';
+SELECT pg_extension_config_dump('hipq.job_id_seq', '');
+
+-- Columns that the job type decides have no default: NULL means "the type's value", the guard trigger fills it in. So do bookkeeping columns
+-- whose start value is computed. Ordered by alignment.
+CREATE TABLE hipq.job (
+    id                 bigint          NOT NULL,
+    original_job_id    bigint,
+    retry_of           bigint,
+    worker_id          bigint,
+    scheduled_run_time timestamptz     NOT NULL DEFAULT now(),
+    update_time        timestamptz     NOT NULL,
+    created_time       timestamptz     NOT NULL,
+    accepted_time      timestamptz     NOT NULL DEFAULT 'infinity',
+    deadline           timestamptz     NOT NULL DEFAULT 'infinity',
+    expires_time       timestamptz     NOT NULL DEFAULT 'infinity',
+    queue_id           integer         NOT NULL,
+    state              hipq.job_state  NOT NULL DEFAULT 'initial',
+    timeout            integer         NOT NULL,
+    attempt            integer         NOT NULL DEFAULT 0,
+    retry_count        integer         NOT NULL DEFAULT 0,
+    max_retries        integer         NOT NULL,
+    queue_ttl          integer,
+    priority           smallint        NOT NULL,
+    throttle_factor    numeric(9,3)    NOT NULL,
+    job_type           text COLLATE "C" NOT NULL,
+    job_key            text COLLATE "C" NOT NULL DEFAULT 'NONE',
+    error              text            NOT NULL DEFAULT 'NONE',
+    throttle_key       text COLLATE "C" NOT NULL DEFAULT 'NONE',
+    time_windows       hipq.time_windows NOT NULL,
+    retry_reason       text            NOT NULL DEFAULT 'NONE',
+    shard_key          text            NOT NULL DEFAULT 'NONE',
+    job_data           jsonb           NOT NULL DEFAULT '{}',
+    result             jsonb           NOT NULL DEFAULT 'null',
+    CONSTRAINT job_initial_has_not_been_tried CHECK (state <> 'initial' OR (attempt = 0 AND retry_count = 0 AND error = 'NONE')),
+    CONSTRAINT job_past_initial_has_been_tried CHECK (state = 'initial' OR attempt >= 1),
+    CONSTRAINT job_running_has_no_error CHECK (state <> 'running' OR error = 'NONE'),
+    CONSTRAINT job_error_and_retry_have_an_error CHECK (state NOT IN ('error', 'retry') OR error <> 'NONE'),
+    CONSTRAINT job_scheduled_run_time_is_finite CHECK (isfinite(scheduled_run_time)),
+    CONSTRAINT job_expires_time_is_a_time CHECK (expires_time <> '-infinity'),
+    CONSTRAINT job_timeout_is_positive CHECK (timeout > 0),
+    CONSTRAINT job_queue_ttl_is_positive CHECK (queue_ttl > 0),
+    CONSTRAINT job_max_retries_is_not_negative CHECK (max_retries >= 0),
+    CONSTRAINT job_retry_count_is_not_negative CHECK (retry_count >= 0),
+    CONSTRAINT job_throttle_factor_is_not_negative CHECK (throttle_factor >= 0 AND throttle_factor <> 'NaN'),
+    CONSTRAINT job_type_is_short CHECK (octet_length(job_type) BETWEEN 1 AND 63),
+    CONSTRAINT job_key_is_short CHECK (octet_length(job_key) BETWEEN 1 AND 1000),
+    CONSTRAINT job_throttle_key_is_short CHECK (octet_length(throttle_key) BETWEEN 1 AND 1000)
+) PARTITION BY LIST (queue_id);
+COMMENT ON TABLE hipq.job IS 'every job of every queue; a queue is a partition, so enqueue by INSERT into the queue''s own table';
+COMMENT ON COLUMN hipq.job.id IS 'id, given by hipq';
+COMMENT ON COLUMN hipq.job.original_job_id IS 'first job of the chain of retries this one belongs to';
+COMMENT ON COLUMN hipq.job.retry_of IS 'the final job that this one was made from by hipq.retry()';
+COMMENT ON COLUMN hipq.job.worker_id IS 'external worker that has the job';
+COMMENT ON COLUMN hipq.job.scheduled_run_time IS 'not started before; a retry moves it';
+COMMENT ON COLUMN hipq.job.update_time IS 'when hipq last changed the state; decides the leaf of a final job';
+COMMENT ON COLUMN hipq.job.created_time IS 'when the job was enqueued (start of the transaction)';
+COMMENT ON COLUMN hipq.job.accepted_time IS 'when the present or last attempt started; infinity = none yet';
+COMMENT ON COLUMN hipq.job.deadline IS 'when the running attempt times out; infinity when not running';
+COMMENT ON COLUMN hipq.job.expires_time IS 'not started by then: final with reason expired';
+COMMENT ON COLUMN hipq.job.queue_id IS 'queue; the default of the queue''s own table, leave it out';
+COMMENT ON COLUMN hipq.job.state IS 'initial, running, error, retry or final';
+COMMENT ON COLUMN hipq.job.timeout IS 'seconds an attempt may run; NULL at INSERT = the job type''s';
+COMMENT ON COLUMN hipq.job.attempt IS 'attempts started so far';
+COMMENT ON COLUMN hipq.job.retry_count IS 'retries charged so far; at max_retries a failure is final';
+COMMENT ON COLUMN hipq.job.max_retries IS 'retries after a retriable failure; NULL at INSERT = the job type''s';
+COMMENT ON COLUMN hipq.job.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = the job type''s';
+COMMENT ON COLUMN hipq.job.priority IS 'lower runs first; NULL at INSERT = the job type''s';
+COMMENT ON COLUMN hipq.job.throttle_factor IS 'weight under the queue''s throttle_limit; NULL at INSERT = the job type''s';
+COMMENT ON COLUMN hipq.job.job_type IS 'job type: decides the handler';
+COMMENT ON COLUMN hipq.job.job_key IS 'at most one unfinished job per job_type and job_key; NONE = no key';
+COMMENT ON COLUMN hipq.job.error IS 'error of the last failed attempt; NONE = none';
+COMMENT ON COLUMN hipq.job.throttle_key IS 'jobs with the same key share a limit; NONE = no key';
+COMMENT ON COLUMN hipq.job.time_windows IS 'when the job may start; NULL at INSERT = the job type''s; NONE = always';
+COMMENT ON COLUMN hipq.job.retry_reason IS 'why the last attempt did not succeed, or why the job was enqueued again; NONE = neither';
+COMMENT ON COLUMN hipq.job.shard_key IS 'what a sharded instance places the job by';
+COMMENT ON COLUMN hipq.job.job_data IS 'data for the handler: any JSON';
+COMMENT ON COLUMN hipq.job.result IS 'what the handler returned';
+
+CREATE FUNCTION hipq._guard_job() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_guard_job';
+COMMENT ON FUNCTION hipq._guard_job() IS 'trigger: fills a new job from its type; lets only hipq itself change state and bookkeeping';
+CREATE TRIGGER guard_job BEFORE INSERT OR UPDATE OR DELETE ON hipq.job FOR EACH ROW EXECUTE FUNCTION hipq._guard_job();
+ALTER TABLE hipq.job ENABLE ALWAYS TRIGGER guard_job;
+COMMENT ON TRIGGER guard_job ON hipq.job IS 'fills a new job from its type; lets only hipq itself change state and bookkeeping';

@@ -1,0 +1,6 @@
+-- The schema. Created here and not by the control file, so that a schema "hipq" made beforehand by somebody else stops the installation.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+CREATE SCHEMA hipq;
+REVOKE ALL ON SCHEMA hipq FROM PUBLIC;
+COMMENT ON SCHEMA hipq IS 'hipq: a job queue inside PostgreSQL; each queue is a table here';

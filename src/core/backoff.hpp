@@ -1,0 +1,24 @@
+// How long a failed job waits before its next attempt.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace hipq::core {
+
+// Times in microseconds. Jitter is a fraction: 0.2 spreads a delay by +/- 20 %.
+struct RetryPolicy {
+    std::int64_t base = 1'000'000;
+    double multiplier = 2.0;
+    std::int64_t max = 300'000'000;
+    double jitter = 0.2;
+};
+
+// min(base * multiplier^retry_count * (1 +/- jitter), max): exponential backoff, the jitter applied before the cap so that a
+// capped delay is exactly the cap. `random` is uniform in [0, 1); 0.5 means no jitter. Never negative, never overflows.
+std::int64_t retry_delay(const RetryPolicy &policy, int retry_count, double random);
+
+// The delays before retries 1..max_retries without jitter (at most 1000 of them), for hipq.retry_schedule().
+std::vector<std::int64_t> retry_schedule(const RetryPolicy &policy, int max_retries);
+
+}  // namespace hipq::core

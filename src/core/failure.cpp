@@ -1,0 +1,123 @@
+// The failure classes and the retry policy. Leaves to the caller what only it can know (that a deadline fired, that the handler
+// itself is missing) and the waiting time that a snooze or a retry handler asked for.
+#include "failure.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace hipq::core {
+
+namespace {
+
+constexpr std::array<std::string_view, reason_count> names{
+    "worker_unavailable",
+    "queue_timeout",
+    "worker_heartbeat_stale",
+    "worker_lost",
+    "server_restart",
+    "timeout",
+    "transient_error",
+    "manual_retry",
+    "validation_error",
+    "permission_denied",
+    "handler_not_found",
+    "invalid_parameters",
+    "explicit_failure",
+    "retry_handler_failed",
+    "cancelled",
+    "expired",
+    "released",
+    "snoozed",
+};
+static_assert(names.back() == "snoozed" && static_cast<std::size_t>(Reason::snoozed) == reason_count - 1);
+
+constexpr std::size_t sqlstate_length = 5;
+constexpr std::size_t sqlstate_class_length = 2;
+
+bool is_sqlstate_text(std::string_view text)
+{
+    return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'); });
+}
+
+// A failure without an SQLSTATE (a timeout, say) has an empty one, which no rule may match.
+bool matches(std::string_view rule, Reason reason, std::string_view sqlstate)
+{
+    if (rule.size() == sqlstate_class_length)
+        return sqlstate.starts_with(rule);
+    if (rule.size() == sqlstate_length && sqlstate == rule)
+        return true;
+    return rule == name(reason);
+}
+
+bool matches_any(std::span<const std::string> rules, Reason reason, std::string_view sqlstate)
+{
+    return std::ranges::any_of(rules, [&](const std::string &rule) { return matches(rule, reason, sqlstate); });
+}
+
+// What holds when the job type says nothing about the reason.
+bool is_retriable_by_nature(Reason reason)
+{
+    return reason <= Reason::manual_retry || is_uncharged(reason);
+}
+
+}  // namespace
+
+std::string_view name(Reason reason)
+{
+    return names[static_cast<std::size_t>(reason)];
+}
+
+std::optional<Reason> parse_reason(std::string_view text)
+{
+    const auto found = std::ranges::find(names, text);
+    if (found == names.end())
+        return std::nullopt;
+    return static_cast<Reason>(found - names.begin());
+}
+
+bool is_valid_rule(std::string_view text)
+{
+    const bool has_sqlstate_length = text.size() == sqlstate_length || text.size() == sqlstate_class_length;
+    return (has_sqlstate_length && is_sqlstate_text(text)) || parse_reason(text).has_value();
+}
+
+Reason classify(std::string_view sqlstate)
+{
+    if (sqlstate.starts_with("22") || sqlstate.starts_with("23"))
+        return Reason::validation_error;
+    if (sqlstate == "42501")
+        return Reason::permission_denied;
+    return Reason::transient_error;
+}
+
+bool is_retriable(Reason reason, std::string_view sqlstate, const RetryRules &rules)
+{
+    if (reason == Reason::cancelled || reason == Reason::expired)
+        return false;
+    if (matches_any(rules.do_not_retry_on, reason, sqlstate))
+        return false;
+    return matches_any(rules.retry_on, reason, sqlstate) || is_retriable_by_nature(reason);
+}
+
+bool is_uncharged(Reason reason)
+{
+    return reason == Reason::released || reason == Reason::snoozed;
+}
+
+bool asks_retry_handler(Reason reason)
+{
+    return !is_uncharged(reason) && reason != Reason::cancelled && reason != Reason::expired;
+}
+
+Decision decide(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries,
+                const RetryPolicy &policy, double random, bool delays_enabled)
+{
+    if (is_uncharged(reason))
+        return {.retry = true, .delay = 0, .charged = false};
+    if (retry_count >= max_retries || !is_retriable(reason, sqlstate, rules))
+        return {.retry = false, .delay = 0, .charged = false};
+    const std::int64_t delay = delays_enabled ? retry_delay(policy, retry_count, random) : 0;
+    return {.retry = true, .delay = delay, .charged = true};
+}
+
+}  // namespace hipq::core

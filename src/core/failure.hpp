@@ -1,0 +1,80 @@
+// Why an attempt failed, and what follows from it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "backoff.hpp"
+
+namespace hipq::core {
+
+// The reasons an attempt can end without success; the names are what hipq.attempt.reason and job.retry_reason show.
+enum class Reason : unsigned char {
+    // retriable
+    worker_unavailable,
+    queue_timeout,
+    worker_heartbeat_stale,
+    worker_lost,
+    server_restart,
+    timeout,
+    transient_error,
+    manual_retry,
+    // final at once
+    validation_error,
+    permission_denied,
+    handler_not_found,
+    invalid_parameters,
+    explicit_failure,
+    retry_handler_failed,
+    cancelled,
+    expired,
+    // uncharged: the job goes back into the line as if nothing had happened
+    released,
+    snoozed,
+};
+inline constexpr std::size_t reason_count = 18;
+
+std::string_view name(Reason reason);
+std::optional<Reason> parse_reason(std::string_view text);
+
+// What a job type says about errors: entries are reasons ("timeout"), SQLSTATEs ("40001") or SQLSTATE classes ("40").
+struct RetryRules {
+    std::span<const std::string> retry_on;
+    std::span<const std::string> do_not_retry_on;
+};
+
+// Whether `text` is a reason, a SQLSTATE (five of 0-9A-Z) or a SQLSTATE class (two of 0-9A-Z).
+bool is_valid_rule(std::string_view text);
+
+// The reason for an error that a handler raised. SQLSTATE classes 22 and 23 are validation_error, 42501 is permission_denied,
+// everything else, RAISE EXCEPTION (P0001) included, is transient_error. What only the caller can know (the deadline fired, the
+// handler itself does not exist, hipq.fail_permanently() was called) it decides before asking.
+Reason classify(std::string_view sqlstate);
+
+// Whether the policy may retry: do_not_retry_on beats retry_on beats the reason's own nature. cancelled and expired never retry.
+bool is_retriable(Reason reason, std::string_view sqlstate, const RetryRules &rules);
+
+// Reasons that cost the job no retry: released, snoozed.
+bool is_uncharged(Reason reason);
+
+// Whether a retry handler is asked about this reason (all but released, snoozed, cancelled, expired).
+bool asks_retry_handler(Reason reason);
+
+// What becomes of a job in `error`.
+struct Decision {
+    bool retry;          // false: final
+    std::int64_t delay;  // microseconds from now; meaningful when retry
+    bool charged;        // retry_count grows by one
+};
+
+// The decision of the policy: uncharged reasons retry at once; a retriable failure retries while retry_count < max_retries, after
+// backoff; everything else is final.
+// `random` is uniform in [0, 1). `delays_enabled` is hipq.retry_enabled: off retries at once.
+Decision decide(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries,
+                const RetryPolicy &policy, double random, bool delays_enabled);
+
+}  // namespace hipq::core

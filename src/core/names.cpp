@@ -1,0 +1,110 @@
+// Which names are legal, and which table names would collide with hipq's own objects. Leaves to create_queue whether a table of
+// that name exists already.
+#include "names.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace hipq::core {
+
+namespace {
+
+constexpr std::string_view built_in_instance = "hipq";
+constexpr std::size_t longest_table_name = max_identifier_length - longest_table_suffix;
+static_assert(std::string_view{"_one_unfinished_job_per_type_and_key"}.size() == longest_table_suffix);
+
+// A queue's leaves and indexes start with its table's name, so hipq's tables reserve everything that starts like them.
+constexpr std::array<std::string_view, 8> own_tables{
+    "attempt", "dead_letter", "identity", "instance", "job", "job_type", "queue", "worker",
+};
+
+constexpr std::array<std::string_view, 16> own_views{
+    "attempts", "dead_letters", "executors", "instances",       "job_types", "jobs",          "queues",    "running",
+    "sizes",    "alerts",       "progress",  "healthy_workers", "workers",   "throttle_keys", "schedules", "lanes",
+};
+
+// Not std::islower and its kind: they ask the locale.
+bool is_lower(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+bool is_control(char c)
+{
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte == 0x7f;
+}
+
+bool has_identifier_length(std::string_view name)
+{
+    return !name.empty() && name.size() <= max_identifier_length;
+}
+
+// The table of hipq's own that `table` starts like, with an underscore after it.
+std::optional<std::string_view> own_table_it_starts_like(std::string_view table)
+{
+    for (std::string_view own : own_tables) {
+        if (table.size() > own.size() && table.starts_with(own) && table[own.size()] == '_')
+            return own;
+    }
+    return std::nullopt;
+}
+
+bool is_own_object(std::string_view table)
+{
+    return std::ranges::find(own_tables, table) != own_tables.end() || std::ranges::find(own_views, table) != own_views.end();
+}
+
+}  // namespace
+
+bool is_valid_name(std::string_view name)
+{
+    return has_identifier_length(name) && name.front() != '_' &&
+           std::ranges::all_of(name, [](char c) { return is_lower(c) || c == '_'; });
+}
+
+bool is_valid_job_type(std::string_view name)
+{
+    return has_identifier_length(name) && std::ranges::none_of(name, is_control);
+}
+
+std::optional<QueueName> parse_queue_name(std::string_view text)
+{
+    const std::size_t dot = text.find('.');
+    if (dot == std::string_view::npos)
+        return std::nullopt;
+    const std::string_view instance = text.substr(0, dot);
+    const std::string_view queue = text.substr(dot + 1);
+    if (!is_valid_name(instance) || !is_valid_name(queue))
+        return std::nullopt;
+    return QueueName{std::string{instance}, std::string{queue}};
+}
+
+std::string default_table_name(const QueueName &name)
+{
+    return name.instance == built_in_instance ? name.queue : name.instance + "_" + name.queue;
+}
+
+std::optional<std::string> table_name_problem(std::string_view table)
+{
+    if (table.empty())
+        return "is empty";
+    if (table.size() > longest_table_name)
+        return "is longer than " + std::to_string(longest_table_name) + " bytes";
+    if (!is_lower(table.front()))
+        return "does not start with a lower-case letter";
+    if (!std::ranges::all_of(table, [](char c) { return is_lower(c) || is_digit(c) || c == '_'; }))
+        return "has characters other than lower-case letters, digits and underscores";
+    if (is_own_object(table))
+        return "is a name of hipq's own";
+    if (const auto own = own_table_it_starts_like(table))
+        return "starts like a table of hipq's own (\"" + std::string{*own} + "_\")";
+    return std::nullopt;
+}
+
+}  // namespace hipq::core

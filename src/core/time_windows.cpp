@@ -1,0 +1,316 @@
+// Reads time windows and writes their canonical form. Blanks may stand between any two words and signs.
+#include "time_windows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace hipq::core {
+
+namespace {
+
+constexpr int days_per_week = 7;
+constexpr std::uint8_t every_day = 0x7f;
+constexpr std::int16_t end_of_day = 24 * 60;
+constexpr std::size_t most_windows = 32;
+constexpr std::string_view always = "NONE";
+constexpr std::array<std::string_view, days_per_week> day_names{"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
+
+constexpr const char *expected_window = "expected a day such as mon or a time such as 09:00";
+constexpr const char *expected_day = "expected a day such as mon";
+constexpr const char *expected_time = "expected a time such as 09:00";
+
+// Not the <cctype> functions: they ask the locale.
+bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+char to_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool equals_ignoring_case(std::string_view a, std::string_view b)
+{
+    return std::ranges::equal(a, b, {}, to_lower, to_lower);
+}
+
+std::uint8_t day_bit(int day)
+{
+    return static_cast<std::uint8_t>(1U << (day % days_per_week));
+}
+
+// From `first` to `last`, over Sunday if need be.
+std::uint8_t days_between(int first, int last)
+{
+    std::uint8_t days = day_bit(last);
+    for (int day = first; day % days_per_week != last; ++day)
+        days |= day_bit(day);
+    return days;
+}
+
+// A recursive descent over the grammar in the header. Each parse function skips blanks, then returns what it read; or notes the
+// first problem and returns nothing.
+class Parser {
+public:
+    explicit Parser(std::string_view text) : text_(text) {}
+
+    std::variant<TimeWindows, ParseProblem> parse()
+    {
+        TimeWindows windows;
+        if (!parse_always() && !parse_list(windows))
+            return problem_;
+        return windows;
+    }
+
+private:
+    void skip_blanks()
+    {
+        while (at_ < text_.size() && is_blank(text_[at_]))
+            ++at_;
+    }
+
+    bool at_end()
+    {
+        skip_blanks();
+        return at_ == text_.size();
+    }
+
+    bool accept(char sign)
+    {
+        if (at_end() || text_[at_] != sign)
+            return false;
+        ++at_;
+        return true;
+    }
+
+    bool next_is_digit() { return !at_end() && is_digit(text_[at_]); }
+
+    // The text up to the next blank, comma or hyphen.
+    std::string_view next_word()
+    {
+        skip_blanks();
+        const auto is_end = [](char c) { return is_blank(c) || c == ',' || c == '-'; };
+        const std::string_view rest = text_.substr(at_);
+        return rest.substr(0, static_cast<std::size_t>(std::ranges::find_if(rest, is_end) - rest.begin()));
+    }
+
+    std::nullopt_t fail(std::size_t at, const char *message)
+    {
+        problem_ = {at + 1, message};
+        return std::nullopt;
+    }
+
+    // Whether the text is the word for "no windows" and nothing else.
+    bool parse_always()
+    {
+        const std::size_t start = at_;
+        const std::string_view word = next_word();
+        if (equals_ignoring_case(word, always)) {
+            at_ += word.size();
+            if (at_end())
+                return true;
+        }
+        at_ = start;
+        return false;
+    }
+
+    bool parse_list(TimeWindows &windows)
+    {
+        do {
+            skip_blanks();
+            if (windows.size() == most_windows) {
+                fail(at_, "more than 32 windows");
+                return false;
+            }
+            const std::optional<TimeWindow> window = parse_window();
+            if (!window)
+                return false;
+            windows.push_back(*window);
+        } while (accept(','));
+        if (!at_end()) {
+            fail(at_, "expected a comma or the end of the text");
+            return false;
+        }
+        return true;
+    }
+
+    std::optional<TimeWindow> parse_window()
+    {
+        TimeWindow window{every_day, 0, end_of_day};
+        const bool has_days = !next_is_digit();
+        if (has_days) {
+            const std::optional<std::uint8_t> days = parse_days();
+            if (!days)
+                return std::nullopt;
+            window.days = *days;
+        }
+        if (!has_days || next_is_digit()) {
+            if (!parse_times(window))
+                return std::nullopt;
+        }
+        return window;
+    }
+
+    std::optional<std::uint8_t> parse_days()
+    {
+        std::uint8_t days = 0;
+        do {
+            const std::optional<std::uint8_t> range = parse_day_range(days == 0 ? expected_window : expected_day);
+            if (!range)
+                return std::nullopt;
+            days |= *range;
+        } while (!at_end() && text_[at_] != ',' && !is_digit(text_[at_]));
+        return days;
+    }
+
+    std::optional<std::uint8_t> parse_day_range(const char *message)
+    {
+        const std::optional<int> first = parse_day(message);
+        if (!first)
+            return std::nullopt;
+        if (!accept('-'))
+            return day_bit(*first);
+        const std::optional<int> last = parse_day(expected_day);
+        if (!last)
+            return std::nullopt;
+        return days_between(*first, *last);
+    }
+
+    std::optional<int> parse_day(const char *message)
+    {
+        const std::string_view word = next_word();
+        for (int day = 0; day < days_per_week; ++day) {
+            if (equals_ignoring_case(word, day_names[static_cast<std::size_t>(day)])) {
+                at_ += word.size();
+                return day;
+            }
+        }
+        return fail(at_, message);
+    }
+
+    bool parse_times(TimeWindow &window)
+    {
+        skip_blanks();
+        const std::size_t from_at = at_;
+        const std::optional<std::int16_t> from = parse_time();
+        if (!from)
+            return false;
+        if (*from == end_of_day) {
+            fail(from_at, "a window cannot start at 24:00");
+            return false;
+        }
+        if (!accept('-')) {
+            fail(at_, "expected a hyphen and the time at which the window ends");
+            return false;
+        }
+        skip_blanks();
+        const std::size_t to_at = at_;
+        const std::optional<std::int16_t> to = parse_time();
+        if (!to)
+            return false;
+        if (*to == *from) {
+            fail(to_at, "a window cannot end at the time it starts");
+            return false;
+        }
+        window.from = *from;
+        window.to = *to == 0 ? end_of_day : *to;  // the same moment, but only 24:00 has a place within the day
+        return true;
+    }
+
+    std::optional<std::int16_t> parse_time()
+    {
+        const std::string_view word = next_word();
+        const auto digit = [&](std::size_t i) { return word[i] - '0'; };
+        if (word.size() != 5 || word[2] != ':' || !is_digit(word[0]) || !is_digit(word[1]) || !is_digit(word[3]) ||
+            !is_digit(word[4]))
+            return fail(at_, expected_time);
+        const int minutes = digit(3) * 10 + digit(4);
+        const int time = (digit(0) * 10 + digit(1)) * 60 + minutes;
+        if (minutes >= 60 || time > end_of_day)
+            return fail(at_, "time is out of range");
+        at_ += word.size();
+        return static_cast<std::int16_t>(time);
+    }
+
+    std::string_view text_;
+    std::size_t at_ = 0;
+    ParseProblem problem_{};
+};
+
+void append_two_digits(std::string &text, int number)
+{
+    text += static_cast<char>('0' + number / 10);
+    text += static_cast<char>('0' + number % 10);
+}
+
+void append_time(std::string &text, int minutes)
+{
+    append_two_digits(text, minutes / 60);
+    text += ':';
+    append_two_digits(text, minutes % 60);
+}
+
+// Writes one range of each run of days, in the order of their first days. Sunday and Monday are neighbours: a run over the end of
+// the week is one range, which is shorter than two and reads as it was written ("fri-mon").
+void append_days(std::string &text, std::uint8_t days)
+{
+    const auto has = [days](int day) { return (days & day_bit(day)) != 0; };
+    for (int first = 0; first < days_per_week; ++first) {
+        if (!has(first) || has(first + days_per_week - 1))
+            continue;
+        int last = first;
+        while (has(last + 1))
+            ++last;
+        if (!text.empty())
+            text += ' ';
+        text += day_names[static_cast<std::size_t>(first)];
+        if (last > first) {
+            text += '-';
+            text += day_names[static_cast<std::size_t>(last % days_per_week)];
+        }
+    }
+}
+
+std::string canonical_window(const TimeWindow &window)
+{
+    std::string text;
+    if (window.days != every_day)
+        append_days(text, window.days);
+    if (window.from == 0 && window.to == end_of_day && !text.empty())
+        return text;
+    if (!text.empty())
+        text += ' ';
+    append_time(text, window.from);
+    text += '-';
+    append_time(text, window.to);
+    return text;
+}
+
+}  // namespace
+
+std::variant<TimeWindows, ParseProblem> parse_time_windows(std::string_view text)
+{
+    return Parser{text}.parse();
+}
+
+std::string canonical(const TimeWindows &windows)
+{
+    if (windows.empty())
+        return std::string{always};
+    std::string text;
+    for (const TimeWindow &window : windows) {
+        if (!text.empty())
+            text += ", ";
+        text += canonical_window(window);
+    }
+    return text;
+}
+
+}  // namespace hipq::core

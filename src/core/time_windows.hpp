@@ -1,0 +1,44 @@
+// Time windows: when jobs may start. Syntax and canonical form only; openings and zones come with flow control.
+//
+//   windows := 'NONE' | window (',' window)*
+//   window  := [days] [from '-' to]          at least one of the two
+//   days    := day ['-' day] ( ' ' day ['-' day] )*       mon tue wed thu fri sat sun, any case; 'fri-mon' wraps
+//   from,to := hh:mm, 00:00 to 24:00 ('to' only); from = to is refused; from > to crosses midnight; 'to' 00:00 is read as 24:00
+//
+// Blanks may stand between all parts; NONE is read in any case, too.
+//
+// Examples: '22:00-06:00', 'mon-fri 09:00-17:00', 'sat sun', 'mon-fri 09:00-12:00, mon-fri 13:00-17:00'.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace hipq::core {
+
+struct TimeWindow {
+    std::uint8_t days;  // bit 0 = Monday ... bit 6 = Sunday; 0x7f = every day
+    std::int16_t from;  // minutes from midnight, 0 .. 1439
+    std::int16_t to;    // minutes from midnight, 1 .. 1440; less than `from` means the next day
+    bool operator==(const TimeWindow &) const = default;
+};
+using TimeWindows = std::vector<TimeWindow>;  // empty = always
+
+struct ParseProblem {
+    std::size_t position;  // 1-based byte position in the text
+    std::string message;   // lower case, no period: "expected a time such as 09:00"
+};
+
+// Parses; never throws. At most 32 windows.
+std::variant<TimeWindows, ParseProblem> parse_time_windows(std::string_view text);
+
+// The canonical text: 'NONE' for always, else windows in the order given, joined by ", "; days as the shortest list of ranges in
+// week order
+// ("mon-fri", "mon wed", "fri-mon" over the weekend, left out for every day), times as hh:mm-hh:mm (left out for 00:00-24:00
+// unless the days are left out too). parse(canonical(w)) == w, canonical(parse(canonical(w))) == canonical(w).
+std::string canonical(const TimeWindows &windows);
+
+}  // namespace hipq::core

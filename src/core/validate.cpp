@@ -1,0 +1,127 @@
+// The limits on what users choose for a job, and the words that say so.
+#include "validate.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "names.hpp"
+
+namespace hipq::core {
+
+namespace {
+
+constexpr std::int64_t largest_integer = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t most_retries = 1'000'000;
+constexpr double throttle_factor_end = 1e6;
+constexpr double throttle_limit_end = 1e9;
+
+// The shortest text that reads back as the number.
+std::string text_of(double number)
+{
+    std::array<char, 32> buffer;
+    const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+    return {buffer.data(), result.ptr};
+}
+
+Problem out_of_range(std::string_view field, const std::string &value, std::string hint)
+{
+    return {Problem::Kind::invalid_value, std::string{field} + " " + value + " is out of range", std::move(hint)};
+}
+
+std::optional<Problem> check_between(std::string_view field, std::int64_t value, std::int64_t least, std::int64_t most,
+                                     std::string_view unit)
+{
+    if (value >= least && value <= most)
+        return std::nullopt;
+    return out_of_range(field, std::to_string(value),
+                        "Give a number" + std::string{unit} + " between " + std::to_string(least) + " and " +
+                            std::to_string(most) + ".");
+}
+
+// Written so that NaN fails.
+std::optional<Problem> check_weight(std::string_view field, double value, double end)
+{
+    if (value >= 0 && value < end)
+        return std::nullopt;
+    return out_of_range(field, text_of(value),
+                        "Give a number that is at least 0 and less than " + std::to_string(std::llround(end)) + ".");
+}
+
+std::optional<Problem> check_key(std::string_view field, std::string_view key, std::size_t longest)
+{
+    const std::string subject{field};
+    if (key.empty()) {
+        return Problem{Problem::Kind::invalid_value, subject + " must not be empty",
+                       "Use \"" + std::string{no_key} + "\" for a job without one."};
+    }
+    if (key.size() > longest) {
+        return Problem{Problem::Kind::too_large, subject + " of " + std::to_string(key.size()) + " bytes is too long",
+                       "The limit is " + std::to_string(longest) + " bytes; store a hash of a longer one."};
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Problem> check_timeout(std::int64_t seconds)
+{
+    return check_between("timeout", seconds, 1, largest_integer, " of seconds");
+}
+
+std::optional<Problem> check_queue_ttl(std::int64_t seconds)
+{
+    return check_between("queue_ttl", seconds, 1, largest_integer, " of seconds");
+}
+
+std::optional<Problem> check_max_retries(std::int64_t retries)
+{
+    return check_between("max_retries", retries, 0, most_retries, "");
+}
+
+std::optional<Problem> check_throttle_factor(double factor)
+{
+    return check_weight("throttle_factor", factor, throttle_factor_end);
+}
+
+std::optional<Problem> check_throttle_limit(double limit)
+{
+    return check_weight("throttle_limit", limit, throttle_limit_end);
+}
+
+std::optional<Problem> check_job_key(std::string_view key)
+{
+    return check_key("job_key", key, max_job_key_length);
+}
+
+std::optional<Problem> check_throttle_key(std::string_view key)
+{
+    return check_key("throttle_key", key, max_throttle_key_length);
+}
+
+std::optional<Problem> check_job_type(std::string_view job_type)
+{
+    if (is_valid_job_type(job_type))
+        return std::nullopt;
+    // Not quoted: what makes it wrong is its length or its control characters, and neither belongs in a log line.
+    return Problem{Problem::Kind::invalid_value, job_type.empty() ? "job_type must not be empty" : "job_type is not a valid name",
+                   "A job type has 1 to " + std::to_string(max_identifier_length) + " bytes and no control characters."};
+}
+
+std::optional<Problem> check_job_data_size(std::size_t bytes, std::size_t limit)
+{
+    if (bytes <= limit)
+        return std::nullopt;
+    return Problem{Problem::Kind::too_large, "job_data of " + std::to_string(bytes) + " bytes is too large",
+                   "The limit is " + std::to_string(limit) + " bytes; store the data in a table and pass its key."};
+}
+
+std::optional<Problem> check_priority(std::int64_t priority)
+{
+    return check_between("priority", priority, std::numeric_limits<std::int16_t>::min(), std::numeric_limits<std::int16_t>::max(),
+                         "");
+}
+
+}  // namespace hipq::core

@@ -1,0 +1,34 @@
+// Value checks on the fields of a job that users choose. Each returns nothing when the value is good.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hipq::core {
+
+// `message` and `hint` are texts for the user in PostgreSQL's style (message: lower case, no period; hint: a sentence).
+struct Problem {
+    enum class Kind : unsigned char { invalid_value, too_large } kind;  // SQLSTATE 22023 or 54000
+    std::string message;
+    std::string hint;
+};
+
+inline constexpr std::size_t max_job_key_length = 1000;  // bytes; an index entry has to hold it
+inline constexpr std::size_t max_throttle_key_length = 1000;
+inline constexpr std::string_view no_key = "NONE";
+
+std::optional<Problem> check_timeout(std::int64_t seconds);        // 1 .. 2^31 - 1
+std::optional<Problem> check_queue_ttl(std::int64_t seconds);      // 1 .. 2^31 - 1
+std::optional<Problem> check_max_retries(std::int64_t retries);    // 0 .. 1000000
+std::optional<Problem> check_throttle_factor(double factor);       // finite, 0 <= factor < 1000000 (numeric(9,3))
+std::optional<Problem> check_throttle_limit(double limit);         // finite, 0 <= limit < 1000000000
+std::optional<Problem> check_job_key(std::string_view key);        // 1 .. max_job_key_length bytes
+std::optional<Problem> check_throttle_key(std::string_view key);   // 1 .. max_throttle_key_length bytes
+std::optional<Problem> check_job_type(std::string_view job_type);  // names.hpp
+std::optional<Problem> check_job_data_size(std::size_t bytes, std::size_t limit);
+std::optional<Problem> check_priority(std::int64_t priority);  // smallint
+
+}  // namespace hipq::core

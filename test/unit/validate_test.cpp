@@ -1,0 +1,132 @@
+// Limits of the fields that users choose, at their edges.
+#include "core/validate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+namespace hipq::core {
+namespace {
+
+constexpr std::int64_t smallest = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+using IntegerCheck = std::optional<Problem> (*)(std::int64_t);
+using WeightCheck = std::optional<Problem> (*)(double);
+
+void expect_style(const Problem &problem)
+{
+    ASSERT_FALSE(problem.message.empty());
+    EXPECT_TRUE(problem.message.front() >= 'a' && problem.message.front() <= 'z') << problem.message;
+    EXPECT_NE(problem.message.back(), '.') << problem.message;
+    ASSERT_FALSE(problem.hint.empty());
+    EXPECT_TRUE(problem.hint.front() >= 'A' && problem.hint.front() <= 'Z') << problem.hint;
+    EXPECT_EQ(problem.hint.back(), '.') << problem.hint;
+}
+
+void expect_problem(const std::optional<Problem> &problem, Problem::Kind kind, std::string_view message)
+{
+    ASSERT_TRUE(problem.has_value()) << message;
+    EXPECT_EQ(problem->kind, kind) << message;
+    EXPECT_EQ(problem->message, message);
+    expect_style(*problem);
+}
+
+void expect_range(IntegerCheck check, std::string_view field, std::int64_t least, std::int64_t most)
+{
+    for (std::int64_t value : {least, least + 1, most - 1, most})
+        EXPECT_FALSE(check(value).has_value()) << field << ' ' << value;
+    for (std::int64_t value : {smallest, least - 1, most + 1, largest})
+        expect_problem(check(value), Problem::Kind::invalid_value,
+                       std::string{field} + " " + std::to_string(value) + " is out of range");
+}
+
+void expect_weight(WeightCheck check, double end)
+{
+    for (double value : {0.0, -0.0, 0.001, 1.0, end - 0.001})
+        EXPECT_FALSE(check(value).has_value()) << value;
+    for (double value : {-0.001, -1.0, end, end * 2, infinity, -infinity, not_a_number, -not_a_number}) {
+        const std::optional<Problem> problem = check(value);
+        ASSERT_TRUE(problem.has_value()) << value;
+        EXPECT_EQ(problem->kind, Problem::Kind::invalid_value);
+        expect_style(*problem);
+    }
+}
+
+TEST(Validate, Timeout)
+{
+    expect_range(check_timeout, "timeout", 1, 2147483647);
+    EXPECT_EQ(check_timeout(0)->hint, "Give a number of seconds between 1 and 2147483647.");
+}
+
+TEST(Validate, QueueTtl)
+{
+    expect_range(check_queue_ttl, "queue_ttl", 1, 2147483647);
+}
+
+TEST(Validate, MaxRetries)
+{
+    expect_range(check_max_retries, "max_retries", 0, 1'000'000);
+    EXPECT_EQ(check_max_retries(-1)->hint, "Give a number between 0 and 1000000.");
+}
+
+TEST(Validate, Priority)
+{
+    expect_range(check_priority, "priority", -32768, 32767);
+}
+
+TEST(Validate, ThrottleFactor)
+{
+    expect_weight(check_throttle_factor, 1e6);
+    expect_problem(check_throttle_factor(-0.5), Problem::Kind::invalid_value, "throttle_factor -0.5 is out of range");
+    expect_problem(check_throttle_factor(infinity), Problem::Kind::invalid_value, "throttle_factor inf is out of range");
+    EXPECT_EQ(check_throttle_factor(-1)->hint, "Give a number that is at least 0 and less than 1000000.");
+}
+
+TEST(Validate, ThrottleLimit)
+{
+    expect_weight(check_throttle_limit, 1e9);
+    expect_problem(check_throttle_limit(-2), Problem::Kind::invalid_value, "throttle_limit -2 is out of range");
+    EXPECT_EQ(check_throttle_limit(-1)->hint, "Give a number that is at least 0 and less than 1000000000.");
+}
+
+TEST(Validate, JobKey)
+{
+    for (const std::string &key : {std::string{"a"}, std::string{no_key}, std::string(max_job_key_length, 'k'), std::string{" "}})
+        EXPECT_FALSE(check_job_key(key).has_value()) << key;
+    expect_problem(check_job_key(""), Problem::Kind::invalid_value, "job_key must not be empty");
+    expect_problem(check_job_key(std::string(max_job_key_length + 1, 'k')), Problem::Kind::too_large,
+                   "job_key of 1001 bytes is too long");
+}
+
+TEST(Validate, ThrottleKey)
+{
+    for (const std::string &key : {std::string{"a"}, std::string{no_key}, std::string(max_throttle_key_length, 'k')})
+        EXPECT_FALSE(check_throttle_key(key).has_value()) << key;
+    expect_problem(check_throttle_key(""), Problem::Kind::invalid_value, "throttle_key must not be empty");
+    expect_problem(check_throttle_key(std::string(5000, 'k')), Problem::Kind::too_large,
+                   "throttle_key of 5000 bytes is too long");
+}
+
+TEST(Validate, JobType)
+{
+    EXPECT_FALSE(check_job_type("welcome").has_value());
+    EXPECT_FALSE(check_job_type(std::string(63, 't')).has_value());
+    expect_problem(check_job_type(""), Problem::Kind::invalid_value, "job_type must not be empty");
+    expect_problem(check_job_type(std::string(64, 't')), Problem::Kind::invalid_value, "job_type is not a valid name");
+    expect_problem(check_job_type("a\nb"), Problem::Kind::invalid_value, "job_type is not a valid name");
+}
+
+TEST(Validate, JobDataSize)
+{
+    EXPECT_FALSE(check_job_data_size(0, 0).has_value());
+    EXPECT_FALSE(check_job_data_size(100, 100).has_value());
+    expect_problem(check_job_data_size(101, 100), Problem::Kind::too_large, "job_data of 101 bytes is too large");
+    EXPECT_EQ(check_job_data_size(101, 100)->hint, "The limit is 100 bytes; store the data in a table and pass its key.");
+}
+
+}  // namespace
+}  // namespace hipq::core

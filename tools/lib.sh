@@ -1,0 +1,67 @@
+# What the tools share: where things are, who runs the server, how a tool ends. Sourced, after `set -euo pipefail`.
+
+tools=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$tools")
+build=$root/build
+PGVERSION=${PGVERSION:-15}
+private=$build/pg                                             # tools/private-server fills it
+bindir=$private/lib/postgresql/$PGVERSION/bin
+pgxs_test=$private/lib/postgresql/$PGVERSION/lib/pgxs/src/test
+
+# Whatever root makes here must be readable for the user that runs the server.
+umask 022
+
+say() { printf '%s\n' "$*" >&2; }
+
+die() {
+    say "$(basename "$0"): $*"
+    exit 1
+}
+
+is_root() { [ "$(id -u)" = 0 ]; }
+
+# PostgreSQL refuses to run as root: then its packages' own user runs clusters and whatever talks to them. (setpriv execs, so
+# signals and the terminal reach the program itself; su and runuser stand in between.)
+server_user=(env)
+if is_root; then
+    server_user=(setpriv --reuid=postgres --regid=postgres --init-groups -- env HOME=/nonexistent PSQL_HISTORY=/dev/null)
+fi
+
+as_server_user() { "${server_user[@]}" "$@"; }
+
+# A folder that the server's user may write, empty.
+fresh_dir() {
+    rm -rf "$1"
+    mkdir -p "$1"
+    if is_root; then chown postgres: "$1"; fi
+}
+
+# Goes on in a copy of the checkout when the server's user cannot reach this one (a checkout under /root, say).
+#
+# Call it after packages are installed, with the script's arguments: it starts the same script of the copy in place of this one.
+ensure_reachable() {
+    if as_server_user test -r "$root/Makefile" -a -x "$root/tools/cluster" 2>/dev/null; then return; fi
+    local copy script
+    copy=/tmp/hipq-$(printf '%s' "$root" | cksum | cut -d' ' -f1)
+    script=$(realpath --relative-to="$root" "$0")
+    mkdir -m 755 "$copy" 2>/dev/null || true
+    # Anyone may have made a folder of that name.
+    [ -d "$copy" ] && [ ! -L "$copy" ] && [ -O "$copy" ] || die "$copy is in the way: it belongs to someone else"
+    say "The server's user cannot read $root: going on in a copy of it, $copy."
+    find "$copy" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+    tar -C "$root" --exclude=./build --exclude=./.git -cf - . | tar -C "$copy" -xf - --no-same-owner
+    chmod -R a+rX "$copy"
+    exec "$copy/$script" "$@"
+}
+
+# Ends the cluster in the given folder when the tool ends, however it ends.
+stop_at_exit() {
+    trap "'$tools/cluster' stop '$1' || true" EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+}
+
+# Builds hipq and installs it into the private server; arguments go to make.
+install_hipq() {
+    make -C "$root" --no-print-directory -j2 install "PG_CONFIG=$bindir/pg_config" "$@"
+}
