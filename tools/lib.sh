@@ -60,8 +60,3 @@ stop_at_exit() {
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
 }
-
-# Builds hipq and installs it into the private server; arguments go to make.
-install_hipq() {
-    make -C "$root" --no-print-directory -j2 install "PG_CONFIG=$bindir/pg_config" "$@"
-}

@@ -1,0 +1,166 @@
+-- What users call. Every function checks the caller's rights inside; EXECUTE comes with hipq.grant_queue().
+
+-- Instances -------------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION hipq.create_instance(
+    name text, shard_key text DEFAULT 'NONE', table_naming_strategy text DEFAULT 'NONE', db_config jsonb DEFAULT '{}'
+) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_instance';
+COMMENT ON FUNCTION hipq.create_instance(text, text, text, jsonb) IS 'creates an instance, a named group of queues; returns its number';
+
+CREATE FUNCTION hipq.drop_instance(name text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drop_instance';
+COMMENT ON FUNCTION hipq.drop_instance(text) IS 'drops an instance that has no queues';
+
+-- Queues ----------------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION hipq.create_queue(
+    queue text, owner regrole DEFAULT NULL, throttle_limit numeric DEFAULT 0, retention interval DEFAULT NULL,
+    history text DEFAULT 'failed', strict boolean DEFAULT false, queue_ttl integer DEFAULT NULL,
+    dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL
+) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_queue';
+COMMENT ON FUNCTION hipq.create_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval)
+    IS 'creates queue "instance.queue" and its table; handlers will run as owner (default: the caller); returns the queue''s number';
+
+CREATE FUNCTION hipq.alter_queue(
+    queue text, owner regrole DEFAULT NULL, throttle_limit numeric DEFAULT NULL, retention interval DEFAULT NULL,
+    history text DEFAULT NULL, strict boolean DEFAULT NULL, queue_ttl integer DEFAULT NULL,
+    dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL, reset text[] DEFAULT '{}'
+) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
+COMMENT ON FUNCTION hipq.alter_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text[])
+    IS 'changes a queue; what is NULL stays, what reset names goes back to the setting';
+
+CREATE FUNCTION hipq.drop_queue(queue text, force boolean DEFAULT false) RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drop_queue';
+COMMENT ON FUNCTION hipq.drop_queue(text, boolean) IS 'drops a queue with its jobs; refuses while jobs are unfinished unless force';
+
+CREATE FUNCTION hipq.grant_queue(queue text, role regrole, privilege text) RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_grant_queue';
+COMMENT ON FUNCTION hipq.grant_queue(text, regrole, text) IS 'allows a role to enqueue, work, read or control';
+
+CREATE FUNCTION hipq.revoke_queue(queue text, role regrole, privilege text) RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_revoke_queue';
+COMMENT ON FUNCTION hipq.revoke_queue(text, regrole, text) IS 'takes back what grant_queue gave';
+
+-- Job types -------------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION hipq.register_job_type(
+    queue text, job_type text, handler text DEFAULT 'NONE', handler_kind text DEFAULT 'auto', retry_handler text DEFAULT 'NONE',
+    default_timeout integer DEFAULT NULL, default_priority integer DEFAULT 0, default_throttle_factor numeric DEFAULT 1,
+    default_time_windows text DEFAULT 'NONE', time_zone text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    retry_base interval DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max interval DEFAULT NULL,
+    retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT '{}', do_not_retry_on text[] DEFAULT '{}',
+    on_missing_handler text DEFAULT 'wait', queue_ttl integer DEFAULT NULL
+) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_job_type';
+COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer)
+    IS 'registers a job type of a queue: its handler and what its jobs start with; registering a type that hipq found by itself replaces it';
+
+CREATE FUNCTION hipq.alter_job_type(
+    queue text, job_type text, handler text DEFAULT NULL, handler_kind text DEFAULT 'auto', retry_handler text DEFAULT NULL,
+    default_timeout integer DEFAULT NULL, default_priority integer DEFAULT NULL, default_throttle_factor numeric DEFAULT NULL,
+    default_time_windows text DEFAULT NULL, time_zone text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    retry_base interval DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max interval DEFAULT NULL,
+    retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT NULL, do_not_retry_on text[] DEFAULT NULL,
+    on_missing_handler text DEFAULT NULL, queue_ttl integer DEFAULT NULL, reset text[] DEFAULT '{}'
+) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_job_type';
+COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text[])
+    IS 'changes a job type for jobs to come; what is NULL stays, what reset names goes back to the setting';
+
+CREATE FUNCTION hipq.drop_job_type(queue text, job_type text, force boolean DEFAULT false) RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drop_job_type';
+COMMENT ON FUNCTION hipq.drop_job_type(text, text, boolean) IS 'forgets a job type; refuses while it has unfinished jobs unless force';
+
+-- Enqueue ---------------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION hipq.enqueue(
+    job_type text, job_data text DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout integer DEFAULT NULL,
+    throttle_factor numeric DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue';
+COMMENT ON FUNCTION hipq.enqueue(text, text, text, text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text)
+    IS 'enqueues a job in the caller''s transaction and returns its id; text that is no JSON becomes a JSON string';
+
+CREATE FUNCTION hipq.enqueue(
+    job_type text, job_data anyelement, queue text DEFAULT NULL, job_key text DEFAULT NULL,
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout integer DEFAULT NULL,
+    throttle_factor numeric DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue';
+COMMENT ON FUNCTION hipq.enqueue(text, anyelement, text, text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text)
+    IS 'enqueues a job in the caller''s transaction and returns its id; data of any type, as to_jsonb() makes it';
+
+CREATE FUNCTION hipq.enqueue_many(
+    job_type text, job_data jsonb[], job_keys text[] DEFAULT NULL, queue text DEFAULT NULL,
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout integer DEFAULT NULL,
+    throttle_factor numeric DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL
+) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_many';
+COMMENT ON FUNCTION hipq.enqueue_many(text, jsonb[], text[], text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text)
+    IS 'enqueues one job per element of job_data in one statement; returns their ids in the same order';
+
+-- Control ---------------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION hipq.cancel(id bigint, reason text DEFAULT NULL, queue text DEFAULT NULL) RETURNS boolean
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel';
+COMMENT ON FUNCTION hipq.cancel(bigint, text, text) IS 'cancels a waiting job; false if it is final already or runs';
+
+CREATE FUNCTION hipq.retry(id bigint, reason text DEFAULT 'manual_retry', job_data jsonb DEFAULT NULL, queue text DEFAULT NULL) RETURNS bigint
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry';
+COMMENT ON FUNCTION hipq.retry(bigint, text, jsonb, text) IS 'runs a final job again as a new job, with new data if given; returns the new id';
+
+CREATE FUNCTION hipq.reschedule(id bigint, scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, queue text DEFAULT NULL) RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_reschedule';
+COMMENT ON FUNCTION hipq.reschedule(bigint, timestamptz, integer, text) IS 'moves a waiting job to another time or priority; what is NULL stays';
+
+CREATE FUNCTION hipq.erase(id bigint, queue text DEFAULT NULL) RETURNS boolean
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_erase';
+COMMENT ON FUNCTION hipq.erase(bigint, text) IS 'removes a final job with its attempts and dead letter; false if there is no such job';
+
+CREATE FUNCTION hipq.release_hold() RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold';
+COMMENT ON FUNCTION hipq.release_hold() IS 'lets this restored or cloned database run the jobs it holds';
+
+-- For handlers ----------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION hipq.fail_retriable(message text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_retriable';
+COMMENT ON FUNCTION hipq.fail_retriable(text) IS 'raises SQLSTATE HQ002: in a handler, the attempt fails with reason transient_error';
+
+CREATE FUNCTION hipq.fail_permanently(message text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_permanently';
+COMMENT ON FUNCTION hipq.fail_permanently(text) IS 'raises SQLSTATE HQ001: in a handler, the job is final with reason explicit_failure';
+
+-- Looking ---------------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION hipq.why(id bigint, queue text DEFAULT NULL, OUT gate text, OUT passed boolean, OUT explanation text) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_why';
+COMMENT ON FUNCTION hipq.why(bigint, text) IS 'why a job does or does not run: every gate in the order the scheduler asks them';
+
+CREATE FUNCTION hipq.retry_schedule(queue text, job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_schedule';
+COMMENT ON FUNCTION hipq.retry_schedule(text, text) IS 'the delays before the retries of a job type, without jitter';
+
+CREATE FUNCTION hipq.retry_schedule(job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_schedule_of_type';
+COMMENT ON FUNCTION hipq.retry_schedule(text) IS 'the delays before the retries of a job type that one queue has';
+
+CREATE FUNCTION hipq.now() RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_now';
+COMMENT ON FUNCTION hipq.now() IS 'hipq''s idea of the present: clock_timestamp() plus setting hipq.clock_offset';
+
+CREATE FUNCTION hipq.version() RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_version';
+COMMENT ON FUNCTION hipq.version() IS 'version of the library that serves this session';
+
+-- For views -------------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION hipq._executors(
+    OUT pid integer, OUT database oid, OUT role oid, OUT status text, OUT started_time timestamptz,
+    OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT job_started_time timestamptz, OUT jobs_done bigint
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__executors';
+COMMENT ON FUNCTION hipq._executors() IS 'executors of the server from shared memory; view hipq.executors shows them';
+
+CREATE FUNCTION hipq._may(queue_id integer, privilege text) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__may';
+COMMENT ON FUNCTION hipq._may(integer, text) IS 'whether the current user has enqueue, work, read or control on a queue';
+
+CREATE FUNCTION hipq._is_held() RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_held';
+COMMENT ON FUNCTION hipq._is_held() IS 'whether this database is held: its identity is not the one stored with the jobs';
+
+-- Nothing to PUBLIC.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA hipq FROM PUBLIC;
+REVOKE ALL ON ALL TABLES IN SCHEMA hipq FROM PUBLIC;
+REVOKE ALL ON ALL SEQUENCES IN SCHEMA hipq FROM PUBLIC;

@@ -1,0 +1,161 @@
+// Statements over SPI: one guarded block per statement.
+#include "spi.hpp"
+
+namespace hipq::pg {
+
+namespace {
+
+constexpr int max_parameters = 32;
+
+Datum text_array(const std::vector<std::string> &texts)
+{
+    auto *elements = static_cast<Datum *>(::palloc(sizeof(Datum) * (texts.size() + 1)));
+    for (std::size_t i = 0; i < texts.size(); ++i)
+        elements[i] = PointerGetDatum(::cstring_to_text_with_len(texts[i].data(), static_cast<int>(texts[i].size())));
+    return PointerGetDatum(::construct_array(elements, static_cast<int>(texts.size()), TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+// What the guarded block works on and gives back: plain data.
+struct Execution {
+    const char *sql;
+    SPIPlanPtr *kept_plan;  // null: run once
+    std::span<const Parameter> parameters;
+    Cell *cells = nullptr;
+    std::size_t rows = 0;
+    std::size_t columns = 0;
+    std::uint64_t processed = 0;
+};
+
+void check(int code, const char *step, const char *sql)
+{
+    if (code < 0)
+        elog(ERROR, "%s failed: %s, statement: %s", step, ::SPI_result_code_string(code), sql);
+}
+
+SPIPlanPtr prepare(Execution &execution)
+{
+    Oid types[max_parameters];
+    if (execution.parameters.size() > max_parameters)
+        elog(ERROR, "too many parameters, statement: %s", execution.sql);
+    for (std::size_t i = 0; i < execution.parameters.size(); ++i)
+        types[i] = execution.parameters[i].type();
+    SPIPlanPtr plan = ::SPI_prepare(execution.sql, static_cast<int>(execution.parameters.size()), types);
+    if (plan == nullptr)
+        check(SPI_result, "SPI_prepare", execution.sql);
+    if (execution.kept_plan != nullptr) {
+        check(::SPI_keepplan(plan), "SPI_keepplan", execution.sql);
+        *execution.kept_plan = plan;
+    }
+    return plan;
+}
+
+// Copies one value into the caller's memory context.
+Cell copy_cell(HeapTuple tuple, TupleDesc descriptor, int column, MemoryContext caller)
+{
+    Cell cell{};
+    cell.type = ::SPI_gettypeid(descriptor, column);
+    Datum value = ::SPI_getbinval(tuple, descriptor, column, &cell.null);
+    if (cell.null)
+        return cell;
+    Form_pg_attribute attribute = TupleDescAttr(descriptor, column - 1);
+    const bool is_row = ::type_is_rowtype(cell.type);
+    MemoryContext spi = ::MemoryContextSwitchTo(caller);
+    if (cell.type == FLOAT8OID) {
+        cell.number = DatumGetFloat8(value);
+    } else if (cell.type == BOOLOID || cell.type == INT2OID || cell.type == INT4OID || cell.type == INT8OID || cell.type == OIDOID ||
+               cell.type == TIMESTAMPTZOID || cell.type == REGROLEOID || cell.type == REGCLASSOID) {
+        switch (attribute->attlen) {
+        case 1: cell.integer = DatumGetBool(value) ? 1 : 0; break;
+        case 2: cell.integer = DatumGetInt16(value); break;
+        case 4:
+            cell.integer = cell.type == INT4OID ? static_cast<std::int64_t>(DatumGetInt32(value))
+                                                : static_cast<std::int64_t>(DatumGetObjectId(value));
+            break;
+        default: cell.integer = DatumGetInt64(value);
+        }
+    } else if (cell.type == JSONBOID || is_row) {
+        cell.datum = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
+    } else if (cell.type == TEXTOID) {
+        cell.text = TextDatumGetCString(value);
+    } else {
+        Oid output = InvalidOid;
+        bool is_varlena = false;
+        ::getTypeOutputInfo(cell.type, &output, &is_varlena);
+        cell.text = ::OidOutputFunctionCall(output, value);
+    }
+    ::MemoryContextSwitchTo(spi);
+    return cell;
+}
+
+void copy_result(Execution &execution, MemoryContext caller)
+{
+    execution.processed = SPI_processed;
+    if (SPI_tuptable == nullptr)
+        return;
+    execution.rows = SPI_tuptable->numvals;
+    execution.columns = static_cast<std::size_t>(SPI_tuptable->tupdesc->natts);
+    execution.cells = static_cast<Cell *>(
+        ::MemoryContextAllocHuge(caller, sizeof(Cell) * (execution.rows * execution.columns + 1)));
+    for (std::size_t row = 0; row < execution.rows; ++row)
+        for (std::size_t column = 0; column < execution.columns; ++column)
+            execution.cells[row * execution.columns + column] =
+                copy_cell(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, static_cast<int>(column) + 1, caller);
+}
+
+// The PostgreSQL regime: connect, prepare, run, copy, disconnect.
+void run_execution(Execution &execution)
+{
+    MemoryContext caller = CurrentMemoryContext;
+    check(::SPI_connect(), "SPI_connect", execution.sql);
+    SPIPlanPtr plan = execution.kept_plan != nullptr ? *execution.kept_plan : nullptr;
+    if (plan == nullptr)
+        plan = prepare(execution);
+    Datum values[max_parameters];
+    char nulls[max_parameters];
+    for (std::size_t i = 0; i < execution.parameters.size(); ++i) {
+        nulls[i] = execution.parameters[i].null() ? 'n' : ' ';
+        values[i] = execution.parameters[i].null() ? Datum{0} : execution.parameters[i].datum();
+    }
+    check(::SPI_execute_plan(plan, values, nulls, false, 0), "SPI_execute_plan", execution.sql);
+    copy_result(execution, caller);
+    check(::SPI_finish(), "SPI_finish", execution.sql);
+}
+
+Rows rows_of(const Execution &execution)
+{
+    return {execution.cells, execution.rows, execution.columns, execution.processed};
+}
+
+}  // namespace
+
+Datum Parameter::datum() const
+{
+    if (raw_)
+        return static_cast<Datum>(integer_);
+    switch (type_) {
+    case BOOLOID: return BoolGetDatum(integer_ != 0);
+    case INT2OID: return Int16GetDatum(static_cast<std::int16_t>(integer_));
+    case INT4OID: return Int32GetDatum(static_cast<std::int32_t>(integer_));
+    case OIDOID: return ObjectIdGetDatum(static_cast<Oid>(integer_));
+    case FLOAT8OID: return Float8GetDatum(number_);
+    case TEXTOID: return PointerGetDatum(::cstring_to_text_with_len(text_.data(), static_cast<int>(text_.size())));
+    case TEXTARRAYOID: return text_array(*texts_);
+    default: return Int64GetDatum(integer_);
+    }
+}
+
+Rows Statement::execute(std::span<const Parameter> parameters)
+{
+    Execution execution{sql_, &plan_, parameters};
+    call([&] { run_execution(execution); });
+    return rows_of(execution);
+}
+
+Rows execute_once(const std::string &sql, std::span<const Parameter> parameters)
+{
+    Execution execution{sql.c_str(), nullptr, parameters};
+    call([&] { run_execution(execution); });
+    return rows_of(execution);
+}
+
+}  // namespace hipq::pg

@@ -1,0 +1,170 @@
+// SQL statements from C++: constants with parameters, prepared once per process, results as plain C++ values.
+#pragma once
+
+#include "guard.hpp"
+
+namespace hipq::pg {
+
+// A point in time as PostgreSQL counts it: microseconds since 2000-01-01 UTC. (Distinct from a plain number in parameters.)
+struct Time {
+    std::int64_t value = 0;
+    auto operator<=>(const Time &) const = default;
+};
+inline constexpr Time infinity{std::numeric_limits<std::int64_t>::max()};  // DT_NOEND
+inline Time operator+(Time time, std::int64_t microseconds)
+{
+    return Time{time.value + microseconds};
+}
+
+// A value of any type as it is; PostgreSQL owns what it points to.
+struct RawValue {
+    Oid type;
+    Datum value;
+    bool null = false;
+};
+
+// One parameter of a statement. Texts and arrays are only borrowed until the statement has run.
+class Parameter {
+public:
+    Parameter(bool value) : type_(BOOLOID), integer_(value) {}
+    Parameter(std::int16_t value) : type_(INT2OID), integer_(value) {}
+    Parameter(std::int32_t value) : type_(INT4OID), integer_(value) {}
+    Parameter(std::int64_t value) : type_(INT8OID), integer_(value) {}
+    Parameter(Oid value) : type_(OIDOID), integer_(value) {}
+    Parameter(double value) : type_(FLOAT8OID), number_(value) {}
+    Parameter(Time value) : type_(TIMESTAMPTZOID), integer_(value.value) {}
+    Parameter(std::string_view value) : type_(TEXTOID), text_(value) {}
+    Parameter(const char *value) : Parameter(std::string_view(value)) {}
+    Parameter(const std::string &value) : Parameter(std::string_view(value)) {}
+    Parameter(const std::vector<std::string> &value) : type_(TEXTARRAYOID), texts_(&value) {}
+    Parameter(RawValue value) : type_(value.type), null_(value.null), raw_(true), integer_(static_cast<std::int64_t>(value.value)) {}
+    template <class T>
+    Parameter(const std::optional<T> &value) : Parameter(value.has_value() ? Parameter(*value) : null_of(Parameter(T{})))
+    {
+    }
+
+    Oid type() const { return type_; }
+    bool null() const { return null_; }
+    // Allocates in the current memory context: PostgreSQL regime.
+    Datum datum() const;
+
+private:
+    static Parameter null_of(Parameter parameter)
+    {
+        parameter.null_ = true;
+        return parameter;
+    }
+    Oid type_;
+    bool null_ = false;
+    bool raw_ = false;
+    std::int64_t integer_ = 0;
+    double number_ = 0;
+    std::string_view text_{};
+    const std::vector<std::string> *texts_ = nullptr;
+};
+
+// One value of a result. Numbers, booleans, OIDs and times are integers; jsonb and rows stay as they are; all else is text.
+struct Cell {
+    bool null;
+    Oid type;
+    std::int64_t integer;
+    double number;
+    const char *text;  // in the caller's memory context
+    Datum datum;       // jsonb and rows: a copy in the caller's memory context
+};
+
+class Row {
+public:
+    explicit Row(const Cell *cells) : cells_(cells) {}
+    bool null(int column) const { return cells_[column].null; }
+    std::int64_t integer(int column) const { return cells_[column].integer; }
+    int integer32(int column) const { return static_cast<int>(cells_[column].integer); }
+    Oid oid(int column) const { return static_cast<Oid>(cells_[column].integer); }
+    bool boolean(int column) const { return cells_[column].integer != 0; }
+    double number(int column) const { return cells_[column].number; }
+    Time time(int column) const { return Time{cells_[column].integer}; }
+    std::string text(int column) const { return cells_[column].null ? std::string() : std::string(cells_[column].text); }
+    Datum datum(int column) const { return cells_[column].datum; }
+    RawValue raw(int column) const { return RawValue{cells_[column].type, cells_[column].datum, cells_[column].null}; }
+    std::optional<std::int64_t> maybe_integer(int column) const
+    {
+        return null(column) ? std::nullopt : std::optional<std::int64_t>(integer(column));
+    }
+    std::optional<std::string> maybe_text(int column) const
+    {
+        return null(column) ? std::nullopt : std::optional<std::string>(text(column));
+    }
+
+private:
+    const Cell *cells_;
+};
+
+// The rows a statement returned. Lives in the memory context that was current when the statement ran.
+class Rows {
+public:
+    Rows(const Cell *cells, std::size_t rows, std::size_t columns, std::uint64_t processed)
+        : cells_(cells), rows_(rows), columns_(columns), processed_(processed)
+    {
+    }
+    std::size_t size() const { return rows_; }
+    bool empty() const { return rows_ == 0; }
+    std::uint64_t processed() const { return processed_; }  // rows touched by INSERT, UPDATE, DELETE
+    Row operator[](std::size_t row) const { return Row(cells_ + row * columns_); }
+    Row front() const { return (*this)[0]; }
+
+    class Iterator {
+    public:
+        Iterator(const Rows *rows, std::size_t row) : rows_(rows), row_(row) {}
+        Row operator*() const { return (*rows_)[row_]; }
+        Iterator &operator++()
+        {
+            ++row_;
+            return *this;
+        }
+        bool operator!=(const Iterator &other) const { return row_ != other.row_; }
+
+    private:
+        const Rows *rows_;
+        std::size_t row_;
+    };
+    Iterator begin() const { return {this, 0}; }
+    Iterator end() const { return {this, rows_}; }
+
+private:
+    const Cell *cells_;
+    std::size_t rows_;
+    std::size_t columns_;
+    std::uint64_t processed_;
+};
+
+// One SQL statement, prepared at its first run and kept for the life of the process. Needs a transaction. Runs as the current user with the
+// current search_path (as_extension_owner pins both), reads with a fresh snapshot in READ COMMITTED. Raises what the statement raises.
+class Statement {
+public:
+    // `sql` must outlive the statement: a constant, or a text kept for the life of the process.
+    constexpr explicit Statement(const char *sql) : sql_(sql) {}
+
+    template <class... Arguments>
+    Rows run(const Arguments &...arguments)
+    {
+        const std::array<Parameter, sizeof...(Arguments)> parameters{Parameter(arguments)...};
+        return execute(std::span<const Parameter>(parameters));
+    }
+    Rows execute(std::span<const Parameter> parameters);
+
+private:
+    const char *sql_;
+    SPIPlanPtr plan_ = nullptr;
+};
+
+// Runs a statement once, without keeping its plan: DDL and statements built from identifiers. Same surroundings as Statement.
+Rows execute_once(const std::string &sql, std::span<const Parameter> parameters);
+
+template <class... Arguments>
+Rows run_once(const std::string &sql, const Arguments &...arguments)
+{
+    const std::array<Parameter, sizeof...(Arguments)> parameters{Parameter(arguments)...};
+    return execute_once(sql, std::span<const Parameter>(parameters));
+}
+
+}  // namespace hipq::pg

@@ -1,0 +1,70 @@
+// Transactions of background workers, and the switch to the extension owner.
+#include "transaction.hpp"
+
+namespace hipq::pg {
+
+void start_transaction()
+{
+    call([] {
+        ::SetCurrentStatementStartTimestamp();
+        ::StartTransactionCommand();
+        // hipq's bookkeeping has its own idea of isolation, whatever the role's settings say.
+        XactIsoLevel = XACT_READ_COMMITTED;
+        XactReadOnly = false;
+        XactDeferrable = false;
+    });
+}
+
+void commit_transaction()
+{
+    call([] {
+        ::CommitTransactionCommand();
+        ::pgstat_report_stat(false);
+    });
+}
+
+void abort_transaction() noexcept
+{
+    HOLD_INTERRUPTS();
+    ::AbortCurrentTransaction();
+    RESUME_INTERRUPTS();
+}
+
+Oid extension_owner()
+{
+    const Oid schema = call([] { return ::get_namespace_oid("hipq", true); });
+    if (!OidIsValid(schema))
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_SCHEMA), errmsg("extension \"hipq\" is not installed in this database"),
+                   errhint("Run CREATE EXTENSION hipq."));
+    return call([&] {
+        HeapTuple tuple = ::SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
+        if (!HeapTupleIsValid(tuple))
+            elog(ERROR, "cache lookup failed for namespace %u", schema);
+        const Oid owner = reinterpret_cast<Form_pg_namespace>(GETSTRUCT(tuple))->nspowner;
+        ::ReleaseSysCache(tuple);
+        return owner;
+    });
+}
+
+OwnerScope become_extension_owner()
+{
+    const Oid owner = extension_owner();
+    return call([&] {
+        OwnerScope scope{};
+        ::GetUserIdAndSecContext(&scope.user, &scope.security_context);
+        ::SetUserIdAndSecContext(owner, scope.security_context | SECURITY_LOCAL_USERID_CHANGE);
+        scope.guc_level = ::NewGUCNestLevel();
+        (void) ::set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+        return scope;
+    });
+}
+
+void leave_extension_owner(const OwnerScope &scope)
+{
+    call([&] {
+        ::AtEOXact_GUC(false, scope.guc_level);
+        ::SetUserIdAndSecContext(scope.user, scope.security_context);
+    });
+}
+
+}  // namespace hipq::pg

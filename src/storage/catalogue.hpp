@@ -1,0 +1,73 @@
+// Queues and job types, cached in each process and read again when either table changes.
+#pragma once
+
+#include "core/backoff.hpp"
+#include "core/failure.hpp"
+#include "pg/spi.hpp"
+
+namespace hipq::storage {
+
+enum class HandlerKind : unsigned char { none, function, procedure, statement, notify };
+HandlerKind parse_handler_kind(std::string_view text);  // as stored in hipq.job_type.handler_kind
+
+struct JobType {
+    int queue_id;
+    std::string name;
+    std::string handler;        // "NONE" = none
+    HandlerKind handler_kind;
+    std::string retry_handler;  // "NONE" = none
+    int default_timeout;        // seconds; the setting's where the type says nothing, as all below
+    int default_priority;
+    std::string default_throttle_factor;  // as numeric text: exact
+    std::string default_time_windows;
+    int max_retries;
+    core::RetryPolicy policy;
+    std::vector<std::string> retry_on;
+    std::vector<std::string> do_not_retry_on;
+    bool fails_without_handler;  // on_missing_handler = 'fail'
+    std::optional<int> queue_ttl;
+    core::RetryRules rules() const { return {retry_on, do_not_retry_on}; }
+};
+
+struct Queue {
+    int id;
+    std::string instance;
+    std::string name;
+    Oid owner;
+    std::string table;  // within schema hipq, unquoted
+    bool is_strict;
+    bool is_dropped;
+    bool history_all;
+    bool dead_letter_enabled;
+    std::int64_t retention;              // microseconds
+    std::int64_t dead_letter_retention;  // microseconds
+    std::optional<int> queue_ttl;
+    std::map<std::string, JobType, std::less<>> job_types;
+
+    std::string full_name() const { return instance + "." + name; }
+    std::string qualified_table() const;       // hipq.app_mail, quoted where needed
+    std::string qualified_live_table() const;  // hipq.app_mail_live
+    // The registered type, or nothing.
+    const JobType *find_job_type(std::string_view job_type) const;
+};
+
+struct Catalogue {
+    std::map<int, Queue> queues;
+    const Queue *find(int queue_id) const;
+    const Queue *find(std::string_view full_name) const;  // "instance.queue"; nothing also for a malformed name and a dropped queue
+};
+
+// What the catalogue says now; the caller's copy stays valid while it holds it. Read as the extension owner with the latest snapshot,
+// whatever the isolation level. Needs a transaction.
+std::shared_ptr<const Catalogue> catalogue();
+
+// A type with the values of the settings, for jobs of types that nobody registered.
+JobType unregistered_job_type(int queue_id, std::string_view name);
+
+// The queue named, or an error 42704 with a hint.
+const Queue &require_queue(const Catalogue &catalogue, std::string_view full_name);
+
+// Registers the callbacks that invalidate the cache; called once by _PG_init. PostgreSQL regime.
+void watch_catalogue();
+
+}  // namespace hipq::storage
