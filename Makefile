@@ -62,7 +62,7 @@ format-check:
 
 # One stamp per source, so that only what changed is looked at again. Clang does not know all of gcc's flags: it gets those that matter.
 PG_CONFIG ?= pg_config
-tidy_flags = -std=c++20 -Wall -Wextra -Wshadow -D_GNU_SOURCE -Isrc -isystem $(shell $(PG_CONFIG) --includedir-server)
+tidy_flags = -std=c++20 -Wall -Wextra -Wshadow -D_GNU_SOURCE -DHIPQ_VERSION='"$(EXTVERSION)"' -Isrc -isystem $(shell $(PG_CONFIG) --includedir-server)
 
 tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok)
 	@echo "clang-tidy: $(words $(SOURCES)) files are clean"
@@ -90,7 +90,7 @@ endif
 # PGXS passes no C++ flags to bitcode, so there is none.
 override with_llvm = no
 PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -fvisibility=hidden -O2
-PG_CPPFLAGS = -Isrc
+PG_CPPFLAGS = -Isrc -DHIPQ_VERSION='"$(EXTVERSION)"'
 ifdef WERROR
 PG_CXXFLAGS += -Werror
 PG_CPPFLAGS += -DUSE_ASSERT_CHECKING

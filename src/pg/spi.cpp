@@ -20,6 +20,7 @@ struct Execution {
     const char *sql;
     SPIPlanPtr *kept_plan;  // null: run once
     std::span<const Parameter> parameters;
+    bool reads_latest;
     Cell *cells = nullptr;
     std::size_t rows = 0;
     std::size_t columns = 0;
@@ -106,6 +107,8 @@ void copy_result(Execution &execution, MemoryContext caller)
 void run_execution(Execution &execution)
 {
     MemoryContext caller = CurrentMemoryContext;
+    if (execution.reads_latest)
+        ::PushActiveSnapshot(::GetLatestSnapshot());
     check(::SPI_connect(), "SPI_connect", execution.sql);
     SPIPlanPtr plan = execution.kept_plan != nullptr ? *execution.kept_plan : nullptr;
     if (plan == nullptr)
@@ -116,9 +119,12 @@ void run_execution(Execution &execution)
         nulls[i] = execution.parameters[i].null() ? 'n' : ' ';
         values[i] = execution.parameters[i].null() ? Datum{0} : execution.parameters[i].datum();
     }
-    check(::SPI_execute_plan(plan, values, nulls, false, 0), "SPI_execute_plan", execution.sql);
+    // A read-only statement takes the snapshot that is active.
+    check(::SPI_execute_plan(plan, values, nulls, execution.reads_latest, 0), "SPI_execute_plan", execution.sql);
     copy_result(execution, caller);
     check(::SPI_finish(), "SPI_finish", execution.sql);
+    if (execution.reads_latest)
+        ::PopActiveSnapshot();
 }
 
 Rows rows_of(const Execution &execution)
@@ -146,14 +152,21 @@ Datum Parameter::datum() const
 
 Rows Statement::execute(std::span<const Parameter> parameters)
 {
-    Execution execution{sql_, &plan_, parameters};
+    Execution execution{sql_, &plan_, parameters, false};
+    call([&] { run_execution(execution); });
+    return rows_of(execution);
+}
+
+Rows Statement::execute_latest(std::span<const Parameter> parameters)
+{
+    Execution execution{sql_, &plan_, parameters, true};
     call([&] { run_execution(execution); });
     return rows_of(execution);
 }
 
 Rows execute_once(const std::string &sql, std::span<const Parameter> parameters)
 {
-    Execution execution{sql.c_str(), nullptr, parameters};
+    Execution execution{sql.c_str(), nullptr, parameters, false};
     call([&] { run_execution(execution); });
     return rows_of(execution);
 }

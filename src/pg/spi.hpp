@@ -152,6 +152,15 @@ public:
     }
     Rows execute(std::span<const Parameter> parameters);
 
+    // For a SELECT: reads what is committed this moment, also under REPEATABLE READ and SERIALIZABLE.
+    template <class... Arguments>
+    Rows run_latest(const Arguments &...arguments)
+    {
+        const std::array<Parameter, sizeof...(Arguments)> parameters{Parameter(arguments)...};
+        return execute_latest(std::span<const Parameter>(parameters));
+    }
+    Rows execute_latest(std::span<const Parameter> parameters);
+
 private:
     const char *sql_;
     SPIPlanPtr plan_ = nullptr;

@@ -12,6 +12,10 @@ void create_queue_table(int queue_id, std::string_view table, std::int64_t reten
 // Drops the tables of a queue at once; waits for locks as DROP TABLE does.
 void drop_queue_table(std::string_view table);
 
+// Drops the tables of a queue, its dead letters, its job types and the queue itself. Its attempts stay until their retention is over.
+// Needs a transaction and as_hipq.
+void forget_queue(int queue_id, std::string_view table);
+
 // One pass of maintenance over a table cut by time, `parent` (app_mail_final or attempt, unquoted, in schema hipq): moves rows out of the default
 // leaf into a new leaf where a period needs it, makes the missing leaves, drops those that are due. Runs its own transactions, each short; a lock
 // it does not get within 100 ms leaves that step to the next pass. Returns true when nothing is left to do. For the scheduler: no transaction open.

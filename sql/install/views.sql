@@ -1,0 +1,431 @@
+-- Views to look through. Each reads the tables with the extension owner's rights and shows only the queues that the caller may read; those without job
+-- data (instances, queues, job_types, running, executors, sizes) show everything to members of pg_monitor too.
+--
+-- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors() and now(). hipq.grant_queue() gives both.
+
+CREATE VIEW hipq.instances WITH (security_barrier) AS
+SELECT instance.name,
+       instance.shard_key,
+       instance.table_naming_strategy,
+       CASE WHEN visible.readable > 0 OR current_setting('is_superuser') = 'on' THEN instance.db_config END AS db_config,
+       visible.queues,
+       instance.created_time
+FROM hipq.instance
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE may.read) AS readable,
+           count(*) FILTER (WHERE NOT queue.is_dropped AND (may.read OR pg_has_role('pg_monitor', 'USAGE'))) AS queues
+    FROM hipq.queue
+    CROSS JOIN LATERAL (SELECT hipq._may(queue.queue_id, 'read') AS read) AS may
+    WHERE queue.instance_id = instance.instance_id
+) AS visible
+WHERE visible.readable > 0 OR pg_has_role('pg_monitor', 'USAGE');
+COMMENT ON VIEW hipq.instances IS 'instances that have a queue the caller may read';
+COMMENT ON COLUMN hipq.instances.name IS 'name of the instance';
+COMMENT ON COLUMN hipq.instances.shard_key IS 'what jobs are spread by when the instance is sharded; NONE = not sharded';
+COMMENT ON COLUMN hipq.instances.table_naming_strategy IS 'SQL expression that gives the name of a queue''s table; NONE = <instance>_<queue>';
+COMMENT ON COLUMN hipq.instances.db_config IS 'shards and connection data; NULL for those who may read no queue of the instance';
+COMMENT ON COLUMN hipq.instances.queues IS 'number of its queues that the caller may look at';
+COMMENT ON COLUMN hipq.instances.created_time IS 'when the instance was created';
+
+-- Counts live leaves only: they are small, whatever the number of final jobs.
+CREATE VIEW hipq.queues WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       queue.owner,
+       'hipq.' || quote_ident(queue.table_name) AS table_name,
+       queue.throttle_limit,
+       live.throttle_used,
+       live.running AS running_jobs,
+       live.initial,
+       live.running,
+       live.error,
+       live.retry,
+       live.oldest_due_time,
+       coalesce(queue.retention, current_setting('hipq.retention', true)::interval) AS retention,
+       queue.history,
+       queue.is_strict,
+       queue.queue_ttl,
+       coalesce(queue.dead_letter_enabled, current_setting('hipq.dead_letter_enabled', true)::boolean) AS dead_letter_enabled,
+       coalesce(queue.dead_letter_retention, current_setting('hipq.dead_letter_retention', true)::interval) AS dead_letter_retention,
+       queue.is_dropped,
+       queue.created_time
+FROM hipq.queue
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE job.state = 'initial') AS initial,
+           count(*) FILTER (WHERE job.state = 'running') AS running,
+           count(*) FILTER (WHERE job.state = 'error') AS error,
+           count(*) FILTER (WHERE job.state = 'retry') AS retry,
+           coalesce(sum(job.throttle_factor) FILTER (WHERE job.state = 'running'), 0) AS throttle_used,
+           min(job.scheduled_run_time) FILTER (WHERE job.state IN ('initial', 'retry') AND job.scheduled_run_time <= hipq.now()) AS oldest_due_time
+    FROM hipq.job
+    WHERE job.queue_id = queue.queue_id AND job.state <> 'final'
+) AS live
+WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+COMMENT ON VIEW hipq.queues IS 'queues with the number of their unfinished jobs';
+COMMENT ON COLUMN hipq.queues.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.queues.owner IS 'queue owner: the role that SQL handlers run as';
+COMMENT ON COLUMN hipq.queues.table_name IS 'the queue''s table: enqueue by INSERT into it';
+COMMENT ON COLUMN hipq.queues.throttle_limit IS 'limit on the sum of throttle_factor over running jobs; below 1 = no limit';
+COMMENT ON COLUMN hipq.queues.throttle_used IS 'sum of throttle_factor over running jobs';
+COMMENT ON COLUMN hipq.queues.running_jobs IS 'jobs that run now';
+COMMENT ON COLUMN hipq.queues.initial IS 'jobs not tried yet';
+COMMENT ON COLUMN hipq.queues.running IS 'jobs in state running';
+COMMENT ON COLUMN hipq.queues.error IS 'jobs that failed and await the retry decision';
+COMMENT ON COLUMN hipq.queues.retry IS 'jobs that wait for their next attempt';
+COMMENT ON COLUMN hipq.queues.oldest_due_time IS 'scheduled_run_time of the job that has been due longest; NULL = none is due';
+COMMENT ON COLUMN hipq.queues.retention IS 'how long final jobs are kept';
+COMMENT ON COLUMN hipq.queues.history IS 'which attempts hipq.attempt records: failed or all';
+COMMENT ON COLUMN hipq.queues.is_strict IS 'refuses jobs of unregistered types';
+COMMENT ON COLUMN hipq.queues.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
+COMMENT ON COLUMN hipq.queues.dead_letter_enabled IS 'whether failed jobs leave a dead letter';
+COMMENT ON COLUMN hipq.queues.dead_letter_retention IS 'how long dead letters are kept';
+COMMENT ON COLUMN hipq.queues.is_dropped IS 'the queue is being dropped';
+COMMENT ON COLUMN hipq.queues.created_time IS 'when the queue was created';
+
+CREATE VIEW hipq.job_types WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       job_type.name AS job_type,
+       job_type.handler,
+       job_type.handler_kind,
+       job_type.retry_handler,
+       coalesce(job_type.default_timeout, extract(epoch FROM current_setting('hipq.default_timeout', true)::interval)::integer) AS default_timeout,
+       job_type.default_priority,
+       job_type.default_throttle_factor,
+       job_type.default_time_windows,
+       job_type.time_zone,
+       coalesce(job_type.max_retries, current_setting('hipq.max_retries', true)::integer) AS max_retries,
+       coalesce(job_type.retry_base, current_setting('hipq.retry_base', true)::interval) AS retry_base,
+       coalesce(job_type.retry_multiplier, current_setting('hipq.retry_multiplier', true)::double precision) AS retry_multiplier,
+       coalesce(job_type.retry_max, current_setting('hipq.retry_max', true)::interval) AS retry_max,
+       coalesce(job_type.retry_jitter, current_setting('hipq.retry_jitter', true)::double precision) AS retry_jitter,
+       job_type.retry_on,
+       job_type.do_not_retry_on,
+       job_type.on_missing_handler,
+       coalesce(job_type.queue_ttl, queue.queue_ttl) AS queue_ttl,
+       job_type.created_time
+FROM hipq.job_type
+JOIN hipq.queue ON queue.queue_id = job_type.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+COMMENT ON VIEW hipq.job_types IS 'job types with the values in force: where the type says nothing, the setting''s';
+COMMENT ON COLUMN hipq.job_types.queue IS 'queue of the job type';
+COMMENT ON COLUMN hipq.job_types.job_type IS 'name of the job type';
+COMMENT ON COLUMN hipq.job_types.handler IS 'what runs: schema.function(argument types), or one SQL statement; NONE = nothing yet, jobs wait';
+COMMENT ON COLUMN hipq.job_types.handler_kind IS 'none, function, procedure, statement, or notify (external workers)';
+COMMENT ON COLUMN hipq.job_types.retry_handler IS 'function that decides about retries; NONE = the retry policy decides';
+COMMENT ON COLUMN hipq.job_types.default_timeout IS 'timeout of jobs that give none, in seconds';
+COMMENT ON COLUMN hipq.job_types.default_priority IS 'priority of jobs that give none; lower runs first';
+COMMENT ON COLUMN hipq.job_types.default_throttle_factor IS 'throttle_factor of jobs that give none';
+COMMENT ON COLUMN hipq.job_types.default_time_windows IS 'time windows of jobs that give none';
+COMMENT ON COLUMN hipq.job_types.time_zone IS 'zone, by name, in which time windows are read';
+COMMENT ON COLUMN hipq.job_types.max_retries IS 'max_retries of jobs that give none';
+COMMENT ON COLUMN hipq.job_types.retry_base IS 'delay before the first retry';
+COMMENT ON COLUMN hipq.job_types.retry_multiplier IS 'factor from one retry''s delay to the next';
+COMMENT ON COLUMN hipq.job_types.retry_max IS 'cap on the delay';
+COMMENT ON COLUMN hipq.job_types.retry_jitter IS 'random spread of the delay as a fraction';
+COMMENT ON COLUMN hipq.job_types.retry_on IS 'reasons, SQLSTATEs or SQLSTATE classes that are retried although they would not be';
+COMMENT ON COLUMN hipq.job_types.do_not_retry_on IS 'reasons, SQLSTATEs or SQLSTATE classes that are never retried';
+COMMENT ON COLUMN hipq.job_types.on_missing_handler IS 'what happens to a job whose handler does not exist: wait or fail';
+COMMENT ON COLUMN hipq.job_types.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
+COMMENT ON COLUMN hipq.job_types.created_time IS 'when the job type was registered';
+
+CREATE VIEW hipq.jobs WITH (security_barrier) AS
+SELECT job.id,
+       instance.name || '.' || queue.name AS queue,
+       job.job_type,
+       job.job_key,
+       job.state,
+       CASE
+           WHEN job.state = 'running' THEN 'running'
+           WHEN job.state <> 'final' THEN 'waiting'
+           WHEN job.error = 'NONE' THEN 'succeeded'
+           WHEN job.retry_reason = 'cancelled' THEN 'cancelled'
+           WHEN job.retry_reason = 'expired' THEN 'expired'
+           ELSE 'failed'
+       END AS outcome,
+       job.error,
+       job.attempt,
+       job.retry_count,
+       job.max_retries,
+       job.retry_reason,
+       job.scheduled_run_time,
+       job.priority,
+       job.timeout,
+       job.created_time,
+       job.accepted_time,
+       job.update_time,
+       job.deadline,
+       job.expires_time,
+       job.job_data,
+       job.result,
+       job.original_job_id,
+       job.retry_of,
+       job.throttle_factor,
+       job.throttle_key,
+       job.time_windows,
+       job.shard_key,
+       job.worker_id,
+       job.queue_ttl
+FROM hipq.job
+JOIN hipq.queue ON queue.queue_id = job.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE hipq._may(queue.queue_id, 'read');
+COMMENT ON VIEW hipq.jobs IS 'jobs of every queue the caller may read, with their outcome';
+COMMENT ON COLUMN hipq.jobs.id IS 'id of the job';
+COMMENT ON COLUMN hipq.jobs.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.jobs.job_type IS 'job type: decides the handler';
+COMMENT ON COLUMN hipq.jobs.job_key IS 'job key; NONE = none';
+COMMENT ON COLUMN hipq.jobs.state IS 'initial, running, error, retry or final';
+COMMENT ON COLUMN hipq.jobs.outcome IS 'waiting, running, succeeded, failed, cancelled or expired';
+COMMENT ON COLUMN hipq.jobs.error IS 'error of the last failed attempt; NONE = none';
+COMMENT ON COLUMN hipq.jobs.attempt IS 'attempts started so far';
+COMMENT ON COLUMN hipq.jobs.retry_count IS 'retries charged so far';
+COMMENT ON COLUMN hipq.jobs.max_retries IS 'retries after a retriable failure';
+COMMENT ON COLUMN hipq.jobs.retry_reason IS 'why the last attempt did not succeed, or why the job was enqueued again; NONE = neither';
+COMMENT ON COLUMN hipq.jobs.scheduled_run_time IS 'not started before';
+COMMENT ON COLUMN hipq.jobs.priority IS 'lower runs first';
+COMMENT ON COLUMN hipq.jobs.timeout IS 'seconds an attempt may run';
+COMMENT ON COLUMN hipq.jobs.created_time IS 'when the job was enqueued';
+COMMENT ON COLUMN hipq.jobs.accepted_time IS 'when the present or last attempt started; infinity = none yet';
+COMMENT ON COLUMN hipq.jobs.update_time IS 'when the state last changed; for a final job, when it ended';
+COMMENT ON COLUMN hipq.jobs.deadline IS 'when the running attempt times out; infinity when not running';
+COMMENT ON COLUMN hipq.jobs.expires_time IS 'not started by then: final with reason expired';
+COMMENT ON COLUMN hipq.jobs.job_data IS 'data for the handler';
+COMMENT ON COLUMN hipq.jobs.result IS 'what the handler returned';
+COMMENT ON COLUMN hipq.jobs.original_job_id IS 'first job of the chain of retries this one belongs to';
+COMMENT ON COLUMN hipq.jobs.retry_of IS 'the final job that this one was made from by hipq.retry()';
+COMMENT ON COLUMN hipq.jobs.throttle_factor IS 'weight under the queue''s throttle_limit';
+COMMENT ON COLUMN hipq.jobs.throttle_key IS 'jobs with the same key share a limit; NONE = no key';
+COMMENT ON COLUMN hipq.jobs.time_windows IS 'when the job may start; NONE = always';
+COMMENT ON COLUMN hipq.jobs.shard_key IS 'what a sharded instance places the job by';
+COMMENT ON COLUMN hipq.jobs.worker_id IS 'external worker that has the job';
+COMMENT ON COLUMN hipq.jobs.queue_ttl IS 'seconds a dispatched job may wait for its worker';
+
+-- Both what the tables call running and what the executors say they run: a job is in the one and not in the other while it is being started or finished.
+CREATE VIEW hipq.running WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       busy.id,
+       busy.job_type,
+       busy.job_key,
+       busy.attempt,
+       busy.pid,
+       busy.worker_id,
+       busy.since,
+       busy.timeout,
+       busy.deadline,
+       activity.wait_event_type,
+       activity.wait_event,
+       pg_blocking_pids(busy.pid) AS blocked_by
+FROM (
+    SELECT coalesce(job.queue_id, executor.queue_id) AS queue_id,
+           coalesce(job.id, executor.job_id) AS id,
+           coalesce(job.job_type, executor.job_type) AS job_type,
+           coalesce(job.job_key, waiting.job_key) AS job_key,
+           coalesce(executor.attempt, job.attempt) AS attempt,
+           executor.pid,
+           job.worker_id,
+           coalesce(executor.job_started_time, job.accepted_time) AS since,
+           coalesce(job.timeout, waiting.timeout) AS timeout,
+           job.deadline
+    FROM (SELECT * FROM hipq.job WHERE job.state = 'running') AS job
+    FULL JOIN (
+        SELECT running_executor.*
+        FROM hipq._executors() AS running_executor
+        WHERE running_executor.status = 'running' AND running_executor.job_id IS NOT NULL
+          AND running_executor.database = (SELECT pg_database.oid FROM pg_database WHERE pg_database.datname = current_database())
+    ) AS executor ON executor.job_id = job.id
+    LEFT JOIN LATERAL (
+        SELECT other.job_key, other.timeout
+        FROM hipq.job AS other
+        WHERE job.id IS NULL AND other.queue_id = executor.queue_id AND other.id = executor.job_id AND other.state <> 'final'
+    ) AS waiting ON true
+) AS busy
+JOIN hipq.queue ON queue.queue_id = busy.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid
+WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+COMMENT ON VIEW hipq.running IS 'jobs that run at this moment, and what they wait for';
+COMMENT ON COLUMN hipq.running.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.running.id IS 'id of the job';
+COMMENT ON COLUMN hipq.running.job_type IS 'job type';
+COMMENT ON COLUMN hipq.running.job_key IS 'job key; NONE = none; NULL = the job ended while the view was read';
+COMMENT ON COLUMN hipq.running.attempt IS 'number of the attempt';
+COMMENT ON COLUMN hipq.running.pid IS 'executor that runs it; NULL = an external worker has it, or nobody yet';
+COMMENT ON COLUMN hipq.running.worker_id IS 'external worker that has it';
+COMMENT ON COLUMN hipq.running.since IS 'when the attempt started';
+COMMENT ON COLUMN hipq.running.timeout IS 'seconds the attempt may run';
+COMMENT ON COLUMN hipq.running.deadline IS 'when it times out';
+COMMENT ON COLUMN hipq.running.wait_event_type IS 'kind of event the executor waits for; NULL = none, or not shown to the caller';
+COMMENT ON COLUMN hipq.running.wait_event IS 'event the executor waits for';
+COMMENT ON COLUMN hipq.running.blocked_by IS 'processes that hold the lock the executor waits for';
+
+CREATE VIEW hipq.attempts WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       attempt.job_id,
+       attempt.attempt,
+       attempt.job_type,
+       attempt.job_key,
+       attempt.reason,
+       attempt.sqlstate,
+       attempt.error,
+       attempt.detail,
+       attempt.hint,
+       attempt.context,
+       attempt.executor_pid,
+       attempt.worker_id,
+       attempt.started_time,
+       attempt.ended_time,
+       attempt.ended_time - attempt.started_time AS duration
+FROM hipq.attempt
+JOIN hipq.queue ON queue.queue_id = attempt.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE hipq._may(queue.queue_id, 'read');
+COMMENT ON VIEW hipq.attempts IS 'how attempts ended: those that failed, or all if the queue says history => ''all''';
+COMMENT ON COLUMN hipq.attempts.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.attempts.job_id IS 'id of the job';
+COMMENT ON COLUMN hipq.attempts.attempt IS 'number of the attempt, from 1';
+COMMENT ON COLUMN hipq.attempts.job_type IS 'job type';
+COMMENT ON COLUMN hipq.attempts.job_key IS 'job key; NONE = none';
+COMMENT ON COLUMN hipq.attempts.reason IS 'reason: timeout, transient_error, validation_error, ...; succeeded';
+COMMENT ON COLUMN hipq.attempts.sqlstate IS 'SQLSTATE of the error, if the server raised it';
+COMMENT ON COLUMN hipq.attempts.error IS 'message; NONE for a success';
+COMMENT ON COLUMN hipq.attempts.detail IS 'detail of the error';
+COMMENT ON COLUMN hipq.attempts.hint IS 'hint of the error';
+COMMENT ON COLUMN hipq.attempts.context IS 'context of the error';
+COMMENT ON COLUMN hipq.attempts.executor_pid IS 'process that ran it in the server';
+COMMENT ON COLUMN hipq.attempts.worker_id IS 'external worker that ran it';
+COMMENT ON COLUMN hipq.attempts.started_time IS 'when the attempt started';
+COMMENT ON COLUMN hipq.attempts.ended_time IS 'when it ended';
+COMMENT ON COLUMN hipq.attempts.duration IS 'how long it took';
+
+CREATE VIEW hipq.dead_letters WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       dead_letter.job_id,
+       dead_letter.job_type,
+       dead_letter.job_key,
+       dead_letter.reason,
+       dead_letter.sqlstate,
+       dead_letter.error,
+       dead_letter.died_time,
+       dead_letter.handled_time,
+       dead_letter.redriven_time,
+       dead_letter.dismissed_time,
+       dead_letter.job,
+       dead_letter.history
+FROM hipq.dead_letter
+JOIN hipq.queue ON queue.queue_id = dead_letter.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE hipq._may(queue.queue_id, 'read');
+COMMENT ON VIEW hipq.dead_letters IS 'jobs that failed for good, whole, with their attempts';
+COMMENT ON COLUMN hipq.dead_letters.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.dead_letters.job_id IS 'id of the job';
+COMMENT ON COLUMN hipq.dead_letters.job_type IS 'job type';
+COMMENT ON COLUMN hipq.dead_letters.job_key IS 'job key; NONE = none';
+COMMENT ON COLUMN hipq.dead_letters.reason IS 'reason of the last failure';
+COMMENT ON COLUMN hipq.dead_letters.sqlstate IS 'SQLSTATE of the last failure';
+COMMENT ON COLUMN hipq.dead_letters.error IS 'error of the last failure';
+COMMENT ON COLUMN hipq.dead_letters.died_time IS 'when it failed for good';
+COMMENT ON COLUMN hipq.dead_letters.handled_time IS 'when a dead letter handler took it';
+COMMENT ON COLUMN hipq.dead_letters.redriven_time IS 'when it was enqueued again';
+COMMENT ON COLUMN hipq.dead_letters.dismissed_time IS 'when it was dismissed';
+COMMENT ON COLUMN hipq.dead_letters.job IS 'the whole row of the job';
+COMMENT ON COLUMN hipq.dead_letters.history IS 'its attempts: number, reason, sqlstate, error, times';
+
+-- Numbers of queues mean something in their own database only: another database's rows carry no queue and go to pg_monitor alone.
+CREATE VIEW hipq.executors WITH (security_barrier) AS
+SELECT executor.pid,
+       executor.database_name AS database,
+       pg_get_userbyid(executor.role) AS role,
+       executor.status,
+       executor.started_time,
+       instance.name || '.' || queue.name AS queue,
+       executor.job_id,
+       executor.attempt,
+       executor.job_type,
+       executor.job_started_time,
+       executor.jobs_done
+FROM (
+    SELECT every_executor.*, pg_database.datname AS database_name, pg_database.datname = current_database() AS is_here
+    FROM hipq._executors() AS every_executor
+    LEFT JOIN pg_database ON pg_database.oid = every_executor.database
+) AS executor
+LEFT JOIN hipq.queue ON executor.is_here AND queue.queue_id = executor.queue_id
+LEFT JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE pg_has_role('pg_monitor', 'USAGE')
+   OR executor.is_here AND CASE WHEN queue.queue_id IS NULL THEN pg_has_role(executor.role, 'USAGE') ELSE hipq._may(queue.queue_id, 'read') END;
+COMMENT ON VIEW hipq.executors IS 'executors: the processes of the server that run SQL handlers';
+COMMENT ON COLUMN hipq.executors.pid IS 'process, as in pg_stat_activity';
+COMMENT ON COLUMN hipq.executors.database IS 'database it is connected to; those of other databases are shown to pg_monitor only';
+COMMENT ON COLUMN hipq.executors.role IS 'queue owner it is connected as';
+COMMENT ON COLUMN hipq.executors.status IS 'requested, starting, idle, running, or ended (its job is being brought home)';
+COMMENT ON COLUMN hipq.executors.started_time IS 'when it was started';
+COMMENT ON COLUMN hipq.executors.queue IS 'queue of the job it runs; NULL = none, or in another database';
+COMMENT ON COLUMN hipq.executors.job_id IS 'job it runs';
+COMMENT ON COLUMN hipq.executors.attempt IS 'attempt of the job it runs';
+COMMENT ON COLUMN hipq.executors.job_type IS 'type of the job it runs';
+COMMENT ON COLUMN hipq.executors.job_started_time IS 'when the job it runs started';
+COMMENT ON COLUMN hipq.executors.jobs_done IS 'jobs it has run so far';
+
+-- A row per leaf. Rows are the statistics collector's estimate: nothing is scanned.
+CREATE VIEW hipq.sizes WITH (security_barrier) AS
+SELECT measured.queue,
+       measured.table_name,
+       measured.kind,
+       measured.from_time,
+       measured.to_time,
+       measured.row_estimate,
+       measured.bytes,
+       CASE WHEN measured.kind = 'final' THEN round(measured.row_estimate / measured.days, 1) END AS rows_per_day,
+       CASE WHEN measured.kind = 'final' THEN round(measured.bytes / measured.days) END AS bytes_per_day
+FROM (
+    SELECT leaf.queue,
+           leaf.name AS table_name,
+           leaf.kind,
+           bound.from_time,
+           bound.to_time,
+           pg_stat_get_live_tuples(leaf.oid) AS row_estimate,
+           pg_total_relation_size(leaf.oid) AS bytes,
+           CASE WHEN bound.from_time < hipq.now()
+               THEN (extract(epoch FROM least(bound.to_time, hipq.now()) - bound.from_time) / 86400)::numeric END AS days
+    FROM (
+        SELECT instance.name || '.' || queue.name AS queue,
+               'hipq.' || quote_ident(class.relname) AS name,
+               CASE WHEN class.relname = queue.table_name || '_live' THEN 'live' ELSE 'final' END AS kind,
+               class.oid,
+               class.relpartbound
+        FROM hipq.queue
+        JOIN hipq.instance ON instance.instance_id = queue.instance_id
+        JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
+        CROSS JOIN LATERAL pg_partition_tree(top.oid) AS tree
+        JOIN pg_class AS class ON class.oid = tree.relid
+        WHERE tree.isleaf AND (hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE'))
+        UNION ALL
+        SELECT NULL, 'hipq.' || quote_ident(class.relname), 'attempt', class.oid, class.relpartbound
+        FROM pg_partition_tree('hipq.attempt') AS tree
+        JOIN pg_class AS class ON class.oid = tree.relid
+        WHERE tree.isleaf AND class.relkind = 'r' AND pg_has_role('pg_monitor', 'USAGE')
+        UNION ALL
+        SELECT NULL, 'hipq.dead_letter', 'dead_letter', 'hipq.dead_letter'::regclass, NULL
+        WHERE pg_has_role('pg_monitor', 'USAGE')
+    ) AS leaf
+    CROSS JOIN LATERAL (SELECT pg_get_expr(leaf.relpartbound, leaf.oid) AS definition) AS partition
+    CROSS JOIN LATERAL (
+        SELECT substring(partition.definition FROM 'FROM \(''([^'']*)''\)')::timestamptz AS from_time,
+               substring(partition.definition FROM 'TO \(''([^'']*)''\)')::timestamptz AS to_time
+    ) AS bound
+) AS measured;
+COMMENT ON VIEW hipq.sizes IS 'rows and bytes of every leaf of the queues'' tables, and per day of final jobs';
+COMMENT ON COLUMN hipq.sizes.queue IS 'queue; NULL = all queues share the table (attempts, dead letters), shown to pg_monitor only';
+COMMENT ON COLUMN hipq.sizes.table_name IS 'table: a leaf of the queue''s table';
+COMMENT ON COLUMN hipq.sizes.kind IS 'live (unfinished jobs), final, attempt or dead_letter';
+COMMENT ON COLUMN hipq.sizes.from_time IS 'rows of the leaf are not older; NULL = no bound';
+COMMENT ON COLUMN hipq.sizes.to_time IS 'rows of the leaf are older; NULL = no bound';
+COMMENT ON COLUMN hipq.sizes.row_estimate IS 'rows, as the statistics of the server estimate them';
+COMMENT ON COLUMN hipq.sizes.bytes IS 'bytes on disk with indexes and TOAST';
+COMMENT ON COLUMN hipq.sizes.rows_per_day IS 'final jobs a day in the time of the leaf that has passed';
+COMMENT ON COLUMN hipq.sizes.bytes_per_day IS 'bytes a day in the time of the leaf that has passed';
+
+REVOKE ALL ON hipq.instances, hipq.queues, hipq.job_types, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.sizes FROM PUBLIC;
+GRANT USAGE ON SCHEMA hipq TO pg_monitor;
+GRANT SELECT ON hipq.instances, hipq.queues, hipq.job_types, hipq.running, hipq.executors, hipq.sizes TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._executors(), hipq.now() TO pg_monitor;

@@ -1,0 +1,190 @@
+// Arguments and results: the detoasting macros can raise, so each stands in a guarded block.
+#include "api/arguments.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+// A text of PostgreSQL's, borrowed.
+struct Bytes {
+    const char *data;
+    std::size_t size;
+};
+
+Bytes bytes_of(const struct varlena *value)
+{
+    return {VARDATA_ANY(value), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))};
+}
+
+// PostgreSQL regime. (Not in the class: its member text() hides the type of that name, which the macro needs.)
+Bytes detoasted_bytes(Datum value)
+{
+    return bytes_of(DatumGetTextPP(value));
+}
+
+struct Elements {
+    Datum *values;
+    bool *nulls;
+    int count;
+};
+
+}  // namespace
+
+void Arguments::require(int i, const char *name) const
+{
+    if (!has(i))
+        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument \"%s\" must not be null", name));
+}
+
+std::optional<std::string> Arguments::maybe_text(int i) const
+{
+    if (!has(i))
+        return std::nullopt;
+    const Bytes bytes = pg::call([&] { return detoasted_bytes(fcinfo_->args[i].value); });
+    return std::string(bytes.data, bytes.size);
+}
+
+std::optional<std::int32_t> Arguments::maybe_int(int i) const
+{
+    return has(i) ? std::optional(DatumGetInt32(fcinfo_->args[i].value)) : std::nullopt;
+}
+
+std::optional<std::int64_t> Arguments::maybe_int64(int i) const
+{
+    return has(i) ? std::optional<std::int64_t>(DatumGetInt64(fcinfo_->args[i].value)) : std::nullopt;
+}
+
+std::optional<bool> Arguments::maybe_bool(int i) const
+{
+    return has(i) ? std::optional(DatumGetBool(fcinfo_->args[i].value)) : std::nullopt;
+}
+
+std::optional<Oid> Arguments::maybe_oid(int i) const
+{
+    return has(i) ? std::optional(DatumGetObjectId(fcinfo_->args[i].value)) : std::nullopt;
+}
+
+std::optional<pg::Time> Arguments::maybe_time(int i) const
+{
+    return has(i) ? std::optional(pg::Time{DatumGetTimestampTz(fcinfo_->args[i].value)}) : std::nullopt;
+}
+
+std::optional<double> Arguments::maybe_number(int i) const
+{
+    if (!has(i))
+        return std::nullopt;
+    return pg::call([&] { return DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, fcinfo_->args[i].value)); });
+}
+
+std::optional<double> Arguments::maybe_double(int i) const
+{
+    return has(i) ? std::optional(DatumGetFloat8(fcinfo_->args[i].value)) : std::nullopt;
+}
+
+std::optional<Interval> Arguments::maybe_interval(int i) const
+{
+    return has(i) ? std::optional(*DatumGetIntervalP(fcinfo_->args[i].value)) : std::nullopt;
+}
+
+std::string Arguments::text(int i, const char *name) const
+{
+    require(i, name);
+    return *maybe_text(i);
+}
+
+std::int32_t Arguments::integer(int i, const char *name) const
+{
+    require(i, name);
+    return *maybe_int(i);
+}
+
+std::int64_t Arguments::integer64(int i, const char *name) const
+{
+    require(i, name);
+    return *maybe_int64(i);
+}
+
+bool Arguments::boolean(int i, const char *name) const
+{
+    require(i, name);
+    return *maybe_bool(i);
+}
+
+Oid Arguments::oid(int i, const char *name) const
+{
+    require(i, name);
+    return *maybe_oid(i);
+}
+
+std::vector<std::optional<std::string>> Arguments::texts(int i) const
+{
+    std::vector<std::optional<std::string>> result;
+    if (!has(i))
+        return result;
+    const Elements elements = pg::call([&] {
+        Elements found{};
+        ArrayType *array = DatumGetArrayTypeP(fcinfo_->args[i].value);
+        ::deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &found.values, &found.nulls, &found.count);
+        return found;
+    });
+    // Elements of an array are never toasted by themselves: nothing here can raise.
+    for (int element = 0; element < elements.count; ++element) {
+        if (elements.nulls[element]) {
+            result.emplace_back(std::nullopt);
+        } else {
+            const Bytes bytes = bytes_of(reinterpret_cast<const struct varlena *>(DatumGetPointer(elements.values[element])));
+            result.emplace_back(std::string(bytes.data, bytes.size));
+        }
+    }
+    return result;
+}
+
+std::vector<std::string> Arguments::texts_without_nulls(int i, const char *name) const
+{
+    std::vector<std::string> result;
+    for (std::optional<std::string> &element : texts(i)) {
+        if (!element.has_value())
+            HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument \"%s\" must not contain nulls", name));
+        result.push_back(std::move(*element));
+    }
+    return result;
+}
+
+Datum return_text(std::string_view text)
+{
+    return pg::call([&] { return PointerGetDatum(::cstring_to_text_with_len(text.data(), static_cast<int>(text.size()))); });
+}
+
+Datum return_void()
+{
+    return Datum{0};
+}
+
+Datum return_null(FunctionCallInfo fcinfo)
+{
+    fcinfo->isnull = true;
+    return Datum{0};
+}
+
+ResultSet::ResultSet(FunctionCallInfo fcinfo)
+{
+    pg::call([&] { ::InitMaterializedSRF(fcinfo, 0); });
+    info_ = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+}
+
+void ResultSet::add_row(std::span<const pg::Parameter> row)
+{
+    pg::call([&] {
+        Datum values[32];
+        bool nulls[32];
+        if (row.size() > 32 || static_cast<int>(row.size()) != info_->setDesc->natts)
+            elog(ERROR, "wrong number of columns in a result of hipq");
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            nulls[i] = row[i].null();
+            values[i] = nulls[i] ? Datum{0} : row[i].datum();
+        }
+        ::tuplestore_putvalues(info_->setResult, info_->setDesc, values, nulls);
+    });
+}
+
+}  // namespace hipq::api

@@ -1,0 +1,81 @@
+// Arguments and results of SQL-callable functions as C++ values. Arguments are counted from 0; NULL is an empty optional.
+#pragma once
+
+#include "pg/spi.hpp"
+
+namespace hipq::api {
+
+class Arguments {
+public:
+    explicit Arguments(FunctionCallInfo fcinfo) : fcinfo_(fcinfo) {}
+
+    int count() const { return fcinfo_->nargs; }
+    // Whether the argument is not NULL.
+    bool has(int i) const { return !fcinfo_->args[i].isnull; }
+
+    // Required: 22004 naming the argument if it is NULL.
+    std::string text(int i, const char *name) const;
+    std::int32_t integer(int i, const char *name) const;
+    std::int64_t integer64(int i, const char *name) const;
+    bool boolean(int i, const char *name) const;
+    Oid oid(int i, const char *name) const;
+
+    std::optional<std::string> maybe_text(int i) const;
+    std::optional<std::int32_t> maybe_int(int i) const;
+    std::optional<std::int64_t> maybe_int64(int i) const;
+    std::optional<bool> maybe_bool(int i) const;
+    std::optional<Oid> maybe_oid(int i) const;
+    std::optional<pg::Time> maybe_time(int i) const;
+    // Of a numeric, and of a double precision. NaN and infinity come as they are.
+    std::optional<double> maybe_number(int i) const;
+    std::optional<double> maybe_double(int i) const;
+    std::optional<Interval> maybe_interval(int i) const;
+
+    // Elements of a text[]; nothing at all for NULL. texts_without_nulls: 22004 naming the argument if an element is NULL.
+    std::vector<std::optional<std::string>> texts(int i) const;
+    std::vector<std::string> texts_without_nulls(int i, const char *name) const;
+
+    // The argument as it is, as a parameter of a statement; a NULL stays a NULL.
+    pg::RawValue raw(int i, Oid type) const { return {type, fcinfo_->args[i].value, fcinfo_->args[i].isnull}; }
+
+private:
+    void require(int i, const char *name) const;
+    FunctionCallInfo fcinfo_;
+};
+
+// Results. return_text allocates in the caller's memory context.
+Datum return_text(std::string_view value);
+Datum return_void();
+Datum return_null(FunctionCallInfo fcinfo);
+inline Datum return_bool(bool value)
+{
+    return BoolGetDatum(value);
+}
+inline Datum return_int(std::int32_t value)
+{
+    return Int32GetDatum(value);
+}
+inline Datum return_int64(std::int64_t value)
+{
+    return Int64GetDatum(value);
+}
+
+// The rows of a set-returning function: made once, filled row by row, handed over by returning return_void().
+// Values follow the OUT parameters.
+class ResultSet {
+public:
+    explicit ResultSet(FunctionCallInfo fcinfo);
+    // Adds a row of at most 32 columns; Parameter converts numbers, booleans, texts, times, RawValue and optionals.
+    template <class... Values>
+    void add(const Values &...values)
+    {
+        const std::array<pg::Parameter, sizeof...(Values)> row{pg::Parameter(values)...};
+        add_row(std::span<const pg::Parameter>(row));
+    }
+    void add_row(std::span<const pg::Parameter> row);
+
+private:
+    ReturnSetInfo *info_;
+};
+
+}  // namespace hipq::api

@@ -1,0 +1,78 @@
+// Checks on what callers give.
+#include "api/checks.hpp"
+
+#include "storage/rights.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+constexpr std::int64_t microseconds_per_day = 86'400'000'000;
+constexpr std::int64_t minute = 60'000'000;
+constexpr std::int64_t days_per_century = 36'525;
+
+// Months of 30 days, as PostgreSQL compares intervals. Saturates far above any limit.
+std::int64_t length_of(const Interval &interval)
+{
+    const std::int64_t days = interval.month * std::int64_t{30} + interval.day + interval.time / microseconds_per_day;
+    if (days > days_per_century)
+        return (days_per_century + 1) * microseconds_per_day;
+    return days * microseconds_per_day + interval.time % microseconds_per_day;
+}
+
+std::string joined(std::span<const char *const> words)
+{
+    std::string text;
+    for (const char *word : words)
+        text.append(text.empty() ? "" : ", ").append(word);
+    return text;
+}
+
+}  // namespace
+
+void demand(const std::optional<core::Problem> &problem)
+{
+    if (!problem.has_value())
+        return;
+    const int code =
+        problem->kind == core::Problem::Kind::too_large ? ERRCODE_PROGRAM_LIMIT_EXCEEDED : ERRCODE_INVALID_PARAMETER_VALUE;
+    HIPQ_RAISE(errcode(code), errmsg_internal("%s", problem->message.c_str()), errhint("%s", problem->hint.c_str()));
+}
+
+std::string require_role(Oid role)
+{
+    const char *name = pg::call([&] { return ::GetUserNameFromId(role, true); });
+    if (name == nullptr)
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("role with OID %u does not exist", role));
+    return name;
+}
+
+void check_keeping(const char *name, const std::optional<Interval> &value)
+{
+    if (!value.has_value())
+        return;
+    const std::int64_t length = length_of(*value);
+    if (length < minute || length > days_per_century * microseconds_per_day)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is out of range", name),
+                   errhint("Give an interval of at least 1 minute and at most 100 years."));
+}
+
+void check_reset(const std::vector<std::string> &reset, std::span<const char *const> known)
+{
+    for (const std::string &entry : reset) {
+        if (std::find(known.begin(), known.end(), entry) != known.end())
+            continue;
+        const std::string list = joined(known);
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be reset", entry.c_str()),
+                   errhint("What can be reset: %s.", list.c_str()));
+    }
+}
+
+const storage::Queue &require_own_queue(const storage::Catalogue &catalogue, std::string_view full_name)
+{
+    const storage::Queue &queue = storage::require_queue(catalogue, full_name);
+    storage::require_owner(queue);
+    return queue;
+}
+
+}  // namespace hipq::api

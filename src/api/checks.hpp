@@ -1,0 +1,24 @@
+// Checks that several functions make on what a caller gives, each with its error.
+#pragma once
+
+#include "core/validate.hpp"
+#include "storage/catalogue.hpp"
+
+namespace hipq::api {
+
+// 22023 or 54000 for a value that core refused; nothing for nothing.
+void demand(const std::optional<core::Problem> &problem);
+
+// 42704 when there is no role of that OID (a regrole can be given as a number).
+std::string require_role(Oid role);
+
+// How long something is kept: at least a minute, at most 100 years (22023).
+void check_keeping(const char *name, const std::optional<Interval> &value);
+
+// Entries of `reset`: 22023 for one that is not in `known`.
+void check_reset(const std::vector<std::string> &reset, std::span<const char *const> known);
+
+// The queue, for its owner: 42704 as require_queue, 42501 as require_owner.
+const storage::Queue &require_own_queue(const storage::Catalogue &catalogue, std::string_view full_name);
+
+}  // namespace hipq::api

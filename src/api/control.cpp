@@ -1,0 +1,181 @@
+// hipq.cancel, retry, reschedule, erase, release_hold: what operators do to a job.
+#include "api/arguments.hpp"
+#include "core/validate.hpp"
+#include "settings.hpp"
+#include "shmem/wake.hpp"
+#include "storage/clock.hpp"
+#include "storage/find_job.hpp"
+#include "storage/finish.hpp"
+#include "storage/identity.hpp"
+#include "storage/permit.hpp"
+#include "storage/queue_statements.hpp"
+
+extern "C" {
+#include "access/detoast.h"
+}
+
+namespace hipq::api {
+
+namespace {
+
+using storage::FoundJob;
+using storage::Privilege;
+
+std::string state_name(const FoundJob &job)
+{
+    return std::string(core::name(job.state));
+}
+
+// ---- cancel ----------------------------------------------------------------------------------------------------------------------------------
+
+bool cancel(std::int64_t id, const std::optional<std::string> &reason, const std::optional<std::string> &queue)
+{
+    const auto catalogue = storage::catalogue();
+    const FoundJob job = storage::require_job(*catalogue, id, queue, Privilege::control);
+    if (!core::is_waiting(job.state))
+        return false;
+    const std::string error = reason.has_value() && !reason->empty() ? "cancelled: " + *reason : "cancelled";
+    return storage::finish_waiting(*job.queue, id, {core::Reason::cancelled, "", error}, storage::now());
+}
+
+// ---- retry -----------------------------------------------------------------------------------------------------------------------------------
+
+// A new job with what the old one was given; its expiry has passed with it.
+constexpr const char *retry_sql = R"(
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, job_type, job_key, job_data, timeout, max_retries, queue_ttl, priority,
+                         throttle_factor, throttle_key, time_windows, shard_key)
+    SELECT coalesce(job.original_job_id, job.id), job.id, $2, job.job_type, job.job_key, coalesce($3, job.job_data), job.timeout,
+           job.max_retries, job.queue_ttl, job.priority, job.throttle_factor, job.throttle_key, job.time_windows, job.shard_key
+    FROM {table} AS job
+    WHERE job.id = $1 AND job.state = 'final'
+    ON CONFLICT DO NOTHING
+    RETURNING id)";
+
+void check_data(pg::RawValue data)
+{
+    if (data.null)
+        return;
+    const std::size_t size = pg::call([&] { return ::toast_raw_datum_size(data.value); });
+    if (const auto problem = core::check_job_data_size(size, static_cast<std::size_t>(settings::max_job_data) * 1024))
+        HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("%s", problem->message.c_str()), errhint("%s", problem->hint.c_str()));
+}
+
+std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data, const std::optional<std::string> &queue)
+{
+    const auto catalogue = storage::catalogue();
+    const FoundJob job = storage::require_job(*catalogue, id, queue, Privilege::control);
+    if (job.state != core::JobState::final)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("job %lld is not final", static_cast<long long>(id)),
+                   errdetail("It is in state \"%s\".", state_name(job).c_str()),
+                   errhint("Use hipq.reschedule() to run a waiting job sooner."));
+    check_data(data);
+    const pg::Rows rows = storage::as_hipq([&] { return storage::statement_for(*job.queue, retry_sql).run(id, reason, data); });
+    if (rows.empty())
+        HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
+                   errmsg("job type \"%s\" has an unfinished job with key \"%s\"", job.type.c_str(), job.key.c_str()),
+                   errhint("Wait until it has finished, or cancel it."));
+    return rows.front().integer(0);
+}
+
+// ---- reschedule --------------------------------------------------------------------------------------------------------------------------------
+
+constexpr const char *reschedule_sql = R"(
+    UPDATE {live} AS job
+    SET scheduled_run_time = coalesce($2, job.scheduled_run_time), priority = coalesce($3::smallint, job.priority)
+    WHERE job.id = $1 AND job.state IN ('initial', 'retry'))";
+
+void check_schedule(const std::optional<pg::Time> &time, const std::optional<std::int32_t> &priority)
+{
+    if (time.has_value() && TIMESTAMP_NOT_FINITE(time->value))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("scheduled_run_time cannot be infinite"),
+                   errhint("Give a point in time."));
+    if (!priority.has_value())
+        return;
+    if (const auto problem = core::check_priority(*priority))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem->message.c_str()), errhint("%s", problem->hint.c_str()));
+}
+
+void reschedule(std::int64_t id, const std::optional<pg::Time> &time, const std::optional<std::int32_t> &priority,
+                const std::optional<std::string> &queue)
+{
+    check_schedule(time, priority);
+    const auto catalogue = storage::catalogue();
+    const FoundJob job = storage::require_job(*catalogue, id, queue, Privilege::control);
+    const bool moved = core::is_waiting(job.state) && storage::as_hipq([&] {
+        return storage::statement_for(*job.queue, reschedule_sql).run(id, time, priority).processed() == 1;
+    });
+    if (!moved)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("cannot reschedule job %lld in state \"%s\"", static_cast<long long>(id), state_name(job).c_str()),
+                   errdetail("Only a waiting job (initial or retry) can be rescheduled."),
+                   job.state == core::JobState::final ? errhint("Use hipq.retry() to run it again as a new job.") : 0);
+}
+
+// ---- erase -----------------------------------------------------------------------------------------------------------------------------------
+
+constexpr const char *erase_sql = "DELETE FROM {table} AS job WHERE job.id = $1 AND job.state = 'final'";
+constinit pg::Statement erase_attempts("DELETE FROM hipq.attempt AS attempt WHERE attempt.job_id = $1");
+constinit pg::Statement erase_dead_letter("DELETE FROM hipq.dead_letter AS letter WHERE letter.job_id = $1");
+
+bool erase(std::int64_t id, const std::optional<std::string> &queue)
+{
+    const auto catalogue = storage::catalogue();
+    const auto found = storage::find_job(*catalogue, id, queue);
+    if (!found.has_value())
+        return false;
+    const FoundJob job = storage::require_job(*catalogue, id, queue, Privilege::control);
+    if (job.state != core::JobState::final)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("cannot erase job %lld in state \"%s\"",
+                                                                             static_cast<long long>(id), state_name(job).c_str()),
+                   errhint("Use hipq.cancel() first."));
+    return storage::as_hipq([&] {
+        const bool erased = storage::statement_for(*job.queue, erase_sql).run(id).processed() == 1;
+        erase_attempts.run(id);
+        erase_dead_letter.run(id);
+        return erased;
+    });
+}
+
+void demand_superuser(const char *action)
+{
+    if (!::superuser() && storage::caller() != pg::extension_owner())
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("only a superuser or the owner of the extension may %s", action));
+}
+
+}  // namespace
+
+}  // namespace hipq::api
+
+HIPQ_FUNCTION(hipq_cancel)
+{
+    const hipq::api::Arguments arguments(fcinfo);
+    return BoolGetDatum(hipq::api::cancel(arguments.integer64(0, "id"), arguments.maybe_text(1), arguments.maybe_text(2)));
+}
+
+HIPQ_FUNCTION(hipq_retry)
+{
+    const hipq::api::Arguments arguments(fcinfo);
+    return Int64GetDatum(hipq::api::retry(arguments.integer64(0, "id"), arguments.maybe_text(1).value_or("manual_retry"),
+                                          arguments.raw(2, JSONBOID), arguments.maybe_text(3)));
+}
+
+HIPQ_FUNCTION(hipq_reschedule)
+{
+    const hipq::api::Arguments arguments(fcinfo);
+    hipq::api::reschedule(arguments.integer64(0, "id"), arguments.maybe_time(1), arguments.maybe_int(2), arguments.maybe_text(3));
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq_erase)
+{
+    const hipq::api::Arguments arguments(fcinfo);
+    return BoolGetDatum(hipq::api::erase(arguments.integer64(0, "id"), arguments.maybe_text(1)));
+}
+
+HIPQ_FUNCTION(hipq_release_hold)
+{
+    hipq::api::demand_superuser("release the hold");
+    hipq::storage::take_identity();
+    hipq::shmem::note_catalogue_change();
+    return hipq::api::return_void();
+}

@@ -1,0 +1,208 @@
+// hipq.enqueue and hipq.enqueue_many.
+#include "api/arguments.hpp"
+#include "core/json_text.hpp"
+#include "core/validate.hpp"
+#include "storage/enqueue.hpp"
+#include "storage/rights.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+using storage::Catalogue;
+using storage::Queue;
+
+// Positions of the arguments. enqueue_many has job_keys where enqueue has queue, and one place more from there on.
+enum : int { at_type = 0, at_data = 1 };
+struct Places {
+    int key;
+    int queue;
+    int scheduled_run_time;
+};
+constexpr Places enqueue_places{3, 2, 4};
+constexpr Places enqueue_many_places{2, 3, 4};
+
+storage::OnDuplicate parse_on_duplicate(const std::string &text)
+{
+    if (text == "error")
+        return storage::OnDuplicate::error;
+    if (text == "return")
+        return storage::OnDuplicate::return_holder;
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid value for on_duplicate: \"%s\"", text.c_str()),
+               errhint("Use 'error' or 'return'."));
+}
+
+std::optional<std::int16_t> priority_of(const std::optional<std::int32_t> &given)
+{
+    if (!given.has_value())
+        return std::nullopt;
+    if (const auto problem = core::check_priority(*given))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem->message.c_str()), errhint("%s", problem->hint.c_str()));
+    return static_cast<std::int16_t>(*given);
+}
+
+storage::JobOptions options_of(const Arguments &arguments)
+{
+    const int first = enqueue_places.scheduled_run_time;  // the same place in both functions
+    return {arguments.text(at_type, "job_type"),
+            arguments.maybe_time(first),
+            priority_of(arguments.maybe_int(first + 1)),
+            arguments.maybe_int(first + 2),
+            arguments.raw(first + 3, NUMERICOID),
+            arguments.maybe_text(first + 4),
+            arguments.maybe_int(first + 5),
+            arguments.maybe_time(first + 6),
+            arguments.maybe_text(first + 8)};
+}
+
+storage::OnDuplicate on_duplicate_of(const Arguments &arguments)
+{
+    return parse_on_duplicate(arguments.maybe_text(enqueue_places.scheduled_run_time + 7).value_or("error"));
+}
+
+// ---- job_data --------------------------------------------------------------------------------------------------------------------------------
+
+pg::RawValue json_of_text(const std::string &text)
+{
+    return pg::call([&] {
+        if (core::reads_as_json(text))
+            return pg::RawValue{JSONBOID, DirectFunctionCall1(::jsonb_in, CStringGetDatum(text.c_str()))};
+        JsonbValue value;
+        value.type = jbvString;
+        value.val.string.val = const_cast<char *>(text.c_str());
+        value.val.string.len = static_cast<int>(text.size());
+        return pg::RawValue{JSONBOID, JsonbPGetDatum(::JsonbValueToJsonb(&value))};
+    });
+}
+
+pg::RawValue json_of_any(pg::RawValue value)
+{
+    const pg::Rows rows = pg::run_once("SELECT pg_catalog.to_jsonb($1)", value);
+    return rows.front().raw(0);
+}
+
+// Any JSON as it is; text that is no JSON as a JSON string; any other type as to_jsonb() makes it.
+pg::RawValue data_of(FunctionCallInfo fcinfo)
+{
+    const Arguments arguments(fcinfo);
+    if (!arguments.has(at_data))
+        return {JSONBOID, Datum{0}, true};
+    const Oid type = pg::call([&] { return ::getBaseType(::get_fn_expr_argtype(fcinfo->flinfo, at_data)); });
+    if (type == JSONBOID)
+        return arguments.raw(at_data, JSONBOID);
+    if (type == TEXTOID || type == VARCHAROID || type == BPCHAROID || !OidIsValid(type))
+        return json_of_text(arguments.text(at_data, "job_data"));
+    return json_of_any(arguments.raw(at_data, type));
+}
+
+// ---- the queue ---------------------------------------------------------------------------------------------------------------------------------
+
+std::vector<const Queue *> queues_with_type(const Catalogue &catalogue, const std::string &job_type)
+{
+    std::vector<const Queue *> result;
+    for (const auto &[id, queue] : catalogue.queues)
+        if (!queue.is_dropped && queue.find_job_type(job_type) != nullptr)
+            result.push_back(&queue);
+    return result;
+}
+
+[[noreturn]] void refuse_ambiguous(const std::vector<const Queue *> &queues, const std::string &job_type)
+{
+    std::string names;
+    for (const Queue *queue : queues)
+        names += (names.empty() ? "" : ", ") + queue->full_name();
+    HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER), errmsg("job type \"%s\" is registered in several queues", job_type.c_str()),
+               errdetail("Queues: %s.", names.c_str()), errhint("Name one with queue => '%s'.", queues.front()->full_name().c_str()));
+}
+
+// The built-in queue, made by the first who needs it and may create queues.
+const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::string &job_type)
+{
+    if (const Queue *queue = catalogue->find("hipq.main"))
+        return *queue;
+    const bool may_create = pg::call([] {
+        const Oid function = ::LookupFuncName(list_make2(::makeString(::pstrdup("hipq")), ::makeString(::pstrdup("create_queue"))), -1, nullptr, false);
+        return ::pg_proc_aclcheck(function, ::GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+    });
+    if (!may_create)
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job type \"%s\" is not registered in any queue", job_type.c_str()),
+                   errdetail("The built-in queue \"hipq.main\" does not exist yet."),
+                   errhint("Name a queue with queue => 'instance.queue', or have hipq.create_queue('hipq.main') called."));
+    pg::run_once("SELECT hipq.create_queue('hipq.main')");
+    catalogue = storage::catalogue();
+    return storage::require_queue(*catalogue, "hipq.main");
+}
+
+// The queue named; else the one where the type is registered; else hipq.main.
+const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue, const std::optional<std::string> &name, const std::string &job_type)
+{
+    if (name.has_value())
+        return storage::require_queue(*catalogue, *name);
+    std::vector<const Queue *> queues = queues_with_type(*catalogue, job_type);
+    if (queues.size() > 1)  // those the caller has nothing to do with are none of his business
+        std::erase_if(queues, [](const Queue *queue) { return !storage::may(storage::caller(), *queue, storage::Privilege::enqueue); });
+    if (queues.size() > 1)
+        refuse_ambiguous(queues, job_type);
+    return queues.empty() ? main_queue(catalogue, job_type) : *queues.front();
+}
+
+std::int64_t enqueue(FunctionCallInfo fcinfo)
+{
+    const Arguments arguments(fcinfo);
+    const storage::JobOptions options = options_of(arguments);
+    auto catalogue = storage::catalogue();
+    const Queue &queue = queue_for(catalogue, arguments.maybe_text(enqueue_places.queue), options.type);
+    storage::require(queue, storage::Privilege::enqueue);
+    return storage::enqueue(queue, options, data_of(fcinfo), arguments.maybe_text(enqueue_places.key), on_duplicate_of(arguments));
+}
+
+std::size_t array_length(Datum array)
+{
+    return pg::call([&] {
+        ArrayType *elements = DatumGetArrayTypeP(array);
+        if (ARR_NDIM(elements) > 1)
+            ereport(ERROR, errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR), errmsg("job_data must be a one-dimensional array"));
+        return static_cast<std::size_t>(::ArrayGetNItems(ARR_NDIM(elements), ARR_DIMS(elements)));
+    });
+}
+
+std::vector<std::int64_t> enqueue_many(FunctionCallInfo fcinfo)
+{
+    const Arguments arguments(fcinfo);
+    const storage::JobOptions options = options_of(arguments);
+    if (!arguments.has(at_data))
+        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("job_data cannot be NULL"), errhint("Give an array of jsonb, it may be empty."));
+    const std::size_t count = array_length(fcinfo->args[at_data].value);
+    const auto keys = arguments.texts(enqueue_many_places.key);
+    if (arguments.has(enqueue_many_places.key) && keys.size() != count)
+        HIPQ_RAISE(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR), errmsg("job_keys has %zu elements, job_data has %zu", keys.size(), count),
+                   errhint("Give one key per job; NULL for a job without key."));
+    auto catalogue = storage::catalogue();
+    const Queue &queue = queue_for(catalogue, arguments.maybe_text(enqueue_many_places.queue), options.type);
+    storage::require(queue, storage::Privilege::enqueue);
+    return storage::enqueue_many(queue, options, arguments.raw(at_data, JSONBARRAYOID), count, keys, on_duplicate_of(arguments));
+}
+
+Datum id_array(const std::vector<std::int64_t> &ids)
+{
+    return pg::call([&] {
+        auto *values = static_cast<Datum *>(::palloc(sizeof(Datum) * (ids.size() + 1)));
+        for (std::size_t i = 0; i < ids.size(); ++i)
+            values[i] = Int64GetDatum(ids[i]);
+        return PointerGetDatum(::construct_array(values, static_cast<int>(ids.size()), INT8OID, sizeof(std::int64_t), true, TYPALIGN_DOUBLE));
+    });
+}
+
+}  // namespace
+
+}  // namespace hipq::api
+
+HIPQ_FUNCTION(hipq_enqueue)
+{
+    return Int64GetDatum(hipq::api::enqueue(fcinfo));
+}
+
+HIPQ_FUNCTION(hipq_enqueue_many)
+{
+    return hipq::api::id_array(hipq::api::enqueue_many(fcinfo));
+}

@@ -1,0 +1,174 @@
+// The hooks: DROP ROLE, DROP EXTENSION, COMMIT PREPARED, and a NULL queue_id in an INSERT.
+#include "hooks.hpp"
+
+#include "pg/transaction.hpp"
+#include "settings.hpp"
+#include "shmem/wake.hpp"
+#include "storage/catalogue.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+constinit ProcessUtility_hook_type previous_utility = nullptr;
+constinit planner_hook_type previous_planner = nullptr;
+
+bool is_installed()
+{
+    return pg::call([] { return IsTransactionState() && OidIsValid(::get_extension_oid("hipq", true)); });
+}
+
+// ---- DROP ROLE -------------------------------------------------------------------------------------------------------------------------------
+
+void refuse_if_owner(Oid role)
+{
+    const auto catalogue = storage::catalogue();
+    for (const auto &[id, queue] : catalogue->queues) {
+        if (queue.owner != role || queue.is_dropped)
+            continue;
+        const char *name = pg::call([&] { return ::GetUserNameFromId(role, true); });
+        HIPQ_RAISE(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+                   errmsg("role \"%s\" cannot be dropped because it owns queue \"%s\"", name == nullptr ? "?" : name, queue.full_name().c_str()),
+                   errhint("Use hipq.alter_queue(owner => ...) or hipq.drop_queue() first."));
+    }
+}
+
+void check_drop_role(const DropRoleStmt &statement)
+{
+    if (!is_installed())
+        return;
+    const int count = list_length(statement.roles);
+    for (int i = 0; i < count; ++i) {
+        const Oid role = pg::call([&] {
+            const auto *spec = static_cast<const RoleSpec *>(list_nth(statement.roles, i));
+            return spec->roletype == ROLESPEC_CSTRING ? ::get_rolespec_oid(spec, true) : InvalidOid;
+        });
+        if (OidIsValid(role))
+            refuse_if_owner(role);
+    }
+}
+
+// ---- DROP EXTENSION ----------------------------------------------------------------------------------------------------------------------------
+
+constinit pg::Statement find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' LIMIT 1");
+
+bool names_hipq(const DropStmt &statement)
+{
+    ListCell *cell = nullptr;
+    foreach (cell, statement.objects)
+        if (std::strcmp(strVal(lfirst(cell)), "hipq") == 0)
+            return true;
+    return false;
+}
+
+void check_drop_extension(const DropStmt &statement)
+{
+    if (settings::allow_drop || !names_hipq(statement) || !is_installed())
+        return;
+    const bool has_unfinished = pg::as_extension_owner([] { return !find_unfinished.run().empty(); });
+    if (has_unfinished)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE), errmsg("extension \"hipq\" cannot be dropped: there are unfinished jobs"),
+                   errhint("Wait for them, cancel them, or SET hipq.allow_drop = on."));
+}
+
+// ---- the utility hook ----------------------------------------------------------------------------------------------------------------------------
+
+void before_utility(const PlannedStmt &planned)
+{
+    if (IsA(planned.utilityStmt, DropRoleStmt))
+        check_drop_role(*reinterpret_cast<const DropRoleStmt *>(planned.utilityStmt));
+    else if (IsA(planned.utilityStmt, DropStmt)) {
+        const auto &statement = *reinterpret_cast<const DropStmt *>(planned.utilityStmt);
+        if (statement.removeType == OBJECT_EXTENSION)
+            check_drop_extension(statement);
+    }
+}
+
+bool is_commit_prepared(const PlannedStmt &planned)
+{
+    return IsA(planned.utilityStmt, TransactionStmt) &&
+           reinterpret_cast<const TransactionStmt *>(planned.utilityStmt)->kind == TRANS_STMT_COMMIT_PREPARED;
+}
+
+extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, bool read_only_tree, ProcessUtilityContext context,
+                                     ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *receiver,
+                                     QueryCompletion *completion)
+{
+    pg::enter([&] { before_utility(*planned); });
+    const bool commits_prepared = is_commit_prepared(*planned);
+    const auto next = previous_utility != nullptr ? previous_utility : ::standard_ProcessUtility;
+    next(planned, text, read_only_tree, context, parameters, environment, receiver, completion);
+    if (commits_prepared)  // its jobs became visible without our commit callback
+        shmem::note_catalogue_change();
+}
+
+// ---- NULL for queue_id ------------------------------------------------------------------------------------------------------------------------
+//
+// The bound of a queue's table is checked before any trigger can fill the column, so that an ORM which writes every column would always fail. The
+// planner sees the INSERT first: here its NULL becomes the queue's number.
+
+// The queue whose table this is; 0 for every other relation.
+int queue_of_table(Oid relation)
+{
+    const bool is_ours = pg::call([&] {
+        return ::get_rel_relkind(relation) == RELKIND_PARTITIONED_TABLE && ::get_rel_namespace(relation) == ::get_namespace_oid("hipq", true);
+    });
+    if (!is_ours)
+        return 0;
+    const std::string name = pg::call([&] { return ::get_rel_name(relation); });
+    const auto catalogue = storage::catalogue();
+    for (const auto &[id, queue] : catalogue->queues)
+        if (queue.table == name)
+            return id;
+    return 0;
+}
+
+void default_queue_id(Query &query, int queue_id, Oid relation)
+{
+    pg::call([&] {
+        const AttrNumber column = ::get_attnum(relation, "queue_id");
+        ListCell *cell = nullptr;
+        foreach (cell, query.targetList) {
+            auto *entry = lfirst_node(TargetEntry, cell);
+            if (entry->resno != column || entry->resjunk)
+                continue;
+            CoalesceExpr *coalesce = makeNode(CoalesceExpr);
+            coalesce->coalescetype = INT4OID;
+            coalesce->args = list_make2(
+                entry->expr, ::makeConst(INT4OID, -1, InvalidOid, sizeof(std::int32_t), Int32GetDatum(queue_id), false, true));
+            coalesce->location = -1;
+            entry->expr = reinterpret_cast<Expr *>(coalesce);
+        }
+    });
+}
+
+void before_planning(Query &query)
+{
+    if (query.commandType != CMD_INSERT || query.resultRelation == 0)
+        return;
+    const Oid relation = rt_fetch(query.resultRelation, query.rtable)->relid;
+    if (const int queue_id = queue_of_table(relation))
+        default_queue_id(query, queue_id, relation);
+}
+
+extern "C" PlannedStmt *hipq_planner(Query *query, const char *text, int options, ParamListInfo parameters)
+{
+    pg::enter([&] { before_planning(*query); });
+    const auto next = previous_planner != nullptr ? previous_planner : ::standard_planner;
+    return next(query, text, options, parameters);
+}
+
+}  // namespace
+
+void install_hooks()
+{
+    previous_utility = ProcessUtility_hook;
+    ProcessUtility_hook = hipq_process_utility;
+    previous_planner = planner_hook;
+    planner_hook = hipq_planner;
+    if (creating_extension && !process_shared_preload_libraries_in_progress)
+        ereport(WARNING, errmsg("hipq is not preloaded: jobs can be enqueued, but nothing runs them"),
+                errhint("Add hipq to shared_preload_libraries in postgresql.conf and restart the server."));
+}
+
+}  // namespace hipq::api

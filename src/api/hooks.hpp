@@ -1,0 +1,10 @@
+// Where hipq listens in on statements of others.
+#pragma once
+
+namespace hipq::api {
+
+// Utility hook: refuses to drop a role that owns a queue and an extension with unfinished jobs; wakes the scheduler after COMMIT PREPARED.
+// Planner hook: a NULL for queue_id in an INSERT into a queue's table becomes the queue's number. PostgreSQL regime.
+void install_hooks();
+
+}  // namespace hipq::api

@@ -1,0 +1,106 @@
+// create_instance, drop_instance. EXECUTE on them is granted to nobody by default; they check nothing else about the caller.
+#include "api/arguments.hpp"
+#include "api/checks.hpp"
+#include "core/names.hpp"
+#include "storage/permit.hpp"
+#include "storage/queue_table.hpp"
+
+extern "C" {
+#include "parser/parser.h"
+}
+
+namespace hipq::api {
+
+namespace {
+
+constinit pg::Statement insert_instance(R"(
+    INSERT INTO hipq.instance (name, shard_key, table_naming_strategy, db_config)
+    VALUES ($1, $2, $3, coalesce($4, '{}'))
+    ON CONFLICT DO NOTHING
+    RETURNING instance_id)");
+constinit pg::Statement select_queues_of_instance(R"(
+    SELECT queue_id, table_name, is_dropped
+    FROM hipq.queue
+    JOIN hipq.instance USING (instance_id)
+    WHERE instance.name = $1)");
+constinit pg::Statement delete_instance("DELETE FROM hipq.instance WHERE name = $1");
+
+// What stands between SELECT and the end of a query: nothing that could end the query and start another.
+void check_naming_strategy(const std::string &strategy)
+{
+    if (strategy.empty())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("table_naming_strategy must not be empty"),
+                   errhint("Give an SQL expression over $1 (instance) and $2 (queue), or NONE."));
+    if (strategy != "NONE")
+        pg::call([&] { (void)::raw_parser(strategy.c_str(), RAW_PARSE_PLPGSQL_EXPR); });
+}
+
+void check_db_config(const pg::RawValue &config)
+{
+    if (!config.null && !pg::call([&] { return JB_ROOT_IS_OBJECT(DatumGetJsonbP(config.value)); }))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("db_config must be a JSON object"));
+}
+
+std::int32_t create_instance(const Arguments &arguments)
+{
+    const std::string name = arguments.text(0, "name");
+    const std::string shard_key = arguments.maybe_text(1).value_or("NONE");
+    const std::string strategy = arguments.maybe_text(2).value_or("NONE");
+    const pg::RawValue config = arguments.raw(3, JSONBOID);
+    if (!core::is_valid_name(name))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME), errmsg("invalid instance name \"%s\"", name.c_str()),
+                   errhint("Names have 1 to 63 lower-case letters and underscores and start with a letter."));
+    if (shard_key.empty())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("shard_key must not be empty"),
+                   errhint("Use \"NONE\" for an instance that is not sharded."));
+    check_naming_strategy(strategy);
+    check_db_config(config);
+    std::optional<std::int32_t> id;
+    storage::as_hipq([&] {
+        const pg::Rows rows = insert_instance.run(name, shard_key, strategy, config);
+        if (!rows.empty())
+            id = rows.front().integer32(0);
+    });
+    if (!id.has_value())
+        HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("instance \"%s\" already exists", name.c_str()));
+    return *id;
+}
+
+// Queues whose drop is under way do not count: it is finished here.
+void drop_instance(const std::string &name)
+{
+    std::int64_t queues = 0;
+    std::uint64_t dropped = 0;
+    storage::as_hipq([&] {
+        pg::run_once("LOCK TABLE hipq.queue IN SHARE ROW EXCLUSIVE MODE");
+        const pg::Rows rows = select_queues_of_instance.run(name);
+        for (const pg::Row row : rows)
+            queues += row.boolean(2) ? 0 : 1;
+        if (queues > 0)
+            return;
+        for (const pg::Row row : rows)
+            storage::forget_queue(row.integer32(0), row.text(1));
+        dropped = delete_instance.run(name).processed();
+    });
+    if (queues > 0)
+        HIPQ_RAISE(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+                   errmsg("cannot drop instance \"%s\" because it has queues", name.c_str()),
+                   errhint("Drop its queues with hipq.drop_queue() first."));
+    if (dropped == 0)
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("instance \"%s\" does not exist", name.c_str()));
+}
+
+}  // namespace
+
+}  // namespace hipq::api
+
+HIPQ_FUNCTION(hipq_create_instance)
+{
+    return hipq::api::return_int(hipq::api::create_instance(hipq::api::Arguments(fcinfo)));
+}
+
+HIPQ_FUNCTION(hipq_drop_instance)
+{
+    hipq::api::drop_instance(hipq::api::Arguments(fcinfo).text(0, "name"));
+    return hipq::api::return_void();
+}

@@ -1,0 +1,422 @@
+// register_job_type, alter_job_type, drop_job_type, retry_schedule.
+#include "api/arguments.hpp"
+#include "api/checks.hpp"
+#include "core/time_windows.hpp"
+#include "shmem/wake.hpp"
+#include "storage/handler.hpp"
+#include "storage/permit.hpp"
+#include "storage/rights.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+using storage::HandlerText;
+using storage::JobType;
+using storage::Queue;
+
+// The arguments of register_job_type and alter_job_type, by position.
+enum Position {
+    queue_argument,
+    job_type_argument,
+    handler,
+    handler_kind,
+    retry_handler,
+    default_timeout,
+    default_priority,
+    default_throttle_factor,
+    default_time_windows,
+    time_zone,
+    max_retries,
+    retry_base,
+    retry_multiplier,
+    retry_max,
+    retry_jitter,
+    retry_on,
+    do_not_retry_on,
+    on_missing_handler,
+    queue_ttl,
+    reset,
+};
+
+// What falls back to a setting when the type says nothing.
+constexpr std::array<std::pair<const char *, Position>, 7> resettable{{{"default_timeout", default_timeout},
+                                                                       {"max_retries", max_retries},
+                                                                       {"retry_base", retry_base},
+                                                                       {"retry_multiplier", retry_multiplier},
+                                                                       {"retry_max", retry_max},
+                                                                       {"retry_jitter", retry_jitter},
+                                                                       {"queue_ttl", queue_ttl}}};
+
+// A type without handler is replaced: it is what hipq makes of a job whose type nobody registered.
+constinit pg::Statement insert_job_type(R"(
+    INSERT INTO hipq.job_type AS present
+        (queue_id, name, handler, handler_kind, retry_handler, default_timeout, default_priority, default_throttle_factor,
+         default_time_windows, time_zone, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, retry_on, do_not_retry_on,
+         on_missing_handler, queue_ttl)
+    VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, 0), coalesce($8, 1), coalesce($9, 'NONE'), coalesce($10, current_setting('TimeZone')),
+            $11, $12, $13, $14, $15, coalesce($16, '{}'), coalesce($17, '{}'), coalesce($18, 'wait'), $19)
+    ON CONFLICT (queue_id, name) DO UPDATE
+    SET handler = EXCLUDED.handler, handler_kind = EXCLUDED.handler_kind, retry_handler = EXCLUDED.retry_handler,
+        default_timeout = EXCLUDED.default_timeout, default_priority = EXCLUDED.default_priority,
+        default_throttle_factor = EXCLUDED.default_throttle_factor, default_time_windows = EXCLUDED.default_time_windows,
+        time_zone = EXCLUDED.time_zone, max_retries = EXCLUDED.max_retries, retry_base = EXCLUDED.retry_base,
+        retry_multiplier = EXCLUDED.retry_multiplier, retry_max = EXCLUDED.retry_max, retry_jitter = EXCLUDED.retry_jitter,
+        retry_on = EXCLUDED.retry_on, do_not_retry_on = EXCLUDED.do_not_retry_on, on_missing_handler = EXCLUDED.on_missing_handler,
+        queue_ttl = EXCLUDED.queue_ttl
+    WHERE present.handler_kind = 'none')");
+
+constinit pg::Statement update_job_type(R"(
+    UPDATE hipq.job_type
+    SET handler = coalesce($3, handler), handler_kind = coalesce($4, handler_kind), retry_handler = coalesce($5, retry_handler),
+        default_timeout = CASE WHEN 'default_timeout' = ANY ($20) THEN NULL ELSE coalesce($6, default_timeout) END,
+        default_priority = coalesce($7, default_priority),
+        default_throttle_factor = coalesce($8, default_throttle_factor),
+        default_time_windows = coalesce($9, default_time_windows),
+        time_zone = coalesce($10, time_zone),
+        max_retries = CASE WHEN 'max_retries' = ANY ($20) THEN NULL ELSE coalesce($11, max_retries) END,
+        retry_base = CASE WHEN 'retry_base' = ANY ($20) THEN NULL ELSE coalesce($12, retry_base) END,
+        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($20) THEN NULL ELSE coalesce($13, retry_multiplier) END,
+        retry_max = CASE WHEN 'retry_max' = ANY ($20) THEN NULL ELSE coalesce($14, retry_max) END,
+        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($20) THEN NULL ELSE coalesce($15, retry_jitter) END,
+        retry_on = coalesce($16, retry_on), do_not_retry_on = coalesce($17, do_not_retry_on),
+        on_missing_handler = coalesce($18, on_missing_handler),
+        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($20) THEN NULL ELSE coalesce($19, queue_ttl) END
+    WHERE queue_id = $1 AND name = $2)");
+
+constinit pg::Statement delete_job_type("DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = $2");
+
+template <class Value>
+void demand_if_given(const std::optional<Value> &value, std::optional<core::Problem> (*check)(Value))
+{
+    if (value.has_value())
+        demand(check(*value));
+}
+
+std::optional<std::int64_t> maybe_wide(const Arguments &arguments, int i)
+{
+    return arguments.has(i) ? std::optional<std::int64_t>(arguments.maybe_int(i).value()) : std::nullopt;
+}
+
+// A delay has a fixed length: no months, whose length depends on the date.
+void check_delay(const char *name, const std::optional<Interval> &delay)
+{
+    if (!delay.has_value())
+        return;
+    constexpr std::int64_t microseconds_per_day = 86'400'000'000;
+    const bool is_negative = delay->day * microseconds_per_day + delay->time < 0;
+    if (delay->month != 0 || is_negative || delay->day > 36'500)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is out of range", name),
+                   errhint("Give an interval in days or less that is not negative."));
+}
+
+// Written so that NaN fails.
+void check_fraction(const char *name, const std::optional<double> &value, double least, double most)
+{
+    if (value.has_value() && !(*value >= least && *value <= most))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s %g is out of range", name, *value),
+                   errhint("Give a number between %g and %g.", least, most));
+}
+
+void check_rules(const char *name, const std::vector<std::string> &rules)
+{
+    for (const std::string &rule : rules)
+        if (!core::is_valid_rule(rule))
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid entry \"%s\" in %s", rule.c_str(), name),
+                       errhint("An entry is a reason such as \"timeout\", a SQLSTATE such as \"40001\" or a SQLSTATE class such "
+                               "as \"40\"."));
+}
+
+std::optional<std::string> read_time_windows(const std::optional<std::string> &text)
+{
+    if (!text.has_value())
+        return std::nullopt;
+    const auto parsed = core::parse_time_windows(*text);
+    if (const auto *problem = std::get_if<core::ParseProblem>(&parsed); problem != nullptr)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid time windows \"%s\"", text->c_str()),
+                   errdetail("At position %zu: %s.", problem->position, problem->message.c_str()),
+                   errhint("Write windows such as \"mon-fri 09:00-17:00, sat 22:00-06:00\", or NONE for always."));
+    return core::canonical(std::get<core::TimeWindows>(parsed));
+}
+
+// The zone's name as PostgreSQL writes it.
+std::optional<std::string> read_time_zone(const std::optional<std::string> &name)
+{
+    if (!name.has_value())
+        return std::nullopt;
+    const char *known = pg::call([&] {
+        pg_tz *zone = name->size() > TZ_STRLEN_MAX ? nullptr : ::pg_tzset(name->c_str());
+        return zone != nullptr && ::pg_tz_acceptable(zone) ? ::pg_get_timezone_name(zone) : nullptr;
+    });
+    if (known == nullptr || name->empty())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("time zone \"%s\" does not exist", name->c_str()),
+                   errhint("View pg_timezone_names lists the zones."));
+    return known;
+}
+
+// Every check on a value that stands by itself; NULL passes.
+void check_values(const Arguments &arguments)
+{
+    demand_if_given(maybe_wide(arguments, default_timeout), core::check_timeout);
+    demand_if_given(maybe_wide(arguments, default_priority), core::check_priority);
+    demand_if_given(arguments.maybe_number(default_throttle_factor), core::check_throttle_factor);
+    demand_if_given(maybe_wide(arguments, max_retries), core::check_max_retries);
+    demand_if_given(maybe_wide(arguments, queue_ttl), core::check_queue_ttl);
+    check_delay("retry_base", arguments.maybe_interval(retry_base));
+    check_delay("retry_max", arguments.maybe_interval(retry_max));
+    check_fraction("retry_multiplier", arguments.maybe_double(retry_multiplier), 1, 1000);
+    check_fraction("retry_jitter", arguments.maybe_double(retry_jitter), 0, 1);
+    const std::string missing = arguments.maybe_text(on_missing_handler).value_or("wait");
+    if (missing != "wait" && missing != "fail")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown on_missing_handler \"%s\"", missing.c_str()),
+                   errhint("It is wait or fail."));
+}
+
+std::optional<std::vector<std::string>> read_rules(const Arguments &arguments, int i, const char *name)
+{
+    if (!arguments.has(i))
+        return std::nullopt;
+    std::vector<std::string> rules = arguments.texts_without_nulls(i, name);
+    check_rules(name, rules);
+    return rules;
+}
+
+// An array as parameter, NULL where there is none.
+pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &texts)
+{
+    if (texts.has_value())
+        return {*texts};
+    return {pg::RawValue{TEXTARRAYOID, Datum{0}, true}};
+}
+
+// What runs $1 .. $19 of both statements. The owner of the texts lives in `store`.
+void store(const Queue &queue, const std::string &name, const Arguments &arguments, const std::optional<HandlerText> &what,
+           const std::optional<std::string> &decider, const std::vector<std::string> *to_reset, std::uint64_t &stored)
+{
+    const std::optional<std::string> windows = read_time_windows(arguments.maybe_text(default_time_windows));
+    const std::optional<std::string> zone = read_time_zone(arguments.maybe_text(time_zone));
+    const auto retried = read_rules(arguments, retry_on, "retry_on");
+    const auto not_retried = read_rules(arguments, do_not_retry_on, "do_not_retry_on");
+    const std::optional<std::string> missing = arguments.maybe_text(on_missing_handler);
+    constexpr std::array<const char *, 5> kinds{"none", "function", "procedure", "statement", "notify"};
+    const std::optional<std::string> handler_text = what.has_value() ? std::optional(what->handler) : std::nullopt;
+    const std::optional<std::string> kind_text =
+        what.has_value() ? std::optional<std::string>(kinds[static_cast<std::size_t>(what->kind)]) : std::nullopt;
+    const std::optional<std::int32_t> priority = arguments.maybe_int(default_priority);
+    const std::optional<std::int16_t> short_priority =
+        priority.has_value() ? std::optional(static_cast<std::int16_t>(*priority)) : std::nullopt;
+    std::vector<pg::Parameter> parameters{queue.id,
+                                          name,
+                                          handler_text,
+                                          kind_text,
+                                          decider,
+                                          arguments.maybe_int(default_timeout),
+                                          short_priority,
+                                          arguments.raw(default_throttle_factor, NUMERICOID),
+                                          windows,
+                                          zone,
+                                          arguments.maybe_int(max_retries),
+                                          arguments.raw(retry_base, INTERVALOID),
+                                          arguments.maybe_double(retry_multiplier),
+                                          arguments.raw(retry_max, INTERVALOID),
+                                          arguments.maybe_double(retry_jitter),
+                                          array_parameter(retried),
+                                          array_parameter(not_retried),
+                                          missing,
+                                          arguments.maybe_int(queue_ttl)};
+    pg::Statement &statement = to_reset == nullptr ? insert_job_type : update_job_type;
+    if (to_reset != nullptr)
+        parameters.emplace_back(*to_reset);
+    storage::as_hipq([&] { stored = statement.execute(std::span<const pg::Parameter>(parameters)).processed(); });
+}
+
+void register_job_type(const Arguments &arguments)
+{
+    const auto catalogue = storage::catalogue();
+    const Queue &queue = require_own_queue(*catalogue, arguments.text(queue_argument, "queue"));
+    const std::string name = arguments.text(job_type_argument, "job_type");
+    demand(core::check_job_type(name));
+    check_values(arguments);
+    const HandlerText what = storage::read_handler(queue, arguments.maybe_text(handler).value_or("NONE"),
+                                                   arguments.maybe_text(handler_kind).value_or("auto"));
+    const std::string decider = storage::read_retry_handler(queue, arguments.maybe_text(retry_handler).value_or("NONE"));
+    std::uint64_t stored = 0;
+    store(queue, name, arguments, what, decider, nullptr, stored);
+    if (stored == 0) {
+        const std::string queue_name = queue.full_name();
+        HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT),
+                   errmsg("job type \"%s\" of queue \"%s\" already exists", name.c_str(), queue_name.c_str()),
+                   errhint("Change it with hipq.alter_job_type()."));
+    }
+    shmem::note_catalogue_change();
+}
+
+[[noreturn]] void raise_unknown_type(const std::string &name, const std::string &queue)
+{
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+               errmsg("job type \"%s\" of queue \"%s\" does not exist", name.c_str(), queue.c_str()),
+               errhint("Register it with hipq.register_job_type()."));
+}
+
+// A new handler, when there is one to be read: a kind without handler can only mean external workers.
+std::optional<HandlerText> read_new_handler(const Queue &queue, const Arguments &arguments)
+{
+    const std::string kind = arguments.maybe_text(handler_kind).value_or("auto");
+    const std::optional<std::string> text = arguments.maybe_text(handler);
+    if (!text.has_value() && kind == "auto")
+        return std::nullopt;
+    return storage::read_handler(queue, text.value_or("NONE"), kind);
+}
+
+std::vector<std::string> read_reset(const Arguments &arguments)
+{
+    std::array<const char *, resettable.size()> known;
+    std::transform(resettable.begin(), resettable.end(), known.begin(), [](const auto &entry) { return entry.first; });
+    std::vector<std::string> names = arguments.texts_without_nulls(reset, "reset");
+    check_reset(names, known);
+    for (const auto &[name, position] : resettable)
+        if (arguments.has(position) && std::find(names.begin(), names.end(), name) != names.end())
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be both set and reset", name));
+    return names;
+}
+
+void alter_job_type(const Arguments &arguments)
+{
+    const auto catalogue = storage::catalogue();
+    const Queue &queue = require_own_queue(*catalogue, arguments.text(queue_argument, "queue"));
+    const std::string name = arguments.text(job_type_argument, "job_type");
+    if (queue.find_job_type(name) == nullptr)
+        raise_unknown_type(name, queue.full_name());
+    check_values(arguments);
+    const std::vector<std::string> to_reset = read_reset(arguments);
+    const std::optional<HandlerText> what = read_new_handler(queue, arguments);
+    std::optional<std::string> decider = arguments.maybe_text(retry_handler);
+    if (decider.has_value())
+        decider = storage::read_retry_handler(queue, *decider);
+    std::uint64_t stored = 0;
+    store(queue, name, arguments, what, decider, &to_reset, stored);
+    if (stored == 0)  // dropped since the catalogue was read
+        raise_unknown_type(name, queue.full_name());
+    shmem::note_catalogue_change();
+}
+
+bool has_unfinished_jobs(const Queue &queue, const std::string &job_type)
+{
+    bool has = false;
+    storage::as_hipq([&] {
+        has = pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() + " WHERE job_type = $1)", job_type)
+                  .front()
+                  .boolean(0);
+    });
+    return has;
+}
+
+void drop_job_type(const Arguments &arguments)
+{
+    const auto catalogue = storage::catalogue();
+    const Queue &queue = require_own_queue(*catalogue, arguments.text(0, "queue"));
+    const std::string name = arguments.text(1, "job_type");
+    const bool force = arguments.maybe_bool(2).value_or(false);
+    const std::string queue_name = queue.full_name();
+    if (queue.find_job_type(name) == nullptr)
+        raise_unknown_type(name, queue_name);
+    if (!force && has_unfinished_jobs(queue, name))
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
+                   errmsg("cannot drop job type \"%s\" of queue \"%s\" because it has unfinished jobs", name.c_str(),
+                          queue_name.c_str()),
+                   errhint("Use force => true: they will wait until the type is registered again."));
+    storage::as_hipq([&] { delete_job_type.run(queue.id, name); });
+    shmem::note_catalogue_change();
+}
+
+pg::RawValue interval_of(std::int64_t microseconds)
+{
+    return pg::call([&] {
+        auto *interval = static_cast<Interval *>(::palloc0(sizeof(Interval)));
+        interval->time = microseconds;
+        return pg::RawValue{INTERVALOID, IntervalPGetDatum(interval), false};
+    });
+}
+
+void list_schedule(const JobType &type, ResultSet &result)
+{
+    std::int32_t retry = 0;
+    std::int64_t since_first_failure = 0;
+    for (const std::int64_t delay : core::retry_schedule(type.policy, type.max_retries)) {
+        since_first_failure += delay;
+        result.add(++retry, interval_of(delay), interval_of(since_first_failure));
+    }
+}
+
+void list_schedule_of_queue(const Arguments &arguments, ResultSet &result)
+{
+    const auto catalogue = storage::catalogue();
+    const Queue &queue = storage::require_queue(*catalogue, arguments.text(0, "queue"));
+    const std::string name = arguments.text(1, "job_type");
+    storage::require(queue, storage::Privilege::read);
+    const JobType *type = queue.find_job_type(name);
+    if (type == nullptr)
+        raise_unknown_type(name, queue.full_name());
+    list_schedule(*type, result);
+}
+
+// The type by its name alone, among the queues that the caller may read.
+void list_schedule_of_type(const Arguments &arguments, ResultSet &result)
+{
+    const auto catalogue = storage::catalogue();
+    const std::string name = arguments.text(0, "job_type");
+    const JobType *found = nullptr;
+    std::string queues;
+    int count = 0;
+    for (const auto &[id, queue] : catalogue->queues) {
+        const JobType *type = queue.is_dropped ? nullptr : queue.find_job_type(name);
+        if (type == nullptr || !storage::may(storage::caller(), queue, storage::Privilege::read))
+            continue;
+        found = type;
+        ++count;
+        queues.append(queues.empty() ? "" : ", ").append(queue.full_name());
+    }
+    if (found == nullptr)
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job type \"%s\" does not exist", name.c_str()),
+                   errhint("View hipq.job_types lists the job types that you may use."));
+    if (count > 1)
+        HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER), errmsg("several queues have a job type \"%s\"", name.c_str()),
+                   errdetail("Queues: %s.", queues.c_str()), errhint("Name the queue: hipq.retry_schedule(queue, job_type)."));
+    list_schedule(*found, result);
+}
+
+}  // namespace
+
+}  // namespace hipq::api
+
+HIPQ_FUNCTION(hipq_register_job_type)
+{
+    hipq::api::register_job_type(hipq::api::Arguments(fcinfo));
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq_alter_job_type)
+{
+    hipq::api::alter_job_type(hipq::api::Arguments(fcinfo));
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq_drop_job_type)
+{
+    hipq::api::drop_job_type(hipq::api::Arguments(fcinfo));
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq_retry_schedule)
+{
+    hipq::api::ResultSet result(fcinfo);
+    hipq::api::list_schedule_of_queue(hipq::api::Arguments(fcinfo), result);
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq_retry_schedule_of_type)
+{
+    hipq::api::ResultSet result(fcinfo);
+    hipq::api::list_schedule_of_type(hipq::api::Arguments(fcinfo), result);
+    return hipq::api::return_void();
+}

@@ -1,0 +1,113 @@
+// hipq.why and the functions behind the views.
+#include "api/arguments.hpp"
+#include "settings.hpp"
+#include "shmem/executors.hpp"
+#include "storage/clock.hpp"
+#include "storage/find_job.hpp"
+#include "storage/gates.hpp"
+#include "storage/identity.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+// ---- why -------------------------------------------------------------------------------------------------------------------------------------
+
+// In the order in which the scheduler asks.
+std::vector<storage::Gate> gates_of(const storage::FoundJob &job)
+{
+    const storage::WaitingJob waiting{job.id, job.state, job.type, job.due, job.expires};
+    std::vector<storage::Gate> gates{{"exists", true, "The job is in queue \"" + job.queue->full_name() + "\"."}};
+    gates.push_back(storage::state_gate(waiting));
+    if (job.state == core::JobState::final)
+        return gates;
+    const pg::Time now = storage::now();
+    gates.push_back(storage::time_gate(waiting, now));
+    gates.push_back(storage::expiry_gate(waiting, now));
+    gates.push_back(storage::loaded_gate());
+    gates.push_back(storage::enabled_gate());
+    gates.push_back(storage::hold_gate());
+    gates.push_back(storage::queue_gate(*job.queue));
+    gates.push_back(storage::owner_gate(*job.queue));
+    gates.push_back(storage::handler_gate(*job.queue, job.type));
+    gates.push_back(storage::executor_gate(*job.queue));
+    return gates;
+}
+
+void why(FunctionCallInfo fcinfo)
+{
+    const Arguments arguments(fcinfo);
+    const std::int64_t id = arguments.integer64(0, "id");
+    ResultSet result(fcinfo);
+    const auto catalogue = storage::catalogue();
+    const auto job = storage::find_job(*catalogue, id, arguments.maybe_text(1));
+    const Oid role = storage::caller();
+    const bool may_know = job.has_value() && (storage::may(role, *job->queue, storage::Privilege::read) ||
+                                              storage::may(role, *job->queue, storage::Privilege::control));
+    if (!may_know) {
+        result.add("exists", false, "There is no such job; final jobs are removed after the queue's retention.");
+        return;
+    }
+    for (const storage::Gate &gate : gates_of(*job))
+        result.add(gate.name, gate.passed, gate.explanation);
+}
+
+// ---- executors ---------------------------------------------------------------------------------------------------------------------------------
+
+const char *status_of(const shmem::ExecutorSlot &slot)
+{
+    switch (slot.state) {
+    case shmem::ExecutorState::requested: return "requested";
+    case shmem::ExecutorState::starting: return "starting";
+    case shmem::ExecutorState::idle: return "idle";
+    case shmem::ExecutorState::running: return "running";
+    case shmem::ExecutorState::orphaned: return "ended";
+    case shmem::ExecutorState::free: break;
+    }
+    return "free";
+}
+
+void list_executors(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    for (const shmem::ExecutorSlot &slot : shmem::list_executors()) {
+        const bool has_job = slot.job.id != 0;
+        const bool has_process = slot.pid != 0;
+        const auto if_job = [&](auto value) { return has_job ? std::optional(value) : std::nullopt; };
+        result.add(has_process ? std::optional<std::int32_t>(slot.pid) : std::nullopt, slot.database, slot.role, status_of(slot),
+                   has_process ? std::optional<pg::Time>(slot.started) : std::nullopt, if_job(std::int32_t{slot.job.queue_id}),
+                   if_job(slot.job.id), if_job(std::int32_t{slot.job.attempt}), if_job(std::string(slot.job.type)), if_job(slot.job.started),
+                   slot.jobs_done);
+    }
+}
+
+}  // namespace
+
+}  // namespace hipq::api
+
+HIPQ_FUNCTION(hipq_why)
+{
+    hipq::api::why(fcinfo);
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__executors)
+{
+    hipq::api::list_executors(fcinfo);
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__is_held)
+{
+    return BoolGetDatum(hipq::storage::is_held());
+}
+
+HIPQ_FUNCTION(hipq_now)
+{
+    return TimestampTzGetDatum(hipq::storage::now().value);
+}
+
+HIPQ_FUNCTION(hipq_version)
+{
+    return hipq::api::return_text(HIPQ_VERSION);
+}

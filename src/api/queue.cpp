@@ -1,0 +1,347 @@
+// create_queue, alter_queue, drop_queue.
+//
+// All three hold a lock on hipq.queue that lets only one of them run at a time; readers and enqueuers are not in their way.
+#include "api/arguments.hpp"
+#include "api/checks.hpp"
+#include "api/grants.hpp"
+#include "core/names.hpp"
+#include "settings.hpp"
+#include "shmem/wake.hpp"
+#include "storage/identity.hpp"
+#include "storage/permit.hpp"
+#include "storage/quote.hpp"
+#include "storage/time_tree.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+using storage::Queue;
+
+// The arguments that create_queue and alter_queue share, by position.
+enum Position {
+    queue_argument,
+    owner,
+    throttle_limit,
+    retention,
+    history,
+    strict,
+    queue_ttl,
+    dead_letter_enabled,
+    dead_letter_retention,
+    reset
+};
+
+constexpr std::array<const char *, 4> resettable{"retention", "queue_ttl", "dead_letter_enabled", "dead_letter_retention"};
+
+constinit pg::Statement insert_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
+constinit pg::Statement select_naming_strategy("SELECT table_naming_strategy FROM hipq.instance WHERE name = $1");
+constinit pg::Statement select_dropped_queue(R"(
+    SELECT queue.queue_id, queue.table_name
+    FROM hipq.queue AS queue
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE instance.name = $1 AND queue.name = $2 AND queue.is_dropped)");
+constinit pg::Statement insert_queue(R"(
+    INSERT INTO hipq.queue (instance_id, name, owner, table_name, throttle_limit, retention, history, is_strict, queue_ttl,
+                            dead_letter_enabled, dead_letter_retention)
+    SELECT instance_id, $2, $3::regrole, $4, coalesce($5, 0), $6, coalesce($7, 'failed'), coalesce($8, false), $9, $10, $11
+    FROM hipq.instance
+    WHERE name = $1
+    RETURNING queue_id)");
+constinit pg::Statement update_queue(R"(
+    UPDATE hipq.queue
+    SET owner = coalesce($2::regrole, owner),
+        throttle_limit = coalesce($3, throttle_limit),
+        retention = CASE WHEN 'retention' = ANY ($10) THEN NULL ELSE coalesce($4, retention) END,
+        history = coalesce($5, history),
+        is_strict = coalesce($6, is_strict),
+        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($10) THEN NULL ELSE coalesce($7, queue_ttl) END,
+        dead_letter_enabled = CASE WHEN 'dead_letter_enabled' = ANY ($10) THEN NULL ELSE coalesce($8, dead_letter_enabled) END,
+        dead_letter_retention = CASE WHEN 'dead_letter_retention' = ANY ($10) THEN NULL ELSE coalesce($9, dead_letter_retention) END
+    WHERE queue_id = $1)");
+constinit pg::Statement mark_queue_dropped("UPDATE hipq.queue SET is_dropped = true WHERE queue_id = $1");
+
+// Views, foreign keys and functions of users that hang on the tables of a queue.
+constinit pg::Statement select_dependent_objects(R"(
+    WITH tree AS (
+        SELECT member.oid, member.reltype
+        FROM pg_class AS relation
+        CROSS JOIN pg_partition_tree(relation.oid) AS part
+        JOIN pg_class AS member ON member.oid = part.relid
+        WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1
+    )
+    SELECT pg_describe_object(classid, objid, objsubid)
+    FROM pg_depend
+    WHERE deptype = 'n'
+      AND (refclassid = 'pg_class'::regclass AND refobjid IN (SELECT oid FROM tree)
+           OR refclassid = 'pg_type'::regclass AND refobjid IN (SELECT reltype FROM tree))
+      AND NOT (classid = 'pg_class'::regclass AND objid IN (SELECT oid FROM tree))
+    ORDER BY 1
+    LIMIT 1)");
+
+void lock_queues()
+{
+    storage::as_hipq([] { pg::run_once("LOCK TABLE hipq.queue IN SHARE ROW EXCLUSIVE MODE"); });
+}
+
+// Checks what both functions take; NULL passes.
+void check_options(const Arguments &arguments)
+{
+    if (const auto limit = arguments.maybe_number(throttle_limit); limit.has_value())
+        demand(core::check_throttle_limit(*limit));
+    if (const auto ttl = arguments.maybe_int(queue_ttl); ttl.has_value())
+        demand(core::check_queue_ttl(*ttl));
+    check_keeping("retention", arguments.maybe_interval(retention));
+    check_keeping("dead_letter_retention", arguments.maybe_interval(dead_letter_retention));
+    const std::string kept = arguments.maybe_text(history).value_or("failed");
+    if (kept != "failed" && kept != "all")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown history \"%s\"", kept.c_str()),
+                   errhint("History is failed or all."));
+}
+
+bool can_log_in(Oid role)
+{
+    return pg::call([&] {
+        HeapTuple tuple = ::SearchSysCache1(AUTHOID, ObjectIdGetDatum(role));
+        if (!HeapTupleIsValid(tuple))
+            return false;
+        const bool can = reinterpret_cast<Form_pg_authid>(GETSTRUCT(tuple))->rolcanlogin;
+        ::ReleaseSysCache(tuple);
+        return can;
+    });
+}
+
+// Whoever makes a role the owner of a queue makes handlers run as that role.
+void check_new_owner(Oid role)
+{
+    const std::string name = require_role(role);
+    if (!pg::call([&] { return ::is_member_of_role(storage::caller(), role); }))
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be member of role \"%s\"", name.c_str()),
+                   errdetail("Handlers of a queue run as its owner."));
+    if (PG_VERSION_NUM >= 170000 || can_log_in(role))
+        return;
+    const std::string quoted = storage::quote_name(name);
+    pg::call([&] {
+        ereport(WARNING, errmsg("queue owner \"%s\" is not permitted to log in", name.c_str()),
+                errdetail("Jobs can be enqueued, but SQL handlers cannot run."),
+                errhint("Run ALTER ROLE %s LOGIN.", quoted.c_str()));
+    });
+}
+
+// The name by the instance's strategy: SQL of whoever made the instance, run with the caller's rights.
+std::string table_name_of(const core::QueueName &name)
+{
+    std::string strategy;
+    storage::as_hipq([&] {
+        const pg::Rows rows = select_naming_strategy.run(name.instance);
+        strategy = rows.empty() ? "NONE" : rows.front().text(0);
+    });
+    if (strategy == "NONE")
+        return core::default_table_name(name);
+    const pg::Rows rows =
+        pg::run_once("SELECT strategy.name::text FROM (SELECT " + strategy + "\n) AS strategy(name)", name.instance, name.queue);
+    if (rows.size() != 1 || rows.front().null(0))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME),
+                   errmsg("table_naming_strategy of instance \"%s\" gives no table name", name.instance.c_str()),
+                   errhint("It must give one text that is not null."));
+    return rows.front().text(0);
+}
+
+std::optional<std::string> table_name_problem(const std::string &table)
+{
+    for (const std::string_view ending : {"_live", "_final"})
+        if (table.ends_with(ending))
+            return "ends like a leaf of a queue's table (\"" + std::string(ending) + "\")";
+    if (table.find("_final_") != std::string::npos)
+        return "looks like a leaf of a queue's table (\"_final_\")";
+    return core::table_name_problem(table);
+}
+
+void check_table_name(const std::string &queue, const std::string &table)
+{
+    if (const auto problem = table_name_problem(table); problem.has_value())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME),
+                   errmsg("table name \"%s\" of queue \"%s\" cannot be used", table.c_str(), queue.c_str()),
+                   errdetail("It %s.", problem->c_str()),
+                   errhint("Choose another name, or an instance whose table_naming_strategy gives another table name."));
+    if (pg::call([&] { return OidIsValid(::get_relname_relid(table.c_str(), ::get_namespace_oid("hipq", false))); }))
+        HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_TABLE), errmsg("relation \"hipq.%s\" already exists", table.c_str()),
+                   errdetail("It would be the table of queue \"%s\".", queue.c_str()));
+}
+
+core::QueueName parse_name(const std::string &text)
+{
+    const std::optional<core::QueueName> name = core::parse_queue_name(text);
+    if (!name.has_value())
+        HIPQ_RAISE(
+            errcode(ERRCODE_INVALID_NAME), errmsg("invalid queue name \"%s\"", text.c_str()),
+            errhint("A queue is named \"instance.queue\"; both parts have 1 to 63 lower-case letters and underscores and start "
+                    "with a letter."));
+    return *name;
+}
+
+// A queue of the same name that is still being dropped goes now.
+void finish_drop(const core::QueueName &name)
+{
+    storage::as_hipq([&] {
+        for (const pg::Row row : select_dropped_queue.run(name.instance, name.queue))
+            storage::forget_queue(row.integer32(0), row.text(1));
+    });
+}
+
+std::int32_t create_queue(const Arguments &arguments)
+{
+    const std::string text = arguments.text(queue_argument, "queue");
+    const core::QueueName name = parse_name(text);
+    const Oid role = arguments.maybe_oid(owner).value_or(storage::caller());
+    check_options(arguments);
+    lock_queues();
+    if (storage::catalogue()->find(text) != nullptr)
+        HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("queue \"%s\" already exists", text.c_str()));
+    check_new_owner(role);
+    finish_drop(name);
+    const std::string table = table_name_of(name);
+    check_table_name(text, table);
+    storage::claim_identity_if_new();
+    std::int32_t id = 0;
+    storage::as_hipq([&] {
+        insert_instance.run(name.instance);
+        id = insert_queue
+                 .run(name.instance, name.queue, role, table, arguments.raw(throttle_limit, NUMERICOID),
+                      arguments.raw(retention, INTERVALOID), arguments.maybe_text(history), arguments.maybe_bool(strict),
+                      arguments.maybe_int(queue_ttl), arguments.maybe_bool(dead_letter_enabled),
+                      arguments.raw(dead_letter_retention, INTERVALOID))
+                 .front()
+                 .integer32(0);
+    });
+    const auto catalogue = storage::catalogue();
+    const Queue &queue = *catalogue->find(id);
+    storage::as_hipq([&] {
+        storage::make_attempt_leaves_once();
+        storage::create_queue_table(id, table, queue.retention);
+    });
+    give_ownership(queue, role);
+    shmem::note_catalogue_change();
+    return id;
+}
+
+bool has_sql_handlers(const Queue &queue)
+{
+    return std::any_of(queue.job_types.begin(), queue.job_types.end(),
+                       [](const auto &entry) { return entry.second.handler != "NONE" || entry.second.retry_handler != "NONE"; });
+}
+
+void check_owner_of_handlers(const Queue &queue, Oid role)
+{
+    if (!has_sql_handlers(queue) || settings::allow_superuser_handlers || !pg::call([&] { return ::superuser_arg(role); }))
+        return;
+    const std::string name = queue.full_name();
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("cannot give queue \"%s\" to a superuser", name.c_str()),
+               errdetail("Its handlers would run with the rights of a superuser."),
+               errhint("Choose another owner, or switch hipq.allow_superuser_handlers on."));
+}
+
+void check_reset_arguments(const Arguments &arguments, const std::vector<std::string> &names)
+{
+    check_reset(names, resettable);
+    const std::array<std::pair<const char *, Position>, 4> positions{{{"retention", retention},
+                                                                      {"queue_ttl", queue_ttl},
+                                                                      {"dead_letter_enabled", dead_letter_enabled},
+                                                                      {"dead_letter_retention", dead_letter_retention}}};
+    for (const auto &[name, position] : positions)
+        if (arguments.has(position) && std::find(names.begin(), names.end(), name) != names.end())
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be both set and reset", name));
+}
+
+void alter_queue(const Arguments &arguments)
+{
+    const std::string text = arguments.text(queue_argument, "queue");
+    lock_queues();
+    const auto catalogue = storage::catalogue();
+    const Queue &queue = require_own_queue(*catalogue, text);
+    const std::vector<std::string> to_reset = arguments.texts_without_nulls(reset, "reset");
+    const std::optional<Oid> new_owner = arguments.maybe_oid(owner);
+    check_options(arguments);
+    check_reset_arguments(arguments, to_reset);
+    if (new_owner.has_value()) {
+        check_new_owner(*new_owner);
+        check_owner_of_handlers(queue, *new_owner);
+    }
+    storage::as_hipq([&] {
+        update_queue.run(queue.id, new_owner, arguments.raw(throttle_limit, NUMERICOID), arguments.raw(retention, INTERVALOID),
+                         arguments.maybe_text(history), arguments.maybe_bool(strict), arguments.maybe_int(queue_ttl),
+                         arguments.maybe_bool(dead_letter_enabled), arguments.raw(dead_letter_retention, INTERVALOID), to_reset);
+    });
+    if (new_owner.has_value() && *new_owner != queue.owner) {
+        take_ownership(queue, queue.owner);
+        give_ownership(queue, *new_owner);
+    }
+    shmem::note_catalogue_change();
+}
+
+bool has_unfinished_jobs(const Queue &queue)
+{
+    bool has = false;
+    storage::as_hipq(
+        [&] { has = pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() + ")").front().boolean(0); });
+    return has;
+}
+
+void check_dependent_objects(const Queue &queue)
+{
+    std::string dependent;
+    storage::as_hipq([&] {
+        for (const pg::Row row : select_dependent_objects.run(queue.table))
+            dependent = row.text(0);
+    });
+    const std::string name = queue.full_name();
+    if (!dependent.empty())
+        HIPQ_RAISE(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+                   errmsg("cannot drop queue \"%s\" because other objects depend on its table", name.c_str()),
+                   errdetail("One is %s.", dependent.c_str()), errhint("Drop them first."));
+}
+
+// The tables go when nobody reads them: a DROP TABLE that waited for a reader of hipq.job would make the enqueuers of all queues
+// wait. Where no scheduler will come, it has to happen here.
+void drop_queue(const Arguments &arguments)
+{
+    const std::string text = arguments.text(0, "queue");
+    const bool force = arguments.maybe_bool(1).value_or(false);
+    lock_queues();
+    const auto catalogue = storage::catalogue();
+    const Queue &queue = require_own_queue(*catalogue, text);
+    if (!force && has_unfinished_jobs(queue))
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
+                   errmsg("cannot drop queue \"%s\" because it has unfinished jobs", text.c_str()),
+                   errhint("Use force => true to drop them too."));
+    check_dependent_objects(queue);
+    const bool has_scheduler = shmem::is_loaded() && !storage::is_held();
+    storage::as_hipq([&] {
+        if (has_scheduler)
+            mark_queue_dropped.run(queue.id);
+        else
+            storage::forget_queue(queue.id, queue.table);
+    });
+    shmem::note_catalogue_change();
+}
+
+}  // namespace
+
+}  // namespace hipq::api
+
+HIPQ_FUNCTION(hipq_create_queue)
+{
+    return hipq::api::return_int(hipq::api::create_queue(hipq::api::Arguments(fcinfo)));
+}
+
+HIPQ_FUNCTION(hipq_alter_queue)
+{
+    hipq::api::alter_queue(hipq::api::Arguments(fcinfo));
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq_drop_queue)
+{
+    hipq::api::drop_queue(hipq::api::Arguments(fcinfo));
+    return hipq::api::return_void();
+}

@@ -1,0 +1,72 @@
+// JSON or plain string, by the first look.
+#include "json_text.hpp"
+
+namespace hipq::core {
+
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n";
+
+std::string_view trimmed(std::string_view text)
+{
+    const std::size_t start = text.find_first_not_of(blanks);
+    if (start == std::string_view::npos)
+        return {};
+    return text.substr(start, text.find_last_not_of(blanks) - start + 1);
+}
+
+bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+// Takes digits off the front; returns whether there were any.
+bool take_digits(std::string_view &text)
+{
+    std::size_t count = 0;
+    while (count < text.size() && is_digit(text[count]))
+        ++count;
+    text.remove_prefix(count);
+    return count > 0;
+}
+
+bool take(std::string_view &text, std::string_view characters)
+{
+    if (text.empty() || characters.find(text.front()) == std::string_view::npos)
+        return false;
+    text.remove_prefix(1);
+    return true;
+}
+
+// RFC 8259, section 6.
+bool is_number(std::string_view text)
+{
+    take(text, "-");
+    const bool leading_zero = !text.empty() && text.front() == '0';
+    if (leading_zero)
+        text.remove_prefix(1);
+    else if (!take_digits(text))
+        return false;
+    if (take(text, ".") && !take_digits(text))
+        return false;
+    if (take(text, "eE")) {
+        take(text, "+-");
+        if (!take_digits(text))
+            return false;
+    }
+    return text.empty();
+}
+
+}  // namespace
+
+bool reads_as_json(std::string_view text)
+{
+    const std::string_view content = trimmed(text);
+    if (content.empty())
+        return false;
+    if (std::string_view("{[\"").find(content.front()) != std::string_view::npos)
+        return true;
+    return content == "true" || content == "false" || content == "null" || is_number(content);
+}
+
+}  // namespace hipq::core

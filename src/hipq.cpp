@@ -1,0 +1,32 @@
+// _PG_init: settings, shared memory, hooks, launcher registration, in that order.
+#include "api/hooks.hpp"
+#include "pg/guard.hpp"
+#include "settings.hpp"
+#include "shmem/registry.hpp"
+#include "shmem/wake.hpp"
+#include "storage/catalogue.hpp"
+#include "storage/job_row.hpp"
+#include "worker/launcher.hpp"
+
+extern "C" {
+#pragma GCC visibility push(default)
+PG_MODULE_MAGIC;
+void _PG_init(void);
+#pragma GCC visibility pop
+}
+
+// Loaded by shared_preload_libraries: everything. Loaded later, by the first call of a function: enqueueing, rights and views work, nothing runs.
+void _PG_init()
+{
+    hipq::pg::enter([] {
+        hipq::settings::define();
+        if (process_shared_preload_libraries_in_progress)
+            hipq::shmem::install_hooks();
+        hipq::shmem::watch_commits();
+        hipq::storage::watch_catalogue();
+        hipq::storage::watch_job_relations();
+        hipq::api::install_hooks();
+        if (process_shared_preload_libraries_in_progress)
+            hipq::worker::register_launcher();
+    });
+}

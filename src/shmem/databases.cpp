@@ -1,0 +1,203 @@
+// Databases in the registry.
+#include "databases.hpp"
+
+namespace hipq::shmem {
+
+namespace {
+
+constexpr std::int64_t first_delay = 1'000'000;   // us
+constexpr std::int64_t longest_delay = 60'000'000;
+
+constinit SchedulerTicket mine{-1, 0, InvalidOid};
+
+// The slot of a database, a new one if it has none; null when the array is full. Needs the lock.
+DatabaseSlot *slot_for(Oid database)
+{
+    DatabaseSlot *free_slot = nullptr;
+    for (DatabaseSlot &slot : registry()->databases) {
+        if (slot.database == database)
+            return &slot;
+        if (slot.database == InvalidOid && free_slot == nullptr)
+            free_slot = &slot;
+    }
+    if (free_slot != nullptr)
+        *free_slot = DatabaseSlot{database, SchedulerState::none, free_slot->generation + 1, no_process, pg::infinity, pg::Time{0}, 0};
+    return free_slot;
+}
+
+// The slot a ticket names, if it is still that one's. Needs the lock.
+DatabaseSlot *slot_of(const SchedulerTicket &ticket)
+{
+    if (ticket.slot < 0)
+        return nullptr;
+    DatabaseSlot &slot = registry()->databases[ticket.slot];
+    return slot.generation == ticket.generation && slot.database == ticket.database ? &slot : nullptr;
+}
+
+// Doubles with each failure in a row.
+void put_off(DatabaseSlot &slot)
+{
+    const std::int64_t delay = std::min(longest_delay, first_delay << std::min(slot.failures, 6));
+    ++slot.failures;
+    slot.not_before = pg::Time{::GetCurrentTimestamp()} + delay;
+}
+
+// Frees a slot that nothing is known about any more. Needs the lock.
+void release_if_unused(DatabaseSlot &slot)
+{
+    if (slot.next_due == pg::infinity && slot.failures == 0)
+        slot.database = InvalidOid;
+}
+
+extern "C" void hipq_scheduler_exits(int code, Datum)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_of(mine);
+    mine.slot = -1;
+    if (slot == nullptr)
+        return;
+    slot->scheduler = SchedulerState::none;
+    slot->process = no_process;
+    if (code != 0) {  // it did not leave by itself: somebody has to look again
+        slot->next_due = pg::Time{0};
+        put_off(*slot);
+    } else {
+        slot->failures = 0;
+        release_if_unused(*slot);
+    }
+    wake_process(registry()->launcher);
+}
+
+extern "C" void hipq_launcher_exits(int, Datum)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    registry()->launcher = no_process;
+}
+
+}  // namespace
+
+void work_due(Oid database, pg::Time due) noexcept
+{
+    if (!is_loaded())
+        return;
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_for(database);
+    if (slot == nullptr) {
+        registry()->databases_overflowed = true;
+        wake_process(registry()->launcher);
+        return;
+    }
+    if (slot->next_due <= due)
+        return;
+    slot->next_due = due;
+    wake_process(slot->scheduler == SchedulerState::running ? slot->process : registry()->launcher);
+}
+
+void everybody_looks() noexcept
+{
+    const Lock lock(LW_EXCLUSIVE);
+    for (DatabaseSlot &slot : registry()->databases) {
+        if (slot.scheduler != SchedulerState::running)
+            continue;
+        slot.next_due = pg::Time{0};
+        wake_process(slot.process);
+    }
+}
+
+void attach_launcher()
+{
+    pg::call([] { ::on_shmem_exit(hipq_launcher_exits, Datum{0}); });
+    const Lock lock(LW_EXCLUSIVE);
+    registry()->launcher = MyProc->pgprocno;
+    // A launcher before this one may have died between taking a slot and starting its scheduler.
+    for (DatabaseSlot &slot : registry()->databases)
+        if (slot.scheduler == SchedulerState::starting)
+            slot.scheduler = SchedulerState::none;
+}
+
+std::size_t take_due_schedulers(pg::Time now, std::span<SchedulerTicket> tickets)
+{
+    std::size_t count = 0;
+    const Lock lock(LW_EXCLUSIVE);
+    for (int i = 0; i < max_databases && count < tickets.size(); ++i) {
+        DatabaseSlot &slot = registry()->databases[i];
+        if (slot.database == InvalidOid || slot.scheduler != SchedulerState::none || slot.next_due > now || slot.not_before > now)
+            continue;
+        slot.scheduler = SchedulerState::starting;
+        ++slot.generation;
+        tickets[count++] = SchedulerTicket{i, slot.generation, slot.database};
+    }
+    return count;
+}
+
+pg::Time next_scheduler_due()
+{
+    pg::Time next = pg::infinity;
+    const Lock lock(LW_SHARED);
+    for (const DatabaseSlot &slot : registry()->databases)
+        if (slot.database != InvalidOid && slot.scheduler == SchedulerState::none)
+            next = std::min(next, std::max(slot.next_due, slot.not_before));
+    return next;
+}
+
+void scheduler_failed(const SchedulerTicket &ticket)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_of(ticket);
+    if (slot == nullptr || slot->scheduler != SchedulerState::starting)
+        return;
+    slot->scheduler = SchedulerState::none;
+    put_off(*slot);
+}
+
+bool databases_overflowed()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    return std::exchange(registry()->databases_overflowed, false);
+}
+
+bool attach_scheduler(const SchedulerTicket &ticket)
+{
+    pg::call([] { ::on_shmem_exit(hipq_scheduler_exits, Datum{0}); });
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_of(ticket);
+    if (slot == nullptr || slot->scheduler != SchedulerState::starting)
+        return false;
+    slot->scheduler = SchedulerState::running;
+    slot->process = MyProc->pgprocno;
+    mine = ticket;
+    return true;
+}
+
+void begin_look()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    if (DatabaseSlot *slot = slot_of(mine); slot != nullptr)
+        slot->next_due = pg::infinity;
+}
+
+pg::Time end_look(pg::Time next_due)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_of(mine);
+    if (slot == nullptr)
+        return next_due;
+    slot->failures = 0;
+    slot->next_due = std::min(slot->next_due, next_due);
+    return slot->next_due;
+}
+
+bool leave_scheduler(pg::Time stay_until)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_of(mine);
+    if (slot == nullptr)
+        return true;
+    if (slot->next_due < stay_until)
+        return false;
+    slot->scheduler = SchedulerState::none;
+    slot->process = no_process;
+    return true;
+}
+
+}  // namespace hipq::shmem

@@ -1,0 +1,38 @@
+// Databases in the registry: who has work and when somebody has to look.
+#pragma once
+
+#include "shmem/registry.hpp"
+
+namespace hipq::shmem {
+
+// A scheduler to start: what the launcher hands to the process.
+struct SchedulerTicket {
+    int slot;
+    std::uint32_t generation;
+    Oid database;
+};
+
+// Says that a scheduler has to look at the database at `due` (or earlier, if that was said already) and wakes whoever has to know now. Cannot fail.
+void work_due(Oid database, pg::Time due) noexcept;
+
+// Has every scheduler that runs look again: there is room for an executor. Cannot fail.
+void everybody_looks() noexcept;
+
+// Launcher: registers itself; the schedulers due at `now`, marked as starting; when the next one will be.
+void attach_launcher();
+std::size_t take_due_schedulers(pg::Time now, std::span<SchedulerTicket> tickets);
+pg::Time next_scheduler_due();
+// The scheduler could not be started or has ended: put off for a while that doubles with each failure in a row.
+void scheduler_failed(const SchedulerTicket &ticket);
+bool databases_overflowed();
+
+// Scheduler: takes its slot (false: it is not meant to run any more); the exit callback gives it back.
+bool attach_scheduler(const SchedulerTicket &ticket);
+// Before looking: forgets what was said so far, so that nothing said while looking is lost. After looking: the earliest of what was said meanwhile
+// and what was found.
+void begin_look();
+pg::Time end_look(pg::Time next_due);
+// Leaves unless something became due earlier than `stay_until` meanwhile; true: gone.
+bool leave_scheduler(pg::Time stay_until);
+
+}  // namespace hipq::shmem

@@ -1,0 +1,51 @@
+// The list of retry decisions to be made.
+#include "decisions.hpp"
+
+namespace hipq::shmem {
+
+namespace {
+
+std::span<Decision> entries()
+{
+    return registry()->decisions;
+}
+
+bool is_for(const Decision &entry, Oid database, Oid role)
+{
+    return entry.job_id != 0 && entry.database == database && entry.role == role;
+}
+
+}  // namespace
+
+bool offer_decision(const Decision &decision)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    Decision *free_entry = nullptr;
+    for (Decision &entry : entries()) {
+        if (entry.job_id == decision.job_id && entry.database == decision.database)
+            return true;
+        if (entry.job_id == 0 && free_entry == nullptr)
+            free_entry = &entry;
+    }
+    if (free_entry == nullptr)
+        return false;
+    *free_entry = decision;
+    return true;
+}
+
+std::optional<Decision> take_decision(Oid database, Oid role)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    for (Decision &entry : entries())
+        if (is_for(entry, database, role))
+            return std::exchange(entry, Decision{});
+    return std::nullopt;
+}
+
+bool has_decisions(Oid database, Oid role)
+{
+    const Lock lock(LW_SHARED);
+    return std::any_of(entries().begin(), entries().end(), [&](const Decision &entry) { return is_for(entry, database, role); });
+}
+
+}  // namespace hipq::shmem

@@ -1,0 +1,274 @@
+// Executors in the registry.
+#include "executors.hpp"
+
+#include "settings.hpp"
+#include "shmem/databases.hpp"
+
+namespace hipq::shmem {
+
+namespace {
+
+constinit ExecutorTicket mine{-1, 0, InvalidOid, InvalidOid};
+
+std::span<ExecutorSlot> slots()
+{
+    return {registry()->executors, static_cast<std::size_t>(registry()->executor_count)};
+}
+
+bool is_alive(const ExecutorSlot &slot)
+{
+    return slot.state != ExecutorState::free && slot.state != ExecutorState::orphaned;
+}
+
+bool belongs_to(const ExecutorSlot &slot, Oid database, Oid role)
+{
+    return is_alive(slot) && slot.database == database && slot.role == role;
+}
+
+// The slot a ticket names, if it is still that one's. Needs the lock.
+ExecutorSlot *slot_of(const ExecutorTicket &ticket)
+{
+    if (ticket.slot < 0)
+        return nullptr;
+    ExecutorSlot &slot = registry()->executors[ticket.slot];
+    return slot.generation == ticket.generation ? &slot : nullptr;
+}
+
+void free_slot(ExecutorSlot &slot)
+{
+    const std::uint32_t generation = slot.generation + 1;
+    slot = ExecutorSlot{};
+    slot.generation = generation;
+    slot.process = no_process;
+}
+
+// Idle executors of other queue owners make room. Needs the lock. Returns whether one was asked.
+bool ask_idle_stranger_to_leave(Oid database, Oid role)
+{
+    for (ExecutorSlot &slot : slots()) {
+        if (slot.state != ExecutorState::idle || belongs_to(slot, database, role))
+            continue;
+        slot.asked_to_leave = true;
+        wake_process(slot.process);
+        return true;
+    }
+    return false;
+}
+
+// Marks a free slot as requested. Needs the lock. False: no slot or no room under hipq.max_executors.
+bool request_slot(Oid database, Oid role, pg::Time now)
+{
+    int alive = 0;
+    ExecutorSlot *candidate = nullptr;
+    for (ExecutorSlot &slot : slots()) {
+        if (is_alive(slot))
+            ++alive;
+        else if (slot.state == ExecutorState::free && candidate == nullptr)
+            candidate = &slot;
+    }
+    if (candidate == nullptr || alive >= settings::max_executors)
+        return false;
+    candidate->state = ExecutorState::requested;
+    candidate->state_since = now;
+    candidate->database = database;
+    candidate->role = role;
+    return true;
+}
+
+extern "C" void hipq_executor_exits(int, Datum)
+{
+    Oid database = InvalidOid;
+    bool leaves_job = false;
+    bool somebody_waits = false;
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        ExecutorSlot *slot = slot_of(mine);
+        mine.slot = -1;
+        if (slot == nullptr)
+            return;
+        database = slot->database;
+        leaves_job = slot->job.id != 0;
+        somebody_waits = registry()->executor_wanted != pg::infinity;
+        registry()->executor_wanted = pg::infinity;  // whoever still waits says so again
+        if (leaves_job) {
+            slot->state = ExecutorState::orphaned;
+            slot->process = no_process;
+        } else {
+            free_slot(*slot);
+        }
+        wake_process(registry()->launcher);
+    }
+    if (leaves_job)
+        work_due(database, pg::Time{0});
+    if (somebody_waits)
+        everybody_looks();
+}
+
+}  // namespace
+
+void want_executors(Oid database, Oid role, int wanted, pg::Time now)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    int have = 0;
+    for (ExecutorSlot &slot : slots()) {
+        if (!belongs_to(slot, database, role))
+            continue;
+        ++have;
+        if (slot.state == ExecutorState::idle && wanted > 0)
+            wake_process(slot.process);
+    }
+    bool requested = false;
+    for (; have < wanted; ++have) {
+        if (!request_slot(database, role, now))
+            break;
+        requested = true;
+    }
+    if (requested)
+        wake_process(registry()->launcher);
+    if (have == 0 && settings::max_executors > 0) {
+        registry()->executor_wanted = std::min(registry()->executor_wanted, now);
+        ask_idle_stranger_to_leave(database, role);
+    } else if (requested) {
+        registry()->executor_wanted = pg::infinity;
+    }
+}
+
+std::optional<Orphan> find_orphan(Oid database)
+{
+    const Lock lock(LW_SHARED);
+    for (int i = 0; i < registry()->executor_count; ++i) {
+        const ExecutorSlot &slot = registry()->executors[i];
+        if (slot.state == ExecutorState::orphaned && slot.database == database)
+            return Orphan{i, slot.generation, slot.job};
+    }
+    return std::nullopt;
+}
+
+void release_orphan(const Orphan &orphan)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    ExecutorSlot &slot = registry()->executors[orphan.slot];
+    if (slot.generation == orphan.generation && slot.state == ExecutorState::orphaned)
+        free_slot(slot);
+}
+
+bool is_in_hand(Oid database, std::int64_t job_id, int attempt)
+{
+    const Lock lock(LW_SHARED);
+    return std::any_of(slots().begin(), slots().end(), [&](const ExecutorSlot &slot) {
+        return slot.state != ExecutorState::free && slot.database == database && slot.job.id == job_id && slot.job.attempt == attempt;
+    });
+}
+
+int count_executors(Oid database, Oid role)
+{
+    const Lock lock(LW_SHARED);
+    return static_cast<int>(
+        std::count_if(slots().begin(), slots().end(), [&](const ExecutorSlot &slot) { return belongs_to(slot, database, role); }));
+}
+
+std::size_t take_requested_executors(std::span<ExecutorTicket> tickets)
+{
+    std::size_t count = 0;
+    const Lock lock(LW_EXCLUSIVE);
+    for (int i = 0; i < registry()->executor_count && count < tickets.size(); ++i) {
+        ExecutorSlot &slot = registry()->executors[i];
+        if (slot.state != ExecutorState::requested)
+            continue;
+        slot.state = ExecutorState::starting;
+        ++slot.generation;
+        tickets[count++] = ExecutorTicket{i, slot.generation, slot.database, slot.role};
+    }
+    return count;
+}
+
+void executor_not_started(const ExecutorTicket &ticket)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    ExecutorSlot *slot = slot_of(ticket);
+    if (slot != nullptr && slot->state == ExecutorState::starting && slot->process == no_process)
+        free_slot(*slot);
+}
+
+bool attach_executor(const ExecutorTicket &ticket)
+{
+    pg::call([] { ::on_shmem_exit(hipq_executor_exits, Datum{0}); });
+    const pg::Time now{::GetCurrentTimestamp()};
+    const Lock lock(LW_EXCLUSIVE);
+    ExecutorSlot *slot = slot_of(ticket);
+    if (slot == nullptr || slot->state != ExecutorState::starting)
+        return false;
+    mine = ticket;
+    slot->pid = MyProcPid;
+    slot->process = MyProc->pgprocno;
+    slot->started = now;
+    slot->state_since = now;
+    return true;
+}
+
+void announce_job(const RunningJob &job)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    ExecutorSlot *slot = slot_of(mine);
+    slot->state = ExecutorState::running;
+    slot->state_since = job.started;
+    slot->job = job;
+}
+
+void announce_idle()
+{
+    const pg::Time now{::GetCurrentTimestamp()};
+    const Lock lock(LW_EXCLUSIVE);
+    ExecutorSlot *slot = slot_of(mine);
+    if (slot->state == ExecutorState::running)
+        ++slot->jobs_done;
+    slot->state = ExecutorState::idle;
+    slot->state_since = now;
+    slot->job = RunningJob{};
+}
+
+void begin_leaving()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    slot_of(mine)->asked_to_leave = true;
+}
+
+bool should_leave(bool idle, pg::Time now)
+{
+    const Lock lock(LW_SHARED);
+    const ExecutorSlot *slot = slot_of(mine);
+    if (slot == nullptr || slot->asked_to_leave)
+        return true;
+    const bool somebody_waits = registry()->executor_wanted != pg::infinity;
+    return somebody_waits && (idle || now >= slot->started + std::int64_t{settings::executor_quantum} * 1000);
+}
+
+bool wake_idle_executor(Oid database, Oid role) noexcept
+{
+    if (!is_loaded())
+        return false;
+    const Lock lock(LW_SHARED);
+    for (const ExecutorSlot &slot : slots()) {
+        if (slot.state != ExecutorState::idle || !belongs_to(slot, database, role) || slot.asked_to_leave)
+            continue;
+        wake_process(slot.process);
+        return true;
+    }
+    return false;
+}
+
+std::vector<ExecutorSlot> list_executors()
+{
+    std::vector<ExecutorSlot> result;
+    if (!is_loaded())
+        return result;
+    result.resize(static_cast<std::size_t>(registry()->executor_count));  // before the lock: allocation
+    {
+        const Lock lock(LW_SHARED);
+        std::memcpy(static_cast<void *>(result.data()), registry()->executors, result.size() * sizeof(ExecutorSlot));
+    }
+    std::erase_if(result, [](const ExecutorSlot &slot) { return slot.state == ExecutorState::free; });
+    return result;
+}
+
+}  // namespace hipq::shmem

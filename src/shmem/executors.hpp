@@ -1,0 +1,59 @@
+// Executors in the registry: asked for, started, busy, gone.
+#pragma once
+
+#include "shmem/registry.hpp"
+
+namespace hipq::shmem {
+
+struct ExecutorTicket {
+    int slot;
+    std::uint32_t generation;
+    Oid database;
+    Oid role;
+};
+
+// Scheduler ----------------------------------------------------------------------------------------------------------------------------
+
+// Sees to it that up to `wanted` executors work for a queue owner: wakes idle ones, asks the launcher for more while hipq.max_executors allows.
+// When there is no room it marks that somebody waits (idle executors of others leave at once, busy ones after their quantum).
+void want_executors(Oid database, Oid role, int wanted, pg::Time now);
+
+// A job whose executor is gone. Taken by the scheduler of its database, which gives the slot free once the job is back in line.
+struct Orphan {
+    int slot;
+    std::uint32_t generation;
+    RunningJob job;
+};
+std::optional<Orphan> find_orphan(Oid database);
+void release_orphan(const Orphan &orphan);
+
+// Whether an executor has this attempt in hand.
+bool is_in_hand(Oid database, std::int64_t job_id, int attempt);
+
+// Executors at work for, or on their way to, a queue owner.
+int count_executors(Oid database, Oid role);
+
+// Launcher -----------------------------------------------------------------------------------------------------------------------------
+
+std::size_t take_requested_executors(std::span<ExecutorTicket> tickets);
+void executor_not_started(const ExecutorTicket &ticket);  // its process never came to be
+
+// Executor -----------------------------------------------------------------------------------------------------------------------------
+
+// Takes the slot; false: not wanted any more. At exit the slot is freed, or marked orphaned when a job was in hand.
+bool attach_executor(const ExecutorTicket &ticket);
+void announce_job(const RunningJob &job);  // before the claim commits
+void announce_idle();
+// Whether to leave: asked to, or somebody else waits and this one is idle or has had its quantum.
+bool should_leave(bool idle, pg::Time now);
+
+// From here on nobody counts on this executor's being woken; it looks for work once more before it goes.
+void begin_leaving();
+
+// Wakes one idle executor of a queue owner. Cannot fail. False: there is none.
+bool wake_idle_executor(Oid database, Oid role) noexcept;
+
+// Everybody: what view hipq.executors shows.
+std::vector<ExecutorSlot> list_executors();
+
+}  // namespace hipq::shmem

@@ -1,0 +1,92 @@
+// Shared memory: which databases need a scheduler, which executors there are and what each of them runs.
+//
+// One lock guards it all; it is held for straight-line code only. Plain data, no pointers into a process. Processes are found by slot and
+// generation and woken through the latch of the PGPROC their slot names: a stale one costs a superfluous wake-up, nothing else.
+#pragma once
+
+#include "pg/spi.hpp"
+
+namespace hipq::shmem {
+
+inline constexpr int max_databases = 256;
+inline constexpr int no_process = -1;
+
+enum class SchedulerState : unsigned char { none, starting, running };
+
+struct DatabaseSlot {
+    Oid database;           // InvalidOid: free
+    SchedulerState scheduler;
+    std::uint32_t generation;
+    int process;            // PGPROC number of the scheduler, or no_process
+    pg::Time next_due;      // when a scheduler has to look; infinity: when somebody says so
+    pg::Time not_before;    // the launcher starts none before (after failures)
+    int failures;           // in a row
+};
+
+enum class ExecutorState : unsigned char { free, requested, starting, idle, running, orphaned };
+
+// A job in the hands of an executor.
+struct RunningJob {
+    int queue_id;
+    int attempt;
+    std::int64_t id;
+    pg::Time started;
+    char type[64];
+};
+
+struct ExecutorSlot {
+    ExecutorState state;
+    bool asked_to_leave;
+    std::uint32_t generation;
+    Oid database;
+    Oid role;
+    int pid;
+    int process;            // PGPROC number, or no_process
+    pg::Time state_since;
+    pg::Time started;
+    std::int64_t jobs_done;
+    RunningJob job;         // running and orphaned: the job; id 0 = none
+};
+
+// A retry decision to be made; decisions.hpp.
+inline constexpr int max_decisions = 256;
+struct Decision {
+    Oid database;
+    Oid role;
+    int queue_id;
+    std::int64_t job_id;  // 0: free
+};
+
+struct Registry {
+    int launcher;              // PGPROC number, or no_process
+    bool databases_overflowed;  // a database found no slot: the launcher looks at all of them from time to time
+    pg::Time executor_wanted;  // since when somebody waits for an executor in vain; infinity: nobody
+    int executor_count;        // length of `executors`
+    Decision decisions[max_decisions];
+    DatabaseSlot databases[max_databases];
+    ExecutorSlot executors[FLEXIBLE_ARRAY_MEMBER];
+};
+static_assert(std::is_trivially_copyable_v<DatabaseSlot> && std::is_trivially_copyable_v<ExecutorSlot>);
+
+// Whether hipq was preloaded, so that there is shared memory.
+bool is_loaded();
+
+// Null when not loaded.
+Registry *registry();
+
+// Asks for the memory and sets it up at server start: called by _PG_init while preloading. PostgreSQL regime.
+void install_hooks();
+
+// Holds the lock for straight-line code: no allocation, no call that may ereport, no throw in between.
+class Lock {
+public:
+    explicit Lock(LWLockMode mode);
+    ~Lock();
+    Lock(const Lock &) = delete;
+    Lock &operator=(const Lock &) = delete;
+};
+
+// Wakes the process with that PGPROC number; no_process is nobody.
+void wake_process(int process);
+
+}  // namespace hipq::shmem

@@ -1,0 +1,17 @@
+// Wakes workers when a transaction that made jobs claimable commits; nobody when it does not.
+#pragma once
+
+#include "shmem/registry.hpp"
+
+namespace hipq::shmem {
+
+// Notes that the current transaction makes a job of this queue owner claimable at `due`. Cheap; called for each row.
+void note_waiting(Oid owner, pg::Time due);
+
+// Notes that the current transaction changes what the scheduler decides by (queues, job types, hold).
+void note_catalogue_change();
+
+// Registers the commit callback; called once by _PG_init. PostgreSQL regime.
+void watch_commits();
+
+}  // namespace hipq::shmem

@@ -1,0 +1,279 @@
+// The catalogue of this process: read whole, handed out as shared constant copies, read again after a change of the tables or
+// settings.
+//
+// A change reaches every process as a relcache invalidation of hipq.queue or hipq.job_type, which their triggers send. The
+// settings are part of what a type or queue says, so the cache also holds the values it was made with.
+#include "catalogue.hpp"
+
+#include "pg/transaction.hpp"
+#include "settings.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+constexpr std::int64_t microseconds_per_minute = 60'000'000;
+constexpr std::int64_t microseconds_per_millisecond = 1'000;
+
+// The values of the settings that queues and types fall back to.
+struct Defaults {
+    int default_timeout;
+    int max_retries;
+    int retry_base;
+    double retry_multiplier;
+    int retry_max;
+    double retry_jitter;
+    int retention;
+    int dead_letter_retention;
+    bool dead_letter_enabled;
+    bool operator==(const Defaults &) const = default;
+};
+
+Defaults present_defaults()
+{
+    return {settings::default_timeout,    settings::max_retries,  settings::retry_base, settings::retry_multiplier,
+            settings::retry_max,          settings::retry_jitter, settings::retention,  settings::dead_letter_retention,
+            settings::dead_letter_enabled};
+}
+
+struct Cache {
+    std::shared_ptr<const Catalogue> catalogue;
+    std::uint64_t generation;
+    Defaults defaults;
+};
+
+// On the heap and never freed, because globals have no destructors.
+constinit Cache *cache = nullptr;
+// Grows with each invalidation.
+constinit std::uint64_t generation = 0;
+constinit Oid queue_table = InvalidOid;
+constinit Oid job_type_table = InvalidOid;
+
+// A process that reads while others write tries this often before it takes what it has; the next call reads again.
+constexpr int max_reads = 5;
+
+void forget(Datum, Oid relation) noexcept
+{
+    if (!OidIsValid(relation) || relation == queue_table || relation == job_type_table)
+        ++generation;
+}
+
+// Intervals in microseconds, cut at 100 years so that no interval overflows.
+constinit pg::Statement select_queues(R"(
+    SELECT queue.queue_id, instance.name, queue.name, queue.owner::oid, queue.table_name, queue.is_strict, queue.is_dropped,
+           queue.history = 'all', queue.dead_letter_enabled,
+           (least(extract(epoch FROM queue.retention), 3155760000) * 1000000)::bigint,
+           (least(extract(epoch FROM queue.dead_letter_retention), 3155760000) * 1000000)::bigint,
+           queue.queue_ttl
+    FROM hipq.queue AS queue
+    JOIN hipq.instance AS instance USING (instance_id))");
+
+constinit pg::Statement select_job_types(R"(
+    SELECT queue_id, name, handler, handler_kind, retry_handler, default_timeout, default_priority, default_throttle_factor::text,
+           default_time_windows::text, max_retries,
+           (least(extract(epoch FROM retry_base), 3155760000) * 1000000)::bigint, retry_multiplier,
+           (least(extract(epoch FROM retry_max), 3155760000) * 1000000)::bigint, retry_jitter,
+           array_to_string(retry_on, ','), array_to_string(do_not_retry_on, ','), on_missing_handler = 'fail', queue_ttl
+    FROM hipq.job_type)");
+
+// The entries of a list joined with commas; entries hold none (core::is_valid_rule).
+std::vector<std::string> split(std::string_view list)
+{
+    std::vector<std::string> entries;
+    while (!list.empty()) {
+        const std::size_t comma = std::min(list.find(','), list.size());
+        entries.emplace_back(list.substr(0, comma));
+        list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return entries;
+}
+
+std::optional<int> maybe_int(const pg::Row &row, int column)
+{
+    return row.null(column) ? std::nullopt : std::optional(row.integer32(column));
+}
+
+core::RetryPolicy default_policy()
+{
+    return {settings::retry_base * microseconds_per_millisecond, settings::retry_multiplier,
+            settings::retry_max * microseconds_per_millisecond, settings::retry_jitter};
+}
+
+Queue read_queue(const pg::Row &row)
+{
+    Queue queue{};
+    queue.id = row.integer32(0);
+    queue.instance = row.text(1);
+    queue.name = row.text(2);
+    queue.owner = row.oid(3);
+    queue.table = row.text(4);
+    queue.is_strict = row.boolean(5);
+    queue.is_dropped = row.boolean(6);
+    queue.history_all = row.boolean(7);
+    queue.dead_letter_enabled = row.null(8) ? settings::dead_letter_enabled : row.boolean(8);
+    queue.retention = row.maybe_integer(9).value_or(settings::retention * microseconds_per_minute);
+    queue.dead_letter_retention = row.maybe_integer(10).value_or(settings::dead_letter_retention * microseconds_per_minute);
+    queue.queue_ttl = maybe_int(row, 11);
+    return queue;
+}
+
+JobType read_job_type(const pg::Row &row)
+{
+    const core::RetryPolicy policy = default_policy();
+    JobType type{};
+    type.queue_id = row.integer32(0);
+    type.name = row.text(1);
+    type.handler = row.text(2);
+    type.handler_kind = parse_handler_kind(row.text(3));
+    type.retry_handler = row.text(4);
+    type.default_timeout = maybe_int(row, 5).value_or(settings::default_timeout);
+    type.default_priority = row.integer32(6);
+    type.default_throttle_factor = row.text(7);
+    type.default_time_windows = row.text(8);
+    type.max_retries = maybe_int(row, 9).value_or(settings::max_retries);
+    type.policy.base = row.maybe_integer(10).value_or(policy.base);
+    type.policy.multiplier = row.null(11) ? policy.multiplier : row.number(11);
+    type.policy.max = row.maybe_integer(12).value_or(policy.max);
+    type.policy.jitter = row.null(13) ? policy.jitter : row.number(13);
+    type.retry_on = split(row.text(14));
+    type.do_not_retry_on = split(row.text(15));
+    type.fails_without_handler = row.boolean(16);
+    type.queue_ttl = maybe_int(row, 17);
+    return type;
+}
+
+std::shared_ptr<const Catalogue> read_catalogue()
+{
+    auto result = std::make_shared<Catalogue>();
+    pg::as_extension_owner([&] {
+        for (const pg::Row row : select_queues.run_latest()) {
+            Queue queue = read_queue(row);
+            const int id = queue.id;
+            result->queues.emplace(id, std::move(queue));
+        }
+        for (const pg::Row row : select_job_types.run_latest()) {
+            JobType type = read_job_type(row);
+            const auto queue = result->queues.find(type.queue_id);  // gone when it was dropped between the two statements
+            if (queue != result->queues.end()) {
+                std::string name = type.name;
+                queue->second.job_types.emplace(std::move(name), std::move(type));
+            }
+        }
+    });
+    return result;
+}
+
+// Which relations to listen for. Looked up before the first look at them: a later change cannot be missed.
+void find_tables()
+{
+    pg::call([] {
+        const Oid schema = ::get_namespace_oid("hipq", true);
+        queue_table = OidIsValid(schema) ? ::get_relname_relid("queue", schema) : InvalidOid;
+        job_type_table = OidIsValid(schema) ? ::get_relname_relid("job_type", schema) : InvalidOid;
+    });
+}
+
+std::string qualified(std::string_view table)
+{
+    const std::string name(table);
+    return pg::call([&] { return ::quote_qualified_identifier("hipq", name.c_str()); });
+}
+
+}  // namespace
+
+HandlerKind parse_handler_kind(std::string_view text)
+{
+    if (text == "function")
+        return HandlerKind::function;
+    if (text == "procedure")
+        return HandlerKind::procedure;
+    if (text == "statement")
+        return HandlerKind::statement;
+    if (text == "notify")
+        return HandlerKind::notify;
+    return HandlerKind::none;
+}
+
+std::string Queue::qualified_table() const
+{
+    return qualified(table);
+}
+
+std::string Queue::qualified_live_table() const
+{
+    return qualified(table + "_live");
+}
+
+const JobType *Queue::find_job_type(std::string_view job_type) const
+{
+    const auto found = job_types.find(job_type);
+    return found == job_types.end() ? nullptr : &found->second;
+}
+
+const Queue *Catalogue::find(int queue_id) const
+{
+    const auto found = queues.find(queue_id);
+    return found == queues.end() ? nullptr : &found->second;
+}
+
+const Queue *Catalogue::find(std::string_view full_name) const
+{
+    for (const auto &[id, queue] : queues)
+        if (!queue.is_dropped && full_name.size() == queue.instance.size() + 1 + queue.name.size() &&
+            full_name.starts_with(queue.instance) && full_name[queue.instance.size()] == '.' && full_name.ends_with(queue.name))
+            return &queue;
+    return nullptr;
+}
+
+std::shared_ptr<const Catalogue> catalogue()
+{
+    // A transaction that holds its locks already is told of changes by nobody else.
+    pg::call([] { ::AcceptInvalidationMessages(); });
+    if (cache == nullptr)
+        cache = new Cache{nullptr, 0, {}};
+    for (int reads = 0; reads < max_reads; ++reads) {
+        const Defaults defaults = present_defaults();
+        if (cache->catalogue != nullptr && cache->generation == generation && cache->defaults == defaults)
+            break;
+        find_tables();
+        const std::uint64_t generation_before = generation;
+        std::shared_ptr<const Catalogue> fresh = read_catalogue();
+        *cache = Cache{std::move(fresh), generation_before, defaults};
+    }
+    return cache->catalogue;
+}
+
+JobType unregistered_job_type(int queue_id, std::string_view name)
+{
+    JobType type{};
+    type.queue_id = queue_id;
+    type.name = name;
+    type.handler = "NONE";
+    type.handler_kind = HandlerKind::none;
+    type.retry_handler = "NONE";
+    type.default_timeout = settings::default_timeout;
+    type.default_throttle_factor = "1";
+    type.default_time_windows = "NONE";
+    type.max_retries = settings::max_retries;
+    type.policy = default_policy();
+    return type;
+}
+
+const Queue &require_queue(const Catalogue &catalogue, std::string_view full_name)
+{
+    if (const Queue *queue = catalogue.find(full_name); queue != nullptr)
+        return *queue;
+    const std::string name(full_name);
+    if (name.find('.') == std::string::npos)
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("queue \"%s\" does not exist", name.c_str()),
+                   errhint("A queue is named \"instance.queue\"."));
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("queue \"%s\" does not exist", name.c_str()),
+               errhint("View hipq.queues lists the queues that you may use."));
+}
+
+void watch_catalogue()
+{
+    ::CacheRegisterRelcacheCallback(forget, Datum{0});
+}
+
+}  // namespace hipq::storage

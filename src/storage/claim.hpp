@@ -1,0 +1,66 @@
+// Who is next, and taking the job: initial|retry -> running.
+#pragma once
+
+#include "core/state.hpp"
+#include "storage/catalogue.hpp"
+
+namespace hipq::storage {
+
+// The first waiting job of a lane (queue, job type, priority).
+struct LaneHead {
+    std::string job_type;
+    int priority;
+    pg::Time due;  // its scheduled_run_time
+    std::int64_t id;
+};
+
+// The heads of all lanes of a queue, due or not; jobs that have expired are passed over. In no order. Needs a transaction.
+std::vector<LaneHead> lane_heads(const Queue &queue, pg::Time now);
+
+// Lower number first, then the earlier time, then the lower id.
+bool runs_before(const LaneHead &left, const LaneHead &right);
+
+// A job in the hands of whoever claimed it. `row` and `data` live in the memory context that was current at the claim.
+struct ClaimedJob {
+    int queue_id;
+    std::int64_t id;
+    int attempt;
+    std::string type;
+    std::string key;
+    int timeout;  // seconds
+    int retry_count;
+    int max_retries;
+    pg::Time started;
+    pg::RawValue row;   // hipq.job, as it is now
+    pg::RawValue data;  // job_data
+    std::string error;         // of the last failure; "NONE" while it runs
+    std::string retry_reason;  // the reason of that failure, or why it was enqueued again
+};
+
+// The columns by which statements return a claimed job from a row named "job", and the reading of them.
+#define HIPQ_CLAIMED_COLUMNS                                                                                                       \
+    "job.queue_id, job.id, job.attempt, job.job_type, job.job_key, job.timeout, job.retry_count, job.max_retries, job.accepted_time, " \
+    "job::hipq.job, job.job_data, job.error, job.retry_reason"
+std::optional<ClaimedJob> claimed_job(const pg::Rows &rows);
+
+// Takes the first due job of a lane that nobody else holds: state running, attempt + 1, deadline. Nothing if there is none (any more). Durable
+// when the transaction commits. Needs a transaction.
+std::optional<ClaimedJob> claim(const Queue &queue, const LaneHead &lane, pg::Time now);
+
+// A job left in `running` or `error`, found by id.
+struct LeftJob {
+    std::int64_t id;
+    int attempt;
+    core::JobState state;
+};
+
+// The jobs of a queue that stand in `running` or `error`: reads the live leaf whole. Needs a transaction.
+std::vector<LeftJob> left_jobs(const Queue &queue);
+
+// Locks a running attempt whose executor is gone, skipping one that somebody else holds. Needs a transaction.
+std::optional<ClaimedJob> take_running(const Queue &queue, std::int64_t id, int attempt);
+
+// Locks a job in state `error` for its retry decision, skipping one that somebody else holds. Needs a transaction.
+std::optional<ClaimedJob> take_for_decision(const Queue &queue, std::int64_t id);
+
+}  // namespace hipq::storage

@@ -1,0 +1,152 @@
+// INSERT ... ON CONFLICT DO NOTHING, and the question who holds the key.
+#include "enqueue.hpp"
+
+#include "pg/transaction.hpp"
+#include "storage/queue_statements.hpp"
+#include "storage/rights.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+#define HIPQ_OPTION_COLUMNS                                                                                                        \
+    "job_type, scheduled_run_time, priority, timeout, throttle_factor, time_windows, max_retries, expires_time, throttle_key"
+#define HIPQ_OPTION_VALUES "$1, $2, $3, $4, $5, $6, $7, $8, $9"
+
+constexpr const char *insert_sql = "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) VALUES (" HIPQ_OPTION_VALUES
+                                   ", $10, $11) ON CONFLICT DO NOTHING RETURNING id";
+
+// Keyed jobs first, in the order of their keys; then those without key in the order given.
+constexpr const char *insert_many_sql = "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) SELECT " HIPQ_OPTION_VALUES
+                                        R"(, element.data, element.key
+    FROM (
+        SELECT given.data, nullif(given.key, 'NONE') AS key, given.position
+        FROM unnest($10::jsonb[], $11::text[]) WITH ORDINALITY AS given (data, key, position)
+    ) AS element
+    ORDER BY element.key COLLATE "C", element.position
+    ON CONFLICT DO NOTHING
+    RETURNING id, job_key)";
+
+constexpr const char *holder_sql = "SELECT job.id FROM {live} AS job WHERE job.job_type = $1 AND job.job_key = $2";
+
+template <class... Rest>
+pg::Rows insert(const Queue &queue, const char *sql, const JobOptions &options, const Rest &...rest)
+{
+    return pg::as_extension_owner([&] {
+        return statement_for(queue, sql).run(options.type, options.scheduled_run_time, options.priority, options.timeout,
+                                             options.throttle_factor, options.time_windows, options.max_retries, options.expires_time,
+                                             options.throttle_key, rest...);
+    });
+}
+
+// The unfinished job that holds a key, if it still does.
+std::optional<std::int64_t> holder_of(const Queue &queue, const std::string &type, const std::string &key)
+{
+    const pg::Rows rows = pg::as_extension_owner([&] { return statement_for(queue, holder_sql).run(type, key); });
+    return rows.empty() ? std::nullopt : std::optional<std::int64_t>(rows.front().integer(0));
+}
+
+[[noreturn]] void refuse_duplicate(const Queue &queue, const std::string &type, const std::string &key, std::int64_t holder)
+{
+    const bool may_know = may(caller(), queue, Privilege::read) || may(caller(), queue, Privilege::control);
+    HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
+               errmsg("job type \"%s\" has an unfinished job with key \"%s\" in queue \"%s\"", type.c_str(), key.c_str(),
+                      queue.full_name().c_str()),
+               may_know ? errdetail("Job %lld holds the key.", static_cast<long long>(holder)) : 0,
+               errhint("Use on_duplicate => 'return' to get the id of that job instead."));
+}
+
+std::int64_t holder_or_error(const Queue &queue, const std::string &type, const std::string &key, std::int64_t holder, OnDuplicate on_duplicate)
+{
+    if (on_duplicate == OnDuplicate::error)
+        refuse_duplicate(queue, type, key, holder);
+    return holder;
+}
+
+pg::RawValue text_array(const std::vector<std::optional<std::string>> &texts)
+{
+    return pg::call([&] {
+        auto *values = static_cast<Datum *>(::palloc(sizeof(Datum) * (texts.size() + 1)));
+        auto *nulls = static_cast<bool *>(::palloc(sizeof(bool) * (texts.size() + 1)));
+        for (std::size_t i = 0; i < texts.size(); ++i) {
+            nulls[i] = !texts[i].has_value();
+            values[i] = nulls[i] ? Datum{0} : PointerGetDatum(::cstring_to_text_with_len(texts[i]->data(), static_cast<int>(texts[i]->size())));
+        }
+        int dimensions[1] = {static_cast<int>(texts.size())};
+        int lower_bounds[1] = {1};
+        ArrayType *array = ::construct_md_array(values, nulls, 1, dimensions, lower_bounds, TEXTOID, -1, false, TYPALIGN_INT);
+        return pg::RawValue{TEXTARRAYOID, PointerGetDatum(array), false};
+    });
+}
+
+bool is_keyed(const std::vector<std::optional<std::string>> &keys, std::size_t position)
+{
+    return position < keys.size() && keys[position].has_value() && *keys[position] != "NONE";
+}
+
+// What one INSERT of many gave: ids of keyed jobs by key, ids of the others in order.
+struct Inserted {
+    std::map<std::string, std::int64_t> keyed;
+    std::vector<std::int64_t> unkeyed;
+};
+
+Inserted inserted(const pg::Rows &rows)
+{
+    Inserted result;
+    for (const pg::Row row : rows) {
+        if (const std::string key = row.text(1); key != "NONE")
+            result.keyed.emplace(key, row.integer(0));
+        else
+            result.unkeyed.push_back(row.integer(0));
+    }
+    return result;
+}
+
+}  // namespace
+
+std::int64_t enqueue(const Queue &queue, const JobOptions &options, pg::RawValue data, const std::optional<std::string> &key,
+                     OnDuplicate on_duplicate)
+{
+    for (;;) {
+        const pg::Rows rows = insert(queue, insert_sql, options, data, key);
+        if (!rows.empty())
+            return rows.front().integer(0);
+        if (const auto holder = holder_of(queue, options.type, key.value_or("NONE")))
+            return holder_or_error(queue, options.type, *key, *holder, on_duplicate);
+        pg::call([] { CHECK_FOR_INTERRUPTS(); });  // the holder has finished meanwhile: the key is free
+    }
+}
+
+std::vector<std::int64_t> enqueue_many(const Queue &queue, const JobOptions &options, pg::RawValue data, std::size_t count,
+                                       const std::vector<std::optional<std::string>> &keys, OnDuplicate on_duplicate)
+{
+    const pg::RawValue key_array = keys.empty() ? pg::RawValue{TEXTARRAYOID, Datum{0}, true} : text_array(keys);
+    Inserted fresh = inserted(insert(queue, insert_many_sql, options, data, key_array));
+    std::map<std::string, bool> seen;
+    std::vector<std::int64_t> ids;
+    auto next_unkeyed = fresh.unkeyed.begin();
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!is_keyed(keys, i)) {
+            ids.push_back(*next_unkeyed++);
+            continue;
+        }
+        const std::string &key = *keys[i];
+        if (const auto found = fresh.keyed.find(key); found != fresh.keyed.end()) {
+            const bool is_first = seen.emplace(key, true).second;
+            ids.push_back(is_first ? found->second : holder_or_error(queue, options.type, key, found->second, on_duplicate));
+        } else if (const auto holder = holder_of(queue, options.type, key)) {
+            ids.push_back(holder_or_error(queue, options.type, key, *holder, on_duplicate));
+        } else {  // its holder finished between our statement and this look: enqueue it alone
+            const pg::RawValue one = pg::call([&] {
+                bool is_null = false;
+                const int subscript = static_cast<int>(i) + 1;
+                const Datum value = ::array_get_element(data.value, 1, const_cast<int *>(&subscript), -1, -1, false, TYPALIGN_INT, &is_null);
+                return pg::RawValue{JSONBOID, value, is_null};
+            });
+            ids.push_back(enqueue(queue, options, one, key, on_duplicate));
+        }
+    }
+    return ids;
+}
+
+}  // namespace hipq::storage

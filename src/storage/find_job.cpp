@@ -1,0 +1,53 @@
+// The partition tree finds a job by the index on id of each leaf.
+#include "find_job.hpp"
+
+#include "pg/transaction.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+constinit pg::Statement find_anywhere(R"(
+    SELECT job.queue_id, job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time
+    FROM hipq.job AS job WHERE job.id = $1)");
+
+constinit pg::Statement find_in_queue(R"(
+    SELECT job.queue_id, job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time
+    FROM hipq.job AS job WHERE job.id = $1 AND job.queue_id = $2)");
+
+[[noreturn]] void refuse_unknown(std::int64_t id)
+{
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job %lld does not exist", static_cast<long long>(id)),
+               errhint("Final jobs are removed after the queue's retention."));
+}
+
+}  // namespace
+
+std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue_name)
+{
+    const pg::Rows rows = pg::as_extension_owner([&] {
+        return queue_name.has_value() ? find_in_queue.run(id, require_queue(catalogue, *queue_name).id) : find_anywhere.run(id);
+    });
+    if (rows.empty())
+        return std::nullopt;
+    const pg::Row row = rows.front();
+    const Queue *queue = catalogue.find(row.integer32(0));
+    if (queue == nullptr)
+        return std::nullopt;
+    return FoundJob{queue, id, core::parse_job_state(row.text(1)).value(), row.text(2), row.text(3), row.time(4), row.time(5)};
+}
+
+FoundJob require_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue, Privilege privilege)
+{
+    const auto job = find_job(catalogue, id, queue);
+    if (!job.has_value())
+        refuse_unknown(id);
+    if (!may(caller(), *job->queue, privilege)) {
+        if (!may(caller(), *job->queue, Privilege::read) && !may(caller(), *job->queue, Privilege::enqueue))
+            refuse_unknown(id);
+        require(*job->queue, privilege);
+    }
+    return *job;
+}
+
+}  // namespace hipq::storage

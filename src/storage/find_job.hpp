@@ -1,0 +1,27 @@
+// One job by its id, wherever it stands.
+#pragma once
+
+#include "core/state.hpp"
+#include "storage/catalogue.hpp"
+#include "storage/rights.hpp"
+
+namespace hipq::storage {
+
+struct FoundJob {
+    const Queue *queue;
+    std::int64_t id;
+    core::JobState state;
+    std::string type;
+    std::string key;
+    pg::Time due;
+    pg::Time expires;
+};
+
+// The job, in the queue named or in any. Nothing if there is none. Needs a transaction.
+std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue);
+
+// The same for a caller who needs one of `privileges`: 42704 when there is no such job, and also when the caller has no right to know; 42501 when he
+// may know of it but not do this.
+FoundJob require_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue, Privilege privilege);
+
+}  // namespace hipq::storage

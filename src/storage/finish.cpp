@@ -1,0 +1,192 @@
+// The transitions after a claim, over SQL.
+#include "finish.hpp"
+
+#include "storage/permit.hpp"
+#include "storage/queue_statements.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+constexpr const char *remove_running_sql = "DELETE FROM {live} AS job WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('running', 'error')";
+
+constexpr const char *is_there_sql = "SELECT 1 FROM {live} AS job WHERE job.id = $1";
+
+constexpr const char *remove_waiting_sql = R"(
+    DELETE FROM {live} AS job
+    USING (
+        SELECT waiting.id FROM {live} AS waiting
+        WHERE waiting.id = $1 AND waiting.state IN ('initial', 'retry')
+        FOR UPDATE SKIP LOCKED
+    ) AS chosen
+    WHERE job.id = chosen.id
+    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+
+// $1 the row, $2 attempt, $3 now, $4 error, $5 reason, $6 result
+constexpr const char *insert_final_sql = R"(
+    INSERT INTO {table} (id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline,
+                         expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor,
+                         job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result)
+    SELECT job.id, job.original_job_id, job.retry_of, job.worker_id, job.scheduled_run_time, $3, job.created_time, job.accepted_time, 'infinity',
+           job.expires_time, job.queue_id, 'final', job.timeout, $2, job.retry_count, job.max_retries, job.queue_ttl, job.priority, job.throttle_factor,
+           job.job_type, job.job_key, $4, job.throttle_key, job.time_windows, coalesce($5, job.retry_reason), job.shard_key, job.job_data, $6
+    FROM (SELECT ($1::hipq.job).*) AS job)";
+
+constexpr const char *to_error_sql = R"(
+    UPDATE {live} AS job
+    SET state = 'error', error = $3, retry_reason = $4, update_time = $5, deadline = 'infinity'
+    WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running')";
+
+constexpr const char *to_retry_sql = R"(
+    UPDATE {live} AS job
+    SET state = 'retry', error = $3, retry_reason = $4, update_time = $5, deadline = 'infinity', scheduled_run_time = $6,
+        retry_count = job.retry_count + $7
+    WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('running', 'error'))";
+
+constexpr const char *expired_sql = R"(
+    SELECT job.id FROM {live} AS job
+    WHERE job.expires_time <= $1 AND job.expires_time < 'infinity' AND job.state IN ('initial', 'retry')
+    ORDER BY job.expires_time
+    LIMIT $2)";
+
+constexpr const char *next_expiry_sql = R"(
+    SELECT job.expires_time FROM {live} AS job
+    WHERE job.expires_time < 'infinity' AND job.state IN ('initial', 'retry')
+    ORDER BY job.expires_time
+    LIMIT 1)";
+
+constinit pg::Statement insert_attempt(R"(
+    INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, executor_pid, job_type, job_key, reason, sqlstate, error,
+                              detail, hint, context)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, nullif($10, ''), $11, nullif($12, ''), nullif($13, ''), nullif($14, '')))");
+
+constinit pg::Statement insert_dead_letter(R"(
+    INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, sqlstate, error, job, history)
+    SELECT $1, $2, job.queue_id, job.job_type, job.job_key, $4, nullif($5, ''), $6,
+           to_jsonb(job) || jsonb_build_object('state', 'final', 'attempt', $7, 'error', $6, 'retry_reason', $4, 'update_time', $2),
+           (SELECT coalesce(jsonb_agg(jsonb_build_object('attempt', attempt.attempt, 'reason', attempt.reason, 'sqlstate', attempt.sqlstate,
+                                                         'error', attempt.error, 'started_time', attempt.started_time,
+                                                         'ended_time', attempt.ended_time) ORDER BY attempt.attempt), '[]')
+            FROM hipq.attempt AS attempt WHERE attempt.job_id = $1)
+    FROM (SELECT ($3::hipq.job).*) AS job
+    ON CONFLICT (job_id) DO NOTHING)");
+
+std::string name_of(core::Reason reason)
+{
+    return std::string(core::name(reason));
+}
+
+pg::RawValue json_null()
+{
+    return {JSONBOID, pg::call([] { return DirectFunctionCall1(::jsonb_in, CStringGetDatum("null")); })};
+}
+
+// Takes the row out of the live leaf. A handler that enqueued its own successor has done so already, in this transaction. False: it is another
+// attempt's by now.
+bool remove_running(const Queue &queue, const ClaimedJob &job, bool may_be_gone)
+{
+    if (statement_for(queue, remove_running_sql).run(job.id, job.attempt).processed() == 1)
+        return true;
+    return may_be_gone && statement_for(queue, is_there_sql).run(job.id).empty();
+}
+
+void insert_final(const Queue &queue, const ClaimedJob &job, std::string_view error, std::optional<std::string> reason, pg::RawValue result,
+                  pg::Time now)
+{
+    statement_for(queue, insert_final_sql).run(job.row, job.attempt, now, error, reason, result);
+}
+
+void insert_success(const Queue &queue, const ClaimedJob &job, pg::Time now)
+{
+    if (queue.history_all)
+        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, MyProcPid, job.type, job.key, "succeeded", "", "NONE", "", "",
+                           "");
+}
+
+bool finish_failed(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    if (!remove_running(queue, job, false))
+        return false;
+    const std::string reason = name_of(failure.reason);
+    insert_final(queue, job, failure.error, reason, json_null(), now);
+    if (queue.dead_letter_enabled)
+        insert_dead_letter.run(job.id, now, job.row, reason, failure.sqlstate, failure.error, job.attempt);
+    return true;
+}
+
+bool to_retry(const Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision, pg::Time now)
+{
+    return statement_for(queue, to_retry_sql)
+               .run(job.id, job.attempt, failure.error, name_of(failure.reason), now, now + decision.delay, decision.charged ? 1 : 0)
+               .processed() == 1;
+}
+
+}  // namespace
+
+void finish_succeeded(const Queue &queue, const ClaimedJob &job, pg::RawValue result, pg::Time now)
+{
+    const bool is_mine = as_hipq([&] {
+        if (!remove_running(queue, job, true))
+            return false;
+        insert_final(queue, job, "NONE", std::nullopt, result.null ? json_null() : result, now);
+        insert_success(queue, job, now);
+        return true;
+    });
+    if (!is_mine)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("job %lld has been taken from this attempt", static_cast<long long>(job.id)));
+}
+
+void record_attempt(const Queue &, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    as_hipq([&] {
+        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, MyProcPid, job.type, job.key, name_of(failure.reason),
+                           failure.sqlstate, failure.error, failure.detail, failure.hint, failure.context);
+    });
+}
+
+bool fail_to_error(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    return as_hipq([&] {
+        return statement_for(queue, to_error_sql).run(job.id, job.attempt, failure.error, name_of(failure.reason), now).processed() == 1;
+    });
+}
+
+bool carry_out(const Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision, pg::Time now)
+{
+    return as_hipq([&] {
+        return decision.retry ? to_retry(queue, job, failure, decision, now) : finish_failed(queue, job, failure, now);
+    });
+}
+
+bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now)
+{
+    return as_hipq([&] {
+        std::optional<ClaimedJob> job = claimed_job(statement_for(queue, remove_waiting_sql).run(id));
+        if (!job.has_value())
+            return false;
+        ++job->attempt;  // through running to final in one transaction
+        job->started = now;
+        insert_final(queue, *job, failure.error, name_of(failure.reason), json_null(), now);
+        record_attempt(queue, *job, failure, now);
+        return true;
+    });
+}
+
+int expire_waiting(const Queue &queue, pg::Time now, int limit)
+{
+    const pg::Rows rows = as_hipq([&] { return statement_for(queue, expired_sql).run(now, static_cast<std::int64_t>(limit)); });
+    const Failure expired{core::Reason::expired, "", "job expired before it started"};
+    int count = 0;
+    for (const pg::Row row : rows)
+        count += finish_waiting(queue, row.integer(0), expired, now) ? 1 : 0;
+    return count;
+}
+
+pg::Time next_expiry(const Queue &queue)
+{
+    const pg::Rows rows = as_hipq([&] { return statement_for(queue, next_expiry_sql).run(); });
+    return rows.empty() ? pg::infinity : rows.front().time(0);
+}
+
+}  // namespace hipq::storage

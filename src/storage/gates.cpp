@@ -1,0 +1,173 @@
+// The gates, one predicate each.
+#include "gates.hpp"
+
+#include "settings.hpp"
+#include "shmem/executors.hpp"
+#include "storage/handler.hpp"
+#include "storage/identity.hpp"
+
+extern "C" {
+#include "utils/varlena.h"
+}
+
+namespace hipq::storage {
+
+namespace {
+
+Gate pass(const char *name, std::string explanation)
+{
+    return {name, true, std::move(explanation)};
+}
+
+Gate fail(const char *name, std::string explanation)
+{
+    return {name, false, std::move(explanation)};
+}
+
+// Whether hipq.databases names this database.
+bool is_database_listed()
+{
+    return pg::call([] {
+        const char *own = ::get_database_name(MyDatabaseId);
+        List *names = NIL;
+        if (!::SplitIdentifierString(::pstrdup(settings::databases), ',', &names) || own == nullptr)
+            return false;
+        ListCell *cell = nullptr;
+        foreach (cell, names) {
+            const auto *name = static_cast<const char *>(lfirst(cell));
+            if (std::strcmp(name, "*") == 0 || std::strcmp(name, own) == 0)
+                return true;
+        }
+        return false;
+    });
+}
+
+struct RoleFacts {
+    bool exists;
+    bool may_log_in;
+    bool may_connect;
+    char name[NAMEDATALEN];
+};
+
+RoleFacts facts_of(Oid role)
+{
+    return pg::call([&] {
+        RoleFacts facts{};
+        HeapTuple tuple = ::SearchSysCache1(AUTHOID, ObjectIdGetDatum(role));
+        if (!HeapTupleIsValid(tuple))
+            return facts;
+        const auto *form = reinterpret_cast<Form_pg_authid>(GETSTRUCT(tuple));
+        facts.exists = true;
+        facts.may_log_in = form->rolcanlogin;
+        ::strlcpy(facts.name, NameStr(form->rolname), sizeof(facts.name));
+        ::ReleaseSysCache(tuple);
+        facts.may_connect = ::pg_database_aclcheck(MyDatabaseId, role, ACL_CONNECT) == ACLCHECK_OK;
+        return facts;
+    });
+}
+
+std::string seconds_text(std::int64_t microseconds)
+{
+    return std::to_string((microseconds + 999'999) / 1'000'000) + " s";
+}
+
+}  // namespace
+
+Gate loaded_gate()
+{
+    if (shmem::is_loaded())
+        return pass("loaded", "hipq is loaded by shared_preload_libraries.");
+    return fail("loaded", "hipq is not in shared_preload_libraries: add it and restart the server.");
+}
+
+Gate enabled_gate()
+{
+    if (!settings::enabled)
+        return fail("enabled", "hipq.enabled is off.");
+    if (settings::max_executors == 0)
+        return fail("enabled", "hipq.max_executors is 0.");
+    if (!is_database_listed())
+        return fail("enabled", "hipq.databases does not list this database.");
+    return pass("enabled", "hipq is enabled for this database.");
+}
+
+Gate hold_gate()
+{
+    if (is_held())
+        return fail("hold", "The database is a copy or was restored: it stands still until hipq.release_hold().");
+    return pass("hold", "The jobs belong to this database.");
+}
+
+Gate owner_gate(const Queue &queue)
+{
+    const RoleFacts facts = facts_of(queue.owner);
+    const std::string name = facts.name;
+    if (!facts.exists)
+        return fail("queue owner", "The queue owner does not exist any more: use hipq.alter_queue(owner => ...).");
+    if (!facts.may_log_in)
+        return fail("queue owner", "Queue owner \"" + name + "\" may not log in: ALTER ROLE " + name + " LOGIN.");
+    if (!facts.may_connect)
+        return fail("queue owner", "Queue owner \"" + name + "\" lacks CONNECT on this database.");
+    return pass("queue owner", "Queue owner \"" + name + "\" may connect.");
+}
+
+Gate queue_gate(const Queue &queue)
+{
+    if (queue.is_dropped)
+        return fail("queue", "Queue \"" + queue.full_name() + "\" is being dropped.");
+    return pass("queue", "Queue \"" + queue.full_name() + "\" is open.");
+}
+
+Gate handler_gate(const Queue &queue, std::string_view job_type)
+{
+    const JobType *type = queue.find_job_type(job_type);
+    const std::string quoted = "\"" + std::string(job_type) + "\"";
+    if (type == nullptr)
+        return fail("handler", "Job type " + quoted + " is not registered yet.");
+    if (type->handler_kind == HandlerKind::none)
+        return fail("handler", "Job type " + quoted + " has no handler: use hipq.alter_job_type(handler => ...).");
+    if (type->handler_kind == HandlerKind::notify)
+        return fail("handler", "Job type " + quoted + " is for external workers, which this version does not serve.");
+    std::string problem;
+    if (!resolve_handler(queue, *type, &problem).has_value() && !type->fails_without_handler)
+        return fail("handler", "The handler cannot run: " + problem + ".");
+    return pass("handler", "Handler: " + type->handler + ".");
+}
+
+Gate state_gate(const WaitingJob &job)
+{
+    const std::string state(core::name(job.state));
+    if (core::is_waiting(job.state))
+        return pass("state", "The job waits (state " + state + ").");
+    if (job.state == core::JobState::running)
+        return fail("state", "The job runs.");
+    if (job.state == core::JobState::error)
+        return fail("state", "The job failed; its retry handler is being asked.");
+    return fail("state", "The job is final.");
+}
+
+Gate time_gate(const WaitingJob &job, pg::Time now)
+{
+    if (job.due <= now)
+        return pass("scheduled time", "Its time has come.");
+    return fail("scheduled time", "It waits for its time, " + seconds_text(job.due.value - now.value) + ".");
+}
+
+Gate expiry_gate(const WaitingJob &job, pg::Time now)
+{
+    if (job.expires > now)
+        return pass("expiry", job.expires == pg::infinity ? "It does not expire." : "It has not expired.");
+    return fail("expiry", "It has expired and will be ended.");
+}
+
+Gate executor_gate(const Queue &queue)
+{
+    const int own = shmem::is_loaded() ? shmem::count_executors(MyDatabaseId, queue.owner) : 0;
+    if (own > 0)
+        return pass("executor", std::to_string(own) + " executor(s) work for the queue owner.");
+    if (!shmem::is_loaded() || static_cast<int>(shmem::list_executors().size()) >= settings::max_executors)
+        return fail("executor", "No executor works for the queue owner and hipq.max_executors are busy elsewhere.");
+    return pass("executor", "An executor will be started.");
+}
+
+}  // namespace hipq::storage

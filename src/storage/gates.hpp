@@ -1,0 +1,40 @@
+// What stands between a job and its start. The scheduler decides by these predicates, and hipq.why() shows them: they cannot drift apart.
+#pragma once
+
+#include "core/state.hpp"
+#include "storage/catalogue.hpp"
+
+namespace hipq::storage {
+
+struct Gate {
+    const char *name;
+    bool passed;
+    std::string explanation;  // a sentence
+};
+
+// What a gate of one job asks about.
+struct WaitingJob {
+    std::int64_t id;
+    core::JobState state;
+    std::string job_type;
+    pg::Time due;
+    pg::Time expires;
+};
+
+// Of the server and the database.
+Gate loaded_gate();             // hipq is in shared_preload_libraries
+Gate enabled_gate();            // hipq.enabled, hipq.databases, hipq.max_executors
+Gate hold_gate();               // the identity is this database's
+// Of a queue.
+Gate owner_gate(const Queue &queue);      // exists, may log in, may connect
+Gate queue_gate(const Queue &queue);      // not being dropped
+// Of a job type in a queue.
+Gate handler_gate(const Queue &queue, std::string_view job_type);
+// Of a job.
+Gate state_gate(const WaitingJob &job);
+Gate time_gate(const WaitingJob &job, pg::Time now);
+Gate expiry_gate(const WaitingJob &job, pg::Time now);
+// Of the moment: an executor is at work for the queue owner, or there is room for one.
+Gate executor_gate(const Queue &queue);
+
+}  // namespace hipq::storage

@@ -1,0 +1,18 @@
+// Which server and database the jobs belong to: a restored or cloned database stands still until release_hold().
+#pragma once
+
+#include "pg/spi.hpp"
+
+namespace hipq::storage {
+
+// The first create_queue() of a database writes its identity. Does nothing when there is one, or when queues are there already (a restore that
+// has not come to the identity yet). Needs a transaction.
+void claim_identity_if_new();
+
+// Whether the stored identity is another's, or missing: then nothing runs. Needs a transaction.
+bool is_held();
+
+// Makes this database the one that runs the jobs.
+void take_identity();
+
+}  // namespace hipq::storage

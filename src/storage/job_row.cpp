@@ -1,0 +1,161 @@
+// Rows of jobs by column.
+#include "job_row.hpp"
+
+extern "C" {
+#include "catalog/pg_enum.h"
+#include "utils/datum.h"
+}
+
+namespace hipq::storage {
+
+namespace {
+
+using Maps = std::unordered_map<Oid, ColumnMap>;
+using States = std::array<Oid, core::all_job_states.size()>;
+
+constinit Maps *maps = nullptr;
+constinit States states{};
+constinit bool states_known = false;
+
+extern "C" void hipq_relation_changed(Datum, Oid relation)
+{
+    if (maps == nullptr)
+        return;
+    if (OidIsValid(relation))
+        maps->erase(relation);
+    else
+        maps->clear();
+}
+
+extern "C" void hipq_enum_changed(Datum, int, uint32)
+{
+    states_known = false;
+}
+
+ColumnMap read_column_map(Relation relation)
+{
+    ColumnMap map{};
+    for (std::size_t i = 0; i < core::column_count; ++i) {
+        const std::string_view name = core::name(static_cast<core::Column>(i));
+        const TupleDesc descriptor = RelationGetDescr(relation);
+        for (int attribute = 0; attribute < descriptor->natts; ++attribute) {
+            const Form_pg_attribute form = TupleDescAttr(descriptor, attribute);
+            if (!form->attisdropped && name == NameStr(form->attname))
+                map[i] = form->attnum;
+        }
+        if (map[i] == 0)
+            HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("table \"%s\" has no column \"%s\"", RelationGetRelationName(relation),
+                                                                std::string(name).c_str()),
+                       errhint("The tables of hipq are its own; do not alter them."));
+    }
+    return map;
+}
+
+States read_states()
+{
+    States result{};
+    pg::call([&] {
+        const Oid schema = ::get_namespace_oid("hipq", false);
+        const Oid type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("job_state"), ObjectIdGetDatum(schema));
+        static const char *const labels[] = {"initial", "running", "error", "retry", "final"};
+        for (std::size_t i = 0; i < result.size(); ++i)
+            result[i] = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type), CStringGetDatum(labels[i]));
+    });
+    return result;
+}
+
+const States &known_states()
+{
+    if (!states_known) {
+        states = read_states();
+        states_known = true;
+    }
+    return states;
+}
+
+}  // namespace
+
+const ColumnMap &column_map(Relation relation)
+{
+    if (maps == nullptr)
+        maps = new Maps();
+    const Oid oid = RelationGetRelid(relation);
+    if (const auto found = maps->find(oid); found != maps->end())
+        return found->second;
+    return maps->insert_or_assign(oid, read_column_map(relation)).first->second;
+}
+
+JobRow::JobRow(Relation relation, HeapTuple tuple)
+    : map_(&column_map(relation)), descriptor_(RelationGetDescr(relation)), tuple_(tuple), values_(nullptr), nulls_(nullptr)
+{
+    pg::call([&] {
+        const auto count = static_cast<Size>(descriptor_->natts);
+        values_ = static_cast<Datum *>(::palloc(count * sizeof(Datum)));
+        nulls_ = static_cast<bool *>(::palloc(count * sizeof(bool)));
+        ::heap_deform_tuple(tuple_, descriptor_, values_, nulls_);
+    });
+}
+
+std::string JobRow::as_text(core::Column column) const
+{
+    if (null(column))
+        return {};
+    const ::text *content = pg::call([&] { return DatumGetTextPP(value(column)); });
+    return {VARDATA_ANY(content), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(content))};
+}
+
+core::JobState JobRow::state() const
+{
+    return null(core::Column::state) ? core::JobState::initial : state_of(value(core::Column::state));
+}
+
+HeapTuple JobRow::form() const
+{
+    return pg::call([&] {
+        HeapTuple formed = ::heap_form_tuple(descriptor_, values_, nulls_);
+        formed->t_self = tuple_->t_self;
+        formed->t_tableOid = tuple_->t_tableOid;
+        return formed;
+    });
+}
+
+Datum state_datum(core::JobState state)
+{
+    return ObjectIdGetDatum(known_states()[static_cast<std::size_t>(state)]);
+}
+
+core::JobState state_of(Datum value)
+{
+    const States &known = known_states();
+    for (const core::JobState state : core::all_job_states)
+        if (known[static_cast<std::size_t>(state)] == DatumGetObjectId(value))
+            return state;
+    HIPQ_RAISE(errcode(ERRCODE_DATA_CORRUPTED), errmsg("unknown job state %u", DatumGetObjectId(value)));
+}
+
+core::ColumnSet differing_columns(Relation relation, const JobRow &before, const JobRow &after)
+{
+    core::ColumnSet result;
+    const ColumnMap &map = column_map(relation);
+    const TupleDesc descriptor = RelationGetDescr(relation);
+    pg::call([&] {
+        for (std::size_t i = 0; i < core::column_count; ++i) {
+            const auto column = static_cast<core::Column>(i);
+            const Form_pg_attribute form = TupleDescAttr(descriptor, map[i] - 1);
+            const bool same = before.null(column) == after.null(column) &&
+                              (before.null(column) ||
+                               ::datum_image_eq(before.value(column), after.value(column), form->attbyval, form->attlen));
+            result.set(i, !same);
+        }
+    });
+    return result;
+}
+
+void watch_job_relations()
+{
+    ::CacheRegisterRelcacheCallback(hipq_relation_changed, Datum{0});
+    ::CacheRegisterSyscacheCallback(ENUMOID, hipq_enum_changed, Datum{0});
+    ::CacheRegisterSyscacheCallback(TYPEOID, hipq_enum_changed, Datum{0});
+}
+
+}  // namespace hipq::storage

@@ -1,0 +1,58 @@
+// A row of hipq.job or one of its leaves by column, wherever the column stands.
+#pragma once
+
+#include "core/guard.hpp"
+#include "pg/spi.hpp"
+
+namespace hipq::storage {
+
+// Where the columns of a job stand in one relation. Valid until the relation changes; ask again for each row.
+using ColumnMap = std::array<AttrNumber, core::column_count>;
+const ColumnMap &column_map(Relation relation);
+
+// The values of a row, taken apart; plain data for the current memory context.
+class JobRow {
+public:
+    JobRow(Relation relation, HeapTuple tuple);  // C++ regime
+
+    bool null(core::Column column) const { return nulls_[position(column)]; }
+    Datum value(core::Column column) const { return values_[position(column)]; }
+    void set(core::Column column, Datum value)
+    {
+        values_[position(column)] = value;
+        nulls_[position(column)] = false;
+        changed_ = true;
+    }
+    // NULL gives the value for "nothing" of each type.
+    std::int64_t as_int64(core::Column column) const { return null(column) ? 0 : DatumGetInt64(value(column)); }
+    int as_int32(core::Column column) const { return null(column) ? 0 : DatumGetInt32(value(column)); }
+    std::string as_text(core::Column column) const;  // detoasts; raises when that fails
+    core::JobState state() const;                 // NULL is initial
+
+    bool is_changed() const { return changed_; }
+    HeapTuple form() const;  // the row with what was set, in the current memory context
+
+private:
+    std::size_t position(core::Column column) const
+    {
+        return static_cast<std::size_t>((*map_)[static_cast<std::size_t>(column)] - 1);
+    }
+    const ColumnMap *map_;
+    TupleDesc descriptor_;
+    HeapTuple tuple_;
+    Datum *values_;
+    bool *nulls_;
+    bool changed_ = false;
+};
+
+// The OIDs of the enum values of hipq.job_state, and back.
+Datum state_datum(core::JobState state);
+core::JobState state_of(Datum value);
+
+// The columns in which two rows of one relation differ.
+core::ColumnSet differing_columns(Relation relation, const JobRow &before, const JobRow &after);
+
+// Registers the invalidation callback; called once by _PG_init. PostgreSQL regime.
+void watch_job_relations();
+
+}  // namespace hipq::storage

@@ -1,0 +1,11 @@
+// Statements over the tables of one queue: one constant text for all queues, prepared once per queue and process.
+#pragma once
+
+#include "storage/catalogue.hpp"
+
+namespace hipq::storage {
+
+// The statement `text` with {table} and {live} standing for the queue's table and its live leaf. `text` is a constant: its address is the key.
+pg::Statement &statement_for(const Queue &queue, const char *text);
+
+}  // namespace hipq::storage

@@ -1,0 +1,192 @@
+// Makes and drops the tables of a queue, and finishes what drop_queue began.
+//
+// Tables are made apart and then attached: CREATE TABLE ... PARTITION OF would lock the whole tree for reading and writing.
+#include "queue_table.hpp"
+
+#include "pg/transaction.hpp"
+#include "settings.hpp"
+#include "storage/clock.hpp"
+#include "storage/permit.hpp"
+#include "storage/quote.hpp"
+#include "storage/reluctant_lock.hpp"
+#include "storage/time_tree.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+constexpr const char *like_options = " INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS";
+
+constinit pg::Statement select_queue_name(R"(
+    SELECT instance.name || '.' || queue.name
+    FROM hipq.queue AS queue
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE queue.queue_id = $1)");
+
+std::string name_of_queue(int queue_id)
+{
+    const pg::Rows rows = select_queue_name.run(queue_id);
+    return rows.empty() ? std::to_string(queue_id) : rows.front().text(0);
+}
+
+void comment(const std::string &table, const std::string &text)
+{
+    pg::run_once("COMMENT ON TABLE " + quote_table(table) + " IS " + quote_literal(text));
+}
+
+void create_table(const std::string &table, const std::string &model, const std::string &more)
+{
+    pg::run_once("CREATE TABLE " + quote_table(table) + " (LIKE " + quote_table(model) + like_options + ")" + more);
+    strip_grants(table);
+}
+
+void attach(const std::string &parent, const std::string &table, const std::string &values)
+{
+    pg::run_once("ALTER TABLE " + quote_table(parent) + " ATTACH PARTITION " + quote_table(table) + " FOR VALUES IN (" + values +
+                 ")");
+}
+
+// No index holds a column that a claim or a success changes: writing `running` stays a HOT update while the page has room, hence
+// the fillfactor.
+void create_live_leaf(const std::string &table)
+{
+    const std::string leaf = table + "_live";
+    create_table(leaf, table, " WITH (fillfactor = 45, vacuum_truncate = off)");
+    const std::string on_leaf = " ON " + quote_table(leaf) + " ";
+    pg::run_once("ALTER TABLE " + quote_table(leaf) + " ADD CONSTRAINT " + quote_name(leaf + "_pkey") + " PRIMARY KEY (id)");
+    pg::run_once("CREATE UNIQUE INDEX " + quote_name(table + "_one_unfinished_job_per_type_and_key") + on_leaf +
+                 "(job_type, job_key) WHERE job_key <> 'NONE'");
+    pg::run_once("CREATE INDEX " + quote_name(leaf + "_line") + on_leaf + "(job_type, priority, scheduled_run_time, id)");
+    pg::run_once("CREATE INDEX " + quote_name(leaf + "_expiry") + on_leaf + "(expires_time) WHERE expires_time < 'infinity'");
+    attach(table, leaf, "NULL, 'initial', 'running', 'error', 'retry'");
+}
+
+void create_final_tree(const std::string &table, std::int64_t retention)
+{
+    const std::string tree = table + "_final";
+    create_table(tree, table, " PARTITION BY RANGE (update_time)");
+    make_leaves(TimeTree{tree, "update_time", retention, true});
+    attach(table, tree, "'final'");
+}
+
+struct MarkedQueue {
+    int id;
+    std::string table;
+    std::vector<Oid> relations;  // hipq.job and the queue's tree
+};
+
+constinit pg::Statement select_marked_queues("SELECT queue_id, table_name FROM hipq.queue WHERE is_dropped ORDER BY queue_id");
+
+constinit pg::Statement select_tree(R"(
+    SELECT 'hipq.job'::regclass::oid, 0
+    UNION ALL
+    SELECT tree.relid::oid, tree.level + 1
+    FROM pg_class AS relation
+    CROSS JOIN pg_partition_tree(relation.oid) AS tree
+    WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1
+    ORDER BY 2, 1)");
+
+std::vector<MarkedQueue> read_marked_queues()
+{
+    std::vector<MarkedQueue> queues;
+    pg::with_transaction([&] {
+        pg::as_extension_owner([&] {
+            for (const pg::Row row : select_marked_queues.run())
+                queues.push_back({row.integer32(0), row.text(1), {}});
+            for (MarkedQueue &queue : queues)
+                for (const pg::Row row : select_tree.run(queue.table))
+                    queue.relations.push_back(row.oid(0));
+        });
+    });
+    return queues;
+}
+
+// A view or foreign key made on the tables of a queue since it was marked keeps it: said once a pass, and the others go on.
+bool drop_marked_queue(const MarkedQueue &queue)
+{
+    std::string problem;
+    try {
+        return with_reluctant_locks(queue.relations, [&] { as_hipq([&] { forget_queue(queue.id, queue.table); }); });
+    } catch (const pg::Error &error) {
+        if (error.sqlerrcode() != ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST)
+            throw;
+        problem = error.detail().value_or(error.message());
+    }
+    pg::call([&] {
+        ereport(WARNING, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+                errmsg("cannot drop table \"%s\" of a dropped queue because other objects depend on it", queue.table.c_str()),
+                errdetail_internal("%s", problem.c_str()));
+    });
+    return false;
+}
+
+}  // namespace
+
+void create_queue_table(int queue_id, std::string_view table, std::int64_t retention)
+{
+    const std::string name(table);
+    const std::string queue = name_of_queue(queue_id);
+    create_table(name, "job", " PARTITION BY LIST (state)");
+    pg::run_once("ALTER TABLE " + quote_table(name) + " ALTER COLUMN queue_id SET DEFAULT " + std::to_string(queue_id));
+    create_live_leaf(name);
+    create_final_tree(name, retention);
+    attach("job", name, std::to_string(queue_id));
+    comment(name, "queue " + queue + ": INSERT a row to enqueue a job");
+    comment(name + "_live", "queue " + queue + ": unfinished jobs");
+    comment(name + "_final", "queue " + queue + ": final jobs, by update_time");
+}
+
+void drop_queue_table(std::string_view table)
+{
+    const std::string name(table);
+    const bool exists =
+        pg::call([&] { return OidIsValid(::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false))); });
+    if (exists)
+        pg::run_once("DROP TABLE " + quote_table(name));
+}
+
+void forget_queue(int queue_id, std::string_view table)
+{
+    static constinit pg::Statement delete_dead_letters("DELETE FROM hipq.dead_letter WHERE queue_id = $1");
+    static constinit pg::Statement delete_queue("DELETE FROM hipq.queue WHERE queue_id = $1");
+    drop_queue_table(table);
+    delete_dead_letters.run(queue_id);
+    delete_queue.run(queue_id);
+}
+
+bool finish_dropping_queues()
+{
+    bool done = true;
+    for (const MarkedQueue &queue : read_marked_queues())
+        done = drop_marked_queue(queue) && done;
+    return done;
+}
+
+std::int64_t prune_dead_letters(int limit)
+{
+    // The least retention of all bounds the look into the index; each queue's own decides.
+    static constinit pg::Statement delete_dead_letters(R"(
+        WITH setting AS (SELECT make_interval(mins => $2) AS retention),
+        shortest AS (
+            SELECT least((SELECT min(dead_letter_retention) FROM hipq.queue), setting.retention) AS retention
+            FROM setting
+        ),
+        due AS (
+            SELECT letter.job_id
+            FROM hipq.dead_letter AS letter
+            LEFT JOIN hipq.queue AS queue USING (queue_id)
+            WHERE letter.died_time <= $1 - (SELECT retention FROM shortest)
+              AND letter.died_time <= $1 - coalesce(queue.dead_letter_retention, (SELECT retention FROM setting))
+            ORDER BY letter.died_time
+            LIMIT $3
+            FOR UPDATE OF letter SKIP LOCKED
+        )
+        DELETE FROM hipq.dead_letter WHERE job_id IN (SELECT job_id FROM due))");
+    std::int64_t removed = 0;
+    as_hipq([&] {
+        removed = static_cast<std::int64_t>(delete_dead_letters.run(now(), settings::dead_letter_retention, limit).processed());
+    });
+    return removed;
+}
+
+}  // namespace hipq::storage

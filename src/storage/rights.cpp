@@ -1,0 +1,104 @@
+// Who may do what: the ACLs of a queue's tables, and the queue owner's own standing.
+#include "rights.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+const char *name_of(Privilege privilege)
+{
+    switch (privilege) {
+    case Privilege::enqueue:
+        return "enqueue";
+    case Privilege::work:
+        return "work";
+    case Privilege::read:
+        return "read";
+    case Privilege::control:
+        return "control";
+    }
+    return "";
+}
+
+AclMode mode_of(Privilege privilege)
+{
+    switch (privilege) {
+    case Privilege::enqueue:
+        return ACL_INSERT;
+    case Privilege::read:
+        return ACL_SELECT;
+    case Privilege::work:
+    case Privilege::control:
+        return ACL_UPDATE;
+    }
+    return 0;
+}
+
+bool has_any_right(Oid role, const Queue &queue)
+{
+    for (const Privilege privilege : {Privilege::enqueue, Privilege::work, Privilege::read, Privilege::control})
+        if (may(role, queue, privilege))
+            return true;
+    return false;
+}
+
+// Raises the error of an unknown queue for a caller who may not know of it.
+void require_any_right(const Queue &queue)
+{
+    if (!has_any_right(caller(), queue))
+        require_queue(Catalogue{}, queue.full_name());
+}
+
+}  // namespace
+
+std::optional<Privilege> parse_privilege(std::string_view text)
+{
+    for (const Privilege privilege : {Privilege::enqueue, Privilege::work, Privilege::read, Privilege::control})
+        if (text == name_of(privilege))
+            return privilege;
+    return std::nullopt;
+}
+
+bool may(Oid role, const Queue &queue, Privilege privilege)
+{
+    if (acts_as_owner(role, queue))
+        return true;
+    const std::string table = privilege == Privilege::control ? queue.table + "_live" : queue.table;
+    return pg::call([&] {
+        const Oid schema = ::get_namespace_oid("hipq", true);
+        const Oid relation = OidIsValid(schema) ? ::get_relname_relid(table.c_str(), schema) : InvalidOid;
+        return OidIsValid(relation) && ::pg_class_aclcheck(relation, role, mode_of(privilege)) == ACLCHECK_OK;
+    });
+}
+
+bool acts_as_owner(Oid role, const Queue &queue)
+{
+    return pg::call([&] { return ::has_privs_of_role(role, queue.owner); });
+}
+
+void require(const Queue &queue, Privilege privilege)
+{
+    if (may(caller(), queue, privilege))
+        return;
+    require_any_right(queue);
+    const std::string name = queue.full_name();
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for queue \"%s\"", name.c_str()),
+               errdetail("Privilege \"%s\" is needed.", name_of(privilege)),
+               errhint("The queue owner can give it with hipq.grant_queue()."));
+}
+
+void require_owner(const Queue &queue)
+{
+    if (acts_as_owner(caller(), queue))
+        return;
+    require_any_right(queue);
+    const std::string name = queue.full_name();
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be owner of queue \"%s\"", name.c_str()));
+}
+
+Oid caller()
+{
+    return ::GetUserId();
+}
+
+}  // namespace hipq::storage

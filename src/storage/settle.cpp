@@ -1,0 +1,68 @@
+// Failure -> attempt -> decision.
+#include "settle.hpp"
+
+#include "settings.hpp"
+
+extern "C" {
+#include "common/pg_prng.h"
+}
+
+namespace hipq::storage {
+
+namespace {
+
+JobType type_of(const Queue &queue, const ClaimedJob &job)
+{
+    const JobType *type = queue.find_job_type(job.type);
+    return type != nullptr ? *type : unregistered_job_type(queue.id, job.type);
+}
+
+core::Decision decision_of_policy(const JobType &type, const ClaimedJob &job, const Failure &failure)
+{
+    return core::decide(failure.reason, failure.sqlstate, type.rules(), job.retry_count, job.max_retries, type.policy,
+                        ::pg_prng_double(&::pg_global_prng_state), settings::retry_enabled);
+}
+
+const char *sentence_for(core::Reason reason)
+{
+    return reason == core::Reason::server_restart ? "server stopped while the job ran" : "executor ended while the job ran";
+}
+
+}  // namespace
+
+Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    const JobType type = type_of(queue, job);
+    record_attempt(queue, job, failure, now);
+    if (type.retry_handler != "NONE" && core::asks_retry_handler(failure.reason))
+        return fail_to_error(queue, job, failure, now) ? Settled::ask_retry_handler : Settled::stale;
+    return carry_out(queue, job, failure, decision_of_policy(type, job, failure), now) ? Settled::decided : Settled::stale;
+}
+
+bool put_back(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    record_attempt(queue, job, failure, now);
+    return carry_out(queue, job, failure, core::Decision{true, 0, false}, now);
+}
+
+Settled settle_lost(const Queue &queue, const ClaimedJob &job, core::Reason reason, pg::Time now)
+{
+    const Failure failure{reason, "", sentence_for(reason)};
+    const HandlerKind kind = type_of(queue, job).handler_kind;
+    if (kind == HandlerKind::procedure || kind == HandlerKind::notify)
+        return settle_failure(queue, job, failure, now);
+    return put_back(queue, job, failure, now) ? Settled::decided : Settled::stale;
+}
+
+Failure stored_failure(const ClaimedJob &job)
+{
+    return Failure{core::parse_reason(job.retry_reason).value_or(core::Reason::transient_error), "", job.error};
+}
+
+bool decide_by_policy(const Queue &queue, const ClaimedJob &job, pg::Time now)
+{
+    const Failure failure = stored_failure(job);
+    return carry_out(queue, job, failure, decision_of_policy(type_of(queue, job), job, failure), now);
+}
+
+}  // namespace hipq::storage

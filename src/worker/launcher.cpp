@@ -1,0 +1,179 @@
+// The launcher.
+//
+// At its start it has every database looked at once (a scheduler that finds nothing to do leaves). After that it learns from shared memory: a
+// commit that made work, the time a scheduler left behind, an executor a scheduler asks for.
+#include "launcher.hpp"
+
+#include "settings.hpp"
+#include "shmem/databases.hpp"
+#include "shmem/executors.hpp"
+#include "worker/process.hpp"
+
+extern "C" {
+#include "access/heapam.h"
+#include "access/tableam.h"
+}
+
+namespace hipq::worker {
+
+namespace {
+
+// A process that was asked for and has not come up yet.
+template <class Ticket>
+struct Pending {
+    Ticket ticket;
+    BackgroundWorkerHandle *handle;
+};
+
+struct Launcher {
+    std::vector<Pending<shmem::SchedulerTicket>> schedulers;
+    std::vector<Pending<shmem::ExecutorTicket>> executors;
+    pg::Time last_complaint{0};
+};
+
+// OIDs of the databases one can connect to.
+std::vector<Oid> connectable_databases()
+{
+    std::vector<Oid> result(shmem::max_databases);  // more than that find no slot anyway
+    std::size_t count = 0;
+    pg::with_transaction([&] {
+        pg::call([&] {
+            ::PushActiveSnapshot(::GetTransactionSnapshot());
+            Relation relation = ::table_open(DatabaseRelationId, AccessShareLock);
+            TableScanDesc scan = ::table_beginscan_catalog(relation, 0, nullptr);
+            for (HeapTuple tuple = ::heap_getnext(scan, ForwardScanDirection); HeapTupleIsValid(tuple) && count < result.size();
+                 tuple = ::heap_getnext(scan, ForwardScanDirection)) {
+                const auto *form = reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple));
+                if (form->datallowconn && !form->datistemplate)
+                    result[count++] = form->oid;
+            }
+            ::table_endscan(scan);
+            ::table_close(relation, AccessShareLock);
+            ::PopActiveSnapshot();
+        });
+    });
+    result.resize(count);
+    return result;
+}
+
+void look_at_all_databases()
+{
+    for (const Oid database : connectable_databases())
+        shmem::work_due(database, pg::Time{0});
+}
+
+void complain_about_slots(Launcher &launcher)
+{
+    const pg::Time now{::GetCurrentTimestamp()};
+    if (now < launcher.last_complaint + 60 * USECS_PER_SEC)
+        return;
+    launcher.last_complaint = now;
+    pg::call([] {
+        ereport(LOG, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED), errmsg("hipq found no free background worker slot"),
+                errhint("Raise max_worker_processes."));
+    });
+}
+
+void start_schedulers(Launcher &launcher)
+{
+    std::array<shmem::SchedulerTicket, 4> tickets{};  // a few at a time: a server with many databases starts them in turn
+    const std::size_t count = shmem::take_due_schedulers(pg::Time{::GetCurrentTimestamp()}, tickets);
+    for (std::size_t i = 0; i < count; ++i) {
+        BackgroundWorkerHandle *handle = nullptr;
+        const WorkerDescription description{"hipq scheduler", "hipq scheduler", "hipq_scheduler_main", &tickets[i], sizeof(tickets[i])};
+        if (start_worker(description, &handle)) {
+            launcher.schedulers.push_back({tickets[i], handle});
+        } else {
+            shmem::scheduler_failed(tickets[i]);
+            complain_about_slots(launcher);
+        }
+    }
+}
+
+void start_executors(Launcher &launcher)
+{
+    std::array<shmem::ExecutorTicket, 16> tickets{};
+    const std::size_t count = shmem::take_requested_executors(tickets);
+    for (std::size_t i = 0; i < count; ++i) {
+        BackgroundWorkerHandle *handle = nullptr;
+        const WorkerDescription description{"hipq executor", "hipq executor", "hipq_executor_main", &tickets[i], sizeof(tickets[i])};
+        if (start_worker(description, &handle)) {
+            launcher.executors.push_back({tickets[i], handle});
+        } else {
+            shmem::executor_not_started(tickets[i]);
+            complain_about_slots(launcher);
+        }
+    }
+}
+
+// Forgets processes that came up or ended; a process that ended before it took its slot gives it back here.
+template <class Ticket, class Ended>
+void reap(std::vector<Pending<Ticket>> &pending, Ended &&ended)
+{
+    std::erase_if(pending, [&](const Pending<Ticket> &entry) {
+        pid_t pid = 0;
+        const BgwHandleStatus status = pg::call([&] { return ::GetBackgroundWorkerPid(entry.handle, &pid); });
+        if (status == BGWH_STOPPED) {
+            ended(entry.ticket);
+            pg::call([&] { ::pfree(entry.handle); });
+            return true;
+        }
+        return false;
+    });
+}
+
+void run_once(Launcher &launcher)
+{
+    reap(launcher.schedulers, [](const shmem::SchedulerTicket &ticket) { shmem::scheduler_failed(ticket); });
+    reap(launcher.executors, [](const shmem::ExecutorTicket &ticket) { shmem::executor_not_started(ticket); });
+    if (shmem::databases_overflowed())
+        look_at_all_databases();
+    start_schedulers(launcher);
+    start_executors(launcher);
+}
+
+std::int64_t time_to_wait()
+{
+    const pg::Time next = shmem::next_scheduler_due();
+    return next == pg::infinity ? longest_wait : std::max<std::int64_t>(0, next.value - ::GetCurrentTimestamp());
+}
+
+[[noreturn]] void launch()
+{
+    install_signal_handlers();
+    // No database: only the catalogues that all databases share.
+    pg::call([] { ::BackgroundWorkerInitializeConnection(nullptr, nullptr, 0); });
+    shmem::attach_launcher();
+    Launcher launcher;
+    look_at_all_databases();
+    show_idle();
+    for (;;) {
+        if (check_interrupts())  // hipq.enabled, hipq.databases or hipq.max_executors may have changed
+            look_at_all_databases();
+        run_once(launcher);
+        wait_for_work(time_to_wait());
+    }
+}
+
+}  // namespace
+
+void register_launcher()
+{
+    BackgroundWorker worker{};
+    worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+    worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+    worker.bgw_restart_time = 5;
+    ::strlcpy(worker.bgw_library_name, "hipq", BGW_MAXLEN);
+    ::strlcpy(worker.bgw_function_name, "hipq_launcher_main", BGW_MAXLEN);
+    ::strlcpy(worker.bgw_name, "hipq launcher", BGW_MAXLEN);
+    ::strlcpy(worker.bgw_type, "hipq launcher", BGW_MAXLEN);
+    if (!IsBinaryUpgrade)
+        ::RegisterBackgroundWorker(&worker);
+}
+
+}  // namespace hipq::worker
+
+HIPQ_WORKER_MAIN(hipq_launcher_main)
+{
+    hipq::worker::launch();
+}

@@ -1,0 +1,181 @@
+// Portals for handlers.
+#include "run_handler.hpp"
+
+extern "C" {
+#include "tcop/cmdtag.h"
+#include "utils/portal.h"
+#include "executor/tstoreReceiver.h"
+}
+
+namespace hipq::worker {
+
+namespace {
+
+constexpr int max_arguments = 2;
+
+// A call as the PostgreSQL regime needs it: plain data.
+struct Call {
+    const char *sql;
+    int argument_count;
+    Oid types[max_arguments];
+    Datum values[max_arguments];
+    MemoryContext memory;  // outlives the transactions of the call
+};
+
+// What a call gave: the first column of the first row, if any.
+struct Outcome {
+    bool has_row;
+    bool is_null;
+    Oid type;
+    Datum value;
+    CommandTag tag;
+    std::uint64_t rows;
+};
+
+Call call_of(const storage::Handler &handler, const storage::ClaimedJob &job, MemoryContext memory)
+{
+    using storage::HandlerArguments;
+    const bool is_statement = handler.kind == storage::HandlerKind::statement;
+    Call call{handler.sql.c_str(), 0, {}, {}, memory};
+    const auto add = [&](Oid type, Datum value) {
+        call.types[call.argument_count] = type;
+        call.values[call.argument_count++] = value;
+    };
+    switch (handler.arguments) {
+    case HandlerArguments::none: break;
+    case HandlerArguments::job: add(job.row.type, job.row.value); break;
+    case HandlerArguments::data: add(JSONBOID, job.data.value); break;
+    case HandlerArguments::id_and_data:
+        if (is_statement)
+            add(JSONBOID, job.data.value);
+        add(INT8OID, Int64GetDatum(job.id));
+        if (!is_statement)
+            add(JSONBOID, job.data.value);
+        break;
+    }
+    return call;
+}
+
+ParamListInfo parameters_of(const Call &call)
+{
+    if (call.argument_count == 0)
+        return nullptr;
+    ParamListInfo parameters = ::makeParamList(call.argument_count);
+    for (int i = 0; i < call.argument_count; ++i)
+        parameters->params[i] = ParamExternData{call.values[i], false, PARAM_FLAG_CONST, call.types[i]};
+    return parameters;
+}
+
+// Parses and plans the one statement of the call.
+List *plan_call(const Call &call, RawStmt *statement)
+{
+    const bool needs_snapshot = ::analyze_requires_snapshot(statement);
+    if (needs_snapshot)
+        ::PushActiveSnapshot(::GetTransactionSnapshot());
+    List *queries = ::pg_analyze_and_rewrite_fixedparams(statement, call.sql, call.types, call.argument_count, nullptr);
+    List *plans = ::pg_plan_queries(queries, call.sql, CURSOR_OPT_PARALLEL_OK, nullptr);
+    if (needs_snapshot)
+        ::PopActiveSnapshot();
+    return plans;
+}
+
+Outcome first_value(Tuplestorestate *store, const TupleDesc descriptor, const QueryCompletion &completion)
+{
+    Outcome outcome{false, true, InvalidOid, Datum{0}, completion.commandTag, completion.nprocessed};
+    if (descriptor == nullptr || descriptor->natts == 0)
+        return outcome;
+    TupleTableSlot *slot = ::MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
+    if (::tuplestore_gettupleslot(store, true, false, slot)) {
+        const Form_pg_attribute attribute = TupleDescAttr(descriptor, 0);
+        outcome.has_row = true;
+        outcome.type = attribute->atttypid;
+        const Datum value = ::slot_getattr(slot, 1, &outcome.is_null);
+        if (!outcome.is_null && attribute->attlen == -1)
+            outcome.value = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
+        else if (!outcome.is_null && !attribute->attbyval) {  // interval
+            void *copy = ::palloc(static_cast<Size>(attribute->attlen));
+            std::memcpy(copy, DatumGetPointer(value), static_cast<Size>(attribute->attlen));
+            outcome.value = PointerGetDatum(copy);
+        }
+    }
+    ::ExecDropSingleTupleTableSlot(slot);
+    return outcome;
+}
+
+// The PostgreSQL regime: what exec_simple_query does with one statement.
+Outcome run_call(const Call &call)
+{
+    MemoryContext before = ::MemoryContextSwitchTo(call.memory);
+    List *statements = ::pg_parse_query(call.sql);
+    if (list_length(statements) != 1)
+        ereport(ERROR, errcode(ERRCODE_SYNTAX_ERROR), errmsg("a handler is exactly one statement"));
+    auto *statement = linitial_node(RawStmt, statements);
+    const CommandTag tag = ::CreateCommandTag(statement->stmt);
+    List *plans = plan_call(call, statement);
+    ParamListInfo parameters = parameters_of(call);
+
+    Tuplestorestate *store = ::tuplestore_begin_heap(false, false, work_mem);
+    DestReceiver *receiver = ::CreateDestReceiver(DestTuplestore);
+    ::SetTuplestoreDestReceiverParams(receiver, store, call.memory, true, nullptr, nullptr);
+
+    Portal portal = ::CreatePortal("", true, true);
+    portal->visible = false;
+    ::PortalDefineQuery(portal, nullptr, call.sql, tag, plans, nullptr);
+    ::PortalStart(portal, parameters, 0, InvalidSnapshot);
+    TupleDesc descriptor = portal->tupDesc == nullptr ? nullptr : ::CreateTupleDescCopy(portal->tupDesc);
+    QueryCompletion completion;
+    ::InitializeQueryCompletion(&completion);
+    (void) ::PortalRun(portal, FETCH_ALL, true, true, receiver, receiver, &completion);
+    receiver->rDestroy(receiver);
+    ::PortalDrop(portal, false);
+    ::MemoryContextSwitchTo(call.memory);
+
+    const Outcome outcome = first_value(store, descriptor, completion);
+    ::tuplestore_end(store);
+    ::CommandCounterIncrement();
+    ::MemoryContextSwitchTo(before);
+    return outcome;
+}
+
+// A statement's result tells what it did: {"command": "INSERT", "rows": 1}.
+Datum result_of_statement(const Outcome &outcome)
+{
+    char json[100];
+    ::pg_snprintf(json, sizeof(json), "{\"command\": \"%s\", \"rows\": %llu}", ::GetCommandTagName(outcome.tag),
+                  static_cast<unsigned long long>(outcome.rows));
+    return DirectFunctionCall1(::jsonb_in, CStringGetDatum(json));
+}
+
+std::int64_t microseconds_of(const Interval &interval)
+{
+    return interval.time + (static_cast<std::int64_t>(interval.month) * DAYS_PER_MONTH + interval.day) * USECS_PER_DAY;
+}
+
+}  // namespace
+
+pg::RawValue run_handler(const storage::Handler &handler, const storage::ClaimedJob &job, MemoryContext memory)
+{
+    const Call call = call_of(handler, job, memory);
+    return pg::call([&] {
+        const Outcome outcome = run_call(call);
+        MemoryContext before = ::MemoryContextSwitchTo(memory);
+        pg::RawValue result{JSONBOID, Datum{0}, true};
+        if (handler.kind == storage::HandlerKind::statement)
+            result = {JSONBOID, result_of_statement(outcome), false};
+        else if (handler.returns_result && outcome.has_row && !outcome.is_null && outcome.type == JSONBOID)
+            result = {JSONBOID, outcome.value, false};
+        ::MemoryContextSwitchTo(before);
+        return result;
+    });
+}
+
+std::optional<std::int64_t> run_retry_handler(const storage::Handler &handler, const storage::ClaimedJob &job, MemoryContext memory)
+{
+    const Call call = call_of(handler, job, memory);
+    const Outcome outcome = pg::call([&] { return run_call(call); });
+    if (!outcome.has_row || outcome.is_null || outcome.type != INTERVALOID)
+        return std::nullopt;
+    return std::max<std::int64_t>(0, microseconds_of(*DatumGetIntervalP(outcome.value)));
+}
+
+}  // namespace hipq::worker

@@ -1,0 +1,253 @@
+// A scheduler: one per database with work. Decides who runs, sweeps, keeps the tables in order; runs no user code.
+//
+// It looks when a commit, a time or a process that ended says so, and at least every 10 s while work is due. With nothing due within a minute it
+// leaves, and the launcher keeps the time of its return.
+#include "settings.hpp"
+#include "shmem/databases.hpp"
+#include "shmem/decisions.hpp"
+#include "shmem/executors.hpp"
+#include "storage/claim.hpp"
+#include "storage/clock.hpp"
+#include "storage/finish.hpp"
+#include "storage/gates.hpp"
+#include "storage/permit.hpp"
+#include "storage/queue_statements.hpp"
+#include "storage/queue_table.hpp"
+#include "worker/process.hpp"
+#include "worker/recover.hpp"
+
+namespace hipq::worker {
+
+namespace {
+
+using storage::Queue;
+
+constexpr std::int64_t minute = 60'000'000;
+constexpr std::int64_t maintenance_interval = minute;
+constexpr std::int64_t idle_maintenance_interval = 60 * minute;
+constexpr std::int64_t retry_interval = 1'000'000;
+constexpr int expire_at_once = 1'000;
+
+// What one look found.
+struct Look {
+    pg::Time now;
+    pg::Time next_due = pg::infinity;
+    std::map<Oid, int> wanted;  // executors by queue owner
+
+    void again_at(pg::Time due) { next_due = std::min(next_due, due); }
+};
+
+struct Scheduler {
+    pg::Time next_maintenance{0};
+    std::set<std::string> reported;  // parked job types that were logged
+};
+
+// ---- one queue -------------------------------------------------------------------------------------------------------------------------------
+
+constinit pg::Statement register_type("INSERT INTO hipq.job_type (queue_id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING");
+
+constexpr const char *count_due_sql = R"(
+    SELECT count(*)
+    FROM (
+        SELECT 1
+        FROM {live} AS job
+        WHERE job.job_type = $1 AND job.priority = $2::smallint AND job.scheduled_run_time <= $3
+          AND job.state IN ('initial', 'retry') AND job.expires_time > $3
+        LIMIT $4
+    ) AS due)";
+
+// An unknown type becomes one without handler, so that it is seen in hipq.job_types.
+void register_unknown_type(const Queue &queue, const std::string &job_type)
+{
+    if (queue.find_job_type(job_type) == nullptr && !queue.is_strict)
+        storage::as_hipq([&] { register_type.run(queue.id, job_type); });
+}
+
+void report_parked(Scheduler &scheduler, const Queue &queue, const std::string &job_type, const std::string &explanation)
+{
+    if (!scheduler.reported.insert(queue.full_name() + "/" + job_type).second)
+        return;
+    pg::call([&] {
+        ereport(LOG, errmsg("hipq: jobs of type \"%s\" in queue \"%s\" wait", job_type.c_str(), queue.full_name().c_str()),
+                errdetail_internal("%s", explanation.c_str()));
+    });
+}
+
+// Jobs due in one lane, counted only as far as it matters.
+int count_due(const Queue &queue, const storage::LaneHead &head, pg::Time now)
+{
+    const pg::Rows rows = storage::as_hipq([&] {
+        return storage::statement_for(queue, count_due_sql)
+            .run(head.job_type, head.priority, now, static_cast<std::int64_t>(std::max(1, settings::max_executors)));
+    });
+    return rows.front().integer32(0);
+}
+
+void look_at_lane(Scheduler &scheduler, Look &look, const Queue &queue, const storage::LaneHead &head, bool owner_can_run)
+{
+    register_unknown_type(queue, head.job_type);
+    if (head.due > look.now) {
+        look.again_at(head.due);
+        return;
+    }
+    const storage::Gate gate = storage::handler_gate(queue, head.job_type);
+    if (!gate.passed)
+        report_parked(scheduler, queue, head.job_type, gate.explanation);
+    if (!gate.passed || !owner_can_run)
+        look.again_at(look.now + longest_wait);
+    else
+        look.wanted[queue.owner] += count_due(queue, head, look.now);
+}
+
+void look_at_queue(Scheduler &scheduler, Look &look, const Queue &queue)
+{
+    if (storage::expire_waiting(queue, look.now, expire_at_once) == expire_at_once)
+        look.again_at(look.now);
+    look.again_at(storage::next_expiry(queue));
+    const bool owner_can_run = storage::owner_gate(queue).passed;
+    for (const storage::LaneHead &head : storage::lane_heads(queue, look.now))
+        look_at_lane(scheduler, look, queue, head, owner_can_run);
+    if (shmem::has_decisions(MyDatabaseId, queue.owner))
+        look.wanted[queue.owner] += 1;
+}
+
+// ---- the database ------------------------------------------------------------------------------------------------------------------------------
+
+// Whether anything may run here at all.
+bool is_open()
+{
+    bool open = false;
+    pg::with_transaction([&] { open = storage::enabled_gate().passed && storage::hold_gate().passed; });
+    return open;
+}
+
+std::shared_ptr<const storage::Catalogue> read_catalogue()
+{
+    std::shared_ptr<const storage::Catalogue> catalogue;
+    pg::with_transaction([&] { catalogue = storage::catalogue(); });
+    return catalogue;
+}
+
+void ask_for_executors(Look &look)
+{
+    for (const auto &[owner, wanted] : look.wanted) {
+        shmem::want_executors(MyDatabaseId, owner, std::min(wanted, settings::max_executors), look.now);
+        if (wanted > 0)
+            look.again_at(look.now + longest_wait);
+    }
+}
+
+Look look_around(Scheduler &scheduler)
+{
+    Look look{storage::now(), pg::infinity, {}};
+    recover_orphans();
+    const auto catalogue = read_catalogue();
+    for (const auto &[id, queue] : catalogue->queues) {
+        check_interrupts();
+        if (!queue.is_dropped)
+            pg::with_transaction([&] { look_at_queue(scheduler, look, queue); });
+    }
+    ask_for_executors(look);
+    return look;
+}
+
+// ---- maintenance -------------------------------------------------------------------------------------------------------------------------------
+
+bool maintain_trees(const storage::Catalogue &catalogue)
+{
+    bool done = true;
+    std::int64_t longest_retention = std::int64_t{settings::retention} * minute;
+    for (const auto &[id, queue] : catalogue.queues) {
+        if (queue.is_dropped)
+            continue;
+        longest_retention = std::max(longest_retention, queue.retention);
+        done = storage::maintain_time_tree({queue.table + "_final", "update_time", queue.retention, true}) && done;
+    }
+    return storage::maintain_time_tree({"attempt", "ended_time", longest_retention, false}) && done;
+}
+
+void maintain(Scheduler &scheduler, Look &look)
+{
+    if (look.now < scheduler.next_maintenance)
+        return;
+    const auto catalogue = read_catalogue();
+    if (catalogue->queues.empty())
+        return;
+    const bool dropped = storage::finish_dropping_queues();
+    const bool trees_done = maintain_trees(*catalogue);
+    pg::with_transaction([] { storage::prune_dead_letters(10'000); });
+    scheduler.next_maintenance = look.now + (dropped && trees_done ? maintenance_interval : retry_interval);
+    if (!dropped || !trees_done)
+        look.again_at(scheduler.next_maintenance);
+}
+
+// ---- the loop ----------------------------------------------------------------------------------------------------------------------------------
+
+constinit pg::Statement installed_version("SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'hipq' AND extversion = $1");
+
+// Whether this library's extension is installed here.
+bool is_installed()
+{
+    bool installed = false;
+    pg::with_transaction([&] { installed = !installed_version.run(HIPQ_VERSION).empty(); });
+    return installed;
+}
+
+// hipq's own session: settings that a database or role may carry do not reach it.
+void pin_settings()
+{
+    pg::call([] {
+        for (const auto &[name, value] : {std::pair{"search_path", "pg_catalog, pg_temp"}, std::pair{"session_replication_role", "origin"},
+                                          std::pair{"row_security", "off"}, std::pair{"statement_timeout", "0"}, std::pair{"lock_timeout", "0"},
+                                          std::pair{"idle_in_transaction_session_timeout", "0"}, std::pair{"default_transaction_read_only", "off"},
+                                          std::pair{"default_transaction_isolation", "read committed"}, std::pair{"TimeZone", "UTC"}})
+            ::SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
+    });
+}
+
+// One round: look, keep in order, wait. False: nothing to stay for.
+bool work(Scheduler &scheduler)
+{
+    check_interrupts();
+    shmem::begin_look();
+    if (!is_open())
+        return !shmem::leave_scheduler(pg::infinity);
+    show_activity("hipq scheduler looks for work");
+    Look look = look_around(scheduler);
+    maintain(scheduler, look);
+    show_idle();
+    const pg::Time due = shmem::end_look(std::min(look.next_due, look.now + idle_maintenance_interval));
+    if (due > look.now + minute)
+        return !shmem::leave_scheduler(look.now + minute);
+    wait_for_work(due.value - storage::now().value);
+    return true;
+}
+
+void schedule()
+{
+    const auto ticket = read_extra<shmem::SchedulerTicket>();
+    install_signal_handlers();
+    if (!shmem::attach_scheduler(ticket))
+        return;
+    pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, InvalidOid, 0); });
+    pin_settings();
+    shmem::begin_look();
+    if (!is_installed() || !is_open()) {
+        shmem::leave_scheduler(pg::infinity);
+        return;
+    }
+    recover_left_jobs();
+    Scheduler scheduler;
+    shmem::work_due(ticket.database, pg::Time{0});
+    while (work(scheduler)) {
+    }
+}
+
+}  // namespace
+
+}  // namespace hipq::worker
+
+HIPQ_WORKER_MAIN(hipq_scheduler_main)
+{
+    hipq::worker::schedule();
+}

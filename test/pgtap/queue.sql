@@ -1,0 +1,138 @@
+-- What create_queue makes: the queue's table and its leaves with their bounds, indexes, constraints, comments and rights.
+BEGIN;
+SET LOCAL search_path = pg_catalog, public;
+SET LOCAL timezone = 'UTC';
+SET LOCAL datestyle = 'ISO';
+SELECT plan(20);
+
+CREATE ROLE contract_owner LOGIN;
+SELECT hipq.create_queue('contract.mail', owner => 'contract_owner', retention => '8 days') AS queue_id \gset
+
+-- Leaves are a quarter of the retention long: the present one and two made ahead, counted from the epoch.
+CREATE TEMPORARY TABLE leaf AS
+SELECT 'contract_mail_final_p' || to_char(from_time, 'YYYYMMDD') AS name, from_time, from_time + interval '2 days' AS to_time
+FROM (SELECT to_timestamp((floor(extract(epoch FROM hipq.now()) / 172800) + period) * 172800) AS from_time
+      FROM generate_series(0, 2) AS period) AS start;
+
+SELECT row_eq($$
+SELECT instance.name::text, queue.name::text, queue.owner::text, queue.table_name::text, queue.throttle_limit, queue.retention, queue.history, queue.is_strict,
+       queue.queue_ttl, queue.dead_letter_enabled, queue.dead_letter_retention, queue.is_dropped
+FROM hipq.queue JOIN hipq.instance USING (instance_id) WHERE queue.name = 'mail' AND instance.name = 'contract'
+$$, row('contract'::text, 'mail'::text, 'contract_owner'::text, 'contract_mail'::text, 0::numeric, interval '8 days', 'failed'::text, false,
+        NULL::integer, NULL::boolean, NULL::interval, false), 'the row of the queue, and of the instance that appeared by itself');
+
+SELECT set_eq($$
+SELECT relid::regclass::text, parentrelid::regclass::text, pg_get_expr(relpartbound, relid)
+FROM pg_partition_tree('hipq.contract_mail') JOIN pg_class ON pg_class.oid = relid
+$$, format($want$
+    SELECT * FROM (VALUES
+        ('hipq.contract_mail', 'hipq.job', 'FOR VALUES IN (%s)'),
+        ('hipq.contract_mail_live', 'hipq.contract_mail', $x$FOR VALUES IN (NULL, 'initial', 'running', 'error', 'retry')$x$),
+        ('hipq.contract_mail_final', 'hipq.contract_mail', $x$FOR VALUES IN ('final')$x$),
+        ('hipq.contract_mail_final_default', 'hipq.contract_mail_final', 'DEFAULT')) AS fixed
+    UNION ALL
+    SELECT 'hipq.' || name, 'hipq.contract_mail_final', format('FOR VALUES FROM (%%L) TO (%%L)', from_time, to_time) FROM leaf
+$want$, :queue_id), 'tables and bounds');
+
+SELECT set_eq($$
+SELECT partrelid::regclass::text, pg_get_partkeydef(partrelid) FROM pg_partitioned_table
+WHERE partrelid IN (SELECT relid FROM pg_partition_tree('hipq.contract_mail'))
+$$, $$VALUES ('hipq.contract_mail', 'LIST (state)'), ('hipq.contract_mail_final', 'RANGE (update_time)')$$, 'partition keys');
+
+SELECT set_eq($$
+SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid IN (SELECT relid FROM pg_partition_tree('hipq.contract_mail'))
+$$, $want$
+    SELECT * FROM (VALUES
+        ('CREATE UNIQUE INDEX contract_mail_live_pkey ON hipq.contract_mail_live USING btree (id)'),
+        ('CREATE UNIQUE INDEX contract_mail_one_unfinished_job_per_type_and_key ON hipq.contract_mail_live USING btree (job_type, job_key) WHERE (job_key <> ''NONE''::text)'),
+        ('CREATE INDEX contract_mail_live_line ON hipq.contract_mail_live USING btree (job_type, priority, scheduled_run_time, id)'),
+        ('CREATE INDEX contract_mail_live_expiry ON hipq.contract_mail_live USING btree (expires_time) WHERE (expires_time < ''infinity''::timestamp with time zone)')
+    ) AS live
+    UNION ALL
+    SELECT format(definition, name, name)
+    FROM (SELECT name FROM leaf UNION ALL SELECT 'contract_mail_final_default') AS final,
+         (VALUES ('CREATE UNIQUE INDEX %s_id ON hipq.%s USING btree (id)'),
+                 ('CREATE INDEX %s_key ON hipq.%s USING btree (job_type, job_key) WHERE (job_key <> ''NONE''::text)')) AS each (definition)
+$want$, 'indexes, by name and definition');
+
+SELECT is_empty($$
+SELECT indexrelid::regclass, attname FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = ANY (indkey)
+WHERE indrelid = 'hipq.contract_mail_live'::regclass
+  AND attname IN ('state', 'attempt', 'error', 'update_time', 'accepted_time', 'deadline', 'worker_id', 'retry_reason', 'result')
+$$, 'no index of the live leaf holds a column that a claim or a success changes');
+
+SELECT set_eq($$SELECT unnest(reloptions) FROM pg_class WHERE oid = 'hipq.contract_mail_live'::regclass$$,
+    $$VALUES ('fillfactor=45'), ('vacuum_truncate=off')$$, 'storage of the live leaf');
+
+SELECT is_empty($$
+SELECT relid::regclass, conname FROM pg_partition_tree('hipq.contract_mail'), pg_constraint
+WHERE conrelid = 'hipq.job'::regclass AND contype = 'c'
+  AND NOT EXISTS (SELECT FROM pg_constraint AS own WHERE own.conrelid = relid AND own.conname = pg_constraint.conname)
+$$, 'every CHECK constraint of hipq.job holds in every leaf');
+
+SELECT is_empty($$
+SELECT relid::regclass, attname FROM pg_partition_tree('hipq.contract_mail') JOIN pg_attribute ON attrelid = relid AND attnum > 0
+WHERE isleaf AND col_description(attrelid, attnum) IS DISTINCT FROM col_description('hipq.job'::regclass, attnum)
+$$, 'columns have the comments of hipq.job');
+
+SELECT is_empty($$SELECT relid::regclass FROM pg_partition_tree('hipq.contract_mail') WHERE obj_description(relid, 'pg_class') IS NULL$$, 'tables have comments');
+
+SELECT set_eq($$
+SELECT DISTINCT pg_get_expr(adbin, adrelid) FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
+WHERE attname = 'queue_id' AND adrelid IN (SELECT relid FROM pg_partition_tree('hipq.contract_mail'))
+$$, format('VALUES (%L)', :'queue_id'), 'queue_id is the default of the queue''s tables');
+
+SELECT is_empty($$
+SELECT relid::regclass FROM pg_partition_tree('hipq.contract_mail')
+WHERE NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = relid AND tgfoid = 'hipq._guard_job'::regproc AND tgenabled = 'A')
+$$, 'the guard stands at every table, ENABLE ALWAYS');
+
+SELECT is_empty($$
+SELECT relid::regclass FROM pg_partition_tree('hipq.contract_mail') JOIN pg_class ON pg_class.oid = relid
+WHERE relowner <> (SELECT extowner FROM pg_extension WHERE extname = 'hipq')
+$$, 'all tables belong to the extension owner');
+
+SELECT is_empty($$
+SELECT relid::regclass FROM pg_partition_tree('hipq.contract_mail')
+JOIN pg_depend ON classid = 'pg_class'::regclass AND objid = relid AND deptype = 'e'
+$$, 'none is a member of the extension: pg_dump carries them');
+
+-- Who may do what ---------------------------------------------------------------------------------------------------------------------
+
+CREATE ROLE contract_role;
+CREATE TEMPORARY VIEW given AS
+SELECT relid::regclass::text AS name, grantee, privilege_type, is_grantable
+FROM pg_partition_tree('hipq.contract_mail') JOIN pg_class ON pg_class.oid = relid, aclexplode(relacl)
+WHERE grantee <> relowner
+UNION ALL
+SELECT relid::regclass || '.' || attname, acl.grantee, acl.privilege_type, acl.is_grantable
+FROM pg_partition_tree('hipq.contract_mail') JOIN pg_attribute ON attrelid = relid, aclexplode(attacl) AS acl;
+
+SELECT is_empty($$SELECT * FROM given WHERE grantee NOT IN (SELECT oid FROM pg_roles WHERE rolname = 'contract_owner') OR is_grantable$$,
+    'a new queue is open to its owner alone');
+
+SELECT hipq.grant_queue('contract.mail', 'contract_role', 'enqueue');
+SELECT set_eq($$SELECT name, privilege_type FROM given WHERE grantee = 'contract_role'::regrole$$,
+    $$VALUES ('hipq.contract_mail', 'INSERT'), ('hipq.contract_mail.id', 'SELECT')$$, 'enqueue is INSERT and SELECT (id)');
+SELECT hipq.revoke_queue('contract.mail', 'contract_role', 'enqueue');
+
+SELECT hipq.grant_queue('contract.mail', 'contract_role', 'read');
+SELECT set_eq($$SELECT name, privilege_type FROM given WHERE grantee = 'contract_role'::regrole$$,
+    $$VALUES ('hipq.contract_mail', 'SELECT')$$, 'read is SELECT');
+SELECT hipq.revoke_queue('contract.mail', 'contract_role', 'read');
+
+SELECT hipq.grant_queue('contract.mail', 'contract_role', 'work');
+SELECT set_eq($$SELECT name, privilege_type FROM given WHERE grantee = 'contract_role'::regrole$$,
+    $$VALUES ('hipq.contract_mail', 'UPDATE')$$, 'work is UPDATE');
+SELECT hipq.revoke_queue('contract.mail', 'contract_role', 'work');
+
+SELECT hipq.grant_queue('contract.mail', 'contract_role', 'control');
+SELECT set_eq($$SELECT name, privilege_type FROM given WHERE grantee = 'contract_role'::regrole$$,
+    $$VALUES ('hipq.contract_mail_live', 'UPDATE')$$, 'control is UPDATE of the live leaf, which nobody uses directly');
+SELECT hipq.revoke_queue('contract.mail', 'contract_role', 'control');
+
+SELECT is_empty($$SELECT * FROM given WHERE grantee = 'contract_role'::regrole$$, 'revoke_queue leaves nothing');
+SELECT throws_ok($$SELECT hipq.grant_queue('contract.mail', 'contract_role', 'own')$$, '22023', NULL, 'there is no other privilege');
+
+SELECT * FROM finish();
+ROLLBACK;
