@@ -61,7 +61,7 @@ private:
 }  // namespace
 
 Error::Error(const ErrorData &data)
-    : sqlerrcode_(data.sqlerrcode), filename_(data.filename), lineno_(data.lineno), funcname_(data.funcname), domain_(data.domain),
+    : sqlerrcode_(data.sqlerrcode), output_to_server_(data.output_to_server), output_to_client_(data.output_to_client), filename_(data.filename), lineno_(data.lineno), funcname_(data.funcname), domain_(data.domain),
       message_(data.message == nullptr ? "" : data.message), detail_(optional_text(data.detail)),
       detail_log_(optional_text(data.detail_log)), hint_(optional_text(data.hint)), context_(optional_text(data.context)),
       schema_name_(optional_text(data.schema_name)), table_name_(optional_text(data.table_name)),
@@ -77,8 +77,8 @@ ErrorData *Error::copy_for_rethrow() const noexcept
     if (data == nullptr)
         return nullptr;
     data->elevel = ERROR;
-    data->output_to_server = true;
-    data->output_to_client = true;
+    data->output_to_server = output_to_server_;
+    data->output_to_client = output_to_client_;
     data->filename = filename_;
     data->lineno = lineno_;
     data->funcname = funcname_;

@@ -27,6 +27,8 @@ public:
 
 private:
     int sqlerrcode_;
+    bool output_to_server_;
+    bool output_to_client_;
     const char *filename_;  // constants of the code that raised
     int lineno_;
     const char *funcname_;

@@ -63,16 +63,21 @@ Cell copy_cell(HeapTuple tuple, TupleDesc descriptor, int column, MemoryContext 
     MemoryContext spi = ::MemoryContextSwitchTo(caller);
     if (cell.type == FLOAT8OID) {
         cell.number = DatumGetFloat8(value);
-    } else if (cell.type == BOOLOID || cell.type == INT2OID || cell.type == INT4OID || cell.type == INT8OID || cell.type == OIDOID ||
-               cell.type == TIMESTAMPTZOID || cell.type == REGROLEOID || cell.type == REGCLASSOID) {
+    } else if (cell.type == BOOLOID || cell.type == INT2OID || cell.type == INT4OID || cell.type == INT8OID ||
+               cell.type == OIDOID || cell.type == TIMESTAMPTZOID || cell.type == REGROLEOID || cell.type == REGCLASSOID) {
         switch (attribute->attlen) {
-        case 1: cell.integer = DatumGetBool(value) ? 1 : 0; break;
-        case 2: cell.integer = DatumGetInt16(value); break;
+        case 1:
+            cell.integer = DatumGetBool(value) ? 1 : 0;
+            break;
+        case 2:
+            cell.integer = DatumGetInt16(value);
+            break;
         case 4:
             cell.integer = cell.type == INT4OID ? static_cast<std::int64_t>(DatumGetInt32(value))
                                                 : static_cast<std::int64_t>(DatumGetObjectId(value));
             break;
-        default: cell.integer = DatumGetInt64(value);
+        default:
+            cell.integer = DatumGetInt64(value);
         }
     } else if (cell.type == JSONBOID || is_row) {
         cell.datum = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
@@ -95,8 +100,8 @@ void copy_result(Execution &execution, MemoryContext caller)
         return;
     execution.rows = SPI_tuptable->numvals;
     execution.columns = static_cast<std::size_t>(SPI_tuptable->tupdesc->natts);
-    execution.cells = static_cast<Cell *>(
-        ::MemoryContextAllocHuge(caller, sizeof(Cell) * (execution.rows * execution.columns + 1)));
+    execution.cells =
+        static_cast<Cell *>(::MemoryContextAllocHuge(caller, sizeof(Cell) * (execution.rows * execution.columns + 1)));
     for (std::size_t row = 0; row < execution.rows; ++row)
         for (std::size_t column = 0; column < execution.columns; ++column)
             execution.cells[row * execution.columns + column] =
@@ -107,8 +112,10 @@ void copy_result(Execution &execution, MemoryContext caller)
 void run_execution(Execution &execution)
 {
     MemoryContext caller = CurrentMemoryContext;
-    if (execution.reads_latest)
-        ::PushActiveSnapshot(::GetLatestSnapshot());
+    // A background worker has no portal that would hold a snapshot.
+    const bool brings_snapshot = execution.reads_latest || !::ActiveSnapshotSet();
+    if (brings_snapshot)
+        ::PushActiveSnapshot(execution.reads_latest ? ::GetLatestSnapshot() : ::GetTransactionSnapshot());
     check(::SPI_connect(), "SPI_connect", execution.sql);
     SPIPlanPtr plan = execution.kept_plan != nullptr ? *execution.kept_plan : nullptr;
     if (plan == nullptr)
@@ -120,10 +127,15 @@ void run_execution(Execution &execution)
         values[i] = execution.parameters[i].null() ? Datum{0} : execution.parameters[i].datum();
     }
     // A read-only statement takes the snapshot that is active.
+    const bool needs_snapshot = !::ActiveSnapshotSet();  // a worker's transaction has none of its own
+    if (needs_snapshot)
+        ::PushActiveSnapshot(::GetTransactionSnapshot());
     check(::SPI_execute_plan(plan, values, nulls, execution.reads_latest, 0), "SPI_execute_plan", execution.sql);
     copy_result(execution, caller);
+    if (needs_snapshot)
+        ::PopActiveSnapshot();
     check(::SPI_finish(), "SPI_finish", execution.sql);
-    if (execution.reads_latest)
+    if (brings_snapshot)
         ::PopActiveSnapshot();
 }
 
@@ -139,14 +151,22 @@ Datum Parameter::datum() const
     if (raw_)
         return static_cast<Datum>(integer_);
     switch (type_) {
-    case BOOLOID: return BoolGetDatum(integer_ != 0);
-    case INT2OID: return Int16GetDatum(static_cast<std::int16_t>(integer_));
-    case INT4OID: return Int32GetDatum(static_cast<std::int32_t>(integer_));
-    case OIDOID: return ObjectIdGetDatum(static_cast<Oid>(integer_));
-    case FLOAT8OID: return Float8GetDatum(number_);
-    case TEXTOID: return PointerGetDatum(::cstring_to_text_with_len(text_.data(), static_cast<int>(text_.size())));
-    case TEXTARRAYOID: return text_array(*texts_);
-    default: return Int64GetDatum(integer_);
+    case BOOLOID:
+        return BoolGetDatum(integer_ != 0);
+    case INT2OID:
+        return Int16GetDatum(static_cast<std::int16_t>(integer_));
+    case INT4OID:
+        return Int32GetDatum(static_cast<std::int32_t>(integer_));
+    case OIDOID:
+        return ObjectIdGetDatum(static_cast<Oid>(integer_));
+    case FLOAT8OID:
+        return Float8GetDatum(number_);
+    case TEXTOID:
+        return PointerGetDatum(::cstring_to_text_with_len(text_.data(), static_cast<int>(text_.size())));
+    case TEXTARRAYOID:
+        return text_array(*texts_);
+    default:
+        return Int64GetDatum(integer_);
     }
 }
 

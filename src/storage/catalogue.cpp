@@ -58,12 +58,13 @@ void forget(Datum, Oid relation) noexcept
         ++generation;
 }
 
-// Intervals in microseconds, cut at 100 years so that no interval overflows.
+// Intervals in microseconds, cut at 100 years so that no interval overflows. (least() alone would take NULL for 100 years.)
 constinit pg::Statement select_queues(R"(
     SELECT queue.queue_id, instance.name, queue.name, queue.owner::oid, queue.table_name, queue.is_strict, queue.is_dropped,
            queue.history = 'all', queue.dead_letter_enabled,
-           (least(extract(epoch FROM queue.retention), 3155760000) * 1000000)::bigint,
-           (least(extract(epoch FROM queue.dead_letter_retention), 3155760000) * 1000000)::bigint,
+           CASE WHEN queue.retention IS NOT NULL THEN (least(extract(epoch FROM queue.retention), 3155760000) * 1000000)::bigint END,
+           CASE WHEN queue.dead_letter_retention IS NOT NULL
+               THEN (least(extract(epoch FROM queue.dead_letter_retention), 3155760000) * 1000000)::bigint END,
            queue.queue_ttl
     FROM hipq.queue AS queue
     JOIN hipq.instance AS instance USING (instance_id))");
@@ -71,8 +72,8 @@ constinit pg::Statement select_queues(R"(
 constinit pg::Statement select_job_types(R"(
     SELECT queue_id, name, handler, handler_kind, retry_handler, default_timeout, default_priority, default_throttle_factor::text,
            default_time_windows::text, max_retries,
-           (least(extract(epoch FROM retry_base), 3155760000) * 1000000)::bigint, retry_multiplier,
-           (least(extract(epoch FROM retry_max), 3155760000) * 1000000)::bigint, retry_jitter,
+           CASE WHEN retry_base IS NOT NULL THEN (least(extract(epoch FROM retry_base), 3155760000) * 1000000)::bigint END, retry_multiplier,
+           CASE WHEN retry_max IS NOT NULL THEN (least(extract(epoch FROM retry_max), 3155760000) * 1000000)::bigint END, retry_jitter,
            array_to_string(retry_on, ','), array_to_string(do_not_retry_on, ','), on_missing_handler = 'fail', queue_ttl
     FROM hipq.job_type)");
 

@@ -60,7 +60,7 @@ SELECT throws_ok($$SELECT hipq.enqueue('mail')$$, '42501', NULL, 'a stranger enq
 SELECT throws_ok($$INSERT INTO hipq.contract_secret (job_type) VALUES ('mail')$$, '42501', NULL, 'not by INSERT either');
 
 SET LOCAL ROLE contract_monitor;
-SELECT results_eq($$SELECT queue, initial FROM hipq.queues WHERE queue = 'contract.secret'$$, $$VALUES ('contract.secret', 1::bigint)$$,
+SELECT set_eq($$SELECT queue, initial FROM hipq.queues WHERE queue = 'contract.secret'$$, $$VALUES ('contract.secret', 1::bigint)$$,
     'a monitor sees queues that it may not read');
 SELECT is((SELECT count(*) FROM hipq.sizes WHERE queue = 'contract.secret' AND kind = 'live'), 1::bigint, 'and their sizes');
 SELECT lives_ok('TABLE hipq.running', 'and what runs');

@@ -14,12 +14,12 @@ SELECT 'contract_mail_final_p' || to_char(from_time, 'YYYYMMDD') AS name, from_t
 FROM (SELECT to_timestamp((floor(extract(epoch FROM hipq.now()) / 172800) + period) * 172800) AS from_time
       FROM generate_series(0, 2) AS period) AS start;
 
-SELECT row_eq($$
-SELECT instance.name::text, queue.name::text, queue.owner::text, queue.table_name::text, queue.throttle_limit, queue.retention, queue.history, queue.is_strict,
+SELECT set_eq($$
+SELECT instance.name || '.' || queue.name, queue.owner::text, queue.table_name, queue.throttle_limit, queue.retention, queue.history, queue.is_strict,
        queue.queue_ttl, queue.dead_letter_enabled, queue.dead_letter_retention, queue.is_dropped
 FROM hipq.queue JOIN hipq.instance USING (instance_id) WHERE queue.name = 'mail' AND instance.name = 'contract'
-$$, row('contract'::text, 'mail'::text, 'contract_owner'::text, 'contract_mail'::text, 0::numeric, interval '8 days', 'failed'::text, false,
-        NULL::integer, NULL::boolean, NULL::interval, false), 'the row of the queue, and of the instance that appeared by itself');
+$$, $$VALUES ('contract.mail', 'contract_owner', 'contract_mail', 0::numeric, interval '8 days', 'failed', false,
+        NULL::integer, NULL::boolean, NULL::interval, false)$$, 'the row of the queue, and of the instance that appeared by itself');
 
 SELECT set_eq($$
 SELECT relid::regclass::text, parentrelid::regclass::text, pg_get_expr(relpartbound, relid)

@@ -99,7 +99,7 @@ SELECT ok(hipq.retry(:first_id) > :first_id, 'control: hipq.retry()');
 SELECT ok(hipq.erase(:first_id), 'control: hipq.erase()');
 SELECT throws_ok('TABLE hipq.contract_mail', '42501', NULL, 'control does not read');
 SELECT throws_ok($$INSERT INTO hipq.contract_mail (job_type) VALUES ('mail')$$, '42501', NULL, 'control does not insert');
-SELECT throws_ok(format('SELECT hipq.cancel(%s)', :secret_id), NULL, NULL, 'control does not reach another queue''s job');
+SELECT throws_ok(format('SELECT hipq.cancel(%s)', :secret_id), '42704', NULL, 'control does not reach another queue''s job');
 
 -- The queue owner, and who is a member of it ------------------------------------------------------------------------------------------
 
