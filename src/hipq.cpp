@@ -15,7 +15,8 @@ void _PG_init(void);
 #pragma GCC visibility pop
 }
 
-// Loaded by shared_preload_libraries: everything. Loaded later, by the first call of a function: enqueueing, rights and views work, nothing runs.
+// Loaded by shared_preload_libraries: everything. Loaded later, by the first call of a function: enqueueing, rights and views
+// work, nothing runs.
 void _PG_init()
 {
     hipq::pg::enter([] {

@@ -34,18 +34,19 @@ void define_operation()
     ::DefineCustomBoolVariable("hipq.enabled", "Whether executors run jobs.",
                                "Off: executors leave after their job; jobs can still be enqueued.", &enabled, true, PGC_SIGHUP, 0,
                                nullptr, nullptr, nullptr);
-    ::DefineCustomStringVariable("hipq.databases", "Databases whose jobs are run.", "A comma-separated list, or * for all of them.",
-                                 &databases, "*", PGC_SIGHUP, GUC_LIST_INPUT, nullptr, nullptr, nullptr);
-    ::DefineCustomIntVariable("hipq.max_executors", "Most executors in the whole server.", "0 runs no SQL handlers.", &max_executors, 4,
-                              0, 1'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
-    ::DefineCustomIntVariable("hipq.executor_quantum", "How long an executor may stay when another queue owner waits for one.", nullptr,
-                              &executor_quantum, 5'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
-    ::DefineCustomIntVariable("hipq.executor_idle_timeout", "How long an executor without work stays.", nullptr, &executor_idle_timeout,
-                              5'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
-    ::DefineCustomBoolVariable("hipq.allow_superuser_handlers", "Whether queues owned by superusers may have SQL handlers.", nullptr,
-                               &allow_superuser_handlers, false, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
-    ::DefineCustomBoolVariable("hipq.allow_drop", "Whether DROP EXTENSION hipq may drop unfinished jobs.", nullptr, &allow_drop, false,
-                               PGC_SUSET, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomStringVariable("hipq.databases", "Databases whose jobs are run.",
+                                 "A comma-separated list, or * for all of them.", &databases, "*", PGC_SIGHUP, GUC_LIST_INPUT,
+                                 nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.max_executors", "Most executors in the whole server.", "0 runs no SQL handlers.",
+                              &max_executors, 4, 0, 1'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.executor_quantum", "How long an executor may stay when another queue owner waits for one.",
+                              nullptr, &executor_quantum, 5'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.executor_idle_timeout", "How long an executor without work stays.", nullptr,
+                              &executor_idle_timeout, 5'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    ::DefineCustomBoolVariable("hipq.allow_superuser_handlers", "Whether queues owned by superusers may have SQL handlers.",
+                               nullptr, &allow_superuser_handlers, false, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomBoolVariable("hipq.allow_drop", "Whether DROP EXTENSION hipq may drop unfinished jobs.", nullptr, &allow_drop,
+                               false, PGC_SUSET, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.clock_offset", "Moves hipq's idea of the present, for tests.", nullptr, &clock_offset, 0,
                               -1'000'000'000, 1'000'000'000, PGC_SUSET, GUC_UNIT_S, nullptr, nullptr, nullptr);
 }
@@ -56,26 +57,26 @@ void define_defaults_of_jobs()
                               &default_timeout, 300, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.max_job_data", "Largest job_data.", nullptr, &max_job_data, 1'024, 1, 250'000, PGC_SIGHUP,
                               GUC_UNIT_KB, nullptr, nullptr, nullptr);
-    ::DefineCustomIntVariable("hipq.max_retries", "Retries after a retriable failure where neither job nor job type say.", nullptr,
-                              &max_retries, 0, 0, 1'000'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.max_retries", "Retries after a retriable failure where neither job nor job type say.",
+                              nullptr, &max_retries, 0, 0, 1'000'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     ::DefineCustomBoolVariable("hipq.retry_enabled", "Whether retries wait for their delay.", "Off: a retry follows at once.",
                                &retry_enabled, true, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
-    ::DefineCustomIntVariable("hipq.retry_base", "Delay before the first retry.", nullptr, &retry_base, 1'000, 0, INT_MAX, PGC_SIGHUP,
-                              GUC_UNIT_MS, nullptr, nullptr, nullptr);
-    ::DefineCustomRealVariable("hipq.retry_multiplier", "Factor from one retry's delay to the next.", nullptr, &retry_multiplier, 2.0,
-                               1.0, 1'000.0, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
-    ::DefineCustomIntVariable("hipq.retry_max", "Longest delay before a retry.", nullptr, &retry_max, 300'000, 0, INT_MAX, PGC_SIGHUP,
-                              GUC_UNIT_MS, nullptr, nullptr, nullptr);
-    ::DefineCustomRealVariable("hipq.retry_jitter", "Random spread of the delay, as a fraction.", nullptr, &retry_jitter, 0.2, 0.0, 1.0,
-                               PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.retry_base", "Delay before the first retry.", nullptr, &retry_base, 1'000, 0, INT_MAX,
+                              PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    ::DefineCustomRealVariable("hipq.retry_multiplier", "Factor from one retry's delay to the next.", nullptr, &retry_multiplier,
+                               2.0, 1.0, 1'000.0, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.retry_max", "Longest delay before a retry.", nullptr, &retry_max, 300'000, 0, INT_MAX,
+                              PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    ::DefineCustomRealVariable("hipq.retry_jitter", "Random spread of the delay, as a fraction.", nullptr, &retry_jitter, 0.2,
+                               0.0, 1.0, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
 }
 
 void define_keeping()
 {
-    ::DefineCustomIntVariable("hipq.retention", "How long final jobs and attempts are kept.", nullptr, &retention, week_in_minutes, 1,
-                              INT_MAX, PGC_SIGHUP, GUC_UNIT_MIN, nullptr, nullptr, nullptr);
-    ::DefineCustomIntVariable("hipq.dead_letter_retention", "How long dead letters are kept.", nullptr, &dead_letter_retention, 24 * 60,
-                              1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MIN, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.retention", "How long final jobs and attempts are kept.", nullptr, &retention,
+                              week_in_minutes, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MIN, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.dead_letter_retention", "How long dead letters are kept.", nullptr, &dead_letter_retention,
+                              24 * 60, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MIN, nullptr, nullptr, nullptr);
     ::DefineCustomBoolVariable("hipq.dead_letter_enabled", "Whether jobs that fail for good leave a dead letter.", nullptr,
                                &dead_letter_enabled, true, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
 }

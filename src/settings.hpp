@@ -6,14 +6,14 @@
 namespace hipq::settings {
 
 // Operation
-extern bool enabled;             // hipq.enabled: executors run jobs
-extern char *databases;          // hipq.databases: '*' or a comma-separated list of the databases that are served
-extern int max_executors;        // hipq.max_executors: cluster-wide, 0 = none
-extern int executor_quantum;     // hipq.executor_quantum, ms: an executor past it leaves when another queue owner waits
-extern int executor_idle_timeout;  // hipq.executor_idle_timeout, ms: an idle executor leaves
+extern bool enabled;                   // hipq.enabled: executors run jobs
+extern char *databases;                // hipq.databases: '*' or a comma-separated list of the databases that are served
+extern int max_executors;              // hipq.max_executors: cluster-wide, 0 = none
+extern int executor_quantum;           // hipq.executor_quantum, ms: an executor past it leaves when another queue owner waits
+extern int executor_idle_timeout;      // hipq.executor_idle_timeout, ms: an idle executor leaves
 extern bool allow_superuser_handlers;  // hipq.allow_superuser_handlers
-extern bool allow_drop;          // hipq.allow_drop: DROP EXTENSION with unfinished jobs
-extern int clock_offset;         // hipq.clock_offset, s: moves hipq's idea of now, for tests
+extern bool allow_drop;                // hipq.allow_drop: DROP EXTENSION with unfinished jobs
+extern int clock_offset;               // hipq.clock_offset, s: moves hipq's idea of now, for tests
 
 // What jobs get that say nothing, nor does their type
 extern int default_timeout;      // hipq.default_timeout, s
@@ -26,7 +26,7 @@ extern int retry_max;            // hipq.retry_max, ms
 extern double retry_jitter;      // hipq.retry_jitter
 
 // Keeping
-extern int retention;             // hipq.retention, min
+extern int retention;              // hipq.retention, min
 extern int dead_letter_retention;  // hipq.dead_letter_retention, min
 extern bool dead_letter_enabled;   // hipq.dead_letter_enabled
 

@@ -26,7 +26,8 @@ std::string state_name(const FoundJob &job)
     return std::string(core::name(job.state));
 }
 
-// ---- cancel ----------------------------------------------------------------------------------------------------------------------------------
+// ---- cancel
+// ----------------------------------------------------------------------------------------------------------------------------------
 
 bool cancel(std::int64_t id, const std::optional<std::string> &reason, const std::optional<std::string> &queue)
 {
@@ -38,7 +39,8 @@ bool cancel(std::int64_t id, const std::optional<std::string> &reason, const std
     return storage::finish_waiting(*job.queue, id, {core::Reason::cancelled, "", error}, storage::now());
 }
 
-// ---- retry -----------------------------------------------------------------------------------------------------------------------------------
+// ---- retry
+// -----------------------------------------------------------------------------------------------------------------------------------
 
 // A new job with what the old one was given; its expiry has passed with it.
 constexpr const char *retry_sql = R"(
@@ -57,7 +59,8 @@ void check_data(pg::RawValue data)
         return;
     const std::size_t size = pg::call([&] { return ::toast_raw_datum_size(data.value); });
     if (const auto problem = core::check_job_data_size(size, static_cast<std::size_t>(settings::max_job_data) * 1024))
-        HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("%s", problem->message.c_str()), errhint("%s", problem->hint.c_str()));
+        HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("%s", problem->message.c_str()),
+                   errhint("%s", problem->hint.c_str()));
 }
 
 std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data, const std::optional<std::string> &queue)
@@ -77,7 +80,8 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
     return rows.front().integer(0);
 }
 
-// ---- reschedule --------------------------------------------------------------------------------------------------------------------------------
+// ---- reschedule
+// --------------------------------------------------------------------------------------------------------------------------------
 
 constexpr const char *reschedule_sql = R"(
     UPDATE {live} AS job
@@ -92,7 +96,8 @@ void check_schedule(const std::optional<pg::Time> &time, const std::optional<std
     if (!priority.has_value())
         return;
     if (const auto problem = core::check_priority(*priority))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem->message.c_str()), errhint("%s", problem->hint.c_str()));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem->message.c_str()),
+                   errhint("%s", problem->hint.c_str()));
 }
 
 void reschedule(std::int64_t id, const std::optional<pg::Time> &time, const std::optional<std::int32_t> &priority,
@@ -102,8 +107,8 @@ void reschedule(std::int64_t id, const std::optional<pg::Time> &time, const std:
     const auto catalogue = storage::catalogue();
     const FoundJob job = storage::require_job(*catalogue, id, queue, Privilege::control);
     const bool moved = core::is_waiting(job.state) && storage::as_hipq([&] {
-        return storage::statement_for(*job.queue, reschedule_sql).run(id, time, priority).processed() == 1;
-    });
+                           return storage::statement_for(*job.queue, reschedule_sql).run(id, time, priority).processed() == 1;
+                       });
     if (!moved)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("cannot reschedule job %lld in state \"%s\"", static_cast<long long>(id), state_name(job).c_str()),
@@ -111,7 +116,8 @@ void reschedule(std::int64_t id, const std::optional<pg::Time> &time, const std:
                    job.state == core::JobState::final ? errhint("Use hipq.retry() to run it again as a new job.") : 0);
 }
 
-// ---- erase -----------------------------------------------------------------------------------------------------------------------------------
+// ---- erase
+// -----------------------------------------------------------------------------------------------------------------------------------
 
 constexpr const char *erase_sql = "DELETE FROM {table} AS job WHERE job.id = $1 AND job.state = 'final'";
 constinit pg::Statement erase_attempts("DELETE FROM hipq.attempt AS attempt WHERE attempt.job_id = $1");
@@ -125,8 +131,8 @@ bool erase(std::int64_t id, const std::optional<std::string> &queue)
         return false;
     const FoundJob job = storage::require_job(*catalogue, id, queue, Privilege::control);
     if (job.state != core::JobState::final)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("cannot erase job %lld in state \"%s\"",
-                                                                             static_cast<long long>(id), state_name(job).c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("cannot erase job %lld in state \"%s\"", static_cast<long long>(id), state_name(job).c_str()),
                    errhint("Use hipq.cancel() first."));
     return storage::as_hipq([&] {
         const bool erased = storage::statement_for(*job.queue, erase_sql).run(id).processed() == 1;
@@ -139,7 +145,8 @@ bool erase(std::int64_t id, const std::optional<std::string> &queue)
 void demand_superuser(const char *action)
 {
     if (!::superuser() && storage::caller() != pg::extension_owner())
-        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("only a superuser or the owner of the extension may %s", action));
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                   errmsg("only a superuser or the owner of the extension may %s", action));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // hipq.enqueue and hipq.enqueue_many.
+#include "storage/enqueue.hpp"
 #include "api/arguments.hpp"
 #include "core/json_text.hpp"
 #include "core/validate.hpp"
-#include "storage/enqueue.hpp"
 #include "storage/rights.hpp"
 
 namespace hipq::api {
@@ -37,22 +37,18 @@ std::optional<std::int16_t> priority_of(const std::optional<std::int32_t> &given
     if (!given.has_value())
         return std::nullopt;
     if (const auto problem = core::check_priority(*given))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem->message.c_str()), errhint("%s", problem->hint.c_str()));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem->message.c_str()),
+                   errhint("%s", problem->hint.c_str()));
     return static_cast<std::int16_t>(*given);
 }
 
 storage::JobOptions options_of(const Arguments &arguments)
 {
     const int first = enqueue_places.scheduled_run_time;  // the same place in both functions
-    return {arguments.text(at_type, "job_type"),
-            arguments.maybe_time(first),
-            priority_of(arguments.maybe_int(first + 1)),
-            arguments.maybe_int(first + 2),
-            arguments.raw(first + 3, NUMERICOID),
-            arguments.maybe_text(first + 4),
-            arguments.maybe_int(first + 5),
-            arguments.maybe_time(first + 6),
-            arguments.maybe_text(first + 8)};
+    return {
+        arguments.text(at_type, "job_type"), arguments.maybe_time(first),          priority_of(arguments.maybe_int(first + 1)),
+        arguments.maybe_int(first + 2),      arguments.raw(first + 3, NUMERICOID), arguments.maybe_text(first + 4),
+        arguments.maybe_int(first + 5),      arguments.maybe_time(first + 6),      arguments.maybe_text(first + 8)};
 }
 
 storage::OnDuplicate on_duplicate_of(const Arguments &arguments)
@@ -60,7 +56,8 @@ storage::OnDuplicate on_duplicate_of(const Arguments &arguments)
     return parse_on_duplicate(arguments.maybe_text(enqueue_places.scheduled_run_time + 7).value_or("error"));
 }
 
-// ---- job_data --------------------------------------------------------------------------------------------------------------------------------
+// ---- job_data
+// --------------------------------------------------------------------------------------------------------------------------------
 
 pg::RawValue json_of_text(const std::string &text)
 {
@@ -95,7 +92,8 @@ pg::RawValue data_of(FunctionCallInfo fcinfo)
     return json_of_any(arguments.raw(at_data, type));
 }
 
-// ---- the queue ---------------------------------------------------------------------------------------------------------------------------------
+// ---- the queue
+// ---------------------------------------------------------------------------------------------------------------------------------
 
 std::vector<const Queue *> queues_with_type(const Catalogue &catalogue, const std::string &job_type)
 {
@@ -112,7 +110,8 @@ std::vector<const Queue *> queues_with_type(const Catalogue &catalogue, const st
     for (const Queue *queue : queues)
         names += (names.empty() ? "" : ", ") + queue->full_name();
     HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER), errmsg("job type \"%s\" is registered in several queues", job_type.c_str()),
-               errdetail("Queues: %s.", names.c_str()), errhint("Name one with queue => '%s'.", queues.front()->full_name().c_str()));
+               errdetail("Queues: %s.", names.c_str()),
+               errhint("Name one with queue => '%s'.", queues.front()->full_name().c_str()));
 }
 
 // The built-in queue, made by the first who needs it and may create queues.
@@ -121,7 +120,8 @@ const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::
     if (const Queue *queue = catalogue->find("hipq.main"))
         return *queue;
     const bool may_create = pg::call([] {
-        const Oid function = ::LookupFuncName(list_make2(::makeString(::pstrdup("hipq")), ::makeString(::pstrdup("create_queue"))), -1, nullptr, false);
+        const Oid function = ::LookupFuncName(
+            list_make2(::makeString(::pstrdup("hipq")), ::makeString(::pstrdup("create_queue"))), -1, nullptr, false);
         return ::pg_proc_aclcheck(function, ::GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
     });
     if (!may_create)
@@ -134,13 +134,15 @@ const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::
 }
 
 // The queue named; else the one where the type is registered; else hipq.main.
-const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue, const std::optional<std::string> &name, const std::string &job_type)
+const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue, const std::optional<std::string> &name,
+                       const std::string &job_type)
 {
     if (name.has_value())
         return storage::require_queue(*catalogue, *name);
     std::vector<const Queue *> queues = queues_with_type(*catalogue, job_type);
     if (queues.size() > 1)  // those the caller has nothing to do with are none of his business
-        std::erase_if(queues, [](const Queue *queue) { return !storage::may(storage::caller(), *queue, storage::Privilege::enqueue); });
+        std::erase_if(queues,
+                      [](const Queue *queue) { return !storage::may(storage::caller(), *queue, storage::Privilege::enqueue); });
     if (queues.size() > 1)
         refuse_ambiguous(queues, job_type);
     return queues.empty() ? main_queue(catalogue, job_type) : *queues.front();
@@ -153,7 +155,8 @@ std::int64_t enqueue(FunctionCallInfo fcinfo)
     auto catalogue = storage::catalogue();
     const Queue &queue = queue_for(catalogue, arguments.maybe_text(enqueue_places.queue), options.type);
     storage::require(queue, storage::Privilege::enqueue);
-    return storage::enqueue(queue, options, data_of(fcinfo), arguments.maybe_text(enqueue_places.key), on_duplicate_of(arguments));
+    return storage::enqueue(queue, options, data_of(fcinfo), arguments.maybe_text(enqueue_places.key),
+                            on_duplicate_of(arguments));
 }
 
 std::size_t array_length(Datum array)
@@ -171,11 +174,13 @@ std::vector<std::int64_t> enqueue_many(FunctionCallInfo fcinfo)
     const Arguments arguments(fcinfo);
     const storage::JobOptions options = options_of(arguments);
     if (!arguments.has(at_data))
-        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("job_data cannot be NULL"), errhint("Give an array of jsonb, it may be empty."));
+        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("job_data cannot be NULL"),
+                   errhint("Give an array of jsonb, it may be empty."));
     const std::size_t count = array_length(fcinfo->args[at_data].value);
     const auto keys = arguments.texts(enqueue_many_places.key);
     if (arguments.has(enqueue_many_places.key) && keys.size() != count)
-        HIPQ_RAISE(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR), errmsg("job_keys has %zu elements, job_data has %zu", keys.size(), count),
+        HIPQ_RAISE(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+                   errmsg("job_keys has %zu elements, job_data has %zu", keys.size(), count),
                    errhint("Give one key per job; NULL for a job without key."));
     auto catalogue = storage::catalogue();
     const Queue &queue = queue_for(catalogue, arguments.maybe_text(enqueue_many_places.queue), options.type);
@@ -189,7 +194,8 @@ Datum id_array(const std::vector<std::int64_t> &ids)
         auto *values = static_cast<Datum *>(::palloc(sizeof(Datum) * (ids.size() + 1)));
         for (std::size_t i = 0; i < ids.size(); ++i)
             values[i] = Int64GetDatum(ids[i]);
-        return PointerGetDatum(::construct_array(values, static_cast<int>(ids.size()), INT8OID, sizeof(std::int64_t), true, TYPALIGN_DOUBLE));
+        return PointerGetDatum(
+            ::construct_array(values, static_cast<int>(ids.size()), INT8OID, sizeof(std::int64_t), true, TYPALIGN_DOUBLE));
     });
 }
 

@@ -1,4 +1,5 @@
-// The guard trigger on hipq.job: fills a new job from its type, keeps state and bookkeeping for hipq itself, and notes what becomes claimable.
+// The guard trigger on hipq.job: fills a new job from its type, keeps state and bookkeeping for hipq itself, and notes what
+// becomes claimable.
 //
 // It gathers facts; the rules are in core/guard.hpp and core/validate.hpp. It never looks for duplicates: the unique index does.
 #include "core/time_windows.hpp"
@@ -26,7 +27,8 @@ using core::Column;
 using core::JobState;
 using storage::JobRow;
 
-// ---- who writes -------------------------------------------------------------------------------------------------------------------------
+// ---- who writes
+// -------------------------------------------------------------------------------------------------------------------------
 
 bool is_copy()
 {
@@ -64,7 +66,8 @@ Caller caller_of_change()
     return SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA ? Caller::replica : Caller::user;
 }
 
-// ---- refusals ---------------------------------------------------------------------------------------------------------------------------
+// ---- refusals
+// ---------------------------------------------------------------------------------------------------------------------------
 
 std::string name_of(Column column)
 {
@@ -90,13 +93,16 @@ std::string name_of(JobState state)
         HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("the state of job %lld is changed by hipq only", id),
                    errhint("Use hipq.cancel(), hipq.retry() or hipq.reschedule()."));
     case Rule::bookkeeping_changed:
-        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("column \"%s\" of job %lld is changed by hipq only", column.c_str(), id),
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                   errmsg("column \"%s\" of job %lld is changed by hipq only", column.c_str(), id),
                    errhint("Use hipq.cancel(), hipq.retry() or hipq.reschedule()."));
     case Rule::fixed_changed:
-        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("column \"%s\" of job %lld is fixed when it is enqueued", column.c_str(), id),
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                   errmsg("column \"%s\" of job %lld is fixed when it is enqueued", column.c_str(), id),
                    errhint("Use hipq.cancel() and hipq.enqueue()."));
     case Rule::not_waiting:
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("cannot change job %lld in state \"%s\"", id, state.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("cannot change job %lld in state \"%s\"", id, state.c_str()),
                    errdetail("Only a waiting job (initial or retry) can be changed."));
     case Rule::already_final:
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("cannot change job %lld: it is final", id),
@@ -114,11 +120,14 @@ void demand(const std::optional<core::Problem> &problem)
 {
     if (!problem.has_value())
         return;
-    const int code = problem->kind == core::Problem::Kind::too_large ? ERRCODE_PROGRAM_LIMIT_EXCEEDED : ERRCODE_INVALID_PARAMETER_VALUE;
-    HIPQ_RAISE(errcode(code), errmsg("%s", problem->message.c_str()), problem->hint.empty() ? 0 : errhint("%s", problem->hint.c_str()));
+    const int code =
+        problem->kind == core::Problem::Kind::too_large ? ERRCODE_PROGRAM_LIMIT_EXCEEDED : ERRCODE_INVALID_PARAMETER_VALUE;
+    HIPQ_RAISE(errcode(code), errmsg("%s", problem->message.c_str()),
+               problem->hint.empty() ? 0 : errhint("%s", problem->hint.c_str()));
 }
 
-// ---- values that users choose --------------------------------------------------------------------------------------------------------------
+// ---- values that users choose
+// --------------------------------------------------------------------------------------------------------------
 
 double number_of(Datum numeric)
 {
@@ -183,7 +192,8 @@ void check_chosen_values(JobRow &row)
     canonicalise_time_windows(row);
 }
 
-// ---- insert -------------------------------------------------------------------------------------------------------------------------------
+// ---- insert
+// -------------------------------------------------------------------------------------------------------------------------------
 
 bool is_text(const JobRow &row, Column column, std::string_view expected)
 {
@@ -204,8 +214,8 @@ core::ColumnSet given_bookkeeping(const JobRow &row)
 {
     core::ColumnSet given;
     const auto note = [&](Column column, bool is_given) { given.set(static_cast<std::size_t>(column), is_given); };
-    for (const Column column : {Column::id, Column::original_job_id, Column::retry_of, Column::worker_id, Column::update_time,
-                                Column::created_time})
+    for (const Column column :
+         {Column::id, Column::original_job_id, Column::retry_of, Column::worker_id, Column::update_time, Column::created_time})
         note(column, !row.null(column));
     for (const Column column : {Column::accepted_time, Column::deadline})
         note(column, !row.null(column) && !TIMESTAMP_IS_NOEND(row.as_int64(column)));
@@ -239,7 +249,8 @@ Datum json_datum(const char *json)
 Datum numeric_datum(const std::string &number)
 {
     return pg::call([&] {
-        return DirectFunctionCall3(::numeric_in, CStringGetDatum(number.c_str()), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+        return DirectFunctionCall3(::numeric_in, CStringGetDatum(number.c_str()), ObjectIdGetDatum(InvalidOid),
+                                   Int32GetDatum(-1));
     });
 }
 
@@ -297,7 +308,8 @@ const storage::Queue &queue_of(const storage::Catalogue &catalogue, const JobRow
 void demand_open_queue(const storage::Queue &queue, const std::string &job_type)
 {
     if (queue.is_dropped)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("queue \"%s\" is being dropped", queue.full_name().c_str()));
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("queue \"%s\" is being dropped", queue.full_name().c_str()));
     if (queue.is_strict && queue.find_job_type(job_type) == nullptr)
         HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
                    errmsg("job type \"%s\" is not registered in queue \"%s\"", job_type.c_str(), queue.full_name().c_str()),
@@ -343,7 +355,8 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
     return row.is_changed() ? row.form() : tuple;
 }
 
-// ---- update and delete ----------------------------------------------------------------------------------------------------------------------
+// ---- update and delete
+// ----------------------------------------------------------------------------------------------------------------------
 
 HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple after_tuple)
 {
@@ -352,7 +365,8 @@ HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple afte
     const Caller caller = caller_of_change();
     if (caller == Caller::replica)
         return after_tuple;
-    if (const auto refusal = core::check_update(caller, before.state(), after.state(), differing_columns(relation, before, after)))
+    if (const auto refusal =
+            core::check_update(caller, before.state(), after.state(), differing_columns(relation, before, after)))
         refuse(*refusal, before);
     if (caller == Caller::user)
         check_chosen_values(after);

@@ -18,7 +18,8 @@ bool is_installed()
     return pg::call([] { return IsTransactionState() && OidIsValid(::get_extension_oid("hipq", true)); });
 }
 
-// ---- DROP ROLE -------------------------------------------------------------------------------------------------------------------------------
+// ---- DROP ROLE
+// -------------------------------------------------------------------------------------------------------------------------------
 
 void refuse_if_owner(Oid role)
 {
@@ -28,7 +29,8 @@ void refuse_if_owner(Oid role)
             continue;
         const char *name = pg::call([&] { return ::GetUserNameFromId(role, true); });
         HIPQ_RAISE(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-                   errmsg("role \"%s\" cannot be dropped because it owns queue \"%s\"", name == nullptr ? "?" : name, queue.full_name().c_str()),
+                   errmsg("role \"%s\" cannot be dropped because it owns queue \"%s\"", name == nullptr ? "?" : name,
+                          queue.full_name().c_str()),
                    errhint("Use hipq.alter_queue(owner => ...) or hipq.drop_queue() first."));
     }
 }
@@ -48,7 +50,8 @@ void check_drop_role(const DropRoleStmt &statement)
     }
 }
 
-// ---- DROP EXTENSION ----------------------------------------------------------------------------------------------------------------------------
+// ---- DROP EXTENSION
+// ----------------------------------------------------------------------------------------------------------------------------
 
 constinit pg::Statement find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' LIMIT 1");
 
@@ -71,7 +74,8 @@ void check_drop_extension(const DropStmt &statement)
                    errhint("Wait for them, cancel them, or SET hipq.allow_drop = on."));
 }
 
-// ---- the utility hook ----------------------------------------------------------------------------------------------------------------------------
+// ---- the utility hook
+// ----------------------------------------------------------------------------------------------------------------------------
 
 void before_utility(const PlannedStmt &planned)
 {
@@ -102,16 +106,18 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
         shmem::note_catalogue_change();
 }
 
-// ---- NULL for queue_id ------------------------------------------------------------------------------------------------------------------------
+// ---- NULL for queue_id
+// ------------------------------------------------------------------------------------------------------------------------
 //
-// The bound of a queue's table is checked before any trigger can fill the column, so that an ORM which writes every column would always fail. The
-// planner sees the INSERT first: here its NULL becomes the queue's number.
+// The bound of a queue's table is checked before any trigger can fill the column, so that an ORM which writes every column would
+// always fail. The planner sees the INSERT first: here its NULL becomes the queue's number.
 
 // The queue whose table this is; 0 for every other relation.
 int queue_of_table(Oid relation)
 {
     const bool is_ours = pg::call([&] {
-        return ::get_rel_relkind(relation) == RELKIND_PARTITIONED_TABLE && ::get_rel_namespace(relation) == ::get_namespace_oid("hipq", true);
+        return ::get_rel_relkind(relation) == RELKIND_PARTITIONED_TABLE &&
+               ::get_rel_namespace(relation) == ::get_namespace_oid("hipq", true);
     });
     if (!is_ours)
         return 0;

@@ -11,7 +11,8 @@ namespace hipq::api {
 
 namespace {
 
-// ---- why -------------------------------------------------------------------------------------------------------------------------------------
+// ---- why
+// -------------------------------------------------------------------------------------------------------------------------------------
 
 // In the order in which the scheduler asks.
 std::vector<storage::Gate> gates_of(const storage::FoundJob &job)
@@ -52,17 +53,24 @@ void why(FunctionCallInfo fcinfo)
         result.add(gate.name, gate.passed, gate.explanation);
 }
 
-// ---- executors ---------------------------------------------------------------------------------------------------------------------------------
+// ---- executors
+// ---------------------------------------------------------------------------------------------------------------------------------
 
 const char *status_of(const shmem::ExecutorSlot &slot)
 {
     switch (slot.state) {
-    case shmem::ExecutorState::requested: return "requested";
-    case shmem::ExecutorState::starting: return "starting";
-    case shmem::ExecutorState::idle: return "idle";
-    case shmem::ExecutorState::running: return "running";
-    case shmem::ExecutorState::orphaned: return "ended";
-    case shmem::ExecutorState::free: break;
+    case shmem::ExecutorState::requested:
+        return "requested";
+    case shmem::ExecutorState::starting:
+        return "starting";
+    case shmem::ExecutorState::idle:
+        return "idle";
+    case shmem::ExecutorState::running:
+        return "running";
+    case shmem::ExecutorState::orphaned:
+        return "ended";
+    case shmem::ExecutorState::free:
+        break;
     }
     return "free";
 }
@@ -76,8 +84,8 @@ void list_executors(FunctionCallInfo fcinfo)
         const auto if_job = [&](auto value) { return has_job ? std::optional(value) : std::nullopt; };
         result.add(has_process ? std::optional<std::int32_t>(slot.pid) : std::nullopt, slot.database, slot.role, status_of(slot),
                    has_process ? std::optional<pg::Time>(slot.started) : std::nullopt, if_job(std::int32_t{slot.job.queue_id}),
-                   if_job(slot.job.id), if_job(std::int32_t{slot.job.attempt}), if_job(std::string(slot.job.type)), if_job(slot.job.started),
-                   slot.jobs_done);
+                   if_job(slot.job.id), if_job(std::int32_t{slot.job.attempt}), if_job(std::string(slot.job.type)),
+                   if_job(slot.job.started), slot.jobs_done);
     }
 }
 

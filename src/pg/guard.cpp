@@ -61,7 +61,8 @@ private:
 }  // namespace
 
 Error::Error(const ErrorData &data)
-    : sqlerrcode_(data.sqlerrcode), output_to_server_(data.output_to_server), output_to_client_(data.output_to_client), filename_(data.filename), lineno_(data.lineno), funcname_(data.funcname), domain_(data.domain),
+    : sqlerrcode_(data.sqlerrcode), output_to_server_(data.output_to_server), output_to_client_(data.output_to_client),
+      filename_(data.filename), lineno_(data.lineno), funcname_(data.funcname), domain_(data.domain),
       message_(data.message == nullptr ? "" : data.message), detail_(optional_text(data.detail)),
       detail_log_(optional_text(data.detail_log)), hint_(optional_text(data.hint)), context_(optional_text(data.context)),
       schema_name_(optional_text(data.schema_name)), table_name_(optional_text(data.table_name)),

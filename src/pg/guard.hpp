@@ -1,7 +1,7 @@
 // Where C++ and PostgreSQL meet: a backend ERROR becomes a C++ exception and the other way round.
 //
-// PostgreSQL raises an error with longjmp, which skips destructors; a C++ exception that reaches a C frame ends the process and so restarts the
-// whole server. call() and enter() are the only doors.
+// PostgreSQL raises an error with longjmp, which skips destructors; a C++ exception that reaches a C frame ends the process and
+// so restarts the whole server. call() and enter() are the only doors.
 #pragma once
 
 #include "postgres.hpp"
@@ -41,8 +41,8 @@ private:
 // Runs `function(argument)` in the PostgreSQL regime; an ERROR inside comes out as Error. The untyped ground of call().
 void run_guarded(void (*function)(void *), void *argument);
 
-// Runs `fn` in the PostgreSQL regime and returns what it returns (plain data only). Raises pg::Error for an ERROR inside. No object with a
-// destructor may be declared in `fn`.
+// Runs `fn` in the PostgreSQL regime and returns what it returns (plain data only). Raises pg::Error for an ERROR inside. No
+// object with a destructor may be declared in `fn`.
 template <class Function>
 auto call(Function &&fn) -> std::invoke_result_t<Function &>
 {
@@ -106,29 +106,29 @@ auto enter(Function &&fn) -> std::invoke_result_t<Function &>
 #define HIPQ_RAISE(...) ::hipq::pg::raise([&] { ereport(ERROR, __VA_ARGS__); })
 
 // Defines an SQL-callable C function whose body runs in the C++ regime: HIPQ_FUNCTION(hipq_name) { ... use fcinfo ... }
-#define HIPQ_FUNCTION(name)                                                                                                        \
-    extern "C" {                                                                                                                   \
-    [[gnu::visibility("default")]] Datum name(FunctionCallInfo fcinfo);                                                            \
-    [[gnu::visibility("default")]] const Pg_finfo_record *pg_finfo_##name(void);                                                   \
-    const Pg_finfo_record *pg_finfo_##name(void)                                                                                   \
-    {                                                                                                                              \
-        static const Pg_finfo_record record = {1};                                                                                 \
-        return &record;                                                                                                            \
-    }                                                                                                                              \
-    }                                                                                                                              \
-    static Datum name##_body(FunctionCallInfo fcinfo);                                                                             \
-    Datum name(FunctionCallInfo fcinfo)                                                                                            \
-    {                                                                                                                              \
-        return ::hipq::pg::enter([&] { return name##_body(fcinfo); });                                                             \
-    }                                                                                                                              \
+#define HIPQ_FUNCTION(name)                                                                                                      \
+    extern "C" {                                                                                                                 \
+    [[gnu::visibility("default")]] Datum name(FunctionCallInfo fcinfo);                                                          \
+    [[gnu::visibility("default")]] const Pg_finfo_record *pg_finfo_##name(void);                                                 \
+    const Pg_finfo_record *pg_finfo_##name(void)                                                                                 \
+    {                                                                                                                            \
+        static const Pg_finfo_record record = {1};                                                                               \
+        return &record;                                                                                                          \
+    }                                                                                                                            \
+    }                                                                                                                            \
+    static Datum name##_body(FunctionCallInfo fcinfo);                                                                           \
+    Datum name(FunctionCallInfo fcinfo)                                                                                          \
+    {                                                                                                                            \
+        return ::hipq::pg::enter([&] { return name##_body(fcinfo); });                                                           \
+    }                                                                                                                            \
     static Datum name##_body([[maybe_unused]] FunctionCallInfo fcinfo)
 
 // Defines the main function of a background worker: HIPQ_WORKER_MAIN(hipq_name) { ... use argument ... }
-#define HIPQ_WORKER_MAIN(name)                                                                                                     \
-    extern "C" [[gnu::visibility("default")]] void name(Datum argument);                                                           \
-    static void name##_body(Datum argument);                                                                                       \
-    void name(Datum argument)                                                                                                      \
-    {                                                                                                                              \
-        ::hipq::pg::enter([&] { name##_body(argument); });                                                                         \
-    }                                                                                                                              \
+#define HIPQ_WORKER_MAIN(name)                                                                                                   \
+    extern "C" [[gnu::visibility("default")]] void name(Datum argument);                                                         \
+    static void name##_body(Datum argument);                                                                                     \
+    void name(Datum argument)                                                                                                    \
+    {                                                                                                                            \
+        ::hipq::pg::enter([&] { name##_body(argument); });                                                                       \
+    }                                                                                                                            \
     static void name##_body([[maybe_unused]] Datum argument)

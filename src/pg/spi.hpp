@@ -37,7 +37,9 @@ public:
     Parameter(const char *value) : Parameter(std::string_view(value)) {}
     Parameter(const std::string &value) : Parameter(std::string_view(value)) {}
     Parameter(const std::vector<std::string> &value) : type_(TEXTARRAYOID), texts_(&value) {}
-    Parameter(RawValue value) : type_(value.type), null_(value.null), raw_(true), integer_(static_cast<std::int64_t>(value.value)) {}
+    Parameter(RawValue value) : type_(value.type), null_(value.null), raw_(true), integer_(static_cast<std::int64_t>(value.value))
+    {
+    }
     template <class T>
     Parameter(const std::optional<T> &value) : Parameter(value.has_value() ? Parameter(*value) : null_of(Parameter(T{})))
     {
@@ -137,8 +139,9 @@ private:
     std::uint64_t processed_;
 };
 
-// One SQL statement, prepared at its first run and kept for the life of the process. Needs a transaction. Runs as the current user with the
-// current search_path (as_extension_owner pins both), reads with a fresh snapshot in READ COMMITTED. Raises what the statement raises.
+// One SQL statement, prepared at its first run and kept for the life of the process. Needs a transaction. Runs as the current
+// user with the current search_path (as_extension_owner pins both), reads with a fresh snapshot in READ COMMITTED. Raises what
+// the statement raises.
 class Statement {
 public:
     // `sql` must outlive the statement: a constant, or a text kept for the life of the process.

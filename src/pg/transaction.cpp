@@ -54,7 +54,8 @@ OwnerScope become_extension_owner()
         ::GetUserIdAndSecContext(&scope.user, &scope.security_context);
         ::SetUserIdAndSecContext(owner, scope.security_context | SECURITY_LOCAL_USERID_CHANGE);
         scope.guc_level = ::NewGUCNestLevel();
-        (void) ::set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+        (void)::set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+                                  false);
         return scope;
     });
 }

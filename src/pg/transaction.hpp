@@ -10,7 +10,8 @@ void start_transaction();
 void commit_transaction();
 void abort_transaction() noexcept;
 
-// Runs `fn` in a transaction of its own and commits. When `fn` or the commit raises, the transaction is aborted and the exception goes on.
+// Runs `fn` in a transaction of its own and commits. When `fn` or the commit raises, the transaction is aborted and the exception
+// goes on.
 template <class Function>
 void with_transaction(Function &&fn)
 {
@@ -36,8 +37,8 @@ struct OwnerScope {
 OwnerScope become_extension_owner();
 void leave_extension_owner(const OwnerScope &scope);
 
-// Runs `fn` as the extension owner with search_path = pg_catalog, pg_temp: for hipq's own statements, which run no user code. Whatever `fn` is
-// to check about the caller is checked before.
+// Runs `fn` as the extension owner with search_path = pg_catalog, pg_temp: for hipq's own statements, which run no user code.
+// Whatever `fn` is to check about the caller is checked before.
 template <class Function>
 auto as_extension_owner(Function &&fn) -> std::invoke_result_t<Function &>
 {

@@ -5,7 +5,7 @@ namespace hipq::shmem {
 
 namespace {
 
-constexpr std::int64_t first_delay = 1'000'000;   // us
+constexpr std::int64_t first_delay = 1'000'000;  // us
 constexpr std::int64_t longest_delay = 60'000'000;
 
 constinit SchedulerTicket mine{-1, 0, InvalidOid};
@@ -21,7 +21,8 @@ DatabaseSlot *slot_for(Oid database)
             free_slot = &slot;
     }
     if (free_slot != nullptr)
-        *free_slot = DatabaseSlot{database, SchedulerState::none, free_slot->generation + 1, no_process, pg::infinity, pg::Time{0}, 0};
+        *free_slot =
+            DatabaseSlot{database, SchedulerState::none, free_slot->generation + 1, no_process, pg::infinity, pg::Time{0}, 0};
     return free_slot;
 }
 

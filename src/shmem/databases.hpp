@@ -12,7 +12,8 @@ struct SchedulerTicket {
     Oid database;
 };
 
-// Says that a scheduler has to look at the database at `due` (or earlier, if that was said already) and wakes whoever has to know now. Cannot fail.
+// Says that a scheduler has to look at the database at `due` (or earlier, if that was said already) and wakes whoever has to know
+// now. Cannot fail.
 void work_due(Oid database, pg::Time due) noexcept;
 
 // Has every scheduler that runs look again: there is room for an executor. Cannot fail.
@@ -28,8 +29,8 @@ bool databases_overflowed();
 
 // Scheduler: takes its slot (false: it is not meant to run any more); the exit callback gives it back.
 bool attach_scheduler(const SchedulerTicket &ticket);
-// Before looking: forgets what was said so far, so that nothing said while looking is lost. After looking: the earliest of what was said meanwhile
-// and what was found.
+// Before looking: forgets what was said so far, so that nothing said while looking is lost. After looking: the earliest of what
+// was said meanwhile and what was found.
 void begin_look();
 pg::Time end_look(pg::Time next_due);
 // Leaves unless something became due earlier than `stay_until` meanwhile; true: gone.

@@ -1,5 +1,5 @@
-// Jobs in state `error` that need an executor of their queue owner to ask the retry handler, although nobody has them in hand: what the scheduler
-// found at start or after an executor died.
+// Jobs in state `error` that need an executor of their queue owner to ask the retry handler, although nobody has them in hand:
+// what the scheduler found at start or after an executor died.
 #pragma once
 
 #include "shmem/registry.hpp"

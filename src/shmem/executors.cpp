@@ -156,15 +156,16 @@ bool is_in_hand(Oid database, std::int64_t job_id, int attempt)
 {
     const Lock lock(LW_SHARED);
     return std::any_of(slots().begin(), slots().end(), [&](const ExecutorSlot &slot) {
-        return slot.state != ExecutorState::free && slot.database == database && slot.job.id == job_id && slot.job.attempt == attempt;
+        return slot.state != ExecutorState::free && slot.database == database && slot.job.id == job_id &&
+               slot.job.attempt == attempt;
     });
 }
 
 int count_executors(Oid database, Oid role)
 {
     const Lock lock(LW_SHARED);
-    return static_cast<int>(
-        std::count_if(slots().begin(), slots().end(), [&](const ExecutorSlot &slot) { return belongs_to(slot, database, role); }));
+    return static_cast<int>(std::count_if(slots().begin(), slots().end(),
+                                          [&](const ExecutorSlot &slot) { return belongs_to(slot, database, role); }));
 }
 
 std::size_t take_requested_executors(std::span<ExecutorTicket> tickets)

@@ -12,10 +12,12 @@ struct ExecutorTicket {
     Oid role;
 };
 
-// Scheduler ----------------------------------------------------------------------------------------------------------------------------
+// Scheduler
+// ----------------------------------------------------------------------------------------------------------------------------
 
-// Sees to it that up to `wanted` executors work for a queue owner: wakes idle ones, asks the launcher for more while hipq.max_executors allows.
-// When there is no room it marks that somebody waits (idle executors of others leave at once, busy ones after their quantum).
+// Sees to it that up to `wanted` executors work for a queue owner: wakes idle ones, asks the launcher for more while
+// hipq.max_executors allows. When there is no room it marks that somebody waits (idle executors of others leave at once, busy
+// ones after their quantum).
 void want_executors(Oid database, Oid role, int wanted, pg::Time now);
 
 // A job whose executor is gone. Taken by the scheduler of its database, which gives the slot free once the job is back in line.
@@ -33,12 +35,14 @@ bool is_in_hand(Oid database, std::int64_t job_id, int attempt);
 // Executors at work for, or on their way to, a queue owner.
 int count_executors(Oid database, Oid role);
 
-// Launcher -----------------------------------------------------------------------------------------------------------------------------
+// Launcher
+// -----------------------------------------------------------------------------------------------------------------------------
 
 std::size_t take_requested_executors(std::span<ExecutorTicket> tickets);
 void executor_not_started(const ExecutorTicket &ticket);  // its process never came to be
 
-// Executor -----------------------------------------------------------------------------------------------------------------------------
+// Executor
+// -----------------------------------------------------------------------------------------------------------------------------
 
 // Takes the slot; false: not wanted any more. At exit the slot is freed, or marked orphaned when a job was in hand.
 bool attach_executor(const ExecutorTicket &ticket);

@@ -1,7 +1,8 @@
 // Shared memory: which databases need a scheduler, which executors there are and what each of them runs.
 //
-// One lock guards it all; it is held for straight-line code only. Plain data, no pointers into a process. Processes are found by slot and
-// generation and woken through the latch of the PGPROC their slot names: a stale one costs a superfluous wake-up, nothing else.
+// One lock guards it all; it is held for straight-line code only. Plain data, no pointers into a process. Processes are found by
+// slot and generation and woken through the latch of the PGPROC their slot names: a stale one costs a superfluous wake-up,
+// nothing else.
 #pragma once
 
 #include "pg/spi.hpp"
@@ -14,13 +15,13 @@ inline constexpr int no_process = -1;
 enum class SchedulerState : unsigned char { none, starting, running };
 
 struct DatabaseSlot {
-    Oid database;           // InvalidOid: free
+    Oid database;  // InvalidOid: free
     SchedulerState scheduler;
     std::uint32_t generation;
-    int process;            // PGPROC number of the scheduler, or no_process
-    pg::Time next_due;      // when a scheduler has to look; infinity: when somebody says so
-    pg::Time not_before;    // the launcher starts none before (after failures)
-    int failures;           // in a row
+    int process;          // PGPROC number of the scheduler, or no_process
+    pg::Time next_due;    // when a scheduler has to look; infinity: when somebody says so
+    pg::Time not_before;  // the launcher starts none before (after failures)
+    int failures;         // in a row
 };
 
 enum class ExecutorState : unsigned char { free, requested, starting, idle, running, orphaned };
@@ -41,11 +42,11 @@ struct ExecutorSlot {
     Oid database;
     Oid role;
     int pid;
-    int process;            // PGPROC number, or no_process
+    int process;  // PGPROC number, or no_process
     pg::Time state_since;
     pg::Time started;
     std::int64_t jobs_done;
-    RunningJob job;         // running and orphaned: the job; id 0 = none
+    RunningJob job;  // running and orphaned: the job; id 0 = none
 };
 
 // A retry decision to be made; decisions.hpp.
@@ -58,10 +59,10 @@ struct Decision {
 };
 
 struct Registry {
-    int launcher;              // PGPROC number, or no_process
+    int launcher;               // PGPROC number, or no_process
     bool databases_overflowed;  // a database found no slot: the launcher looks at all of them from time to time
-    pg::Time executor_wanted;  // since when somebody waits for an executor in vain; infinity: nobody
-    int executor_count;        // length of `executors`
+    pg::Time executor_wanted;   // since when somebody waits for an executor in vain; infinity: nobody
+    int executor_count;         // length of `executors`
     Decision decisions[max_decisions];
     DatabaseSlot databases[max_databases];
     ExecutorSlot executors[FLEXIBLE_ARRAY_MEMBER];

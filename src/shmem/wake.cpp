@@ -1,7 +1,7 @@
 // The notes of the current transaction, and the commit callback that passes them on.
 //
-// The callback runs after the rows are visible and before locks go. It uses fixed memory, allocates nothing and cannot fail. A rolled back
-// savepoint may leave a superfluous note: a wake-up for nothing.
+// The callback runs after the rows are visible and before locks go. It uses fixed memory, allocates nothing and cannot fail. A
+// rolled back savepoint may leave a superfluous note: a wake-up for nothing.
 #include "wake.hpp"
 
 #include "shmem/databases.hpp"

@@ -61,7 +61,8 @@ constexpr const char *running_sql = R"(
     WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running'
     FOR UPDATE SKIP LOCKED)";
 
-constexpr const char *left_sql = "SELECT job.id, job.attempt, job.state::text FROM {live} AS job WHERE job.state IN ('running', 'error')";
+constexpr const char *left_sql =
+    "SELECT job.id, job.attempt, job.state::text FROM {live} AS job WHERE job.state IN ('running', 'error')";
 
 }  // namespace
 
@@ -70,8 +71,9 @@ std::optional<ClaimedJob> claimed_job(const pg::Rows &rows)
     if (rows.empty())
         return std::nullopt;
     const pg::Row row = rows.front();
-    return ClaimedJob{row.integer32(0), row.integer(1),   row.integer32(2), row.text(3), row.text(4), row.integer32(5),
-                      row.integer32(6), row.integer32(7), row.time(8),      row.raw(9),  row.raw(10),      row.text(11), row.text(12)};
+    return ClaimedJob{row.integer32(0), row.integer(1),   row.integer32(2), row.text(3), row.text(4),
+                      row.integer32(5), row.integer32(6), row.integer32(7), row.time(8), row.raw(9),
+                      row.raw(10),      row.text(11),     row.text(12)};
 }
 
 std::vector<LaneHead> lane_heads(const Queue &queue, pg::Time now)

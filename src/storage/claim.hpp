@@ -31,20 +31,21 @@ struct ClaimedJob {
     int retry_count;
     int max_retries;
     pg::Time started;
-    pg::RawValue row;   // hipq.job, as it is now
-    pg::RawValue data;  // job_data
+    pg::RawValue row;          // hipq.job, as it is now
+    pg::RawValue data;         // job_data
     std::string error;         // of the last failure; "NONE" while it runs
     std::string retry_reason;  // the reason of that failure, or why it was enqueued again
 };
 
 // The columns by which statements return a claimed job from a row named "job", and the reading of them.
-#define HIPQ_CLAIMED_COLUMNS                                                                                                       \
-    "job.queue_id, job.id, job.attempt, job.job_type, job.job_key, job.timeout, job.retry_count, job.max_retries, job.accepted_time, " \
+#define HIPQ_CLAIMED_COLUMNS                                                                                                     \
+    "job.queue_id, job.id, job.attempt, job.job_type, job.job_key, job.timeout, job.retry_count, job.max_retries, "              \
+    "job.accepted_time, "                                                                                                        \
     "job::hipq.job, job.job_data, job.error, job.retry_reason"
 std::optional<ClaimedJob> claimed_job(const pg::Rows &rows);
 
-// Takes the first due job of a lane that nobody else holds: state running, attempt + 1, deadline. Nothing if there is none (any more). Durable
-// when the transaction commits. Needs a transaction.
+// Takes the first due job of a lane that nobody else holds: state running, attempt + 1, deadline. Nothing if there is none (any
+// more). Durable when the transaction commits. Needs a transaction.
 std::optional<ClaimedJob> claim(const Queue &queue, const LaneHead &lane, pg::Time now);
 
 // A job left in `running` or `error`, found by id.

@@ -9,7 +9,8 @@ namespace {
 
 constinit CurrentJob *current = nullptr;  // on the heap: no destructor at exit
 
-constinit pg::Statement remove_running_row("DELETE FROM hipq.job WHERE queue_id = $1 AND id = $2 AND attempt = $3 AND state = 'running'");
+constinit pg::Statement
+    remove_running_row("DELETE FROM hipq.job WHERE queue_id = $1 AND id = $2 AND attempt = $3 AND state = 'running'");
 
 }  // namespace
 

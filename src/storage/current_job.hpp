@@ -12,17 +12,17 @@ struct CurrentJob {
     std::int64_t id;
     int attempt;
     std::string type;
-    std::string key;      // "NONE" = none
-    bool may_commit;      // its handler is a procedure, which may commit midway
+    std::string key;  // "NONE" = none
+    bool may_commit;  // its handler is a procedure, which may commit midway
 };
 
 // Null outside a handler.
 const CurrentJob *current_job();
 void set_current_job(std::optional<CurrentJob> job);
 
-// A new job with the very type and key of the running one is its successor: the running row makes room in the same transaction, and the finish then
-// writes the final copy only. If the handler fails, both are undone. Called before a row is inserted; does nothing for every other row.
-// Raises 0A000 in a procedure, which may commit before it ends.
+// A new job with the very type and key of the running one is its successor: the running row makes room in the same transaction,
+// and the finish then writes the final copy only. If the handler fails, both are undone. Called before a row is inserted; does
+// nothing for every other row. Raises 0A000 in a procedure, which may commit before it ends.
 void make_room_for_successor(int queue_id, const std::string &type, const std::string &key);
 
 }  // namespace hipq::storage

@@ -9,7 +9,7 @@ namespace hipq::storage {
 
 namespace {
 
-#define HIPQ_OPTION_COLUMNS                                                                                                        \
+#define HIPQ_OPTION_COLUMNS                                                                                                      \
     "job_type, scheduled_run_time, priority, timeout, throttle_factor, time_windows, max_retries, expires_time, throttle_key"
 #define HIPQ_OPTION_VALUES "$1, $2, $3, $4, $5, $6, $7, $8, $9"
 
@@ -17,8 +17,9 @@ constexpr const char *insert_sql = "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS "
                                    ", $10, $11) ON CONFLICT DO NOTHING RETURNING id";
 
 // Keyed jobs first, in the order of their keys; then those without key in the order given.
-constexpr const char *insert_many_sql = "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) SELECT " HIPQ_OPTION_VALUES
-                                        R"(, element.data, element.key
+constexpr const char *insert_many_sql =
+    "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) SELECT " HIPQ_OPTION_VALUES
+    R"(, element.data, element.key
     FROM (
         SELECT given.data, nullif(given.key, 'NONE') AS key, given.position
         FROM unnest($10::jsonb[], $11::text[]) WITH ORDINALITY AS given (data, key, position)
@@ -33,9 +34,9 @@ template <class... Rest>
 pg::Rows insert(const Queue &queue, const char *sql, const JobOptions &options, const Rest &...rest)
 {
     return pg::as_extension_owner([&] {
-        return statement_for(queue, sql).run(options.type, options.scheduled_run_time, options.priority, options.timeout,
-                                             options.throttle_factor, options.time_windows, options.max_retries, options.expires_time,
-                                             options.throttle_key, rest...);
+        return statement_for(queue, sql)
+            .run(options.type, options.scheduled_run_time, options.priority, options.timeout, options.throttle_factor,
+                 options.time_windows, options.max_retries, options.expires_time, options.throttle_key, rest...);
     });
 }
 
@@ -56,7 +57,8 @@ std::optional<std::int64_t> holder_of(const Queue &queue, const std::string &typ
                errhint("Use on_duplicate => 'return' to get the id of that job instead."));
 }
 
-std::int64_t holder_or_error(const Queue &queue, const std::string &type, const std::string &key, std::int64_t holder, OnDuplicate on_duplicate)
+std::int64_t holder_or_error(const Queue &queue, const std::string &type, const std::string &key, std::int64_t holder,
+                             OnDuplicate on_duplicate)
 {
     if (on_duplicate == OnDuplicate::error)
         refuse_duplicate(queue, type, key, holder);
@@ -70,7 +72,9 @@ pg::RawValue text_array(const std::vector<std::optional<std::string>> &texts)
         auto *nulls = static_cast<bool *>(::palloc(sizeof(bool) * (texts.size() + 1)));
         for (std::size_t i = 0; i < texts.size(); ++i) {
             nulls[i] = !texts[i].has_value();
-            values[i] = nulls[i] ? Datum{0} : PointerGetDatum(::cstring_to_text_with_len(texts[i]->data(), static_cast<int>(texts[i]->size())));
+            values[i] = nulls[i]
+                            ? Datum{0}
+                            : PointerGetDatum(::cstring_to_text_with_len(texts[i]->data(), static_cast<int>(texts[i]->size())));
         }
         int dimensions[1] = {static_cast<int>(texts.size())};
         int lower_bounds[1] = {1};
@@ -140,7 +144,8 @@ std::vector<std::int64_t> enqueue_many(const Queue &queue, const JobOptions &opt
             const pg::RawValue one = pg::call([&] {
                 bool is_null = false;
                 const int subscript = static_cast<int>(i) + 1;
-                const Datum value = ::array_get_element(data.value, 1, const_cast<int *>(&subscript), -1, -1, false, TYPALIGN_INT, &is_null);
+                const Datum value =
+                    ::array_get_element(data.value, 1, const_cast<int *>(&subscript), -1, -1, false, TYPALIGN_INT, &is_null);
                 return pg::RawValue{JSONBOID, value, is_null};
             });
             ids.push_back(enqueue(queue, options, one, key, on_duplicate));

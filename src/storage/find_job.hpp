@@ -20,8 +20,8 @@ struct FoundJob {
 // The job, in the queue named or in any. Nothing if there is none. Needs a transaction.
 std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue);
 
-// The same for a caller who needs one of `privileges`: 42704 when there is no such job, and also when the caller has no right to know; 42501 when he
-// may know of it but not do this.
+// The same for a caller who needs one of `privileges`: 42704 when there is no such job, and also when the caller has no right to
+// know; 42501 when he may know of it but not do this.
 FoundJob require_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue, Privilege privilege);
 
 }  // namespace hipq::storage

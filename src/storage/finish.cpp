@@ -8,7 +8,8 @@ namespace hipq::storage {
 
 namespace {
 
-constexpr const char *remove_running_sql = "DELETE FROM {live} AS job WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('running', 'error')";
+constexpr const char *remove_running_sql =
+    "DELETE FROM {live} AS job WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('running', 'error')";
 
 constexpr const char *is_there_sql = "SELECT 1 FROM {live} AS job WHERE job.id = $1";
 
@@ -81,8 +82,8 @@ pg::RawValue json_null()
     return {JSONBOID, pg::call([] { return DirectFunctionCall1(::jsonb_in, CStringGetDatum("null")); })};
 }
 
-// Takes the row out of the live leaf. A handler that enqueued its own successor has done so already, in this transaction. False: it is another
-// attempt's by now.
+// Takes the row out of the live leaf. A handler that enqueued its own successor has done so already, in this transaction. False:
+// it is another attempt's by now.
 bool remove_running(const Queue &queue, const ClaimedJob &job, bool may_be_gone)
 {
     if (statement_for(queue, remove_running_sql).run(job.id, job.attempt).processed() == 1)
@@ -90,8 +91,8 @@ bool remove_running(const Queue &queue, const ClaimedJob &job, bool may_be_gone)
     return may_be_gone && statement_for(queue, is_there_sql).run(job.id).empty();
 }
 
-void insert_final(const Queue &queue, const ClaimedJob &job, std::string_view error, std::optional<std::string> reason, pg::RawValue result,
-                  pg::Time now)
+void insert_final(const Queue &queue, const ClaimedJob &job, std::string_view error, std::optional<std::string> reason,
+                  pg::RawValue result, pg::Time now)
 {
     statement_for(queue, insert_final_sql).run(job.row, job.attempt, now, error, reason, result);
 }
@@ -99,8 +100,8 @@ void insert_final(const Queue &queue, const ClaimedJob &job, std::string_view er
 void insert_success(const Queue &queue, const ClaimedJob &job, pg::Time now)
 {
     if (queue.history_all)
-        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, MyProcPid, job.type, job.key, "succeeded", "", "NONE", "", "",
-                           "");
+        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, MyProcPid, job.type, job.key, "succeeded", "",
+                           "NONE", "", "", "");
 }
 
 bool finish_failed(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
@@ -117,7 +118,8 @@ bool finish_failed(const Queue &queue, const ClaimedJob &job, const Failure &fai
 bool to_retry(const Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision, pg::Time now)
 {
     return statement_for(queue, to_retry_sql)
-               .run(job.id, job.attempt, failure.error, name_of(failure.reason), now, now + decision.delay, decision.charged ? 1 : 0)
+               .run(job.id, job.attempt, failure.error, name_of(failure.reason), now, now + decision.delay,
+                    decision.charged ? 1 : 0)
                .processed() == 1;
 }
 
@@ -140,23 +142,25 @@ void finish_succeeded(const Queue &queue, const ClaimedJob &job, pg::RawValue re
 void record_attempt(const Queue &, const ClaimedJob &job, const Failure &failure, pg::Time now)
 {
     as_hipq([&] {
-        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, MyProcPid, job.type, job.key, name_of(failure.reason),
-                           failure.sqlstate, failure.error, failure.detail, failure.hint, failure.context);
+        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, MyProcPid, job.type, job.key,
+                           name_of(failure.reason), failure.sqlstate, failure.error, failure.detail, failure.hint,
+                           failure.context);
     });
 }
 
 bool fail_to_error(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
 {
     return as_hipq([&] {
-        return statement_for(queue, to_error_sql).run(job.id, job.attempt, failure.error, name_of(failure.reason), now).processed() == 1;
+        return statement_for(queue, to_error_sql)
+                   .run(job.id, job.attempt, failure.error, name_of(failure.reason), now)
+                   .processed() == 1;
     });
 }
 
 bool carry_out(const Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision, pg::Time now)
 {
-    return as_hipq([&] {
-        return decision.retry ? to_retry(queue, job, failure, decision, now) : finish_failed(queue, job, failure, now);
-    });
+    return as_hipq(
+        [&] { return decision.retry ? to_retry(queue, job, failure, decision, now) : finish_failed(queue, job, failure, now); });
 }
 
 bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now)

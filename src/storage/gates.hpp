@@ -1,4 +1,5 @@
-// What stands between a job and its start. The scheduler decides by these predicates, and hipq.why() shows them: they cannot drift apart.
+// What stands between a job and its start. The scheduler decides by these predicates, and hipq.why() shows them: they cannot
+// drift apart.
 #pragma once
 
 #include "core/state.hpp"
@@ -22,12 +23,12 @@ struct WaitingJob {
 };
 
 // Of the server and the database.
-Gate loaded_gate();             // hipq is in shared_preload_libraries
-Gate enabled_gate();            // hipq.enabled, hipq.databases, hipq.max_executors
-Gate hold_gate();               // the identity is this database's
+Gate loaded_gate();   // hipq is in shared_preload_libraries
+Gate enabled_gate();  // hipq.enabled, hipq.databases, hipq.max_executors
+Gate hold_gate();     // the identity is this database's
 // Of a queue.
-Gate owner_gate(const Queue &queue);      // exists, may log in, may connect
-Gate queue_gate(const Queue &queue);      // not being dropped
+Gate owner_gate(const Queue &queue);  // exists, may log in, may connect
+Gate queue_gate(const Queue &queue);  // not being dropped
 // Of a job type in a queue.
 Gate handler_gate(const Queue &queue, std::string_view job_type);
 // Of a job.

@@ -13,7 +13,8 @@ constinit pg::Statement insert_if_new(R"(
     WHERE NOT EXISTS (SELECT 1 FROM hipq.queue)
     ON CONFLICT (only_row) DO NOTHING)");
 
-constinit pg::Statement find_match("SELECT 1 FROM hipq.identity AS own WHERE own.system_identifier = $1 AND own.database_oid = $2");
+constinit pg::Statement
+    find_match("SELECT 1 FROM hipq.identity AS own WHERE own.system_identifier = $1 AND own.database_oid = $2");
 
 constinit pg::Statement take_over(R"(
     INSERT INTO hipq.identity (system_identifier, database_oid)

@@ -5,8 +5,8 @@
 
 namespace hipq::storage {
 
-// The first create_queue() of a database writes its identity. Does nothing when there is one, or when queues are there already (a restore that
-// has not come to the identity yet). Needs a transaction.
+// The first create_queue() of a database writes its identity. Does nothing when there is one, or when queues are there already (a
+// restore that has not come to the identity yet). Needs a transaction.
 void claim_identity_if_new();
 
 // Whether the stored identity is another's, or missing: then nothing runs. Needs a transaction.

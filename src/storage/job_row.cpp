@@ -44,8 +44,8 @@ ColumnMap read_column_map(Relation relation)
                 map[i] = form->attnum;
         }
         if (map[i] == 0)
-            HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("table \"%s\" has no column \"%s\"", RelationGetRelationName(relation),
-                                                                std::string(name).c_str()),
+            HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_COLUMN),
+                       errmsg("table \"%s\" has no column \"%s\"", RelationGetRelationName(relation), std::string(name).c_str()),
                        errhint("The tables of hipq are its own; do not alter them."));
     }
     return map;

@@ -27,7 +27,7 @@ public:
     std::int64_t as_int64(core::Column column) const { return null(column) ? 0 : DatumGetInt64(value(column)); }
     int as_int32(core::Column column) const { return null(column) ? 0 : DatumGetInt32(value(column)); }
     std::string as_text(core::Column column) const;  // detoasts; raises when that fails
-    core::JobState state() const;                 // NULL is initial
+    core::JobState state() const;                    // NULL is initial
 
     bool is_changed() const { return changed_; }
     HeapTuple form() const;  // the row with what was set, in the current memory context

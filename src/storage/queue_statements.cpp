@@ -11,7 +11,8 @@ struct Kept {
     explicit Kept(std::string statement_text) : sql(std::move(statement_text)), statement(sql.c_str()) {}
 };
 
-using Key = std::pair<const char *, std::string>;  // text and table: a new queue may take the number of none, but the name of an old one
+using Key =
+    std::pair<const char *, std::string>;  // text and table: a new queue may take the number of none, but the name of an old one
 using Statements = std::map<Key, std::unique_ptr<Kept>>;
 
 constinit Statements *statements = nullptr;

@@ -5,7 +5,8 @@
 
 namespace hipq::storage {
 
-// The statement `text` with {table} and {live} standing for the queue's table and its live leaf. `text` is a constant: its address is the key.
+// The statement `text` with {table} and {live} standing for the queue's table and its live leaf. `text` is a constant: its
+// address is the key.
 pg::Statement &statement_for(const Queue &queue, const char *text);
 
 }  // namespace hipq::storage

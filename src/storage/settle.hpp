@@ -14,11 +14,12 @@ enum class Settled : unsigned char {
 // Records the attempt and decides by the type's policy, or leaves the decision to the type's retry handler. Needs a transaction.
 Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
 
-// Puts a job back into the line as if the attempt had not counted: its executor or the server went away in the middle of a handler that is one
-// transaction, so nothing can have happened. Needs a transaction. False: stale.
+// Puts a job back into the line as if the attempt had not counted: its executor or the server went away in the middle of a
+// handler that is one transaction, so nothing can have happened. Needs a transaction. False: stale.
 bool put_back(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
 
-// Settles a running attempt nobody has in hand any more: uncharged if its handler is one transaction, by policy otherwise. Needs a transaction.
+// Settles a running attempt nobody has in hand any more: uncharged if its handler is one transaction, by policy otherwise. Needs
+// a transaction.
 Settled settle_lost(const Queue &queue, const ClaimedJob &job, core::Reason reason, pg::Time now);
 
 // Decides by policy for a job that stands in `error`, as stored in its row. Needs a transaction. False: stale.

@@ -37,7 +37,8 @@ struct Executor {
     MemoryContext job_memory;  // reset before each job
 };
 
-// ---- claim --------------------------------------------------------------------------------------------------------------------------------
+// ---- claim
+// --------------------------------------------------------------------------------------------------------------------------------
 
 struct Candidate {
     const Queue *queue;
@@ -85,7 +86,8 @@ std::optional<Task> claim_task(const Executor &executor)
     return std::nullopt;
 }
 
-// ---- run ----------------------------------------------------------------------------------------------------------------------------------
+// ---- run
+// ----------------------------------------------------------------------------------------------------------------------------------
 
 // Hands the deadline and the current job back, however the handler was left.
 class Watch {
@@ -169,7 +171,8 @@ std::optional<Failure> run_and_finish(const Executor &executor, const Task &task
     }
 }
 
-// ---- the retry decision --------------------------------------------------------------------------------------------------------------------
+// ---- the retry decision
+// --------------------------------------------------------------------------------------------------------------------
 
 // Asks the retry handler and carries out what it says, in one transaction with the row locked.
 void ask_retry_handler(const Executor &executor, const Queue &queue, const ClaimedJob &job, const Failure &failure)
@@ -220,7 +223,8 @@ void decide(const Executor &executor, const Queue &queue, std::int64_t id)
         give_up(queue, id, *trouble);
 }
 
-// ---- one job --------------------------------------------------------------------------------------------------------------------------------
+// ---- one job
+// --------------------------------------------------------------------------------------------------------------------------------
 
 void settle(const Executor &executor, const Task &task, const Failure &failure)
 {
@@ -232,7 +236,8 @@ void settle(const Executor &executor, const Task &task, const Failure &failure)
 
 void run_task(const Executor &executor, const Task &task)
 {
-    show_activity("hipq job " + std::to_string(task.job.id) + " " + task.job.type + ", attempt " + std::to_string(task.job.attempt));
+    show_activity("hipq job " + std::to_string(task.job.id) + " " + task.job.type + ", attempt " +
+                  std::to_string(task.job.attempt));
     if (const auto failure = run_and_finish(executor, task))
         settle(executor, task, *failure);
     clean_session();
@@ -251,7 +256,8 @@ bool run_next_decision(const Executor &executor)
     return true;
 }
 
-// Runs the next job, if there is one. Raises what bookkeeping raises; the process then ends, and the scheduler brings the job home.
+// Runs the next job, if there is one. Raises what bookkeeping raises; the process then ends, and the scheduler brings the job
+// home.
 bool run_next(const Executor &executor)
 {
     ::MemoryContextReset(executor.job_memory);
@@ -272,7 +278,8 @@ bool run_next(const Executor &executor)
     return true;
 }
 
-// ---- the loop ------------------------------------------------------------------------------------------------------------------------------
+// ---- the loop
+// ------------------------------------------------------------------------------------------------------------------------------
 
 Executor connect(const shmem::ExecutorTicket &ticket)
 {
@@ -282,14 +289,14 @@ Executor connect(const shmem::ExecutorTicket &ticket)
     return {ticket, memory};
 }
 
-// Runs jobs until there are none.
-void drain(const Executor &executor)
+// Runs jobs until there are none, or until it is time to leave. Returns whether there were any.
+bool drain(const Executor &executor)
 {
-    do {
+    for (bool any = false;; any = true) {
         check_interrupts();
-        if (shmem::should_leave(false, pg::Time{::GetCurrentTimestamp()}))
-            return;
-    } while (run_next(executor));
+        if (shmem::should_leave(false, pg::Time{::GetCurrentTimestamp()}) || !run_next(executor))
+            return any;
+    }
 }
 
 void execute()
@@ -302,15 +309,14 @@ void execute()
     shmem::announce_idle();
     pg::Time idle_since{::GetCurrentTimestamp()};
     for (;;) {
-        drain(executor);
+        if (drain(executor))
+            idle_since = pg::Time{::GetCurrentTimestamp()};
         show_idle();
         const pg::Time now{::GetCurrentTimestamp()};
         const std::int64_t idle_end = idle_since.value + std::int64_t{settings::executor_idle_timeout} * 1000;
         if (!settings::enabled || shmem::should_leave(true, now) || now.value >= idle_end)
             break;
         wait_for_work(idle_end - now.value);
-        if (run_next(executor))
-            idle_since = pg::Time{::GetCurrentTimestamp()};
     }
     shmem::begin_leaving();
     if (run_next(executor))  // what came between the last look and begin_leaving(); there may be more of it

@@ -1,7 +1,7 @@
 // The launcher.
 //
-// At its start it has every database looked at once (a scheduler that finds nothing to do leaves). After that it learns from shared memory: a
-// commit that made work, the time a scheduler left behind, an executor a scheduler asks for.
+// At its start it has every database looked at once (a scheduler that finds nothing to do leaves). After that it learns from
+// shared memory: a commit that made work, the time a scheduler left behind, an executor a scheduler asks for.
 #include "launcher.hpp"
 
 #include "settings.hpp"
@@ -80,7 +80,8 @@ void start_schedulers(Launcher &launcher)
     const std::size_t count = shmem::take_due_schedulers(pg::Time{::GetCurrentTimestamp()}, tickets);
     for (std::size_t i = 0; i < count; ++i) {
         BackgroundWorkerHandle *handle = nullptr;
-        const WorkerDescription description{"hipq scheduler", "hipq scheduler", "hipq_scheduler_main", &tickets[i], sizeof(tickets[i])};
+        const WorkerDescription description{"hipq scheduler", "hipq scheduler", "hipq_scheduler_main", &tickets[i],
+                                            sizeof(tickets[i])};
         if (start_worker(description, &handle)) {
             launcher.schedulers.push_back({tickets[i], handle});
         } else {
@@ -96,7 +97,8 @@ void start_executors(Launcher &launcher)
     const std::size_t count = shmem::take_requested_executors(tickets);
     for (std::size_t i = 0; i < count; ++i) {
         BackgroundWorkerHandle *handle = nullptr;
-        const WorkerDescription description{"hipq executor", "hipq executor", "hipq_executor_main", &tickets[i], sizeof(tickets[i])};
+        const WorkerDescription description{"hipq executor", "hipq executor", "hipq_executor_main", &tickets[i],
+                                            sizeof(tickets[i])};
         if (start_worker(description, &handle)) {
             launcher.executors.push_back({tickets[i], handle});
         } else {

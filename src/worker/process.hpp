@@ -11,8 +11,8 @@ inline constexpr std::int64_t longest_wait = 10'000'000;  // us
 // Installs the signal handlers: SIGTERM dies at the next CHECK_FOR_INTERRUPTS, SIGHUP asks for a reload, SIGINT cancels.
 void install_signal_handlers();
 
-// Waits for the latch, at most `microseconds` (and at most longest_wait). Ends the process when the postmaster is gone or SIGTERM has come. A reload
-// of settings is left to check_interrupts.
+// Waits for the latch, at most `microseconds` (and at most longest_wait). Ends the process when the postmaster is gone or SIGTERM
+// has come. A reload of settings is left to check_interrupts.
 void wait_for_work(std::int64_t microseconds);
 
 // Handles interrupts; reloads settings if asked to and then returns true.
@@ -25,7 +25,8 @@ void show_idle();
 // Logs an error that a loop survives and goes on after.
 void log_error(const pg::Error &error, const char *during);
 
-// Registers a dynamic worker of this library; false when there is no free worker slot. `extra` reaches the process in MyBgworkerEntry->bgw_extra.
+// Registers a dynamic worker of this library; false when there is no free worker slot. `extra` reaches the process in
+// MyBgworkerEntry->bgw_extra.
 struct WorkerDescription {
     const char *name;      // in ps
     const char *type;      // backend_type

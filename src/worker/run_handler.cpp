@@ -2,9 +2,9 @@
 #include "run_handler.hpp"
 
 extern "C" {
+#include "executor/tstoreReceiver.h"
 #include "tcop/cmdtag.h"
 #include "utils/portal.h"
-#include "executor/tstoreReceiver.h"
 }
 
 namespace hipq::worker {
@@ -42,9 +42,14 @@ Call call_of(const storage::Handler &handler, const storage::ClaimedJob &job, Me
         call.values[call.argument_count++] = value;
     };
     switch (handler.arguments) {
-    case HandlerArguments::none: break;
-    case HandlerArguments::job: add(job.row.type, job.row.value); break;
-    case HandlerArguments::data: add(JSONBOID, job.data.value); break;
+    case HandlerArguments::none:
+        break;
+    case HandlerArguments::job:
+        add(job.row.type, job.row.value);
+        break;
+    case HandlerArguments::data:
+        add(JSONBOID, job.data.value);
+        break;
     case HandlerArguments::id_and_data:
         if (is_statement)
             add(JSONBOID, job.data.value);
@@ -125,7 +130,7 @@ Outcome run_call(const Call &call)
     TupleDesc descriptor = portal->tupDesc == nullptr ? nullptr : ::CreateTupleDescCopy(portal->tupDesc);
     QueryCompletion completion;
     ::InitializeQueryCompletion(&completion);
-    (void) ::PortalRun(portal, FETCH_ALL, true, true, receiver, receiver, &completion);
+    (void)::PortalRun(portal, FETCH_ALL, true, true, receiver, receiver, &completion);
     receiver->rDestroy(receiver);
     ::PortalDrop(portal, false);
     ::MemoryContextSwitchTo(call.memory);
@@ -169,7 +174,8 @@ pg::RawValue run_handler(const storage::Handler &handler, const storage::Claimed
     });
 }
 
-std::optional<std::int64_t> run_retry_handler(const storage::Handler &handler, const storage::ClaimedJob &job, MemoryContext memory)
+std::optional<std::int64_t> run_retry_handler(const storage::Handler &handler, const storage::ClaimedJob &job,
+                                              MemoryContext memory)
 {
     const Call call = call_of(handler, job, memory);
     const Outcome outcome = pg::call([&] { return run_call(call); });

@@ -1,7 +1,7 @@
 // A scheduler: one per database with work. Decides who runs, sweeps, keeps the tables in order; runs no user code.
 //
-// It looks when a commit, a time or a process that ended says so, and at least every 10 s while work is due. With nothing due within a minute it
-// leaves, and the launcher keeps the time of its return.
+// It looks when a commit, a time or a process that ended says so, and at least every 10 s while work is due. With nothing due
+// within a minute it leaves, and the launcher keeps the time of its return.
 #include "settings.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/decisions.hpp"
@@ -42,7 +42,8 @@ struct Scheduler {
     std::set<std::string> reported;  // parked job types that were logged
 };
 
-// ---- one queue -------------------------------------------------------------------------------------------------------------------------------
+// ---- one queue
+// -------------------------------------------------------------------------------------------------------------------------------
 
 constinit pg::Statement register_type("INSERT INTO hipq.job_type (queue_id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING");
 
@@ -111,7 +112,8 @@ void look_at_queue(Scheduler &scheduler, Look &look, const Queue &queue)
         look.wanted[queue.owner] += 1;
 }
 
-// ---- the database ------------------------------------------------------------------------------------------------------------------------------
+// ---- the database
+// ------------------------------------------------------------------------------------------------------------------------------
 
 // Whether anything may run here at all.
 bool is_open()
@@ -151,7 +153,8 @@ Look look_around(Scheduler &scheduler)
     return look;
 }
 
-// ---- maintenance -------------------------------------------------------------------------------------------------------------------------------
+// ---- maintenance
+// -------------------------------------------------------------------------------------------------------------------------------
 
 bool maintain_trees(const storage::Catalogue &catalogue)
 {
@@ -181,7 +184,8 @@ void maintain(Scheduler &scheduler, Look &look)
         look.again_at(scheduler.next_maintenance);
 }
 
-// ---- the loop ----------------------------------------------------------------------------------------------------------------------------------
+// ---- the loop
+// ----------------------------------------------------------------------------------------------------------------------------------
 
 constinit pg::Statement installed_version("SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'hipq' AND extversion = $1");
 
@@ -197,10 +201,11 @@ bool is_installed()
 void pin_settings()
 {
     pg::call([] {
-        for (const auto &[name, value] : {std::pair{"search_path", "pg_catalog, pg_temp"}, std::pair{"session_replication_role", "origin"},
-                                          std::pair{"row_security", "off"}, std::pair{"statement_timeout", "0"}, std::pair{"lock_timeout", "0"},
-                                          std::pair{"idle_in_transaction_session_timeout", "0"}, std::pair{"default_transaction_read_only", "off"},
-                                          std::pair{"default_transaction_isolation", "read committed"}, std::pair{"TimeZone", "UTC"}})
+        for (const auto &[name, value] :
+             {std::pair{"search_path", "pg_catalog, pg_temp"}, std::pair{"session_replication_role", "origin"},
+              std::pair{"row_security", "off"}, std::pair{"statement_timeout", "0"}, std::pair{"lock_timeout", "0"},
+              std::pair{"idle_in_transaction_session_timeout", "0"}, std::pair{"default_transaction_read_only", "off"},
+              std::pair{"default_transaction_isolation", "read committed"}, std::pair{"TimeZone", "UTC"}})
             ::SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
     });
 }
