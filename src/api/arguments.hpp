@@ -44,7 +44,7 @@ private:
 };
 
 // Results. return_text allocates in the caller's memory context.
-Datum return_text(std::string_view value);
+Datum return_text(std::string_view text);
 Datum return_void();
 Datum return_null(FunctionCallInfo fcinfo);
 inline Datum return_bool(bool value)

@@ -26,8 +26,7 @@ std::string state_name(const FoundJob &job)
     return std::string(core::name(job.state));
 }
 
-// ---- cancel
-// ----------------------------------------------------------------------------------------------------------------------------------
+// ---- cancel ----
 
 bool cancel(std::int64_t id, const std::optional<std::string> &reason, const std::optional<std::string> &queue)
 {
@@ -39,8 +38,7 @@ bool cancel(std::int64_t id, const std::optional<std::string> &reason, const std
     return storage::finish_waiting(*job.queue, id, {core::Reason::cancelled, "", error}, storage::now());
 }
 
-// ---- retry
-// -----------------------------------------------------------------------------------------------------------------------------------
+// ---- retry ----
 
 // A new job with what the old one was given; its expiry has passed with it.
 constexpr const char *retry_sql = R"(
@@ -80,8 +78,7 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
     return rows.front().integer(0);
 }
 
-// ---- reschedule
-// --------------------------------------------------------------------------------------------------------------------------------
+// ---- reschedule ----
 
 constexpr const char *reschedule_sql = R"(
     UPDATE {live} AS job
@@ -116,8 +113,7 @@ void reschedule(std::int64_t id, const std::optional<pg::Time> &time, const std:
                    job.state == core::JobState::final ? errhint("Use hipq.retry() to run it again as a new job.") : 0);
 }
 
-// ---- erase
-// -----------------------------------------------------------------------------------------------------------------------------------
+// ---- erase ----
 
 constexpr const char *erase_sql = "DELETE FROM {table} AS job WHERE job.id = $1 AND job.state = 'final'";
 constinit pg::Statement erase_attempts("DELETE FROM hipq.attempt AS attempt WHERE attempt.job_id = $1");

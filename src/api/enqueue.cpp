@@ -56,8 +56,7 @@ storage::OnDuplicate on_duplicate_of(const Arguments &arguments)
     return parse_on_duplicate(arguments.maybe_text(enqueue_places.scheduled_run_time + 7).value_or("error"));
 }
 
-// ---- job_data
-// --------------------------------------------------------------------------------------------------------------------------------
+// ---- job_data ----
 
 pg::RawValue json_of_text(const std::string &text)
 {
@@ -92,8 +91,7 @@ pg::RawValue data_of(FunctionCallInfo fcinfo)
     return json_of_any(arguments.raw(at_data, type));
 }
 
-// ---- the queue
-// ---------------------------------------------------------------------------------------------------------------------------------
+// ---- the queue ----
 
 std::vector<const Queue *> queues_with_type(const Catalogue &catalogue, const std::string &job_type)
 {

@@ -27,8 +27,7 @@ using core::Column;
 using core::JobState;
 using storage::JobRow;
 
-// ---- who writes
-// -------------------------------------------------------------------------------------------------------------------------
+// ---- who writes ----
 
 bool is_copy()
 {
@@ -66,8 +65,7 @@ Caller caller_of_change()
     return SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA ? Caller::replica : Caller::user;
 }
 
-// ---- refusals
-// ---------------------------------------------------------------------------------------------------------------------------
+// ---- refusals ----
 
 std::string name_of(Column column)
 {
@@ -126,8 +124,7 @@ void demand(const std::optional<core::Problem> &problem)
                problem->hint.empty() ? 0 : errhint("%s", problem->hint.c_str()));
 }
 
-// ---- values that users choose
-// --------------------------------------------------------------------------------------------------------------
+// ---- values that users choose ----
 
 double number_of(Datum numeric)
 {
@@ -192,8 +189,7 @@ void check_chosen_values(JobRow &row)
     canonicalise_time_windows(row);
 }
 
-// ---- insert
-// -------------------------------------------------------------------------------------------------------------------------------
+// ---- insert ----
 
 bool is_text(const JobRow &row, Column column, std::string_view expected)
 {
@@ -355,8 +351,7 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
     return row.is_changed() ? row.form() : tuple;
 }
 
-// ---- update and delete
-// ----------------------------------------------------------------------------------------------------------------------
+// ---- update and delete ----
 
 HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple after_tuple)
 {

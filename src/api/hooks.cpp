@@ -18,13 +18,13 @@ bool is_installed()
     return pg::call([] { return IsTransactionState() && OidIsValid(::get_extension_oid("hipq", true)); });
 }
 
-// ---- DROP ROLE
-// -------------------------------------------------------------------------------------------------------------------------------
+// ---- DROP ROLE ----
 
 void refuse_if_owner(Oid role)
 {
     const auto catalogue = storage::catalogue();
-    for (const auto &[id, queue] : catalogue->queues) {
+    for (const auto &entry : catalogue->queues) {
+        const storage::Queue &queue = entry.second;
         if (queue.owner != role || queue.is_dropped)
             continue;
         const char *name = pg::call([&] { return ::GetUserNameFromId(role, true); });
@@ -50,8 +50,7 @@ void check_drop_role(const DropRoleStmt &statement)
     }
 }
 
-// ---- DROP EXTENSION
-// ----------------------------------------------------------------------------------------------------------------------------
+// ---- DROP EXTENSION ----
 
 constinit pg::Statement find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' LIMIT 1");
 
@@ -74,8 +73,7 @@ void check_drop_extension(const DropStmt &statement)
                    errhint("Wait for them, cancel them, or SET hipq.allow_drop = on."));
 }
 
-// ---- the utility hook
-// ----------------------------------------------------------------------------------------------------------------------------
+// ---- the utility hook ----
 
 void before_utility(const PlannedStmt &planned)
 {
@@ -106,8 +104,7 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
         shmem::note_catalogue_change();
 }
 
-// ---- NULL for queue_id
-// ------------------------------------------------------------------------------------------------------------------------
+// ---- NULL for queue_id ----
 //
 // The bound of a queue's table is checked before any trigger can fill the column, so that an ORM which writes every column would
 // always fail. The planner sees the INSERT first: here its NULL becomes the queue's number.

@@ -274,9 +274,9 @@ std::vector<std::string> read_reset(const Arguments &arguments)
     std::transform(resettable.begin(), resettable.end(), known.begin(), [](const auto &entry) { return entry.first; });
     std::vector<std::string> names = arguments.texts_without_nulls(reset, "reset");
     check_reset(names, known);
-    for (const auto &[name, position] : resettable)
-        if (arguments.has(position) && std::find(names.begin(), names.end(), name) != names.end())
-            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be both set and reset", name));
+    for (const auto &entry : resettable)
+        if (arguments.has(entry.second) && std::find(names.begin(), names.end(), entry.first) != names.end())
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be both set and reset", entry.first));
     return names;
 }
 

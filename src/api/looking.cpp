@@ -11,8 +11,7 @@ namespace hipq::api {
 
 namespace {
 
-// ---- why
-// -------------------------------------------------------------------------------------------------------------------------------------
+// ---- why ----
 
 // In the order in which the scheduler asks.
 std::vector<storage::Gate> gates_of(const storage::FoundJob &job)
@@ -53,8 +52,7 @@ void why(FunctionCallInfo fcinfo)
         result.add(gate.name, gate.passed, gate.explanation);
 }
 
-// ---- executors
-// ---------------------------------------------------------------------------------------------------------------------------------
+// ---- executors ----
 
 const char *status_of(const shmem::ExecutorSlot &slot)
 {
@@ -75,11 +73,30 @@ const char *status_of(const shmem::ExecutorSlot &slot)
     return "free";
 }
 
+// The whole server to monitors; to others the executors of this database, and of those a job only where they may read its queue.
+struct Sight {
+    bool executor;
+    bool job;
+};
+
+Sight sight_of(const storage::Catalogue &catalogue, const shmem::ExecutorSlot &slot)
+{
+    if (pg::call([] { return ::has_privs_of_role(::GetUserId(), ROLE_PG_MONITOR); }))
+        return {true, true};
+    const bool is_here = slot.database == MyDatabaseId;
+    const storage::Queue *queue = is_here ? catalogue.find(slot.job.queue_id) : nullptr;
+    return {is_here, queue != nullptr && storage::may(storage::caller(), *queue, storage::Privilege::read)};
+}
+
 void list_executors(FunctionCallInfo fcinfo)
 {
     ResultSet result(fcinfo);
+    const auto catalogue = storage::catalogue();
     for (const shmem::ExecutorSlot &slot : shmem::list_executors()) {
-        const bool has_job = slot.job.id != 0;
+        const Sight sight = sight_of(*catalogue, slot);
+        if (!sight.executor)
+            continue;
+        const bool has_job = slot.job.id != 0 && sight.job;
         const bool has_process = slot.pid != 0;
         const auto if_job = [&](auto value) { return has_job ? std::optional(value) : std::nullopt; };
         result.add(has_process ? std::optional<std::int32_t>(slot.pid) : std::nullopt, slot.database, slot.role, status_of(slot),

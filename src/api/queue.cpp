@@ -76,6 +76,8 @@ constinit pg::Statement select_dependent_objects(R"(
       AND (refclassid = 'pg_class'::regclass AND refobjid IN (SELECT oid FROM tree)
            OR refclassid = 'pg_type'::regclass AND refobjid IN (SELECT reltype FROM tree))
       AND NOT (classid = 'pg_class'::regclass AND objid IN (SELECT oid FROM tree))
+      AND NOT (classid = 'pg_constraint'::regclass
+               AND objid IN (SELECT oid FROM pg_constraint WHERE conrelid IN (SELECT oid FROM tree)))
     ORDER BY 1
     LIMIT 1)");
 
@@ -215,7 +217,12 @@ std::int32_t create_queue(const Arguments &arguments)
                  .integer32(0);
     });
     const auto catalogue = storage::catalogue();
-    const Queue &queue = *catalogue->find(id);
+    const Queue *created = catalogue->find(id);
+    if (created == nullptr)  // the trigger that tells processes to read again is disabled
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("queue \"%s\" was not found after its creation", text.c_str()),
+                   errhint("The triggers on hipq.queue must be enabled."));
+    const Queue &queue = *created;
     storage::as_hipq([&] {
         storage::make_attempt_leaves_once();
         storage::create_queue_table(id, table, queue.retention);
@@ -248,9 +255,9 @@ void check_reset_arguments(const Arguments &arguments, const std::vector<std::st
                                                                       {"queue_ttl", queue_ttl},
                                                                       {"dead_letter_enabled", dead_letter_enabled},
                                                                       {"dead_letter_retention", dead_letter_retention}}};
-    for (const auto &[name, position] : positions)
-        if (arguments.has(position) && std::find(names.begin(), names.end(), name) != names.end())
-            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be both set and reset", name));
+    for (const auto &entry : positions)
+        if (arguments.has(entry.second) && std::find(names.begin(), names.end(), entry.first) != names.end())
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be both set and reset", entry.first));
 }
 
 void alter_queue(const Arguments &arguments)

@@ -8,7 +8,7 @@ namespace hipq::pg {
 // A point in time as PostgreSQL counts it: microseconds since 2000-01-01 UTC. (Distinct from a plain number in parameters.)
 struct Time {
     std::int64_t value = 0;
-    auto operator<=>(const Time &) const = default;
+    auto operator<=>(const Time &) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
 };
 inline constexpr Time infinity{std::numeric_limits<std::int64_t>::max()};  // DT_NOEND
 inline Time operator+(Time time, std::int64_t microseconds)

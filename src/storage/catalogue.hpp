@@ -13,7 +13,7 @@ HandlerKind parse_handler_kind(std::string_view text);  // as stored in hipq.job
 struct JobType {
     int queue_id;
     std::string name;
-    std::string handler;        // "NONE" = none
+    std::string handler;  // "NONE" = none
     HandlerKind handler_kind;
     std::string retry_handler;  // "NONE" = none
     int default_timeout;        // seconds; the setting's where the type says nothing, as all below
@@ -54,11 +54,12 @@ struct Queue {
 struct Catalogue {
     std::map<int, Queue> queues;
     const Queue *find(int queue_id) const;
-    const Queue *find(std::string_view full_name) const;  // "instance.queue"; nothing also for a malformed name and a dropped queue
+    const Queue *
+    find(std::string_view full_name) const;  // "instance.queue"; nothing also for a malformed name and a dropped queue
 };
 
-// What the catalogue says now; the caller's copy stays valid while it holds it. Read as the extension owner with the latest snapshot,
-// whatever the isolation level. Needs a transaction.
+// What the catalogue says now; the caller's copy stays valid while it holds it. Read as the extension owner with the latest
+// snapshot, whatever the isolation level. Needs a transaction.
 std::shared_ptr<const Catalogue> catalogue();
 
 // A type with the values of the settings, for jobs of types that nobody registered.

@@ -91,7 +91,7 @@ bool remove_running(const Queue &queue, const ClaimedJob &job, bool may_be_gone)
     return may_be_gone && statement_for(queue, is_there_sql).run(job.id).empty();
 }
 
-void insert_final(const Queue &queue, const ClaimedJob &job, std::string_view error, std::optional<std::string> reason,
+void insert_final(const Queue &queue, const ClaimedJob &job, std::string_view error, const std::optional<std::string> &reason,
                   pg::RawValue result, pg::Time now)
 {
     statement_for(queue, insert_final_sql).run(job.row, job.attempt, now, error, reason, result);

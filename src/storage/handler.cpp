@@ -153,8 +153,9 @@ std::pair<std::string, std::optional<std::string>> split_arguments(const std::st
 // The routines of that name that the caller's search_path shows; with arguments given, the one that has exactly those.
 std::vector<Oid> find_routines(const std::string &text)
 {
-    const auto [name, arguments] = split_arguments(text);
-    if (arguments.has_value())
+    const auto parts = split_arguments(text);
+    const std::string &name = parts.first;
+    if (parts.second.has_value())
         return {pg::call([&] { return DatumGetObjectId(DirectFunctionCall1(::regprocedurein, CStringGetDatum(text.c_str()))); })};
     const FuncCandidateList candidates = pg::call([&] {
         List *names = ::stringToQualifiedNameList(name.c_str());
@@ -413,7 +414,7 @@ HandlerText read_handler(const Queue &queue, std::string_view handler, std::stri
 
 std::string read_retry_handler(const Queue &queue, std::string_view handler)
 {
-    const std::string text = trimmed(handler);
+    std::string text = trimmed(handler);
     refuse_empty(text);
     if (text == "NONE")
         return text;

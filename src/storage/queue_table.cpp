@@ -77,6 +77,8 @@ struct MarkedQueue {
 
 constinit pg::Statement select_marked_queues("SELECT queue_id, table_name FROM hipq.queue WHERE is_dropped ORDER BY queue_id");
 
+constinit pg::Statement lock_marked_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 AND is_dropped FOR UPDATE");
+
 constinit pg::Statement select_tree(R"(
     SELECT 'hipq.job'::regclass::oid, 0
     UNION ALL
@@ -106,7 +108,13 @@ bool drop_marked_queue(const MarkedQueue &queue)
 {
     std::string problem;
     try {
-        return with_reluctant_locks(queue.relations, [&] { as_hipq([&] { forget_queue(queue.id, queue.table); }); });
+        return with_reluctant_locks(queue.relations, Patience::patient, [&] {
+            as_hipq([&] {
+                // Somebody may have finished the drop meanwhile, and the table of that name be another queue's.
+                if (!lock_marked_queue.run(queue.id).empty())
+                    forget_queue(queue.id, queue.table);
+            });
+        });
     } catch (const pg::Error &error) {
         if (error.sqlerrcode() != ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST)
             throw;
@@ -142,7 +150,7 @@ void drop_queue_table(std::string_view table)
     const bool exists =
         pg::call([&] { return OidIsValid(::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false))); });
     if (exists)
-        pg::run_once("DROP TABLE " + quote_table(name));
+        pg::run_once("DROP TABLE IF EXISTS " + quote_table(name));
 }
 
 void forget_queue(int queue_id, std::string_view table)

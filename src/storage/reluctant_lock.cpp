@@ -27,12 +27,14 @@ bool lock(const std::vector<Oid> &relations, bool wait)
     });
 }
 
-// Not by the latch: what was to wake this process for its other work must still wake it.
-void pause()
+// Returns whether the process was woken. The latch stays set: what was to wake it for its other work must still wake it there.
+bool pause()
 {
-    pg::call([] {
-        (void)::WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, pause_milliseconds, PG_WAIT_EXTENSION);
+    return pg::call([] {
+        const int events =
+            ::WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, pause_milliseconds, PG_WAIT_EXTENSION);
         CHECK_FOR_INTERRUPTS();
+        return (events & WL_LATCH_SET) != 0;
     });
 }
 
@@ -57,12 +59,16 @@ bool try_once(const std::vector<Oid> &relations, bool wait, void (*step)(const v
 
 }  // namespace
 
-bool run_with_reluctant_locks(const std::vector<Oid> &relations, void (*step)(const void *), const void *argument)
+bool run_with_reluctant_locks(const std::vector<Oid> &relations, Patience patience, void (*step)(const void *),
+                              const void *argument)
 {
+    if (patience == Patience::hasty)
+        return try_once(relations, false, step, argument);
     for (int tries = 0; tries < tries_without_waiting; ++tries) {
         if (try_once(relations, false, step, argument))
             return true;
-        pause();
+        if (pause())
+            break;
     }
     return try_once(relations, true, step, argument);
 }

@@ -14,7 +14,8 @@ bool may(Oid role, const Queue &queue, Privilege privilege);
 // Whether `role` is, or is a member of, the queue owner, or is a superuser.
 bool acts_as_owner(Oid role, const Queue &queue);
 
-// 42501 for those who may not. A caller without any right on the queue gets the error of require_queue: what they may not see does not exist.
+// 42501 for those who may not. A caller without any right on the queue gets the error of require_queue: what they may not see
+// does not exist.
 void require(const Queue &queue, Privilege privilege);
 void require_owner(const Queue &queue);
 

@@ -171,34 +171,40 @@ void make_leaf(const TimeTree &tree, const core::Period &period, const Leaf *def
     attach(tree, leaf, "FOR VALUES FROM (" + literal_of(period.start) + ") TO (" + literal_of(period.end) + ")");
 }
 
+// Who holds the tree once in a pass most likely still does: after the first failure steps are tried once each.
+Patience patience_after(bool all_done)
+{
+    return all_done ? Patience::patient : Patience::hasty;
+}
+
 // Each of these returns whether the step is done.
-bool drop_leaf(const Tree &tree, const Leaf &leaf)
+bool drop_leaf(const Tree &tree, const Leaf &leaf, Patience patience)
 {
     std::vector<Oid> locked{tree.parent, leaf.oid};
     if (const Leaf *default_leaf = tree.default_leaf(); default_leaf != nullptr)
         locked.push_back(default_leaf->oid);
-    return with_reluctant_locks(locked, [&] {
+    return with_reluctant_locks(locked, patience, [&] {
         if (relation_oid(leaf.name) == leaf.oid)
             as_hipq([&] { pg::run_once("DROP TABLE " + quote_table(leaf.name)); });
     });
 }
 
-bool add_leaf(const TimeTree &tree, const Tree &state, const core::Period &period)
+bool add_leaf(const TimeTree &tree, const Tree &state, const core::Period &period, Patience patience)
 {
     const Leaf *default_leaf = state.default_leaf();
     std::vector<Oid> locked{state.parent};
     if (default_leaf != nullptr)
         locked.push_back(default_leaf->oid);
-    return with_reluctant_locks(locked, [&] {
-        if (!OidIsValid(relation_oid(leaf_name(tree, period))))
+    return with_reluctant_locks(locked, patience, [&] {
+        if (relation_oid(tree.parent) == state.parent && !OidIsValid(relation_oid(leaf_name(tree, period))))
             as_hipq([&] { make_leaf(tree, period, default_leaf); });
     });
 }
 
 bool add_default_leaf(const TimeTree &tree, const Tree &state)
 {
-    return with_reluctant_locks({state.parent}, [&] {
-        if (!OidIsValid(relation_oid(tree.parent + "_default")))
+    return with_reluctant_locks({state.parent}, Patience::patient, [&] {
+        if (relation_oid(tree.parent) == state.parent && !OidIsValid(relation_oid(tree.parent + "_default")))
             as_hipq([&] { make_default_leaf(tree); });
     });
 }
@@ -270,11 +276,11 @@ bool maintain_time_tree(const TimeTree &tree)
     bool done = true;
     for (const Leaf &leaf : state.leaves)
         if (leaf.period.has_value() && core::is_due(*leaf.period, present, tree.retention))
-            done = drop_leaf(state, leaf) && done;
+            done = drop_leaf(state, leaf, patience_after(done)) && done;
     if (state.default_leaf() == nullptr)
         return add_default_leaf(tree, state) && done;  // the leaves follow in the next pass
     for (const core::Period &period : core::missing_periods(present, core::period_length(tree.retention), state.covered_until()))
-        if (!add_leaf(tree, state, period))
+        if (!add_leaf(tree, state, period, patience_after(done)))
             return false;  // a later leaf would cover this one's time
     return prune_default_leaf(tree, *state.default_leaf(), present) && done;
 }

@@ -37,8 +37,7 @@ struct Executor {
     MemoryContext job_memory;  // reset before each job
 };
 
-// ---- claim
-// --------------------------------------------------------------------------------------------------------------------------------
+// ---- claim ----
 
 struct Candidate {
     const Queue *queue;
@@ -86,8 +85,7 @@ std::optional<Task> claim_task(const Executor &executor)
     return std::nullopt;
 }
 
-// ---- run
-// ----------------------------------------------------------------------------------------------------------------------------------
+// ---- run ----
 
 // Hands the deadline and the current job back, however the handler was left.
 class Watch {
@@ -171,8 +169,7 @@ std::optional<Failure> run_and_finish(const Executor &executor, const Task &task
     }
 }
 
-// ---- the retry decision
-// --------------------------------------------------------------------------------------------------------------------
+// ---- the retry decision ----
 
 // Asks the retry handler and carries out what it says, in one transaction with the row locked.
 void ask_retry_handler(const Executor &executor, const Queue &queue, const ClaimedJob &job, const Failure &failure)
@@ -223,8 +220,7 @@ void decide(const Executor &executor, const Queue &queue, std::int64_t id)
         give_up(queue, id, *trouble);
 }
 
-// ---- one job
-// --------------------------------------------------------------------------------------------------------------------------------
+// ---- one job ----
 
 void settle(const Executor &executor, const Task &task, const Failure &failure)
 {
@@ -278,8 +274,7 @@ bool run_next(const Executor &executor)
     return true;
 }
 
-// ---- the loop
-// ------------------------------------------------------------------------------------------------------------------------------
+// ---- the loop ----
 
 Executor connect(const shmem::ExecutorTicket &ticket)
 {

@@ -42,8 +42,7 @@ struct Scheduler {
     std::set<std::string> reported;  // parked job types that were logged
 };
 
-// ---- one queue
-// -------------------------------------------------------------------------------------------------------------------------------
+// ---- one queue ----
 
 constinit pg::Statement register_type("INSERT INTO hipq.job_type (queue_id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING");
 
@@ -112,8 +111,7 @@ void look_at_queue(Scheduler &scheduler, Look &look, const Queue &queue)
         look.wanted[queue.owner] += 1;
 }
 
-// ---- the database
-// ------------------------------------------------------------------------------------------------------------------------------
+// ---- the database ----
 
 // Whether anything may run here at all.
 bool is_open()
@@ -144,7 +142,8 @@ Look look_around(Scheduler &scheduler)
     Look look{storage::now(), pg::infinity, {}};
     recover_orphans();
     const auto catalogue = read_catalogue();
-    for (const auto &[id, queue] : catalogue->queues) {
+    for (const auto &entry : catalogue->queues) {
+        const Queue &queue = entry.second;
         check_interrupts();
         if (!queue.is_dropped)
             pg::with_transaction([&] { look_at_queue(scheduler, look, queue); });
@@ -153,8 +152,7 @@ Look look_around(Scheduler &scheduler)
     return look;
 }
 
-// ---- maintenance
-// -------------------------------------------------------------------------------------------------------------------------------
+// ---- maintenance ----
 
 bool maintain_trees(const storage::Catalogue &catalogue)
 {
@@ -184,8 +182,7 @@ void maintain(Scheduler &scheduler, Look &look)
         look.again_at(scheduler.next_maintenance);
 }
 
-// ---- the loop
-// ----------------------------------------------------------------------------------------------------------------------------------
+// ---- the loop ----
 
 constinit pg::Statement installed_version("SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'hipq' AND extversion = $1");
 

@@ -1,0 +1,107 @@
+-- Rights on a queue: what each privilege gives, and nothing more.
+SET client_min_messages = warning;
+CREATE ROLE regress_hipq_grant_owner LOGIN;
+CREATE ROLE regress_hipq_producer LOGIN;
+CREATE ROLE regress_hipq_worker LOGIN;
+CREATE ROLE regress_hipq_reader LOGIN;
+CREATE ROLE regress_hipq_operator LOGIN;
+CREATE ROLE regress_hipq_stranger LOGIN;
+SELECT hipq.create_queue('grants.mail', owner => 'regress_hipq_grant_owner') > 0 AS created;
+SELECT hipq.create_queue('grants.other', owner => 'regress_hipq_grant_owner') > 0 AS created;
+
+-- The queue owner grants.
+SET ROLE regress_hipq_grant_owner;
+SELECT hipq.register_job_type('grants.mail', 'welcome', handler_kind => 'notify', max_retries => 1);
+SELECT hipq.register_job_type('grants.other', 'other', handler_kind => 'notify');
+SELECT hipq.grant_queue('grants.mail', role, privilege)
+FROM (VALUES ('regress_hipq_producer'::regrole, 'enqueue'), ('regress_hipq_worker', 'work'), ('regress_hipq_reader', 'read'),
+             ('regress_hipq_operator', 'control')) AS wanted (role, privilege);
+RESET ROLE;
+
+CREATE VIEW rights AS
+SELECT role,
+       array(SELECT privilege FROM unnest('{enqueue, work, read, control}'::text[]) AS privilege
+             WHERE has_table_privilege(role, CASE privilege WHEN 'control' THEN 'hipq.grants_mail_live' ELSE 'hipq.grants_mail' END,
+                                       CASE privilege WHEN 'enqueue' THEN 'INSERT' WHEN 'read' THEN 'SELECT' ELSE 'UPDATE' END)) AS privileges,
+       has_column_privilege(role, 'hipq.grants_mail', 'id', 'SELECT') AS sees_id,
+       has_schema_privilege(role, 'hipq', 'USAGE') AS uses_schema,
+       has_schema_privilege(role, 'hipq', 'CREATE') AS creates
+FROM unnest('{regress_hipq_grant_owner, regress_hipq_producer, regress_hipq_worker, regress_hipq_reader, regress_hipq_operator,
+              regress_hipq_stranger}'::text[]) AS role;
+SELECT * FROM rights;
+SELECT role, string_agg(DISTINCT proname, ', ' ORDER BY proname) AS functions
+FROM unnest('{regress_hipq_grant_owner, regress_hipq_producer, regress_hipq_worker, regress_hipq_reader, regress_hipq_operator,
+              regress_hipq_stranger}'::text[]) WITH ORDINALITY AS roles (role, place)
+LEFT JOIN pg_proc ON pronamespace = 'hipq'::regnamespace AND has_function_privilege(role, oid, 'EXECUTE')
+GROUP BY role, place
+ORDER BY place;
+SELECT role, string_agg(relname, ', ' ORDER BY relname) AS readable
+FROM unnest('{regress_hipq_producer, regress_hipq_worker, regress_hipq_reader, regress_hipq_operator}'::text[]) WITH ORDINALITY AS roles (role, place)
+LEFT JOIN pg_class ON relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'v', 'S') AND has_table_privilege(role, oid, 'SELECT')
+GROUP BY role, place
+ORDER BY place;
+
+-- enqueue: INSERT with RETURNING id, and no more.
+SET ROLE regress_hipq_producer;
+INSERT INTO hipq.grants_mail (job_type, scheduled_run_time) VALUES ('welcome', now() + '1 day') RETURNING id > 0 AS has_id;
+SELECT hipq.enqueue('welcome', queue => 'grants.mail', scheduled_run_time => now() + '1 day') > 0 AS has_id;
+SELECT count(*) FROM (SELECT id FROM hipq.grants_mail) AS ids;
+SELECT job_data FROM hipq.grants_mail;
+UPDATE hipq.grants_mail SET priority = 1;
+SELECT hipq.enqueue('other', queue => 'grants.other');
+INSERT INTO hipq.grants_other (job_type) VALUES ('other');
+SELECT * FROM hipq.jobs;
+SELECT hipq.register_job_type('grants.mail', 'mine');
+
+-- read: the jobs of this queue, and no other's.
+SET ROLE regress_hipq_reader;
+SELECT queue, job_type, outcome FROM hipq.jobs;
+SELECT queue FROM hipq.queues;
+SELECT job_type, count(*) FROM hipq.grants_mail GROUP BY 1;
+SELECT * FROM hipq.retry_schedule('welcome');
+SELECT * FROM hipq.retry_schedule('other');
+SELECT count(*) FROM hipq.grants_mail_live;
+INSERT INTO hipq.grants_mail (job_type) VALUES ('welcome');
+RESET ROLE;
+
+-- _may says the same for whoever asks.
+CREATE FUNCTION may(queue_id integer) RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(privilege, ', ' ORDER BY place)
+    FROM unnest('{enqueue, work, read, control}'::text[]) WITH ORDINALITY AS all_privileges (privilege, place)
+    WHERE hipq._may(queue_id, privilege)
+$$;
+SELECT queue_id FROM hipq.queue WHERE table_name = 'grants_mail' \gset
+SET ROLE regress_hipq_reader;
+SELECT may(:queue_id);
+SET ROLE regress_hipq_grant_owner;
+SELECT may(:queue_id);
+RESET ROLE;
+SELECT may(:queue_id);
+
+-- Taken back; what else the role has stays.
+SELECT hipq.grant_queue('grants.mail', 'regress_hipq_producer', 'read');
+SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_producer', 'read');
+SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_worker', 'work');
+SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_reader', 'read');
+SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_operator', 'control');
+SELECT hipq.revoke_queue('grants.mail', 'regress_hipq_stranger', 'control');
+SELECT * FROM rights;
+SET ROLE regress_hipq_producer;
+INSERT INTO hipq.grants_mail (job_type, scheduled_run_time) VALUES ('welcome', now() + '1 day') RETURNING id > 0 AS has_id;
+RESET ROLE;
+
+-- A member of the queue owner acts as the owner; rights pass through roles as PostgreSQL's do.
+GRANT regress_hipq_grant_owner TO regress_hipq_stranger;
+SET ROLE regress_hipq_stranger;
+SELECT hipq.grant_queue('grants.mail', 'regress_hipq_reader', 'read');
+SELECT queue FROM hipq.queues ORDER BY 1;
+RESET ROLE;
+
+DROP VIEW rights;
+DROP FUNCTION may;
+SELECT hipq.drop_queue('grants.mail', force => true), hipq.drop_queue('grants.other', force => true);
+SELECT hipq.drop_instance('grants');
+DROP OWNED BY regress_hipq_grant_owner, regress_hipq_producer, regress_hipq_worker, regress_hipq_reader, regress_hipq_operator,
+    regress_hipq_stranger;
+DROP ROLE regress_hipq_grant_owner, regress_hipq_producer, regress_hipq_worker, regress_hipq_reader, regress_hipq_operator,
+    regress_hipq_stranger;

@@ -1,0 +1,118 @@
+-- Instances and queues: created, changed, dropped, and what tables they get.
+SET client_min_messages = warning;
+CREATE ROLE regress_hipq_queue_owner LOGIN;
+CREATE ROLE regress_hipq_queue_heir LOGIN;
+CREATE ROLE regress_hipq_queue_nologin;
+
+-- An instance appears with its first queue; the table is named after both.
+SELECT hipq.create_queue('shop.mail', owner => 'regress_hipq_queue_owner') > 0 AS created;
+SELECT queue, owner, table_name, throttle_limit, running_jobs, retention, history, is_strict, queue_ttl, dead_letter_enabled,
+       dead_letter_retention
+FROM hipq.queues
+WHERE queue = 'shop.mail';
+SELECT name, shard_key, table_naming_strategy, db_config, queues FROM hipq.instances WHERE name = 'shop';
+
+-- Every option
+SELECT hipq.create_queue('shop.slow', owner => 'regress_hipq_queue_owner', throttle_limit => 2.5, retention => '1 month', history => 'all',
+                         strict => true, queue_ttl => 60, dead_letter_enabled => false, dead_letter_retention => '2 hours') > 0 AS created;
+SELECT queue, throttle_limit, retention, history, is_strict, queue_ttl, dead_letter_enabled, dead_letter_retention
+FROM hipq.queues
+WHERE queue = 'shop.slow';
+
+-- The table, its leaves, their indexes; nobody but the owner of the extension and the queue owner has rights. Leaves by time are named by time.
+SELECT regexp_replace(part.relid::regclass::text, '_p[0-9]+$', '_p<time>') AS table, part.level, part.isleaf,
+       CASE WHEN pg_get_expr(class.relpartbound, class.oid) ~ 'FROM' THEN 'FROM ... TO ...'
+            ELSE regexp_replace(pg_get_expr(class.relpartbound, class.oid), '\([0-9]+\)', '(<id>)') END AS bound,
+       class.reloptions, count(*)
+FROM pg_partition_tree('hipq.shop_mail') AS part
+JOIN pg_class AS class ON class.oid = part.relid
+GROUP BY 1, 2, 3, 4, 5
+ORDER BY 2, 1;
+SELECT regexp_replace(indexdef, '_p[0-9]+', '_p<time>', 'g') AS index, count(*)
+FROM pg_indexes
+WHERE schemaname = 'hipq' AND tablename LIKE 'shop\_mail%'
+GROUP BY 1
+ORDER BY 1;
+SELECT tgname, tgenabled, count(*) FROM pg_trigger JOIN pg_partition_tree('hipq.shop_mail') ON tgrelid = relid GROUP BY 1, 2;
+SELECT DISTINCT pg_get_expr(adbin, adrelid) = queue_id::text AS leaf_knows_its_queue
+FROM pg_partition_tree('hipq.shop_mail') AS part
+JOIN pg_attribute ON attrelid = part.relid AND attname = 'queue_id'
+JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+JOIN hipq.queue ON table_name = 'shop_mail';
+SELECT obj_description('hipq.shop_mail'::regclass), obj_description('hipq.shop_mail_live'::regclass),
+       obj_description('hipq.shop_mail_final'::regclass), obj_description('hipq.shop_mail_final_default'::regclass);
+SELECT part.relid::regclass AS table, acl.grantee::regrole, string_agg(acl.privilege_type, ', ' ORDER BY acl.privilege_type) AS privileges
+FROM pg_partition_tree('hipq.shop_mail') AS part
+JOIN pg_class AS class ON class.oid = part.relid
+CROSS JOIN aclexplode(class.relacl) AS acl
+WHERE acl.grantee <> class.relowner
+GROUP BY 1, 2
+ORDER BY 1, 2;
+-- Tables of queues are data, not members of the extension.
+SELECT count(*) FROM pg_depend JOIN pg_partition_tree('hipq.shop_mail') ON objid = relid WHERE deptype = 'e';
+
+-- Default privileges do not leak into new tables.
+ALTER DEFAULT PRIVILEGES IN SCHEMA hipq GRANT ALL ON TABLES TO PUBLIC;
+SELECT hipq.create_queue('shop.closed', owner => 'regress_hipq_queue_owner') > 0 AS created;
+ALTER DEFAULT PRIVILEGES IN SCHEMA hipq REVOKE ALL ON TABLES FROM PUBLIC;
+SELECT count(*) AS tables_open_to_all
+FROM pg_class, aclexplode(relacl) AS acl
+WHERE relname LIKE 'shop\_closed%' AND acl.grantee = 0;
+
+-- Names: the built-in instance, key words, a strategy
+SELECT hipq.create_queue('hipq.select', owner => 'regress_hipq_queue_owner') > 0 AS created;
+INSERT INTO hipq."select" (job_type, scheduled_run_time) VALUES ('later', now() + '1 day') RETURNING id > 0 AS has_id;
+SELECT hipq.create_instance('farm', table_naming_strategy => $$'q_' || $2 || '_of_' || $1$$, shard_key => 'customer',
+                            db_config => '{"shards": 4}') > 0 AS created;
+SELECT hipq.create_queue('farm.cows', owner => 'regress_hipq_queue_owner') > 0 AS created;
+SELECT queue, table_name FROM hipq.queues WHERE queue LIKE 'farm.%' OR queue LIKE 'hipq.%' ORDER BY 1;
+
+-- A queue owner that cannot log in: hipq says so.
+SET client_min_messages = notice;
+SELECT hipq.create_queue('shop.silent', owner => 'regress_hipq_queue_nologin') > 0 AS created;
+SET client_min_messages = warning;
+
+-- Changes: what is NULL stays.
+SELECT hipq.alter_queue('shop.slow', throttle_limit => 10, history => 'failed');
+SELECT queue, throttle_limit, retention, history, is_strict, queue_ttl FROM hipq.queues WHERE queue = 'shop.slow';
+SELECT hipq.alter_queue('shop.slow', strict => false, reset => '{retention, queue_ttl, dead_letter_enabled, dead_letter_retention}');
+SELECT queue, retention, is_strict, queue_ttl, dead_letter_enabled, dead_letter_retention FROM hipq.queues WHERE queue = 'shop.slow';
+
+-- A new owner has the rights, the old one loses them.
+SELECT hipq.alter_queue('shop.slow', owner => 'regress_hipq_queue_heir');
+SELECT role, has_table_privilege(role, 'hipq.shop_slow', 'INSERT') AS enqueue, has_table_privilege(role, 'hipq.shop_slow', 'UPDATE') AS work,
+       has_table_privilege(role, 'hipq.shop_slow', 'SELECT') AS read, has_table_privilege(role, 'hipq.shop_slow_live', 'UPDATE') AS control
+FROM unnest('{regress_hipq_queue_owner, regress_hipq_queue_heir}'::text[]) AS role;
+
+-- The queue owner changes the queue; a change that is rolled back has not happened, for this session either.
+SET ROLE regress_hipq_queue_owner;
+SELECT hipq.alter_queue('shop.mail', retention => '3 days');
+BEGIN;
+SELECT hipq.alter_queue('shop.mail', strict => true);
+SELECT hipq.enqueue('unknown', queue => 'shop.mail');
+ROLLBACK;
+SELECT hipq.enqueue('unknown', queue => 'shop.mail', scheduled_run_time => now() + '1 day') > 0 AS has_id;
+SELECT queue, retention, is_strict FROM hipq.queues ORDER BY 1;
+
+-- Dropped: invisible at once, also while its tables are still there; the name is free.
+SELECT hipq.drop_queue('shop.mail', force => true);
+SELECT hipq.enqueue('unknown', queue => 'shop.mail');
+RESET ROLE;
+SELECT hipq.create_queue('shop.mail', owner => 'regress_hipq_queue_owner') > 0 AS created;
+SELECT count(*) FROM hipq.shop_mail;
+BEGIN;
+SELECT hipq.drop_queue('shop.mail');
+ROLLBACK;
+SELECT count(*) FROM hipq.shop_mail;
+
+-- An empty queue goes without force; an instance without queues too.
+SELECT hipq.drop_queue('farm.cows');
+SELECT hipq.drop_instance('farm');
+SELECT count(*) FROM hipq.instance WHERE name = 'farm';
+SELECT to_regclass('hipq.q_cows_of_farm') IS NULL AS tables_are_gone;
+
+SELECT hipq.drop_queue(queue, force => true) FROM (VALUES ('shop.mail'), ('shop.slow'), ('shop.closed'), ('shop.silent'), ('hipq.select')) AS all_queues (queue);
+SELECT hipq.drop_instance('shop');
+SELECT hipq.drop_instance('hipq');
+DROP OWNED BY regress_hipq_queue_owner, regress_hipq_queue_heir, regress_hipq_queue_nologin;
+DROP ROLE regress_hipq_queue_owner, regress_hipq_queue_heir, regress_hipq_queue_nologin;
