@@ -1,0 +1,25 @@
+# The first screen of README.md, pasted into psql on a fresh cluster, works line by line.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $readme = slurp_file("$ENV{HIPQ_ROOT}/README.md");
+my ($script) = $readme =~ /^<!-- first-use -->\s*\n```sql\n(.*?)^```$/ms;
+isnt($script, undef, 'README.md has a first screen');
+
+my $hipq = HipqCluster->new('first_use', extension => 0);
+$hipq->sql('DROP ROLE app');    # the screen makes it
+
+my ($status, $out, $err) = $hipq->node->psql('postgres', $script, extra_params => [ '-v', 'ON_ERROR_STOP=1' ]);
+is($status, 0, 'every line works');
+is($err, '', 'and says nothing on the side');
+like($out, qr/scheduled time\|f\|It waits for its time, (59|60) s/, 'why() says what the job waits for');
+
+ok($hipq->wait_until("SELECT string_agg(addr, ' ' ORDER BY addr) FROM sent", 'ann@example.com bob@example.com eve@example.com'),
+	'the jobs ran, and the one that was rolled back did not');
+ok($hipq->wait_until("SELECT string_agg(outcome || ' ' || attempt, ', ') FROM hipq.jobs", 'succeeded 1, succeeded 1, succeeded 1'), 'all succeeded');
+is($hipq->sql("SELECT job_key FROM hipq.jobs WHERE job_key <> 'NONE'"), 'ann', 'the key is kept');
+
+done_testing();

@@ -1,0 +1,192 @@
+# How attempts fail, what is retried and when, what remains of a job that failed for good, and successors.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('failures', 'hipq.retry_jitter' => 0);
+$hipq->create_queue('app.main');
+$hipq->create_queue('app.full', history => 'all');
+$hipq->sql(q{
+	CREATE TABLE written (what text);
+	CREATE TABLE ran (id bigint, at timestamptz DEFAULT clock_timestamp());
+	GRANT ALL ON written, ran TO app;
+	GRANT CREATE ON SCHEMA public TO app;
+
+	-- Does what job_data says: write, then raise an SQLSTATE.
+	CREATE FUNCTION act(job hipq.job) RETURNS jsonb LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO written VALUES (job.job_data->>'write');
+		IF job.attempt <= coalesce((job.job_data->>'times')::integer, 1000) AND job.job_data ? 'state' THEN
+			RAISE EXCEPTION 'told to fail' USING ERRCODE = job.job_data->>'state', DETAIL = 'the detail', HINT = 'the hint';
+		END IF;
+		RETURN jsonb_build_object('attempt', job.attempt);
+	END $$;
+	SELECT hipq.register_job_type('app.main', 'act', handler => 'act', max_retries => 3, retry_base => '10 ms', retry_multiplier => 2)});
+
+sub final_row
+{
+	my ($id) = @_;
+	return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count, retry_reason, error) FROM hipq.jobs WHERE id = $id");
+}
+
+# ---- retries
+my $id = $hipq->enqueue('act', q{'{"state": "P0001", "times": 2, "write": "in the end"}'});
+is($hipq->outcome($id), 'succeeded', 'the third attempt succeeds');
+is($hipq->attempts($id), '1 transient_error P0001, 2 transient_error P0001', 'two failures are kept');
+is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count, error, result) FROM hipq.jobs WHERE id = $id"), '3 2 NONE {"attempt": 3}', 'attempts and retries are counted');
+is($hipq->sql('SELECT count(*) FROM written'), '1', 'failed attempts wrote nothing');
+is($hipq->sql("SELECT concat_ws(' ', error, detail, hint) FROM hipq.attempts WHERE job_id = $id AND attempt = 1"), 'told to fail the detail the hint', 'message, detail and hint are kept');
+is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $id"), '0', 'no dead letter');
+
+$id = $hipq->enqueue('act', q{'{"state": "P0001"}', job_key => 'k', priority => 3});
+is($hipq->outcome($id), 'failed', 'retries are exhausted');
+is(final_row($id), 'failed 4 3 transient_error told to fail', 'after three of them');
+is($hipq->sql("SELECT bool_and(next.started_time - this.ended_time >= 10 * 2 ^ (this.attempt - 1) * interval '1 ms')
+	FROM hipq.attempts AS this JOIN hipq.attempts AS next ON next.job_id = this.job_id AND next.attempt = this.attempt + 1 WHERE this.job_id = $id"), 't', 'with doubling delays between');
+is($hipq->sql("SELECT concat_ws(' ', reason, sqlstate, error, job_key, job->>'state', job->>'attempt', job->>'priority', jsonb_array_length(history), history->3->>'reason')
+	FROM hipq.dead_letters WHERE job_id = $id"), 'transient_error P0001 told to fail k final 4 3 4 transient_error', 'the dead letter has the whole row and its history');
+is($hipq->sql("SELECT string_agg(key, ' ' ORDER BY key) FROM (SELECT attname AS key FROM pg_attribute WHERE attrelid = 'hipq.job'::regclass AND attnum > 0
+	EXCEPT SELECT jsonb_object_keys(job) FROM hipq.dead_letters WHERE job_id = $id) AS missing"), '', 'every column of it');
+is($hipq->sql("SELECT to_jsonb(job) = dead_letter.job FROM hipq.job JOIN hipq.dead_letter ON job_id = id WHERE id = $id"), 't', 'as the final row has it');
+
+my $again = $hipq->sql(qq{SELECT hipq.retry($id, job_data => '{}')});
+is($hipq->outcome($again), 'succeeded', 'retry() runs it again as a new job');
+is($hipq->sql("SELECT concat_ws(' ', retry_of = $id, original_job_id = $id, job_key, retry_reason) FROM hipq.jobs WHERE id = $again"), 't t k manual_retry', 'that knows where it comes from');
+
+# ---- classification
+my $classify = sub {
+	my ($state, $expected) = @_;
+	my $job = $hipq->enqueue('act', qq{'{"state": "$state"}'});
+	$hipq->outcome($job);
+	is($hipq->attempts($job), $expected, "SQLSTATE $state");
+};
+$classify->('22012', '1 validation_error 22012');
+$classify->('23505', '1 validation_error 23505');
+$classify->('42501', '1 permission_denied 42501');
+$classify->('HQ001', '1 explicit_failure HQ001');
+$classify->('HQ002', join ', ', map { "$_ transient_error HQ002" } 1 .. 4);
+$hipq->sql(q{
+	CREATE FUNCTION give_up(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM hipq.fail_permanently('never again'); END $$;
+	CREATE FUNCTION try_again(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM hipq.fail_retriable('once more'); END $$;
+	CREATE FUNCTION forbidden(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_read_file('PG_VERSION'); END $$;
+	CREATE FUNCTION say_none(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'NONE'; END $$;
+	CREATE FUNCTION be_fatal(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); END $$;
+	SELECT hipq.register_job_type('app.main', name, handler => name, max_retries => 1, retry_base => '10 ms')
+	FROM unnest('{give_up, try_again, forbidden, say_none}'::text[]) AS name});
+$id = $hipq->enqueue('give_up');
+$hipq->outcome($id);
+is(final_row($id), 'failed 1 0 explicit_failure never again', 'fail_permanently()');
+$id = $hipq->enqueue('try_again');
+$hipq->outcome($id);
+is(final_row($id), 'failed 2 1 transient_error once more', 'fail_retriable()');
+$id = $hipq->enqueue('forbidden');
+$hipq->outcome($id);
+is($hipq->attempts($id), '1 permission_denied 42501', 'what the queue owner may not do');
+$id = $hipq->enqueue('say_none');
+is($hipq->outcome($id), 'failed', 'an error whose message is NONE is an error');
+
+$hipq->sql(q{
+	SELECT hipq.register_job_type('app.main', 'stubborn', handler => 'act', max_retries => 1, retry_base => '10 ms', retry_on => '{22012, 23}');
+	SELECT hipq.register_job_type('app.main', 'timid', handler => 'act', max_retries => 9, do_not_retry_on => '{P0001, 40}')});
+my %attempts_of = (stubborn => { '22012' => 2, '23505' => 2, '22003' => 1 }, timid => { 'P0001' => 1, '40001' => 1 });
+foreach my $type (sort keys %attempts_of)
+{
+	foreach my $state (sort keys %{ $attempts_of{$type} })
+	{
+		my $job = $hipq->enqueue($type, qq{'{"state": "$state"}'});
+		$hipq->outcome($job);
+		is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = $job"), $attempts_of{$type}{$state}, "$type and $state");
+	}
+}
+
+# ---- retry handlers
+$hipq->sql(q{
+	CREATE FUNCTION thrice(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
+	BEGIN INSERT INTO ran (id) VALUES (job.id); RETURN CASE WHEN job.attempt < 3 AND job.state = 'error' THEN interval '20 ms' END; END $$;
+	CREATE FUNCTION broken(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$ BEGIN RAISE 'cannot decide'; END $$;
+	SELECT hipq.register_job_type('app.main', 'thrice', handler => 'act', retry_handler => 'thrice');
+	SELECT hipq.register_job_type('app.main', 'broken', handler => 'act', retry_handler => 'broken')});
+$id = $hipq->enqueue('thrice', q{'{"state": "22012"}'});
+is($hipq->outcome($id), 'failed', 'a retry handler that says NULL ends the job');
+like(final_row($id), qr/^failed 3 \d validation_error told to fail$/, 'after the attempts that it granted, whatever the reason');
+is($hipq->sql("SELECT count(*) FROM ran WHERE id = $id"), '3', 'it was asked each time, and what it wrote is there');
+is($hipq->sql("SELECT reason FROM hipq.dead_letters WHERE job_id = $id"), 'validation_error', 'the dead letter says why');
+$id = $hipq->enqueue('broken', q{'{"state": "P0001"}'});
+is($hipq->outcome($id), 'failed', 'a retry handler that fails ends the job');
+like(final_row($id), qr/^failed 1 0 retry_handler_failed told to fail \(retry handler failed: cannot decide\)$/, 'and says so');
+is($hipq->outcome($hipq->enqueue('thrice', q{'{"state": "22012", "times": 2}'})), 'succeeded', 'a retry that was granted may succeed');
+
+# ---- without delays
+$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'slow', handler => 'act', max_retries => 2, retry_base => '1 hour')});
+$hipq->set('hipq.retry_enabled' => 'off');
+$id = $hipq->enqueue('slow', q{'{"state": "P0001"}'});
+is($hipq->outcome($id), 'failed', 'hipq.retry_enabled off: retries follow at once');
+is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = $id"), '3', 'all of them');
+$hipq->set('hipq.retry_enabled' => 'on');
+
+# ---- timeout
+$hipq->sql(q{
+	CREATE FUNCTION sleep(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN INSERT INTO written VALUES ('slept'); PERFORM pg_sleep(60); END $$;
+	CREATE FUNCTION catches(data jsonb) RETURNS text LANGUAGE plpgsql AS $$
+	BEGIN INSERT INTO written VALUES ('slept'); PERFORM pg_sleep(60); RETURN 'no'; EXCEPTION WHEN query_canceled THEN RETURN 'caught'; END $$;
+	SELECT hipq.register_job_type('app.main', name, handler => name, default_timeout => 1) FROM unnest('{sleep, catches}'::text[]) AS name});
+foreach my $type ('sleep', 'catches')
+{
+	$id = $hipq->enqueue($type);
+	is($hipq->outcome($id), 'failed', "$type: a job over its timeout fails");
+	is($hipq->attempts($id), '1 timeout 57014', 'with reason timeout');
+	is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), 'job exceeded its timeout of 1 s', 'and says how long it might have taken');
+	cmp_ok($hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts WHERE job_id = $id"), '<', 2, 'within a second after it');
+}
+is($hipq->sql("SELECT count(*) FROM written WHERE what = 'slept'"), '0', 'what it wrote is gone');
+
+# ---- expiry
+$id = $hipq->enqueue('act', q{scheduled_run_time => now() + interval '1 hour', expires_time => now() + interval '300 ms'});
+is($hipq->outcome($id), 'expired', 'a job that has not started by its expires_time expires');
+is(final_row($id), 'expired 1 0 expired job expired before it started', 'and says so');
+
+# ---- history
+$hipq->sql(q{SELECT hipq.register_job_type('app.full', 'kept', handler => 'act')});
+$id = $hipq->enqueue('kept');
+$hipq->outcome($id);
+is($hipq->attempts($id), '1 succeeded', q{history => 'all' keeps successes});
+
+# ---- successors
+$hipq->sql(q{
+	CREATE FUNCTION next_of(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	DECLARE n integer := (job.job_data->>'n')::integer;
+	        next jsonb := jsonb_set(job.job_data, '{n}', to_jsonb(n - 1));
+	BEGIN
+		IF n > 0 AND job.job_data->>'by' = 'enqueue' THEN
+			PERFORM hipq.enqueue(job.job_type, next, queue => 'app.main', job_key => job.job_key);
+		ELSIF n > 0 AND job.job_data->>'by' = 'insert' THEN
+			INSERT INTO hipq.app_main (job_type, job_key, job_data) VALUES (job.job_type, job.job_key, next);
+		ELSIF n > 0 AND job.job_data->>'by' = 'insert_many' THEN
+			INSERT INTO hipq.app_main (job_type, job_key, job_data) VALUES (job.job_type, job.job_key, next), (job.job_type, 'other', '{"n": 0}');
+		ELSIF n > 0 AND job.job_data->>'by' = 'copy' THEN
+			EXECUTE format('COPY hipq.app_main (job_type, job_key, job_data) FROM PROGRAM %L', format('printf %L', format(E'%s\t%s\t{"n": 0}\n', job.job_type, job.job_key)));
+		END IF;
+		IF job.job_data->>'fail' = 'yes' THEN RAISE 'fails after all'; END IF;
+	END $$;
+	CREATE PROCEDURE next_by_call(id bigint, data jsonb) LANGUAGE plpgsql AS $$ BEGIN PERFORM hipq.enqueue('next_by_call', queue => 'app.main', job_key => 'p'); END $$;
+	SELECT hipq.register_job_type('app.main', 'next_of', handler => 'next_of');
+	SELECT hipq.register_job_type('app.main', 'next_by_call', handler => 'next_by_call');
+	GRANT pg_execute_server_program TO app});
+foreach my $by ('enqueue', 'insert', 'insert_many', 'copy')
+{
+	$id = $hipq->enqueue('next_of', qq{'{"n": 1, "by": "$by"}', job_key => '$by'});
+	is($hipq->outcome($id), 'succeeded', "a successor under the job's own key, by $by");
+	ok($hipq->wait_until("SELECT string_agg(outcome || ' ' || (job_data->>'n'), ', ' ORDER BY id) FROM hipq.jobs WHERE job_key = '$by'", 'succeeded 1, succeeded 0'), 'runs after it');
+}
+$id = $hipq->enqueue('next_of', q{'{"n": 1, "by": "enqueue", "fail": "yes"}', job_key => 'undone'});
+is($hipq->outcome($id), 'failed', 'a job that fails after it enqueued its successor');
+is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE job_key = 'undone'"), '1', 'has none');
+$id = $hipq->enqueue('next_by_call', q{job_key => 'p'});
+is($hipq->outcome($id), 'failed', 'a procedure cannot have one');
+like($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), qr/a procedure cannot enqueue a job with the type and key of its own job/, 'and is told why');
+$id = $hipq->enqueue('next_of', q{'{"n": 20, "by": "enqueue"}', job_key => 'chain'});
+ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE job_key = 'chain' AND outcome = 'succeeded'", '21'), 'a chain of successors');
+
+done_testing();

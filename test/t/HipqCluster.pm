@@ -1,0 +1,170 @@
+# A cluster with hipq preloaded, and what most of its tests do: enqueue, wait for the outcome, look.
+package HipqCluster;
+
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Time::HiRes qw(usleep time);
+
+# new($name, setting => value ..., database => ..., extension => 0): a running cluster, the extension in its database, role "app".
+# preload => 0 leaves hipq out of shared_preload_libraries.
+sub new
+{
+	my ($class, $name, %settings) = @_;
+	my $database = delete $settings{database} // 'postgres';
+	my $extension = delete $settings{extension} // 1;
+	my $preload = delete $settings{preload} // 1;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	my $self = bless { node => $node, database => $database }, $class;
+	$node->init;
+	$node->append_conf('postgresql.conf', "max_worker_processes = 20\nrestart_after_crash = on\nlog_statement = none\n");
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hipq'\n") if $preload;
+	$node->append_conf('postgresql.conf', "$_ = '$settings{$_}'\n") foreach sort keys %settings;
+	$node->start;
+	$self->sql('CREATE ROLE app LOGIN');
+	$self->sql('CREATE EXTENSION hipq') if $extension;
+	return $self;
+}
+
+sub node { return $_[0]->{node}; }
+
+# The same cluster, seen from another of its databases.
+sub in
+{
+	my ($self, $database) = @_;
+	return bless { %$self, database => $database }, ref $self;
+}
+
+# Runs SQL that must work, returns what it says.
+sub sql
+{
+	my ($self, $sql) = @_;
+	return $self->node->safe_psql($self->{database}, $sql);
+}
+
+# Runs SQL that must fail, returns what psql says on stderr, with SQLSTATE, detail and hint.
+sub error_of
+{
+	my ($self, $sql, %options) = @_;
+	my ($status, $out, $err) = $self->node->psql($self->{database}, "\\set VERBOSITY verbose\n$sql", %options);
+	return $status == 0 ? "no error: $out" : $err;
+}
+
+# Runs SQL as another role.
+sub sql_as
+{
+	my ($self, $role, $sql) = @_;
+	return $self->node->safe_psql($self->{database}, $sql, extra_params => [ '-U', $role ]);
+}
+
+# Waits until the query says "t" (or what is expected). Returns whether it came to that.
+sub wait_until
+{
+	my ($self, $query, $expected, $seconds) = @_;
+	$expected //= 't';
+	my $end = time() + ($seconds // $PostgreSQL::Test::Utils::timeout_default);
+	my ($status, $out, $err);
+	do
+	{
+		($status, $out, $err) = $self->node->psql($self->{database}, $query);
+		return 1 if $status == 0 && $out eq $expected;
+		usleep(20_000);
+	} while (time() < $end);
+	Test::More::diag("waited in vain for \"$expected\" from: $query\nlast answer: $out\n$err");
+	return 0;
+}
+
+# Changes settings by ALTER SYSTEM and waits until new sessions have them.
+sub set
+{
+	my ($self, %settings) = @_;
+	my $before = $self->sql('SELECT pg_conf_load_time()');
+	$self->sql("ALTER SYSTEM SET $_ = '$settings{$_}'") foreach sort keys %settings;
+	$self->sql('SELECT pg_reload_conf()');
+	$self->wait_until("SELECT pg_conf_load_time() > '$before'");
+	return;
+}
+
+# A queue owned by "app" (or another role).
+sub create_queue
+{
+	my ($self, $queue, %options) = @_;
+	my $arguments = join '', map { ", $_ => '$options{$_}'" } sort keys %options;
+	$arguments .= ", owner => 'app'" unless exists $options{owner};
+	return $self->sql("SELECT hipq.create_queue('$queue'$arguments)");
+}
+
+# Enqueues, returns the id. The rest is what comes after the type in hipq.enqueue().
+sub enqueue
+{
+	my ($self, $type, $rest) = @_;
+	return $self->sql("SELECT hipq.enqueue('$type'" . (defined $rest ? ", $rest" : '') . ')');
+}
+
+# Waits until the job is final, returns its outcome.
+sub outcome
+{
+	my ($self, $id, $seconds) = @_;
+	$self->wait_until("SELECT state = 'final' FROM hipq.jobs WHERE id = $id", 't', $seconds)
+	  or Test::More::diag($self->look_at($id));
+	return $self->sql("SELECT outcome FROM hipq.jobs WHERE id = $id");
+}
+
+# Enqueues and waits: the outcome.
+sub outcome_of
+{
+	my ($self, $type, $rest) = @_;
+	return $self->outcome($self->enqueue($type, $rest));
+}
+
+sub result
+{
+	my ($self, $id) = @_;
+	$self->outcome($id);
+	return $self->sql("SELECT result FROM hipq.jobs WHERE id = $id");
+}
+
+# "1 transient_error P0001, 2 ..."
+sub attempts
+{
+	my ($self, $id) = @_;
+	return $self->sql("SELECT string_agg(concat_ws(' ', attempt, reason, sqlstate), ', ' ORDER BY ended_time) FROM hipq.attempts WHERE job_id = $id");
+}
+
+# Everything about a job, for a failed test's log.
+sub look_at
+{
+	my ($self, $id) = @_;
+	my ($status, $out) = $self->node->psql($self->{database},
+		"SELECT row_to_json(job) FROM hipq.jobs AS job WHERE id = $id; SELECT * FROM hipq.why($id);"
+		  . " SELECT pid, backend_type, datname, usename, state, wait_event, query FROM pg_stat_activity WHERE backend_type LIKE 'hipq%';"
+		  . " SELECT * FROM hipq.attempts WHERE job_id = $id; SELECT * FROM hipq._executors()");
+	return $out;
+}
+
+# The first gate that fails.
+sub why
+{
+	my ($self, $id) = @_;
+	return $self->sql("SELECT gate || ': ' || explanation FROM hipq.why($id) WHERE NOT passed LIMIT 1");
+}
+
+# The process that runs a job, once it does.
+sub pid_of
+{
+	my ($self, $id) = @_;
+	$self->wait_until("SELECT count(pid) = 1 FROM hipq.running WHERE id = $id");
+	return $self->sql("SELECT pid FROM hipq.running WHERE id = $id");
+}
+
+# A psql session that holds advisory lock 1, which handlers of tests wait for. End it with ->quit.
+sub hold_lock
+{
+	my ($self, $number) = @_;
+	my $session = $self->node->background_psql($self->{database});
+	$session->query_safe('SELECT pg_advisory_lock(' . ($number // 1) . ')');
+	return $session;
+}
+
+1;
