@@ -321,7 +321,7 @@ void demand_job_type(const JobRow &row)
 void note_if_waiting(const JobRow &row, const storage::Queue &queue)
 {
     if (core::is_waiting(row.state()))
-        shmem::note_waiting(queue.owner, pg::Time{row.as_int64(Column::scheduled_run_time)});
+        shmem::note_waiting(queue.owner, pg::Time{row.as_int64(Column::scheduled_run_time)}, pg::Time{row.as_int64(Column::expires_time)});
 }
 
 HeapTuple guard_insert(Relation relation, HeapTuple tuple)

@@ -15,6 +15,7 @@ namespace {
 struct Note {
     Oid owner;
     pg::Time due;
+    pg::Time expires;
     std::int64_t count;
 };
 
@@ -36,6 +37,8 @@ void pass_on(const Note &note, pg::Time now)
     const bool served = note.due <= now && wake_idle_executor(MyDatabaseId, note.owner);
     if (!served || note.count > 1)
         work_due(MyDatabaseId, note.due);
+    if (note.expires != pg::infinity)
+        work_due(MyDatabaseId, note.expires);
 }
 
 void pass_on_all()
@@ -60,17 +63,18 @@ extern "C" void hipq_transaction_ends(XactEvent event, void *)
 
 }  // namespace
 
-void note_waiting(Oid owner, pg::Time due)
+void note_waiting(Oid owner, pg::Time due, pg::Time expires)
 {
     for (std::size_t i = 0; i < note_count; ++i) {
         if (notes[i].owner != owner)
             continue;
         notes[i].due = std::min(notes[i].due, due);
+        notes[i].expires = std::min(notes[i].expires, expires);
         ++notes[i].count;
         return;
     }
     if (note_count < max_notes)
-        notes[note_count++] = Note{owner, due, 1};
+        notes[note_count++] = Note{owner, due, expires, 1};
     else
         scheduler_must_look = true;
 }
