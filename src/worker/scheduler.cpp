@@ -68,7 +68,8 @@ void report_parked(Scheduler &scheduler, const Queue &queue, const std::string &
     if (!scheduler.reported.insert(queue.full_name() + "/" + job_type).second)
         return;
     pg::call([&] {
-        ereport(LOG, errmsg("hipq: jobs of type \"%s\" in queue \"%s\" wait", job_type.c_str(), queue.full_name().c_str()),
+        ereport(WARNING,
+                errmsg("jobs of type \"%s\" in queue \"%s\" wait for their handler", job_type.c_str(), queue.full_name().c_str()),
                 errdetail_internal("%s", explanation.c_str()));
     });
 }
@@ -202,7 +203,8 @@ void pin_settings()
              {std::pair{"search_path", "pg_catalog, pg_temp"}, std::pair{"session_replication_role", "origin"},
               std::pair{"row_security", "off"}, std::pair{"statement_timeout", "0"}, std::pair{"lock_timeout", "0"},
               std::pair{"idle_in_transaction_session_timeout", "0"}, std::pair{"default_transaction_read_only", "off"},
-              std::pair{"default_transaction_isolation", "read committed"}, std::pair{"TimeZone", "UTC"}})
+              std::pair{"default_transaction_isolation", "read committed"}, std::pair{"TimeZone", "UTC"},
+              std::pair{"DateStyle", "ISO, YMD"}})
             ::SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
     });
 }
