@@ -126,32 +126,52 @@ int queue_of_table(Oid relation)
     return 0;
 }
 
-void default_queue_id(Query &query, int queue_id, Oid relation)
+// PostgreSQL regime. `entries` is the target list of an INSERT.
+void default_queue_id(List *entries, AttrNumber column, int queue_id)
+{
+    ListCell *cell = nullptr;
+    foreach (cell, entries) {
+        auto *entry = lfirst_node(TargetEntry, cell);
+        if (entry->resno != column || entry->resjunk)
+            continue;
+        CoalesceExpr *coalesce = makeNode(CoalesceExpr);
+        coalesce->coalescetype = INT4OID;
+        coalesce->args =
+            list_make2(entry->expr, ::makeConst(INT4OID, -1, InvalidOid, sizeof(std::int32_t), Int32GetDatum(queue_id), false, true));
+        coalesce->location = -1;
+        entry->expr = reinterpret_cast<Expr *>(coalesce);
+    }
+}
+
+void default_queue_id_of_inserts(Query &query, int queue_id, Oid relation)
 {
     pg::call([&] {
         const AttrNumber column = ::get_attnum(relation, "queue_id");
+        if (query.commandType == CMD_INSERT)
+            default_queue_id(query.targetList, column, queue_id);
         ListCell *cell = nullptr;
-        foreach (cell, query.targetList) {
-            auto *entry = lfirst_node(TargetEntry, cell);
-            if (entry->resno != column || entry->resjunk)
-                continue;
-            CoalesceExpr *coalesce = makeNode(CoalesceExpr);
-            coalesce->coalescetype = INT4OID;
-            coalesce->args = list_make2(
-                entry->expr, ::makeConst(INT4OID, -1, InvalidOid, sizeof(std::int32_t), Int32GetDatum(queue_id), false, true));
-            coalesce->location = -1;
-            entry->expr = reinterpret_cast<Expr *>(coalesce);
+        foreach (cell, query.mergeActionList) {
+            auto *action = lfirst_node(MergeAction, cell);
+            if (action->commandType == CMD_INSERT)
+                default_queue_id(action->targetList, column, queue_id);
         }
     });
 }
 
+// The statement and its WITH clause, the only other place where an INSERT may stand.
 void before_planning(Query &query)
 {
-    if (query.commandType != CMD_INSERT || query.resultRelation == 0)
-        return;
-    const Oid relation = rt_fetch(query.resultRelation, query.rtable)->relid;
-    if (const int queue_id = queue_of_table(relation))
-        default_queue_id(query, queue_id, relation);
+    if ((query.commandType == CMD_INSERT || query.commandType == CMD_MERGE) && query.resultRelation != 0) {
+        const Oid relation = rt_fetch(query.resultRelation, query.rtable)->relid;
+        if (const int queue_id = queue_of_table(relation))
+            default_queue_id_of_inserts(query, queue_id, relation);
+    }
+    const int count = list_length(query.cteList);
+    for (int i = 0; i < count; ++i) {
+        const auto *cte = static_cast<const CommonTableExpr *>(list_nth(query.cteList, i));
+        if (IsA(cte->ctequery, Query))
+            before_planning(*reinterpret_cast<Query *>(cte->ctequery));
+    }
 }
 
 extern "C" PlannedStmt *hipq_planner(Query *query, const char *text, int options, ParamListInfo parameters)
