@@ -72,6 +72,15 @@ constinit pg::Statement insert_dead_letter(R"(
     FROM (SELECT ($3::hipq.job).*) AS job
     ON CONFLICT (job_id) DO NOTHING)");
 
+// The process that ran an attempt which ended so: this one, unless nobody ran it or whoever did is gone.
+std::optional<std::int32_t> executor_of(core::Reason reason)
+{
+    using core::Reason;
+    const bool ran_elsewhere = reason == Reason::cancelled || reason == Reason::expired || reason == Reason::worker_lost ||
+                               reason == Reason::server_restart;
+    return ran_elsewhere ? std::nullopt : std::optional<std::int32_t>(MyProcPid);
+}
+
 std::string name_of(core::Reason reason)
 {
     return std::string(core::name(reason));
@@ -142,7 +151,7 @@ void finish_succeeded(const Queue &queue, const ClaimedJob &job, pg::RawValue re
 void record_attempt(const Queue &, const ClaimedJob &job, const Failure &failure, pg::Time now)
 {
     as_hipq([&] {
-        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, MyProcPid, job.type, job.key,
+        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, executor_of(failure.reason), job.type, job.key,
                            name_of(failure.reason), failure.sqlstate, failure.error, failure.detail, failure.hint,
                            failure.context);
     });
