@@ -119,11 +119,19 @@ constexpr const char *erase_sql = "DELETE FROM {table} AS job WHERE job.id = $1 
 constinit pg::Statement erase_attempts("DELETE FROM hipq.attempt AS attempt WHERE attempt.job_id = $1");
 constinit pg::Statement erase_dead_letter("DELETE FROM hipq.dead_letter AS letter WHERE letter.job_id = $1");
 
+// Whether the caller has anything to do with the queue; for others its jobs do not exist.
+bool may_know_of(const FoundJob &job)
+{
+    const Oid role = storage::caller();
+    return storage::may(role, *job.queue, Privilege::control) || storage::may(role, *job.queue, Privilege::read) ||
+           storage::may(role, *job.queue, Privilege::enqueue);
+}
+
 bool erase(std::int64_t id, const std::optional<std::string> &queue)
 {
     const auto catalogue = storage::catalogue();
     const auto found = storage::find_job(*catalogue, id, queue);
-    if (!found.has_value())
+    if (!found.has_value() || !may_know_of(*found))
         return false;
     const FoundJob job = storage::require_job(*catalogue, id, queue, Privilege::control);
     if (job.state != core::JobState::final)
