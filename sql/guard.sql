@@ -110,13 +110,11 @@ SAVEPOINT before_copy;
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000029|2100-01-01|2026-01-01|2026-01-01|initial|5|0|0|0|0|1|loaded|r|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 ROLLBACK TO before_copy;
 SAVEPOINT before_copy;
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000001|2100-01-01|2026-01-01|2026-01-01|initial|5|0|0|0|0|1|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 ROLLBACK TO before_copy;
 
 -- ---- DELETE: the extension owner alone
@@ -142,91 +140,70 @@ ROLLBACK;
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000011|2100-01-01|2026-01-01|2026-01-01|initial|5|1|0|0|0|1|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000012|2100-01-01|2026-01-01|2026-01-01|initial|5|0|1|0|0|1|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000013|2100-01-01|2026-01-01|2026-01-01|initial|5|0|0|0|0|1|loaded|NONE|E|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000014|2100-01-01|2026-01-01|2026-01-01|running|5|0|0|0|0|1|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000015|2100-01-01|2026-01-01|2026-01-01|final|5|0|0|0|0|1|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000016|2100-01-01|2026-01-01|2026-01-01|running|5|1|0|0|0|1|loaded|NONE|E|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000017|2100-01-01|2026-01-01|2026-01-01|error|5|1|0|0|0|1|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000018|2100-01-01|2026-01-01|2026-01-01|retry|5|1|0|0|0|1|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000019|infinity|2026-01-01|2026-01-01|initial|5|0|0|0|0|1|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000020|2100-01-01|2026-01-01|2026-01-01|initial|0|0|0|0|0|1|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000021|2100-01-01|2026-01-01|2026-01-01|initial|5|0|0|-1|0|1|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000022|2100-01-01|2026-01-01|2026-01-01|retry|5|1|-1|0|0|1|loaded|NONE|E|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000023|2100-01-01|2026-01-01|2026-01-01|initial|5|0|0|0|0|-1|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000024|2100-01-01|2026-01-01|2026-01-01|initial|5|0|0|0|0|NaN|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000025|2100-01-01|2026-01-01|2026-01-01|initial|5|0|0|0|0|1||NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000026|2100-01-01|2026-01-01|2026-01-01|initial|5|0|0|0|0|1|loaded||NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000027|2100-01-01|2026-01-01|2026-01-01|initial|5|0|0|0|0|1|xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000028|2100-01-01|2026-01-01|2026-01-01|initial|5|0|0|0|0|1|loaded|xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 SELECT count(*) FROM hipq.guarded_q WHERE job_type = 'loaded';
 -- incomplete rows are new jobs: bookkeeping is refused
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000031|2100-01-01|2026-01-01|2026-01-01|final|5|1|0|0|\N|1|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 COPY hipq.guarded_q (job_type, state, attempt) FROM STDIN;
 loaded	final	1
 \.
-\echo :LAST_ERROR_SQLSTATE
 -- complete rows of anyone but the extension owner and superusers are new jobs too
 SET ROLE regress_hipq_guard_owner;
 COPY hipq.guarded_q :columns FROM STDIN (DELIMITER '|');
 9000000032|2100-01-01|2026-01-01|2026-01-01|final|5|1|0|0|0|1|loaded|NONE|NONE|NONE
 \.
-\echo :LAST_ERROR_SQLSTATE
 RESET ROLE;
 \set VERBOSITY default
 
