@@ -51,9 +51,14 @@ std::vector<Candidate> due_lanes(const Executor &executor, const storage::Catalo
     for (const auto &[id, queue] : catalogue.queues) {
         if (queue.owner != executor.ticket.role || !storage::queue_gate(queue).passed)
             continue;
-        for (storage::LaneHead &head : storage::lane_heads(queue, now))
-            if (head.due <= now && storage::handler_gate(queue, head.job_type).passed)
+        for (storage::LaneHead &head : storage::lane_heads(queue, now)) {
+            if (head.due > now)
+                continue;
+            if (storage::handler_gate(queue, head.job_type).passed)
                 candidates.push_back({&queue, std::move(head)});
+            else
+                shmem::work_due(MyDatabaseId, now + longest_wait);  // parked: the scheduler watches it
+        }
     }
     std::sort(candidates.begin(), candidates.end(),
               [](const Candidate &left, const Candidate &right) { return storage::runs_before(left.head, right.head); });
