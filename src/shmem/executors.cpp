@@ -79,6 +79,7 @@ extern "C" void hipq_executor_exits(int, Datum)
 {
     Oid database = InvalidOid;
     bool leaves_job = false;
+    bool was_needed = false;
     bool somebody_waits = false;
     {
         const Lock lock(LW_EXCLUSIVE);
@@ -88,6 +89,7 @@ extern "C" void hipq_executor_exits(int, Datum)
             return;
         database = slot->database;
         leaves_job = slot->job.id != 0;
+        was_needed = leaves_job || (slot->woken && !slot->asked_to_leave);
         somebody_waits = registry()->executor_wanted != pg::infinity;
         registry()->executor_wanted = pg::infinity;  // whoever still waits says so again
         if (leaves_job) {
@@ -98,7 +100,7 @@ extern "C" void hipq_executor_exits(int, Datum)
         }
         wake_process(registry()->launcher);
     }
-    if (leaves_job)
+    if (was_needed)
         work_due(database, pg::Time{0});
     if (somebody_waits)
         everybody_looks();
@@ -109,23 +111,29 @@ extern "C" void hipq_executor_exits(int, Datum)
 void want_executors(Oid database, Oid role, int wanted, pg::Time now)
 {
     const Lock lock(LW_EXCLUSIVE);
-    int have = 0;
+    int alive = 0;
+    int have = 0;  // without those that have a job: it is not among the wanted ones, and may take long
     for (ExecutorSlot &slot : slots()) {
         if (!belongs_to(slot, database, role))
             continue;
-        ++have;
-        if (slot.state == ExecutorState::idle && wanted > 0)
+        ++alive;
+        if (slot.state != ExecutorState::running)
+            ++have;
+        if (slot.state == ExecutorState::idle && wanted > 0) {
+            slot.woken = true;
             wake_process(slot.process);
+        }
     }
     bool requested = false;
     for (; have < wanted; ++have) {
         if (!request_slot(database, role, now))
             break;
         requested = true;
+        ++alive;
     }
     if (requested)
         wake_process(registry()->launcher);
-    if (have == 0 && settings::max_executors > 0) {
+    if (alive == 0 && settings::max_executors > 0) {
         registry()->executor_wanted = std::min(registry()->executor_wanted, now);
         ask_idle_stranger_to_leave(database, role);
     } else if (requested) {
@@ -248,14 +256,27 @@ bool wake_idle_executor(Oid database, Oid role) noexcept
 {
     if (!is_loaded())
         return false;
-    const Lock lock(LW_SHARED);
-    for (const ExecutorSlot &slot : slots()) {
-        if (slot.state != ExecutorState::idle || !belongs_to(slot, database, role) || slot.asked_to_leave)
+    const Lock lock(LW_EXCLUSIVE);
+    for (ExecutorSlot &slot : slots()) {
+        if (slot.state != ExecutorState::idle || !belongs_to(slot, database, role) || slot.asked_to_leave || slot.woken)
             continue;
+        slot.woken = true;
         wake_process(slot.process);
         return true;
     }
     return false;
+}
+
+void begin_executor_look()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    slot_of(mine)->woken = false;
+}
+
+bool was_woken()
+{
+    const Lock lock(LW_SHARED);
+    return slot_of(mine)->woken;
 }
 
 std::vector<ExecutorSlot> list_executors()

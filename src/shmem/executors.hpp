@@ -54,7 +54,11 @@ bool should_leave(bool idle, pg::Time now);
 // From here on nobody counts on this executor's being woken; it looks for work once more before it goes.
 void begin_leaving();
 
-// Wakes one idle executor of a queue owner. Cannot fail. False: there is none.
+// Before a look for work: forgets the wake-ups so far. After it: whether one came meanwhile, for work that the look may not have seen.
+void begin_executor_look();
+bool was_woken();
+
+// Wakes one idle executor of a queue owner that nobody has woken yet: one wake-up, one job. Cannot fail. False: there is none.
 bool wake_idle_executor(Oid database, Oid role) noexcept;
 
 // Everybody: what view hipq.executors shows.

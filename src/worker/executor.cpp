@@ -262,6 +262,7 @@ bool run_next_decision(const Executor &executor)
 bool run_next(const Executor &executor)
 {
     ::MemoryContextReset(executor.job_memory);
+    shmem::begin_executor_look();
     if (run_next_decision(executor))
         return true;
     std::optional<Task> task;
@@ -272,8 +273,10 @@ bool run_next(const Executor &executor)
     });
     if (!task.has_value())
         return false;
-    // There may be more work than this: pass the wake-up on.
-    shmem::wake_idle_executor(executor.ticket.database, executor.ticket.role);
+    // There may be more work than this; whoever woke this one since it looked counts on it: pass the wake-up on.
+    const bool woken_again = shmem::was_woken();
+    if (!shmem::wake_idle_executor(executor.ticket.database, executor.ticket.role) && woken_again)
+        shmem::work_due(executor.ticket.database, pg::Time{0});
     run_task(executor, *task);
     shmem::announce_idle();
     return true;
@@ -316,7 +319,8 @@ void execute()
         const std::int64_t idle_end = idle_since.value + std::int64_t{settings::executor_idle_timeout} * 1000;
         if (!settings::enabled || shmem::should_leave(true, now) || now.value >= idle_end)
             break;
-        wait_for_work(idle_end - now.value);
+        if (!shmem::was_woken())
+            wait_for_work(idle_end - now.value);
     }
     shmem::begin_leaving();
     if (run_next(executor))  // what came between the last look and begin_leaving(); there may be more of it

@@ -1,0 +1,116 @@
+# Who wakes whom: commits, times, prepared transactions; and how executors are shared.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('wake', 'max_prepared_transactions' => 4, 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1s');
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	CREATE TABLE ran (id bigint, pid integer DEFAULT pg_backend_pid(), at timestamptz DEFAULT clock_timestamp());
+	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE sql AS $$ INSERT INTO ran (id) VALUES (job.id) $$;
+	CREATE FUNCTION wait_for_lock(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN PERFORM pg_advisory_xact_lock_shared((job.job_data->>'lock')::bigint); INSERT INTO ran (id) VALUES (job.id); END $$;
+	CREATE FUNCTION fail_once(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF job.attempt = 1 THEN RAISE 'once'; END IF; END $$;
+	GRANT INSERT ON ran TO PUBLIC;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run');
+	SELECT hipq.register_job_type('app.main', 'wait', handler => 'wait_for_lock');
+	SELECT hipq.register_job_type('app.main', 'fail_once', handler => 'fail_once', max_retries => 1, retry_base => '300 ms')});
+
+# Milliseconds from the time that a job was due until it started.
+sub delay
+{
+	my ($id) = @_;
+	$hipq->outcome($id);
+	return $hipq->sql("SELECT round(extract(epoch FROM accepted_time - scheduled_run_time) * 1000) FROM hipq.jobs WHERE id = $id");
+}
+
+sub final_jobs { return $hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE state = 'final'}); }
+
+# ---- commits
+my $nobody = q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor')};
+$hipq->outcome_of('run');
+ok($hipq->wait_until($nobody), 'idle');
+cmp_ok(delay($hipq->enqueue('run')), '<', 1000, 'a commit starts scheduler and executor');
+cmp_ok(delay($hipq->enqueue('run')), '<', 500, 'with an idle executor it takes less');
+ok($hipq->wait_until($nobody), 'idle again');
+my $before = $hipq->sql('SELECT txid_current()');
+$hipq->sql(q{BEGIN; SELECT hipq.enqueue('run'); INSERT INTO hipq.app_main (job_type) VALUES ('run'); ROLLBACK});
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE state <> 'final'}), '0', 'a rollback leaves nothing');
+is($hipq->sql($nobody), 't', 'and wakes nobody');
+is($hipq->sql('SELECT txid_current()') - $before, 2, 'nobody wrote meanwhile');
+is($hipq->sql(q{SELECT count(*) FROM pg_stat_slru WHERE name = 'Notify' AND blks_zeroed > 0}), '0', 'there was no NOTIFY');
+
+# ---- times
+my $id = $hipq->enqueue('run', q{scheduled_run_time => clock_timestamp() + interval '700 ms'});
+is($hipq->why($id) =~ /^scheduled time: It waits for its time/ ? 'waits' : '', 'waits', 'a job in the future waits');
+my $late = delay($id);
+cmp_ok($late, '>=', 0, 'it does not start early');
+cmp_ok($late, '<', 1000, 'nor late');
+$id = $hipq->enqueue('fail_once');
+is($hipq->outcome($id), 'succeeded', 'a retry succeeds');
+$late = $hipq->sql("SELECT round(extract(epoch FROM job.accepted_time - attempt.ended_time) * 1000) FROM hipq.jobs AS job JOIN hipq.attempts AS attempt ON job_id = id WHERE id = $id");
+cmp_ok($late, '>=', 299, 'after its delay');
+cmp_ok($late, '<', 1300, 'not much later');
+$id = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '1 day'});
+ok($hipq->wait_until($nobody), 'nobody waits for a job that is due tomorrow');
+$hipq->sql("SELECT hipq.reschedule($id, now())");
+cmp_ok(delay($id), '<', 1000, 'reschedule() to now starts it');
+$id = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '1 day'});
+ok($hipq->wait_until($nobody), 'idle once more');
+$hipq->set('hipq.clock_offset' => 86_401);
+is($hipq->outcome($id), 'succeeded', 'a clock that is set forward starts it');
+$hipq->set('hipq.clock_offset' => 0);
+
+# ---- two-phase commit
+$hipq->sql(q{BEGIN; SELECT hipq.enqueue('run', job_key => 'prepared'); PREPARE TRANSACTION 'one'});
+ok($hipq->wait_until($nobody), 'a prepared transaction wakes nobody');
+$hipq->sql(q{COMMIT PREPARED 'one'});
+ok($hipq->wait_until(q{SELECT outcome FROM hipq.jobs WHERE job_key = 'prepared'}, 'succeeded'), 'COMMIT PREPARED does');
+$hipq->sql(q{BEGIN; SELECT hipq.enqueue('run', job_key => 'dropped'); PREPARE TRANSACTION 'two'});
+$hipq->sql(q{ROLLBACK PREPARED 'two'});
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'dropped'}), '0', 'ROLLBACK PREPARED leaves nothing');
+
+# ---- side by side
+my $lock = $hipq->hold_lock(1);
+my @ids;
+foreach my $n (1 .. 3)
+{
+	push @ids, $hipq->enqueue('wait', q{'{"lock": 1}'});
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.running WHERE id IN (" . join(', ', @ids) . ')', $n, 5), "job $n runs beside the others");
+}
+is($hipq->outcome_of('run'), 'succeeded', 'the fourth executor goes on meanwhile');
+push @ids, $hipq->enqueue('wait', q{'{"lock": 1}'});
+ok($hipq->wait_until("SELECT count(*) FROM hipq.running", 4), 'four executors are busy');
+my $waiting = $hipq->enqueue('run');
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'}, 4), 'there are no more than hipq.max_executors');
+is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $waiting"), 'initial', 'the next job waits');
+$lock->quit;
+is($hipq->outcome($waiting), 'succeeded', 'until one of them is free');
+is($hipq->outcome($_), 'succeeded', 'all are done') foreach @ids;
+
+# ---- more queue owners than executors
+$hipq->sql(q{CREATE ROLE bea LOGIN; CREATE ROLE cid LOGIN});
+$hipq->set('hipq.max_executors' => 1, 'hipq.executor_quantum' => '100ms', 'hipq.executor_idle_timeout' => '60s');
+foreach my $owner ('bea', 'cid')
+{
+	$hipq->create_queue("$owner.main", owner => $owner);
+	$hipq->sql("SELECT hipq.register_job_type('$owner.main', 'run', handler => 'run')");
+}
+my %job = map { $_ => $hipq->sql("SELECT hipq.enqueue('run', queue => '$_.main')") } 'app', 'bea', 'cid';
+is($hipq->outcome($job{$_}), 'succeeded', "$_ gets the one executor in turn") foreach sort keys %job;
+is($hipq->outcome($hipq->sql(q{SELECT hipq.enqueue('run', queue => 'bea.main')})), 'succeeded', 'an idle executor makes room');
+# One owner with a long line does not keep it.
+$hipq->sql(q{SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb), queue => 'app.main') FROM generate_series(1, 2000)});
+$id = $hipq->sql(q{SELECT hipq.enqueue('run', queue => 'cid.main')});
+is($hipq->outcome($id), 'succeeded', 'another owner is served');
+
+# ---- a backlog
+$hipq->set('hipq.max_executors' => 4);
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0), 'a backlog of 2000 jobs drains');
+is($hipq->sql("SELECT accepted_time < (SELECT max(accepted_time) FROM hipq.app_main) FROM hipq.jobs WHERE id = $id"), 't', 'the other owner did not wait for all of it');
+is($hipq->sql(q{SELECT count(*) - count(DISTINCT id) FROM ran}), '0', 'each has run once');
+is($hipq->sql(q{SELECT string_agg(DISTINCT outcome, ' ') FROM hipq.jobs}), 'succeeded', 'all succeeded');
+
+done_testing();
