@@ -1,0 +1,130 @@
+# No job is lost, none ends twice, effects are there exactly once: over restarts, crashes and executors that end.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('restart', 'hipq.retry_jitter' => 0);
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	CREATE TABLE ran (id bigint, attempt integer);
+	GRANT ALL ON ran TO app;
+	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO ran VALUES (job.id, job.attempt);
+		IF job.job_data ? 'lock' THEN PERFORM pg_advisory_xact_lock_shared((job.job_data->>'lock')::bigint); END IF;
+		IF job.job_data ? 'fail' THEN RAISE 'fails'; END IF;
+	END $$;
+	CREATE FUNCTION wait_then_retry(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
+	BEGIN PERFORM pg_advisory_xact_lock_shared(2); RETURN NULL; END $$;
+	CREATE PROCEDURE call(id bigint, data jsonb) LANGUAGE plpgsql AS $$
+	BEGIN INSERT INTO ran VALUES (id, 0); COMMIT; PERFORM pg_advisory_xact_lock_shared(1); END $$;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', max_retries => 1, retry_base => '1 day');
+	SELECT hipq.register_job_type('app.main', 'asked', handler => 'run', retry_handler => 'wait_then_retry');
+	SELECT hipq.register_job_type('app.main', 'call', handler => 'call', max_retries => 1, retry_base => '10 ms')});
+
+my $running = 'SELECT count(*) FROM hipq.running';
+
+# A running job, one that is being called, waiting ones, one that waits for its retry, one in state error.
+sub fill
+{
+	my %job = (
+		retry => $hipq->enqueue('run', q{'{"fail": 1}'}),
+		future => $hipq->enqueue('run', q{scheduled_run_time => now() + interval '1 day'}));
+	$hipq->wait_until("SELECT state FROM hipq.jobs WHERE id = $job{retry}", 'retry');
+	$job{running} = $hipq->enqueue('run', q{'{"lock": 1}'});
+	$job{call} = $hipq->enqueue('call');
+	$job{error} = $hipq->enqueue('asked', q{'{"fail": 1}'});
+	$hipq->wait_until("SELECT string_agg(state::text, ' ' ORDER BY id) FROM hipq.jobs WHERE id IN ($job{running}, $job{call}, $job{error})", 'running running error');
+	$hipq->wait_until("SELECT count(*) FROM ran WHERE id = $job{call}", 1);
+	return %job;
+}
+
+sub check_after
+{
+	my ($how, $reason, %job) = @_;
+	my $line = sub { return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count) FROM hipq.jobs WHERE id = $job{$_[0]}"); };
+	is($hipq->outcome($job{running}), 'succeeded', "$how: the job that ran runs again");
+	is($line->('running'), 'succeeded 2 0', 'uncharged');
+	is($hipq->attempts($job{running}), "1 $reason", "with reason $reason");
+	is($hipq->sql("SELECT count(*) || ' ' || max(attempt) FROM ran WHERE id = $job{running}"), '1 2', 'its effect is there once');
+	is($hipq->outcome($job{call}), 'succeeded', 'a procedure is retried by its policy');
+	is($line->('call'), 'succeeded 2 1', 'and charged, since it may have committed');
+	is($hipq->outcome($job{error}), 'failed', 'the retry decision is made');
+	is($line->('error'), 'failed 1 0', 'once');
+	is($line->('retry'), 'waiting 1 1', 'a job that waits for its retry still waits');
+	is($line->('future'), 'waiting 0 0', 'so does one in the future');
+	is($hipq->sql('SELECT count(*) - count(DISTINCT id) FROM hipq.job'), '0', 'no job is there twice');
+	return;
+}
+
+# ---- restarts. The locks that handlers wait for go with the server.
+foreach my $mode ('fast', 'immediate')
+{
+	my @locks = map { $hipq->hold_lock($_) } 1, 2;
+	my %job = fill();
+	$hipq->node->stop($mode);
+	eval { $_->quit } foreach @locks;
+	$hipq->node->start;
+	check_after("restart ($mode)", 'server_restart', %job);
+}
+
+# ---- an executor is killed: PostgreSQL restarts all processes
+{
+	my @locks = map { $hipq->hold_lock($_) } 1, 2;
+	my %job = fill();
+	my $pid = $hipq->pid_of($job{running});
+	my $start = $hipq->sql('SELECT pg_postmaster_start_time()');
+	kill 'KILL', $pid;
+	ok($hipq->wait_until(q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}), 'the server comes back after kill -9');
+	is($hipq->sql('SELECT pg_postmaster_start_time()'), $start, 'by itself');
+	eval { $_->quit } foreach @locks;
+	check_after('kill -9', 'server_restart', %job);
+}
+
+# ---- an executor is terminated
+{
+	my $lock = $hipq->hold_lock(1);
+	my $id = $hipq->enqueue('run', q{'{"lock": 1}'});
+	my $other = $hipq->enqueue('run', q{'{"lock": 1}'});
+	my $pid = $hipq->pid_of($id);
+	my $pid_of_other = $hipq->pid_of($other);
+	is($hipq->sql("SELECT pg_terminate_backend($pid)"), 't', 'an executor is terminated');
+	ok($hipq->wait_until("SELECT attempt = 2 AND state = 'running' FROM hipq.jobs WHERE id = $id"), 'its job runs again');
+	is($hipq->attempts($id), '1 worker_lost', 'with reason worker_lost');
+	is($hipq->pid_of($other), $pid_of_other, 'others are not disturbed');
+	$lock->quit;
+	is($hipq->outcome($id), 'succeeded', 'it ends');
+	is($hipq->outcome($other), 'succeeded', 'and so does the other');
+	is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs WHERE id = $id"), '2 0', 'uncharged');
+	is($hipq->sql("SELECT count(*) FROM ran WHERE id = $id"), '1', 'its effect is there once');
+}
+
+# ---- scheduler and launcher are terminated
+{
+	my $lock = $hipq->hold_lock(1);
+	my $id = $hipq->enqueue('run', q{'{"lock": 1}'});
+	my $pid = $hipq->pid_of($id);
+	$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq launcher')});
+	$lock->quit;
+	is($hipq->outcome($id), 'succeeded', 'executors live on without scheduler and launcher');
+	is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = $id"), '1', 'undisturbed');
+	is($hipq->outcome_of('run'), 'succeeded', 'and those come back');
+	ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}, 1), 'the launcher too');
+}
+
+# ---- many short jobs, some executors terminated in between
+{
+	$hipq->sql(q{TRUNCATE ran; SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 500)});
+	foreach my $percent (20, 50, 80)
+	{
+		$hipq->wait_until('SELECT count(*) > 500 * ' . $percent / 100 . ' FROM ran');
+		$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'hipq executor' LIMIT 1});
+	}
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'run' AND state <> 'final' AND scheduled_run_time < now()}, 0), 'all jobs end');
+	is($hipq->sql('SELECT count(*) || $$ $$ || count(DISTINCT id) FROM ran'), '500 500', 'each took effect once');
+	is($hipq->sql('SELECT count(*) - count(DISTINCT id) FROM hipq.job'), '0', 'no job is there twice');
+}
+
+done_testing();
