@@ -31,6 +31,8 @@ constexpr int week_in_minutes = 7 * 24 * 60;
 
 void define_operation()
 {
+    // A library that is loaded later than the server started may define no setting that needs a restart. It runs no handlers either.
+    const GucContext restart_context = process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP;
     ::DefineCustomBoolVariable("hipq.enabled", "Whether executors run jobs.",
                                "Off: executors leave after their job; jobs can still be enqueued.", &enabled, true, PGC_SIGHUP, 0,
                                nullptr, nullptr, nullptr);
@@ -44,7 +46,7 @@ void define_operation()
     ::DefineCustomIntVariable("hipq.executor_idle_timeout", "How long an executor without work stays.", nullptr,
                               &executor_idle_timeout, 5'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     ::DefineCustomBoolVariable("hipq.allow_superuser_handlers", "Whether queues owned by superusers may have SQL handlers.",
-                               nullptr, &allow_superuser_handlers, false, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+                               nullptr, &allow_superuser_handlers, false, restart_context, 0, nullptr, nullptr, nullptr);
     ::DefineCustomBoolVariable("hipq.allow_drop", "Whether DROP EXTENSION hipq may drop unfinished jobs.", nullptr, &allow_drop,
                                false, PGC_SUSET, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.clock_offset", "Moves hipq's idea of the present, for tests.", nullptr, &clock_offset, 0,
