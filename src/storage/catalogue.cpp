@@ -253,7 +253,7 @@ JobType unregistered_job_type(int queue_id, std::string_view name)
     type.handler_kind = HandlerKind::none;
     type.retry_handler = "NONE";
     type.default_timeout = settings::default_timeout;
-    type.default_throttle_factor = "1";
+    type.default_throttle_factor = "1.000";  // with the scale of the column
     type.default_time_windows = "NONE";
     type.max_retries = settings::max_retries;
     type.policy = default_policy();
