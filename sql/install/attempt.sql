@@ -16,7 +16,7 @@ CREATE TABLE hipq.attempt (
     hint         text,
     context      text
 ) PARTITION BY RANGE (ended_time);
-CREATE INDEX attempt_job_id ON hipq.attempt (job_id, attempt);
+-- Its leaves have an index on (job_id, attempt) each. One of the whole tree would be made by a restore twice: with the leaf, and by the dump.
 COMMENT ON TABLE hipq.attempt IS 'how attempts ended: those that failed, or all if the queue says history => ''all''';
 COMMENT ON COLUMN hipq.attempt.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.attempt.started_time IS 'when the attempt started';

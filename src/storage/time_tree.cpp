@@ -122,8 +122,10 @@ Tree read_tree(const std::string &parent)
 
 void make_indexes(const TimeTree &tree, const std::string &leaf)
 {
-    if (!tree.has_key_index)
+    if (!tree.has_key_index) {
+        pg::run_once("CREATE INDEX " + quote_name(leaf + "_job_id") + " ON " + quote_table(leaf) + " (job_id, attempt)");
         return;
+    }
     pg::run_once("CREATE UNIQUE INDEX " + quote_name(leaf + "_id") + " ON " + quote_table(leaf) + " (id)");
     pg::run_once("CREATE INDEX " + quote_name(leaf + "_key") + " ON " + quote_table(leaf) +
                  " (job_type, job_key) WHERE job_key <> 'NONE'");

@@ -379,7 +379,6 @@ SELECT replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON ')
 FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
 WHERE relnamespace = 'hipq'::regnamespace AND NOT relispartition
 $got$, $want$VALUES
-    ('CREATE INDEX attempt_job_id ON hipq.attempt USING btree (job_id, attempt)'),
     ('CREATE INDEX dead_letter_died_time ON hipq.dead_letter USING btree (died_time)'),
     ('CREATE UNIQUE INDEX dead_letter_pkey ON hipq.dead_letter USING btree (job_id)'),
     ('CREATE UNIQUE INDEX identity_pkey ON hipq.identity USING btree (only_row)'),
