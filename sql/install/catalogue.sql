@@ -18,6 +18,8 @@ COMMENT ON COLUMN hipq.identity.only_row IS 'always true: the table has one row 
 CREATE SEQUENCE hipq.instance_id_seq AS integer;
 COMMENT ON SEQUENCE hipq.instance_id_seq IS 'numbers of instances';
 
+-- No foreign keys between these tables: they are there before their rows when a dump is restored, and a parallel restore loads the rows in any
+-- order. What makes a queue or a job type locks the row it belongs to, what removes one removes what belongs to it.
 CREATE TABLE hipq.instance (
     instance_id           integer     NOT NULL DEFAULT nextval('hipq.instance_id_seq') CONSTRAINT instance_pkey PRIMARY KEY,
     name                  text COLLATE "C" NOT NULL CONSTRAINT instance_name_is_unique UNIQUE,
@@ -40,7 +42,7 @@ COMMENT ON SEQUENCE hipq.queue_id_seq IS 'numbers of queues';
 
 CREATE TABLE hipq.queue (
     queue_id              integer     NOT NULL DEFAULT nextval('hipq.queue_id_seq') CONSTRAINT queue_pkey PRIMARY KEY,
-    instance_id           integer     NOT NULL CONSTRAINT queue_belongs_to_an_instance REFERENCES hipq.instance,
+    instance_id           integer     NOT NULL,
     name                  text COLLATE "C" NOT NULL,
     owner                 regrole     NOT NULL,
     table_name            text COLLATE "C" NOT NULL CONSTRAINT queue_table_name_is_unique UNIQUE,
@@ -73,7 +75,7 @@ COMMENT ON COLUMN hipq.queue.is_dropped IS 'the queue is being dropped: nothing 
 COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';
 
 CREATE TABLE hipq.job_type (
-    queue_id                integer     NOT NULL CONSTRAINT job_type_belongs_to_a_queue REFERENCES hipq.queue ON DELETE CASCADE,
+    queue_id                integer     NOT NULL,
     name                    text COLLATE "C" NOT NULL CONSTRAINT job_type_name_is_short CHECK (octet_length(name) BETWEEN 1 AND 63),
     handler                 text        NOT NULL DEFAULT 'NONE',
     handler_kind            text        NOT NULL DEFAULT 'none' CONSTRAINT job_type_handler_kind_is_known CHECK (handler_kind IN ('none', 'function', 'procedure', 'statement', 'notify')),

@@ -54,8 +54,11 @@ constinit pg::Statement insert_job_type(R"(
         (queue_id, name, handler, handler_kind, retry_handler, default_timeout, default_priority, default_throttle_factor,
          default_time_windows, time_zone, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, retry_on, do_not_retry_on,
          on_missing_handler, queue_ttl)
-    VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, 0), coalesce($8, 1), coalesce($9, 'NONE'), coalesce($10, current_setting('TimeZone')),
-            $11, $12, $13, $14, $15, coalesce($16, '{}'), coalesce($17, '{}'), coalesce($18, 'wait'), $19)
+    SELECT queue.queue_id, $2, $3, $4, $5, $6, coalesce($7, 0), coalesce($8, 1), coalesce($9, 'NONE'), coalesce($10, current_setting('TimeZone')),
+            $11, $12, $13, $14, $15, coalesce($16, '{}'), coalesce($17, '{}'), coalesce($18, 'wait'), $19
+    FROM hipq.queue AS queue
+    WHERE queue.queue_id = $1
+    FOR KEY SHARE
     ON CONFLICT (queue_id, name) DO UPDATE
     SET handler = EXCLUDED.handler, handler_kind = EXCLUDED.handler_kind, retry_handler = EXCLUDED.retry_handler,
         default_timeout = EXCLUDED.default_timeout, default_priority = EXCLUDED.default_priority,

@@ -47,6 +47,7 @@ constinit pg::Statement insert_queue(R"(
     SELECT instance_id, $2, $3::regrole, $4, coalesce($5, 0), $6, coalesce($7, 'failed'), coalesce($8, false), $9, $10, $11
     FROM hipq.instance
     WHERE name = $1
+    FOR KEY SHARE
     RETURNING queue_id)");
 constinit pg::Statement update_queue(R"(
     UPDATE hipq.queue

@@ -156,10 +156,12 @@ void drop_queue_table(std::string_view table)
 void forget_queue(int queue_id, std::string_view table)
 {
     static constinit pg::Statement delete_dead_letters("DELETE FROM hipq.dead_letter WHERE queue_id = $1");
+    static constinit pg::Statement delete_job_types("DELETE FROM hipq.job_type WHERE queue_id = $1");
     static constinit pg::Statement delete_queue("DELETE FROM hipq.queue WHERE queue_id = $1");
     drop_queue_table(table);
     delete_dead_letters.run(queue_id);
     delete_queue.run(queue_id);
+    delete_job_types.run(queue_id);
 }
 
 bool finish_dropping_queues()

@@ -44,7 +44,10 @@ struct Scheduler {
 
 // ---- one queue ----
 
-constinit pg::Statement register_type("INSERT INTO hipq.job_type (queue_id, name) VALUES ($1, $2) ON CONFLICT DO NOTHING");
+constinit pg::Statement register_type(R"(
+    INSERT INTO hipq.job_type (queue_id, name)
+    SELECT queue.queue_id, $2 FROM hipq.queue AS queue WHERE queue.queue_id = $1 FOR KEY SHARE
+    ON CONFLICT DO NOTHING)");
 
 constexpr const char *count_due_sql = R"(
     SELECT count(*)
