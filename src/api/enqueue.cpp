@@ -48,7 +48,8 @@ void check_throttle_factor(const std::optional<double> &factor)
     if (!factor.has_value())
         return;
     if (const auto problem = core::check_throttle_factor(*factor))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem->message.c_str()), errhint("%s", problem->hint.c_str()));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem->message.c_str()),
+                   errhint("%s", problem->hint.c_str()));
 }
 
 storage::JobOptions options_of(const Arguments &arguments)

@@ -136,8 +136,8 @@ void default_queue_id(List *entries, AttrNumber column, int queue_id)
             continue;
         CoalesceExpr *coalesce = makeNode(CoalesceExpr);
         coalesce->coalescetype = INT4OID;
-        coalesce->args =
-            list_make2(entry->expr, ::makeConst(INT4OID, -1, InvalidOid, sizeof(std::int32_t), Int32GetDatum(queue_id), false, true));
+        coalesce->args = list_make2(
+            entry->expr, ::makeConst(INT4OID, -1, InvalidOid, sizeof(std::int32_t), Int32GetDatum(queue_id), false, true));
         coalesce->location = -1;
         entry->expr = reinterpret_cast<Expr *>(coalesce);
     }

@@ -119,7 +119,9 @@ std::int64_t enqueue(const Queue &queue, const JobOptions &options, pg::RawValue
             if (const auto holder = holder_of(queue, options.type, *key))
                 return holder_or_error(queue, options.type, *key, *holder, on_duplicate);
         }
-        pg::call([] { CHECK_FOR_INTERRUPTS(); });  // the holder has finished meanwhile: the key is free; or the id was taken: the next may not be
+        pg::call([] {
+            CHECK_FOR_INTERRUPTS();
+        });  // the holder has finished meanwhile: the key is free; or the id was taken: the next may not be
     }
 }
 
@@ -128,9 +130,9 @@ std::vector<std::int64_t> enqueue_many(const Queue &queue, const JobOptions &opt
 {
     const pg::RawValue key_array = keys.empty() ? pg::RawValue{TEXTARRAYOID, Datum{0}, true} : text_array(keys);
     Inserted fresh = inserted(insert(queue, insert_many_sql, options, data, key_array));
-    const auto unkeyed = static_cast<std::size_t>(std::count_if(keys.begin(), keys.end(), [&](const auto &key) {
-        return !key.has_value() || *key == "NONE";
-    })) + (count - keys.size());
+    const auto unkeyed = static_cast<std::size_t>(std::count_if(
+                             keys.begin(), keys.end(), [&](const auto &key) { return !key.has_value() || *key == "NONE"; })) +
+                         (count - keys.size());
     if (fresh.unkeyed.size() != unkeyed)  // a job without key is in nobody's way but by its id
         HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION), errmsg("sequence \"hipq.job_id_seq\" gives ids that are in use"),
                    errhint("Use setval() to set it above the largest id in hipq.job."));
