@@ -84,6 +84,7 @@ auto enter(Function &&fn) -> std::invoke_result_t<Function &>
 {
     ErrorData *failure = nullptr;
     std::array<char, 200> unknown{};
+    bool is_unknown = false;  // what() may be empty
     try {
         return fn();
     } catch (const Error &error) {
@@ -91,11 +92,13 @@ auto enter(Function &&fn) -> std::invoke_result_t<Function &>
     } catch (const std::bad_alloc &) {
         failure = nullptr;
     } catch (const std::exception &error) {
+        is_unknown = true;
         ::strlcpy(unknown.data(), error.what(), unknown.size());
     } catch (...) {
+        is_unknown = true;
         ::strlcpy(unknown.data(), "unknown exception", unknown.size());
     }
-    if (unknown[0] != '\0')
+    if (is_unknown)
         raise_internal_error(unknown.data());
     rethrow_as_error(failure);
 }
