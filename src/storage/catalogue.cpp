@@ -219,11 +219,18 @@ const Queue *Catalogue::find(int queue_id) const
 
 const Queue *Catalogue::find(std::string_view full_name) const
 {
-    for (const auto &[id, queue] : queues)
-        if (!queue.is_dropped && full_name.size() == queue.instance.size() + 1 + queue.name.size() &&
-            full_name.starts_with(queue.instance) && full_name[queue.instance.size()] == '.' && full_name.ends_with(queue.name))
+    constexpr std::string_view schema = "hipq.";
+    const Queue *by_table = nullptr;
+    for (const auto &[id, queue] : queues) {
+        if (queue.is_dropped)
+            continue;
+        if (full_name.size() == queue.instance.size() + 1 + queue.name.size() && full_name.starts_with(queue.instance) &&
+            full_name[queue.instance.size()] == '.' && full_name.ends_with(queue.name))
             return &queue;
-    return nullptr;
+        if (full_name.starts_with(schema) && full_name.substr(schema.size()) == queue.table)
+            by_table = &queue;
+    }
+    return by_table;
 }
 
 std::shared_ptr<const Catalogue> catalogue()
