@@ -106,11 +106,14 @@ void reschedule(std::int64_t id, const std::optional<pg::Time> &time, const std:
     const bool moved = core::is_waiting(job.state) && storage::as_hipq([&] {
                            return storage::statement_for(*job.queue, reschedule_sql).run(id, time, priority).processed() == 1;
                        });
-    if (!moved)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("cannot reschedule job %lld in state \"%s\"", static_cast<long long>(id), state_name(job).c_str()),
-                   errdetail("Only a waiting job (initial or retry) can be rescheduled."),
-                   job.state == core::JobState::final ? errhint("Use hipq.retry() to run it again as a new job.") : 0);
+    if (moved)
+        return;
+    // It may have started since the first look.
+    const FoundJob present = storage::require_job(*catalogue, id, queue, Privilege::control);
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("cannot reschedule job %lld in state \"%s\"", static_cast<long long>(id), state_name(present).c_str()),
+               errdetail("Only a waiting job (initial or retry) can be rescheduled."),
+               present.state == core::JobState::final ? errhint("Use hipq.retry() to run it again as a new job.") : 0);
 }
 
 // ---- erase ----
