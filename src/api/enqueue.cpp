@@ -3,6 +3,7 @@
 #include "api/arguments.hpp"
 #include "core/json_text.hpp"
 #include "core/validate.hpp"
+#include "pg/transaction.hpp"
 #include "storage/rights.hpp"
 
 namespace hipq::api {
@@ -137,7 +138,11 @@ const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::
         HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job type \"%s\" is not registered in any queue", job_type.c_str()),
                    errdetail("The built-in queue \"hipq.main\" does not exist yet."),
                    errhint("Name a queue with queue => 'instance.queue', or have hipq.create_queue('hipq.main') called."));
-    pg::run_once("SELECT hipq.create_queue('hipq.main')");
+    // As create_queue() does: whoever else makes the queue at this moment is waited for, and the queue is there then.
+    pg::as_extension_owner([] { pg::run_once("LOCK TABLE hipq.queue IN SHARE ROW EXCLUSIVE MODE"); });
+    catalogue = storage::catalogue();
+    if (catalogue->find("hipq.main") == nullptr)
+        pg::run_once("SELECT hipq.create_queue('hipq.main')");
     catalogue = storage::catalogue();
     return storage::require_queue(*catalogue, "hipq.main");
 }
