@@ -27,14 +27,14 @@ CREATE ROLE regress_hipq_enqueue_app;
 SELECT hipq.create_queue('enq.one', owner => 'regress_hipq_enqueue_owner', queue_ttl => 77) > 0;
 SELECT hipq.create_queue('enq.two', owner => 'regress_hipq_enqueue_owner') > 0;
 SELECT hipq.grant_queue('enq.one', 'regress_hipq_enqueue_app', 'enqueue');
-SELECT hipq.register_job_type('enq.one', 'plain');
+SELECT hipq.register_job_type('enq.one', 'simple');
 SELECT hipq.register_job_type('enq.one', 'tuned', default_timeout => 11, default_priority => -3, default_throttle_factor => 2.5,
                               default_time_windows => 'Mon-Fri 09:00-17:00', max_retries => 4);
 SELECT hipq.register_job_type('enq.one', 'both');
 SELECT hipq.register_job_type('enq.two', 'both');
 
 -- ---- What a job starts with
-SELECT hipq.enqueue('plain') AS id \gset
+SELECT hipq.enqueue('simple') AS id \gset
 \pset tuples_only off
 \x on
 SELECT id = :id AS id, original_job_id, retry_of, worker_id, scheduled_run_time = created_time AS is_due, update_time = created_time AS is_fresh,
@@ -61,39 +61,42 @@ SELECT timeout, priority, throttle_factor, time_windows, max_retries, queue_ttl 
 
 -- ---- job_data: any JSON; text that is none is a string
 CREATE FUNCTION pg_temp.data_of(wanted bigint) RETURNS jsonb LANGUAGE sql AS 'SELECT job_data FROM hipq.enq_one WHERE id = wanted';
-SELECT given, pg_temp.data_of(hipq.enqueue('plain', given))
+SELECT given, pg_temp.data_of(hipq.enqueue('simple', given))
 FROM (VALUES (1, '{"a": [1, null]}'), (2, '[1, 2]'), (3, '"text"'), (4, '12'), (5, '-1.5e3'), (6, 'true'), (7, 'false'), (8, 'null'), (9, 'hello'),
              (10, 'true story'), (11, '12 apples'), (12, ''), (13, ' '), (14, 'NULL'), (15, '  {"b": 2}'), (16, '01'), (17, 'a "quoted" \ word')) AS v(n, given)
 ORDER BY n;
-SELECT pg_temp.try($$SELECT hipq.enqueue('plain', '{"a": ')$$);
-SELECT pg_temp.try($$SELECT hipq.enqueue('plain', '[1, 2')$$);
-SELECT pg_temp.try($$SELECT hipq.enqueue('plain', '"open')$$);
-SELECT pg_temp.try($$SELECT hipq.enqueue('plain', '{"a": 1} and more')$$);
-SELECT pg_temp.data_of(hipq.enqueue('plain', NULL));
-SELECT pg_temp.data_of(hipq.enqueue('plain', NULL::text));
+SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '{"a": ')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '[1, 2')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '"open')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '{"a": 1} and more')$$);
+SELECT pg_temp.data_of(hipq.enqueue('simple', NULL));
+SELECT pg_temp.data_of(hipq.enqueue('simple', NULL::text));
 
 -- any other type as to_jsonb() makes it
 CREATE TYPE pg_temp.pair AS (a integer, b text);
-SELECT pg_temp.data_of(hipq.enqueue('plain', 42));
-SELECT pg_temp.data_of(hipq.enqueue('plain', 4.20));
-SELECT pg_temp.data_of(hipq.enqueue('plain', true));
-SELECT pg_temp.data_of(hipq.enqueue('plain', '{"b":1,"a":2}'::json));
-SELECT pg_temp.data_of(hipq.enqueue('plain', '{"b":1,"a":2}'::jsonb));
-SELECT pg_temp.data_of(hipq.enqueue('plain', 'null'::jsonb));
-SELECT pg_temp.data_of(hipq.enqueue('plain', ROW(1, 'x')::pg_temp.pair));
-SELECT pg_temp.data_of(hipq.enqueue('plain', ARRAY[1, 2, NULL]));
-SELECT pg_temp.data_of(hipq.enqueue('plain', '2026-01-02'::date));
-SELECT pg_temp.data_of(hipq.enqueue('plain', 'plain words'::varchar));
-SELECT pg_temp.data_of(hipq.enqueue('plain', NULL::integer));
-SELECT pg_temp.data_of(hipq.enqueue('plain', NULL::jsonb));
-SELECT pg_temp.data_of(hipq.enqueue('plain', job_data => to_jsonb(pg_class.relname))) FROM pg_class WHERE oid = 'pg_class'::regclass;
+SELECT pg_temp.data_of(hipq.enqueue('simple', 42));
+SELECT pg_temp.data_of(hipq.enqueue('simple', 4.20));
+SELECT pg_temp.data_of(hipq.enqueue('simple', true));
+SELECT pg_temp.data_of(hipq.enqueue('simple', '{"b":1,"a":2}'::json));
+SELECT pg_temp.data_of(hipq.enqueue('simple', '{"b":1,"a":2}'::jsonb));
+SELECT pg_temp.data_of(hipq.enqueue('simple', 'null'::jsonb));
+SELECT pg_temp.data_of(hipq.enqueue('simple', ROW(1, 'x')::pg_temp.pair));
+SELECT pg_temp.data_of(hipq.enqueue('simple', ARRAY[1, 2, NULL]));
+SELECT pg_temp.data_of(hipq.enqueue('simple', '2026-01-02'::date));
+SELECT pg_temp.data_of(hipq.enqueue('simple', 'plain words'::varchar));
+SELECT pg_temp.data_of(hipq.enqueue('simple', NULL::integer));
+SELECT pg_temp.data_of(hipq.enqueue('simple', NULL::jsonb));
+SELECT pg_temp.data_of(hipq.enqueue('simple', job_data => to_jsonb(pg_class.relname))) FROM pg_class WHERE oid = 'pg_class'::regclass;
 
 -- ---- Without queue
-SELECT hipq.enqueue('plain') AS id \gset
+SELECT hipq.enqueue('simple') AS id \gset
 SELECT tableoid::regclass FROM hipq.job WHERE id = :id;
 SELECT pg_temp.try($$SELECT hipq.enqueue('both')$$);
 SELECT count(*) FROM hipq.enq_two;
 SELECT hipq.enqueue('both', queue => 'enq.two') > 0;
+-- a queue by the name of its table
+SELECT hipq.enqueue('both', queue => 'hipq.enq_two') > 0;
+SELECT pg_temp.try($$SELECT hipq.enqueue('both', queue => 'hipq.enq_two_live')$$);
 -- a role sees only the queues it may enqueue into
 SET ROLE regress_hipq_enqueue_app;
 SELECT hipq.enqueue('both') > 0;
@@ -118,74 +121,74 @@ RESET ROLE;
 SELECT hipq.drop_queue('hipq.main', force => true);
 
 -- ---- Duplicates
-SELECT hipq.enqueue('plain', '1', job_key => 'same') AS id \gset
-SELECT pg_temp.try($$SELECT hipq.enqueue('plain', '2', job_key => 'same')$$);
-SELECT hipq.enqueue('plain', '3', job_key => 'same', on_duplicate => 'return') = :id;
-SELECT pg_temp.try($$SELECT hipq.enqueue('plain', '3', job_key => 'same', on_duplicate => 'ignore')$$);
+SELECT hipq.enqueue('simple', '1', job_key => 'same') AS id \gset
+SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '2', job_key => 'same')$$);
+SELECT hipq.enqueue('simple', '3', job_key => 'same', on_duplicate => 'return') = :id;
+SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '3', job_key => 'same', on_duplicate => 'ignore')$$);
 SELECT job_data FROM hipq.enq_one WHERE job_key = 'same';
 -- the holder's id for those who may read it only
 \set VERBOSITY sqlstate
-SELECT hipq.enqueue('plain', job_key => 'same');
+SELECT hipq.enqueue('simple', job_key => 'same');
 \set VERBOSITY default
 SELECT strpos(:'LAST_ERROR_MESSAGE', :'id') = 0;
 SET ROLE regress_hipq_enqueue_app;
-SELECT pg_temp.try($$SELECT hipq.enqueue('plain', '2', job_key => 'same')$$);
-SELECT hipq.enqueue('plain', '2', job_key => 'same', on_duplicate => 'return') = :id;
+SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '2', job_key => 'same')$$);
+SELECT hipq.enqueue('simple', '2', job_key => 'same', on_duplicate => 'return') = :id;
 RESET ROLE;
 DO $$
 DECLARE
     holder text := (SELECT id FROM hipq.enq_one WHERE job_key = 'same');
     detail text;
 BEGIN
-    PERFORM hipq.enqueue('plain', job_key => 'same');
+    PERFORM hipq.enqueue('simple', job_key => 'same');
 EXCEPTION WHEN unique_violation THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
     IF detail = format('Job %s holds the key.', holder) THEN RAISE WARNING 'names the holder'; END IF;
 END $$;
 -- NONE is no key; another type or queue is another key
-SELECT hipq.enqueue('plain', job_key => 'NONE') <> hipq.enqueue('plain', job_key => 'NONE');
+SELECT hipq.enqueue('simple', job_key => 'NONE') <> hipq.enqueue('simple', job_key => 'NONE');
 SELECT hipq.enqueue('tuned', job_key => 'same') > 0;
 SELECT hipq.enqueue('both', job_key => 'same', queue => 'enq.one') <> hipq.enqueue('both', job_key => 'same', queue => 'enq.two');
 -- by INSERT: the index speaks
-SELECT regexp_replace(pg_temp.try($$INSERT INTO hipq.enq_one (job_type, job_key) VALUES ('plain', 'same')$$), 'DETAIL:.*', '');
-INSERT INTO hipq.enq_one (job_type, job_key) VALUES ('plain', 'same') ON CONFLICT DO NOTHING;
-INSERT INTO hipq.enq_one (job_type, job_key) VALUES ('plain', 'same'), ('plain', 'new'), ('plain', 'new') ON CONFLICT DO NOTHING RETURNING job_key;
+SELECT regexp_replace(pg_temp.try($$INSERT INTO hipq.enq_one (job_type, job_key) VALUES ('simple', 'same')$$), 'DETAIL:.*', '');
+INSERT INTO hipq.enq_one (job_type, job_key) VALUES ('simple', 'same') ON CONFLICT DO NOTHING;
+INSERT INTO hipq.enq_one (job_type, job_key) VALUES ('simple', 'same'), ('simple', 'new'), ('simple', 'new') ON CONFLICT DO NOTHING RETURNING job_key;
 -- a cancelled job gives its key back
 SELECT hipq.cancel(:id);
-SELECT hipq.enqueue('plain', job_key => 'same', on_duplicate => 'return') <> :id;
+SELECT hipq.enqueue('simple', job_key => 'same', on_duplicate => 'return') <> :id;
 
 -- ---- enqueue_many
 CREATE TEMP TABLE many (n bigint, id bigint);
-INSERT INTO many SELECT n, id FROM unnest(hipq.enqueue_many('plain', '{1, 2, 3}')) WITH ORDINALITY AS u(id, n);
+INSERT INTO many SELECT n, id FROM unnest(hipq.enqueue_many('simple', '{1, 2, 3}')) WITH ORDINALITY AS u(id, n);
 SELECT many.n, job.job_data, job.job_key FROM many JOIN hipq.enq_one AS job USING (id) ORDER BY n;
 TRUNCATE many;
-INSERT INTO many SELECT n, id FROM unnest(hipq.enqueue_many('plain', '{10, 11, 12, 13, 14, null}', '{z, NULL, a, NONE, m, NULL}', queue => 'enq.one',
+INSERT INTO many SELECT n, id FROM unnest(hipq.enqueue_many('simple', '{10, 11, 12, 13, 14, null}', '{z, NULL, a, NONE, m, NULL}', queue => 'enq.one',
     scheduled_run_time => '2100-01-01', priority => 3, timeout => 4, throttle_factor => 5, time_windows => 'mon', max_retries => 6,
     expires_time => '2100-02-01', throttle_key => 't')) WITH ORDINALITY AS u(id, n);
 SELECT many.n, job.job_data, job.job_key, job.scheduled_run_time, job.priority, job.timeout, job.throttle_factor, job.time_windows, job.max_retries,
        job.expires_time, job.throttle_key
 FROM many JOIN hipq.enq_one AS job USING (id) ORDER BY n;
-SELECT hipq.enqueue_many('plain', '{}');
-SELECT hipq.enqueue_many('plain', '{}', '{}');
-SELECT pg_temp.try($$SELECT hipq.enqueue_many('plain', NULL)$$);
-SELECT pg_temp.try($$SELECT hipq.enqueue_many('plain', '{1, 2}', '{a}')$$);
-SELECT pg_temp.try($$SELECT hipq.enqueue_many('plain', '{1}', '{}')$$);
-SELECT pg_temp.try($$SELECT hipq.enqueue_many('plain', '{{1, 2}, {3, 4}}')$$);
-SELECT pg_temp.try($$SELECT hipq.enqueue_many('plain', '{1, 2, 3}', '{d, e, d}')$$);
-SELECT pg_temp.try($$SELECT hipq.enqueue_many('plain', '{1, 2}', '{f, a}')$$);
+SELECT hipq.enqueue_many('simple', '{}');
+SELECT hipq.enqueue_many('simple', '{}', '{}');
+SELECT pg_temp.try($$SELECT hipq.enqueue_many('simple', NULL)$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue_many('simple', '{1, 2}', '{a}')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue_many('simple', '{1}', '{}')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue_many('simple', '{{1, 2}, {3, 4}}')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue_many('simple', '{1, 2, 3}', '{d, e, d}')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue_many('simple', '{1, 2}', '{f, a}')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue_many('both', '{1}')$$);
 SELECT count(*) FROM hipq.enq_one WHERE job_key IN ('d', 'e', 'f');
-SELECT ids[1] = ids[3] AS same, ids[2] <> ids[1] AS other FROM hipq.enqueue_many('plain', '{1, 2, 3}', '{d, e, d}', on_duplicate => 'return') AS ids;
+SELECT ids[1] = ids[3] AS same, ids[2] <> ids[1] AS other FROM hipq.enqueue_many('simple', '{1, 2, 3}', '{d, e, d}', on_duplicate => 'return') AS ids;
 SELECT job_key, job_data FROM hipq.enq_one WHERE job_key IN ('d', 'e') ORDER BY job_key;
-SELECT hipq.enqueue_many('plain', '{7, 8}', '{e, d}', on_duplicate => 'return')
+SELECT hipq.enqueue_many('simple', '{7, 8}', '{e, d}', on_duplicate => 'return')
      = (SELECT array_agg(id ORDER BY job_key DESC) FROM hipq.enq_one WHERE job_key IN ('d', 'e'));
 
 -- ---- INSERT
 DELETE FROM hipq.enq_one;
-INSERT INTO hipq.enq_one (job_type) VALUES ('plain');
-INSERT INTO hipq.enq_one (job_type, job_data, priority) VALUES ('tuned', '"a"', 1), ('plain', '"b"', NULL), ('tuned', '"c"', NULL);
-INSERT INTO hipq.enq_one (job_type, job_data) SELECT 'plain', to_jsonb(n) FROM generate_series(1, 3) AS n;
-INSERT INTO hipq.enq_one (job_type) VALUES ('plain') RETURNING id > 0, state, timeout, job_key;
+INSERT INTO hipq.enq_one (job_type) VALUES ('simple');
+INSERT INTO hipq.enq_one (job_type, job_data, priority) VALUES ('tuned', '"a"', 1), ('simple', '"b"', NULL), ('tuned', '"c"', NULL);
+INSERT INTO hipq.enq_one (job_type, job_data) SELECT 'simple', to_jsonb(n) FROM generate_series(1, 3) AS n;
+INSERT INTO hipq.enq_one (job_type) VALUES ('simple') RETURNING id > 0, state, timeout, job_key;
 -- as an ORM does it: every column, NULL where it has no value, id asked back; with the right to enqueue alone
 PREPARE orm AS INSERT INTO hipq.enq_one (id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline,
     expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error,
@@ -201,9 +204,9 @@ RESET plan_cache_mode;
 WITH fresh AS (INSERT INTO hipq.enq_one (queue_id, job_type) VALUES (NULL, 'tuned') RETURNING id) SELECT count(*) FROM fresh;
 INSERT INTO hipq.enq_one (queue_id, job_type) VALUES (NULL, 'tuned'), (DEFAULT, 'tuned');
 SELECT pg_temp.try($$SELECT job_data FROM hipq.enq_one$$);
-SELECT pg_temp.try($$INSERT INTO hipq.enq_one (job_type) VALUES ('plain') RETURNING job_data$$);
-SELECT pg_temp.try($$INSERT INTO hipq.enq_two (job_type) VALUES ('plain')$$);
-SELECT pg_temp.try($$INSERT INTO hipq.job (queue_id, job_type) VALUES (1, 'plain')$$);
+SELECT pg_temp.try($$INSERT INTO hipq.enq_one (job_type) VALUES ('simple') RETURNING job_data$$);
+SELECT pg_temp.try($$INSERT INTO hipq.enq_two (job_type) VALUES ('simple')$$);
+SELECT pg_temp.try($$INSERT INTO hipq.job (queue_id, job_type) VALUES (1, 'simple')$$);
 RESET ROLE;
 SELECT job_type, job_data, priority, timeout, time_windows, queue_ttl, state, count(*) FROM hipq.enq_one GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3;
 SELECT pg_temp.try($$INSERT INTO hipq.enq_one (job_data) VALUES ('1')$$);
@@ -211,23 +214,23 @@ SELECT pg_temp.try($$INSERT INTO hipq.enq_one (job_type) VALUES (NULL)$$);
 -- into the tree's root, with the number of the queue
 INSERT INTO hipq.job (queue_id, job_type, job_data) SELECT queue_id, 'tuned', '"root"' FROM hipq.queue WHERE table_name = 'enq_one';
 SELECT tableoid::regclass, timeout FROM hipq.job WHERE job_data = '"root"';
-SELECT regexp_replace(pg_temp.try($$INSERT INTO hipq.job (job_type) VALUES ('plain')$$), 'DETAIL:.*', '');
-SELECT regexp_replace(pg_temp.try($$INSERT INTO hipq.job (queue_id, job_type) VALUES (-1, 'plain')$$), 'DETAIL:.*', '');
+SELECT regexp_replace(pg_temp.try($$INSERT INTO hipq.job (job_type) VALUES ('simple')$$), 'DETAIL:.*', '');
+SELECT regexp_replace(pg_temp.try($$INSERT INTO hipq.job (queue_id, job_type) VALUES (-1, 'simple')$$), 'DETAIL:.*', '');
 
 -- ---- COPY
 DELETE FROM hipq.enq_one;
 COPY hipq.enq_one (job_type, job_data) FROM STDIN;
-plain	{"to": "ann@example.com"}
+simple	{"to": "ann@example.com"}
 tuned	"text"
 tuned	\N
 \.
 COPY hipq.enq_one (job_type, priority, timeout, job_key) FROM STDIN (FORMAT csv);
 tuned,,,
-plain,5,6,copied
+simple,5,6,copied
 \.
 SET ROLE regress_hipq_enqueue_app;
 COPY hipq.enq_one (job_type, job_data) FROM STDIN;
-plain	"by the application"
+simple	"by the application"
 \.
 RESET ROLE;
 SELECT job_type, job_data, job_key, priority, timeout, time_windows FROM hipq.enq_one ORDER BY id;
@@ -236,8 +239,8 @@ SELECT job_type, job_data, job_key, priority, timeout, time_windows FROM hipq.en
 CREATE TABLE pg_temp.customer (name text);
 CREATE FUNCTION pg_temp.welcome() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO hipq.enq_one (job_type, job_data) VALUES ('plain', to_jsonb(NEW));
-    PERFORM hipq.enqueue('plain', NEW.name, queue => 'enq.one');
+    INSERT INTO hipq.enq_one (job_type, job_data) VALUES ('simple', to_jsonb(NEW));
+    PERFORM hipq.enqueue('simple', NEW.name, queue => 'enq.one');
     RETURN NEW;
 END $$;
 CREATE TRIGGER welcome BEFORE INSERT ON pg_temp.customer FOR EACH ROW EXECUTE FUNCTION pg_temp.welcome();
@@ -254,44 +257,44 @@ SELECT job_data FROM hipq.enq_one ORDER BY id;
 -- ---- Rollback leaves nothing
 DELETE FROM hipq.enq_one;
 BEGIN;
-SELECT hipq.enqueue('plain') > 0;
-INSERT INTO hipq.enq_one (job_type) VALUES ('plain');
+SELECT hipq.enqueue('simple') > 0;
+INSERT INTO hipq.enq_one (job_type) VALUES ('simple');
 ROLLBACK;
 SELECT count(*) FROM hipq.enq_one;
 BEGIN;
-SELECT hipq.enqueue('plain', '"kept"', job_key => 'k') > 0;
+SELECT hipq.enqueue('simple', '"kept"', job_key => 'k') > 0;
 SAVEPOINT a;
-SELECT hipq.enqueue('plain', '"undone"', job_key => 'l') > 0;
-SELECT array_length(hipq.enqueue_many('plain', '{1, 2}'), 1);
+SELECT hipq.enqueue('simple', '"undone"', job_key => 'l') > 0;
+SELECT array_length(hipq.enqueue_many('simple', '{1, 2}'), 1);
 ROLLBACK TO a;
-SELECT hipq.enqueue('plain', '"again"', job_key => 'l') > 0;
+SELECT hipq.enqueue('simple', '"again"', job_key => 'l') > 0;
 SAVEPOINT b;
-SELECT pg_temp.try($$SELECT hipq.enqueue('plain', job_key => 'k')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue('simple', job_key => 'k')$$);
 ROLLBACK TO b;
 COMMIT;
 SELECT job_key, job_data FROM hipq.enq_one ORDER BY job_key;
 -- a queue whose creation is undone is not there
 BEGIN;
 SELECT hipq.create_queue('enq.undone') > 0;
-SELECT hipq.enqueue('plain', queue => 'enq.undone') > 0;
+SELECT hipq.enqueue('simple', queue => 'enq.undone') > 0;
 ROLLBACK;
-SELECT pg_temp.try($$SELECT hipq.enqueue('plain', queue => 'enq.undone')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue('simple', queue => 'enq.undone')$$);
 BEGIN;
 SAVEPOINT a;
-SELECT hipq.register_job_type('enq.one', 'plain', default_timeout => 5);
+SELECT hipq.register_job_type('enq.one', 'simple', default_timeout => 5);
 ROLLBACK TO a;
-SELECT hipq.enqueue('plain') AS id \gset
+SELECT hipq.enqueue('simple') AS id \gset
 SELECT timeout FROM hipq.enq_one WHERE id = :id;
 COMMIT;
 
 -- A sequence that was set back gives ids that are taken: those are passed over
 DELETE FROM hipq.enq_one;
 BEGIN;
-SELECT hipq.enqueue('plain', '"first"') AS id \gset
+SELECT hipq.enqueue('simple', '"first"') AS id \gset
 SELECT setval('hipq.job_id_seq', :id, false) = :id;
-SELECT hipq.enqueue('plain', '"second"') > :id;
+SELECT hipq.enqueue('simple', '"second"') > :id;
 SELECT setval('hipq.job_id_seq', :id, false) = :id;
-SELECT pg_temp.try($$SELECT hipq.enqueue_many('plain', '{1, 2}')$$) <> '';
+SELECT pg_temp.try($$SELECT hipq.enqueue_many('simple', '{1, 2}')$$) <> '';
 COMMIT;
 
 SELECT hipq.drop_queue('enq.one', force => true), hipq.drop_queue('enq.two', force => true);
