@@ -75,7 +75,7 @@ const States &known_states()
 
 }  // namespace
 
-const ColumnMap &column_map(Relation relation)
+ColumnMap column_map(Relation relation)
 {
     if (maps == nullptr)
         maps = new Maps();
@@ -86,7 +86,7 @@ const ColumnMap &column_map(Relation relation)
 }
 
 JobRow::JobRow(Relation relation, HeapTuple tuple)
-    : map_(&column_map(relation)), descriptor_(RelationGetDescr(relation)), tuple_(tuple), values_(nullptr), nulls_(nullptr)
+    : map_(column_map(relation)), descriptor_(RelationGetDescr(relation)), tuple_(tuple), values_(nullptr), nulls_(nullptr)
 {
     pg::call([&] {
         const auto count = static_cast<Size>(descriptor_->natts);
@@ -136,7 +136,7 @@ core::JobState state_of(Datum value)
 core::ColumnSet differing_columns(Relation relation, const JobRow &before, const JobRow &after)
 {
     core::ColumnSet result;
-    const ColumnMap &map = column_map(relation);
+    const ColumnMap map = column_map(relation);
     const TupleDesc descriptor = RelationGetDescr(relation);
     pg::call([&] {
         for (std::size_t i = 0; i < core::column_count; ++i) {

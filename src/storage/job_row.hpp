@@ -6,9 +6,10 @@
 
 namespace hipq::storage {
 
-// Where the columns of a job stand in one relation. Valid until the relation changes; ask again for each row.
+// Where the columns of a job stand in one relation. A copy: an invalidation, which any look at a catalogue may bring, empties the
+// cache it comes from. Ask again for each row.
 using ColumnMap = std::array<AttrNumber, core::column_count>;
-const ColumnMap &column_map(Relation relation);
+ColumnMap column_map(Relation relation);
 
 // The values of a row, taken apart; plain data for the current memory context.
 class JobRow {
@@ -35,9 +36,9 @@ public:
 private:
     std::size_t position(core::Column column) const
     {
-        return static_cast<std::size_t>((*map_)[static_cast<std::size_t>(column)] - 1);
+        return static_cast<std::size_t>(map_[static_cast<std::size_t>(column)] - 1);
     }
-    const ColumnMap *map_;
+    ColumnMap map_;
     TupleDesc descriptor_;
     HeapTuple tuple_;
     Datum *values_;
