@@ -49,6 +49,17 @@ SELECT count(*) FROM (SELECT id FROM hipq.grants_mail) AS ids;
 SELECT job_data FROM hipq.grants_mail;
 UPDATE hipq.grants_mail SET priority = 1;
 SELECT hipq.enqueue('other', queue => 'grants.other');
+-- A queue that the caller may not know of: its name is in no error.
+DO $$
+BEGIN
+    PERFORM hipq.enqueue('other');
+EXCEPTION
+    WHEN undefined_object THEN
+        IF sqlerrm LIKE '%grants.other%' THEN
+            RAISE;
+        END IF;
+END
+$$;
 INSERT INTO hipq.grants_other (job_type) VALUES ('other');
 SELECT * FROM hipq.jobs;
 SELECT hipq.register_job_type('grants.mail', 'mine');
@@ -60,6 +71,8 @@ SELECT queue FROM hipq.queues;
 SELECT job_type, count(*) FROM hipq.grants_mail GROUP BY 1;
 SELECT * FROM hipq.retry_schedule('welcome');
 SELECT * FROM hipq.retry_schedule('other');
+SELECT hipq.why(1, 'grants.other');
+SELECT hipq.why(1, 'grants.nowhere');
 SELECT count(*) FROM hipq.grants_mail_live;
 INSERT INTO hipq.grants_mail (job_type) VALUES ('welcome');
 RESET ROLE;

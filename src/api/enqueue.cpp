@@ -154,7 +154,9 @@ const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue, const std::o
     if (name.has_value())
         return storage::require_queue(*catalogue, *name);
     std::vector<const Queue *> queues = queues_with_type(*catalogue, job_type);
-    if (queues.size() > 1)  // those the caller has nothing to do with are none of his business
+    // Those the caller has nothing to do with are none of his business: no error may name them.
+    std::erase_if(queues, [](const Queue *queue) { return !storage::has_any_right(storage::caller(), *queue); });
+    if (queues.size() > 1)
         std::erase_if(queues,
                       [](const Queue *queue) { return !storage::may(storage::caller(), *queue, storage::Privilege::enqueue); });
     if (queues.size() > 1)

@@ -25,9 +25,11 @@ constinit pg::Statement find_in_queue(R"(
 
 std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue_name)
 {
-    const pg::Rows rows = pg::as_extension_owner([&] {
-        return queue_name.has_value() ? find_in_queue.run(id, require_queue(catalogue, *queue_name).id) : find_anywhere.run(id);
-    });
+    const Queue *named = queue_name.has_value() ? &require_queue(catalogue, *queue_name) : nullptr;
+    if (named != nullptr)
+        require_any_right(*named);
+    const pg::Rows rows = pg::as_extension_owner(
+        [&] { return named != nullptr ? find_in_queue.run(id, named->id) : find_anywhere.run(id); });
     if (rows.empty())
         return std::nullopt;
     const pg::Row row = rows.front();

@@ -17,7 +17,8 @@ struct FoundJob {
     pg::Time expires;
 };
 
-// The job, in the queue named or in any. Nothing if there is none. Needs a transaction.
+// The job, in the queue named or in any. Nothing if there is none. Raises the error of an unknown queue also for one that the
+// caller may not know of. Needs a transaction.
 std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue);
 
 // The same for a caller who needs one of `privileges`: 42704 when there is no such job, and also when the caller has no right to

@@ -34,21 +34,6 @@ AclMode mode_of(Privilege privilege)
     return 0;
 }
 
-bool has_any_right(Oid role, const Queue &queue)
-{
-    for (const Privilege privilege : {Privilege::enqueue, Privilege::work, Privilege::read, Privilege::control})
-        if (may(role, queue, privilege))
-            return true;
-    return false;
-}
-
-// Raises the error of an unknown queue for a caller who may not know of it.
-void require_any_right(const Queue &queue)
-{
-    if (!has_any_right(caller(), queue))
-        require_queue(Catalogue{}, queue.full_name());
-}
-
 }  // namespace
 
 std::optional<Privilege> parse_privilege(std::string_view text)
@@ -71,9 +56,23 @@ bool may(Oid role, const Queue &queue, Privilege privilege)
     });
 }
 
+bool has_any_right(Oid role, const Queue &queue)
+{
+    for (const Privilege privilege : {Privilege::enqueue, Privilege::work, Privilege::read, Privilege::control})
+        if (may(role, queue, privilege))
+            return true;
+    return false;
+}
+
 bool acts_as_owner(Oid role, const Queue &queue)
 {
     return pg::call([&] { return ::has_privs_of_role(role, queue.owner); });
+}
+
+void require_any_right(const Queue &queue)
+{
+    if (!has_any_right(caller(), queue))
+        require_queue(Catalogue{}, queue.full_name());
 }
 
 void require(const Queue &queue, Privilege privilege)
