@@ -107,6 +107,16 @@ Outcome first_value(Tuplestorestate *store, const TupleDesc descriptor, const Qu
     return outcome;
 }
 
+// The PostgreSQL regime. What user code has put off until the commit happens now, under the deadline and before the finish:
+// deferred triggers run, WITH HOLD cursors, whose queries the commit would run to their end, are closed.
+void run_deferred_code()
+{
+    ConstraintsSetStmt all_immediate{};
+    all_immediate.type = T_ConstraintsSetStmt;
+    ::AfterTriggerSetState(&all_immediate);
+    ::PortalHashTableDeleteAll();
+}
+
 // The PostgreSQL regime: what exec_simple_query does with one statement.
 Outcome run_call(const Call &call)
 {
@@ -138,6 +148,7 @@ Outcome run_call(const Call &call)
     const Outcome outcome = first_value(store, descriptor, completion);
     ::tuplestore_end(store);
     ::CommandCounterIncrement();
+    run_deferred_code();
     ::MemoryContextSwitchTo(before);
     return outcome;
 }

@@ -131,8 +131,13 @@ $hipq->sql(q{
 	CREATE FUNCTION sleep(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN INSERT INTO written VALUES ('slept'); PERFORM pg_sleep(60); END $$;
 	CREATE FUNCTION catches(data jsonb) RETURNS text LANGUAGE plpgsql AS $$
 	BEGIN INSERT INTO written VALUES ('slept'); PERFORM pg_sleep(60); RETURN 'no'; EXCEPTION WHEN query_canceled THEN RETURN 'caught'; END $$;
-	SELECT hipq.register_job_type('app.main', name, handler => name, default_timeout => 1) FROM unnest('{sleep, catches}'::text[]) AS name});
-foreach my $type ('sleep', 'catches')
+	CREATE TABLE put_off (what text);
+	CREATE FUNCTION sleeps_late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NULL; END $$;
+	CREATE CONSTRAINT TRIGGER late AFTER INSERT ON put_off DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION sleeps_late();
+	CREATE FUNCTION defers(data jsonb) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
+	BEGIN INSERT INTO written VALUES ('slept'); INSERT INTO put_off VALUES ('slept'); END $$;
+	SELECT hipq.register_job_type('app.main', name, handler => name, default_timeout => 1) FROM unnest('{sleep, catches, defers}'::text[]) AS name});
+foreach my $type ('sleep', 'catches', 'defers')
 {
 	$id = $hipq->enqueue($type);
 	is($hipq->outcome($id), 'failed', "$type: a job over its timeout fails");
