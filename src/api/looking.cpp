@@ -96,7 +96,7 @@ void list_executors(FunctionCallInfo fcinfo)
         const Sight sight = sight_of(*catalogue, slot);
         if (!sight.executor)
             continue;
-        const bool has_job = slot.job.id != 0 && sight.job;
+        const bool has_job = slot.job.id != 0 && slot.job.attempt != 0 && sight.job;
         const bool has_process = slot.pid != 0;
         const auto if_job = [&](auto value) { return has_job ? std::optional(value) : std::nullopt; };
         result.add(has_process ? std::optional<std::int32_t>(slot.pid) : std::nullopt, slot.database, slot.role, status_of(slot),

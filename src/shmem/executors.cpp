@@ -229,7 +229,7 @@ void announce_idle()
     const pg::Time now{::GetCurrentTimestamp()};
     const Lock lock(LW_EXCLUSIVE);
     ExecutorSlot *slot = slot_of(mine);
-    if (slot->state == ExecutorState::running)
+    if (slot->state == ExecutorState::running && slot->job.attempt != 0)
         ++slot->jobs_done;
     slot->state = ExecutorState::idle;
     slot->state_since = now;

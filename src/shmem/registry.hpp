@@ -29,7 +29,7 @@ enum class ExecutorState : unsigned char { free, requested, starting, idle, runn
 // A job in the hands of an executor.
 struct RunningJob {
     int queue_id;
-    int attempt;
+    int attempt;  // 0: not the job runs, its retry handler is asked
     std::int64_t id;
     pg::Time started;
     char type[64];

@@ -249,11 +249,14 @@ bool run_next_decision(const Executor &executor)
     const auto decision = shmem::take_decision(executor.ticket.database, executor.ticket.role);
     if (!decision.has_value())
         return false;
+    // It is on no list any more: should this process end, the slot tells of the job.
+    shmem::announce_job({decision->queue_id, 0, decision->job_id, storage::now(), {}});
     std::shared_ptr<const storage::Catalogue> catalogue;
     pg::with_transaction([&] { catalogue = storage::catalogue(); });
     if (const Queue *queue = catalogue->find(decision->queue_id))
         decide(executor, *queue, decision->job_id);
     clean_session();
+    shmem::announce_idle();
     return true;
 }
 

@@ -13,30 +13,33 @@ namespace {
 
 using storage::Queue;
 
+// These return false for a job that they did not find, or that is left for another time.
+
 // A job in `error`: its retry handler is asked by an executor; without one the policy decides here.
-void recover_error(const Queue &queue, std::int64_t id)
+bool recover_error(const Queue &queue, std::int64_t id)
 {
     const auto job = storage::take_for_decision(queue, id);
     if (!job.has_value())
-        return;
+        return false;
     const storage::JobType *type = queue.find_job_type(job->type);
     if (type != nullptr && type->retry_handler != "NONE")
-        shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
-    else
-        storage::decide_by_policy(queue, *job, storage::now());
+        return shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
+    storage::decide_by_policy(queue, *job, storage::now());
+    return true;
 }
 
-void recover_running(const Queue &queue, std::int64_t id, int attempt, core::Reason reason)
+bool recover_running(const Queue &queue, std::int64_t id, int attempt, core::Reason reason)
 {
     const auto job = storage::take_running(queue, id, attempt);
     if (!job.has_value())
-        return;
-    if (storage::settle_lost(queue, *job, reason, storage::now()) == storage::Settled::ask_retry_handler)
-        shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
+        return false;
+    return storage::settle_lost(queue, *job, reason, storage::now()) != storage::Settled::ask_retry_handler ||
+           shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
 }
 
-void recover_queue(const Queue &queue)
+bool recover_queue(const Queue &queue)
 {
+    bool done = true;
     std::vector<storage::LeftJob> left;
     pg::with_transaction([&] { left = storage::left_jobs(queue); });
     for (const storage::LeftJob &job : left) {
@@ -44,42 +47,48 @@ void recover_queue(const Queue &queue)
         if (shmem::is_in_hand(MyDatabaseId, job.id, job.attempt))
             continue;
         pg::with_transaction([&] {
-            if (job.state == core::JobState::running)
-                recover_running(queue, job.id, job.attempt, core::Reason::server_restart);
-            else
-                recover_error(queue, job.id);
+            const bool recovered = job.state == core::JobState::running
+                                       ? recover_running(queue, job.id, job.attempt, core::Reason::server_restart)
+                                       : recover_error(queue, job.id);
+            done = recovered && done;
         });
     }
+    return done;
 }
 
-void recover_orphan(const shmem::Orphan &orphan)
+bool recover_orphan(const shmem::Orphan &orphan)
 {
+    bool done = true;
     pg::with_transaction([&] {
         const auto catalogue = storage::catalogue();
         const Queue *queue = catalogue->find(orphan.job.queue_id);
-        if (queue == nullptr)
-            return;
-        recover_running(*queue, orphan.job.id, orphan.job.attempt, core::Reason::worker_lost);
-        recover_error(*queue, orphan.job.id);
+        if (queue != nullptr)
+            done = recover_running(*queue, orphan.job.id, orphan.job.attempt, core::Reason::worker_lost) ||
+                   recover_error(*queue, orphan.job.id);
     });
+    return done;
 }
 
 }  // namespace
 
-void recover_left_jobs()
+bool recover_left_jobs()
 {
+    bool done = true;
     std::shared_ptr<const storage::Catalogue> catalogue;
     pg::with_transaction([&] { catalogue = storage::catalogue(); });
     for (const auto &[id, queue] : catalogue->queues)
-        recover_queue(queue);
+        done = recover_queue(queue) && done;
+    return done;
 }
 
-void recover_orphans()
+bool recover_orphans()
 {
+    bool done = true;
     while (const auto orphan = shmem::find_orphan(MyDatabaseId)) {
-        recover_orphan(*orphan);
+        done = recover_orphan(*orphan) && done;
         shmem::release_orphan(*orphan);
     }
+    return done;
 }
 
 }  // namespace hipq::worker

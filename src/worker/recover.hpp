@@ -5,10 +5,13 @@
 
 namespace hipq::worker {
 
-// At the start of a scheduler: every job left in `running` or `error` that no executor has in hand. Own transactions.
-void recover_left_jobs();
+// Both run their own transactions, and return false when a job may still be left: somebody holds its row, or the list of
+// decisions is full. Then recover_left_jobs() is due again.
 
-// Jobs whose executors ended while they ran. Own transactions.
-void recover_orphans();
+// Every job left in `running` or `error` that no executor has in hand. Reads the live leaves whole.
+bool recover_left_jobs();
+
+// Jobs whose executors ended while they ran.
+bool recover_orphans();
 
 }  // namespace hipq::worker

@@ -40,6 +40,7 @@ struct Look {
 struct Scheduler {
     pg::Time next_maintenance{0};
     std::set<std::string> reported;  // parked job types that were logged
+    bool jobs_left = true;           // jobs of executors that are gone may stand in `running` or `error`
 };
 
 // ---- one queue ----
@@ -144,7 +145,12 @@ void ask_for_executors(Look &look)
 Look look_around(Scheduler &scheduler)
 {
     Look look{storage::now(), pg::infinity, {}};
-    recover_orphans();
+    if (!recover_orphans())
+        scheduler.jobs_left = true;
+    if (scheduler.jobs_left)
+        scheduler.jobs_left = !recover_left_jobs();
+    if (scheduler.jobs_left)
+        look.again_at(look.now + longest_wait);
     const auto catalogue = read_catalogue();
     for (const auto &entry : catalogue->queues) {
         const Queue &queue = entry.second;
@@ -243,7 +249,6 @@ void schedule()
         shmem::leave_scheduler(pg::infinity);
         return;
     }
-    recover_left_jobs();
     Scheduler scheduler;
     shmem::work_due(ticket.database, pg::Time{0});
     while (work(scheduler)) {
