@@ -199,6 +199,14 @@ void executor_not_started(const ExecutorTicket &ticket)
         free_slot(*slot);
 }
 
+void forget_starting_executors()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    for (ExecutorSlot &slot : slots())
+        if (slot.state == ExecutorState::starting && slot.process == no_process)
+            free_slot(slot);
+}
+
 bool attach_executor(const ExecutorTicket &ticket)
 {
     pg::call([] { ::on_shmem_exit(hipq_executor_exits, Datum{0}); });

@@ -40,6 +40,8 @@ int count_executors(Oid database, Oid role);
 
 std::size_t take_requested_executors(std::span<ExecutorTicket> tickets);
 void executor_not_started(const ExecutorTicket &ticket);  // its process never came to be
+// For a new launcher: those that the one before was about to start. A process that still comes up finds that it is not wanted.
+void forget_starting_executors();
 
 // Executor
 // -----------------------------------------------------------------------------------------------------------------------------

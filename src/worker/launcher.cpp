@@ -147,6 +147,7 @@ std::int64_t time_to_wait()
     // No database: only the catalogues that all databases share.
     pg::call([] { ::BackgroundWorkerInitializeConnection(nullptr, nullptr, 0); });
     shmem::attach_launcher();
+    shmem::forget_starting_executors();
     Launcher launcher;
     look_at_all_databases();
     show_idle();
