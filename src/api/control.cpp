@@ -65,9 +65,10 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
 {
     const auto catalogue = storage::catalogue();
     const FoundJob job = storage::require_job(*catalogue, id, queue, Privilege::control);
+    const std::string state = state_name(job);
     if (job.state != core::JobState::final)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("job %lld is not final", static_cast<long long>(id)),
-                   errdetail("It is in state \"%s\".", state_name(job).c_str()),
+                   errdetail("It is in state \"%s\".", state.c_str()),
                    errhint("Use hipq.reschedule() to run a waiting job sooner."));
     check_data(data);
     const pg::Rows rows = storage::as_hipq([&] { return storage::statement_for(*job.queue, retry_sql).run(id, reason, data); });
@@ -110,8 +111,9 @@ void reschedule(std::int64_t id, const std::optional<pg::Time> &time, const std:
         return;
     // It may have started since the first look.
     const FoundJob present = storage::require_job(*catalogue, id, queue, Privilege::control);
+    const std::string present_state = state_name(present);
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-               errmsg("cannot reschedule job %lld in state \"%s\"", static_cast<long long>(id), state_name(present).c_str()),
+               errmsg("cannot reschedule job %lld in state \"%s\"", static_cast<long long>(id), present_state.c_str()),
                errdetail("Only a waiting job (initial or retry) can be rescheduled."),
                present.state == core::JobState::final ? errhint("Use hipq.retry() to run it again as a new job.") : 0);
 }
@@ -137,9 +139,10 @@ bool erase(std::int64_t id, const std::optional<std::string> &queue)
     if (!found.has_value() || !may_know_of(*found))
         return false;
     const FoundJob job = storage::require_job(*catalogue, id, queue, Privilege::control);
+    const std::string state = state_name(job);
     if (job.state != core::JobState::final)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("cannot erase job %lld in state \"%s\"", static_cast<long long>(id), state_name(job).c_str()),
+                   errmsg("cannot erase job %lld in state \"%s\"", static_cast<long long>(id), state.c_str()),
                    errhint("Use hipq.cancel() first."));
     return storage::as_hipq([&] {
         const bool erased = storage::statement_for(*job.queue, erase_sql).run(id).processed() == 1;
@@ -151,7 +154,7 @@ bool erase(std::int64_t id, const std::optional<std::string> &queue)
 
 void demand_superuser(const char *action)
 {
-    if (!::superuser() && storage::caller() != pg::extension_owner())
+    if (!pg::call([] { return ::superuser(); }) && storage::caller() != pg::extension_owner())
         HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                    errmsg("only a superuser or the owner of the extension may %s", action));
 }

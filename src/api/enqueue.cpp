@@ -119,9 +119,10 @@ std::vector<const Queue *> queues_with_type(const Catalogue &catalogue, const st
     std::string names;
     for (const Queue *queue : queues)
         names += (names.empty() ? "" : ", ") + queue->full_name();
+    const std::string first = queues.front()->full_name();
     HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER), errmsg("job type \"%s\" is registered in several queues", job_type.c_str()),
                errdetail("Queues: %s.", names.c_str()),
-               errhint("Name one with queue => '%s'.", queues.front()->full_name().c_str()));
+               errhint("Name one with queue => '%s'.", first.c_str()));
 }
 
 // The built-in queue, made by the first who needs it and may create queues.

@@ -36,7 +36,7 @@ bool is_copy()
 
 bool is_restorer()
 {
-    return ::superuser() || ::GetUserId() == pg::extension_owner();
+    return pg::call([] { return ::superuser(); }) || ::GetUserId() == pg::extension_owner();
 }
 
 // A row as a dump carries it: nothing left for the trigger to fill.
@@ -136,9 +136,11 @@ void check_time(const JobRow &row, Column column, bool infinity_allowed)
     if (row.null(column))
         return;
     const Timestamp time = row.as_int64(column);
-    if (TIMESTAMP_IS_NOBEGIN(time) || (!infinity_allowed && TIMESTAMP_IS_NOEND(time)))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s cannot be infinite", name_of(column).c_str()),
-                   errhint("Give a point in time."));
+    if (!TIMESTAMP_IS_NOBEGIN(time) && (infinity_allowed || !TIMESTAMP_IS_NOEND(time)))
+        return;
+    const std::string name = name_of(column);
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s cannot be infinite", name.c_str()),
+               errhint("Give a point in time."));
 }
 
 // Parses the windows and puts their canonical form into the row.
@@ -303,13 +305,16 @@ const storage::Queue &queue_of(const storage::Catalogue &catalogue, const JobRow
 
 void demand_open_queue(const storage::Queue &queue, const std::string &job_type)
 {
+    const bool is_unknown = queue.is_strict && queue.find_job_type(job_type) == nullptr;
+    if (!queue.is_dropped && !is_unknown)
+        return;
+    const std::string name = queue.full_name();
     if (queue.is_dropped)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("queue \"%s\" is being dropped", queue.full_name().c_str()));
-    if (queue.is_strict && queue.find_job_type(job_type) == nullptr)
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
-                   errmsg("job type \"%s\" is not registered in queue \"%s\"", job_type.c_str(), queue.full_name().c_str()),
-                   errhint("Use hipq.register_job_type(); the queue is strict."));
+                   errmsg("queue \"%s\" is being dropped", name.c_str()));
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+               errmsg("job type \"%s\" is not registered in queue \"%s\"", job_type.c_str(), name.c_str()),
+               errhint("Use hipq.register_job_type(); the queue is strict."));
 }
 
 void demand_job_type(const JobRow &row)

@@ -28,9 +28,10 @@ void refuse_if_owner(Oid role)
         if (queue.owner != role || queue.is_dropped)
             continue;
         const char *name = pg::call([&] { return ::GetUserNameFromId(role, true); });
+        const std::string queue_name = queue.full_name();
         HIPQ_RAISE(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
                    errmsg("role \"%s\" cannot be dropped because it owns queue \"%s\"", name == nullptr ? "?" : name,
-                          queue.full_name().c_str()),
+                          queue_name.c_str()),
                    errhint("Use hipq.alter_queue(owner => ...) or hipq.drop_queue() first."));
     }
 }

@@ -49,10 +49,11 @@ std::optional<std::int64_t> holder_of(const Queue &queue, const std::string &typ
 
 [[noreturn]] void refuse_duplicate(const Queue &queue, const std::string &type, const std::string &key, std::int64_t holder)
 {
+    const std::string name = queue.full_name();
     const bool may_know = may(caller(), queue, Privilege::read) || may(caller(), queue, Privilege::control);
     HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
                errmsg("job type \"%s\" has an unfinished job with key \"%s\" in queue \"%s\"", type.c_str(), key.c_str(),
-                      queue.full_name().c_str()),
+                      name.c_str()),
                may_know ? errdetail("Job %lld holds the key.", static_cast<long long>(holder)) : 0,
                errhint("Use on_duplicate => 'return' to get the id of that job instead."));
 }

@@ -43,10 +43,12 @@ ColumnMap read_column_map(Relation relation)
             if (!form->attisdropped && name == NameStr(form->attname))
                 map[i] = form->attnum;
         }
-        if (map[i] == 0)
-            HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_COLUMN),
-                       errmsg("table \"%s\" has no column \"%s\"", RelationGetRelationName(relation), std::string(name).c_str()),
-                       errhint("The tables of hipq are its own; do not alter them."));
+        if (map[i] != 0)
+            continue;
+        const std::string missing(name);
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_COLUMN),
+                   errmsg("table \"%s\" has no column \"%s\"", RelationGetRelationName(relation), missing.c_str()),
+                   errhint("The tables of hipq are its own; do not alter them."));
     }
     return map;
 }

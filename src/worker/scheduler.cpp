@@ -71,9 +71,10 @@ void report_parked(Scheduler &scheduler, const Queue &queue, const std::string &
 {
     if (!scheduler.reported.insert(queue.full_name() + "/" + job_type).second)
         return;
+    const std::string name = queue.full_name();
     pg::call([&] {
         ereport(WARNING,
-                errmsg("jobs of type \"%s\" in queue \"%s\" wait for their handler", job_type.c_str(), queue.full_name().c_str()),
+                errmsg("jobs of type \"%s\" in queue \"%s\" wait for their handler", job_type.c_str(), name.c_str()),
                 errdetail_internal("%s", explanation.c_str()));
     });
 }
