@@ -31,7 +31,8 @@ constexpr int week_in_minutes = 7 * 24 * 60;
 
 void define_operation()
 {
-    // A library that is loaded later than the server started may define no setting that needs a restart. It runs no handlers either.
+    // A library that is loaded later than the server started may define no setting that needs a restart. It runs no handlers
+    // either.
     const GucContext restart_context = process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP;
     ::DefineCustomBoolVariable("hipq.enabled", "Whether executors run jobs.",
                                "Off: executors leave after their job; jobs can still be enqueued.", &enabled, true, PGC_SIGHUP, 0,

@@ -56,7 +56,8 @@ bool should_leave(bool idle, pg::Time now);
 // From here on nobody counts on this executor's being woken; it looks for work once more before it goes.
 void begin_leaving();
 
-// Before a look for work: forgets the wake-ups so far. After it: whether one came meanwhile, for work that the look may not have seen.
+// Before a look for work: forgets the wake-ups so far. After it: whether one came meanwhile, for work that the look may not have
+// seen.
 void begin_executor_look();
 bool was_woken();
 

@@ -38,7 +38,7 @@ struct RunningJob {
 struct ExecutorSlot {
     ExecutorState state;
     bool asked_to_leave;
-    bool woken;             // by a commit, since it began its last look
+    bool woken;  // by a commit, since it began its last look
     std::uint32_t generation;
     Oid database;
     Oid role;

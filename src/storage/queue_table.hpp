@@ -24,7 +24,8 @@ struct TimeTree {
     std::string parent;       // "app_mail_final"
     std::string time_column;  // "update_time", "ended_time"
     std::int64_t retention;   // microseconds
-    bool has_key_index;       // final leaves: the (job_type, job_key) index and the unique id; else those of attempts: (job_id, attempt)
+    bool has_key_index;       // final leaves: the (job_type, job_key) index and the unique id; else those of attempts: (job_id,
+                              // attempt)
 };
 bool maintain_time_tree(const TimeTree &tree);
 

@@ -30,6 +30,11 @@ const char *sentence_for(core::Reason reason)
 
 }  // namespace
 
+Failure timeout_failure(const ClaimedJob &job)
+{
+    return {core::Reason::timeout, "57014", "job exceeded its timeout of " + std::to_string(job.timeout) + " s"};
+}
+
 Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
 {
     const JobType type = type_of(queue, job);

@@ -11,6 +11,9 @@ enum class Settled : unsigned char {
     stale,              // not this attempt's any more: nothing was changed
 };
 
+// What a job that ran over its timeout failed with.
+Failure timeout_failure(const ClaimedJob &job);
+
 // Records the attempt and decides by the type's policy, or leaves the decision to the type's retry handler. Needs a transaction.
 Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
 

@@ -10,14 +10,17 @@ namespace hipq::worker {
 namespace {
 
 constexpr int cancel_again = 1'000;  // ms
+constexpr int cancellations = 3;     // a handler that catches as many is ended with its process
 
 constinit TimeoutId timer{};
 constinit volatile sig_atomic_t missed = 0;
 
-// In the signal handler: what StatementCancelHandler does.
+// In the signal handler: what StatementCancelHandler does, and at last what die() does.
 extern "C" void hipq_deadline_missed()
 {
-    missed = 1;
+    missed = missed + 1;
+    if (missed > cancellations)
+        ProcDiePending = 1;
     InterruptPending = 1;
     QueryCancelPending = 1;
     ::SetLatch(MyLatch);

@@ -122,11 +122,6 @@ private:
     bool ended_ = false;
 };
 
-Failure timeout_failure(const ClaimedJob &job)
-{
-    return {core::Reason::timeout, "57014", "job exceeded its timeout of " + std::to_string(job.timeout) + " s"};
-}
-
 // An error message is text that a row stores: never empty, never the word for "no error".
 std::string storable(const std::string &message)
 {
@@ -157,14 +152,14 @@ std::optional<Failure> run_and_finish(const Executor &executor, const Task &task
         const pg::RawValue result = run_handler(*task.handler, task.job, executor.job_memory);
         if (watch.stop_timer()) {  // it caught the cancellation
             pg::abort_transaction();
-            return timeout_failure(task.job);
+            return storage::timeout_failure(task.job);
         }
         storage::finish_succeeded(*task.queue, task.job, result, storage::now());
         pg::commit_transaction();
         return std::nullopt;
     } catch (const pg::Error &error) {
         const bool missed = watch.end();
-        Failure failure = missed ? timeout_failure(task.job) : failure_of(error);
+        Failure failure = missed ? storage::timeout_failure(task.job) : failure_of(error);
         pg::abort_transaction();
         return failure;
     } catch (...) {

@@ -33,8 +33,12 @@ bool recover_running(const Queue &queue, std::int64_t id, int attempt, core::Rea
     const auto job = storage::take_running(queue, id, attempt);
     if (!job.has_value())
         return false;
-    return storage::settle_lost(queue, *job, reason, storage::now()) != storage::Settled::ask_retry_handler ||
-           shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
+    const pg::Time now = storage::now();
+    // An executor that ended after the job's deadline was ended because the handler did not listen to its cancellation.
+    const bool timed_out = reason == core::Reason::worker_lost && now >= job->started + job->timeout * USECS_PER_SEC;
+    const storage::Settled settled = timed_out ? storage::settle_failure(queue, *job, storage::timeout_failure(*job), now)
+                                               : storage::settle_lost(queue, *job, reason, now);
+    return settled != storage::Settled::ask_retry_handler || shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
 }
 
 bool recover_queue(const Queue &queue)

@@ -145,6 +145,13 @@ foreach my $type ('sleep', 'catches', 'defers')
 	is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), 'job exceeded its timeout of 1 s', 'and says how long it might have taken');
 	cmp_ok($hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts WHERE job_id = $id"), '<', 2, 'within a second after it');
 }
+$hipq->sql(q{
+	CREATE FUNCTION deaf(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN INSERT INTO written VALUES ('slept'); LOOP BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$;
+	SELECT hipq.register_job_type('app.main', 'deaf', handler => 'deaf', default_timeout => 1)});
+$id = $hipq->enqueue('deaf');
+is($hipq->outcome($id), 'failed', 'a handler that catches every cancellation is ended with its process');
+is($hipq->attempts($id), '1 timeout 57014', 'with reason timeout too');
 is($hipq->sql("SELECT count(*) FROM written WHERE what = 'slept'"), '0', 'what it wrote is gone');
 
 # ---- expiry
