@@ -48,7 +48,10 @@ cmp_ok($hipq->sql("SELECT extract(epoch FROM accepted_time - created_time) FROM 
 my $lock = $hipq->hold_lock;
 my $waiting = $hipq->enqueue('wait', q{'{"secret": 1}'});
 my $pid = $hipq->pid_of($waiting);
-is($hipq->sql($processes), 'hipq executor postgres, hipq launcher, hipq scheduler postgres', 'launcher, scheduler and executor show their kinds');
+# A scheduler stays for jobs that are due and cannot run.
+$hipq->sql(q{SELECT hipq.enqueue_many('nobody', '{1,2}'::jsonb[], queue => 'app.main')});
+ok($hipq->wait_until(q{SELECT string_agg(DISTINCT backend_type || coalesce(' ' || datname, ''), ', ') FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'},
+	'hipq executor postgres, hipq launcher, hipq scheduler postgres'), 'launcher, scheduler and executor show their kinds');
 is($hipq->sql("SELECT usename || ': ' || query FROM pg_stat_activity WHERE pid = $pid"), "app: hipq job $waiting wait, attempt 1", 'an executor shows job, type and attempt');
 ok($hipq->wait_until("SELECT wait_event FROM hipq.running WHERE id = $waiting", 'advisory'), 'hipq.running shows what the job waits for');
 is($hipq->sql("SELECT cardinality(blocked_by) FROM hipq.running WHERE id = $waiting"), '1', 'and who blocks it');
