@@ -80,7 +80,7 @@ SELECT pg_temp.try($$UPDATE hipq.job SET queue_id = (SELECT queue_id FROM hipq.q
 SELECT pg_temp.try($$UPDATE hipq.guarded_q_live SET state = 'running', attempt = 1$$);
 -- no change is no offence
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET id = id, state = state, job_key = job_key$$);
-SELECT tableoid::regclass, state, attempt, job_key FROM hipq.job WHERE job_type = 't';
+SELECT tableoid::regclass, state, attempt, job_key FROM hipq.guarded_q WHERE job_type = 't';
 
 -- ---- Final jobs never change
 SELECT id FROM hipq.guarded_q WHERE job_key = 'waiting' \gset
