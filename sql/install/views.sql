@@ -106,7 +106,7 @@ SELECT instance.name || '.' || queue.name AS queue,
 FROM hipq.job_type
 JOIN hipq.queue ON queue.queue_id = job_type.queue_id
 JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+WHERE NOT queue.is_dropped AND (hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE'));
 COMMENT ON VIEW hipq.job_types IS 'job types with the values in force: where the type says nothing, the setting''s';
 COMMENT ON COLUMN hipq.job_types.queue IS 'queue of the job type';
 COMMENT ON COLUMN hipq.job_types.job_type IS 'name of the job type';
