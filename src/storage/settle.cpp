@@ -28,6 +28,15 @@ const char *sentence_for(core::Reason reason)
     return reason == core::Reason::server_restart ? "server stopped while the job ran" : "executor ended while the job ran";
 }
 
+// None for a job that was lost twice; doubling for one that is lost again and again, and perhaps the reason why.
+std::int64_t delay_after_losses(const ClaimedJob &job)
+{
+    constexpr std::int64_t first_delay = 1'000'000;  // us
+    constexpr int most_doublings = 8;                // 256 s
+    const int uncharged = job.attempt - 1 - job.retry_count;
+    return uncharged < 2 ? 0 : first_delay << std::min(uncharged - 2, most_doublings);
+}
+
 }  // namespace
 
 Failure timeout_failure(const ClaimedJob &job)
@@ -47,7 +56,7 @@ Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure 
 bool put_back(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
 {
     record_attempt(queue, job, failure, now);
-    return carry_out(queue, job, failure, core::Decision{true, 0, false}, now);
+    return carry_out(queue, job, failure, core::Decision{true, delay_after_losses(job), false}, now);
 }
 
 Settled settle_lost(const Queue &queue, const ClaimedJob &job, core::Reason reason, pg::Time now)
