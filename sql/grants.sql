@@ -73,6 +73,7 @@ SELECT * FROM hipq.retry_schedule('welcome');
 SELECT * FROM hipq.retry_schedule('other');
 SELECT hipq.why(1, 'grants.other');
 SELECT hipq.why(1, 'grants.nowhere');
+SELECT hipq.why(1, 'hipq.grants_other');
 SELECT count(*) FROM hipq.grants_mail_live;
 INSERT INTO hipq.grants_mail (job_type) VALUES ('welcome');
 RESET ROLE;

@@ -70,7 +70,7 @@ void check_reset(const std::vector<std::string> &reset, std::span<const char *co
 
 const storage::Queue &require_own_queue(const storage::Catalogue &catalogue, std::string_view full_name)
 {
-    const storage::Queue &queue = storage::require_queue(catalogue, full_name);
+    const storage::Queue &queue = storage::require_known_queue(catalogue, full_name);
     storage::require_owner(queue);
     return queue;
 }

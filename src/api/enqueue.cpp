@@ -153,7 +153,7 @@ const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue, const std::o
                        const std::string &job_type)
 {
     if (name.has_value())
-        return storage::require_queue(*catalogue, *name);
+        return storage::require_known_queue(*catalogue, *name);
     std::vector<const Queue *> queues = queues_with_type(*catalogue, job_type);
     // Those the caller has nothing to do with are none of his business: no error may name them.
     std::erase_if(queues, [](const Queue *queue) { return !storage::has_any_right(storage::caller(), *queue); });

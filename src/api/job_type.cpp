@@ -354,7 +354,7 @@ void list_schedule(const JobType &type, ResultSet &result)
 void list_schedule_of_queue(const Arguments &arguments, ResultSet &result)
 {
     const auto catalogue = storage::catalogue();
-    const Queue &queue = storage::require_queue(*catalogue, arguments.text(0, "queue"));
+    const Queue &queue = storage::require_known_queue(*catalogue, arguments.text(0, "queue"));
     const std::string name = arguments.text(1, "job_type");
     storage::require(queue, storage::Privilege::read);
     const JobType *type = queue.find_job_type(name);

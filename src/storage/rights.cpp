@@ -69,17 +69,20 @@ bool acts_as_owner(Oid role, const Queue &queue)
     return pg::call([&] { return ::has_privs_of_role(role, queue.owner); });
 }
 
-void require_any_right(const Queue &queue)
+const Queue &require_known_queue(const Catalogue &catalogue, std::string_view name)
 {
+    const Queue &queue = require_queue(catalogue, name);
     if (!has_any_right(caller(), queue))
-        require_queue(Catalogue{}, queue.full_name());
+        require_queue(Catalogue{}, name);
+    return queue;
 }
 
 void require(const Queue &queue, Privilege privilege)
 {
     if (may(caller(), queue, privilege))
         return;
-    require_any_right(queue);
+    if (!has_any_right(caller(), queue))
+        require_queue(Catalogue{}, queue.full_name());
     const std::string name = queue.full_name();
     HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for queue \"%s\"", name.c_str()),
                errdetail("Privilege \"%s\" is needed.", name_of(privilege)),
@@ -90,7 +93,8 @@ void require_owner(const Queue &queue)
 {
     if (acts_as_owner(caller(), queue))
         return;
-    require_any_right(queue);
+    if (!has_any_right(caller(), queue))
+        require_queue(Catalogue{}, queue.full_name());
     const std::string name = queue.full_name();
     HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be owner of queue \"%s\"", name.c_str()));
 }

@@ -14,12 +14,14 @@ bool may(Oid role, const Queue &queue, Privilege privilege);
 // Whether the queue exists as far as `role` may know.
 bool has_any_right(Oid role, const Queue &queue);
 
+// The queue named, or the error of require_queue, with the name as given, also for one that the caller may not know of.
+const Queue &require_known_queue(const Catalogue &catalogue, std::string_view name);
+
 // Whether `role` is, or is a member of, the queue owner, or is a superuser.
 bool acts_as_owner(Oid role, const Queue &queue);
 
 // 42501 for those who may not. A caller without any right on the queue gets the error of require_queue: what they may not see
 // does not exist.
-void require_any_right(const Queue &queue);  // that error, for such a caller only
 void require(const Queue &queue, Privilege privilege);
 void require_owner(const Queue &queue);
 
