@@ -1,9 +1,9 @@
 // hipq.cancel, retry, reschedule, erase, release_hold: what operators do to a job.
 #include "api/arguments.hpp"
 #include "core/validate.hpp"
+#include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/wake.hpp"
-#include "storage/clock.hpp"
 #include "storage/find_job.hpp"
 #include "storage/finish.hpp"
 #include "storage/identity.hpp"
@@ -35,7 +35,7 @@ bool cancel(std::int64_t id, const std::optional<std::string> &reason, const std
     if (!core::is_waiting(job.state))
         return false;
     const std::string error = reason.has_value() && !reason->empty() ? "cancelled: " + *reason : "cancelled";
-    return storage::finish_waiting(*job.queue, id, {core::Reason::cancelled, "", error}, storage::now());
+    return storage::finish_waiting(*job.queue, id, {core::Reason::cancelled, "", error}, pg::now());
 }
 
 // ---- retry ----

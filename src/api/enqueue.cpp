@@ -121,8 +121,7 @@ std::vector<const Queue *> queues_with_type(const Catalogue &catalogue, const st
         names += (names.empty() ? "" : ", ") + queue->full_name();
     const std::string first = queues.front()->full_name();
     HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER), errmsg("job type \"%s\" is registered in several queues", job_type.c_str()),
-               errdetail("Queues: %s.", names.c_str()),
-               errhint("Name one with queue => '%s'.", first.c_str()));
+               errdetail("Queues: %s.", names.c_str()), errhint("Name one with queue => '%s'.", first.c_str()));
 }
 
 // The built-in queue, made by the first who needs it and may create queues.

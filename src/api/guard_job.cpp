@@ -4,11 +4,11 @@
 // It gathers facts; the rules are in core/guard.hpp and core/validate.hpp. It never looks for duplicates: the unique index does.
 #include "core/time_windows.hpp"
 #include "core/validate.hpp"
+#include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "shmem/wake.hpp"
 #include "storage/catalogue.hpp"
-#include "storage/clock.hpp"
 #include "storage/current_job.hpp"
 #include "storage/job_row.hpp"
 #include "storage/permit.hpp"
@@ -310,8 +310,7 @@ void demand_open_queue(const storage::Queue &queue, const std::string &job_type)
         return;
     const std::string name = queue.full_name();
     if (queue.is_dropped)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("queue \"%s\" is being dropped", name.c_str()));
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("queue \"%s\" is being dropped", name.c_str()));
     HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
                errmsg("job type \"%s\" is not registered in queue \"%s\"", job_type.c_str(), name.c_str()),
                errhint("Use hipq.register_job_type(); the queue is strict."));
@@ -326,7 +325,8 @@ void demand_job_type(const JobRow &row)
 void note_if_waiting(const JobRow &row, const storage::Queue &queue)
 {
     if (core::is_waiting(row.state()))
-        shmem::note_waiting(queue.owner, pg::Time{row.as_int64(Column::scheduled_run_time)}, pg::Time{row.as_int64(Column::expires_time)});
+        shmem::note_waiting(queue.owner, pg::Time{row.as_int64(Column::scheduled_run_time)},
+                            pg::Time{row.as_int64(Column::expires_time)});
 }
 
 HeapTuple guard_insert(Relation relation, HeapTuple tuple)

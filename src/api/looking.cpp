@@ -1,8 +1,8 @@
 // hipq.why and the functions behind the views.
 #include "api/arguments.hpp"
+#include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/executors.hpp"
-#include "storage/clock.hpp"
 #include "storage/find_job.hpp"
 #include "storage/gates.hpp"
 #include "storage/identity.hpp"
@@ -21,7 +21,7 @@ std::vector<storage::Gate> gates_of(const storage::FoundJob &job)
     gates.push_back(storage::state_gate(waiting));
     if (job.state == core::JobState::final)
         return gates;
-    const pg::Time now = storage::now();
+    const pg::Time now = pg::now();
     gates.push_back(storage::time_gate(waiting, now));
     gates.push_back(storage::expiry_gate(waiting, now));
     gates.push_back(storage::loaded_gate());
@@ -129,7 +129,7 @@ HIPQ_FUNCTION(hipq__is_held)
 
 HIPQ_FUNCTION(hipq_now)
 {
-    return TimestampTzGetDatum(hipq::storage::now().value);
+    return TimestampTzGetDatum(hipq::pg::now().value);
 }
 
 HIPQ_FUNCTION(hipq_version)

@@ -1,7 +1,7 @@
 // Databases in the registry.
 #include "databases.hpp"
 
-#include "storage/clock.hpp"
+#include "pg/clock.hpp"
 
 namespace hipq::shmem {
 
@@ -42,7 +42,7 @@ void put_off(DatabaseSlot &slot)
 {
     const std::int64_t delay = std::min(longest_delay, first_delay << std::min(slot.failures, 6));
     ++slot.failures;
-    slot.not_before = storage::now() + delay;
+    slot.not_before = pg::now() + delay;
 }
 
 // Frees a slot that nothing is known about any more. Needs the lock.

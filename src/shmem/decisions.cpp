@@ -22,8 +22,10 @@ bool offer_decision(const Decision &decision)
     const Lock lock(LW_EXCLUSIVE);
     Decision *free_entry = nullptr;
     for (Decision &entry : entries()) {
-        if (entry.job_id == decision.job_id && entry.database == decision.database)
+        if (entry.job_id == decision.job_id && entry.database == decision.database) {
+            entry.role = decision.role;  // the queue may have got another owner
             return true;
+        }
         if (entry.job_id == 0 && free_entry == nullptr)
             free_entry = &entry;
     }

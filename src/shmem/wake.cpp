@@ -4,9 +4,9 @@
 // rolled back savepoint may leave a superfluous note: a wake-up for nothing.
 #include "wake.hpp"
 
+#include "pg/clock.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
-#include "storage/clock.hpp"
 
 namespace hipq::shmem {
 
@@ -43,7 +43,7 @@ void pass_on(const Note &note, pg::Time now)
 
 void pass_on_all()
 {
-    const pg::Time now = storage::now();
+    const pg::Time now = pg::now();
     if (scheduler_must_look)
         work_due(MyDatabaseId, pg::Time{0});
     for (std::size_t i = 0; i < note_count; ++i)

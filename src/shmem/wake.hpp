@@ -5,7 +5,8 @@
 
 namespace hipq::shmem {
 
-// Notes that the current transaction makes a job of this queue owner claimable from `due` until `expires`. Cheap; called for each row.
+// Notes that the current transaction makes a job of this queue owner claimable from `due` until `expires`. Cheap; called for each
+// row.
 void note_waiting(Oid owner, pg::Time due, pg::Time expires);
 
 // Notes that the current transaction changes what the scheduler decides by (queues, job types, hold).

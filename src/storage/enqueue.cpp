@@ -51,11 +51,11 @@ std::optional<std::int64_t> holder_of(const Queue &queue, const std::string &typ
 {
     const std::string name = queue.full_name();
     const bool may_know = may(caller(), queue, Privilege::read) || may(caller(), queue, Privilege::control);
-    HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
-               errmsg("job type \"%s\" has an unfinished job with key \"%s\" in queue \"%s\"", type.c_str(), key.c_str(),
-                      name.c_str()),
-               may_know ? errdetail("Job %lld holds the key.", static_cast<long long>(holder)) : 0,
-               errhint("Use on_duplicate => 'return' to get the id of that job instead."));
+    HIPQ_RAISE(
+        errcode(ERRCODE_UNIQUE_VIOLATION),
+        errmsg("job type \"%s\" has an unfinished job with key \"%s\" in queue \"%s\"", type.c_str(), key.c_str(), name.c_str()),
+        may_know ? errdetail("Job %lld holds the key.", static_cast<long long>(holder)) : 0,
+        errhint("Use on_duplicate => 'return' to get the id of that job instead."));
 }
 
 std::int64_t holder_or_error(const Queue &queue, const std::string &type, const std::string &key, std::int64_t holder,

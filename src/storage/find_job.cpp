@@ -26,8 +26,8 @@ constinit pg::Statement find_in_queue(R"(
 std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue_name)
 {
     const Queue *named = queue_name.has_value() ? &require_known_queue(catalogue, *queue_name) : nullptr;
-    const pg::Rows rows = pg::as_extension_owner(
-        [&] { return named != nullptr ? find_in_queue.run(id, named->id) : find_anywhere.run(id); });
+    const pg::Rows rows =
+        pg::as_extension_owner([&] { return named != nullptr ? find_in_queue.run(id, named->id) : find_anywhere.run(id); });
     if (rows.empty())
         return std::nullopt;
     const pg::Row row = rows.front();

@@ -3,9 +3,9 @@
 // Tables are made apart and then attached: CREATE TABLE ... PARTITION OF would lock the whole tree for reading and writing.
 #include "queue_table.hpp"
 
+#include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
-#include "storage/clock.hpp"
 #include "storage/permit.hpp"
 #include "storage/quote.hpp"
 #include "storage/reluctant_lock.hpp"
@@ -194,7 +194,8 @@ std::int64_t prune_dead_letters(int limit)
         DELETE FROM hipq.dead_letter WHERE job_id IN (SELECT job_id FROM due))");
     std::int64_t removed = 0;
     as_hipq([&] {
-        removed = static_cast<std::int64_t>(delete_dead_letters.run(now(), settings::dead_letter_retention, limit).processed());
+        removed =
+            static_cast<std::int64_t>(delete_dead_letters.run(pg::now(), settings::dead_letter_retention, limit).processed());
     });
     return removed;
 }

@@ -18,8 +18,8 @@ Failure timeout_failure(const ClaimedJob &job);
 Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
 
 // Puts a job back into the line as if the attempt had not counted: its executor or the server went away in the middle of a
-// handler that is one transaction, so nothing can have happened. From the third time on it waits, longer each time: a handler that
-// ends its executor would otherwise run in a circle. Needs a transaction. False: stale.
+// handler that is one transaction, so nothing can have happened. From the third time on it waits, longer each time: a handler
+// that ends its executor would otherwise run in a circle. Needs a transaction. False: stale.
 bool put_back(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
 
 // Settles a running attempt nobody has in hand any more: uncharged if its handler is one transaction, by policy otherwise. Needs

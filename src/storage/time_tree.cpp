@@ -6,9 +6,9 @@
 
 #include <chrono>
 
+#include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
-#include "storage/clock.hpp"
 #include "storage/permit.hpp"
 #include "storage/quote.hpp"
 #include "storage/reluctant_lock.hpp"
@@ -232,7 +232,7 @@ bool prune_default_leaf(const TimeTree &tree, const Leaf &leaf, std::int64_t now
 
 std::int64_t unix_now()
 {
-    return now().value + unix_epoch_to_postgres;
+    return pg::now().value + unix_epoch_to_postgres;
 }
 
 void strip_grants(std::string_view table)

@@ -3,11 +3,11 @@
 // One job: claim (a transaction) -> handler and finish (one transaction) -> or, when the handler failed, settle (a transaction).
 #include "executor.hpp"
 
+#include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/decisions.hpp"
 #include "shmem/executors.hpp"
-#include "storage/clock.hpp"
 #include "storage/current_job.hpp"
 #include "storage/gates.hpp"
 #include "storage/settle.hpp"
@@ -76,7 +76,7 @@ void announce(const ClaimedJob &job)
 std::optional<Task> claim_task(const Executor &executor)
 {
     const auto catalogue = storage::catalogue();
-    const pg::Time now = storage::now();
+    const pg::Time now = pg::now();
     if (!storage::enabled_gate().passed || !storage::hold_gate().passed)
         return std::nullopt;
     for (const Candidate &candidate : due_lanes(executor, *catalogue, now)) {
@@ -154,7 +154,7 @@ std::optional<Failure> run_and_finish(const Executor &executor, const Task &task
             pg::abort_transaction();
             return storage::timeout_failure(task.job);
         }
-        storage::finish_succeeded(*task.queue, task.job, result, storage::now());
+        storage::finish_succeeded(*task.queue, task.job, result, pg::now());
         pg::commit_transaction();
         return std::nullopt;
     } catch (const pg::Error &error) {
@@ -182,7 +182,7 @@ void ask_retry_handler(const Executor &executor, const Queue &queue, const Claim
     if (disarm_deadline())
         HIPQ_RAISE(errcode(ERRCODE_QUERY_CANCELED), errmsg("retry handler exceeded the job's timeout"));
     const core::Decision decision{delay.has_value(), delay.value_or(0), true};
-    storage::carry_out(queue, job, failure, decision, storage::now());
+    storage::carry_out(queue, job, failure, decision, pg::now());
 }
 
 void give_up(const Queue &queue, std::int64_t id, const std::string &why)
@@ -192,7 +192,7 @@ void give_up(const Queue &queue, std::int64_t id, const std::string &why)
         if (!job.has_value())
             return;
         const Failure failure{core::Reason::retry_handler_failed, "", job->error + " (retry handler failed: " + why + ")"};
-        storage::carry_out(queue, *job, failure, core::Decision{false, 0, false}, storage::now());
+        storage::carry_out(queue, *job, failure, core::Decision{false, 0, false}, pg::now());
     });
 }
 
@@ -208,7 +208,7 @@ void decide(const Executor &executor, const Queue &queue, std::int64_t id)
                 return;
             const storage::JobType *type = queue.find_job_type(job->type);
             if (type == nullptr || type->retry_handler == "NONE")
-                storage::decide_by_policy(queue, *job, storage::now());
+                storage::decide_by_policy(queue, *job, pg::now());
             else
                 ask_retry_handler(executor, queue, *job, storage::stored_failure(*job));
         });
@@ -225,7 +225,7 @@ void decide(const Executor &executor, const Queue &queue, std::int64_t id)
 void settle(const Executor &executor, const Task &task, const Failure &failure)
 {
     storage::Settled settled{};
-    pg::with_transaction([&] { settled = storage::settle_failure(*task.queue, task.job, failure, storage::now()); });
+    pg::with_transaction([&] { settled = storage::settle_failure(*task.queue, task.job, failure, pg::now()); });
     if (settled == storage::Settled::ask_retry_handler)
         decide(executor, *task.queue, task.job.id);
 }
@@ -245,7 +245,7 @@ bool run_next_decision(const Executor &executor)
     if (!decision.has_value())
         return false;
     // It is on no list any more: should this process end, the slot tells of the job.
-    shmem::announce_job({decision->queue_id, 0, decision->job_id, storage::now(), {}});
+    shmem::announce_job({decision->queue_id, 0, decision->job_id, pg::now(), {}});
     std::shared_ptr<const storage::Catalogue> catalogue;
     pg::with_transaction([&] { catalogue = storage::catalogue(); });
     if (const Queue *queue = catalogue->find(decision->queue_id))

@@ -4,10 +4,10 @@
 // shared memory: a commit that made work, the time a scheduler left behind, an executor a scheduler asks for.
 #include "launcher.hpp"
 
+#include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
-#include "storage/clock.hpp"
 #include "worker/process.hpp"
 
 extern "C" {
@@ -78,7 +78,7 @@ void complain_about_slots(Launcher &launcher)
 void start_schedulers(Launcher &launcher)
 {
     std::array<shmem::SchedulerTicket, 4> tickets{};  // a few at a time: a server with many databases starts them in turn
-    const std::size_t count = shmem::take_due_schedulers(storage::now(), tickets);
+    const std::size_t count = shmem::take_due_schedulers(pg::now(), tickets);
     for (std::size_t i = 0; i < count; ++i) {
         BackgroundWorkerHandle *handle = nullptr;
         const WorkerDescription description{"hipq scheduler", "hipq scheduler", "hipq_scheduler_main", &tickets[i],
@@ -138,7 +138,7 @@ void run_once(Launcher &launcher)
 std::int64_t time_to_wait()
 {
     const pg::Time next = shmem::next_scheduler_due();
-    return next == pg::infinity ? longest_wait : std::max<std::int64_t>(0, next.value - storage::now().value);
+    return next == pg::infinity ? longest_wait : std::max<std::int64_t>(0, next.value - pg::now().value);
 }
 
 [[noreturn]] void launch()

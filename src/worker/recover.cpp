@@ -1,9 +1,9 @@
 // Recovery: of the server's last life, and of executors that ended.
 #include "recover.hpp"
 
+#include "pg/clock.hpp"
 #include "shmem/decisions.hpp"
 #include "shmem/executors.hpp"
-#include "storage/clock.hpp"
 #include "storage/settle.hpp"
 #include "worker/process.hpp"
 
@@ -24,7 +24,7 @@ bool recover_error(const Queue &queue, std::int64_t id)
     const storage::JobType *type = queue.find_job_type(job->type);
     if (type != nullptr && type->retry_handler != "NONE")
         return shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
-    storage::decide_by_policy(queue, *job, storage::now());
+    storage::decide_by_policy(queue, *job, pg::now());
     return true;
 }
 
@@ -33,7 +33,7 @@ bool recover_running(const Queue &queue, std::int64_t id, int attempt, core::Rea
     const auto job = storage::take_running(queue, id, attempt);
     if (!job.has_value())
         return false;
-    const pg::Time now = storage::now();
+    const pg::Time now = pg::now();
     // An executor that ended after the job's deadline was ended because the handler did not listen to its cancellation.
     const bool timed_out = reason == core::Reason::worker_lost && now >= job->started + job->timeout * USECS_PER_SEC;
     const storage::Settled settled = timed_out ? storage::settle_failure(queue, *job, storage::timeout_failure(*job), now)

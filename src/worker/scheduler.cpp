@@ -2,12 +2,12 @@
 //
 // It looks when a commit, a time or a process that ended says so, and at least every 10 s while work is due. With nothing due
 // within a minute it leaves, and the launcher keeps the time of its return.
+#include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/decisions.hpp"
 #include "shmem/executors.hpp"
 #include "storage/claim.hpp"
-#include "storage/clock.hpp"
 #include "storage/finish.hpp"
 #include "storage/gates.hpp"
 #include "storage/permit.hpp"
@@ -73,8 +73,7 @@ void report_parked(Scheduler &scheduler, const Queue &queue, const std::string &
         return;
     const std::string name = queue.full_name();
     pg::call([&] {
-        ereport(WARNING,
-                errmsg("jobs of type \"%s\" in queue \"%s\" wait for their handler", job_type.c_str(), name.c_str()),
+        ereport(WARNING, errmsg("jobs of type \"%s\" in queue \"%s\" wait for their handler", job_type.c_str(), name.c_str()),
                 errdetail_internal("%s", explanation.c_str()));
     });
 }
@@ -145,7 +144,7 @@ void ask_for_executors(Look &look)
 
 Look look_around(Scheduler &scheduler)
 {
-    Look look{storage::now(), pg::infinity, {}};
+    Look look{pg::now(), pg::infinity, {}};
     if (!recover_orphans())
         scheduler.jobs_left = true;
     if (scheduler.jobs_left)
@@ -233,7 +232,7 @@ bool work(Scheduler &scheduler)
     const pg::Time due = shmem::end_look(std::min(look.next_due, look.now + idle_maintenance_interval));
     if (due > look.now + minute)
         return !shmem::leave_scheduler(look.now + minute);
-    wait_for_work(due.value - storage::now().value);
+    wait_for_work(due.value - pg::now().value);
     return true;
 }
 
