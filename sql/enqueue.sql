@@ -91,6 +91,11 @@ SELECT pg_temp.data_of(hipq.enqueue('simple', job_data => to_jsonb(pg_class.reln
 -- ---- Without queue
 SELECT hipq.enqueue('simple') AS id \gset
 SELECT tableoid::regclass FROM hipq.job WHERE id = :id;
+-- A queue that merely has seen the type does not make it ambiguous.
+SELECT hipq.register_job_type('enq.one', 'stray', handler => 'SELECT 1');
+SELECT hipq.register_job_type('enq.two', 'stray');
+SELECT hipq.enqueue('stray', scheduled_run_time => '2100-01-01') AS id \gset
+SELECT tableoid::regclass FROM hipq.job WHERE id = :id;
 SELECT pg_temp.try($$SELECT hipq.enqueue('both')$$);
 SELECT count(*) FROM hipq.enq_two;
 SELECT hipq.enqueue('both', queue => 'enq.two') > 0;

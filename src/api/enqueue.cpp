@@ -105,13 +105,18 @@ pg::RawValue data_of(FunctionCallInfo fcinfo)
 
 // ---- the queue ----
 
+// The queues that have the type. One with a handler for it comes before those that have none: a job enqueued into another queue
+// by name, or by mistake, registers its type there, and must not make the type ambiguous for everybody.
 std::vector<const Queue *> queues_with_type(const Catalogue &catalogue, const std::string &job_type)
 {
-    std::vector<const Queue *> result;
-    for (const auto &[id, queue] : catalogue.queues)
-        if (!queue.is_dropped && queue.find_job_type(job_type) != nullptr)
-            result.push_back(&queue);
-    return result;
+    std::vector<const Queue *> with_handler;
+    std::vector<const Queue *> without;
+    for (const auto &[id, queue] : catalogue.queues) {
+        const storage::JobType *type = queue.is_dropped ? nullptr : queue.find_job_type(job_type);
+        if (type != nullptr)
+            (type->handler_kind == storage::HandlerKind::none ? without : with_handler).push_back(&queue);
+    }
+    return with_handler.empty() ? without : with_handler;
 }
 
 [[noreturn]] void refuse_ambiguous(const std::vector<const Queue *> &queues, const std::string &job_type)
