@@ -1,6 +1,6 @@
 // hipq.fail_retriable and hipq.fail_permanently: how a handler says how it failed.
 #include "api/arguments.hpp"
-#include "worker/executor.hpp"
+#include "worker/failure_codes.hpp"
 
 namespace hipq::api {
 
