@@ -76,6 +76,7 @@ SELECT try($$SELECT hipq.create_queue('bad.fresh', retention => '-1 day')$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', retention => '1000 years')$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', dead_letter_retention => '0')$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', history => 'some')$$);
+SELECT try($$SELECT hipq.create_queue('bad.fresh', durability => 'some')$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', queue_ttl => 0)$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', owner => '4294967295')$$);
 
@@ -122,6 +123,21 @@ SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', retry_on => '{timeo
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', do_not_retry_on => '{4000}')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', do_not_retry_on => '{NULL}')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', on_missing_handler => 'ignore')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', claim => 'grab')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', batch_size => 0)$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', batch_size => 1001)$$);
+CREATE FUNCTION bad_single(jsonb) RETURNS void LANGUAGE sql AS '';
+CREATE FUNCTION bad_batch(jsonb[]) RETURNS void LANGUAGE sql AS '';
+CREATE PROCEDURE bad_batch_procedure(jsonb[]) LANGUAGE sql AS '';
+CREATE PROCEDURE bad_locked(jsonb) LANGUAGE sql AS '';
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_single', batch_size => 10)$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'SELECT $1', batch_size => 10)$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_batch_procedure')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_locked', claim => 'lock')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', retry_handler => 'bad_batch')$$);
+SELECT hipq.register_job_type('bad.queue', 'batch', handler => 'bad_batch', batch_size => 10);
+SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'batch', handler => 'bad_single')$$);
+SELECT hipq.drop_job_type('bad.queue', 'batch');
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', queue_ttl => 0)$$);
 
 -- Job types: handlers

@@ -8,6 +8,7 @@ namespace hipq::settings {
 bool enabled = true;
 char *databases = nullptr;
 int max_executors = 4;
+int max_running = 4'096;
 int executor_quantum = 5'000;
 int executor_idle_timeout = 5'000;
 bool allow_superuser_handlers = false;
@@ -42,6 +43,9 @@ void define_operation()
                                  nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.max_executors", "Most executors in the whole server.", "0 runs no SQL handlers.",
                               &max_executors, 4, 0, 1'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.max_running", "Room in shared memory for jobs that executors have in hand.",
+                              "When it is full executors take one job at a time.", &max_running, 4'096, 16, 1'000'000,
+                              restart_context, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.executor_quantum", "How long an executor may stay when another queue owner waits for one.",
                               nullptr, &executor_quantum, 5'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.executor_idle_timeout", "How long an executor without work stays.", nullptr,

@@ -49,6 +49,7 @@ CREATE TABLE hipq.queue (
     throttle_limit        numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT queue_throttle_limit_is_not_negative CHECK (throttle_limit >= 0 AND throttle_limit <> 'NaN'),
     retention             interval    CONSTRAINT queue_retention_is_positive CHECK (retention > '0'),
     history               text        NOT NULL DEFAULT 'failed' CONSTRAINT queue_history_is_known CHECK (history IN ('failed', 'all')),
+    durability            text        NOT NULL DEFAULT 'strict' CONSTRAINT queue_durability_is_known CHECK (durability IN ('strict', 'group')),
     is_strict             boolean     NOT NULL DEFAULT false,
     queue_ttl             integer     CONSTRAINT queue_queue_ttl_is_positive CHECK (queue_ttl > 0),
     dead_letter_enabled   boolean,
@@ -67,6 +68,7 @@ COMMENT ON COLUMN hipq.queue.table_name IS 'table of the queue in schema hipq';
 COMMENT ON COLUMN hipq.queue.throttle_limit IS 'limit on the sum of throttle_factor over running jobs; below 1 = no limit';
 COMMENT ON COLUMN hipq.queue.retention IS 'how long final jobs are kept; NULL = setting hipq.retention';
 COMMENT ON COLUMN hipq.queue.history IS 'which attempts hipq.attempt records: failed or all';
+COMMENT ON COLUMN hipq.queue.durability IS 'when the end of a job is safe from a crash: strict = when it commits, as synchronous_commit says; group = at most 10 ms later, many jobs with one flush';
 COMMENT ON COLUMN hipq.queue.is_strict IS 'refuses jobs of unregistered types';
 COMMENT ON COLUMN hipq.queue.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
 COMMENT ON COLUMN hipq.queue.dead_letter_enabled IS 'whether failed jobs leave a dead letter; NULL = setting hipq.dead_letter_enabled';
@@ -94,6 +96,8 @@ CREATE TABLE hipq.job_type (
     do_not_retry_on         text[]      NOT NULL DEFAULT '{}',
     on_missing_handler      text        NOT NULL DEFAULT 'wait' CONSTRAINT job_type_on_missing_handler_is_known CHECK (on_missing_handler IN ('wait', 'fail')),
     queue_ttl               integer     CONSTRAINT job_type_queue_ttl_is_positive CHECK (queue_ttl > 0),
+    claim                   text        NOT NULL DEFAULT 'auto' CONSTRAINT job_type_claim_is_known CHECK (claim IN ('auto', 'lock', 'record')),
+    batch_size              integer     NOT NULL DEFAULT 1 CONSTRAINT job_type_batch_size_is_in_range CHECK (batch_size BETWEEN 1 AND 1000),
     created_time            timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT job_type_pkey PRIMARY KEY (queue_id, name),
     CONSTRAINT job_type_handler_none_iff_kind_none CHECK ((handler = 'NONE') = (handler_kind IN ('none', 'notify')))
@@ -118,6 +122,8 @@ COMMENT ON COLUMN hipq.job_type.retry_on IS 'reasons, SQLSTATEs or SQLSTATE clas
 COMMENT ON COLUMN hipq.job_type.do_not_retry_on IS 'reasons, SQLSTATEs or SQLSTATE classes that are never retried';
 COMMENT ON COLUMN hipq.job_type.on_missing_handler IS 'what happens to a job whose handler does not exist: wait until it does, or fail with handler_not_found';
 COMMENT ON COLUMN hipq.job_type.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = the queue''s';
+COMMENT ON COLUMN hipq.job_type.claim IS 'how jobs are taken: lock = by a row lock, in the transaction of the handler; record = state running is committed first; auto = lock for short jobs';
+COMMENT ON COLUMN hipq.job_type.batch_size IS 'most jobs in one call of the handler; more than 1 needs a handler over hipq.job[] or jsonb[]';
 COMMENT ON COLUMN hipq.job_type.created_time IS 'when the job type was registered';
 
 CREATE SEQUENCE hipq.worker_id_seq;

@@ -15,17 +15,17 @@ COMMENT ON FUNCTION hipq.drop_instance(text) IS 'drops an instance that has no q
 CREATE FUNCTION hipq.create_queue(
     queue text, owner regrole DEFAULT NULL, throttle_limit numeric DEFAULT 0, retention interval DEFAULT NULL,
     history text DEFAULT 'failed', strict boolean DEFAULT false, queue_ttl integer DEFAULT NULL,
-    dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL
+    dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL, durability text DEFAULT 'strict'
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_queue';
-COMMENT ON FUNCTION hipq.create_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval)
+COMMENT ON FUNCTION hipq.create_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text)
     IS 'creates queue "instance.queue" and its table; handlers will run as owner (default: the caller); returns the queue''s number';
 
 CREATE FUNCTION hipq.alter_queue(
     queue text, owner regrole DEFAULT NULL, throttle_limit numeric DEFAULT NULL, retention interval DEFAULT NULL,
     history text DEFAULT NULL, strict boolean DEFAULT NULL, queue_ttl integer DEFAULT NULL,
-    dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL, reset text[] DEFAULT '{}'
+    dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL, durability text DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
-COMMENT ON FUNCTION hipq.alter_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text[])
+COMMENT ON FUNCTION hipq.alter_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, text[])
     IS 'changes a queue; what is NULL stays, what reset names goes back to the setting';
 
 CREATE FUNCTION hipq.drop_queue(queue text, force boolean DEFAULT false) RETURNS void
@@ -48,9 +48,9 @@ CREATE FUNCTION hipq.register_job_type(
     default_time_windows text DEFAULT 'NONE', time_zone text DEFAULT NULL, max_retries integer DEFAULT NULL,
     retry_base interval DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max interval DEFAULT NULL,
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT '{}', do_not_retry_on text[] DEFAULT '{}',
-    on_missing_handler text DEFAULT 'wait', queue_ttl integer DEFAULT NULL
+    on_missing_handler text DEFAULT 'wait', queue_ttl integer DEFAULT NULL, claim text DEFAULT 'auto', batch_size integer DEFAULT 1
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_job_type';
-COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer)
+COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer)
     IS 'registers a job type of a queue: its handler and what its jobs start with; registering a type that hipq found by itself replaces it';
 
 CREATE FUNCTION hipq.alter_job_type(
@@ -59,9 +59,10 @@ CREATE FUNCTION hipq.alter_job_type(
     default_time_windows text DEFAULT NULL, time_zone text DEFAULT NULL, max_retries integer DEFAULT NULL,
     retry_base interval DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max interval DEFAULT NULL,
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT NULL, do_not_retry_on text[] DEFAULT NULL,
-    on_missing_handler text DEFAULT NULL, queue_ttl integer DEFAULT NULL, reset text[] DEFAULT '{}'
+    on_missing_handler text DEFAULT NULL, queue_ttl integer DEFAULT NULL, claim text DEFAULT NULL, batch_size integer DEFAULT NULL,
+    reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_job_type';
-COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text[])
+COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, text[])
     IS 'changes a job type for jobs to come; what is NULL stays, what reset names goes back to the setting';
 
 CREATE FUNCTION hipq.drop_job_type(queue text, job_type text, force boolean DEFAULT false) RETURNS void
@@ -153,6 +154,14 @@ CREATE FUNCTION hipq._executors(
     OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT job_started_time timestamptz, OUT jobs_done bigint
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__executors';
 COMMENT ON FUNCTION hipq._executors() IS 'executors of the server from shared memory; view hipq.executors shows them';
+
+CREATE FUNCTION hipq._running_jobs(
+    OUT pid integer, OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT started_time timestamptz, OUT is_locked boolean
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__running_jobs';
+COMMENT ON FUNCTION hipq._running_jobs() IS 'jobs of this database that executors run, from shared memory; view hipq.running shows them';
+
+CREATE FUNCTION hipq._is_running(id bigint) RETURNS boolean LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__is_running';
+COMMENT ON FUNCTION hipq._is_running(bigint) IS 'whether an executor runs the job: one claimed by a lock, whose row still says that it waits';
 
 CREATE FUNCTION hipq._may(queue_id integer, privilege text) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__may';
 COMMENT ON FUNCTION hipq._may(integer, text) IS 'whether the current user has enqueue, work, read or control on a queue';

@@ -1,7 +1,7 @@
 -- Views to look through. Each reads the tables with the extension owner's rights and shows only the queues that the caller may read; those without job
 -- data (instances, queues, job_types, running, executors, sizes) show everything to members of pg_monitor too.
 --
--- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors() and now(). hipq.grant_queue() gives both.
+-- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _running_jobs(), _is_running() and now(). hipq.grant_queue() gives them.
 
 CREATE VIEW hipq.instances WITH (security_barrier) AS
 SELECT instance.name,
@@ -34,7 +34,7 @@ SELECT instance.name || '.' || queue.name AS queue,
        'hipq.' || quote_ident(queue.table_name) AS table_name,
        queue.throttle_limit,
        live.throttle_used,
-       live.running AS running_jobs,
+       live.running + (SELECT count(*) FROM hipq._running_jobs() AS locked WHERE locked.queue_id = queue.queue_id AND locked.is_locked) AS running_jobs,
        live.initial,
        live.running,
        live.error,
@@ -42,6 +42,7 @@ SELECT instance.name || '.' || queue.name AS queue,
        live.oldest_due_time,
        coalesce(queue.retention, current_setting('hipq.retention', true)::interval) AS retention,
        queue.history,
+       queue.durability,
        queue.is_strict,
        queue.queue_ttl,
        coalesce(queue.dead_letter_enabled, current_setting('hipq.dead_letter_enabled', true)::boolean) AS dead_letter_enabled,
@@ -69,12 +70,13 @@ COMMENT ON COLUMN hipq.queues.throttle_limit IS 'limit on the sum of throttle_fa
 COMMENT ON COLUMN hipq.queues.throttle_used IS 'sum of throttle_factor over running jobs';
 COMMENT ON COLUMN hipq.queues.running_jobs IS 'jobs that run now';
 COMMENT ON COLUMN hipq.queues.initial IS 'jobs not tried yet';
-COMMENT ON COLUMN hipq.queues.running IS 'jobs in state running';
+COMMENT ON COLUMN hipq.queues.running IS 'jobs in state running: those claimed by a lock are not among them';
 COMMENT ON COLUMN hipq.queues.error IS 'jobs that failed and await the retry decision';
 COMMENT ON COLUMN hipq.queues.retry IS 'jobs that wait for their next attempt';
 COMMENT ON COLUMN hipq.queues.oldest_due_time IS 'scheduled_run_time of the job that has been due longest; NULL = none is due';
 COMMENT ON COLUMN hipq.queues.retention IS 'how long final jobs are kept';
 COMMENT ON COLUMN hipq.queues.history IS 'which attempts hipq.attempt records: failed or all';
+COMMENT ON COLUMN hipq.queues.durability IS 'when the end of a job is safe from a crash: strict = when it commits; group = at most 10 ms later';
 COMMENT ON COLUMN hipq.queues.is_strict IS 'refuses jobs of unregistered types';
 COMMENT ON COLUMN hipq.queues.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
 COMMENT ON COLUMN hipq.queues.dead_letter_enabled IS 'whether failed jobs leave a dead letter';
@@ -102,6 +104,8 @@ SELECT instance.name || '.' || queue.name AS queue,
        job_type.do_not_retry_on,
        job_type.on_missing_handler,
        coalesce(job_type.queue_ttl, queue.queue_ttl) AS queue_ttl,
+       job_type.claim,
+       job_type.batch_size,
        job_type.created_time
 FROM hipq.job_type
 JOIN hipq.queue ON queue.queue_id = job_type.queue_id
@@ -127,6 +131,8 @@ COMMENT ON COLUMN hipq.job_types.retry_on IS 'reasons, SQLSTATEs or SQLSTATE cla
 COMMENT ON COLUMN hipq.job_types.do_not_retry_on IS 'reasons, SQLSTATEs or SQLSTATE classes that are never retried';
 COMMENT ON COLUMN hipq.job_types.on_missing_handler IS 'what happens to a job whose handler does not exist: wait or fail';
 COMMENT ON COLUMN hipq.job_types.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
+COMMENT ON COLUMN hipq.job_types.claim IS 'how jobs are taken: lock, record or auto';
+COMMENT ON COLUMN hipq.job_types.batch_size IS 'most jobs in one call of the handler';
 COMMENT ON COLUMN hipq.job_types.created_time IS 'when the job type was registered';
 
 CREATE VIEW hipq.jobs WITH (security_barrier) AS
@@ -137,6 +143,7 @@ SELECT job.id,
        job.state,
        CASE
            WHEN job.state = 'running' THEN 'running'
+           WHEN job.state IN ('initial', 'retry') AND hipq._is_running(job.id) THEN 'running'
            WHEN job.state <> 'final' THEN 'waiting'
            WHEN job.error = 'NONE' THEN 'succeeded'
            WHEN job.retry_reason = 'cancelled' THEN 'cancelled'
@@ -175,7 +182,7 @@ COMMENT ON COLUMN hipq.jobs.id IS 'id of the job';
 COMMENT ON COLUMN hipq.jobs.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.jobs.job_type IS 'job type: decides the handler';
 COMMENT ON COLUMN hipq.jobs.job_key IS 'job key; NONE = none';
-COMMENT ON COLUMN hipq.jobs.state IS 'initial, running, error, retry or final';
+COMMENT ON COLUMN hipq.jobs.state IS 'initial, running, error, retry or final; a job that was claimed by a lock still has the state it waited in';
 COMMENT ON COLUMN hipq.jobs.outcome IS 'waiting, running, succeeded, failed, cancelled or expired';
 COMMENT ON COLUMN hipq.jobs.error IS 'error of the last failed attempt; NONE = none';
 COMMENT ON COLUMN hipq.jobs.attempt IS 'attempts started so far';
@@ -224,16 +231,11 @@ FROM (
            coalesce(executor.attempt, job.attempt) AS attempt,
            executor.pid,
            job.worker_id,
-           coalesce(executor.job_started_time, job.accepted_time) AS since,
+           coalesce(executor.started_time, job.accepted_time) AS since,
            coalesce(job.timeout, waiting.timeout) AS timeout,
            job.deadline
     FROM (SELECT * FROM hipq.job WHERE job.state = 'running') AS job
-    FULL JOIN (
-        SELECT running_executor.*
-        FROM hipq._executors() AS running_executor
-        WHERE running_executor.status = 'running' AND running_executor.job_id IS NOT NULL
-          AND running_executor.database = (SELECT pg_database.oid FROM pg_database WHERE pg_database.datname = current_database())
-    ) AS executor ON executor.job_id = job.id
+    FULL JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
     LEFT JOIN LATERAL (
         SELECT other.job_key, other.timeout
         FROM hipq.job AS other
@@ -428,4 +430,4 @@ COMMENT ON COLUMN hipq.sizes.bytes_per_day IS 'bytes a day in the time of the le
 REVOKE ALL ON hipq.instances, hipq.queues, hipq.job_types, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.sizes FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
 GRANT SELECT ON hipq.instances, hipq.queues, hipq.job_types, hipq.running, hipq.executors, hipq.sizes TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._executors(), hipq.now() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._executors(), hipq._running_jobs(), hipq.now() TO pg_monitor;

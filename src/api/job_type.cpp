@@ -11,6 +11,7 @@ namespace hipq::api {
 
 namespace {
 
+using storage::HandlerKind;
 using storage::HandlerText;
 using storage::JobType;
 using storage::Queue;
@@ -36,6 +37,8 @@ enum Position {
     do_not_retry_on,
     on_missing_handler,
     queue_ttl,
+    claim,
+    batch_size,
     reset,
 };
 
@@ -53,9 +56,10 @@ constinit pg::Statement insert_job_type(R"(
     INSERT INTO hipq.job_type AS present
         (queue_id, name, handler, handler_kind, retry_handler, default_timeout, default_priority, default_throttle_factor,
          default_time_windows, time_zone, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, retry_on, do_not_retry_on,
-         on_missing_handler, queue_ttl)
+         on_missing_handler, queue_ttl, claim, batch_size)
     SELECT queue.queue_id, $2, $3, $4, $5, $6, coalesce($7, 0), coalesce($8, 1), coalesce($9, 'NONE'), coalesce($10, current_setting('TimeZone')),
-            $11, $12, $13, $14, $15, coalesce($16, '{}'), coalesce($17, '{}'), coalesce($18, 'wait'), $19
+            $11, $12, $13, $14, $15, coalesce($16, '{}'), coalesce($17, '{}'), coalesce($18, 'wait'), $19,
+            coalesce($20, 'auto'), coalesce($21, 1)
     FROM hipq.queue AS queue
     WHERE queue.queue_id = $1
     FOR KEY SHARE
@@ -66,25 +70,26 @@ constinit pg::Statement insert_job_type(R"(
         time_zone = EXCLUDED.time_zone, max_retries = EXCLUDED.max_retries, retry_base = EXCLUDED.retry_base,
         retry_multiplier = EXCLUDED.retry_multiplier, retry_max = EXCLUDED.retry_max, retry_jitter = EXCLUDED.retry_jitter,
         retry_on = EXCLUDED.retry_on, do_not_retry_on = EXCLUDED.do_not_retry_on, on_missing_handler = EXCLUDED.on_missing_handler,
-        queue_ttl = EXCLUDED.queue_ttl
+        queue_ttl = EXCLUDED.queue_ttl, claim = EXCLUDED.claim, batch_size = EXCLUDED.batch_size
     WHERE present.handler_kind = 'none')");
 
 constinit pg::Statement update_job_type(R"(
     UPDATE hipq.job_type
     SET handler = coalesce($3, handler), handler_kind = coalesce($4, handler_kind), retry_handler = coalesce($5, retry_handler),
-        default_timeout = CASE WHEN 'default_timeout' = ANY ($20) THEN NULL ELSE coalesce($6, default_timeout) END,
+        default_timeout = CASE WHEN 'default_timeout' = ANY ($22) THEN NULL ELSE coalesce($6, default_timeout) END,
         default_priority = coalesce($7, default_priority),
         default_throttle_factor = coalesce($8, default_throttle_factor),
         default_time_windows = coalesce($9, default_time_windows),
         time_zone = coalesce($10, time_zone),
-        max_retries = CASE WHEN 'max_retries' = ANY ($20) THEN NULL ELSE coalesce($11, max_retries) END,
-        retry_base = CASE WHEN 'retry_base' = ANY ($20) THEN NULL ELSE coalesce($12, retry_base) END,
-        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($20) THEN NULL ELSE coalesce($13, retry_multiplier) END,
-        retry_max = CASE WHEN 'retry_max' = ANY ($20) THEN NULL ELSE coalesce($14, retry_max) END,
-        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($20) THEN NULL ELSE coalesce($15, retry_jitter) END,
+        max_retries = CASE WHEN 'max_retries' = ANY ($22) THEN NULL ELSE coalesce($11, max_retries) END,
+        retry_base = CASE WHEN 'retry_base' = ANY ($22) THEN NULL ELSE coalesce($12, retry_base) END,
+        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($22) THEN NULL ELSE coalesce($13, retry_multiplier) END,
+        retry_max = CASE WHEN 'retry_max' = ANY ($22) THEN NULL ELSE coalesce($14, retry_max) END,
+        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($22) THEN NULL ELSE coalesce($15, retry_jitter) END,
         retry_on = coalesce($16, retry_on), do_not_retry_on = coalesce($17, do_not_retry_on),
         on_missing_handler = coalesce($18, on_missing_handler),
-        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($20) THEN NULL ELSE coalesce($19, queue_ttl) END
+        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($22) THEN NULL ELSE coalesce($19, queue_ttl) END,
+        claim = coalesce($20, claim), batch_size = coalesce($21, batch_size)
     WHERE queue_id = $1 AND name = $2)");
 
 constinit pg::Statement delete_job_type("DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = $2");
@@ -173,6 +178,22 @@ void check_values(const Arguments &arguments)
     if (missing != "wait" && missing != "fail")
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown on_missing_handler \"%s\"", missing.c_str()),
                    errhint("It is wait or fail."));
+    demand_if_given(maybe_wide(arguments, batch_size), core::check_batch_size);
+    const std::string rule = arguments.maybe_text(claim).value_or("auto");
+    if (!core::parse_claim_rule(rule).has_value())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown claim \"%s\"", rule.c_str()),
+                   errhint("It is auto, lock or record."));
+}
+
+// What a type will be once the values given are stored: handler, claim and batch_size have to fit together.
+void check_running(const std::string &handler_text, HandlerKind kind, core::ClaimRule rule, int batch)
+{
+    if (rule == core::ClaimRule::lock && kind == HandlerKind::procedure)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a procedure cannot be claimed by lock"),
+                   errdetail("It may commit midway, and the lock would be gone."), errhint("Use claim => 'record' or 'auto'."));
+    if (batch > 1 && handler_text != "NONE" && !storage::takes_batches(handler_text, kind))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s cannot handle batches", handler_text.c_str()),
+                   errhint("A batch handler is a function with argument (hipq.job[]) or (jsonb[])."));
 }
 
 std::optional<std::vector<std::string>> read_rules(const Arguments &arguments, int i, const char *name)
@@ -192,7 +213,7 @@ pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &tex
     return {pg::RawValue{TEXTARRAYOID, Datum{0}, true}};
 }
 
-// What runs $1 .. $19 of both statements. The owner of the texts lives in `store`.
+// What runs $1 .. $21 of both statements. The owner of the texts lives in `store`.
 void store(const Queue &queue, const std::string &name, const Arguments &arguments, const std::optional<HandlerText> &what,
            const std::optional<std::string> &decider, const std::vector<std::string> *to_reset, std::uint64_t &stored)
 {
@@ -201,6 +222,7 @@ void store(const Queue &queue, const std::string &name, const Arguments &argumen
     const auto retried = read_rules(arguments, retry_on, "retry_on");
     const auto not_retried = read_rules(arguments, do_not_retry_on, "do_not_retry_on");
     const std::optional<std::string> missing = arguments.maybe_text(on_missing_handler);
+    const std::optional<std::string> claim_text = arguments.maybe_text(claim);
     constexpr std::array<const char *, 5> kinds{"none", "function", "procedure", "statement", "notify"};
     const std::optional<std::string> handler_text = what.has_value() ? std::optional(what->handler) : std::nullopt;
     const std::optional<std::string> kind_text =
@@ -226,7 +248,9 @@ void store(const Queue &queue, const std::string &name, const Arguments &argumen
                                           array_parameter(retried),
                                           array_parameter(not_retried),
                                           missing,
-                                          arguments.maybe_int(queue_ttl)};
+                                          arguments.maybe_int(queue_ttl),
+                                          claim_text,
+                                          arguments.maybe_int(batch_size)};
     pg::Statement &statement = to_reset == nullptr ? insert_job_type : update_job_type;
     if (to_reset != nullptr)
         parameters.emplace_back(*to_reset);
@@ -243,6 +267,8 @@ void register_job_type(const Arguments &arguments)
     const HandlerText what = storage::read_handler(queue, arguments.maybe_text(handler).value_or("NONE"),
                                                    arguments.maybe_text(handler_kind).value_or("auto"));
     const std::string decider = storage::read_retry_handler(queue, arguments.maybe_text(retry_handler).value_or("NONE"));
+    check_running(what.handler, what.kind, core::parse_claim_rule(arguments.maybe_text(claim).value_or("auto")).value(),
+                  arguments.maybe_int(batch_size).value_or(1));
     std::uint64_t stored = 0;
     store(queue, name, arguments, what, decider, nullptr, stored);
     if (stored == 0) {
@@ -288,7 +314,8 @@ void alter_job_type(const Arguments &arguments)
     const auto catalogue = storage::catalogue();
     const Queue &queue = require_own_queue(*catalogue, arguments.text(queue_argument, "queue"));
     const std::string name = arguments.text(job_type_argument, "job_type");
-    if (queue.find_job_type(name) == nullptr)
+    const JobType *present = queue.find_job_type(name);
+    if (present == nullptr)
         raise_unknown_type(name, queue.full_name());
     check_values(arguments);
     const std::vector<std::string> to_reset = read_reset(arguments);
@@ -296,6 +323,10 @@ void alter_job_type(const Arguments &arguments)
     std::optional<std::string> decider = arguments.maybe_text(retry_handler);
     if (decider.has_value())
         decider = storage::read_retry_handler(queue, *decider);
+    const std::optional<std::string> rule = arguments.maybe_text(claim);
+    check_running(what.has_value() ? what->handler : present->handler, what.has_value() ? what->kind : present->handler_kind,
+                  rule.has_value() ? core::parse_claim_rule(*rule).value() : present->claim,
+                  arguments.maybe_int(batch_size).value_or(present->batch_size));
     std::uint64_t stored = 0;
     store(queue, name, arguments, what, decider, &to_reset, stored);
     if (stored == 0)  // dropped since the catalogue was read

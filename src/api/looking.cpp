@@ -3,6 +3,7 @@
 #include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/hands.hpp"
 #include "storage/find_job.hpp"
 #include "storage/gates.hpp"
 #include "storage/identity.hpp"
@@ -106,6 +107,22 @@ void list_executors(FunctionCallInfo fcinfo)
     }
 }
 
+// Those of this database that the caller may see.
+void list_running_jobs(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    const auto catalogue = storage::catalogue();
+    const bool is_monitor = pg::call([] { return ::has_privs_of_role(::GetUserId(), ROLE_PG_MONITOR); });
+    for (const shmem::RunningEntry &entry : shmem::list_running_jobs()) {
+        const storage::Queue *queue = entry.database == MyDatabaseId ? catalogue->find(entry.job.queue_id) : nullptr;
+        if (queue == nullptr || entry.job.attempt == 0)
+            continue;
+        if (is_monitor || storage::may(storage::caller(), *queue, storage::Privilege::read))
+            result.add(entry.pid, entry.job.queue_id, entry.job.id, entry.job.attempt, std::string(entry.job.type),
+                       entry.job.started, entry.job.is_locked);
+    }
+}
+
 }  // namespace
 
 }  // namespace hipq::api
@@ -120,6 +137,17 @@ HIPQ_FUNCTION(hipq__executors)
 {
     hipq::api::list_executors(fcinfo);
     return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__running_jobs)
+{
+    hipq::api::list_running_jobs(fcinfo);
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__is_running)
+{
+    return BoolGetDatum(hipq::shmem::is_running(MyDatabaseId, PG_GETARG_INT64(0)));
 }
 
 HIPQ_FUNCTION(hipq__is_held)

@@ -29,6 +29,7 @@ enum Position {
     queue_ttl,
     dead_letter_enabled,
     dead_letter_retention,
+    durability,
     reset
 };
 
@@ -43,8 +44,9 @@ constinit pg::Statement select_dropped_queue(R"(
     WHERE instance.name = $1 AND queue.name = $2 AND queue.is_dropped)");
 constinit pg::Statement insert_queue(R"(
     INSERT INTO hipq.queue (instance_id, name, owner, table_name, throttle_limit, retention, history, is_strict, queue_ttl,
-                            dead_letter_enabled, dead_letter_retention)
-    SELECT instance_id, $2, $3::regrole, $4, coalesce($5, 0), $6, coalesce($7, 'failed'), coalesce($8, false), $9, $10, $11
+                            dead_letter_enabled, dead_letter_retention, durability)
+    SELECT instance_id, $2, $3::regrole, $4, coalesce($5, 0), $6, coalesce($7, 'failed'), coalesce($8, false), $9, $10, $11,
+           coalesce($12, 'strict')
     FROM hipq.instance
     WHERE name = $1
     FOR KEY SHARE
@@ -53,12 +55,13 @@ constinit pg::Statement update_queue(R"(
     UPDATE hipq.queue
     SET owner = coalesce($2::regrole, owner),
         throttle_limit = coalesce($3, throttle_limit),
-        retention = CASE WHEN 'retention' = ANY ($10) THEN NULL ELSE coalesce($4, retention) END,
+        retention = CASE WHEN 'retention' = ANY ($11) THEN NULL ELSE coalesce($4, retention) END,
         history = coalesce($5, history),
         is_strict = coalesce($6, is_strict),
-        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($10) THEN NULL ELSE coalesce($7, queue_ttl) END,
-        dead_letter_enabled = CASE WHEN 'dead_letter_enabled' = ANY ($10) THEN NULL ELSE coalesce($8, dead_letter_enabled) END,
-        dead_letter_retention = CASE WHEN 'dead_letter_retention' = ANY ($10) THEN NULL ELSE coalesce($9, dead_letter_retention) END
+        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($11) THEN NULL ELSE coalesce($7, queue_ttl) END,
+        dead_letter_enabled = CASE WHEN 'dead_letter_enabled' = ANY ($11) THEN NULL ELSE coalesce($8, dead_letter_enabled) END,
+        dead_letter_retention = CASE WHEN 'dead_letter_retention' = ANY ($11) THEN NULL ELSE coalesce($9, dead_letter_retention) END,
+        durability = coalesce($10, durability)
     WHERE queue_id = $1)");
 constinit pg::Statement mark_queue_dropped("UPDATE hipq.queue SET is_dropped = true WHERE queue_id = $1");
 
@@ -100,6 +103,10 @@ void check_options(const Arguments &arguments)
     if (kept != "failed" && kept != "all")
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown history \"%s\"", kept.c_str()),
                    errhint("History is failed or all."));
+    const std::string safe = arguments.maybe_text(durability).value_or("strict");
+    if (safe != "strict" && safe != "group")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown durability \"%s\"", safe.c_str()),
+                   errhint("Durability is strict or group."));
 }
 
 bool can_log_in(Oid role)
@@ -213,7 +220,7 @@ std::int32_t create_queue(const Arguments &arguments)
                  .run(name.instance, name.queue, role, table, arguments.raw(throttle_limit, NUMERICOID),
                       arguments.raw(retention, INTERVALOID), arguments.maybe_text(history), arguments.maybe_bool(strict),
                       arguments.maybe_int(queue_ttl), arguments.maybe_bool(dead_letter_enabled),
-                      arguments.raw(dead_letter_retention, INTERVALOID))
+                      arguments.raw(dead_letter_retention, INTERVALOID), arguments.maybe_text(durability))
                  .front()
                  .integer32(0);
     });
@@ -278,7 +285,8 @@ void alter_queue(const Arguments &arguments)
     storage::as_hipq([&] {
         update_queue.run(queue.id, new_owner, arguments.raw(throttle_limit, NUMERICOID), arguments.raw(retention, INTERVALOID),
                          arguments.maybe_text(history), arguments.maybe_bool(strict), arguments.maybe_int(queue_ttl),
-                         arguments.maybe_bool(dead_letter_enabled), arguments.raw(dead_letter_retention, INTERVALOID), to_reset);
+                         arguments.maybe_bool(dead_letter_enabled), arguments.raw(dead_letter_retention, INTERVALOID),
+                         arguments.maybe_text(durability), to_reset);
     });
     if (new_owner.has_value() && *new_owner != queue.owner) {
         take_ownership(queue, queue.owner);

@@ -81,6 +81,11 @@ std::optional<Problem> check_max_retries(std::int64_t retries)
     return check_between("max_retries", retries, 0, most_retries, "");
 }
 
+std::optional<Problem> check_batch_size(std::int64_t jobs)
+{
+    return check_between("batch_size", jobs, 1, max_batch_size, "");
+}
+
 std::optional<Problem> check_throttle_factor(double factor)
 {
     return check_weight("throttle_factor", factor, throttle_factor_end);

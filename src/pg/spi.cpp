@@ -15,6 +15,15 @@ Datum text_array(const std::vector<std::string> &texts)
     return PointerGetDatum(::construct_array(elements, static_cast<int>(texts.size()), TEXTOID, -1, false, TYPALIGN_INT));
 }
 
+Datum integer_array(const std::vector<std::int64_t> &integers)
+{
+    auto *elements = static_cast<Datum *>(::palloc(sizeof(Datum) * (integers.size() + 1)));
+    for (std::size_t i = 0; i < integers.size(); ++i)
+        elements[i] = Int64GetDatum(integers[i]);
+    return PointerGetDatum(
+        ::construct_array(elements, static_cast<int>(integers.size()), INT8OID, sizeof(std::int64_t), true, TYPALIGN_DOUBLE));
+}
+
 // What the guarded block works on and gives back: plain data.
 struct Execution {
     const char *sql;
@@ -165,6 +174,8 @@ Datum Parameter::datum() const
         return PointerGetDatum(::cstring_to_text_with_len(text_.data(), static_cast<int>(text_.size())));
     case TEXTARRAYOID:
         return text_array(*texts_);
+    case INT8ARRAYOID:
+        return integer_array(*integers_);
     default:
         return Int64GetDatum(integer_);
     }

@@ -37,6 +37,7 @@ public:
     Parameter(const char *value) : Parameter(std::string_view(value)) {}
     Parameter(const std::string &value) : Parameter(std::string_view(value)) {}
     Parameter(const std::vector<std::string> &value) : type_(TEXTARRAYOID), texts_(&value) {}
+    Parameter(const std::vector<std::int64_t> &value) : type_(INT8ARRAYOID), integers_(&value) {}
     Parameter(RawValue value) : type_(value.type), null_(value.null), raw_(true), integer_(static_cast<std::int64_t>(value.value))
     {
     }
@@ -63,6 +64,7 @@ private:
     double number_ = 0;
     std::string_view text_{};
     const std::vector<std::string> *texts_ = nullptr;
+    const std::vector<std::int64_t> *integers_ = nullptr;
 };
 
 // One value of a result. Numbers, booleans, OIDs and times are integers; jsonb and rows stay as they are; all else is text.

@@ -23,8 +23,8 @@ DatabaseSlot *slot_for(Oid database)
             free_slot = &slot;
     }
     if (free_slot != nullptr)
-        *free_slot =
-            DatabaseSlot{database, SchedulerState::none, free_slot->generation + 1, no_process, pg::infinity, pg::Time{0}, 0};
+        *free_slot = DatabaseSlot{
+            database, SchedulerState::none, free_slot->generation + 1, false, no_process, pg::infinity, pg::Time{0}, 0};
     return free_slot;
 }
 
@@ -190,13 +190,48 @@ pg::Time end_look(pg::Time next_due)
     return slot->next_due;
 }
 
+void watch_hand()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_for(MyDatabaseId);
+    if (slot == nullptr || slot->watches_hands)
+        return;
+    slot->watches_hands = true;
+    if (slot->scheduler == SchedulerState::running) {
+        wake_process(slot->process);
+    } else {
+        slot->next_due = pg::Time{0};
+        wake_process(registry()->launcher);
+    }
+}
+
+bool is_look_due(pg::Time now)
+{
+    const Lock lock(LW_SHARED);
+    const DatabaseSlot *slot = slot_of(mine);
+    return slot != nullptr && slot->next_due <= now;
+}
+
+bool watches_hands()
+{
+    const Lock lock(LW_SHARED);
+    const DatabaseSlot *slot = slot_of(mine);
+    return slot != nullptr && slot->watches_hands;
+}
+
+void stop_watching_hands() noexcept
+{
+    if (DatabaseSlot *slot = slot_of(mine); slot != nullptr)
+        slot->watches_hands = false;
+}
+
 bool leave_scheduler(pg::Time stay_until)
 {
     const Lock lock(LW_EXCLUSIVE);
     DatabaseSlot *slot = slot_of(mine);
     if (slot == nullptr)
         return true;
-    if (slot->next_due < stay_until)
+    if (slot->next_due < stay_until || slot->watches_hands)
         return false;
     slot->scheduler = SchedulerState::none;
     slot->process = no_process;

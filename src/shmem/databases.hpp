@@ -27,12 +27,22 @@ pg::Time next_scheduler_due();
 void scheduler_failed(const SchedulerTicket &ticket);
 bool databases_overflowed();
 
+// Executor: has the scheduler look every now and then whether the current job keeps the rest of its hand waiting.
+void watch_hand();
+
 // Scheduler: takes its slot (false: it is not meant to run any more); the exit callback gives it back.
 bool attach_scheduler(const SchedulerTicket &ticket);
 // Before looking: forgets what was said so far, so that nothing said while looking is lost. After looking: the earliest of what
 // was said meanwhile and what was found.
 void begin_look();
 pg::Time end_look(pg::Time next_due);
+// Whether somebody has said since begin_look() that a look is due by `now`.
+bool is_look_due(pg::Time now);
+
+// The scheduler looks after the hands of executors as long as there are any.
+bool watches_hands();
+void stop_watching_hands() noexcept;  // needs the lock
+
 // Leaves unless something became due earlier than `stay_until` meanwhile; true: gone.
 bool leave_scheduler(pg::Time stay_until);
 

@@ -34,8 +34,30 @@ ExecutorSlot *slot_of(const ExecutorTicket &ticket)
     return slot.generation == ticket.generation ? &slot : nullptr;
 }
 
+int index_of(const ExecutorSlot &slot)
+{
+    return static_cast<int>(&slot - registry()->executors);
+}
+
+// Takes jobs out of an executor's hand: those that do not run, or all. Needs the lock. Returns whether there were any.
+bool empty_hand(const ExecutorSlot &slot, bool running_too)
+{
+    bool any = false;
+    core::JobTable table = jobs_in_hand();
+    for (std::int32_t entry = table.first_of(index_of(slot)); entry != core::no_entry;) {
+        const std::int32_t next = table.next_of(entry);
+        if (running_too || table[entry].phase != core::JobPhase::running) {
+            table.erase(entry);
+            any = true;
+        }
+        entry = next;
+    }
+    return any;
+}
+
 void free_slot(ExecutorSlot &slot)
 {
+    empty_hand(slot, true);
     const std::uint32_t generation = slot.generation + 1;
     slot = ExecutorSlot{};
     slot.generation = generation;
@@ -89,7 +111,8 @@ extern "C" void hipq_executor_exits(int, Datum)
             return;
         database = slot->database;
         leaves_job = slot->job.id != 0;
-        was_needed = leaves_job || (slot->woken && !slot->asked_to_leave);
+        const bool leaves_hand = empty_hand(*slot, !leaves_job);
+        was_needed = leaves_job || leaves_hand || (slot->woken && !slot->asked_to_leave);
         somebody_waits = registry()->executor_wanted != pg::infinity;
         registry()->executor_wanted = pg::infinity;  // whoever still waits says so again
         if (leaves_job) {
@@ -141,13 +164,25 @@ void want_executors(Oid database, Oid role, int wanted, pg::Time now)
     }
 }
 
+RunningJob job_of(const ExecutorSlot &slot, const core::JobEntry &entry) noexcept
+{
+    RunningJob job = slot.job;  // jobs that run together have all else in common
+    job.id = entry.job_id;
+    if (job.attempt != 0)
+        job.attempt = entry.attempt;
+    return job;
+}
+
 std::optional<Orphan> find_orphan(Oid database)
 {
     const Lock lock(LW_SHARED);
+    const core::JobTable table = jobs_in_hand();
     for (int i = 0; i < registry()->executor_count; ++i) {
         const ExecutorSlot &slot = registry()->executors[i];
-        if (slot.state == ExecutorState::orphaned && slot.database == database)
-            return Orphan{i, slot.generation, slot.job};
+        if (slot.state != ExecutorState::orphaned || slot.database != database)
+            continue;
+        const std::int32_t entry = table.first_of(i);
+        return Orphan{i, slot.generation, entry == core::no_entry ? slot.job : job_of(slot, table.at(entry))};
     }
     return std::nullopt;
 }
@@ -155,18 +190,15 @@ std::optional<Orphan> find_orphan(Oid database)
 void release_orphan(const Orphan &orphan)
 {
     const Lock lock(LW_EXCLUSIVE);
+    core::JobTable table = jobs_in_hand();
     ExecutorSlot &slot = registry()->executors[orphan.slot];
-    if (slot.generation == orphan.generation && slot.state == ExecutorState::orphaned)
+    if (slot.generation != orphan.generation || slot.state != ExecutorState::orphaned)
+        return;
+    const std::int32_t entry = table.find(slot.database, orphan.job.id);
+    if (entry != core::no_entry && table[entry].holder == orphan.slot)
+        table.erase(entry);
+    if (table.first_of(orphan.slot) == core::no_entry)
         free_slot(slot);
-}
-
-bool is_in_hand(Oid database, std::int64_t job_id, int attempt)
-{
-    const Lock lock(LW_SHARED);
-    return std::any_of(slots().begin(), slots().end(), [&](const ExecutorSlot &slot) {
-        return slot.state != ExecutorState::free && slot.database == database && slot.job.id == job_id &&
-               slot.job.attempt == attempt;
-    });
 }
 
 int count_executors(Oid database, Oid role)
@@ -223,13 +255,41 @@ bool attach_executor(const ExecutorTicket &ticket)
     return true;
 }
 
-void announce_job(const RunningJob &job)
+int own_executor_slot()
+{
+    return mine.slot;
+}
+
+void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts)
 {
     const Lock lock(LW_EXCLUSIVE);
+    core::JobTable table = jobs_in_hand();
     ExecutorSlot *slot = slot_of(mine);
     slot->state = ExecutorState::running;
-    slot->state_since = job.started;
-    slot->job = job;
+    slot->state_since = first.started;
+    slot->job = first;
+    for (const Attempt &attempt : attempts) {
+        core::JobEntry running{};
+        running.job_id = attempt.id;
+        running.database = slot->database;
+        running.queue_id = first.queue_id;
+        running.holder = mine.slot;
+        std::int32_t entry = table.find(slot->database, attempt.id);
+        if (entry == core::no_entry)
+            entry = table.insert(running);
+        if (entry == core::no_entry)
+            continue;  // no room: the slot itself tells of the first, and only one runs then
+        table[entry].phase = core::JobPhase::running;
+        table[entry].attempt = attempt.number;
+        table[entry].started = first.started.value;
+        table[entry].is_locked = first.is_locked;
+    }
+}
+
+void announce_job(const RunningJob &job)
+{
+    const Attempt attempt{job.id, job.attempt};
+    announce_jobs(job, {&attempt, 1});
 }
 
 void announce_idle()
@@ -237,8 +297,18 @@ void announce_idle()
     const pg::Time now{::GetCurrentTimestamp()};
     const Lock lock(LW_EXCLUSIVE);
     ExecutorSlot *slot = slot_of(mine);
+    core::JobTable table = jobs_in_hand();
+    std::int64_t ended = 0;
+    for (std::int32_t entry = table.first_of(mine.slot); entry != core::no_entry;) {
+        const std::int32_t next = table.next_of(entry);
+        if (table[entry].phase != core::JobPhase::reserved) {
+            ended += table[entry].phase == core::JobPhase::running ? 1 : 0;
+            table.erase(entry);
+        }
+        entry = next;
+    }
     if (slot->state == ExecutorState::running && slot->job.attempt != 0)
-        ++slot->jobs_done;
+        slot->jobs_done += ended;
     slot->state = ExecutorState::idle;
     slot->state_since = now;
     slot->job = RunningJob{};

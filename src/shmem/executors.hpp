@@ -20,7 +20,7 @@ struct ExecutorTicket {
 // ones after their quantum).
 void want_executors(Oid database, Oid role, int wanted, pg::Time now);
 
-// A job whose executor is gone. Taken by the scheduler of its database, which gives the slot free once the job is back in line.
+// A job whose executor is gone. Taken by the scheduler of its database, which gives the slot free once its jobs are back in line.
 struct Orphan {
     int slot;
     std::uint32_t generation;
@@ -28,9 +28,6 @@ struct Orphan {
 };
 std::optional<Orphan> find_orphan(Oid database);
 void release_orphan(const Orphan &orphan);
-
-// Whether an executor has this attempt in hand.
-bool is_in_hand(Oid database, std::int64_t job_id, int attempt);
 
 // Executors at work for, or on their way to, a queue owner.
 int count_executors(Oid database, Oid role);
@@ -48,7 +45,15 @@ void forget_starting_executors();
 
 // Takes the slot; false: not wanted any more. At exit the slot is freed, or marked orphaned when a job was in hand.
 bool attach_executor(const ExecutorTicket &ticket);
-void announce_job(const RunningJob &job);  // before the claim commits
+int own_executor_slot();  // -1: this process is none
+// One attempt of a job.
+struct Attempt {
+    std::int64_t id;
+    int number;
+};
+// Says what runs from now on: before the claim commits, until announce_idle(). `first` tells what all of them have in common.
+void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts);
+void announce_job(const RunningJob &job);
 void announce_idle();
 // Whether to leave: asked to, or somebody else waits and this one is idle or has had its quantum.
 bool should_leave(bool idle, pg::Time now);
@@ -63,6 +68,9 @@ bool was_woken();
 
 // Wakes one idle executor of a queue owner that nobody has woken yet: one wake-up, one job. Cannot fail. False: there is none.
 bool wake_idle_executor(Oid database, Oid role) noexcept;
+
+// One entry of the jobs in hand as the job that its executor runs. Straight-line code.
+RunningJob job_of(const ExecutorSlot &slot, const core::JobEntry &entry) noexcept;
 
 // Everybody: what view hipq.executors shows.
 std::vector<ExecutorSlot> list_executors();

@@ -1,11 +1,21 @@
 // The shared memory segment: size, set-up, lock.
 #include "registry.hpp"
 
+#include "settings.hpp"
+
 namespace hipq::shmem {
 
 namespace {
 
+// What stands before the entries, buckets and holders of the jobs in hand.
+struct JobsHead {
+    core::JobTableHead table;
+    std::int32_t capacity;
+    std::int32_t holder_count;
+};
+
 constinit Registry *segment = nullptr;
+constinit JobsHead *jobs_head = nullptr;
 constinit LWLock *lock = nullptr;
 constinit shmem_request_hook_type previous_request_hook = nullptr;
 constinit shmem_startup_hook_type previous_startup_hook = nullptr;
@@ -14,6 +24,27 @@ constinit shmem_startup_hook_type previous_startup_hook = nullptr;
 Size segment_size()
 {
     return ::add_size(offsetof(Registry, executors), ::mul_size(sizeof(ExecutorSlot), static_cast<Size>(max_worker_processes)));
+}
+
+// Every executor can have one job, however many jobs fit otherwise.
+Size job_capacity()
+{
+    return static_cast<Size>(std::max(settings::max_running, max_worker_processes));
+}
+
+Size jobs_size()
+{
+    const Size per_job = sizeof(core::JobEntry) + sizeof(std::int32_t);
+    const Size entries = ::mul_size(per_job, job_capacity());
+    return ::add_size(sizeof(JobsHead),
+                      ::add_size(entries, ::mul_size(sizeof(std::int32_t), static_cast<Size>(max_worker_processes))));
+}
+
+void set_up_jobs(JobsHead *fresh)
+{
+    fresh->capacity = static_cast<std::int32_t>(job_capacity());
+    fresh->holder_count = max_worker_processes;
+    jobs_in_hand().clear();
 }
 
 void set_up(Registry *fresh)
@@ -32,7 +63,7 @@ extern "C" void hipq_shmem_request()
 {
     if (previous_request_hook != nullptr)
         previous_request_hook();
-    ::RequestAddinShmemSpace(segment_size());
+    ::RequestAddinShmemSpace(::add_size(segment_size(), jobs_size()));
     ::RequestNamedLWLockTranche("hipq", 1);
 }
 
@@ -45,6 +76,9 @@ extern "C" void hipq_shmem_startup()
     segment = static_cast<Registry *>(::ShmemInitStruct("hipq", segment_size(), &found));
     if (!found)
         set_up(segment);
+    jobs_head = static_cast<JobsHead *>(::ShmemInitStruct("hipq jobs in hand", jobs_size(), &found));
+    if (!found)
+        set_up_jobs(jobs_head);
     lock = &::GetNamedLWLockTranche("hipq")->lock;
     ::LWLockRelease(AddinShmemInitLock);
 }
@@ -59,6 +93,18 @@ bool is_loaded()
 Registry *registry()
 {
     return segment;
+}
+
+core::JobTable jobs_in_hand()
+{
+    const auto capacity = static_cast<std::size_t>(jobs_head->capacity);
+    auto *entries = reinterpret_cast<core::JobEntry *>(jobs_head + 1);
+    auto *buckets = reinterpret_cast<std::int32_t *>(entries + capacity);
+    auto *holders = buckets + capacity;
+    return {&jobs_head->table,
+            {entries, capacity},
+            {buckets, capacity},
+            {holders, static_cast<std::size_t>(jobs_head->holder_count)}};
 }
 
 void install_hooks()

@@ -5,6 +5,7 @@
 // nothing else.
 #pragma once
 
+#include "core/job_table.hpp"
 #include "pg/spi.hpp"
 
 namespace hipq::shmem {
@@ -18,6 +19,7 @@ struct DatabaseSlot {
     Oid database;  // InvalidOid: free
     SchedulerState scheduler;
     std::uint32_t generation;
+    bool watches_hands;   // the scheduler looks every now and then whether an executor sits on jobs that others could run
     int process;          // PGPROC number of the scheduler, or no_process
     pg::Time next_due;    // when a scheduler has to look; infinity: when somebody says so
     pg::Time not_before;  // the launcher starts none before (after failures)
@@ -26,12 +28,13 @@ struct DatabaseSlot {
 
 enum class ExecutorState : unsigned char { free, requested, starting, idle, running, orphaned };
 
-// A job in the hands of an executor.
+// A job whose handler an executor runs.
 struct RunningJob {
     int queue_id;
     int attempt;  // 0: not the job runs, its retry handler is asked
     std::int64_t id;
     pg::Time started;
+    bool is_locked;  // claimed by a row lock alone: its row still says that it waits
     char type[64];
 };
 
@@ -47,7 +50,7 @@ struct ExecutorSlot {
     pg::Time state_since;
     pg::Time started;
     std::int64_t jobs_done;
-    RunningJob job;  // running and orphaned: the job; id 0 = none
+    RunningJob job;  // running and orphaned: the job, the first of a batch; id 0 = none
 };
 
 // A retry decision to be made; decisions.hpp.
@@ -59,12 +62,20 @@ struct Decision {
     std::int64_t job_id;  // 0: free
 };
 
+// run_times.hpp
+inline constexpr std::size_t max_run_times = 1024;
+struct RunTime {
+    std::uint64_t key;  // 0: free
+    std::int64_t average;
+};
+
 struct Registry {
     int launcher;               // PGPROC number, or no_process
     bool databases_overflowed;  // a database found no slot: the launcher looks at all of them from time to time
     pg::Time executor_wanted;   // since when somebody waits for an executor in vain; infinity: nobody
     int executor_count;         // length of `executors`
     Decision decisions[max_decisions];
+    RunTime run_times[max_run_times];
     DatabaseSlot databases[max_databases];
     ExecutorSlot executors[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -75,6 +86,9 @@ bool is_loaded();
 
 // Null when not loaded.
 Registry *registry();
+
+// Every job that an executor has in hand, by executor slot; hands.hpp. Only when loaded.
+core::JobTable jobs_in_hand();
 
 // Asks for the memory and sets it up at server start: called by _PG_init while preloading. PostgreSQL regime.
 void install_hooks();

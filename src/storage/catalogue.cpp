@@ -65,7 +65,7 @@ constinit pg::Statement select_queues(R"(
            CASE WHEN queue.retention IS NOT NULL THEN (least(extract(epoch FROM queue.retention), 3155760000) * 1000000)::bigint END,
            CASE WHEN queue.dead_letter_retention IS NOT NULL
                THEN (least(extract(epoch FROM queue.dead_letter_retention), 3155760000) * 1000000)::bigint END,
-           queue.queue_ttl
+           queue.queue_ttl, queue.durability = 'group'
     FROM hipq.queue AS queue
     JOIN hipq.instance AS instance USING (instance_id))");
 
@@ -74,7 +74,7 @@ constinit pg::Statement select_job_types(R"(
            default_time_windows::text, max_retries,
            CASE WHEN retry_base IS NOT NULL THEN (least(extract(epoch FROM retry_base), 3155760000) * 1000000)::bigint END, retry_multiplier,
            CASE WHEN retry_max IS NOT NULL THEN (least(extract(epoch FROM retry_max), 3155760000) * 1000000)::bigint END, retry_jitter,
-           array_to_string(retry_on, ','), array_to_string(do_not_retry_on, ','), on_missing_handler = 'fail', queue_ttl
+           array_to_string(retry_on, ','), array_to_string(do_not_retry_on, ','), on_missing_handler = 'fail', queue_ttl, claim, batch_size
     FROM hipq.job_type)");
 
 // The entries of a list joined with commas; entries hold none (core::is_valid_rule).
@@ -115,6 +115,7 @@ Queue read_queue(const pg::Row &row)
     queue.retention = row.maybe_integer(9).value_or(settings::retention * microseconds_per_minute);
     queue.dead_letter_retention = row.maybe_integer(10).value_or(settings::dead_letter_retention * microseconds_per_minute);
     queue.queue_ttl = maybe_int(row, 11);
+    queue.commits_in_groups = row.boolean(12);
     return queue;
 }
 
@@ -140,6 +141,8 @@ JobType read_job_type(const pg::Row &row)
     type.do_not_retry_on = split(row.text(15));
     type.fails_without_handler = row.boolean(16);
     type.queue_ttl = maybe_int(row, 17);
+    type.claim = core::parse_claim_rule(row.text(18)).value_or(core::ClaimRule::automatic);
+    type.batch_size = row.integer32(19);
     return type;
 }
 
@@ -264,6 +267,8 @@ JobType unregistered_job_type(int queue_id, std::string_view name)
     type.default_time_windows = "NONE";
     type.max_retries = settings::max_retries;
     type.policy = default_policy();
+    type.claim = core::ClaimRule::automatic;
+    type.batch_size = 1;
     return type;
 }
 

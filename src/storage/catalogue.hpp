@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/backoff.hpp"
+#include "core/claiming.hpp"
 #include "core/failure.hpp"
 #include "pg/spi.hpp"
 
@@ -26,6 +27,8 @@ struct JobType {
     std::vector<std::string> do_not_retry_on;
     bool fails_without_handler;  // on_missing_handler = 'fail'
     std::optional<int> queue_ttl;
+    core::ClaimRule claim;
+    int batch_size;  // most jobs in one call of the handler
     core::RetryRules rules() const { return {retry_on, do_not_retry_on}; }
 };
 
@@ -39,6 +42,7 @@ struct Queue {
     bool is_dropped;
     bool history_all;
     bool dead_letter_enabled;
+    bool commits_in_groups;              // durability = 'group'
     std::int64_t retention;              // microseconds
     std::int64_t dead_letter_retention;  // microseconds
     std::optional<int> queue_ttl;

@@ -1,6 +1,9 @@
-// Claims over SQL. One recursive walk finds the lanes: each step is one index descent, however many jobs wait.
+// Claims over SQL. Who may take a job is decided in shared memory before (shmem/hands.hpp); the row lock and the state say
+// whether it is still there to be taken. One recursive walk finds the lanes: each step is one index descent, however many jobs
+// wait.
 #include "claim.hpp"
 
+#include "storage/job_row.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 
@@ -33,17 +36,43 @@ constexpr const char *heads_sql = R"(
         LIMIT 1
     ) AS head)";
 
-constexpr const char *claim_sql = R"(
+constexpr const char *due_sql = R"(
+    SELECT waiting.id
+    FROM {live} AS waiting
+    WHERE waiting.job_type = $1 AND waiting.priority = $2::smallint AND waiting.state IN ('initial', 'retry')
+      AND waiting.scheduled_run_time <= $3 AND waiting.expires_time > $3
+    ORDER BY waiting.scheduled_run_time, waiting.id
+    LIMIT $4)";
+
+constexpr const char *record_sql = R"(
+    UPDATE {live} AS job
+    SET state = 'running', attempt = job.attempt + 1, error = 'NONE', update_time = $2, accepted_time = $2,
+        deadline = $2 + job.timeout * interval '1 second'
+    FROM (
+        SELECT waiting.id
+        FROM {live} AS waiting
+        WHERE waiting.id = ANY ($1) AND waiting.state IN ('initial', 'retry')
+          AND waiting.scheduled_run_time <= $2 AND waiting.expires_time > $2
+        FOR UPDATE SKIP LOCKED
+    ) AS next
+    WHERE job.id = next.id
+    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+
+constexpr const char *lock_sql = R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM {live} AS job
+    WHERE job.id = ANY ($1) AND job.state IN ('initial', 'retry') AND job.scheduled_run_time <= $2 AND job.expires_time > $2
+    FOR UPDATE SKIP LOCKED)";
+
+// $1 id, $2 the attempt that waited, $3 when the handler started
+constexpr const char *record_locked_sql = R"(
     UPDATE {live} AS job
     SET state = 'running', attempt = job.attempt + 1, error = 'NONE', update_time = $3, accepted_time = $3,
         deadline = $3 + job.timeout * interval '1 second'
     FROM (
         SELECT waiting.id
         FROM {live} AS waiting
-        WHERE waiting.job_type = $1 AND waiting.priority = $2::smallint AND waiting.state IN ('initial', 'retry')
-          AND waiting.scheduled_run_time <= $3 AND waiting.expires_time > $3
-        ORDER BY waiting.scheduled_run_time, waiting.id
-        LIMIT 1
+        WHERE waiting.id = $1 AND waiting.attempt = $2 AND waiting.state IN ('initial', 'retry')
         FOR UPDATE SKIP LOCKED
     ) AS next
     WHERE job.id = next.id
@@ -64,16 +93,40 @@ constexpr const char *running_sql = R"(
 constexpr const char *left_sql =
     "SELECT job.id, job.attempt, job.state::text FROM {live} AS job WHERE job.state IN ('running', 'error')";
 
+ClaimedJob read_claimed(const pg::Row &row)
+{
+    return ClaimedJob{row.integer32(0), row.integer(1),   row.integer32(2), row.text(3), row.text(4),
+                      row.integer32(5), row.integer32(6), row.integer32(7), row.time(8), row.raw(9),
+                      row.raw(10),      row.text(11),     row.text(12)};
+}
+
+std::vector<ClaimedJob> in_order_of(const std::vector<std::int64_t> &ids, const pg::Rows &rows)
+{
+    std::vector<ClaimedJob> jobs;
+    for (const pg::Row row : rows)
+        jobs.push_back(read_claimed(row));
+    const auto position = [&](const ClaimedJob &job) { return std::find(ids.begin(), ids.end(), job.id); };
+    if (jobs.size() > 1)
+        std::sort(jobs.begin(), jobs.end(),
+                  [&](const ClaimedJob &left, const ClaimedJob &right) { return position(left) < position(right); });
+    return jobs;
+}
+
+// A waiting row as it looks while its attempt runs.
+void make_running(ClaimedJob &job, pg::Time now)
+{
+    job.is_locked = true;
+    ++job.attempt;
+    job.started = now;
+    job.error = "NONE";
+    job.row = running_row(job.row, job.attempt, now, now + job.timeout * USECS_PER_SEC);
+}
+
 }  // namespace
 
 std::optional<ClaimedJob> claimed_job(const pg::Rows &rows)
 {
-    if (rows.empty())
-        return std::nullopt;
-    const pg::Row row = rows.front();
-    return ClaimedJob{row.integer32(0), row.integer(1),   row.integer32(2), row.text(3), row.text(4),
-                      row.integer32(5), row.integer32(6), row.integer32(7), row.time(8), row.raw(9),
-                      row.raw(10),      row.text(11),     row.text(12)};
+    return rows.empty() ? std::nullopt : std::optional(read_claimed(rows.front()));
 }
 
 std::vector<LaneHead> lane_heads(const Queue &queue, pg::Time now)
@@ -90,9 +143,41 @@ bool runs_before(const LaneHead &left, const LaneHead &right)
     return std::tie(left.priority, left.due, left.id) < std::tie(right.priority, right.due, right.id);
 }
 
-std::optional<ClaimedJob> claim(const Queue &queue, const LaneHead &lane, pg::Time now)
+std::vector<std::int64_t> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit)
 {
-    return claimed_job(as_hipq([&] { return statement_for(queue, claim_sql).run(lane.job_type, lane.priority, now); }));
+    const pg::Rows rows = as_hipq(
+        [&] { return statement_for(queue, due_sql).run(lane.job_type, lane.priority, now, static_cast<std::int64_t>(limit)); });
+    std::vector<std::int64_t> ids;
+    for (const pg::Row row : rows)
+        ids.push_back(row.integer(0));
+    return ids;
+}
+
+std::vector<ClaimedJob> claim_by_record(const Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now)
+{
+    return in_order_of(ids, as_hipq([&] { return statement_for(queue, record_sql).run(ids, now); }));
+}
+
+std::vector<ClaimedJob> claim_by_lock(const Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now)
+{
+    std::vector<ClaimedJob> jobs = in_order_of(ids, as_hipq([&] { return statement_for(queue, lock_sql).run(ids, now); }));
+    for (ClaimedJob &job : jobs)
+        make_running(job, now);
+    return jobs;
+}
+
+std::optional<ClaimedJob> take_locked(const Queue &queue, std::int64_t id, int attempt, pg::Time started)
+{
+    return claimed_job(as_hipq([&] { return statement_for(queue, record_locked_sql).run(id, attempt - 1, started); }));
+}
+
+bool record_locked(const Queue &queue, ClaimedJob &job)
+{
+    auto recorded = take_locked(queue, job.id, job.attempt, job.started);
+    if (!recorded.has_value())
+        return false;
+    job = std::move(*recorded);
+    return true;
 }
 
 std::vector<LeftJob> left_jobs(const Queue &queue)

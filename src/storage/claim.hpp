@@ -35,6 +35,9 @@ struct ClaimedJob {
     pg::RawValue data;         // job_data
     std::string error;         // of the last failure; "NONE" while it runs
     std::string retry_reason;  // the reason of that failure, or why it was enqueued again
+    bool is_locked = false;    // claimed by a row lock alone: the row still stands as it waited, with the attempt before
+
+    int stored_attempt() const { return is_locked ? attempt - 1 : attempt; }
 };
 
 // The columns by which statements return a claimed job from a row named "job", and the reading of them.
@@ -44,9 +47,20 @@ struct ClaimedJob {
     "job::hipq.job, job.job_data, job.error, job.retry_reason"
 std::optional<ClaimedJob> claimed_job(const pg::Rows &rows);
 
-// Takes the first due job of a lane that nobody else holds: state running, attempt + 1, deadline. Nothing if there is none (any
-// more). Durable when the transaction commits. Needs a transaction.
-std::optional<ClaimedJob> claim(const Queue &queue, const LaneHead &lane, pg::Time now);
+// The first due jobs of a lane, at most `limit`, in order; whether somebody has them in hand is not asked. Needs a transaction.
+std::vector<std::int64_t> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit);
+
+// Takes those of the jobs that are still due and that nobody else holds, in the order of `ids`; the others are left out. Both
+// need a transaction.
+//
+// record: state running, attempt + 1, deadline are written, and durable when the transaction commits.
+std::vector<ClaimedJob> claim_by_record(const Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now);
+// lock: the rows are locked until the transaction ends; what is returned looks as if it had been recorded.
+std::vector<ClaimedJob> claim_by_lock(const Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now);
+
+// Writes for a job that was claimed by lock, in a transaction that is over, what a recorded claim would have written; then it is
+// one. False: it is not as it was; somebody else has changed it meanwhile.
+bool record_locked(const Queue &queue, ClaimedJob &job);
 
 // A job left in `running` or `error`, found by id.
 struct LeftJob {
@@ -60,6 +74,9 @@ std::vector<LeftJob> left_jobs(const Queue &queue);
 
 // Locks a running attempt whose executor is gone, skipping one that somebody else holds. Needs a transaction.
 std::optional<ClaimedJob> take_running(const Queue &queue, std::int64_t id, int attempt);
+
+// The same for an attempt that was claimed by lock, whose row tells nothing of it: it is recorded now.
+std::optional<ClaimedJob> take_locked(const Queue &queue, std::int64_t id, int attempt, pg::Time started);
 
 // Locks a job in state `error` for its retry decision, skipping one that somebody else holds. Needs a transaction.
 std::optional<ClaimedJob> take_for_decision(const Queue &queue, std::int64_t id);

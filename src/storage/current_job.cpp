@@ -1,4 +1,4 @@
-// The job whose handler runs in this session.
+// The jobs whose handler runs in this session.
 #include "current_job.hpp"
 
 #include "storage/permit.hpp"
@@ -7,33 +7,41 @@ namespace hipq::storage {
 
 namespace {
 
-constinit CurrentJob *current = nullptr;  // on the heap: no destructor at exit
+constinit std::vector<CurrentJob> *current = nullptr;  // on the heap: no destructor at exit
 
-constinit pg::Statement
-    remove_running_row("DELETE FROM hipq.job WHERE queue_id = $1 AND id = $2 AND attempt = $3 AND state = 'running'");
+constinit pg::Statement remove_row(R"(
+    DELETE FROM hipq.job
+    WHERE queue_id = $1 AND id = $2 AND attempt = $3 AND state IN ('initial', 'retry', 'running'))");
+
+const CurrentJob *find_current(int queue_id, const std::string &type, const std::string &key)
+{
+    if (current == nullptr || key == "NONE")
+        return nullptr;
+    const auto found = std::find_if(current->begin(), current->end(), [&](const CurrentJob &job) {
+        return job.key == key && job.type == type && job.queue_id == queue_id;
+    });
+    return found == current->end() ? nullptr : &*found;
+}
 
 }  // namespace
 
-const CurrentJob *current_job()
+void set_current_jobs(std::vector<CurrentJob> jobs)
 {
-    return current;
-}
-
-void set_current_job(std::optional<CurrentJob> job)
-{
-    CurrentJob *const next = job.has_value() ? new CurrentJob(std::move(*job)) : nullptr;
-    delete std::exchange(current, next);
+    if (current == nullptr)
+        current = new std::vector<CurrentJob>();
+    *current = std::move(jobs);
 }
 
 void make_room_for_successor(int queue_id, const std::string &type, const std::string &key)
 {
-    if (current == nullptr || key == "NONE" || key != current->key || type != current->type || queue_id != current->queue_id)
+    const CurrentJob *job = find_current(queue_id, type, key);
+    if (job == nullptr)
         return;
-    if (current->may_commit)
+    if (job->may_commit)
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                    errmsg("a procedure cannot enqueue a job with the type and key of its own job"),
                    errhint("It may commit before it ends. Use a function as handler, or another job_key."));
-    as_hipq([] { remove_running_row.run(current->queue_id, current->id, current->attempt); });
+    as_hipq([&] { remove_row.run(job->queue_id, job->id, job->attempt); });
 }
 
 }  // namespace hipq::storage

@@ -1,24 +1,24 @@
-// The job whose handler runs in this session, if any.
+// The jobs whose handler runs in this session, if any.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace hipq::storage {
 
 struct CurrentJob {
     int queue_id;
     std::int64_t id;
-    int attempt;
+    int attempt;  // as its row has it
     std::string type;
     std::string key;  // "NONE" = none
-    bool may_commit;  // its handler is a procedure, which may commit midway
+    bool may_commit;  // its handler may commit midway
 };
 
-// Null outside a handler.
-const CurrentJob *current_job();
-void set_current_job(std::optional<CurrentJob> job);
+// The jobs that run: one, or a batch; none outside a handler.
+void set_current_jobs(std::vector<CurrentJob> jobs);
 
 // A new job with the very type and key of the running one is its successor: the running row makes room in the same transaction,
 // and the finish then writes the final copy only. If the handler fails, both are undone. Called before a row is inserted; does

@@ -2,6 +2,7 @@
 #include "find_job.hpp"
 
 #include "pg/transaction.hpp"
+#include "shmem/hands.hpp"
 
 namespace hipq::storage {
 
@@ -34,7 +35,10 @@ std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, co
     const Queue *queue = catalogue.find(row.integer32(0));
     if (queue == nullptr)
         return std::nullopt;
-    return FoundJob{queue, id, core::parse_job_state(row.text(1)).value(), row.text(2), row.text(3), row.time(4), row.time(5)};
+    core::JobState state = core::parse_job_state(row.text(1)).value();
+    if (core::is_waiting(state) && shmem::is_running(MyDatabaseId, id))  // claimed by a lock: its row does not say so
+        state = core::JobState::running;
+    return FoundJob{queue, id, state, row.text(2), row.text(3), row.time(4), row.time(5)};
 }
 
 FoundJob require_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue, Privilege privilege)

@@ -11,6 +11,9 @@ namespace {
 constexpr const char *remove_running_sql =
     "DELETE FROM {live} AS job WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('running', 'error')";
 
+constexpr const char *remove_locked_sql =
+    "DELETE FROM {live} AS job WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('initial', 'retry')";
+
 constexpr const char *is_there_sql = "SELECT 1 FROM {live} AS job WHERE job.id = $1";
 
 constexpr const char *remove_waiting_sql = R"(
@@ -95,7 +98,8 @@ pg::RawValue json_null()
 // it is another attempt's by now.
 bool remove_running(const Queue &queue, const ClaimedJob &job, bool may_be_gone)
 {
-    if (statement_for(queue, remove_running_sql).run(job.id, job.attempt).processed() == 1)
+    const char *remove = job.is_locked ? remove_locked_sql : remove_running_sql;
+    if (statement_for(queue, remove).run(job.id, job.stored_attempt()).processed() == 1)
         return true;
     return may_be_gone && statement_for(queue, is_there_sql).run(job.id).empty();
 }

@@ -13,11 +13,13 @@ namespace hipq::storage {
 
 namespace {
 
-// What a function looks like that may be a handler: one of the three lists of arguments.
-constexpr std::array<std::pair<HandlerArguments, std::string_view>, 3> signatures{{
+// What a function looks like that may be a handler: one of these lists of arguments.
+constexpr std::array<std::pair<HandlerArguments, std::string_view>, 5> signatures{{
     {HandlerArguments::job, "(hipq.job)"},
     {HandlerArguments::data, "(jsonb)"},
     {HandlerArguments::id_and_data, "(bigint, jsonb)"},
+    {HandlerArguments::jobs, "(hipq.job[])"},
+    {HandlerArguments::data_of_jobs, "(jsonb[])"},
 }};
 
 // A function as pg_proc describes it: plain data.
@@ -45,8 +47,13 @@ HandlerArguments arguments_of(const oidvector &types)
         return HandlerArguments::id_and_data;
     if (types.dim1 == 1 && types.values[0] == JSONBOID)
         return HandlerArguments::data;
-    if (types.dim1 == 1 && types.values[0] == job_row_type())
+    if (types.dim1 == 1 && types.values[0] == JSONBARRAYOID)
+        return HandlerArguments::data_of_jobs;
+    const Oid row = types.dim1 == 1 ? job_row_type() : InvalidOid;
+    if (OidIsValid(row) && types.values[0] == row)
         return HandlerArguments::job;
+    if (OidIsValid(row) && types.values[0] == ::get_array_type(row))
+        return HandlerArguments::jobs;
     return HandlerArguments::none;
 }
 
@@ -104,6 +111,8 @@ std::optional<std::string> unfitness(const Routine &routine, Purpose purpose, Ha
         return "is a function, not a procedure";
     if (routine.arguments == HandlerArguments::none || routine.has_variadic)
         return "has other arguments";
+    if (is_batch(routine.arguments) && (purpose == Purpose::retry_handler || routine.kind == PROKIND_PROCEDURE))
+        return "takes arrays, which only a function that is a handler may";
     if (routine.kind == PROKIND_PROCEDURE)
         return routine.has_output ? std::optional<std::string>("has output arguments") : std::nullopt;
     if (routine.returns_set)
@@ -119,7 +128,7 @@ const char *wanted_signature(Purpose purpose)
 {
     return purpose == Purpose::handler
                ? "A handler is a function or procedure with arguments (hipq.job), (jsonb) or (bigint, jsonb) that "
-                 "returns one value or nothing."
+                 "returns one value or nothing; of batches a function with arguments (hipq.job[]) or (jsonb[])."
                : "A retry handler is a function with arguments (hipq.job), (jsonb) or (bigint, jsonb) that returns "
                  "interval.";
 }
@@ -327,6 +336,25 @@ std::optional<StoredRoutine> parse_stored(const std::string &stored)
     return std::nullopt;
 }
 
+// PostgreSQL regime.
+Oid first_argument(HandlerArguments arguments)
+{
+    switch (arguments) {
+    case HandlerArguments::job:
+        return job_row_type();
+    case HandlerArguments::jobs:
+        return ::get_array_type(job_row_type());
+    case HandlerArguments::id_and_data:
+        return INT8OID;
+    case HandlerArguments::data_of_jobs:
+        return JSONBARRAYOID;
+    case HandlerArguments::data:
+    case HandlerArguments::none:
+        break;
+    }
+    return JSONBOID;
+}
+
 // Looks a stored routine up without search_path and without asking for the right to use its schema. InvalidOid when it does not
 // exist.
 Oid look_up(const StoredRoutine &stored)
@@ -336,11 +364,7 @@ Oid look_up(const StoredRoutine &stored)
         if (list_length(names) != 2)
             return InvalidOid;
         const Oid schema = ::get_namespace_oid(strVal(linitial(names)), true);
-        Oid types[2] = {JSONBOID, JSONBOID};
-        if (stored.arguments == HandlerArguments::job)
-            types[0] = job_row_type();
-        if (stored.arguments == HandlerArguments::id_and_data)
-            types[0] = INT8OID;
+        Oid types[2] = {first_argument(stored.arguments), JSONBOID};
         oidvector *vector = ::buildoidvector(types, stored.arguments == HandlerArguments::id_and_data ? 2 : 1);
         if (!OidIsValid(schema))
             return InvalidOid;
@@ -375,6 +399,16 @@ std::optional<Routine> resolve_routine(const Queue &queue, const std::string &st
 std::string call_text(const std::string &stored, HandlerArguments arguments)
 {
     return parse_stored(stored)->name + (arguments == HandlerArguments::id_and_data ? "($1, $2)" : "($1)");
+}
+
+// Whether a statement may end the transaction it runs in: what is no query, as VACUUM, CALL or DO.
+bool may_commit(const std::string &statement)
+{
+    const NodeTag tag = pg::call([&] {
+        List *parsed = ::raw_parser(statement.c_str(), RAW_PARSE_DEFAULT);
+        return list_length(parsed) == 1 ? nodeTag(static_cast<RawStmt *>(linitial(parsed))->stmt) : T_Invalid;
+    });
+    return tag != T_SelectStmt && tag != T_InsertStmt && tag != T_UpdateStmt && tag != T_DeleteStmt && tag != T_MergeStmt;
 }
 
 bool superuser_is_refused(const Queue &queue, std::string *problem)
@@ -422,6 +456,12 @@ std::string read_retry_handler(const Queue &queue, std::string_view handler)
     return stored_form(choose_routine(queue, text, Purpose::retry_handler, HandlerKind::function));
 }
 
+bool takes_batches(const std::string &handler, HandlerKind kind)
+{
+    const std::optional<StoredRoutine> parsed = kind == HandlerKind::function ? parse_stored(handler) : std::nullopt;
+    return parsed.has_value() && is_batch(parsed->arguments);
+}
+
 std::optional<Handler> resolve_handler(const Queue &queue, const JobType &type, std::string *problem)
 {
     if (type.handler_kind == HandlerKind::none || type.handler_kind == HandlerKind::notify) {
@@ -431,17 +471,18 @@ std::optional<Handler> resolve_handler(const Queue &queue, const JobType &type, 
     if (superuser_is_refused(queue, problem))
         return std::nullopt;
     if (type.handler_kind == HandlerKind::statement)
-        return Handler{HandlerKind::statement, HandlerArguments::id_and_data, type.handler, false};
+        return Handler{HandlerKind::statement, HandlerArguments::id_and_data, type.handler, false, may_commit(type.handler)};
     const std::optional<Routine> routine = resolve_routine(queue, type.handler, Purpose::handler, type.handler_kind, problem);
     if (!routine.has_value())
         return std::nullopt;
     const std::string call = call_text(type.handler, routine->arguments);
     if (type.handler_kind == HandlerKind::procedure)
-        return Handler{type.handler_kind, routine->arguments, "CALL " + call, false};
+        return Handler{type.handler_kind, routine->arguments, "CALL " + call, false, true};
     if (routine->result == VOIDOID)
-        return Handler{type.handler_kind, routine->arguments, "SELECT NULL::pg_catalog.jsonb FROM " + call, true};
-    return Handler{type.handler_kind, routine->arguments,
-                   routine->result == JSONBOID ? "SELECT " + call : "SELECT pg_catalog.to_jsonb(" + call + ")", true};
+        return Handler{type.handler_kind, routine->arguments, "SELECT NULL::pg_catalog.jsonb FROM " + call, true, false};
+    const bool is_json = routine->result == JSONBOID || (is_batch(routine->arguments) && routine->result == JSONBARRAYOID);
+    return Handler{type.handler_kind, routine->arguments, is_json ? "SELECT " + call : "SELECT pg_catalog.to_jsonb(" + call + ")",
+                   true, false};
 }
 
 std::optional<Handler> resolve_retry_handler(const Queue &queue, const JobType &type, std::string *problem)
@@ -456,8 +497,8 @@ std::optional<Handler> resolve_retry_handler(const Queue &queue, const JobType &
         resolve_routine(queue, type.retry_handler, Purpose::retry_handler, HandlerKind::function, problem);
     if (!routine.has_value())
         return std::nullopt;
-    return Handler{HandlerKind::function, routine->arguments, "SELECT " + call_text(type.retry_handler, routine->arguments),
-                   true};
+    return Handler{HandlerKind::function, routine->arguments, "SELECT " + call_text(type.retry_handler, routine->arguments), true,
+                   false};
 }
 
 }  // namespace hipq::storage

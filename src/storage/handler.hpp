@@ -22,8 +22,16 @@ HandlerText read_handler(const Queue &queue, std::string_view handler, std::stri
 // errors.
 std::string read_retry_handler(const Queue &queue, std::string_view handler);
 
+// Whether a stored handler is a function over hipq.job[] or jsonb[].
+bool takes_batches(const std::string &handler, HandlerKind kind);
+
 // What a handler is called with.
-enum class HandlerArguments : unsigned char { none, job, data, id_and_data };
+enum class HandlerArguments : unsigned char { none, job, data, id_and_data, jobs, data_of_jobs };
+
+constexpr bool is_batch(HandlerArguments arguments)
+{
+    return arguments == HandlerArguments::jobs || arguments == HandlerArguments::data_of_jobs;
+}
 
 // A handler as an executor runs it.
 struct Handler {
@@ -31,9 +39,11 @@ struct Handler {
     HandlerArguments arguments;  // statement: id_and_data with $1 = job_data, $2 = id
     // Function: SELECT schema.name($1 [, $2]) giving one jsonb (wrapped in to_jsonb() where the function returns another type;
     // NULL for void). Procedure: CALL schema.name($1 [, $2]). Statement: its text. Parameters: job -> $1 hipq.job; data -> $1
-    // jsonb; id_and_data of a function or procedure -> $1 bigint, $2 jsonb; of a statement -> $1 jsonb, $2 bigint.
+    // jsonb; id_and_data of a function or procedure -> $1 bigint, $2 jsonb; of a statement -> $1 jsonb, $2 bigint; jobs -> $1
+    // hipq.job[]; data_of_jobs -> $1 jsonb[].
     std::string sql;
-    bool returns_result;  // one row with one jsonb column
+    bool returns_result;  // one row with one column: jsonb, or of a batch handler jsonb[] with the results of its jobs
+    bool may_commit;      // it may end its transaction midway: a procedure, or a statement that is no query
 };
 
 // Resolves a stored handler. Nothing when the function does not exist (any more), has another signature, or the queue owner may

@@ -32,12 +32,11 @@ extern "C" void hipq_enum_changed(Datum, int, uint32)
     states_known = false;
 }
 
-ColumnMap read_column_map(Relation relation)
+ColumnMap read_column_map(const TupleDesc descriptor, const char *relation_name)
 {
     ColumnMap map{};
     for (std::size_t i = 0; i < core::column_count; ++i) {
         const std::string_view name = core::name(static_cast<core::Column>(i));
-        const TupleDesc descriptor = RelationGetDescr(relation);
         for (int attribute = 0; attribute < descriptor->natts; ++attribute) {
             const Form_pg_attribute form = TupleDescAttr(descriptor, attribute);
             if (!form->attisdropped && name == NameStr(form->attname))
@@ -46,8 +45,7 @@ ColumnMap read_column_map(Relation relation)
         if (map[i] != 0)
             continue;
         const std::string missing(name);
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_COLUMN),
-                   errmsg("table \"%s\" has no column \"%s\"", RelationGetRelationName(relation), missing.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("table \"%s\" has no column \"%s\"", relation_name, missing.c_str()),
                    errhint("The tables of hipq are its own; do not alter them."));
     }
     return map;
@@ -84,7 +82,8 @@ ColumnMap column_map(Relation relation)
     const Oid oid = RelationGetRelid(relation);
     if (const auto found = maps->find(oid); found != maps->end())
         return found->second;
-    return maps->insert_or_assign(oid, read_column_map(relation)).first->second;
+    return maps->insert_or_assign(oid, read_column_map(RelationGetDescr(relation), RelationGetRelationName(relation)))
+        .first->second;
 }
 
 JobRow::JobRow(Relation relation, HeapTuple tuple)
@@ -151,6 +150,48 @@ core::ColumnSet differing_columns(Relation relation, const JobRow &before, const
         }
     });
     return result;
+}
+
+// Where the columns stand in the row type of hipq.job: kept until the type's definition has another number.
+const ColumnMap &row_type_map(Oid type, const TupleDesc descriptor)
+{
+    static constinit ColumnMap known{};
+    static constinit std::uint64_t known_definition = 0;
+    const std::uint64_t definition = pg::call([&] { return ::lookup_type_cache(type, TYPECACHE_TUPDESC)->tupDesc_identifier; });
+    if (definition != known_definition) {
+        known = read_column_map(descriptor, "hipq.job");
+        known_definition = definition;
+    }
+    return known;
+}
+
+pg::RawValue running_row(pg::RawValue row, int attempt, pg::Time started, pg::Time deadline)
+{
+    const TupleDesc descriptor = pg::call([&] { return ::lookup_rowtype_tupdesc_copy(row.type, -1); });
+    const ColumnMap map = row_type_map(row.type, descriptor);
+    const Datum running = state_datum(core::JobState::running);
+    return pg::call([&] {
+        HeapTupleHeader header = DatumGetHeapTupleHeader(row.value);
+        HeapTupleData tuple{};
+        tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+        ItemPointerSetInvalid(&tuple.t_self);
+        tuple.t_data = header;
+        auto *values = static_cast<Datum *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(Datum)));
+        auto *nulls = static_cast<bool *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(bool)));
+        ::heap_deform_tuple(&tuple, descriptor, values, nulls);
+        const auto set = [&](core::Column column, Datum value) {
+            const int position = map[static_cast<std::size_t>(column)] - 1;
+            values[position] = value;
+            nulls[position] = false;
+        };
+        set(core::Column::state, running);
+        set(core::Column::attempt, Int32GetDatum(attempt));
+        set(core::Column::error, PointerGetDatum(::cstring_to_text("NONE")));
+        set(core::Column::update_time, TimestampTzGetDatum(started.value));
+        set(core::Column::accepted_time, TimestampTzGetDatum(started.value));
+        set(core::Column::deadline, TimestampTzGetDatum(deadline.value));
+        return pg::RawValue{row.type, HeapTupleGetDatum(::heap_form_tuple(descriptor, values, nulls)), false};
+    });
 }
 
 void watch_job_relations()

@@ -50,6 +50,10 @@ private:
 Datum state_datum(core::JobState state);
 core::JobState state_of(Datum value);
 
+// A waiting row of type hipq.job as it looks while its next attempt runs: state, attempt, error and times are the attempt's. In
+// the current memory context.
+pg::RawValue running_row(pg::RawValue row, int attempt, pg::Time started, pg::Time deadline);
+
 // The columns in which two rows of one relation differ.
 core::ColumnSet differing_columns(Relation relation, const JobRow &before, const JobRow &after);
 

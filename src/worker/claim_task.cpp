@@ -1,9 +1,7 @@
-// What an executor runs next: the due lanes of its queue owner, next first.
+// From the hand to the call: the jobs are claimed, by a row lock or by a record.
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
-#include "shmem/databases.hpp"
-#include "storage/gates.hpp"
-#include "worker/process.hpp"
+#include "shmem/run_times.hpp"
 #include "worker/task.hpp"
 
 namespace hipq::worker {
@@ -13,69 +11,95 @@ namespace {
 using storage::ClaimedJob;
 using storage::Queue;
 
-struct Candidate {
-    const Queue *queue;
-    storage::LaneHead head;
-};
-
-// The due lanes of the owner's queues whose handlers can run, next first.
-std::vector<Candidate> due_lanes(const Executor &executor, const storage::Catalogue &catalogue, pg::Time now)
+// What shared memory shows from before the claim is durable until the jobs have left.
+void announce(const Task &task)
 {
-    std::vector<Candidate> candidates;
-    for (const auto &[id, queue] : catalogue.queues) {
-        if (queue.owner != executor.ticket.role || !storage::queue_gate(queue).passed)
-            continue;
-        for (storage::LaneHead &head : storage::lane_heads(queue, now)) {
-            if (head.due > now)
-                continue;
-            if (storage::handler_gate(queue, head.job_type).passed)
-                candidates.push_back({&queue, std::move(head)});
-            else
-                shmem::work_due(MyDatabaseId, now + longest_wait);  // parked: the scheduler watches it
-        }
-    }
-    std::sort(candidates.begin(), candidates.end(),
-              [](const Candidate &left, const Candidate &right) { return storage::runs_before(left.head, right.head); });
-    return candidates;
+    const ClaimedJob &first = task.jobs.front();
+    shmem::RunningJob running{first.queue_id, first.attempt, first.id, first.started, first.is_locked, {}};
+    ::strlcpy(running.type, first.type.c_str(), sizeof(running.type));
+    std::vector<shmem::Attempt> attempts;
+    for (const ClaimedJob &job : task.jobs)
+        attempts.push_back({job.id, job.attempt});
+    shmem::announce_jobs(running, attempts);
 }
 
-// What shared memory shows from before the claim is durable until the job has left.
-void announce(const ClaimedJob &job)
+// A claim by lock shares the handler's transaction: one that is read only, or has another isolation level because the role's
+// settings say so, is no place for hipq's own statements before it.
+bool needs_its_own_transaction(const storage::Handler &handler)
 {
-    shmem::RunningJob running{job.queue_id, job.attempt, job.id, job.started, {}};
-    ::strlcpy(running.type, job.type.c_str(), sizeof(running.type));
-    shmem::announce_job(running);
+    return handler.may_commit || DefaultXactIsoLevel != XACT_READ_COMMITTED || DefaultXactReadOnly || DefaultXactDeferrable;
 }
 
-// Needs a transaction.
-std::optional<Task> claim_in_transaction(const Executor &executor)
+core::ClaimMode mode_of(const Queue &queue, const storage::JobType &type, const std::optional<storage::Handler> &handler)
 {
-    const auto catalogue = storage::catalogue();
-    const pg::Time now = pg::now();
-    if (!storage::enabled_gate().passed || !storage::hold_gate().passed)
+    if (!handler.has_value())
+        return core::ClaimMode::record;
+    return core::claim_mode(type.claim, needs_its_own_transaction(*handler), shmem::run_time(queue.id, type.name));
+}
+
+// Needs a transaction. Nothing: the queue or type is gone, the handler is missing, or no job could be claimed.
+std::optional<Task> claim_in_transaction(Executor &executor, int queue_id, const std::string &job_type,
+                                         const std::vector<std::int64_t> &ids)
+{
+    Task task{storage::catalogue(), nullptr, std::nullopt, core::ClaimMode::record, {}};
+    task.queue = task.catalogue->find(queue_id);
+    const storage::JobType *type = task.queue == nullptr ? nullptr : task.queue->find_job_type(job_type);
+    if (type == nullptr || task.queue->is_dropped || task.queue->owner != executor.ticket.role)
         return std::nullopt;
-    for (const Candidate &candidate : due_lanes(executor, *catalogue, now)) {
-        auto job = storage::claim(*candidate.queue, candidate.head, now);
-        if (!job.has_value())
-            continue;
-        announce(*job);
-        auto handler = storage::resolve_handler(*candidate.queue, *candidate.queue->find_job_type(job->type));
-        return Task{catalogue, candidate.queue, std::move(*job), std::move(handler)};
+    task.handler = storage::resolve_handler(*task.queue, *type);
+    if (!task.handler.has_value() && !type->fails_without_handler)
+        return std::nullopt;
+    task.mode = mode_of(*task.queue, *type, task.handler);
+    const pg::Time now = pg::now();
+    task.jobs = task.mode == core::ClaimMode::lock ? storage::claim_by_lock(*task.queue, ids, now)
+                                                   : storage::claim_by_record(*task.queue, ids, now);
+    for (const std::int64_t id : ids)
+        executor.held.note(id, now);
+    for (const ClaimedJob &job : task.jobs)
+        executor.held.forget(job.id);
+    if (task.jobs.empty())
+        return std::nullopt;
+    announce(task);
+    return task;
+}
+
+std::optional<Task> claim(Executor &executor, int queue_id, const std::string &job_type, const std::vector<std::int64_t> &ids)
+{
+    std::optional<Task> task;
+    pg::start_transaction();
+    try {
+        MemoryContext before = ::MemoryContextSwitchTo(executor.job_memory);
+        task = claim_in_transaction(executor, queue_id, job_type, ids);
+        ::MemoryContextSwitchTo(before);
+        if (!task.has_value() || task->mode == core::ClaimMode::record)
+            pg::commit_transaction();
+    } catch (...) {
+        pg::abort_transaction();
+        throw;
     }
-    return std::nullopt;
+    return task;
 }
 
 }  // namespace
 
-std::optional<Task> claim_task(const Executor &executor)
+std::optional<Task> claim_next(Executor &executor)
 {
-    std::optional<Task> task;
-    pg::with_transaction([&] {
-        MemoryContext before = ::MemoryContextSwitchTo(executor.job_memory);
-        task = claim_in_transaction(executor);
-        ::MemoryContextSwitchTo(before);
-    });
-    return task;
+    Hand &hand = executor.hand;
+    const std::size_t count = std::min(hand.batch_size, hand.jobs.size() - hand.next);
+    const std::span<shmem::JobInLine> chosen(hand.jobs.data() + hand.next, count);
+    hand.next += count;
+    std::vector<std::int64_t> ids;
+    for (const shmem::JobInLine &job : chosen.first(shmem::choose_jobs(chosen)))
+        ids.push_back(job.id);
+    if (ids.empty())
+        return std::nullopt;
+    ::MemoryContextReset(executor.job_memory);
+    return claim(executor, hand.queue_id, hand.job_type, ids);
+}
+
+std::optional<Task> claim_again(Executor &executor, const Task &batch, std::int64_t job_id)
+{
+    return claim(executor, batch.queue->id, batch.jobs.front().type, {job_id});
 }
 
 }  // namespace hipq::worker

@@ -73,7 +73,7 @@ bool run_next_decision(const Executor &executor)
     if (!decision.has_value())
         return false;
     // It is on no list any more: should this process end, the slot tells of the job.
-    shmem::announce_job({decision->queue_id, 0, decision->job_id, pg::now(), {}});
+    shmem::announce_job({decision->queue_id, 0, decision->job_id, pg::now(), false, {}});
     std::shared_ptr<const storage::Catalogue> catalogue;
     pg::with_transaction([&] { catalogue = storage::catalogue(); });
     if (const Queue *queue = catalogue->find(decision->queue_id))

@@ -1,9 +1,13 @@
-// An executor: a background worker connected as a queue owner that runs the jobs of that owner's queues, one at a time.
+// An executor: a background worker connected as a queue owner that runs the jobs of that owner's queues.
 //
-// One job: claim (a transaction) -> handler and finish (one transaction) -> or, when the handler failed, settle (a transaction).
+// It takes some jobs into its hand, and then one (or a batch) at a time: claim -> handler and finish (one transaction) -> or,
+// when the handler failed, settle (a transaction). A claim by record is a transaction of its own, one by lock is part of the
+// handler's.
+#include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/databases.hpp"
 #include "worker/deadline.hpp"
+#include "worker/durability.hpp"
 #include "worker/process.hpp"
 #include "worker/task.hpp"
 
@@ -11,22 +15,37 @@ namespace hipq::worker {
 
 namespace {
 
-// Runs the next job, if there is one. Raises what bookkeeping raises; the process then ends, and the scheduler brings the job
-// home.
-bool run_next(const Executor &executor)
+// Whoever woke this executor since it looked counts on it, and there may be more work than its hand holds: passes the wake-up on.
+void pass_on_wake_up(const Executor &executor)
 {
-    ::MemoryContextReset(executor.job_memory);
-    shmem::begin_executor_look();
-    if (run_next_decision(executor))
-        return true;
-    const std::optional<Task> task = claim_task(executor);
-    if (!task.has_value())
-        return false;
-    // There may be more work than this; whoever woke this one since it looked counts on it: pass the wake-up on.
     const bool woken_again = shmem::was_woken();
     if (!shmem::wake_idle_executor(executor.ticket.database, executor.ticket.role) && woken_again)
         shmem::work_due(executor.ticket.database, pg::Time{0});
-    run_task(executor, *task);
+}
+
+// Takes jobs into the hand. False: there are none.
+bool look_for_work(Executor &executor)
+{
+    shmem::begin_executor_look();
+    if (!fill_hand(executor))
+        return false;
+    pass_on_wake_up(executor);
+    if (executor.hand.jobs.size() > executor.hand.batch_size)
+        shmem::watch_hand();
+    return true;
+}
+
+// Runs what comes next, if there is anything. Raises what bookkeeping raises; the process then ends, and the scheduler brings the
+// jobs home.
+bool run_next(Executor &executor)
+{
+    ::MemoryContextReset(executor.job_memory);
+    if (run_next_decision(executor))
+        return true;
+    if (executor.hand.is_empty() && !look_for_work(executor))
+        return false;
+    if (std::optional<Task> task = claim_next(executor))
+        run_task(executor, *task);
     shmem::announce_idle();
     return true;
 }
@@ -35,12 +54,13 @@ Executor connect(const shmem::ExecutorTicket &ticket)
 {
     pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, ticket.role, 0); });
     prepare_deadline();
+    prepare_durability();
     MemoryContext memory = pg::call([] { return AllocSetContextCreate(TopMemoryContext, "hipq job", ALLOCSET_DEFAULT_SIZES); });
-    return {ticket, memory};
+    return Executor{ticket, memory};
 }
 
 // Runs jobs until there are none, or until it is time to leave. Returns whether there were any.
-bool drain(const Executor &executor)
+bool drain(Executor &executor)
 {
     for (bool any = false;; any = true) {
         check_interrupts();
@@ -49,13 +69,21 @@ bool drain(const Executor &executor)
     }
 }
 
+// Until a row that somebody else holds is tried again.
+std::int64_t until_next_try(Executor &executor)
+{
+    const pg::Time now = pg::now();
+    const pg::Time next = executor.held.next_try(now);
+    return next == pg::infinity ? longest_wait : next.value - now.value;
+}
+
 void execute()
 {
     const auto ticket = read_extra<shmem::ExecutorTicket>();
     install_signal_handlers();
     if (!shmem::attach_executor(ticket))
         return;
-    const Executor executor = connect(ticket);
+    Executor executor = connect(ticket);
     shmem::announce_idle();
     pg::Time idle_since{::GetCurrentTimestamp()};
     for (;;) {
@@ -66,12 +94,15 @@ void execute()
         const std::int64_t idle_end = idle_since.value + std::int64_t{settings::executor_idle_timeout} * 1000;
         if (!settings::enabled || shmem::should_leave(true, now) || now.value >= idle_end)
             break;
+        flush_now();
         if (!shmem::was_woken())
-            wait_for_work(idle_end - now.value);
+            wait_for_work(std::min(idle_end - now.value, until_next_try(executor)));
     }
     shmem::begin_leaving();
     if (run_next(executor))  // what came between the last look and begin_leaving(); there may be more of it
         shmem::work_due(ticket.database, pg::Time{0});
+    shmem::release_hand();
+    flush_now();
 }
 
 }  // namespace

@@ -43,7 +43,10 @@ void show_activity(const std::string &text)
 
 void show_idle()
 {
-    pg::call([] { ::pgstat_report_activity(STATE_IDLE, nullptr); });
+    pg::call([] {
+        ::pgstat_report_activity(STATE_IDLE, nullptr);
+        (void)::pgstat_report_stat(true);  // what the last transactions have kept back
+    });
 }
 
 void log_error(const pg::Error &error, const char *during)

@@ -20,7 +20,7 @@ bool check_interrupts();
 
 // What pg_stat_activity and ps show.
 void show_activity(const std::string &text);
-void show_idle();
+void show_idle();  // also hands in the statistics of the work that is done
 
 // Logs an error that a loop survives and goes on after.
 void log_error(const pg::Error &error, const char *during);

@@ -4,6 +4,7 @@
 #include "pg/clock.hpp"
 #include "shmem/decisions.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/hands.hpp"
 #include "storage/settle.hpp"
 #include "worker/process.hpp"
 
@@ -28,17 +29,27 @@ bool recover_error(const Queue &queue, std::int64_t id)
     return true;
 }
 
+bool settle_running(const Queue &queue, const storage::ClaimedJob &job, core::Reason reason)
+{
+    const pg::Time now = pg::now();
+    // An executor that ended after the job's deadline was ended because the handler did not listen to its cancellation.
+    const bool timed_out = reason == core::Reason::worker_lost && now >= job.started + job.timeout * USECS_PER_SEC;
+    const storage::Settled settled = timed_out ? storage::settle_failure(queue, job, storage::timeout_failure(job), now)
+                                               : storage::settle_lost(queue, job, reason, now);
+    return settled != storage::Settled::ask_retry_handler || shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, job.id});
+}
+
 bool recover_running(const Queue &queue, std::int64_t id, int attempt, core::Reason reason)
 {
     const auto job = storage::take_running(queue, id, attempt);
-    if (!job.has_value())
-        return false;
-    const pg::Time now = pg::now();
-    // An executor that ended after the job's deadline was ended because the handler did not listen to its cancellation.
-    const bool timed_out = reason == core::Reason::worker_lost && now >= job->started + job->timeout * USECS_PER_SEC;
-    const storage::Settled settled = timed_out ? storage::settle_failure(queue, *job, storage::timeout_failure(*job), now)
-                                               : storage::settle_lost(queue, *job, reason, now);
-    return settled != storage::Settled::ask_retry_handler || shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
+    return job.has_value() && settle_running(queue, *job, reason);
+}
+
+// A claim by lock has left no trace in the row; when it is not as it was, somebody else has taken it, and all is well.
+bool recover_locked(const Queue &queue, const shmem::RunningJob &lost)
+{
+    const auto job = storage::take_locked(queue, lost.id, lost.attempt, lost.started);
+    return !job.has_value() || settle_running(queue, *job, core::Reason::worker_lost);
 }
 
 bool recover_queue(const Queue &queue)
@@ -48,7 +59,7 @@ bool recover_queue(const Queue &queue)
     pg::with_transaction([&] { left = storage::left_jobs(queue); });
     for (const storage::LeftJob &job : left) {
         check_interrupts();
-        if (shmem::is_in_hand(MyDatabaseId, job.id, job.attempt))
+        if (shmem::is_in_hand(MyDatabaseId, job.id))
             continue;
         pg::with_transaction([&] {
             const bool recovered = job.state == core::JobState::running
@@ -66,7 +77,9 @@ bool recover_orphan(const shmem::Orphan &orphan)
     pg::with_transaction([&] {
         const auto catalogue = storage::catalogue();
         const Queue *queue = catalogue->find(orphan.job.queue_id);
-        if (queue != nullptr)
+        if (queue != nullptr && orphan.job.is_locked)
+            done = recover_locked(*queue, orphan.job);
+        else if (queue != nullptr)
             done = recover_running(*queue, orphan.job.id, orphan.job.attempt, core::Reason::worker_lost) ||
                    recover_error(*queue, orphan.job.id);
     });

@@ -32,8 +32,24 @@ struct Outcome {
     std::uint64_t rows;
 };
 
-Call call_of(const storage::Handler &handler, const storage::ClaimedJob &job, MemoryContext memory)
+// The rows, or the data, of all jobs as one array.
+pg::RawValue array_of(std::span<const storage::ClaimedJob> jobs, pg::RawValue storage::ClaimedJob::*what)
 {
+    const Oid type = (jobs.front().*what).type;
+    return pg::call([&] {
+        auto *elements = static_cast<Datum *>(::palloc(sizeof(Datum) * jobs.size()));
+        for (std::size_t i = 0; i < jobs.size(); ++i)
+            elements[i] = (jobs[i].*what).value;
+        const char alignment = type == JSONBOID ? TYPALIGN_INT : TYPALIGN_DOUBLE;
+        const Oid array_type = ::get_array_type(type);
+        ArrayType *array = ::construct_array(elements, static_cast<int>(jobs.size()), type, -1, false, alignment);
+        return pg::RawValue{array_type, PointerGetDatum(array), false};
+    });
+}
+
+Call call_of(const storage::Handler &handler, std::span<const storage::ClaimedJob> jobs, MemoryContext memory)
+{
+    const storage::ClaimedJob &job = jobs.front();
     using storage::HandlerArguments;
     const bool is_statement = handler.kind == storage::HandlerKind::statement;
     Call call{handler.sql.c_str(), 0, {}, {}, memory};
@@ -50,6 +66,13 @@ Call call_of(const storage::Handler &handler, const storage::ClaimedJob &job, Me
     case HandlerArguments::data:
         add(JSONBOID, job.data.value);
         break;
+    case HandlerArguments::jobs:
+    case HandlerArguments::data_of_jobs: {
+        const pg::RawValue array =
+            array_of(jobs, handler.arguments == HandlerArguments::jobs ? &storage::ClaimedJob::row : &storage::ClaimedJob::data);
+        add(array.type, array.value);
+        break;
+    }
     case HandlerArguments::id_and_data:
         if (is_statement)
             add(JSONBOID, job.data.value);
@@ -162,6 +185,27 @@ Datum result_of_statement(const Outcome &outcome)
     return DirectFunctionCall1(::jsonb_in, CStringGetDatum(json));
 }
 
+void give_to_all(std::span<pg::RawValue> results, Datum value)
+{
+    for (pg::RawValue &result : results)
+        result = pg::RawValue{JSONBOID, value, false};
+}
+
+// The PostgreSQL regime.
+void give_to_each(std::span<pg::RawValue> results, ArrayType *array)
+{
+    Datum *values = nullptr;
+    bool *nulls = nullptr;
+    int count = 0;
+    ::deconstruct_array(array, JSONBOID, -1, false, TYPALIGN_INT, &values, &nulls, &count);
+    if (static_cast<std::size_t>(count) != results.size())
+        ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("batch handler returned %d results for %zu jobs", count, results.size()),
+                errhint("Return an array with one result for each job, in the order of the jobs, or nothing."));
+    for (std::size_t i = 0; i < results.size(); ++i)
+        results[i] = pg::RawValue{JSONBOID, values[i], nulls[i]};
+}
+
 std::int64_t microseconds_of(const Interval &interval)
 {
     return interval.time + (static_cast<std::int64_t>(interval.month) * DAYS_PER_MONTH + interval.day) * USECS_PER_DAY;
@@ -169,26 +213,29 @@ std::int64_t microseconds_of(const Interval &interval)
 
 }  // namespace
 
-pg::RawValue run_handler(const storage::Handler &handler, const storage::ClaimedJob &job, MemoryContext memory)
+std::vector<pg::RawValue> run_handler(const storage::Handler &handler, std::span<const storage::ClaimedJob> jobs,
+                                      MemoryContext memory)
 {
-    const Call call = call_of(handler, job, memory);
-    return pg::call([&] {
+    const Call call = call_of(handler, jobs, memory);
+    std::vector<pg::RawValue> results(jobs.size(), pg::RawValue{JSONBOID, Datum{0}, true});
+    pg::call([&] {
         const Outcome outcome = run_call(call);
         MemoryContext before = ::MemoryContextSwitchTo(memory);
-        pg::RawValue result{JSONBOID, Datum{0}, true};
         if (handler.kind == storage::HandlerKind::statement)
-            result = {JSONBOID, result_of_statement(outcome), false};
+            give_to_all(results, result_of_statement(outcome));
         else if (handler.returns_result && outcome.has_row && !outcome.is_null && outcome.type == JSONBOID)
-            result = {JSONBOID, outcome.value, false};
+            give_to_all(results, outcome.value);
+        else if (handler.returns_result && outcome.has_row && !outcome.is_null && outcome.type == JSONBARRAYOID)
+            give_to_each(results, DatumGetArrayTypeP(outcome.value));
         ::MemoryContextSwitchTo(before);
-        return result;
     });
+    return results;
 }
 
 std::optional<std::int64_t> run_retry_handler(const storage::Handler &handler, const storage::ClaimedJob &job,
                                               MemoryContext memory)
 {
-    const Call call = call_of(handler, job, memory);
+    const Call call = call_of(handler, {&job, 1}, memory);
     const Outcome outcome = pg::call([&] { return run_call(call); });
     if (!outcome.has_row || outcome.is_null || outcome.type != INTERVALOID)
         return std::nullopt;

@@ -6,9 +6,11 @@
 
 namespace hipq::worker {
 
-// Calls the handler of a job in the open transaction and returns its result (jsonb, or NULL) in `memory`. A procedure or a
-// statement such as VACUUM may commit and go on in a new transaction. Raises what the handler raises.
-pg::RawValue run_handler(const storage::Handler &handler, const storage::ClaimedJob &job, MemoryContext memory);
+// Calls the handler of one job, or a batch handler with several, in the open transaction. Returns the result of each (jsonb, or
+// NULL) in `memory`: a batch handler gives an array of them, or one for all. A procedure or a statement such as VACUUM may commit
+// and go on in a new transaction. Raises what the handler raises, and 22023 for an array of another length.
+std::vector<pg::RawValue> run_handler(const storage::Handler &handler, std::span<const storage::ClaimedJob> jobs,
+                                      MemoryContext memory);
 
 // Calls a retry handler: the delay in microseconds, or nothing for NULL ("no retry").
 std::optional<std::int64_t> run_retry_handler(const storage::Handler &handler, const storage::ClaimedJob &job,

@@ -1,9 +1,11 @@
-// One job that was claimed: the handler and the finish in one transaction, or what follows when the handler failed.
+// A call of a handler for the jobs that were claimed: the call and the finish in one transaction, or what follows when it failed.
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
+#include "shmem/run_times.hpp"
 #include "storage/current_job.hpp"
 #include "storage/settle.hpp"
 #include "worker/deadline.hpp"
+#include "worker/durability.hpp"
 #include "worker/failure_codes.hpp"
 #include "worker/process.hpp"
 #include "worker/run_handler.hpp"
@@ -16,16 +18,21 @@ namespace {
 
 using storage::ClaimedJob;
 using storage::Failure;
+using storage::Queue;
 
 // Hands the deadline and the current job back, however the handler was left.
 class Watch {
 public:
     explicit Watch(const Task &task)
     {
-        const ClaimedJob &job = task.job;
-        const bool may_commit = task.handler.has_value() && task.handler->kind == storage::HandlerKind::procedure;
-        storage::set_current_job(storage::CurrentJob{job.queue_id, job.id, job.attempt, job.type, job.key, may_commit});
-        arm_deadline(job.timeout);
+        std::vector<storage::CurrentJob> current;
+        int timeout = task.jobs.front().timeout;
+        for (const ClaimedJob &job : task.jobs) {
+            current.push_back({job.queue_id, job.id, job.stored_attempt(), job.type, job.key, task.handler->may_commit});
+            timeout = std::min(timeout, job.timeout);  // a batch is over when the time of its first job is
+        }
+        storage::set_current_jobs(std::move(current));
+        arm_deadline(timeout);
     }
     ~Watch() { end(); }
     Watch(const Watch &) = delete;
@@ -38,7 +45,7 @@ public:
         if (!ended_)
             missed_ = disarm_deadline() || missed_;
         ended_ = true;
-        storage::set_current_job(std::nullopt);
+        storage::set_current_jobs({});
         return missed_;
     }
 
@@ -66,25 +73,41 @@ Failure failure_of(const pg::Error &error)
             error.context().value_or("")};
 }
 
-// The handler and the finish of its job in one transaction. Nothing: done. Else how it failed; the transaction is aborted then.
-std::optional<Failure> run_and_finish(const Executor &executor, const Task &task)
+void finish_all(const Task &task, const std::vector<pg::RawValue> &results)
+{
+    const pg::Time now = pg::now();
+    for (std::size_t i = 0; i < task.jobs.size(); ++i)
+        storage::finish_succeeded(*task.queue, task.jobs[i], results[i], now);
+}
+
+void commit(const Queue &queue)
+{
+    if (queue.commits_in_groups)
+        commit_without_waiting();
+    pg::commit_transaction();
+}
+
+// The handler and the finish of its jobs in one transaction; under a claim by lock it is open already. Nothing: done. Else how it
+// failed; the transaction is aborted then.
+std::optional<Failure> call_and_finish(const Executor &executor, const Task &task)
 {
     if (!task.handler.has_value())
         return Failure{core::Reason::handler_not_found, "42883", "handler does not exist or cannot be called"};
     Watch watch(task);
     try {
-        pg::start_transaction();
-        const pg::RawValue result = run_handler(*task.handler, task.job, executor.job_memory);
+        if (task.mode == core::ClaimMode::record)
+            pg::start_transaction();
+        const std::vector<pg::RawValue> results = run_handler(*task.handler, task.jobs, executor.job_memory);
         if (watch.stop_timer()) {  // it caught the cancellation
             pg::abort_transaction();
-            return storage::timeout_failure(task.job);
+            return storage::timeout_failure(task.jobs.front());
         }
-        storage::finish_succeeded(*task.queue, task.job, result, pg::now());
-        pg::commit_transaction();
+        finish_all(task, results);
+        commit(*task.queue);
         return std::nullopt;
     } catch (const pg::Error &error) {
         const bool missed = watch.end();
-        Failure failure = missed ? storage::timeout_failure(task.job) : failure_of(error);
+        Failure failure = missed ? storage::timeout_failure(task.jobs.front()) : failure_of(error);
         pg::abort_transaction();
         return failure;
     } catch (...) {
@@ -94,23 +117,63 @@ std::optional<Failure> run_and_finish(const Executor &executor, const Task &task
     }
 }
 
-void settle(const Executor &executor, const Task &task, const Failure &failure)
+// A job whose claim by lock is over is recorded first, unless somebody else, who found it waiting, has changed it meanwhile: then
+// this attempt has not happened.
+void settle(const Executor &executor, Task &task, const Failure &failure)
 {
-    storage::Settled settled{};
-    pg::with_transaction([&] { settled = storage::settle_failure(*task.queue, task.job, failure, pg::now()); });
+    storage::Settled settled = storage::Settled::stale;
+    ClaimedJob &job = task.jobs.front();
+    pg::start_transaction();
+    try {
+        if (!job.is_locked || storage::record_locked(*task.queue, job))
+            settled = storage::settle_failure(*task.queue, job, failure, pg::now());
+        commit(*task.queue);
+    } catch (...) {
+        pg::abort_transaction();
+        throw;
+    }
     if (settled == storage::Settled::ask_retry_handler)
-        decide(executor, *task.queue, task.job.id);
+        decide(executor, *task.queue, job.id);
+}
+
+// One of the jobs of a batch that failed, by itself.
+std::optional<Task> single(Executor &executor, const Task &batch, const ClaimedJob &job)
+{
+    if (job.is_locked)
+        return claim_again(executor, batch, job.id);
+    return Task{batch.catalogue, batch.queue, batch.handler, batch.mode, {job}};
+}
+
+void show(const Task &task)
+{
+    const ClaimedJob &job = task.jobs.front();
+    const std::string others = task.jobs.size() == 1 ? "" : " and " + std::to_string(task.jobs.size() - 1) + " more";
+    show_activity("hipq job " + std::to_string(job.id) + others + " " + job.type + ", attempt " + std::to_string(job.attempt));
+}
+
+void run_one_by_one(Executor &executor, const Task &batch)
+{
+    for (const ClaimedJob &job : batch.jobs)
+        if (std::optional<Task> task = single(executor, batch, job))
+            run_task(executor, *task);
 }
 
 }  // namespace
 
-void run_task(const Executor &executor, const Task &task)
+void run_task(Executor &executor, Task &task)
 {
-    show_activity("hipq job " + std::to_string(task.job.id) + " " + task.job.type + ", attempt " +
-                  std::to_string(task.job.attempt));
-    if (const auto failure = run_and_finish(executor, task))
+    const TimestampTz start = ::GetCurrentTimestamp();
+    show(task);
+    flush_before_long_job(shmem::run_time(task.queue->id, task.jobs.front().type));
+    const std::optional<Failure> failure = call_and_finish(executor, task);
+    const auto jobs = static_cast<std::int64_t>(task.jobs.size());
+    shmem::note_run_time(task.queue->id, task.jobs.front().type, (::GetCurrentTimestamp() - start) / jobs);
+    if (failure.has_value() && jobs > 1)
+        run_one_by_one(executor, task);
+    else if (failure.has_value())
         settle(executor, task, *failure);
     clean_session();
+    flush_if_due();
 }
 
 }  // namespace hipq::worker

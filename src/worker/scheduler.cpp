@@ -7,6 +7,7 @@
 #include "shmem/databases.hpp"
 #include "shmem/decisions.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/hands.hpp"
 #include "storage/claim.hpp"
 #include "storage/finish.hpp"
 #include "storage/gates.hpp"
@@ -218,6 +219,25 @@ void pin_settings()
     });
 }
 
+// Waits until a look is due. While executors have hands it looks after those meanwhile, in shared memory only.
+void rest(pg::Time due)
+{
+    constexpr std::int64_t hand_interval = 50'000;  // us
+    const pg::Time end = std::min(due, pg::now() + longest_wait);
+    for (;;) {
+        const bool watches = shmem::watches_hands();
+        if (watches && shmem::look_after_hands(pg::Time{::GetCurrentTimestamp()}).took_back)
+            return;
+        const std::int64_t left = end.value - pg::now().value;
+        if (left <= 0 || shmem::is_look_due(pg::now()))
+            return;
+        wait_for_work(watches ? std::min(left, hand_interval) : left);
+        if (!watches && !shmem::watches_hands())
+            return;
+        check_interrupts();
+    }
+}
+
 // One round: look, keep in order, wait. False: nothing to stay for.
 bool work(Scheduler &scheduler)
 {
@@ -230,9 +250,9 @@ bool work(Scheduler &scheduler)
     maintain(scheduler, look);
     show_idle();
     const pg::Time due = shmem::end_look(std::min(look.next_due, look.now + idle_maintenance_interval));
-    if (due > look.now + minute)
-        return !shmem::leave_scheduler(look.now + minute);
-    wait_for_work(due.value - pg::now().value);
+    if (due > look.now + minute && shmem::leave_scheduler(look.now + minute))
+        return false;
+    rest(due);
     return true;
 }
 

@@ -1,31 +1,44 @@
-// A job in the hand of an executor: what was claimed, with what it takes to run it.
+// A call of a handler: the jobs that were claimed for it, with what it takes to run them.
 #pragma once
 
+#include "core/claiming.hpp"
 #include "shmem/executors.hpp"
 #include "storage/claim.hpp"
 #include "storage/handler.hpp"
+#include "worker/hand.hpp"
 
 namespace hipq::worker {
 
 struct Executor {
     shmem::ExecutorTicket ticket;
-    MemoryContext job_memory;  // reset before each job
+    MemoryContext job_memory;  // reset before each call
+    Hand hand{};
+    HeldRows held{};
 };
 
 // The catalogue stays as it was at the claim.
 struct Task {
     std::shared_ptr<const storage::Catalogue> catalogue;
     const storage::Queue *queue;
-    storage::ClaimedJob job;
     std::optional<storage::Handler> handler;  // nothing: it does not exist, and the type says to fail then
+    core::ClaimMode mode;
+    std::vector<storage::ClaimedJob> jobs;  // one, or a batch
 };
 
-// Claims the next due job of the owner's queues, if there is one. Own transaction; the job is durable and announced when it
-// returns.
-std::optional<Task> claim_task(const Executor &executor);
+// Looks for the next due jobs of the owner's queues and takes about 10 ms of work of one lane into the hand. Own transaction.
+// False: there is nothing to run.
+bool fill_hand(Executor &executor);
 
-// Runs the handler and finishes the job in one transaction; when the handler failed, settles the failure in another.
-void run_task(const Executor &executor, const Task &task);
+// Claims the next job of the hand, or the next batch. By record: the claim is durable when it returns. By lock: the transaction
+// stays open, and whoever runs the task ends it. Nothing: none of them could be claimed, no transaction is open.
+std::optional<Task> claim_next(Executor &executor);
+
+// The same for one job of a batch that failed.
+std::optional<Task> claim_again(Executor &executor, const Task &batch, std::int64_t job_id);
+
+// Calls the handler and finishes its jobs in one transaction. When it failed, a batch is run again one by one, and the failure of
+// a single job is settled in another transaction.
+void run_task(Executor &executor, Task &task);
 
 // Makes the next retry decision that somebody left behind for this queue owner. False: there is none.
 bool run_next_decision(const Executor &executor);

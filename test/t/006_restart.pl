@@ -20,8 +20,8 @@ $hipq->sql(q{
 	BEGIN PERFORM pg_advisory_xact_lock_shared(2); RETURN NULL; END $$;
 	CREATE PROCEDURE call(id bigint, data jsonb) LANGUAGE plpgsql AS $$
 	BEGIN INSERT INTO ran VALUES (id, 0); COMMIT; PERFORM pg_advisory_xact_lock_shared(1); END $$;
-	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', max_retries => 1, retry_base => '1 day');
-	SELECT hipq.register_job_type('app.main', 'asked', handler => 'run', retry_handler => 'wait_then_retry');
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', max_retries => 1, retry_base => '1 day', claim => 'record');
+	SELECT hipq.register_job_type('app.main', 'asked', handler => 'run', retry_handler => 'wait_then_retry', claim => 'record');
 	SELECT hipq.register_job_type('app.main', 'call', handler => 'call', max_retries => 1, retry_base => '10 ms')});
 
 my $running = 'SELECT count(*) FROM hipq.running';

@@ -21,7 +21,7 @@ $source->sql(q{
 		IF job.job_data ? 'lock' THEN PERFORM pg_advisory_xact_lock_shared((job.job_data->>'lock')::bigint); END IF;
 		IF job.job_data ? 'fail' THEN RAISE 'fails'; END IF;
 	END $$;
-	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', default_priority => 3, retry_on => '{22012}', max_retries => 0);
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', default_priority => 3, retry_on => '{22012}', max_retries => 0, claim => 'record');
 	SELECT hipq.register_job_type('other.mail', 'later', handler => 'run');
 	SELECT hipq.grant_queue('app.main', 'producer', 'enqueue');
 	SELECT hipq.grant_queue('app.main', 'looker', 'read')});

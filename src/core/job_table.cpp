@@ -1,0 +1,83 @@
+// A chained hash table with a list of free entries.
+#include "job_table.hpp"
+
+namespace hipq::core {
+
+namespace {
+
+// The finalizer of splitmix64: ids are handed out in order, and neighbours should not share a bucket.
+std::uint64_t mixed(std::uint64_t value)
+{
+    value ^= value >> 30;
+    value *= 0xbf58476d1ce4e5b9U;
+    value ^= value >> 27;
+    value *= 0x94d049bb133111ebU;
+    return value ^ (value >> 31);
+}
+
+}  // namespace
+
+std::int32_t &JobTable::bucket_of(std::uint32_t database, std::int64_t job_id) const
+{
+    const std::uint64_t hash = mixed(static_cast<std::uint64_t>(job_id) + (std::uint64_t{database} << 32));
+    return buckets_[hash % buckets_.size()];
+}
+
+void JobTable::clear()
+{
+    head_->used = 0;
+    head_->free = entries_.empty() ? no_entry : 0;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        entries_[i] = JobEntry{};
+        entries_[i].next = i + 1 < entries_.size() ? static_cast<std::int32_t>(i + 1) : no_entry;
+    }
+    for (std::int32_t &bucket : buckets_)
+        bucket = no_entry;
+    for (std::int32_t &first : holders_)
+        first = no_entry;
+}
+
+std::int32_t JobTable::find(std::uint32_t database, std::int64_t job_id) const
+{
+    for (std::int32_t entry = bucket_of(database, job_id); entry != no_entry; entry = at(entry).next)
+        if (at(entry).job_id == job_id && at(entry).database == database)
+            return entry;
+    return no_entry;
+}
+
+std::int32_t JobTable::insert(const JobEntry &job)
+{
+    if (head_->free == no_entry || find(job.database, job.job_id) != no_entry)
+        return no_entry;
+    const std::int32_t entry = head_->free;
+    head_->free = at(entry).next;
+    ++head_->used;
+    JobEntry &fresh = (*this)[entry];
+    fresh = job;
+    std::int32_t &bucket = bucket_of(job.database, job.job_id);
+    fresh.next = bucket;
+    bucket = entry;
+    std::int32_t &first = holders_[static_cast<std::size_t>(job.holder)];
+    fresh.next_of_holder = first;
+    first = entry;
+    return entry;
+}
+
+void JobTable::erase(std::int32_t entry)
+{
+    JobEntry &gone = (*this)[entry];
+    std::int32_t *link = &bucket_of(gone.database, gone.job_id);
+    while (*link != entry)
+        link = &(*this)[*link].next;
+    *link = gone.next;
+    link = &holders_[static_cast<std::size_t>(gone.holder)];
+    while (*link != entry)
+        link = &(*this)[*link].next_of_holder;
+    *link = gone.next_of_holder;
+    gone = JobEntry{};
+    gone.next = head_->free;
+    head_->free = entry;
+    --head_->used;
+}
+
+}  // namespace hipq::core

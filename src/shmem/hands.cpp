@@ -1,0 +1,154 @@
+// Reserved, chosen and running jobs.
+#include "hands.hpp"
+
+#include "shmem/databases.hpp"
+#include "shmem/executors.hpp"
+
+namespace hipq::shmem {
+
+namespace {
+
+// How long a job may run before the jobs behind it in the hand are given to others.
+constexpr std::int64_t patience = 100'000;  // us
+
+// Entries that are kept for executors with empty hands.
+std::size_t room_beyond_the_first(const core::JobTable &jobs)
+{
+    const std::size_t kept = jobs.size() + static_cast<std::size_t>(registry()->executor_count);
+    return jobs.capacity() > kept ? jobs.capacity() - kept : 0;
+}
+
+core::JobEntry entry_for(const JobInLine &job)
+{
+    core::JobEntry entry{};
+    entry.job_id = job.id;
+    entry.database = MyDatabaseId;
+    entry.queue_id = job.queue_id;
+    entry.holder = own_executor_slot();
+    return entry;
+}
+
+// Needs the lock. Returns whether there was one.
+bool erase_reserved(core::JobTable &jobs, std::int32_t holder, core::JobPhase latest)
+{
+    bool any = false;
+    for (std::int32_t entry = jobs.first_of(holder); entry != core::no_entry;) {
+        const std::int32_t next = jobs.next_of(entry);
+        if (jobs[entry].phase <= latest) {
+            jobs.erase(entry);
+            any = true;
+        }
+        entry = next;
+    }
+    return any;
+}
+
+bool has_reserved(const core::JobTable &jobs, std::int32_t holder)
+{
+    for (std::int32_t entry = jobs.first_of(holder); entry != core::no_entry; entry = jobs.next_of(entry))
+        if (jobs.at(entry).phase == core::JobPhase::reserved)
+            return true;
+    return false;
+}
+
+}  // namespace
+
+std::size_t reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> reserved)
+{
+    std::size_t count = 0;
+    const Lock lock(LW_EXCLUSIVE);
+    core::JobTable table = jobs_in_hand();
+    const std::size_t limit = std::min(reserved.size(), 1 + room_beyond_the_first(table));
+    for (std::size_t i = 0; i < jobs.size() && count < limit; ++i)
+        if (table.insert(entry_for(jobs[i])) != core::no_entry)
+            reserved[count++] = jobs[i];
+    return count;
+}
+
+std::size_t choose_jobs(std::span<JobInLine> jobs)
+{
+    std::size_t count = 0;
+    const Lock lock(LW_EXCLUSIVE);
+    core::JobTable table = jobs_in_hand();
+    for (const JobInLine &job : jobs) {
+        const std::int32_t entry = table.find(MyDatabaseId, job.id);
+        if (entry == core::no_entry || table[entry].holder != own_executor_slot())
+            continue;
+        table[entry].phase = core::JobPhase::chosen;
+        jobs[count++] = job;
+    }
+    return count;
+}
+
+void release_hand()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    core::JobTable table = jobs_in_hand();
+    erase_reserved(table, own_executor_slot(), core::JobPhase::chosen);
+}
+
+HandsLook look_after_hands(pg::Time now)
+{
+    HandsLook look{false, false};
+    const Lock lock(LW_EXCLUSIVE);
+    core::JobTable table = jobs_in_hand();
+    for (int i = 0; i < registry()->executor_count; ++i) {
+        const ExecutorSlot &slot = registry()->executors[i];
+        if (slot.database != MyDatabaseId || !has_reserved(table, i))
+            continue;
+        if (slot.state == ExecutorState::running && slot.state_since + patience < now)
+            look.took_back = erase_reserved(table, i, core::JobPhase::reserved) || look.took_back;
+        else
+            look.watch_on = true;
+    }
+    if (!look.watch_on)
+        stop_watching_hands();
+    return look;
+}
+
+bool is_in_hand(Oid database, std::int64_t job_id)
+{
+    const Lock lock(LW_SHARED);
+    return jobs_in_hand().find(database, job_id) != core::no_entry;
+}
+
+bool is_running(Oid database, std::int64_t job_id)
+{
+    if (!is_loaded())
+        return false;
+    const Lock lock(LW_SHARED);
+    const core::JobTable table = jobs_in_hand();
+    const std::int32_t entry = table.find(database, job_id);
+    return entry != core::no_entry && table.at(entry).phase == core::JobPhase::running;
+}
+
+std::size_t count_in_hand()
+{
+    const Lock lock(LW_SHARED);
+    return jobs_in_hand().size();
+}
+
+std::vector<RunningEntry> list_running_jobs()
+{
+    std::vector<RunningEntry> result;
+    if (!is_loaded())
+        return result;
+    result.resize(jobs_in_hand().capacity());  // before the lock: allocation
+    std::size_t count = 0;
+    {
+        const Lock lock(LW_SHARED);
+        const core::JobTable table = jobs_in_hand();
+        for (int i = 0; i < registry()->executor_count; ++i) {
+            const ExecutorSlot &slot = registry()->executors[i];
+            if (slot.state != ExecutorState::running)
+                continue;
+            for (std::int32_t entry = table.first_of(i); entry != core::no_entry; entry = table.next_of(entry))
+                if (table.at(entry).phase == core::JobPhase::running)
+                    result[count++] = RunningEntry{slot.database, slot.pid, job_of(slot, table.at(entry))};
+        }
+    }
+    result.resize(count);
+    return result;
+}
+
+}  // namespace hipq::shmem

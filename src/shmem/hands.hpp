@@ -1,0 +1,58 @@
+// The hand of an executor: the jobs it has taken out of the line to run them one after the other, registered so that nobody else
+// takes them.
+#pragma once
+
+#include "shmem/registry.hpp"
+
+namespace hipq::shmem {
+
+// A waiting job that a look at the line found.
+struct JobInLine {
+    std::int64_t id;
+    int queue_id;
+};
+
+// Executor
+// ----------------------------------------------------------------------------------------------------------------------------
+
+// Reserves those of the jobs that nobody has in hand, in their order, until `reserved` is full, and writes them there. Returns
+// how many. With hardly any room left in shared memory it is one at most.
+std::size_t reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> reserved);
+
+// Chooses reserved jobs to run next; they cannot be taken back any more. Leaves out those that have been taken back: returns how
+// many are left, in their order, at the front of `jobs`.
+std::size_t choose_jobs(std::span<JobInLine> jobs);
+
+// Gives back what is not running.
+void release_hand();
+
+// Scheduler
+// ---------------------------------------------------------------------------------------------------------------------------
+
+// What was found when looking after the hands of a database's executors.
+struct HandsLook {
+    bool took_back;  // jobs are in line again
+    bool watch_on;   // some executor still has a hand
+};
+// Takes back the reserved jobs of executors whose current job has run for more than a moment.
+HandsLook look_after_hands(pg::Time now);
+
+// Everybody
+// ---------------------------------------------------------------------------------------------------------------------------
+
+bool is_in_hand(Oid database, std::int64_t job_id);
+// Whether its handler has been begun.
+bool is_running(Oid database, std::int64_t job_id);
+
+// Jobs in hand in the whole server.
+std::size_t count_in_hand();
+
+// A running job with the process that runs it.
+struct RunningEntry {
+    Oid database;
+    int pid;
+    RunningJob job;
+};
+std::vector<RunningEntry> list_running_jobs();
+
+}  // namespace hipq::shmem

@@ -1,0 +1,37 @@
+// Rows that somebody else holds.
+#include "hand.hpp"
+
+namespace hipq::worker {
+
+namespace {
+
+constexpr std::int64_t first_delay = 100'000;  // us
+constexpr std::int64_t longest_delay = 10'000'000;
+constexpr std::int64_t forgotten_after = 60'000'000;
+
+}  // namespace
+
+bool HeldRows::contains(std::int64_t job_id, pg::Time now) const
+{
+    const auto found = rows_.find(job_id);
+    return found != rows_.end() && found->second.not_before > now;
+}
+
+void HeldRows::note(std::int64_t job_id, pg::Time now)
+{
+    const auto found = rows_.find(job_id);
+    const std::int64_t delay = found == rows_.end() ? first_delay : std::min(found->second.delay * 2, longest_delay);
+    rows_[job_id] = Held{now + delay, delay};
+}
+
+pg::Time HeldRows::next_try(pg::Time now)
+{
+    std::erase_if(rows_, [&](const auto &row) { return row.second.not_before + forgotten_after < now; });
+    pg::Time next = pg::infinity;
+    for (const auto &row : rows_)
+        if (row.second.not_before > now)
+            next = std::min(next, row.second.not_before);
+    return next;
+}
+
+}  // namespace hipq::worker

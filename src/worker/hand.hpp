@@ -1,0 +1,39 @@
+// What an executor has taken out of the line and not run yet, and what it could not take.
+#pragma once
+
+#include "shmem/hands.hpp"
+#include "storage/catalogue.hpp"
+
+namespace hipq::worker {
+
+// Jobs of one queue and type, in order, reserved for this executor until somebody takes them back.
+struct Hand {
+    int queue_id = 0;
+    std::string job_type;
+    std::size_t batch_size = 1;  // most jobs in one call
+    std::vector<shmem::JobInLine> jobs;
+    std::size_t next = 0;
+
+    bool is_empty() const { return next >= jobs.size(); }
+};
+
+// Rows that somebody else holds, as a session does with SELECT FOR UPDATE: tried again after a while that doubles, and passed
+// over meanwhile.
+class HeldRows {
+public:
+    bool contains(std::int64_t job_id, pg::Time now) const;
+    std::size_t size() const { return rows_.size(); }
+    void note(std::int64_t job_id, pg::Time now);
+    void forget(std::int64_t job_id) { rows_.erase(job_id); }
+    // When the next of them is to be tried; infinity without any. Forgets those that nobody has asked for in a minute.
+    pg::Time next_try(pg::Time now);
+
+private:
+    struct Held {
+        pg::Time not_before;
+        std::int64_t delay;
+    };
+    std::map<std::int64_t, Held> rows_;
+};
+
+}  // namespace hipq::worker

@@ -1,0 +1,106 @@
+// The table of jobs in hand, against a std::map that does the same.
+#include "core/job_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <vector>
+
+using namespace hipq::core;
+
+namespace {
+
+// A table with its memory.
+struct Memory {
+    JobTableHead head{};
+    std::vector<JobEntry> entries;
+    std::vector<std::int32_t> buckets;
+    std::vector<std::int32_t> holders;
+    JobTable table;
+
+    Memory(std::size_t capacity, std::size_t bucket_count, std::size_t holder_count)
+        : entries(capacity), buckets(bucket_count), holders(holder_count), table(&head, entries, buckets, holders)
+    {
+        table.clear();
+    }
+};
+
+JobEntry job(std::int64_t id, std::int32_t holder = 0, std::uint32_t database = 1)
+{
+    JobEntry entry{};
+    entry.job_id = id;
+    entry.database = database;
+    entry.holder = holder;
+    return entry;
+}
+
+std::vector<std::int64_t> ids_of(const JobTable &table, std::int32_t holder)
+{
+    std::vector<std::int64_t> ids;
+    for (std::int32_t entry = table.first_of(holder); entry != no_entry; entry = table.next_of(entry))
+        ids.push_back(table.at(entry).job_id);
+    return ids;
+}
+
+}  // namespace
+
+TEST(JobTable, HasAJobOnce)
+{
+    Memory memory(4, 3, 2);
+    EXPECT_NE(memory.table.insert(job(7)), no_entry);
+    EXPECT_EQ(memory.table.insert(job(7, 1)), no_entry) << "somebody has it";
+    EXPECT_NE(memory.table.insert(job(7, 1, 2)), no_entry) << "another database's job of that id is another job";
+    EXPECT_EQ(memory.table.size(), 2U);
+}
+
+TEST(JobTable, SaysWhenItIsFull)
+{
+    Memory memory(2, 1, 1);
+    EXPECT_NE(memory.table.insert(job(1)), no_entry);
+    const std::int32_t second = memory.table.insert(job(2));
+    EXPECT_EQ(memory.table.insert(job(3)), no_entry);
+    memory.table.erase(second);
+    EXPECT_NE(memory.table.insert(job(3)), no_entry);
+}
+
+TEST(JobTable, LinksTheEntriesOfAHolder)
+{
+    Memory memory(8, 2, 2);
+    memory.table.insert(job(1, 0));
+    const std::int32_t middle = memory.table.insert(job(2, 0));
+    memory.table.insert(job(3, 1));
+    memory.table.insert(job(4, 0));
+    EXPECT_EQ(ids_of(memory.table, 0), (std::vector<std::int64_t>{4, 2, 1}));
+    memory.table.erase(middle);
+    EXPECT_EQ(ids_of(memory.table, 0), (std::vector<std::int64_t>{4, 1}));
+    EXPECT_EQ(ids_of(memory.table, 1), (std::vector<std::int64_t>{3}));
+    EXPECT_EQ(memory.table.find(1, 2), no_entry);
+}
+
+TEST(JobTable, AgreesWithAMap)
+{
+    std::mt19937 random(20261121);
+    Memory memory(50, 16, 5);
+    std::map<std::int64_t, std::int32_t> model;  // job -> holder
+    for (int step = 0; step < 20'000; ++step) {
+        const std::int64_t id = static_cast<std::int64_t>(random() % 100);
+        const auto holder = static_cast<std::int32_t>(random() % 5);
+        const std::int32_t entry = memory.table.find(1, id);
+        ASSERT_EQ(entry != no_entry, model.contains(id));
+        if (entry != no_entry) {
+            ASSERT_EQ(memory.table.at(entry).holder, model[id]);
+            memory.table.erase(entry);
+            model.erase(id);
+        } else if (memory.table.insert(job(id, holder)) != no_entry) {
+            model[id] = holder;
+        } else {
+            ASSERT_EQ(model.size(), 50U);
+        }
+        ASSERT_EQ(memory.table.size(), model.size());
+    }
+    std::size_t linked = 0;
+    for (std::int32_t holder = 0; holder < 5; ++holder)
+        linked += ids_of(memory.table, holder).size();
+    EXPECT_EQ(linked, model.size());
+}
