@@ -2,15 +2,14 @@
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/run_times.hpp"
-#include "storage/current_job.hpp"
 #include "storage/settle.hpp"
-#include "worker/deadline.hpp"
 #include "worker/durability.hpp"
 #include "worker/failure_codes.hpp"
 #include "worker/process.hpp"
 #include "worker/run_handler.hpp"
 #include "worker/session.hpp"
 #include "worker/task.hpp"
+#include "worker/watch.hpp"
 
 namespace hipq::worker {
 
@@ -19,40 +18,6 @@ namespace {
 using storage::ClaimedJob;
 using storage::Failure;
 using storage::Queue;
-
-// Hands the deadline and the current job back, however the handler was left.
-class Watch {
-public:
-    explicit Watch(const Task &task)
-    {
-        std::vector<storage::CurrentJob> current;
-        int timeout = task.jobs.front().timeout;
-        for (const ClaimedJob &job : task.jobs) {
-            current.push_back({job.queue_id, job.id, job.stored_attempt(), job.type, job.key, task.handler->may_commit});
-            timeout = std::min(timeout, job.timeout);  // a batch is over when the time of its first job is
-        }
-        storage::set_current_jobs(std::move(current));
-        arm_deadline(timeout);
-    }
-    ~Watch() { end(); }
-    Watch(const Watch &) = delete;
-    Watch &operator=(const Watch &) = delete;
-
-    // Returns whether the deadline was missed. The current job stays until the end: its finish belongs to it.
-    bool stop_timer() { return missed_ = disarm_deadline(); }
-    bool end()
-    {
-        if (!ended_)
-            missed_ = disarm_deadline() || missed_;
-        ended_ = true;
-        storage::set_current_jobs({});
-        return missed_;
-    }
-
-private:
-    bool missed_ = false;
-    bool ended_ = false;
-};
 
 // An error message is text that a row stores: never empty, never the word for "no error".
 std::string storable(const std::string &message)
