@@ -64,12 +64,14 @@ sub wait_until
 	my ($self, $query, $expected, $seconds) = @_;
 	$expected //= 't';
 	my $end = time() + ($seconds // $PostgreSQL::Test::Utils::timeout_default);
+	my $pause = 10_000;    # us; grows, as each look is a process and the machine has better things to do
 	my ($status, $out, $err);
 	do
 	{
 		($status, $out, $err) = $self->node->psql($self->{database}, $query);
 		return 1 if $status == 0 && $out eq $expected;
-		usleep(20_000);
+		usleep($pause);
+		$pause *= 1.5 if $pause < 150_000;
 	} while (time() < $end);
 	Test::More::diag("waited in vain for \"$expected\" from: $query\nlast answer: $out\n$err");
 	return 0;
