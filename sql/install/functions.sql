@@ -160,6 +160,10 @@ CREATE FUNCTION hipq._running_jobs(
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__running_jobs';
 COMMENT ON FUNCTION hipq._running_jobs() IS 'jobs of this database that executors run, from shared memory; view hipq.running shows them';
 
+CREATE FUNCTION hipq._alerts(OUT alert text, OUT times bigint, OUT first_time timestamptz, OUT last_time timestamptz, OUT detail text, OUT hint text) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__alerts';
+COMMENT ON FUNCTION hipq._alerts() IS 'what shared memory has to tell an operator; view hipq.alerts shows it';
+
 CREATE FUNCTION hipq._is_running(id bigint) RETURNS boolean LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__is_running';
 COMMENT ON FUNCTION hipq._is_running(bigint) IS 'whether an executor runs the job: one claimed by a lock, whose row still says that it waits';
 

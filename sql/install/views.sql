@@ -427,7 +427,24 @@ COMMENT ON COLUMN hipq.sizes.bytes IS 'bytes on disk with indexes and TOAST';
 COMMENT ON COLUMN hipq.sizes.rows_per_day IS 'final jobs a day in the time of the leaf that has passed';
 COMMENT ON COLUMN hipq.sizes.bytes_per_day IS 'bytes a day in the time of the leaf that has passed';
 
-REVOKE ALL ON hipq.instances, hipq.queues, hipq.job_types, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.sizes FROM PUBLIC;
+CREATE VIEW hipq.alerts WITH (security_barrier) AS
+SELECT alert.alert,
+       alert.times,
+       alert.first_time,
+       alert.last_time,
+       alert.detail,
+       alert.hint
+FROM hipq._alerts() AS alert
+WHERE pg_has_role('pg_monitor', 'USAGE');
+COMMENT ON VIEW hipq.alerts IS 'what an operator should know: of the whole server, and not older than five minutes';
+COMMENT ON COLUMN hipq.alerts.alert IS 'short name of the alert';
+COMMENT ON COLUMN hipq.alerts.times IS 'how often it has happened since first_time';
+COMMENT ON COLUMN hipq.alerts.first_time IS 'since when it has happened again and again';
+COMMENT ON COLUMN hipq.alerts.last_time IS 'when it happened last';
+COMMENT ON COLUMN hipq.alerts.detail IS 'what is slower or waits because of it';
+COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
+
+REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.sizes FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
-GRANT SELECT ON hipq.instances, hipq.queues, hipq.job_types, hipq.running, hipq.executors, hipq.sizes TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._executors(), hipq._running_jobs(), hipq.now() TO pg_monitor;
+GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.running, hipq.executors, hipq.sizes TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._running_jobs(), hipq.now() TO pg_monitor;

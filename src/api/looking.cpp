@@ -2,6 +2,7 @@
 #include "api/arguments.hpp"
 #include "pg/clock.hpp"
 #include "settings.hpp"
+#include "shmem/alerts.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/hands.hpp"
 #include "storage/find_job.hpp"
@@ -123,6 +124,46 @@ void list_running_jobs(FunctionCallInfo fcinfo)
     }
 }
 
+// ---- alerts ----
+
+struct AlertText {
+    const char *name;
+    const char *detail;
+    const char *hint;
+};
+
+AlertText text_of(shmem::Alert alert)
+{
+    using shmem::Alert;
+    switch (alert) {
+    case Alert::databases_full:
+        return {"databases", "More databases have work than shared memory has room for; they take turns.",
+                "Raise hipq.max_databases, or name the databases to serve in hipq.databases."};
+    case Alert::jobs_in_hand_full:
+        return {"jobs in hand", "Executors take fewer jobs at a time.", "Raise hipq.max_running."};
+    case Alert::decisions_full:
+        return {"retry decisions", "Jobs in state error wait for room before their retry handler is asked.",
+                "They are looked at again every 10 s; make retry handlers faster or raise hipq.max_executors."};
+    case Alert::run_times_full:
+        return {"run times", "Not every job type's run time is remembered; such types are claimed by record, one job at a time.",
+                "Declare claim => 'lock' for short types."};
+    case Alert::no_worker_slot:
+        return {"worker slots", "hipq found no free background worker slot.", "Raise max_worker_processes."};
+    case Alert::executor_wanted:
+        return {"executors", "A queue owner has waited for an executor for over 10 s.", "Raise hipq.max_executors."};
+    }
+    return {"unknown", "", ""};
+}
+
+void list_alerts(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    for (const shmem::PresentAlert &present : shmem::present_alerts()) {
+        const AlertText text = text_of(present.alert);
+        result.add(text.name, present.record.times, present.record.first, present.record.last, text.detail, text.hint);
+    }
+}
+
 }  // namespace
 
 }  // namespace hipq::api
@@ -142,6 +183,12 @@ HIPQ_FUNCTION(hipq__executors)
 HIPQ_FUNCTION(hipq__running_jobs)
 {
     hipq::api::list_running_jobs(fcinfo);
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__alerts)
+{
+    hipq::api::list_alerts(fcinfo);
     return hipq::api::return_void();
 }
 

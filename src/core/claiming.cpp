@@ -31,7 +31,8 @@ std::size_t hand_size(std::optional<std::int64_t> run_time, std::size_t batch_si
     if (!run_time.has_value())
         return least;
     const auto fitting = static_cast<std::size_t>(hand_work / std::max<std::int64_t>(*run_time, 1));
-    return std::clamp(fitting, least, most);
+    const std::size_t bounded = std::clamp(fitting, least, most);
+    return bounded - bounded % least;
 }
 
 std::int64_t average_run_time(std::optional<std::int64_t> before, std::int64_t latest)

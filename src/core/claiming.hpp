@@ -24,7 +24,8 @@ inline constexpr std::int64_t hand_work = 10'000;  // us
 // A handler that may commit would give the row lock away: it is always recorded. So is a type that was never seen to run.
 ClaimMode claim_mode(ClaimRule rule, bool handler_may_commit, std::optional<std::int64_t> run_time);
 
-// Jobs to take at once: as many as fill `hand_work`, one for a type never seen or long; a batch at least; never more than `most`.
+// Jobs to take at once: as many as fill `hand_work`, one for a type never seen or long; whole batches, one at least; never more
+// than `most`.
 std::size_t hand_size(std::optional<std::int64_t> run_time, std::size_t batch_size, std::size_t most);
 
 // The average run time after one more run: the latest counts an eighth.

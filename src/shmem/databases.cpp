@@ -2,6 +2,7 @@
 #include "databases.hpp"
 
 #include "pg/clock.hpp"
+#include "shmem/alerts.hpp"
 
 namespace hipq::shmem {
 
@@ -87,6 +88,7 @@ void work_due(Oid database, pg::Time due) noexcept
     DatabaseSlot *slot = slot_for(database);
     if (slot == nullptr) {
         registry()->databases_overflowed = true;
+        note_alert(Alert::databases_full);
         wake_process(registry()->launcher);
         return;
     }

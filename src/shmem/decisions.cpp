@@ -1,6 +1,8 @@
 // The list of retry decisions to be made.
 #include "decisions.hpp"
 
+#include "shmem/alerts.hpp"
+
 namespace hipq::shmem {
 
 namespace {
@@ -29,8 +31,10 @@ bool offer_decision(const Decision &decision)
         if (entry.job_id == 0 && free_entry == nullptr)
             free_entry = &entry;
     }
-    if (free_entry == nullptr)
+    if (free_entry == nullptr) {
+        note_alert(Alert::decisions_full);
         return false;
+    }
     *free_entry = decision;
     return true;
 }

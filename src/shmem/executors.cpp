@@ -2,11 +2,15 @@
 #include "executors.hpp"
 
 #include "settings.hpp"
+#include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 
 namespace hipq::shmem {
 
 namespace {
+
+// A queue owner that waits longer for an executor is worth an alert.
+constexpr std::int64_t longest_patience = 10'000'000;  // us
 
 constinit ExecutorTicket mine{-1, 0, InvalidOid, InvalidOid};
 
@@ -158,6 +162,8 @@ void want_executors(Oid database, Oid role, int wanted, pg::Time now)
         wake_process(registry()->launcher);
     if (alive == 0 && settings::max_executors > 0) {
         registry()->executor_wanted = std::min(registry()->executor_wanted, now);
+        if (registry()->executor_wanted + longest_patience < now)
+            note_alert(Alert::executor_wanted);
         ask_idle_stranger_to_leave(database, role);
     } else if (requested) {
         registry()->executor_wanted = pg::infinity;

@@ -1,6 +1,7 @@
 // Reserved, chosen and running jobs.
 #include "hands.hpp"
 
+#include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
 
@@ -59,6 +60,8 @@ std::size_t reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> r
     const Lock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_hand();
     const std::size_t limit = std::min(reserved.size(), 1 + room_beyond_the_first(table));
+    if (limit < reserved.size())
+        note_alert(Alert::jobs_in_hand_full);
     for (std::size_t i = 0; i < jobs.size() && count < limit; ++i)
         if (table.insert(entry_for(jobs[i])) != core::no_entry)
             reserved[count++] = jobs[i];
@@ -80,11 +83,11 @@ std::size_t choose_jobs(std::span<JobInLine> jobs)
     return count;
 }
 
-void release_hand()
+bool release_hand()
 {
     const Lock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_hand();
-    erase_reserved(table, own_executor_slot(), core::JobPhase::chosen);
+    return erase_reserved(table, own_executor_slot(), core::JobPhase::chosen);
 }
 
 HandsLook look_after_hands(pg::Time now)

@@ -23,8 +23,8 @@ std::size_t reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> r
 // many are left, in their order, at the front of `jobs`.
 std::size_t choose_jobs(std::span<JobInLine> jobs);
 
-// Gives back what is not running.
-void release_hand();
+// Gives back what is not running. Returns whether there was anything: somebody else has to see to it then.
+bool release_hand();
 
 // Scheduler
 // ---------------------------------------------------------------------------------------------------------------------------

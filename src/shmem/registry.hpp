@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/job_table.hpp"
+#include "core/run_times.hpp"
 #include "pg/spi.hpp"
 
 namespace hipq::shmem {
@@ -64,9 +65,21 @@ struct Decision {
 
 // run_times.hpp
 inline constexpr std::size_t max_run_times = 1024;
-struct RunTime {
-    std::uint64_t key;  // 0: free
-    std::int64_t average;
+
+// alerts.hpp
+enum class Alert : unsigned char {
+    databases_full,
+    jobs_in_hand_full,
+    decisions_full,
+    run_times_full,
+    no_worker_slot,
+    executor_wanted
+};
+inline constexpr std::size_t alert_count = 6;
+struct AlertRecord {
+    std::int64_t times;
+    pg::Time first;  // of the present spell
+    pg::Time last;
 };
 
 struct Registry {
@@ -75,7 +88,8 @@ struct Registry {
     pg::Time executor_wanted;   // since when somebody waits for an executor in vain; infinity: nobody
     int executor_count;         // length of `executors`
     Decision decisions[max_decisions];
-    RunTime run_times[max_run_times];
+    AlertRecord alerts[alert_count];
+    core::RunTime run_times[max_run_times];
     DatabaseSlot databases[max_databases];
     ExecutorSlot executors[FLEXIBLE_ARRAY_MEMBER];
 };

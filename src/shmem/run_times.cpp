@@ -1,7 +1,7 @@
-// The table of run times: by a hash of database, queue and type. Two types that share a hash share an average, which is harmless.
+// Run times by a hash of database, queue and type. Two types that share a hash share an average, which is harmless.
 #include "run_times.hpp"
 
-#include "core/claiming.hpp"
+#include "shmem/alerts.hpp"
 
 extern "C" {
 #include "common/hashfn.h"
@@ -11,9 +11,6 @@ namespace hipq::shmem {
 
 namespace {
 
-// A type is looked for in this many neighbouring places.
-constexpr std::size_t neighbours = 8;
-
 std::uint64_t key_of(int queue_id, std::string_view job_type)
 {
     const std::uint64_t seed = (std::uint64_t{MyDatabaseId} << 32) | static_cast<std::uint32_t>(queue_id);
@@ -22,40 +19,21 @@ std::uint64_t key_of(int queue_id, std::string_view job_type)
     return key == 0 ? 1 : key;
 }
 
-// The place of a key: its own, else a free one, else, for writing, that of a neighbour. Needs the lock.
-RunTime *place_of(std::uint64_t key, bool for_writing)
-{
-    RunTime *free_place = nullptr;
-    for (std::size_t i = 0; i < neighbours; ++i) {
-        RunTime &place = registry()->run_times[(key + i) % max_run_times];
-        if (place.key == key)
-            return &place;
-        if (place.key == 0 && free_place == nullptr)
-            free_place = &place;
-    }
-    if (!for_writing)
-        return nullptr;
-    return free_place != nullptr ? free_place : &registry()->run_times[key % max_run_times];
-}
-
 }  // namespace
 
 std::optional<std::int64_t> run_time(int queue_id, std::string_view job_type)
 {
     const std::uint64_t key = key_of(queue_id, job_type);
     const Lock lock(LW_SHARED);
-    const RunTime *place = place_of(key, false);
-    return place == nullptr ? std::nullopt : std::optional(place->average);
+    return core::RunTimes(registry()->run_times).find(key);
 }
 
 void note_run_time(int queue_id, std::string_view job_type, std::int64_t microseconds)
 {
     const std::uint64_t key = key_of(queue_id, job_type);
     const Lock lock(LW_EXCLUSIVE);
-    RunTime *place = place_of(key, true);
-    const bool is_new = place->key != key;
-    place->key = key;
-    place->average = core::average_run_time(is_new ? std::nullopt : std::optional(place->average), microseconds);
+    if (core::RunTimes(registry()->run_times).note(key, microseconds))
+        note_alert(Alert::run_times_full);
 }
 
 }  // namespace hipq::shmem

@@ -99,9 +99,9 @@ void execute()
             wait_for_work(std::min(idle_end - now.value, until_next_try(executor)));
     }
     shmem::begin_leaving();
-    if (run_next(executor))  // what came between the last look and begin_leaving(); there may be more of it
+    const bool found_more = run_next(executor);  // what came between the last look and begin_leaving(); there may be more of it
+    if (shmem::release_hand() || found_more)
         shmem::work_due(ticket.database, pg::Time{0});
-    shmem::release_hand();
     flush_now();
 }
 

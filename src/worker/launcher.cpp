@@ -6,6 +6,7 @@
 
 #include "pg/clock.hpp"
 #include "settings.hpp"
+#include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
 #include "worker/process.hpp"
@@ -65,6 +66,7 @@ void look_at_all_databases()
 
 void complain_about_slots(Launcher &launcher)
 {
+    shmem::raise_alert(shmem::Alert::no_worker_slot);
     const pg::Time now{::GetCurrentTimestamp()};
     if (now < launcher.last_complaint + 60 * USECS_PER_SEC)
         return;

@@ -19,6 +19,7 @@ $got$, $want$VALUES
     ('job_type', 'r'),
     ('queue', 'r'),
     ('worker', 'r'),
+    ('alerts', 'v'),
     ('attempts', 'v'),
     ('dead_letters', 'v'),
     ('executors', 'v'),
@@ -211,6 +212,12 @@ $got$, $want$VALUES
     ('dead_letters', 'dismissed_time', 'timestamp with time zone'),
     ('dead_letters', 'job', 'jsonb'),
     ('dead_letters', 'history', 'jsonb'),
+    ('alerts', 'alert', 'text'),
+    ('alerts', 'times', 'bigint'),
+    ('alerts', 'first_time', 'timestamp with time zone'),
+    ('alerts', 'last_time', 'timestamp with time zone'),
+    ('alerts', 'detail', 'text'),
+    ('alerts', 'hint', 'text'),
     ('executors', 'pid', 'integer'),
     ('executors', 'database', 'name'),
     ('executors', 'role', 'name'),
@@ -404,6 +411,7 @@ SELECT proname || '(' || pg_get_function_arguments(oid) || ')', pg_get_function_
 FROM pg_proc
 WHERE pronamespace = 'hipq'::regnamespace
 $got$, $want$VALUES
+    ('_alerts(OUT alert text, OUT times bigint, OUT first_time timestamp with time zone, OUT last_time timestamp with time zone, OUT detail text, OUT hint text)', 'SETOF record', 'v'),
     ('_catalogue_changed()', 'trigger', 'v'),
     ('_executors(OUT pid integer, OUT database oid, OUT role oid, OUT status text, OUT started_time timestamp with time zone, OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT job_started_time timestamp with time zone, OUT jobs_done bigint)', 'SETOF record', 'v'),
     ('_guard_job()', 'trigger', 'v'),

@@ -29,12 +29,14 @@ SELECT is_empty($$SELECT object, grantee::regrole, privilege_type FROM given WHE
 
 SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_monitor'::regrole$$, $$VALUES
     ('schema hipq', 'USAGE'),
+    ('view hipq.alerts', 'SELECT'),
     ('view hipq.executors', 'SELECT'),
     ('view hipq.instances', 'SELECT'),
     ('view hipq.job_types', 'SELECT'),
     ('view hipq.queues', 'SELECT'),
     ('view hipq.running', 'SELECT'),
     ('view hipq.sizes', 'SELECT'),
+    ('function hipq._alerts()', 'EXECUTE'),
     ('function hipq._executors()', 'EXECUTE'),
     ('function hipq._may(integer,text)', 'EXECUTE'),
     ('function hipq._running_jobs()', 'EXECUTE'),

@@ -47,6 +47,8 @@ TEST(Claiming, TakesABatchAtLeast)
     EXPECT_EQ(hand_size(std::nullopt, 50, 100), 50U);
     EXPECT_EQ(hand_size(20'000, 50, 100), 50U);
     EXPECT_EQ(hand_size(20'000, 500, 100), 100U);
+    EXPECT_EQ(hand_size(700, 10, 100), 10U) << "14 jobs would be a batch and a small one";
+    EXPECT_EQ(hand_size(10, 300, 1'000), 900U);
 }
 
 TEST(Claiming, AveragesRunTimes)

@@ -1,0 +1,32 @@
+// How long jobs of each type run, over memory that its user provides: a small table by hash that forgets rather than fills up.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace hipq::core {
+
+struct RunTime {
+    std::uint64_t key;  // 0: free
+    std::int64_t average;
+};
+
+class RunTimes {
+public:
+    // As many places as there are; more types than that push each other out.
+    explicit RunTimes(std::span<RunTime> places) : places_(places) {}
+
+    // Microseconds on average; nothing for a key that is not known (any more). A key is never 0.
+    std::optional<std::int64_t> find(std::uint64_t key) const;
+
+    // Counts one more run. Returns whether another key had to go.
+    bool note(std::uint64_t key, std::int64_t microseconds);
+
+private:
+    RunTime &place(std::uint64_t key, std::size_t step) const { return places_[(key + step) % places_.size()]; }
+    std::span<RunTime> places_;
+};
+
+}  // namespace hipq::core

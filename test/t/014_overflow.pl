@@ -1,0 +1,56 @@
+# Structures in shared memory filled past their size: a slower path and an alert, no error for a producer, every job runs.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('overflow', 'hipq.max_running' => 16, 'hipq.executor_idle_timeout' => '60s');
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$;
+	CREATE FUNCTION all_of_them(data jsonb[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$;
+	CREATE FUNCTION never_again(data jsonb) RETURNS interval LANGUAGE sql AS $$ SELECT NULL::interval $$;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'nothing', claim => 'lock');
+	SELECT hipq.register_job_type('app.main', 'batch', handler => 'all_of_them', batch_size => 1000);
+	SELECT hipq.register_job_type('app.main', 'asked', handler => 'nothing', retry_handler => 'never_again')});
+is($hipq->sql('SELECT count(*) FROM hipq.alerts'), '0', 'at first there is nothing to tell');
+
+# ---- jobs in hand: 20 entries for four executors
+$hipq->sql(q{SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 1000)});
+$hipq->sql(q{SELECT hipq.enqueue_many('batch', array_agg('{}'::jsonb)) FROM generate_series(1, 1000)});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome <> 'succeeded'}, 0), 'jobs run although hardly any fits into shared memory');
+is($hipq->sql(q{SELECT alert || ' ' || (times > 0) || ' ' || hint FROM hipq.alerts WHERE alert = 'jobs in hand'}), 'jobs in hand true Raise hipq.max_running.', 'an alert says so');
+
+# ---- retry decisions: 300 jobs in state error, as replication brings them, and room for 256
+$hipq->set('hipq.enabled' => 'off');
+$hipq->wait_until('SELECT count(*) FROM hipq.executors', 0);
+$hipq->sql(q{
+	SET session_replication_role = replica;
+	INSERT INTO hipq.app_main
+	SELECT (jsonb_populate_record(job, jsonb_build_object('id', 1000000 + n, 'job_type', 'asked', 'state', 'error', 'error', 'lost', 'retry_reason', 'transient_error'))).*
+	FROM (SELECT job FROM hipq.job WHERE job_type = 'run' LIMIT 1) AS one(job), generate_series(1, 300) AS n});
+is($hipq->sql(q{SELECT count(*) FROM hipq.app_main WHERE state = 'error'}), '300', '300 jobs await their retry decision');
+$hipq->sql(q{ALTER SYSTEM SET hipq.enabled = on});
+$hipq->node->restart;
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state = 'error'}, 0), 'every retry handler is asked');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'asked' AND outcome = 'failed'}), '300', 'and obeyed');
+is($hipq->sql(q{SELECT alert FROM hipq.alerts WHERE alert = 'retry decisions'}), 'retry decisions', 'an alert tells that some had to wait for room');
+
+# ---- executors: more queue owners than executors
+$hipq->set('hipq.max_executors' => 1);
+$hipq->sql(q{
+	CREATE FUNCTION wait(data jsonb) RETURNS void LANGUAGE sql AS $$ SELECT pg_advisory_xact_lock_shared(1) $$;
+	CREATE ROLE other LOGIN});
+$hipq->create_queue('other.main', owner => 'other');
+$hipq->sql(q{SELECT hipq.register_job_type(queue, 'wait', handler => 'wait') FROM hipq.queues});
+my $lock = $hipq->hold_lock;
+my $first = $hipq->enqueue('wait', q{queue => 'app.main'});
+$hipq->pid_of($first);
+my $second = $hipq->enqueue('wait', q{queue => 'other.main'});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'executors'}, 1, 30), 'a queue owner that waits for over 10 s is worth an alert');
+$lock->quit;
+is($hipq->outcome($first), 'succeeded', 'the one in front ends');
+is($hipq->outcome($second), 'succeeded', 'and the next has its turn');
+
+done_testing();
