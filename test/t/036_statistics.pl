@@ -1,0 +1,29 @@
+# Statistics that do not fit what the tables hold change how statements are planned, and nothing else.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('statistics', autovacuum => 'off', 'hipq.max_executors' => 1);
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS $$ SELECT pg_advisory_xact_lock_shared((data->>'lock')::bigint) $$;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
+
+# ---- a live leaf of one row, as the statistics have it
+{
+	$hipq->set('hipq.enabled' => 'off');
+	my $lock = $hipq->hold_lock(1);
+	my $first = $hipq->enqueue('run', q{'{"lock": 1}'});
+	$hipq->sql('VACUUM ANALYZE hipq.app_main_live');
+	$hipq->enqueue('run', q{'{"lock": 1}'}) foreach 1 .. 5;
+	$hipq->set('hipq.enabled' => 'on');
+	$hipq->pid_of($first);
+	is($hipq->sql(q{SELECT string_agg(state::text, ' ' ORDER BY id) FROM hipq.job}), 'running' . ' initial' x 5, 'a claim takes one job');
+	$lock->quit;
+	ok($hipq->wait_until(q{SELECT bool_and(outcome = 'succeeded') FROM hipq.jobs}, 't', 20), 'every job ends');
+	is($hipq->sql('SELECT max(attempt) FROM hipq.job'), '1', 'at its first attempt');
+}
+
+done_testing();
