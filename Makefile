@@ -4,7 +4,8 @@
 #   make demo | check                see tools/demo and test/run; both install what they need, also PostgreSQL itself
 #   make format | lint               clang-format in place; clang-format and clang-tidy as checks
 #
-# WERROR=1 makes warnings errors and switches assertions on. CMakeLists.txt builds the same from the same lists.
+# WERROR=1 is the build that tests run on: warnings are errors, assertions are on, and so are the points at which tests make a
+# process die (src/pg/point.hpp). CMakeLists.txt builds the same from the same lists, always without points.
 
 EXTENSION = hipq
 MODULE_big = hipq
@@ -62,7 +63,7 @@ format-check:
 
 # One stamp per source, so that only what changed is looked at again. Clang does not know all of gcc's flags: it gets those that matter.
 PG_CONFIG ?= pg_config
-tidy_flags = -std=c++20 -Wall -Wextra -Wshadow -D_GNU_SOURCE -DHIPQ_VERSION='"$(EXTVERSION)"' -Isrc -isystem $(shell $(PG_CONFIG) --includedir-server)
+tidy_flags = -std=c++20 -Wall -Wextra -Wshadow -D_GNU_SOURCE -DHIPQ_VERSION='"$(EXTVERSION)"' -DHIPQ_POINTS -Isrc -isystem $(shell $(PG_CONFIG) --includedir-server)
 
 tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok)
 	@echo "clang-tidy: $(words $(SOURCES)) files are clean"
@@ -93,7 +94,7 @@ PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -fvisibility=hidde
 PG_CPPFLAGS = -Isrc -DHIPQ_VERSION='"$(EXTVERSION)"'
 ifdef WERROR
 PG_CXXFLAGS += -Werror
-PG_CPPFLAGS += -DUSE_ASSERT_CHECKING
+PG_CPPFLAGS += -DUSE_ASSERT_CHECKING -DHIPQ_POINTS
 endif
 # It links with the C compiler.
 SHLIB_LINK += -lstdc++

@@ -1,6 +1,7 @@
-// _PG_init: settings, shared memory, hooks, launcher registration, in that order.
+// _PG_init: settings, shared memory, hooks, launcher registration, in that order; the points of test builds.
 #include "api/hooks.hpp"
 #include "pg/guard.hpp"
+#include "pg/point.hpp"
 #include "settings.hpp"
 #include "shmem/registry.hpp"
 #include "shmem/wake.hpp"
@@ -29,5 +30,7 @@ void _PG_init()
         hipq::api::install_hooks();
         if (process_shared_preload_libraries_in_progress)
             hipq::worker::register_launcher();
+        if (process_shared_preload_libraries_in_progress)
+            hipq::pg::prepare_points();
     });
 }

@@ -5,6 +5,7 @@
 #include "core/time_windows.hpp"
 #include "core/validate.hpp"
 #include "pg/clock.hpp"
+#include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "shmem/wake.hpp"
@@ -346,6 +347,7 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
     if (caller == Caller::user) {
         check_chosen_values(row);
         demand_open_queue(queue, type_name);
+        HIPQ_POINT("in-enqueue");
     }
     const storage::JobType *type = queue.find_job_type(type_name);
     fill_from_type(row, type != nullptr ? *type : storage::unregistered_job_type(queue.id, type_name), queue);

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "pg/clock.hpp"
+#include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "storage/permit.hpp"
@@ -186,8 +187,10 @@ bool drop_leaf(const Tree &tree, const Leaf &leaf, Patience patience)
     if (const Leaf *default_leaf = tree.default_leaf(); default_leaf != nullptr)
         locked.push_back(default_leaf->oid);
     return with_reluctant_locks(locked, patience, [&] {
+        HIPQ_POINT("before-drop-leaf");
         if (relation_oid(leaf.name) == leaf.oid)
             as_hipq([&] { pg::run_once("DROP TABLE " + quote_table(leaf.name)); });
+        HIPQ_POINT("after-drop-leaf");
     });
 }
 
@@ -198,8 +201,10 @@ bool add_leaf(const TimeTree &tree, const Tree &state, const core::Period &perio
     if (default_leaf != nullptr)
         locked.push_back(default_leaf->oid);
     return with_reluctant_locks(locked, patience, [&] {
+        HIPQ_POINT("before-make-leaf");
         if (relation_oid(tree.parent) == state.parent && !OidIsValid(relation_oid(leaf_name(tree, period))))
             as_hipq([&] { make_leaf(tree, period, default_leaf); });
+        HIPQ_POINT("after-make-leaf");
     });
 }
 

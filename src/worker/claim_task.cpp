@@ -1,5 +1,6 @@
 // From the hand to the call: the jobs are claimed, by a row lock or by a record.
 #include "pg/clock.hpp"
+#include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/run_times.hpp"
 #include "worker/task.hpp"
@@ -63,20 +64,33 @@ std::optional<Task> claim_in_transaction(Executor &executor, int queue_id, const
     return task;
 }
 
+// Of each way of claiming, so that a test of points meets both.
+void reach_point_after_claim([[maybe_unused]] const std::optional<Task> &task)
+{
+    if (task.has_value() && task->mode == core::ClaimMode::lock)
+        HIPQ_POINT("after-lock");
+    if (task.has_value() && task->mode == core::ClaimMode::record)
+        HIPQ_POINT("after-record");
+}
+
 std::optional<Task> claim(Executor &executor, int queue_id, const std::string &job_type, const std::vector<std::int64_t> &ids)
 {
     std::optional<Task> task;
     pg::start_transaction();
     try {
         MemoryContext before = ::MemoryContextSwitchTo(executor.job_memory);
+        HIPQ_POINT("before-claim");
         task = claim_in_transaction(executor, queue_id, job_type, ids);
         ::MemoryContextSwitchTo(before);
+        reach_point_after_claim(task);
         if (!task.has_value() || task->mode == core::ClaimMode::record)
             pg::commit_transaction();
     } catch (...) {
         pg::abort_transaction();
         throw;
     }
+    if (task.has_value() && task->mode == core::ClaimMode::record)
+        HIPQ_POINT("after-record-commit");
     return task;
 }
 

@@ -1,5 +1,6 @@
 // The retry decision of a job in state `error`.
 #include "pg/clock.hpp"
+#include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/decisions.hpp"
 #include "storage/settle.hpp"
@@ -24,6 +25,7 @@ void ask_retry_handler(const Executor &executor, const Queue &queue, const Claim
         HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_FUNCTION), errmsg("retry handler does not exist or cannot be called"));
     arm_deadline(job.timeout);
     const std::optional<std::int64_t> delay = run_retry_handler(*handler, job, executor.job_memory);
+    HIPQ_POINT("after-retry-handler");
     if (disarm_deadline())
         HIPQ_RAISE(errcode(ERRCODE_QUERY_CANCELED), errmsg("retry handler exceeded the job's timeout"));
     const core::Decision decision{delay.has_value(), delay.value_or(0), true};
@@ -32,12 +34,14 @@ void ask_retry_handler(const Executor &executor, const Queue &queue, const Claim
 
 void give_up(const Queue &queue, std::int64_t id, const std::string &why)
 {
+    HIPQ_POINT("before-give-up");
     pg::with_transaction([&] {
         const auto job = storage::take_for_decision(queue, id);
         if (!job.has_value())
             return;
         const Failure failure{core::Reason::retry_handler_failed, "", job->error + " (retry handler failed: " + why + ")"};
         storage::carry_out(queue, *job, failure, core::Decision{false, 0, false}, pg::now());
+        HIPQ_POINT("after-give-up");
     });
 }
 
@@ -53,11 +57,13 @@ void decide(const Executor &executor, const Queue &queue, std::int64_t id)
             ::MemoryContextSwitchTo(before);
             if (!job.has_value())
                 return;
+            HIPQ_POINT("before-decision");
             const storage::JobType *type = queue.find_job_type(job->type);
             if (type == nullptr || type->retry_handler == "NONE")
                 storage::decide_by_policy(queue, *job, pg::now());
             else
                 ask_retry_handler(executor, queue, *job, storage::stored_failure(*job));
+            HIPQ_POINT("after-decision");
         });
     } catch (const pg::Error &error) {
         trouble = error.message();

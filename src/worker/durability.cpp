@@ -1,6 +1,7 @@
 // The last commit that is not known to be on disk, and its age.
 #include "durability.hpp"
 
+#include "pg/point.hpp"
 #include "pg/transaction.hpp"
 
 extern "C" {
@@ -76,6 +77,8 @@ void flush_if_due()
 
 void flush_now()
 {
+    if (last_commit != InvalidXLogRecPtr)
+        HIPQ_POINT("before-group-flush");
     pg::call([] { flush(); });
 }
 

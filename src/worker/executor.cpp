@@ -4,6 +4,7 @@
 // when the handler failed, settle (a transaction). A claim by record is a transaction of its own, one by lock is part of the
 // handler's.
 #include "pg/clock.hpp"
+#include "pg/point.hpp"
 #include "settings.hpp"
 #include "shmem/databases.hpp"
 #include "worker/deadline.hpp"
@@ -83,6 +84,7 @@ void execute()
     install_signal_handlers();
     if (!shmem::attach_executor(ticket))
         return;
+    HIPQ_POINT("executor-start");
     Executor executor = connect(ticket);
     shmem::announce_idle();
     pg::Time idle_since{::GetCurrentTimestamp()};
@@ -98,11 +100,13 @@ void execute()
         if (!shmem::was_woken())
             wait_for_work(std::min(idle_end - now.value, until_next_try(executor)));
     }
+    HIPQ_POINT("executor-leaves");
     shmem::begin_leaving();
     const bool found_more = run_next(executor);  // what came between the last look and begin_leaving(); there may be more of it
     if (shmem::release_hand() || found_more)
         shmem::work_due(ticket.database, pg::Time{0});
     flush_now();
+    HIPQ_POINT("executor-ends");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // What an executor runs next: the due lanes of its queue owner, next first.
 #include "pg/clock.hpp"
+#include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/run_times.hpp"
@@ -76,6 +77,8 @@ bool fill_hand(Executor &executor)
         const std::vector<Candidate> lanes = due_lanes(executor, *catalogue, now);
         filled = std::any_of(lanes.begin(), lanes.end(),
                              [&](const Candidate &candidate) { return take_from(executor, candidate, now); });
+        if (filled)
+            HIPQ_POINT("after-reserve");
     });
     return filled;
 }

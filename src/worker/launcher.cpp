@@ -5,6 +5,7 @@
 #include "launcher.hpp"
 
 #include "pg/clock.hpp"
+#include "pg/point.hpp"
 #include "settings.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
@@ -82,11 +83,13 @@ void start_schedulers(Launcher &launcher)
     std::array<shmem::SchedulerTicket, 4> tickets{};  // a few at a time: a server with many databases starts them in turn
     const std::size_t count = shmem::take_due_schedulers(pg::now(), tickets);
     for (std::size_t i = 0; i < count; ++i) {
+        HIPQ_POINT("before-start-scheduler");
         BackgroundWorkerHandle *handle = nullptr;
         const WorkerDescription description{"hipq scheduler", "hipq scheduler", "hipq_scheduler_main", &tickets[i],
                                             sizeof(tickets[i])};
         if (start_worker(description, &handle)) {
             launcher.schedulers.push_back({tickets[i], handle});
+            HIPQ_POINT("after-start-scheduler");
         } else {
             shmem::scheduler_failed(tickets[i]);
             complain_about_slots(launcher);
@@ -99,11 +102,13 @@ void start_executors(Launcher &launcher)
     std::array<shmem::ExecutorTicket, 16> tickets{};
     const std::size_t count = shmem::take_requested_executors(tickets);
     for (std::size_t i = 0; i < count; ++i) {
+        HIPQ_POINT("before-start-executor");
         BackgroundWorkerHandle *handle = nullptr;
         const WorkerDescription description{"hipq executor", "hipq executor", "hipq_executor_main", &tickets[i],
                                             sizeof(tickets[i])};
         if (start_worker(description, &handle)) {
             launcher.executors.push_back({tickets[i], handle});
+            HIPQ_POINT("after-start-executor");
         } else {
             shmem::executor_not_started(tickets[i]);
             complain_about_slots(launcher);
@@ -149,6 +154,7 @@ std::int64_t time_to_wait()
     // No database: only the catalogues that all databases share.
     pg::call([] { ::BackgroundWorkerInitializeConnection(nullptr, nullptr, 0); });
     shmem::attach_launcher();
+    HIPQ_POINT("launcher-start");
     shmem::forget_starting_executors();
     Launcher launcher;
     look_at_all_databases();

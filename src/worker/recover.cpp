@@ -2,6 +2,7 @@
 #include "recover.hpp"
 
 #include "pg/clock.hpp"
+#include "pg/point.hpp"
 #include "shmem/decisions.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/hands.hpp"
@@ -61,11 +62,13 @@ bool recover_queue(const Queue &queue)
         check_interrupts();
         if (shmem::is_in_hand(MyDatabaseId, job.id))
             continue;
+        HIPQ_POINT("before-recover");
         pg::with_transaction([&] {
             const bool recovered = job.state == core::JobState::running
                                        ? recover_running(queue, job.id, job.attempt, core::Reason::server_restart)
                                        : recover_error(queue, job.id);
             done = recovered && done;
+            HIPQ_POINT("after-recover");
         });
     }
     return done;
@@ -74,6 +77,7 @@ bool recover_queue(const Queue &queue)
 bool recover_orphan(const shmem::Orphan &orphan)
 {
     bool done = true;
+    HIPQ_POINT("before-orphan");
     pg::with_transaction([&] {
         const auto catalogue = storage::catalogue();
         const Queue *queue = catalogue->find(orphan.job.queue_id);
@@ -82,6 +86,7 @@ bool recover_orphan(const shmem::Orphan &orphan)
         else if (queue != nullptr)
             done = recover_running(*queue, orphan.job.id, orphan.job.attempt, core::Reason::worker_lost) ||
                    recover_error(*queue, orphan.job.id);
+        HIPQ_POINT("after-orphan");
     });
     return done;
 }
@@ -103,6 +108,7 @@ bool recover_orphans()
     bool done = true;
     while (const auto orphan = shmem::find_orphan(MyDatabaseId)) {
         done = recover_orphan(*orphan) && done;
+        HIPQ_POINT("before-release-orphan");
         shmem::release_orphan(*orphan);
     }
     return done;

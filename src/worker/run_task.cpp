@@ -1,5 +1,6 @@
 // A call of a handler for the jobs that were claimed: the call and the finish in one transaction, or what follows when it failed.
 #include "pg/clock.hpp"
+#include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/run_times.hpp"
 #include "storage/settle.hpp"
@@ -41,8 +42,11 @@ Failure failure_of(const pg::Error &error)
 void finish_all(const Task &task, const std::vector<pg::RawValue> &results)
 {
     const pg::Time now = pg::now();
-    for (std::size_t i = 0; i < task.jobs.size(); ++i)
+    for (std::size_t i = 0; i < task.jobs.size(); ++i) {
         storage::finish_succeeded(*task.queue, task.jobs[i], results[i], now);
+        if (i > 0)
+            HIPQ_POINT("in-batch-finish");
+    }
 }
 
 void commit(const Queue &queue)
@@ -62,12 +66,15 @@ std::optional<Failure> call_and_finish(const Executor &executor, const Task &tas
     try {
         if (task.mode == core::ClaimMode::record)
             pg::start_transaction();
+        HIPQ_POINT("before-handler");
         const std::vector<pg::RawValue> results = run_handler(*task.handler, task.jobs, executor.job_memory);
+        HIPQ_POINT("after-handler");
         if (watch.stop_timer()) {  // it caught the cancellation
             pg::abort_transaction();
             return storage::timeout_failure(task.jobs.front());
         }
         finish_all(task, results);
+        HIPQ_POINT("after-finish");
         commit(*task.queue);
         return std::nullopt;
     } catch (const pg::Error &error) {
@@ -86,17 +93,20 @@ std::optional<Failure> call_and_finish(const Executor &executor, const Task &tas
 // this attempt has not happened.
 void settle(const Executor &executor, Task &task, const Failure &failure)
 {
+    HIPQ_POINT("before-settle");
     storage::Settled settled = storage::Settled::stale;
     ClaimedJob &job = task.jobs.front();
     pg::start_transaction();
     try {
         if (!job.is_locked || storage::record_locked(*task.queue, job))
             settled = storage::settle_failure(*task.queue, job, failure, pg::now());
+        HIPQ_POINT("after-settle");
         commit(*task.queue);
     } catch (...) {
         pg::abort_transaction();
         throw;
     }
+    HIPQ_POINT("after-settle-commit");
     if (settled == storage::Settled::ask_retry_handler)
         decide(executor, *task.queue, job.id);
 }
@@ -118,6 +128,7 @@ void show(const Task &task)
 
 void run_one_by_one(Executor &executor, const Task &batch)
 {
+    HIPQ_POINT("before-one-by-one");
     for (const ClaimedJob &job : batch.jobs)
         if (std::optional<Task> task = single(executor, batch, job))
             run_task(executor, *task);
@@ -137,6 +148,9 @@ void run_task(Executor &executor, Task &task)
         run_one_by_one(executor, task);
     else if (failure.has_value())
         settle(executor, task, *failure);
+    else
+        HIPQ_POINT("after-finish-commit");
+    HIPQ_POINT("before-clean-session");
     clean_session();
     flush_if_due();
 }

@@ -3,6 +3,7 @@
 // It looks when a commit, a time or a process that ended says so, and at least every 10 s while work is due. With nothing due
 // within a minute it leaves, and the launcher keeps the time of its return.
 #include "pg/clock.hpp"
+#include "pg/point.hpp"
 #include "settings.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/decisions.hpp"
@@ -107,8 +108,10 @@ void look_at_lane(Scheduler &scheduler, Look &look, const Queue &queue, const st
 
 void look_at_queue(Scheduler &scheduler, Look &look, const Queue &queue)
 {
+    HIPQ_POINT("before-expire");
     if (storage::expire_waiting(queue, look.now, expire_at_once) == expire_at_once)
         look.again_at(look.now);
+    HIPQ_POINT("after-expire");
     look.again_at(storage::next_expiry(queue));
     const bool owner_can_run = storage::owner_gate(queue).passed;
     for (const storage::LaneHead &head : storage::lane_heads(queue, look.now))
@@ -159,6 +162,7 @@ Look look_around(Scheduler &scheduler)
         if (!queue.is_dropped)
             pg::with_transaction([&] { look_at_queue(scheduler, look, queue); });
     }
+    HIPQ_POINT("before-ask-for-executors");
     ask_for_executors(look);
     return look;
 }
@@ -187,7 +191,10 @@ void maintain(Scheduler &scheduler, Look &look)
         return;
     const bool dropped = storage::finish_dropping_queues();
     const bool trees_done = maintain_trees(*catalogue);
-    pg::with_transaction([] { storage::prune_dead_letters(10'000); });
+    pg::with_transaction([] {
+        storage::prune_dead_letters(10'000);
+        HIPQ_POINT("after-prune");
+    });
     scheduler.next_maintenance = look.now + (dropped && trees_done ? maintenance_interval : retry_interval);
     if (!dropped || !trees_done)
         look.again_at(scheduler.next_maintenance);
@@ -226,8 +233,10 @@ void rest(pg::Time due)
     const pg::Time end = std::min(due, pg::now() + longest_wait);
     for (;;) {
         const bool watches = shmem::watches_hands();
-        if (watches && shmem::look_after_hands(pg::Time{::GetCurrentTimestamp()}).took_back)
+        if (watches && shmem::look_after_hands(pg::Time{::GetCurrentTimestamp()}).took_back) {
+            HIPQ_POINT("after-take-back");
             return;
+        }
         const std::int64_t left = end.value - pg::now().value;
         if (left <= 0 || shmem::is_look_due(pg::now()))
             return;
@@ -250,8 +259,10 @@ bool work(Scheduler &scheduler)
     maintain(scheduler, look);
     show_idle();
     const pg::Time due = shmem::end_look(std::min(look.next_due, look.now + idle_maintenance_interval));
-    if (due > look.now + minute && shmem::leave_scheduler(look.now + minute))
+    if (due > look.now + minute && shmem::leave_scheduler(look.now + minute)) {
+        HIPQ_POINT("scheduler-leaves");
         return false;
+    }
     rest(due);
     return true;
 }
@@ -262,6 +273,7 @@ void schedule()
     install_signal_handlers();
     if (!shmem::attach_scheduler(ticket))
         return;
+    HIPQ_POINT("scheduler-start");
     pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, InvalidOid, 0); });
     pin_settings();
     shmem::begin_look();

@@ -1,0 +1,116 @@
+// Named points in the way of a job, at which tests make a process fail, wait or die. Test builds only (HIPQ_POINTS); elsewhere
+// HIPQ_POINT is nothing.
+//
+// A point is armed for one passage: then one process, the first to come, does what it is armed with. Counters and arms lie in
+// memory that outlives a crash of the server's processes, though not the postmaster.
+#pragma once
+
+#ifdef HIPQ_POINTS
+
+#include "postgres.hpp"
+
+namespace hipq::pg {
+
+// The one list of points, in the order of a job's way. A point that is not listed does not compile; the test of all points fails
+// for one that is listed and never reached.
+inline constexpr auto point_names = std::to_array<std::string_view>({
+    // client
+    "in-enqueue",
+    // executor
+    "executor-start",
+    "after-reserve",
+    "before-claim",
+    "after-lock",
+    "after-record",
+    "after-record-commit",
+    "before-handler",
+    "after-handler",
+    "in-batch-finish",
+    "after-finish",
+    "after-finish-commit",
+    "before-group-flush",
+    "before-one-by-one",
+    "before-settle",
+    "after-settle",
+    "after-settle-commit",
+    "before-decision",
+    "after-retry-handler",
+    "after-decision",
+    "before-give-up",
+    "after-give-up",
+    "before-clean-session",
+    "executor-leaves",
+    "executor-ends",
+    // scheduler
+    "scheduler-start",
+    "before-recover",
+    "after-recover",
+    "before-orphan",
+    "after-orphan",
+    "before-release-orphan",
+    "before-expire",
+    "after-expire",
+    "before-ask-for-executors",
+    "after-take-back",
+    "before-drop-leaf",
+    "after-drop-leaf",
+    "before-make-leaf",
+    "after-make-leaf",
+    "after-prune",
+    "scheduler-leaves",
+    // launcher
+    "launcher-start",
+    "before-start-scheduler",
+    "after-start-scheduler",
+    "before-start-executor",
+    "after-start-executor",
+});
+
+// What a process does at an armed point: raises an error; is cancelled, terminated, killed; crashes; ends by itself; waits until
+// it is released.
+inline constexpr auto point_actions =
+    std::to_array<std::string_view>({"none", "error", "cancel", "terminate", "exit", "abort", "kill", "wait"});
+
+consteval std::size_t point_number(std::string_view name)
+{
+    for (std::size_t i = 0; i < point_names.size(); ++i)
+        if (point_names[i] == name)
+            return i;
+    throw "no such point";  // not a constant: does not compile
+}
+
+struct PointState {
+    std::string_view name;
+    std::int64_t reached;  // passages so far
+    std::int64_t fired;
+    std::string_view armed;
+    std::int32_t waiting;  // the process that waits here; 0: none
+};
+
+// Makes the memory; called by _PG_init while preloading. Without it points do nothing. PostgreSQL regime.
+void prepare_points();
+
+// The passage itself. Raises what the point is armed with. Not under shmem::Lock, not in callbacks.
+void reach_point(std::size_t number);
+
+// Arms a point for one passage, after letting `pass` others go by. 22023 for a name or an action that does not exist.
+void arm_point(std::string_view name, std::string_view action, std::int32_t pass);
+
+// Disarms all points, lets go whoever waits at one, forgets the counters.
+void reset_points();
+
+std::vector<PointState> list_points();
+
+}  // namespace hipq::pg
+
+#define HIPQ_POINT(name) ::hipq::pg::reach_point(::hipq::pg::point_number(name))
+
+#else
+
+namespace hipq::pg {
+inline void prepare_points() {}
+}  // namespace hipq::pg
+
+#define HIPQ_POINT(name) static_cast<void>(0)
+
+#endif
