@@ -116,7 +116,7 @@ extern "C" void hipq_executor_exits(int, Datum)
         database = slot->database;
         leaves_job = slot->job.id != 0;
         const bool leaves_hand = empty_hand(*slot, !leaves_job);
-        was_needed = leaves_job || leaves_hand || (slot->woken && !slot->asked_to_leave);
+        was_needed = leaves_job || leaves_hand || slot->woken;
         somebody_waits = registry()->executor_wanted != pg::infinity;
         registry()->executor_wanted = pg::infinity;  // whoever still waits says so again
         if (leaves_job) {
@@ -139,12 +139,12 @@ void want_executors(Oid database, Oid role, int wanted, pg::Time now)
 {
     const Lock lock(LW_EXCLUSIVE);
     int alive = 0;
-    int have = 0;  // without those that have a job: it is not among the wanted ones, and may take long
+    int have = 0;  // without those that have a job, which may take long, and those on their way out
     for (ExecutorSlot &slot : slots()) {
         if (!belongs_to(slot, database, role))
             continue;
         ++alive;
-        if (slot.state != ExecutorState::running)
+        if (slot.state != ExecutorState::running && !slot.asked_to_leave)
             ++have;
         if (slot.state == ExecutorState::idle && wanted > 0) {
             slot.woken = true;
