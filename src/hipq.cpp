@@ -4,6 +4,7 @@
 #include "pg/point.hpp"
 #include "settings.hpp"
 #include "shmem/registry.hpp"
+#include "shmem/stand_aside.hpp"
 #include "shmem/wake.hpp"
 #include "storage/catalogue.hpp"
 #include "storage/job_row.hpp"
@@ -25,6 +26,7 @@ void _PG_init()
         if (process_shared_preload_libraries_in_progress)
             hipq::shmem::install_hooks();
         hipq::shmem::watch_commits();
+        hipq::shmem::watch_marks();
         hipq::storage::watch_catalogue();
         hipq::storage::watch_job_relations();
         hipq::api::install_hooks();

@@ -1,8 +1,8 @@
-// The hooks: DROP ROLE, DROP EXTENSION, COMMIT PREPARED, and a NULL queue_id in an INSERT.
+// The hooks: DROP ROLE, commands on databases and the extension, COMMIT PREPARED, and a NULL queue_id in an INSERT.
 #include "hooks.hpp"
 
+#include "api/database_commands.hpp"
 #include "pg/transaction.hpp"
-#include "settings.hpp"
 #include "shmem/wake.hpp"
 #include "storage/catalogue.hpp"
 
@@ -51,40 +51,14 @@ void check_drop_role(const DropRoleStmt &statement)
     }
 }
 
-// ---- DROP EXTENSION ----
-
-constinit pg::Statement find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' LIMIT 1");
-
-bool names_hipq(const DropStmt &statement)
-{
-    ListCell *cell = nullptr;
-    foreach (cell, statement.objects)
-        if (std::strcmp(strVal(lfirst(cell)), "hipq") == 0)
-            return true;
-    return false;
-}
-
-void check_drop_extension(const DropStmt &statement)
-{
-    if (settings::allow_drop || !names_hipq(statement) || !is_installed())
-        return;
-    const bool has_unfinished = pg::as_extension_owner([] { return !find_unfinished.run().empty(); });
-    if (has_unfinished)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE), errmsg("extension \"hipq\" cannot be dropped: there are unfinished jobs"),
-                   errhint("Wait for them, cancel them, or SET hipq.allow_drop = on."));
-}
-
 // ---- the utility hook ----
 
-void before_utility(const PlannedStmt &planned)
+void before_utility(const PlannedStmt &planned, ProcessUtilityContext context)
 {
     if (IsA(planned.utilityStmt, DropRoleStmt))
         check_drop_role(*reinterpret_cast<const DropRoleStmt *>(planned.utilityStmt));
-    else if (IsA(planned.utilityStmt, DropStmt)) {
-        const auto &statement = *reinterpret_cast<const DropStmt *>(planned.utilityStmt);
-        if (statement.removeType == OBJECT_EXTENSION)
-            check_drop_extension(statement);
-    }
+    else
+        before_database_command(planned, context);
 }
 
 bool is_commit_prepared(const PlannedStmt &planned)
@@ -97,7 +71,7 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
                                      ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *receiver,
                                      QueryCompletion *completion)
 {
-    pg::enter([&] { before_utility(*planned); });
+    pg::enter([&] { before_utility(*planned, context); });
     const bool commits_prepared = is_commit_prepared(*planned);
     const auto next = previous_utility != nullptr ? previous_utility : ::standard_ProcessUtility;
     next(planned, text, read_only_tree, context, parameters, environment, receiver, completion);

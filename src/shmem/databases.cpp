@@ -3,6 +3,7 @@
 
 #include "pg/clock.hpp"
 #include "shmem/alerts.hpp"
+#include "shmem/stand_aside.hpp"
 
 namespace hipq::shmem {
 
@@ -13,6 +14,12 @@ constexpr std::int64_t longest_delay = 60'000'000;
 
 constinit SchedulerTicket mine{-1, 0, InvalidOid};
 
+// Of a closed database nothing is known that the launcher would not find out again.
+bool is_free(const DatabaseSlot &slot)
+{
+    return slot.database == InvalidOid || (slot.closed && slot.scheduler == SchedulerState::none);
+}
+
 // The slot of a database, a new one if it has none; null when the array is full. Needs the lock.
 DatabaseSlot *slot_for(Oid database)
 {
@@ -20,12 +27,12 @@ DatabaseSlot *slot_for(Oid database)
     for (DatabaseSlot &slot : registry()->databases) {
         if (slot.database == database)
             return &slot;
-        if (slot.database == InvalidOid && free_slot == nullptr)
+        if (is_free(slot) && (free_slot == nullptr || (free_slot->closed && !slot.closed)))
             free_slot = &slot;
     }
     if (free_slot != nullptr)
         *free_slot = DatabaseSlot{
-            database, SchedulerState::none, free_slot->generation + 1, false, no_process, pg::infinity, pg::Time{0}, 0};
+            database, SchedulerState::none, free_slot->generation + 1, false, no_process, pg::infinity, pg::Time{0}, 0, false, false};
     return free_slot;
 }
 
@@ -46,36 +53,69 @@ void put_off(DatabaseSlot &slot)
     slot.not_before = pg::now() + delay;
 }
 
+// Whether the launcher may start a scheduler for this slot, once it is due. Needs the lock.
+bool can_start(const DatabaseSlot &slot)
+{
+    return slot.database != InvalidOid && slot.scheduler == SchedulerState::none && !slot.closed && !stands_aside(slot.database);
+}
+
 // Frees a slot that nothing is known about any more. Needs the lock.
 void release_if_unused(DatabaseSlot &slot)
 {
-    if (slot.next_due == pg::infinity && slot.failures == 0)
+    if (slot.next_due == pg::infinity && slot.failures == 0 && !slot.closed)
         slot.database = InvalidOid;
 }
 
-extern "C" void hipq_scheduler_exits(int code, Datum)
+// Gives the slot back. Needs the lock.
+void detach_scheduler(int exit_code)
 {
-    const Lock lock(LW_EXCLUSIVE);
     DatabaseSlot *slot = slot_of(mine);
     mine.slot = -1;
     if (slot == nullptr)
         return;
     slot->scheduler = SchedulerState::none;
     slot->process = no_process;
-    if (code != 0) {  // it did not leave by itself: somebody has to look again
-        slot->next_due = pg::Time{0};
-        put_off(*slot);
-    } else {
+    if (exit_code == 0) {
         slot->failures = 0;
         release_if_unused(*slot);
+    } else {  // it did not leave by itself: somebody has to look again
+        slot->next_due = pg::Time{0};
+        if (!stands_aside(slot->database))
+            put_off(*slot);
     }
     wake_process(registry()->launcher);
+}
+
+extern "C" void hipq_scheduler_exits(int code, Datum)
+{
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        detach_scheduler(code);
+    }
+    announce_departure();
 }
 
 extern "C" void hipq_launcher_exits(int, Datum)
 {
     const Lock lock(LW_EXCLUSIVE);
     registry()->launcher = no_process;
+}
+
+// The slot of a database; null when there is no room, which the launcher hears of. Needs the lock.
+DatabaseSlot *slot_or_overflow(Oid database)
+{
+    DatabaseSlot *slot = slot_for(database);
+    if (slot == nullptr) {
+        registry()->look_at_all = true;
+        note_alert(Alert::databases_full);
+        wake_process(registry()->launcher);
+    }
+    return slot;
+}
+
+void wake_whoever_looks_at(const DatabaseSlot &slot)
+{
+    wake_process(slot.scheduler == SchedulerState::running ? slot.process : registry()->launcher);
 }
 
 }  // namespace
@@ -85,17 +125,25 @@ void work_due(Oid database, pg::Time due) noexcept
     if (!is_loaded())
         return;
     const Lock lock(LW_EXCLUSIVE);
-    DatabaseSlot *slot = slot_for(database);
-    if (slot == nullptr) {
-        registry()->databases_overflowed = true;
-        note_alert(Alert::databases_full);
-        wake_process(registry()->launcher);
-        return;
-    }
-    if (slot->next_due <= due)
+    DatabaseSlot *slot = slot_or_overflow(database);
+    if (slot == nullptr || slot->closed || slot->next_due <= due)
         return;
     slot->next_due = due;
-    wake_process(slot->scheduler == SchedulerState::running ? slot->process : registry()->launcher);
+    wake_whoever_looks_at(*slot);
+}
+
+void database_changed(Oid database) noexcept
+{
+    if (!is_loaded())
+        return;
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_or_overflow(database);
+    if (slot == nullptr)
+        return;
+    slot->closed = false;
+    slot->changed = true;
+    slot->next_due = pg::Time{0};
+    wake_whoever_looks_at(*slot);
 }
 
 void everybody_looks() noexcept
@@ -126,7 +174,7 @@ std::size_t take_due_schedulers(pg::Time now, std::span<SchedulerTicket> tickets
     const Lock lock(LW_EXCLUSIVE);
     for (int i = 0; i < max_databases && count < tickets.size(); ++i) {
         DatabaseSlot &slot = registry()->databases[i];
-        if (slot.database == InvalidOid || slot.scheduler != SchedulerState::none || slot.next_due > now || slot.not_before > now)
+        if (!can_start(slot) || slot.next_due > now || slot.not_before > now)
             continue;
         slot.scheduler = SchedulerState::starting;
         ++slot.generation;
@@ -140,7 +188,7 @@ pg::Time next_scheduler_due()
     pg::Time next = pg::infinity;
     const Lock lock(LW_SHARED);
     for (const DatabaseSlot &slot : registry()->databases)
-        if (slot.database != InvalidOid && slot.scheduler == SchedulerState::none)
+        if (can_start(slot))
             next = std::min(next, std::max(slot.next_due, slot.not_before));
     return next;
 }
@@ -155,10 +203,21 @@ void scheduler_failed(const SchedulerTicket &ticket)
     put_off(*slot);
 }
 
-bool databases_overflowed()
+bool must_look_at_all_databases()
 {
     const Lock lock(LW_EXCLUSIVE);
-    return std::exchange(registry()->databases_overflowed, false);
+    return std::exchange(registry()->look_at_all, false);
+}
+
+void close_database(const SchedulerTicket &ticket)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_of(ticket);
+    if (slot == nullptr || slot->scheduler != SchedulerState::starting)
+        return;
+    slot->scheduler = SchedulerState::none;
+    slot->closed = true;
+    slot->next_due = pg::infinity;
 }
 
 bool attach_scheduler(const SchedulerTicket &ticket)
@@ -168,6 +227,10 @@ bool attach_scheduler(const SchedulerTicket &ticket)
     DatabaseSlot *slot = slot_of(ticket);
     if (slot == nullptr || slot->scheduler != SchedulerState::starting)
         return false;
+    if (stands_aside(ticket.database)) {
+        slot->scheduler = SchedulerState::none;
+        return false;
+    }
     slot->scheduler = SchedulerState::running;
     slot->process = MyProc->pgprocno;
     mine = ticket;
@@ -177,8 +240,11 @@ bool attach_scheduler(const SchedulerTicket &ticket)
 void begin_look()
 {
     const Lock lock(LW_EXCLUSIVE);
-    if (DatabaseSlot *slot = slot_of(mine); slot != nullptr)
-        slot->next_due = pg::infinity;
+    DatabaseSlot *slot = slot_of(mine);
+    if (slot == nullptr)
+        return;
+    slot->next_due = pg::infinity;
+    slot->changed = false;
 }
 
 pg::Time end_look(pg::Time next_due)
@@ -235,8 +301,21 @@ bool leave_scheduler(pg::Time stay_until)
         return true;
     if (slot->next_due < stay_until || slot->watches_hands)
         return false;
-    slot->scheduler = SchedulerState::none;
-    slot->process = no_process;
+    slot->scheduler = SchedulerState::leaving;
+    return true;
+}
+
+bool leave_closed_database()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_of(mine);
+    if (slot == nullptr)
+        return true;
+    if (slot->changed)
+        return false;
+    slot->scheduler = SchedulerState::leaving;
+    slot->closed = true;
+    slot->next_due = pg::infinity;
     return true;
 }
 

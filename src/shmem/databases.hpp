@@ -16,6 +16,10 @@ struct SchedulerTicket {
 // now. Cannot fail.
 void work_due(Oid database, pg::Time due) noexcept;
 
+// Says that what decides whether anything may run in a database has changed, or its queues or job types: even a closed one is
+// looked at. Cannot fail.
+void database_changed(Oid database) noexcept;
+
 // Has every scheduler that runs look again: there is room for an executor. Cannot fail.
 void everybody_looks() noexcept;
 
@@ -25,7 +29,9 @@ std::size_t take_due_schedulers(pg::Time now, std::span<SchedulerTicket> tickets
 pg::Time next_scheduler_due();
 // The scheduler could not be started or has ended: put off for a while that doubles with each failure in a row.
 void scheduler_failed(const SchedulerTicket &ticket);
-bool databases_overflowed();
+bool must_look_at_all_databases();
+// No scheduler can or may work there: none is started until database_changed() says otherwise.
+void close_database(const SchedulerTicket &ticket);
 
 // Executor: has the scheduler look every now and then whether the current job keeps the rest of its hand waiting.
 void watch_hand();
@@ -45,5 +51,7 @@ void stop_watching_hands() noexcept;  // needs the lock
 
 // Leaves unless something became due earlier than `stay_until` meanwhile; true: gone.
 bool leave_scheduler(pg::Time stay_until);
+// Leaves because nothing may run here, unless database_changed() was said since begin_look(); true: gone.
+bool leave_closed_database();
 
 }  // namespace hipq::shmem

@@ -4,6 +4,7 @@
 #include "settings.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
+#include "shmem/stand_aside.hpp"
 
 namespace hipq::shmem {
 
@@ -131,9 +132,20 @@ extern "C" void hipq_executor_exits(int, Datum)
         work_due(database, pg::Time{0});
     if (somebody_waits)
         everybody_looks();
+    announce_departure();
 }
 
 }  // namespace
+
+std::span<ExecutorSlot> executor_slots()
+{
+    return slots();
+}
+
+void free_executor_slot(ExecutorSlot &slot)
+{
+    free_slot(slot);
+}
 
 void want_executors(Oid database, Oid role, int wanted, pg::Time now)
 {
@@ -220,7 +232,7 @@ std::size_t take_requested_executors(std::span<ExecutorTicket> tickets)
     const Lock lock(LW_EXCLUSIVE);
     for (int i = 0; i < registry()->executor_count && count < tickets.size(); ++i) {
         ExecutorSlot &slot = registry()->executors[i];
-        if (slot.state != ExecutorState::requested)
+        if (slot.state != ExecutorState::requested || stands_aside(slot.database))
             continue;
         slot.state = ExecutorState::starting;
         ++slot.generation;
@@ -253,6 +265,10 @@ bool attach_executor(const ExecutorTicket &ticket)
     ExecutorSlot *slot = slot_of(ticket);
     if (slot == nullptr || slot->state != ExecutorState::starting)
         return false;
+    if (stands_aside(ticket.database)) {
+        free_slot(*slot);
+        return false;
+    }
     mine = ticket;
     slot->pid = MyProcPid;
     slot->process = MyProc->pgprocno;

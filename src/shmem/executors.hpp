@@ -71,6 +71,9 @@ bool wake_idle_executor(Oid database, Oid role) noexcept;
 
 // One entry of the jobs in hand as the job that its executor runs. Straight-line code.
 RunningJob job_of(const ExecutorSlot &slot, const core::JobEntry &entry) noexcept;
+// The array itself, and how an entry of it is given back. Need the lock.
+std::span<ExecutorSlot> executor_slots();
+void free_executor_slot(ExecutorSlot &slot);
 
 // Everybody: what view hipq.executors shows.
 std::vector<ExecutorSlot> list_executors();

@@ -53,6 +53,7 @@ void set_up(Registry *fresh)
     fresh->launcher = no_process;
     fresh->executor_wanted = pg::infinity;
     fresh->executor_count = max_worker_processes;
+    ::ConditionVariableInit(&fresh->departure);
     for (DatabaseSlot &slot : fresh->databases)
         slot.process = no_process;
     for (int i = 0; i < fresh->executor_count; ++i)

@@ -9,12 +9,16 @@
 #include "core/run_times.hpp"
 #include "pg/spi.hpp"
 
+extern "C" {
+#include "storage/condition_variable.h"
+}
+
 namespace hipq::shmem {
 
 inline constexpr int max_databases = 256;
 inline constexpr int no_process = -1;
 
-enum class SchedulerState : unsigned char { none, starting, running };
+enum class SchedulerState : unsigned char { none, starting, running, leaving };
 
 struct DatabaseSlot {
     Oid database;  // InvalidOid: free
@@ -25,6 +29,8 @@ struct DatabaseSlot {
     pg::Time next_due;    // when a scheduler has to look; infinity: when somebody says so
     pg::Time not_before;  // the launcher starts none before (after failures)
     int failures;         // in a row
+    bool closed;          // nothing may run there: commits there start no scheduler until database_changed()
+    bool changed;         // by database_changed(), since the last look
 };
 
 enum class ExecutorState : unsigned char { free, requested, starting, idle, running, orphaned };
@@ -82,11 +88,21 @@ struct AlertRecord {
     pg::Time last;
 };
 
+// A database whose workers stand aside, and the process that wants it so; stand_aside.hpp.
+inline constexpr int max_marks = 32;
+struct StandAside {
+    Oid database;  // InvalidOid: free
+    int process;   // PGPROC number
+    int pid;
+};
+
 struct Registry {
-    int launcher;               // PGPROC number, or no_process
-    bool databases_overflowed;  // a database found no slot: the launcher looks at all of them from time to time
-    pg::Time executor_wanted;   // since when somebody waits for an executor in vain; infinity: nobody
-    int executor_count;         // length of `executors`
+    int launcher;              // PGPROC number, or no_process
+    bool look_at_all;          // a database found no slot: the launcher looks at all of them from time to time
+    pg::Time executor_wanted;  // since when somebody waits for an executor in vain; infinity: nobody
+    int executor_count;        // length of `executors`
+    StandAside marks[max_marks];
+    ConditionVariable departure;  // a scheduler or executor is gone
     Decision decisions[max_decisions];
     AlertRecord alerts[alert_count];
     core::RunTime run_times[max_run_times];

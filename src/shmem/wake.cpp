@@ -1,7 +1,9 @@
-// The notes of the current transaction, and the commit callback that passes them on.
+// The notes of the current transaction, and the callback that passes them on.
 //
-// The callback runs after the rows are visible and before locks go. It uses fixed memory, allocates nothing and cannot fail. A
-// rolled back savepoint may leave a superfluous note: a wake-up for nothing.
+// The transaction callbacks come before the commit's invalidation messages are out: whoever is woken by them could look with a
+// catalogue cache that does not know of the commit yet, and would not look again. So the notes are passed on when locks are
+// released, which comes after both. Fixed memory, no allocation, cannot fail. A rolled back savepoint may leave a superfluous
+// note: a wake-up for nothing.
 #include "wake.hpp"
 
 #include "pg/clock.hpp"
@@ -24,11 +26,15 @@ constexpr std::size_t max_notes = 8;
 constinit std::array<Note, max_notes> notes{};
 constinit std::size_t note_count = 0;
 constinit bool scheduler_must_look = false;
+constinit bool catalogue_has_changed = false;
+constinit Oid changed_database = InvalidOid;
 
 void forget()
 {
     note_count = 0;
     scheduler_must_look = false;
+    catalogue_has_changed = false;
+    changed_database = InvalidOid;
 }
 
 void pass_on(const Note &note, pg::Time now)
@@ -44,21 +50,34 @@ void pass_on(const Note &note, pg::Time now)
 void pass_on_all()
 {
     const pg::Time now = pg::now();
-    if (scheduler_must_look)
+    if (changed_database != InvalidOid)
+        database_changed(changed_database);
+    if (catalogue_has_changed)
+        database_changed(MyDatabaseId);
+    else if (scheduler_must_look)
         work_due(MyDatabaseId, pg::Time{0});
     for (std::size_t i = 0; i < note_count; ++i)
         pass_on(notes[i], now);
 }
 
+bool has_notes()
+{
+    return note_count > 0 || scheduler_must_look || catalogue_has_changed || changed_database != InvalidOid;
+}
+
 extern "C" void hipq_transaction_ends(XactEvent event, void *)
 {
-    if (event == XACT_EVENT_COMMIT) {
-        if (note_count > 0 || scheduler_must_look)
-            pass_on_all();
+    if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
         forget();
-    } else if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE) {
-        forget();
-    }
+}
+
+// Called for the transaction and for each resource owner below it: the first call does it.
+extern "C" void hipq_locks_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *)
+{
+    if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !is_commit || !is_top_level || !has_notes())
+        return;
+    pass_on_all();
+    forget();
 }
 
 }  // namespace
@@ -81,12 +100,18 @@ void note_waiting(Oid owner, pg::Time due, pg::Time expires)
 
 void note_catalogue_change()
 {
-    scheduler_must_look = true;
+    catalogue_has_changed = true;
+}
+
+void note_change_of_database(Oid database)
+{
+    changed_database = database;  // one a transaction is what there is: a second one waits for the next reload
 }
 
 void watch_commits()
 {
     ::RegisterXactCallback(hipq_transaction_ends, nullptr);
+    ::RegisterResourceReleaseCallback(hipq_locks_released, nullptr);
 }
 
 }  // namespace hipq::shmem

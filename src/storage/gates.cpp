@@ -24,21 +24,11 @@ Gate fail(const char *name, std::string explanation)
     return {name, false, std::move(explanation)};
 }
 
-// Whether hipq.databases names this database.
 bool is_database_listed()
 {
     return pg::call([] {
         const char *own = ::get_database_name(MyDatabaseId);
-        List *names = NIL;
-        if (!::SplitIdentifierString(::pstrdup(settings::databases), ',', &names) || own == nullptr)
-            return false;
-        ListCell *cell = nullptr;
-        foreach (cell, names) {
-            const auto *name = static_cast<const char *>(lfirst(cell));
-            if (std::strcmp(name, "*") == 0 || std::strcmp(name, own) == 0)
-                return true;
-        }
-        return false;
+        return own != nullptr && is_listed(own);
     });
 }
 
@@ -72,6 +62,20 @@ std::string seconds_text(std::int64_t microseconds)
 }
 
 }  // namespace
+
+bool is_listed(const char *database)
+{
+    List *names = NIL;
+    if (!::SplitIdentifierString(::pstrdup(settings::databases), ',', &names))
+        return false;
+    ListCell *cell = nullptr;
+    foreach (cell, names) {
+        const auto *name = static_cast<const char *>(lfirst(cell));
+        if (std::strcmp(name, "*") == 0 || std::strcmp(name, database) == 0)
+            return true;
+    }
+    return false;
+}
 
 Gate loaded_gate()
 {

@@ -22,6 +22,9 @@ struct WaitingJob {
     pg::Time expires;
 };
 
+// Whether hipq.databases names a database. PostgreSQL regime.
+bool is_listed(const char *database);
+
 // Of the server and the database.
 Gate loaded_gate();   // hipq is in shared_preload_libraries
 Gate enabled_gate();  // hipq.enabled, hipq.databases, hipq.max_executors

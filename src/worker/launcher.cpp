@@ -10,12 +10,9 @@
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/stand_aside.hpp"
 #include "worker/process.hpp"
-
-extern "C" {
-#include "access/heapam.h"
-#include "access/tableam.h"
-}
+#include "worker/server_databases.hpp"
 
 namespace hipq::worker {
 
@@ -34,35 +31,10 @@ struct Launcher {
     pg::Time last_complaint{0};
 };
 
-// OIDs of the databases one can connect to.
-std::vector<Oid> connectable_databases()
-{
-    std::vector<Oid> result(shmem::max_databases);  // more than that find no slot anyway
-    std::size_t count = 0;
-    pg::with_transaction([&] {
-        pg::call([&] {
-            ::PushActiveSnapshot(::GetTransactionSnapshot());
-            Relation relation = ::table_open(DatabaseRelationId, AccessShareLock);
-            TableScanDesc scan = ::table_beginscan_catalog(relation, 0, nullptr);
-            for (HeapTuple tuple = ::heap_getnext(scan, ForwardScanDirection); HeapTupleIsValid(tuple) && count < result.size();
-                 tuple = ::heap_getnext(scan, ForwardScanDirection)) {
-                const auto *form = reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple));
-                if (form->datallowconn && !form->datistemplate)
-                    result[count++] = form->oid;
-            }
-            ::table_endscan(scan);
-            ::table_close(relation, AccessShareLock);
-            ::PopActiveSnapshot();
-        });
-    });
-    result.resize(count);
-    return result;
-}
-
 void look_at_all_databases()
 {
-    for (const Oid database : connectable_databases())
-        shmem::work_due(database, pg::Time{0});
+    for (const Oid database : open_databases())
+        shmem::database_changed(database);
 }
 
 void complain_about_slots(Launcher &launcher)
@@ -78,22 +50,33 @@ void complain_about_slots(Launcher &launcher)
     });
 }
 
+void start_scheduler(Launcher &launcher, const shmem::SchedulerTicket &ticket)
+{
+    HIPQ_POINT("before-start-scheduler");
+    BackgroundWorkerHandle *handle = nullptr;
+    const WorkerDescription description{"hipq scheduler", "hipq scheduler", "hipq_scheduler_main", &ticket, sizeof(ticket)};
+    if (start_worker(description, &handle)) {
+        launcher.schedulers.push_back({ticket, handle});
+        HIPQ_POINT("after-start-scheduler");
+    } else {
+        shmem::scheduler_failed(ticket);
+        complain_about_slots(launcher);
+    }
+}
+
+// None where it could not connect anyway: of a database that is gone everything is forgotten.
 void start_schedulers(Launcher &launcher)
 {
     std::array<shmem::SchedulerTicket, 4> tickets{};  // a few at a time: a server with many databases starts them in turn
     const std::size_t count = shmem::take_due_schedulers(pg::now(), tickets);
     for (std::size_t i = 0; i < count; ++i) {
-        HIPQ_POINT("before-start-scheduler");
-        BackgroundWorkerHandle *handle = nullptr;
-        const WorkerDescription description{"hipq scheduler", "hipq scheduler", "hipq_scheduler_main", &tickets[i],
-                                            sizeof(tickets[i])};
-        if (start_worker(description, &handle)) {
-            launcher.schedulers.push_back({tickets[i], handle});
-            HIPQ_POINT("after-start-scheduler");
-        } else {
-            shmem::scheduler_failed(tickets[i]);
-            complain_about_slots(launcher);
-        }
+        const Openness openness = openness_of(tickets[i].database);
+        if (openness == Openness::open)
+            start_scheduler(launcher, tickets[i]);
+        else if (openness == Openness::closed)
+            shmem::close_database(tickets[i]);
+        else
+            shmem::forget_database(tickets[i].database);
     }
 }
 
@@ -136,15 +119,16 @@ void run_once(Launcher &launcher)
 {
     reap(launcher.schedulers, [](const shmem::SchedulerTicket &ticket) { shmem::scheduler_failed(ticket); });
     reap(launcher.executors, [](const shmem::ExecutorTicket &ticket) { shmem::executor_not_started(ticket); });
-    if (shmem::databases_overflowed())
+    if (shmem::must_look_at_all_databases())
         look_at_all_databases();
-    start_schedulers(launcher);
+    if (settings::enabled)
+        start_schedulers(launcher);
     start_executors(launcher);
 }
 
 std::int64_t time_to_wait()
 {
-    const pg::Time next = shmem::next_scheduler_due();
+    const pg::Time next = settings::enabled ? shmem::next_scheduler_due() : pg::infinity;
     return next == pg::infinity ? longest_wait : std::max<std::int64_t>(0, next.value - pg::now().value);
 }
 

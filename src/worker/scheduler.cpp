@@ -253,7 +253,7 @@ bool work(Scheduler &scheduler)
     check_interrupts();
     shmem::begin_look();
     if (!is_open())
-        return !shmem::leave_scheduler(pg::infinity);
+        return !shmem::leave_closed_database();
     show_activity("hipq scheduler looks for work");
     Look look = look_around(scheduler);
     maintain(scheduler, look);
@@ -277,12 +277,11 @@ void schedule()
     pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, InvalidOid, 0); });
     pin_settings();
     shmem::begin_look();
-    if (!is_installed() || !is_open()) {
+    if (!is_installed()) {
         shmem::leave_scheduler(pg::infinity);
         return;
     }
     Scheduler scheduler;
-    shmem::work_due(ticket.database, pg::Time{0});
     while (work(scheduler)) {
     }
 }
