@@ -51,12 +51,24 @@ void check_drop_role(const DropRoleStmt &statement)
     }
 }
 
+// ---- rights ----
+
+// ALTER ROLE ... LOGIN, GRANT CONNECT.
+bool may_let_somebody_in(const Node *statement)
+{
+    if (IsA(statement, GrantStmt))
+        return reinterpret_cast<const GrantStmt *>(statement)->objtype == OBJECT_DATABASE;
+    return IsA(statement, AlterRoleStmt) || IsA(statement, GrantRoleStmt);
+}
+
 // ---- the utility hook ----
 
 void before_utility(const PlannedStmt &planned, ProcessUtilityContext context)
 {
     if (IsA(planned.utilityStmt, DropRoleStmt))
         check_drop_role(*reinterpret_cast<const DropRoleStmt *>(planned.utilityStmt));
+    else if (may_let_somebody_in(planned.utilityStmt))
+        shmem::note_change_of_rights();
     else
         before_database_command(planned, context);
 }

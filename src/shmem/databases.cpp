@@ -31,8 +31,18 @@ DatabaseSlot *slot_for(Oid database)
             free_slot = &slot;
     }
     if (free_slot != nullptr)
-        *free_slot = DatabaseSlot{
-            database, SchedulerState::none, free_slot->generation + 1, false, no_process, pg::infinity, pg::Time{0}, 0, false, false};
+        *free_slot = DatabaseSlot{.database = database,
+                                  .scheduler = SchedulerState::none,
+                                  .generation = free_slot->generation + 1,
+                                  .watches_hands = false,
+                                  .process = no_process,
+                                  .started = pg::Time{0},
+                                  .next_due = pg::infinity,
+                                  .not_before = pg::Time{0},
+                                  .failures = 0,
+                                  .closed = false,
+                                  .changed = false,
+                                  .looked = false};
     return free_slot;
 }
 
@@ -53,10 +63,28 @@ void put_off(DatabaseSlot &slot)
     slot.not_before = pg::now() + delay;
 }
 
+// Later than any delay: the clock was set back.
+bool is_put_off(const DatabaseSlot &slot, pg::Time now)
+{
+    return slot.not_before > now && slot.not_before <= now + longest_delay;
+}
+
 // Whether the launcher may start a scheduler for this slot, once it is due. Needs the lock.
 bool can_start(const DatabaseSlot &slot)
 {
     return slot.database != InvalidOid && slot.scheduler == SchedulerState::none && !slot.closed && !stands_aside(slot.database);
+}
+
+// Of those that can start and are due the one that waits longest; null when there is none. Needs the lock.
+DatabaseSlot *longest_due(pg::Time now)
+{
+    DatabaseSlot *longest = nullptr;
+    for (DatabaseSlot &slot : registry()->databases) {
+        const bool is_due = can_start(slot) && slot.next_due <= now && !is_put_off(slot, now);
+        if (is_due && (longest == nullptr || slot.next_due < longest->next_due))
+            longest = &slot;
+    }
+    return longest;
 }
 
 // Frees a slot that nothing is known about any more. Needs the lock.
@@ -146,8 +174,17 @@ void database_changed(Oid database) noexcept
     wake_whoever_looks_at(*slot);
 }
 
+bool is_in_order(Oid database)
+{
+    return std::any_of(std::begin(registry()->databases), std::end(registry()->databases), [&](const DatabaseSlot &slot) {
+        return slot.database == database && slot.looked && !slot.closed && slot.failures == 0;
+    });
+}
+
 void everybody_looks() noexcept
 {
+    if (!is_loaded())
+        return;
     const Lock lock(LW_EXCLUSIVE);
     for (DatabaseSlot &slot : registry()->databases) {
         if (slot.scheduler != SchedulerState::running)
@@ -172,24 +209,25 @@ std::size_t take_due_schedulers(pg::Time now, std::span<SchedulerTicket> tickets
 {
     std::size_t count = 0;
     const Lock lock(LW_EXCLUSIVE);
-    for (int i = 0; i < max_databases && count < tickets.size(); ++i) {
-        DatabaseSlot &slot = registry()->databases[i];
-        if (!can_start(slot) || slot.next_due > now || slot.not_before > now)
-            continue;
-        slot.scheduler = SchedulerState::starting;
-        ++slot.generation;
-        tickets[count++] = SchedulerTicket{i, slot.generation, slot.database};
+    for (; count < tickets.size(); ++count) {
+        DatabaseSlot *slot = longest_due(now);
+        if (slot == nullptr)
+            break;
+        slot->scheduler = SchedulerState::starting;
+        ++slot->generation;
+        tickets[count] = SchedulerTicket{static_cast<int>(slot - registry()->databases), slot->generation, slot->database};
     }
     return count;
 }
 
 pg::Time next_scheduler_due()
 {
+    const pg::Time now = pg::now();
     pg::Time next = pg::infinity;
     const Lock lock(LW_SHARED);
     for (const DatabaseSlot &slot : registry()->databases)
         if (can_start(slot))
-            next = std::min(next, std::max(slot.next_due, slot.not_before));
+            next = std::min(next, is_put_off(slot, now) ? std::max(slot.next_due, slot.not_before) : slot.next_due);
     return next;
 }
 
@@ -201,6 +239,16 @@ void scheduler_failed(const SchedulerTicket &ticket)
         return;
     slot->scheduler = SchedulerState::none;
     put_off(*slot);
+}
+
+void scheduler_found_no_slot(const SchedulerTicket &ticket)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_of(ticket);
+    if (slot == nullptr || slot->scheduler != SchedulerState::starting)
+        return;
+    slot->scheduler = SchedulerState::none;
+    ask_scheduler_to_make_room();
 }
 
 bool must_look_at_all_databases()
@@ -233,6 +281,7 @@ bool attach_scheduler(const SchedulerTicket &ticket)
     }
     slot->scheduler = SchedulerState::running;
     slot->process = MyProc->pgprocno;
+    slot->started = pg::now();
     mine = ticket;
     return true;
 }
@@ -254,6 +303,7 @@ pg::Time end_look(pg::Time next_due)
     if (slot == nullptr)
         return next_due;
     slot->failures = 0;
+    slot->looked = true;
     slot->next_due = std::min(slot->next_due, next_due);
     return slot->next_due;
 }
@@ -277,7 +327,7 @@ bool is_look_due(pg::Time now)
 {
     const Lock lock(LW_SHARED);
     const DatabaseSlot *slot = slot_of(mine);
-    return slot != nullptr && slot->next_due <= now;
+    return slot != nullptr && (slot->next_due <= now || registry()->must_make_room);
 }
 
 bool watches_hands()
@@ -302,6 +352,29 @@ bool leave_scheduler(pg::Time stay_until)
     if (slot->next_due < stay_until || slot->watches_hands)
         return false;
     slot->scheduler = SchedulerState::leaving;
+    return true;
+}
+
+void ask_scheduler_to_make_room()
+{
+    const DatabaseSlot *oldest = nullptr;
+    for (const DatabaseSlot &slot : registry()->databases)
+        if (slot.scheduler == SchedulerState::running && (oldest == nullptr || slot.started < oldest->started))
+            oldest = &slot;
+    if (oldest == nullptr)
+        return;
+    registry()->must_make_room = true;
+    wake_process(oldest->process);
+}
+
+bool leave_to_make_room(pg::Time come_back)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_of(mine);
+    if (slot == nullptr || !std::exchange(registry()->must_make_room, false))
+        return false;
+    slot->scheduler = SchedulerState::leaving;
+    slot->next_due = come_back;
     return true;
 }
 

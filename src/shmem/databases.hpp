@@ -23,12 +23,20 @@ void database_changed(Oid database) noexcept;
 // Has every scheduler that runs look again: there is room for an executor. Cannot fail.
 void everybody_looks() noexcept;
 
+// Whether a scheduler has looked at the database and left nothing undone that a job would have to wait for. Needs the lock.
+bool is_in_order(Oid database);
+
+// There is no free background worker slot: the scheduler that has been there longest leaves for a while. Needs the lock.
+void ask_scheduler_to_make_room();
+
 // Launcher: registers itself; the schedulers due at `now`, marked as starting; when the next one will be.
 void attach_launcher();
 std::size_t take_due_schedulers(pg::Time now, std::span<SchedulerTicket> tickets);
 pg::Time next_scheduler_due();
-// The scheduler could not be started or has ended: put off for a while that doubles with each failure in a row.
+// The scheduler has ended before it came up: put off for a while that doubles with each failure in a row.
 void scheduler_failed(const SchedulerTicket &ticket);
+// There was no free background worker slot: it stays due, and another scheduler is to make room.
+void scheduler_found_no_slot(const SchedulerTicket &ticket);
 bool must_look_at_all_databases();
 // No scheduler can or may work there: none is started until database_changed() says otherwise.
 void close_database(const SchedulerTicket &ticket);
@@ -42,7 +50,7 @@ bool attach_scheduler(const SchedulerTicket &ticket);
 // was said meanwhile and what was found.
 void begin_look();
 pg::Time end_look(pg::Time next_due);
-// Whether somebody has said since begin_look() that a look is due by `now`.
+// Whether somebody has said since begin_look() that a look is due by `now`, or that a scheduler is to make room.
 bool is_look_due(pg::Time now);
 
 // The scheduler looks after the hands of executors as long as there are any.
@@ -51,6 +59,8 @@ void stop_watching_hands() noexcept;  // needs the lock
 
 // Leaves unless something became due earlier than `stay_until` meanwhile; true: gone.
 bool leave_scheduler(pg::Time stay_until);
+// Leaves until `come_back` if another process needs the background worker slot; true: gone.
+bool leave_to_make_room(pg::Time come_back);
 // Leaves because nothing may run here, unless database_changed() was said since begin_look(); true: gone.
 bool leave_closed_database();
 

@@ -1,10 +1,12 @@
 // Executors in the registry.
 #include "executors.hpp"
 
+#include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/stand_aside.hpp"
+#include "shmem/start_failures.hpp"
 
 namespace hipq::shmem {
 
@@ -69,6 +71,14 @@ void free_slot(ExecutorSlot &slot)
     slot.process = no_process;
 }
 
+// hipq.max_executors may have been lowered. Each counts those before it, so that as many leave as are too many. Needs the lock.
+bool is_one_too_many(const ExecutorSlot &slot)
+{
+    const ExecutorSlot *const first = slots().data();
+    const auto before = std::count_if(first, &slot, is_alive);
+    return before >= settings::max_executors;
+}
+
 // Idle executors of other queue owners make room. Needs the lock. Returns whether one was asked.
 bool ask_idle_stranger_to_leave(Oid database, Oid role)
 {
@@ -82,9 +92,11 @@ bool ask_idle_stranger_to_leave(Oid database, Oid role)
     return false;
 }
 
-// Marks a free slot as requested. Needs the lock. False: no slot or no room under hipq.max_executors.
+// Marks a free slot as requested. Needs the lock. False: no slot, no room under hipq.max_executors, or none may be started now.
 bool request_slot(Oid database, Oid role, pg::Time now)
 {
+    if (!may_start(database, role, now))
+        return false;
     int alive = 0;
     ExecutorSlot *candidate = nullptr;
     for (ExecutorSlot &slot : slots()) {
@@ -97,6 +109,7 @@ bool request_slot(Oid database, Oid role, pg::Time now)
         return false;
     candidate->state = ExecutorState::requested;
     candidate->state_since = now;
+    candidate->woken = true;
     candidate->database = database;
     candidate->role = role;
     return true;
@@ -104,7 +117,9 @@ bool request_slot(Oid database, Oid role, pg::Time now)
 
 extern "C" void hipq_executor_exits(int, Datum)
 {
+    const pg::Time now = pg::now();
     Oid database = InvalidOid;
+    pg::Time due = pg::Time{0};
     bool leaves_job = false;
     bool was_needed = false;
     bool somebody_waits = false;
@@ -118,6 +133,8 @@ extern "C" void hipq_executor_exits(int, Datum)
         leaves_job = slot->job.id != 0;
         const bool leaves_hand = empty_hand(*slot, !leaves_job);
         was_needed = leaves_job || leaves_hand || slot->woken;
+        if (slot->state == ExecutorState::starting && !stands_aside(database))  // it could not connect
+            due = note_failed_start(database, slot->role, now);
         somebody_waits = registry()->executor_wanted != pg::infinity;
         registry()->executor_wanted = pg::infinity;  // whoever still waits says so again
         if (leaves_job) {
@@ -129,7 +146,7 @@ extern "C" void hipq_executor_exits(int, Datum)
         wake_process(registry()->launcher);
     }
     if (was_needed)
-        work_due(database, pg::Time{0});
+        work_due(database, due);
     if (somebody_waits)
         everybody_looks();
     announce_departure();
@@ -222,8 +239,23 @@ void release_orphan(const Orphan &orphan)
 int count_executors(Oid database, Oid role)
 {
     const Lock lock(LW_SHARED);
-    return static_cast<int>(std::count_if(slots().begin(), slots().end(),
-                                          [&](const ExecutorSlot &slot) { return belongs_to(slot, database, role); }));
+    return static_cast<int>(std::count_if(slots().begin(), slots().end(), [&](const ExecutorSlot &slot) {
+        return belongs_to(slot, database, role) && slot.state != ExecutorState::requested;
+    }));
+}
+
+void note_free_slots(bool are_there)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    registry()->no_free_slot = !are_there;
+    if (are_there)
+        registry()->must_make_room = false;
+}
+
+bool has_free_slots()
+{
+    const Lock lock(LW_SHARED);
+    return !registry()->no_free_slot;
 }
 
 std::size_t take_requested_executors(std::span<ExecutorTicket> tickets)
@@ -234,6 +266,10 @@ std::size_t take_requested_executors(std::span<ExecutorTicket> tickets)
         ExecutorSlot &slot = registry()->executors[i];
         if (slot.state != ExecutorState::requested || stands_aside(slot.database))
             continue;
+        if (is_one_too_many(slot)) {
+            free_slot(slot);
+            continue;
+        }
         slot.state = ExecutorState::starting;
         ++slot.generation;
         tickets[count++] = ExecutorTicket{i, slot.generation, slot.database, slot.role};
@@ -243,10 +279,24 @@ std::size_t take_requested_executors(std::span<ExecutorTicket> tickets)
 
 void executor_not_started(const ExecutorTicket &ticket)
 {
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        ExecutorSlot *slot = slot_of(ticket);
+        if (slot == nullptr || slot->state != ExecutorState::starting || slot->process != no_process)
+            return;
+        free_slot(*slot);
+    }
+    work_due(ticket.database, pg::now() + USECS_PER_SEC);  // somebody counted on it
+}
+
+void executor_found_no_slot(const ExecutorTicket &ticket)
+{
     const Lock lock(LW_EXCLUSIVE);
     ExecutorSlot *slot = slot_of(ticket);
-    if (slot != nullptr && slot->state == ExecutorState::starting && slot->process == no_process)
-        free_slot(*slot);
+    if (slot == nullptr || slot->state != ExecutorState::starting || slot->process != no_process)
+        return;
+    slot->state = ExecutorState::requested;
+    ask_scheduler_to_make_room();
 }
 
 void forget_starting_executors()
@@ -331,7 +381,10 @@ void announce_idle()
     }
     if (slot->state == ExecutorState::running && slot->job.attempt != 0)
         slot->jobs_done += ended;
+    if (slot->state == ExecutorState::starting)
+        note_start(slot->database, slot->role);
     slot->state = ExecutorState::idle;
+    slot->woken = true;  // it looks for work next: until then a commit cannot count on it, there may be older jobs
     slot->state_since = now;
     slot->job = RunningJob{};
 }
@@ -346,10 +399,21 @@ bool should_leave(bool idle, pg::Time now)
 {
     const Lock lock(LW_SHARED);
     const ExecutorSlot *slot = slot_of(mine);
-    if (slot == nullptr || slot->asked_to_leave)
+    if (slot == nullptr || slot->asked_to_leave || is_one_too_many(*slot))
         return true;
     const bool somebody_waits = registry()->executor_wanted != pg::infinity;
     return somebody_waits && (idle || now >= slot->started + std::int64_t{settings::executor_quantum} * 1000);
+}
+
+bool request_executor(Oid database, Oid role, pg::Time now) noexcept
+{
+    if (!is_loaded() || !settings::enabled)
+        return false;
+    const Lock lock(LW_EXCLUSIVE);
+    if (!is_in_order(database) || stands_aside(database) || !request_slot(database, role, now))
+        return false;
+    wake_process(registry()->launcher);
+    return true;
 }
 
 bool wake_idle_executor(Oid database, Oid role) noexcept

@@ -29,14 +29,20 @@ struct Orphan {
 std::optional<Orphan> find_orphan(Oid database);
 void release_orphan(const Orphan &orphan);
 
-// Executors at work for, or on their way to, a queue owner.
+// Executors of a queue owner that have a process, or are being given one.
 int count_executors(Oid database, Oid role);
 
 // Launcher
 // -----------------------------------------------------------------------------------------------------------------------------
 
+// Whether the last process to be started found a free background worker slot.
+void note_free_slots(bool are_there);
+bool has_free_slots();
+
 std::size_t take_requested_executors(std::span<ExecutorTicket> tickets);
 void executor_not_started(const ExecutorTicket &ticket);  // its process never came to be
+// There was no free background worker slot: it stays requested, and a scheduler is to make room.
+void executor_found_no_slot(const ExecutorTicket &ticket);
 // For a new launcher: those that the one before was about to start. A process that still comes up finds that it is not wanted.
 void forget_starting_executors();
 
@@ -65,6 +71,10 @@ void begin_leaving();
 // seen.
 void begin_executor_look();
 bool was_woken();
+
+// Has an executor started for a queue owner, for one job that is due. Cannot fail. False: there is no room, or the database is
+// for its scheduler to look at first.
+bool request_executor(Oid database, Oid role, pg::Time now) noexcept;
 
 // Wakes one idle executor of a queue owner that nobody has woken yet: one wake-up, one job. Cannot fail. False: there is none.
 bool wake_idle_executor(Oid database, Oid role) noexcept;

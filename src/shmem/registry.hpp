@@ -26,11 +26,13 @@ struct DatabaseSlot {
     std::uint32_t generation;
     bool watches_hands;   // the scheduler looks every now and then whether an executor sits on jobs that others could run
     int process;          // PGPROC number of the scheduler, or no_process
+    pg::Time started;     // of the scheduler
     pg::Time next_due;    // when a scheduler has to look; infinity: when somebody says so
     pg::Time not_before;  // the launcher starts none before (after failures)
     int failures;         // in a row
     bool closed;          // nothing may run there: commits there start no scheduler until database_changed()
     bool changed;         // by database_changed(), since the last look
+    bool looked;          // a scheduler has looked: what an earlier life of the server left is in order
 };
 
 enum class ExecutorState : unsigned char { free, requested, starting, idle, running, orphaned };
@@ -88,6 +90,16 @@ struct AlertRecord {
     pg::Time last;
 };
 
+// A queue owner whose executors cannot start, or failed to; start_failures.hpp.
+inline constexpr int max_start_failures = 64;
+struct StartFailure {
+    Oid database;  // InvalidOid: free
+    Oid role;
+    int failures;  // in a row
+    bool refused;  // by a gate: not before the scheduler says otherwise
+    pg::Time not_before;
+};
+
 // A database whose workers stand aside, and the process that wants it so; stand_aside.hpp.
 inline constexpr int max_marks = 32;
 struct StandAside {
@@ -101,6 +113,9 @@ struct Registry {
     bool look_at_all;          // a database found no slot: the launcher looks at all of them from time to time
     pg::Time executor_wanted;  // since when somebody waits for an executor in vain; infinity: nobody
     int executor_count;        // length of `executors`
+    bool no_free_slot;         // the last process found no free background worker slot
+    bool must_make_room;       // a scheduler is to leave for the process that found none
+    StartFailure start_failures[max_start_failures];
     StandAside marks[max_marks];
     ConditionVariable departure;  // a scheduler or executor is gone
     Decision decisions[max_decisions];

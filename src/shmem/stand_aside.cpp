@@ -5,6 +5,7 @@
 
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/start_failures.hpp"
 
 namespace hipq::shmem {
 
@@ -182,6 +183,7 @@ void end_wait_for_departure()
 void forget_database(Oid database) noexcept
 {
     const Lock lock(LW_EXCLUSIVE);
+    forget_failed_starts(database);
     for (Decision &entry : registry()->decisions)
         if (entry.job_id != 0 && entry.database == database)
             entry = Decision{};

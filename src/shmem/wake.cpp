@@ -27,6 +27,7 @@ constinit std::array<Note, max_notes> notes{};
 constinit std::size_t note_count = 0;
 constinit bool scheduler_must_look = false;
 constinit bool catalogue_has_changed = false;
+constinit bool rights_have_changed = false;
 constinit Oid changed_database = InvalidOid;
 
 void forget()
@@ -34,13 +35,16 @@ void forget()
     note_count = 0;
     scheduler_must_look = false;
     catalogue_has_changed = false;
+    rights_have_changed = false;
     changed_database = InvalidOid;
 }
 
 void pass_on(const Note &note, pg::Time now)
 {
-    // One job that is due and an idle executor: it needs nobody else. Otherwise the scheduler sees to it.
-    const bool served = note.due <= now && wake_idle_executor(MyDatabaseId, note.owner);
+    // One job that is due, and an executor that is idle or can be started: it needs nobody else. Otherwise the scheduler sees to
+    // it.
+    const bool served =
+        note.due <= now && (wake_idle_executor(MyDatabaseId, note.owner) || request_executor(MyDatabaseId, note.owner, now));
     if (!served || note.count > 1)
         work_due(MyDatabaseId, note.due);
     if (note.expires != pg::infinity)
@@ -52,6 +56,8 @@ void pass_on_all()
     const pg::Time now = pg::now();
     if (changed_database != InvalidOid)
         database_changed(changed_database);
+    if (rights_have_changed)
+        everybody_looks();
     if (catalogue_has_changed)
         database_changed(MyDatabaseId);
     else if (scheduler_must_look)
@@ -62,7 +68,8 @@ void pass_on_all()
 
 bool has_notes()
 {
-    return note_count > 0 || scheduler_must_look || catalogue_has_changed || changed_database != InvalidOid;
+    return note_count > 0 || scheduler_must_look || catalogue_has_changed || rights_have_changed ||
+           changed_database != InvalidOid;
 }
 
 extern "C" void hipq_transaction_ends(XactEvent event, void *)
@@ -101,6 +108,11 @@ void note_waiting(Oid owner, pg::Time due, pg::Time expires)
 void note_catalogue_change()
 {
     catalogue_has_changed = true;
+}
+
+void note_change_of_rights()
+{
+    rights_have_changed = true;
 }
 
 void note_change_of_database(Oid database)

@@ -12,6 +12,9 @@ void note_waiting(Oid owner, pg::Time due, pg::Time expires);
 // Notes that the current transaction changes what the scheduler decides by (queues, job types, hold).
 void note_catalogue_change();
 
+// Notes that the current transaction changes what roles may do: a queue owner may be let in.
+void note_change_of_rights();
+
 // Notes that the current transaction may open another database.
 void note_change_of_database(Oid database);
 

@@ -1,8 +1,10 @@
 // The gates, one predicate each.
 #include "gates.hpp"
 
+#include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/start_failures.hpp"
 #include "storage/handler.hpp"
 #include "storage/identity.hpp"
 
@@ -61,6 +63,11 @@ std::string seconds_text(std::int64_t microseconds)
     return std::to_string((microseconds + 999'999) / 1'000'000) + " s";
 }
 
+int executors_of(const Queue &queue)
+{
+    return shmem::is_loaded() ? shmem::count_executors(MyDatabaseId, queue.owner) : 0;
+}
+
 }  // namespace
 
 bool is_listed(const char *database)
@@ -79,6 +86,8 @@ bool is_listed(const char *database)
 
 Gate loaded_gate()
 {
+    if (shmem::is_loaded() && ::RecoveryInProgress())
+        return fail("loaded", "The server is a standby: jobs run in its primary, and here after a promotion.");
     if (shmem::is_loaded())
         return pass("loaded", "hipq is loaded by shared_preload_libraries.");
     return fail("loaded", "hipq is not in shared_preload_libraries: add it and restart the server.");
@@ -166,10 +175,18 @@ Gate expiry_gate(const WaitingJob &job, pg::Time now)
 
 Gate executor_gate(const Queue &queue)
 {
-    const int own = shmem::is_loaded() ? shmem::count_executors(MyDatabaseId, queue.owner) : 0;
+    const int own = executors_of(queue);
     if (own > 0)
         return pass("executor", std::to_string(own) + " executor(s) work for the queue owner.");
-    if (!shmem::is_loaded() || static_cast<int>(shmem::list_executors().size()) >= settings::max_executors)
+    if (!shmem::is_loaded())
+        return fail("executor", "No executor works for the queue owner.");
+    const pg::Time now = pg::now();
+    if (const auto next = shmem::next_try(MyDatabaseId, queue.owner, now))
+        return fail("executor", "The last executor of the queue owner failed to start; the next one is tried in " +
+                                    seconds_text(next->value - now.value) + ". The server's log says why.");
+    if (!shmem::has_free_slots())
+        return fail("executor", "No background worker slot is free: raise max_worker_processes.");
+    if (static_cast<int>(shmem::list_executors().size()) >= settings::max_executors)
         return fail("executor", "No executor works for the queue owner and hipq.max_executors are busy elsewhere.");
     return pass("executor", "An executor will be started.");
 }

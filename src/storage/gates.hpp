@@ -26,7 +26,7 @@ struct WaitingJob {
 bool is_listed(const char *database);
 
 // Of the server and the database.
-Gate loaded_gate();   // hipq is in shared_preload_libraries
+Gate loaded_gate();   // hipq is in shared_preload_libraries; the server is no standby
 Gate enabled_gate();  // hipq.enabled, hipq.databases, hipq.max_executors
 Gate hold_gate();     // the identity is this database's
 // Of a queue.
@@ -38,7 +38,7 @@ Gate handler_gate(const Queue &queue, std::string_view job_type);
 Gate state_gate(const WaitingJob &job);
 Gate time_gate(const WaitingJob &job, pg::Time now);
 Gate expiry_gate(const WaitingJob &job, pg::Time now);
-// Of the moment: an executor is at work for the queue owner, or there is room for one.
+// Of the moment: an executor is at work for the queue owner, or one can be started.
 Gate executor_gate(const Queue &queue);
 
 }  // namespace hipq::storage

@@ -88,9 +88,11 @@ void execute()
     Executor executor = connect(ticket);
     shmem::announce_idle();
     pg::Time idle_since{::GetCurrentTimestamp()};
-    for (;;) {
+    for (bool first = true;; first = false) {
         if (drain(executor))
             idle_since = pg::Time{::GetCurrentTimestamp()};
+        else if (first)  // it was started for a job that cannot run: the scheduler finds out why
+            shmem::work_due(ticket.database, pg::Time{0});
         show_idle();
         const pg::Time now{::GetCurrentTimestamp()};
         const std::int64_t idle_end = idle_since.value + std::int64_t{settings::executor_idle_timeout} * 1000;

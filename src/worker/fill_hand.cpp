@@ -28,6 +28,10 @@ std::vector<Candidate> due_lanes(const Executor &executor, const storage::Catalo
     for (const auto &[id, queue] : catalogue.queues) {
         if (queue.owner != executor.ticket.role || !storage::queue_gate(queue).passed)
             continue;
+        if (!storage::owner_gate(queue).passed) {
+            shmem::work_due(MyDatabaseId, now + longest_wait);  // the scheduler watches it
+            continue;
+        }
         for (storage::LaneHead &head : storage::lane_heads(queue, now)) {
             if (head.due > now)
                 continue;

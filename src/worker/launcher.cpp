@@ -25,10 +25,15 @@ struct Pending {
     BackgroundWorkerHandle *handle;
 };
 
+constexpr std::int64_t short_for = USECS_PER_SEC;
+constexpr std::int64_t complaint_interval = 60 * USECS_PER_SEC;
+
 struct Launcher {
     std::vector<Pending<shmem::SchedulerTicket>> schedulers;
     std::vector<Pending<shmem::ExecutorTicket>> executors;
-    pg::Time last_complaint{0};
+    pg::Time next_complaint{0};
+    pg::Time short_until{0};      // no free background worker slot: not before this is another one asked for
+    bool executors_first = true;  // neither kind may take the last slots again and again
 };
 
 void look_at_all_databases()
@@ -37,30 +42,58 @@ void look_at_all_databases()
         shmem::database_changed(database);
 }
 
-void complain_about_slots(Launcher &launcher)
+// Whether a time lies ahead, and not so far that the clock must have been set back.
+bool lies_ahead(pg::Time time, std::int64_t longest)
 {
+    const pg::Time now = pg::now();
+    return time > now && time <= now + longest;
+}
+
+void found_no_slot(Launcher &launcher)
+{
+    const pg::Time now = pg::now();
     shmem::raise_alert(shmem::Alert::no_worker_slot);
-    const pg::Time now{::GetCurrentTimestamp()};
-    if (now < launcher.last_complaint + 60 * USECS_PER_SEC)
+    shmem::note_free_slots(false);
+    launcher.short_until = now + short_for;
+    if (lies_ahead(launcher.next_complaint, complaint_interval))
         return;
-    launcher.last_complaint = now;
+    launcher.next_complaint = now + complaint_interval;
     pg::call([] {
         ereport(LOG, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED), errmsg("hipq found no free background worker slot"),
                 errhint("Raise max_worker_processes."));
     });
 }
 
+bool is_short_of_slots(const Launcher &launcher)
+{
+    return lies_ahead(launcher.short_until, short_for);
+}
+
+// Returns whether there was a slot for it.
+template <class Ticket>
+bool start(Launcher &launcher, std::vector<Pending<Ticket>> &pending, const Ticket &ticket, const char *name,
+           const char *function)
+{
+    if (is_short_of_slots(launcher))
+        return false;
+    BackgroundWorkerHandle *handle = nullptr;
+    if (!start_worker({name, name, function, &ticket, sizeof(ticket)}, &handle)) {
+        found_no_slot(launcher);
+        return false;
+    }
+    shmem::note_free_slots(true);
+    pending.push_back({ticket, handle});
+    return true;
+}
+
 void start_scheduler(Launcher &launcher, const shmem::SchedulerTicket &ticket)
 {
     HIPQ_POINT("before-start-scheduler");
-    BackgroundWorkerHandle *handle = nullptr;
-    const WorkerDescription description{"hipq scheduler", "hipq scheduler", "hipq_scheduler_main", &ticket, sizeof(ticket)};
-    if (start_worker(description, &handle)) {
-        launcher.schedulers.push_back({ticket, handle});
+    if (start(launcher, launcher.schedulers, ticket, "hipq scheduler", "hipq_scheduler_main")) {
+        launcher.executors_first = true;
         HIPQ_POINT("after-start-scheduler");
     } else {
-        shmem::scheduler_failed(ticket);
-        complain_about_slots(launcher);
+        shmem::scheduler_found_no_slot(ticket);
     }
 }
 
@@ -86,16 +119,25 @@ void start_executors(Launcher &launcher)
     const std::size_t count = shmem::take_requested_executors(tickets);
     for (std::size_t i = 0; i < count; ++i) {
         HIPQ_POINT("before-start-executor");
-        BackgroundWorkerHandle *handle = nullptr;
-        const WorkerDescription description{"hipq executor", "hipq executor", "hipq_executor_main", &tickets[i],
-                                            sizeof(tickets[i])};
-        if (start_worker(description, &handle)) {
-            launcher.executors.push_back({tickets[i], handle});
+        if (start(launcher, launcher.executors, tickets[i], "hipq executor", "hipq_executor_main")) {
+            launcher.executors_first = false;
             HIPQ_POINT("after-start-executor");
         } else {
-            shmem::executor_not_started(tickets[i]);
-            complain_about_slots(launcher);
+            shmem::executor_found_no_slot(tickets[i]);
         }
+    }
+}
+
+void start_workers(Launcher &launcher)
+{
+    const bool executors_first = launcher.executors_first;
+    for (const bool executors : {executors_first, !executors_first}) {
+        if (is_short_of_slots(launcher))
+            return;
+        if (executors)
+            start_executors(launcher);
+        else if (settings::enabled)
+            start_schedulers(launcher);
     }
 }
 
@@ -121,13 +163,13 @@ void run_once(Launcher &launcher)
     reap(launcher.executors, [](const shmem::ExecutorTicket &ticket) { shmem::executor_not_started(ticket); });
     if (shmem::must_look_at_all_databases())
         look_at_all_databases();
-    if (settings::enabled)
-        start_schedulers(launcher);
-    start_executors(launcher);
+    start_workers(launcher);
 }
 
-std::int64_t time_to_wait()
+std::int64_t time_to_wait(const Launcher &launcher)
 {
+    if (is_short_of_slots(launcher))
+        return short_for;
     const pg::Time next = settings::enabled ? shmem::next_scheduler_due() : pg::infinity;
     return next == pg::infinity ? longest_wait : std::max<std::int64_t>(0, next.value - pg::now().value);
 }
@@ -147,7 +189,7 @@ std::int64_t time_to_wait()
         if (check_interrupts())  // hipq.enabled, hipq.databases or hipq.max_executors may have changed
             look_at_all_databases();
         run_once(launcher);
-        wait_for_work(time_to_wait());
+        wait_for_work(time_to_wait(launcher));
     }
 }
 

@@ -9,6 +9,7 @@
 #include "shmem/decisions.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/hands.hpp"
+#include "shmem/start_failures.hpp"
 #include "storage/claim.hpp"
 #include "storage/finish.hpp"
 #include "storage/gates.hpp"
@@ -114,6 +115,7 @@ void look_at_queue(Scheduler &scheduler, Look &look, const Queue &queue)
     HIPQ_POINT("after-expire");
     look.again_at(storage::next_expiry(queue));
     const bool owner_can_run = storage::owner_gate(queue).passed;
+    shmem::refuse_starts(MyDatabaseId, queue.owner, !owner_can_run);
     for (const storage::LaneHead &head : storage::lane_heads(queue, look.now))
         look_at_lane(scheduler, look, queue, head, owner_can_run);
     if (shmem::has_decisions(MyDatabaseId, queue.owner))
@@ -142,7 +144,7 @@ void ask_for_executors(Look &look)
     for (const auto &[owner, wanted] : look.wanted) {
         shmem::want_executors(MyDatabaseId, owner, std::min(wanted, settings::max_executors), look.now);
         if (wanted > 0)
-            look.again_at(look.now + longest_wait);
+            look.again_at(shmem::next_try(MyDatabaseId, owner, look.now).value_or(look.now + longest_wait));
     }
 }
 
@@ -263,6 +265,8 @@ bool work(Scheduler &scheduler)
         HIPQ_POINT("scheduler-leaves");
         return false;
     }
+    if (shmem::leave_to_make_room(look.now + longest_wait))
+        return false;
     rest(due);
     return true;
 }

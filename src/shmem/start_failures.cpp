@@ -1,0 +1,90 @@
+// The list; when it is full the entry whose time comes first is forgotten.
+#include "start_failures.hpp"
+
+namespace hipq::shmem {
+
+namespace {
+
+constexpr std::int64_t first_delay = 1'000'000;  // us
+constexpr std::int64_t longest_delay = 10'000'000;
+
+std::span<StartFailure> entries()
+{
+    return registry()->start_failures;
+}
+
+StartFailure *find(Oid database, Oid role)
+{
+    for (StartFailure &entry : entries())
+        if (entry.database == database && entry.role == role)
+            return &entry;
+    return nullptr;
+}
+
+StartFailure &find_or_make(Oid database, Oid role)
+{
+    if (StartFailure *entry = find(database, role))
+        return *entry;
+    StartFailure &entry =
+        *std::min_element(entries().begin(), entries().end(), [](const StartFailure &left, const StartFailure &right) {
+            return std::tuple(left.database != InvalidOid, left.not_before) <
+                   std::tuple(right.database != InvalidOid, right.not_before);
+        });
+    entry = StartFailure{database, role, 0, false, pg::Time{0}};
+    return entry;
+}
+
+// Later than any delay: the clock was set back.
+bool lies_ahead(const StartFailure &entry, pg::Time now)
+{
+    return entry.not_before > now && entry.not_before <= now + longest_delay;
+}
+
+}  // namespace
+
+void refuse_starts(Oid database, Oid role, bool refused)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    if (refused)
+        find_or_make(database, role).refused = true;
+    else if (StartFailure *entry = find(database, role))
+        *entry = StartFailure{entry->failures == 0 ? InvalidOid : database, role, entry->failures, false, entry->not_before};
+}
+
+std::optional<pg::Time> next_try(Oid database, Oid role, pg::Time now)
+{
+    const Lock lock(LW_SHARED);
+    const StartFailure *entry = find(database, role);
+    if (entry == nullptr || !lies_ahead(*entry, now))
+        return std::nullopt;
+    return entry->not_before;
+}
+
+bool may_start(Oid database, Oid role, pg::Time now)
+{
+    const StartFailure *entry = find(database, role);
+    return entry == nullptr || (!entry->refused && !lies_ahead(*entry, now));
+}
+
+pg::Time note_failed_start(Oid database, Oid role, pg::Time now)
+{
+    StartFailure &entry = find_or_make(database, role);
+    entry.not_before = now + std::min(longest_delay, first_delay << std::min(entry.failures, 6));
+    ++entry.failures;
+    return entry.not_before;
+}
+
+void note_start(Oid database, Oid role)
+{
+    if (StartFailure *entry = find(database, role))
+        *entry = StartFailure{};
+}
+
+void forget_failed_starts(Oid database)
+{
+    for (StartFailure &entry : entries())
+        if (entry.database == database)
+            entry = StartFailure{};
+}
+
+}  // namespace hipq::shmem

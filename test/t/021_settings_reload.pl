@@ -1,0 +1,146 @@
+# hipq.enabled, hipq.databases and hipq.max_executors changed by reload while jobs come and run in two databases: executors leave after
+# their job and come back, there are never too many, no job is lost or ends early.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $hipq = HipqCluster->new('settings', extension => 0, 'hipq.max_executors' => 4, 'hipq.executor_quantum' => '200ms');
+my $admin = $hipq->in('postgres');
+my @databases;
+foreach my $name ('one', 'two')
+{
+	$admin->sql("CREATE DATABASE $name");
+	my $db = $hipq->in($name);
+	$db->sql('CREATE EXTENSION hipq');
+	$db->create_queue('app.main');
+	$db->sql(q{
+		CREATE FUNCTION nap(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.02); END $$;
+		SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap')});
+	push @databases, $db;
+}
+
+# One session that looks all the time, so that looking costs nothing.
+my $watch = $hipq->node->background_psql('postgres');
+my $executors = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'};
+sub watched { my ($query) = @_; my $answer = $watch->query_safe($query); $answer =~ s/\s+$//; return $answer; }
+
+sub wait_watched
+{
+	my ($query, $expected, $seconds) = @_;
+	my $end = time() + ($seconds // $PostgreSQL::Test::Utils::timeout_default);
+	my $last;
+	do { $last = watched($query); return 1 if $last =~ /^($expected)$/; usleep(10_000); } while (time() < $end);
+	diag("waited in vain for $expected, last answer $last");
+	return 0;
+}
+
+# The most executors seen in so many looks.
+sub most_executors
+{
+	my ($looks) = @_;
+	my $most = 0;
+	foreach (1 .. $looks)
+	{
+		my $count = watched($executors);
+		$most = $count if $count > $most;
+		usleep(10_000);
+	}
+	return $most;
+}
+
+my $enqueued = 0;
+sub enqueue_some
+{
+	my ($count) = @_;
+	$_->sql("SELECT count(*) FROM unnest(hipq.enqueue_many('nap', (SELECT array_agg('{}'::jsonb) FROM generate_series(1, $count))))") foreach @databases;
+	$enqueued += $count;
+	return;
+}
+sub done { my ($db) = @_; return $db->sql(q{SELECT count(*) FROM hipq.job WHERE state = 'final'}); }
+sub goes_on { my ($db) = @_; my $before = done($db); return $db->wait_until("SELECT count(*) > $before FROM hipq.job WHERE state = 'final'", 't', 15); }
+
+enqueue_some(600);
+ok(wait_watched($executors, 4), 'jobs run');
+
+# ---- hipq.max_executors
+my %limits = (1 => 'lowered to', 3 => 'raised to', 6 => 'raised to', 2 => 'lowered to');
+foreach my $limit (1, 3, 6, 2)
+{
+	enqueue_some(100);
+	$hipq->in('postgres')->set('hipq.max_executors' => $limit);
+	ok(wait_watched($executors, join('|', 0 .. $limit), 10), "max_executors $limits{$limit} $limit: those that are too many leave");
+	cmp_ok(most_executors(60), '<=', $limit, "max_executors $limit: never more");
+	ok(wait_watched($executors, $limit, 15), "max_executors $limit: all of them are there") if $limit > 1;
+	ok(goes_on($_), "max_executors $limit: jobs go on in database $_->{database}") foreach @databases;
+}
+$admin->set('hipq.max_executors' => 0);
+ok(wait_watched($executors, 0, 10), 'max_executors 0: all leave');
+my @before = map { done($_) } @databases;
+enqueue_some(10);
+is(most_executors(30), 0, 'and stay away');
+is(join(' ', map { done($_) } @databases), join(' ', @before), 'no job runs');
+$admin->set('hipq.max_executors' => 4);
+ok(goes_on($_), "with room for executors jobs go on in database $_->{database}") foreach @databases;
+
+# ---- hipq.enabled
+enqueue_some(100);
+$admin->set('hipq.enabled' => 'off');
+my $workers = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq executor', 'hipq scheduler')};
+ok(wait_watched($workers, 0, 10), 'off: executors and schedulers leave');
+@before = map { done($_) } @databases;
+my $seen = 0;
+foreach (1 .. 10)
+{
+	enqueue_some(1);
+	$seen += watched($workers);
+}
+is($seen, 0, 'off: jobs that come start no process');
+is(join(' ', map { done($_) } @databases), join(' ', @before), 'and do not run');
+$admin->set('hipq.enabled' => 'on');
+ok(goes_on($_), "on again: jobs go on in database $_->{database}") foreach @databases;
+
+# ---- hipq.databases
+enqueue_some(100);
+my ($one, $two) = @databases;
+$admin->set('hipq.databases' => 'one');
+ok(wait_watched(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq executor', 'hipq scheduler') AND datname = 'two'}, 0, 15), 'a database that is not listed any more is left');
+my $before = done($two);
+ok(goes_on($one), 'the one that is listed goes on');
+$seen = 0;
+foreach (1 .. 10)
+{
+	enqueue_some(1);
+	$seen += watched(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq executor', 'hipq scheduler') AND datname = 'two'});
+}
+is($seen, 0, 'jobs that come to the other one start no process');
+is(done($two), $before, 'and do not run');
+$admin->set('hipq.databases' => '*');
+ok(goes_on($two), 'until it is listed again');
+
+# ---- many reloads in a row, invalid values among them
+enqueue_some(300);
+foreach my $round (1 .. 40)
+{
+	my $limit = 1 + $round % 4;
+	$watch->query_safe("ALTER SYSTEM SET hipq.max_executors = $limit");
+	$watch->query_safe(q{ALTER SYSTEM SET hipq.enabled = } . ($round % 5 ? 'on' : 'off'));
+	$watch->query_safe('SELECT pg_reload_conf()');
+	append_to_file($hipq->node->data_dir . '/postgresql.conf', $round == 20 ? "hipq.max_executors = 'nonsense'\n" : "# $round\n");
+}
+$hipq->node->adjust_conf('postgresql.conf', 'hipq.max_executors', '4');
+$admin->set('hipq.enabled' => 'on', 'hipq.max_executors' => 4);
+
+foreach my $db (@databases)
+{
+	ok($db->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, $enqueued, 120), "every job ends in database $db->{database}");
+	is($db->sql('SELECT count(*) FROM hipq.attempts'), 0, 'no attempt was cut short');
+	is($db->sql('SELECT count(*) FROM hipq.jobs WHERE attempt <> 1'), 0, 'each ran once');
+}
+cmp_ok(most_executors(10), '<=', 4, 'and the limit still holds');
+$watch->quit;
+unlike(slurp_file($hipq->node->logfile), qr/FATAL|PANIC|TRAP/, 'no process died of it');
+
+done_testing();

@@ -1,0 +1,147 @@
+# A queue owner who may not connect: the jobs wait, why() says so, nothing spins, and when it is mended they run by themselves.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $hipq = HipqCluster->new('gates', extension => 0, 'hipq.executor_idle_timeout' => '200ms', 'max_connections' => 10, 'superuser_reserved_connections' => 3);
+my $admin = $hipq->in('postgres');
+$admin->sql('CREATE DATABASE work');
+my $db = $hipq->in('work');
+$db->sql(q{
+	REVOKE CONNECT ON DATABASE work FROM PUBLIC;
+	GRANT CONNECT ON DATABASE work TO app;
+	CREATE EXTENSION hipq});
+$db->create_queue('app.main');
+$db->sql(q{
+	CREATE FUNCTION run(data jsonb) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN session_user; END $$;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
+my $executors = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'};
+
+sub log_since { return slurp_file($hipq->node->logfile, $_[0]); }
+sub count_of { my ($pattern, $text) = @_; my $count = () = $text =~ /$pattern/g; return $count; }
+
+# Waits as long as there were events for a spinning process to make many.
+sub pass_time { my $end = time() + $_[0]; usleep(50_000) while time() < $end; return; }
+
+# The obstacle stands: enqueues every now and then, looks that nothing runs, nobody works, and the log stays small.
+sub check_waits
+{
+	my ($what, $why) = @_;
+	ok($admin->wait_until($executors, 0), "$what: no executor stays");
+	my $offset = -s $hipq->node->logfile;
+	my @ids;
+	foreach (1 .. 30)
+	{
+		push @ids, $db->enqueue('run');
+		usleep(100_000);
+	}
+	like($db->why($ids[0]), $why, "$what: why() says so");
+	is($db->sql("SELECT count(*) FROM hipq.jobs WHERE id IN (@{[join ', ', @ids]}) AND state = 'initial'"), 30, "$what: the jobs wait");
+	cmp_ok(count_of(qr/FATAL/, log_since($offset)), '<=', 4, "$what: executors do not try again and again");
+	is($admin->sql($executors), 0, "$what: nobody works");
+	return @ids;
+}
+
+sub check_runs
+{
+	my ($what, @ids) = @_;
+	ok($db->wait_until("SELECT count(*) FROM hipq.jobs WHERE id IN (@{[join ', ', @ids]}) AND outcome = 'succeeded'", scalar @ids, 12), "$what: when it is mended the jobs run by themselves");
+	return;
+}
+
+is($db->outcome_of('run'), 'succeeded', 'jobs run');
+
+# ---- NOLOGIN, and CONNECT revoked: both before the executor starts and while it is there
+foreach my $case (
+	[ 'NOLOGIN', 'ALTER ROLE app NOLOGIN', 'ALTER ROLE app LOGIN', qr/^queue owner: .*may not log in: ALTER ROLE app LOGIN/ ],
+	[ 'without CONNECT', 'REVOKE CONNECT ON DATABASE work FROM app', 'GRANT CONNECT ON DATABASE work TO app', qr/^queue owner: .*lacks CONNECT/ ])
+{
+	my ($what, $break, $mend, $why) = @$case;
+	$admin->sql($break);
+	my @ids = check_waits($what, $why);
+	$admin->sql($mend);
+	check_runs($what, @ids);
+
+	# An executor that is there already stops too.
+	$admin->set('hipq.executor_idle_timeout' => '1min');
+	is($db->outcome_of('run'), 'succeeded', "$what: an executor is there");
+	cmp_ok($admin->sql($executors), '>', 0, 'and stays');
+	$admin->sql($break);
+	my $id = $db->enqueue('run');
+	pass_time(0.5);
+	is($db->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'initial', "$what: it starts no job any more");
+	like($db->why($id), $why, "$what: why() says so");
+	$admin->sql($mend);
+	check_runs($what, $id);
+	$admin->set('hipq.executor_idle_timeout' => '200ms');
+}
+
+# ---- connection limits are for clients: executors are neither counted nor refused
+foreach my $alter ('ALTER ROLE app CONNECTION LIMIT', 'ALTER DATABASE work CONNECTION LIMIT')
+{
+	my @clients = map { $hipq->node->background_psql('work', extra_params => [ '-U', 'app' ]) } 1 .. 2;
+	$admin->sql("$alter 1");
+	ok($admin->wait_until($executors, 0), 'no executor is there');
+	is($db->outcome_of('run'), 'succeeded', "$alter: jobs run at the limit");
+	$_->quit foreach @clients;
+	$admin->sql("$alter 0");
+	ok($admin->wait_until($executors, 0), 'no executor is there');
+	is($db->outcome_of('run'), 'succeeded', "$alter 0: and where no client may connect");
+	$admin->sql("$alter -1");
+}
+{
+	my @clients = map { $hipq->node->background_psql('postgres', extra_params => [ '-U', 'app' ]) } 1 .. 7;
+	my ($status, $out, $err) = $hipq->node->psql('postgres', 'SELECT 1', extra_params => [ '-U', 'app' ]);
+	like($err, qr/remaining connection slots are reserved/, 'the server has no connection left');
+	ok($admin->wait_until($executors, 0), 'no executor is there');
+	is($db->outcome_of('run'), 'succeeded', 'jobs run');
+	$_->quit foreach @clients;
+}
+
+# ---- what no gate knows: each try to start an executor comes later than the one before
+{
+	# The scheduler stays for a job that cannot run, the session is there already, executors come too late.
+	$db->sql(q{SELECT hipq.enqueue('nobody', queue => 'app.main')});
+	ok($admin->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}, 1), 'the scheduler is there');
+	my $session = $hipq->node->background_psql('work');
+	my $id = $session->query_safe(q{SELECT hipq.enqueue('run', scheduled_run_time => now() + interval '1 day')});
+	ok($admin->wait_until($executors, 0), 'no executor is there');
+	my $offset = -s $hipq->node->logfile;
+	$admin->sql('ALTER DATABASE work ALLOW_CONNECTIONS false');
+	$session->query_safe("UPDATE hipq.app_main SET scheduled_run_time = now() WHERE id = $id");
+	my $tries = sub { return count_of(qr/FATAL:  database "work" is not currently accepting connections/, log_since($offset)); };
+	my $end = time() + 8;
+	while (time() < $end)
+	{
+		$session->query_safe(q{SELECT hipq.enqueue('run')});
+		usleep(100_000);
+	}
+	my $count = $tries->();
+	cmp_ok($count, '>', 1, 'executors that fail to start are tried again');
+	cmp_ok($count, '<', 6, 'but not all the time') or diag("$count tries");
+	like($session->query_safe("SELECT explanation FROM hipq.why($id) WHERE NOT passed"), qr/The last executor of the queue owner failed to start; the next one is tried in \d+ s/, 'why() says so');
+	$admin->sql('ALTER DATABASE work ALLOW_CONNECTIONS true');
+	$session->quit;
+	check_runs('executors that failed to start', $id);
+}
+
+# ---- VALID UNTIL is about passwords
+$admin->sql(q{ALTER ROLE app VALID UNTIL '2001-01-01'});
+ok($admin->wait_until($executors, 0), 'no executor is there');
+is($db->outcome_of('run'), 'succeeded', 'VALID UNTIL in the past does not matter');
+
+# ---- dropped
+like($db->error_of('DROP ROLE app'), qr/2BP01/, 'a queue owner cannot be dropped');
+like($admin->error_of('DROP ROLE app'), qr/2BP01/, 'nor from another database');
+
+# ---- renamed: it is the same role
+$admin->sql('ALTER ROLE app RENAME TO application');
+is($db->result($db->enqueue('run')), '"application"', 'a renamed owner runs its jobs');
+
+# ---- nothing else happened
+unlike(slurp_file($hipq->node->logfile), qr/"hipq launcher" .* exited|PANIC|TRAP/, 'the launcher lived through it all');
+
+done_testing();

@@ -1,0 +1,67 @@
+# No background worker slot is free: one line a minute in the log, why() says so, and everything goes on by itself once there is one.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+# The launchers of hipq and of logical replication have two of them.
+my $hipq = HipqCluster->new('slots', 'max_worker_processes' => 6, 'max_parallel_workers' => 4, 'hipq.max_executors' => 4, 'hipq.executor_idle_timeout' => '100ms');
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run');
+	CREATE TABLE long (n integer) WITH (parallel_workers = 4);
+	INSERT INTO long SELECT generate_series(1, 10000)});
+is($hipq->outcome_of('run'), 'succeeded', 'jobs run');
+my $idle = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq executor', 'hipq scheduler')};
+ok($hipq->wait_until($idle, 0), 'everybody has left');
+
+sub complaints { my $text = slurp_file($hipq->node->logfile, $_[0]); my $count = () = $text =~ /hipq found no free background worker slot/g; return $count; }
+sub pass_time { my $end = time() + $_[0]; usleep(50_000) while time() < $end; return; }
+
+# ---- parallel workers take all of them
+my $offset = -s $hipq->node->logfile;
+my $eater = $hipq->node->background_psql('postgres', on_error_stop => 0);
+$eater->query_until(qr/started/, q{
+	SET max_parallel_workers_per_gather = 4; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET parallel_leader_participation = off;
+	\echo started
+	SELECT count(pg_sleep(100)) FROM long;
+});
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'}, 4), 'parallel workers have all slots');
+my $id = $hipq->enqueue('run');
+pass_time(3);
+is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'initial', 'the job waits');
+is($hipq->why($id), 'executor: No background worker slot is free: raise max_worker_processes.', 'why() says so');
+is(complaints($offset), 1, 'the log says so once');
+$hipq->enqueue('run') foreach 1 .. 5;
+is(complaints($offset), 1, 'and not again for each job');
+$hipq->set('hipq.clock_offset' => 61);
+pass_time(2);
+is(complaints($offset), 2, 'a minute later once more');
+$hipq->sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(100)%' AND backend_type = 'client backend' AND pid <> pg_backend_pid()});
+is($hipq->outcome($id, 10), 'succeeded', 'once there is a slot the job runs by itself');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, 7), 'so do the others');
+$hipq->set('hipq.clock_offset' => 0);
+
+# ---- more databases with work than slots: schedulers make room for executors, and databases take turns
+my @databases = map { $hipq->node->safe_psql('postgres', "CREATE DATABASE db$_"); $hipq->in("db$_") } 1 .. 6;
+$hipq->set('hipq.databases' => 'nowhere');
+foreach my $db (@databases)
+{
+	$db->sql('CREATE EXTENSION hipq');
+	$db->create_queue('app.main');
+	$db->sql(q{
+		CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$;
+		SELECT hipq.register_job_type('app.main', 'run', handler => 'run');
+		SELECT hipq.enqueue('nobody', queue => 'app.main');    -- keeps the scheduler
+		SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 20)});
+}
+$hipq->set('hipq.databases' => '*');
+foreach my $db (@databases)
+{
+	ok($db->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, 20), "jobs of database $db->{database} run");
+}
+
+done_testing();
