@@ -8,6 +8,7 @@ namespace hipq::settings {
 bool enabled = true;
 char *databases = nullptr;
 int max_executors = 4;
+int max_databases = 256;
 int max_running = 4'096;
 int executor_quantum = 5'000;
 int executor_idle_timeout = 5'000;
@@ -43,6 +44,9 @@ void define_operation()
                                  nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.max_executors", "Most executors in the whole server.", "0 runs no SQL handlers.",
                               &max_executors, 4, 0, 1'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.max_databases", "Databases whose times are kept in shared memory.",
+                              "With more than that they take turns.", &max_databases, 256, 1, 256, restart_context, 0, nullptr,
+                              nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.max_running", "Room in shared memory for jobs that executors have in hand.",
                               "When it is full executors take one job at a time.", &max_running, 4'096, 16, 1'000'000,
                               restart_context, 0, nullptr, nullptr, nullptr);

@@ -9,6 +9,7 @@ namespace hipq::settings {
 extern bool enabled;                   // hipq.enabled: executors run jobs
 extern char *databases;                // hipq.databases: '*' or a comma-separated list of the databases that are served
 extern int max_executors;              // hipq.max_executors: cluster-wide, 0 = none
+extern int max_databases;              // hipq.max_databases: with work at a time
 extern int max_running;                // hipq.max_running: jobs that executors have in hand at a time, cluster-wide
 extern int executor_quantum;           // hipq.executor_quantum, ms: an executor past it leaves when another queue owner waits
 extern int executor_idle_timeout;      // hipq.executor_idle_timeout, ms: an idle executor leaves

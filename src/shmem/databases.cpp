@@ -2,6 +2,7 @@
 #include "databases.hpp"
 
 #include "pg/clock.hpp"
+#include "settings.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/stand_aside.hpp"
 
@@ -20,16 +21,37 @@ bool is_free(const DatabaseSlot &slot)
     return slot.database == InvalidOid || (slot.closed && slot.scheduler == SchedulerState::none);
 }
 
+std::span<DatabaseSlot> slots_in_use()
+{
+    return {registry()->databases, static_cast<std::size_t>(settings::max_databases)};
+}
+
+// When there is no room: the slot of the database that can wait longest, whose time is forgotten. Its turn comes again when the
+// launcher looks at all databases. Null when all have a scheduler or are due.
+DatabaseSlot *slot_to_give_up(pg::Time now)
+{
+    DatabaseSlot *latest = nullptr;
+    for (DatabaseSlot &slot : slots_in_use())
+        if (slot.scheduler == SchedulerState::none && slot.next_due > now &&
+            (latest == nullptr || slot.next_due > latest->next_due))
+            latest = &slot;
+    registry()->look_at_all = true;
+    note_alert(Alert::databases_full);
+    return latest;
+}
+
 // The slot of a database, a new one if it has none; null when the array is full. Needs the lock.
 DatabaseSlot *slot_for(Oid database)
 {
     DatabaseSlot *free_slot = nullptr;
-    for (DatabaseSlot &slot : registry()->databases) {
+    for (DatabaseSlot &slot : slots_in_use()) {
         if (slot.database == database)
             return &slot;
         if (is_free(slot) && (free_slot == nullptr || (free_slot->closed && !slot.closed)))
             free_slot = &slot;
     }
+    if (free_slot == nullptr)
+        free_slot = slot_to_give_up(pg::now());
     if (free_slot != nullptr)
         *free_slot = DatabaseSlot{.database = database,
                                   .scheduler = SchedulerState::none,
@@ -133,11 +155,8 @@ extern "C" void hipq_launcher_exits(int, Datum)
 DatabaseSlot *slot_or_overflow(Oid database)
 {
     DatabaseSlot *slot = slot_for(database);
-    if (slot == nullptr) {
-        registry()->look_at_all = true;
-        note_alert(Alert::databases_full);
+    if (slot == nullptr && registry()->launcher != MyProc->pgprocno)
         wake_process(registry()->launcher);
-    }
     return slot;
 }
 
@@ -172,6 +191,19 @@ void database_changed(Oid database) noexcept
     slot->changed = true;
     slot->next_due = pg::Time{0};
     wake_whoever_looks_at(*slot);
+}
+
+bool make_known(Oid database)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    const bool is_known = std::any_of(slots_in_use().begin(), slots_in_use().end(),
+                                      [&](const DatabaseSlot &slot) { return slot.database == database; });
+    DatabaseSlot *slot = is_known ? nullptr : slot_or_overflow(database);
+    if (slot != nullptr) {
+        slot->changed = true;
+        slot->next_due = pg::Time{0};
+    }
+    return is_known || slot != nullptr;
 }
 
 bool is_in_order(Oid database)
@@ -253,8 +285,14 @@ void scheduler_found_no_slot(const SchedulerTicket &ticket)
 
 bool must_look_at_all_databases()
 {
+    const Lock lock(LW_SHARED);
+    return registry()->look_at_all;
+}
+
+void begin_look_at_all_databases()
+{
     const Lock lock(LW_EXCLUSIVE);
-    return std::exchange(registry()->look_at_all, false);
+    registry()->look_at_all = false;
 }
 
 void close_database(const SchedulerTicket &ticket)

@@ -38,6 +38,9 @@ void scheduler_failed(const SchedulerTicket &ticket);
 // There was no free background worker slot: it stays due, and another scheduler is to make room.
 void scheduler_found_no_slot(const SchedulerTicket &ticket);
 bool must_look_at_all_databases();
+void begin_look_at_all_databases();
+// Gives a database that is not known a place, and a look; another one that can wait loses its place. False: no room now.
+bool make_known(Oid database);
 // No scheduler can or may work there: none is started until database_changed() says otherwise.
 void close_database(const SchedulerTicket &ticket);
 

@@ -33,13 +33,32 @@ struct Launcher {
     std::vector<Pending<shmem::ExecutorTicket>> executors;
     pg::Time next_complaint{0};
     pg::Time short_until{0};      // no free background worker slot: not before this is another one asked for
+    pg::Time next_full_look{0};   // at all databases, when some found no room in shared memory
+    std::size_t turn = 0;         // the database that is to find room next
     bool executors_first = true;  // neither kind may take the last slots again and again
 };
+
+// Databases without room in shared memory take turns at this pace.
+constexpr std::int64_t full_look_interval = 1'000'000;  // us
 
 void look_at_all_databases()
 {
     for (const Oid database : open_databases())
         shmem::database_changed(database);
+}
+
+// Those that found no room get the places of those that can wait, as far as there are such; the next time it goes on from there.
+void take_turns(Launcher &launcher)
+{
+    shmem::begin_look_at_all_databases();
+    const std::vector<Oid> databases = open_databases();
+    for (std::size_t i = 0; i < databases.size(); ++i) {
+        const std::size_t turn = (launcher.turn + i) % databases.size();
+        if (!shmem::make_known(databases[turn])) {
+            launcher.turn = turn;
+            return;
+        }
+    }
 }
 
 // Whether a time lies ahead, and not so far that the clock must have been set back.
@@ -161,8 +180,11 @@ void run_once(Launcher &launcher)
 {
     reap(launcher.schedulers, [](const shmem::SchedulerTicket &ticket) { shmem::scheduler_failed(ticket); });
     reap(launcher.executors, [](const shmem::ExecutorTicket &ticket) { shmem::executor_not_started(ticket); });
-    if (shmem::must_look_at_all_databases())
-        look_at_all_databases();
+    const pg::Time now{::GetCurrentTimestamp()};
+    if (now >= launcher.next_full_look && shmem::must_look_at_all_databases()) {
+        take_turns(launcher);
+        launcher.next_full_look = now + full_look_interval;
+    }
     start_workers(launcher);
 }
 
@@ -171,7 +193,8 @@ std::int64_t time_to_wait(const Launcher &launcher)
     if (is_short_of_slots(launcher))
         return short_for;
     const pg::Time next = settings::enabled ? shmem::next_scheduler_due() : pg::infinity;
-    return next == pg::infinity ? longest_wait : std::max<std::int64_t>(0, next.value - pg::now().value);
+    const std::int64_t longest = shmem::must_look_at_all_databases() ? full_look_interval : longest_wait;
+    return next == pg::infinity ? longest : std::clamp<std::int64_t>(next.value - pg::now().value, 0, longest);
 }
 
 [[noreturn]] void launch()

@@ -53,4 +53,22 @@ $lock->quit;
 is($hipq->outcome($first), 'succeeded', 'the one in front ends');
 is($hipq->outcome($second), 'succeeded', 'and the next has its turn');
 
+# ---- databases: room for two, jobs in five
+$hipq->sql('ALTER SYSTEM RESET hipq.max_executors');
+$hipq->set('hipq.max_databases' => 2, 'hipq.executor_idle_timeout' => '100ms');
+my @databases = map { "many_$_" } 1 .. 4;
+foreach my $database (@databases)
+{
+	$hipq->sql("CREATE DATABASE $database");
+	$hipq->in($database)->sql(q{CREATE EXTENSION hipq; SELECT hipq.create_queue('app.main', owner => 'app');
+		CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$; SELECT hipq.register_job_type('app.main', 'run', handler => 'nothing')});
+}
+$hipq->node->restart;
+$hipq->in($_)->sql(q{SELECT hipq.enqueue('run', queue => 'app.main'); SELECT hipq.enqueue('run', queue => 'app.main', scheduled_run_time => now() + interval '3 seconds')}) foreach @databases, 'postgres';
+foreach my $database (@databases, 'postgres')
+{
+	ok($hipq->in($database)->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0), "jobs run in database $database");
+}
+is($hipq->sql(q{SELECT alert FROM hipq.alerts WHERE alert = 'databases'}), 'databases', 'an alert says that databases take turns');
+
 done_testing();
