@@ -361,11 +361,13 @@ void watch_hand()
     }
 }
 
-bool is_look_due(pg::Time now)
+pg::Time next_look()
 {
     const Lock lock(LW_SHARED);
     const DatabaseSlot *slot = slot_of(mine);
-    return slot != nullptr && (slot->next_due <= now || registry()->must_make_room);
+    if (slot == nullptr)
+        return pg::infinity;
+    return registry()->must_make_room ? pg::Time{0} : slot->next_due;
 }
 
 bool watches_hands()

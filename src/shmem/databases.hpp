@@ -53,8 +53,8 @@ bool attach_scheduler(const SchedulerTicket &ticket);
 // was said meanwhile and what was found.
 void begin_look();
 pg::Time end_look(pg::Time next_due);
-// Whether somebody has said since begin_look() that a look is due by `now`, or that a scheduler is to make room.
-bool is_look_due(pg::Time now);
+// When the next look is due, by what end_look() found and what was said since then: at once if a scheduler is to make room.
+pg::Time next_look();
 
 // The scheduler looks after the hands of executors as long as there are any.
 bool watches_hands();

@@ -228,19 +228,20 @@ void pin_settings()
     });
 }
 
-// Waits until a look is due. While executors have hands it looks after those meanwhile, in shared memory only.
-void rest(pg::Time due)
+// Waits until a look is due. While executors have hands it looks after those meanwhile, in shared memory only; what is said in
+// that time may bring the look forward.
+void rest()
 {
     constexpr std::int64_t hand_interval = 50'000;  // us
-    const pg::Time end = std::min(due, pg::now() + longest_wait);
+    const pg::Time latest = pg::now() + longest_wait;
     for (;;) {
         const bool watches = shmem::watches_hands();
         if (watches && shmem::look_after_hands(pg::Time{::GetCurrentTimestamp()}).took_back) {
             HIPQ_POINT("after-take-back");
             return;
         }
-        const std::int64_t left = end.value - pg::now().value;
-        if (left <= 0 || shmem::is_look_due(pg::now()))
+        const std::int64_t left = std::min(shmem::next_look(), latest).value - pg::now().value;
+        if (left <= 0)
             return;
         wait_for_work(watches ? std::min(left, hand_interval) : left);
         if (!watches && !shmem::watches_hands())
@@ -267,7 +268,7 @@ bool work(Scheduler &scheduler)
     }
     if (shmem::leave_to_make_room(look.now + longest_wait))
         return false;
-    rest(due);
+    rest();
     return true;
 }
 

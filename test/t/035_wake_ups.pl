@@ -1,4 +1,4 @@
-# An executor that is about to leave is not counted on: neither while it is on its way out, nor when its place is needed.
+# No wake-up is lost. Every process looks each 10 s at the latest, and what takes less was woken.
 use strict;
 use warnings;
 use HipqCluster;
@@ -13,8 +13,9 @@ $hipq->sql(q{
 	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 
-my $moment = 5;    # every process looks each 10 s: what takes less was woken
+my $moment = 5;
 
+# ---- an executor that is about to leave is not counted on
 {
 	$points->arm('executor-ends', 'wait');
 	$hipq->outcome_of('run');
@@ -24,6 +25,7 @@ my $moment = 5;    # every process looks each 10 s: what takes less was woken
 	$points->reset;
 }
 
+# ---- nor is its place
 {
 	$hipq->set('hipq.max_executors' => 1);
 	$hipq->wait_until('SELECT count(*) FROM hipq.executors', 0);
@@ -35,6 +37,19 @@ my $moment = 5;    # every process looks each 10 s: what takes less was woken
 	$hipq->wait_until(q{SELECT state = 'idle' FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
 	$points->reset;
 	ok($hipq->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", 't', $moment), 'when it has ended, the next one is started for the job');
+}
+
+# ---- a job whose time comes later, put in line while the scheduler looks after hands
+{
+	$hipq->set('hipq.executor_idle_timeout' => '1min');    # executors that end wake the scheduler
+	$hipq->sql(q{SELECT count(*) FROM (SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 2000)) AS job});
+	my $waiting = q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'};
+	$hipq->wait_until("SELECT ($waiting) BETWEEN 1 AND 1900");
+	my $id = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '3 s'});
+	cmp_ok($hipq->sql($waiting), '>', 1, 'executors have jobs in hand when a job for later comes');
+	$hipq->outcome($id);
+	my $late = $hipq->sql("SELECT extract(epoch FROM accepted_time - scheduled_run_time) FROM hipq.jobs WHERE id = $id");
+	cmp_ok($late, '<', 2, 'it starts when its time comes');
 }
 
 done_testing();
