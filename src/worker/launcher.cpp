@@ -223,7 +223,7 @@ void register_launcher()
     BackgroundWorker worker{};
     worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
     worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-    worker.bgw_restart_time = 5;
+    worker.bgw_restart_time = 1;
     ::strlcpy(worker.bgw_library_name, "hipq", BGW_MAXLEN);
     ::strlcpy(worker.bgw_function_name, "hipq_launcher_main", BGW_MAXLEN);
     ::strlcpy(worker.bgw_name, "hipq launcher", BGW_MAXLEN);
