@@ -42,6 +42,7 @@ struct Look {
 
 struct Scheduler {
     pg::Time next_maintenance{0};
+    bool maintenance_left = false;   // steps that somebody's lock was against
     std::set<std::string> reported;  // parked job types that were logged
     bool jobs_left = true;           // jobs of executors that are gone may stand in `running` or `error`
 };
@@ -184,10 +185,9 @@ bool maintain_trees(const storage::Catalogue &catalogue)
     return storage::maintain_time_tree({"attempt", "ended_time", longest_retention, false}) && done;
 }
 
-void maintain(Scheduler &scheduler, Look &look)
+void maintain_now(Scheduler &scheduler, pg::Time now)
 {
-    if (look.now < scheduler.next_maintenance)
-        return;
+    scheduler.maintenance_left = false;
     const auto catalogue = read_catalogue();
     if (catalogue->queues.empty())
         return;
@@ -197,8 +197,15 @@ void maintain(Scheduler &scheduler, Look &look)
         storage::prune_dead_letters(10'000);
         HIPQ_POINT("after-prune");
     });
-    scheduler.next_maintenance = look.now + (dropped && trees_done ? maintenance_interval : retry_interval);
-    if (!dropped || !trees_done)
+    scheduler.maintenance_left = !dropped || !trees_done;
+    scheduler.next_maintenance = now + (scheduler.maintenance_left ? retry_interval : maintenance_interval);
+}
+
+void maintain(Scheduler &scheduler, Look &look)
+{
+    if (look.now >= scheduler.next_maintenance)
+        maintain_now(scheduler, look.now);
+    if (scheduler.maintenance_left)  // also when something else has woken it before that time
         look.again_at(scheduler.next_maintenance);
 }
 
