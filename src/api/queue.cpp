@@ -63,7 +63,6 @@ constinit pg::Statement update_queue(R"(
         dead_letter_retention = CASE WHEN 'dead_letter_retention' = ANY ($11) THEN NULL ELSE coalesce($9, dead_letter_retention) END,
         durability = coalesce($10, durability)
     WHERE queue_id = $1)");
-constinit pg::Statement mark_queue_dropped("UPDATE hipq.queue SET is_dropped = true WHERE queue_id = $1");
 
 // Views, foreign keys and functions of users that hang on the tables of a queue.
 constinit pg::Statement select_dependent_objects(R"(
@@ -334,7 +333,7 @@ void drop_queue(const Arguments &arguments)
     const bool has_scheduler = shmem::is_loaded() && !storage::is_held();
     storage::as_hipq([&] {
         if (has_scheduler)
-            mark_queue_dropped.run(queue.id);
+            storage::mark_queue_dropped(queue.id, queue.table);
         else
             storage::forget_queue(queue.id, queue.table);
     });

@@ -71,6 +71,12 @@ struct Decision {
     std::int64_t job_id;  // 0: free
 };
 
+// lull.hpp
+struct Lull {
+    Oid database;
+    pg::Time end;
+};
+
 // run_times.hpp
 inline constexpr std::size_t max_run_times = 1024;
 
@@ -118,6 +124,7 @@ struct Registry {
     StartFailure start_failures[max_start_failures];
     StandAside marks[max_marks];
     ConditionVariable departure;  // a scheduler or executor is gone
+    Lull lull;
     Decision decisions[max_decisions];
     AlertRecord alerts[alert_count];
     core::RunTime run_times[max_run_times];

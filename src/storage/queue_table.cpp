@@ -72,21 +72,24 @@ void create_final_tree(const std::string &table, std::int64_t retention)
 struct MarkedQueue {
     int id;
     std::string table;
-    std::vector<Oid> relations;  // hipq.job and the queue's tree
+    Oid relation;      // InvalidOid: there is none any more
+    bool is_attached;  // to hipq.job
 };
 
-constinit pg::Statement select_marked_queues("SELECT queue_id, table_name FROM hipq.queue WHERE is_dropped ORDER BY queue_id");
+constinit pg::Statement select_marked_queues(R"(
+    SELECT queue.queue_id, queue.table_name, relation.oid, coalesce(relation.relispartition, false)
+    FROM hipq.queue AS queue
+    LEFT JOIN pg_class AS relation ON relation.relnamespace = 'hipq'::regnamespace AND relation.relname = queue.table_name
+    WHERE queue.is_dropped
+    ORDER BY queue.queue_id)");
 
 constinit pg::Statement lock_marked_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 AND is_dropped FOR UPDATE");
 
-constinit pg::Statement select_tree(R"(
-    SELECT 'hipq.job'::regclass::oid, 0
-    UNION ALL
-    SELECT tree.relid::oid, tree.level + 1
-    FROM pg_class AS relation
-    CROSS JOIN pg_partition_tree(relation.oid) AS tree
-    WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1
-    ORDER BY 2, 1)");
+// What forget_queue writes besides.
+constinit pg::Statement select_catalogue("SELECT unnest('{hipq.queue, hipq.job_type, hipq.dead_letter}'::regclass[])::oid");
+
+// What DETACH PARTITION locks.
+constinit pg::Statement select_tree("SELECT 'hipq.job'::regclass::oid UNION ALL SELECT relid::oid FROM pg_partition_tree($1)");
 
 std::vector<MarkedQueue> read_marked_queues()
 {
@@ -94,27 +97,63 @@ std::vector<MarkedQueue> read_marked_queues()
     pg::with_transaction([&] {
         pg::as_extension_owner([&] {
             for (const pg::Row row : select_marked_queues.run())
-                queues.push_back({row.integer32(0), row.text(1), {}});
-            for (MarkedQueue &queue : queues)
-                for (const pg::Row row : select_tree.run(queue.table))
-                    queue.relations.push_back(row.oid(0));
+                queues.push_back({row.integer32(0), row.text(1), row.null(2) ? InvalidOid : row.oid(2), row.boolean(3)});
         });
     });
     return queues;
 }
 
+// Whether the queue is still one to drop. Somebody may have finished that meanwhile, and the table of that name be another
+// queue's. Locks the queue's row if so.
+bool is_still_marked(const MarkedQueue &queue)
+{
+    return !lock_marked_queue.run(queue.id).empty();
+}
+
+bool detach(const MarkedQueue &queue, Patience &patience)
+{
+    if (!queue.is_attached)
+        return true;
+    std::vector<WantedLock> locks;
+    pg::with_transaction([&] {
+        pg::as_extension_owner([&] {
+            for (const pg::Row row : select_tree.run(queue.relation))
+                locks.push_back({row.oid(0), AccessExclusiveLock});
+        });
+    });
+    return with_reluctant_locks(locks, patience, [&] {
+        as_hipq([&] {
+            if (is_still_marked(queue))
+                pg::run_once("ALTER TABLE hipq.job DETACH PARTITION " + quote_table(queue.table));
+        });
+    });
+}
+
+bool drop_detached(const MarkedQueue &queue, Patience &patience)
+{
+    std::vector<WantedLock> locks;
+    pg::with_transaction([&] {
+        if (OidIsValid(queue.relation))
+            locks = locks_to_drop(queue.relation);
+        pg::as_extension_owner([&] {
+            for (const pg::Row row : select_catalogue.run())
+                locks.push_back({row.oid(0), RowExclusiveLock});
+        });
+    });
+    return with_reluctant_locks(locks, patience, [&] {
+        as_hipq([&] {
+            if (is_still_marked(queue))
+                forget_queue(queue.id, queue.table);
+        });
+    });
+}
+
 // A view or foreign key made on the tables of a queue since it was marked keeps it: said once a pass, and the others go on.
-bool drop_marked_queue(const MarkedQueue &queue)
+bool drop_marked_queue(const MarkedQueue &queue, Patience &patience)
 {
     std::string problem;
     try {
-        return with_reluctant_locks(queue.relations, Patience::patient, [&] {
-            as_hipq([&] {
-                // Somebody may have finished the drop meanwhile, and the table of that name be another queue's.
-                if (!lock_marked_queue.run(queue.id).empty())
-                    forget_queue(queue.id, queue.table);
-            });
-        });
+        return detach(queue, patience) && drop_detached(queue, patience);
     } catch (const pg::Error &error) {
         if (error.sqlerrcode() != ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST)
             throw;
@@ -164,11 +203,19 @@ void forget_queue(int queue_id, std::string_view table)
     delete_job_types.run(queue_id);
 }
 
-bool finish_dropping_queues()
+void mark_queue_dropped(int queue_id, std::string_view table)
+{
+    static constinit pg::Statement mark("UPDATE hipq.queue SET is_dropped = true WHERE queue_id = $1");
+    mark.run(queue_id);
+    strip_grants(table);
+    strip_grants(std::string(table) + "_live");
+}
+
+bool finish_dropping_queues(Patience &patience)
 {
     bool done = true;
     for (const MarkedQueue &queue : read_marked_queues())
-        done = drop_marked_queue(queue) && done;
+        done = drop_marked_queue(queue, patience) && done;
     return done;
 }
 

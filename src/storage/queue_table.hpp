@@ -2,6 +2,7 @@
 #pragma once
 
 #include "storage/catalogue.hpp"
+#include "storage/reluctant_lock.hpp"
 
 namespace hipq::storage {
 
@@ -18,8 +19,8 @@ void forget_queue(int queue_id, std::string_view table);
 
 // One pass of maintenance over a table cut by time, `parent` (app_mail_final or attempt, unquoted, in schema hipq): moves rows
 // out of the default leaf into a new leaf where a period needs it, makes the missing leaves, drops those that are due. Runs its
-// own transactions, each short; a lock it does not get within 100 ms leaves that step to the next pass. Returns true when nothing
-// is left to do. For the scheduler: no transaction open.
+// own transactions, each short; a step that somebody's lock is against is left to the next pass. Returns true when nothing is
+// left to do. For the scheduler: no transaction open.
 struct TimeTree {
     std::string parent;       // "app_mail_final"
     std::string time_column;  // "update_time", "ended_time"
@@ -27,12 +28,17 @@ struct TimeTree {
     bool has_key_index;       // final leaves: the (job_type, job_key) index and the unique id; else those of attempts: (job_id,
                               // attempt)
 };
-bool maintain_time_tree(const TimeTree &tree);
+bool maintain_time_tree(const TimeTree &tree, Patience &patience);
 
 // Removes dead letters past their retention, at most `limit`. Needs a transaction. Returns how many went.
 std::int64_t prune_dead_letters(int limit);
 
-// Drops one queue that drop_queue marked, if locks allow; true when no marked queue is left. Own transaction.
-bool finish_dropping_queues();
+// Marks a queue as dropped, for the scheduler to drop it. All rights on its tables go now: nobody may use them any more, and who
+// drops the roles next does not meet a scheduler that works at the same tables. Needs a transaction and as_hipq.
+void mark_queue_dropped(int queue_id, std::string_view table);
+
+// Drops the queues that drop_queue marked, as far as locks allow; true when none is left. Own transactions, first one that takes
+// the queue out of hipq.job: dropping the tables takes much longer, and then only concerns who still uses them.
+bool finish_dropping_queues(Patience &patience);
 
 }  // namespace hipq::storage

@@ -1,26 +1,68 @@
-// Exclusive locks on tables that others use all the time, taken without making those others wait.
+// Locks on tables that others use all the time, for a change of those tables, taken without making anybody wait for them.
+//
+// A process that waits for a lock makes everybody wait who comes later and wants one that conflicts. So nothing here waits for a
+// lock: each is taken only when nobody holds one against it, also those that the change itself would come to need.
 #pragma once
 
-#include <type_traits>
+#include <chrono>
 
 #include "pg/transaction.hpp"
 
 namespace hipq::storage {
 
-// How hard to try: patient is about 20 times in half a second without waiting, then once waiting up to 100 ms for each lock; when
-// this process has other work to do (its latch is set) it goes on to that last try at once. Hasty is one try without waiting.
-enum class Patience : unsigned char { patient, hasty };
+struct WantedLock {
+    Oid relation;
+    LOCKMODE mode;
+};
 
-// Locks the relations in ACCESS EXCLUSIVE mode and runs `step`, all in one transaction of its own. False: somebody holds a lock;
-// nothing was done. Raises what `step` raises. For background workers: no transaction open.
-bool run_with_reluctant_locks(const std::vector<Oid> &relations, Patience patience, void (*step)(const void *),
-                              const void *argument);
+// What DROP TABLE locks of a table or of a whole tree: the tables, their TOAST tables, the indexes of both. (Of a partition it
+// locks the parent and the parent's default partition besides.) Needs a transaction.
+std::vector<WantedLock> locks_to_drop(Oid table);
 
-template <class Step>
-bool with_reluctant_locks(const std::vector<Oid> &relations, Patience patience, const Step &step)
+// How long one pass of maintenance may be at tries for locks, all its steps together: 100 ms, and no longer than until this
+// process has other work to do (its latch is set). When that is used up, each further step is tried once.
+class Patience {
+public:
+    // Waits for a millisecond before the next try. False: the patience is at an end, there shall be none.
+    bool pause(bool until_woken);
+    // Whether enough is left for a lull to be of use: a shorter one would stop executors for nothing.
+    bool suffices_for_lull() const { return left_ >= longest / 2; }
+
+private:
+    static constexpr std::chrono::microseconds longest = std::chrono::milliseconds(100);
+    std::chrono::microseconds left_ = longest;
+};
+
+struct ChangeStep {
+    void (*run)(const void *) = nullptr;  // null: nothing to do
+    const void *argument = nullptr;
+};
+
+template <class Function>
+ChangeStep change_step(const Function &fn)
 {
-    return run_with_reluctant_locks(
-        relations, patience, [](const void *argument) { (*static_cast<const Step *>(argument))(); }, &step);
+    return {[](const void *argument) { (*static_cast<const Function *>(argument))(); }, &fn};
+}
+
+// Makes a change in a transaction of its own, once all the locks are to be had. `prepare` runs before they are held, when they
+// have been seen free; `change` while they are held, so it is to be short. False: somebody holds a lock against them, or the
+// change wanted one that was not foreseen; nothing was done. Raises what the two raise. The commit does not wait for the disk or
+// a standby, unless files are removed.
+//
+// If it is executors of this database alone that stand in the way, they are asked not to start a next job for that moment
+// (shmem/lull.hpp). For the scheduler: no transaction open.
+bool change_reluctantly(const std::vector<WantedLock> &locks, Patience &patience, ChangeStep prepare, ChangeStep change);
+
+template <class Change>
+bool with_reluctant_locks(const std::vector<WantedLock> &locks, Patience &patience, const Change &change)
+{
+    return change_reluctantly(locks, patience, {}, change_step(change));
+}
+
+template <class Prepare, class Change>
+bool with_reluctant_locks(const std::vector<WantedLock> &locks, Patience &patience, const Prepare &prepare, const Change &change)
+{
+    return change_reluctantly(locks, patience, change_step(prepare), change_step(change));
 }
 
 }  // namespace hipq::storage

@@ -1,7 +1,7 @@
 // Makes, fills and drops the leaves of tables cut by time.
 //
-// What reads such a tree locks all its leaves, and DDL on it wants some of them for itself. A process that waits for a lock makes
-// everybody who comes later wait too, so no step here waits: it tries without waiting a few times, and at last waits for 100 ms.
+// What reads such a tree locks all its leaves, and DDL on it wants some of them for itself: reluctant_lock.hpp sees to it that
+// nobody waits for that. What is done while the locks are held is as little as can be.
 #include "time_tree.hpp"
 
 #include <chrono>
@@ -22,6 +22,8 @@ constexpr std::int64_t unix_epoch_to_postgres = 946'684'800'000'000;  // microse
 constexpr std::int64_t microseconds_per_minute = 60'000'000;
 // Rows that expire in the default leaf go in portions, so that no transaction is long.
 constexpr int rows_per_prune = 10'000;
+// Rows that move out of the default leaf do so while others wait.
+constexpr int rows_per_move = 1'000;
 
 // "2026-11-21 13:05:00+00"
 std::string literal_of(std::int64_t time)
@@ -158,35 +160,91 @@ void make_default_leaf(const TimeTree &tree)
     attach(tree, leaf, "DEFAULT");
 }
 
-// Rows of the period that had to go to the default leaf move, or the leaf could not be attached.
-void make_leaf(const TimeTree &tree, const core::Period &period, const Leaf *default_leaf)
+void make_detached_leaf(const TimeTree &tree, const core::Period &period)
 {
-    const std::string leaf = leaf_name(tree, period);
-    make_detached_leaf(tree, leaf,
+    make_detached_leaf(tree, leaf_name(tree, period),
                        "rows of " + tree.parent + " with " + tree.time_column + " from " + literal_of(period.start) + " to " +
                            literal_of(period.end));
-    if (default_leaf != nullptr) {
-        const std::string column = quote_name(tree.time_column);
-        pg::run_once("WITH moved AS (DELETE FROM ONLY " + quote_table(default_leaf->name) + " WHERE " + column + " >= $1 AND " +
-                         column + " < $2 RETURNING *) INSERT INTO " + quote_table(leaf) + " SELECT * FROM moved",
-                     postgres_time(period.start), postgres_time(period.end));
-    }
-    attach(tree, leaf, "FOR VALUES FROM (" + literal_of(period.start) + ") TO (" + literal_of(period.end) + ")");
 }
 
-// Who holds the tree once in a pass most likely still does: after the first failure steps are tried once each.
-Patience patience_after(bool all_done)
+// The rows of the period that had to go to the default leaf, counted as far as `limit`.
+std::int64_t count_in_default(const TimeTree &tree, const core::Period &period, const Leaf &default_leaf, int limit)
 {
-    return all_done ? Patience::patient : Patience::hasty;
+    const std::string column = quote_name(tree.time_column);
+    return pg::run_once("SELECT count(*) FROM (SELECT FROM ONLY " + quote_table(default_leaf.name) + " WHERE " + column +
+                            " >= $1 AND " + column + " < $2 LIMIT " + std::to_string(limit) + ") AS counted",
+                        postgres_time(period.start), postgres_time(period.end))
+        .front()
+        .integer(0);
+}
+
+// They move, or the other leaf could not be attached. Mostly there are none, and a look is cheaper than a plan for two tables.
+void move_rows(const TimeTree &tree, const core::Period &period, const Leaf &default_leaf)
+{
+    if (count_in_default(tree, period, default_leaf, 1) == 0)
+        return;
+    const std::string column = quote_name(tree.time_column);
+    pg::run_once("WITH moved AS (DELETE FROM ONLY " + quote_table(default_leaf.name) + " WHERE " + column + " >= $1 AND " +
+                     column + " < $2 RETURNING *) INSERT INTO " + quote_table(leaf_name(tree, period)) + " SELECT * FROM moved",
+                 postgres_time(period.start), postgres_time(period.end));
+}
+
+void attach(const TimeTree &tree, const core::Period &period)
+{
+    attach(tree, leaf_name(tree, period),
+           "FOR VALUES FROM (" + literal_of(period.start) + ") TO (" + literal_of(period.end) + ")");
+}
+
+// ATTACH PARTITION looks into the ancestors of the parent for their bounds.
+void add_ancestors(std::vector<WantedLock> &locks, const Tree &state)
+{
+    static constinit pg::Statement select_ancestors(
+        "SELECT relid::oid FROM pg_partition_ancestors($1) AS ancestor(relid) WHERE relid <> $1");
+    for (const pg::Row row : pg::as_extension_owner([&] { return select_ancestors.run(state.parent); }))
+        locks.push_back({row.oid(0), AccessShareLock});
+}
+
+std::vector<WantedLock> locks_to_drop_leaf(const Tree &state, const Leaf &leaf)
+{
+    std::vector<WantedLock> locks{{state.parent, AccessExclusiveLock}};
+    if (const Leaf *default_leaf = state.default_leaf(); default_leaf != nullptr)
+        locks.push_back({default_leaf->oid, AccessExclusiveLock});
+    pg::with_transaction([&] {
+        const std::vector<WantedLock> parts = locks_to_drop(leaf.oid);
+        locks.insert(locks.end(), parts.begin(), parts.end());
+    });
+    return locks;
+}
+
+// PostgreSQL itself lets rows be inserted while a leaf is attached. But a row that was on its way to the default leaf then finds
+// that it does not belong there any more, and that is an error; so where such rows may come this minute they are kept out.
+std::vector<WantedLock> locks_to_add_leaf(const Tree &state, const core::Period &period, std::int64_t now)
+{
+    const bool is_ahead = period.start > now + microseconds_per_minute;
+    std::vector<WantedLock> locks;
+    pg::with_transaction([&] {
+        locks = locks_to_drop(state.default_leaf()->oid);  // with its indexes and TOAST table: rows may have to move
+        add_ancestors(locks, state);
+    });
+    locks.push_back({state.parent, is_ahead ? ShareUpdateExclusiveLock : AccessExclusiveLock});
+    return locks;
+}
+
+// The part of a missing period to make a leaf for: all of it, unless the default leaf has so many rows of that time that
+// everybody would wait while they move. Those stay where they are until their retention is over, and the leaf begins with the
+// next minute. Needs a transaction.
+core::Period part_to_cover(const TimeTree &tree, const Leaf &default_leaf, const core::Period &period, std::int64_t now)
+{
+    if (count_in_default(tree, period, default_leaf, rows_per_move + 1) <= rows_per_move)
+        return period;
+    const std::int64_t next_minute = (now / microseconds_per_minute + 1) * microseconds_per_minute;
+    return {std::max(period.start, next_minute), period.end};
 }
 
 // Each of these returns whether the step is done.
-bool drop_leaf(const Tree &tree, const Leaf &leaf, Patience patience)
+bool drop_leaf(const Tree &state, const Leaf &leaf, Patience &patience)
 {
-    std::vector<Oid> locked{tree.parent, leaf.oid};
-    if (const Leaf *default_leaf = tree.default_leaf(); default_leaf != nullptr)
-        locked.push_back(default_leaf->oid);
-    return with_reluctant_locks(locked, patience, [&] {
+    return with_reluctant_locks(locks_to_drop_leaf(state, leaf), patience, [&] {
         HIPQ_POINT("before-drop-leaf");
         if (relation_oid(leaf.name) == leaf.oid)
             as_hipq([&] { pg::run_once("DROP TABLE " + quote_table(leaf.name)); });
@@ -194,24 +252,46 @@ bool drop_leaf(const Tree &tree, const Leaf &leaf, Patience patience)
     });
 }
 
-bool add_leaf(const TimeTree &tree, const Tree &state, const core::Period &period, Patience patience)
+// Whether the tree is the one that was read, and lacks the leaf.
+bool lacks(const TimeTree &tree, const Tree &state, const std::string &leaf)
 {
-    const Leaf *default_leaf = state.default_leaf();
-    std::vector<Oid> locked{state.parent};
-    if (default_leaf != nullptr)
-        locked.push_back(default_leaf->oid);
-    return with_reluctant_locks(locked, patience, [&] {
-        HIPQ_POINT("before-make-leaf");
-        if (relation_oid(tree.parent) == state.parent && !OidIsValid(relation_oid(leaf_name(tree, period))))
-            as_hipq([&] { make_leaf(tree, period, default_leaf); });
-        HIPQ_POINT("after-make-leaf");
-    });
+    return relation_oid(tree.parent) == state.parent && !OidIsValid(relation_oid(leaf));
 }
 
-bool add_default_leaf(const TimeTree &tree, const Tree &state)
+// The tree has a default leaf.
+bool add_leaf(const TimeTree &tree, const Tree &state, const core::Period &missing, std::int64_t now, Patience &patience)
 {
-    return with_reluctant_locks({state.parent}, Patience::patient, [&] {
-        if (relation_oid(tree.parent) == state.parent && !OidIsValid(relation_oid(tree.parent + "_default")))
+    const Leaf &default_leaf = *state.default_leaf();
+    std::optional<core::Period> period;  // of the leaf that was made
+    return with_reluctant_locks(
+        locks_to_add_leaf(state, missing, now), patience,
+        [&] {
+            HIPQ_POINT("before-make-leaf");
+            as_hipq([&] {
+                const core::Period part = part_to_cover(tree, default_leaf, missing, now);
+                if (part.start >= part.end || !lacks(tree, state, leaf_name(tree, part)))
+                    return;
+                make_detached_leaf(tree, part);
+                period = part;
+            });
+        },
+        [&] {
+            if (!period.has_value())
+                return;
+            as_hipq([&] {
+                move_rows(tree, *period, default_leaf);
+                attach(tree, *period);
+            });
+            HIPQ_POINT("after-make-leaf");
+        });
+}
+
+bool add_default_leaf(const TimeTree &tree, const Tree &state, Patience &patience)
+{
+    std::vector<WantedLock> locks{{state.parent, ShareUpdateExclusiveLock}};
+    pg::with_transaction([&] { add_ancestors(locks, state); });
+    return with_reluctant_locks(locks, patience, [&] {
+        if (lacks(tree, state, tree.parent + "_default"))
             as_hipq([&] { make_default_leaf(tree); });
     });
 }
@@ -245,7 +325,8 @@ void strip_grants(std::string_view table)
     static constinit pg::Statement select_grantees(R"(
         SELECT DISTINCT CASE acl.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(acl.grantee)) END
         FROM pg_class AS relation
-        CROSS JOIN aclexplode(relation.relacl) AS acl
+        LEFT JOIN pg_attribute AS attribute ON attribute.attrelid = relation.oid AND attribute.attacl IS NOT NULL
+        CROSS JOIN aclexplode(relation.relacl || attribute.attacl) AS acl
         WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1 AND acl.grantee <> relation.relowner)");
     for (const pg::Row row : select_grantees.run(table))
         pg::run_once("REVOKE ALL ON TABLE " + quote_table(table) + " FROM " + row.text(0));
@@ -264,8 +345,10 @@ TimeTree final_tree(const Queue &queue)
 void make_leaves(const TimeTree &tree)
 {
     make_default_leaf(tree);
-    for (const core::Period &period : core::missing_periods(unix_now(), core::period_length(tree.retention), std::nullopt))
-        make_leaf(tree, period, nullptr);
+    for (const core::Period &period : core::missing_periods(unix_now(), core::period_length(tree.retention), std::nullopt)) {
+        make_detached_leaf(tree, period);
+        attach(tree, period);
+    }
 }
 
 void make_attempt_leaves_once()
@@ -274,7 +357,7 @@ void make_attempt_leaves_once()
         make_leaves(attempt_tree());
 }
 
-bool maintain_time_tree(const TimeTree &tree)
+bool maintain_time_tree(const TimeTree &tree, Patience &patience)
 {
     const Tree state = read_tree(tree.parent);
     if (!OidIsValid(state.parent))
@@ -283,11 +366,11 @@ bool maintain_time_tree(const TimeTree &tree)
     bool done = true;
     for (const Leaf &leaf : state.leaves)
         if (leaf.period.has_value() && core::is_due(*leaf.period, present, tree.retention))
-            done = drop_leaf(state, leaf, patience_after(done)) && done;
+            done = drop_leaf(state, leaf, patience) && done;
     if (state.default_leaf() == nullptr)
-        return add_default_leaf(tree, state) && done;  // the leaves follow in the next pass
+        return add_default_leaf(tree, state, patience) && done;  // the leaves follow in the next pass
     for (const core::Period &period : core::missing_periods(present, core::period_length(tree.retention), state.covered_until()))
-        if (!add_leaf(tree, state, period, patience_after(done)))
+        if (!add_leaf(tree, state, period, present, patience))
             return false;  // a later leaf would cover this one's time
     return prune_default_leaf(tree, *state.default_leaf(), present) && done;
 }

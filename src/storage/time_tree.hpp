@@ -10,7 +10,8 @@ namespace hipq::storage {
 // hipq's now in microseconds since the Unix epoch, as core counts.
 std::int64_t unix_now();
 
-// Takes from a new table of hipq's whatever the default privileges of its owner gave away. As the extension owner.
+// Takes from a table of hipq's whatever was given away: from a new one what the default privileges of its owner gave. As the
+// extension owner.
 void strip_grants(std::string_view table);
 
 // The tree of hipq.attempt.

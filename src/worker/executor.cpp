@@ -7,6 +7,7 @@
 #include "pg/point.hpp"
 #include "settings.hpp"
 #include "shmem/databases.hpp"
+#include "shmem/lull.hpp"
 #include "worker/deadline.hpp"
 #include "worker/durability.hpp"
 #include "worker/process.hpp"
@@ -36,11 +37,21 @@ bool look_for_work(Executor &executor)
     return true;
 }
 
+// The scheduler wants a moment in which no executor finishes a job.
+void stand_still_if_asked(const Executor &executor)
+{
+    if (!shmem::has_lull(executor.ticket.database))
+        return;
+    flush_now();
+    shmem::wait_out_lull(executor.ticket.database);
+}
+
 // Runs what comes next, if there is anything. Raises what bookkeeping raises; the process then ends, and the scheduler brings the
 // jobs home.
 bool run_next(Executor &executor)
 {
     ::MemoryContextReset(executor.job_memory);
+    stand_still_if_asked(executor);
     if (run_next_decision(executor))
         return true;
     if (executor.hand.is_empty() && !look_for_work(executor))

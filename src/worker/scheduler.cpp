@@ -36,6 +36,7 @@ struct Look {
     pg::Time now;
     pg::Time next_due = pg::infinity;
     std::map<Oid, int> wanted;  // executors by queue owner
+    bool saw_dropped_queue = false;
 
     void again_at(pg::Time due) { next_due = std::min(next_due, due); }
 };
@@ -151,7 +152,7 @@ void ask_for_executors(Look &look)
 
 Look look_around(Scheduler &scheduler)
 {
-    Look look{pg::now(), pg::infinity, {}};
+    Look look{pg::now(), pg::infinity, {}, false};
     if (!recover_orphans())
         scheduler.jobs_left = true;
     if (scheduler.jobs_left)
@@ -162,7 +163,9 @@ Look look_around(Scheduler &scheduler)
     for (const auto &entry : catalogue->queues) {
         const Queue &queue = entry.second;
         check_interrupts();
-        if (!queue.is_dropped)
+        if (queue.is_dropped)
+            look.saw_dropped_queue = true;
+        else
             pg::with_transaction([&] { look_at_queue(scheduler, look, queue); });
     }
     HIPQ_POINT("before-ask-for-executors");
@@ -172,7 +175,7 @@ Look look_around(Scheduler &scheduler)
 
 // ---- maintenance ----
 
-bool maintain_trees(const storage::Catalogue &catalogue)
+bool maintain_trees(const storage::Catalogue &catalogue, storage::Patience &patience)
 {
     bool done = true;
     std::int64_t longest_retention = std::int64_t{settings::retention} * minute;
@@ -180,9 +183,9 @@ bool maintain_trees(const storage::Catalogue &catalogue)
         if (queue.is_dropped)
             continue;
         longest_retention = std::max(longest_retention, queue.retention);
-        done = storage::maintain_time_tree({queue.table + "_final", "update_time", queue.retention, true}) && done;
+        done = storage::maintain_time_tree({queue.table + "_final", "update_time", queue.retention, true}, patience) && done;
     }
-    return storage::maintain_time_tree({"attempt", "ended_time", longest_retention, false}) && done;
+    return storage::maintain_time_tree({"attempt", "ended_time", longest_retention, false}, patience) && done;
 }
 
 void maintain_now(Scheduler &scheduler, pg::Time now)
@@ -191,8 +194,9 @@ void maintain_now(Scheduler &scheduler, pg::Time now)
     const auto catalogue = read_catalogue();
     if (catalogue->queues.empty())
         return;
-    const bool dropped = storage::finish_dropping_queues();
-    const bool trees_done = maintain_trees(*catalogue);
+    storage::Patience patience;
+    const bool dropped = storage::finish_dropping_queues(patience);
+    const bool trees_done = maintain_trees(*catalogue, patience);
     pg::with_transaction([] {
         storage::prune_dead_letters(10'000);
         HIPQ_POINT("after-prune");
@@ -203,7 +207,8 @@ void maintain_now(Scheduler &scheduler, pg::Time now)
 
 void maintain(Scheduler &scheduler, Look &look)
 {
-    if (look.now >= scheduler.next_maintenance)
+    // A queue that was dropped just now goes at once; one that could not go, when its time comes.
+    if (look.now >= scheduler.next_maintenance || (look.saw_dropped_queue && !scheduler.maintenance_left))
         maintain_now(scheduler, look.now);
     if (scheduler.maintenance_left)  // also when something else has woken it before that time
         look.again_at(scheduler.next_maintenance);

@@ -6,7 +6,17 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $hour = 3600;
-my $hipq = HipqCluster->new('retention', 'hipq.executor_idle_timeout' => '60s', 'hipq.retention' => '4h', 'hipq.dead_letter_retention' => '4h');
+# Whoever waits for a lock for a millisecond says so in the log.
+my $hipq = HipqCluster->new(
+	'retention',
+	'hipq.executor_idle_timeout' => '60s',
+	'hipq.retention' => '4h',
+	'hipq.dead_letter_retention' => '4h',
+	autovacuum => 'off',
+	deadlock_timeout => '1ms',
+	log_line_prefix => '%m [%p] %b ',
+	log_lock_waits => 'on',
+	log_min_messages => 'debug1');
 $hipq->create_queue('app.main', retention => '4 hours');    # leaves of one hour
 $hipq->sql(q{
 	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF data ? 'fail' THEN RAISE 'fails'; END IF; END $$;
@@ -21,11 +31,51 @@ my $offset = 0;
 sub later
 {
 	my ($seconds, $rest) = @_;
-	$offset += $seconds;
-	$hipq->set('hipq.clock_offset' => $offset);
+	move_clock($seconds);
 	my $id = $hipq->enqueue('run', $rest);
 	$hipq->outcome($id);
 	return $id;
+}
+
+# How often the log says so since it was that long.
+sub logged
+{
+	my ($pattern, $from) = @_;
+	my $log = slurp_file($hipq->node->logfile, $from // 0);
+	return scalar(() = $log =~ /$pattern/g);
+}
+
+sub log_size { return -s $hipq->node->logfile; }
+
+# Who waits for a lock on a table, but for those whose tests wait themselves. A wait for room at the end of a file is another thing.
+my $executor_waits = qr/hipq executor LOG: .* still waiting for \w+ on relation/;
+my $scheduler_waits = qr/hipq scheduler LOG: .* still waiting for/;
+my $given_up = qr/hipq gave up a change of its tables/;
+
+# A transaction that has run a query and stays open.
+sub reader
+{
+	my ($query) = @_;
+	my $session = $hipq->node->background_psql('postgres');
+	$session->query_safe('BEGIN');
+	$session->query_safe($query);
+	return $session;
+}
+
+sub end_reader
+{
+	my ($session) = @_;
+	$session->query_safe('COMMIT');
+	$session->quit;
+	return;
+}
+
+sub move_clock
+{
+	my ($seconds) = @_;
+	$offset += $seconds;
+	$hipq->set('hipq.clock_offset' => $offset);
+	return;
 }
 
 is($hipq->sql($leaves), '4', 'a new queue has a leaf for now, two ahead, and one for the rest');
@@ -59,25 +109,39 @@ ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $fai
 cmp_ok($hipq->sql(q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'hipq.attempt'::regclass}), '<=', 8, 'attempts have at most 8 leaves');
 
 # ---- a long SELECT
-my $reader = $hipq->node->background_psql('postgres');
-$reader->query_safe('BEGIN');
-is($reader->query_safe('SELECT count(*) > 0 FROM hipq.app_main'), 't', 'a transaction reads the queue and stays open');
+my $reader = reader('SELECT count(*) FROM hipq.app_main');
+my $start = log_size();
 my @during = map { later(2 * $hour) } 1 .. 3;
 is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded' AND id = $_"), '1', 'jobs finish meanwhile') foreach @during;
 cmp_ok($hipq->sql($past_leaves), '>', 0, 'leaves that are due stay');
+# Some seconds of work, in which the scheduler tries again and again.
 my $slowest = 0;
-foreach (1 .. 20)
+foreach (1 .. 25)
 {
 	my $id = $hipq->enqueue('run');
 	$hipq->outcome($id);
 	my $ms = $hipq->sql("SELECT round(extract(epoch FROM update_time - created_time) * 1000 - $offset * 1000.0) FROM hipq.jobs WHERE id = $id");
 	$slowest = $ms if $ms > $slowest;
 }
-cmp_ok($slowest, '<', 1500, 'neither enqueue nor finish waits for long');
-$reader->query_safe('COMMIT');
-$reader->quit;
+cmp_ok($slowest, '<', 1000, 'a job is through promptly');
+is(logged($executor_waits, $start), 0, 'no executor waits for a lock');
+is(logged($scheduler_waits, $start), 0, 'nor does the scheduler');
+is(logged($given_up, $start), 0, 'which met no lock that it did not look for first');
+end_reader($reader);
 ok($hipq->wait_until($past_leaves, 0), 'they go when it ends');
 ok($hipq->wait_until($next_leaf), 'and the leaves ahead are made');
+
+# ---- a reader of what only DROP TABLE would come to lock
+my $toast = $hipq->sql(q{
+	SELECT leaf.reltoastrelid::regclass FROM pg_inherits JOIN pg_class AS leaf ON leaf.oid = inhrelid
+	WHERE inhparent = 'hipq.app_main_final'::regclass AND leaf.relname LIKE '%final_p%' ORDER BY leaf.relname LIMIT 1});
+$reader = reader("SELECT count(*) FROM $toast");
+$start = log_size();
+later(7 * $hour);
+ok($hipq->wait_until($past_leaves, 1), 'of the leaves that are due one stays, whose TOAST table is being read');
+is(logged($scheduler_waits, $start) + logged($given_up, $start), 0, 'and the scheduler has not waited for it');
+end_reader($reader);
+ok($hipq->wait_until($past_leaves, 0), 'it goes when the reader ends');
 
 # ---- rows in the default leaf: time jumps beyond the leaves while the queue works
 $hipq->set('hipq.enabled' => 'off');
@@ -89,19 +153,83 @@ ok($hipq->wait_until($next_leaf), 'leaves are made');
 ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_final_default', 0), 'rows leave the default leaf');
 is($hipq->sql("SELECT count(*) FROM hipq.job WHERE id = $jumped"), '1', 'and are not lost');
 
+# Too many to move while everybody waits.
+$hipq->set('hipq.enabled' => 'off');
+$reader = reader('SELECT count(*) FROM hipq.app_main_final_default');
+$offset += 10 * $hour;
+$hipq->set('hipq.clock_offset' => $offset, 'hipq.enabled' => 'on');
+$hipq->sql(q{SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 1200)});
+$hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0);
+is($hipq->sql('SELECT count(*) FROM hipq.app_main_final_default'), '1200', 'a reader of the default leaf lets 1200 rows gather there');
+end_reader($reader);
+ok($hipq->wait_until($next_leaf), 'leaves are made after it');
+is($hipq->sql('SELECT count(*) FROM hipq.app_main_final_default'), '1200', 'and the rows stay');
+move_clock(5 * $hour);
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_final_default', 0), 'until their retention is over');
+
 # ---- under load
 $hipq->sql(q{SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 1500)});
-my $until = $hipq->sql(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'});
 foreach (1 .. 6)
 {
-	$offset += $hour;
-	$hipq->set('hipq.clock_offset' => $offset);
+	move_clock($hour);
 	$hipq->wait_until($past_leaves, 0);
 }
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0), 'leaves are dropped and made while jobs finish');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome NOT IN ('succeeded', 'failed')}), '0', 'all of them');
 ok($hipq->wait_until($past_leaves, 0), 'nothing is left to drop');
 cmp_ok($hipq->sql($leaves), '<=', 8, 'and there are not too many');
+
+# ---- under a load of jobs that read the tables themselves, so that there is no moment without a lock unless the scheduler makes one
+$hipq->sql(q{
+	CREATE FUNCTION look(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+		BEGIN PERFORM count(*) FROM hipq.app_main WHERE id < 0; PERFORM pg_sleep(0.04); END $$;
+	SELECT hipq.register_job_type('app.main', 'look', handler => 'look');
+	SELECT hipq.enqueue_many('look', array_agg('{}'::jsonb)) FROM generate_series(1, 6000)});
+ok($hipq->wait_until('SELECT count(*) FROM hipq.running', 4), 'four executors are busy');
+my $late = 0;
+$start = log_size();
+foreach (1 .. 3)
+{
+	move_clock($hour);
+	$hipq->wait_until($past_leaves, 0, 20) or $late++;
+	$hipq->wait_until($next_leaf, 't', 20) or $late++;
+}
+is($late, 0, 'leaves are dropped and made all the same');
+cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live}), '>', 1000, 'under load all the time');
+is(logged($scheduler_waits, $start), 0, 'without waiting for a lock');
+$hipq->sql(q{SELECT count(hipq.cancel(id, 'enough')) FROM hipq.app_main_live WHERE state = 'initial'});
+
+# ---- a queue is dropped
+my $gone = q{SELECT to_regclass('hipq.app_other') IS NULL AND NOT EXISTS (SELECT FROM hipq.queue WHERE name = 'other')};
+$hipq->create_queue('app.other');
+$hipq->sql(q{SELECT hipq.drop_queue('app.other')});
+is($hipq->sql(q{SELECT count(*) FROM pg_shdepend WHERE refobjid = 'app'::regrole AND classid = 'pg_class'::regclass
+	AND objid IN (to_regclass('hipq.app_other'), to_regclass('hipq.app_other_live'))}), '0', 'the rights on a dropped queue go with the command');
+ok($hipq->wait_until($gone, 't', 10), 'its tables soon after');
+
+$hipq->create_queue('app.other');
+$reader = reader('SELECT count(*) FROM hipq.job');
+$start = log_size();
+$hipq->sql(q{SELECT hipq.drop_queue('app.other')});
+is(scalar(grep { $hipq->outcome_of('run') eq 'succeeded' } 1 .. 20), 20, 'jobs of other queues finish');
+is($hipq->sql($gone), 'f', 'a dropped queue has its tables while somebody reads hipq.job');
+is(logged($executor_waits, $start) + logged($scheduler_waits, $start) + logged($given_up, $start), 0, 'and nobody waits for a lock');
+end_reader($reader);
+ok($hipq->wait_until($gone), 'they go when that ends');
+
+$hipq->create_queue('app.other');
+$toast = $hipq->sql(q{SELECT reltoastrelid::regclass FROM pg_class WHERE oid = 'hipq.app_other_live'::regclass});
+$reader = reader("SELECT count(*) FROM $toast");
+$start = log_size();
+$hipq->sql(q{SELECT hipq.drop_queue('app.other')});
+ok($hipq->wait_until(q{SELECT NOT relispartition FROM pg_class WHERE oid = 'hipq.app_other'::regclass}),
+	'a queue of which only a part is being read leaves hipq.job');
+like($hipq->error_of(q{INSERT INTO hipq.app_other (job_type) VALUES ('run')}, extra_params => [ '-U', 'app' ]), qr/42501/, 'and takes no jobs');
+is($hipq->sql('SELECT (SELECT count(*) > 0 FROM hipq.queues) AND (SELECT count(*) > 0 FROM hipq.sizes) AND (SELECT count(*) > 0 FROM hipq.jobs)'),
+	't', 'the views work without it');
+is(logged($scheduler_waits, $start) + logged($given_up, $start), 0, 'nobody waits for a lock');
+end_reader($reader);
+ok($hipq->wait_until($gone), 'its tables go when that ends');
 
 # ---- hipq.sizes
 # A fast machine has finished all of the load before the clock moved on, and its leaves are gone: one more job, for a leaf with rows.
