@@ -4,14 +4,14 @@
 CREATE TABLE hipq.identity (
     system_identifier bigint      NOT NULL,
     database_oid      oid         NOT NULL,
-    token             uuid        NOT NULL DEFAULT gen_random_uuid(),
+    token             uuid,
     created_time      timestamptz NOT NULL DEFAULT now(),
     only_row          boolean     NOT NULL DEFAULT true CONSTRAINT identity_pkey PRIMARY KEY CONSTRAINT identity_is_one_row CHECK (only_row)
 );
 COMMENT ON TABLE hipq.identity IS 'the server and database that may run the jobs stored here; another one holds them until hipq.release_hold()';
 COMMENT ON COLUMN hipq.identity.system_identifier IS 'system identifier of the server (pg_control_system())';
 COMMENT ON COLUMN hipq.identity.database_oid IS 'OID of the database';
-COMMENT ON COLUMN hipq.identity.token IS 'random identity of this set of jobs';
+COMMENT ON COLUMN hipq.identity.token IS 'mark of the server (file hipq.server in its data directory), which a copy of its files does not share; NULL = hipq was not preloaded yet';
 COMMENT ON COLUMN hipq.identity.created_time IS 'when this database took the jobs over: first create_queue() or last release_hold()';
 COMMENT ON COLUMN hipq.identity.only_row IS 'always true: the table has one row at most';
 

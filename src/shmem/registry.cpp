@@ -47,9 +47,10 @@ void set_up_jobs(JobsHead *fresh)
     jobs_in_hand().clear();
 }
 
-void set_up(Registry *fresh)
+void set_up(Registry *fresh, const ServerMark &mark)
 {
     std::memset(static_cast<void *>(fresh), 0, segment_size());
+    fresh->server_mark = mark;
     fresh->launcher = no_process;
     fresh->executor_wanted = pg::infinity;
     fresh->executor_count = max_worker_processes;
@@ -73,10 +74,12 @@ extern "C" void hipq_shmem_startup()
     if (previous_startup_hook != nullptr)
         previous_startup_hook();
     bool found = false;
+    // At each start of the server, and when it starts anew after a crash.
+    const ServerMark mark = ::IsPostmasterEnvironment && !::IsUnderPostmaster ? read_or_make_mark() : ServerMark{};
     ::LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
     segment = static_cast<Registry *>(::ShmemInitStruct("hipq", segment_size(), &found));
     if (!found)
-        set_up(segment);
+        set_up(segment, mark);
     jobs_head = static_cast<JobsHead *>(::ShmemInitStruct("hipq jobs in hand", jobs_size(), &found));
     if (!found)
         set_up_jobs(jobs_head);

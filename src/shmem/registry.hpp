@@ -8,6 +8,7 @@
 #include "core/job_table.hpp"
 #include "core/run_times.hpp"
 #include "pg/spi.hpp"
+#include "shmem/server_mark.hpp"
 
 extern "C" {
 #include "storage/condition_variable.h"
@@ -115,6 +116,7 @@ struct StandAside {
 };
 
 struct Registry {
+    ServerMark server_mark;
     int launcher;              // PGPROC number, or no_process
     bool look_at_all;          // a database found no slot: the launcher looks at all of them from time to time
     pg::Time executor_wanted;  // since when somebody waits for an executor in vain; infinity: nobody

@@ -107,7 +107,7 @@ Gate enabled_gate()
 Gate hold_gate()
 {
     if (is_held())
-        return fail("hold", "The database is a copy or was restored: it stands still until hipq.release_hold().");
+        return fail("hold", "The database or its server is a copy, or was restored: it stands still until hipq.release_hold().");
     return pass("hold", "The jobs belong to this database.");
 }
 

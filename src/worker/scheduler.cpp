@@ -13,6 +13,7 @@
 #include "storage/claim.hpp"
 #include "storage/finish.hpp"
 #include "storage/gates.hpp"
+#include "storage/identity.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/queue_table.hpp"
@@ -42,6 +43,7 @@ struct Look {
 };
 
 struct Scheduler {
+    bool has_identity = false;
     pg::Time next_maintenance{0};
     bool maintenance_left = false;   // steps that somebody's lock was against
     std::set<std::string> reported;  // parked job types that were logged
@@ -126,11 +128,29 @@ void look_at_queue(Scheduler &scheduler, Look &look, const Queue &queue)
 
 // ---- the database ----
 
+void report_hold(const storage::Gate &gate)
+{
+    pg::call([&] {
+        ereport(LOG, errmsg("hipq holds the jobs of database \"%s\"", ::get_database_name(MyDatabaseId)),
+                errdetail_internal("%s", gate.explanation.c_str()),
+                errhint("If this database is the one that shall run them: SELECT hipq.release_hold()."));
+    });
+}
+
 // Whether anything may run here at all.
-bool is_open()
+bool is_open(Scheduler &scheduler)
 {
     bool open = false;
-    pg::with_transaction([&] { open = storage::enabled_gate().passed && storage::hold_gate().passed; });
+    pg::with_transaction([&] {
+        if (!storage::enabled_gate().passed)
+            return;
+        const storage::Gate hold = storage::hold_gate();
+        open = hold.passed;
+        if (!open)
+            report_hold(hold);
+        else if (!std::exchange(scheduler.has_identity, true))
+            storage::complete_identity();
+    });
     return open;
 }
 
@@ -267,7 +287,7 @@ bool work(Scheduler &scheduler)
 {
     check_interrupts();
     shmem::begin_look();
-    if (!is_open())
+    if (!is_open(scheduler))
         return !shmem::leave_closed_database();
     show_activity("hipq scheduler looks for work");
     Look look = look_around(scheduler);

@@ -68,7 +68,7 @@ $got$, $want$VALUES
     ('dead_letter', 'history', 'jsonb', 'true', '''[]''::jsonb'),
     ('identity', 'system_identifier', 'bigint', 'true', ''),
     ('identity', 'database_oid', 'oid', 'true', ''),
-    ('identity', 'token', 'uuid', 'true', 'gen_random_uuid()'),
+    ('identity', 'token', 'uuid', 'false', ''),
     ('identity', 'created_time', 'timestamp with time zone', 'true', 'now()'),
     ('identity', 'only_row', 'boolean', 'true', 'true'),
     ('instance', 'instance_id', 'integer', 'true', 'nextval(''hipq.instance_id_seq''::regclass)'),

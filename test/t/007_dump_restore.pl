@@ -79,7 +79,7 @@ foreach my $kind (sort keys %dump)
 	my $copy = $hipq->in($kind);
 	$hipq->node->command_ok($dump{$kind}[1]->($hipq->node->connstr($kind)), "$kind: restore into a server where hipq runs");
 	is($copy->sql($checks{$_}), $expected{$_}, "$kind: the same $_") foreach sort keys %checks;
-	like($copy->why($waiting), qr/^hold: The database is a copy or was restored/, "$kind: the jobs are held");
+	like($copy->why($waiting), qr/^hold: The database or its server is a copy, or was restored/, "$kind: the jobs are held");
 	# A new scheduler that finds the hold leaves; a job that is enqueued makes one look.
 	my $new = $copy->sql(q{SELECT hipq.enqueue('run', queue => 'app.main')});
 	ok($copy->wait_until(q{SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database() AND backend_type IN ('hipq scheduler', 'hipq executor')}), "$kind: nobody works");

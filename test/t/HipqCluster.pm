@@ -8,16 +8,18 @@ use PostgreSQL::Test::Utils;
 use Time::HiRes qw(usleep time);
 
 # new($name, setting => value ..., database => ..., extension => 0): a running cluster, the extension in its database, role "app".
-# preload => 0 leaves hipq out of shared_preload_libraries.
+# preload => 0 leaves hipq out of shared_preload_libraries; streaming and archiving make it a primary for others.
 sub new
 {
 	my ($class, $name, %settings) = @_;
 	my $database = delete $settings{database} // 'postgres';
 	my $extension = delete $settings{extension} // 1;
 	my $preload = delete $settings{preload} // 1;
+	my $streaming = delete $settings{streaming};
+	my $archiving = delete $settings{archiving};
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	my $self = bless { node => $node, database => $database }, $class;
-	$node->init;
+	$node->init(allows_streaming => $streaming, has_archiving => $archiving);
 	$node->append_conf('postgresql.conf', "max_worker_processes = 20\nrestart_after_crash = on\nlog_statement = none\n");
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hipq'\n") if $preload;
 	$node->append_conf('postgresql.conf', "$_ = '$settings{$_}'\n") foreach sort keys %settings;

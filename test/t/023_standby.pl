@@ -1,0 +1,85 @@
+# A standby with hipq preloaded shows everything and runs nothing; promoted, it goes on with the jobs within 10 s.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $hipq = HipqCluster->new('primary', streaming => 1, 'hipq.retry_jitter' => 0);
+my $primary = $hipq->node;
+$hipq->create_queue('app.main', history => 'all');
+$hipq->sql(q{
+	CREATE TABLE ran (id bigint, attempt integer);
+	GRANT ALL ON ran TO app;
+	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		IF job.job_data ? 'wait' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF;
+		INSERT INTO ran VALUES (job.id, job.attempt);
+	END $$;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', claim => 'record')});
+
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+my $copy = bless { %$hipq, node => $standby }, 'HipqCluster';
+
+# What runs, what waits and what is done while the standby follows.
+my $done = $hipq->enqueue('run');
+is($hipq->outcome($done), 'succeeded', 'the primary runs jobs');
+my $lock = $hipq->hold_lock;
+my $running = $hipq->enqueue('run', q{'{"wait": 1}'});
+$hipq->pid_of($running);
+my $future = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '1 day'});
+$primary->wait_for_catchup($standby);
+
+# ---- the standby
+is($copy->sql('SELECT pg_is_in_recovery()'), 't', 'the standby is one');
+is($copy->sql("SELECT string_agg(id || ' ' || outcome, ', ' ORDER BY id) FROM hipq.jobs"), "$done succeeded, $running running, $future waiting", 'hipq.jobs shows the jobs');
+foreach my $view (split / /, $hipq->sql(q{SELECT string_agg(viewname, ' ' ORDER BY viewname) FROM pg_views WHERE schemaname = 'hipq'}))
+{
+	my ($status, $out, $err) = $standby->psql('postgres', "SELECT * FROM hipq.$view");
+	is($status, 0, "hipq.$view can be read") or diag($err);
+}
+like($copy->sql("SELECT string_agg(explanation, ' ') FROM hipq.why($future) WHERE NOT passed"), qr/The server is a standby: jobs run in its primary, and here after a promotion\./, 'why() says why nothing runs');
+is($copy->sql("SELECT passed FROM hipq.why($future) WHERE gate = 'hold'"), 't', 'its jobs are not held');
+like($copy->error_of(q{SELECT hipq.enqueue('run')}), qr/25006: cannot execute INSERT in a read-only transaction/, 'nothing can be enqueued');
+is($copy->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'}), '0', 'no process of hipq is there');
+$copy->sql('SELECT pg_reload_conf()');
+unlike(slurp_file($standby->logfile), qr/FATAL:  (?!the database system)|hipq launcher|PANIC|TRAP/, 'the log has nothing about hipq');
+
+# ---- promotion, while a job runs in the primary, which goes away
+$primary->stop('immediate');
+eval { $lock->quit };
+my $start = time();
+$standby->promote;
+ok($copy->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}, 1), 'promoted: the launcher is there');
+is($copy->outcome($running), 'succeeded', 'the job that ran runs again');
+cmp_ok(time() - $start, '<', 10, 'within 10 s');
+diag(sprintf('promotion to outcome: %.2f s', time() - $start)) if $ENV{HIPQ_TIMES};
+is($copy->sql("SELECT attempt || ' ' || retry_count FROM hipq.jobs WHERE id = $running"), '2 0', 'uncharged');
+is($copy->sql("SELECT string_agg(attempt::text, ' ') FROM ran WHERE id = $running"), '2', 'its effect is there once');
+is($copy->outcome_of('run'), 'succeeded', 'new jobs run');
+is($copy->sql("SELECT state FROM hipq.jobs WHERE id = $future"), 'initial', 'the one in the future waits');
+
+# ---- the promoted server stays what it is
+$standby->restart;
+is($copy->outcome_of('run'), 'succeeded', 'after a restart jobs run');
+$standby->stop('immediate');
+$standby->start;
+is($copy->outcome_of('run'), 'succeeded', 'after a crash too');
+
+# ---- its own standby
+$standby->backup('second');
+my $second = PostgreSQL::Test::Cluster->new('second');
+$second->init_from_backup($standby, 'second', has_streaming => 1);
+$second->start;
+$standby->wait_for_catchup($second);
+$standby->stop('fast');
+$second->promote;
+my $again = bless { %$hipq, node => $second }, 'HipqCluster';
+is($again->outcome_of('run'), 'succeeded', 'a standby of the promoted server goes on after its promotion');
+$second->stop;
+
+done_testing();
