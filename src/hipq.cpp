@@ -8,6 +8,7 @@
 #include "shmem/wake.hpp"
 #include "storage/catalogue.hpp"
 #include "storage/job_row.hpp"
+#include "storage/two_phase.hpp"
 #include "worker/launcher.hpp"
 
 extern "C" {
@@ -27,6 +28,7 @@ void _PG_init()
             hipq::shmem::install_hooks();
         hipq::shmem::watch_commits();
         hipq::shmem::watch_marks();
+        hipq::storage::watch_two_phase();
         hipq::storage::watch_catalogue();
         hipq::storage::watch_job_relations();
         hipq::api::install_hooks();

@@ -5,6 +5,7 @@
 #include "settings.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/wake.hpp"
+#include "storage/two_phase.hpp"
 
 extern "C" {
 #include "commands/defrem.h"
@@ -164,6 +165,7 @@ void before_drop_extension()
     if (!may_drop_extension())
         return;
     refuse_if_unfinished();
+    storage::forbid_two_phase(storage::NoTwoPhase::extension_dropped);
     clear_the_way(MyDatabaseId, Afterwards::forget);
     pg::as_extension_owner([] { lock_jobs.run(); });
     refuse_if_unfinished();

@@ -13,6 +13,7 @@
 #include "storage/current_job.hpp"
 #include "storage/job_row.hpp"
 #include "storage/permit.hpp"
+#include "storage/two_phase.hpp"
 
 extern "C" {
 #include "access/detoast.h"
@@ -330,6 +331,13 @@ void note_if_waiting(const JobRow &row, const storage::Queue &queue)
                             pg::Time{row.as_int64(Column::expires_time)});
 }
 
+// hipq itself writes such a state when a job is claimed, or leaves `running`.
+void note_if_taken(const JobRow &row, Caller caller)
+{
+    if (caller == Caller::hipq && !core::is_waiting(row.state()))
+        storage::forbid_two_phase(storage::NoTwoPhase::job_taken);
+}
+
 HeapTuple guard_insert(Relation relation, HeapTuple tuple)
 {
     JobRow row(relation, tuple);
@@ -355,6 +363,7 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
     if (core::is_unfinished(row.state()))
         storage::make_room_for_successor(queue.id, type_name, row.as_text(Column::job_key));
     note_if_waiting(row, queue);
+    note_if_taken(row, caller);
     return row.is_changed() ? row.form() : tuple;
 }
 
@@ -375,6 +384,7 @@ HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple afte
     const auto catalogue = storage::catalogue();
     if (const storage::Queue *queue = catalogue->find(after.as_int32(Column::queue_id)))
         note_if_waiting(after, *queue);
+    note_if_taken(after, caller);
     return after.is_changed() ? after.form() : after_tuple;
 }
 

@@ -1,10 +1,11 @@
-// The hooks: DROP ROLE, commands on databases and the extension, COMMIT PREPARED, and a NULL queue_id in an INSERT.
+// The hooks: DROP ROLE, commands on databases and the extension, two-phase commit, rights, and a NULL queue_id in an INSERT.
 #include "hooks.hpp"
 
 #include "api/database_commands.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/wake.hpp"
 #include "storage/catalogue.hpp"
+#include "storage/two_phase.hpp"
 
 namespace hipq::api {
 
@@ -63,9 +64,17 @@ bool may_let_somebody_in(const Node *statement)
 
 // ---- the utility hook ----
 
+bool is_transaction_command(const PlannedStmt &planned, TransactionStmtKind kind)
+{
+    return IsA(planned.utilityStmt, TransactionStmt) &&
+           reinterpret_cast<const TransactionStmt *>(planned.utilityStmt)->kind == kind;
+}
+
 void before_utility(const PlannedStmt &planned, ProcessUtilityContext context)
 {
-    if (IsA(planned.utilityStmt, DropRoleStmt))
+    if (is_transaction_command(planned, TRANS_STMT_PREPARE))
+        storage::demand_two_phase();
+    else if (IsA(planned.utilityStmt, DropRoleStmt))
         check_drop_role(*reinterpret_cast<const DropRoleStmt *>(planned.utilityStmt));
     else if (may_let_somebody_in(planned.utilityStmt))
         shmem::note_change_of_rights();
@@ -73,18 +82,13 @@ void before_utility(const PlannedStmt &planned, ProcessUtilityContext context)
         before_database_command(planned, context);
 }
 
-bool is_commit_prepared(const PlannedStmt &planned)
-{
-    return IsA(planned.utilityStmt, TransactionStmt) &&
-           reinterpret_cast<const TransactionStmt *>(planned.utilityStmt)->kind == TRANS_STMT_COMMIT_PREPARED;
-}
-
 extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, bool read_only_tree, ProcessUtilityContext context,
                                      ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *receiver,
                                      QueryCompletion *completion)
 {
     pg::enter([&] { before_utility(*planned, context); });
-    const bool commits_prepared = is_commit_prepared(*planned);
+    const bool commits_prepared =
+        is_transaction_command(*planned, TRANS_STMT_COMMIT_PREPARED) && pg::enter([] { return is_installed(); });
     const auto next = previous_utility != nullptr ? previous_utility : ::standard_ProcessUtility;
     next(planned, text, read_only_tree, context, parameters, environment, receiver, completion);
     if (commits_prepared)  // its jobs became visible without our commit callback
