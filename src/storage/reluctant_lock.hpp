@@ -44,10 +44,10 @@ ChangeStep change_step(const Function &fn)
     return {[](const void *argument) { (*static_cast<const Function *>(argument))(); }, &fn};
 }
 
-// Makes a change in a transaction of its own, once all the locks are to be had. `prepare` runs before they are held, when they
-// have been seen free; `change` while they are held, so it is to be short. False: somebody holds a lock against them, or the
-// change wanted one that was not foreseen; nothing was done. Raises what the two raise. The commit does not wait for the disk or
-// a standby, unless files are removed.
+// Makes a change in a transaction of its own, once all the locks are to be had. `prepare` runs before they are held, and only
+// when it looks as if they will be; `change` while they are held, so it is to be short. False: somebody holds a lock against
+// them, or the change wanted one that was not foreseen; nothing was done. Raises what the two raise. The commit waits for no
+// standby, and for the disk only when files are removed.
 //
 // If it is executors of this database alone that stand in the way, they are asked not to start a next job for that moment
 // (shmem/lull.hpp). For the scheduler: no transaction open.
