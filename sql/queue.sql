@@ -65,7 +65,7 @@ INSERT INTO hipq."select" (job_type, scheduled_run_time) VALUES ('later', now() 
 SELECT hipq.create_instance('farm', table_naming_strategy => $$'q_' || $2 || '_of_' || $1$$, shard_key => 'customer',
                             db_config => '{"shards": 4}') > 0 AS created;
 SELECT hipq.create_queue('farm.cows', owner => 'regress_hipq_queue_owner') > 0 AS created;
-SELECT queue, table_name FROM hipq.queues WHERE queue LIKE 'farm.%' OR queue LIKE 'hipq.%' ORDER BY 1;
+SELECT queue, table_name FROM hipq.queues WHERE (queue LIKE 'farm.%' OR queue LIKE 'hipq.%') AND NOT is_dropped ORDER BY 1;
 
 -- A queue owner that cannot log in: hipq says so.
 SET client_min_messages = notice;
