@@ -121,7 +121,8 @@ foreach my $alter ('ALTER ROLE app CONNECTION LIMIT', 'ALTER DATABASE work CONNE
 	}
 	my $count = $tries->();
 	cmp_ok($count, '>', 1, 'executors that fail to start are tried again');
-	cmp_ok($count, '<', 6, 'but not all the time') or diag("$count tries");
+	# At most four at a time, after 0, 1, 3 and 7 s; without a pause it would be some hundred.
+	cmp_ok($count, '<=', 20, 'but not all the time') or diag("$count tries");
 	like($session->query_safe("SELECT explanation FROM hipq.why($id) WHERE NOT passed"), qr/The last executor of the queue owner failed to start; the next one is tried in \d+ s/, 'why() says so');
 	$admin->sql('ALTER DATABASE work ALLOW_CONNECTIONS true');
 	$session->quit;
