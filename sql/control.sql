@@ -117,7 +117,7 @@ SELECT pg_temp.shown(:c);
 
 -- ---- why: every gate
 SELECT gate, CASE WHEN gate IN ('exists', 'state', 'scheduled time', 'expiry', 'queue', 'queue owner', 'handler') THEN passed END AS passed,
-       CASE WHEN gate NOT IN ('scheduled time', 'executor', 'enabled', 'loaded', 'hold') THEN explanation END AS explanation
+       CASE WHEN gate NOT IN ('scheduled time', 'executor', 'enabled', 'loaded', 'hold', 'version') THEN explanation END AS explanation
 FROM hipq.why(:c);
 SELECT gate, passed, explanation FROM hipq.why(:a);
 SELECT gate, passed, explanation FROM hipq.why(-1);

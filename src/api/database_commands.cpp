@@ -141,7 +141,7 @@ bool names_hipq(const DropStmt &statement)
     return false;
 }
 
-bool may_drop_extension()
+bool owns_extension()
 {
     return pg::call([] {
         const Oid extension = ::get_extension_oid("hipq", true);
@@ -162,7 +162,7 @@ void refuse_if_unfinished()
 // Asks first, so that a refusal disturbs nobody; asks again under the lock, when nobody can enqueue any more.
 void before_drop_extension()
 {
-    if (!may_drop_extension())
+    if (!owns_extension())
         return;
     refuse_if_unfinished();
     storage::forbid_two_phase(storage::NoTwoPhase::extension_dropped);
@@ -171,10 +171,17 @@ void before_drop_extension()
     refuse_if_unfinished();
 }
 
+// ALTER EXTENSION hipq UPDATE and the like: the workers come back with their eyes open for the new version.
+void before_alter_extension(const char *name)
+{
+    if (std::strcmp(name, "hipq") == 0 && owns_extension())
+        clear_the_way(MyDatabaseId, Afterwards::look_again);
+}
+
 // DROP OWNED BY the extension owner drops the extension too.
 bool names_extension_owner(const DropOwnedStmt &statement)
 {
-    if (!may_drop_extension())
+    if (!owns_extension())
         return false;
     const Oid owner = pg::extension_owner();
     return pg::call([&] {
@@ -231,6 +238,8 @@ void before_database_command(const PlannedStmt &planned, ProcessUtilityContext c
         return;
     if (drops_extension(planned.utilityStmt))
         before_drop_extension();
+    else if (IsA(planned.utilityStmt, AlterExtensionStmt))
+        before_alter_extension(reinterpret_cast<const AlterExtensionStmt *>(planned.utilityStmt)->extname);
     else
         before_command_on_database(planned.utilityStmt, context);
 }

@@ -27,6 +27,7 @@ std::vector<storage::Gate> gates_of(const storage::FoundJob &job)
     gates.push_back(storage::time_gate(waiting, now));
     gates.push_back(storage::expiry_gate(waiting, now));
     gates.push_back(storage::loaded_gate());
+    gates.push_back(storage::version_gate());
     gates.push_back(storage::enabled_gate());
     gates.push_back(storage::hold_gate());
     gates.push_back(storage::queue_gate(*job.queue));

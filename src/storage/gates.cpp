@@ -58,6 +58,9 @@ RoleFacts facts_of(Oid role)
     });
 }
 
+constinit pg::Statement
+    installed_version("SELECT extension.extversion FROM pg_catalog.pg_extension AS extension WHERE extension.extname = 'hipq'");
+
 std::string seconds_text(std::int64_t microseconds)
 {
     return std::to_string((microseconds + 999'999) / 1'000'000) + " s";
@@ -91,6 +94,16 @@ Gate loaded_gate()
     if (shmem::is_loaded())
         return pass("loaded", "hipq is loaded by shared_preload_libraries.");
     return fail("loaded", "hipq is not in shared_preload_libraries: add it and restart the server.");
+}
+
+Gate version_gate()
+{
+    const pg::Rows rows = installed_version.run();
+    const std::string installed = rows.empty() ? "not installed" : rows.front().text(0);
+    if (installed == HIPQ_VERSION)
+        return pass("version", "Library and extension are version " HIPQ_VERSION ".");
+    return fail("version", "The extension is version " + installed +
+                               ", the library " HIPQ_VERSION ": run ALTER EXTENSION hipq UPDATE, or restart the server.");
 }
 
 Gate enabled_gate()

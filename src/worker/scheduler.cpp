@@ -236,14 +236,28 @@ void maintain(Scheduler &scheduler, Look &look)
 
 // ---- the loop ----
 
-constinit pg::Statement installed_version("SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'hipq' AND extversion = $1");
-
-// Whether this library's extension is installed here.
 bool is_installed()
 {
     bool installed = false;
-    pg::with_transaction([&] { installed = !installed_version.run(HIPQ_VERSION).empty(); });
+    pg::with_transaction([&] { installed = pg::call([] { return OidIsValid(::get_extension_oid("hipq", true)); }); });
     return installed;
+}
+
+// Whether the extension is this library's; said once in the log when it is not. It changes while no worker is there.
+bool is_right_version()
+{
+    bool right = false;
+    pg::with_transaction([&] {
+        const storage::Gate gate = storage::version_gate();
+        right = gate.passed;
+        if (right)
+            return;
+        pg::call([&] {
+            ereport(WARNING, errmsg("hipq runs no jobs in database \"%s\"", ::get_database_name(MyDatabaseId)),
+                    errdetail_internal("%s", gate.explanation.c_str()));
+        });
+    });
+    return right;
 }
 
 // hipq's own session: settings that a database or role may carry do not reach it.
@@ -316,6 +330,10 @@ void schedule()
     shmem::begin_look();
     if (!is_installed()) {
         shmem::leave_scheduler(pg::infinity);
+        return;
+    }
+    if (!is_right_version()) {
+        shmem::leave_closed_database();
         return;
     }
     Scheduler scheduler;
