@@ -18,6 +18,7 @@ inline constexpr auto point_names = std::to_array<std::string_view>({
     "in-enqueue",
     // executor
     "executor-start",
+    "before-look",
     "after-reserve",
     "before-claim",
     "after-lock",

@@ -28,6 +28,7 @@ void pass_on_wake_up(const Executor &executor)
 // Takes jobs into the hand. False: there are none.
 bool look_for_work(Executor &executor)
 {
+    HIPQ_POINT("before-look");
     shmem::begin_executor_look();
     if (!fill_hand(executor))
         return false;

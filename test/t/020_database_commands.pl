@@ -113,6 +113,7 @@ sub finished_after
 # ---- a command that fails
 {
 	my $db = create_database('stays');
+	is($db->sql('SELECT count(*) FROM hipq.executors'), '0', 'nothing is left of executors of databases that were dropped');
 	my ($lock, @ids) = occupy($db);
 	# The session that holds the lock is in the way of the command, as any other would be.
 	my ($rc, $out, $err) = $hipq->node->psql('postgres', 'DROP DATABASE stays');

@@ -107,6 +107,7 @@ foreach my $alter ('ALTER ROLE app CONNECTION LIMIT', 'ALTER DATABASE work CONNE
 	$db->sql(q{SELECT hipq.enqueue('nobody', queue => 'app.main')});
 	ok($admin->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}, 1), 'the scheduler is there');
 	my $session = $hipq->node->background_psql('work');
+	$session->set_query_timer_restart;
 	my $id = $session->query_safe(q{SELECT hipq.enqueue('run', scheduled_run_time => now() + interval '1 day')});
 	ok($admin->wait_until($executors, 0), 'no executor is there');
 	my $offset = -s $hipq->node->logfile;
@@ -137,6 +138,20 @@ is($db->outcome_of('run'), 'succeeded', 'VALID UNTIL in the past does not matter
 # ---- dropped
 like($db->error_of('DROP ROLE app'), qr/2BP01/, 'a queue owner cannot be dropped');
 like($admin->error_of('DROP ROLE app'), qr/2BP01/, 'nor from another database');
+
+$admin->sql('CREATE ROLE leaver LOGIN; GRANT CONNECT ON DATABASE work TO leaver');
+$db->create_queue('leaver.main', owner => 'leaver');
+$db->sql(q{SELECT hipq.register_job_type('leaver.main', 'left', handler => 'run'); DROP OWNED BY leaver});
+$admin->sql('DROP OWNED BY leaver; DROP ROLE leaver');    # nothing in this database knows of the queue
+{
+	my $offset = -s $hipq->node->logfile;
+	my @ids = map { $db->enqueue('left') } 1 .. 5;
+	ok($admin->wait_until($executors, 0), 'an owner who is gone all the same: no executor stays');
+	like($db->why($ids[0]), qr/^queue owner: The queue owner does not exist any more: use hipq\.alter_queue\(owner => \.\.\.\)/, 'why() says so');
+	cmp_ok(count_of(qr/FATAL/, log_since($offset)), '<=', 4, 'executors do not try again and again');
+	$db->sql(q{SELECT hipq.alter_queue('leaver.main', owner => 'app')});
+	check_runs('a queue that got another owner', @ids);
+}
 
 # ---- renamed: it is the same role
 $admin->sql('ALTER ROLE app RENAME TO application');
