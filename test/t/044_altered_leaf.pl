@@ -1,0 +1,79 @@
+# A job ends right whatever becomes of its row's leaf between its start and its end: columns that come and go, indexes, triggers, rewrites.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('altered_leaf', 'hipq.retry_jitter' => 0);
+$hipq->create_queue('app.main', history => 'all');
+$hipq->sql(q{
+	CREATE TABLE ran (id bigint, what text); GRANT ALL ON ran TO app;
+	CREATE TABLE touched (what text);
+	CREATE FUNCTION run(job hipq.job) RETURNS jsonb LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO ran VALUES (job.id, job.job_data->>'what');
+		PERFORM pg_advisory_xact_lock_shared(1);
+		IF job.job_data ? 'next' THEN PERFORM hipq.enqueue('run', job.job_data - 'next', queue => 'app.main', job_key => job.job_key); END IF;
+		IF job.job_data ? 'fail' AND job.attempt < 2 THEN RAISE 'no'; END IF;
+		RETURN job.job_data;
+	END $$;
+	CREATE PROCEDURE call(id bigint, data jsonb) LANGUAGE plpgsql AS $$
+	BEGIN INSERT INTO ran VALUES (id, 'call'); COMMIT; PERFORM pg_advisory_xact_lock_shared(1); END $$;
+	CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN INSERT INTO public.touched VALUES (concat_ws(' ', TG_OP, TG_TABLE_NAME)); RETURN coalesce(NEW, OLD); END $$;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', max_retries => 1, retry_base => '10 ms', claim => 'record');
+	SELECT hipq.register_job_type('app.main', 'call', handler => 'call')});
+
+# Runs one job of each kind, alters the leaf while they run, lets them end.
+sub alter_between
+{
+	my ($name, $before, $after) = @_;
+	my $lock = $hipq->hold_lock(1);
+	my $long = 'x' x 10_000;
+	my %job = (
+		plain => $hipq->enqueue('run', qq{'{"what": "$long"}', queue => 'app.main', priority => 3}),
+		failing => $hipq->enqueue('run', q{'{"what": "fails", "fail": 1}', queue => 'app.main'}),
+		next => $hipq->enqueue('run', q{'{"what": "next", "next": 1}', queue => 'app.main', job_key => 'own'}),
+		call => $hipq->enqueue('call', q{queue => 'app.main'}));
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.running WHERE pid IS NOT NULL AND id IN ($job{plain}, $job{failing}, $job{next}, $job{call})", 4), "$name: jobs run");
+	$hipq->wait_until("SELECT count(DISTINCT id) FROM ran WHERE id IN ($job{call})", 1);
+	$hipq->sql($_) foreach @$before;
+	$lock->quit;
+	foreach my $kind (sort keys %job) { is($hipq->outcome($job{$kind}), 'succeeded', "$name: $kind"); }
+	is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count, priority, length(job_data->>'what'), result = job_data) FROM hipq.jobs WHERE id = $job{plain}"), '1 0 3 10000 t', 'the whole row is kept');
+	is($hipq->attempts($job{failing}), '1 transient_error P0001, 2 succeeded', 'and the failure');
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live}, 0), 'the successor runs too');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'own' AND outcome <> 'succeeded'}), 0, 'and ends');
+	is($hipq->sql('SELECT count(*) - count(DISTINCT id) FROM hipq.job'), 0, 'no job is there twice');
+	is($hipq->outcome_of('run', q{'{"what": "later"}', queue => 'app.main'}), 'succeeded', 'later jobs run');
+	$hipq->sql($_) foreach @$after;
+	is($hipq->outcome_of('run', q{'{"what": "later still"}', queue => 'app.main'}), 'succeeded', 'and when it is taken back');
+	return;
+}
+
+alter_between('nothing', [], []);
+alter_between('a column', [q{ALTER TABLE hipq.job ADD COLUMN extra text}], []);
+alter_between('a column with a default', [q{ALTER TABLE hipq.job ADD COLUMN more integer NOT NULL DEFAULT 7}], []);
+is($hipq->sql('SELECT count(*) FROM hipq.job WHERE more <> 7'), 0, 'has its default in every row');
+alter_between('columns that go', [q{ALTER TABLE hipq.job DROP COLUMN extra}], [q{ALTER TABLE hipq.job DROP COLUMN more}]);
+alter_between('a column that comes and goes', [ q{ALTER TABLE hipq.job ADD COLUMN brief integer DEFAULT 1}, q{ALTER TABLE hipq.job DROP COLUMN brief} ], []);
+alter_between('a rewrite', [ q{VACUUM FULL hipq.app_main_live}, q{VACUUM FULL hipq.job_type}, q{CLUSTER hipq.app_main_live USING app_main_live_pkey} ], []);
+alter_between('an index', [q{CREATE INDEX by_reason ON hipq.app_main_live (update_time, state)}], [q{DROP INDEX hipq.by_reason}]);
+alter_between('a unique index', [q{CREATE UNIQUE INDEX by_all ON hipq.app_main_live (id, state, attempt)}], [q{DROP INDEX hipq.by_all}]);
+alter_between('a trigger', [q{CREATE TRIGGER touch BEFORE UPDATE OR DELETE ON hipq.app_main_live FOR EACH ROW EXECUTE FUNCTION touch()},
+	q{CREATE TRIGGER touch_after AFTER INSERT OR UPDATE OR DELETE ON hipq.job FOR EACH ROW EXECUTE FUNCTION touch()}],
+	[q{DROP TRIGGER touch ON hipq.app_main_live}, q{DROP TRIGGER touch_after ON hipq.job}]);
+cmp_ok($hipq->sql(q{SELECT count(*) FROM touched WHERE what = 'DELETE app_main_live'}), '>', 0, 'that fires');
+alter_between('a constraint', [q{ALTER TABLE hipq.app_main_live ADD CONSTRAINT sane CHECK (priority < 1000)}], [q{ALTER TABLE hipq.app_main_live DROP CONSTRAINT sane}]);
+alter_between('new leaves', [q{SELECT hipq.alter_queue('app.main', retention => '1 hour')}, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}], []);
+
+# ---- a job that was claimed by a row lock: what does not wait for that lock may come between
+$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'run', claim => 'lock'); TRUNCATE touched});
+alter_between('an index, claimed by lock', [q{CREATE INDEX by_reason ON hipq.app_main_live (update_time, state)}], [q{DROP INDEX hipq.by_reason}]);
+alter_between('a trigger, claimed by lock', [q{CREATE TRIGGER touch BEFORE UPDATE OR DELETE ON hipq.app_main_live FOR EACH ROW EXECUTE FUNCTION touch()}],
+	[q{DROP TRIGGER touch ON hipq.app_main_live}]);
+cmp_ok($hipq->sql(q{SELECT count(*) FROM touched WHERE what = 'DELETE app_main_live'}), '>', 0, 'that fires');
+alter_between('statistics, claimed by lock', [q{VACUUM ANALYZE hipq.app_main_live}], []);
+
+done_testing();
