@@ -12,6 +12,7 @@ int max_databases = 256;
 int max_running = 4'096;
 int executor_quantum = 5'000;
 int executor_idle_timeout = 5'000;
+int terminate_grace = 5'000;
 bool allow_superuser_handlers = false;
 bool allow_drop = false;
 int clock_offset = 0;
@@ -54,6 +55,10 @@ void define_operation()
                               nullptr, &executor_quantum, 5'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.executor_idle_timeout", "How long an executor without work stays.", nullptr,
                               &executor_idle_timeout, 5'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable(
+        "hipq.terminate_grace",
+        "How long a handler may go on after its timeout or its cancellation before its executor is terminated.", nullptr,
+        &terminate_grace, 5'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     ::DefineCustomBoolVariable("hipq.allow_superuser_handlers", "Whether queues owned by superusers may have SQL handlers.",
                                nullptr, &allow_superuser_handlers, false, restart_context, 0, nullptr, nullptr, nullptr);
     ::DefineCustomBoolVariable("hipq.allow_drop", "Whether DROP EXTENSION hipq may drop unfinished jobs.", nullptr, &allow_drop,

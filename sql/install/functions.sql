@@ -102,7 +102,7 @@ COMMENT ON FUNCTION hipq.enqueue_many(text, jsonb[], text[], text, timestamptz, 
 
 CREATE FUNCTION hipq.cancel(id bigint, reason text DEFAULT NULL, queue text DEFAULT NULL) RETURNS boolean
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel';
-COMMENT ON FUNCTION hipq.cancel(bigint, text, text) IS 'cancels a waiting job; false if it is final already or runs';
+COMMENT ON FUNCTION hipq.cancel(bigint, text, text) IS 'cancels a waiting or running job, a running one at once and whatever becomes of the transaction; false if it ends otherwise';
 
 CREATE FUNCTION hipq.retry(id bigint, reason text DEFAULT 'manual_retry', job_data jsonb DEFAULT NULL, queue text DEFAULT NULL) RETURNS bigint
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry';

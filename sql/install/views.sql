@@ -359,7 +359,7 @@ COMMENT ON VIEW hipq.executors IS 'executors: the processes of the server that r
 COMMENT ON COLUMN hipq.executors.pid IS 'process, as in pg_stat_activity';
 COMMENT ON COLUMN hipq.executors.database IS 'database it is connected to; those of other databases are shown to pg_monitor only';
 COMMENT ON COLUMN hipq.executors.role IS 'queue owner it is connected as';
-COMMENT ON COLUMN hipq.executors.status IS 'requested, starting, idle, running, or ended (its job is being brought home)';
+COMMENT ON COLUMN hipq.executors.status IS 'requested, starting, idle, running, unresponsive (its job had to stop, and it does not even react to SIGTERM), or ended (its job is being brought home)';
 COMMENT ON COLUMN hipq.executors.started_time IS 'when it was started';
 COMMENT ON COLUMN hipq.executors.queue IS 'queue of the job it runs; NULL = none, or in another database';
 COMMENT ON COLUMN hipq.executors.job_id IS 'job it runs';

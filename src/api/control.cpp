@@ -1,11 +1,10 @@
-// hipq.cancel, retry, reschedule, erase, release_hold: what operators do to a job.
+// hipq.retry, reschedule, erase, release_hold: what operators do to a job. hipq.cancel is in cancel.cpp.
 #include "api/arguments.hpp"
 #include "core/validate.hpp"
 #include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/wake.hpp"
 #include "storage/find_job.hpp"
-#include "storage/finish.hpp"
 #include "storage/identity.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
@@ -24,18 +23,6 @@ using storage::Privilege;
 std::string state_name(const FoundJob &job)
 {
     return std::string(core::name(job.state));
-}
-
-// ---- cancel ----
-
-bool cancel(std::int64_t id, const std::optional<std::string> &reason, const std::optional<std::string> &queue)
-{
-    const auto catalogue = storage::catalogue();
-    const FoundJob job = storage::require_job(*catalogue, id, queue, Privilege::control);
-    if (!core::is_waiting(job.state))
-        return false;
-    const std::string error = reason.has_value() && !reason->empty() ? "cancelled: " + *reason : "cancelled";
-    return storage::finish_waiting(*job.queue, id, {core::Reason::cancelled, "", error}, pg::now());
 }
 
 // ---- retry ----
@@ -162,12 +149,6 @@ void demand_superuser(const char *action)
 }  // namespace
 
 }  // namespace hipq::api
-
-HIPQ_FUNCTION(hipq_cancel)
-{
-    const hipq::api::Arguments arguments(fcinfo);
-    return BoolGetDatum(hipq::api::cancel(arguments.integer64(0, "id"), arguments.maybe_text(1), arguments.maybe_text(2)));
-}
 
 HIPQ_FUNCTION(hipq_retry)
 {

@@ -67,7 +67,7 @@ const char *status_of(const shmem::ExecutorSlot &slot)
     case shmem::ExecutorState::idle:
         return "idle";
     case shmem::ExecutorState::running:
-        return "running";
+        return slot.watch.reported ? "unresponsive" : "running";
     case shmem::ExecutorState::orphaned:
         return "ended";
     case shmem::ExecutorState::free:
@@ -150,6 +150,9 @@ AlertText text_of(shmem::Alert alert)
                 "Declare claim => 'lock' for short types."};
     case Alert::no_worker_slot:
         return {"worker slots", "hipq found no free background worker slot.", "Raise max_worker_processes."};
+    case Alert::executor_unresponsive:
+        return {"unresponsive", "The handler of an executor had to stop and does not even react to SIGTERM.",
+                "hipq.executors says which; its code has to check for interrupts."};
     case Alert::executor_wanted:
         return {"executors", "A queue owner has waited for an executor for over 10 s.", "Raise hipq.max_executors."};
     }

@@ -26,6 +26,7 @@ struct JobEntry {
     std::int32_t next_of_holder;
     JobPhase phase;
     bool is_locked;  // claimed by a row lock alone: nothing in its row tells of the attempt
+    bool is_closed;  // its code has ended, and what follows from that cannot be stopped any more
 };
 
 struct JobTableHead {

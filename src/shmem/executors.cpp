@@ -7,6 +7,7 @@
 #include "shmem/databases.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/start_failures.hpp"
+#include "shmem/watch.hpp"
 
 namespace hipq::shmem {
 
@@ -65,6 +66,7 @@ bool empty_hand(const ExecutorSlot &slot, bool running_too)
 void free_slot(ExecutorSlot &slot)
 {
     empty_hand(slot, true);
+    forget_cancellations(index_of(slot));
     const std::uint32_t generation = slot.generation + 1;
     slot = ExecutorSlot{};
     slot.generation = generation;
@@ -118,6 +120,7 @@ bool request_slot(Oid database, Oid role, pg::Time now)
 extern "C" void hipq_executor_exits(int, Datum)
 {
     const pg::Time now = pg::now();
+    const pg::Time end{::GetCurrentTimestamp()};
     Oid database = InvalidOid;
     pg::Time due = pg::Time{0};
     bool leaves_job = false;
@@ -140,6 +143,7 @@ extern "C" void hipq_executor_exits(int, Datum)
         if (leaves_job) {
             slot->state = ExecutorState::orphaned;
             slot->process = no_process;
+            slot->watch.missed = slot->watch.is_on && end >= slot->watch.deadline;
         } else {
             free_slot(*slot);
         }
@@ -210,16 +214,32 @@ RunningJob job_of(const ExecutorSlot &slot, const core::JobEntry &entry) noexcep
 
 std::optional<Orphan> find_orphan(Oid database)
 {
-    const Lock lock(LW_SHARED);
-    const core::JobTable table = jobs_in_hand();
-    for (int i = 0; i < registry()->executor_count; ++i) {
-        const ExecutorSlot &slot = registry()->executors[i];
-        if (slot.state != ExecutorState::orphaned || slot.database != database)
-            continue;
-        const std::int32_t entry = table.first_of(i);
-        return Orphan{i, slot.generation, entry == core::no_entry ? slot.job : job_of(slot, table.at(entry))};
+    ExecutorSlot found{};
+    Cancellation cancellation{};
+    int index = -1;
+    {
+        const Lock lock(LW_SHARED);
+        const core::JobTable table = jobs_in_hand();
+        for (int i = 0; i < registry()->executor_count && index < 0; ++i) {
+            const ExecutorSlot &slot = registry()->executors[i];
+            if (slot.state != ExecutorState::orphaned || slot.database != database)
+                continue;
+            index = i;
+            found = slot;
+            if (const std::int32_t entry = table.first_of(i); entry != core::no_entry)
+                found.job = job_of(slot, table.at(entry));
+            cancellation = cancellation_of(database, found.job.id);
+        }
     }
-    return std::nullopt;
+    if (index < 0)
+        return std::nullopt;
+    const bool was_watched = found.watch.job_id == 0 || found.watch.job_id == found.job.id;
+    Orphan orphan{
+        index,       found.generation, found.job, found.pid, found.watch.asks_retry_handler, found.watch.missed && was_watched,
+        std::nullopt};
+    if (cancellation.job_id != 0)
+        orphan.cancelled = cancellation.error;
+    return orphan;
 }
 
 void release_orphan(const Orphan &orphan)
@@ -232,6 +252,7 @@ void release_orphan(const Orphan &orphan)
     const std::int32_t entry = table.find(slot.database, orphan.job.id);
     if (entry != core::no_entry && table[entry].holder == orphan.slot)
         table.erase(entry);
+    forget_cancellation(slot.database, orphan.job.id);
     if (table.first_of(orphan.slot) == core::no_entry)
         free_slot(slot);
 }
@@ -332,6 +353,11 @@ int own_executor_slot()
     return mine.slot;
 }
 
+ExecutorSlot *my_slot()
+{
+    return slot_of(mine);
+}
+
 void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts)
 {
     const Lock lock(LW_EXCLUSIVE);
@@ -340,6 +366,7 @@ void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts)
     slot->state = ExecutorState::running;
     slot->state_since = first.started;
     slot->job = first;
+    slot->watch = JobWatch{};
     for (const Attempt &attempt : attempts) {
         core::JobEntry running{};
         running.job_id = attempt.id;
@@ -355,6 +382,7 @@ void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts)
         table[entry].attempt = attempt.number;
         table[entry].started = first.started.value;
         table[entry].is_locked = first.is_locked;
+        table[entry].is_closed = false;
     }
 }
 
@@ -387,6 +415,8 @@ void announce_idle()
     slot->woken = true;  // it looks for work next: until then a commit cannot count on it, there may be older jobs
     slot->state_since = now;
     slot->job = RunningJob{};
+    slot->watch = JobWatch{};
+    forget_cancellations(mine.slot);
 }
 
 void begin_leaving()

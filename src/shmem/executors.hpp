@@ -25,6 +25,10 @@ struct Orphan {
     int slot;
     std::uint32_t generation;
     RunningJob job;
+    int pid;
+    bool asked_retry_handler;              // not the handler ran, but the retry handler
+    bool timed_out;                        // its code was past its deadline
+    std::optional<std::string> cancelled;  // it was to be cancelled; what it ends with
 };
 std::optional<Orphan> find_orphan(Oid database);
 void release_orphan(const Orphan &orphan);
@@ -52,6 +56,7 @@ void forget_starting_executors();
 // Takes the slot; false: not wanted any more. At exit the slot is freed, or marked orphaned when a job was in hand.
 bool attach_executor(const ExecutorTicket &ticket);
 int own_executor_slot();  // -1: this process is none
+ExecutorSlot *my_slot();  // null: this process is none. Needs the lock
 // One attempt of a job.
 struct Attempt {
     std::int64_t id;

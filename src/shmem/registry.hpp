@@ -48,6 +48,30 @@ struct RunningJob {
     char type[64];
 };
 
+// What the code that an executor runs may be stopped by; watch.hpp. Times are those of the real clock.
+struct JobWatch {
+    bool is_on;               // code runs
+    bool asks_retry_handler;  // that of a retry handler
+    bool signalled;           // for a cancellation
+    bool reported;            // as unresponsive
+    bool missed;              // the executor has ended past the deadline, with its code
+    bool is_closed;           // as in JobEntry, for a job without one
+    std::int64_t job_id;      // whose code it is; 0: of all jobs of a batch
+    pg::Time deadline;
+    pg::Time requested;   // when its cancellation was asked for first; infinity: it was not
+    pg::Time cancelled;   // when the last signal for that was sent
+    pg::Time terminated;  // when SIGTERM was sent; infinity: it was not
+};
+
+// A job in hand that is to be cancelled.
+inline constexpr int max_cancellations = 64;
+struct Cancellation {
+    Oid database;
+    std::int64_t job_id;  // 0: free
+    int holder;           // the executor's slot
+    char error[1'024];    // what the job ends with
+};
+
 struct ExecutorSlot {
     ExecutorState state;
     bool asked_to_leave;
@@ -61,6 +85,7 @@ struct ExecutorSlot {
     pg::Time started;
     std::int64_t jobs_done;
     RunningJob job;  // running and orphaned: the job, the first of a batch; id 0 = none
+    JobWatch watch;
 };
 
 // A retry decision to be made; decisions.hpp.
@@ -88,9 +113,10 @@ enum class Alert : unsigned char {
     decisions_full,
     run_times_full,
     no_worker_slot,
-    executor_wanted
+    executor_wanted,
+    executor_unresponsive
 };
-inline constexpr std::size_t alert_count = 6;
+inline constexpr std::size_t alert_count = 7;
 struct AlertRecord {
     std::int64_t times;
     pg::Time first;  // of the present spell
@@ -128,6 +154,8 @@ struct Registry {
     ConditionVariable departure;  // a scheduler or executor is gone
     Lull lull;
     Decision decisions[max_decisions];
+    int cancellation_count;  // entries in use
+    Cancellation cancellations[max_cancellations];
     AlertRecord alerts[alert_count];
     core::RunTime run_times[max_run_times];
     DatabaseSlot databases[max_databases];

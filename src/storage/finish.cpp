@@ -76,9 +76,12 @@ constinit pg::Statement insert_dead_letter(R"(
     ON CONFLICT (job_id) DO NOTHING)");
 
 // The process that ran an attempt which ended so: this one, unless nobody ran it or whoever did is gone.
-std::optional<std::int32_t> executor_of(core::Reason reason)
+std::optional<std::int32_t> executor_of(const Failure &failure)
 {
     using core::Reason;
+    if (failure.executor_pid.has_value())
+        return failure.executor_pid;
+    const Reason reason = failure.reason;
     const bool ran_elsewhere = reason == Reason::cancelled || reason == Reason::expired || reason == Reason::worker_lost ||
                                reason == Reason::server_restart;
     return ran_elsewhere ? std::nullopt : std::optional<std::int32_t>(MyProcPid);
@@ -123,7 +126,7 @@ bool finish_failed(const Queue &queue, const ClaimedJob &job, const Failure &fai
         return false;
     const std::string reason = name_of(failure.reason);
     insert_final(queue, job, failure.error, reason, json_null(), now);
-    if (queue.dead_letter_enabled)
+    if (queue.dead_letter_enabled && failure.reason != core::Reason::cancelled)
         insert_dead_letter.run(job.id, now, job.row, reason, failure.sqlstate, failure.error, job.attempt);
     return true;
 }
@@ -155,7 +158,7 @@ void finish_succeeded(const Queue &queue, const ClaimedJob &job, pg::RawValue re
 void record_attempt(const Queue &, const ClaimedJob &job, const Failure &failure, pg::Time now)
 {
     as_hipq([&] {
-        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, executor_of(failure.reason), job.type, job.key,
+        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, executor_of(failure), job.type, job.key,
                            name_of(failure.reason), failure.sqlstate, failure.error, failure.detail, failure.hint,
                            failure.context);
     });

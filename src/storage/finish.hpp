@@ -15,6 +15,7 @@ struct Failure {
     std::string detail{};
     std::string hint{};
     std::string context{};
+    std::optional<std::int32_t> executor_pid{};  // who ran it, where it is not this process
 };
 
 // running -> final with success. `result` is jsonb. Raises 55000 when the job is not this attempt's any more.

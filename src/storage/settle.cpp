@@ -44,6 +44,13 @@ Failure timeout_failure(const ClaimedJob &job)
     return {core::Reason::timeout, "57014", "job exceeded its timeout of " + std::to_string(job.timeout) + " s"};
 }
 
+Failure cancelled_failure(std::string error, int executor_pid)
+{
+    Failure failure{core::Reason::cancelled, "57014", std::move(error)};
+    failure.executor_pid = executor_pid;
+    return failure;
+}
+
 Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
 {
     const JobType type = type_of(queue, job);
@@ -68,9 +75,22 @@ Settled settle_lost(const Queue &queue, const ClaimedJob &job, core::Reason reas
     return put_back(queue, job, failure, now) ? Settled::decided : Settled::stale;
 }
 
+bool end_cancelled(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now)
+{
+    if (finish_waiting(queue, id, failure, now))
+        return true;
+    const auto job = take_for_decision(queue, id);
+    return job.has_value() && carry_out(queue, *job, failure, core::Decision{false, 0, false}, now);
+}
+
 Failure stored_failure(const ClaimedJob &job)
 {
     return Failure{core::parse_reason(job.retry_reason).value_or(core::Reason::transient_error), "", job.error};
+}
+
+Failure retry_handler_failure(const ClaimedJob &job, const std::string &why)
+{
+    return {core::Reason::retry_handler_failed, "", job.error + " (retry handler failed: " + why + ")"};
 }
 
 bool decide_by_policy(const Queue &queue, const ClaimedJob &job, pg::Time now)

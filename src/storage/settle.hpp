@@ -14,6 +14,9 @@ enum class Settled : unsigned char {
 // What a job that ran over its timeout failed with.
 Failure timeout_failure(const ClaimedJob &job);
 
+// What a job ends with that hipq.cancel() stopped in the process given.
+Failure cancelled_failure(std::string error, int executor_pid);
+
 // Records the attempt and decides by the type's policy, or leaves the decision to the type's retry handler. Needs a transaction.
 Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
 
@@ -29,7 +32,14 @@ Settled settle_lost(const Queue &queue, const ClaimedJob &job, core::Reason reas
 // Decides by policy for a job that stands in `error`, as stored in its row. Needs a transaction. False: stale.
 bool decide_by_policy(const Queue &queue, const ClaimedJob &job, pg::Time now);
 
+// Ends a job that nobody has in hand and that stands in `error` or waits. Needs a transaction. False: it does neither, or
+// somebody holds it.
+bool end_cancelled(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now);
+
 // The failure a row in `error` tells of.
 Failure stored_failure(const ClaimedJob &job);
+
+// The same after its retry handler failed: it is that of the job, with why nobody could decide on it. Final.
+Failure retry_handler_failure(const ClaimedJob &job, const std::string &why);
 
 }  // namespace hipq::storage

@@ -3,27 +3,24 @@
 
 #include <csignal>
 
-#include "pg/guard.hpp"
+#include "core/stopping.hpp"
+#include "shmem/watch.hpp"
 
 namespace hipq::worker {
 
 namespace {
 
-constexpr int cancel_again = 1'000;  // ms
-constexpr int cancellations = 3;     // a handler that catches as many is ended with its process
-
 constinit TimeoutId timer{};
 constinit volatile sig_atomic_t missed = 0;
 
-// In the signal handler: what StatementCancelHandler does, and at last what die() does.
+// In the signal handler: what PostgreSQL's statement_timeout does, for the processes that the handler may have started too. The
+// scheduler is to count the seconds from now on.
 extern "C" void hipq_deadline_missed()
 {
-    missed = missed + 1;
-    if (missed > cancellations)
-        ProcDiePending = 1;
-    InterruptPending = 1;
-    QueryCancelPending = 1;
-    ::SetLatch(MyLatch);
+    if (missed == 0)
+        shmem::wake_watchers();
+    missed = 1;
+    (void)::kill(-MyProcPid, SIGINT);
 }
 
 }  // namespace
@@ -33,18 +30,16 @@ void prepare_deadline()
     timer = pg::call([] { return ::RegisterTimeout(USER_TIMEOUT, hipq_deadline_missed); });
 }
 
-void arm_deadline(std::int64_t seconds)
+void arm_deadline(pg::Time end)
 {
     missed = 0;
-    const TimestampTz end = ::GetCurrentTimestamp() + seconds * USECS_PER_SEC;
-    pg::call([&] { ::enable_timeout_every(timer, end, cancel_again); });
+    pg::call([&] { ::enable_timeout_every(timer, end.value, static_cast<int>(core::cancel_interval / 1'000)); });
 }
 
 bool disarm_deadline() noexcept
 {
     if (::get_timeout_active(timer))
         ::disable_timeout(timer, false);
-    QueryCancelPending = 0;
     return missed != 0;
 }
 

@@ -1,17 +1,17 @@
-// The timer of a running handler: cancels at the deadline, and again each second for handlers that catch the cancellation.
+// The timer of running user code: cancels at the deadline, and again each second for handlers that catch the cancellation.
 #pragma once
 
-#include <cstdint>
+#include "pg/spi.hpp"
 
 namespace hipq::worker {
 
 // Once per process. C++ regime.
 void prepare_deadline();
 
-// Starts the timer. One at a time.
-void arm_deadline(std::int64_t seconds);
+// Starts the timer, which rings at `end` by the real clock. One at a time.
+void arm_deadline(pg::Time end);
 
-// Stops it and takes back a cancellation that has not struck yet. Returns whether the deadline was missed. Raises nothing.
+// Stops it. Returns whether the deadline was missed. Raises nothing.
 bool disarm_deadline() noexcept;
 
 }  // namespace hipq::worker

@@ -4,10 +4,10 @@
 #include "pg/transaction.hpp"
 #include "shmem/decisions.hpp"
 #include "storage/settle.hpp"
-#include "worker/deadline.hpp"
 #include "worker/run_handler.hpp"
 #include "worker/session.hpp"
 #include "worker/task.hpp"
+#include "worker/watch.hpp"
 
 namespace hipq::worker {
 
@@ -17,29 +17,109 @@ using storage::ClaimedJob;
 using storage::Failure;
 using storage::Queue;
 
-// Asks the retry handler and carries out what it says, in one transaction with the row locked.
-void ask_retry_handler(const Executor &executor, const Queue &queue, const ClaimedJob &job, const Failure &failure)
+// The job of the open transaction's decision, its row locked.
+std::optional<ClaimedJob> take(const Executor &executor, const Queue &queue, std::int64_t id)
+{
+    MemoryContext before = ::MemoryContextSwitchTo(executor.job_memory);
+    auto job = storage::take_for_decision(queue, id);
+    ::MemoryContextSwitchTo(before);
+    return job;
+}
+
+bool decided_by_policy(const Queue &queue, const ClaimedJob &job)
+{
+    const storage::JobType *type = queue.find_job_type(job.type);
+    if (type != nullptr && type->retry_handler != "NONE")
+        return false;
+    storage::decide_by_policy(queue, job, pg::now());
+    return true;
+}
+
+// Why there is no answer.
+struct Trouble {
+    std::optional<std::string> cancelled;  // hipq.cancel(): what the job ends with
+    std::string why{};
+};
+using Answer = std::variant<core::Decision, Trouble>;
+
+std::optional<Trouble> trouble_of(const Stop &stop)
+{
+    if (stop.cancelled.has_value())
+        return Trouble{*stop.cancelled};
+    if (stop.missed_deadline)
+        return Trouble{std::nullopt, "retry handler exceeded the job's timeout"};
+    return std::nullopt;
+}
+
+Answer ask_retry_handler(const Executor &executor, const Queue &queue, const ClaimedJob &job)
 {
     const auto handler = storage::resolve_retry_handler(queue, *queue.find_job_type(job.type));
     if (!handler.has_value())
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_FUNCTION), errmsg("retry handler does not exist or cannot be called"));
-    arm_deadline(job.timeout);
-    const std::optional<std::int64_t> delay = run_retry_handler(*handler, job, executor.job_memory);
-    HIPQ_POINT("after-retry-handler");
-    if (disarm_deadline())
-        HIPQ_RAISE(errcode(ERRCODE_QUERY_CANCELED), errmsg("retry handler exceeded the job's timeout"));
-    const core::Decision decision{delay.has_value(), delay.value_or(0), true};
-    storage::carry_out(queue, job, failure, decision, pg::now());
+        return Trouble{std::nullopt, "retry handler does not exist or cannot be called"};
+    Watch watch(job);
+    std::optional<std::int64_t> delay;
+    std::optional<std::string> error;
+    try {
+        if (!watch.comes_too_late())
+            delay = run_retry_handler(*handler, job, executor.job_memory);
+        HIPQ_POINT("after-retry-handler");
+    } catch (const pg::Error &raised) {
+        error = raised.message();
+    }
+    if (auto trouble = trouble_of(watch.stop()))
+        return *trouble;
+    if (error.has_value())
+        return Trouble{std::nullopt, *error};
+    return core::Decision{delay.has_value(), delay.value_or(0), true};
 }
 
-void give_up(const Queue &queue, std::int64_t id, const std::string &why)
+// The row is locked, the retry handler is asked, and what it says is
+// carried out. Returns what went wrong: then the transaction is to be aborted.
+std::optional<Trouble> decide_in_transaction(const Executor &executor, const Queue &queue, std::int64_t id)
+{
+    const auto job = take(executor, queue, id);
+    if (!job.has_value())
+        return std::nullopt;
+    HIPQ_POINT("before-decision");
+    if (decided_by_policy(queue, *job))
+        return std::nullopt;
+    const Answer answer = ask_retry_handler(executor, queue, *job);
+    if (const auto *trouble = std::get_if<Trouble>(&answer))
+        return *trouble;
+    storage::carry_out(queue, *job, storage::stored_failure(*job), std::get<core::Decision>(answer), pg::now());
+    return std::nullopt;
+}
+
+std::optional<Trouble> try_to_decide(const Executor &executor, const Queue &queue, std::int64_t id)
+{
+    std::optional<Trouble> trouble;
+    pg::start_transaction();
+    try {
+        trouble = decide_in_transaction(executor, queue, id);
+        HIPQ_POINT("after-decision");
+        if (!trouble.has_value())
+            pg::commit_transaction();
+    } catch (const pg::Error &error) {
+        trouble = Trouble{std::nullopt, error.message()};
+    } catch (...) {
+        pg::abort_transaction();
+        throw;
+    }
+    if (trouble.has_value())
+        pg::abort_transaction();
+    return trouble;
+}
+
+// Final, with what went wrong.
+void give_up(const Queue &queue, std::int64_t id, const Trouble &trouble)
 {
     HIPQ_POINT("before-give-up");
     pg::with_transaction([&] {
         const auto job = storage::take_for_decision(queue, id);
         if (!job.has_value())
             return;
-        const Failure failure{core::Reason::retry_handler_failed, "", job->error + " (retry handler failed: " + why + ")"};
+        const Failure failure = trouble.cancelled.has_value() ? storage::cancelled_failure(*trouble.cancelled, MyProcPid)
+                                                              : storage::retry_handler_failure(*job, trouble.why);
         storage::carry_out(queue, *job, failure, core::Decision{false, 0, false}, pg::now());
         HIPQ_POINT("after-give-up");
     });
@@ -49,26 +129,7 @@ void give_up(const Queue &queue, std::int64_t id, const std::string &why)
 
 void decide(const Executor &executor, const Queue &queue, std::int64_t id)
 {
-    std::optional<std::string> trouble;
-    try {
-        pg::with_transaction([&] {
-            MemoryContext before = ::MemoryContextSwitchTo(executor.job_memory);
-            const auto job = storage::take_for_decision(queue, id);
-            ::MemoryContextSwitchTo(before);
-            if (!job.has_value())
-                return;
-            HIPQ_POINT("before-decision");
-            const storage::JobType *type = queue.find_job_type(job->type);
-            if (type == nullptr || type->retry_handler == "NONE")
-                storage::decide_by_policy(queue, *job, pg::now());
-            else
-                ask_retry_handler(executor, queue, *job, storage::stored_failure(*job));
-            HIPQ_POINT("after-decision");
-        });
-    } catch (const pg::Error &error) {
-        trouble = error.message();
-    }
-    disarm_deadline();
+    const auto trouble = try_to_decide(executor, queue, id);
     if (trouble.has_value())
         give_up(queue, id, *trouble);
 }
@@ -82,8 +143,10 @@ bool run_next_decision(const Executor &executor)
     shmem::announce_job({decision->queue_id, 0, decision->job_id, pg::now(), false, {}});
     std::shared_ptr<const storage::Catalogue> catalogue;
     pg::with_transaction([&] { catalogue = storage::catalogue(); });
-    if (const Queue *queue = catalogue->find(decision->queue_id))
+    if (const Queue *queue = catalogue->find(decision->queue_id)) {
         decide(executor, *queue, decision->job_id);
+        heed_cancellations(*queue);
+    }
     clean_session();
     shmem::announce_idle();
     return true;

@@ -8,6 +8,7 @@
 #include "settings.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/lull.hpp"
+#include "worker/cancellable.hpp"
 #include "worker/deadline.hpp"
 #include "worker/durability.hpp"
 #include "worker/process.hpp"
@@ -67,6 +68,7 @@ Executor connect(const shmem::ExecutorTicket &ticket)
 {
     pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, ticket.role, 0); });
     prepare_deadline();
+    prepare_cancellation();
     prepare_durability();
     MemoryContext memory = pg::call([] { return AllocSetContextCreate(TopMemoryContext, "hipq job", ALLOCSET_DEFAULT_SIZES); });
     return Executor{ticket, memory};

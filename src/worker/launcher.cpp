@@ -13,6 +13,7 @@
 #include "shmem/stand_aside.hpp"
 #include "worker/process.hpp"
 #include "worker/server_databases.hpp"
+#include "worker/stop_overdue.hpp"
 
 namespace hipq::worker {
 
@@ -212,7 +213,7 @@ std::int64_t time_to_wait(const Launcher &launcher)
         if (check_interrupts())  // hipq.enabled, hipq.databases or hipq.max_executors may have changed
             look_at_all_databases();
         run_once(launcher);
-        wait_for_work(time_to_wait(launcher));
+        wait_for_work(std::min(time_to_wait(launcher), stop_overdue(InvalidOid)));
     }
 }
 

@@ -8,7 +8,8 @@ namespace hipq::worker {
 // The longest any process waits, so that a step of the clock is seen.
 inline constexpr std::int64_t longest_wait = 10'000'000;  // us
 
-// Installs the signal handlers: SIGTERM dies at the next CHECK_FOR_INTERRUPTS, SIGHUP asks for a reload, SIGINT cancels.
+// Installs the signal handlers: SIGTERM dies at the next CHECK_FOR_INTERRUPTS, SIGHUP asks for a reload, SIGINT cancels (in an
+// executor: see cancellable.hpp).
 void install_signal_handlers();
 
 // Waits for the latch, at most `microseconds` (and at most longest_wait). Ends the process when the postmaster is gone or SIGTERM

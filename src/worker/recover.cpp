@@ -30,27 +30,15 @@ bool recover_error(const Queue &queue, std::int64_t id)
     return true;
 }
 
-bool settle_running(const Queue &queue, const storage::ClaimedJob &job, core::Reason reason)
+bool is_settled(const Queue &queue, std::int64_t id, storage::Settled settled)
 {
-    const pg::Time now = pg::now();
-    // An executor that ended after the job's deadline was ended because the handler did not listen to its cancellation.
-    const bool timed_out = reason == core::Reason::worker_lost && now >= job.started + job.timeout * USECS_PER_SEC;
-    const storage::Settled settled = timed_out ? storage::settle_failure(queue, job, storage::timeout_failure(job), now)
-                                               : storage::settle_lost(queue, job, reason, now);
-    return settled != storage::Settled::ask_retry_handler || shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, job.id});
+    return settled != storage::Settled::ask_retry_handler || shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
 }
 
-bool recover_running(const Queue &queue, std::int64_t id, int attempt, core::Reason reason)
+bool recover_running(const Queue &queue, std::int64_t id, int attempt)
 {
     const auto job = storage::take_running(queue, id, attempt);
-    return job.has_value() && settle_running(queue, *job, reason);
-}
-
-// A claim by lock has left no trace in the row; when it is not as it was, somebody else has taken it, and all is well.
-bool recover_locked(const Queue &queue, const shmem::RunningJob &lost)
-{
-    const auto job = storage::take_locked(queue, lost.id, lost.attempt, lost.started);
-    return !job.has_value() || settle_running(queue, *job, core::Reason::worker_lost);
+    return job.has_value() && is_settled(queue, id, storage::settle_lost(queue, *job, core::Reason::server_restart, pg::now()));
 }
 
 bool recover_queue(const Queue &queue)
@@ -64,14 +52,66 @@ bool recover_queue(const Queue &queue)
             continue;
         HIPQ_POINT("before-recover");
         pg::with_transaction([&] {
-            const bool recovered = job.state == core::JobState::running
-                                       ? recover_running(queue, job.id, job.attempt, core::Reason::server_restart)
-                                       : recover_error(queue, job.id);
+            const bool recovered =
+                job.state == core::JobState::running ? recover_running(queue, job.id, job.attempt) : recover_error(queue, job.id);
             done = recovered && done;
             HIPQ_POINT("after-recover");
         });
     }
     return done;
+}
+
+// Why an executor has ended in the middle of a job that hipq, not chance, was about to stop. Nothing: it was not.
+std::optional<storage::Failure> stop_failure(const shmem::Orphan &orphan, const storage::ClaimedJob &job)
+{
+    if (orphan.cancelled.has_value())
+        return storage::cancelled_failure(*orphan.cancelled, orphan.pid);
+    if (!orphan.timed_out)
+        return std::nullopt;
+    storage::Failure failure = storage::timeout_failure(job);
+    failure.executor_pid = orphan.pid;
+    return failure;
+}
+
+// Its code was running, or about to.
+bool recover_claimed(const Queue &queue, const shmem::Orphan &orphan, const storage::ClaimedJob &job)
+{
+    const pg::Time now = pg::now();
+    const auto failure = stop_failure(orphan, job);
+    return is_settled(queue, job.id,
+                      failure.has_value() ? storage::settle_failure(queue, job, *failure, now)
+                                          : storage::settle_lost(queue, job, core::Reason::worker_lost, now));
+}
+
+// A retry handler that did not listen to its cancellation would not do so the next time either.
+bool recover_decision(const Queue &queue, const shmem::Orphan &orphan)
+{
+    if (!orphan.timed_out || !orphan.asked_retry_handler)
+        return recover_error(queue, orphan.job.id);
+    const auto job = storage::take_for_decision(queue, orphan.job.id);
+    if (!job.has_value())
+        return false;
+    const storage::Failure failure = storage::retry_handler_failure(*job, "retry handler exceeded the job's timeout");
+    return storage::carry_out(queue, *job, failure, core::Decision{false, 0, false}, pg::now());
+}
+
+// A claim by lock has left no trace in the row; when it is not as it was, somebody else has taken it, and all is well.
+std::optional<storage::ClaimedJob> take(const Queue &queue, const shmem::RunningJob &job)
+{
+    return job.is_locked ? storage::take_locked(queue, job.id, job.attempt, job.started)
+                         : storage::take_running(queue, job.id, job.attempt);
+}
+
+bool recover_job(const Queue &queue, const shmem::Orphan &orphan)
+{
+    if (const auto job = take(queue, orphan.job))
+        return recover_claimed(queue, orphan, *job);
+    if (orphan.cancelled.has_value()) {
+        const auto failure = storage::cancelled_failure(*orphan.cancelled, orphan.pid);
+        if (storage::end_cancelled(queue, orphan.job.id, failure, pg::now()))
+            return true;
+    }
+    return orphan.job.is_locked || recover_decision(queue, orphan);
 }
 
 bool recover_orphan(const shmem::Orphan &orphan)
@@ -80,12 +120,8 @@ bool recover_orphan(const shmem::Orphan &orphan)
     HIPQ_POINT("before-orphan");
     pg::with_transaction([&] {
         const auto catalogue = storage::catalogue();
-        const Queue *queue = catalogue->find(orphan.job.queue_id);
-        if (queue != nullptr && orphan.job.is_locked)
-            done = recover_locked(*queue, orphan.job);
-        else if (queue != nullptr)
-            done = recover_running(*queue, orphan.job.id, orphan.job.attempt, core::Reason::worker_lost) ||
-                   recover_error(*queue, orphan.job.id);
+        if (const Queue *queue = catalogue->find(orphan.job.queue_id))
+            done = recover_job(*queue, orphan);
         HIPQ_POINT("after-orphan");
     });
     return done;

@@ -130,13 +130,12 @@ Outcome first_value(Tuplestorestate *store, const TupleDesc descriptor, const Qu
     return outcome;
 }
 
-// The PostgreSQL regime. What user code has put off until the commit happens now, under the deadline and before the finish:
-// deferred triggers run, WITH HOLD cursors, whose queries the commit would run to their end, are closed.
+// The PostgreSQL regime. What user code has put off until the commit happens now, under the deadline and
+// before the finish: deferred triggers run until there are none, WITH HOLD cursors, whose queries the commit would run to their
+// end, are closed.
 void run_deferred_code()
 {
-    ConstraintsSetStmt all_immediate{};
-    all_immediate.type = T_ConstraintsSetStmt;
-    ::AfterTriggerSetState(&all_immediate);
+    ::AfterTriggerFireDeferred();
     ::PortalHashTableDeleteAll();
 }
 

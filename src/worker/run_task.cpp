@@ -3,6 +3,7 @@
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/run_times.hpp"
+#include "shmem/watch.hpp"
 #include "storage/settle.hpp"
 #include "worker/durability.hpp"
 #include "worker/failure_codes.hpp"
@@ -56,37 +57,46 @@ void commit(const Queue &queue)
     pg::commit_transaction();
 }
 
-// The handler and the finish of its jobs in one transaction; under a claim by lock it is open already. Nothing: done. Else how it
-// failed; the transaction is aborted then.
+// The handler's transaction up to its end; under a claim by lock it is open already. Returns what stopped the handler, if
+// anything did.
+std::optional<Failure> call(const Executor &executor, const Task &task, Watch &watch)
+{
+    if (!task.handler.has_value() || watch.comes_too_late()) {
+        const auto stopped = stop_failure(watch.stop(), task.jobs.front());
+        return stopped.value_or(Failure{core::Reason::handler_not_found, "42883", "handler does not exist or cannot be called"});
+    }
+    if (task.mode == core::ClaimMode::record)
+        pg::start_transaction();
+    HIPQ_POINT("before-handler");
+    const std::vector<pg::RawValue> results = run_handler(*task.handler, task.jobs, executor.job_memory);
+    HIPQ_POINT("after-handler");
+    if (auto stopped = stop_failure(watch.stop(), task.jobs.front()))  // it caught the cancellation, or was done before it struck
+        return stopped;
+    finish_all(task, results);
+    HIPQ_POINT("after-finish");
+    commit(*task.queue);
+    return std::nullopt;
+}
+
+// The handler and the finish of its jobs in one transaction. Nothing: done. Else how it failed; the transaction is aborted then.
 std::optional<Failure> call_and_finish(const Executor &executor, const Task &task)
 {
-    if (!task.handler.has_value())
-        return Failure{core::Reason::handler_not_found, "42883", "handler does not exist or cannot be called"};
     Watch watch(task);
+    std::optional<Failure> failure;
     try {
-        if (task.mode == core::ClaimMode::record)
-            pg::start_transaction();
-        HIPQ_POINT("before-handler");
-        const std::vector<pg::RawValue> results = run_handler(*task.handler, task.jobs, executor.job_memory);
-        HIPQ_POINT("after-handler");
-        if (watch.stop_timer()) {  // it caught the cancellation
-            pg::abort_transaction();
-            return storage::timeout_failure(task.jobs.front());
-        }
-        finish_all(task, results);
-        HIPQ_POINT("after-finish");
-        commit(*task.queue);
-        return std::nullopt;
+        failure = call(executor, task, watch);
     } catch (const pg::Error &error) {
-        const bool missed = watch.end();
-        Failure failure = missed ? storage::timeout_failure(task.jobs.front()) : failure_of(error);
-        pg::abort_transaction();
-        return failure;
+        failure = stop_failure(watch.stop(), task.jobs.front());
+        if (!failure.has_value())
+            failure = failure_of(error);
     } catch (...) {
-        watch.end();
+        watch.stop();
         pg::abort_transaction();
         throw;
     }
+    if (failure.has_value())
+        pg::abort_transaction();
+    return failure;
 }
 
 // A job whose claim by lock is over is recorded first, unless somebody else, who found it waiting, has changed it meanwhile: then
@@ -128,10 +138,12 @@ void show(const Task &task)
 
 void run_one_by_one(Executor &executor, const Task &batch)
 {
+    shmem::reopen_jobs();
     HIPQ_POINT("before-one-by-one");
     for (const ClaimedJob &job : batch.jobs)
         if (std::optional<Task> task = single(executor, batch, job))
             run_task(executor, *task);
+    heed_cancellations(*batch.queue);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "storage/queue_table.hpp"
 #include "worker/process.hpp"
 #include "worker/recover.hpp"
+#include "worker/stop_overdue.hpp"
 
 namespace hipq::worker {
 
@@ -289,7 +290,7 @@ void rest()
         const std::int64_t left = std::min(shmem::next_look(), latest).value - pg::now().value;
         if (left <= 0)
             return;
-        wait_for_work(watches ? std::min(left, hand_interval) : left);
+        wait_for_work(std::min(watches ? std::min(left, hand_interval) : left, stop_overdue(MyDatabaseId)));
         if (!watches && !shmem::watches_hands())
             return;
         check_interrupts();
@@ -301,6 +302,7 @@ bool work(Scheduler &scheduler)
 {
     check_interrupts();
     shmem::begin_look();
+    stop_overdue(MyDatabaseId);
     if (!is_open(scheduler))
         return !shmem::leave_closed_database();
     show_activity("hipq scheduler looks for work");

@@ -1,7 +1,12 @@
-// Over the timer of deadline.cpp.
+// The timer, the slot in shared memory and the signal handler, begun and ended in one order.
 #include "watch.hpp"
 
+#include "pg/clock.hpp"
+#include "pg/transaction.hpp"
+#include "shmem/watch.hpp"
 #include "storage/current_job.hpp"
+#include "storage/settle.hpp"
+#include "worker/cancellable.hpp"
 #include "worker/deadline.hpp"
 
 namespace hipq::worker {
@@ -10,27 +15,61 @@ Watch::Watch(const Task &task)
 {
     std::vector<storage::CurrentJob> current;
     int timeout = task.jobs.front().timeout;
+    const bool may_commit = task.handler.has_value() && task.handler->may_commit;
     for (const storage::ClaimedJob &job : task.jobs) {
-        current.push_back({job.queue_id, job.id, job.stored_attempt(), job.type, job.key, task.handler->may_commit});
-        timeout = std::min(timeout, job.timeout);  // a batch is over when the time of its first job is
+        current.push_back({job.queue_id, job.id, job.stored_attempt(), job.type, job.key, may_commit});
+        timeout = std::min(timeout, job.timeout);
     }
     storage::set_current_jobs(std::move(current));
-    arm_deadline(timeout);
+    begin(task.jobs.size() == 1 ? task.jobs.front().id : 0, timeout, false);
 }
 
-bool Watch::stop_timer()
+Watch::Watch(const storage::ClaimedJob &job)
 {
-    missed_ = disarm_deadline();
-    return missed_;
+    begin(job.id, job.timeout, true);
 }
 
-bool Watch::end()
+Watch::~Watch()
 {
-    if (!ended_)
-        missed_ = disarm_deadline() || missed_;
-    ended_ = true;
+    stop();
     storage::set_current_jobs({});
-    return missed_;
+}
+
+void Watch::begin(std::int64_t job_id, int timeout, bool asks_retry_handler)
+{
+    const pg::Time deadline{::GetCurrentTimestamp() + timeout * USECS_PER_SEC};
+    begin_cancellable();
+    comes_too_late_ = shmem::begin_watch(job_id, deadline, asks_retry_handler);
+    arm_deadline(deadline);
+}
+
+const Stop &Watch::stop()
+{
+    if (stopped_)
+        return stop_;
+    stopped_ = true;
+    stop_.missed_deadline = disarm_deadline();
+    shmem::EndedWatch ended = shmem::end_watch();
+    end_cancellable(ended.signalled || stop_.missed_deadline);
+    stop_.cancelled = std::move(ended.request);
+    return stop_;
+}
+
+std::optional<storage::Failure> stop_failure(const Stop &stop, const storage::ClaimedJob &job)
+{
+    if (stop.cancelled.has_value())
+        return storage::cancelled_failure(*stop.cancelled, MyProcPid);
+    if (stop.missed_deadline)
+        return storage::timeout_failure(job);
+    return std::nullopt;
+}
+
+void heed_cancellations(const storage::Queue &queue)
+{
+    for (const shmem::RequestedJob &job : shmem::close_jobs()) {
+        const storage::Failure failure = storage::cancelled_failure(job.error, MyProcPid);
+        pg::with_transaction([&] { storage::end_cancelled(queue, job.id, failure, pg::now()); });
+    }
 }
 
 }  // namespace hipq::worker

@@ -1,25 +1,45 @@
-// What is watched while user code runs for a job: its deadline, and which job this session works on.
+// What is watched while user code runs for a job: its deadline, requests to cancel it, and which jobs this session works on.
 #pragma once
 
+#include "storage/finish.hpp"
 #include "worker/task.hpp"
 
 namespace hipq::worker {
 
-// Hands the deadline and the current jobs back, however the handler was left.
+// What made user code stop, whatever it made of that itself: it may have caught it, or ended just then.
+struct Stop {
+    bool missed_deadline = false;
+    std::optional<std::string> cancelled;  // hipq.cancel(): what the job ends with
+};
+
 class Watch {
 public:
+    // Over a handler. The timeout counts from now; a batch is over when the time of its first job is.
     explicit Watch(const Task &task);
-    ~Watch() { end(); }
+    // Over a retry handler.
+    explicit Watch(const storage::ClaimedJob &job);
+    ~Watch();
     Watch(const Watch &) = delete;
     Watch &operator=(const Watch &) = delete;
 
-    // Returns whether the deadline was missed. The current jobs stay until the end: their finish belongs to them.
-    bool stop_timer();
-    bool end();
+    // Whether it has been cancelled before it started.
+    bool comes_too_late() const { return comes_too_late_; }
+
+    // User code has ended: nothing is cancelled any more. The current jobs stay, since their finish belongs to them. Always gives
+    // the same answer.
+    const Stop &stop();
 
 private:
-    bool missed_ = false;
-    bool ended_ = false;
+    void begin(std::int64_t job_id, int timeout, bool asks_retry_handler);
+    Stop stop_;
+    bool comes_too_late_ = false;
+    bool stopped_ = false;
 };
+
+// How an attempt failed that was stopped; nothing when it was not.
+std::optional<storage::Failure> stop_failure(const Stop &stop, const storage::ClaimedJob &job);
+
+// Before announce_idle(): ends jobs that somebody wants to be cancelled while there was no code to stop. Own transactions.
+void heed_cancellations(const storage::Queue &queue);
 
 }  // namespace hipq::worker

@@ -1,5 +1,7 @@
-// Functions that fail in every way at the boundary of C++ and PostgreSQL; sql/boundary.sql calls them.
+// Functions that fail in every way at the boundary of C++ and PostgreSQL; sql/boundary.sql calls them. And one that does not
+// listen, for test/t/040_deadlines.pl.
 #include <malloc.h>
+#include <unistd.h>
 
 #include <stdexcept>
 
@@ -177,5 +179,15 @@ HIPQ_FUNCTION(guard_test_sleep)
 {
     const hipq::Witness witness;
     hipq::pg::call([] { DirectFunctionCall1(::pg_sleep, Float8GetDatum(60)); });
+    return Datum{0};
+}
+
+// Works as long as there is a file of that name, and never checks for interrupts.
+HIPQ_FUNCTION(guard_test_spin)
+{
+    const ::text *path = hipq::pg::call([&] { return DatumGetTextPP(fcinfo->args[0].value); });
+    const std::string name(VARDATA_ANY(path), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(path)));
+    while (::access(name.c_str(), F_OK) == 0) {
+    }
     return Datum{0};
 }

@@ -1,0 +1,330 @@
+// Requests, signals and their times.
+#include "watch.hpp"
+
+#include <csignal>
+
+#include "core/stopping.hpp"
+#include "shmem/alerts.hpp"
+#include "shmem/executors.hpp"
+
+extern "C" {
+#include "mb/pg_wchar.h"
+}
+
+namespace hipq::shmem {
+
+namespace {
+
+// A scheduler that is held up by a lock leaves its work to the launcher after this time.
+constexpr std::int64_t schedulers_advance = 2'000'000;
+
+// Needs the lock, or a caller for whom a stale answer does no harm.
+const DatabaseSlot *slot_of_database(Oid database)
+{
+    for (const DatabaseSlot &slot : registry()->databases)
+        if (slot.database == database)
+            return &slot;
+    return nullptr;
+}
+
+bool has_scheduler(Oid database)
+{
+    const DatabaseSlot *slot = slot_of_database(database);
+    return slot != nullptr && slot->scheduler == SchedulerState::running;
+}
+
+// ---- cancellations; all of it needs the lock ----
+
+Cancellation *find_cancellation(Oid database, std::int64_t job_id)
+{
+    if (registry()->cancellation_count == 0)
+        return nullptr;
+    for (Cancellation &entry : registry()->cancellations)
+        if (entry.job_id == job_id && entry.database == database)
+            return &entry;
+    return nullptr;
+}
+
+// False: there is no room.
+bool place_cancellation(Oid database, std::int64_t job_id, int holder, const std::string &error, int length)
+{
+    for (Cancellation &entry : registry()->cancellations) {
+        if (entry.job_id != 0)
+            continue;
+        entry.database = database;
+        entry.job_id = job_id;
+        entry.holder = holder;
+        std::memcpy(entry.error, error.data(), static_cast<std::size_t>(length));
+        entry.error[length] = '\0';
+        ++registry()->cancellation_count;
+        return true;
+    }
+    return false;
+}
+
+void release(Cancellation &entry)
+{
+    entry.job_id = 0;
+    --registry()->cancellation_count;
+}
+
+bool is_watched(const JobWatch &watch, std::int64_t job_id)
+{
+    return watch.is_on && (watch.job_id == 0 || watch.job_id == job_id);
+}
+
+// ---- the jobs of an executor; all of it needs the lock ----
+
+// Calls `function` with the entry of each job of this process whose claim is, or is about to be, durable.
+template <class Function>
+void for_running_jobs(const Function &function)
+{
+    core::JobTable table = jobs_in_hand();
+    for (std::int32_t entry = table.first_of(own_executor_slot()); entry != core::no_entry; entry = table.next_of(entry))
+        if (table[entry].phase == core::JobPhase::running)
+            function(table[entry]);
+}
+
+// One job, or (0) all of them.
+void set_closed(std::int64_t job_id, bool closed)
+{
+    my_slot()->watch.is_closed = closed;
+    for_running_jobs([&](core::JobEntry &entry) {
+        if (job_id == 0 || entry.job_id == job_id)
+            entry.is_closed = closed;
+    });
+}
+
+// The request for a job that is watched, if there is one.
+const Cancellation *request_for(const ExecutorSlot &slot)
+{
+    if (registry()->cancellation_count == 0)
+        return nullptr;
+    for (const Cancellation &entry : registry()->cancellations)
+        if (entry.job_id != 0 && entry.holder == own_executor_slot() && entry.database == slot.database &&
+            is_watched(slot.watch, entry.job_id))
+            return &entry;
+    return nullptr;
+}
+
+// ---- signals ----
+
+// To the process of the slot and those it has started, as pg_cancel_backend() does. Needs the lock, which keeps the process from
+// being another one.
+void send(const ExecutorSlot &slot, int signal)
+{
+    (void)::kill(-slot.pid, signal);
+}
+
+void send_cancellation(ExecutorSlot &slot, pg::Time now)
+{
+    send(slot, SIGINT);
+    slot.watch.signalled = true;
+    slot.watch.cancelled = now;
+}
+
+core::Stopping as_rule_sees(const JobWatch &watch)
+{
+    core::Stopping job{watch.deadline.value, std::nullopt, watch.cancelled.value};
+    if (watch.requested != pg::infinity)
+        job.requested = watch.requested.value;
+    if (watch.terminated != pg::infinity)
+        job.terminated = watch.terminated.value;
+    job.is_reported = watch.reported;
+    return job;
+}
+
+// Needs the lock. Returns what was done and when to look again.
+core::StopStep take_step(ExecutorSlot &slot, pg::Time now, std::int64_t grace)
+{
+    const core::StopStep step = core::next_stop_step(as_rule_sees(slot.watch), now.value, grace);
+    switch (step.action) {
+    case core::StopAction::wait:
+        break;
+    case core::StopAction::cancel:
+        send_cancellation(slot, now);
+        break;
+    case core::StopAction::terminate:
+        send(slot, SIGTERM);
+        slot.watch.terminated = now;
+        break;
+    case core::StopAction::report:
+        slot.watch.reported = true;
+        break;
+    }
+    return step;
+}
+
+UnresponsiveExecutor unresponsive(const ExecutorSlot &slot)
+{
+    UnresponsiveExecutor executor{slot.pid, slot.job, slot.watch.requested != pg::infinity};
+    if (slot.watch.job_id != 0)
+        executor.job.id = slot.watch.job_id;
+    return executor;
+}
+
+// ---- requests ----
+
+// The executor that has begun with a job. Needs the lock.
+struct Holder {
+    ExecutorSlot *slot;
+    bool is_closed;
+};
+
+std::optional<Holder> holder_of(Oid database, std::int64_t job_id)
+{
+    const core::JobTable table = jobs_in_hand();
+    const std::int32_t entry = table.find(database, job_id);
+    if (entry != core::no_entry) {
+        const core::JobEntry &job = table.at(entry);
+        if (job.phase != core::JobPhase::running)
+            return std::nullopt;  // its row still waits
+        return Holder{&registry()->executors[job.holder], job.is_closed};
+    }
+    // There was no room for an entry.
+    for (ExecutorSlot &slot : executor_slots())
+        if (slot.state != ExecutorState::free && slot.database == database && slot.job.id == job_id)
+            return Holder{&slot, slot.watch.is_closed};
+    return std::nullopt;
+}
+
+}  // namespace
+
+bool begin_watch(std::int64_t job_id, pg::Time deadline, bool asks_retry_handler)
+{
+    const pg::Time now{::GetCurrentTimestamp()};
+    const Lock lock(LW_EXCLUSIVE);
+    ExecutorSlot &slot = *my_slot();
+    slot.watch = JobWatch{};
+    slot.watch.is_on = true;
+    slot.watch.asks_retry_handler = asks_retry_handler;
+    slot.watch.job_id = job_id;
+    slot.watch.deadline = deadline;
+    slot.watch.terminated = pg::infinity;
+    set_closed(job_id, false);
+    const bool is_requested = request_for(slot) != nullptr;
+    slot.watch.requested = is_requested ? now : pg::infinity;
+    slot.watch.cancelled = now;
+    return is_requested;
+}
+
+EndedWatch end_watch()
+{
+    Cancellation request{};
+    bool signalled = false;
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        ExecutorSlot &slot = *my_slot();
+        if (const Cancellation *found = request_for(slot))
+            request = *found;
+        signalled = slot.watch.signalled;
+        slot.watch.is_on = false;
+        set_closed(slot.watch.job_id, true);
+    }
+    return {signalled, request.job_id != 0 ? std::optional<std::string>(request.error) : std::nullopt};
+}
+
+void reopen_jobs()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    set_closed(0, false);
+}
+
+std::vector<RequestedJob> close_jobs()
+{
+    std::vector<RequestedJob> requested;
+    std::vector<Cancellation> left(max_cancellations);  // before the lock: allocation
+    std::size_t count = 0;
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        for_running_jobs([&](core::JobEntry &entry) {
+            const Cancellation *request = entry.is_closed ? nullptr : find_cancellation(entry.database, entry.job_id);
+            if (request != nullptr && count < left.size())
+                left[count++] = *request;
+            entry.is_closed = true;
+        });
+    }
+    for (std::size_t i = 0; i < count; ++i)
+        requested.push_back({left[i].job_id, left[i].error});
+    return requested;
+}
+
+void wake_watchers() noexcept
+{
+    wake_process(registry()->launcher);
+    if (const DatabaseSlot *slot = slot_of_database(MyDatabaseId))
+        wake_process(slot->process);
+}
+
+CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::string &error)
+{
+    const pg::Time now{::GetCurrentTimestamp()};
+    const int length = ::pg_mbcliplen(error.data(), static_cast<int>(error.size()), sizeof(Cancellation::error) - 1);
+    const Lock lock(LW_EXCLUSIVE);
+    const auto holder = holder_of(database, job_id);
+    if (!holder.has_value())
+        return CancelAnswer::not_in_hand;
+    ExecutorSlot &slot = *holder->slot;
+    if (slot.state != ExecutorState::running || holder->is_closed)
+        return CancelAnswer::changing;
+    if (find_cancellation(database, job_id) != nullptr)
+        return CancelAnswer::placed;
+    const auto index = static_cast<int>(&slot - registry()->executors);
+    if (!place_cancellation(database, job_id, index, error, length))
+        return CancelAnswer::changing;
+    if (is_watched(slot.watch, job_id)) {
+        slot.watch.requested = std::min(slot.watch.requested, now);
+        send_cancellation(slot, now);
+        wake_watchers();
+    }
+    return CancelAnswer::placed;
+}
+
+Stopped stop_overdue_jobs(Oid database, std::int64_t grace)
+{
+    const pg::Time now{::GetCurrentTimestamp()};
+    Stopped stopped;
+    stopped.unresponsive.resize(static_cast<std::size_t>(registry()->executor_count));  // before the lock: allocation
+    std::size_t count = 0;
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        for (ExecutorSlot &slot : executor_slots()) {
+            if (slot.state != ExecutorState::running || !slot.watch.is_on)
+                continue;
+            if (OidIsValid(database) && slot.database != database)
+                continue;
+            const bool somebody_does = !OidIsValid(database) && has_scheduler(slot.database);
+            const core::StopStep step = take_step(slot, now, grace + (somebody_does ? schedulers_advance : 0));
+            stopped.next = std::min(stopped.next, pg::Time{step.next});
+            if (step.action == core::StopAction::report)
+                stopped.unresponsive[count++] = unresponsive(slot);
+            if (slot.watch.reported)
+                note_alert(Alert::executor_unresponsive);
+        }
+    }
+    stopped.unresponsive.resize(count);
+    return stopped;
+}
+
+Cancellation cancellation_of(Oid database, std::int64_t job_id) noexcept
+{
+    const Cancellation *found = find_cancellation(database, job_id);
+    return found == nullptr ? Cancellation{} : *found;
+}
+
+void forget_cancellation(Oid database, std::int64_t job_id) noexcept
+{
+    if (Cancellation *found = find_cancellation(database, job_id))
+        release(*found);
+}
+
+void forget_cancellations(int holder) noexcept
+{
+    if (registry()->cancellation_count == 0)
+        return;
+    for (Cancellation &entry : registry()->cancellations)
+        if (entry.job_id != 0 && entry.holder == holder)
+            release(entry);
+}
+
+}  // namespace hipq::shmem

@@ -1,0 +1,201 @@
+# hipq.cancel() of a running job: that job ends, final and without a trace, and no other job ever notices.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('cancel', 'hipq.terminate_grace' => '1s', 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1h',
+	wal_level => 'replica', max_wal_senders => 1);
+$hipq->create_queue('app.main');
+my $node = $hipq->node;
+$hipq->sql(q{
+	GRANT CREATE ON SCHEMA public TO app;
+	CREATE TABLE written (id bigint, what text); GRANT ALL ON written TO app;
+	CREATE FUNCTION work(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO written VALUES (job.id, 'work');
+		IF job.job_data->>'until' = 'first' AND job.attempt > 1 THEN RETURN; END IF;
+		IF job.job_data ? 'fail' THEN RAISE 'no'; END IF;
+		PERFORM pg_sleep(60);
+	EXCEPTION WHEN query_canceled THEN
+		IF job.job_data ? 'catch' THEN
+			INSERT INTO written VALUES (job.id, 'caught');
+			WHILE job.job_data->>'catch' = 'always' LOOP
+				BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END;
+			END LOOP;
+			RETURN;
+		END IF;
+		RAISE;
+	END $$;
+	CREATE PROCEDURE in_steps(id bigint, data jsonb) LANGUAGE plpgsql AS $$
+	BEGIN INSERT INTO written VALUES (id, 'first'); COMMIT; INSERT INTO written VALUES (id, 'second'); PERFORM pg_sleep(60); END $$;
+	CREATE FUNCTION asks_long(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN '1 s'; END $$;
+	SELECT hipq.register_job_type('app.main', 'work', handler => 'work', max_retries => 5, retry_base => '10 ms');
+	SELECT hipq.register_job_type('app.main', 'in_steps', handler => 'in_steps', max_retries => 5, retry_base => '10 ms');
+	SELECT hipq.register_job_type('app.main', 'asked', handler => 'work', retry_handler => 'asks_long', max_retries => 5)});
+
+sub row { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count, retry_reason, error) FROM hipq.jobs WHERE id = $id"); }
+sub written { my ($id) = @_; return $hipq->sql("SELECT string_agg(what, ' ') FROM written WHERE id = $id"); }
+
+# Starts a job and waits until its code runs.
+sub start
+{
+	my ($type, $data) = @_;
+	my $id = $hipq->enqueue($type, "'$data', queue => 'app.main'");
+	my $pid = $hipq->pid_of($id);
+	$hipq->wait_until("SELECT wait_event FROM pg_stat_activity WHERE pid = $pid", 'PgSleep');
+	return ($id, $pid);
+}
+
+# ---- one job
+my ($id, $pid) = start('work', '{}');
+is($hipq->sql("SELECT hipq.cancel($id, 'no longer wanted')"), 't', 'a running job is cancelled');
+is($hipq->outcome($id), 'cancelled', 'it ends so');
+is(row($id), 'cancelled 1 0 cancelled cancelled: no longer wanted', 'final, without a retry, with the reason given');
+is($hipq->attempts($id), '1 cancelled 57014', 'its attempt is recorded');
+is($hipq->sql("SELECT concat_ws(' ', executor_pid, error) FROM hipq.attempts WHERE job_id = $id"), "$pid cancelled: no longer wanted", 'with who ran it');
+cmp_ok($hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts WHERE job_id = $id"), '<', 30, 'it did not run to its end');
+is(written($id), '', 'what it wrote is gone');
+is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $id"), 0, 'there is no dead letter');
+is($hipq->sql("SELECT hipq.cancel($id)"), 'f', 'a final job is not cancelled');
+($id) = start('work', '{}');
+is($hipq->sql("BEGIN; SELECT hipq.cancel($id); ROLLBACK"), 't', 'a running job is cancelled at once,');
+is($hipq->outcome($id), 'cancelled', 'though the transaction that asked for it is rolled back');
+is(row($id), 'cancelled 1 0 cancelled cancelled', 'without a reason the error says so too');
+is($hipq->sql("SELECT string_agg(pid::text, ' ') FROM hipq.executors WHERE pid = $pid"), $pid, 'the executor lives on');
+
+# ---- handlers that catch it
+($id) = start('work', '{"catch": "once"}');
+is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'one that catches the cancellation and ends');
+is($hipq->outcome($id), 'cancelled', 'is cancelled all the same');
+is(written($id), '', 'what it wrote is gone');
+($id, $pid) = start('work', '{"catch": "always"}');
+is($hipq->sql("SELECT hipq.cancel($id, 'for good')"), 't', 'one that catches it for ever');
+is($hipq->sql("SELECT hipq.cancel($id, 'again')"), 't', 'may be told twice');
+is($hipq->outcome($id), 'cancelled', 'is ended');
+is(row($id), 'cancelled 1 0 cancelled cancelled: for good', 'as cancelled');
+is($hipq->attempts($id), '1 cancelled 57014', 'with its attempt');
+is($hipq->sql("SELECT executor_pid FROM hipq.attempts WHERE job_id = $id"), $pid, 'and who ran it');
+ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0), 'with its process');
+is(written($id), '', 'what it wrote is gone');
+
+# ---- procedures, retry handlers, itself
+($id) = start('in_steps', '{}');
+is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'a procedure');
+is($hipq->outcome($id), 'cancelled', 'is cancelled');
+is(written($id), 'first', 'what it had committed stays');
+is($hipq->attempts($id), '1 cancelled 57014', 'it is not retried');
+($id) = start('asked', '{"fail": 1}');
+is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'error', 'a job whose retry handler is asked');
+is($hipq->sql("SELECT hipq.cancel($id, 'while asked')"), 't', 'can be cancelled');
+is($hipq->outcome($id), 'cancelled', 'ends so');
+is(row($id), 'cancelled 1 0 cancelled cancelled: while asked', 'with the reason');
+($id, $pid) = start('asked', '{"fail": 1}');
+$hipq->sql('ALTER ROLE app NOLOGIN');
+$hipq->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'hipq executor' ORDER BY pid = $pid");
+ok($hipq->wait_until('SELECT count(*) FROM hipq.executors', 0), 'a job that stands in error with nobody to ask');
+is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'error', 'waits for somebody');
+is($hipq->sql("SELECT hipq.cancel($id, 'enough')"), 't', 'can be cancelled');
+is(row($id), 'cancelled 1 0 cancelled cancelled: enough', 'at once');
+$hipq->sql('ALTER ROLE app LOGIN');
+$hipq->sql(q{
+	GRANT USAGE ON SCHEMA hipq TO app; GRANT EXECUTE ON FUNCTION hipq.cancel TO app;
+	CREATE FUNCTION suicide(id bigint, data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM hipq.cancel(id, 'by itself'); PERFORM pg_sleep(60); END $$;
+	CREATE FUNCTION suicide_at_end(id bigint, data jsonb) RETURNS boolean LANGUAGE sql AS $$ SELECT hipq.cancel(id, 'by itself') $$;
+	SELECT hipq.register_job_type('app.main', name, handler => name) FROM unnest('{suicide, suicide_at_end}'::text[]) AS name});
+foreach my $type ('suicide', 'suicide_at_end')
+{
+	$id = $hipq->enqueue($type);
+	is($hipq->outcome($id), 'cancelled', "$type: a job may cancel itself");
+	is(row($id), 'cancelled 1 0 cancelled cancelled: by itself', 'and is final');
+}
+
+# ---- long reasons
+($id) = start('work', '{}');
+$hipq->sql("SELECT hipq.cancel($id, repeat('\x{e2}\x{82}\x{ac}', 1000))");
+$hipq->outcome($id);
+is($hipq->sql("SELECT length(error) > 300 AND error ~ '^cancelled: \x{e2}\x{82}\x{ac}+\$' FROM hipq.jobs WHERE id = $id"), 't', 'of a long reason what fits is kept, in whole characters');
+
+# ---- before its code starts, and after it has ended: commits that wait for a standby that there is not
+$hipq->sql('TRUNCATE written');
+$hipq->set('synchronous_standby_names' => 'nobody');
+# The commits of this session are not to wait.
+my $quietly = "SET synchronous_commit = local;";
+$id = $hipq->sql("$quietly SELECT hipq.enqueue('work', queue => 'app.main')");
+ok($hipq->wait_until("SELECT count(*) FROM hipq.executors JOIN pg_stat_activity USING (pid) WHERE job_id = $id AND wait_event = 'SyncRep'", 1), 'a job that is being claimed');
+is($hipq->sql("$quietly SELECT hipq.cancel($id, 'early')"), 't', 'can be cancelled');
+$hipq->set('synchronous_standby_names' => '');
+is($hipq->outcome($id), 'cancelled', 'ends so');
+is(row($id), 'cancelled 1 0 cancelled cancelled: early', 'with the reason');
+is(written($id), '', 'and has not taken effect');
+($id) = start('work', '{"catch": "once"}');
+$hipq->set('synchronous_standby_names' => 'nobody');
+$hipq->sql("SELECT pg_cancel_backend(pid) FROM hipq.running WHERE id = $id");
+ok($hipq->wait_until("SELECT count(*) FROM hipq.executors JOIN pg_stat_activity USING (pid) WHERE job_id = $id AND wait_event = 'SyncRep'", 1), 'a job whose end is being written');
+is($hipq->sql("$quietly SELECT hipq.cancel($id, 'late')"), 'f', 'cannot be cancelled any more');
+$hipq->set('synchronous_standby_names' => '');
+is($hipq->outcome($id), 'succeeded', 'and ends as it would');
+is(written($id), 'caught', 'with its effects');
+
+# ---- pg_cancel_backend(): the attempt fails
+($id, $pid) = start('work', '{"until": "first"}');
+is($hipq->sql("SELECT pg_cancel_backend($pid)"), 't', 'pg_cancel_backend()');
+is($hipq->outcome($id), 'succeeded', 'only fails the attempt');
+is($hipq->attempts($id), '1 transient_error 57014', 'with its SQLSTATE');
+is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs WHERE id = $id"), '2 1', 'charged');
+
+# ---- many short jobs, some of them cancelled at any moment
+$hipq->sql(q{
+	CREATE TABLE cancelled (id bigint PRIMARY KEY);
+	CREATE FUNCTION brief(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN INSERT INTO written VALUES (job.id, 'brief'); PERFORM pg_sleep(random() * 0.005); INSERT INTO written VALUES (job.id, 'done'); END $$;
+	SELECT hipq.register_job_type('app.main', 'brief', handler => 'brief', max_retries => 5, retry_base => '10 ms');
+	CREATE PROCEDURE cancel_some() LANGUAGE plpgsql AS $$
+	DECLARE victim bigint;
+	BEGIN
+		WHILE EXISTS (SELECT FROM hipq.app_main_live WHERE job_type = 'brief') LOOP
+			SELECT job_id INTO victim FROM hipq._executors() WHERE job_id IS NOT NULL AND status = 'running' ORDER BY random() LIMIT 1;
+			IF FOUND AND hipq.cancel(victim, 'random') THEN INSERT INTO cancelled VALUES (victim) ON CONFLICT DO NOTHING; END IF;
+			COMMIT;
+			PERFORM pg_sleep(random() * 0.01);
+		END LOOP;
+	END $$;
+	TRUNCATE written});
+# All four executors.
+my @sleepers = map { $hipq->enqueue('work', q{'{}', queue => 'app.main'}) } 1 .. 4;
+$hipq->pid_of($_) foreach @sleepers;
+my $pids = $hipq->sql('SELECT string_agg(pid::text, $$ $$ ORDER BY pid) FROM hipq.executors');
+is(scalar(split / /, $pids), 4, 'all executors work');
+$hipq->sql("SELECT hipq.cancel($_)") foreach @sleepers;
+$hipq->sql(q{SELECT count(*) FROM hipq.enqueue_many('brief', (SELECT array_agg('{}'::jsonb) FROM generate_series(1, 2000)), queue => 'app.main')});
+$hipq->sql('CALL cancel_some()');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live WHERE job_type = 'brief'}, 0), 'all jobs end');
+cmp_ok($hipq->sql('SELECT count(*) FROM cancelled'), '>', 20, 'many were cancelled');
+cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'brief' AND outcome = 'succeeded'}), '>', 20, 'many were not');
+is($hipq->sql(q{SELECT count(*) FROM (SELECT id FROM hipq.jobs WHERE job_type = 'brief' AND outcome = 'cancelled' EXCEPT SELECT id FROM cancelled) AS wrong}), 0, 'none but those was cancelled');
+is($hipq->sql(q{SELECT count(*) FROM (SELECT id FROM cancelled EXCEPT SELECT id FROM hipq.jobs WHERE outcome = 'cancelled') AS wrong}), 0, 'and all of those');
+is($hipq->sql(q{SELECT count(*) FROM hipq.attempts WHERE job_type = 'brief' AND reason <> 'cancelled'}), 0, 'no other job failed');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'brief' AND outcome NOT IN ('cancelled', 'succeeded')}), 0, 'in any way');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'brief' AND (outcome = 'succeeded') <> (SELECT count(*) = 2 FROM written WHERE written.id = jobs.id)}), 0, 'each took effect or not as it says');
+is($hipq->sql('SELECT string_agg(pid::text, $$ $$ ORDER BY pid) FROM hipq.executors'), $pids, 'all executors live');
+
+# ---- a storm of pg_cancel_backend(): it hits user code or nothing
+$hipq->sql(q{
+	ALTER TABLE cancelled RENAME TO stormed;
+	CREATE PROCEDURE storm() LANGUAGE plpgsql AS $$
+	BEGIN
+		WHILE EXISTS (SELECT FROM hipq.app_main_live WHERE job_type = 'stormy') LOOP
+			PERFORM pg_cancel_backend(pid) FROM hipq._executors() WHERE pid IS NOT NULL AND random() < 0.3;
+			COMMIT;
+		END LOOP;
+	END $$;
+	SELECT hipq.register_job_type('app.main', 'stormy', handler => 'brief', max_retries => 1000, retry_base => '1 ms', retry_multiplier => 1)});
+$hipq->sql(q{SELECT count(*) FROM hipq.enqueue_many('stormy', (SELECT array_agg('{}'::jsonb) FROM generate_series(1, 300)), queue => 'app.main')});
+my ($status) = $node->psql('postgres', "SET statement_timeout = '5s'; CALL storm()");
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live WHERE job_type = 'stormy'}, 0), 'all jobs end in a storm of cancellations');
+is($hipq->sql(q{SELECT string_agg(DISTINCT outcome, ' ') FROM hipq.jobs WHERE job_type = 'stormy'}), 'succeeded', 'and succeed, some in a later attempt');
+is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', reason, sqlstate), ', ') FROM hipq.attempts WHERE job_type = 'stormy'}), 'transient_error 57014', 'since only attempts are hit');
+is($hipq->sql('SELECT string_agg(pid::text, $$ $$ ORDER BY pid) FROM hipq.executors'), $pids, 'and never what hipq does around them');
+
+done_testing();
