@@ -15,6 +15,14 @@ void start_transaction()
     });
 }
 
+void start_session_transaction()
+{
+    call([] {
+        ::SetCurrentStatementStartTimestamp();
+        ::StartTransactionCommand();
+    });
+}
+
 void commit_transaction()
 {
     call([] {

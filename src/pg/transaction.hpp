@@ -1,20 +1,24 @@
 // Transactions of background workers, and hipq's own work inside other people's transactions.
 #pragma once
 
+#include "own_settings.hpp"
 #include "spi.hpp"
 
 namespace hipq::pg {
 
-// Starts and ends a transaction in a process that has none open. commit() raises what the commit raises; abort() does not raise.
+// Starts and ends a transaction in a process that has none open: in read committed, whatever the role's settings say, or as a
+// client's would start in this session. commit() raises what the commit raises; abort() does not raise.
 void start_transaction();
+void start_session_transaction();
 void commit_transaction();
 void abort_transaction() noexcept;
 
-// Runs `fn` in a transaction of its own and commits. When `fn` or the commit raises, the transaction is aborted and the exception
-// goes on.
+// Runs `fn` in a transaction of its own, with hipq's own settings, and commits. When `fn` or the commit raises, the transaction
+// is aborted and the exception goes on.
 template <class Function>
 void with_transaction(Function &&fn)
 {
+    const OwnSettings own;
     start_transaction();
     try {
         fn();

@@ -42,6 +42,7 @@ core::ClaimMode mode_of(const Queue &queue, const storage::JobType &type, const 
 std::optional<Task> claim_in_transaction(Executor &executor, int queue_id, const std::string &job_type,
                                          const std::vector<std::int64_t> &ids)
 {
+    const pg::OwnSettings own;
     Task task{storage::catalogue(), nullptr, std::nullopt, core::ClaimMode::record, {}};
     task.queue = task.catalogue->find(queue_id);
     const storage::JobType *type = task.queue == nullptr ? nullptr : task.queue->find_job_type(job_type);

@@ -1,7 +1,6 @@
 // The retry decision of a job in state `error`.
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
-#include "pg/transaction.hpp"
 #include "shmem/decisions.hpp"
 #include "storage/settle.hpp"
 #include "worker/run_handler.hpp"
@@ -20,6 +19,7 @@ using storage::Queue;
 // The job of the open transaction's decision, its row locked.
 std::optional<ClaimedJob> take(const Executor &executor, const Queue &queue, std::int64_t id)
 {
+    const pg::OwnSettings own;
     MemoryContext before = ::MemoryContextSwitchTo(executor.job_memory);
     auto job = storage::take_for_decision(queue, id);
     ::MemoryContextSwitchTo(before);
@@ -31,6 +31,7 @@ bool decided_by_policy(const Queue &queue, const ClaimedJob &job)
     const storage::JobType *type = queue.find_job_type(job.type);
     if (type != nullptr && type->retry_handler != "NONE")
         return false;
+    const pg::OwnSettings own;
     storage::decide_by_policy(queue, job, pg::now());
     return true;
 }
@@ -73,9 +74,9 @@ Answer ask_retry_handler(const Executor &executor, const Queue &queue, const Cla
     return core::Decision{delay.has_value(), delay.value_or(0), true};
 }
 
-// The row is locked, the retry handler is asked, and what it says is
+// The row is locked, the retry handler is asked (in read committed: lock and answer share the transaction), and what it says is
 // carried out. Returns what went wrong: then the transaction is to be aborted.
-std::optional<Trouble> decide_in_transaction(const Executor &executor, const Queue &queue, std::int64_t id)
+std::optional<Trouble> decide_in_transaction(const Executor &executor, const Queue &queue, std::int64_t id, SessionUse &session)
 {
     const auto job = take(executor, queue, id);
     if (!job.has_value())
@@ -83,19 +84,22 @@ std::optional<Trouble> decide_in_transaction(const Executor &executor, const Que
     HIPQ_POINT("before-decision");
     if (decided_by_policy(queue, *job))
         return std::nullopt;
+    session.begin();
     const Answer answer = ask_retry_handler(executor, queue, *job);
     if (const auto *trouble = std::get_if<Trouble>(&answer))
         return *trouble;
+    session.put_back();
+    const pg::OwnSettings own;
     storage::carry_out(queue, *job, storage::stored_failure(*job), std::get<core::Decision>(answer), pg::now());
     return std::nullopt;
 }
 
-std::optional<Trouble> try_to_decide(const Executor &executor, const Queue &queue, std::int64_t id)
+std::optional<Trouble> try_to_decide(const Executor &executor, const Queue &queue, std::int64_t id, SessionUse &session)
 {
     std::optional<Trouble> trouble;
     pg::start_transaction();
     try {
-        trouble = decide_in_transaction(executor, queue, id);
+        trouble = decide_in_transaction(executor, queue, id, session);
         HIPQ_POINT("after-decision");
         if (!trouble.has_value())
             pg::commit_transaction();
@@ -129,7 +133,9 @@ void give_up(const Queue &queue, std::int64_t id, const Trouble &trouble)
 
 void decide(const Executor &executor, const Queue &queue, std::int64_t id)
 {
-    const auto trouble = try_to_decide(executor, queue, id);
+    SessionUse session;
+    const auto trouble = try_to_decide(executor, queue, id, session);
+    session.clean();
     if (trouble.has_value())
         give_up(queue, id, *trouble);
 }
@@ -147,7 +153,6 @@ bool run_next_decision(const Executor &executor)
         decide(executor, *queue, decision->job_id);
         heed_cancellations(*queue);
     }
-    clean_session();
     shmem::announce_idle();
     return true;
 }

@@ -130,11 +130,13 @@ Outcome first_value(Tuplestorestate *store, const TupleDesc descriptor, const Qu
     return outcome;
 }
 
-// The PostgreSQL regime. What user code has put off until the commit happens now, under the deadline and
+// The PostgreSQL regime. What user code has put off until the commit happens now, as the queue owner, under the deadline and
 // before the finish: deferred triggers run until there are none, WITH HOLD cursors, whose queries the commit would run to their
 // end, are closed.
 void run_deferred_code()
 {
+    if (::GetUserId() != ::GetSessionUserId())  // SET ROLE
+        (void)::set_config_option("role", "none", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SET, true, 0, false);
     ::AfterTriggerFireDeferred();
     ::PortalHashTableDeleteAll();
 }

@@ -42,6 +42,7 @@ Failure failure_of(const pg::Error &error)
 
 void finish_all(const Task &task, const std::vector<pg::RawValue> &results)
 {
+    const pg::OwnSettings own;
     const pg::Time now = pg::now();
     for (std::size_t i = 0; i < task.jobs.size(); ++i) {
         storage::finish_succeeded(*task.queue, task.jobs[i], results[i], now);
@@ -50,41 +51,44 @@ void finish_all(const Task &task, const std::vector<pg::RawValue> &results)
     }
 }
 
-void commit(const Queue &queue)
+// Of the commit that follows.
+void choose_durability(const Queue &queue)
 {
     if (queue.commits_in_groups)
         commit_without_waiting();
-    pg::commit_transaction();
 }
 
-// The handler's transaction up to its end; under a claim by lock it is open already. Returns what stopped the handler, if
-// anything did.
-std::optional<Failure> call(const Executor &executor, const Task &task, Watch &watch)
+// The handler's transaction, in the role's isolation level, up to its end; under a claim by lock it is open already. Returns what
+// stopped the handler, if anything did.
+std::optional<Failure> call(const Executor &executor, const Task &task, Watch &watch, SessionUse &session)
 {
     if (!task.handler.has_value() || watch.comes_too_late()) {
         const auto stopped = stop_failure(watch.stop(), task.jobs.front());
         return stopped.value_or(Failure{core::Reason::handler_not_found, "42883", "handler does not exist or cannot be called"});
     }
     if (task.mode == core::ClaimMode::record)
-        pg::start_transaction();
+        pg::start_session_transaction();
+    session.begin();
     HIPQ_POINT("before-handler");
     const std::vector<pg::RawValue> results = run_handler(*task.handler, task.jobs, executor.job_memory);
     HIPQ_POINT("after-handler");
     if (auto stopped = stop_failure(watch.stop(), task.jobs.front()))  // it caught the cancellation, or was done before it struck
         return stopped;
+    session.put_back();
     finish_all(task, results);
     HIPQ_POINT("after-finish");
-    commit(*task.queue);
+    choose_durability(*task.queue);
+    pg::commit_transaction();
     return std::nullopt;
 }
 
 // The handler and the finish of its jobs in one transaction. Nothing: done. Else how it failed; the transaction is aborted then.
-std::optional<Failure> call_and_finish(const Executor &executor, const Task &task)
+std::optional<Failure> call_and_finish(const Executor &executor, const Task &task, SessionUse &session)
 {
     Watch watch(task);
     std::optional<Failure> failure;
     try {
-        failure = call(executor, task, watch);
+        failure = call(executor, task, watch, session);
     } catch (const pg::Error &error) {
         failure = stop_failure(watch.stop(), task.jobs.front());
         if (!failure.has_value())
@@ -94,8 +98,21 @@ std::optional<Failure> call_and_finish(const Executor &executor, const Task &tas
         pg::abort_transaction();
         throw;
     }
-    if (failure.has_value())
+    if (failure.has_value()) {
+        session.look();
         pg::abort_transaction();
+    }
+    return failure;
+}
+
+std::optional<Failure> run_in_clean_session(const Executor &executor, const Task &task)
+{
+    SessionUse session;
+    auto failure = call_and_finish(executor, task, session);
+    if (!failure.has_value())
+        HIPQ_POINT("after-finish-commit");
+    HIPQ_POINT("before-clean-session");
+    session.clean();
     return failure;
 }
 
@@ -106,16 +123,12 @@ void settle(const Executor &executor, Task &task, const Failure &failure)
     HIPQ_POINT("before-settle");
     storage::Settled settled = storage::Settled::stale;
     ClaimedJob &job = task.jobs.front();
-    pg::start_transaction();
-    try {
+    pg::with_transaction([&] {
         if (!job.is_locked || storage::record_locked(*task.queue, job))
             settled = storage::settle_failure(*task.queue, job, failure, pg::now());
         HIPQ_POINT("after-settle");
-        commit(*task.queue);
-    } catch (...) {
-        pg::abort_transaction();
-        throw;
-    }
+        choose_durability(*task.queue);
+    });
     HIPQ_POINT("after-settle-commit");
     if (settled == storage::Settled::ask_retry_handler)
         decide(executor, *task.queue, job.id);
@@ -153,17 +166,13 @@ void run_task(Executor &executor, Task &task)
     const TimestampTz start = ::GetCurrentTimestamp();
     show(task);
     flush_before_long_job(shmem::run_time(task.queue->id, task.jobs.front().type));
-    const std::optional<Failure> failure = call_and_finish(executor, task);
+    const std::optional<Failure> failure = run_in_clean_session(executor, task);
     const auto jobs = static_cast<std::int64_t>(task.jobs.size());
     shmem::note_run_time(task.queue->id, task.jobs.front().type, (::GetCurrentTimestamp() - start) / jobs);
     if (failure.has_value() && jobs > 1)
         run_one_by_one(executor, task);
     else if (failure.has_value())
         settle(executor, task, *failure);
-    else
-        HIPQ_POINT("after-finish-commit");
-    HIPQ_POINT("before-clean-session");
-    clean_session();
     flush_if_due();
 }
 

@@ -1,0 +1,54 @@
+// The variables behind the settings.
+#include "own_settings.hpp"
+
+#include "guard.hpp"
+
+namespace hipq::pg {
+
+namespace {
+
+constinit pg_tz *utc = nullptr;
+
+pg_tz *known_utc()
+{
+    if (utc == nullptr)
+        utc = call([] { return ::pg_tzset("GMT"); });
+    return utc;
+}
+
+}  // namespace
+
+OwnSettings::OwnSettings()
+{
+    pg_tz *const zone = known_utc();
+    XactIsoLevel = XACT_READ_COMMITTED;
+    XactReadOnly = false;
+    LockTimeout = 0;
+    SessionReplicationRole = SESSION_REPLICATION_ROLE_ORIGIN;
+    DateStyle = USE_ISO_DATES;
+    DateOrder = DATEORDER_MDY;
+    IntervalStyle = INTSTYLE_POSTGRES;
+    session_timezone = zone;
+    enable_seqscan = false;
+    enable_bitmapscan = false;
+    enable_indexscan = true;
+    jit_enabled = false;
+}
+
+OwnSettings::~OwnSettings()
+{
+    XactIsoLevel = isolation_level_;
+    XactReadOnly = is_read_only_;
+    LockTimeout = lock_timeout_;
+    SessionReplicationRole = replication_role_;
+    DateStyle = date_style_;
+    DateOrder = date_order_;
+    IntervalStyle = interval_style_;
+    session_timezone = time_zone_;
+    enable_seqscan = enable_seqscan_;
+    enable_bitmapscan = enable_bitmapscan_;
+    enable_indexscan = enable_indexscan_;
+    jit_enabled = jit_enabled_;
+}
+
+}  // namespace hipq::pg

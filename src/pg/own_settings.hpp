@@ -1,0 +1,44 @@
+// hipq's own settings, while its bookkeeping runs in the session of a role that may have others.
+#pragma once
+
+#include "postgres.hpp"
+
+extern "C" {
+#include "jit/jit.h"
+#include "optimizer/cost.h"
+}
+
+namespace hipq::pg {
+
+// While one lives, what a role or database may set does not reach what hipq does: isolation level, read-only mode, timeouts,
+// replication role, time zone and the forms of dates, the planner's means. (search_path and rights: as_extension_owner().) What
+// user code finds afterwards, SHOW included, is as it was.
+//
+// Plans use indexes wherever there are some. A sequential scan is what the planner likes while a queue is empty, and keeps when
+// it is not; and in a serializable transaction it would make each job's finish depend on every other's.
+//
+// It writes PostgreSQL's variables directly, at no cost. So no reload of settings and no SET but a SET LOCAL that ends in its
+// life.
+class OwnSettings {
+public:
+    OwnSettings();
+    ~OwnSettings();
+    OwnSettings(const OwnSettings &) = delete;
+    OwnSettings &operator=(const OwnSettings &) = delete;
+
+private:
+    int isolation_level_ = XactIsoLevel;
+    bool is_read_only_ = XactReadOnly;
+    int lock_timeout_ = LockTimeout;
+    int replication_role_ = SessionReplicationRole;
+    int date_style_ = DateStyle;
+    int date_order_ = DateOrder;
+    int interval_style_ = IntervalStyle;
+    pg_tz *time_zone_ = session_timezone;
+    bool enable_seqscan_ = enable_seqscan;
+    bool enable_bitmapscan_ = enable_bitmapscan;
+    bool enable_indexscan_ = enable_indexscan;
+    bool jit_enabled_ = jit_enabled;
+};
+
+}  // namespace hipq::pg
