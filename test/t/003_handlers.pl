@@ -57,7 +57,7 @@ my $who = q{RETURN concat_ws(' ', current_user, session_user, pg_has_role('produ
 is(result_of('(data jsonb) RETURNS text', $who), '"app app f off"', 'runs as the queue owner for a superuser');
 my $id = $hipq->sql_as('producer', "SELECT hipq.enqueue('type_$number', queue => 'app.main')");
 is($hipq->result($id), '"app app f off"', 'and for another role');
-is(result_of('(data jsonb) RETURNS text SECURITY DEFINER', 'RETURN concat_ws($x$ $x$, current_user, session_user);'), '"postgres app"', 'SECURITY DEFINER works as usual');
+is(result_of('(data jsonb) RETURNS text SECURITY DEFINER', 'RETURN concat_ws($x$ $x$, current_user, session_user);'), '"' . $hipq->sql('SELECT current_user') . ' app"', 'SECURITY DEFINER works as usual');
 # What a handler changes in its session does not reach the next job.
 result_of('(data jsonb) RETURNS void', q{SET search_path = pg_temp; PERFORM set_config('work_mem', '1MB', false); CREATE TEMP TABLE left_over (); PERFORM pg_advisory_lock(7);
 	EXECUTE 'PREPARE left_plan AS SELECT 1';});

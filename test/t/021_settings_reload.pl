@@ -61,7 +61,7 @@ sub enqueue_some
 	return;
 }
 sub done { my ($db) = @_; return $db->sql(q{SELECT count(*) FROM hipq.job WHERE state = 'final'}); }
-sub goes_on { my ($db) = @_; my $before = done($db); return $db->wait_until("SELECT count(*) > $before FROM hipq.job WHERE state = 'final'", 't', 15); }
+sub goes_on { my ($db) = @_; my $before = done($db); enqueue_some(1); return $db->wait_until("SELECT count(*) > $before FROM hipq.job WHERE state = 'final'", 't', 15); }
 
 enqueue_some(600);
 ok(wait_watched($executors, 4), 'jobs run');
