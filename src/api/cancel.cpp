@@ -14,7 +14,7 @@ namespace {
 constexpr int most_looks = 50;
 constexpr long pause_microseconds = 10'000;
 
-enum class Outcome : unsigned char { cancelled, too_late, look_again };
+enum class Outcome : unsigned char { cancelled, too_late, look_again, no_room };
 
 Outcome cancel_in_its_row(const storage::FoundJob &job, const std::string &error)
 {
@@ -28,11 +28,24 @@ Outcome try_to_cancel(const storage::FoundJob &job, const std::string &error)
         return Outcome::too_late;
     const auto answer =
         shmem::is_loaded() ? shmem::request_cancellation(MyDatabaseId, job.id, error) : shmem::CancelAnswer::not_in_hand;
-    if (answer == shmem::CancelAnswer::placed)
+    switch (answer) {
+    case shmem::CancelAnswer::placed:
         return Outcome::cancelled;
-    if (answer == shmem::CancelAnswer::not_in_hand)
+    case shmem::CancelAnswer::not_in_hand:
         return cancel_in_its_row(job, error);
+    case shmem::CancelAnswer::no_room:
+        return Outcome::no_room;
+    case shmem::CancelAnswer::changing:
+        break;
+    }
     return Outcome::look_again;
+}
+
+[[noreturn]] void raise_no_room(std::int64_t id)
+{
+    HIPQ_RAISE(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+               errmsg("job %lld was not cancelled: too many running jobs are being cancelled", static_cast<long long>(id)),
+               errhint("Try again when the first of them have ended."));
 }
 
 void pause()
@@ -48,14 +61,15 @@ bool cancel(std::int64_t id, const std::optional<std::string> &reason, const std
     const std::string error = reason.has_value() && !reason->empty() ? "cancelled: " + *reason : "cancelled";
     const auto catalogue = storage::catalogue();
     storage::FoundJob job = storage::require_job(*catalogue, id, queue, storage::Privilege::control);
-    for (int look = 0; look < most_looks; ++look) {
-        const Outcome outcome = try_to_cancel(job, error);
-        if (outcome != Outcome::look_again)
-            return outcome == Outcome::cancelled;
+    Outcome outcome = try_to_cancel(job, error);
+    for (int look = 1; look < most_looks && (outcome == Outcome::look_again || outcome == Outcome::no_room); ++look) {
         pause();
         job = storage::require_job(*catalogue, id, queue, storage::Privilege::control);
+        outcome = try_to_cancel(job, error);
     }
-    return false;
+    if (outcome == Outcome::no_room)
+        raise_no_room(id);
+    return outcome == Outcome::cancelled;
 }
 
 }  // namespace

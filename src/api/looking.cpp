@@ -153,6 +153,11 @@ AlertText text_of(shmem::Alert alert)
     case Alert::executor_unresponsive:
         return {"unresponsive", "The handler of an executor had to stop and does not even react to SIGTERM.",
                 "hipq.executors says which; its code has to check for interrupts."};
+    case Alert::cancellations_full:
+        return {
+            "cancellations",
+            "More running jobs are being cancelled than shared memory has room for; hipq.cancel() waits, then raises an error.",
+            "Cancel the rest when the first have ended."};
     case Alert::executor_wanted:
         return {"executors", "A queue owner has waited for an executor for over 10 s.", "Raise hipq.max_executors."};
     }

@@ -114,9 +114,10 @@ enum class Alert : unsigned char {
     run_times_full,
     no_worker_slot,
     executor_wanted,
-    executor_unresponsive
+    executor_unresponsive,
+    cancellations_full
 };
-inline constexpr std::size_t alert_count = 7;
+inline constexpr std::size_t alert_count = 8;
 struct AlertRecord {
     std::int64_t times;
     pg::Time first;  // of the present spell

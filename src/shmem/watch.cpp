@@ -270,8 +270,10 @@ CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::
     if (find_cancellation(database, job_id) != nullptr)
         return CancelAnswer::placed;
     const auto index = static_cast<int>(&slot - registry()->executors);
-    if (!place_cancellation(database, job_id, index, error, length))
-        return CancelAnswer::changing;
+    if (!place_cancellation(database, job_id, index, error, length)) {
+        note_alert(Alert::cancellations_full);
+        return CancelAnswer::no_room;
+    }
     if (is_watched(slot.watch, job_id)) {
         slot.watch.requested = std::min(slot.watch.requested, now);
         send_cancellation(slot, now);

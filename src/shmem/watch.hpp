@@ -45,6 +45,7 @@ enum class CancelAnswer : unsigned char {
     placed,       // unless the server crashes the job ends as cancelled
     not_in_hand,  // no executor has begun with it
     changing,     // its code has ended, or its executor: what has become of it will be seen in its row in a moment
+    no_room,      // as many requests stand as shared memory has room for
 };
 
 // Asks for the cancellation of a job that an executor has in hand. Of `error` what fits is kept, in whole characters.
