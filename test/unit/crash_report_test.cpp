@@ -1,0 +1,234 @@
+// Who is charged for a crash, who runs alone, and who is left in peace.
+#include "core/crash_report.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hipq::core {
+namespace {
+
+FlightSlotRead slot(QuitMark mark, std::vector<FlightJob> jobs, std::uint32_t database = 5)
+{
+    return {mark, database, 1, 4711, 1'000, std::move(jobs)};
+}
+
+FlightLog log_of(std::vector<FlightSlotRead> slots, std::vector<CrashCase> cases = {})
+{
+    return {false, false, std::move(slots), std::move(cases)};
+}
+
+const CrashCase &find(const std::vector<CrashCase> &cases, std::int64_t id)
+{
+    for (const CrashCase &entry : cases)
+        if (entry.job_id == id)
+            return entry;
+    static const CrashCase none{};
+    ADD_FAILURE() << "no case of job " << id;
+    return none;
+}
+
+struct Expected {
+    int charge_due;
+    int return_due;
+    int runs_alone;
+    int sightings;
+};
+
+void expect(const CrashCase &entry, Expected expected)
+{
+    EXPECT_EQ(entry.charge_due, expected.charge_due) << entry.job_id;
+    EXPECT_EQ(entry.return_due, expected.return_due) << entry.job_id;
+    EXPECT_EQ(entry.runs_alone, expected.runs_alone) << entry.job_id;
+    EXPECT_EQ(entry.sightings, expected.sightings) << entry.job_id;
+}
+
+// The recovery did its work, and the server crashes again.
+std::vector<CrashCase> done(std::vector<CrashCase> cases)
+{
+    for (CrashCase &entry : cases)
+        entry = settled(entry);
+    std::erase_if(cases, [](const CrashCase &entry) { return !is_open(entry); });
+    return cases;
+}
+
+// ---- how it ended ----
+
+TEST(CrashReport, APostmasterThatLivesOnSawACrash)
+{
+    EXPECT_EQ(end_of_life(log_of({}), true), EndOfLife::crash);
+    FlightLog stopped = log_of({slot(QuitMark::stop, {{1, 1, 0}})});
+    stopped.quit_for_stop = true;
+    EXPECT_EQ(end_of_life(stopped, true), EndOfLife::crash);
+}
+
+TEST(CrashReport, MarksTellACrashFromAStop)
+{
+    FlightLog log = log_of({slot(QuitMark::none, {{1, 1, 0}})});
+    EXPECT_EQ(end_of_life(log, false), EndOfLife::killed);
+    log.quit_for_stop = true;
+    EXPECT_EQ(end_of_life(log, false), EndOfLife::stop);
+    log.quit_for_crash = true;  // a crash, and then the administrator lost patience
+    EXPECT_EQ(end_of_life(log, false), EndOfLife::crash);
+    EXPECT_EQ(end_of_life(log_of({slot(QuitMark::crash, {{1, 1, 0}})}), false), EndOfLife::crash);
+    EXPECT_EQ(end_of_life(log_of({slot(QuitMark::stop, {{1, 1, 0}})}), false), EndOfLife::stop);
+}
+
+// ---- one crash ----
+
+TEST(CrashReport, TheOnlyOneWithoutAMarkIsTheCulprit)
+{
+    const auto cases = judge(log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::none, {{2, 3, 0}}),
+                                     slot(QuitMark::crash, {{3, 1, 0}, {4, 1, 0}})}),
+                             EndOfLife::crash);
+    ASSERT_EQ(cases.size(), 4U);
+    EXPECT_EQ(cases.front().job_id, 2) << "the culprit comes first";
+    EXPECT_EQ(cases.front().attempt, 3);
+    EXPECT_EQ(cases.front().pid, 4711);
+    EXPECT_EQ(cases.front().started, 1'000);
+    expect(find(cases, 2), {1, 0, 1, 0});
+    for (const std::int64_t bystander : {1, 3, 4})
+        expect(find(cases, bystander), {0, 1, 0, 0});
+}
+
+TEST(CrashReport, SeveralWithoutAMarkAreSuspects)
+{
+    const auto cases =
+        judge(log_of({slot(QuitMark::none, {{1, 1, 0}}), slot(QuitMark::none, {{2, 1, 0}}), slot(QuitMark::crash, {{3, 1, 0}})}),
+              EndOfLife::crash);
+    expect(find(cases, 1), {0, 1, 1, 0});
+    expect(find(cases, 2), {0, 1, 1, 0});
+    expect(find(cases, 3), {0, 1, 0, 0});
+}
+
+TEST(CrashReport, ABatchIsManySuspects)
+{
+    const auto cases = judge(log_of({slot(QuitMark::none, {{1, 1, 0}, {2, 1, 0}, {3, 1, 0}})}), EndOfLife::crash);
+    ASSERT_EQ(cases.size(), 3U);
+    for (const CrashCase &entry : cases)
+        expect(entry, {0, 1, 1, 0});
+}
+
+TEST(CrashReport, WithMarksOnAllNobodyIsCharged)
+{
+    const auto cases = judge(log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})}), EndOfLife::crash);
+    expect(find(cases, 1), {0, 1, 0, 1});
+    expect(find(cases, 2), {0, 1, 0, 1});
+}
+
+TEST(CrashReport, AStopIsNobodysFault)
+{
+    const auto cases = judge(log_of({slot(QuitMark::stop, {{1, 1, 0}}), slot(QuitMark::none, {{2, 1, 0}})}), EndOfLife::stop);
+    expect(find(cases, 1), {0, 1, 0, 0});
+    expect(find(cases, 2), {0, 1, 0, 0});
+}
+
+TEST(CrashReport, AKilledPostmasterIsNobodysFault)
+{
+    const auto cases = judge(log_of({slot(QuitMark::none, {{1, 1, 0}})}), EndOfLife::killed);
+    expect(find(cases, 1), {0, 1, 0, 1});
+}
+
+TEST(CrashReport, NobodyAtWorkMeansNoCases)
+{
+    EXPECT_TRUE(judge(log_of({}), EndOfLife::crash).empty());
+}
+
+// What stands in line after a crash in a retry handler is the job, which did nothing.
+TEST(CrashReport, ARetryHandlerIsChargedButTheJobDoesNotRunAlone)
+{
+    const auto cases = judge(log_of({slot(QuitMark::none, {{1, 0, 0}})}), EndOfLife::crash);
+    expect(find(cases, 1), {1, 0, 0, 0});
+    const auto suspects = judge(log_of({slot(QuitMark::none, {{1, 0, 0}}), slot(QuitMark::none, {{2, 1, 0}})}), EndOfLife::crash);
+    expect(find(suspects, 1), {0, 1, 0, 0});
+    expect(find(suspects, 2), {0, 1, 1, 0});
+}
+
+// ---- one crash after the other ----
+
+TEST(CrashReport, TheSecondSightingMakesASuspect)
+{
+    const FlightLog first = log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})});
+    auto cases = done(judge(first, EndOfLife::crash));
+    ASSERT_EQ(cases.size(), 2U) << "both are remembered";
+    cases = judge(log_of({slot(QuitMark::crash, {{1, 2, 0}}), slot(QuitMark::crash, {{3, 1, 0}})}, cases), EndOfLife::crash);
+    expect(find(cases, 1), {0, 1, 1, 2});
+    expect(find(cases, 2), {0, 0, 0, 1});
+    expect(find(cases, 3), {0, 1, 0, 1});
+    EXPECT_EQ(find(cases, 1).attempt, 2);
+    for (int i = 0; i < 300; ++i)
+        cases = judge(log_of({slot(QuitMark::crash, {{1, 2, 0}})}, done(cases)), EndOfLife::crash);
+    expect(find(cases, 1), {0, 1, 1, 255});
+}
+
+TEST(CrashReport, ACrashWithACulpritIsNoSighting)
+{
+    auto cases = done(judge(log_of({slot(QuitMark::crash, {{1, 1, 0}})}), EndOfLife::crash));
+    cases = judge(log_of({slot(QuitMark::crash, {{1, 2, 0}}), slot(QuitMark::none, {{2, 1, 0}})}, cases), EndOfLife::crash);
+    expect(find(cases, 1), {0, 1, 0, 1});
+    expect(find(cases, 2), {1, 0, 1, 0});
+}
+
+TEST(CrashReport, OneSuspectAfterTheOther)
+{
+    auto cases = done(judge(log_of({slot(QuitMark::none, {{1, 1, 0}}), slot(QuitMark::none, {{2, 1, 0}})}), EndOfLife::crash));
+    ASSERT_EQ(cases.size(), 2U);
+    cases = judge(log_of({slot(QuitMark::none, {{2, 2, 0}}), slot(QuitMark::crash, {{3, 1, 0}})}, cases), EndOfLife::crash);
+    expect(find(cases, 2), {1, 0, 1, 0});
+    expect(find(cases, 1), {0, 0, 1, 0});
+    expect(find(cases, 3), {0, 1, 0, 0});
+}
+
+// The server ends again before the charge was carried out: it stays one charge.
+TEST(CrashReport, AnUnsettledCaseStaysAsItIs)
+{
+    const auto before = judge(log_of({slot(QuitMark::none, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})}), EndOfLife::crash);
+    const auto after = judge(log_of({}, before), EndOfLife::killed);
+    ASSERT_EQ(after.size(), before.size());
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        EXPECT_EQ(after[i].job_id, before[i].job_id);
+        expect(after[i], {before[i].charge_due, before[i].return_due, before[i].runs_alone, before[i].sightings});
+    }
+    const auto forged = judge(log_of({slot(QuitMark::none, {{1, 9, 0}})}, before), EndOfLife::crash);
+    EXPECT_EQ(find(forged, 1).attempt, 1) << "it cannot have run meanwhile";
+}
+
+TEST(CrashReport, SettledCasesAreForgottenUnlessSuspicionRemains)
+{
+    CrashCase entry{};
+    entry.job_id = 1;
+    EXPECT_FALSE(is_open(entry));
+    entry.return_due = 1;
+    EXPECT_TRUE(is_open(entry));
+    EXPECT_FALSE(is_open(settled(entry)));
+    entry.runs_alone = 1;
+    EXPECT_TRUE(is_open(settled(entry)));
+}
+
+TEST(CrashReport, JobsOfDifferentDatabasesAreDifferentJobs)
+{
+    const auto cases =
+        judge(log_of({slot(QuitMark::none, {{1, 1, 0}}, 5), slot(QuitMark::crash, {{1, 1, 0}}, 6)}), EndOfLife::crash);
+    ASSERT_EQ(cases.size(), 2U);
+    EXPECT_EQ(cases[0].database, 5U);
+    expect(cases[0], {1, 0, 1, 0});
+    expect(cases[1], {0, 1, 0, 0});
+}
+
+TEST(CrashReport, WhatMattersMostIsKept)
+{
+    std::vector<FlightSlotRead> slots{slot(QuitMark::none, {{999'999, 1, 0}})};
+    for (int i = 0; i < 4; ++i) {
+        std::vector<FlightJob> batch;
+        for (std::int64_t id = 1; id <= static_cast<std::int64_t>(max_flight_jobs); ++id)
+            batch.push_back({i * 10'000 + id, 1, 0});
+        slots.push_back(slot(QuitMark::crash, batch));
+    }
+    const auto cases = judge(log_of(slots), EndOfLife::crash);
+    ASSERT_EQ(cases.size(), 1 + 4 * max_flight_jobs);
+    const FlightStamp stamp{1, boot_id_of("boot"), 0};
+    const auto kept = read_flight_log(new_flight_log(stamp, 1, cases), stamp)->cases;
+    ASSERT_EQ(kept.size(), max_crash_cases);
+    EXPECT_EQ(kept.front().job_id, 999'999);
+}
+
+}  // namespace
+}  // namespace hipq::core
