@@ -1,5 +1,7 @@
-// The trigger on hipq.queue and hipq.job_type that makes every process read them anew.
+// The trigger on hipq.queue and hipq.job_type that makes every process read them anew. Who writes there but hipq is a restore.
 #include "pg/guard.hpp"
+#include "shmem/wake.hpp"
+#include "storage/permit.hpp"
 
 HIPQ_FUNCTION(hipq_catalogue_changed)
 {
@@ -7,5 +9,7 @@ HIPQ_FUNCTION(hipq_catalogue_changed)
         HIPQ_RAISE(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
                    errmsg("function \"hipq._catalogue_changed\" is a trigger"));
     hipq::pg::call([&] { ::CacheInvalidateRelcache(reinterpret_cast<TriggerData *>(fcinfo->context)->tg_relation); });
+    if (!hipq::storage::is_permitted())
+        hipq::shmem::note_restore();  // its jobs may have come before
     return Datum{0};
 }

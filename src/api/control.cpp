@@ -174,6 +174,6 @@ HIPQ_FUNCTION(hipq_release_hold)
 {
     hipq::api::demand_superuser("release the hold");
     hipq::storage::take_identity();
-    hipq::shmem::note_catalogue_change();
+    hipq::shmem::note_restore();
     return hipq::api::return_void();
 }

@@ -338,12 +338,21 @@ void note_if_taken(const JobRow &row, Caller caller)
         storage::forbid_two_phase(storage::NoTwoPhase::job_taken);
 }
 
+void note_restored(core::JobState state)
+{
+    shmem::note_catalogue_change();  // the catalogue may be loaded later than its jobs: the scheduler finds out
+    if (state != core::JobState::running && state != core::JobState::error)
+        return;
+    shmem::note_restore();
+    storage::forbid_two_phase(storage::NoTwoPhase::attempt_restored);
+}
+
 HeapTuple guard_insert(Relation relation, HeapTuple tuple)
 {
     JobRow row(relation, tuple);
     const Caller caller = caller_of_insert(row);
     if (caller == Caller::restore || caller == Caller::replica) {
-        shmem::note_catalogue_change();  // the catalogue may be loaded later than its jobs: the scheduler finds out
+        note_restored(row.state());
         return tuple;
     }
     if (const auto refusal = core::check_insert(caller, row.state(), given_bookkeeping(row)))

@@ -144,7 +144,7 @@ AlertText text_of(shmem::Alert alert)
         return {"jobs in hand", "Executors take fewer jobs at a time.", "Raise hipq.max_running."};
     case Alert::decisions_full:
         return {"retry decisions", "Jobs in state error wait for room before their retry handler is asked.",
-                "They are looked at again every 10 s; make retry handlers faster or raise hipq.max_executors."};
+                "They are looked at again and again; make retry handlers faster or raise hipq.max_executors."};
     case Alert::run_times_full:
         return {"run times", "Not every job type's run time is remembered; such types are claimed by record, one job at a time.",
                 "Declare claim => 'lock' for short types."};

@@ -64,7 +64,9 @@ DatabaseSlot *slot_for(Oid database)
                                   .failures = 0,
                                   .closed = false,
                                   .changed = false,
-                                  .looked = false};
+                                  .looked = false,
+                                  .restores = 1,
+                                  .recovered = 0};
     return free_slot;
 }
 
@@ -191,6 +193,15 @@ void database_changed(Oid database) noexcept
     slot->changed = true;
     slot->next_due = pg::Time{0};
     wake_whoever_looks_at(*slot);
+}
+
+void jobs_restored(Oid database) noexcept
+{
+    if (!is_loaded())
+        return;
+    const Lock lock(LW_EXCLUSIVE);
+    if (DatabaseSlot *slot = slot_or_overflow(database); slot != nullptr)
+        ++slot->restores;
 }
 
 bool make_known(Oid database)
@@ -332,6 +343,22 @@ void begin_look()
         return;
     slot->next_due = pg::infinity;
     slot->changed = false;
+}
+
+std::optional<unsigned> recovery_due()
+{
+    const Lock lock(LW_SHARED);
+    const DatabaseSlot *slot = slot_of(mine);
+    if (slot == nullptr || slot->recovered == slot->restores)
+        return std::nullopt;
+    return slot->restores;
+}
+
+void recovery_done(unsigned restores)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    if (DatabaseSlot *slot = slot_of(mine); slot != nullptr)
+        slot->recovered = restores;
 }
 
 pg::Time end_look(pg::Time next_due)

@@ -20,6 +20,9 @@ void work_due(Oid database, pg::Time due) noexcept;
 // looked at. Cannot fail.
 void database_changed(Oid database) noexcept;
 
+// Says that jobs in the middle of an attempt may have been loaded: recovery_due(). Cannot fail.
+void jobs_restored(Oid database) noexcept;
+
 // Has every scheduler that runs look again: there is room for an executor. Cannot fail.
 void everybody_looks() noexcept;
 
@@ -59,6 +62,12 @@ pg::Time next_look();
 // The scheduler looks after the hands of executors as long as there are any.
 bool watches_hands();
 void stop_watching_hands() noexcept;  // needs the lock
+
+// Whether the live leaves have to be read for what was left there: by the server's last life, by a restore, by a scheduler that
+// ended before it was done. The number of restores so far; once the leaves are read, what it was at the beginning says so to the
+// schedulers to come; 0 says that there is something left again.
+std::optional<unsigned> recovery_due();
+void recovery_done(unsigned restores);
 
 // Leaves unless something became due earlier than `stay_until` meanwhile; true: gone.
 bool leave_scheduler(pg::Time stay_until);

@@ -212,34 +212,44 @@ RunningJob job_of(const ExecutorSlot &slot, const core::JobEntry &entry) noexcep
     return job;
 }
 
-std::optional<Orphan> find_orphan(Oid database)
+namespace {
+
+// Needs the lock.
+Orphan orphan_of(int index, const ExecutorSlot &slot, const RunningJob &job)
 {
-    ExecutorSlot found{};
+    const bool was_watched = slot.watch.job_id == 0 || slot.watch.job_id == job.id;
+    const bool is_cancelled = cancellation_of(slot.database, job.id).job_id != 0;
+    return {index, slot.generation, job, slot.pid, slot.watch.asks_retry_handler, slot.watch.missed && was_watched, is_cancelled};
+}
+
+}  // namespace
+
+std::size_t find_orphans(Oid database, std::span<Orphan> orphans)
+{
+    std::size_t count = 0;
+    const Lock lock(LW_SHARED);
+    const core::JobTable table = jobs_in_hand();
+    for (int i = 0; i < registry()->executor_count && count < orphans.size(); ++i) {
+        const ExecutorSlot &slot = registry()->executors[i];
+        if (slot.state != ExecutorState::orphaned || slot.database != database)
+            continue;
+        std::int32_t entry = table.first_of(i);
+        if (entry == core::no_entry)
+            orphans[count++] = orphan_of(i, slot, slot.job);
+        for (; entry != core::no_entry && count < orphans.size(); entry = table.next_of(entry))
+            orphans[count++] = orphan_of(i, slot, job_of(slot, table.at(entry)));
+    }
+    return count;
+}
+
+std::string cancellation_of(const Orphan &orphan)
+{
     Cancellation cancellation{};
-    int index = -1;
     {
         const Lock lock(LW_SHARED);
-        const core::JobTable table = jobs_in_hand();
-        for (int i = 0; i < registry()->executor_count && index < 0; ++i) {
-            const ExecutorSlot &slot = registry()->executors[i];
-            if (slot.state != ExecutorState::orphaned || slot.database != database)
-                continue;
-            index = i;
-            found = slot;
-            if (const std::int32_t entry = table.first_of(i); entry != core::no_entry)
-                found.job = job_of(slot, table.at(entry));
-            cancellation = cancellation_of(database, found.job.id);
-        }
+        cancellation = cancellation_of(registry()->executors[orphan.slot].database, orphan.job.id);
     }
-    if (index < 0)
-        return std::nullopt;
-    const bool was_watched = found.watch.job_id == 0 || found.watch.job_id == found.job.id;
-    Orphan orphan{
-        index,       found.generation, found.job, found.pid, found.watch.asks_retry_handler, found.watch.missed && was_watched,
-        std::nullopt};
-    if (cancellation.job_id != 0)
-        orphan.cancelled = cancellation.error;
-    return orphan;
+    return cancellation.error;
 }
 
 void release_orphan(const Orphan &orphan)

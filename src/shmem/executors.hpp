@@ -20,17 +20,19 @@ struct ExecutorTicket {
 // ones after their quantum).
 void want_executors(Oid database, Oid role, int wanted, pg::Time now);
 
-// A job whose executor is gone. Taken by the scheduler of its database, which gives the slot free once its jobs are back in line.
+// A job whose executor is gone: nobody can reserve it until the scheduler of its database releases it, which gives the slot free
+// with the last one.
 struct Orphan {
     int slot;
     std::uint32_t generation;
     RunningJob job;
     int pid;
-    bool asked_retry_handler;              // not the handler ran, but the retry handler
-    bool timed_out;                        // its code was past its deadline
-    std::optional<std::string> cancelled;  // it was to be cancelled; what it ends with
+    bool asked_retry_handler;  // not the handler ran, but the retry handler
+    bool timed_out;            // its code was past its deadline
+    bool is_cancelled;         // it was to be cancelled
 };
-std::optional<Orphan> find_orphan(Oid database);
+std::size_t find_orphans(Oid database, std::span<Orphan> orphans);
+std::string cancellation_of(const Orphan &orphan);  // what it is to end with
 void release_orphan(const Orphan &orphan);
 
 // Executors of a queue owner that have a process, or are being given one.

@@ -34,6 +34,8 @@ struct DatabaseSlot {
     bool closed;          // nothing may run there: commits there start no scheduler until database_changed()
     bool changed;         // by database_changed(), since the last look
     bool looked;          // a scheduler has looked: what an earlier life of the server left is in order
+    unsigned restores;    // by jobs_restored(), and one more
+    unsigned recovered;   // when all live leaves were read for what was left there: `restores` at that time; 0: not yet
 };
 
 enum class ExecutorState : unsigned char { free, requested, starting, idle, running, orphaned };

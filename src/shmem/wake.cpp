@@ -27,6 +27,7 @@ constinit std::array<Note, max_notes> notes{};
 constinit std::size_t note_count = 0;
 constinit bool scheduler_must_look = false;
 constinit bool catalogue_has_changed = false;
+constinit bool restored = false;
 constinit bool rights_have_changed = false;
 constinit Oid changed_database = InvalidOid;
 
@@ -35,6 +36,7 @@ void forget()
     note_count = 0;
     scheduler_must_look = false;
     catalogue_has_changed = false;
+    restored = false;
     rights_have_changed = false;
     changed_database = InvalidOid;
 }
@@ -58,6 +60,8 @@ void pass_on_all()
         database_changed(changed_database);
     if (rights_have_changed)
         everybody_looks();
+    if (restored)
+        jobs_restored(MyDatabaseId);
     if (catalogue_has_changed)
         database_changed(MyDatabaseId);
     else if (scheduler_must_look)
@@ -108,6 +112,12 @@ void note_waiting(Oid owner, pg::Time due, pg::Time expires)
 void note_catalogue_change()
 {
     catalogue_has_changed = true;
+}
+
+void note_restore()
+{
+    catalogue_has_changed = true;
+    restored = true;
 }
 
 void note_change_of_rights()

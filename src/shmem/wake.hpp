@@ -12,6 +12,10 @@ void note_waiting(Oid owner, pg::Time due, pg::Time expires);
 // Notes that the current transaction changes what the scheduler decides by (queues, job types, hold).
 void note_catalogue_change();
 
+// Notes that the current transaction loads what a restore does, or says that it counts: there may be jobs in the middle of an
+// attempt that nobody has in hand.
+void note_restore();
+
 // Notes that the current transaction changes what roles may do: a queue owner may be let in.
 void note_change_of_rights();
 

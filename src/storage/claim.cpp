@@ -90,9 +90,6 @@ constexpr const char *running_sql = R"(
     WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running'
     FOR UPDATE SKIP LOCKED)";
 
-constexpr const char *left_sql =
-    "SELECT job.id, job.attempt, job.state::text FROM {live} AS job WHERE job.state IN ('running', 'error')";
-
 ClaimedJob read_claimed(const pg::Row &row)
 {
     return ClaimedJob{row.integer32(0), row.integer(1),   row.integer32(2), row.text(3), row.text(4),
@@ -178,15 +175,6 @@ bool record_locked(const Queue &queue, ClaimedJob &job)
         return false;
     job = std::move(*recorded);
     return true;
-}
-
-std::vector<LeftJob> left_jobs(const Queue &queue)
-{
-    const pg::Rows rows = as_hipq([&] { return statement_for(queue, left_sql).run(); });
-    std::vector<LeftJob> jobs;
-    for (const pg::Row row : rows)
-        jobs.push_back(LeftJob{row.integer(0), row.integer32(1), core::parse_job_state(row.text(2)).value()});
-    return jobs;
 }
 
 std::optional<ClaimedJob> take_running(const Queue &queue, std::int64_t id, int attempt)

@@ -62,16 +62,6 @@ std::vector<ClaimedJob> claim_by_lock(const Queue &queue, const std::vector<std:
 // one. False: it is not as it was; somebody else has changed it meanwhile.
 bool record_locked(const Queue &queue, ClaimedJob &job);
 
-// A job left in `running` or `error`, found by id.
-struct LeftJob {
-    std::int64_t id;
-    int attempt;
-    core::JobState state;
-};
-
-// The jobs of a queue that stand in `running` or `error`: reads the live leaf whole. Needs a transaction.
-std::vector<LeftJob> left_jobs(const Queue &queue);
-
 // Locks a running attempt whose executor is gone, skipping one that somebody else holds. Needs a transaction.
 std::optional<ClaimedJob> take_running(const Queue &queue, std::int64_t id, int attempt);
 

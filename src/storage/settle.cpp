@@ -11,33 +11,19 @@ namespace hipq::storage {
 
 namespace {
 
-JobType type_of(const Queue &queue, const ClaimedJob &job)
-{
-    const JobType *type = queue.find_job_type(job.type);
-    return type != nullptr ? *type : unregistered_job_type(queue.id, job.type);
-}
-
 core::Decision decision_of_policy(const JobType &type, const ClaimedJob &job, const Failure &failure)
 {
     return core::decide(failure.reason, failure.sqlstate, type.rules(), job.retry_count, job.max_retries, type.policy,
                         ::pg_prng_double(&::pg_global_prng_state), settings::retry_enabled);
 }
 
-const char *sentence_for(core::Reason reason)
-{
-    return reason == core::Reason::server_restart ? "server stopped while the job ran" : "executor ended while the job ran";
-}
-
-// None for a job that was lost twice; doubling for one that is lost again and again, and perhaps the reason why.
-std::int64_t delay_after_losses(const ClaimedJob &job)
-{
-    constexpr std::int64_t first_delay = 1'000'000;  // us
-    constexpr int most_doublings = 8;                // 256 s
-    const int uncharged = job.attempt - 1 - job.retry_count;
-    return uncharged < 2 ? 0 : first_delay << std::min(uncharged - 2, most_doublings);
-}
-
 }  // namespace
+
+JobType type_of(const Queue &queue, const ClaimedJob &job)
+{
+    const JobType *type = queue.find_job_type(job.type);
+    return type != nullptr ? *type : unregistered_job_type(queue.id, job.type);
+}
 
 Failure timeout_failure(const ClaimedJob &job)
 {
@@ -58,21 +44,6 @@ Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure 
     if (type.retry_handler != "NONE" && core::asks_retry_handler(failure.reason))
         return fail_to_error(queue, job, failure, now) ? Settled::ask_retry_handler : Settled::stale;
     return carry_out(queue, job, failure, decision_of_policy(type, job, failure), now) ? Settled::decided : Settled::stale;
-}
-
-bool put_back(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
-{
-    record_attempt(queue, job, failure, now);
-    return carry_out(queue, job, failure, core::Decision{true, delay_after_losses(job), false}, now);
-}
-
-Settled settle_lost(const Queue &queue, const ClaimedJob &job, core::Reason reason, pg::Time now)
-{
-    const Failure failure{reason, "", sentence_for(reason)};
-    const HandlerKind kind = type_of(queue, job).handler_kind;
-    if (kind == HandlerKind::procedure || kind == HandlerKind::notify)
-        return settle_failure(queue, job, failure, now);
-    return put_back(queue, job, failure, now) ? Settled::decided : Settled::stale;
 }
 
 bool end_cancelled(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now)

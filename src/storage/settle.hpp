@@ -11,6 +11,9 @@ enum class Settled : unsigned char {
     stale,              // not this attempt's any more: nothing was changed
 };
 
+// The job's type, also when it is not registered.
+JobType type_of(const Queue &queue, const ClaimedJob &job);
+
 // What a job that ran over its timeout failed with.
 Failure timeout_failure(const ClaimedJob &job);
 
@@ -19,15 +22,6 @@ Failure cancelled_failure(std::string error, int executor_pid);
 
 // Records the attempt and decides by the type's policy, or leaves the decision to the type's retry handler. Needs a transaction.
 Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
-
-// Puts a job back into the line as if the attempt had not counted: its executor or the server went away in the middle of a
-// handler that is one transaction, so nothing can have happened. From the third time on it waits, longer each time: a handler
-// that ends its executor would otherwise run in a circle. Needs a transaction. False: stale.
-bool put_back(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
-
-// Settles a running attempt nobody has in hand any more: uncharged if its handler is one transaction, by policy otherwise. Needs
-// a transaction.
-Settled settle_lost(const Queue &queue, const ClaimedJob &job, core::Reason reason, pg::Time now);
 
 // Decides by policy for a job that stands in `error`, as stored in its row. Needs a transaction. False: stale.
 bool decide_by_policy(const Queue &queue, const ClaimedJob &job, pg::Time now);

@@ -31,6 +31,9 @@ void demand_two_phase()
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                    errmsg("cannot PREPARE a transaction that has claimed or finished hipq jobs"),
                    errhint("Use COMMIT, or enqueue jobs in the transaction instead."));
+    case NoTwoPhase::attempt_restored:
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                   errmsg("cannot PREPARE a transaction that has restored running hipq jobs"), errhint("Use COMMIT."));
     case NoTwoPhase::extension_dropped:
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                    errmsg("cannot PREPARE a transaction that has dropped extension \"hipq\""), errhint("Use COMMIT."));

@@ -11,6 +11,7 @@ namespace hipq::storage {
 enum class NoTwoPhase : unsigned char {
     none,
     job_taken,          // a job was claimed or finished
+    attempt_restored,   // a job in the middle of an attempt was loaded: the scheduler would look before COMMIT PREPARED
     extension_dropped,  // the workers would come back before COMMIT PREPARED
 };
 

@@ -1,12 +1,11 @@
-// Recovery: of the server's last life, and of executors that ended.
+// Recovery, a piece at a time, so that jobs in line do not wait for it.
 #include "recover.hpp"
 
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
-#include "shmem/decisions.hpp"
+#include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/hands.hpp"
-#include "storage/settle.hpp"
 #include "worker/process.hpp"
 
 namespace hipq::worker {
@@ -15,139 +14,169 @@ namespace {
 
 using storage::Queue;
 
-// These return false for a job that they did not find, or that is left for another time.
+constexpr std::int64_t moment = 200'000;  // us
+constexpr std::int64_t pages_at_once = 512;
+constexpr std::size_t orphans_at_once = 500;
 
-// A job in `error`: its retry handler is asked by an executor; without one the policy decides here.
-bool recover_error(const Queue &queue, std::int64_t id)
+// The first jobs of a list. What cannot be brought home now waits; should this process end meanwhile, the next one has to find
+// it.
+void bring_home(Recovery &recovery, std::vector<Left> &list)
 {
-    const auto job = storage::take_for_decision(queue, id);
-    if (!job.has_value())
+    for (Left &left : bring_home_first(recovery.postponed, list).postponed) {
+        left.is_orphan = false;
+        recovery.later.push_back(left);
+        shmem::recovery_done(0);
+    }
+}
+
+// ---- executors that ended ----
+
+Left left_by(const shmem::Orphan &orphan)
+{
+    const shmem::RunningJob &job = orphan.job;
+    Left left{job.queue_id, job.id, job.attempt, LeftBy::lost_executor, true, job.started, orphan.pid};
+    left.asked_retry_handler = orphan.asked_retry_handler;
+    left.timed_out = orphan.timed_out;
+    if (orphan.is_cancelled)
+        left.cancelled = shmem::cancellation_of(orphan);
+    return left;
+}
+
+// Others can take their jobs when it is known what becomes of them, and their slots are free then. False: there may be more.
+bool recover_orphans(Recovery &recovery)
+{
+    std::vector<shmem::Orphan> orphans(orphans_at_once);
+    orphans.resize(shmem::find_orphans(MyDatabaseId, orphans));
+    if (orphans.empty())
+        return true;
+    std::vector<Left> jobs;
+    std::transform(orphans.begin(), orphans.end(), std::back_inserter(jobs), left_by);
+    while (!jobs.empty()) {
+        check_interrupts();
+        bring_home(recovery, jobs);
+    }
+    HIPQ_POINT("before-release-orphan");
+    for (const shmem::Orphan &orphan : orphans)
+        shmem::release_orphan(orphan);
+    return orphans.size() < orphans_at_once;
+}
+
+// ---- live leaves ----
+
+// Needs a transaction.
+std::int64_t pages_of(int queue_id)
+{
+    const auto catalogue = storage::catalogue();
+    const Queue *queue = catalogue->find(queue_id);
+    return queue == nullptr || queue->is_dropped ? 0 : storage::live_pages(*queue);
+}
+
+// Begins with the next queue that has a live leaf. False: none is left.
+bool begin_next_queue(Recovery &recovery)
+{
+    while (!recovery.queues.empty()) {
+        recovery.queue = recovery.queues.back();
+        recovery.queues.pop_back();
+        recovery.page = 0;
+        pg::with_transaction([&] { recovery.end_page = pages_of(recovery.queue); });
+        if (recovery.end_page > 0)
+            return true;
+    }
+    return false;
+}
+
+void note_found(Recovery &recovery, std::span<const storage::LeftJob> jobs)
+{
+    for (const storage::LeftJob &job : jobs)
+        if (!shmem::is_in_hand(MyDatabaseId, job.id) && !recovery.postponed.contains(job.id))
+            recovery.found.push_back({recovery.queue, job.id, job.attempt, LeftBy::restart, false, pg::Time{0}, 0});
+}
+
+// Reads the next pages. False: all has been read.
+bool read_on(Recovery &recovery)
+{
+    if (recovery.page >= recovery.end_page && !begin_next_queue(recovery))
         return false;
-    const storage::JobType *type = queue.find_job_type(job->type);
-    if (type != nullptr && type->retry_handler != "NONE")
-        return shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
-    storage::decide_by_policy(queue, *job, pg::now());
+    const std::int64_t first = recovery.page;
+    recovery.page = std::min(first + pages_at_once, recovery.end_page);
+    const auto catalogue = read_catalogue();
+    const Queue *queue = catalogue->find(recovery.queue);
+    if (queue == nullptr)
+        return true;
+    std::vector<storage::LeftJob> jobs;
+    pg::with_transaction([&] { jobs = storage::left_jobs(*queue, first, recovery.page); });
+    note_found(recovery, jobs);
     return true;
 }
 
-bool is_settled(const Queue &queue, std::int64_t id, storage::Settled settled)
+void begin_to_read(Recovery &recovery)
 {
-    return settled != storage::Settled::ask_retry_handler || shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
+    const auto due = shmem::recovery_due();
+    if (recovery.reads_for.has_value() || !due.has_value() || *due == recovery.has_read_for)
+        return;
+    recovery.reads_for = due;
+    const auto catalogue = read_catalogue();
+    for (const auto &entry : catalogue->queues)
+        recovery.queues.push_back(entry.first);
 }
 
-bool recover_running(const Queue &queue, std::int64_t id, int attempt)
+void note_read(Recovery &recovery)
 {
-    const auto job = storage::take_running(queue, id, attempt);
-    return job.has_value() && is_settled(queue, id, storage::settle_lost(queue, *job, core::Reason::server_restart, pg::now()));
+    if (recovery.reads_for.has_value())
+        recovery.has_read_for = *std::exchange(recovery.reads_for, std::nullopt);
+    if (recovery.postponed.empty() && shmem::recovery_due() == recovery.has_read_for)
+        shmem::recovery_done(recovery.has_read_for);
 }
 
-bool recover_queue(const Queue &queue)
-{
-    bool done = true;
-    std::vector<storage::LeftJob> left;
-    pg::with_transaction([&] { left = storage::left_jobs(queue); });
-    for (const storage::LeftJob &job : left) {
-        check_interrupts();
-        if (shmem::is_in_hand(MyDatabaseId, job.id))
-            continue;
-        HIPQ_POINT("before-recover");
-        pg::with_transaction([&] {
-            const bool recovered =
-                job.state == core::JobState::running ? recover_running(queue, job.id, job.attempt) : recover_error(queue, job.id);
-            done = recovered && done;
-            HIPQ_POINT("after-recover");
-        });
-    }
-    return done;
-}
+// ---- jobs that could not be brought home at once ----
 
-// Why an executor has ended in the middle of a job that hipq, not chance, was about to stop. Nothing: it was not.
-std::optional<storage::Failure> stop_failure(const shmem::Orphan &orphan, const storage::ClaimedJob &job)
-{
-    if (orphan.cancelled.has_value())
-        return storage::cancelled_failure(*orphan.cancelled, orphan.pid);
-    if (!orphan.timed_out)
-        return std::nullopt;
-    storage::Failure failure = storage::timeout_failure(job);
-    failure.executor_pid = orphan.pid;
-    return failure;
-}
-
-// Its code was running, or about to.
-bool recover_claimed(const Queue &queue, const shmem::Orphan &orphan, const storage::ClaimedJob &job)
+void take_up_postponed(Recovery &recovery)
 {
     const pg::Time now = pg::now();
-    const auto failure = stop_failure(orphan, job);
-    return is_settled(queue, job.id,
-                      failure.has_value() ? storage::settle_failure(queue, job, *failure, now)
-                                          : storage::settle_lost(queue, job, core::Reason::worker_lost, now));
+    const auto is_due = [&](const Left &left) { return !is_postponed(recovery.postponed, left.id, now); };
+    std::copy_if(recovery.later.begin(), recovery.later.end(), std::back_inserter(recovery.found), is_due);
+    std::erase_if(recovery.later, is_due);
 }
 
-// A retry handler that did not listen to its cancellation would not do so the next time either.
-bool recover_decision(const Queue &queue, const shmem::Orphan &orphan)
+pg::Time next_postponed(const Recovery &recovery)
 {
-    if (!orphan.timed_out || !orphan.asked_retry_handler)
-        return recover_error(queue, orphan.job.id);
-    const auto job = storage::take_for_decision(queue, orphan.job.id);
-    if (!job.has_value())
-        return false;
-    const storage::Failure failure = storage::retry_handler_failure(*job, "retry handler exceeded the job's timeout");
-    return storage::carry_out(queue, *job, failure, core::Decision{false, 0, false}, pg::now());
+    pg::Time next = pg::infinity;
+    for (const auto &entry : recovery.postponed)
+        next = std::min(next, entry.second.until);
+    return next;
 }
 
-// A claim by lock has left no trace in the row; when it is not as it was, somebody else has taken it, and all is well.
-std::optional<storage::ClaimedJob> take(const Queue &queue, const shmem::RunningJob &job)
-{
-    return job.is_locked ? storage::take_locked(queue, job.id, job.attempt, job.started)
-                         : storage::take_running(queue, job.id, job.attempt);
-}
+// ---- all of it ----
 
-bool recover_job(const Queue &queue, const shmem::Orphan &orphan)
+void recover_found(Recovery &recovery)
 {
-    if (const auto job = take(queue, orphan.job))
-        return recover_claimed(queue, orphan, *job);
-    if (orphan.cancelled.has_value()) {
-        const auto failure = storage::cancelled_failure(*orphan.cancelled, orphan.pid);
-        if (storage::end_cancelled(queue, orphan.job.id, failure, pg::now()))
-            return true;
+    const std::int64_t end = ::GetCurrentTimestamp() + moment;
+    while (::GetCurrentTimestamp() < end) {
+        check_interrupts();
+        if (!recovery.found.empty())
+            bring_home(recovery, recovery.found);
+        else if (!read_on(recovery))
+            break;
     }
-    return orphan.job.is_locked || recover_decision(queue, orphan);
 }
 
-bool recover_orphan(const shmem::Orphan &orphan)
+bool has_more(const Recovery &recovery)
 {
-    bool done = true;
-    HIPQ_POINT("before-orphan");
-    pg::with_transaction([&] {
-        const auto catalogue = storage::catalogue();
-        if (const Queue *queue = catalogue->find(orphan.job.queue_id))
-            done = recover_job(*queue, orphan);
-        HIPQ_POINT("after-orphan");
-    });
-    return done;
+    return !recovery.found.empty() || !recovery.queues.empty() || recovery.page < recovery.end_page;
 }
 
 }  // namespace
 
-bool recover_left_jobs()
+pg::Time recover(Recovery &recovery)
 {
-    bool done = true;
-    std::shared_ptr<const storage::Catalogue> catalogue;
-    pg::with_transaction([&] { catalogue = storage::catalogue(); });
-    for (const auto &[id, queue] : catalogue->queues)
-        done = recover_queue(queue) && done;
-    return done;
-}
-
-bool recover_orphans()
-{
-    bool done = true;
-    while (const auto orphan = shmem::find_orphan(MyDatabaseId)) {
-        done = recover_orphan(*orphan) && done;
-        HIPQ_POINT("before-release-orphan");
-        shmem::release_orphan(*orphan);
-    }
-    return done;
+    const bool has_all_orphans = recover_orphans(recovery);
+    take_up_postponed(recovery);
+    begin_to_read(recovery);
+    recover_found(recovery);
+    if (has_more(recovery) || !has_all_orphans)
+        return pg::now();
+    note_read(recovery);
+    return next_postponed(recovery);
 }
 
 }  // namespace hipq::worker

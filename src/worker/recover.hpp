@@ -1,17 +1,26 @@
-// Brings home jobs that nobody has in hand any more.
+// Finds jobs that nobody has in hand any more, of executors that ended and of the server's last life, and has them brought home.
 #pragma once
 
-#include "storage/catalogue.hpp"
+#include "worker/bring_home.hpp"
 
 namespace hipq::worker {
 
-// Both run their own transactions, and return false when a job may still be left: somebody holds its row, or the list of
-// decisions is full. Then recover_left_jobs() is due again.
+// How far a scheduler has come.
+struct Recovery {
+    std::optional<unsigned> reads_for;  // shmem::recovery_due() when it began to read the leaves; nothing: it does not read
+    unsigned has_read_for = 0;          // what that was when all had been read
+    std::vector<int> queues;            // whose live leaves are to be read, last first
+    int queue = 0;                      // the one being read
+    std::int64_t page = 0;
+    std::int64_t end_page = 0;
+    std::vector<Left> found;
+    std::vector<Left> later;
+    PostponedJobs postponed;
+};
 
-// Every job left in `running` or `error` that no executor has in hand. Reads the live leaves whole.
-bool recover_left_jobs();
-
-// Jobs whose executors ended while they ran.
-bool recover_orphans();
+// Works for a moment, in its own transactions. What executors of this life left comes first, then the
+// live leaves are read piece by piece. Returns when to be called again: at once while there is more to read, infinity when
+// nothing is left.
+pg::Time recover(Recovery &recovery);
 
 }  // namespace hipq::worker

@@ -48,7 +48,7 @@ struct Scheduler {
     pg::Time next_maintenance{0};
     bool maintenance_left = false;   // steps that somebody's lock was against
     std::set<std::string> reported;  // parked job types that were logged
-    bool jobs_left = true;           // jobs of executors that are gone may stand in `running` or `error`
+    Recovery recovery;
 };
 
 // ---- one queue ----
@@ -155,13 +155,6 @@ bool is_open(Scheduler &scheduler)
     return open;
 }
 
-std::shared_ptr<const storage::Catalogue> read_catalogue()
-{
-    std::shared_ptr<const storage::Catalogue> catalogue;
-    pg::with_transaction([&] { catalogue = storage::catalogue(); });
-    return catalogue;
-}
-
 void ask_for_executors(Look &look)
 {
     for (const auto &[owner, wanted] : look.wanted) {
@@ -174,12 +167,7 @@ void ask_for_executors(Look &look)
 Look look_around(Scheduler &scheduler)
 {
     Look look{pg::now(), pg::infinity, {}, false};
-    if (!recover_orphans())
-        scheduler.jobs_left = true;
-    if (scheduler.jobs_left)
-        scheduler.jobs_left = !recover_left_jobs();
-    if (scheduler.jobs_left)
-        look.again_at(look.now + longest_wait);
+    look.again_at(recover(scheduler.recovery));
     const auto catalogue = read_catalogue();
     for (const auto &entry : catalogue->queues) {
         const Queue &queue = entry.second;

@@ -127,5 +127,17 @@ TEST(Backoff, ScheduleHasBounds)
     EXPECT_EQ(retry_schedule({}, last_retry).back(), 300'000'000);
 }
 
+TEST(Backoff, AJobThatCostsItsProcessAgainAndAgainWaits)
+{
+    EXPECT_EQ(loss_delay(0), 0);
+    EXPECT_EQ(loss_delay(1), 0);
+    EXPECT_EQ(loss_delay(2), 0);
+    EXPECT_EQ(loss_delay(3), 1'000'000);
+    EXPECT_EQ(loss_delay(4), 2'000'000);
+    EXPECT_EQ(loss_delay(11), 256'000'000);
+    EXPECT_EQ(loss_delay(12), 256'000'000);
+    EXPECT_EQ(loss_delay(longest), 256'000'000);
+}
+
 }  // namespace
 }  // namespace hipq::core

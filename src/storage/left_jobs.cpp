@@ -1,0 +1,46 @@
+// The statements of recovery.
+#include "left_jobs.hpp"
+
+#include "storage/permit.hpp"
+#include "storage/queue_statements.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+constinit pg::Statement pages("SELECT pg_relation_size(to_regclass($1)) / current_setting('block_size')::bigint");
+
+constexpr const char *left_sql = R"(
+    SELECT job.id, job.attempt
+    FROM {live} AS job
+    WHERE job.ctid >= ('(' || $1 || ',0)')::tid AND job.ctid < ('(' || $2 || ',0)')::tid AND job.state IN ('running', 'error'))";
+
+constexpr const char *is_left_sql = R"(
+    SELECT 1
+    FROM {live} AS job
+    WHERE job.id = $1 AND (job.state = 'error' OR (job.attempt = $2 AND job.state = 'running')
+                           OR ($3 AND job.attempt = $2 - 1 AND job.state IN ('initial', 'retry'))))";
+
+}  // namespace
+
+std::int64_t live_pages(const Queue &queue)
+{
+    const pg::Rows rows = as_hipq([&] { return pages.run(queue.qualified_live_table()); });
+    return rows.front().null(0) ? 0 : rows.front().integer(0);
+}
+
+std::vector<LeftJob> left_jobs(const Queue &queue, std::int64_t first_page, std::int64_t end_page)
+{
+    const pg::Rows rows = as_hipq([&] { return statement_for(queue, left_sql).run(first_page, end_page); });
+    std::vector<LeftJob> jobs;
+    for (const pg::Row row : rows)
+        jobs.push_back(LeftJob{row.integer(0), row.integer32(1)});
+    return jobs;
+}
+
+bool is_left(const Queue &queue, std::int64_t id, int attempt, bool may_be_locked)
+{
+    return as_hipq([&] { return !statement_for(queue, is_left_sql).run(id, attempt, may_be_locked).empty(); });
+}
+
+}  // namespace hipq::storage

@@ -1,0 +1,24 @@
+// Finding jobs whose executors are gone.
+#pragma once
+
+#include "storage/claim.hpp"
+
+namespace hipq::storage {
+
+struct LeftJob {
+    std::int64_t id;
+    int attempt;
+};
+
+// How many pages the live leaf of a queue has. Needs a transaction.
+std::int64_t live_pages(const Queue &queue);
+
+// The jobs that stand in `running` or `error` on these pages of the live leaf. A row that nobody has in hand stays where it is.
+// Needs a transaction.
+std::vector<LeftJob> left_jobs(const Queue &queue, std::int64_t first_page, std::int64_t end_page);
+
+// Whether the job still stands as an attempt left it: in `running` or `error`, or, if that may have been claimed by lock, waiting
+// as before. Asked after taking it failed: then somebody holds its row. Needs a transaction.
+bool is_left(const Queue &queue, std::int64_t id, int attempt, bool may_be_locked);
+
+}  // namespace hipq::storage

@@ -1,0 +1,117 @@
+// Uncharged, charged, given up: by what the handler can have done, and by the job's history.
+#include "settle_lost.hpp"
+
+#include "storage/permit.hpp"
+#include "storage/queue_statements.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+const char *sentence_for(core::Reason reason)
+{
+    return reason == core::Reason::server_restart ? "server stopped while the job ran" : "executor ended while the job ran";
+}
+
+// How often the job cost its process, by its history.
+constinit pg::Statement
+    count_losses("SELECT count(*) FROM hipq.attempt AS attempt WHERE attempt.job_id = $1 AND attempt.reason = 'worker_lost'");
+
+constinit pg::Statement count_lost_decisions(R"(
+    SELECT count(*)
+    FROM hipq.attempt AS attempt
+    WHERE attempt.job_id = $1 AND attempt.attempt = $2 AND attempt.reason = 'worker_lost')");
+
+std::int64_t losses_of(std::int64_t id)
+{
+    return as_hipq([&] { return count_losses.run(id); }).front().integer(0);
+}
+
+// As if the attempt had not counted. A restart of the server is no fault of the job.
+bool put_back(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    record_attempt(queue, job, failure, now);
+    const bool is_suspicious = failure.reason != core::Reason::server_restart;
+    const std::int64_t delay = is_suspicious ? core::loss_delay(losses_of(job.id)) : 0;
+    return carry_out(queue, job, failure, core::Decision{true, delay, false}, now);
+}
+
+// A procedure may have committed midway, an external worker may have done anything.
+bool may_have_effects(const JobType &type)
+{
+    return type.handler_kind == HandlerKind::procedure || type.handler_kind == HandlerKind::notify;
+}
+
+Settled settle_uncharged(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    if (may_have_effects(type_of(queue, job)))
+        return settle_failure(queue, job, failure, now);
+    return put_back(queue, job, failure, now) ? Settled::decided : Settled::stale;
+}
+
+// $1 ids, $2 attempts, $3 now, $4 reason, $5 error, $6 job types whose jobs are charged. Written so that no statistics can
+// mislead the planner: row by row through the primary key.
+constexpr const char *put_back_sql = R"(
+    WITH taken AS MATERIALIZED (
+        SELECT chosen.*
+        FROM unnest($1, $2) AS lost(id, attempt)
+        CROSS JOIN LATERAL (
+            SELECT job.id, job.accepted_time, job.queue_id, job.attempt, job.job_type, job.job_key
+            FROM {live} AS job
+            WHERE job.id = lost.id AND job.attempt = lost.attempt AND job.state = 'running' AND job.job_type <> ALL ($6)
+            FOR UPDATE SKIP LOCKED
+        ) AS chosen
+    ),
+    told AS (
+        INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, job_type, job_key, reason, error)
+        SELECT taken.id, taken.accepted_time, $3, taken.queue_id, taken.attempt, taken.job_type, taken.job_key, $4, $5
+        FROM taken
+    )
+    UPDATE {live} AS job
+    SET state = 'retry', error = $5, retry_reason = $4, update_time = $3, deadline = 'infinity', scheduled_run_time = $3
+    WHERE job.id = ANY (ARRAY(SELECT taken.id FROM taken))
+    RETURNING job.id)";
+
+std::vector<std::string> types_that_charge(const Queue &queue)
+{
+    std::vector<std::string> names;
+    for (const auto &[name, type] : queue.job_types)
+        if (may_have_effects(type))
+            names.push_back(name);
+    return names;
+}
+
+}  // namespace
+
+Settled settle_lost(const Queue &queue, const ClaimedJob &job, core::Reason reason, pg::Time now)
+{
+    return settle_uncharged(queue, job, {reason, "", sentence_for(reason)}, now);
+}
+
+std::vector<std::int64_t> put_back_after_restart(const Queue &queue, const std::vector<std::int64_t> &ids,
+                                                 const std::vector<std::int64_t> &attempts, pg::Time now)
+{
+    constexpr core::Reason reason = core::Reason::server_restart;
+    const pg::Rows rows = as_hipq([&] {
+        return statement_for(queue, put_back_sql)
+            .run(ids, attempts, now, core::name(reason), sentence_for(reason), types_that_charge(queue));
+    });
+    std::vector<std::int64_t> result;
+    for (const pg::Row row : rows)
+        result.push_back(row.integer(0));
+    return result;
+}
+
+Settled settle_lost_decision(const Queue &queue, const ClaimedJob &job, pg::Time started, pg::Time now)
+{
+    constexpr std::int64_t most_losses = 3;
+    ClaimedJob lost = job;
+    lost.started = started;
+    record_attempt(queue, lost, {core::Reason::worker_lost, "", "executor ended while it asked the retry handler"}, now);
+    if (as_hipq([&] { return count_lost_decisions.run(job.id, job.attempt); }).front().integer(0) < most_losses)
+        return Settled::ask_retry_handler;
+    const Failure failure = retry_handler_failure(job, "it ends its executor");
+    return carry_out(queue, job, failure, core::Decision{false, 0, false}, now) ? Settled::decided : Settled::stale;
+}
+
+}  // namespace hipq::storage

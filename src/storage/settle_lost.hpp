@@ -1,0 +1,21 @@
+// What follows an attempt that lost its process: to a restart, to whatever ended the executor.
+#pragma once
+
+#include "storage/settle.hpp"
+
+namespace hipq::storage {
+
+// Settles a running attempt nobody has in hand any more: uncharged if its handler is one transaction, since then nothing can have
+// happened, by policy otherwise. One that loses its executor again and again waits, longer each time. Needs a transaction.
+Settled settle_lost(const Queue &queue, const ClaimedJob &job, core::Reason reason, pg::Time now);
+
+// Does for many running attempts what settle_lost() does when the server restarted, but only for those that go back uncharged;
+// and skips rows that somebody else holds. Returns the ids of those that are back in line. Needs a transaction.
+std::vector<std::int64_t> put_back_after_restart(const Queue &queue, const std::vector<std::int64_t> &ids,
+                                                 const std::vector<std::int64_t> &attempts, pg::Time now);
+
+// Records that an executor ended while it asked the retry handler of a job in `error`. When that has happened too often for this
+// attempt, the retry handler has failed. Needs a transaction.
+Settled settle_lost_decision(const Queue &queue, const ClaimedJob &job, pg::Time started, pg::Time now);
+
+}  // namespace hipq::storage

@@ -1,0 +1,312 @@
+// One job's way, then many of them under one commit: an error tells that one of them makes trouble, and each goes alone.
+#include "bring_home.hpp"
+
+#include "pg/clock.hpp"
+#include "pg/point.hpp"
+#include "shmem/decisions.hpp"
+#include "shmem/hands.hpp"
+#include "storage/settle_lost.hpp"
+#include "worker/process.hpp"
+
+namespace hipq::worker {
+
+namespace {
+
+using storage::ClaimedJob;
+using storage::Queue;
+
+constexpr std::size_t jobs_at_once = 500;
+constexpr std::int64_t held_delay = 10'000'000;     // us; somebody has the row locked
+constexpr std::int64_t crowded_delay = 200'000;     // the list of decisions is full
+constexpr std::int64_t failure_delay = 10'000'000;  // after the first failure; doubles
+constexpr int most_doublings = 2;                   // then each 40 s: the scheduler stays as long as something is set aside
+
+// What became of a job within a transaction.
+enum class Fate : unsigned char {
+    settled,
+    asks,     // stands in `error`; its retry handler is to be asked once that is committed
+    gone,     // nothing was left of that attempt
+    held,     // somebody has its row locked
+    crowded,  // asks, but the list of decisions is full
+    failed,
+};
+
+// ---- one job; needs a transaction ----
+
+// Why an executor has ended in the middle of a job that hipq, not chance, was about to stop. Nothing: it was not.
+std::optional<storage::Failure> stop_failure(const Left &left, const ClaimedJob &job)
+{
+    if (left.cancelled.has_value())
+        return storage::cancelled_failure(*left.cancelled, left.pid);
+    if (!left.timed_out)
+        return std::nullopt;
+    storage::Failure failure = storage::timeout_failure(job);
+    failure.executor_pid = left.pid;
+    return failure;
+}
+
+storage::Settled settle(const Queue &queue, const ClaimedJob &job, const Left &left)
+{
+    const pg::Time now = pg::now();
+    if (left.by == LeftBy::restart)
+        return storage::settle_lost(queue, job, core::Reason::server_restart, now);
+    if (const auto failure = stop_failure(left, job))
+        return storage::settle_failure(queue, job, *failure, now);
+    return storage::settle_lost(queue, job, core::Reason::worker_lost, now);
+}
+
+// What the end of an executor tells about the retry handler that it asked. One that did not listen to its cancellation would not
+// do so the next time either. False: it is not to be asked again.
+bool may_ask_again(const Queue &queue, const ClaimedJob &job, const Left &left)
+{
+    if (!left.asked_retry_handler)
+        return true;
+    if (!left.timed_out)
+        return storage::settle_lost_decision(queue, job, left.started, pg::now()) == storage::Settled::ask_retry_handler;
+    const storage::Failure failure = storage::retry_handler_failure(job, "retry handler exceeded the job's timeout");
+    storage::carry_out(queue, job, failure, core::Decision{false, 0, false}, pg::now());
+    return false;
+}
+
+// A job in `error`: its retry handler is asked by an executor; without one the policy decides here.
+Fate decide(const Queue &queue, const ClaimedJob &job, const Left &left)
+{
+    if (!may_ask_again(queue, job, left))
+        return Fate::settled;
+    const storage::JobType *type = queue.find_job_type(job.type);
+    if (type == nullptr || type->retry_handler == "NONE") {
+        storage::decide_by_policy(queue, job, pg::now());
+        return Fate::settled;
+    }
+    return Fate::asks;
+}
+
+// An attempt that was claimed by lock left no trace in the row. After a restart it has not been; one that cost its process has to
+// be remembered.
+bool may_be_locked(const Left &left)
+{
+    return left.by == LeftBy::lost_executor && left.attempt > 0;
+}
+
+// An attempt by lock that has not been gives its number to the next one, which may be under way. Asked with the row locked: as
+// long as that one runs it is in hand.
+bool is_claimed_anew(const Left &left)
+{
+    return !left.is_orphan && shmem::is_in_hand(MyDatabaseId, left.id);
+}
+
+Fate fate_of(storage::Settled settled)
+{
+    return settled == storage::Settled::ask_retry_handler ? Fate::asks : Fate::settled;
+}
+
+// It was to be cancelled when its attempt was over already.
+bool ends_cancelled(const Queue &queue, const Left &left)
+{
+    return left.cancelled.has_value() &&
+           storage::end_cancelled(queue, left.id, storage::cancelled_failure(*left.cancelled, left.pid), pg::now());
+}
+
+Fate bring_home(const Queue &queue, const Left &left)
+{
+    if (const auto job = storage::take_running(queue, left.id, left.attempt))
+        return is_claimed_anew(left) ? Fate::gone : fate_of(settle(queue, *job, left));
+    if (may_be_locked(left))
+        if (const auto job = storage::take_locked(queue, left.id, left.attempt, left.started))
+            return fate_of(settle(queue, *job, left));
+    if (ends_cancelled(queue, left))
+        return Fate::settled;
+    if (const auto asking = storage::take_for_decision(queue, left.id))
+        return is_claimed_anew(left) ? Fate::gone : decide(queue, *asking, left);
+    if (is_claimed_anew(left))
+        return Fate::gone;
+    return storage::is_left(queue, left.id, left.attempt, may_be_locked(left)) ? Fate::held : Fate::gone;
+}
+
+// ---- several jobs ----
+
+void report_failure(const Queue &queue, const Left &left, const pg::Error &error)
+{
+    const std::string name = queue.full_name();
+    pg::call([&] {
+        ereport(WARNING, errcode(error.sqlerrcode()),
+                errmsg("cannot bring job %lld in queue \"%s\" back into line: %s", static_cast<long long>(left.id), name.c_str(),
+                       error.message().c_str()),
+                errdetail("Its executor or the server ended while it ran. It is set aside and tried again from time to time."));
+    });
+}
+
+// Whether an error tells of the job; else the server has no room, or wants this process to stop.
+bool is_fault_of_job(const pg::Error &error)
+{
+    const std::string sqlstate = error.sqlstate();
+    return !sqlstate.starts_with("53") && !sqlstate.starts_with("57");
+}
+
+void postpone(PostponedJobs &postponed, const Left &left, std::int64_t delay)
+{
+    postponed[left.id].until = pg::now() + delay;
+}
+
+void set_aside(PostponedJobs &postponed, const Queue &queue, const Left &left, const pg::Error &error)
+{
+    Postponed &job = postponed[left.id];
+    if (job.failures == 0)
+        report_failure(queue, left, error);
+    job.until = pg::now() + (failure_delay << std::min(job.failures, most_doublings));
+    ++job.failures;
+}
+
+// After the commit: what others have to know.
+Fate follow_up(PostponedJobs &postponed, const Queue &queue, const Left &left, Fate fate)
+{
+    if (fate == Fate::asks && !shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, left.id}))
+        fate = Fate::crowded;
+    if (fate == Fate::held || fate == Fate::crowded)
+        postpone(postponed, left, fate == Fate::held ? held_delay : crowded_delay);
+    else
+        postponed.erase(left.id);
+    return fate;
+}
+
+// Those whose rows say that a restart left them running go back together; nobody can have claimed such a row anew.
+std::set<std::int64_t> put_back(const Queue &queue, std::span<const Left> jobs)
+{
+    std::vector<std::int64_t> ids;
+    std::vector<std::int64_t> attempts;
+    for (const Left &left : jobs) {
+        if (left.by != LeftBy::restart)
+            continue;
+        ids.push_back(left.id);
+        attempts.push_back(left.attempt);
+    }
+    if (ids.empty())
+        return {};
+    const auto done = storage::put_back_after_restart(queue, ids, attempts, pg::now());
+    return {done.begin(), done.end()};
+}
+
+void reach_point_before([[maybe_unused]] const Left &left)
+{
+    if (left.by == LeftBy::lost_executor)
+        HIPQ_POINT("before-orphan");
+    else
+        HIPQ_POINT("before-recover");
+}
+
+void reach_point_after([[maybe_unused]] const Left &left)
+{
+    if (left.by == LeftBy::lost_executor)
+        HIPQ_POINT("after-orphan");
+    else
+        HIPQ_POINT("after-recover");
+}
+
+// Nothing: an error told that one of them makes trouble, and none was brought home.
+std::optional<std::vector<Fate>> bring_home_together(const Queue &queue, std::span<const Left> jobs)
+{
+    std::vector<Fate> fates;
+    try {
+        reach_point_before(jobs.front());
+        pg::with_transaction([&] {
+            const std::set<std::int64_t> done = put_back(queue, jobs);
+            for (const Left &left : jobs)
+                fates.push_back(done.contains(left.id) ? Fate::settled : bring_home(queue, left));
+            reach_point_after(jobs.front());
+        });
+    } catch (const pg::Error &error) {
+        if (!is_fault_of_job(error))
+            throw;
+        return std::nullopt;
+    }
+    return fates;
+}
+
+Fate bring_home_alone(PostponedJobs &postponed, const Queue &queue, const Left &left)
+{
+    std::optional<pg::Error> trouble;
+    Fate fate = Fate::failed;
+    try {
+        pg::with_transaction([&] { fate = bring_home(queue, left); });
+    } catch (const pg::Error &error) {
+        if (!is_fault_of_job(error))
+            throw;
+        trouble = error;
+    }
+    if (!trouble.has_value())
+        return follow_up(postponed, queue, left, fate);
+    set_aside(postponed, queue, left, *trouble);
+    return Fate::failed;
+}
+
+// Jobs of one queue.
+std::vector<Fate> bring_home_all(PostponedJobs &postponed, const Queue &queue, std::span<const Left> jobs)
+{
+    std::vector<Fate> fates;
+    if (auto together = bring_home_together(queue, jobs)) {
+        for (std::size_t i = 0; i < jobs.size(); ++i)
+            fates.push_back(follow_up(postponed, queue, jobs[i], (*together)[i]));
+        return fates;
+    }
+    for (const Left &left : jobs) {
+        check_interrupts();
+        fates.push_back(bring_home_alone(postponed, queue, left));
+    }
+    return fates;
+}
+
+bool is_done(Fate fate)
+{
+    return fate == Fate::settled || fate == Fate::asks || fate == Fate::gone;
+}
+
+// Takes the first jobs off the list that are of one queue.
+std::vector<Left> take_off(std::vector<Left> &list)
+{
+    const auto limit = list.begin() + static_cast<std::ptrdiff_t>(std::min(list.size(), jobs_at_once));
+    const auto end = std::find_if(list.begin(), limit, [&](const Left &left) { return left.queue_id != list.front().queue_id; });
+    std::vector<Left> jobs(list.begin(), end);
+    list.erase(list.begin(), end);
+    return jobs;
+}
+
+// A queue that does not exist any more took its jobs along.
+BroughtHome nothing_left(PostponedJobs &postponed, std::vector<Left> jobs)
+{
+    for (const Left &left : jobs)
+        postponed.erase(left.id);
+    return {std::move(jobs), {}};
+}
+
+}  // namespace
+
+bool is_postponed(const PostponedJobs &postponed, std::int64_t id, pg::Time now)
+{
+    const auto found = postponed.find(id);
+    return found != postponed.end() && found->second.until > now;
+}
+
+BroughtHome bring_home_first(PostponedJobs &postponed, std::vector<Left> &list)
+{
+    std::vector<Left> jobs = take_off(list);
+    if (jobs.empty())
+        return {};
+    const auto catalogue = read_catalogue();
+    const Queue *queue = catalogue->find(jobs.front().queue_id);
+    if (queue == nullptr)
+        return nothing_left(postponed, std::move(jobs));
+    const std::vector<Fate> fates = bring_home_all(postponed, *queue, jobs);
+    BroughtHome result;
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+        (is_done(fates[i]) ? result.home : result.postponed).push_back(jobs[i]);
+    return result;
+}
+
+std::shared_ptr<const storage::Catalogue> read_catalogue()
+{
+    std::shared_ptr<const storage::Catalogue> catalogue;
+    pg::with_transaction([&] { catalogue = storage::catalogue(); });
+    return catalogue;
+}
+
+}  // namespace hipq::worker

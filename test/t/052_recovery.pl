@@ -1,0 +1,153 @@
+# What executors left behind comes home: quickly when it is much, and whatever one job does to those who try.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('recovery', 'hipq.max_executors' => 4, max_prepared_transactions => 5);
+$hipq->create_queue('app.main');
+$hipq->create_queue('app.other');
+$hipq->sql(q{
+	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN IF data ? 'lock' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF; END $$;
+	CREATE FUNCTION never(job hipq.job) RETURNS interval LANGUAGE sql AS 'SELECT NULL::interval';
+	CREATE PROCEDURE call(id bigint, data jsonb) LANGUAGE plpgsql AS $$ BEGIN COMMIT; END $$;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', claim => 'record');
+	SELECT hipq.register_job_type('app.other', 'other', handler => 'run');
+	SELECT hipq.register_job_type('app.main', 'asked', handler => 'run', retry_handler => 'never');
+	SELECT hipq.register_job_type('app.main', 'called', handler => 'call')});
+
+# Rows as a crash leaves them: a restore may load any state.
+sub leave
+{
+	my ($type, $state, $count, $rest) = @_;
+	my $error = $state eq 'error' ? 'it failed' : 'NONE';
+	$hipq->sql(qq{COPY (SELECT nextval('hipq.job_id_seq'), hipq.now(), hipq.now(), hipq.now(), hipq.now(), '$state', 300, 1, 0, 0, 1, '$type', 'NONE', '$error',
+		'$type $state ' || n FROM generate_series(1, $count) AS n) TO '$PostgreSQL::Test::Utils::tmp_check/rows';
+		COPY hipq.app_main (id, scheduled_run_time, update_time, created_time, accepted_time, state, timeout, attempt, max_retries, priority, throttle_factor,
+			job_type, time_windows, error, job_key) FROM '$PostgreSQL::Test::Utils::tmp_check/rows'});
+	return;
+}
+
+# ---- much is left, and three rows of it are poison for whoever touches them
+{
+	$hipq->set('hipq.enabled' => 'off');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}), 'nobody looks after them');
+	leave('run', 'running', 2_000);
+	leave('asked', 'error', 600);
+	leave('asked', 'running', 50);
+	leave('called', 'running', 50);
+	leave('called', 'error', 50);
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE state IN ('running', 'error')}), 2_750, 'rows are left');
+	$hipq->sql(q{
+		CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'poisonous row'; END $$;
+		CREATE TRIGGER poison BEFORE UPDATE OR DELETE ON hipq.app_main_live FOR EACH ROW
+			WHEN (OLD.job_key IN ('run running 7', 'run running 1700', 'asked running 33', 'called running 5', 'called error 5')) EXECUTE FUNCTION poison()});
+	$hipq->sql('ALTER SYSTEM SET hipq.enabled = on');
+	my $log_end = -s $hipq->node->logfile;
+	$hipq->node->stop('immediate');
+	$hipq->node->start;
+	is($hipq->outcome($hipq->enqueue('other', q{queue => 'app.other'})), 'succeeded', 'jobs of other queues run');
+	my $left = q{SELECT string_agg(job_key, ', ' ORDER BY job_key) FROM hipq.jobs WHERE state <> 'final'};
+	ok($hipq->wait_until($left, 'asked running 33, called error 5, called running 5, run running 1700, run running 7'), 'all come home but those that are poison');
+	my $log = slurp_file($hipq->node->logfile, $log_end);
+	my @complaints = $log =~ /WARNING:\s+cannot bring job \d+ in queue "app.main" back into line: poisonous row/g;
+	is(scalar @complaints, 5, 'of which the log tells, once each');
+	unlike($log, qr/"hipq scheduler" \(PID \d+\) exited/, 'the scheduler lives');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'run' AND outcome = 'succeeded' AND attempt = 2 AND retry_count = 0}), 1_998, 'functions ran again, uncharged');
+	is($hipq->sql(q{SELECT string_agg(DISTINCT outcome || ' ' || error, ', ') FROM hipq.jobs WHERE job_type = 'asked' AND state = 'final'}),
+		'failed it failed, succeeded NONE', 'retry handlers were asked about those that had failed, and only about those');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'called' AND outcome = 'failed'}), 98, 'procedures failed by their policy');
+	$hipq->sql('DROP TRIGGER poison ON hipq.app_main_live');
+	$hipq->set('hipq.clock_offset' => 60);
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE state <> 'final'}), 'they come home when the poison is gone');
+	is(() = slurp_file($hipq->node->logfile, $log_end) =~ /poisonous row/g, 5, 'without another word');
+}
+
+# ---- an orphan is poison
+{
+	$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
+	is($hipq->outcome_of('run'), 'succeeded', 'there is a new scheduler');
+	$hipq->sql(q{CREATE TRIGGER poison BEFORE UPDATE ON hipq.app_main_live FOR EACH ROW
+		WHEN (OLD.job_key = 'orphan' AND OLD.state = 'running') EXECUTE FUNCTION poison()});
+	$hipq->sql(q{BEGIN; SELECT pg_advisory_xact_lock(1); PREPARE TRANSACTION 'lock'});
+	my $log_end = -s $hipq->node->logfile;
+	my $id = $hipq->enqueue('run', q{'{"lock": 1}', job_key => 'orphan'});
+	$hipq->sql('SELECT pg_terminate_backend(' . $hipq->pid_of($id) . ')');
+	is($hipq->outcome_of('run'), 'succeeded', 'the others run') foreach 1 .. 3;
+	$hipq->node->wait_for_log(qr/WARNING:\s+cannot bring job $id in queue "app.main" back into line: poisonous row/, $log_end);
+	unlike(slurp_file($hipq->node->logfile, $log_end), qr/"hipq scheduler" \(PID \d+\) exited/, 'the scheduler lives');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq._executors() WHERE status = 'ended'}), 'the slot of its executor is free again');
+	$hipq->sql('DROP TRIGGER poison ON hipq.app_main_live');
+	$hipq->sql(q{ROLLBACK PREPARED 'lock'});
+	$hipq->set('hipq.clock_offset' => 120);
+	is($hipq->outcome($id), 'succeeded', 'it comes home when the poison is gone');
+	is($hipq->attempts($id), '1 worker_lost', 'uncharged');
+}
+
+# ---- a retry handler that ends its process is asked again, but not for ever
+{
+	$hipq->sql(q{
+		CREATE FUNCTION end_myself(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
+		BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); RETURN NULL; END $$;
+		CREATE FUNCTION fail(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'fails'; END $$;
+		SELECT hipq.register_job_type('app.main', 'hopeless', handler => 'fail', retry_handler => 'end_myself')});
+	my $id = $hipq->enqueue('hopeless');
+	is($hipq->outcome($id), 'failed', 'a retry handler that ends its process fails in the end');
+	is($hipq->sql("SELECT reason || ': ' || error FROM hipq.dead_letters WHERE job_id = $id"), 'retry_handler_failed: fails (retry handler failed: it ends its executor)', 'as the dead letter says');
+	is($hipq->attempts($id), '1 transient_error P0001, 1 worker_lost, 1 worker_lost, 1 worker_lost', 'after it was asked three times');
+}
+
+# ---- rows are loaded that a restore took from the middle of an attempt
+{
+	leave('run', 'running', 3);
+	ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.jobs WHERE job_key LIKE 'run running %' AND outcome = 'succeeded' AND attempt = 2 AND id > (SELECT max(id) - 3 FROM hipq.jobs)}),
+		'jobs that were restored as running run again, although the scheduler had read its tables');
+	like($hipq->error_of(qq{BEGIN; COPY hipq.app_main (id, scheduled_run_time, update_time, created_time, accepted_time, state, timeout, attempt, max_retries, priority,
+		throttle_factor, job_type, time_windows, error, job_key) FROM '$PostgreSQL::Test::Utils::tmp_check/rows'; PREPARE TRANSACTION 'rows'}),
+		qr/cannot PREPARE a transaction that has restored running hipq jobs/, 'such a restore cannot be prepared');
+}
+
+# ---- somebody has the row of an orphan locked
+{
+	$hipq->sql(q{BEGIN; SELECT pg_advisory_xact_lock(1); PREPARE TRANSACTION 'lock'});
+	my $id = $hipq->enqueue('run', q{'{"lock": 1}'});
+	my $pid = $hipq->pid_of($id);
+	$hipq->sql(qq{BEGIN; SELECT FROM hipq.app_main WHERE id = $id FOR UPDATE; PREPARE TRANSACTION 'row'});
+	$hipq->sql("SELECT pg_terminate_backend($pid)");
+	is($hipq->outcome_of('run'), 'succeeded', 'the others run');
+	$hipq->sql(q{ROLLBACK PREPARED 'row'});
+	$hipq->sql(q{ROLLBACK PREPARED 'lock'});
+	$hipq->set('hipq.clock_offset' => 180);
+	is($hipq->outcome($id), 'succeeded', 'a job whose row was locked comes home when it is free');
+	is($hipq->attempts($id), '1 worker_lost', 'uncharged');
+}
+
+# ---- a lost attempt by lock has not been: its number goes to the next one, which is not taken for it
+{
+	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'locked', handler => 'run', claim => 'lock')});
+	my $lock = $hipq->hold_lock(1);
+	my $id = $hipq->enqueue('locked', q{'{"lock": 1}'});
+	my $pid = $hipq->pid_of($id);
+	my $stranger = $hipq->node->background_psql('postgres');
+	my $stranger_pid = $stranger->query_safe('SELECT pg_backend_pid()');
+	$stranger->query_until(qr/begun/, "\\echo begun\nBEGIN; SELECT FROM hipq.app_main WHERE id = $id FOR UPDATE; SELECT 'mine';\n");
+	ok($hipq->wait_until("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $stranger_pid"), 'somebody waits for the row of a job');
+	$hipq->sql("SELECT pg_terminate_backend($pid)");
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq._executors() WHERE status = 'ended'}), 'and has it when its executor ends');
+	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'locked', claim => 'record')});
+	$stranger->query_safe('COMMIT');
+	$stranger->quit;
+	$hipq->pid_of($id);
+	is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs WHERE id = $id"), 'running 1', 'it runs again, now by record');
+	$hipq->set('hipq.clock_offset' => 240);
+	# It stays as long as there is something to bring home.
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}), 'the scheduler is done');
+	is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs WHERE id = $id"), 'running 1', 'it goes on running');
+	eval { $lock->quit };
+	is($hipq->outcome($id), 'succeeded', 'and comes to its end');
+	is($hipq->attempts($id), '', 'in that attempt');
+}
+
+done_testing();
