@@ -13,6 +13,7 @@ int max_running = 4'096;
 int executor_quantum = 5'000;
 int executor_idle_timeout = 5'000;
 int terminate_grace = 5'000;
+int max_crashes = 2;
 bool allow_superuser_handlers = false;
 bool allow_drop = false;
 int clock_offset = 0;
@@ -59,6 +60,8 @@ void define_operation()
         "hipq.terminate_grace",
         "How long a handler may go on after its timeout or its cancellation before its executor is terminated.", nullptr,
         &terminate_grace, 5'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.max_crashes", "Crashes of the server in a job's handler after which the job is final.",
+                              nullptr, &max_crashes, 2, 1, 1'000'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     ::DefineCustomBoolVariable("hipq.allow_superuser_handlers", "Whether queues owned by superusers may have SQL handlers.",
                                nullptr, &allow_superuser_handlers, false, restart_context, 0, nullptr, nullptr, nullptr);
     ::DefineCustomBoolVariable("hipq.allow_drop", "Whether DROP EXTENSION hipq may drop unfinished jobs.", nullptr, &allow_drop,

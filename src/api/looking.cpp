@@ -33,6 +33,8 @@ std::vector<storage::Gate> gates_of(const storage::FoundJob &job)
     gates.push_back(storage::queue_gate(*job.queue));
     gates.push_back(storage::owner_gate(*job.queue));
     gates.push_back(storage::handler_gate(*job.queue, job.type));
+    if (const storage::Gate gate = storage::crash_gate(waiting); !gate.passed)  // too rare to be shown to everybody
+        gates.push_back(gate);
     gates.push_back(storage::executor_gate(*job.queue));
     return gates;
 }
@@ -160,6 +162,12 @@ AlertText text_of(shmem::Alert alert)
             "Cancel the rest when the first have ended."};
     case Alert::executor_wanted:
         return {"executors", "A queue owner has waited for an executor for over 10 s.", "Raise hipq.max_executors."};
+    case Alert::no_flight_recorder:
+        return {"flight recorder", "Nothing tells which job crashes the server: no job is charged for it.",
+                "The server's log says why the file could not be written; restart the server."};
+    case Alert::crash_cases_full:
+        return {"crash cases", "So many jobs ran when the server crashed that not all of them are remembered as suspects.",
+                "Use smaller batches."};
     }
     return {"unknown", "", ""};
 }

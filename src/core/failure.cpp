@@ -15,6 +15,7 @@ constexpr std::array<std::string_view, reason_count> names{
     "worker_heartbeat_stale",
     "worker_lost",
     "server_restart",
+    "crashed",
     "timeout",
     "transient_error",
     "manual_retry",

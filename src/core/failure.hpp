@@ -20,6 +20,7 @@ enum class Reason : unsigned char {
     worker_heartbeat_stale,
     worker_lost,
     server_restart,
+    crashed,
     timeout,
     transient_error,
     manual_retry,
@@ -36,7 +37,7 @@ enum class Reason : unsigned char {
     released,
     snoozed,
 };
-inline constexpr std::size_t reason_count = 18;
+inline constexpr std::size_t reason_count = 19;
 
 std::string_view name(Reason reason);
 std::optional<Reason> parse_reason(std::string_view text);

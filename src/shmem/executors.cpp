@@ -5,6 +5,7 @@
 #include "settings.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
+#include "shmem/flight_recorder.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/start_failures.hpp"
 #include "shmem/watch.hpp"
@@ -126,6 +127,7 @@ extern "C" void hipq_executor_exits(int, Datum)
     bool leaves_job = false;
     bool was_needed = false;
     bool somebody_waits = false;
+    abandon_running(mine.slot);
     {
         const Lock lock(LW_EXCLUSIVE);
         ExecutorSlot *slot = slot_of(mine);
@@ -370,6 +372,7 @@ ExecutorSlot *my_slot()
 
 void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts)
 {
+    record_running(mine.slot, first, attempts);
     const Lock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_hand();
     ExecutorSlot *slot = slot_of(mine);
@@ -405,6 +408,7 @@ void announce_job(const RunningJob &job)
 void announce_idle()
 {
     const pg::Time now{::GetCurrentTimestamp()};
+    clear_running(mine.slot);
     const Lock lock(LW_EXCLUSIVE);
     ExecutorSlot *slot = slot_of(mine);
     core::JobTable table = jobs_in_hand();

@@ -2,6 +2,7 @@
 #include "hands.hpp"
 
 #include "shmem/alerts.hpp"
+#include "shmem/crash_cases.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
 
@@ -62,9 +63,11 @@ std::size_t reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> r
     const std::size_t limit = std::min(reserved.size(), 1 + room_beyond_the_first(table));
     if (limit < reserved.size())
         note_alert(Alert::jobs_in_hand_full);
-    for (std::size_t i = 0; i < jobs.size() && count < limit; ++i)
-        if (table.insert(entry_for(jobs[i])) != core::no_entry)
+    for (std::size_t i = 0; i < jobs.size() && count < limit; ++i) {
+        const bool has_to_wait = jobs.size() == 1 && suspicion_of(table, MyDatabaseId, jobs[i].id) == Suspicion::has_to_wait;
+        if (!has_to_wait && table.insert(entry_for(jobs[i])) != core::no_entry)
             reserved[count++] = jobs[i];
+    }
     return count;
 }
 

@@ -16,7 +16,8 @@ struct JobInLine {
 // ----------------------------------------------------------------------------------------------------------------------------
 
 // Reserves those of the jobs that nobody has in hand, in their order, until `reserved` is full, and writes them there. Returns
-// how many. With hardly any room left in shared memory it is one at most.
+// how many. With hardly any room left in shared memory it is one at most. A suspect of a crash (crash_cases.hpp) has to be the
+// only one in `jobs`.
 std::size_t reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> reserved);
 
 // Chooses reserved jobs to run next; they cannot be taken back any more. Leaves out those that have been taken back: returns how

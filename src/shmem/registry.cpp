@@ -2,6 +2,7 @@
 #include "registry.hpp"
 
 #include "settings.hpp"
+#include "shmem/flight_recorder.hpp"
 
 namespace hipq::shmem {
 
@@ -85,6 +86,7 @@ extern "C" void hipq_shmem_startup()
         set_up_jobs(jobs_head);
     lock = &::GetNamedLWLockTranche("hipq")->lock;
     ::LWLockRelease(AddinShmemInitLock);
+    begin_flight_recorder();
 }
 
 }  // namespace

@@ -117,9 +117,11 @@ enum class Alert : unsigned char {
     no_worker_slot,
     executor_wanted,
     executor_unresponsive,
-    cancellations_full
+    cancellations_full,
+    no_flight_recorder,
+    crash_cases_full
 };
-inline constexpr std::size_t alert_count = 8;
+inline constexpr std::size_t alert_count = 10;
 struct AlertRecord {
     std::int64_t times;
     pg::Time first;  // of the present spell
@@ -150,6 +152,7 @@ struct Registry {
     bool look_at_all;          // a database found no slot: the launcher looks at all of them from time to time
     pg::Time executor_wanted;  // since when somebody waits for an executor in vain; infinity: nobody
     int executor_count;        // length of `executors`
+    int open_crash_cases;      // crash_cases.hpp
     bool no_free_slot;         // the last process found no free background worker slot
     bool must_make_room;       // a scheduler is to leave for the process that found none
     StartFailure start_failures[max_start_failures];

@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "shmem/crash_cases.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/start_failures.hpp"
@@ -184,6 +185,7 @@ void forget_database(Oid database) noexcept
 {
     const Lock lock(LW_EXCLUSIVE);
     forget_failed_starts(database);
+    forget_crash_cases(database);
     for (Decision &entry : registry()->decisions)
         if (entry.job_id != 0 && entry.database == database)
             entry = Decision{};

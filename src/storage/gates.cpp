@@ -3,6 +3,7 @@
 
 #include "pg/clock.hpp"
 #include "settings.hpp"
+#include "shmem/crash_cases.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/start_failures.hpp"
 #include "storage/handler.hpp"
@@ -184,6 +185,19 @@ Gate expiry_gate(const WaitingJob &job, pg::Time now)
     if (job.expires > now)
         return pass("expiry", job.expires == pg::infinity ? "It does not expire." : "It has not expired.");
     return fail("expiry", "It has expired and will be ended.");
+}
+
+Gate crash_gate(const WaitingJob &job)
+{
+    switch (shmem::suspicion_of(MyDatabaseId, job.id)) {
+    case shmem::Suspicion::none:
+        return pass("crash", "It is not suspected of having crashed the server.");
+    case shmem::Suspicion::may_run:
+        return pass("crash", "It may have crashed the server: such jobs run one at a time, and none runs now.");
+    case shmem::Suspicion::has_to_wait:
+        break;
+    }
+    return fail("crash", "It may have crashed the server: such jobs run one at a time, and another one's turn has come.");
 }
 
 Gate executor_gate(const Queue &queue)

@@ -21,6 +21,8 @@ constexpr const char *is_left_sql = R"(
     WHERE job.id = $1 AND (job.state = 'error' OR (job.attempt = $2 AND job.state = 'running')
                            OR ($3 AND job.attempt = $2 - 1 AND job.state IN ('initial', 'retry'))))";
 
+constinit pg::Statement unfinished("SELECT job.id FROM hipq.job AS job WHERE job.id = ANY ($1) AND job.state <> 'final'");
+
 }  // namespace
 
 std::int64_t live_pages(const Queue &queue)
@@ -41,6 +43,15 @@ std::vector<LeftJob> left_jobs(const Queue &queue, std::int64_t first_page, std:
 bool is_left(const Queue &queue, std::int64_t id, int attempt, bool may_be_locked)
 {
     return as_hipq([&] { return !statement_for(queue, is_left_sql).run(id, attempt, may_be_locked).empty(); });
+}
+
+std::vector<std::int64_t> unfinished_jobs(const std::vector<std::int64_t> &ids)
+{
+    const pg::Rows rows = as_hipq([&] { return unfinished.run(ids); });
+    std::vector<std::int64_t> result;
+    for (const pg::Row row : rows)
+        result.push_back(row.integer(0));
+    return result;
 }
 
 }  // namespace hipq::storage

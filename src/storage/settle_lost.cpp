@@ -1,6 +1,7 @@
 // Uncharged, charged, given up: by what the handler can have done, and by the job's history.
 #include "settle_lost.hpp"
 
+#include "settings.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 
@@ -13,18 +14,30 @@ const char *sentence_for(core::Reason reason)
     return reason == core::Reason::server_restart ? "server stopped while the job ran" : "executor ended while the job ran";
 }
 
-// How often the job cost its process, by its history.
-constinit pg::Statement
-    count_losses("SELECT count(*) FROM hipq.attempt AS attempt WHERE attempt.job_id = $1 AND attempt.reason = 'worker_lost'");
+// How often the job cost its process, by its history, and how often the server with it; whether a crash of this very attempt is
+// among them.
+struct Losses {
+    std::int64_t all;
+    std::int64_t crashes;
+    bool is_charged;
+};
+
+constinit pg::Statement count_losses(R"(
+    SELECT count(*), count(*) FILTER (WHERE attempt.reason = 'crashed'),
+           count(*) FILTER (WHERE attempt.reason = 'crashed' AND attempt.started_time = $2) > 0
+    FROM hipq.attempt AS attempt
+    WHERE attempt.job_id = $1 AND attempt.reason IN ('crashed', 'worker_lost'))");
 
 constinit pg::Statement count_lost_decisions(R"(
     SELECT count(*)
     FROM hipq.attempt AS attempt
     WHERE attempt.job_id = $1 AND attempt.attempt = $2 AND attempt.reason = 'worker_lost')");
 
-std::int64_t losses_of(std::int64_t id)
+Losses losses_of(std::int64_t id, pg::Time started)
 {
-    return as_hipq([&] { return count_losses.run(id); }).front().integer(0);
+    const pg::Rows rows = as_hipq([&] { return count_losses.run(id, started); });
+    const pg::Row row = rows.front();
+    return {row.integer(0), row.integer(1), row.boolean(2)};
 }
 
 // As if the attempt had not counted. A restart of the server is no fault of the job.
@@ -32,7 +45,7 @@ bool put_back(const Queue &queue, const ClaimedJob &job, const Failure &failure,
 {
     record_attempt(queue, job, failure, now);
     const bool is_suspicious = failure.reason != core::Reason::server_restart;
-    const std::int64_t delay = is_suspicious ? core::loss_delay(losses_of(job.id)) : 0;
+    const std::int64_t delay = is_suspicious ? core::loss_delay(losses_of(job.id, job.started).all) : 0;
     return carry_out(queue, job, failure, core::Decision{true, delay, false}, now);
 }
 
@@ -100,6 +113,28 @@ std::vector<std::int64_t> put_back_after_restart(const Queue &queue, const std::
     for (const pg::Row row : rows)
         result.push_back(row.integer(0));
     return result;
+}
+
+Settled settle_crash(const Queue &queue, const ClaimedJob &job, pg::Time started, int pid, pg::Time now)
+{
+    const bool is_asking = job.error != "NONE";  // its retry handler: the job itself stands in `error`
+    const Losses losses = losses_of(job.id, started);
+    if (losses.is_charged)
+        return is_asking ? Settled::ask_retry_handler : Settled::stale;
+    ClaimedJob charged = job;
+    charged.started = started;
+    Failure failure{
+        core::Reason::crashed, "", is_asking ? "the server crashed in the retry handler" : "the server crashed in the handler",
+        "The process that ran it, PID " + std::to_string(pid) + ", took the server down; see the server's log."};
+    failure.executor_pid = pid;
+    if (losses.crashes + 1 >= settings::max_crashes || !core::is_retriable(failure.reason, "", type_of(queue, job).rules())) {
+        record_attempt(queue, charged, failure, now);
+        return carry_out(queue, charged, failure, core::Decision{false, 0, false}, now) ? Settled::decided : Settled::stale;
+    }
+    if (!is_asking)
+        return settle_uncharged(queue, charged, failure, now);
+    record_attempt(queue, charged, failure, now);
+    return Settled::ask_retry_handler;
 }
 
 Settled settle_lost_decision(const Queue &queue, const ClaimedJob &job, pg::Time started, pg::Time now)

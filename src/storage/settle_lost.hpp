@@ -1,4 +1,5 @@
-// What follows an attempt that lost its process: to a restart, to whatever ended the executor.
+// What follows an attempt that lost its process: to a restart, to whatever ended the executor, to a crash that it brought about
+// itself.
 #pragma once
 
 #include "storage/settle.hpp"
@@ -13,6 +14,11 @@ Settled settle_lost(const Queue &queue, const ClaimedJob &job, core::Reason reas
 // and skips rows that somebody else holds. Returns the ids of those that are back in line. Needs a transaction.
 std::vector<std::int64_t> put_back_after_restart(const Queue &queue, const std::vector<std::int64_t> &ids,
                                                  const std::vector<std::int64_t> &attempts, pg::Time now);
+
+// Settles an attempt, running or asking its retry handler, that took the server down: charged a crash. With hipq.max_crashes of
+// them, or when its type says do_not_retry_on => crashed, the job is final; before that it goes on like a lost one. Does nothing
+// for an attempt that was charged already. Needs a transaction.
+Settled settle_crash(const Queue &queue, const ClaimedJob &job, pg::Time started, int pid, pg::Time now);
 
 // Records that an executor ended while it asked the retry handler of a job in `error`. When that has happened too often for this
 // attempt, the retry handler has failed. Needs a transaction.

@@ -48,7 +48,9 @@ std::optional<storage::Failure> stop_failure(const Left &left, const ClaimedJob 
 storage::Settled settle(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
     const pg::Time now = pg::now();
-    if (left.by == LeftBy::restart)
+    if (left.by == LeftBy::crash)
+        return storage::settle_crash(queue, job, left.started, left.pid, now);
+    if (left.by == LeftBy::restart || left.by == LeftBy::neighbour)
         return storage::settle_lost(queue, job, core::Reason::server_restart, now);
     if (const auto failure = stop_failure(left, job))
         return storage::settle_failure(queue, job, *failure, now);
@@ -59,6 +61,8 @@ storage::Settled settle(const Queue &queue, const ClaimedJob &job, const Left &l
 // do so the next time either. False: it is not to be asked again.
 bool may_ask_again(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
+    if (left.by == LeftBy::crash)
+        return settle(queue, job, left) == storage::Settled::ask_retry_handler;
     if (!left.asked_retry_handler)
         return true;
     if (!left.timed_out)
@@ -85,7 +89,7 @@ Fate decide(const Queue &queue, const ClaimedJob &job, const Left &left)
 // be remembered.
 bool may_be_locked(const Left &left)
 {
-    return left.by == LeftBy::lost_executor && left.attempt > 0;
+    return (left.by == LeftBy::crash || left.by == LeftBy::lost_executor) && left.attempt > 0;
 }
 
 // An attempt by lock that has not been gives its number to the next one, which may be under way. Asked with the row locked: as
@@ -125,6 +129,17 @@ Fate bring_home(const Queue &queue, const Left &left)
 
 // ---- several jobs ----
 
+void report_crash(const Queue &queue, const Left &left)
+{
+    const std::string name = queue.full_name();
+    pg::call([&] {
+        ereport(WARNING, errcode(ERRCODE_CRASH_SHUTDOWN),
+                errmsg("job %lld in queue \"%s\" took the server down", static_cast<long long>(left.id), name.c_str()),
+                errdetail("It ran in the process with PID %d.", left.pid),
+                errhint("View hipq.attempts has its crashes; with hipq.max_crashes of them it is final."));
+    });
+}
+
 void report_failure(const Queue &queue, const Left &left, const pg::Error &error)
 {
     const std::string name = queue.full_name();
@@ -160,6 +175,9 @@ void set_aside(PostponedJobs &postponed, const Queue &queue, const Left &left, c
 // After the commit: what others have to know.
 Fate follow_up(PostponedJobs &postponed, const Queue &queue, const Left &left, Fate fate)
 {
+    const bool was_taken = fate == Fate::settled || fate == Fate::asks;
+    if (left.by == LeftBy::crash && was_taken)
+        report_crash(queue, left);
     if (fate == Fate::asks && !shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, left.id}))
         fate = Fate::crowded;
     if (fate == Fate::held || fate == Fate::crowded)

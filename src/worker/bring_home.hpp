@@ -8,6 +8,8 @@ namespace hipq::worker {
 // Why a job is left, and so who is to blame.
 enum class LeftBy : unsigned char {
     restart,        // the server's last life: its row says that it runs
+    neighbour,      // somebody else took the server down while it ran
+    crash,          // it took the server down
     lost_executor,  // its executor ended
 };
 

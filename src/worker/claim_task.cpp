@@ -12,18 +12,6 @@ namespace {
 using storage::ClaimedJob;
 using storage::Queue;
 
-// What shared memory shows from before the claim is durable until the jobs have left.
-void announce(const Task &task)
-{
-    const ClaimedJob &first = task.jobs.front();
-    shmem::RunningJob running{first.queue_id, first.attempt, first.id, first.started, first.is_locked, {}};
-    ::strlcpy(running.type, first.type.c_str(), sizeof(running.type));
-    std::vector<shmem::Attempt> attempts;
-    for (const ClaimedJob &job : task.jobs)
-        attempts.push_back({job.id, job.attempt});
-    shmem::announce_jobs(running, attempts);
-}
-
 // A claim by lock shares the handler's transaction: one that is read only, or has another isolation level because the role's
 // settings say so, is no place for hipq's own statements before it.
 bool needs_its_own_transaction(const storage::Handler &handler)
@@ -96,6 +84,17 @@ std::optional<Task> claim(Executor &executor, int queue_id, const std::string &j
 }
 
 }  // namespace
+
+void announce(const Task &task)
+{
+    const ClaimedJob &first = task.jobs.front();
+    shmem::RunningJob running{first.queue_id, first.attempt, first.id, first.started, first.is_locked, {}};
+    ::strlcpy(running.type, first.type.c_str(), sizeof(running.type));
+    std::vector<shmem::Attempt> attempts;
+    for (const ClaimedJob &job : task.jobs)
+        attempts.push_back({job.id, job.attempt});
+    shmem::announce_jobs(running, attempts);
+}
 
 std::optional<Task> claim_next(Executor &executor)
 {

@@ -2,6 +2,7 @@
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
+#include "shmem/crash_cases.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/run_times.hpp"
 #include "storage/gates.hpp"
@@ -51,17 +52,38 @@ std::size_t batch_size_of(const storage::JobType &type)
     return storage::takes_batches(type.handler, type.handler_kind) ? static_cast<std::size_t>(type.batch_size) : 1;
 }
 
+// Suspects of a crash run one at a time: if the first job of the line that nobody has in hand is one whose turn has come, it
+// stays alone; else all stay but those.
+void pass_over_suspects(std::vector<shmem::JobInLine> &line)
+{
+    std::set<std::int64_t> suspects;
+    for (const core::CrashCase &entry : shmem::crash_cases(MyDatabaseId))
+        if (entry.runs_alone != 0 || entry.charge_due != 0)
+            suspects.insert(entry.job_id);
+    if (suspects.empty())
+        return;
+    const auto is_suspect = [&](const shmem::JobInLine &job) { return suspects.contains(job.id); };
+    const auto first = std::find_if(line.begin(), line.end(),
+                                    [](const shmem::JobInLine &job) { return !shmem::is_in_hand(MyDatabaseId, job.id); });
+    if (first != line.end() && is_suspect(*first) &&
+        shmem::suspicion_of(MyDatabaseId, first->id) != shmem::Suspicion::has_to_wait)
+        line = {*first};
+    else
+        std::erase_if(line, is_suspect);
+}
+
 // Reserves the first jobs of the lane that are free; whoever has others in hand, they are looked at first.
 bool take_from(Executor &executor, const Candidate &candidate, pg::Time now)
 {
     const storage::JobType &type = *candidate.queue->find_job_type(candidate.head.job_type);
     const std::size_t batch_size = batch_size_of(type);
     const std::size_t wanted = core::hand_size(shmem::run_time(candidate.queue->id, type.name), batch_size, largest_hand);
-    const std::size_t passed_over = executor.held.size() + shmem::count_in_hand();
+    const std::size_t passed_over = executor.held.size() + shmem::count_in_hand() + shmem::count_crash_cases();
     std::vector<shmem::JobInLine> due;
     for (const std::int64_t id : storage::due_jobs(*candidate.queue, candidate.head, now, wanted + passed_over))
         if (!executor.held.contains(id, now))
             due.push_back({id, candidate.queue->id});
+    pass_over_suspects(due);
     std::vector<shmem::JobInLine> reserved(wanted);
     reserved.resize(shmem::reserve_jobs(due, reserved));
     executor.hand = Hand{candidate.queue->id, type.name, batch_size, std::move(reserved)};

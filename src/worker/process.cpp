@@ -1,6 +1,8 @@
 // Signals, waiting and names of background workers.
 #include "process.hpp"
 
+#include "shmem/flight_recorder.hpp"
+
 namespace hipq::worker {
 
 void install_signal_handlers()
@@ -9,6 +11,7 @@ void install_signal_handlers()
         pqsignal(SIGHUP, ::SignalHandlerForConfigReload);
         pqsignal(SIGTERM, ::die);
         pqsignal(SIGINT, ::StatementCancelHandler);
+        shmem::install_quit_handler();
         ::BackgroundWorkerUnblockSignals();
     });
 }

@@ -9,7 +9,7 @@ namespace hipq::worker {
 inline constexpr std::int64_t longest_wait = 10'000'000;  // us
 
 // Installs the signal handlers: SIGTERM dies at the next CHECK_FOR_INTERRUPTS, SIGHUP asks for a reload, SIGINT cancels (in an
-// executor: see cancellable.hpp).
+// executor: see cancellable.hpp), SIGQUIT marks the flight recorder and ends the process at once.
 void install_signal_handlers();
 
 // Waits for the latch, at most `microseconds` (and at most longest_wait). Ends the process when the postmaster is gone or SIGTERM

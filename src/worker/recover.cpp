@@ -3,10 +3,13 @@
 
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
+#include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/flight_recorder.hpp"
 #include "shmem/hands.hpp"
 #include "worker/process.hpp"
+#include "worker/suspects.hpp"
 
 namespace hipq::worker {
 
@@ -169,7 +172,10 @@ bool has_more(const Recovery &recovery)
 
 pg::Time recover(Recovery &recovery)
 {
+    if (!shmem::is_recording())
+        shmem::raise_alert(shmem::Alert::no_flight_recorder);
     const bool has_all_orphans = recover_orphans(recovery);
+    close_crash_cases(recovery.postponed);
     take_up_postponed(recovery);
     begin_to_read(recovery);
     recover_found(recovery);

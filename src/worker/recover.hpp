@@ -18,7 +18,7 @@ struct Recovery {
     PostponedJobs postponed;
 };
 
-// Works for a moment, in its own transactions. What executors of this life left comes first, then the
+// Works for a moment, in its own transactions. What executors of this life and the flight recorder know of comes first, then the
 // live leaves are read piece by piece. Returns when to be called again: at once while there is more to read, infinity when
 // nothing is left.
 pg::Time recover(Recovery &recovery);

@@ -139,7 +139,9 @@ std::optional<Task> single(Executor &executor, const Task &batch, const ClaimedJ
 {
     if (job.is_locked)
         return claim_again(executor, batch, job.id);
-    return Task{batch.catalogue, batch.queue, batch.handler, batch.mode, {job}};
+    Task task{batch.catalogue, batch.queue, batch.handler, batch.mode, {job}};
+    announce(task);  // should it take the server down, the others were not there
+    return task;
 }
 
 void show(const Task &task)

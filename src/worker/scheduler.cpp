@@ -20,6 +20,7 @@
 #include "worker/process.hpp"
 #include "worker/recover.hpp"
 #include "worker/stop_overdue.hpp"
+#include "worker/suspects.hpp"
 
 namespace hipq::worker {
 
@@ -203,6 +204,7 @@ void maintain_now(Scheduler &scheduler, pg::Time now)
     const auto catalogue = read_catalogue();
     if (catalogue->queues.empty())
         return;
+    forget_stale_cases();
     storage::Patience patience;
     const bool dropped = storage::finish_dropping_queues(patience);
     const bool trees_done = maintain_trees(*catalogue, patience);

@@ -36,6 +36,9 @@ std::optional<Task> claim_next(Executor &executor);
 // The same for one job of a batch that failed.
 std::optional<Task> claim_again(Executor &executor, const Task &batch, std::int64_t job_id);
 
+// Says in shared memory what runs now: from before the claim is durable until the jobs have left.
+void announce(const Task &task);
+
 // Calls the handler and finishes its jobs in one transaction. When it failed, a batch is run again one by one, and the failure of
 // a single job is settled in another transaction.
 void run_task(Executor &executor, Task &task);

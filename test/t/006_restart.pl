@@ -80,7 +80,7 @@ foreach my $mode ('fast', 'immediate')
 	ok($hipq->wait_until(q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}), 'the server comes back after kill -9');
 	is($hipq->sql('SELECT pg_postmaster_start_time()'), $start, 'by itself');
 	eval { $_->quit } foreach @locks;
-	check_after('kill -9', 'server_restart', %job);
+	check_after('kill -9', 'crashed', %job);
 }
 
 # ---- an executor is terminated

@@ -23,6 +23,7 @@ constexpr Expected expectations[]{
     {Reason::worker_heartbeat_stale, "worker_heartbeat_stale", true, false, true},
     {Reason::worker_lost, "worker_lost", true, false, true},
     {Reason::server_restart, "server_restart", true, false, true},
+    {Reason::crashed, "crashed", true, false, true},
     {Reason::timeout, "timeout", true, false, true},
     {Reason::transient_error, "transient_error", true, false, true},
     {Reason::manual_retry, "manual_retry", true, false, true},

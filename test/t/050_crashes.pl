@@ -1,0 +1,335 @@
+# Handlers that take the server down: the culprit alone is charged and in the end given up, its neighbours run again as if nothing had been.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep time);
+
+my $hipq = HipqCluster->new('crashes', 'hipq.retry_jitter' => 0, 'hipq.max_executors' => 6, max_prepared_transactions => 5);
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	CREATE TABLE ran (id bigint, attempt integer);
+	GRANT ALL ON ran TO app;
+	CREATE FUNCTION end_process(how text) RETURNS void LANGUAGE c STRICT AS 'hipq_crash_test', 'crash_test';
+	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO ran VALUES (job.id, job.attempt);
+		IF job.job_data ? 'lock' THEN PERFORM pg_advisory_xact_lock_shared((job.job_data->>'lock')::bigint); END IF;
+		IF job.job_data ? 'how' THEN PERFORM end_process(job.job_data->>'how'); END IF;
+		IF job.job_data ? 'fail' THEN RAISE 'fails'; END IF;
+	END $$;
+	CREATE FUNCTION run_all(jobs hipq.job[]) RETURNS void LANGUAGE plpgsql AS $$
+	DECLARE job hipq.job;
+	BEGIN
+		INSERT INTO ran SELECT id, attempt FROM unnest(jobs);
+		PERFORM pg_advisory_xact_lock_shared(1);
+		FOREACH job IN ARRAY jobs LOOP
+			IF job.job_data ? 'how' THEN PERFORM end_process(job.job_data->>'how'); END IF;
+		END LOOP;
+	END $$;
+	CREATE FUNCTION decide(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
+	BEGIN PERFORM end_process(job.job_data->>'decide'); RETURN NULL; END $$;
+	CREATE PROCEDURE call(id bigint, data jsonb) LANGUAGE plpgsql AS $$
+	BEGIN INSERT INTO ran VALUES (id, 0); COMMIT; PERFORM end_process(data->>'how'); END $$;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', max_retries => 5, claim => 'record');
+	SELECT hipq.register_job_type('app.main', 'locked', handler => 'run', max_retries => 5, claim => 'lock');
+	SELECT hipq.register_job_type('app.main', 'batch', handler => 'run_all', batch_size => 10, claim => 'lock');
+	SELECT hipq.register_job_type('app.main', 'asked', handler => 'run', retry_handler => 'decide');
+	SELECT hipq.register_job_type('app.main', 'never again', handler => 'run', do_not_retry_on => '{crashed}');
+	SELECT hipq.register_job_type('app.main', 'call', handler => 'call', max_retries => 5, retry_base => '10 ms')});
+
+my $log_end = 0;
+
+# How often the server crashed since the last question.
+sub crashes
+{
+	my $log = slurp_file($hipq->node->logfile, $log_end);
+	$log_end = -s $hipq->node->logfile;
+	return scalar(() = $log =~ /all server processes terminated; reinitializing/g);
+}
+
+# An advisory lock that outlives a crash.
+sub hold
+{
+	my ($number) = @_;
+	return $hipq->sql("BEGIN; SELECT pg_advisory_xact_lock($number); PREPARE TRANSACTION 'lock $number'");
+}
+
+# What waits for it may crash the server before this session has ended.
+sub release
+{
+	my ($number) = @_;
+	return $hipq->node->psql('postgres', "ROLLBACK PREPARED 'lock $number'");
+}
+
+# Enqueues a job that may crash the server before this session has ended. Returns its id.
+my $poisons = 0;
+sub enqueue_poison
+{
+	my ($type, $data) = @_;
+	my $key = 'poison ' . ++$poisons;
+	$hipq->node->psql('postgres', "SELECT hipq.enqueue('$type', '$data', job_key => '$key')");
+	my ($status, $id) = (1, '');
+	my $end = time() + $PostgreSQL::Test::Utils::timeout_default;
+	($status, $id) = $hipq->node->psql('postgres', "SELECT id FROM hipq.jobs WHERE job_key = '$key'") until ($status == 0 && $id ne '') || time() > $end;
+	return $id;
+}
+
+sub line
+{
+	my ($id) = @_;
+	return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count) FROM hipq.jobs WHERE id = $id");
+}
+
+sub postmaster
+{
+	return (slurp_file($hipq->node->data_dir . '/postmaster.pid') =~ /^(\d+)/)[0];
+}
+
+# Starts the server once the last postmaster is gone, and so are its children, of which only a try tells.
+sub start_after
+{
+	my ($postmaster) = @_;
+	my $end = time() + $PostgreSQL::Test::Utils::timeout_default;
+	usleep(20_000) while kill(0, $postmaster) && time() < $end;
+	$hipq->node->{_pid} = undef;
+	until ($hipq->node->start(fail_ok => 1))
+	{
+		die 'the server does not start' if time() > $end;
+		$hipq->node->{_pid} = undef;
+		usleep(50_000);
+	}
+	return;
+}
+
+# Kills several processes before the postmaster notices the first. Waits until the server has restarted: before that, pg_stat_activity still shows the dead.
+sub kill_at_once
+{
+	my @pids = @_;
+	my $postmaster = postmaster();
+	kill 'STOP', $postmaster;
+	kill 'KILL', @pids;
+	kill 'CONT', $postmaster;
+	return $hipq->wait_until('SELECT count(*) = 0 FROM pg_stat_activity WHERE pid IN (' . join(', ', @pids) . ')');
+}
+
+sub running
+{
+	my (@ids) = @_;
+	return $hipq->wait_until('SELECT count(pid) FROM hipq.running WHERE id IN (' . join(', ', @ids) . ')', scalar @ids);
+}
+
+# ---- every way to take the server down
+foreach my $case (map { [ 'run', $_ ], [ 'locked', $_ ] } 'abort', 'segv', 'kill', 'quit', '_exit')
+{
+	my ($type, $how) = @$case;
+	my @locks = map { $hipq->hold_lock($_) } 1, 2;
+	my @neighbours = map { $hipq->enqueue('run', q{'{"lock": 1}'}) } 1 .. 2;
+	my $locked = $hipq->enqueue('locked', q{'{"lock": 1}'});
+	my $poison = $hipq->enqueue($type, qq{'{"how": "$how", "lock": 2}'});
+	running(@neighbours, $locked, $poison);
+	crashes();
+	$locks[1]->quit;
+	is($hipq->outcome($poison), 'failed', "$how, $type: the culprit is given up");
+	is($hipq->attempts($poison), '1 crashed, 2 crashed', 'after two crashes');
+	is(line($poison), 'failed 2 0', 'which are no retries');
+	is($hipq->sql("SELECT reason || ': ' || error FROM hipq.dead_letters WHERE job_id = $poison"), 'crashed: the server crashed in the handler', 'with a dead letter');
+	is($hipq->sql("SELECT jsonb_array_length(history) FROM hipq.dead_letters WHERE job_id = $poison"), 2, 'that tells of both');
+	is($hipq->outcome($_), 'succeeded', 'a neighbour runs again') foreach @neighbours;
+	is($hipq->sql('SELECT count(*) FROM hipq.jobs WHERE retry_count <> 0 AND id IN (' . join(', ', @neighbours) . ')'), 0, 'uncharged');
+	is($hipq->sql(q{SELECT string_agg(DISTINCT reason, ' ') FROM hipq.attempts WHERE job_id IN (} . join(', ', @neighbours) . ')'), 'server_restart', 'by reason of the restart');
+	is($hipq->outcome($locked), 'succeeded', 'one that was claimed by lock too');
+	is(line($locked), 'succeeded 1 0', 'as if nothing had been');
+	is($hipq->attempts($locked), '', 'and nothing is told');
+	is($hipq->sql('SELECT count(*) || $$ $$ || count(DISTINCT id) FROM ran WHERE id IN (' . join(', ', @neighbours, $locked) . ')'), '3 3', 'their effects are there once');
+	is(crashes(), 2, 'the server crashed twice');
+	eval { $locks[0]->quit };
+}
+like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d+ in queue "app.main" took the server down/, 'the log names the culprit');
+
+# ---- a procedure may have committed: its policy counts the retry
+{
+	my $id = enqueue_poison('call', '{"how": "abort"}');
+	is($hipq->outcome($id), 'failed', 'a procedure that crashes the server is given up');
+	is($hipq->attempts($id), '1 crashed, 2 crashed', 'after two crashes');
+	is(line($id), 'failed 2 1', 'the first of which was a retry');
+}
+
+# ---- do_not_retry_on
+{
+	my $id = enqueue_poison('never again', '{"how": "abort"}');
+	is($hipq->outcome($id), 'failed', 'a type may say that a crash is final');
+	is($hipq->attempts($id), '1 crashed', 'at once');
+}
+
+# ---- a retry handler
+{
+	crashes();
+	my $id = enqueue_poison('asked', '{"fail": 1, "decide": "abort"}');
+	is($hipq->outcome($id), 'failed', 'a job whose retry handler crashes the server is given up');
+	is($hipq->attempts($id), '1 transient_error P0001, 1 crashed, 1 crashed', 'after two crashes of the one attempt');
+	is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), 'the server crashed in the retry handler', 'and the error says where');
+	is(crashes(), 2, 'the server crashed twice');
+}
+
+# ---- an executor that ends is no crash
+{
+	crashes();
+	my $id = $hipq->enqueue('run', q{'{"how": "exit"}'});
+	ok($hipq->wait_until("SELECT count(*) >= 3 FROM hipq.attempts WHERE job_id = $id"), 'a handler that calls exit() loses its executor');
+	is($hipq->sql("SELECT string_agg(DISTINCT reason, ' ') FROM hipq.attempts WHERE job_id = $id"), 'worker_lost', 'each time');
+	is(line($id), 'waiting 3 0', 'uncharged');
+	is(crashes(), 0, 'and the server lives');
+	# After the first two it waits: 1 s, then twice as long each time.
+	my $delay = "SELECT extract(epoch FROM scheduled_run_time - update_time) FROM hipq.jobs WHERE id = $id AND state = 'retry' AND attempt = ";
+	is($hipq->sql($delay . 3), '1.000000', 'the third time it has to wait');
+	$hipq->set('hipq.clock_offset' => 10);
+	ok($hipq->wait_until($delay . 4, '2.000000'), 'then longer');
+	$hipq->set('hipq.clock_offset' => 20);
+	ok($hipq->wait_until($delay . 5, '4.000000'), 'and longer');
+	$hipq->set('hipq.clock_offset' => 0);
+	is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'until somebody cancels it');
+}
+
+# ---- several suspects run one at a time
+{
+	hold(1);
+	my @suspects = map { $hipq->enqueue('run', q{'{"lock": 1}'}) } 1 .. 3;
+	my $neighbour = $hipq->enqueue('run', q{'{"lock": 1}'});
+	my $list = join ', ', @suspects;
+	running(@suspects, $neighbour);
+	kill_at_once(map { $hipq->pid_of($_) } @suspects);
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id IN ($list, $neighbour)", 4), 'after a crash with three suspects all jobs are back');
+	is($hipq->attempts($_), '1 server_restart', 'uncharged') foreach @suspects, $neighbour;
+	running($neighbour, $suspects[0]);
+	is($hipq->outcome_of('run'), 'succeeded', 'others run');
+	is($hipq->sql("SELECT count(pid) FROM hipq.running WHERE id IN ($list)"), 1, 'but of the suspects only one');
+	like($hipq->why($suspects[1]), qr/^crash: It may have crashed the server: such jobs run one at a time/, 'why() tells');
+	is($hipq->why($neighbour), 'state: The job runs.', 'the neighbour is no suspect');
+	release(1);
+	is($hipq->outcome($_), 'succeeded', 'one after the other they come to their end') foreach @suspects;
+	is(line($_), 'succeeded 2 0', 'uncharged') foreach @suspects;
+	is($hipq->sql("SELECT count(*) FROM hipq.jobs AS one JOIN hipq.jobs AS other ON one.id < other.id AND one.accepted_time < other.update_time AND other.accepted_time < one.update_time"
+		. " WHERE one.id IN ($list) AND other.id IN ($list)"), 0, 'no two at the same time');
+}
+
+# ---- a batch is many suspects
+{
+	hold(1);
+	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'batch', handler => 'NONE')});
+	my @batch = map { $hipq->enqueue('batch', $_ == 3 ? q{'{"how": "abort"}'} : undef) } 1 .. 4;
+	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'batch', handler => 'run_all')});
+	running(@batch);
+	is($hipq->sql('SELECT count(DISTINCT pid) FROM hipq.running WHERE id IN (' . join(', ', @batch) . ')'), 1, 'four jobs run in one call');
+	crashes();
+	release(1);
+	ok($hipq->wait_until('SELECT count(*) FROM hipq.jobs WHERE state = $$final$$ AND id IN (' . join(', ', @batch) . ')', 4), 'a batch with a poisonous job comes to its end');
+	is(line($batch[2]), 'failed 2 0', 'that job is found out');
+	is($hipq->attempts($batch[2]), '1 crashed, 2 crashed', 'by two crashes of its own');
+	is(line($_), 'succeeded 1 0', 'the others never were') foreach @batch[ 0, 1, 3 ];
+	is(crashes(), 3, 'in three crashes');
+	is($hipq->sql('SELECT count(*) || $$ $$ || count(DISTINCT id) FROM ran WHERE id IN (' . join(', ', @batch) . ')'), '3 3', 'their effects are there once');
+}
+
+# ---- a batch that failed runs again one by one: then one alone is to blame
+{
+	$hipq->sql(q{
+		CREATE FUNCTION run_single(jobs hipq.job[]) RETURNS void LANGUAGE plpgsql AS $$
+		BEGIN
+			IF array_length(jobs, 1) > 1 THEN RAISE 'not together'; END IF;
+			PERFORM run_all(jobs);
+		END $$;
+		SELECT hipq.register_job_type('app.main', 'recorded batch', handler => 'NONE', batch_size => 10, claim => 'record')});
+	my @batch = map { $hipq->enqueue('recorded batch', $_ == 3 ? q{'{"how": "abort"}'} : undef) } 1 .. 4;
+	crashes();
+	$hipq->node->psql('postgres', q{SELECT hipq.alter_job_type('app.main', 'recorded batch', handler => 'run_single')});
+	ok($hipq->wait_until('SELECT count(*) FROM hipq.jobs WHERE state = $$final$$ AND id IN (' . join(', ', @batch) . ')', 4), 'a batch that failed and has a poisonous job comes to its end');
+	is($hipq->attempts($batch[2]), '1 crashed, 2 crashed', 'that job is found out');
+	is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE reason = 'crashed' AND job_id IN ($batch[0], $batch[1], $batch[3])"), 0, 'the others are not charged');
+	is(crashes(), 2, 'and no crash was needed to tell them apart');
+}
+
+# ---- two of them are poison
+{
+	hold(1);
+	my @poison = map { $hipq->enqueue('run', q{'{"lock": 1, "how": "abort"}'}) } 1 .. 2;
+	my @innocent = map { $hipq->enqueue('run', q{'{"lock": 1}'}) } 1 .. 2;
+	running(@poison, @innocent);
+	crashes();
+	kill_at_once(map { $hipq->pid_of($_) } @poison, $innocent[0]);
+	release(1);
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE state = 'final' AND id IN ($poison[0], $poison[1])", 2), 'two poisonous jobs come to their end');
+	is($hipq->outcome($_), 'failed', 'and are found out') foreach @poison;
+	is($hipq->sql("SELECT string_agg(reason, ' ' ORDER BY ended_time) FROM hipq.attempts WHERE job_id = $_ AND reason <> 'server_restart'"), 'crashed crashed', 'each by its own two crashes') foreach @poison;
+	is($hipq->outcome($_), 'succeeded', 'the innocent come through') foreach @innocent;
+	is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE reason = 'crashed' AND job_id IN ($innocent[0], $innocent[1])"), 0, 'uncharged');
+	is(crashes(), 5, 'in five crashes');
+	is($hipq->outcome_of('run'), 'succeeded', 'and the server runs jobs');
+}
+
+# ---- somebody else crashes
+{
+	hold(1);
+	my @jobs = map { $hipq->enqueue('run', q{'{"lock": 1}'}) } 1 .. 3;
+	my $list = join ', ', @jobs;
+	foreach my $time (1 .. 2)
+	{
+		running(@jobs);
+		my $stranger = $hipq->node->background_psql('postgres');
+		kill_at_once($stranger->query_safe('SELECT pg_backend_pid()'));
+		ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE attempt = $time AND job_id IN ($list)", 3), "crash $time of another backend: the jobs are back");
+		eval { $stranger->quit };
+	}
+	running($jobs[0]);
+	is($hipq->outcome_of('run'), 'succeeded', 'others run');
+	like($hipq->why($jobs[1]), qr/^crash: /, 'a job that was there in two such crashes is a suspect');
+	is($hipq->sql("SELECT count(pid) FROM hipq.running WHERE id IN ($list)"), 1, 'of whom one runs at a time');
+	release(1);
+	is($hipq->outcome($_), 'succeeded', 'they end well') foreach @jobs;
+	is(line($_), 'succeeded 3 0', 'uncharged') foreach @jobs;
+	is($hipq->attempts($_), '1 server_restart, 2 server_restart', 'both times') foreach @jobs;
+}
+
+# ---- the postmaster is killed, the server is stopped at once: nobody's fault
+foreach my $how ('killed', 'stopped at once')
+{
+	hold(1);
+	my @jobs = map { $hipq->enqueue('run', q{'{"lock": 1}'}) } 1 .. 2;
+	foreach my $time (1 .. 3)
+	{
+		running(@jobs);
+		my $postmaster = postmaster();
+		$how eq 'killed' ? $hipq->node->kill9 : $hipq->node->stop('immediate');
+		start_after($postmaster);
+	}
+	running($how eq 'killed' ? $jobs[0] : @jobs);
+	release(1);
+	is($hipq->outcome($_), 'succeeded', "a server that was $how three times: the job ends well") foreach @jobs;
+	is(line($_), 'succeeded 4 0', 'uncharged') foreach @jobs;
+	is($hipq->attempts($_), '1 server_restart, 2 server_restart, 3 server_restart', 'each time') foreach @jobs;
+}
+
+# ---- without restart_after_crash the file tells the next server
+{
+	$hipq->set(restart_after_crash => 'off');
+	hold(1);
+	my $neighbour = $hipq->enqueue('run', q{'{"lock": 1}'});
+	my $poison = $hipq->enqueue('run', q{'{"lock": 1}'});
+	foreach my $time (1 .. 2)
+	{
+		running($neighbour, $poison);
+		my $pid = $hipq->pid_of($poison);
+		my $postmaster = postmaster();
+		kill 'KILL', $pid;
+		start_after($postmaster);
+		ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id = $poison", $time), 'without restart_after_crash the next server charges the culprit');
+	}
+	is($hipq->outcome($poison), 'failed', 'and gives it up');
+	is($hipq->attempts($poison), '1 crashed, 2 crashed', 'after two crashes');
+	release(1);
+	is($hipq->outcome($neighbour), 'succeeded', 'its neighbour ends well');
+	is($hipq->attempts($neighbour), '1 server_restart, 2 server_restart', 'uncharged');
+}
+
+done_testing();

@@ -1,0 +1,146 @@
+# The flight recorder's file: whatever lies in its place, the server starts; attempts that no row tells of; a copy of the server knows nothing of crashes.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use POSIX ();
+use Test::More;
+
+my $hipq = HipqCluster->new('recorder', max_prepared_transactions => 5, wal_level => 'replica', max_wal_senders => 2);
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN PERFORM pg_advisory_xact_lock_shared(1); END $$;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', claim => 'record')});
+my $node = $hipq->node;
+my $file = $node->data_dir . '/pg_stat_tmp/hipq_flight_recorder';
+
+sub hold { return $hipq->sql("BEGIN; SELECT pg_advisory_xact_lock($_[0]); PREPARE TRANSACTION 'lock $_[0]'"); }
+sub release { return $hipq->sql("ROLLBACK PREPARED 'lock $_[0]'"); }
+sub postmaster { return (slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/)[0]; }
+
+# Writes the file anew.
+sub replace_file
+{
+	my ($content) = @_;
+	unlink $file or die "cannot remove $file: $!";
+	open my $handle, '>:raw', $file or die "cannot write $file: $!";
+	print $handle $content;
+	close $handle or die "cannot write $file: $!";
+	return;
+}
+
+is(sprintf('%o', (stat $file)[2] & 07777), '600', 'the file is nobody else\'s');
+is((stat $file)[12] * 512 >= -s $file, 1, 'and has no holes');
+
+# ---- stopped while a job runs, and the file of that moment spoiled
+my $whole;
+{
+	hold(1);
+	my $id = $hipq->enqueue('run');
+	$hipq->pid_of($id);
+	$node->stop('immediate');
+	$whole = slurp_file($file);
+	my $flip = sub { my ($at) = @_; my $copy = $whole; substr($copy, $at, 1) = chr(ord(substr($copy, $at, 1)) ^ 1); return $copy; };
+	my %content = (
+		'an empty file' => '', 'garbage' => 'x' x length $whole, 'a short file' => substr($whole, 0, 1000), 'a file one byte short' => substr($whole, 0, -1),
+		'a long file' => $whole . 'x', 'a huge file' => $whole . "\0" x 20_000_000, 'another magic number' => $flip->(0), 'another version' => $flip->(8),
+		'another number of slots' => $flip->(12), 'another system identifier' => $flip->(24), 'another boot' => $flip->(35), 'another checksum' => $flip->(80));
+	my $log_end = -s $node->logfile;
+	foreach my $what (sort keys %content)
+	{
+		replace_file($content{$what});
+		$node->start;
+		ok($hipq->wait_until("SELECT count(pid) FROM hipq.running WHERE id = $id", 1), "$what in place of the recorder: the server starts, the job runs again");
+		# What is empty is no file of hipq's, and what is too long to be one is not even read.
+		like(slurp_file($node->logfile, $log_end), qr/hipq ignores flight recorder/, 'it is said to be ignored') unless $what =~ /empty|huge/;
+		$log_end = -s $node->logfile;
+		$node->stop('immediate');
+	}
+	# What is no file at all.
+	unlink $file;
+	POSIX::mkfifo($file, 0600);
+	$node->start;
+	ok($hipq->wait_until("SELECT count(pid) FROM hipq.running WHERE id = $id", 1), 'a pipe in its place: the server does not wait for it');
+	$node->stop('immediate');
+	unlink $file;
+	mkdir $file;
+	$node->start;
+	ok($hipq->wait_until("SELECT count(pid) FROM hipq.running WHERE id = $id", 1), 'a folder in its place: the server runs without');
+	like(slurp_file($node->logfile, $log_end), qr/hipq could not write flight recorder .*: Is a directory/, 'and says so');
+	is($hipq->sql('SELECT alert FROM hipq.alerts'), 'flight recorder', 'so does an alert');
+	my $pid = $hipq->pid_of($id);
+	kill 'KILL', $pid;
+	ok($hipq->wait_until("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"), 'a crash without a recorder');
+	ok($hipq->wait_until("SELECT count(pid) FROM hipq.running WHERE id = $id", 1), 'the job runs again');
+	is($hipq->sql("SELECT string_agg(DISTINCT reason, ' ') FROM hipq.attempts WHERE job_id = $id"), 'server_restart', 'and is not charged');
+	$node->stop('fast');
+	rmdir $file;
+	$node->start;
+	release(1);
+	is($hipq->outcome($id), 'succeeded', 'it ends well after all that');
+	ok(-f $file, 'the recorder is back');
+}
+
+# ---- a stop in good order leaves no suspicion, and the file of that moment nothing to tell
+{
+	hold(1);
+	my $id = $hipq->enqueue('run');
+	$hipq->pid_of($id);
+	my $log_end = -s $node->logfile;
+	$node->restart('fast');
+	unlike(slurp_file($node->logfile, $log_end), qr/hipq executors ran jobs when the server ended/, 'after a fast stop nothing is recorded');
+	release(1);
+	is($hipq->outcome($id), 'succeeded', 'the job runs again');
+	is($hipq->attempts($id), '1 server_restart', 'uncharged');
+}
+
+# ---- an attempt that its row does not tell of, since it was claimed by lock
+{
+	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'locked', handler => 'run', claim => 'lock')});
+	my $attempt_of = sub { return $hipq->sql("SELECT concat_ws(' ', state, attempt, retry_count) FROM hipq.jobs WHERE id = $_[0]"); };
+	foreach my $case ([ 'ends', 'worker_lost', sub { $hipq->sql("SELECT pg_terminate_backend($_[0])") } ], [ 'crashes', 'crashed', sub { kill 'KILL', $_[0] } ],
+		[ 'is told to quit', '', sub { $node->stop('immediate'); $node->start; } ])
+	{
+		my ($how, $reason, $end) = @$case;
+		hold(1);
+		my $id = $hipq->enqueue('locked');
+		my $pid = $hipq->pid_of($id);
+		is($attempt_of->($id), 'initial 0 0', 'an attempt that no row tells of');
+		$end->($pid);
+		ok($hipq->wait_until("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"), "its executor $how");
+		ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id = $id", 1), 'it is told in the history') if $reason;
+		release(1);
+		is($hipq->outcome($id), 'succeeded', 'the job runs again');
+		is($hipq->attempts($id), $reason ? "1 $reason" : '', 'with the reason') if $reason;
+		is($hipq->attempts($id), '', 'as if it had not been') unless $reason;
+		is($attempt_of->($id), $reason ? 'final 2 0' : 'final 1 0', 'uncharged');
+	}
+}
+
+# ---- cases are forgotten with their jobs
+{
+	my $cases = sub { return scalar grep { $_ } unpack '(q x32)*', substr(slurp_file($file), -40 * 2048); };
+	is($cases->(), 0, 'all jobs that were there in a crash have come to their end: no case is open');
+	hold(1);
+	my $id = $hipq->enqueue('run');
+	$hipq->pid_of($id);
+	my $stranger = $node->background_psql('postgres');
+	my $pid = $stranger->query_safe('SELECT pg_backend_pid()');
+	kill 'KILL', $pid;
+	ok($hipq->wait_until("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"), 'somebody else crashes');
+	eval { $stranger->quit };
+	$hipq->pid_of($id);
+	is($cases->(), 1, 'the job that was there is remembered');
+	$hipq->sql('SET hipq.allow_drop = on; DROP EXTENSION hipq CASCADE');
+	is($cases->(), 0, 'as long as there is an extension');
+	release(1);
+}
+
+# ---- copies
+{
+	$node->backup('copy');
+	ok(!-e $node->backup_dir . '/copy/pg_stat_tmp/hipq_flight_recorder', 'a base backup does not carry the recorder along');
+}
+
+done_testing();
