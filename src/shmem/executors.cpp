@@ -372,12 +372,13 @@ ExecutorSlot *my_slot()
 
 void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts)
 {
+    const pg::Time now{::GetCurrentTimestamp()};
     record_running(mine.slot, first, attempts);
     const Lock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_hand();
     ExecutorSlot *slot = slot_of(mine);
     slot->state = ExecutorState::running;
-    slot->state_since = first.started;
+    slot->state_since = now;
     slot->job = first;
     slot->watch = JobWatch{};
     for (const Attempt &attempt : attempts) {
