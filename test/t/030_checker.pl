@@ -231,6 +231,12 @@ is(HipqChecker::describe(HipqChecker::check($charged)), '', 'a fault may cost a 
 $charged->{charges} = 0;
 the_job($charged, 3)->{excused} = 1;
 is(HipqChecker::describe(HipqChecker::check($charged)), '', 'or as the job says');
+my $given_up = good_history();
+the_job($given_up, 6)->{max_retries} = 3;    # it was final after one failure
+the_job($given_up, 6)->{given_up} = 1;
+is(HipqChecker::describe(HipqChecker::check($given_up)), '', 'a fault may end a job whose retry handler it kept from answering');
+the_job($given_up, 6)->{retry_count} = 9;
+like(HipqChecker::describe(HipqChecker::check($given_up)), qr/^I8: job 6 /, 'but not charge it for more than it did');
 is(HipqChecker::describe(map { [ 'I1', "job $_" ] } 1 .. 7), "I1: job 1\nI1: job 2\nI1: job 3\nI1: job 4\nI1: job 5\nI1: 7 violations", 'a report is short');
 
 done_testing();

@@ -17,7 +17,8 @@
 # Of a job: op says which operation made it; fails, how many times its handler fails on purpose; claim, the way it was claimed;
 # group, that its queue's commits do not wait for the disk (a crash may lose the last of them); batch, that its handler takes many
 # at once, and each alone when that failed; weak, that its handler's effects
-# are not one transaction; excused (or nothing), how many failures a fault may have cost this one.
+# are not one transaction; excused (or nothing), how many failures a fault may have cost this one; given_up (or nothing), that it may
+# have failed for good because a fault kept its retry handler from answering.
 package HipqChecker;
 
 use strict;
@@ -305,6 +306,7 @@ sub check_charges
 		  if is_final($job) && $job->{retry_count} >= max(1, $job->{attempt});
 		my $expected = min($job->{fails}, $job->{max_retries});
 		my $too_many = $job->{retry_count} - $expected;
+		next if $job->{given_up} && $job->{outcome} eq 'failed' && $too_many <= 0;
 		my $excused = $job->{excused} // $history->{charges} // 0;
 		$charges += max(0, $too_many) unless defined $job->{excused};
 		push @found, [ 'I8', "job $id fails $job->{fails} times and was charged $job->{retry_count}" ]

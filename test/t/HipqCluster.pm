@@ -45,6 +45,14 @@ sub sql
 	return $self->node->safe_psql($self->{database}, $sql);
 }
 
+# Runs SQL while the server may be away: status (0: it worked), what it says, and what it says on stderr.
+sub try_sql
+{
+	my ($self, $sql) = @_;
+	my @answer = eval { $self->node->psql($self->{database}, $sql) };    # IPC::Run dies when psql is gone before it has read
+	return @answer ? @answer : (-1, '', $@);
+}
+
 # Runs SQL that must fail, returns what psql says on stderr, with SQLSTATE, detail and hint.
 sub error_of
 {
@@ -70,7 +78,7 @@ sub wait_until
 	my ($status, $out, $err);
 	do
 	{
-		($status, $out, $err) = $self->node->psql($self->{database}, $query);
+		($status, $out, $err) = $self->try_sql($query);
 		return 1 if $status == 0 && $out eq $expected;
 		usleep($pause);
 		$pause *= 1.5 if $pause < 150_000;

@@ -3,6 +3,7 @@ package HipqPoints;
 
 use strict;
 use warnings;
+use Time::HiRes qw(usleep time);
 
 # new($hipq): declares the functions in the cluster's database.
 sub new
@@ -13,7 +14,20 @@ sub new
 		CREATE FUNCTION point.arm(name text, action text, pass integer) RETURNS void LANGUAGE c AS 'hipq', 'hipq_test_arm_point';
 		CREATE FUNCTION point.reset() RETURNS void LANGUAGE c AS 'hipq', 'hipq_test_reset_points';
 		CREATE FUNCTION point.list(OUT name text, OUT reached bigint, OUT fired bigint, OUT armed text, OUT waiting integer) RETURNS SETOF record
-			LANGUAGE c AS 'hipq', 'hipq_test_list_points'});
+			LANGUAGE c AS 'hipq', 'hipq_test_list_points';
+		-- Waits until the point has fired, or a process is held there: its pid.
+		CREATE PROCEDURE point.wait(point text, held boolean, seconds float, INOUT answer text) LANGUAGE plpgsql AS $$
+		DECLARE
+			latest timestamptz := clock_timestamp() + seconds * interval '1 second';
+		BEGIN
+			LOOP
+				SELECT CASE WHEN held THEN nullif(waiting, 0)::text ELSE nullif(fired > 0, false)::text END
+				INTO answer FROM point.list() WHERE name = point;
+				EXIT WHEN answer IS NOT NULL OR clock_timestamp() > latest;
+				COMMIT;
+				PERFORM pg_sleep(0.005);
+			END LOOP;
+		END $$});
 	return bless { hipq => $hipq }, $class;
 }
 
@@ -40,19 +54,34 @@ sub reset
 	return;
 }
 
-# Waits until the point has fired; the server may be away meanwhile.
+# Waits in the server, as a psql for each look is too much for a busy machine; which may be away meanwhile. Returns the answer, or
+# nothing after so many seconds in a server that was there.
+sub wait_for
+{
+	my ($self, $point, $held, $seconds) = @_;
+	my $end = time() + ($seconds // $PostgreSQL::Test::Utils::timeout_default);
+	for (;;)
+	{
+		my $left = $end - time();
+		my ($status, $out) = $self->{hipq}->try_sql("CALL point.wait('$point', $held, " . ($left > 0 ? $left : 0) . ', NULL)');
+		return $out eq '' ? undef : $out if $status == 0;
+		return if $left < -$PostgreSQL::Test::Utils::timeout_default;
+		usleep(20_000);
+	}
+}
+
+# Waits until the point has fired. Returns whether it has.
 sub wait_fired
 {
 	my ($self, $point, $seconds) = @_;
-	return $self->{hipq}->wait_until("SELECT fired > 0 FROM point.list() WHERE name = '$point'", 't', $seconds);
+	return defined $self->wait_for($point, 'false', $seconds);
 }
 
 # Waits until a process waits at the point; its pid, or nothing.
 sub wait_held
 {
 	my ($self, $point, $seconds) = @_;
-	$self->{hipq}->wait_until("SELECT waiting > 0 FROM point.list() WHERE name = '$point'", 't', $seconds) or return;
-	return $self->{hipq}->sql("SELECT waiting FROM point.list() WHERE name = '$point'");
+	return $self->wait_for($point, 'true', $seconds);
 }
 
 1;
