@@ -160,6 +160,17 @@ AlertText text_of(shmem::Alert alert)
             "cancellations",
             "More running jobs are being cancelled than shared memory has room for; hipq.cancel() waits, then raises an error.",
             "Cancel the rest when the first have ended."};
+    case Alert::start_failures_full:
+        return {
+            "executors that fail to start",
+            "More queue owners have executors that fail to start than are remembered; hipq tries some more often than it should.",
+            "The server's log says why they fail; hipq.why() of a job too."};
+    case Alert::marks_full:
+        return {"commands on databases",
+                "More transactions with commands on databases or on the extension are open than hipq can stand aside for; its "
+                "workers may "
+                "come back before such a command is done.",
+                "End these transactions, or give the command again."};
     case Alert::executor_wanted:
         return {"executors", "A queue owner has waited for an executor for over 10 s.", "Raise hipq.max_executors."};
     case Alert::no_flight_recorder:

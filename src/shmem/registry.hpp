@@ -119,9 +119,11 @@ enum class Alert : unsigned char {
     executor_unresponsive,
     cancellations_full,
     no_flight_recorder,
-    crash_cases_full
+    crash_cases_full,
+    start_failures_full,
+    marks_full
 };
-inline constexpr std::size_t alert_count = 10;
+inline constexpr std::size_t alert_count = 12;
 struct AlertRecord {
     std::int64_t times;
     pg::Time first;  // of the present spell

@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "shmem/alerts.hpp"
 #include "shmem/crash_cases.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
@@ -143,7 +144,9 @@ void stand_aside(Oid database, Afterwards afterwards)
     const Lock lock(LW_EXCLUSIVE);
     if (held_count < max_held && !holds_mark_of(database)) {
         const int mark = place_mark(database);
-        if (mark >= 0)
+        if (mark < 0)
+            note_alert(Alert::marks_full);
+        else
             held[held_count++] = Held{mark, database, subtransaction, afterwards};
     }
     end_workers(database);

@@ -1,6 +1,8 @@
 // The list; when it is full the entry whose time comes first is forgotten.
 #include "start_failures.hpp"
 
+#include "shmem/alerts.hpp"
+
 namespace hipq::shmem {
 
 namespace {
@@ -30,6 +32,8 @@ StartFailure &find_or_make(Oid database, Oid role)
             return std::tuple(left.database != InvalidOid, left.not_before) <
                    std::tuple(right.database != InvalidOid, right.not_before);
         });
+    if (entry.database != InvalidOid)
+        note_alert(Alert::start_failures_full);
     entry = StartFailure{database, role, 0, false, pg::Time{0}};
     return entry;
 }

@@ -5,7 +5,7 @@ use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('overflow', 'hipq.max_running' => 16, 'hipq.executor_idle_timeout' => '60s');
+my $hipq = HipqCluster->new('overflow', 'hipq.max_running' => 16, 'hipq.executor_idle_timeout' => '60s', max_connections => 60);
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$;
@@ -53,6 +53,23 @@ $lock->quit;
 is($hipq->outcome($first), 'succeeded', 'the one in front ends');
 is($hipq->outcome($second), 'succeeded', 'and the next has its turn');
 
+# ---- run times: room for 1024 job types
+$hipq->sql(q{
+	SELECT hipq.register_job_type('app.main', 'type_' || n, handler => 'nothing') FROM generate_series(1, 1100) AS n;
+	SELECT hipq.enqueue('type_' || n) FROM generate_series(1, 1100) AS n});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE job_type LIKE 'type%' AND state <> 'final'}, 0), 'jobs of more types than run times are kept of');
+is($hipq->sql(q{SELECT alert FROM hipq.alerts WHERE alert = 'run times'}), 'run times', 'an alert says that not all are');
+
+# ---- commands on the extension: 33 of them, which wait for each other, and room for 32
+my @commands = map { $hipq->node->background_psql('postgres', on_error_stop => 0) } 1 .. 33;
+$_->query_until(qr/sent/, "\\echo sent\nBEGIN; ALTER EXTENSION hipq UPDATE;\n") foreach @commands;
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%ALTER EXTENSION%' AND pid <> pg_backend_pid()}, 33), 'more commands than hipq can stand aside for');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'commands on databases'}, 1), 'an alert says so');
+my $meanwhile = $hipq->enqueue('run', q{queue => 'app.main'});
+$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%ALTER EXTENSION%' AND pid <> pg_backend_pid()});
+is($hipq->outcome($meanwhile), 'succeeded', 'afterwards jobs run');
+eval { $_->quit } foreach @commands;
+
 # ---- databases: room for two, jobs in five
 $hipq->sql('ALTER SYSTEM RESET hipq.max_executors');
 $hipq->set('hipq.max_databases' => 2, 'hipq.executor_idle_timeout' => '100ms');
@@ -70,5 +87,32 @@ foreach my $database (@databases, 'postgres')
 	ok($hipq->in($database)->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0), "jobs run in database $database");
 }
 is($hipq->sql(q{SELECT alert FROM hipq.alerts WHERE alert = 'databases'}), 'databases', 'an alert says that databases take turns');
+
+# ---- executors that fail to start: 70 queue owners and room for 64
+$hipq->sql(q{
+	SELECT format('CREATE ROLE owner_%s LOGIN', n) FROM generate_series(1, 70) AS n \gexec
+	SELECT hipq.create_queue('owner.queue_' || translate(n::text, '0123456789', 'abcdefghij'), owner => ('owner_' || n)::regrole) FROM generate_series(1, 70) AS n;
+	SELECT hipq.register_job_type('owner.queue_' || translate(n::text, '0123456789', 'abcdefghij'), 'run', handler => 'nothing') FROM generate_series(1, 70) AS n;
+	SELECT format('ALTER ROLE owner_%s NOLOGIN', n) FROM generate_series(1, 70) AS n \gexec
+	SELECT hipq.enqueue('run', queue => 'owner.queue_' || translate(n::text, '0123456789', 'abcdefghij')) FROM generate_series(1, 70) AS n});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'executors that fail to start'}, 1), 'more queue owners who may not log in than are remembered: an alert says so');
+$hipq->sql(q{SELECT format('ALTER ROLE owner_%s LOGIN', n) FROM generate_series(1, 70) AS n \gexec});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE queue LIKE 'owner.%' AND outcome = 'succeeded'}, 70), 'once they may all their jobs run');
+
+# ---- suspects of a crash: 3,000 jobs that ran and room for 2,048
+$hipq->sql(q{
+	ALTER SYSTEM SET hipq.max_running = 4096;
+	ALTER SYSTEM SET hipq.max_executors = 3;
+	CREATE FUNCTION all_wait(data jsonb[]) RETURNS void LANGUAGE sql AS $$ SELECT pg_advisory_xact_lock_shared(1) $$;
+	SELECT hipq.register_job_type('app.main', 'waits', handler => 'all_wait', batch_size => 1000, claim => 'lock')});
+$hipq->node->restart;
+$lock = $hipq->hold_lock;
+$hipq->sql(q{SELECT hipq.enqueue_many('waits', array_agg('{}'::jsonb)) FROM generate_series(1, 3000)});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.running}, 3000), '3,000 jobs run');
+kill 'KILL', $hipq->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'waits' AND outcome <> 'succeeded'}, 0), 'they run again after a crash of the server');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'waits' AND retry_count = 0}), '3000', 'uncharged');
+is($hipq->sql(q{SELECT alert FROM hipq.alerts WHERE alert = 'crash cases'}), 'crash cases', 'an alert says that not all of them are remembered');
+eval { $lock->quit };
 
 done_testing();
