@@ -153,7 +153,7 @@ pg::Time next_postponed(const Recovery &recovery)
 
 void recover_found(Recovery &recovery)
 {
-    const std::int64_t end = ::GetCurrentTimestamp() + moment;
+    const std::int64_t end = ::GetCurrentTimestamp() + std::max(moment, recovery.pause);
     while (::GetCurrentTimestamp() < end) {
         check_interrupts();
         if (!recovery.found.empty())

@@ -16,9 +16,11 @@ struct Recovery {
     std::vector<Left> found;
     std::vector<Left> later;
     PostponedJobs postponed;
+    std::int64_t pause = 0;  // how long the scheduler's other work took since the last call; us
 };
 
-// Works for a moment, in its own transactions. What executors of this life and the flight recorder know of comes first, then the
+// Works for a moment, and as long at least as the other work took (a look at a line that begins with many rows in `running` takes
+// long, and there will be fewer of them), in its own transactions. What executors of this life and the flight recorder know of comes first, then the
 // live leaves are read piece by piece. Returns when to be called again: at once while there is more to read, infinity when
 // nothing is left.
 pg::Time recover(Recovery &recovery);

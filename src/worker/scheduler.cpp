@@ -169,6 +169,7 @@ Look look_around(Scheduler &scheduler)
 {
     Look look{pg::now(), pg::infinity, {}, false};
     look.again_at(recover(scheduler.recovery));
+    const TimestampTz start = ::GetCurrentTimestamp();
     const auto catalogue = read_catalogue();
     for (const auto &entry : catalogue->queues) {
         const Queue &queue = entry.second;
@@ -180,6 +181,7 @@ Look look_around(Scheduler &scheduler)
     }
     HIPQ_POINT("before-ask-for-executors");
     ask_for_executors(look);
+    scheduler.recovery.pause = ::GetCurrentTimestamp() - start;
     return look;
 }
 
