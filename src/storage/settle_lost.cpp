@@ -123,9 +123,9 @@ Settled settle_crash(const Queue &queue, const ClaimedJob &job, pg::Time started
         return is_asking ? Settled::ask_retry_handler : Settled::stale;
     ClaimedJob charged = job;
     charged.started = started;
-    Failure failure{
-        core::Reason::crashed, "", is_asking ? "the server crashed in the retry handler" : "the server crashed in the handler",
-        "The process that ran it, PID " + std::to_string(pid) + ", took the server down; see the server's log."};
+    Failure failure{core::Reason::crashed, "",
+                    is_asking ? "the server crashed in the retry handler" : "the server crashed in the handler",
+                    "The process that ran it, PID " + std::to_string(pid) + ", took the server down; see the server's log."};
     failure.executor_pid = pid;
     if (losses.crashes + 1 >= settings::max_crashes || !core::is_retriable(failure.reason, "", type_of(queue, job).rules())) {
         record_attempt(queue, charged, failure, now);

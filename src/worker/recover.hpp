@@ -20,9 +20,9 @@ struct Recovery {
 };
 
 // Works for a moment, and as long at least as the other work took (a look at a line that begins with many rows in `running` takes
-// long, and there will be fewer of them), in its own transactions. What executors of this life and the flight recorder know of comes first, then the
-// live leaves are read piece by piece. Returns when to be called again: at once while there is more to read, infinity when
-// nothing is left.
+// long, and there will be fewer of them), in its own transactions. What executors of this life and the flight recorder know of
+// comes first, then the live leaves are read piece by piece. Returns when to be called again: at once while there is more to
+// read, infinity when nothing is left.
 pg::Time recover(Recovery &recovery);
 
 }  // namespace hipq::worker
