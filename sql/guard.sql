@@ -229,7 +229,9 @@ SELECT pg_temp.try($$INSERT INTO hipq.guarded_q_live (job_type, job_key) VALUES 
     ON CONFLICT (job_type, job_key) WHERE job_key <> 'NONE' DO UPDATE SET state = 'running'$$);
 SELECT job_key, job_data, state FROM hipq.guarded_q WHERE job_key = 'fresh';
 
--- ---- The replica role passes the guard, not the constraints and not the index
+-- ---- The replica role passes the guard, not the constraints and not the index. (In a transaction: a row in state running that nobody runs is
+-- brought home at once.)
+BEGIN;
 SET session_replication_role = replica;
 SELECT pg_temp.try($$INSERT INTO hipq.guarded_q (id, update_time, created_time, state, timeout, attempt, max_retries, priority, throttle_factor, job_type, job_key, time_windows, scheduled_run_time)
     VALUES (9000000041, now(), now(), 'running', 5, 1, 0, 0, 1, 'replicated', 'k', 'NONE', '2100-01-01')$$);
@@ -241,6 +243,7 @@ SELECT pg_temp.try($$UPDATE hipq.guarded_q SET state = 'error', error = 'E' WHER
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET state = 'final' WHERE job_type = 'replicated'$$);
 SELECT id, state, tableoid = 'hipq.guarded_q_live'::regclass AS is_live, error FROM hipq.guarded_q WHERE job_type = 'replicated';
 SELECT pg_temp.try($$DELETE FROM hipq.guarded_q WHERE job_type = 'replicated'$$);
+COMMIT;
 RESET session_replication_role;
 SET ROLE regress_hipq_guard_owner;
 SELECT pg_temp.try($$SET session_replication_role = replica$$);
