@@ -1,0 +1,55 @@
+# What the benchmarks share: the server they run on, its clients, and how a run is measured. Sourced, after tools/lib.sh.
+
+cluster=$build/bench
+benchmarks=$root/bench
+
+# The reference settings of docs/performance.md. One cluster serves all contestants, each in a database of its own.
+settings=(shared_buffers=2GB jit=off max_wal_size=8GB checkpoint_timeout=30min max_worker_processes=40 max_connections=200)
+
+# A release build: the checks of test builds would be measured too.
+start_server() {
+    make -s -C "$root" -j2 install "PG_CONFIG=$("$tools/private-server")" >"$build/bench-build.log" 2>&1 ||
+        { tail -n 30 "$build/bench-build.log" >&2; die "the build failed"; }
+    stop_at_exit "$cluster"
+    "$tools/cluster" init "$cluster" "${settings[@]}" "$@"
+    "$tools/cluster" start "$cluster"
+    eval "$("$tools/cluster" env "$cluster")"
+}
+
+# In the database of the contestant at hand.
+sql() { as_server_user psql -XqAt -v ON_ERROR_STOP=1 -d "$contestant" "$@"; }
+
+fresh_database() {
+    as_server_user psql -Xq -d postgres -v ON_ERROR_STOP=1 -c "DROP DATABASE IF EXISTS $contestant" -c "CREATE DATABASE $contestant" 2>/dev/null
+}
+
+# ---- time, WAL and processor time of a command: sets seconds, wal_bytes, cpu_seconds
+
+wal_position() { sql -c "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"; }
+
+# Of all processes of the server, those that have ended too, in clock ticks.
+server_ticks() {
+    local postmaster pid ticks
+    postmaster=$(head -n 1 "$cluster/data/postmaster.pid")
+    ticks=$(awk '{ print $16 + $17 }' "/proc/$postmaster/stat")
+    for pid in $(cat "/proc/$postmaster/task/$postmaster/children"); do
+        ticks=$((ticks + $(awk '{ print $14 + $15 }' "/proc/$pid/stat" 2>/dev/null || echo 0)))
+    done
+    echo "$ticks"
+}
+
+measure() {
+    local start wal ticks
+    wal=$(wal_position)
+    ticks=$(server_ticks)
+    start=$EPOCHREALTIME
+    "$@"
+    seconds=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.4f", b - a }')
+    cpu_seconds=$(awk -v t="$(($(server_ticks) - ticks))" -v hz="$(getconf CLK_TCK)" 'BEGIN { printf "%.2f", t / hz }')
+    wal_bytes=$(($(wal_position) - wal))
+}
+
+# One line of the results: what, who, value, unit.
+result() { printf '%s\t%s\t%s\t%s\n' "$1" "$contestant" "$2" "$3" >>"$results"; }
+
+per_second() { awk -v n="$1" -v s="$2" 'BEGIN { printf "%.0f", n / s }'; }
