@@ -91,6 +91,7 @@ extern "C" {
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 #include "utils/ps_status.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"

@@ -1,6 +1,8 @@
 // Portals for handlers.
 #include "run_handler.hpp"
 
+#include "worker/handler_plan.hpp"
+
 extern "C" {
 #include "executor/tstoreReceiver.h"
 #include "tcop/cmdtag.h"
@@ -15,7 +17,7 @@ constexpr int max_arguments = 2;
 
 // A call as the PostgreSQL regime needs it: plain data.
 struct Call {
-    const char *sql;
+    CachedPlanSource *plan;
     int argument_count;
     Oid types[max_arguments];
     Datum values[max_arguments];
@@ -52,7 +54,7 @@ Call call_of(const storage::Handler &handler, std::span<const storage::ClaimedJo
     const storage::ClaimedJob &job = jobs.front();
     using storage::HandlerArguments;
     const bool is_statement = handler.kind == storage::HandlerKind::statement;
-    Call call{handler.sql.c_str(), 0, {}, {}, memory};
+    Call call{nullptr, 0, {}, {}, memory};
     const auto add = [&](Oid type, Datum value) {
         call.types[call.argument_count] = type;
         call.values[call.argument_count++] = value;
@@ -81,6 +83,7 @@ Call call_of(const storage::Handler &handler, std::span<const storage::ClaimedJo
             add(JSONBOID, job.data.value);
         break;
     }
+    call.plan = handler_plan(handler.sql, {call.types, static_cast<std::size_t>(call.argument_count)});
     return call;
 }
 
@@ -94,17 +97,16 @@ ParamListInfo parameters_of(const Call &call)
     return parameters;
 }
 
-// Parses and plans the one statement of the call.
-List *plan_call(const Call &call, RawStmt *statement)
+// The plan for these parameters; whoever gets it releases it.
+CachedPlan *plan_for(CachedPlanSource *source, ParamListInfo parameters)
 {
-    const bool needs_snapshot = ::analyze_requires_snapshot(statement);
+    const bool needs_snapshot = source->raw_parse_tree != nullptr && ::analyze_requires_snapshot(source->raw_parse_tree);
     if (needs_snapshot)
         ::PushActiveSnapshot(::GetTransactionSnapshot());
-    List *queries = ::pg_analyze_and_rewrite_fixedparams(statement, call.sql, call.types, call.argument_count, nullptr);
-    List *plans = ::pg_plan_queries(queries, call.sql, CURSOR_OPT_PARALLEL_OK, nullptr);
+    CachedPlan *plan = ::GetCachedPlan(source, parameters, nullptr, nullptr);
     if (needs_snapshot)
         ::PopActiveSnapshot();
-    return plans;
+    return plan;
 }
 
 Outcome first_value(Tuplestorestate *store, const TupleDesc descriptor, const QueryCompletion &completion)
@@ -141,16 +143,10 @@ void run_deferred_code()
     ::PortalHashTableDeleteAll();
 }
 
-// The PostgreSQL regime: what exec_simple_query does with one statement.
+// The PostgreSQL regime: what happens to a prepared statement that a client has executed.
 Outcome run_call(const Call &call)
 {
     MemoryContext before = ::MemoryContextSwitchTo(call.memory);
-    List *statements = ::pg_parse_query(call.sql);
-    if (list_length(statements) != 1)
-        ereport(ERROR, errcode(ERRCODE_SYNTAX_ERROR), errmsg("a handler is exactly one statement"));
-    auto *statement = linitial_node(RawStmt, statements);
-    const CommandTag tag = ::CreateCommandTag(statement->stmt);
-    List *plans = plan_call(call, statement);
     ParamListInfo parameters = parameters_of(call);
 
     Tuplestorestate *store = ::tuplestore_begin_heap(false, false, work_mem);
@@ -159,7 +155,8 @@ Outcome run_call(const Call &call)
 
     Portal portal = ::CreatePortal("", true, true);
     portal->visible = false;
-    ::PortalDefineQuery(portal, nullptr, call.sql, tag, plans, nullptr);
+    CachedPlan *plan = plan_for(call.plan, parameters);
+    ::PortalDefineQuery(portal, nullptr, call.plan->query_string, call.plan->commandTag, plan->stmt_list, plan);
     ::PortalStart(portal, parameters, 0, InvalidSnapshot);
     TupleDesc descriptor = portal->tupDesc == nullptr ? nullptr : ::CreateTupleDescCopy(portal->tupDesc);
     QueryCompletion completion;
