@@ -33,6 +33,7 @@ OwnSettings::OwnSettings()
     enable_bitmapscan = false;
     enable_indexscan = true;
     jit_enabled = false;
+    plan_cache_mode = PLAN_CACHE_MODE_FORCE_GENERIC_PLAN;
 }
 
 OwnSettings::~OwnSettings()
@@ -49,6 +50,7 @@ OwnSettings::~OwnSettings()
     enable_bitmapscan = enable_bitmapscan_;
     enable_indexscan = enable_indexscan_;
     jit_enabled = jit_enabled_;
+    plan_cache_mode = plan_cache_mode_;
 }
 
 }  // namespace hipq::pg

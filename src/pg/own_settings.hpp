@@ -39,6 +39,7 @@ private:
     bool enable_bitmapscan_ = enable_bitmapscan;
     bool enable_indexscan_ = enable_indexscan;
     bool jit_enabled_ = jit_enabled;
+    int plan_cache_mode_ = plan_cache_mode;
 };
 
 }  // namespace hipq::pg
