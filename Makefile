@@ -3,6 +3,7 @@
 #   make [install] [PG_CONFIG=...]   ordinary PGXS: build for, and install into, the server that pg_config belongs to
 #   make demo | check                see tools/demo and test/run; both install what they need, also PostgreSQL itself
 #   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as one likes (docs/testing.md)
+#   make bench [PEERS="graphile-worker pgq table"] [JOBS=...] [RUNS=...]   measures, beside other queues (docs/performance.md)
 #   make format | lint               clang-format in place; clang-format and clang-tidy as checks
 #
 # WERROR=1 is the build that tests run on: warnings are errors, assertions are on, and so are the points at which tests make a
@@ -35,7 +36,7 @@ OBJS = $(SOURCES:src/%.cpp=$(objdir)/%.o)
 EXTRA_CLEAN = build/obj build/obj-werror build/tidy
 
 # Goals that work before PostgreSQL's headers are there, and so without PGXS.
-tool_goals = demo check soak format lint format-check tidy print-%
+tool_goals = demo check soak bench format lint format-check tidy print-%
 
 ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
 
@@ -49,6 +50,9 @@ check:
 
 soak:
 	@SOAK_MINUTES=$(or $(SOAK_MINUTES),10) SEED=$(SEED) test/run soak
+
+bench:
+	@bench/drain
 
 lint: format-check tidy
 

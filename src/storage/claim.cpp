@@ -4,6 +4,7 @@
 #include "claim.hpp"
 
 #include "storage/job_row.hpp"
+#include "storage/live_rows.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 
@@ -109,14 +110,34 @@ std::vector<ClaimedJob> in_order_of(const std::vector<std::int64_t> &ids, const 
     return jobs;
 }
 
-// A waiting row as it looks while its attempt runs.
+// A waiting job as it looks while its attempt runs.
 void make_running(ClaimedJob &job, pg::Time now)
 {
     job.is_locked = true;
     ++job.attempt;
     job.started = now;
     job.error = "NONE";
-    job.row = running_row(job.row, job.attempt, now, now + job.timeout * USECS_PER_SEC);
+    RowValues values = row_values(job.row);
+    make_running(values, job.attempt, now, now + job.timeout * USECS_PER_SEC);
+    job.row = row_of(values, job.row.type);
+}
+
+std::vector<ClaimedJob> lock_directly(LiveRows &rows, const std::vector<std::int64_t> &ids, pg::Time now)
+{
+    std::vector<ClaimedJob> jobs;
+    for (const std::int64_t id : ids)
+        if (auto job = rows.lock_due(id, now))
+            jobs.push_back(std::move(*job));
+    rows.close();
+    return jobs;
+}
+
+std::vector<ClaimedJob> lock_by_sql(const Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now)
+{
+    std::vector<ClaimedJob> jobs = in_order_of(ids, as_hipq([&] { return statement_for(queue, lock_sql).run(ids, now); }));
+    for (ClaimedJob &job : jobs)
+        make_running(job, now);
+    return jobs;
 }
 
 }  // namespace
@@ -157,10 +178,8 @@ std::vector<ClaimedJob> claim_by_record(const Queue &queue, const std::vector<st
 
 std::vector<ClaimedJob> claim_by_lock(const Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now)
 {
-    std::vector<ClaimedJob> jobs = in_order_of(ids, as_hipq([&] { return statement_for(queue, lock_sql).run(ids, now); }));
-    for (ClaimedJob &job : jobs)
-        make_running(job, now);
-    return jobs;
+    auto rows = LiveRows::open_to_lock(queue);
+    return rows.has_value() ? lock_directly(*rows, ids, now) : lock_by_sql(queue, ids, now);
 }
 
 std::optional<ClaimedJob> take_locked(const Queue &queue, std::int64_t id, int attempt, pg::Time started)

@@ -1,6 +1,9 @@
 // The transitions after a claim, over SQL.
 #include "finish.hpp"
 
+#include "pg/point.hpp"
+#include "storage/final_rows.hpp"
+#include "storage/live_rows.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 
@@ -113,11 +116,52 @@ void insert_final(const Queue &queue, const ClaimedJob &job, std::string_view er
     statement_for(queue, insert_final_sql).run(job.row, job.attempt, now, error, reason, result);
 }
 
-void insert_success(const Queue &queue, const ClaimedJob &job, pg::Time now)
+void insert_successes(std::span<const ClaimedJob> jobs, pg::Time now)
 {
-    if (queue.history_all)
+    for (const ClaimedJob &job : jobs)
         insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, MyProcPid, job.type, job.key, "succeeded", "",
                            "NONE", "", "", "");
+}
+
+[[noreturn]] void raise_taken(const ClaimedJob &job)
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("job %lld has been taken from this attempt", static_cast<long long>(job.id)));
+}
+
+// Of one job after the other: a batch's points are between them.
+template <class Finish>
+void for_each_job(std::span<const ClaimedJob> jobs, const Finish &finish)
+{
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        if (i > 0)
+            HIPQ_POINT("in-batch-finish");
+        finish(i);
+    }
+}
+
+void finish_directly(LiveRows &live, FinalRows &final_rows, std::span<const ClaimedJob> jobs,
+                     std::span<const pg::RawValue> results)
+{
+    const pg::RawValue nothing = json_null();
+    for_each_job(jobs, [&](std::size_t i) {
+        if (!live.remove(jobs[i]) && live.is_there(jobs[i].id))  // it is gone if it has enqueued its own successor
+            raise_taken(jobs[i]);
+        final_rows.insert_succeeded(jobs[i], (results[i].null ? nothing : results[i]).value);
+    });
+    final_rows.close();
+    live.close();
+}
+
+void finish_by_sql(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results, pg::Time now)
+{
+    as_hipq([&] {
+        for_each_job(jobs, [&](std::size_t i) {
+            if (!remove_running(queue, jobs[i], true))
+                raise_taken(jobs[i]);
+            insert_final(queue, jobs[i], "NONE", std::nullopt, results[i].null ? json_null() : results[i], now);
+        });
+    });
 }
 
 bool finish_failed(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
@@ -141,18 +185,19 @@ bool to_retry(const Queue &queue, const ClaimedJob &job, const Failure &failure,
 
 }  // namespace
 
-void finish_succeeded(const Queue &queue, const ClaimedJob &job, pg::RawValue result, pg::Time now)
+void finish_succeeded(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results, pg::Time now)
 {
-    const bool is_mine = as_hipq([&] {
-        if (!remove_running(queue, job, true))
-            return false;
-        insert_final(queue, job, "NONE", std::nullopt, result.null ? json_null() : result, now);
-        insert_success(queue, job, now);
-        return true;
-    });
-    if (!is_mine)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("job %lld has been taken from this attempt", static_cast<long long>(job.id)));
+    auto live = LiveRows::open_to_write(queue);
+    auto final_rows = live.has_value() ? FinalRows::open(queue, now) : std::nullopt;
+    if (final_rows.has_value()) {
+        finish_directly(*live, *final_rows, jobs, results);
+    } else {
+        if (live.has_value())
+            live->close();
+        finish_by_sql(queue, jobs, results, now);
+    }
+    if (queue.history_all)
+        as_hipq([&] { insert_successes(jobs, now); });
 }
 
 void record_attempt(const Queue &, const ClaimedJob &job, const Failure &failure, pg::Time now)

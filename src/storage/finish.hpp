@@ -18,8 +18,9 @@ struct Failure {
     std::optional<std::int32_t> executor_pid{};  // who ran it, where it is not this process
 };
 
-// running -> final with success. `result` is jsonb. Raises 55000 when the job is not this attempt's any more.
-void finish_succeeded(const Queue &queue, const ClaimedJob &job, pg::RawValue result, pg::Time now);
+// running -> final with success, for the jobs of one call of a handler. `results` are jsonb, one for each job. Raises 55000 when
+// a job is not this attempt's any more.
+void finish_succeeded(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results, pg::Time now);
 
 // Writes the history of a failed attempt.
 void record_attempt(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);

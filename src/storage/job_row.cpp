@@ -99,10 +99,7 @@ JobRow::JobRow(Relation relation, HeapTuple tuple)
 
 std::string JobRow::as_text(core::Column column) const
 {
-    if (null(column))
-        return {};
-    const ::text *content = pg::call([&] { return DatumGetTextPP(value(column)); });
-    return {VARDATA_ANY(content), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(content))};
+    return null(column) ? std::string() : text_of(value(column));
 }
 
 core::JobState JobRow::state() const
@@ -152,25 +149,28 @@ core::ColumnSet differing_columns(Relation relation, const JobRow &before, const
     return result;
 }
 
+namespace {
+
 // Where the columns stand in the row type of hipq.job: kept until the type's definition has another number.
-const ColumnMap &row_type_map(Oid type, const TupleDesc descriptor)
+const ColumnMap &row_type_map(Oid type)
 {
     static constinit ColumnMap known{};
     static constinit std::uint64_t known_definition = 0;
-    const std::uint64_t definition = pg::call([&] { return ::lookup_type_cache(type, TYPECACHE_TUPDESC)->tupDesc_identifier; });
-    if (definition != known_definition) {
-        known = read_column_map(descriptor, "hipq.job");
-        known_definition = definition;
+    const TypeCacheEntry *entry = pg::call([&] { return ::lookup_type_cache(type, TYPECACHE_TUPDESC); });
+    if (entry->tupDesc_identifier != known_definition) {
+        known = read_column_map(entry->tupDesc, "hipq.job");
+        known_definition = entry->tupDesc_identifier;
     }
     return known;
 }
 
-pg::RawValue running_row(pg::RawValue row, int attempt, pg::Time started, pg::Time deadline)
+}  // namespace
+
+RowValues row_values(pg::RawValue row)
 {
-    const TupleDesc descriptor = pg::call([&] { return ::lookup_rowtype_tupdesc_copy(row.type, -1); });
-    const ColumnMap map = row_type_map(row.type, descriptor);
-    const Datum running = state_datum(core::JobState::running);
+    const ColumnMap map = row_type_map(row.type);
     return pg::call([&] {
+        const TupleDesc descriptor = ::lookup_rowtype_tupdesc(row.type, -1);
         HeapTupleHeader header = DatumGetHeapTupleHeader(row.value);
         HeapTupleData tuple{};
         tuple.t_len = HeapTupleHeaderGetDatumLength(header);
@@ -179,19 +179,77 @@ pg::RawValue running_row(pg::RawValue row, int attempt, pg::Time started, pg::Ti
         auto *values = static_cast<Datum *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(Datum)));
         auto *nulls = static_cast<bool *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(bool)));
         ::heap_deform_tuple(&tuple, descriptor, values, nulls);
-        const auto set = [&](core::Column column, Datum value) {
-            const int position = map[static_cast<std::size_t>(column)] - 1;
-            values[position] = value;
-            nulls[position] = false;
-        };
-        set(core::Column::state, running);
-        set(core::Column::attempt, Int32GetDatum(attempt));
-        set(core::Column::error, PointerGetDatum(::cstring_to_text("NONE")));
-        set(core::Column::update_time, TimestampTzGetDatum(started.value));
-        set(core::Column::accepted_time, TimestampTzGetDatum(started.value));
-        set(core::Column::deadline, TimestampTzGetDatum(deadline.value));
-        return pg::RawValue{row.type, HeapTupleGetDatum(::heap_form_tuple(descriptor, values, nulls)), false};
+        RowValues result{};
+        for (std::size_t i = 0; i < core::column_count; ++i) {
+            result.values[i] = values[map[i] - 1];
+            result.nulls[i] = nulls[map[i] - 1];
+        }
+        ReleaseTupleDesc(descriptor);
+        return result;
     });
+}
+
+pg::RawValue row_of(const RowValues &values, Oid row_type)
+{
+    const ColumnMap map = row_type_map(row_type);
+    return pg::call([&] {
+        const TupleDesc descriptor = ::lookup_rowtype_tupdesc(row_type, -1);
+        auto *datums = static_cast<Datum *>(::palloc0(static_cast<Size>(descriptor->natts) * sizeof(Datum)));
+        auto *nulls = static_cast<bool *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(bool)));
+        std::fill_n(nulls, descriptor->natts, true);  // dropped columns
+        for (std::size_t i = 0; i < core::column_count; ++i) {
+            datums[map[i] - 1] = values.values[i];
+            nulls[map[i] - 1] = values.nulls[i];
+        }
+        const Datum formed = HeapTupleGetDatum(::heap_form_tuple(descriptor, datums, nulls));
+        ReleaseTupleDesc(descriptor);
+        return pg::RawValue{row_type, formed, false};
+    });
+}
+
+RowValues slot_values(TupleTableSlot *slot, const ColumnMap &map)
+{
+    return pg::call([&] {
+        ::slot_getallattrs(slot);
+        RowValues result{};
+        for (std::size_t i = 0; i < core::column_count; ++i) {
+            result.values[i] = slot->tts_values[map[i] - 1];
+            result.nulls[i] = slot->tts_isnull[map[i] - 1];
+        }
+        return result;
+    });
+}
+
+void fill_slot(TupleTableSlot *slot, const ColumnMap &map, const RowValues &values)
+{
+    ::ExecClearTuple(slot);
+    std::fill_n(slot->tts_isnull, slot->tts_tupleDescriptor->natts, true);  // dropped columns
+    for (std::size_t i = 0; i < core::column_count; ++i) {
+        slot->tts_values[map[i] - 1] = values.values[i];
+        slot->tts_isnull[map[i] - 1] = values.nulls[i];
+    }
+    ::ExecStoreVirtualTuple(slot);
+}
+
+void make_running(RowValues &values, int attempt, pg::Time started, pg::Time deadline)
+{
+    values.set(core::Column::state, state_datum(core::JobState::running));
+    values.set(core::Column::attempt, Int32GetDatum(attempt));
+    values.set(core::Column::error, none_datum());
+    values.set(core::Column::update_time, TimestampTzGetDatum(started.value));
+    values.set(core::Column::accepted_time, TimestampTzGetDatum(started.value));
+    values.set(core::Column::deadline, TimestampTzGetDatum(deadline.value));
+}
+
+std::string text_of(Datum value)
+{
+    const ::text *content = pg::call([&] { return DatumGetTextPP(value); });
+    return {VARDATA_ANY(content), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(content))};
+}
+
+Datum none_datum()
+{
+    return pg::call([] { return PointerGetDatum(::cstring_to_text("NONE")); });
 }
 
 void watch_job_relations()

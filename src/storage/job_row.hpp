@@ -50,9 +50,29 @@ private:
 Datum state_datum(core::JobState state);
 core::JobState state_of(Datum value);
 
-// A waiting row of type hipq.job as it looks while its next attempt runs: state, attempt, error and times are the attempt's. In
-// the current memory context.
-pg::RawValue running_row(pg::RawValue row, int attempt, pg::Time started, pg::Time deadline);
+// The values of a row by column, wherever they stand in it. They point into the row.
+struct RowValues {
+    std::array<Datum, core::column_count> values;
+    std::array<bool, core::column_count> nulls;
+    Datum value(core::Column column) const { return values[static_cast<std::size_t>(column)]; }
+    void set(core::Column column, Datum value)
+    {
+        values[static_cast<std::size_t>(column)] = value;
+        nulls[static_cast<std::size_t>(column)] = false;
+    }
+};
+// Of a value of type hipq.job, and back; in the current memory context.
+RowValues row_values(pg::RawValue row);
+pg::RawValue row_of(const RowValues &values, Oid row_type);
+// Of a slot whose columns stand as the map says, and back (PostgreSQL regime).
+RowValues slot_values(TupleTableSlot *slot, const ColumnMap &map);
+void fill_slot(TupleTableSlot *slot, const ColumnMap &map, const RowValues &values);
+
+// A waiting row as it looks while its next attempt runs: state, attempt, error and times are the attempt's.
+void make_running(RowValues &values, int attempt, pg::Time started, pg::Time deadline);
+
+std::string text_of(Datum value);  // detoasts; raises when that fails
+Datum none_datum();                // the text NONE, in the current memory context
 
 // The columns in which two rows of one relation differ.
 core::ColumnSet differing_columns(Relation relation, const JobRow &before, const JobRow &after);

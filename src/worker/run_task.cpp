@@ -40,15 +40,10 @@ Failure failure_of(const pg::Error &error)
             error.context().value_or("")};
 }
 
-void finish_all(const Task &task, const std::vector<pg::RawValue> &results)
+void finish(const Task &task, const std::vector<pg::RawValue> &results)
 {
     const pg::OwnSettings own;
-    const pg::Time now = pg::now();
-    for (std::size_t i = 0; i < task.jobs.size(); ++i) {
-        storage::finish_succeeded(*task.queue, task.jobs[i], results[i], now);
-        if (i > 0)
-            HIPQ_POINT("in-batch-finish");
-    }
+    storage::finish_succeeded(*task.queue, task.jobs, results, pg::now());
 }
 
 // Of the commit that follows.
@@ -75,7 +70,7 @@ std::optional<Failure> call(const Executor &executor, const Task &task, Watch &w
     if (auto stopped = stop_failure(watch.stop(), task.jobs.front()))  // it caught the cancellation, or was done before it struck
         return stopped;
     session.put_back();
-    finish_all(task, results);
+    finish(task, results);
     HIPQ_POINT("after-finish");
     choose_durability(*task.queue);
     pg::commit_transaction();

@@ -1,0 +1,26 @@
+// The final leaf for one moment of a queue, written without SQL: what INSERT would do, without planning, routing and checking
+// each row anew.
+#pragma once
+
+#include "storage/claim.hpp"
+
+namespace hipq::storage {
+
+// Needs a transaction. What it opens is closed by close(), or by the abort.
+class FinalRows {
+public:
+    // Nothing: the leaf is not as hipq makes it (plain_table.hpp), or gone, and SQL has to do.
+    static std::optional<FinalRows> open(const Queue &queue, pg::Time now);
+
+    // Writes a job that succeeded at the time given to open(). `result` is jsonb.
+    void insert_succeeded(const ClaimedJob &job, Datum result);
+
+    void close();
+
+private:
+    struct Leaf;
+    explicit FinalRows(Leaf *leaf) : leaf_(leaf) {}
+    Leaf *leaf_;  // in the memory context that was current at open()
+};
+
+}  // namespace hipq::storage

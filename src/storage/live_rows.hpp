@@ -1,0 +1,34 @@
+// The live leaf of a queue, row by row and without SQL: what a statement would do, without planning and checking each time.
+#pragma once
+
+#include "storage/claim.hpp"
+
+namespace hipq::storage {
+
+// Needs a transaction. What it opens is closed by close(), or by the abort.
+class LiveRows {
+public:
+    // Nothing: the table is gone or, to be written, not as hipq makes it (plain_table.hpp), and SQL has to do. A handler that
+    // runs under a row lock keeps nobody from adding an index, so locking takes no more than SELECT FOR UPDATE would.
+    static std::optional<LiveRows> open_to_lock(const Queue &queue);
+    static std::optional<LiveRows> open_to_write(const Queue &queue);
+
+    // Locks the row of a job that is due until the transaction ends; what is returned looks as if the claim had been recorded.
+    // Nothing: it is not due, not waiting any more, or somebody else holds it.
+    std::optional<ClaimedJob> lock_due(std::int64_t id, pg::Time now);
+    // Takes the row of a claimed job out. False: it is not this attempt's.
+    bool remove(const ClaimedJob &job);
+    // Whether there is a row of that id now.
+    bool is_there(std::int64_t id);
+
+    void close();
+
+private:
+    struct Table;
+    enum class Purpose : unsigned char { lock, write };
+    static Table *open(const Queue &queue, Purpose purpose);
+    explicit LiveRows(Table *table) : table_(table) {}
+    Table *table_;  // in the memory context that was current at open()
+};
+
+}  // namespace hipq::storage

@@ -1,0 +1,49 @@
+// Looks at the relation cache alone.
+#include "plain_table.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+int count_columns(Relation relation)
+{
+    const TupleDesc descriptor = RelationGetDescr(relation);
+    int count = 0;
+    for (int i = 0; i < descriptor->natts; ++i)
+        count += TupleDescAttr(descriptor, i)->attisdropped ? 0 : 1;
+    return count;
+}
+
+int count_checks(Relation relation)
+{
+    const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+    return constraints == nullptr ? 0 : constraints->num_check;
+}
+
+bool has_generated_column(Relation relation)
+{
+    const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+    return constraints != nullptr && constraints->has_generated_stored;
+}
+
+bool has_guard_only(Relation relation)
+{
+    const TriggerDesc *triggers = relation->trigdesc;
+    return triggers != nullptr && triggers->numtriggers == 1 && std::strcmp(triggers->triggers[0].tgname, "guard_job") == 0;
+}
+
+}  // namespace
+
+bool is_plain(Relation leaf, Relation model)
+{
+    return leaf->rd_rel->relkind == RELKIND_RELATION && has_guard_only(leaf) && !has_generated_column(leaf) &&
+           count_columns(leaf) == static_cast<int>(core::column_count) && count_checks(leaf) == count_checks(model);
+}
+
+Relation open_table(const char *name, LOCKMODE lock)
+{
+    const Oid oid = ::get_relname_relid(name, ::get_namespace_oid("hipq", false));
+    return OidIsValid(oid) ? ::table_open(oid, lock) : nullptr;
+}
+
+}  // namespace hipq::storage

@@ -1,0 +1,73 @@
+# Jobs are locked and finished without SQL where their tables are as hipq makes them, and by SQL where they are not; either way the rows are right.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('direct_rows', track_functions => 'all', 'hipq.executor_idle_timeout' => '100ms');
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	CREATE FUNCTION echo(job hipq.job) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN RETURN job.job_data; END $$;
+	CREATE FUNCTION echo_all(data jsonb[]) RETURNS jsonb[] LANGUAGE plpgsql AS $$ BEGIN RETURN data; END $$;
+	SELECT hipq.register_job_type('app.main', 'locked', handler => 'echo', claim => 'lock');
+	SELECT hipq.register_job_type('app.main', 'recorded', handler => 'echo', claim => 'record');
+	SELECT hipq.register_job_type('app.main', 'batch', handler => 'echo_all', claim => 'lock', batch_size => 10)});
+my %guard_calls = (locked => 1, recorded => 2, batch => 1);    # at its INSERT; and at the UPDATE that records a claim
+
+# Processes that are gone have told all they have counted.
+sub guard_calls
+{
+	$hipq->wait_until('SELECT count(*) FROM hipq.executors', 0) or die 'somebody stays';
+	return $hipq->sql(q{SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions WHERE schemaname = 'hipq' AND funcname = '_guard_job'});
+}
+
+# Runs 20 jobs; returns how often the guard was called for each.
+sub run_jobs
+{
+	my ($type, $what) = @_;
+	my $before = guard_calls();
+	my $ids = $hipq->sql(qq{SELECT string_agg(id::text, ',') FROM unnest(hipq.enqueue_many('$type',
+		(SELECT array_agg(jsonb_build_object('n', n, 'text', repeat('x', 200))) FROM generate_series(1, 20) AS n))) AS id});
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id IN ($ids) AND outcome = 'succeeded'", 20), "$type, $what: jobs succeed");
+	is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id IN ($ids) AND result = job_data AND state = 'final' AND attempt = 1 AND error = 'NONE' AND retry_reason = 'NONE'
+		AND update_time >= accepted_time AND accepted_time >= created_time AND deadline = 'infinity'"), 20, 'their rows are right');
+	return (guard_calls() - $before) / 20;
+}
+
+cmp_ok(run_jobs($_, 'tables as made'), '==', $guard_calls{$_}, "$_: finished without SQL") foreach sort keys %guard_calls;
+
+# ---- large values
+foreach my $type (sort keys %guard_calls)
+{
+	my $id = $hipq->enqueue($type, q{(SELECT jsonb_build_object('text', string_agg(md5(n::text), '')) FROM generate_series(1, 20000) AS n)});
+	is($hipq->outcome($id), 'succeeded', "$type: 640 kB of data");
+	is($hipq->sql("SELECT md5(job_data::text) = md5(result::text) AND length(job_data->>'text') = 640000 FROM hipq.jobs WHERE id = $id"), 't', 'come along, as data and as result');
+	my $leaf = $hipq->sql("SELECT reltoastrelid::regclass FROM pg_class WHERE oid = (SELECT tableoid FROM hipq.job WHERE id = $id)");
+	cmp_ok($hipq->sql("SELECT count(*) FROM $leaf"), '>', 100, 'stored in the final leaf');
+}
+is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live}), 0, 'nothing is left in the live leaf');
+
+# ---- what somebody has added
+my $final = $hipq->sql(q{SELECT tableoid::regclass FROM hipq.job LIMIT 1});
+$hipq->sql("CREATE INDEX on_result ON $final ((result->>'n')); CREATE INDEX on_type ON $final (job_type) WHERE job_type LIKE 'l%'");
+cmp_ok(run_jobs('locked', 'with further indexes'), '==', 1, 'locked: still without SQL');
+is($hipq->sql("SET enable_seqscan = off; SELECT count(*) FROM $final WHERE result->>'n' = '7'"), $hipq->sql("SET enable_indexscan = off; SET enable_bitmapscan = off; SELECT count(*) FROM $final WHERE result->>'n' = '7'"),
+	'the indexes have what they should have');
+my %additions = (
+	'a trigger on the live leaf' => ['CREATE FUNCTION pass() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN coalesce(new, old); END $$; CREATE TRIGGER added BEFORE DELETE ON hipq.app_main_live FOR EACH ROW EXECUTE FUNCTION pass()',
+		'DROP FUNCTION pass CASCADE'],
+	'a trigger on the final leaf' => ["CREATE TABLE told (id bigint); GRANT ALL ON told TO app; CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN INSERT INTO public.told VALUES (new.id); RETURN new; END \$\$;
+		CREATE TRIGGER added AFTER INSERT ON $final FOR EACH ROW EXECUTE FUNCTION tell()", 'DROP FUNCTION tell CASCADE'],
+	'a constraint' => ["ALTER TABLE $final ADD CONSTRAINT added CHECK (id > 0)", "ALTER TABLE $final DROP CONSTRAINT added"]);
+foreach my $what (sort keys %additions)
+{
+	my ($add, $remove) = @{ $additions{$what} };
+	$hipq->sql($add);
+	cmp_ok(run_jobs($_, "with $what"), '==', $guard_calls{$_} + 2, "$_: finished by SQL") foreach sort keys %guard_calls;
+	$hipq->sql("SET client_min_messages = warning; $remove");
+}
+is($hipq->sql('SELECT count(*) FROM told'), 60, 'the trigger on the final leaf was told of each');
+cmp_ok(run_jobs($_, 'as made again'), '==', $guard_calls{$_}, "$_: without SQL again") foreach sort keys %guard_calls;
+
+done_testing();
