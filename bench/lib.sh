@@ -8,6 +8,7 @@ settings=(shared_buffers=2GB jit=off max_wal_size=8GB checkpoint_timeout=30min m
 
 # A release build: the checks of test builds would be measured too.
 start_server() {
+    "$tools/setup" bench
     make -s -C "$root" -j2 install "PG_CONFIG=$("$tools/private-server")" >"$build/bench-build.log" 2>&1 ||
         { tail -n 30 "$build/bench-build.log" >&2; die "the build failed"; }
     stop_at_exit "$cluster"
