@@ -5,6 +5,7 @@
 #include "shmem/wake.hpp"
 #include "storage/handler.hpp"
 #include "storage/permit.hpp"
+#include "storage/read_handler.hpp"
 #include "storage/rights.hpp"
 
 namespace hipq::api {

@@ -1,26 +1,9 @@
-// Handlers: from what a user registers to what an executor can run.
+// Handlers: what an executor can run, from what registration stored.
 #pragma once
 
 #include "storage/catalogue.hpp"
 
 namespace hipq::storage {
-
-// What registration stores.
-struct HandlerText {
-    std::string handler;  // "schema.name(argument types)" fully qualified, one SQL statement, or "NONE"
-    HandlerKind kind;
-};
-
-// Reads what the user gave: a function or procedure by name ("send_welcome", "public.send_welcome(jsonb)"), looked up with the
-// caller's search_path, or one SQL statement. `kind` is 'auto', 'function', 'procedure', 'statement' or 'notify'. Raises 42883
-// (no such function), 42725 (several fit: name the argument types), 42P13 (wrong arguments or result), 22023 (unknown kind,
-// several statements, notify with a handler), 42601 (statement does not parse), 42501 (queue owner may not execute it; the queue
-// owner is a superuser and hipq.allow_superuser_handlers is off).
-HandlerText read_handler(const Queue &queue, std::string_view handler, std::string_view kind);
-
-// A retry handler: function (hipq.job | jsonb | bigint, jsonb) RETURNS interval. Returns the stored form, "NONE" for "NONE". Same
-// errors.
-std::string read_retry_handler(const Queue &queue, std::string_view handler);
 
 // Whether a stored handler is a function over hipq.job[] or jsonb[].
 bool takes_batches(const std::string &handler, HandlerKind kind);

@@ -1,0 +1,224 @@
+// Names of routines and SQL statements, told apart and checked.
+#include "read_handler.hpp"
+
+#include "storage/routine.hpp"
+
+extern "C" {
+#include "common/keywords.h"
+#include "parser/parser.h"
+}
+
+namespace hipq::storage {
+
+namespace {
+
+const char *wanted_signature(Purpose purpose)
+{
+    return purpose == Purpose::handler
+               ? "A handler is a function or procedure with arguments (hipq.job), (jsonb) or (bigint, jsonb) that "
+                 "returns one value or nothing; of batches a function with arguments (hipq.job[]) or (jsonb[])."
+               : "A retry handler is a function with arguments (hipq.job), (jsonb) or (bigint, jsonb) that returns "
+                 "interval.";
+}
+
+// Splits "name(arguments)" at the parenthesis; nothing in the second half when there is none.
+std::pair<std::string, std::optional<std::string>> split_arguments(const std::string &text)
+{
+    bool quoted = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '"')
+            quoted = !quoted;
+        if (text[i] == '(' && !quoted)
+            return {text.substr(0, i), text.substr(i)};
+    }
+    return {text, std::nullopt};
+}
+
+// The routines of that name that the caller's search_path shows; with arguments given, the one that has exactly those.
+std::vector<Oid> find_routines(const std::string &text)
+{
+    const auto parts = split_arguments(text);
+    const std::string &name = parts.first;
+    if (parts.second.has_value())
+        return {pg::call([&] { return DatumGetObjectId(DirectFunctionCall1(::regprocedurein, CStringGetDatum(text.c_str()))); })};
+    const FuncCandidateList candidates = pg::call([&] {
+        List *names = ::stringToQualifiedNameList(name.c_str());
+        return ::FuncnameGetCandidates(names, -1, NIL, false, false, false, true);
+    });
+    std::vector<Oid> found;
+    for (FuncCandidateList candidate = candidates; candidate != nullptr; candidate = candidate->next)
+        found.push_back(candidate->oid);
+    return found;
+}
+
+bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
+}
+
+std::string trimmed(std::string_view text)
+{
+    while (!text.empty() && is_blank(text.front()))
+        text.remove_prefix(1);
+    while (!text.empty() && is_blank(text.back()))
+        text.remove_suffix(1);
+    return std::string(text);
+}
+
+bool is_identifier_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || (c & 0x80) != 0;
+}
+
+// Whether a text can only be a name of a function, "schema.name" or "schema.name(types)": what is not is taken for a statement.
+bool looks_like_a_name(const std::string &text)
+{
+    const auto [name, arguments] = split_arguments(text);
+    if (arguments.has_value() && arguments->back() != ')')
+        return false;
+    bool quoted = false;
+    const std::string bare = trimmed(name);
+    for (const char c : bare) {
+        if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && c != '.' && !is_identifier_byte(c))
+            return false;
+    }
+    // "select(1)", "values (1)": words that cannot be a function's name without quotes.
+    const std::string first = bare.substr(0, bare.find('.'));
+    std::string folded;
+    for (const char c : first)
+        folded += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (!arguments.has_value() && (folded == "vacuum" || folded == "analyze" || folded == "checkpoint"))
+        return false;
+    const int keyword = ::ScanKeywordLookup(folded.c_str(), &ScanKeywords);
+    return keyword < 0 || ScanKeywordCategories[keyword] == UNRESERVED_KEYWORD ||
+           ScanKeywordCategories[keyword] == TYPE_FUNC_NAME_KEYWORD;
+}
+
+void refuse_superuser(const Queue &queue)
+{
+    if (allows_handlers(queue))
+        return;
+    const std::string name = queue.full_name();
+    HIPQ_RAISE(
+        errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+        errmsg("handlers are not allowed in queue \"%s\", whose owner is a superuser", name.c_str()),
+        errdetail("Handlers run with the rights of the queue owner."),
+        errhint(
+            "Give the queue to another role with hipq.alter_queue(owner => ...), or switch hipq.allow_superuser_handlers on."));
+}
+
+void require_execute(const Queue &queue, const Routine &routine)
+{
+    if (may_execute(queue.owner, routine.oid))
+        return;
+    const std::string name = stored_form(routine);
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+               errmsg("queue owner \"%s\" may not execute %s", ::GetUserNameFromId(queue.owner, false), name.c_str()),
+               errdetail("Handlers run with the rights of the queue owner."),
+               errhint("Grant EXECUTE on it, and USAGE on its schema, to the queue owner."));
+}
+
+// The one routine that `text` names and that fits.
+Routine choose_routine(const Queue &queue, const std::string &text, Purpose purpose, HandlerKind wanted)
+{
+    std::vector<Routine> fitting;
+    std::string problem;
+    for (const Oid oid : find_routines(text)) {
+        const Routine routine = describe(oid);
+        if (const auto reason = unfitness(routine, purpose, wanted); reason.has_value())
+            problem = *reason;
+        else
+            fitting.push_back(routine);
+    }
+    if (fitting.size() > 1)
+        HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_FUNCTION), errmsg("several functions named %s can be handlers", text.c_str()),
+                   errhint("Name the argument types: %s(jsonb), for example.", text.c_str()));
+    if (fitting.empty() && !problem.empty())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION), errmsg("%s cannot be a handler", text.c_str()),
+                   errdetail("It %s.", problem.c_str()), errhint("%s", wanted_signature(purpose)));
+    if (fitting.empty())
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_FUNCTION), errmsg("handler function %s does not exist", text.c_str()),
+                   errhint("%s", wanted_signature(purpose)));
+    const Routine routine = fitting.front();
+    if (pg::call([&] { return ::isAnyTempNamespace(::get_func_namespace(routine.oid)); }))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION), errmsg("%s cannot be a handler", text.c_str()),
+                   errdetail("It is temporary and will not exist when a job runs."));
+    require_execute(queue, routine);
+    return routine;
+}
+
+// One SQL statement that may stand alone in a transaction made for it.
+void check_statement(const std::string &text)
+{
+    struct Shape {
+        int statements;
+        NodeTag tag;
+        bool copies_to_client;
+    };
+    const Shape shape = pg::call([&] {
+        List *parsed = ::raw_parser(text.c_str(), RAW_PARSE_DEFAULT);
+        Shape found{list_length(parsed), T_Invalid, false};
+        if (found.statements == 1) {
+            const Node *statement = static_cast<RawStmt *>(linitial(parsed))->stmt;
+            found.tag = nodeTag(statement);
+            found.copies_to_client =
+                IsA(statement, CopyStmt) && reinterpret_cast<const CopyStmt *>(statement)->filename == nullptr;
+        }
+        return found;
+    });
+    if (shape.statements != 1)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a handler is one SQL statement, not %d", shape.statements),
+                   errhint("Put several statements into a function."));
+    if (shape.tag == T_TransactionStmt || shape.copies_to_client)
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("this statement cannot be a handler"),
+                   errdetail("A handler neither controls transactions nor copies to or from a client."),
+                   errhint("A procedure may commit midway."));
+}
+
+void refuse_empty(const std::string &handler)
+{
+    if (handler.empty())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("handler must not be empty"),
+                   errhint("A job type without a handler has handler NONE."));
+}
+
+}  // namespace
+
+HandlerText read_handler(const Queue &queue, std::string_view handler, std::string_view kind)
+{
+    const std::string text = trimmed(handler);
+    const std::string kind_text(kind);
+    const HandlerKind wanted = parse_handler_kind(kind);
+    if (wanted == HandlerKind::none && kind != "auto")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown handler kind \"%s\"", kind_text.c_str()),
+                   errhint("Known are auto, function, procedure, statement and notify."));
+    refuse_empty(text);
+    const bool is_none = text == "NONE";
+    if (wanted == HandlerKind::notify ? !is_none : is_none && kind != "auto")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   wanted == HandlerKind::notify ? errmsg("handler kind \"notify\" takes no handler")
+                                                 : errmsg("handler kind \"%s\" needs a handler", kind_text.c_str()));
+    if (is_none)
+        return {"NONE", wanted};
+    refuse_superuser(queue);
+    if (wanted == HandlerKind::statement || (kind == "auto" && !looks_like_a_name(text))) {
+        check_statement(text);
+        return {text, HandlerKind::statement};
+    }
+    const Routine routine = choose_routine(queue, text, Purpose::handler, wanted);
+    return {stored_form(routine), routine.kind == PROKIND_PROCEDURE ? HandlerKind::procedure : HandlerKind::function};
+}
+
+std::string read_retry_handler(const Queue &queue, std::string_view handler)
+{
+    std::string text = trimmed(handler);
+    refuse_empty(text);
+    if (text == "NONE")
+        return text;
+    refuse_superuser(queue);
+    return stored_form(choose_routine(queue, text, Purpose::retry_handler, HandlerKind::function));
+}
+
+}  // namespace hipq::storage
