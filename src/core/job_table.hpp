@@ -49,6 +49,22 @@ public:
     std::int32_t find(std::uint32_t database, std::int64_t job_id) const;
     void erase(std::int32_t entry);
 
+    // Erases the entries of a holder that the predicate wants gone. Returns how many.
+    template <class Predicate>
+    std::size_t erase_if(std::int32_t holder, const Predicate &is_unwanted)
+    {
+        std::size_t count = 0;
+        for (std::int32_t entry = first_of(holder); entry != no_entry;) {
+            const std::int32_t next = next_of(entry);
+            if (is_unwanted(at(entry))) {
+                erase(entry);
+                ++count;
+            }
+            entry = next;
+        }
+        return count;
+    }
+
     // The entries of a holder: first, then next, until no_entry; the one entered last comes first.
     std::int32_t first_of(std::int32_t holder) const { return holders_[static_cast<std::size_t>(holder)]; }
     std::int32_t next_of(std::int32_t entry) const { return at(entry).next_of_holder; }

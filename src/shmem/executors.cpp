@@ -51,17 +51,8 @@ int index_of(const ExecutorSlot &slot)
 // Takes jobs out of an executor's hand: those that do not run, or all. Needs the lock. Returns whether there were any.
 bool empty_hand(const ExecutorSlot &slot, bool running_too)
 {
-    bool any = false;
-    core::JobTable table = jobs_in_hand();
-    for (std::int32_t entry = table.first_of(index_of(slot)); entry != core::no_entry;) {
-        const std::int32_t next = table.next_of(entry);
-        if (running_too || table[entry].phase != core::JobPhase::running) {
-            table.erase(entry);
-            any = true;
-        }
-        entry = next;
-    }
-    return any;
+    const auto goes = [&](const core::JobEntry &job) { return running_too || job.phase != core::JobPhase::running; };
+    return jobs_in_hand().erase_if(index_of(slot), goes) > 0;
 }
 
 void free_slot(ExecutorSlot &slot)
@@ -412,16 +403,11 @@ void announce_idle()
     clear_running(mine.slot);
     const Lock lock(LW_EXCLUSIVE);
     ExecutorSlot *slot = slot_of(mine);
-    core::JobTable table = jobs_in_hand();
     std::int64_t ended = 0;
-    for (std::int32_t entry = table.first_of(mine.slot); entry != core::no_entry;) {
-        const std::int32_t next = table.next_of(entry);
-        if (table[entry].phase != core::JobPhase::reserved) {
-            ended += table[entry].phase == core::JobPhase::running ? 1 : 0;
-            table.erase(entry);
-        }
-        entry = next;
-    }
+    jobs_in_hand().erase_if(mine.slot, [&](const core::JobEntry &job) {
+        ended += job.phase == core::JobPhase::running ? 1 : 0;
+        return job.phase != core::JobPhase::reserved;
+    });
     if (slot->state == ExecutorState::running && slot->job.attempt != 0)
         slot->jobs_done += ended;
     if (slot->state == ExecutorState::starting)

@@ -30,19 +30,10 @@ core::JobEntry entry_for(const JobInLine &job)
     return entry;
 }
 
-// Needs the lock. Returns whether there was one.
-bool erase_reserved(core::JobTable &jobs, std::int32_t holder, core::JobPhase latest)
+// Gives back the jobs of a hand up to a phase. Needs the lock. Returns whether there was one.
+bool erase_up_to(core::JobPhase latest, core::JobTable &jobs, std::int32_t holder)
 {
-    bool any = false;
-    for (std::int32_t entry = jobs.first_of(holder); entry != core::no_entry;) {
-        const std::int32_t next = jobs.next_of(entry);
-        if (jobs[entry].phase <= latest) {
-            jobs.erase(entry);
-            any = true;
-        }
-        entry = next;
-    }
-    return any;
+    return jobs.erase_if(holder, [&](const core::JobEntry &job) { return job.phase <= latest; }) > 0;
 }
 
 bool has_reserved(const core::JobTable &jobs, std::int32_t holder)
@@ -90,7 +81,7 @@ bool release_hand()
 {
     const Lock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_hand();
-    return erase_reserved(table, own_executor_slot(), core::JobPhase::chosen);
+    return erase_up_to(core::JobPhase::chosen, table, own_executor_slot());
 }
 
 HandsLook look_after_hands(pg::Time now)
@@ -103,7 +94,7 @@ HandsLook look_after_hands(pg::Time now)
         if (slot.database != MyDatabaseId || !has_reserved(table, i))
             continue;
         if (slot.state == ExecutorState::running && slot.state_since + patience < now)
-            look.took_back = erase_reserved(table, i, core::JobPhase::reserved) || look.took_back;
+            look.took_back = erase_up_to(core::JobPhase::reserved, table, i) || look.took_back;
         else
             look.watch_on = true;
     }

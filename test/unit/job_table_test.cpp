@@ -78,6 +78,19 @@ TEST(JobTable, LinksTheEntriesOfAHolder)
     EXPECT_EQ(memory.table.find(1, 2), no_entry);
 }
 
+TEST(JobTable, ErasesWhatAHolderIsToLose)
+{
+    Memory memory(8, 2, 2);
+    for (std::int64_t id = 1; id <= 5; ++id)
+        memory.table.insert(job(id, 0));
+    memory.table.insert(job(6, 1));
+    const auto is_even = [](const JobEntry &entry) { return entry.job_id % 2 == 0; };
+    EXPECT_EQ(memory.table.erase_if(0, is_even), 2U);
+    EXPECT_EQ(ids_of(memory.table, 0), (std::vector<std::int64_t>{5, 3, 1}));
+    EXPECT_EQ(ids_of(memory.table, 1), (std::vector<std::int64_t>{6}));
+    EXPECT_EQ(memory.table.erase_if(0, is_even), 0U);
+}
+
 TEST(JobTable, AgreesWithAMap)
 {
     std::mt19937 random(20261121);
