@@ -160,12 +160,6 @@ Datum return_void()
     return Datum{0};
 }
 
-Datum return_null(FunctionCallInfo fcinfo)
-{
-    fcinfo->isnull = true;
-    return Datum{0};
-}
-
 ResultSet::ResultSet(FunctionCallInfo fcinfo)
 {
     pg::call([&] { ::InitMaterializedSRF(fcinfo, 0); });

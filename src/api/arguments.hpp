@@ -46,7 +46,6 @@ private:
 // Results. return_text allocates in the caller's memory context.
 Datum return_text(std::string_view text);
 Datum return_void();
-Datum return_null(FunctionCallInfo fcinfo);
 inline Datum return_bool(bool value)
 {
     return BoolGetDatum(value);
@@ -54,10 +53,6 @@ inline Datum return_bool(bool value)
 inline Datum return_int(std::int32_t value)
 {
     return Int32GetDatum(value);
-}
-inline Datum return_int64(std::int64_t value)
-{
-    return Int64GetDatum(value);
 }
 
 // The rows of a set-returning function: made once, filled row by row, handed over by returning return_void().

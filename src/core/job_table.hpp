@@ -17,7 +17,6 @@ enum class JobPhase : unsigned char { reserved, chosen, running };
 
 struct JobEntry {
     std::int64_t job_id;
-    std::int64_t started;  // microseconds since 2000; meaningful while running
     std::uint32_t database;
     std::int32_t queue_id;
     std::int32_t attempt;  // the one that runs, or will
@@ -25,7 +24,6 @@ struct JobEntry {
     std::int32_t next;  // in its bucket, or in the list of free entries
     std::int32_t next_of_holder;
     JobPhase phase;
-    bool is_locked;  // claimed by a row lock alone: nothing in its row tells of the attempt
     bool is_closed;  // its code has ended, and what follows from that cannot be stopped any more
 };
 

@@ -385,8 +385,6 @@ void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts)
             continue;  // no room: the slot itself tells of the first, and only one runs then
         table[entry].phase = core::JobPhase::running;
         table[entry].attempt = attempt.number;
-        table[entry].started = first.started.value;
-        table[entry].is_locked = first.is_locked;
         table[entry].is_closed = false;
     }
 }

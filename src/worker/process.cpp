@@ -52,15 +52,6 @@ void show_idle()
     });
 }
 
-void log_error(const pg::Error &error, const char *during)
-{
-    pg::call([&] {
-        ereport(LOG, errcode(error.sqlerrcode()), errmsg("hipq: error %s: %s", during, error.message().c_str()),
-                error.detail().has_value() ? errdetail_internal("%s", error.detail()->c_str()) : 0,
-                error.context().has_value() ? errcontext("%s", error.context()->c_str()) : 0);
-    });
-}
-
 bool start_worker(const WorkerDescription &description, BackgroundWorkerHandle **handle)
 {
     return pg::call([&] {

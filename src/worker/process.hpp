@@ -23,9 +23,6 @@ bool check_interrupts();
 void show_activity(const std::string &text);
 void show_idle();  // also hands in the statistics of the work that is done
 
-// Logs an error that a loop survives and goes on after.
-void log_error(const pg::Error &error, const char *during);
-
 // Registers a dynamic worker of this library; false when there is no free worker slot. `extra` reaches the process in
 // MyBgworkerEntry->bgw_extra.
 struct WorkerDescription {
