@@ -5,7 +5,7 @@
 // Without it (the disk is full, say) everything runs as it would with it, but nobody is charged for a crash.
 #pragma once
 
-#include "shmem/executors.hpp"
+#include "shmem/registry.hpp"
 
 namespace hipq::shmem {
 

@@ -4,7 +4,7 @@
 #include "shmem/alerts.hpp"
 #include "shmem/crash_cases.hpp"
 #include "shmem/databases.hpp"
-#include "shmem/executors.hpp"
+#include "shmem/own_executor.hpp"
 
 namespace hipq::shmem {
 
@@ -26,7 +26,7 @@ core::JobEntry entry_for(const JobInLine &job)
     entry.job_id = job.id;
     entry.database = MyDatabaseId;
     entry.queue_id = job.queue_id;
-    entry.holder = own_executor_slot();
+    entry.holder = own_executor_index();
     return entry;
 }
 
@@ -69,7 +69,7 @@ std::size_t choose_jobs(std::span<JobInLine> jobs)
     core::JobTable table = jobs_in_hand();
     for (const JobInLine &job : jobs) {
         const std::int32_t entry = table.find(MyDatabaseId, job.id);
-        if (entry == core::no_entry || table[entry].holder != own_executor_slot())
+        if (entry == core::no_entry || table[entry].holder != own_executor_index())
             continue;
         table[entry].phase = core::JobPhase::chosen;
         jobs[count++] = job;
@@ -81,7 +81,7 @@ bool release_hand()
 {
     const Lock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_hand();
-    return erase_up_to(core::JobPhase::chosen, table, own_executor_slot());
+    return erase_up_to(core::JobPhase::chosen, table, own_executor_index());
 }
 
 HandsLook look_after_hands(pg::Time now)

@@ -50,6 +50,12 @@ struct RunningJob {
     char type[64];
 };
 
+// One attempt of a job.
+struct Attempt {
+    std::int64_t id;
+    int number;
+};
+
 // What the code that an executor runs may be stopped by; watch.hpp. Times are those of the real clock.
 struct JobWatch {
     bool is_on;               // code runs

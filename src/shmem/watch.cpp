@@ -5,7 +5,7 @@
 
 #include "core/stopping.hpp"
 #include "shmem/alerts.hpp"
-#include "shmem/executors.hpp"
+#include "shmem/own_executor.hpp"
 
 extern "C" {
 #include "mb/pg_wchar.h"
@@ -80,7 +80,7 @@ template <class Function>
 void for_running_jobs(const Function &function)
 {
     core::JobTable table = jobs_in_hand();
-    for (std::int32_t entry = table.first_of(own_executor_slot()); entry != core::no_entry; entry = table.next_of(entry))
+    for (std::int32_t entry = table.first_of(own_executor_index()); entry != core::no_entry; entry = table.next_of(entry))
         if (table[entry].phase == core::JobPhase::running)
             function(table[entry]);
 }
@@ -88,7 +88,7 @@ void for_running_jobs(const Function &function)
 // One job, or (0) all of them.
 void set_closed(std::int64_t job_id, bool closed)
 {
-    my_slot()->watch.is_closed = closed;
+    own_executor()->watch.is_closed = closed;
     for_running_jobs([&](core::JobEntry &entry) {
         if (job_id == 0 || entry.job_id == job_id)
             entry.is_closed = closed;
@@ -101,7 +101,7 @@ const Cancellation *request_for(const ExecutorSlot &slot)
     if (registry()->cancellation_count == 0)
         return nullptr;
     for (const Cancellation &entry : registry()->cancellations)
-        if (entry.job_id != 0 && entry.holder == own_executor_slot() && entry.database == slot.database &&
+        if (entry.job_id != 0 && entry.holder == own_executor_index() && entry.database == slot.database &&
             is_watched(slot.watch, entry.job_id))
             return &entry;
     return nullptr;
@@ -194,7 +194,7 @@ bool begin_watch(std::int64_t job_id, pg::Time deadline, bool asks_retry_handler
 {
     const pg::Time now{::GetCurrentTimestamp()};
     const Lock lock(LW_EXCLUSIVE);
-    ExecutorSlot &slot = *my_slot();
+    ExecutorSlot &slot = *own_executor();
     slot.watch = JobWatch{};
     slot.watch.is_on = true;
     slot.watch.asks_retry_handler = asks_retry_handler;
@@ -214,7 +214,7 @@ EndedWatch end_watch()
     bool signalled = false;
     {
         const Lock lock(LW_EXCLUSIVE);
-        ExecutorSlot &slot = *my_slot();
+        ExecutorSlot &slot = *own_executor();
         if (const Cancellation *found = request_for(slot))
             request = *found;
         signalled = slot.watch.signalled;
@@ -269,8 +269,7 @@ CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::
         return CancelAnswer::changing;
     if (find_cancellation(database, job_id) != nullptr)
         return CancelAnswer::placed;
-    const auto index = static_cast<int>(&slot - registry()->executors);
-    if (!place_cancellation(database, job_id, index, error, length)) {
+    if (!place_cancellation(database, job_id, index_of(slot), error, length)) {
         note_alert(Alert::cancellations_full);
         return CancelAnswer::no_room;
     }

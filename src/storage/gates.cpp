@@ -211,7 +211,7 @@ Gate executor_gate(const Queue &queue)
     if (const auto next = shmem::next_try(MyDatabaseId, queue.owner, now))
         return fail("executor", "The last executor of the queue owner failed to start; the next one is tried in " +
                                     seconds_text(next->value - now.value) + ". The server's log says why.");
-    if (!shmem::has_free_slots())
+    if (!shmem::has_free_worker_slots())
         return fail("executor", "No background worker slot is free: raise max_worker_processes.");
     if (static_cast<int>(shmem::list_executors().size()) >= settings::max_executors)
         return fail("executor", "No executor works for the queue owner and hipq.max_executors are busy elsewhere.");

@@ -2,6 +2,7 @@
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
+#include "shmem/own_executor.hpp"
 #include "shmem/run_times.hpp"
 #include "worker/task.hpp"
 

@@ -2,6 +2,7 @@
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "shmem/decisions.hpp"
+#include "shmem/own_executor.hpp"
 #include "storage/settle.hpp"
 #include "worker/run_handler.hpp"
 #include "worker/session.hpp"

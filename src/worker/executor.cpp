@@ -8,6 +8,7 @@
 #include "settings.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/lull.hpp"
+#include "shmem/own_executor.hpp"
 #include "worker/cancellable.hpp"
 #include "worker/deadline.hpp"
 #include "worker/durability.hpp"

@@ -73,7 +73,7 @@ void found_no_slot(Launcher &launcher)
 {
     const pg::Time now = pg::now();
     shmem::raise_alert(shmem::Alert::no_worker_slot);
-    shmem::note_free_slots(false);
+    shmem::note_free_worker_slots(false);
     launcher.short_until = now + short_for;
     if (lies_ahead(launcher.next_complaint, complaint_interval))
         return;
@@ -101,7 +101,7 @@ bool start(Launcher &launcher, std::vector<Pending<Ticket>> &pending, const Tick
         found_no_slot(launcher);
         return false;
     }
-    shmem::note_free_slots(true);
+    shmem::note_free_worker_slots(true);
     pending.push_back({ticket, handle});
     return true;
 }

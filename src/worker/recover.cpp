@@ -5,9 +5,9 @@
 #include "pg/point.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
-#include "shmem/executors.hpp"
 #include "shmem/flight_recorder.hpp"
 #include "shmem/hands.hpp"
+#include "shmem/orphans.hpp"
 #include "worker/process.hpp"
 #include "worker/suspects.hpp"
 

@@ -1,0 +1,64 @@
+// Found slot by slot, released job by job.
+#include "orphans.hpp"
+
+#include "shmem/executors.hpp"
+#include "shmem/watch.hpp"
+
+namespace hipq::shmem {
+
+namespace {
+
+// Needs the lock.
+Orphan orphan_of(int index, const ExecutorSlot &slot, const RunningJob &job)
+{
+    const bool was_watched = slot.watch.job_id == 0 || slot.watch.job_id == job.id;
+    const bool is_cancelled = cancellation_of(slot.database, job.id).job_id != 0;
+    return {index, slot.generation, job, slot.pid, slot.watch.asks_retry_handler, slot.watch.missed && was_watched, is_cancelled};
+}
+
+}  // namespace
+
+std::size_t find_orphans(Oid database, std::span<Orphan> orphans)
+{
+    std::size_t count = 0;
+    const Lock lock(LW_SHARED);
+    const core::JobTable table = jobs_in_hand();
+    for (int i = 0; i < registry()->executor_count && count < orphans.size(); ++i) {
+        const ExecutorSlot &slot = registry()->executors[i];
+        if (slot.state != ExecutorState::orphaned || slot.database != database)
+            continue;
+        std::int32_t entry = table.first_of(i);
+        if (entry == core::no_entry)
+            orphans[count++] = orphan_of(i, slot, slot.job);
+        for (; entry != core::no_entry && count < orphans.size(); entry = table.next_of(entry))
+            orphans[count++] = orphan_of(i, slot, job_of(slot, table.at(entry)));
+    }
+    return count;
+}
+
+std::string cancellation_of(const Orphan &orphan)
+{
+    Cancellation cancellation{};
+    {
+        const Lock lock(LW_SHARED);
+        cancellation = cancellation_of(registry()->executors[orphan.slot].database, orphan.job.id);
+    }
+    return cancellation.error;
+}
+
+void release_orphan(const Orphan &orphan)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    core::JobTable table = jobs_in_hand();
+    ExecutorSlot &slot = registry()->executors[orphan.slot];
+    if (slot.generation != orphan.generation || slot.state != ExecutorState::orphaned)
+        return;
+    const std::int32_t entry = table.find(slot.database, orphan.job.id);
+    if (entry != core::no_entry && table[entry].holder == orphan.slot)
+        table.erase(entry);
+    forget_cancellation(slot.database, orphan.job.id);
+    if (table.first_of(orphan.slot) == core::no_entry)
+        free_executor_slot(slot);
+}
+
+}  // namespace hipq::shmem

@@ -1,0 +1,175 @@
+// What an executor says of itself, and what its end leaves.
+#include "own_executor.hpp"
+
+#include "pg/clock.hpp"
+#include "settings.hpp"
+#include "shmem/databases.hpp"
+#include "shmem/flight_recorder.hpp"
+#include "shmem/stand_aside.hpp"
+#include "shmem/start_failures.hpp"
+#include "shmem/watch.hpp"
+
+namespace hipq::shmem {
+
+namespace {
+
+constinit ExecutorTicket mine{-1, 0, InvalidOid, InvalidOid};
+
+extern "C" void hipq_executor_exits(int, Datum)
+{
+    const pg::Time now = pg::now();
+    const pg::Time end{::GetCurrentTimestamp()};
+    Oid database = InvalidOid;
+    pg::Time due = pg::Time{0};
+    bool leaves_job = false;
+    bool was_needed = false;
+    bool somebody_waits = false;
+    abandon_running(mine.slot);
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        ExecutorSlot *slot = own_executor();
+        mine.slot = -1;
+        if (slot == nullptr)
+            return;
+        database = slot->database;
+        leaves_job = slot->job.id != 0;
+        const bool leaves_hand = empty_hand(*slot, !leaves_job);
+        was_needed = leaves_job || leaves_hand || slot->woken;
+        if (slot->state == ExecutorState::starting && !stands_aside(database))  // it could not connect
+            due = note_failed_start(database, slot->role, now);
+        somebody_waits = registry()->executor_wanted != pg::infinity;
+        registry()->executor_wanted = pg::infinity;  // whoever still waits says so again
+        if (leaves_job) {
+            slot->state = ExecutorState::orphaned;
+            slot->process = no_process;
+            slot->watch.missed = slot->watch.is_on && end >= slot->watch.deadline;
+        } else {
+            free_executor_slot(*slot);
+        }
+        wake_process(registry()->launcher);
+    }
+    if (was_needed)
+        work_due(database, due);
+    if (somebody_waits)
+        everybody_looks();
+    announce_departure();
+}
+
+}  // namespace
+
+bool attach_executor(const ExecutorTicket &ticket)
+{
+    pg::call([] { ::on_shmem_exit(hipq_executor_exits, Datum{0}); });
+    const pg::Time now{::GetCurrentTimestamp()};
+    const Lock lock(LW_EXCLUSIVE);
+    ExecutorSlot *slot = executor_slot_of(ticket);
+    if (slot == nullptr || slot->state != ExecutorState::starting)
+        return false;
+    if (stands_aside(ticket.database)) {
+        free_executor_slot(*slot);
+        return false;
+    }
+    mine = ticket;
+    slot->pid = MyProcPid;
+    slot->process = MyProc->pgprocno;
+    slot->started = now;
+    slot->state_since = now;
+    return true;
+}
+
+int own_executor_index()
+{
+    return mine.slot;
+}
+
+ExecutorSlot *own_executor()
+{
+    return executor_slot_of(mine);
+}
+
+void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts)
+{
+    const pg::Time now{::GetCurrentTimestamp()};
+    record_running(mine.slot, first, attempts);
+    const Lock lock(LW_EXCLUSIVE);
+    core::JobTable table = jobs_in_hand();
+    ExecutorSlot *slot = own_executor();
+    slot->state = ExecutorState::running;
+    slot->state_since = now;
+    slot->job = first;
+    slot->watch = JobWatch{};
+    for (const Attempt &attempt : attempts) {
+        core::JobEntry running{};
+        running.job_id = attempt.id;
+        running.database = slot->database;
+        running.queue_id = first.queue_id;
+        running.holder = mine.slot;
+        std::int32_t entry = table.find(slot->database, attempt.id);
+        if (entry == core::no_entry)
+            entry = table.insert(running);
+        if (entry == core::no_entry)
+            continue;  // no room: the slot itself tells of the first, and only one runs then
+        table[entry].phase = core::JobPhase::running;
+        table[entry].attempt = attempt.number;
+        table[entry].is_closed = false;
+    }
+}
+
+void announce_job(const RunningJob &job)
+{
+    const Attempt attempt{job.id, job.attempt};
+    announce_jobs(job, {&attempt, 1});
+}
+
+void announce_idle()
+{
+    const pg::Time now{::GetCurrentTimestamp()};
+    clear_running(mine.slot);
+    const Lock lock(LW_EXCLUSIVE);
+    ExecutorSlot *slot = own_executor();
+    std::int64_t ended = 0;
+    jobs_in_hand().erase_if(mine.slot, [&](const core::JobEntry &job) {
+        ended += job.phase == core::JobPhase::running ? 1 : 0;
+        return job.phase != core::JobPhase::reserved;
+    });
+    if (slot->state == ExecutorState::running && slot->job.attempt != 0)
+        slot->jobs_done += ended;
+    if (slot->state == ExecutorState::starting)
+        note_start(slot->database, slot->role);
+    slot->state = ExecutorState::idle;
+    slot->woken = true;  // it looks for work next: until then a commit cannot count on it, there may be older jobs
+    slot->state_since = now;
+    slot->job = RunningJob{};
+    slot->watch = JobWatch{};
+    forget_cancellations(mine.slot);
+}
+
+void begin_leaving()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    own_executor()->asked_to_leave = true;
+}
+
+bool should_leave(bool idle, pg::Time now)
+{
+    const Lock lock(LW_SHARED);
+    const ExecutorSlot *slot = own_executor();
+    if (slot == nullptr || slot->asked_to_leave || is_one_too_many(*slot))
+        return true;
+    const bool somebody_waits = registry()->executor_wanted != pg::infinity;
+    return somebody_waits && (idle || now >= slot->started + std::int64_t{settings::executor_quantum} * 1000);
+}
+
+void begin_executor_look()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    own_executor()->woken = false;
+}
+
+bool was_woken()
+{
+    const Lock lock(LW_SHARED);
+    return own_executor()->woken;
+}
+
+}  // namespace hipq::shmem

@@ -1,0 +1,30 @@
+// The executor that this process is: its slot, what it runs, when it leaves.
+#pragma once
+
+#include "shmem/executors.hpp"
+
+namespace hipq::shmem {
+
+// Takes the slot; false: not wanted any more. At exit the slot is freed, or marked orphaned when a job was in hand.
+bool attach_executor(const ExecutorTicket &ticket);
+
+int own_executor_index();      // of its slot; -1: this process is no executor
+ExecutorSlot *own_executor();  // null: this process is no executor. Needs the lock
+
+// Says what runs from now on: before the claim commits, until announce_idle(). `first` tells what all of them have in common.
+void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts);
+void announce_job(const RunningJob &job);
+void announce_idle();
+
+// Whether to leave: asked to, or somebody else waits and this one is idle or has had its quantum.
+bool should_leave(bool idle, pg::Time now);
+
+// From here on nobody counts on this executor's being woken; it looks for work once more before it goes.
+void begin_leaving();
+
+// Before a look for work: forgets the wake-ups so far. After it: whether one came meanwhile, for work that the look may not have
+// seen.
+void begin_executor_look();
+bool was_woken();
+
+}  // namespace hipq::shmem
