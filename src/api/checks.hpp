@@ -9,6 +9,9 @@ namespace hipq::api {
 // 22023 or 54000 for a value that core refused; nothing for nothing.
 void demand(const std::optional<core::Problem> &problem);
 
+// job_data that is larger than hipq.max_job_data: 54000.
+void check_job_data(Datum job_data);
+
 // 42704 when there is no role of that OID (a regrole can be given as a number).
 std::string require_role(Oid role);
 

@@ -1,17 +1,12 @@
 // hipq.retry, reschedule, erase, release_hold: what operators do to a job. hipq.cancel is in cancel.cpp.
 #include "api/arguments.hpp"
-#include "core/validate.hpp"
+#include "api/checks.hpp"
 #include "pg/clock.hpp"
-#include "settings.hpp"
 #include "shmem/wake.hpp"
 #include "storage/find_job.hpp"
 #include "storage/identity.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
-
-extern "C" {
-#include "access/detoast.h"
-}
 
 namespace hipq::api {
 
@@ -38,16 +33,6 @@ constexpr const char *retry_sql = R"(
     ON CONFLICT DO NOTHING
     RETURNING id)";
 
-void check_data(pg::RawValue data)
-{
-    if (data.null)
-        return;
-    const std::size_t size = pg::call([&] { return ::toast_raw_datum_size(data.value); });
-    if (const auto problem = core::check_job_data_size(size, static_cast<std::size_t>(settings::max_job_data) * 1024))
-        HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("%s", problem->message.c_str()),
-                   errhint("%s", problem->hint.c_str()));
-}
-
 std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data, const std::optional<std::string> &queue)
 {
     const auto catalogue = storage::catalogue();
@@ -57,7 +42,8 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("job %lld is not final", static_cast<long long>(id)),
                    errdetail("It is in state \"%s\".", state.c_str()),
                    errhint("Use hipq.reschedule() to run a waiting job sooner."));
-    check_data(data);
+    if (!data.null)
+        check_job_data(data.value);
     const pg::Rows rows = storage::as_hipq([&] { return storage::statement_for(*job.queue, retry_sql).run(id, reason, data); });
     if (rows.empty())
         HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
@@ -78,11 +64,8 @@ void check_schedule(const std::optional<pg::Time> &time, const std::optional<std
     if (time.has_value() && TIMESTAMP_NOT_FINITE(time->value))
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("scheduled_run_time cannot be infinite"),
                    errhint("Give a point in time."));
-    if (!priority.has_value())
-        return;
-    if (const auto problem = core::check_priority(*priority))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem->message.c_str()),
-                   errhint("%s", problem->hint.c_str()));
+    if (priority.has_value())
+        demand(core::check_priority(*priority));
 }
 
 void reschedule(std::int64_t id, const std::optional<pg::Time> &time, const std::optional<std::int32_t> &priority,

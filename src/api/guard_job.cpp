@@ -2,12 +2,11 @@
 // becomes claimable.
 //
 // It gathers facts; the rules are in core/guard.hpp and core/validate.hpp. It never looks for duplicates: the unique index does.
+#include "api/checks.hpp"
 #include "core/time_windows.hpp"
-#include "core/validate.hpp"
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
-#include "settings.hpp"
 #include "shmem/wake.hpp"
 #include "storage/catalogue.hpp"
 #include "storage/current_job.hpp"
@@ -16,7 +15,6 @@
 #include "storage/two_phase.hpp"
 
 extern "C" {
-#include "access/detoast.h"
 #include "utils/numeric.h"
 }
 
@@ -116,16 +114,6 @@ std::string name_of(JobState state)
     std::abort();
 }
 
-void demand(const std::optional<core::Problem> &problem)
-{
-    if (!problem.has_value())
-        return;
-    const int code =
-        problem->kind == core::Problem::Kind::too_large ? ERRCODE_PROGRAM_LIMIT_EXCEEDED : ERRCODE_INVALID_PARAMETER_VALUE;
-    HIPQ_RAISE(errcode(code), errmsg("%s", problem->message.c_str()),
-               problem->hint.empty() ? 0 : errhint("%s", problem->hint.c_str()));
-}
-
 // ---- values that users choose ----
 
 double number_of(Datum numeric)
@@ -151,7 +139,7 @@ void canonicalise_time_windows(JobRow &row)
     if (row.null(Column::time_windows))
         return;
     const std::string given = row.as_text(Column::time_windows);
-    if (given == core::no_key)
+    if (given == core::none_text)
         return;
     const auto parsed = core::parse_time_windows(given);
     if (const auto *problem = std::get_if<core::ParseProblem>(&parsed))
@@ -161,14 +149,6 @@ void canonicalise_time_windows(JobRow &row)
     const std::string canonical = core::canonical(std::get<core::TimeWindows>(parsed));
     if (canonical != given)
         row.set(Column::time_windows, pg::call([&] { return CStringGetTextDatum(canonical.c_str()); }));
-}
-
-void check_sizes(const JobRow &row)
-{
-    if (row.null(Column::job_data))
-        return;
-    const std::size_t size = pg::call([&] { return ::toast_raw_datum_size(row.value(Column::job_data)); });
-    demand(core::check_job_data_size(size, static_cast<std::size_t>(settings::max_job_data) * 1024));
 }
 
 // Everything a user may choose, as given: NULL means "not given".
@@ -189,7 +169,8 @@ void check_chosen_values(JobRow &row)
         demand(core::check_throttle_key(row.as_text(Column::throttle_key)));
     check_time(row, Column::scheduled_run_time, false);
     check_time(row, Column::expires_time, true);
-    check_sizes(row);
+    if (!row.null(Column::job_data))
+        check_job_data(row.value(Column::job_data));
     canonicalise_time_windows(row);
 }
 
@@ -222,7 +203,7 @@ core::ColumnSet given_bookkeeping(const JobRow &row)
     for (const Column column : {Column::attempt, Column::retry_count})
         note(column, row.as_int32(column) != 0);
     for (const Column column : {Column::error, Column::retry_reason})
-        note(column, !is_text(row, column, core::no_key));
+        note(column, !is_text(row, column, core::none_text));
     note(Column::state, row.state() != JobState::initial);
     note(Column::result, !row.null(Column::result) && !is_json_null(row.value(Column::result)));
     return given;
@@ -278,7 +259,7 @@ void fill_from_type(JobRow &row, const storage::JobType &type, const storage::Qu
 // Start values of everything else.
 void fill_start_values(JobRow &row)
 {
-    const auto none = [] { return text_datum(core::no_key); };
+    const auto none = [] { return text_datum(core::none_text); };
     const auto infinity = [] { return TimestampTzGetDatum(DT_NOEND); };
     const auto zero = [] { return Int32GetDatum(0); };
     const auto transaction_start = [] { return TimestampTzGetDatum(::GetCurrentTransactionStartTimestamp()); };

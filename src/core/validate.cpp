@@ -55,7 +55,7 @@ std::optional<Problem> check_key(std::string_view field, std::string_view key, s
     const std::string subject{field};
     if (key.empty()) {
         return Problem{Problem::Kind::invalid_value, subject + " must not be empty",
-                       "Use \"" + std::string{no_key} + "\" for a job without one."};
+                       "Use \"" + std::string{none_text} + "\" for a job without one."};
     }
     if (key.size() > longest) {
         return Problem{Problem::Kind::too_large, subject + " of " + std::to_string(key.size()) + " bytes is too long",

@@ -19,7 +19,7 @@ struct Problem {
 inline constexpr std::size_t max_job_key_length = 1000;  // bytes; an index entry has to hold it
 inline constexpr std::size_t max_throttle_key_length = 1000;
 inline constexpr std::size_t max_batch_size = 1000;
-inline constexpr std::string_view no_key = "NONE";
+inline constexpr std::string_view none_text = "NONE";  // in a column of text: nothing, no key, no error
 
 std::optional<Problem> check_timeout(std::int64_t seconds);        // 1 .. 2^31 - 1
 std::optional<Problem> check_queue_ttl(std::int64_t seconds);      // 1 .. 2^31 - 1

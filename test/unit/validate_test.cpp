@@ -95,7 +95,8 @@ TEST(Validate, ThrottleLimit)
 
 TEST(Validate, JobKey)
 {
-    for (const std::string &key : {std::string{"a"}, std::string{no_key}, std::string(max_job_key_length, 'k'), std::string{" "}})
+    for (const std::string &key :
+         {std::string{"a"}, std::string{none_text}, std::string(max_job_key_length, 'k'), std::string{" "}})
         EXPECT_FALSE(check_job_key(key).has_value()) << key;
     expect_problem(check_job_key(""), Problem::Kind::invalid_value, "job_key must not be empty");
     expect_problem(check_job_key(std::string(max_job_key_length + 1, 'k')), Problem::Kind::too_large,
@@ -104,7 +105,7 @@ TEST(Validate, JobKey)
 
 TEST(Validate, ThrottleKey)
 {
-    for (const std::string &key : {std::string{"a"}, std::string{no_key}, std::string(max_throttle_key_length, 'k')})
+    for (const std::string &key : {std::string{"a"}, std::string{none_text}, std::string(max_throttle_key_length, 'k')})
         EXPECT_FALSE(check_throttle_key(key).has_value()) << key;
     expect_problem(check_throttle_key(""), Problem::Kind::invalid_value, "throttle_key must not be empty");
     expect_problem(check_throttle_key(std::string(5000, 'k')), Problem::Kind::too_large,
