@@ -214,9 +214,10 @@ pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &tex
     return {pg::RawValue{TEXTARRAYOID, Datum{0}, true}};
 }
 
-// What runs $1 .. $21 of both statements. The owner of the texts lives in `store`.
-void store(const Queue &queue, const std::string &name, const Arguments &arguments, const std::optional<HandlerText> &what,
-           const std::optional<std::string> &decider, const std::vector<std::string> *to_reset, std::uint64_t &stored)
+// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $21 are the same. Returns whether there was a row to
+// write.
+bool store(const Queue &queue, const std::string &name, const Arguments &arguments, const std::optional<HandlerText> &what,
+           const std::optional<std::string> &decider, const std::vector<std::string> *to_reset)
 {
     const std::optional<std::string> windows = read_time_windows(arguments.maybe_text(default_time_windows));
     const std::optional<std::string> zone = read_time_zone(arguments.maybe_text(time_zone));
@@ -255,7 +256,7 @@ void store(const Queue &queue, const std::string &name, const Arguments &argumen
     pg::Statement &statement = to_reset == nullptr ? insert_job_type : update_job_type;
     if (to_reset != nullptr)
         parameters.emplace_back(*to_reset);
-    storage::as_hipq([&] { stored = statement.execute(std::span<const pg::Parameter>(parameters)).processed(); });
+    return storage::as_hipq([&] { return statement.execute(std::span<const pg::Parameter>(parameters)).processed() > 0; });
 }
 
 void register_job_type(const Arguments &arguments)
@@ -270,9 +271,7 @@ void register_job_type(const Arguments &arguments)
     const std::string decider = storage::read_retry_handler(queue, arguments.maybe_text(retry_handler).value_or("NONE"));
     check_running(what.handler, what.kind, core::parse_claim_rule(arguments.maybe_text(claim).value_or("auto")).value(),
                   arguments.maybe_int(batch_size).value_or(1));
-    std::uint64_t stored = 0;
-    store(queue, name, arguments, what, decider, nullptr, stored);
-    if (stored == 0) {
+    if (!store(queue, name, arguments, what, decider, nullptr)) {
         const std::string queue_name = queue.full_name();
         HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT),
                    errmsg("job type \"%s\" of queue \"%s\" already exists", name.c_str(), queue_name.c_str()),
@@ -328,22 +327,18 @@ void alter_job_type(const Arguments &arguments)
     check_running(what.has_value() ? what->handler : present->handler, what.has_value() ? what->kind : present->handler_kind,
                   rule.has_value() ? core::parse_claim_rule(*rule).value() : present->claim,
                   arguments.maybe_int(batch_size).value_or(present->batch_size));
-    std::uint64_t stored = 0;
-    store(queue, name, arguments, what, decider, &to_reset, stored);
-    if (stored == 0)  // dropped since the catalogue was read
+    if (!store(queue, name, arguments, what, decider, &to_reset))  // dropped since the catalogue was read
         raise_unknown_type(name, queue.full_name());
     shmem::note_catalogue_change();
 }
 
 bool has_unfinished_jobs(const Queue &queue, const std::string &job_type)
 {
-    bool has = false;
-    storage::as_hipq([&] {
-        has = pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() + " WHERE job_type = $1)", job_type)
-                  .front()
-                  .boolean(0);
+    return storage::as_hipq([&] {
+        return pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() + " WHERE job_type = $1)", job_type)
+            .front()
+            .boolean(0);
     });
-    return has;
 }
 
 void drop_job_type(const Arguments &arguments)
