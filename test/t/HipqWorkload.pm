@@ -1,7 +1,7 @@
 # A load of jobs of which everything is known: what each client was told, which handlers ran, what they left.
 #
 # Handlers write marks (test/marks) and an effect; clients write a ledger. history() gathers it all for HipqChecker. Job types come
-# in every way of claiming, queues in every durability that this version has, so that each fault meets each of them.
+# in every way of claiming, queues in every durability, so that each fault meets each of them.
 package HipqWorkload;
 
 use strict;
@@ -29,10 +29,8 @@ sub new
 	my ($class, $hipq, %options) = @_;
 	my $self = bless { hipq => $hipq, next_client => 1, %options }, $class;
 	$self->{ledger} = $hipq->node->data_dir . '/ledger';
-	$self->{claims} = $self->has_argument('register_job_type', 'claim') ? [qw(record lock auto)] : ['record'];
-	$self->{durabilities} = $self->has_argument('create_queue', 'durability') ? [qw(strict group)] : ['strict'];
-	$self->{batches} = $self->has_argument('register_job_type', 'batch_size');
-	$self->{kinds} = [ grep { ($_->{type} // '') ne 'batch' || $self->{batches} } @kinds ];
+	$self->{claims} = [qw(record lock auto)];
+	$self->{durabilities} = [qw(strict group)];
 	$self->make_handlers;
 	$self->make_queue($_) foreach @{ $self->{durabilities} };
 	$hipq->sql(q{SELECT pg_create_logical_replication_slot('changes', 'test_decoding')}) if $self->{changes};
@@ -45,12 +43,6 @@ sub settings
 	return (
 		shared_preload_libraries => 'hipq, hipq_marks_test', wal_level => 'logical', max_replication_slots => 2,
 		'hipq.max_executors' => 6, 'hipq.retry_jitter' => 0, checkpoint_timeout => '1h', max_wal_size => '4GB');
-}
-
-sub has_argument
-{
-	my ($self, $function, $argument) = @_;
-	return $self->{hipq}->sql("SELECT EXISTS (SELECT FROM pg_proc WHERE pronamespace = 'hipq'::regnamespace AND proname = '$function' AND '$argument' = ANY (proargnames))") eq 't';
 }
 
 sub make_handlers
@@ -125,14 +117,13 @@ sub make_queue
 	my ($self, $durability) = @_;
 	my $hipq = $self->{hipq};
 	my $queue = "load.$durability";
-	$hipq->create_queue($queue, @{ $self->{durabilities} } > 1 ? (durability => $durability) : ());
+	$hipq->create_queue($queue, durability => $durability);
 	foreach my $claim (@{ $self->{claims} })
 	{
-		my $way = @{ $self->{claims} } > 1 ? ", claim => '$claim'" : '';
 		my $policy = q{max_retries => 3, retry_base => '10 ms', retry_multiplier => 1};
-		$hipq->sql("SELECT hipq.register_job_type('$queue', 'work_$claim', handler => 'work', $policy$way)");
-		$hipq->sql("SELECT hipq.register_job_type('$queue', 'asked_$claim', handler => 'work', max_retries => 2, retry_handler => 'ask'$way)");
-		$hipq->sql("SELECT hipq.register_job_type('$queue', 'batch_$claim', handler => 'work_on_all', batch_size => 25, $policy$way)") if $self->{batches};
+		$hipq->sql("SELECT hipq.register_job_type('$queue', 'work_$claim', handler => 'work', $policy, claim => '$claim')");
+		$hipq->sql("SELECT hipq.register_job_type('$queue', 'asked_$claim', handler => 'work', max_retries => 2, retry_handler => 'ask', claim => '$claim')");
+		$hipq->sql("SELECT hipq.register_job_type('$queue', 'batch_$claim', handler => 'work_on_all', batch_size => 25, $policy, claim => '$claim')");
 	}
 	$hipq->sql("SELECT hipq.register_job_type('$queue', 'step_record', handler => 'step', max_retries => 20, retry_base => '10 ms', retry_multiplier => 1)");
 	return;
@@ -163,9 +154,8 @@ sub add_rare_types
 	{
 		foreach my $claim (@{ $self->{claims} })
 		{
-			my $way = @{ $self->{claims} } > 1 ? ", claim => '$claim'" : '';
-			$self->{hipq}->sql("SELECT hipq.register_job_type('load.$durability', 'dying_$claim', handler => 'die_once', max_retries => 3$way)");
-			$self->{hipq}->sql("SELECT hipq.register_job_type('load.$durability', 'unanswered_$claim', handler => 'work', retry_handler => 'ask_badly', max_retries => 0$way)");
+			$self->{hipq}->sql("SELECT hipq.register_job_type('load.$durability', 'dying_$claim', handler => 'die_once', max_retries => 3, claim => '$claim')");
+			$self->{hipq}->sql("SELECT hipq.register_job_type('load.$durability', 'unanswered_$claim', handler => 'work', retry_handler => 'ask_badly', max_retries => 0, claim => '$claim')");
 		}
 	}
 	return;
@@ -183,14 +173,14 @@ sub one_of_each
 		foreach my $claim (@{ $self->{claims} })
 		{
 			push @$jobs, [ "work_$claim", qq({"op": $op}) ], [ "work_$claim", qq({"op": $op, "sleep": 20}) ], [ "work_$claim", qq({"op": $op, "fails": 1}) ];
-			push @$jobs, map { [ "batch_$claim", qq({"op": $op}) ] } 1 .. 3 if $self->{batches};
+			push @$jobs, map { [ "batch_$claim", qq({"op": $op}) ] } 1 .. 3;
 		}
 	}
 	foreach my $rare (
 		[ 'dying', qq({"op": $op}) ], [ 'asked', qq({"op": $op, "fails": 1}) ], [ 'asked', qq({"op": $op, "fails": 9}) ],
 		[ 'unanswered', qq({"op": $op, "fails": 9}) ], [ 'work', qq({"op": $op, "fails": 9}) ], [ 'work', qq({"op": $op}), "'key $op'" ],
 		[ 'work', qq({"op": $op}), q('NONE'), q(now() + interval '1 day'), q(hipq.now() + interval '20 ms') ],
-		$self->{batches} ? [ 'batch', qq({"op": $op, "fails": 1}) ] : ())
+		[ 'batch', qq({"op": $op, "fails": 1}) ])
 	{
 		my ($type, @rest) = @$rare;
 		my $claim = $self->{claims}[ $turn % @{ $self->{claims} } ];
@@ -205,7 +195,6 @@ sub one_of_each
 sub long_job
 {
 	my ($self, $op, $claim, $milliseconds, $type) = @_;
-	$claim = 'record' unless grep { $_ eq $claim } @{ $self->{claims} };
 	return [ ($type // 'work') . "_$claim", qq({"op": $op, "sleep": $milliseconds}) ];
 }
 
@@ -230,11 +219,11 @@ sub pick { return $_[ int rand @_ ]; }
 sub make_job
 {
 	my ($self, $op, %only) = @_;
-	my @kinds = grep { !$only{kind} || $_->{name} eq $only{kind} } @{ $self->{kinds} };
+	my @candidates = grep { !$only{kind} || $_->{name} eq $only{kind} } @kinds;
 	my $total = 0;
-	$total += $_->{weight} foreach @kinds;
+	$total += $_->{weight} foreach @candidates;
 	my $n = rand $total;
-	my $kind = (grep { ($n -= $_->{weight}) < 0 } @kinds)[0];
+	my $kind = (grep { ($n -= $_->{weight}) < 0 } @candidates)[0];
 	my $claim = ($kind->{type} // '') eq 'step' ? 'record' : $only{claim} // pick(@{ $self->{claims} });
 	my @data = (qq("op": $op), map { $kind->{$_} ? qq("$_": $kind->{$_}) : () } qw(sleep fails));
 	return [ ($kind->{type} // 'work') . "_$claim", '{' . join(', ', @data) . '}', rand() < 0.1 ? 'key ' . int rand 1000 : undef, rand() < 0.1 ? rand 2 : 0 ];
