@@ -225,10 +225,9 @@ bool store(const Queue &queue, const std::string &name, const Arguments &argumen
     const auto not_retried = read_rules(arguments, do_not_retry_on, "do_not_retry_on");
     const std::optional<std::string> missing = arguments.maybe_text(on_missing_handler);
     const std::optional<std::string> claim_text = arguments.maybe_text(claim);
-    constexpr std::array<const char *, 5> kinds{"none", "function", "procedure", "statement", "notify"};
     const std::optional<std::string> handler_text = what.has_value() ? std::optional(what->handler) : std::nullopt;
     const std::optional<std::string> kind_text =
-        what.has_value() ? std::optional<std::string>(kinds[static_cast<std::size_t>(what->kind)]) : std::nullopt;
+        what.has_value() ? std::optional<std::string>(storage::name(what->kind)) : std::nullopt;
     const std::optional<std::int32_t> priority = arguments.maybe_int(default_priority);
     const std::optional<std::int16_t> short_priority =
         priority.has_value() ? std::optional(static_cast<std::int16_t>(*priority)) : std::nullopt;

@@ -5,11 +5,11 @@
 #include "api/checks.hpp"
 #include "api/grants.hpp"
 #include "core/names.hpp"
-#include "settings.hpp"
 #include "shmem/wake.hpp"
 #include "storage/identity.hpp"
 #include "storage/permit.hpp"
 #include "storage/quote.hpp"
+#include "storage/routine.hpp"
 #include "storage/time_tree.hpp"
 
 namespace hipq::api {
@@ -247,7 +247,7 @@ bool has_sql_handlers(const Queue &queue)
 
 void check_owner_of_handlers(const Queue &queue, Oid role)
 {
-    if (!has_sql_handlers(queue) || settings::allow_superuser_handlers || !pg::call([&] { return ::superuser_arg(role); }))
+    if (!has_sql_handlers(queue) || storage::may_run_handlers(role))
         return;
     const std::string name = queue.full_name();
     HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("cannot give queue \"%s\" to a superuser", name.c_str()),

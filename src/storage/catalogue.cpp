@@ -177,6 +177,9 @@ void find_tables()
     });
 }
 
+// In the order of HandlerKind.
+constexpr std::array<std::string_view, 5> handler_kinds{"none", "function", "procedure", "statement", "notify"};
+
 std::string qualified(std::string_view table)
 {
     const std::string name(table);
@@ -187,15 +190,13 @@ std::string qualified(std::string_view table)
 
 HandlerKind parse_handler_kind(std::string_view text)
 {
-    if (text == "function")
-        return HandlerKind::function;
-    if (text == "procedure")
-        return HandlerKind::procedure;
-    if (text == "statement")
-        return HandlerKind::statement;
-    if (text == "notify")
-        return HandlerKind::notify;
-    return HandlerKind::none;
+    const auto found = std::find(handler_kinds.begin(), handler_kinds.end(), text);
+    return found == handler_kinds.end() ? HandlerKind::none : static_cast<HandlerKind>(found - handler_kinds.begin());
+}
+
+std::string_view name(HandlerKind kind)
+{
+    return handler_kinds[static_cast<std::size_t>(kind)];
 }
 
 std::string Queue::qualified_table() const

@@ -9,7 +9,8 @@
 namespace hipq::storage {
 
 enum class HandlerKind : unsigned char { none, function, procedure, statement, notify };
-HandlerKind parse_handler_kind(std::string_view text);  // as stored in hipq.job_type.handler_kind
+HandlerKind parse_handler_kind(std::string_view text);  // as stored in hipq.job_type.handler_kind; none: not one of its words
+std::string_view name(HandlerKind kind);
 
 struct JobType {
     int queue_id;

@@ -57,7 +57,7 @@ bool may_commit(const std::string &statement)
 
 bool superuser_is_refused(const Queue &queue, std::string *problem)
 {
-    if (allows_handlers(queue))
+    if (may_run_handlers(queue.owner))
         return false;
     fail(problem, "the queue owner is a superuser and hipq.allow_superuser_handlers is off");
     return true;

@@ -98,7 +98,7 @@ bool looks_like_a_name(const std::string &text)
 
 void refuse_superuser(const Queue &queue)
 {
-    if (allows_handlers(queue))
+    if (may_run_handlers(queue.owner))
         return;
     const std::string name = queue.full_name();
     HIPQ_RAISE(

@@ -168,9 +168,9 @@ bool may_execute(Oid role, Oid function)
     });
 }
 
-bool allows_handlers(const Queue &queue)
+bool may_run_handlers(Oid role)
 {
-    return settings::allow_superuser_handlers || !pg::call([&] { return ::superuser_arg(queue.owner); });
+    return settings::allow_superuser_handlers || !pg::call([&] { return ::superuser_arg(role); });
 }
 
 }  // namespace hipq::storage

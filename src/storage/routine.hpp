@@ -43,7 +43,7 @@ Oid look_up(const StoredRoutine &stored);
 // Whether a role may execute a function: the right to it, and to use its schema.
 bool may_execute(Oid role, Oid function);
 
-// Whether SQL handlers may run as the queue owner: not as a superuser, unless hipq.allow_superuser_handlers is on.
-bool allows_handlers(const Queue &queue);
+// Whether SQL handlers may run as a role: not as a superuser, unless hipq.allow_superuser_handlers is on.
+bool may_run_handlers(Oid role);
 
 }  // namespace hipq::storage
