@@ -1,0 +1,302 @@
+// A lane: the waiting jobs of one queue, type and priority in the order in which they run, as claimers read it. It says where
+// rows may stand that can be claimed, so that nobody walks twice over those that cannot.
+//
+// Everything at or after the frontier is unread. Before it only the pockets may hold such rows, and the inbox, where whoever has
+// made a row claimable puts its key once its transaction has ended. A superfluous key costs a look; a missing one would lose a
+// job. So every way to save room makes ranges larger, never smaller.
+//
+// Invariant: each row that is committed, can be claimed and is in nobody's hand stands at or after the frontier, in a pocket or
+// in the inbox, or its transaction has not put its key there yet.
+//
+// Not in use yet: claims still find the line's beginning by SQL, over the index entries of all jobs that are gone.
+//
+// Plain data, no pointers, no allocation; operations are straight-line code, so that it can live in shared memory and be called
+// where nothing may fail. The caller sees to locking.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace hipq::core {
+
+// Where a row stands: by scheduled_run_time (microseconds), then id.
+struct LaneKey {
+    std::int64_t time;
+    std::int64_t id;
+    auto operator<=>(const LaneKey &) const = default;
+};
+inline constexpr std::int64_t lane_limit = std::numeric_limits<std::int64_t>::max();
+inline constexpr LaneKey lane_start{std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::min()};
+inline constexpr LaneKey lane_end{lane_limit, lane_limit};
+
+// Its neighbours; ids are far from the limits.
+constexpr LaneKey after(LaneKey key)
+{
+    return key == lane_end ? key : LaneKey{key.time, key.id + 1};
+}
+constexpr LaneKey before(LaneKey key)
+{
+    return key == lane_start ? key : LaneKey{key.time, key.id - 1};
+}
+
+// Both ends belong to it.
+struct KeyRange {
+    LaneKey first;
+    LaneKey last;
+    bool operator==(const KeyRange &) const = default;
+    constexpr bool is_empty() const { return last < first; }
+    constexpr bool contains(LaneKey key) const { return first <= key && key <= last; }
+};
+constexpr KeyRange hull(KeyRange left, KeyRange right)
+{
+    return {std::min(left.first, right.first), std::max(left.last, right.last)};
+}
+
+// Keys before the frontier that may be claimable, not to be looked at before a time (microseconds).
+struct Pocket {
+    KeyRange range;
+    std::int64_t not_before;
+    bool operator==(const Pocket &) const = default;
+};
+
+// Pockets in the order of their keys. When there is no room the two nearest become one.
+template <std::size_t size>
+struct Pockets {
+    std::array<Pocket, size> entries{};
+    std::uint32_t count = 0;
+    bool operator==(const Pockets &) const = default;
+
+    void add(Pocket pocket)
+    {
+        if (pocket.range.is_empty())
+            return;
+        if (count < size) {
+            insert(pocket);
+            return;
+        }
+        // One more than there is room for: it and its neighbours are weighed together.
+        std::array<Pocket, size + 1> all{};
+        std::copy_n(entries.begin(), size, all.begin());
+        all[size] = pocket;
+        std::sort(all.begin(), all.end(), [](const Pocket &l, const Pocket &r) { return l.range.first < r.range.first; });
+        std::size_t nearest = 0;
+        for (std::size_t i = 1; i < size; ++i)
+            if (gap(all[i], all[i + 1]) < gap(all[nearest], all[nearest + 1]))
+                nearest = i;
+        all[nearest] = {hull(all[nearest].range, all[nearest + 1].range),
+                        std::min(all[nearest].not_before, all[nearest + 1].not_before)};
+        std::copy(all.begin() + static_cast<std::ptrdiff_t>(nearest) + 2, all.end(),
+                  all.begin() + static_cast<std::ptrdiff_t>(nearest) + 1);
+        std::copy_n(all.begin(), size, entries.begin());
+    }
+
+    bool contains(LaneKey key) const
+    {
+        return std::any_of(entries.begin(), entries.begin() + count,
+                           [&](const Pocket &pocket) { return pocket.range.contains(key); });
+    }
+
+private:
+    void insert(Pocket pocket)
+    {
+        std::uint32_t at = count;
+        for (; at > 0 && pocket.range.first < entries[at - 1].range.first; --at)
+            entries[at] = entries[at - 1];
+        entries[at] = pocket;
+        ++count;
+    }
+    // In time; ids only part rows of one time.
+    static std::uint64_t gap(const Pocket &left, const Pocket &right)
+    {
+        return right.range.first.time <= left.range.last.time
+                   ? 0
+                   : static_cast<std::uint64_t>(right.range.first.time) - static_cast<std::uint64_t>(left.range.last.time);
+    }
+};
+
+inline constexpr std::int32_t no_owner = -1;
+
+template <std::size_t pocket_count, std::size_t inbox_size>
+struct BasicLane {
+    static constexpr std::size_t pocket_limit = pocket_count;
+
+    LaneKey frontier = lane_start;  // lane_start: cold, nothing is known
+    Pockets<pocket_count> pockets{};
+    std::array<KeyRange, inbox_size> inbox{};
+    std::uint32_t inbox_count = 0;
+    std::int32_t owner = no_owner;  // who reads it
+
+    bool operator==(const BasicLane &) const = default;
+
+    // Rows in this range may have become claimable. When the inbox is full the last entry grows.
+    void note(KeyRange range)
+    {
+        if (inbox_count < inbox_size)
+            inbox[inbox_count++] = range;
+        else
+            inbox[inbox_size - 1] = hull(inbox[inbox_size - 1], range);
+    }
+
+    // Nothing is known any more: after COMMIT PREPARED, for which no callback runs.
+    void forget()
+    {
+        frontier = lane_start;
+        pockets = {};
+        inbox_count = 0;
+    }
+
+    // For an invariant that tests watch.
+    bool covers(LaneKey key) const
+    {
+        return frontier <= key || pockets.contains(key) ||
+               std::any_of(inbox.begin(), inbox.begin() + inbox_count,
+                           [&](const KeyRange &range) { return range.contains(key); });
+    }
+};
+
+// A claimer's reading of a lane. From begin() to end() or cancel() the lane is its own; others only note() meanwhile.
+//
+// begin() first, then a new snapshot: what is not visible in it is noted after begin(), and so stands in the inbox of the next
+// reader.
+template <class Lane>
+class LaneReading;
+
+template <std::size_t pocket_count, std::size_t inbox_size>
+class LaneReading<BasicLane<pocket_count, inbox_size>> {
+public:
+    using Lane = BasicLane<pocket_count, inbox_size>;
+
+    // Nothing: somebody else reads it. `now` in microseconds.
+    static std::optional<LaneReading> begin(Lane &lane, std::int32_t owner, std::int64_t now)
+    {
+        if (lane.owner != no_owner)
+            return std::nullopt;
+        lane.owner = owner;
+        for (std::uint32_t i = 0; i < lane.inbox_count; ++i)
+            lane.pockets.add({{lane.inbox[i].first, std::min(lane.inbox[i].last, before(lane.frontier))}, lane_start.time});
+        lane.inbox_count = 0;
+        return LaneReading(lane, now);
+    }
+
+    // What to read now: first the pockets whose time has come, then all from the frontier on. Nothing: all has been read, or what
+    // is left has to wait.
+    std::optional<KeyRange> range() const
+    {
+        if (is_done_)
+            return std::nullopt;
+        return at_frontier() ? KeyRange{frontier_, lane_end} : old_.entries[position_].range;
+    }
+
+    // Of the rows of range(), in their order: a row that cannot be claimed, or that is in this claimer's hand from now on.
+    void passed(LaneKey key) { read_until(after(key)); }
+    // A row that somebody holds whom the registry does not know. It is looked at again at the time given; the others go on.
+    // (Where there is no room for one more pocket two of them become one, and what lies between is walked again: dearer, but
+    // nobody waits.)
+    void held(LaneKey key, std::int64_t again_at)
+    {
+        kept_.add({{key, key}, again_at});
+        read_until(after(key));
+    }
+    // The first row whose time has not come: nothing after it is due.
+    void early(LaneKey key)
+    {
+        if (at_frontier()) {
+            frontier_ = std::max(frontier_, key);
+            stop();
+            return;
+        }
+        kept_.add({{key, old_.entries[position_].range.last}, key.time});
+        next_range();
+    }
+    // There is no further row in range().
+    void exhausted()
+    {
+        if (!at_frontier()) {
+            next_range();
+            return;
+        }
+        is_done_ = true;
+    }
+    // Enough has been read.
+    void stop()
+    {
+        if (!at_frontier())
+            keep_rest();
+        is_done_ = true;
+    }
+
+    // Gives the lane back with what was learnt.
+    void end(Lane &lane)
+    {
+        if (!is_done_)
+            stop();
+        lane.pockets = {};
+        for (std::uint32_t i = 0; i < kept_.count; ++i)
+            lane.pockets.add(kept_.entries[i]);
+        lane.frontier = frontier_;
+        lane.owner = no_owner;
+    }
+    // Gives it back as it was.
+    static void cancel(Lane &lane) { lane.owner = no_owner; }
+
+    // All of it, for tests that compare states.
+    std::string fingerprint() const
+    {
+        std::string text;
+        for (const Pockets<pocket_count> *pockets : {&old_, &kept_}) {
+            for (std::uint32_t i = 0; i < pockets->count; ++i)
+                text += std::to_string(pockets->entries[i].range.first.id) + "-" +
+                        std::to_string(pockets->entries[i].range.last.id) + ",";
+            text += ';';
+        }
+        return text + std::to_string(frontier_.id) + "," + std::to_string(position_) + (is_done_ ? "." : "");
+    }
+
+private:
+    LaneReading(const Lane &lane, std::int64_t now) : old_(lane.pockets), frontier_(lane.frontier), now_(now) { skip_waiting(); }
+
+    bool at_frontier() const { return position_ >= old_.count; }
+
+    // The last row that was read is before `key`.
+    void read_until(LaneKey key)
+    {
+        if (at_frontier()) {
+            frontier_ = std::max(frontier_, key);
+            return;
+        }
+        KeyRange &range = old_.entries[position_].range;
+        range.first = std::max(range.first, key);
+    }
+    void next_range()
+    {
+        ++position_;
+        skip_waiting();
+    }
+    void skip_waiting()
+    {
+        for (; !at_frontier() && old_.entries[position_].not_before > now_; ++position_)
+            kept_.add(old_.entries[position_]);
+    }
+    void keep_rest()
+    {
+        for (; !at_frontier(); ++position_)
+            kept_.add(old_.entries[position_]);
+    }
+
+    Pockets<pocket_count> old_;
+    Pockets<pocket_count> kept_{};
+    LaneKey frontier_;
+    std::int64_t now_;
+    std::uint32_t position_ = 0;
+    bool is_done_ = false;
+};
+
+using Lane = BasicLane<8, 32>;
+
+}  // namespace hipq::core

@@ -1,0 +1,531 @@
+// The lane: its operations one by one, and a model of claimers and producers that takes every order of their steps.
+#include "core/lane.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace hipq::core;
+
+// ---- operations ----
+
+using SmallLane = BasicLane<2, 2>;
+using SmallReading = LaneReading<SmallLane>;
+
+LaneKey at(std::int64_t number)
+{
+    return {number, number};
+}
+KeyRange only(std::int64_t number)
+{
+    return {at(number), at(number)};
+}
+
+TEST(Lane, IsReadByOneAtATime)
+{
+    SmallLane lane;
+    auto reading = SmallReading::begin(lane, 1, 0);
+    ASSERT_TRUE(reading.has_value());
+    EXPECT_FALSE(SmallReading::begin(lane, 2, 0).has_value());
+    reading->end(lane);
+    EXPECT_TRUE(SmallReading::begin(lane, 2, 0).has_value());
+}
+
+TEST(Lane, ColdIsReadFromItsStart)
+{
+    SmallLane lane;
+    auto reading = SmallReading::begin(lane, 1, 0);
+    EXPECT_EQ(reading->range(), (KeyRange{lane_start, lane_end}));
+    reading->passed(at(5));
+    reading->exhausted();
+    EXPECT_FALSE(reading->range().has_value());
+    reading->end(lane);
+    EXPECT_EQ(lane.frontier, after(at(5)));
+}
+
+TEST(Lane, WhatIsNotedBeforeTheFrontierIsReadFirst)
+{
+    SmallLane lane;
+    lane.frontier = at(10);
+    lane.note(only(3));
+    lane.note({at(8), at(20)});
+    auto reading = SmallReading::begin(lane, 1, 0);
+    EXPECT_EQ(reading->range(), only(3));
+    reading->exhausted();
+    EXPECT_EQ(reading->range(), (KeyRange{at(8), before(at(10))}));
+    reading->exhausted();
+    EXPECT_EQ(reading->range(), (KeyRange{at(10), lane_end}));
+    reading->end(lane);
+    EXPECT_EQ(lane.pockets.count, 0U);
+    EXPECT_EQ(lane.frontier, at(10));
+}
+
+TEST(Lane, WhatIsNotedAfterItNeedsNoPocket)
+{
+    SmallLane lane;
+    lane.frontier = at(10);
+    lane.note(only(12));
+    auto reading = SmallReading::begin(lane, 1, 0);
+    EXPECT_EQ(reading->range(), (KeyRange{at(10), lane_end}));
+}
+
+TEST(Lane, WhatIsNotedDuringAReadingIsForTheNext)
+{
+    SmallLane lane;
+    lane.frontier = at(10);
+    auto reading = SmallReading::begin(lane, 1, 0);
+    lane.note(only(3));
+    reading->end(lane);
+    EXPECT_TRUE(lane.covers(at(3)));
+    EXPECT_EQ(SmallReading::begin(lane, 1, 0)->range(), only(3));
+}
+
+TEST(Lane, CancelledReadingLosesNothing)
+{
+    SmallLane lane;
+    lane.frontier = at(10);
+    lane.note(only(3));
+    auto reading = SmallReading::begin(lane, 1, 0);
+    reading->passed(at(3));
+    SmallReading::cancel(lane);
+    EXPECT_EQ(SmallReading::begin(lane, 2, 0)->range(), only(3));
+}
+
+TEST(Lane, HeldRowWaitsInAPocketOfItsOwn)
+{
+    SmallLane lane;
+    auto reading = SmallReading::begin(lane, 1, 0);
+    reading->passed(at(1));
+    reading->held(at(2), 100);
+    reading->passed(at(3));
+    reading->end(lane);
+    EXPECT_EQ(lane.frontier, after(at(3)));
+    EXPECT_EQ(SmallReading::begin(lane, 1, 99)->range(), (KeyRange{after(at(3)), lane_end}));
+    SmallReading::cancel(lane);
+    EXPECT_EQ(SmallReading::begin(lane, 1, 100)->range(), only(2));
+}
+
+TEST(Lane, HeldRowsForWhichThereIsNoRoomShareAPocket)
+{
+    SmallLane lane;
+    auto reading = SmallReading::begin(lane, 1, 0);
+    for (const int number : {1, 5, 6, 20})
+        reading->held(at(number), 100);
+    reading->end(lane);
+    EXPECT_EQ(lane.frontier, after(at(20)));
+    EXPECT_EQ(lane.pockets.count, 2U);
+    for (const int number : {1, 5, 6, 20})
+        EXPECT_TRUE(lane.covers(at(number))) << number;
+}
+
+TEST(Lane, FrontierStopsBeforeTheFirstRowThatIsNotDue)
+{
+    SmallLane lane;
+    auto reading = SmallReading::begin(lane, 1, 5);
+    reading->passed(at(5));
+    reading->early(at(9));
+    EXPECT_FALSE(reading->range().has_value());
+    reading->end(lane);
+    EXPECT_EQ(lane.frontier, at(9));
+}
+
+TEST(Lane, RowOfAPocketThatIsNotDueWaitsThere)
+{
+    SmallLane lane;
+    lane.frontier = at(50);
+    lane.note({at(3), at(9)});
+    auto reading = SmallReading::begin(lane, 1, 5);
+    reading->passed(at(3));
+    reading->early(at(7));
+    reading->end(lane);
+    EXPECT_TRUE(lane.covers(at(7)));
+    EXPECT_EQ(SmallReading::begin(lane, 1, 6)->range(), (KeyRange{at(50), lane_end}));
+    SmallReading::cancel(lane);
+    EXPECT_EQ(SmallReading::begin(lane, 1, 7)->range(), (KeyRange{at(7), at(9)}));
+}
+
+TEST(Lane, EndedEarlyItKeepsWhatWasNotRead)
+{
+    SmallLane lane;
+    lane.frontier = at(50);
+    lane.note({at(3), at(9)});
+    lane.note(only(20));
+    auto reading = SmallReading::begin(lane, 1, 0);
+    reading->passed(at(3));
+    reading->end(lane);
+    EXPECT_FALSE(lane.covers(at(3)));
+    EXPECT_TRUE(lane.covers(at(4)) && lane.covers(at(9)) && lane.covers(at(20)));
+}
+
+TEST(Lane, FullInboxGrowsItsLastEntry)
+{
+    SmallLane lane;
+    lane.frontier = at(100);
+    for (const int number : {5, 30, 10, 70})
+        lane.note(only(number));
+    for (const int number : {5, 10, 30, 70})
+        EXPECT_TRUE(lane.covers(at(number))) << number;
+}
+
+TEST(Lane, FullPocketsMergeTheNearest)
+{
+    Pockets<2> pockets;
+    pockets.add({only(10), 7});
+    pockets.add({only(50), 8});
+    pockets.add({only(12), 9});
+    ASSERT_EQ(pockets.count, 2U);
+    EXPECT_EQ(pockets.entries[0], (Pocket{{at(10), at(12)}, 7}));
+    EXPECT_EQ(pockets.entries[1], (Pocket{only(50), 8}));
+}
+
+TEST(Lane, ForgottenItIsCold)
+{
+    SmallLane lane;
+    lane.frontier = at(10);
+    lane.note(only(3));
+    lane.forget();
+    EXPECT_EQ(lane.frontier, lane_start);
+    EXPECT_EQ(lane.inbox_count, 0U);
+}
+
+// ---- the model ----
+//
+// Three rows with keys 1 to 3. Producers insert, commit or abort, and then, as a step of its own, note; between any two steps of
+// one process all others may go on. A claimer takes one job each time it reads.
+
+constexpr int row_count = 3;
+
+enum class RowState : char { none, inserted, claimable, locked, claimed, done };
+
+struct Producer {
+    enum class Kind : char { commits, aborts, savepoint } kind;
+    int row;
+    int other_row = 0;  // of a savepoint: the row that is committed
+    int step = 0;
+};
+
+template <class Lane>
+struct Claimer {
+    int step = 0;
+    int rounds;
+    int row = 0;  // in hand
+    unsigned snapshot = 0;
+    std::optional<LaneReading<Lane>> reading{};
+    int last_seen = 0;  // of the range being read
+};
+
+template <class Lane>
+struct Model {
+    Lane lane{};
+    std::array<RowState, row_count + 1> rows{};
+    std::array<bool, row_count + 1> is_pending{};  // its note is still to come
+    std::vector<Producer> producers{};
+    std::vector<Claimer<Lane>> claimers{};
+    int stranger = 0;  // steps of one who locks row 3 and lets go, without a note; 2: done
+
+    void put(std::string &text, std::int64_t number) const { text += std::to_string(number) + ","; }
+    void put(std::string &text, const Pockets<Lane::pocket_limit> &pockets) const
+    {
+        for (std::uint32_t i = 0; i < pockets.count; ++i)
+            for (const std::int64_t number : {pockets.entries[i].range.first.id, pockets.entries[i].range.last.id})
+                put(text, number);
+        text += ';';
+    }
+    std::string fingerprint() const
+    {
+        std::string text;
+        put(text, lane.frontier.id);
+        put(text, lane.owner);
+        put(text, lane.pockets);
+        for (std::uint32_t i = 0; i < lane.inbox_count; ++i) {
+            put(text, lane.inbox[i].first.id);
+            put(text, lane.inbox[i].last.id);
+        }
+        text += ';';
+        for (int row = 1; row <= row_count; ++row)
+            text += static_cast<char>('a' + static_cast<int>(rows[row]) + (is_pending[row] ? 10 : 0));
+        for (const Producer &producer : producers)
+            put(text, producer.step);
+        for (const auto &claimer : claimers) {
+            for (const int number :
+                 {claimer.step, claimer.rounds, claimer.row, static_cast<int>(claimer.snapshot), claimer.last_seen})
+                put(text, number);
+            if (claimer.reading.has_value())
+                text += claimer.reading->fingerprint();
+        }
+        put(text, stranger);
+        return text;
+    }
+
+    bool is_safe() const
+    {
+        for (int row = 1; row <= row_count; ++row)
+            if ((rows[row] == RowState::claimable || rows[row] == RowState::locked) && !is_pending[row] && !lane.covers(at(row)))
+                return false;
+        return true;
+    }
+};
+
+template <class Lane>
+class Explorer {
+public:
+    explicit Explorer(Model<Lane> start) { explore(std::move(start)); }
+    std::size_t states() const { return seen_.size(); }
+    std::size_t unsafe() const { return unsafe_; }
+    std::size_t stuck() const { return stuck_; }  // ends in which a row that can be claimed is left, and claimers too
+
+private:
+    using State = Model<Lane>;
+
+    void explore(State start)
+    {
+        std::vector<State> open{std::move(start)};
+        while (!open.empty()) {
+            const State state = std::move(open.back());
+            open.pop_back();
+            if (!seen_.insert(state.fingerprint()).second)
+                continue;
+            unsafe_ += state.is_safe() ? 0 : 1;
+            const std::size_t before = open.size();
+            for (std::size_t i = 0; i < state.producers.size(); ++i)
+                step_producer(state, i, open);
+            for (std::size_t i = 0; i < state.claimers.size(); ++i)
+                step_claimer(state, i, open);
+            step_stranger(state, open);
+            if (open.size() == before)
+                check_end(state);
+        }
+    }
+
+    void step_producer(const State &state, std::size_t index, std::vector<State> &open)
+    {
+        State next = state;
+        Producer &producer = next.producers[index];
+        const bool rolls_back = producer.kind != Producer::Kind::commits;
+        const auto end_row = [&](int row, bool commits) {
+            next.rows[row] = commits ? RowState::claimable : RowState::none;
+            next.is_pending[row] = true;
+        };
+        const auto note = [&](int row) {
+            next.lane.note(only(row));
+            next.is_pending[row] = false;
+        };
+        switch (producer.step++) {
+        case 0:
+            next.rows[producer.row] = RowState::inserted;
+            break;
+        case 1:
+            end_row(producer.row, !rolls_back);
+            break;
+        case 2:
+            note(producer.row);
+            if (producer.kind == Producer::Kind::savepoint)
+                break;
+            producer.step = 6;
+            break;
+        case 3:
+            next.rows[producer.other_row] = RowState::inserted;
+            break;
+        case 4:
+            end_row(producer.other_row, true);
+            break;
+        case 5:
+            note(producer.other_row);
+            break;
+        default:
+            return;
+        }
+        open.push_back(std::move(next));
+    }
+
+    void step_claimer(const State &state, std::size_t index, std::vector<State> &open)
+    {
+        State next = state;
+        Claimer<Lane> &claimer = next.claimers[index];
+        switch (claimer.step) {
+        case 0:
+            if (claimer.rounds == 0)
+                return;
+            claimer.reading = LaneReading<Lane>::begin(next.lane, static_cast<std::int32_t>(index), 0);
+            if (!claimer.reading.has_value())
+                return;
+            claimer.step = 1;
+            break;
+        case 1:
+            claimer.snapshot = visible(next);
+            claimer.step = 2;
+            claimer.last_seen = 0;
+            open.push_back(given_back(state, index));  // or it fails here
+            break;
+        case 2:
+            read_on(next, claimer);
+            break;
+        default:  // a job is in hand
+            if (state.claimers[index].step == 3)
+                open.push_back(aborted(state, index));
+            if (claimer.step == 4) {
+                next.lane.note(only(claimer.row));
+                next.is_pending[claimer.row] = false;
+            } else {
+                next.rows[claimer.row] = RowState::done;
+            }
+            claimer.row = 0;
+            claimer.step = 0;
+            --claimer.rounds;
+        }
+        open.push_back(std::move(next));
+    }
+
+    static State given_back(State state, std::size_t index)
+    {
+        LaneReading<Lane>::cancel(state.lane);
+        state.claimers[index].reading.reset();
+        state.claimers[index].step = 0;
+        --state.claimers[index].rounds;
+        return state;
+    }
+
+    // The row can be claimed again, and is noted in a step of its own.
+    static State aborted(State state, std::size_t index)
+    {
+        Claimer<Lane> &claimer = state.claimers[index];
+        state.rows[claimer.row] = RowState::claimable;
+        state.is_pending[claimer.row] = true;
+        claimer.step = 4;
+        return state;
+    }
+
+    static unsigned visible(const State &state)
+    {
+        unsigned rows = 0;
+        for (int row = 1; row <= row_count; ++row)
+            if (state.rows[row] != RowState::none && state.rows[row] != RowState::inserted)
+                rows |= 1U << row;
+        return rows;
+    }
+
+    // One row, or the end of a range.
+    static void read_on(State &state, Claimer<Lane> &claimer)
+    {
+        LaneReading<Lane> &reading = *claimer.reading;
+        const auto range = reading.range();
+        if (!range.has_value()) {
+            finish(state, claimer, 0);
+            return;
+        }
+        int row = claimer.last_seen + 1;
+        while (row <= row_count && ((claimer.snapshot & 1U << row) == 0 || !range->contains(at(row))))
+            ++row;
+        if (row > row_count) {
+            claimer.last_seen = 0;
+            reading.exhausted();
+            return;
+        }
+        claimer.last_seen = row;
+        if (state.rows[row] == RowState::locked) {
+            reading.held(at(row), 0);
+        } else {
+            reading.passed(at(row));
+            if (state.rows[row] == RowState::claimable)
+                finish(state, claimer, row);
+        }
+    }
+
+    static void finish(State &state, Claimer<Lane> &claimer, int row)
+    {
+        claimer.reading->end(state.lane);
+        claimer.reading.reset();
+        claimer.snapshot = 0;
+        claimer.last_seen = 0;
+        claimer.row = row;
+        claimer.step = row == 0 ? 0 : 3;
+        if (row == 0)
+            --claimer.rounds;
+        else
+            state.rows[row] = RowState::claimed;
+    }
+
+    void step_stranger(const State &state, std::vector<State> &open)
+    {
+        if (state.stranger == 0 && state.rows[row_count] == RowState::claimable) {
+            State next = state;
+            next.rows[row_count] = RowState::locked;
+            next.stranger = 1;
+            open.push_back(std::move(next));
+        }
+        if (state.stranger == 1) {
+            State next = state;
+            next.rows[row_count] = RowState::claimable;
+            next.stranger = 2;
+            open.push_back(std::move(next));
+        }
+    }
+
+    // Whoever claims now finds what is left.
+    void check_end(State state)
+    {
+        for (int round = 0; round < 2 * row_count; ++round) {
+            Claimer<Lane> claimer{2, 1, 0, visible(state), LaneReading<Lane>::begin(state.lane, 9, 0), 0};
+            if (!claimer.reading.has_value())
+                break;
+            while (claimer.step == 2)
+                read_on(state, claimer);
+        }
+        for (int row = 1; row <= row_count; ++row)
+            stuck_ += state.rows[row] == RowState::claimable ? 1 : 0;
+    }
+
+    std::set<std::string> seen_{};
+    std::size_t unsafe_ = 0;
+    std::size_t stuck_ = 0;
+};
+
+template <class Lane>
+void check(std::vector<Producer> producers, int stranger)
+{
+    Model<Lane> start;
+    start.rows.fill(RowState::none);
+    start.rows[row_count] = RowState::claimable;
+    start.producers = std::move(producers);
+    start.claimers = {{0, 2}, {0, 2}};
+    start.stranger = stranger;
+    const Explorer<Lane> explorer(start);
+    testing::Test::RecordProperty("states", static_cast<int>(explorer.states()));
+    EXPECT_GT(explorer.states(), 1'000U);
+    EXPECT_EQ(explorer.unsafe(), 0U);
+    EXPECT_EQ(explorer.stuck(), 0U);
+}
+
+template <class Lane>
+class LaneModel : public testing::Test {
+};
+using Sizes = testing::Types<BasicLane<1, 1>, BasicLane<1, 2>, BasicLane<2, 1>, Lane>;
+TYPED_TEST_SUITE(LaneModel, Sizes);
+
+using Kind = Producer::Kind;
+
+TYPED_TEST(LaneModel, LosesNothingWithTwoProducers)
+{
+    check<TypeParam>({{Kind::commits, 2}, {Kind::commits, 1}}, 2);
+}
+
+TYPED_TEST(LaneModel, LosesNothingWithAStranger)
+{
+    check<TypeParam>({{Kind::commits, 2}, {Kind::commits, 1}}, 0);
+}
+
+TYPED_TEST(LaneModel, LosesNothingWithAborts)
+{
+    check<TypeParam>({{Kind::aborts, 2}, {Kind::commits, 1}}, 0);
+}
+
+TYPED_TEST(LaneModel, LosesNothingWithSavepoints)
+{
+    check<TypeParam>({{Kind::savepoint, 2, 1}}, 0);
+}
+
+}  // namespace
