@@ -1,6 +1,6 @@
-// Claims over SQL. Who may take a job is decided in shared memory before (shmem/hands.hpp); the row lock and the state say
-// whether it is still there to be taken. One recursive walk finds the lanes: each step is one index descent, however many jobs
-// wait.
+// Claims: by lock without SQL (live_rows.hpp), all else by statements. Who may take a job is decided in shared memory before
+// (shmem/hands.hpp); the row lock and the state say whether it is still there to be taken. One recursive walk finds the lanes:
+// each step is one index descent, however many jobs wait.
 #include "claim.hpp"
 
 #include "storage/job_row.hpp"

@@ -1,4 +1,4 @@
-// The transitions after a claim, over SQL.
+// The transitions after a claim: success without SQL (live_rows.hpp, final_rows.hpp) where that can be, all else by statements.
 #include "finish.hpp"
 
 #include "pg/point.hpp"
