@@ -21,7 +21,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <string>
 
 namespace hipq::core {
 
@@ -160,6 +159,8 @@ struct BasicLane {
     }
 };
 
+struct LaneReadingParts;
+
 // A claimer's reading of a lane. From begin() to end() or cancel() the lane is its own; others only note() meanwhile.
 //
 // begin() first, then a new snapshot: what is not visible in it is noted after begin(), and so stands in the inbox of the next
@@ -245,20 +246,8 @@ public:
     // Gives it back as it was.
     static void cancel(Lane &lane) { lane.owner = no_owner; }
 
-    // All of it, for tests that compare states.
-    std::string fingerprint() const
-    {
-        std::string text;
-        for (const Pockets<pocket_count> *pockets : {&old_, &kept_}) {
-            for (std::uint32_t i = 0; i < pockets->count; ++i)
-                text += std::to_string(pockets->entries[i].range.first.id) + "-" +
-                        std::to_string(pockets->entries[i].range.last.id) + ",";
-            text += ';';
-        }
-        return text + std::to_string(frontier_.id) + "," + std::to_string(position_) + (is_done_ ? "." : "");
-    }
-
 private:
+    friend struct LaneReadingParts;  // tests compare states
     LaneReading(const Lane &lane, std::int64_t now) : old_(lane.pockets), frontier_(lane.frontier), now_(now) { skip_waiting(); }
 
     bool at_frontier() const { return position_ >= old_.count; }

@@ -7,6 +7,23 @@
 #include <string>
 #include <vector>
 
+// What a reading knows, in a form that can be compared.
+struct hipq::core::LaneReadingParts {
+    template <class Reading>
+    static std::string of(const Reading &reading)
+    {
+        std::string text;
+        for (const auto *pockets : {&reading.old_, &reading.kept_}) {
+            for (std::uint32_t i = 0; i < pockets->count; ++i)
+                text += std::to_string(pockets->entries[i].range.first.id) + "-" +
+                        std::to_string(pockets->entries[i].range.last.id) + ",";
+            text += ';';
+        }
+        return text + std::to_string(reading.frontier_.id) + "," + std::to_string(reading.position_) +
+               (reading.is_done_ ? "." : "");
+    }
+};
+
 namespace {
 
 using namespace hipq::core;
@@ -255,7 +272,7 @@ struct Model {
                  {claimer.step, claimer.rounds, claimer.row, static_cast<int>(claimer.snapshot), claimer.last_seen})
                 put(text, number);
             if (claimer.reading.has_value())
-                text += claimer.reading->fingerprint();
+                text += LaneReadingParts::of(*claimer.reading);
         }
         put(text, stranger);
         return text;
