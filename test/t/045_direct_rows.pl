@@ -59,6 +59,7 @@ my %additions = (
 		'DROP FUNCTION pass CASCADE'],
 	'a trigger on the final leaf' => ["CREATE TABLE told (id bigint); GRANT ALL ON told TO app; CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN INSERT INTO public.told VALUES (new.id); RETURN new; END \$\$;
 		CREATE TRIGGER added AFTER INSERT ON $final FOR EACH ROW EXECUTE FUNCTION tell()", 'DROP FUNCTION tell CASCADE'],
+	'no primary key' => ['ALTER TABLE hipq.app_main_live DROP CONSTRAINT app_main_live_pkey', 'ALTER TABLE hipq.app_main_live ADD CONSTRAINT app_main_live_pkey PRIMARY KEY (id)'],
 	'a constraint' => ["ALTER TABLE $final ADD CONSTRAINT added CHECK (id > 0)", "ALTER TABLE $final DROP CONSTRAINT added"]);
 foreach my $what (sort keys %additions)
 {
