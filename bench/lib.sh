@@ -30,14 +30,20 @@ wal_position() { sql -c "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/
 
 # Of all processes of the server, those that have ended too, in clock ticks.
 server_ticks() {
-    local postmaster pid ticks
+    local postmaster pid ticks ended=-1
     postmaster=$(head -n 1 "$cluster/data/postmaster.pid")
-    ticks=$(awk '{ print $16 + $17 }' "/proc/$postmaster/stat")
-    for pid in $(cat "/proc/$postmaster/task/$postmaster/children"); do
-        ticks=$((ticks + $(awk '{ print $14 + $15 }' "/proc/$pid/stat" 2>/dev/null || echo 0)))
+    # Whoever is reaped in between would be missed: then it is counted again.
+    until [ "$ended" = "$(ticks_of_ended "$postmaster")" ]; do
+        ended=$(ticks_of_ended "$postmaster")
+        ticks=$ended
+        for pid in $(cat "/proc/$postmaster/task/$postmaster/children"); do
+            ticks=$((ticks + $(awk '{ print $14 + $15 }' "/proc/$pid/stat" 2>/dev/null || echo 0)))
+        done
     done
     echo "$ticks"
 }
+
+ticks_of_ended() { awk '{ print $16 + $17 }' "/proc/$1/stat"; }
 
 measure() {
     local start wal ticks
