@@ -8,8 +8,6 @@
 // Invariant: each row that is committed, can be claimed and is in nobody's hand stands at or after the frontier, in a pocket or
 // in the inbox, or its transaction has not put its key there yet.
 //
-// Not in use yet: claims still find the line's beginning by SQL, over the index entries of all jobs that are gone.
-//
 // Plain data, no pointers, no allocation; operations are straight-line code, so that it can live in shared memory and be called
 // where nothing may fail. The caller sees to locking.
 #pragma once
@@ -57,11 +55,21 @@ constexpr KeyRange hull(KeyRange left, KeyRange right)
     return {std::min(left.first, right.first), std::max(left.last, right.last)};
 }
 
-// Keys before the frontier that may be claimable, not to be looked at before a time (microseconds).
+// No row is put off for longer than this (microseconds).
+inline constexpr std::int64_t longest_hold = 10'000'000;
+
+// Keys that may be claimable, not to be looked at before a time (microseconds).
 struct Pocket {
     KeyRange range;
     std::int64_t not_before;
     bool operator==(const Pocket &) const = default;
+
+    constexpr std::int64_t due() const { return std::max(range.first.time, not_before); }
+    // A time further away than any row is put off, of a row that is due: the clock was set back.
+    constexpr bool is_ready(std::int64_t now) const
+    {
+        return not_before <= now || (range.first.time <= now && not_before > now + longest_hold);
+    }
 };
 
 // Pockets in the order of their keys. When there is no room the two nearest become one.
@@ -126,28 +134,38 @@ struct BasicLane {
     static constexpr std::size_t pocket_limit = pocket_count;
 
     LaneKey frontier = lane_start;  // lane_start: cold, nothing is known
+    bool is_exhausted = false;      // at or after the frontier are only rows that are in the inbox too
     Pockets<pocket_count> pockets{};
-    std::array<KeyRange, inbox_size> inbox{};
+    std::array<Pocket, inbox_size> inbox{};
     std::uint32_t inbox_count = 0;
     std::int32_t owner = no_owner;  // who reads it
 
     bool operator==(const BasicLane &) const = default;
 
-    // Rows in this range may have become claimable. When the inbox is full the last entry grows.
-    void note(KeyRange range)
+    // Rows in this range may have become claimable, or will be worth a look at a time. When the inbox is full the last entry
+    // grows.
+    void note(KeyRange range, std::int64_t not_before = lane_start.time)
     {
-        if (inbox_count < inbox_size)
-            inbox[inbox_count++] = range;
-        else
-            inbox[inbox_size - 1] = hull(inbox[inbox_size - 1], range);
+        if (inbox_count < inbox_size) {
+            inbox[inbox_count++] = {range, not_before};
+            return;
+        }
+        Pocket &last = inbox[inbox_size - 1];
+        last = {hull(last.range, range), std::min(last.not_before, not_before)};
     }
 
-    // Nothing is known any more: after COMMIT PREPARED, for which no callback runs.
-    void forget()
+    // All of it has to be read again: rows may have become claimable of which nobody says anything.
+    void note_all() { note({lane_start, lane_end}); }
+
+    // No row is due before this time; lane_limit: there is none.
+    std::int64_t next_due() const
     {
-        frontier = lane_start;
-        pockets = {};
-        inbox_count = 0;
+        std::int64_t due = is_exhausted ? lane_limit : frontier.time;
+        for (std::uint32_t i = 0; i < pockets.count; ++i)
+            due = std::min(due, pockets.entries[i].due());
+        for (std::uint32_t i = 0; i < inbox_count; ++i)
+            due = std::min(due, inbox[i].due());
+        return due;
     }
 
     // For an invariant that tests watch.
@@ -155,7 +173,7 @@ struct BasicLane {
     {
         return frontier <= key || pockets.contains(key) ||
                std::any_of(inbox.begin(), inbox.begin() + inbox_count,
-                           [&](const KeyRange &range) { return range.contains(key); });
+                           [&](const Pocket &note) { return note.range.contains(key); });
     }
 };
 
@@ -179,8 +197,11 @@ public:
         if (lane.owner != no_owner)
             return std::nullopt;
         lane.owner = owner;
-        for (std::uint32_t i = 0; i < lane.inbox_count; ++i)
-            lane.pockets.add({{lane.inbox[i].first, std::min(lane.inbox[i].last, before(lane.frontier))}, lane_start.time});
+        for (std::uint32_t i = 0; i < lane.inbox_count; ++i) {
+            const auto &[range, not_before] = lane.inbox[i];
+            lane.is_exhausted = lane.is_exhausted && range.last < lane.frontier;
+            lane.pockets.add({{range.first, std::min(range.last, before(lane.frontier))}, not_before});
+        }
         lane.inbox_count = 0;
         return LaneReading(lane, now);
     }
@@ -189,7 +210,7 @@ public:
     // is left has to wait.
     std::optional<KeyRange> range() const
     {
-        if (is_done_)
+        if (is_done_ || (at_frontier() && is_exhausted_))
             return std::nullopt;
         return at_frontier() ? KeyRange{frontier_, lane_end} : old_.entries[position_].range;
     }
@@ -204,7 +225,7 @@ public:
         kept_.add({{key, key}, again_at});
         read_until(after(key));
     }
-    // The first row whose time has not come: nothing after it is due.
+    // This row and those after it in the range stay unread: it is not due, or enough has been taken.
     void early(LaneKey key)
     {
         if (at_frontier()) {
@@ -222,6 +243,7 @@ public:
             next_range();
             return;
         }
+        is_exhausted_ = true;
         is_done_ = true;
     }
     // Enough has been read.
@@ -241,6 +263,7 @@ public:
         for (std::uint32_t i = 0; i < kept_.count; ++i)
             lane.pockets.add(kept_.entries[i]);
         lane.frontier = frontier_;
+        lane.is_exhausted = is_exhausted_;
         lane.owner = no_owner;
     }
     // Gives it back as it was.
@@ -248,7 +271,11 @@ public:
 
 private:
     friend struct LaneReadingParts;  // tests compare states
-    LaneReading(const Lane &lane, std::int64_t now) : old_(lane.pockets), frontier_(lane.frontier), now_(now) { skip_waiting(); }
+    LaneReading(const Lane &lane, std::int64_t now)
+        : old_(lane.pockets), frontier_(lane.frontier), now_(now), is_exhausted_(lane.is_exhausted)
+    {
+        skip_waiting();
+    }
 
     bool at_frontier() const { return position_ >= old_.count; }
 
@@ -269,7 +296,7 @@ private:
     }
     void skip_waiting()
     {
-        for (; !at_frontier() && old_.entries[position_].not_before > now_; ++position_)
+        for (; !at_frontier() && !old_.entries[position_].is_ready(now_); ++position_)
             kept_.add(old_.entries[position_]);
     }
     void keep_rest()
@@ -283,6 +310,7 @@ private:
     LaneKey frontier_;
     std::int64_t now_;
     std::uint32_t position_ = 0;
+    bool is_exhausted_;
     bool is_done_ = false;
 };
 

@@ -20,7 +20,7 @@ struct hipq::core::LaneReadingParts {
             text += ';';
         }
         return text + std::to_string(reading.frontier_.id) + "," + std::to_string(reading.position_) +
-               (reading.is_done_ ? "." : "");
+               (reading.is_exhausted_ ? "!" : "") + (reading.is_done_ ? "." : "");
     }
 };
 
@@ -199,14 +199,63 @@ TEST(Lane, FullPocketsMergeTheNearest)
     EXPECT_EQ(pockets.entries[1], (Pocket{only(50), 8}));
 }
 
-TEST(Lane, ForgottenItIsCold)
+TEST(Lane, IsReadAgainAsAWholeWhenNothingIsKnown)
 {
     SmallLane lane;
     lane.frontier = at(10);
-    lane.note(only(3));
-    lane.forget();
-    EXPECT_EQ(lane.frontier, lane_start);
-    EXPECT_EQ(lane.inbox_count, 0U);
+    lane.is_exhausted = true;
+    auto reading = SmallReading::begin(lane, 1, 0);
+    lane.note_all();  // also of one that is being read
+    reading->end(lane);
+    EXPECT_TRUE(lane.covers(at(3)));
+    EXPECT_TRUE(lane.covers(at(30)));
+    EXPECT_EQ(lane.next_due(), lane_start.time);
+    reading = SmallReading::begin(lane, 1, 0);
+    EXPECT_EQ(reading->range(), (KeyRange{lane_start, before(at(10))}));
+    reading->exhausted();
+    EXPECT_EQ(reading->range(), (KeyRange{at(10), lane_end}));
+}
+
+TEST(Lane, TellsWhenTheNextRowIsDue)
+{
+    SmallLane lane;
+    auto reading = SmallReading::begin(lane, 1, 0);
+    reading->passed(at(5));
+    reading->early(at(9));
+    reading->end(lane);
+    EXPECT_EQ(lane.next_due(), 9);
+    reading = SmallReading::begin(lane, 1, 9);
+    reading->passed(at(9));
+    reading->exhausted();
+    reading->end(lane);
+    EXPECT_EQ(lane.next_due(), lane_limit);
+    lane.note(only(7));
+    EXPECT_EQ(lane.next_due(), 7);
+    lane.note(only(6), 100);
+    EXPECT_EQ(lane.next_due(), 7);
+}
+
+// What stands at or after the frontier is in no pocket; it must not be taken for the end.
+TEST(Lane, IsNotExhaustedWhenSomethingCameAfterTheFrontier)
+{
+    SmallLane lane;
+    lane.frontier = at(10);
+    lane.is_exhausted = true;
+    lane.note(only(12));
+    SmallReading::begin(lane, 1, 0);
+    SmallReading::cancel(lane);
+    EXPECT_EQ(lane.next_due(), 10);
+}
+
+TEST(Lane, WaitsNoLongerThanAHoldWhenTheClockIsSetBack)
+{
+    const std::int64_t hour = 3'600'000'000;
+    SmallLane lane;
+    lane.frontier = at(10);
+    lane.note(only(3), hour);
+    EXPECT_EQ(SmallReading::begin(lane, 1, 5)->range(), only(3));
+    lane.owner = no_owner;
+    EXPECT_EQ(SmallReading::begin(lane, 1, hour - 1)->range(), (KeyRange{at(10), lane_end}));
 }
 
 // ---- the model ----
@@ -256,11 +305,12 @@ struct Model {
     {
         std::string text;
         put(text, lane.frontier.id);
+        put(text, lane.is_exhausted ? 1 : 0);
         put(text, lane.owner);
         put(text, lane.pockets);
         for (std::uint32_t i = 0; i < lane.inbox_count; ++i) {
-            put(text, lane.inbox[i].first.id);
-            put(text, lane.inbox[i].last.id);
+            put(text, lane.inbox[i].range.first.id);
+            put(text, lane.inbox[i].range.last.id);
         }
         text += ';';
         for (int row = 1; row <= row_count; ++row)
@@ -281,7 +331,8 @@ struct Model {
     bool is_safe() const
     {
         for (int row = 1; row <= row_count; ++row)
-            if ((rows[row] == RowState::claimable || rows[row] == RowState::locked) && !is_pending[row] && !lane.covers(at(row)))
+            if ((rows[row] == RowState::claimable || rows[row] == RowState::locked) && !is_pending[row] &&
+                (!lane.covers(at(row)) || lane.next_due() > at(row).time))
                 return false;
         return true;
     }
