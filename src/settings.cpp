@@ -10,6 +10,8 @@ char *databases = nullptr;
 int max_executors = 4;
 int max_databases = 256;
 int max_running = 4'096;
+int max_lanes = 1'024;
+int audit_rate = 1'000;
 int executor_quantum = 5'000;
 int executor_idle_timeout = 5'000;
 int terminate_grace = 5'000;
@@ -52,6 +54,13 @@ void define_operation()
     ::DefineCustomIntVariable("hipq.max_running", "Room in shared memory for jobs that executors have in hand.",
                               "When it is full executors take one job at a time.", &max_running, 4'096, 16, 1'000'000,
                               restart_context, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable(
+        "hipq.max_lanes", "Room in shared memory for lanes.",
+        "A lane is what waits of one queue, job type and priority. Without room for one its jobs are looked for in "
+        "the table.",
+        &max_lanes, 1'024, 1, 100'000, restart_context, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.audit_rate", "Waiting jobs a second that are checked to be where claims look for them.",
+                              "0 checks none.", &audit_rate, 1'000, 0, 1'000'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.executor_quantum", "How long an executor may stay when another queue owner waits for one.",
                               nullptr, &executor_quantum, 5'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.executor_idle_timeout", "How long an executor without work stays.", nullptr,

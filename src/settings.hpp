@@ -11,9 +11,11 @@ extern char *databases;                // hipq.databases: '*' or a comma-separat
 extern int max_executors;              // hipq.max_executors: cluster-wide, 0 = none
 extern int max_databases;              // hipq.max_databases: with work at a time
 extern int max_running;                // hipq.max_running: jobs that executors have in hand at a time, cluster-wide
+extern int max_lanes;                  // hipq.max_lanes: in shared memory, cluster-wide
 extern int executor_quantum;           // hipq.executor_quantum, ms: an executor past it leaves when another queue owner waits
 extern int max_crashes;                // hipq.max_crashes: of the server, by a job, after which the job is final
 extern int executor_idle_timeout;      // hipq.executor_idle_timeout, ms: an idle executor leaves
+extern int audit_rate;                 // hipq.audit_rate, 1/s: waiting jobs that a scheduler checks
 extern int terminate_grace;            // hipq.terminate_grace, ms: from a handler's first cancellation to its process's SIGTERM
 extern bool allow_superuser_handlers;  // hipq.allow_superuser_handlers
 extern bool allow_drop;                // hipq.allow_drop: DROP EXTENSION with unfinished jobs

@@ -160,6 +160,12 @@ CREATE FUNCTION hipq._running_jobs(
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__running_jobs';
 COMMENT ON FUNCTION hipq._running_jobs() IS 'jobs of this database that executors run, from shared memory; view hipq.running shows them';
 
+CREATE FUNCTION hipq._lanes(
+    OUT queue_id integer, OUT job_type text, OUT priority integer, OUT due_time timestamptz, OUT frontier_time timestamptz, OUT frontier_id bigint,
+    OUT pockets integer, OUT notes integer, OUT is_read boolean
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__lanes';
+COMMENT ON FUNCTION hipq._lanes() IS 'lanes of this database from shared memory; view hipq.lanes shows them';
+
 CREATE FUNCTION hipq._alerts(OUT alert text, OUT times bigint, OUT first_time timestamptz, OUT last_time timestamptz, OUT detail text, OUT hint text) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__alerts';
 COMMENT ON FUNCTION hipq._alerts() IS 'what shared memory has to tell an operator; view hipq.alerts shows it';

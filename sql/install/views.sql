@@ -1,7 +1,7 @@
 -- Views to look through. Each reads the tables with the extension owner's rights and shows only the queues that the caller may read; those without job
--- data (instances, queues, job_types, running, executors, sizes) show everything to members of pg_monitor too.
+-- data (instances, queues, job_types, running, executors, lanes, sizes) show everything to members of pg_monitor too.
 --
--- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _running_jobs(), _is_running() and now(). hipq.grant_queue() gives them.
+-- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _lanes(), _running_jobs(), _is_running() and now(). hipq.grant_queue() gives them.
 
 CREATE VIEW hipq.instances WITH (security_barrier) AS
 SELECT instance.name,
@@ -368,6 +368,31 @@ COMMENT ON COLUMN hipq.executors.job_type IS 'type of the job it runs';
 COMMENT ON COLUMN hipq.executors.job_started_time IS 'when the job it runs started';
 COMMENT ON COLUMN hipq.executors.jobs_done IS 'jobs it has run so far';
 
+CREATE VIEW hipq.lanes WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       lane.job_type,
+       lane.priority,
+       lane.due_time,
+       lane.frontier_time,
+       lane.frontier_id,
+       lane.pockets,
+       lane.notes,
+       lane.is_read
+FROM hipq._lanes() AS lane
+JOIN hipq.queue ON queue.queue_id = lane.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+COMMENT ON VIEW hipq.lanes IS 'lanes: where executors look next for waiting jobs of a queue, job type and priority';
+COMMENT ON COLUMN hipq.lanes.queue IS 'queue of the lane';
+COMMENT ON COLUMN hipq.lanes.job_type IS 'job type of the lane';
+COMMENT ON COLUMN hipq.lanes.priority IS 'priority of the lane; lower runs first';
+COMMENT ON COLUMN hipq.lanes.due_time IS 'no job in it is due before; infinity = it is empty, -infinity = nothing is known yet';
+COMMENT ON COLUMN hipq.lanes.frontier_time IS 'from this scheduled_run_time on it has not been read yet';
+COMMENT ON COLUMN hipq.lanes.frontier_id IS 'and, of jobs with that scheduled_run_time, from this id on';
+COMMENT ON COLUMN hipq.lanes.pockets IS 'places before the frontier where there may be jobs to run';
+COMMENT ON COLUMN hipq.lanes.notes IS 'places that the next look takes in: jobs that came, or came back, since the last one';
+COMMENT ON COLUMN hipq.lanes.is_read IS 'an executor is taking jobs from it at this moment';
+
 -- A row per leaf. Rows are the statistics collector's estimate: nothing is scanned.
 CREATE VIEW hipq.sizes WITH (security_barrier) AS
 SELECT measured.queue,
@@ -444,7 +469,7 @@ COMMENT ON COLUMN hipq.alerts.last_time IS 'when it happened last';
 COMMENT ON COLUMN hipq.alerts.detail IS 'what is slower or waits because of it';
 COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 
-REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.sizes FROM PUBLIC;
+REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.lanes, hipq.sizes FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
-GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.running, hipq.executors, hipq.sizes TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._running_jobs(), hipq.now() TO pg_monitor;
+GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.running, hipq.executors, hipq.lanes, hipq.sizes TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._lanes(), hipq._running_jobs(), hipq.now() TO pg_monitor;

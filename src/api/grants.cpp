@@ -24,7 +24,7 @@ Names functions_for(Privilege privilege)
     case Privilege::work:
         return {"fail_retriable", "fail_permanently"};
     case Privilege::read:
-        return {"why", "retry_schedule", "now", "_may", "_executors", "_running_jobs", "_is_running"};
+        return {"why", "retry_schedule", "now", "_may", "_executors", "_lanes", "_running_jobs", "_is_running"};
     case Privilege::control:
         return {"cancel", "retry", "reschedule", "erase", "why"};
     }
@@ -35,7 +35,7 @@ Names views_for(Privilege privilege)
 {
     if (privilege != Privilege::read)
         return {};
-    return {"instances", "queues", "job_types", "jobs", "running", "attempts", "dead_letters", "executors", "sizes"};
+    return {"instances", "queues", "job_types", "jobs", "running", "attempts", "dead_letters", "executors", "lanes", "sizes"};
 }
 
 // Each checks inside that its caller is the queue owner.

@@ -305,8 +305,18 @@ void demand_job_type(const JobRow &row)
         HIPQ_RAISE(errcode(ERRCODE_NOT_NULL_VIOLATION), errmsg("a job needs a job_type"));
 }
 
-void note_if_waiting(const JobRow &row, const storage::Queue &queue)
+// In the lane where claims will look for it.
+void note_place(Relation leaf, const JobRow &row)
 {
+    if (core::is_waiting(row.state()))
+        shmem::note_lane_key({RelationGetRelid(leaf), row.as_int32(Column::queue_id), row.as_int32(Column::priority),
+                              row.as_text(Column::job_type)},
+                             {row.as_int64(Column::scheduled_run_time), row.as_int64(Column::id)});
+}
+
+void note_if_waiting(Relation leaf, const JobRow &row, const storage::Queue &queue)
+{
+    note_place(leaf, row);
     if (core::is_waiting(row.state()))
         shmem::note_waiting(queue.owner, pg::Time{row.as_int64(Column::scheduled_run_time)},
                             pg::Time{row.as_int64(Column::expires_time)});
@@ -333,6 +343,7 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
     JobRow row(relation, tuple);
     const Caller caller = caller_of_insert(row);
     if (caller == Caller::restore || caller == Caller::replica) {
+        note_place(relation, row);
         note_restored(row.state());
         return tuple;
     }
@@ -352,7 +363,7 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
     fill_start_values(row);
     if (core::is_unfinished(row.state()))
         storage::make_room_for_successor(queue.id, type_name, row.as_text(Column::job_key));
-    note_if_waiting(row, queue);
+    note_if_waiting(relation, row, queue);
     note_if_taken(row, caller);
     return row.is_changed() ? row.form() : tuple;
 }
@@ -364,8 +375,10 @@ HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple afte
     const JobRow before(relation, before_tuple);
     JobRow after(relation, after_tuple);
     const Caller caller = caller_of_change();
-    if (caller == Caller::replica)
+    if (caller == Caller::replica) {
+        note_place(relation, after);
         return after_tuple;
+    }
     if (const auto refusal =
             core::check_update(caller, before.state(), after.state(), differing_columns(relation, before, after)))
         refuse(*refusal, before);
@@ -373,7 +386,7 @@ HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple afte
         check_chosen_values(after);
     const auto catalogue = storage::catalogue();
     if (const storage::Queue *queue = catalogue->find(after.as_int32(Column::queue_id)))
-        note_if_waiting(after, *queue);
+        note_if_waiting(relation, after, *queue);
     note_if_taken(after, caller);
     return after.is_changed() ? after.form() : after_tuple;
 }

@@ -92,7 +92,7 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
     const auto next = previous_utility != nullptr ? previous_utility : ::standard_ProcessUtility;
     next(planned, text, read_only_tree, context, parameters, environment, receiver, completion);
     if (commits_prepared)  // its jobs became visible without our commit callback
-        shmem::note_catalogue_change();
+        shmem::note_unknown_jobs();
 }
 
 // ---- NULL for queue_id ----

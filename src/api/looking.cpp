@@ -127,6 +127,19 @@ void list_running_jobs(FunctionCallInfo fcinfo)
     }
 }
 
+// ---- lanes ----
+
+void list_lanes(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    for (const shmem::LaneInfo &info : shmem::list_lanes())
+        if (const auto lane = shmem::copy_lane(info.ref))
+            result.add(std::int32_t{info.name.queue_id}, std::string(info.name.type), std::int32_t{info.name.priority},
+                       pg::Time{lane->next_due()}, pg::Time{lane->frontier.time}, lane->frontier.id,
+                       static_cast<std::int32_t>(lane->pockets.count), static_cast<std::int32_t>(lane->inbox_count),
+                       lane->owner != core::no_owner);
+}
+
 // ---- alerts ----
 
 struct AlertText {
@@ -165,6 +178,14 @@ AlertText text_of(shmem::Alert alert)
             "executors that fail to start",
             "More queue owners have executors that fail to start than are remembered; hipq tries some more often than it should.",
             "The server's log says why they fail; hipq.why() of a job too."};
+    case Alert::lanes_full:
+        return {"lanes",
+                "More queues, job types and priorities have waiting jobs than shared memory has room for; those jobs are looked "
+                "for in the table, which is slower.",
+                "Raise hipq.max_lanes."};
+    case Alert::cursor_miss:
+        return {"cursor miss", "The audit found a waiting job where no executor would have looked for it; now it runs.",
+                "This is a bug in hipq, or somebody has written to its tables with triggers switched off. Please report it."};
     case Alert::marks_full:
         return {"commands on databases",
                 "More transactions with commands on databases or on the extension are open than hipq can stand aside for; its "
@@ -205,6 +226,12 @@ HIPQ_FUNCTION(hipq_why)
 HIPQ_FUNCTION(hipq__executors)
 {
     hipq::api::list_executors(fcinfo);
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__lanes)
+{
+    hipq::api::list_lanes(fcinfo);
     return hipq::api::return_void();
 }
 

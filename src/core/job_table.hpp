@@ -4,6 +4,8 @@
 // holder (an executor's slot), whose entries are linked. The caller sees to locking.
 #pragma once
 
+#include "core/lane.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,6 +25,8 @@ struct JobEntry {
     std::int32_t holder;
     std::int32_t next;  // in its bucket, or in the list of free entries
     std::int32_t next_of_holder;
+    LaneRef lane;  // where it stood, and at which time: for its return
+    std::int64_t due;
     JobPhase phase;
     bool is_closed;  // its code has ended, and what follows from that cannot be stopped any more
 };

@@ -129,6 +129,13 @@ private:
 
 inline constexpr std::int32_t no_owner = -1;
 
+// Names a lane among others in shared memory, until that one's place is given to another.
+struct LaneRef {
+    std::int32_t index = -1;
+    std::uint32_t generation = 0;
+    constexpr bool is_known() const { return index >= 0; }
+};
+
 template <std::size_t pocket_count, std::size_t inbox_size>
 struct BasicLane {
     static constexpr std::size_t pocket_limit = pocket_count;
@@ -168,7 +175,18 @@ struct BasicLane {
         return due;
     }
 
-    // For an invariant that tests watch.
+    // No row before this key can be claimed.
+    LaneKey first_key() const
+    {
+        LaneKey first = is_exhausted ? lane_end : frontier;
+        for (std::uint32_t i = 0; i < pockets.count; ++i)
+            first = std::min(first, pockets.entries[i].range.first);
+        for (std::uint32_t i = 0; i < inbox_count; ++i)
+            first = std::min(first, inbox[i].range.first);
+        return first;
+    }
+
+    // Whether a row with that key is where claimers will look.
     bool covers(LaneKey key) const
     {
         return frontier <= key || pockets.contains(key) ||

@@ -66,6 +66,8 @@ DatabaseSlot *slot_for(Oid database)
                                   .changed = false,
                                   .looked = false,
                                   .restores = 1,
+                                  .lane_losses = 1,
+                                  .lane_searches = 0,
                                   .recovered = 0};
     return free_slot;
 }

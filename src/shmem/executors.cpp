@@ -5,6 +5,7 @@
 #include "settings.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
+#include "shmem/hands.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/start_failures.hpp"
 #include "shmem/watch.hpp"
@@ -93,8 +94,12 @@ RunningJob job_of(const ExecutorSlot &slot, const core::JobEntry &entry) noexcep
 
 bool empty_hand(const ExecutorSlot &slot, bool running_too)
 {
-    const auto goes = [&](const core::JobEntry &job) { return running_too || job.phase != core::JobPhase::running; };
-    return jobs_in_hand().erase_if(index_of(slot), goes) > 0;
+    return jobs_in_hand().erase_if(index_of(slot), [&](const core::JobEntry &job) {
+        const bool goes = running_too || job.phase != core::JobPhase::running;
+        if (goes)
+            return_to_line(job);
+        return goes;
+    }) > 0;
 }
 
 void free_executor_slot(ExecutorSlot &slot)

@@ -27,13 +27,20 @@ core::JobEntry entry_for(const JobInLine &job)
     entry.database = MyDatabaseId;
     entry.queue_id = job.queue_id;
     entry.holder = own_executor_index();
+    entry.lane = job.lane;
+    entry.due = job.due.value;
     return entry;
 }
 
 // Gives back the jobs of a hand up to a phase. Needs the lock. Returns whether there was one.
 bool erase_up_to(core::JobPhase latest, core::JobTable &jobs, std::int32_t holder)
 {
-    return jobs.erase_if(holder, [&](const core::JobEntry &job) { return job.phase <= latest; }) > 0;
+    return jobs.erase_if(holder, [&](const core::JobEntry &job) {
+        if (job.phase > latest)
+            return false;
+        return_to_line(job);
+        return true;
+    }) > 0;
 }
 
 bool has_reserved(const core::JobTable &jobs, std::int32_t holder)
@@ -46,20 +53,20 @@ bool has_reserved(const core::JobTable &jobs, std::int32_t holder)
 
 }  // namespace
 
-std::size_t reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> reserved)
+Reserved reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> reserved)
 {
-    std::size_t count = 0;
+    Reserved result{0, 0};
     const Lock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_hand();
     const std::size_t limit = std::min(reserved.size(), 1 + room_beyond_the_first(table));
     if (limit < reserved.size())
         note_alert(Alert::jobs_in_hand_full);
-    for (std::size_t i = 0; i < jobs.size() && count < limit; ++i) {
-        const bool has_to_wait = jobs.size() == 1 && suspicion_of(table, MyDatabaseId, jobs[i].id) == Suspicion::has_to_wait;
-        if (!has_to_wait && table.insert(entry_for(jobs[i])) != core::no_entry)
-            reserved[count++] = jobs[i];
-    }
-    return count;
+    if (jobs.size() == 1 && suspicion_of(table, MyDatabaseId, jobs[0].id) == Suspicion::has_to_wait)
+        return result;
+    for (; result.considered < jobs.size() && result.jobs < limit; ++result.considered)
+        if (const JobInLine &job = jobs[result.considered]; table.insert(entry_for(job)) != core::no_entry)
+            reserved[result.jobs++] = job;
+    return result;
 }
 
 std::size_t choose_jobs(std::span<JobInLine> jobs)
@@ -75,6 +82,26 @@ std::size_t choose_jobs(std::span<JobInLine> jobs)
         jobs[count++] = job;
     }
     return count;
+}
+
+void put_off(const JobInLine &job, pg::Time not_before)
+{
+    const core::LaneKey key{job.due.value, job.id};
+    const Lock lock(LW_EXCLUSIVE);
+    core::JobTable table = jobs_in_hand();
+    const std::int32_t entry = table.find(MyDatabaseId, job.id);
+    if (entry == core::no_entry || table[entry].holder != own_executor_index())
+        return;
+    if (job.lane.is_known() && !note_lane(job.lane, {key, key}, not_before))
+        lose_lanes_locked(MyDatabaseId);
+    table.erase(entry);
+}
+
+void return_to_line(const core::JobEntry &job) noexcept
+{
+    const core::LaneKey key{job.due, job.job_id};
+    if (job.lane.is_known() && !note_lane(job.lane, {key, key}))
+        lose_lanes_locked(job.database);
 }
 
 bool release_hand()

@@ -2,7 +2,7 @@
 // takes them.
 #pragma once
 
-#include "shmem/registry.hpp"
+#include "shmem/lanes.hpp"
 
 namespace hipq::shmem {
 
@@ -10,19 +10,29 @@ namespace hipq::shmem {
 struct JobInLine {
     std::int64_t id;
     int queue_id;
+    pg::Time due;
+    LaneRef lane;
 };
 
 // Executor
 // ----------------------------------------------------------------------------------------------------------------------------
 
-// Reserves those of the jobs that nobody has in hand, in their order, until `reserved` is full, and writes them there. Returns
-// how many. With hardly any room left in shared memory it is one at most. A suspect of a crash (crash_cases.hpp) has to be the
-// only one in `jobs`.
-std::size_t reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> reserved);
+// How far a reservation came.
+struct Reserved {
+    std::size_t jobs;        // reserved
+    std::size_t considered;  // of those given: the others have been left for want of room
+};
+// Reserves those of the jobs that nobody has in hand, in their order, until `reserved` is full, and writes them there. With
+// hardly any room left in shared memory it is one at most. A suspect of a crash (crash_cases.hpp) has to be the only one in
+// `jobs`.
+Reserved reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> reserved);
 
 // Chooses reserved jobs to run next; they cannot be taken back any more. Leaves out those that have been taken back: returns how
 // many are left, in their order, at the front of `jobs`.
 std::size_t choose_jobs(std::span<JobInLine> jobs);
+
+// Gives back a job that was chosen and could not be claimed; it is not worth a look before that time.
+void put_off(const JobInLine &job, pg::Time not_before);
 
 // Gives back what is not running. Returns whether there was anything: somebody else has to see to it then.
 bool release_hand();
@@ -42,6 +52,10 @@ HandsLook look_after_hands(pg::Time now);
 // ---------------------------------------------------------------------------------------------------------------------------
 
 bool is_in_hand(Oid database, std::int64_t job_id);
+
+// Says where jobs stand that leave a hand without having been finished. Needs the lock.
+void return_to_line(const core::JobEntry &job) noexcept;
+
 // Whether its handler has been begun.
 bool is_running(Oid database, std::int64_t job_id);
 

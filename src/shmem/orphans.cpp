@@ -2,6 +2,7 @@
 #include "orphans.hpp"
 
 #include "shmem/executors.hpp"
+#include "shmem/hands.hpp"
 #include "shmem/watch.hpp"
 
 namespace hipq::shmem {
@@ -54,8 +55,10 @@ void release_orphan(const Orphan &orphan)
     if (slot.generation != orphan.generation || slot.state != ExecutorState::orphaned)
         return;
     const std::int32_t entry = table.find(slot.database, orphan.job.id);
-    if (entry != core::no_entry && table[entry].holder == orphan.slot)
+    if (entry != core::no_entry && table[entry].holder == orphan.slot) {
+        return_to_line(table[entry]);
         table.erase(entry);
+    }
     forget_cancellation(slot.database, orphan.job.id);
     if (table.first_of(orphan.slot) == core::no_entry)
         free_executor_slot(slot);

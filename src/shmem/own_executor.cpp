@@ -5,6 +5,7 @@
 #include "settings.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/flight_recorder.hpp"
+#include "shmem/hands.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/start_failures.hpp"
 #include "shmem/watch.hpp"
@@ -34,7 +35,8 @@ extern "C" void hipq_executor_exits(int, Datum)
         database = slot->database;
         leaves_job = slot->job.id != 0;
         const bool leaves_hand = empty_hand(*slot, !leaves_job);
-        was_needed = leaves_job || leaves_hand || slot->woken;
+        const bool was_reading = cancel_readings(index_of(*slot));
+        was_needed = leaves_job || leaves_hand || was_reading || slot->woken;
         if (slot->state == ExecutorState::starting && !stands_aside(database))  // it could not connect
             due = note_failed_start(database, slot->role, now);
         somebody_waits = registry()->executor_wanted != pg::infinity;
@@ -121,7 +123,7 @@ void announce_job(const RunningJob &job)
     announce_jobs(job, {&attempt, 1});
 }
 
-void announce_idle()
+void announce_idle(Jobs outcome)
 {
     const pg::Time now{::GetCurrentTimestamp()};
     clear_running(mine.slot);
@@ -129,8 +131,12 @@ void announce_idle()
     ExecutorSlot *slot = own_executor();
     std::int64_t ended = 0;
     jobs_in_hand().erase_if(mine.slot, [&](const core::JobEntry &job) {
+        if (job.phase == core::JobPhase::reserved)
+            return false;
         ended += job.phase == core::JobPhase::running ? 1 : 0;
-        return job.phase != core::JobPhase::reserved;
+        if (outcome != Jobs::finished)
+            return_to_line(job);
+        return true;
     });
     if (slot->state == ExecutorState::running && slot->job.attempt != 0)
         slot->jobs_done += ended;

@@ -14,7 +14,9 @@ ExecutorSlot *own_executor();  // null: this process is no executor. Needs the l
 // Says what runs from now on: before the claim commits, until announce_idle(). `first` tells what all of them have in common.
 void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts);
 void announce_job(const RunningJob &job);
-void announce_idle();
+// How it ended: finished jobs are gone; of others nobody knows whether they can be claimed again.
+enum class Jobs : unsigned char { finished, unknown };
+void announce_idle(Jobs outcome);
 
 // Whether to leave: asked to, or somebody else waits and this one is idle or has had its quantum.
 bool should_leave(bool idle, pg::Time now);

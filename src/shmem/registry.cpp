@@ -3,6 +3,7 @@
 
 #include "settings.hpp"
 #include "shmem/flight_recorder.hpp"
+#include "shmem/lanes.hpp"
 
 namespace hipq::shmem {
 
@@ -68,6 +69,7 @@ extern "C" void hipq_shmem_request()
         previous_request_hook();
     ::RequestAddinShmemSpace(::add_size(segment_size(), jobs_size()));
     ::RequestNamedLWLockTranche("hipq", 1);
+    request_lanes();
 }
 
 extern "C" void hipq_shmem_startup()
@@ -84,6 +86,7 @@ extern "C" void hipq_shmem_startup()
     jobs_head = static_cast<JobsHead *>(::ShmemInitStruct("hipq jobs in hand", jobs_size(), &found));
     if (!found)
         set_up_jobs(jobs_head);
+    set_up_lanes();
     lock = &::GetNamedLWLockTranche("hipq")->lock;
     ::LWLockRelease(AddinShmemInitLock);
     begin_flight_recorder();

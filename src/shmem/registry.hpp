@@ -25,17 +25,19 @@ struct DatabaseSlot {
     Oid database;  // InvalidOid: free
     SchedulerState scheduler;
     std::uint32_t generation;
-    bool watches_hands;   // the scheduler looks every now and then whether an executor sits on jobs that others could run
-    int process;          // PGPROC number of the scheduler, or no_process
-    pg::Time started;     // of the scheduler
-    pg::Time next_due;    // when a scheduler has to look; infinity: when somebody says so
-    pg::Time not_before;  // the launcher starts none before (after failures)
-    int failures;         // in a row
-    bool closed;          // nothing may run there: commits there start no scheduler until database_changed()
-    bool changed;         // by database_changed(), since the last look
-    bool looked;          // a scheduler has looked: what an earlier life of the server left is in order
-    unsigned restores;    // by jobs_restored(), and one more
-    unsigned recovered;   // when all live leaves were read for what was left there: `restores` at that time; 0: not yet
+    bool watches_hands;      // the scheduler looks every now and then whether an executor sits on jobs that others could run
+    int process;             // PGPROC number of the scheduler, or no_process
+    pg::Time started;        // of the scheduler
+    pg::Time next_due;       // when a scheduler has to look; infinity: when somebody says so
+    pg::Time not_before;     // the launcher starts none before (after failures)
+    int failures;            // in a row
+    bool closed;             // nothing may run there: commits there start no scheduler until database_changed()
+    bool changed;            // by database_changed(), since the last look
+    bool looked;             // a scheduler has looked: what an earlier life of the server left is in order
+    unsigned restores;       // by jobs_restored(), and one more
+    unsigned lane_losses;    // by lose_lanes(), and one more; lanes.hpp
+    unsigned lane_searches;  // `lane_losses` when all lanes were found last; 0: not yet
+    unsigned recovered;      // when all live leaves were read for what was left there: `restores` at that time; 0: not yet
 };
 
 enum class ExecutorState : unsigned char { free, requested, starting, idle, running, orphaned };
@@ -127,9 +129,11 @@ enum class Alert : unsigned char {
     no_flight_recorder,
     crash_cases_full,
     start_failures_full,
-    marks_full
+    marks_full,
+    lanes_full,
+    cursor_miss
 };
-inline constexpr std::size_t alert_count = 12;
+inline constexpr std::size_t alert_count = 14;
 struct AlertRecord {
     std::int64_t times;
     pg::Time first;  // of the present spell

@@ -7,6 +7,7 @@
 #include "shmem/crash_cases.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/lanes.hpp"
 #include "shmem/start_failures.hpp"
 
 namespace hipq::shmem {
@@ -198,6 +199,7 @@ void forget_database(Oid database) noexcept
     for (DatabaseSlot &slot : registry()->databases)
         if (slot.database == database && slot.process == no_process)
             slot.database = InvalidOid;  // whoever is about to start there finds that the slot is not his any more
+    forget_lanes(database);
 }
 
 void watch_marks()

@@ -21,6 +21,16 @@ struct Note {
     std::int64_t count;
 };
 
+// What becomes claimable in one lane. Its place in shared memory is found before, where an error is still allowed.
+struct LaneNote {
+    LaneName name;
+    LaneRef ref;
+    core::KeyRange range;
+};
+using LaneNotes = std::vector<LaneNote>;
+constinit LaneNotes *lane_notes = nullptr;  // on the heap: no destructor at exit
+constinit std::size_t latest_lane = 0;
+
 // More queue owners in one transaction than this: the rest leaves it to the scheduler.
 constexpr std::size_t max_notes = 8;
 constinit std::array<Note, max_notes> notes{};
@@ -28,11 +38,15 @@ constinit std::size_t note_count = 0;
 constinit bool scheduler_must_look = false;
 constinit bool catalogue_has_changed = false;
 constinit bool restored = false;
+constinit bool lanes_are_lost = false;
 constinit bool rights_have_changed = false;
 constinit Oid changed_database = InvalidOid;
 
 void forget()
 {
+    if (lane_notes != nullptr)
+        lane_notes->clear();
+    lanes_are_lost = false;
     note_count = 0;
     scheduler_must_look = false;
     catalogue_has_changed = false;
@@ -53,9 +67,20 @@ void pass_on(const Note &note, pg::Time now)
         work_due(MyDatabaseId, note.expires);
 }
 
+// Before anybody is woken.
+void pass_on_lanes()
+{
+    if (lane_notes != nullptr)
+        for (const LaneNote &note : *lane_notes)
+            lanes_are_lost = !note_lane(note.ref, note.range) || lanes_are_lost;
+    if (lanes_are_lost)
+        lose_lanes(MyDatabaseId);
+}
+
 void pass_on_all()
 {
     const pg::Time now = pg::now();
+    pass_on_lanes();
     if (changed_database != InvalidOid)
         database_changed(changed_database);
     if (rights_have_changed)
@@ -64,16 +89,27 @@ void pass_on_all()
         jobs_restored(MyDatabaseId);
     if (catalogue_has_changed)
         database_changed(MyDatabaseId);
-    else if (scheduler_must_look)
+    else if (scheduler_must_look || lanes_are_lost)
         work_due(MyDatabaseId, pg::Time{0});
     for (std::size_t i = 0; i < note_count; ++i)
         pass_on(notes[i], now);
 }
 
+// Rows of one lane come one after the other, as a rule.
+LaneNotes::iterator find_note(LaneNotes &notes_so_far, const LaneName &lane)
+{
+    if (latest_lane < notes_so_far.size() && notes_so_far[latest_lane].name == lane)
+        return notes_so_far.begin() + static_cast<std::ptrdiff_t>(latest_lane);
+    const auto found =
+        std::find_if(notes_so_far.begin(), notes_so_far.end(), [&](const LaneNote &note) { return note.name == lane; });
+    latest_lane = static_cast<std::size_t>(found - notes_so_far.begin());
+    return found;
+}
+
 bool has_notes()
 {
-    return note_count > 0 || scheduler_must_look || catalogue_has_changed || rights_have_changed ||
-           changed_database != InvalidOid;
+    return note_count > 0 || scheduler_must_look || catalogue_has_changed || rights_have_changed || lanes_are_lost ||
+           changed_database != InvalidOid || (lane_notes != nullptr && !lane_notes->empty());
 }
 
 extern "C" void hipq_transaction_ends(XactEvent event, void *)
@@ -92,6 +128,25 @@ extern "C" void hipq_locks_released(ResourceReleasePhase phase, bool is_commit, 
 }
 
 }  // namespace
+
+void note_lane_key(const LaneName &lane, core::LaneKey key)
+{
+    if (!is_loaded())
+        return;
+    if (lane_notes == nullptr)
+        lane_notes = new LaneNotes();
+    const auto note = find_note(*lane_notes, lane);
+    if (note != lane_notes->end()) {
+        note->range = core::hull(note->range, {key, key});
+        return;
+    }
+    lane_notes->push_back({lane, find_or_make_lane(lane), {key, key}});
+}
+
+void note_unknown_jobs()
+{
+    lanes_are_lost = true;
+}
 
 void note_waiting(Oid owner, pg::Time due, pg::Time expires)
 {

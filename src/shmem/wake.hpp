@@ -1,13 +1,19 @@
 // Wakes workers when a transaction that made jobs claimable commits; nobody when it does not.
 #pragma once
 
-#include "shmem/registry.hpp"
+#include "shmem/lanes.hpp"
 
 namespace hipq::shmem {
 
-// Notes that the current transaction makes a job of this queue owner claimable from `due` until `expires`. Cheap; called for each
-// row.
+// Notes that the current transaction makes a job claimable: it stands in that lane under that key. Cheap; called for each row,
+// before it is written.
+void note_lane_key(const LaneName &lane, core::LaneKey key);
+
+// The same for whoever has to be woken: a job of this queue owner is due from `due` until `expires`.
 void note_waiting(Oid owner, pg::Time due, pg::Time expires);
+
+// Notes that the current transaction, or what it stands for, makes jobs claimable that nobody knows (COMMIT PREPARED).
+void note_unknown_jobs();
 
 // Notes that the current transaction changes what the scheduler decides by (queues, job types, hold).
 void note_catalogue_change();

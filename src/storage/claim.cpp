@@ -37,8 +37,17 @@ constexpr const char *heads_sql = R"(
         LIMIT 1
     ) AS head)";
 
+// $1 job type, $2 priority, $3 and $4 the key, $5 now, $6 limit
+constexpr const char *first_due_sql = R"(
+    SELECT job.scheduled_run_time
+    FROM {live} AS job
+    WHERE job.job_type = $1 AND job.priority = $2::smallint AND (job.scheduled_run_time, job.id) >= ($3, $4)
+      AND job.state IN ('initial', 'retry') AND job.expires_time > $5
+    ORDER BY job.scheduled_run_time, job.id
+    LIMIT $6)";
+
 constexpr const char *due_sql = R"(
-    SELECT waiting.id
+    SELECT waiting.id, waiting.scheduled_run_time
     FROM {live} AS waiting
     WHERE waiting.job_type = $1 AND waiting.priority = $2::smallint AND waiting.state IN ('initial', 'retry')
       AND waiting.scheduled_run_time <= $3 AND waiting.expires_time > $3
@@ -156,19 +165,32 @@ std::vector<LaneHead> lane_heads(const Queue &queue, pg::Time now)
     return heads;
 }
 
+std::vector<pg::Time> first_due_times(const Queue &queue, std::string_view job_type, int priority, core::LaneKey from,
+                                      pg::Time now, int limit)
+{
+    const pg::Rows rows = as_hipq([&] {
+        return statement_for(queue, first_due_sql)
+            .run(job_type, priority, pg::Time{from.time}, from.id, now, static_cast<std::int64_t>(limit));
+    });
+    std::vector<pg::Time> times;
+    for (const pg::Row row : rows)
+        times.push_back(row.time(0));
+    return times;
+}
+
 bool runs_before(const LaneHead &left, const LaneHead &right)
 {
     return std::tie(left.priority, left.due, left.id) < std::tie(right.priority, right.due, right.id);
 }
 
-std::vector<std::int64_t> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit)
+std::vector<DueJob> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit)
 {
     const pg::Rows rows = as_hipq(
         [&] { return statement_for(queue, due_sql).run(lane.job_type, lane.priority, now, static_cast<std::int64_t>(limit)); });
-    std::vector<std::int64_t> ids;
+    std::vector<DueJob> jobs;
     for (const pg::Row row : rows)
-        ids.push_back(row.integer(0));
-    return ids;
+        jobs.push_back({row.integer(0), row.time(1)});
+    return jobs;
 }
 
 std::vector<ClaimedJob> claim_by_record(const Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now)

@@ -1,6 +1,7 @@
 // Who is next, and taking the job: initial|retry -> running.
 #pragma once
 
+#include "core/lane.hpp"
 #include "core/state.hpp"
 #include "storage/catalogue.hpp"
 
@@ -16,6 +17,11 @@ struct LaneHead {
 
 // The heads of all lanes of a queue, due or not; jobs that have expired are passed over. In no order. Needs a transaction.
 std::vector<LaneHead> lane_heads(const Queue &queue, pg::Time now);
+
+// When the first waiting jobs of a lane are due from a key on, at most `limit`, in order; those that have expired are passed
+// over. Needs a transaction.
+std::vector<pg::Time> first_due_times(const Queue &queue, std::string_view job_type, int priority, core::LaneKey from,
+                                      pg::Time now, int limit);
 
 // Lower number first, then the earlier time, then the lower id.
 bool runs_before(const LaneHead &left, const LaneHead &right);
@@ -47,8 +53,12 @@ struct ClaimedJob {
     "job::hipq.job, job.job_data, job.error, job.retry_reason"
 std::optional<ClaimedJob> claimed_job(const pg::Rows &rows);
 
+struct DueJob {
+    std::int64_t id;
+    pg::Time due;  // its scheduled_run_time
+};
 // The first due jobs of a lane, at most `limit`, in order; whether somebody has them in hand is not asked. Needs a transaction.
-std::vector<std::int64_t> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit);
+std::vector<DueJob> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit);
 
 // Takes those of the jobs that are still due and that nobody else holds, in the order of `ids`; the others are left out. Both
 // need a transaction.

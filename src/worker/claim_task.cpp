@@ -44,8 +44,6 @@ std::optional<Task> claim_in_transaction(Executor &executor, int queue_id, const
     const pg::Time now = pg::now();
     task.jobs = task.mode == core::ClaimMode::lock ? storage::claim_by_lock(*task.queue, ids, now)
                                                    : storage::claim_by_record(*task.queue, ids, now);
-    for (const std::int64_t id : ids)
-        executor.held.note(id, now);
     for (const ClaimedJob &job : task.jobs)
         executor.held.forget(job.id);
     if (task.jobs.empty())
@@ -84,6 +82,20 @@ std::optional<Task> claim(Executor &executor, int queue_id, const std::string &j
     return task;
 }
 
+// Somebody else holds them, or has changed them.
+void put_off_others(Executor &executor, std::span<const shmem::JobInLine> jobs, const std::optional<Task> &task)
+{
+    if (task.has_value() && task->jobs.size() == jobs.size())
+        return;
+    const pg::Time now = pg::now();
+    for (const shmem::JobInLine &job : jobs) {
+        const bool is_claimed = task.has_value() && std::any_of(task->jobs.begin(), task->jobs.end(),
+                                                                [&](const ClaimedJob &claimed) { return claimed.id == job.id; });
+        if (!is_claimed)
+            shmem::put_off(job, executor.held.note(job.id, now));
+    }
+}
+
 }  // namespace
 
 void announce(const Task &task)
@@ -103,13 +115,16 @@ std::optional<Task> claim_next(Executor &executor)
     const std::size_t count = std::min(hand.batch_size, hand.jobs.size() - hand.next);
     const std::span<shmem::JobInLine> chosen(hand.jobs.data() + hand.next, count);
     hand.next += count;
-    std::vector<std::int64_t> ids;
-    for (const shmem::JobInLine &job : chosen.first(shmem::choose_jobs(chosen)))
-        ids.push_back(job.id);
-    if (ids.empty())
+    const std::span<const shmem::JobInLine> jobs = chosen.first(shmem::choose_jobs(chosen));
+    if (jobs.empty())
         return std::nullopt;
+    std::vector<std::int64_t> ids;
+    for (const shmem::JobInLine &job : jobs)
+        ids.push_back(job.id);
     ::MemoryContextReset(executor.job_memory);
-    return claim(executor, hand.queue_id, hand.job_type, ids);
+    std::optional<Task> task = claim(executor, hand.queue_id, hand.job_type, ids);
+    put_off_others(executor, jobs, task);
+    return task;
 }
 
 std::optional<Task> claim_again(Executor &executor, const Task &batch, std::int64_t job_id)

@@ -154,7 +154,7 @@ bool run_next_decision(const Executor &executor)
         decide(executor, *queue, decision->job_id);
         heed_cancellations(*queue);
     }
-    shmem::announce_idle();
+    shmem::announce_idle(shmem::Jobs::unknown);
     return true;
 }
 

@@ -23,6 +23,8 @@ namespace {
 void pass_on_wake_up(const Executor &executor)
 {
     const bool woken_again = shmem::was_woken();
+    if (!woken_again && !executor.sees_more)
+        return;
     if (!shmem::wake_idle_executor(executor.ticket.database, executor.ticket.role) && woken_again)
         shmem::work_due(executor.ticket.database, pg::Time{0});
 }
@@ -59,9 +61,8 @@ bool run_next(Executor &executor)
         return true;
     if (executor.hand.is_empty() && !look_for_work(executor))
         return false;
-    if (std::optional<Task> task = claim_next(executor))
-        run_task(executor, *task);
-    shmem::announce_idle();
+    std::optional<Task> task = claim_next(executor);
+    shmem::announce_idle(task.has_value() && run_task(executor, *task) ? shmem::Jobs::finished : shmem::Jobs::unknown);
     return true;
 }
 
@@ -85,12 +86,12 @@ bool drain(Executor &executor)
     }
 }
 
-// Until a row that somebody else holds is tried again.
-std::int64_t until_next_try(Executor &executor)
+// Until a job is due, or a row that somebody else holds is tried again.
+std::int64_t until_next_due(Executor &executor)
 {
     const pg::Time now = pg::now();
-    const pg::Time next = executor.held.next_try(now);
-    return next == pg::infinity ? longest_wait : next.value - now.value;
+    const pg::Time next = std::min(executor.held.next_try(now), executor.next_due);
+    return next == pg::infinity ? longest_wait : std::max<std::int64_t>(next.value - now.value, 0);
 }
 
 void execute()
@@ -101,7 +102,7 @@ void execute()
         return;
     HIPQ_POINT("executor-start");
     Executor executor = connect(ticket);
-    shmem::announce_idle();
+    shmem::announce_idle(shmem::Jobs::unknown);
     pg::Time idle_since{::GetCurrentTimestamp()};
     for (bool first = true;; first = false) {
         if (drain(executor))
@@ -115,7 +116,7 @@ void execute()
             break;
         flush_now();
         if (!shmem::was_woken())
-            wait_for_work(std::min(idle_end - now.value, until_next_try(executor)));
+            wait_for_work(std::min(idle_end - now.value, until_next_due(executor)));
     }
     HIPQ_POINT("executor-leaves");
     shmem::begin_leaving();

@@ -1,13 +1,14 @@
-// What an executor runs next: the due lanes of its queue owner, next first.
+// What an executor runs next: the lines of its queue owner that are due, next first. It takes some 10 ms of work of the first in
+// which there is anything.
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
-#include "shmem/crash_cases.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/run_times.hpp"
 #include "storage/gates.hpp"
+#include "storage/lane_rows.hpp"
 #include "worker/process.hpp"
-#include "worker/task.hpp"
+#include "worker/take_jobs.hpp"
 
 namespace hipq::worker {
 
@@ -17,34 +18,81 @@ using storage::Queue;
 
 constexpr std::size_t largest_hand = 1'000;  // a batch of the largest size fits
 
-struct Candidate {
-    const Queue *queue;
-    storage::LaneHead head;
-};
-
-// The due lanes of the owner's queues whose handlers can run, next first.
-std::vector<Candidate> due_lanes(const Executor &executor, const storage::Catalogue &catalogue, pg::Time now)
+// The scheduler watches what keeps jobs from being run.
+void leave_to_scheduler(pg::Time now)
 {
-    std::vector<Candidate> candidates;
-    for (const auto &[id, queue] : catalogue.queues) {
-        if (queue.owner != executor.ticket.role || !storage::queue_gate(queue).passed)
-            continue;
-        if (!storage::owner_gate(queue).passed) {
-            shmem::work_due(MyDatabaseId, now + longest_wait);  // the scheduler watches it
-            continue;
-        }
-        for (storage::LaneHead &head : storage::lane_heads(queue, now)) {
-            if (head.due > now)
-                continue;
-            if (storage::handler_gate(queue, head.job_type).passed)
-                candidates.push_back({&queue, std::move(head)});
-            else
-                shmem::work_due(MyDatabaseId, now + longest_wait);  // parked: the scheduler watches it
-        }
+    shmem::work_due(MyDatabaseId, now + longest_wait);
+}
+
+bool may_run(const Executor &executor, const Queue &queue, pg::Time now)
+{
+    if (queue.owner != executor.ticket.role || !storage::queue_gate(queue).passed)
+        return false;
+    const bool passed = storage::owner_gate(queue).passed;
+    if (!passed)
+        leave_to_scheduler(now);
+    return passed;
+}
+
+std::vector<const Queue *> open_queues(const Executor &executor, const storage::Catalogue &catalogue, pg::Time now)
+{
+    std::vector<const Queue *> queues;
+    for (const auto &[id, queue] : catalogue.queues)
+        if (may_run(executor, queue, now))
+            queues.push_back(&queue);
+    return queues;
+}
+
+Line line_of(const Queue &queue, const shmem::LaneInfo &lane)
+{
+    return {&queue, {lane.name.type, lane.name.priority, lane.due, 0}, lane.ref, lane.name.leaf};
+}
+
+// The lanes of the queues, due or not.
+std::vector<Line> known_lines(const std::vector<const Queue *> &queues)
+{
+    std::vector<Line> lines;
+    for (const shmem::LaneInfo &lane : shmem::list_lanes()) {
+        const auto queue =
+            std::find_if(queues.begin(), queues.end(), [&](const Queue *each) { return each->id == lane.name.queue_id; });
+        if (queue != queues.end())
+            lines.push_back(line_of(**queue, lane));
     }
-    std::sort(candidates.begin(), candidates.end(),
-              [](const Candidate &left, const Candidate &right) { return storage::runs_before(left.head, right.head); });
-    return candidates;
+    return lines;
+}
+
+bool is_among(const std::vector<Line> &lines, const Queue &queue, const storage::LaneHead &head)
+{
+    return std::any_of(lines.begin(), lines.end(), [&](const Line &line) {
+        return line.queue == &queue && line.head.priority == head.priority && line.head.job_type == head.job_type;
+    });
+}
+
+// Those that have no lane, because there is no room or because the scheduler has not looked yet.
+void add_unknown_lines(std::vector<Line> &lines, const std::vector<const Queue *> &queues, pg::Time now)
+{
+    for (const Queue *queue : queues)
+        for (const storage::LaneHead &head : storage::lane_heads(*queue, now))
+            if (!is_among(lines, *queue, head))
+                lines.push_back({queue, head, shmem::no_lane, InvalidOid});
+}
+
+// The lines that are due, next first. Of the others the executor keeps when the first will be.
+std::vector<Line> due_lines(Executor &executor, const storage::Catalogue &catalogue, pg::Time now)
+{
+    const std::vector<const Queue *> queues = open_queues(executor, catalogue, now);
+    std::vector<Line> lines = known_lines(queues);
+    if (!shmem::lanes_are_known())
+        add_unknown_lines(lines, queues, now);
+    executor.next_due = pg::infinity;
+    std::erase_if(lines, [&](const Line &line) {
+        if (line.head.due > now)
+            executor.next_due = std::min(executor.next_due, line.head.due);
+        return line.head.due > now;
+    });
+    std::stable_sort(lines.begin(), lines.end(),
+                     [](const Line &left, const Line &right) { return storage::runs_before(left.head, right.head); });
+    return lines;
 }
 
 std::size_t batch_size_of(const storage::JobType &type)
@@ -52,42 +100,23 @@ std::size_t batch_size_of(const storage::JobType &type)
     return storage::takes_batches(type.handler, type.handler_kind) ? static_cast<std::size_t>(type.batch_size) : 1;
 }
 
-// Suspects of a crash run one at a time: if the first job of the line that nobody has in hand is one whose turn has come, it
-// stays alone; else all stay but those.
-void pass_over_suspects(std::vector<shmem::JobInLine> &line)
+void note_next_due(Executor &executor, const Line &line, pg::Time now)
 {
-    std::set<std::int64_t> suspects;
-    for (const core::CrashCase &entry : shmem::crash_cases(MyDatabaseId))
-        if (entry.runs_alone != 0 || entry.charge_due != 0)
-            suspects.insert(entry.job_id);
-    if (suspects.empty())
-        return;
-    const auto is_suspect = [&](const shmem::JobInLine &job) { return suspects.contains(job.id); };
-    const auto first = std::find_if(line.begin(), line.end(),
-                                    [](const shmem::JobInLine &job) { return !shmem::is_in_hand(MyDatabaseId, job.id); });
-    if (first != line.end() && is_suspect(*first) &&
-        shmem::suspicion_of(MyDatabaseId, first->id) != shmem::Suspicion::has_to_wait)
-        line = {*first};
-    else
-        std::erase_if(line, is_suspect);
+    const pg::Time due = line.lane.is_known() ? shmem::due_of(line.lane) : pg::infinity;
+    if (due > now)
+        executor.next_due = std::min(executor.next_due, due);
 }
 
-// Reserves the first jobs of the lane that are free; whoever has others in hand, they are looked at first.
-bool take_from(Executor &executor, const Candidate &candidate, pg::Time now)
+bool take_from(Executor &executor, const Line &line, pg::Time now)
 {
-    const storage::JobType &type = *candidate.queue->find_job_type(candidate.head.job_type);
+    if (!storage::handler_gate(*line.queue, line.head.job_type).passed) {
+        leave_to_scheduler(now);  // parked
+        return false;
+    }
+    const storage::JobType &type = *line.queue->find_job_type(line.head.job_type);
     const std::size_t batch_size = batch_size_of(type);
-    const std::size_t wanted = core::hand_size(shmem::run_time(candidate.queue->id, type.name), batch_size, largest_hand);
-    const std::size_t passed_over = executor.held.size() + shmem::count_in_hand() + shmem::count_crash_cases();
-    std::vector<shmem::JobInLine> due;
-    for (const std::int64_t id : storage::due_jobs(*candidate.queue, candidate.head, now, wanted + passed_over))
-        if (!executor.held.contains(id, now))
-            due.push_back({id, candidate.queue->id});
-    pass_over_suspects(due);
-    std::vector<shmem::JobInLine> reserved(wanted);
-    reserved.resize(shmem::reserve_jobs(due, reserved));
-    executor.hand = Hand{candidate.queue->id, type.name, batch_size, std::move(reserved)};
-    return !executor.hand.is_empty();
+    executor.hand = Hand{line.queue->id, type.name, batch_size, {}};
+    return take_jobs(executor, line, now, core::hand_size(shmem::run_time(line.queue->id, type.name), batch_size, largest_hand));
 }
 
 }  // namespace
@@ -100,11 +129,16 @@ bool fill_hand(Executor &executor)
         const pg::Time now = pg::now();
         if (!storage::enabled_gate().passed || !storage::hold_gate().passed)
             return;
-        const std::vector<Candidate> lanes = due_lanes(executor, *catalogue, now);
-        filled = std::any_of(lanes.begin(), lanes.end(),
-                             [&](const Candidate &candidate) { return take_from(executor, candidate, now); });
-        if (filled)
-            HIPQ_POINT("after-reserve");
+        const std::vector<Line> lines = due_lines(executor, *catalogue, now);
+        const auto taken =
+            std::find_if(lines.begin(), lines.end(), [&](const Line &line) { return take_from(executor, line, now); });
+        filled = taken != lines.end();
+        for (auto line = lines.begin(); line != taken; ++line)  // what was read in vain has told when it is due
+            note_next_due(executor, *line, now);
+        if (!filled)
+            return;
+        executor.sees_more = lines.end() - taken > 1 || !taken->lane.is_known() || shmem::due_of(taken->lane) <= pg::now();
+        HIPQ_POINT("after-reserve");
     });
     return filled;
 }

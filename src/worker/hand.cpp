@@ -6,22 +6,28 @@ namespace hipq::worker {
 namespace {
 
 constexpr std::int64_t first_delay = 100'000;  // us
-constexpr std::int64_t longest_delay = 10'000'000;
+constexpr std::int64_t longest_delay = core::longest_hold;
 constexpr std::int64_t forgotten_after = 60'000'000;
 
 }  // namespace
 
-bool HeldRows::contains(std::int64_t job_id, pg::Time now) const
+bool HeldRows::is_held(std::int64_t job_id, pg::Time now) const
 {
-    const auto found = rows_.find(job_id);
-    return found != rows_.end() && found->second.not_before > now;
+    return until(job_id) > now;
 }
 
-void HeldRows::note(std::int64_t job_id, pg::Time now)
+pg::Time HeldRows::until(std::int64_t job_id) const
+{
+    const auto found = rows_.find(job_id);
+    return found == rows_.end() ? pg::Time{0} : found->second.not_before;
+}
+
+pg::Time HeldRows::note(std::int64_t job_id, pg::Time now)
 {
     const auto found = rows_.find(job_id);
     const std::int64_t delay = found == rows_.end() ? first_delay : std::min(found->second.delay * 2, longest_delay);
     rows_[job_id] = Held{now + delay, delay};
+    return now + delay;
 }
 
 pg::Time HeldRows::next_try(pg::Time now)

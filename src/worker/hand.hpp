@@ -21,9 +21,11 @@ struct Hand {
 // over meanwhile.
 class HeldRows {
 public:
-    bool contains(std::int64_t job_id, pg::Time now) const;
+    bool is_held(std::int64_t job_id, pg::Time now) const;
+    pg::Time until(std::int64_t job_id) const;
     std::size_t size() const { return rows_.size(); }
-    void note(std::int64_t job_id, pg::Time now);
+    // Returns when it is to be tried again.
+    pg::Time note(std::int64_t job_id, pg::Time now);
     void forget(std::int64_t job_id) { rows_.erase(job_id); }
     // When the next of them is to be tried; infinity without any. Forgets those that nobody has asked for in a minute.
     pg::Time next_try(pg::Time now);

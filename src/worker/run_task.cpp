@@ -158,7 +158,7 @@ void run_one_by_one(Executor &executor, const Task &batch)
 
 }  // namespace
 
-void run_task(Executor &executor, Task &task)
+bool run_task(Executor &executor, Task &task)
 {
     const TimestampTz start = ::GetCurrentTimestamp();
     show(task);
@@ -171,6 +171,7 @@ void run_task(Executor &executor, Task &task)
     else if (failure.has_value())
         settle(executor, task, *failure);
     flush_if_due();
+    return !failure.has_value();
 }
 
 }  // namespace hipq::worker

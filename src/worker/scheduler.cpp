@@ -9,14 +9,17 @@
 #include "shmem/decisions.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/hands.hpp"
+#include "shmem/lanes.hpp"
 #include "shmem/start_failures.hpp"
 #include "storage/claim.hpp"
 #include "storage/finish.hpp"
 #include "storage/gates.hpp"
 #include "storage/identity.hpp"
+#include "storage/lane_rows.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/queue_table.hpp"
+#include "worker/audit.hpp"
 #include "worker/process.hpp"
 #include "worker/recover.hpp"
 #include "worker/stop_overdue.hpp"
@@ -49,7 +52,10 @@ struct Scheduler {
     pg::Time next_maintenance{0};
     bool maintenance_left = false;   // steps that somebody's lock was against
     std::set<std::string> reported;  // parked job types that were logged
+    bool searches_lanes = true;      // there may be lanes that are not in shared memory: the tables tell
+    bool lanes_are_missing = false;  // for want of room
     Recovery recovery;
+    Audit audit;
 };
 
 // ---- one queue ----
@@ -58,16 +64,6 @@ constinit pg::Statement register_type(R"(
     INSERT INTO hipq.job_type (queue_id, name)
     SELECT queue.queue_id, $2 FROM hipq.queue AS queue WHERE queue.queue_id = $1 FOR KEY SHARE
     ON CONFLICT DO NOTHING)");
-
-constexpr const char *count_due_sql = R"(
-    SELECT count(*)
-    FROM (
-        SELECT 1
-        FROM {live} AS job
-        WHERE job.job_type = $1 AND job.priority = $2::smallint AND job.scheduled_run_time <= $3
-          AND job.state IN ('initial', 'retry') AND job.expires_time > $3
-        LIMIT $4
-    ) AS due)";
 
 // An unknown type becomes one without handler, so that it is seen in hipq.job_types.
 void register_unknown_type(const Queue &queue, const std::string &job_type)
@@ -87,30 +83,57 @@ void report_parked(Scheduler &scheduler, const Queue &queue, const std::string &
     });
 }
 
-// Jobs due in one lane, counted only as far as it matters.
-int count_due(const Queue &queue, const storage::LaneHead &head, pg::Time now)
+// Jobs that are due, counted only as far as it matters.
+void look_at_due(Scheduler &scheduler, Look &look, const Queue &queue, const std::string &job_type, int count, bool owner_can_run)
 {
-    const pg::Rows rows = storage::as_hipq([&] {
-        return storage::statement_for(queue, count_due_sql)
-            .run(head.job_type, head.priority, now, static_cast<std::int64_t>(std::max(1, settings::max_executors)));
-    });
-    return rows.front().integer32(0);
-}
-
-void look_at_lane(Scheduler &scheduler, Look &look, const Queue &queue, const storage::LaneHead &head, bool owner_can_run)
-{
-    register_unknown_type(queue, head.job_type);
-    if (head.due > look.now) {
-        look.again_at(head.due);
-        return;
-    }
-    const storage::Gate gate = storage::handler_gate(queue, head.job_type);
+    const storage::Gate gate = storage::handler_gate(queue, job_type);
     if (!gate.passed)
-        report_parked(scheduler, queue, head.job_type, gate.explanation);
+        report_parked(scheduler, queue, job_type, gate.explanation);
     if (!gate.passed || !owner_can_run)
         look.again_at(look.now + longest_wait);
     else
-        look.wanted[queue.owner] += count_due(queue, head, look.now);
+        look.wanted[queue.owner] += count;
+}
+
+// A lane may hold less than it seems to: what was noted there may be gone.
+void look_at_lane(Scheduler &scheduler, Look &look, const Queue &queue, const shmem::LaneInfo &lane, bool owner_can_run)
+{
+    const std::string job_type = lane.name.type;
+    const std::vector<pg::Time> times = storage::first_due_times(queue, job_type, lane.name.priority, shmem::first_key(lane.ref),
+                                                                 look.now, std::max(1, settings::max_executors));
+    if (times.empty())
+        return;
+    register_unknown_type(queue, job_type);
+    const auto due = std::count_if(times.begin(), times.end(), [&](pg::Time time) { return time <= look.now; });
+    if (due == 0)
+        look.again_at(times.front());
+    else if (lane.due > look.now)  // put off: somebody else holds them
+        look.again_at(lane.due);
+    else
+        look_at_due(scheduler, look, queue, job_type, static_cast<int>(due), owner_can_run);
+}
+
+void look_at_lanes(Scheduler &scheduler, Look &look, const Queue &queue, bool owner_can_run)
+{
+    for (const shmem::LaneInfo &lane : shmem::list_lanes())
+        if (lane.name.queue_id == queue.id && lane.due != pg::infinity)
+            look_at_lane(scheduler, look, queue, lane, owner_can_run);
+}
+
+// Without room for a lane its jobs are looked for in the table each time.
+void look_at_heads(Scheduler &scheduler, Look &look, const Queue &queue, bool owner_can_run)
+{
+    for (const storage::LaneHead &head : storage::lane_heads(queue, look.now)) {
+        const shmem::LaneName name(storage::live_leaf(queue), queue.id, head.priority, head.job_type);
+        if (shmem::find_or_make_lane(name).is_known())
+            continue;
+        scheduler.lanes_are_missing = true;
+        register_unknown_type(queue, head.job_type);
+        if (head.due > look.now)
+            look.again_at(head.due);
+        else
+            look_at_due(scheduler, look, queue, head.job_type, 1, owner_can_run);
+    }
 }
 
 void look_at_queue(Scheduler &scheduler, Look &look, const Queue &queue)
@@ -122,8 +145,9 @@ void look_at_queue(Scheduler &scheduler, Look &look, const Queue &queue)
     look.again_at(storage::next_expiry(queue));
     const bool owner_can_run = storage::owner_gate(queue).passed;
     shmem::refuse_starts(MyDatabaseId, queue.owner, !owner_can_run);
-    for (const storage::LaneHead &head : storage::lane_heads(queue, look.now))
-        look_at_lane(scheduler, look, queue, head, owner_can_run);
+    if (scheduler.searches_lanes)
+        look_at_heads(scheduler, look, queue, owner_can_run);
+    look_at_lanes(scheduler, look, queue, owner_can_run);
     if (shmem::has_decisions(MyDatabaseId, queue.owner))
         look.wanted[queue.owner] += 1;
 }
@@ -170,6 +194,9 @@ Look look_around(Scheduler &scheduler)
     Look look{pg::now(), pg::infinity, {}, false};
     look.again_at(recover(scheduler.recovery));
     const TimestampTz start = ::GetCurrentTimestamp();
+    const auto losses = shmem::search_due();
+    scheduler.searches_lanes = scheduler.searches_lanes || losses.has_value();
+    scheduler.lanes_are_missing = false;
     const auto catalogue = read_catalogue();
     for (const auto &entry : catalogue->queues) {
         const Queue &queue = entry.second;
@@ -179,6 +206,10 @@ Look look_around(Scheduler &scheduler)
         else
             pg::with_transaction([&] { look_at_queue(scheduler, look, queue); });
     }
+    scheduler.searches_lanes = scheduler.lanes_are_missing;
+    if (losses.has_value() && !scheduler.lanes_are_missing)
+        shmem::search_done(*losses);
+    audit(scheduler.audit, *catalogue, look.now);
     HIPQ_POINT("before-ask-for-executors");
     ask_for_executors(look);
     scheduler.recovery.pause = ::GetCurrentTimestamp() - start;

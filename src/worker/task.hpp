@@ -14,6 +14,9 @@ struct Executor {
     MemoryContext job_memory;  // reset before each call
     Hand hand{};
     HeldRows held{};
+    // What the last look for jobs found beside those that it took:
+    bool sees_more = false;            // others are due
+    pg::Time next_due = pg::infinity;  // or will be then
 };
 
 // The catalogue stays as it was at the claim.
@@ -40,8 +43,8 @@ std::optional<Task> claim_again(Executor &executor, const Task &batch, std::int6
 void announce(const Task &task);
 
 // Calls the handler and finishes its jobs in one transaction. When it failed, a batch is run again one by one, and the failure of
-// a single job is settled in another transaction.
-void run_task(Executor &executor, Task &task);
+// a single job is settled in another transaction. Returns whether it succeeded at once.
+bool run_task(Executor &executor, Task &task);
 
 // Makes the next retry decision that somebody left behind for this queue owner. False: there is none.
 bool run_next_decision(const Executor &executor);

@@ -31,6 +31,7 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_mon
     ('schema hipq', 'USAGE'),
     ('view hipq.alerts', 'SELECT'),
     ('view hipq.executors', 'SELECT'),
+    ('view hipq.lanes', 'SELECT'),
     ('view hipq.instances', 'SELECT'),
     ('view hipq.job_types', 'SELECT'),
     ('view hipq.queues', 'SELECT'),
@@ -38,6 +39,7 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_mon
     ('view hipq.sizes', 'SELECT'),
     ('function hipq._alerts()', 'EXECUTE'),
     ('function hipq._executors()', 'EXECUTE'),
+    ('function hipq._lanes()', 'EXECUTE'),
     ('function hipq._may(integer,text)', 'EXECUTE'),
     ('function hipq._running_jobs()', 'EXECUTE'),
     ('function hipq.now()', 'EXECUTE')

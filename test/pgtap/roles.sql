@@ -1,7 +1,7 @@
 -- What each right on a queue allows, and what it does not.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
-SELECT plan(60);
+SELECT plan(61);
 
 CREATE ROLE contract_owner LOGIN;
 CREATE ROLE contract_member IN ROLE contract_owner;
@@ -66,6 +66,7 @@ SELECT lives_ok('TABLE hipq.running', 'read: view running');
 SELECT lives_ok('TABLE hipq.attempts', 'read: view attempts');
 SELECT lives_ok('TABLE hipq.dead_letters', 'read: view dead_letters');
 SELECT lives_ok('TABLE hipq.executors', 'read: view executors');
+SELECT set_eq('SELECT DISTINCT queue FROM hipq.lanes', $$VALUES ('contract.mail')$$, 'read: view lanes has the queue and no other');
 SELECT set_eq('SELECT DISTINCT queue FROM hipq.sizes', $$VALUES ('contract.mail')$$, 'read: view sizes has the queue and no other');
 SELECT isnt_empty(format('SELECT * FROM hipq.why(%s)', :first_id), 'read: hipq.why()');
 SELECT is_empty(format('SELECT * FROM hipq.jobs WHERE id = %s', :secret_id), 'read does not show another queue''s job');

@@ -289,6 +289,7 @@ struct Model {
     Lane lane{};
     std::array<RowState, row_count + 1> rows{};
     std::array<bool, row_count + 1> is_pending{};  // its note is still to come
+    std::array<bool, row_count + 1> is_in_hand{};  // to be run again, but its last claimer is not done with it
     std::vector<Producer> producers{};
     std::vector<Claimer<Lane>> claimers{};
     int stranger = 0;  // steps of one who locks row 3 and lets go, without a note; 2: done
@@ -314,7 +315,8 @@ struct Model {
         }
         text += ';';
         for (int row = 1; row <= row_count; ++row)
-            text += static_cast<char>('a' + static_cast<int>(rows[row]) + (is_pending[row] ? 10 : 0));
+            text +=
+                static_cast<char>('a' + static_cast<int>(rows[row]) + (is_pending[row] ? 10 : 0) + (is_in_hand[row] ? 20 : 0));
         for (const Producer &producer : producers)
             put(text, producer.step);
         for (const auto &claimer : claimers) {
@@ -433,9 +435,19 @@ private:
             read_on(next, claimer);
             break;
         default:  // a job is in hand
-            if (state.claimers[index].step == 3)
-                open.push_back(aborted(state, index));
-            if (claimer.step == 4) {
+            if (state.claimers[index].step == 3) {
+                open.push_back(given_up(state, index, 4));
+                open.push_back(given_up(state, index, 5));
+            }
+            if (claimer.step == 5) {
+                next.lane.note(only(claimer.row));
+                next.is_pending[claimer.row] = false;
+                claimer.step = 6;
+                break;
+            }
+            if (claimer.step == 6) {
+                next.is_in_hand[claimer.row] = false;
+            } else if (claimer.step == 4) {
                 next.lane.note(only(claimer.row));
                 next.is_pending[claimer.row] = false;
             } else {
@@ -457,13 +469,15 @@ private:
         return state;
     }
 
-    // The row can be claimed again, and is noted in a step of its own.
-    static State aborted(State state, std::size_t index)
+    // The row can be claimed again, and is noted in a step of its own (4). Or it has been settled for a retry at once, is noted
+    // by that transaction (5), and leaves the hand after that without another word (6).
+    static State given_up(State state, std::size_t index, int step)
     {
         Claimer<Lane> &claimer = state.claimers[index];
         state.rows[claimer.row] = RowState::claimable;
         state.is_pending[claimer.row] = true;
-        claimer.step = 4;
+        state.is_in_hand[claimer.row] = step == 5;
+        claimer.step = step;
         return state;
     }
 
@@ -494,7 +508,7 @@ private:
             return;
         }
         claimer.last_seen = row;
-        if (state.rows[row] == RowState::locked) {
+        if (state.rows[row] == RowState::locked || state.is_in_hand[row]) {
             reading.held(at(row), 0);
         } else {
             reading.passed(at(row));

@@ -1,0 +1,393 @@
+// A hash table of lanes; every entry has its own lock, one more guards the table.
+#include "lanes.hpp"
+
+#include "settings.hpp"
+#include "shmem/alerts.hpp"
+#include "shmem/own_executor.hpp"
+
+extern "C" {
+#include "common/hashfn.h"
+}
+
+namespace hipq::shmem {
+
+namespace {
+
+struct LaneEntry {
+    Oid database;  // InvalidOid: free
+    LaneName name;
+    std::uint32_t generation;
+    std::int32_t next;  // in its bucket
+    pg_atomic_uint64 due;
+    core::Lane lane;
+};
+
+struct LaneTable {
+    std::int32_t capacity;
+    std::int32_t used;                         // places that were ever in use: the first ones
+    LaneEntry entries[FLEXIBLE_ARRAY_MEMBER];  // then the buckets, as many
+};
+
+constinit LaneTable *table = nullptr;
+constinit LWLockPadded *locks = nullptr;  // that of the table, then one for each entry
+
+constexpr const char *tranche = "hipq lanes";
+
+LWLock &table_lock()
+{
+    return locks[0].lock;
+}
+
+// Of an entry of the table.
+class LaneLock {
+public:
+    explicit LaneLock(std::int32_t index) : lock_(&locks[index + 1].lock) { ::LWLockAcquire(lock_, LW_EXCLUSIVE); }
+    ~LaneLock() { ::LWLockRelease(lock_); }
+    LaneLock(const LaneLock &) = delete;
+    LaneLock &operator=(const LaneLock &) = delete;
+
+private:
+    LWLock *lock_;
+};
+
+class TableLock {
+public:
+    explicit TableLock(LWLockMode mode) { ::LWLockAcquire(&table_lock(), mode); }
+    ~TableLock() { ::LWLockRelease(&table_lock()); }
+    TableLock(const TableLock &) = delete;
+    TableLock &operator=(const TableLock &) = delete;
+};
+
+Size table_size()
+{
+    const Size per_lane = sizeof(LaneEntry) + sizeof(std::int32_t);
+    return ::add_size(offsetof(LaneTable, entries), ::mul_size(per_lane, static_cast<Size>(settings::max_lanes)));
+}
+
+// Those that were ever in use.
+std::span<LaneEntry> entries()
+{
+    return {table->entries, static_cast<std::size_t>(table->used)};
+}
+
+std::int32_t index_of(const LaneEntry &entry)
+{
+    return static_cast<std::int32_t>(&entry - table->entries);
+}
+
+std::int32_t &bucket_of(Oid database, const LaneName &name)
+{
+    auto *buckets = reinterpret_cast<std::int32_t *>(table->entries + table->capacity);
+    const auto *type = reinterpret_cast<const unsigned char *>(name.type);
+    std::uint32_t hash = ::hash_bytes(type, static_cast<int>(std::strlen(name.type)));
+    hash = ::hash_combine(hash, ::murmurhash32(database));
+    hash = ::hash_combine(hash, ::murmurhash32(name.leaf));
+    hash = ::hash_combine(hash, ::murmurhash32(static_cast<std::uint32_t>(name.priority)));
+    return buckets[hash % static_cast<std::uint32_t>(table->capacity)];
+}
+
+bool belongs_to(const LaneEntry &entry, Oid database, const LaneName &name)
+{
+    return entry.database == database && entry.name == name;
+}
+
+void show_due(LaneEntry &entry)
+{
+    ::pg_atomic_write_u64(&entry.due, static_cast<std::uint64_t>(entry.lane.next_due()));
+}
+
+pg::Time due_of(LaneEntry &entry)
+{
+    return pg::Time{static_cast<std::int64_t>(::pg_atomic_read_u64(&entry.due))};
+}
+
+// Null: it is not that lane's any more. Needs the lane's lock.
+LaneEntry *entry_of(LaneRef ref)
+{
+    LaneEntry &entry = table->entries[ref.index];
+    return entry.database != InvalidOid && entry.generation == ref.generation ? &entry : nullptr;
+}
+
+// ---- the table; these need its lock ----
+
+LaneEntry *find(Oid database, const LaneName &name)
+{
+    for (std::int32_t index = bucket_of(database, name); index >= 0; index = table->entries[index].next)
+        if (belongs_to(table->entries[index], database, name))
+            return &table->entries[index];
+    return nullptr;
+}
+
+// Takes it out of its bucket, and its references go stale. Needs both locks.
+void remove(LaneEntry &entry)
+{
+    std::int32_t *link = &bucket_of(entry.database, entry.name);
+    while (*link != index_of(entry))
+        link = &table->entries[*link].next;
+    *link = entry.next;
+    entry.database = InvalidOid;
+    ++entry.generation;
+}
+
+// Needs both locks.
+bool is_empty(LaneEntry &entry)
+{
+    return entry.lane.owner == core::no_owner && entry.lane.next_due() == core::lane_limit;
+}
+
+// A free place, if need be that of a lane in which there is nothing; null when there is none.
+LaneEntry *free_entry()
+{
+    for (LaneEntry &entry : entries())
+        if (entry.database == InvalidOid)
+            return &entry;
+    if (table->used < table->capacity)
+        return &table->entries[table->used++];
+    for (LaneEntry &entry : entries()) {
+        if (due_of(entry) != pg::infinity)
+            continue;
+        const LaneLock lock(index_of(entry));
+        if (!is_empty(entry))
+            continue;
+        remove(entry);
+        return &entry;
+    }
+    return nullptr;
+}
+
+LaneEntry *make(Oid database, const LaneName &name)
+{
+    LaneEntry *entry = free_entry();
+    if (entry == nullptr)
+        return nullptr;
+    const LaneLock lock(index_of(*entry));
+    entry->database = database;
+    entry->name = name;
+    entry->lane = core::Lane{};
+    show_due(*entry);
+    std::int32_t &bucket = bucket_of(database, name);
+    entry->next = bucket;
+    bucket = index_of(*entry);
+    return entry;
+}
+
+LaneRef reference_to(const LaneEntry *entry)
+{
+    return entry == nullptr ? no_lane : LaneRef{index_of(*entry), entry->generation};
+}
+
+DatabaseSlot *slot_of(Oid database)
+{
+    for (DatabaseSlot &slot : registry()->databases)
+        if (slot.database == database)
+            return &slot;
+    return nullptr;
+}
+
+}  // namespace
+
+LaneName::LaneName(Oid of_leaf, int of_queue, int of_priority, std::string_view of_type)
+    : leaf(of_leaf), queue_id(of_queue), priority(of_priority), type{}
+{
+    std::memcpy(type, of_type.data(), std::min(of_type.size(), sizeof(type) - 1));
+}
+
+bool LaneName::operator==(const LaneName &other) const
+{
+    return leaf == other.leaf && priority == other.priority && std::strcmp(type, other.type) == 0;
+}
+
+LaneRef find_lane(const LaneName &name)
+{
+    if (!is_loaded())
+        return no_lane;
+    const TableLock lock(LW_SHARED);
+    return reference_to(find(MyDatabaseId, name));
+}
+
+LaneRef find_or_make_lane(const LaneName &name)
+{
+    const LaneRef known = find_lane(name);
+    if (!is_loaded() || known.is_known())
+        return known;
+    LaneRef made = no_lane;
+    {
+        const TableLock lock(LW_EXCLUSIVE);
+        const LaneEntry *entry = find(MyDatabaseId, name);
+        made = reference_to(entry != nullptr ? entry : make(MyDatabaseId, name));
+    }
+    if (!made.is_known())
+        raise_alert(Alert::lanes_full);
+    return made;
+}
+
+bool note_lane(LaneRef ref, core::KeyRange range, pg::Time not_before) noexcept
+{
+    if (!ref.is_known())
+        return false;
+    const LaneLock lock(ref.index);
+    LaneEntry *entry = entry_of(ref);
+    if (entry == nullptr)
+        return false;
+    entry->lane.note(range, not_before.value);
+    show_due(*entry);
+    return true;
+}
+
+void lose_lanes_locked(Oid database) noexcept
+{
+    for (LaneEntry &entry : entries()) {
+        const LaneLock lock(index_of(entry));
+        if (entry.database != database)
+            continue;
+        entry.lane.note_all();
+        show_due(entry);
+    }
+    if (DatabaseSlot *slot = slot_of(database))
+        ++slot->lane_losses;
+}
+
+void lose_lanes(Oid database) noexcept
+{
+    if (!is_loaded())
+        return;
+    const Lock lock(LW_EXCLUSIVE);
+    lose_lanes_locked(database);
+}
+
+pg::Time due_of(LaneRef ref)
+{
+    return due_of(table->entries[ref.index]);
+}
+
+std::vector<LaneInfo> list_lanes()
+{
+    std::vector<LaneInfo> lanes;
+    if (!is_loaded())
+        return lanes;
+    lanes.resize(static_cast<std::size_t>(table->used));  // before the lock: allocation
+    std::size_t count = 0;
+    {
+        const TableLock lock(LW_SHARED);
+        for (LaneEntry &entry : entries())
+            if (entry.database == MyDatabaseId && count < lanes.size())
+                lanes[count++] = {reference_to(&entry), entry.name, due_of(entry)};
+    }
+    lanes.resize(count);
+    return lanes;
+}
+
+std::optional<core::Lane> copy_lane(LaneRef ref)
+{
+    const LaneLock lock(ref.index);
+    const LaneEntry *entry = entry_of(ref);
+    return entry == nullptr ? std::nullopt : std::optional(entry->lane);
+}
+
+bool lanes_are_known()
+{
+    const Lock lock(LW_SHARED);
+    const DatabaseSlot *slot = slot_of(MyDatabaseId);
+    return slot != nullptr && slot->lane_losses == slot->lane_searches;
+}
+
+std::optional<LaneReading> begin_reading(LaneRef ref, pg::Time now)
+{
+    const LaneLock lock(ref.index);
+    LaneEntry *entry = entry_of(ref);
+    return entry == nullptr ? std::nullopt : LaneReading::begin(entry->lane, own_executor_index(), now.value);
+}
+
+void end_reading(LaneRef ref, LaneReading &reading) noexcept
+{
+    const LaneLock lock(ref.index);
+    if (LaneEntry *entry = entry_of(ref)) {
+        reading.end(entry->lane);
+        show_due(*entry);
+    }
+}
+
+void cancel_reading(LaneRef ref) noexcept
+{
+    const LaneLock lock(ref.index);
+    if (LaneEntry *entry = entry_of(ref)) {
+        LaneReading::cancel(entry->lane);
+        show_due(*entry);
+    }
+}
+
+bool cancel_readings(int executor) noexcept
+{
+    bool any = false;
+    for (LaneEntry &entry : entries()) {
+        const LaneLock lock(index_of(entry));
+        if (entry.database == InvalidOid || entry.lane.owner != executor)
+            continue;
+        LaneReading::cancel(entry.lane);
+        show_due(entry);
+        any = true;
+    }
+    return any;
+}
+
+std::optional<unsigned> search_due()
+{
+    const Lock lock(LW_SHARED);
+    const DatabaseSlot *slot = slot_of(MyDatabaseId);
+    if (slot == nullptr || slot->lane_losses == slot->lane_searches)
+        return std::nullopt;
+    return slot->lane_losses;
+}
+
+void search_done(unsigned losses)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    if (DatabaseSlot *slot = slot_of(MyDatabaseId))
+        slot->lane_searches = losses;
+}
+
+core::LaneKey first_key(LaneRef ref)
+{
+    const LaneLock lock(ref.index);
+    const LaneEntry *entry = entry_of(ref);
+    return entry == nullptr ? core::lane_start : entry->lane.first_key();
+}
+
+bool is_covered(LaneRef ref, core::LaneKey key)
+{
+    const LaneLock lock(ref.index);
+    const LaneEntry *entry = entry_of(ref);
+    return entry != nullptr && entry->lane.covers(key);
+}
+
+void forget_lanes(Oid database) noexcept
+{
+    const TableLock table_guard(LW_EXCLUSIVE);
+    for (LaneEntry &entry : entries()) {
+        const LaneLock lock(index_of(entry));
+        if (entry.database == database)
+            remove(entry);
+    }
+}
+
+void request_lanes()
+{
+    ::RequestAddinShmemSpace(table_size());
+    ::RequestNamedLWLockTranche(tranche, settings::max_lanes + 1);
+}
+
+void set_up_lanes()
+{
+    bool found = false;
+    table = static_cast<LaneTable *>(::ShmemInitStruct("hipq lanes", table_size(), &found));
+    locks = ::GetNamedLWLockTranche(tranche);
+    if (found)
+        return;
+    std::memset(static_cast<void *>(table), 0, table_size());
+    table->capacity = settings::max_lanes;
+    for (std::int32_t i = 0; i < table->capacity; ++i)
+        ::pg_atomic_init_u64(&table->entries[i].due, 0);
+    std::fill_n(reinterpret_cast<std::int32_t *>(table->entries + table->capacity), table->capacity, -1);
+}
+
+}  // namespace hipq::shmem

@@ -1,0 +1,102 @@
+// The lanes (core/lane.hpp) of all databases in shared memory: where executors look for work, and where whoever has made a job
+// claimable leaves word when its transaction has ended.
+//
+// Each lane has a lock of its own, held for straight-line code only; it may be taken while the registry's is held, not the other
+// way round. A lane in which there is nothing can lose its place to another one, so it is named by a reference that goes stale.
+// When there is no room for one more lane its jobs are found by looking at the tables: slower, and with an alert.
+#pragma once
+
+#include "core/lane.hpp"
+#include "shmem/registry.hpp"
+
+namespace hipq::shmem {
+
+using core::LaneRef;
+inline constexpr LaneRef no_lane{};
+
+// Which jobs of this database stand in a lane: those of one live leaf, type and priority.
+struct LaneName {
+    Oid leaf;
+    int queue_id;
+    int priority;
+    char type[64];
+
+    LaneName(Oid leaf, int queue_id, int priority, std::string_view type);
+    LaneName() = default;
+    bool operator==(const LaneName &other) const;
+};
+
+// A lane as it was when somebody looked.
+struct LaneInfo {
+    LaneRef ref;
+    LaneName name;
+    pg::Time due;  // no job in it is due before; infinity: there is none
+};
+
+// Everybody
+// ----------------------------------------------------------------------------------------------------------------------------
+
+// The lane of this database with that name; no_lane: there is none.
+LaneRef find_lane(const LaneName &name);
+
+// The same; a new one if there is none, of which nothing is known; no_lane: there is no room.
+LaneRef find_or_make_lane(const LaneName &name);
+
+// Says that jobs in the range may have become claimable, or are worth a look at a time. Cannot fail. False: that lane is not
+// there any more, see lose_lanes().
+bool note_lane(LaneRef ref, core::KeyRange range, pg::Time not_before = pg::Time{core::lane_start.time}) noexcept;
+
+// Says that jobs of a database may have become claimable of which nobody says where: all its lanes are read from their
+// beginnings, and its scheduler looks for lanes that are not known. Cannot fail.
+void lose_lanes(Oid database) noexcept;
+void lose_lanes_locked(Oid database) noexcept;  // needs the lock
+
+// No job in it is due before; infinity: there is none.
+pg::Time due_of(LaneRef ref);
+
+// The lanes of this database.
+std::vector<LaneInfo> list_lanes();
+
+// A lane as it is; nothing: it is gone.
+std::optional<core::Lane> copy_lane(LaneRef ref);
+
+// Whether every lane of this database has its place here.
+bool lanes_are_known();
+
+// Executor
+// ----------------------------------------------------------------------------------------------------------------------------
+
+using LaneReading = core::LaneReading<core::Lane>;
+
+// Begins to read a lane; it is this executor's until it says otherwise, or exits. Nothing: somebody else reads it, or it is gone.
+std::optional<LaneReading> begin_reading(LaneRef ref, pg::Time now);
+void end_reading(LaneRef ref, LaneReading &reading) noexcept;
+void cancel_reading(LaneRef ref) noexcept;
+
+// What an executor read when it ended is given back unread. Needs the lock. Returns whether there was anything.
+bool cancel_readings(int executor) noexcept;
+
+// Scheduler
+// ----------------------------------------------------------------------------------------------------------------------------
+
+// Whether it has to look for lanes that are not known: how often they were lost so far, to be given back once all are found.
+std::optional<unsigned> search_due();
+void search_done(unsigned losses);
+
+// The first key that may be claimable.
+core::LaneKey first_key(LaneRef ref);
+
+// Whether a job that can be claimed is where claimers look for it.
+bool is_covered(LaneRef ref, core::LaneKey key);
+
+// Launcher
+// ----------------------------------------------------------------------------------------------------------------------------
+
+// Drops the lanes of a database that is gone. Needs the lock.
+void forget_lanes(Oid database) noexcept;
+
+// Set-up, as registry.hpp's. PostgreSQL regime.
+void request_lanes();
+void set_up_lanes();
+
+}  // namespace hipq::shmem

@@ -1,0 +1,206 @@
+// An index scan by row comparison: rows of one scheduled_run_time, as a bulk insert makes them, are not walked twice either.
+#include "lane_rows.hpp"
+
+#include "storage/job_row.hpp"
+#include "storage/plain_table.hpp"
+
+extern "C" {
+#include "access/tableam.h"
+#include "catalog/pg_am.h"
+#include "utils/fmgroids.h"
+}
+
+namespace hipq::storage {
+
+using core::Column;
+using core::KeyRange;
+using core::LaneKey;
+
+namespace {
+
+// The columns of the index, in its order.
+constexpr std::array line_columns{Column::job_type, Column::priority, Column::scheduled_run_time, Column::id};
+
+// What a reading wants and what it has found: memory of the C++ side that the PostgreSQL regime writes.
+struct Reading {
+    Datum type;
+    std::int16_t priority;
+    KeyRange range;
+    std::int64_t now;
+    std::size_t most;
+    std::span<LaneRow> rows;
+    std::size_t count;
+    bool is_end;
+    std::array<Oid, 2> waiting;  // the states in which a job can be claimed
+};
+
+}  // namespace
+
+struct LaneIndex::Table {
+    Relation live;
+    Relation line;
+    ColumnMap map;
+    TupleTableSlot *slot;
+
+    bool open(const char *name);
+    bool open_line();
+    void read(Reading &reading) const;
+    void scan(IndexScanDesc scan, Reading &reading) const;
+    LaneRow row(const Reading &reading) const;
+    void close() const;
+};
+
+// ---- the PostgreSQL regime ----
+
+bool LaneIndex::Table::open(const char *name)
+{
+    live = open_table(name, AccessShareLock);
+    if (live != nullptr)
+        slot = ::table_slot_create(live, nullptr);
+    return live != nullptr;
+}
+
+// Needs the map.
+bool LaneIndex::Table::open_line()
+{
+    ListCell *cell = nullptr;
+    foreach (cell, ::RelationGetIndexList(live)) {
+        Relation index = ::index_open(lfirst_oid(cell), AccessShareLock);
+        const Form_pg_index form = index->rd_index;
+        bool fits = form->indisvalid && form->indnkeyatts == static_cast<int>(line_columns.size()) &&
+                    index->rd_rel->relam == BTREE_AM_OID && ::RelationGetIndexPredicate(index) == NIL;
+        for (std::size_t i = 0; fits && i < line_columns.size(); ++i)
+            fits = form->indkey.values[i] == map[static_cast<std::size_t>(line_columns[i])] && index->rd_indoption[i] == 0;
+        if (fits) {
+            line = index;
+            return true;
+        }
+        ::index_close(index, AccessShareLock);
+    }
+    return false;
+}
+
+LaneRow LaneIndex::Table::row(const Reading &reading) const
+{
+    const auto value = [&](Column column) {
+        bool is_null = false;
+        return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null);
+    };
+    const Oid state = DatumGetObjectId(value(Column::state));
+    const bool waits = state == reading.waiting[0] || state == reading.waiting[1];
+    return {{DatumGetTimestampTz(value(Column::scheduled_run_time)), DatumGetInt64(value(Column::id))},
+            slot->tts_tid,
+            waits && DatumGetTimestampTz(value(Column::expires_time)) > reading.now};
+}
+
+void LaneIndex::Table::scan(IndexScanDesc scan, Reading &reading) const
+{
+    std::size_t claimable = 0;
+    while (claimable <= reading.most) {
+        if (!::index_getnext_slot(scan, ForwardScanDirection, slot)) {
+            reading.is_end = true;
+            return;
+        }
+        const LaneRow found = row(reading);
+        if (reading.range.last < found.key) {
+            reading.is_end = true;
+            return;
+        }
+        const bool replaces = reading.count > 0 && !reading.rows[reading.count - 1].is_claimable && !found.is_claimable;
+        reading.rows[replaces ? reading.count - 1 : reading.count++] = found;
+        claimable += found.is_claimable ? 1 : 0;
+        if (found.key.time > reading.now)
+            return;
+        CHECK_FOR_INTERRUPTS();
+    }
+}
+
+void LaneIndex::Table::read(Reading &reading) const
+{
+    ScanKeyData from[2];
+    ::ScanKeyEntryInitialize(&from[0], SK_ROW_MEMBER, 3, BTGreaterEqualStrategyNumber, InvalidOid, InvalidOid, F_TIMESTAMPTZ_CMP,
+                             TimestampTzGetDatum(reading.range.first.time));
+    ::ScanKeyEntryInitialize(&from[1], SK_ROW_MEMBER | SK_ROW_END, 4, BTGreaterEqualStrategyNumber, InvalidOid, InvalidOid,
+                             F_BTINT8CMP, Int64GetDatum(reading.range.first.id));
+    ScanKeyData keys[3];
+    ::ScanKeyEntryInitialize(&keys[0], 0, 1, BTEqualStrategyNumber, InvalidOid, line->rd_indcollation[0], F_TEXTEQ, reading.type);
+    ::ScanKeyEntryInitialize(&keys[1], 0, 2, BTEqualStrategyNumber, InvalidOid, InvalidOid, F_INT2EQ,
+                             Int16GetDatum(reading.priority));
+    keys[2] = ScanKeyData{};
+    keys[2].sk_flags = SK_ROW_HEADER;
+    keys[2].sk_attno = from[0].sk_attno;
+    keys[2].sk_strategy = BTGreaterEqualStrategyNumber;
+    keys[2].sk_argument = PointerGetDatum(from);
+    ::PushActiveSnapshot(::GetLatestSnapshot());
+    IndexScanDesc found = ::index_beginscan(live, line, ::GetActiveSnapshot(), 3, 0);
+    ::index_rescan(found, keys, 3, nullptr, 0);
+    scan(found, reading);
+    ::index_endscan(found);
+    ::ExecClearTuple(slot);
+    ::PopActiveSnapshot();
+}
+
+void LaneIndex::Table::close() const
+{
+    if (slot != nullptr)
+        ::ExecDropSingleTupleTableSlot(slot);
+    for (Relation relation : {line, live})
+        if (relation != nullptr)
+            ::relation_close(relation, NoLock);
+}
+
+// ---- the C++ regime ----
+
+std::optional<LaneIndex> LaneIndex::open(const Queue &queue)
+{
+    const std::string name = queue.table + "_live";
+    auto *table = pg::call([] { return static_cast<Table *>(::palloc0(sizeof(Table))); });
+    LaneIndex index(table);
+    if (pg::call([&] { return table->open(name.c_str()); })) {
+        table->map = column_map(table->live);
+        if (pg::call([&] { return table->open_line(); }))
+            return index;
+    }
+    index.close();
+    return std::nullopt;
+}
+
+void LaneIndex::close()
+{
+    pg::call([&] { table_->close(); });
+}
+
+Oid LaneIndex::leaf() const
+{
+    return RelationGetRelid(table_->live);
+}
+
+LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range, pg::Time now, std::size_t most)
+{
+    LaneRows result{std::vector<LaneRow>(2 * (most + 1) + 1), false};
+    Reading reading{
+        Datum{0},
+        static_cast<std::int16_t>(priority),
+        range,
+        now.value,
+        most,
+        result.rows,
+        0,
+        false,
+        {DatumGetObjectId(state_datum(core::JobState::initial)), DatumGetObjectId(state_datum(core::JobState::retry))}};
+    pg::call([&] {
+        reading.type = PointerGetDatum(::cstring_to_text_with_len(job_type.data(), static_cast<int>(job_type.size())));
+        table_->read(reading);
+    });
+    result.rows.resize(reading.count);
+    result.is_end = reading.is_end;
+    return result;
+}
+
+Oid live_leaf(const Queue &queue)
+{
+    const std::string name = queue.table + "_live";
+    return pg::call([&] { return ::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false)); });
+}
+
+}  // namespace hipq::storage

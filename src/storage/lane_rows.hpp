@@ -1,0 +1,44 @@
+// Reading a lane: the rows of one live leaf, type and priority in the order in which they run, from any key on.
+#pragma once
+
+#include "core/lane.hpp"
+#include "storage/catalogue.hpp"
+
+namespace hipq::storage {
+
+// A row of a lane. Of rows in a row that cannot be claimed only the last is told.
+struct LaneRow {
+    core::LaneKey key;
+    ItemPointerData position;  // where it stood; it may have moved since
+    bool is_claimable;         // it waits and has not expired; its time may not have come
+};
+
+struct LaneRows {
+    std::vector<LaneRow> rows;
+    bool is_end;  // there are no others in the range
+};
+
+// By the index that is made for it, without SQL, so that neither what stands before the range nor what is not due yet costs
+// anything. Needs a transaction; close() before it ends.
+class LaneIndex {
+public:
+    // Nothing: the leaf or its index is not as hipq makes them.
+    static std::optional<LaneIndex> open(const Queue &queue);
+    void close();
+
+    Oid leaf() const;
+
+    // As committed this moment, up to the first row whose time has not come and `most` others that can be claimed, and that one
+    // or one more.
+    LaneRows read(std::string_view job_type, int priority, core::KeyRange range, pg::Time now, std::size_t most);
+
+private:
+    struct Table;
+    explicit LaneIndex(Table *table) : table_(table) {}
+    Table *table_;
+};
+
+// The live leaf of a queue; InvalidOid: it is gone.
+Oid live_leaf(const Queue &queue);
+
+}  // namespace hipq::storage

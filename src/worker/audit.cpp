@@ -1,0 +1,102 @@
+// A job is doubted first, and missed only if it is in the same place a second later: between a commit and its note, or a note and
+// a claim, it may be nowhere for a moment.
+#include "audit.hpp"
+
+#include "pg/transaction.hpp"
+#include "settings.hpp"
+#include "shmem/alerts.hpp"
+#include "shmem/hands.hpp"
+#include "shmem/wake.hpp"
+#include "storage/waiting_rows.hpp"
+
+namespace hipq::worker {
+
+namespace {
+
+using storage::Queue;
+using storage::WaitingRow;
+
+constexpr std::int64_t interval = 1'000'000;  // us
+constexpr std::int64_t longest_step = 10 * interval;
+constexpr std::size_t most_doubts = 1'000;
+
+bool is_in_its_place(const Queue &queue, Oid leaf, const WaitingRow &row)
+{
+    const shmem::LaneRef lane = shmem::find_lane({leaf, queue.id, row.priority, row.job_type});
+    // In this order: a claim puts it into a hand before it takes it out of the lane.
+    return (lane.is_known() && shmem::is_covered(lane, row.key)) || shmem::is_in_hand(MyDatabaseId, row.key.id);
+}
+
+void repair(const Queue &queue, Oid leaf, const WaitingRow &row)
+{
+    shmem::raise_alert(shmem::Alert::cursor_miss);
+    pg::call([&] {
+        ereport(WARNING, errmsg("job %lld waited where no executor would have looked for it", static_cast<long long>(row.key.id)),
+                errhint("Unless triggers were switched off, this is a bug in hipq."));
+    });
+    shmem::note_lane_key({leaf, queue.id, row.priority, row.job_type}, row.key);
+    shmem::note_waiting(queue.owner, pg::Time{row.key.time}, pg::infinity);
+}
+
+// The job as it is now, if it waits.
+void look_again(const Audit::Doubt &doubt, const Queue &queue, pg::Time now)
+{
+    const storage::WaitingRows found = storage::read_waiting(queue, doubt.key.id - 1, 1, now);
+    if (found.rows.empty() || found.rows.front().key != doubt.key)
+        return;
+    if (!is_in_its_place(queue, found.leaf, found.rows.front()))
+        repair(queue, found.leaf, found.rows.front());
+}
+
+void look_at_doubts(Audit &audit, const storage::Catalogue &catalogue, pg::Time now)
+{
+    for (const Audit::Doubt &doubt : std::exchange(audit.doubts, {}))
+        if (const Queue *queue = catalogue.find(doubt.queue_id))
+            look_again(doubt, *queue, now);
+}
+
+// A piece of the walk through one queue.
+void walk(Audit &audit, const Queue &queue, std::size_t entries, pg::Time now)
+{
+    const storage::WaitingRows found = storage::read_waiting(queue, audit.position, entries, now);
+    for (const WaitingRow &row : found.rows)
+        if (audit.doubts.size() < most_doubts && !is_in_its_place(queue, found.leaf, row))
+            audit.doubts.push_back({queue.id, row.key});
+    audit.position = found.position.value_or(0);
+    audit.queue_id = queue.id + (found.position.has_value() ? 0 : 1);
+}
+
+// The queue where the walk is, or the next one.
+const Queue *next_queue(Audit &audit, const storage::Catalogue &catalogue)
+{
+    auto found = catalogue.queues.lower_bound(audit.queue_id);
+    if (found == catalogue.queues.end())
+        found = catalogue.queues.begin();
+    if (found == catalogue.queues.end())
+        return nullptr;
+    if (found->first != audit.queue_id)
+        audit.position = 0;
+    return &found->second;
+}
+
+}  // namespace
+
+void audit(Audit &audit, const storage::Catalogue &catalogue, pg::Time now)
+{
+    const std::int64_t passed = std::min(now.value - audit.last.value, longest_step);
+    if ((passed >= 0 && passed < interval) || settings::audit_rate == 0 || !shmem::lanes_are_known())
+        return;
+    audit.last = now;
+    const Queue *queue = next_queue(audit, catalogue);
+    if (queue == nullptr)
+        return;
+    pg::with_transaction([&] {
+        look_at_doubts(audit, catalogue, now);
+        if (!queue->is_dropped)
+            walk(audit, *queue, static_cast<std::size_t>(settings::audit_rate * std::max(passed, interval) / interval), now);
+        else
+            audit.queue_id = queue->id + 1;
+    });
+}
+
+}  // namespace hipq::worker

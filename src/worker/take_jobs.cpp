@@ -1,0 +1,213 @@
+// By the lane and its index, or by SQL from the beginning of the line where one of the two is missing.
+#include "take_jobs.hpp"
+
+#include "shmem/crash_cases.hpp"
+#include "storage/lane_rows.hpp"
+
+namespace hipq::worker {
+
+namespace {
+
+using shmem::JobInLine;
+
+// A suspect of a crash whose turn has not come is looked at again after this.
+constexpr std::int64_t suspect_delay = 100'000;  // us
+
+// And so is a job that somebody else has in hand. As a rule it is on its way out; but what made the lane point at it may be that
+// it is to run again, which nobody will say a second time.
+constexpr std::int64_t in_hand_delay = 10'000;
+
+// A lane that somebody else reads is looked at again after this: he may not see what this executor was woken for.
+constexpr std::int64_t reading_delay = 1'000;
+
+using Suspects = std::set<std::int64_t>;
+
+Suspects suspects()
+{
+    Suspects ids;
+    if (shmem::count_crash_cases() == 0)
+        return ids;
+    for (const core::CrashCase &entry : shmem::crash_cases(MyDatabaseId))
+        if (entry.runs_alone != 0 || entry.charge_due != 0)
+            ids.insert(entry.job_id);
+    return ids;
+}
+
+// Suspects run one at a time: if the first job of the line that nobody has in hand is one whose turn has come, it stays alone;
+// else all stay but those.
+void pass_over_suspects(std::vector<JobInLine> &jobs, const Suspects &suspects)
+{
+    if (suspects.empty())
+        return;
+    const auto is_suspect = [&](const JobInLine &job) { return suspects.contains(job.id); };
+    const auto first =
+        std::find_if(jobs.begin(), jobs.end(), [](const JobInLine &job) { return !shmem::is_in_hand(MyDatabaseId, job.id); });
+    if (first != jobs.end() && is_suspect(*first) &&
+        shmem::suspicion_of(MyDatabaseId, first->id) != shmem::Suspicion::has_to_wait)
+        jobs = {*first};
+    else
+        std::erase_if(jobs, is_suspect);
+}
+
+// Reserves some of the jobs, in their order, and adds them to the hand. Returns how many were looked at before there was no room.
+std::size_t reserve(Hand &hand, std::span<const JobInLine> jobs, std::size_t most)
+{
+    const std::size_t before = hand.jobs.size();
+    hand.jobs.resize(most);
+    const shmem::Reserved reserved = shmem::reserve_jobs(jobs, std::span(hand.jobs).subspan(before));
+    hand.jobs.resize(before + reserved.jobs);
+    return reserved.considered;
+}
+
+// ---- by the lane ----
+
+// A lane that is being read; given back as it was unless its end is reached.
+class OwnReading {
+public:
+    OwnReading(shmem::LaneRef lane, pg::Time now) : lane_(lane), reading_(shmem::begin_reading(lane, now)) {}
+    ~OwnReading()
+    {
+        if (reading_.has_value())
+            shmem::cancel_reading(lane_);
+    }
+    OwnReading(const OwnReading &) = delete;
+    OwnReading &operator=(const OwnReading &) = delete;
+
+    bool is_mine() const { return reading_.has_value(); }
+    shmem::LaneReading &operator*() { return *reading_; }
+    void end()
+    {
+        shmem::end_reading(lane_, *reading_);
+        reading_.reset();
+    }
+
+private:
+    shmem::LaneRef lane_;
+    std::optional<shmem::LaneReading> reading_;
+};
+
+struct Taker {
+    Executor &executor;
+    const Line &line;
+    pg::Time now;
+    std::size_t most;
+    Suspects suspects;
+
+    bool is_due(const storage::LaneRow &row) const { return row.is_claimable && row.key.time <= now.value; }
+    std::size_t room() const { return most - executor.hand.jobs.size(); }
+
+    std::vector<JobInLine> candidates(const storage::LaneRows &found) const
+    {
+        std::vector<JobInLine> jobs;
+        for (const storage::LaneRow &row : found.rows)
+            if (is_due(row) && jobs.size() < room() && !executor.held.is_held(row.key.id, now))
+                jobs.push_back({row.key.id, line.queue->id, pg::Time{row.key.time}, line.lane});
+        pass_over_suspects(jobs, suspects);
+        return jobs;
+    }
+
+    // Whether a row, one after the other, is the next of the jobs, which are in the same order.
+    static bool is_next(std::span<const JobInLine> &jobs, const storage::LaneRow &row)
+    {
+        if (jobs.empty() || jobs.front().id != row.key.id)
+            return false;
+        jobs = jobs.subspan(1);
+        return true;
+    }
+
+    // Why a row that can be claimed stays in the line; nothing: there is no room for it.
+    std::optional<pg::Time> put_off_until(const storage::LaneRow &row, bool is_in_hand) const
+    {
+        if (is_in_hand)
+            return now + in_hand_delay;
+        if (executor.held.is_held(row.key.id, now))
+            return executor.held.until(row.key.id);
+        if (suspects.contains(row.key.id))
+            return now + suspect_delay;
+        return std::nullopt;
+    }
+
+    // Reserves first, then says so: what the lane takes for read must be in this hand.
+    void take(const storage::LaneRows &found, shmem::LaneReading &reading) const
+    {
+        const std::vector<JobInLine> jobs = candidates(found);
+        const std::size_t first = executor.hand.jobs.size();
+        const std::size_t considered = reserve(executor.hand, jobs, most);
+        std::span<const JobInLine> reserved = std::span(executor.hand.jobs).subspan(first);
+        std::span<const JobInLine> looked_at(jobs.data(), considered);
+        for (const storage::LaneRow &row : found.rows) {
+            if (row.key.time > now.value) {
+                reading.early(row.key);
+                return;
+            }
+            const bool was_looked_at = is_next(looked_at, row);
+            if (!row.is_claimable || is_next(reserved, row)) {
+                reading.passed(row.key);
+            } else if (const auto again = put_off_until(row, was_looked_at)) {
+                reading.held(row.key, again->value);
+            } else {
+                reading.early(row.key);
+                reading.stop();
+                return;
+            }
+        }
+        if (found.is_end)
+            reading.exhausted();
+    }
+
+    void read(storage::LaneIndex &index, shmem::LaneReading &reading) const
+    {
+        while (room() > 0) {
+            const auto range = reading.range();
+            if (!range.has_value())
+                return;
+            take(index.read(line.head.job_type, line.head.priority, *range, now, room()), reading);
+        }
+    }
+};
+
+bool take_by_lane(const Taker &taker, storage::LaneIndex &index)
+{
+    if (index.leaf() != taker.line.leaf)
+        return false;
+    OwnReading reading(taker.line.lane, taker.now);
+    if (!reading.is_mine()) {
+        taker.executor.next_due = std::min(taker.executor.next_due, taker.now + reading_delay);
+        return false;
+    }
+    taker.read(index, *reading);
+    reading.end();
+    return !taker.executor.hand.is_empty();
+}
+
+// ---- by SQL ----
+
+// Whoever has others in hand, they are looked at first.
+bool take_by_sql(const Taker &taker)
+{
+    const Line &line = taker.line;
+    const HeldRows &held = taker.executor.held;
+    const std::size_t passed_over = held.size() + shmem::count_in_hand() + taker.suspects.size();
+    std::vector<JobInLine> jobs;
+    for (const storage::DueJob &job : storage::due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over))
+        if (!held.is_held(job.id, taker.now))
+            jobs.push_back({job.id, line.queue->id, job.due, line.lane});
+    pass_over_suspects(jobs, taker.suspects);
+    reserve(taker.executor.hand, jobs, taker.most);
+    return !taker.executor.hand.is_empty();
+}
+
+}  // namespace
+
+bool take_jobs(Executor &executor, const Line &line, pg::Time now, std::size_t most)
+{
+    const Taker taker{executor, line, now, most, suspects()};
+    auto index = line.lane.is_known() ? storage::LaneIndex::open(*line.queue) : std::nullopt;
+    if (!index.has_value())
+        return take_by_sql(taker);
+    const bool any = take_by_lane(taker, *index);
+    index->close();
+    return any;
+}
+
+}  // namespace hipq::worker

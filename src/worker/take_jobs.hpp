@@ -1,0 +1,23 @@
+// From the line into the hand: an executor reads a lane and reserves the jobs that it will run.
+#pragma once
+
+#include "core/lane.hpp"
+#include "shmem/lanes.hpp"
+#include "storage/claim.hpp"
+#include "worker/task.hpp"
+
+namespace hipq::worker {
+
+// Waiting jobs of one queue, type and priority, the first of which may be due.
+struct Line {
+    const storage::Queue *queue;
+    storage::LaneHead head;
+    shmem::LaneRef lane;  // unknown: shared memory has no room for it
+    Oid leaf;             // of the lane
+};
+
+// Takes up to `most` due jobs into the empty hand, reserved in shared memory. Needs a transaction. False: there are none that
+// nobody else has or looks at.
+bool take_jobs(Executor &executor, const Line &line, pg::Time now, std::size_t most);
+
+}  // namespace hipq::worker
