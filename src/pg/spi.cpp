@@ -88,6 +88,8 @@ Cell copy_cell(HeapTuple tuple, TupleDesc descriptor, int column, MemoryContext 
         default:
             cell.integer = DatumGetInt64(value);
         }
+    } else if (cell.type == TIDOID) {
+        cell.place = *reinterpret_cast<ItemPointer>(DatumGetPointer(value));
     } else if (cell.type == JSONBOID || is_row) {
         cell.datum = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
     } else if (cell.type == TEXTOID) {

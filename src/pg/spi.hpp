@@ -67,14 +67,16 @@ private:
     const std::vector<std::int64_t> *integers_ = nullptr;
 };
 
-// One value of a result. Numbers, booleans, OIDs and times are integers; jsonb and rows stay as they are; all else is text.
+// One value of a result. Numbers, booleans, OIDs and times are integers; places (tid), jsonb and rows stay as they are; all else
+// is text.
 struct Cell {
     bool null;
     Oid type;
     std::int64_t integer;
     double number;
     const char *text;  // in the caller's memory context
-    Datum datum;       // jsonb and rows: a copy in the caller's memory context
+    ItemPointerData place;
+    Datum datum;  // jsonb and rows: a copy in the caller's memory context
 };
 
 class Row {
@@ -88,6 +90,7 @@ public:
     double number(int column) const { return cells_[column].number; }
     Time time(int column) const { return Time{cells_[column].integer}; }
     std::string text(int column) const { return cells_[column].null ? std::string() : std::string(cells_[column].text); }
+    ItemPointerData place(int column) const { return cells_[column].place; }  // NULL: not valid
     Datum datum(int column) const { return cells_[column].datum; }
     RawValue raw(int column) const { return RawValue{cells_[column].type, cells_[column].datum, cells_[column].null}; }
     std::optional<std::int64_t> maybe_integer(int column) const

@@ -12,6 +12,7 @@ struct JobInLine {
     int queue_id;
     pg::Time due;
     LaneRef lane;
+    ItemPointerData place{};  // where its row stood then; not valid: unknown
 };
 
 // Executor

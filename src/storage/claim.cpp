@@ -47,7 +47,7 @@ constexpr const char *first_due_sql = R"(
     LIMIT $6)";
 
 constexpr const char *due_sql = R"(
-    SELECT waiting.id, waiting.scheduled_run_time
+    SELECT waiting.id, waiting.scheduled_run_time, waiting.ctid
     FROM {live} AS waiting
     WHERE waiting.job_type = $1 AND waiting.priority = $2::smallint AND waiting.state IN ('initial', 'retry')
       AND waiting.scheduled_run_time <= $3 AND waiting.expires_time > $3
@@ -102,9 +102,28 @@ constexpr const char *running_sql = R"(
 
 ClaimedJob read_claimed(const pg::Row &row)
 {
-    return ClaimedJob{row.integer32(0), row.integer(1),   row.integer32(2), row.text(3), row.text(4),
-                      row.integer32(5), row.integer32(6), row.integer32(7), row.time(8), row.raw(9),
-                      row.raw(10),      row.text(11),     row.text(12)};
+    return ClaimedJob{row.integer32(0),
+                      row.integer(1),
+                      row.integer32(2),
+                      row.text(3),
+                      row.text(4),
+                      row.integer32(5),
+                      row.integer32(6),
+                      row.integer32(7),
+                      row.time(8),
+                      row.raw(9).type,
+                      kept(row_values(row.raw(9))),
+                      row.raw(10),
+                      row.text(11),
+                      row.text(12)};
+}
+
+std::vector<std::int64_t> ids_of(std::span<const DueJob> waiting)
+{
+    std::vector<std::int64_t> ids;
+    for (const DueJob &job : waiting)
+        ids.push_back(job.id);
+    return ids;
 }
 
 std::vector<ClaimedJob> in_order_of(const std::vector<std::int64_t> &ids, const pg::Rows &rows)
@@ -126,16 +145,17 @@ void make_running(ClaimedJob &job, pg::Time now)
     ++job.attempt;
     job.started = now;
     job.error = "NONE";
-    RowValues values = row_values(job.row);
+    RowValues values = *job.values;
     make_running(values, job.attempt, now, now + job.timeout * USECS_PER_SEC);
-    job.row = row_of(values, job.row.type);
+    job.values = kept(values);
 }
 
-std::vector<ClaimedJob> lock_directly(LiveRows &rows, const std::vector<std::int64_t> &ids, pg::Time now)
+std::vector<ClaimedJob> lock_directly(LiveRows &rows, std::span<const DueJob> waiting, pg::Time now)
 {
     std::vector<ClaimedJob> jobs;
-    for (const std::int64_t id : ids)
-        if (auto job = rows.lock_due(id, now))
+    jobs.reserve(waiting.size());
+    for (const DueJob &candidate : waiting)
+        if (auto job = rows.lock_due(candidate, now))
             jobs.push_back(std::move(*job));
     rows.close();
     return jobs;
@@ -154,6 +174,11 @@ std::vector<ClaimedJob> lock_by_sql(const Queue &queue, const std::vector<std::i
 std::optional<ClaimedJob> claimed_job(const pg::Rows &rows)
 {
     return rows.empty() ? std::nullopt : std::optional(read_claimed(rows.front()));
+}
+
+pg::RawValue row_of(const ClaimedJob &job)
+{
+    return row_of(*job.values, job.row_type);
 }
 
 std::vector<LaneHead> lane_heads(const Queue &queue, pg::Time now)
@@ -187,21 +212,23 @@ std::vector<DueJob> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time 
 {
     const pg::Rows rows = as_hipq(
         [&] { return statement_for(queue, due_sql).run(lane.job_type, lane.priority, now, static_cast<std::int64_t>(limit)); });
-    std::vector<DueJob> jobs;
+    std::vector<DueJob> waiting;
+    waiting.reserve(rows.size());
     for (const pg::Row row : rows)
-        jobs.push_back({row.integer(0), row.time(1)});
-    return jobs;
+        waiting.push_back({row.integer(0), row.place(2), row.time(1)});
+    return waiting;
 }
 
-std::vector<ClaimedJob> claim_by_record(const Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now)
+std::vector<ClaimedJob> claim_by_record(const Queue &queue, std::span<const DueJob> waiting, pg::Time now)
 {
+    const std::vector<std::int64_t> ids = ids_of(waiting);
     return in_order_of(ids, as_hipq([&] { return statement_for(queue, record_sql).run(ids, now); }));
 }
 
-std::vector<ClaimedJob> claim_by_lock(const Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now)
+std::vector<ClaimedJob> claim_by_lock(const Queue &queue, std::span<const DueJob> waiting, pg::Time now)
 {
     auto rows = LiveRows::open_to_lock(queue);
-    return rows.has_value() ? lock_directly(*rows, ids, now) : lock_by_sql(queue, ids, now);
+    return rows.has_value() ? lock_directly(*rows, waiting, now) : lock_by_sql(queue, ids_of(waiting), now);
 }
 
 std::optional<ClaimedJob> take_locked(const Queue &queue, std::int64_t id, int attempt, pg::Time started)

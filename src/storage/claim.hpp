@@ -26,7 +26,16 @@ std::vector<pg::Time> first_due_times(const Queue &queue, std::string_view job_t
 // Lower number first, then the earlier time, then the lower id.
 bool runs_before(const LaneHead &left, const LaneHead &right);
 
-// A job in the hands of whoever claimed it. `row` and `data` live in the memory context that was current at the claim.
+// A job in line. Where its row stood when somebody saw it spares the search for it; it may have moved since.
+struct DueJob {
+    std::int64_t id;
+    ItemPointerData place{};  // not valid: unknown
+    pg::Time due{0};          // its scheduled_run_time; not needed for a claim
+};
+
+struct RowValues;  // job_row.hpp
+
+// A job in the hands of whoever claimed it. `values` and `data` live in the memory context that was current at the claim.
 struct ClaimedJob {
     int queue_id;
     std::int64_t id;
@@ -37,10 +46,12 @@ struct ClaimedJob {
     int retry_count;
     int max_retries;
     pg::Time started;
-    pg::RawValue row;          // hipq.job, as it is now
+    Oid row_type;              // hipq.job
+    const RowValues *values;   // its row, as it is now
     pg::RawValue data;         // job_data
     std::string error;         // of the last failure; "NONE" while it runs
     std::string retry_reason;  // the reason of that failure, or why it was enqueued again
+    ItemPointerData place{};   // of its row; not valid: unknown
     bool is_locked = false;    // claimed by a row lock alone: the row still stands as it waited, with the attempt before
 
     int stored_attempt() const { return is_locked ? attempt - 1 : attempt; }
@@ -53,20 +64,19 @@ struct ClaimedJob {
     "job::hipq.job, job.job_data, job.error, job.retry_reason"
 std::optional<ClaimedJob> claimed_job(const pg::Rows &rows);
 
-struct DueJob {
-    std::int64_t id;
-    pg::Time due;  // its scheduled_run_time
-};
+// Its row as a value of type hipq.job, formed in the current memory context.
+pg::RawValue row_of(const ClaimedJob &job);
+
 // The first due jobs of a lane, at most `limit`, in order; whether somebody has them in hand is not asked. Needs a transaction.
 std::vector<DueJob> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit);
 
-// Takes those of the jobs that are still due and that nobody else holds, in the order of `ids`; the others are left out. Both
+// Takes those of the jobs that are still due and that nobody else holds, in their order; the others are left out. Both
 // need a transaction.
 //
 // record: state running, attempt + 1, deadline are written, and durable when the transaction commits.
-std::vector<ClaimedJob> claim_by_record(const Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now);
+std::vector<ClaimedJob> claim_by_record(const Queue &queue, std::span<const DueJob> waiting, pg::Time now);
 // lock: the rows are locked until the transaction ends; what is returned looks as if it had been recorded.
-std::vector<ClaimedJob> claim_by_lock(const Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now);
+std::vector<ClaimedJob> claim_by_lock(const Queue &queue, std::span<const DueJob> waiting, pg::Time now);
 
 // Writes for a job that was claimed by lock, in a transaction that is over, what a recorded claim would have written; then it is
 // one. False: it is not as it was; somebody else has changed it meanwhile.

@@ -18,19 +18,24 @@ struct FinalRows::Leaf {
     Relation table;  // the parent of all final leaves: while it is locked none of them goes
     Relation leaf;
     ColumnMap map;
-    TupleTableSlot *slot;
+    TupleTableSlot **slots;  // as many as were needed so far, for rows that are written at once
+    std::size_t slot_count;
     EState *executor;
     ResultRelInfo *target;
     pg::Time now;
 
     bool open(const char *table_name);
-    void insert(const RowValues &values) const;
+    void fill(std::size_t slot, const RowValues &values);
+    void insert(std::size_t count) const;
     void close() const;
 };
 
 // ---- the PostgreSQL regime ----
 
 namespace {
+
+// Some pages full.
+constexpr std::size_t most_at_once = 128;
 
 // Of a table that is cut by ranges of one time. InvalidOid: there is none.
 Oid leaf_for(Relation table, pg::Time time)
@@ -60,7 +65,7 @@ bool FinalRows::Leaf::open(const char *table_name)
     leaf = ::table_open(oid, RowExclusiveLock);
     if (!is_plain(leaf, table))
         return false;
-    slot = ::table_slot_create(leaf, nullptr);
+    slots = static_cast<TupleTableSlot **>(::palloc(most_at_once * sizeof(TupleTableSlot *)));
     executor = ::CreateExecutorState();
     target = makeNode(ResultRelInfo);
     ::InitResultRelInfo(target, leaf, 1, nullptr, 0);
@@ -68,29 +73,61 @@ bool FinalRows::Leaf::open(const char *table_name)
     return true;
 }
 
-void FinalRows::Leaf::insert(const RowValues &values) const
+void FinalRows::Leaf::fill(std::size_t slot, const RowValues &values)
 {
-    fill_slot(slot, map, values);
-    slot->tts_tableOid = RelationGetRelid(leaf);
-    ::PushActiveSnapshot(::GetLatestSnapshot());
-    ::table_tuple_insert(leaf, slot, ::GetCurrentCommandId(true), 0, nullptr);
-    if (target->ri_NumIndices > 0)
-        (void)::ExecInsertIndexTuples(target, slot, executor, false, false, nullptr, NIL);
+    if (slot == slot_count)
+        slots[slot_count++] = ::table_slot_create(leaf, nullptr);
+    fill_slot(slots[slot], map, values);
+}
+
+// The rows in the first slots.
+void FinalRows::Leaf::insert(std::size_t count) const
+{
+    MemoryContext before = ::MemoryContextSwitchTo(GetPerTupleMemoryContext(executor));
+    ::table_multi_insert(leaf, slots, static_cast<int>(count), ::GetCurrentCommandId(true), 0, nullptr);
+    ::MemoryContextSwitchTo(before);
     ResetPerTupleExprContext(executor);
-    ::PopActiveSnapshot();
+    for (std::size_t i = 0; i < count && target->ri_NumIndices > 0; ++i) {
+        slots[i]->tts_tableOid = RelationGetRelid(leaf);
+        (void)::ExecInsertIndexTuples(target, slots[i], executor, false, false, nullptr, NIL);
+        ResetPerTupleExprContext(executor);
+    }
 }
 
 void FinalRows::Leaf::close() const
 {
     if (executor != nullptr) {
         ::ExecCloseIndices(target);
-        ::ExecDropSingleTupleTableSlot(slot);
+        for (std::size_t i = 0; i < slot_count; ++i)
+            ::ExecDropSingleTupleTableSlot(slots[i]);
         ::FreeExecutorState(executor);
     }
     for (Relation relation : {leaf, table})
         if (relation != nullptr)
             ::table_close(relation, NoLock);
 }
+
+namespace {
+
+struct Constants {
+    Datum final_state;
+    Datum none;
+    Datum json_null;
+};
+
+RowValues succeeded_row(const ClaimedJob &job, const pg::RawValue &result, pg::Time now, const Constants &constants)
+{
+    RowValues values = *job.values;
+    values.set(Column::state, constants.final_state);
+    values.set(Column::attempt, Int32GetDatum(job.attempt));
+    values.set(Column::update_time, TimestampTzGetDatum(now.value));
+    values.set(Column::deadline, TimestampTzGetDatum(DT_NOEND));
+    values.set(Column::error, constants.none);
+    values.set(Column::result, result.null ? constants.json_null : result.value);
+    return values;
+}
+
+}  // namespace
 
 // ---- the C++ regime ----
 
@@ -111,16 +148,17 @@ std::optional<FinalRows> FinalRows::open(const Queue &queue, pg::Time now)
     return FinalRows(leaf);
 }
 
-void FinalRows::insert_succeeded(const ClaimedJob &job, Datum result)
+void FinalRows::insert_succeeded(std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results)
 {
-    RowValues values = row_values(job.row);
-    values.set(Column::state, state_datum(core::JobState::final));
-    values.set(Column::attempt, Int32GetDatum(job.attempt));
-    values.set(Column::update_time, TimestampTzGetDatum(leaf_->now.value));
-    values.set(Column::deadline, TimestampTzGetDatum(DT_NOEND));
-    values.set(Column::error, none_datum());
-    values.set(Column::result, result);
-    pg::call([&] { leaf_->insert(values); });
+    const Constants constants{state_datum(core::JobState::final), none_datum(), json_null_datum()};
+    pg::call([&] {
+        for (std::size_t first = 0; first < jobs.size(); first += most_at_once) {
+            const std::size_t count = std::min(most_at_once, jobs.size() - first);
+            for (std::size_t i = 0; i < count; ++i)
+                leaf_->fill(i, succeeded_row(jobs[first + i], results[first + i], leaf_->now, constants));
+            leaf_->insert(count);
+        }
+    });
 }
 
 void FinalRows::close()

@@ -12,8 +12,8 @@ public:
     // Nothing: the leaf is not as hipq makes it (plain_table.hpp), or gone, and SQL has to do.
     static std::optional<FinalRows> open(const Queue &queue, pg::Time now);
 
-    // Writes a job that succeeded at the time given to open(). `result` is jsonb.
-    void insert_succeeded(const ClaimedJob &job, Datum result);
+    // Writes jobs that succeeded at the time given to open(), each with its result: jsonb, or NULL. Needs an active snapshot.
+    void insert_succeeded(std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results);
 
     void close();
 

@@ -3,6 +3,7 @@
 
 #include "pg/point.hpp"
 #include "storage/final_rows.hpp"
+#include "storage/job_row.hpp"
 #include "storage/live_rows.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
@@ -97,7 +98,7 @@ std::string name_of(core::Reason reason)
 
 pg::RawValue json_null()
 {
-    return {JSONBOID, pg::call([] { return DirectFunctionCall1(::jsonb_in, CStringGetDatum("null")); })};
+    return {JSONBOID, json_null_datum()};
 }
 
 // Takes the row out of the live leaf. A handler that enqueued its own successor has done so already, in this transaction. False:
@@ -113,7 +114,7 @@ bool remove_running(const Queue &queue, const ClaimedJob &job, bool may_be_gone)
 void insert_final(const Queue &queue, const ClaimedJob &job, std::string_view error, const std::optional<std::string> &reason,
                   pg::RawValue result, pg::Time now)
 {
-    statement_for(queue, insert_final_sql).run(job.row, job.attempt, now, error, reason, result);
+    statement_for(queue, insert_final_sql).run(row_of(job), job.attempt, now, error, reason, result);
 }
 
 void insert_successes(std::span<const ClaimedJob> jobs, pg::Time now)
@@ -143,12 +144,11 @@ void for_each_job(std::span<const ClaimedJob> jobs, const Finish &finish)
 void finish_directly(LiveRows &live, FinalRows &final_rows, std::span<const ClaimedJob> jobs,
                      std::span<const pg::RawValue> results)
 {
-    const pg::RawValue nothing = json_null();
     for_each_job(jobs, [&](std::size_t i) {
         if (!live.remove(jobs[i]) && live.is_there(jobs[i].id))  // it is gone if it has enqueued its own successor
             raise_taken(jobs[i]);
-        final_rows.insert_succeeded(jobs[i], (results[i].null ? nothing : results[i]).value);
     });
+    final_rows.insert_succeeded(jobs, results);
     final_rows.close();
     live.close();
 }
@@ -171,7 +171,7 @@ bool finish_failed(const Queue &queue, const ClaimedJob &job, const Failure &fai
     const std::string reason = name_of(failure.reason);
     insert_final(queue, job, failure.error, reason, json_null(), now);
     if (queue.dead_letter_enabled && failure.reason != core::Reason::cancelled)
-        insert_dead_letter.run(job.id, now, job.row, reason, failure.sqlstate, failure.error, job.attempt);
+        insert_dead_letter.run(job.id, now, row_of(job), reason, failure.sqlstate, failure.error, job.attempt);
     return true;
 }
 

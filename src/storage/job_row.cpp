@@ -207,17 +207,11 @@ pg::RawValue row_of(const RowValues &values, Oid row_type)
     });
 }
 
-RowValues slot_values(TupleTableSlot *slot, const ColumnMap &map)
+const RowValues *kept(const RowValues &values)
 {
-    return pg::call([&] {
-        ::slot_getallattrs(slot);
-        RowValues result{};
-        for (std::size_t i = 0; i < core::column_count; ++i) {
-            result.values[i] = slot->tts_values[map[i] - 1];
-            result.nulls[i] = slot->tts_isnull[map[i] - 1];
-        }
-        return result;
-    });
+    auto *copy = pg::call([] { return static_cast<RowValues *>(::palloc(sizeof(RowValues))); });
+    *copy = values;
+    return copy;
 }
 
 void fill_slot(TupleTableSlot *slot, const ColumnMap &map, const RowValues &values)
@@ -243,13 +237,30 @@ void make_running(RowValues &values, int attempt, pg::Time started, pg::Time dea
 
 std::string text_of(Datum value)
 {
-    const ::text *content = pg::call([&] { return DatumGetTextPP(value); });
+    const auto *content = reinterpret_cast<const ::text *>(DatumGetPointer(value));
+    if (VARATT_IS_EXTERNAL(content) || VARATT_IS_COMPRESSED(content))
+        content = pg::call([&] { return DatumGetTextPP(value); });
     return {VARDATA_ANY(content), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(content))};
 }
 
 Datum none_datum()
 {
-    return pg::call([] { return PointerGetDatum(::cstring_to_text("NONE")); });
+    alignas(std::int32_t) static constinit std::array<char, VARHDRSZ + 4> none{0, 0, 0, 0, 'N', 'O', 'N', 'E'};
+    SET_VARSIZE(none.data(), none.size());
+    return PointerGetDatum(none.data());
+}
+
+Datum json_null_datum()
+{
+    static constinit Datum null_value{};
+    if (null_value == Datum{})
+        null_value = pg::call([] {
+            MemoryContext before = ::MemoryContextSwitchTo(TopMemoryContext);
+            const Datum made = DirectFunctionCall1(::jsonb_in, CStringGetDatum("null"));
+            ::MemoryContextSwitchTo(before);
+            return made;
+        });
+    return null_value;
 }
 
 void watch_job_relations()

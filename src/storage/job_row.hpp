@@ -64,15 +64,17 @@ struct RowValues {
 // Of a value of type hipq.job, and back; in the current memory context.
 RowValues row_values(pg::RawValue row);
 pg::RawValue row_of(const RowValues &values, Oid row_type);
-// Of a slot whose columns stand as the map says, and back (PostgreSQL regime).
-RowValues slot_values(TupleTableSlot *slot, const ColumnMap &map);
+// A copy in the current memory context.
+const RowValues *kept(const RowValues &values);
+// Puts them into a slot whose columns stand as the map says. PostgreSQL regime.
 void fill_slot(TupleTableSlot *slot, const ColumnMap &map, const RowValues &values);
 
 // A waiting row as it looks while its next attempt runs: state, attempt, error and times are the attempt's.
 void make_running(RowValues &values, int attempt, pg::Time started, pg::Time deadline);
 
 std::string text_of(Datum value);  // detoasts; raises when that fails
-Datum none_datum();                // the text NONE, in the current memory context
+Datum none_datum();                // the text NONE: a constant
+Datum json_null_datum();           // the jsonb null: kept for the life of the process
 
 // The columns in which two rows of one relation differ.
 core::ColumnSet differing_columns(Relation relation, const JobRow &before, const JobRow &after);

@@ -9,7 +9,7 @@ namespace hipq::storage {
 // A row of a lane. Of rows in a row that cannot be claimed only the last is told.
 struct LaneRow {
     core::LaneKey key;
-    ItemPointerData position;  // where it stood; it may have moved since
+    ItemPointerData place;  // where it stood; it may have moved since
     bool is_claimable;         // it waits and has not expired; its time may not have come
 };
 

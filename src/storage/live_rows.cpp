@@ -1,11 +1,13 @@
-// By the primary key and the table's access method.
+// By the place of the row, or the primary key, and the table's access method.
 #include "live_rows.hpp"
 
 #include "storage/plain_table.hpp"
 #include "storage/two_phase.hpp"
 
 extern "C" {
+#include "access/heaptoast.h"
 #include "access/tableam.h"
+#include "storage/bufmgr.h"
 #include "utils/fmgroids.h"
 }
 
@@ -15,30 +17,46 @@ using core::Column;
 
 struct LiveRows::Table {
     Relation live;
-    Relation key;  // its primary key
+    Relation key;  // its primary key; null: not needed so far
+    LOCKMODE lock_mode;
+    BlockNumber size;  // when it was opened; no less while it is locked
     ColumnMap map;
     TupleTableSlot *slot;
+    Datum *columns;  // of one row, in the table's order
+    bool *nulls;
     Oid row_type;  // hipq.job
+    bool brings_snapshot;
 
-    bool open(const char *name, LOCKMODE lock_mode);
+    bool open(const char *name, LOCKMODE mode);
     bool is_as_made(const char *model_name) const;
-    bool find(std::int64_t id) const;
+    void see_latest();
+    bool find(const DueJob &job);
+    bool find_at(ItemPointerData place, std::int64_t id) const;
+    bool find_by_key(std::int64_t id);
+    Datum value(Column column) const;
+    const RowValues *copy_row() const;
     bool lock() const;
     bool erase() const;
     void close() const;
+
+private:
+    void take_apart(HeapTuple tuple, RowValues &values) const;
 };
 
 // ---- the PostgreSQL regime ----
 
 // False: there is none, or it has no key.
-bool LiveRows::Table::open(const char *name, LOCKMODE lock_mode)
+bool LiveRows::Table::open(const char *name, LOCKMODE mode)
 {
+    lock_mode = mode;
     live = open_table(name, lock_mode);
-    const Oid key_oid = live == nullptr ? InvalidOid : ::RelationGetPrimaryKeyIndex(live);
-    if (!OidIsValid(key_oid))
+    if (live == nullptr || !OidIsValid(::RelationGetPrimaryKeyIndex(live)))
         return false;
-    key = ::index_open(key_oid, lock_mode);
+    size = RelationGetNumberOfBlocks(live);
     slot = ::table_slot_create(live, nullptr);
+    const auto count = static_cast<Size>(RelationGetDescr(live)->natts);
+    columns = static_cast<Datum *>(::palloc(count * sizeof(Datum)));
+    nulls = static_cast<bool *>(::palloc(count * sizeof(bool)));
     row_type = ::get_rel_type_id(::get_relname_relid("job", RelationGetNamespace(live)));
     return true;
 }
@@ -53,9 +71,31 @@ bool LiveRows::Table::is_as_made(const char *model_name) const
     return plain;
 }
 
-// The row as it is now, with what this transaction has done to it. Needs an active snapshot.
-bool LiveRows::Table::find(std::int64_t id) const
+void LiveRows::Table::see_latest()
 {
+    ::PushActiveSnapshot(::GetLatestSnapshot());
+    brings_snapshot = true;
+}
+
+// The row as it is now, with what this transaction did to it before the table was opened.
+bool LiveRows::Table::find(const DueJob &job)
+{
+    return find_at(job.place, job.id) || find_by_key(job.id);
+}
+
+// What stands there may be another row by now, or none.
+bool LiveRows::Table::find_at(ItemPointerData place, std::int64_t id) const
+{
+    if (!ItemPointerIsValid(&place) || ItemPointerGetBlockNumberNoCheck(&place) >= size ||
+        !::table_tuple_fetch_row_version(live, &place, ::GetActiveSnapshot(), slot))
+        return false;
+    return DatumGetInt64(value(Column::id)) == id;
+}
+
+bool LiveRows::Table::find_by_key(std::int64_t id)
+{
+    if (key == nullptr)
+        key = ::index_open(::RelationGetPrimaryKeyIndex(live), lock_mode);
     ScanKeyData equal;
     ::ScanKeyInit(&equal, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(id));
     IndexScanDesc scan = ::index_beginscan(live, key, ::GetActiveSnapshot(), 1, 0);
@@ -65,6 +105,33 @@ bool LiveRows::Table::find(std::int64_t id) const
         ::ExecMaterializeSlot(slot);
     ::index_endscan(scan);
     return found;
+}
+
+// Of the row that was found: a column that is never NULL.
+Datum LiveRows::Table::value(Column column) const
+{
+    bool is_null = false;
+    return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null);
+}
+
+// The row that was found, whole: it outlives the transaction.
+const RowValues *LiveRows::Table::copy_row() const
+{
+    HeapTuple row = ::ExecCopySlotHeapTuple(slot);
+    if (HeapTupleHasExternal(row))
+        row = ::toast_flatten_tuple(row, RelationGetDescr(live));
+    auto *values = static_cast<RowValues *>(::palloc(sizeof(RowValues)));
+    take_apart(row, *values);
+    return values;
+}
+
+void LiveRows::Table::take_apart(HeapTuple tuple, RowValues &values) const
+{
+    ::heap_deform_tuple(tuple, RelationGetDescr(live), columns, nulls);
+    for (std::size_t i = 0; i < core::column_count; ++i) {
+        values.values[i] = columns[map[i] - 1];
+        values.nulls[i] = nulls[map[i] - 1];
+    }
 }
 
 // The row that was found. False: somebody has changed it since, or holds it.
@@ -79,12 +146,15 @@ bool LiveRows::Table::lock() const
 bool LiveRows::Table::erase() const
 {
     TM_FailureData failure{};
-    return ::table_tuple_delete(live, &slot->tts_tid, ::GetCurrentCommandId(true), ::GetActiveSnapshot(), InvalidSnapshot, true,
-                                &failure, false) == TM_Ok;
+    ItemPointerData place = slot->tts_tid;
+    return ::table_tuple_delete(live, &place, ::GetCurrentCommandId(true), ::GetActiveSnapshot(), InvalidSnapshot, true, &failure,
+                                false) == TM_Ok;
 }
 
 void LiveRows::Table::close() const
 {
+    if (brings_snapshot)
+        ::PopActiveSnapshot();
     if (slot != nullptr)
         ::ExecDropSingleTupleTableSlot(slot);
     if (key != nullptr)
@@ -104,9 +174,19 @@ bool is_due(const RowValues &values, pg::Time now)
            DatumGetTimestampTz(values.value(Column::expires_time)) > now.value;
 }
 
-// A row whose lock was taken just now, as it looks while it runs. In the current memory context; needs an active snapshot.
-ClaimedJob running_job(RowValues values, Oid row_type, pg::Time now)
+// What a handler is given. Short values stay packed, as the functions of SQL take them.
+Datum unpacked(Datum value)
 {
+    const auto *content = reinterpret_cast<const varlena *>(DatumGetPointer(value));
+    if (!VARATT_IS_EXTERNAL(content) && !VARATT_IS_COMPRESSED(content))
+        return value;
+    return pg::call([&] { return PointerGetDatum(PG_DETOAST_DATUM(value)); });
+}
+
+// A row whose lock was taken just now, as it looks while it runs. In the current memory context.
+ClaimedJob running_job(const RowValues &waiting, Oid row_type, ItemPointerData place, pg::Time now)
+{
+    RowValues values = waiting;
     ClaimedJob job{};
     job.queue_id = DatumGetInt32(values.value(Column::queue_id));
     job.id = DatumGetInt64(values.value(Column::id));
@@ -120,22 +200,20 @@ ClaimedJob running_job(RowValues values, Oid row_type, pg::Time now)
     job.error = "NONE";
     job.retry_reason = text_of(values.value(Column::retry_reason));
     job.is_locked = true;
+    job.place = place;
     make_running(values, job.attempt, now, now + job.timeout * USECS_PER_SEC);
-    job.row = row_of(values, row_type);
-    job.data = {JSONBOID, pg::call([&] { return PointerGetDatum(PG_DETOAST_DATUM_COPY(values.value(Column::job_data))); }),
-                false};
+    job.row_type = row_type;
+    job.values = kept(values);
+    job.data = {JSONBOID, unpacked(values.value(Column::job_data)), false};
     return job;
 }
 
-// While `fn` runs what is committed this moment is seen.
-template <class Function>
-auto with_latest_snapshot(Function &&fn)
-{
-    pg::call([] { ::PushActiveSnapshot(::GetLatestSnapshot()); });
-    auto result = fn();
-    pg::call([] { ::PopActiveSnapshot(); });
-    return result;
-}
+// What a finish asks of a row before it takes it out.
+struct Found {
+    bool found;
+    Datum state;
+    int attempt;
+};
 
 }  // namespace
 
@@ -151,8 +229,10 @@ LiveRows::Table *LiveRows::open(const Queue &queue, Purpose purpose)
         opened->close();
         return static_cast<Table *>(nullptr);
     });
-    if (table != nullptr)
-        table->map = column_map(table->live);
+    if (table == nullptr)
+        return nullptr;
+    table->map = column_map(table->live);
+    pg::call([&] { table->see_latest(); });
     return table;
 }
 
@@ -168,34 +248,31 @@ std::optional<LiveRows> LiveRows::open_to_write(const Queue &queue)
     return table == nullptr ? std::nullopt : std::optional(LiveRows(table));
 }
 
-std::optional<ClaimedJob> LiveRows::lock_due(std::int64_t id, pg::Time now)
+std::optional<ClaimedJob> LiveRows::lock_due(const DueJob &waiting, pg::Time now)
 {
-    return with_latest_snapshot([&]() -> std::optional<ClaimedJob> {
-        if (!pg::call([&] { return table_->find(id); }) || !is_due(slot_values(table_->slot, table_->map), now))
-            return std::nullopt;
-        if (!pg::call([&] { return table_->lock(); }))
-            return std::nullopt;
-        return running_job(slot_values(table_->slot, table_->map), table_->row_type, now);
-    });
+    const RowValues *values = pg::call([&] { return table_->find(waiting) ? table_->copy_row() : nullptr; });
+    if (values == nullptr || !is_due(*values, now) || !pg::call([&] { return table_->lock(); }))
+        return std::nullopt;
+    return running_job(*values, table_->row_type, table_->slot->tts_tid, now);
 }
 
 bool LiveRows::remove(const ClaimedJob &job)
 {
     forbid_two_phase(NoTwoPhase::job_taken);
-    return with_latest_snapshot([&] {
-        if (!pg::call([&] { return table_->find(job.id); }))
-            return false;
-        const RowValues values = slot_values(table_->slot, table_->map);
-        const core::JobState state = state_of(values.value(Column::state));
-        const bool is_mine = DatumGetInt32(values.value(Column::attempt)) == job.stored_attempt() &&
-                             (job.is_locked ? core::is_waiting(state) : state == core::JobState::running);
-        return is_mine && pg::call([&] { return table_->erase(); });
+    const Found row = pg::call([&] {
+        const bool found = table_->find({job.id, job.place});
+        return found ? Found{true, table_->value(Column::state), DatumGetInt32(table_->value(Column::attempt))} : Found{};
     });
+    if (!row.found || row.attempt != job.stored_attempt())
+        return false;
+    const core::JobState state = state_of(row.state);
+    const bool is_mine = job.is_locked ? core::is_waiting(state) : state == core::JobState::running;
+    return is_mine && pg::call([&] { return table_->erase(); });
 }
 
 bool LiveRows::is_there(std::int64_t id)
 {
-    return with_latest_snapshot([&] { return pg::call([&] { return table_->find(id); }); });
+    return pg::call([&] { return table_->find_by_key(id); });
 }
 
 void LiveRows::close()

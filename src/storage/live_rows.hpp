@@ -5,7 +5,8 @@
 
 namespace hipq::storage {
 
-// Needs a transaction. What it opens is closed by close(), or by the abort.
+// Needs a transaction. What it opens is closed by close(), or by the abort. In between its snapshot, of what was committed when
+// it was opened, is the active one.
 class LiveRows {
 public:
     // Nothing: the table is gone or, to be written, not as hipq makes it (plain_table.hpp), and SQL has to do. A handler that
@@ -15,7 +16,7 @@ public:
 
     // Locks the row of a job that is due until the transaction ends; what is returned looks as if the claim had been recorded.
     // Nothing: it is not due, not waiting any more, or somebody else holds it.
-    std::optional<ClaimedJob> lock_due(std::int64_t id, pg::Time now);
+    std::optional<ClaimedJob> lock_due(const DueJob &waiting, pg::Time now);
     // Takes the row of a claimed job out. False: it is not this attempt's.
     bool remove(const ClaimedJob &job);
     // Whether there is a row of that id now.

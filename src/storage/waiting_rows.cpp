@@ -76,14 +76,17 @@ void Walk::close() const
 
 // ---- the C++ regime ----
 
-std::optional<WaitingRow> waiting_row(const RowValues &values, pg::Time now)
+std::optional<WaitingRow> waiting_row(TupleTableSlot *slot, const ColumnMap &map, pg::Time now)
 {
-    if (!core::is_waiting(state_of(values.value(Column::state))) ||
-        DatumGetTimestampTz(values.value(Column::expires_time)) <= now.value)
+    const auto value = [&](Column column) {
+        bool is_null = false;
+        return pg::call([&] { return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null); });
+    };
+    if (!core::is_waiting(state_of(value(Column::state))) || DatumGetTimestampTz(value(Column::expires_time)) <= now.value)
         return std::nullopt;
-    return WaitingRow{text_of(values.value(Column::job_type)),
-                      DatumGetInt16(values.value(Column::priority)),
-                      {DatumGetTimestampTz(values.value(Column::scheduled_run_time)), DatumGetInt64(values.value(Column::id))}};
+    return WaitingRow{text_of(value(Column::job_type)),
+                      DatumGetInt16(value(Column::priority)),
+                      {DatumGetTimestampTz(value(Column::scheduled_run_time)), DatumGetInt64(value(Column::id))}};
 }
 
 }  // namespace
@@ -105,7 +108,7 @@ WaitingRows read_waiting(const Queue &queue, std::int64_t after, std::size_t ent
     std::size_t seen = 0;
     for (; seen < entries && pg::call([&] { return walk.next(&id, &is_there); }); ++seen)
         if (is_there)
-            if (auto row = waiting_row(slot_values(walk.slot, map), now))
+            if (auto row = waiting_row(walk.slot, map, now))
                 result.rows.push_back(std::move(*row));
     if (seen == entries)
         result.position = id;

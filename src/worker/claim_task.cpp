@@ -11,6 +11,7 @@ namespace hipq::worker {
 namespace {
 
 using storage::ClaimedJob;
+using storage::DueJob;
 using storage::Queue;
 
 // A claim by lock shares the handler's transaction: one that is read only, or has another isolation level because the role's
@@ -29,7 +30,7 @@ core::ClaimMode mode_of(const Queue &queue, const storage::JobType &type, const 
 
 // Needs a transaction. Nothing: the queue or type is gone, the handler is missing, or no job could be claimed.
 std::optional<Task> claim_in_transaction(Executor &executor, int queue_id, const std::string &job_type,
-                                         const std::vector<std::int64_t> &ids)
+                                         std::span<const DueJob> waiting)
 {
     const pg::OwnSettings own;
     Task task{storage::catalogue(), nullptr, std::nullopt, core::ClaimMode::record, {}};
@@ -42,10 +43,8 @@ std::optional<Task> claim_in_transaction(Executor &executor, int queue_id, const
         return std::nullopt;
     task.mode = mode_of(*task.queue, *type, task.handler);
     const pg::Time now = pg::now();
-    task.jobs = task.mode == core::ClaimMode::lock ? storage::claim_by_lock(*task.queue, ids, now)
-                                                   : storage::claim_by_record(*task.queue, ids, now);
-    for (const ClaimedJob &job : task.jobs)
-        executor.held.forget(job.id);
+    task.jobs = task.mode == core::ClaimMode::lock ? storage::claim_by_lock(*task.queue, waiting, now)
+                                                   : storage::claim_by_record(*task.queue, waiting, now);
     if (task.jobs.empty())
         return std::nullopt;
     announce(task);
@@ -61,14 +60,14 @@ void reach_point_after_claim([[maybe_unused]] const std::optional<Task> &task)
         HIPQ_POINT("after-record");
 }
 
-std::optional<Task> claim(Executor &executor, int queue_id, const std::string &job_type, const std::vector<std::int64_t> &ids)
+std::optional<Task> claim(Executor &executor, int queue_id, const std::string &job_type, std::span<const DueJob> waiting)
 {
     std::optional<Task> task;
     pg::start_transaction();
     try {
         MemoryContext before = ::MemoryContextSwitchTo(executor.job_memory);
         HIPQ_POINT("before-claim");
-        task = claim_in_transaction(executor, queue_id, job_type, ids);
+        task = claim_in_transaction(executor, queue_id, job_type, waiting);
         ::MemoryContextSwitchTo(before);
         reach_point_after_claim(task);
         if (!task.has_value() || task->mode == core::ClaimMode::record)
@@ -82,17 +81,19 @@ std::optional<Task> claim(Executor &executor, int queue_id, const std::string &j
     return task;
 }
 
-// Somebody else holds them, or has changed them.
+// What could not be claimed is held by somebody else, or was changed. The jobs of the task are in the order of `jobs`.
 void put_off_others(Executor &executor, std::span<const shmem::JobInLine> jobs, const std::optional<Task> &task)
 {
-    if (task.has_value() && task->jobs.size() == jobs.size())
-        return;
-    const pg::Time now = pg::now();
+    const std::span<const ClaimedJob> claimed = task.has_value() ? std::span<const ClaimedJob>(task->jobs) : std::span<const ClaimedJob>();
+    auto next = claimed.begin();
     for (const shmem::JobInLine &job : jobs) {
-        const bool is_claimed = task.has_value() && std::any_of(task->jobs.begin(), task->jobs.end(),
-                                                                [&](const ClaimedJob &claimed) { return claimed.id == job.id; });
+        const bool is_claimed = next != claimed.end() && next->id == job.id;
+        if (is_claimed)
+            ++next;
         if (!is_claimed)
-            shmem::put_off(job, executor.held.note(job.id, now));
+            shmem::put_off(job, executor.held.note(job.id, pg::now()));
+        else if (executor.held.size() > 0)
+            executor.held.forget(job.id);
     }
 }
 
@@ -118,18 +119,20 @@ std::optional<Task> claim_next(Executor &executor)
     const std::span<const shmem::JobInLine> jobs = chosen.first(shmem::choose_jobs(chosen));
     if (jobs.empty())
         return std::nullopt;
-    std::vector<std::int64_t> ids;
+    std::vector<DueJob> waiting;
+    waiting.reserve(jobs.size());
     for (const shmem::JobInLine &job : jobs)
-        ids.push_back(job.id);
+        waiting.push_back({job.id, job.place, job.due});
     ::MemoryContextReset(executor.job_memory);
-    std::optional<Task> task = claim(executor, hand.queue_id, hand.job_type, ids);
+    std::optional<Task> task = claim(executor, hand.queue_id, hand.job_type, waiting);
     put_off_others(executor, jobs, task);
     return task;
 }
 
 std::optional<Task> claim_again(Executor &executor, const Task &batch, std::int64_t job_id)
 {
-    return claim(executor, batch.queue->id, batch.jobs.front().type, {job_id});
+    const DueJob waiting{job_id};
+    return claim(executor, batch.queue->id, batch.jobs.front().type, {&waiting, 1});
 }
 
 }  // namespace hipq::worker

@@ -34,14 +34,23 @@ struct Outcome {
     std::uint64_t rows;
 };
 
-// The rows, or the data, of all jobs as one array.
-pg::RawValue array_of(std::span<const storage::ClaimedJob> jobs, pg::RawValue storage::ClaimedJob::*what)
+pg::RawValue data_of(const storage::ClaimedJob &job)
 {
-    const Oid type = (jobs.front().*what).type;
+    return job.data;
+}
+
+// The rows, or the data, of all jobs as one array.
+pg::RawValue array_of(std::span<const storage::ClaimedJob> jobs, pg::RawValue (*what)(const storage::ClaimedJob &))
+{
+    std::vector<pg::RawValue> values;
+    values.reserve(jobs.size());
+    for (const storage::ClaimedJob &job : jobs)
+        values.push_back(what(job));
+    const Oid type = values.front().type;
     return pg::call([&] {
-        auto *elements = static_cast<Datum *>(::palloc(sizeof(Datum) * jobs.size()));
-        for (std::size_t i = 0; i < jobs.size(); ++i)
-            elements[i] = (jobs[i].*what).value;
+        auto *elements = static_cast<Datum *>(::palloc(sizeof(Datum) * values.size()));
+        for (std::size_t i = 0; i < values.size(); ++i)
+            elements[i] = values[i].value;
         const char alignment = type == JSONBOID ? TYPALIGN_INT : TYPALIGN_DOUBLE;
         const Oid array_type = ::get_array_type(type);
         ArrayType *array = ::construct_array(elements, static_cast<int>(jobs.size()), type, -1, false, alignment);
@@ -63,15 +72,14 @@ Call call_of(const storage::Handler &handler, std::span<const storage::ClaimedJo
     case HandlerArguments::none:
         break;
     case HandlerArguments::job:
-        add(job.row.type, job.row.value);
+        add(job.row_type, storage::row_of(job).value);
         break;
     case HandlerArguments::data:
         add(JSONBOID, job.data.value);
         break;
     case HandlerArguments::jobs:
     case HandlerArguments::data_of_jobs: {
-        const pg::RawValue array =
-            array_of(jobs, handler.arguments == HandlerArguments::jobs ? &storage::ClaimedJob::row : &storage::ClaimedJob::data);
+        const pg::RawValue array = array_of(jobs, handler.arguments == HandlerArguments::jobs ? storage::row_of : data_of);
         add(array.type, array.value);
         break;
     }

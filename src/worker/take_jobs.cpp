@@ -101,7 +101,7 @@ struct Taker {
         std::vector<JobInLine> jobs;
         for (const storage::LaneRow &row : found.rows)
             if (is_due(row) && jobs.size() < room() && !executor.held.is_held(row.key.id, now))
-                jobs.push_back({row.key.id, line.queue->id, pg::Time{row.key.time}, line.lane});
+                jobs.push_back({row.key.id, line.queue->id, pg::Time{row.key.time}, line.lane, row.place});
         pass_over_suspects(jobs, suspects);
         return jobs;
     }
@@ -191,7 +191,7 @@ bool take_by_sql(const Taker &taker)
     std::vector<JobInLine> jobs;
     for (const storage::DueJob &job : storage::due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over))
         if (!held.is_held(job.id, taker.now))
-            jobs.push_back({job.id, line.queue->id, job.due, line.lane});
+            jobs.push_back({job.id, line.queue->id, job.due, line.lane, job.place});
     pass_over_suspects(jobs, taker.suspects);
     reserve(taker.executor.hand, jobs, taker.most);
     return !taker.executor.hand.is_empty();
