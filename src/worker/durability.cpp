@@ -1,10 +1,14 @@
 // The last commit that is not known to be on disk, and its age.
+//
+// synchronous_commit is written directly, like the variables of pg::OwnSettings: a SET LOCAL makes PostgreSQL look through all
+// its settings at each commit.
 #include "durability.hpp"
 
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 
 extern "C" {
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "storage/lmgr.h"
 }
@@ -16,6 +20,7 @@ namespace {
 constexpr std::int64_t flush_interval = 10'000;  // us
 
 constinit bool waits_no_more = false;  // the transaction at hand
+constinit int setting = 0;             // synchronous_commit, while that transaction has its own
 constinit TimestampTz oldest_unflushed = 0;
 constinit XLogRecPtr last_commit = InvalidXLogRecPtr;
 
@@ -44,8 +49,10 @@ extern "C" void hipq_group_commit(XactEvent event, void *)
         if (has_notified())
             flush();
     }
-    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT)
+    if (waits_no_more && (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT)) {
+        synchronous_commit = setting;
         waits_no_more = false;
+    }
 }
 
 }  // namespace
@@ -57,10 +64,10 @@ void prepare_durability()
 
 void commit_without_waiting()
 {
+    if (!waits_no_more)
+        setting = synchronous_commit;
     waits_no_more = true;
-    pg::call([] {
-        (void)::set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
-    });
+    synchronous_commit = SYNCHRONOUS_COMMIT_OFF;
 }
 
 void flush_before_long_job(std::optional<std::int64_t> run_time)
