@@ -59,6 +59,9 @@ std::int32_t JobTable::insert(const JobEntry &job)
     bucket = entry;
     std::int32_t &first = holders_[static_cast<std::size_t>(job.holder)];
     fresh.next_of_holder = first;
+    fresh.previous_of_holder = no_entry;
+    if (first != no_entry)
+        (*this)[first].previous_of_holder = entry;
     first = entry;
     return entry;
 }
@@ -70,10 +73,12 @@ void JobTable::erase(std::int32_t entry)
     while (*link != entry)
         link = &(*this)[*link].next;
     *link = gone.next;
-    link = &holders_[static_cast<std::size_t>(gone.holder)];
-    while (*link != entry)
-        link = &(*this)[*link].next_of_holder;
-    *link = gone.next_of_holder;
+    if (gone.previous_of_holder != no_entry)
+        (*this)[gone.previous_of_holder].next_of_holder = gone.next_of_holder;
+    else
+        holders_[static_cast<std::size_t>(gone.holder)] = gone.next_of_holder;
+    if (gone.next_of_holder != no_entry)
+        (*this)[gone.next_of_holder].previous_of_holder = gone.previous_of_holder;
     gone = JobEntry{};
     gone.next = head_->free;
     head_->free = entry;

@@ -25,6 +25,7 @@ struct JobEntry {
     std::int32_t holder;
     std::int32_t next;  // in its bucket, or in the list of free entries
     std::int32_t next_of_holder;
+    std::int32_t previous_of_holder;
     LaneRef lane;  // where it stood, and at which time: for its return
     std::int64_t due;
     JobPhase phase;

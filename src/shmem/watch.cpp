@@ -89,10 +89,14 @@ void for_running_jobs(const Function &function)
 void set_closed(std::int64_t job_id, bool closed)
 {
     own_executor()->watch.is_closed = closed;
-    for_running_jobs([&](core::JobEntry &entry) {
-        if (job_id == 0 || entry.job_id == job_id)
-            entry.is_closed = closed;
-    });
+    if (job_id == 0) {
+        for_running_jobs([&](core::JobEntry &entry) { entry.is_closed = closed; });
+        return;
+    }
+    core::JobTable table = jobs_in_hand();
+    const std::int32_t entry = table.find(MyDatabaseId, job_id);
+    if (entry != core::no_entry && table[entry].holder == own_executor_index() && table[entry].phase == core::JobPhase::running)
+        table[entry].is_closed = closed;
 }
 
 // The request for a job that is watched, if there is one.
