@@ -7,6 +7,7 @@
 #include "shmem/stand_aside.hpp"
 #include "shmem/wake.hpp"
 #include "storage/catalogue.hpp"
+#include "storage/handler.hpp"
 #include "storage/job_row.hpp"
 #include "storage/two_phase.hpp"
 #include "worker/launcher.hpp"
@@ -31,6 +32,7 @@ void _PG_init()
         hipq::storage::watch_two_phase();
         hipq::storage::watch_catalogue();
         hipq::storage::watch_job_relations();
+        hipq::storage::watch_routines();
         hipq::api::install_hooks();
         if (process_shared_preload_libraries_in_progress)
             hipq::worker::register_launcher();

@@ -1,6 +1,7 @@
 // From what is stored to what an executor runs, checked anew each time: what was right at registration need not be now.
 #include "handler.hpp"
 
+#include "settings.hpp"
 #include "storage/routine.hpp"
 
 extern "C" {
@@ -63,6 +64,27 @@ bool superuser_is_refused(const Queue &queue, std::string *problem)
     return true;
 }
 
+// ---- handlers kept in mind ----
+
+// All that resolve_handler() goes by, but for what PostgreSQL's catalogues say.
+struct Asked {
+    Oid owner;
+    HandlerKind kind;
+    std::string handler;
+    bool superusers_may;
+    auto operator<=>(const Asked &) const = default;
+};
+using KnownHandlers = std::map<Asked, Handler>;
+
+constexpr std::size_t most_handlers = 1'000;
+constinit KnownHandlers *known_handlers = nullptr;  // on the heap: no destructor at exit
+constinit bool routines_changed = false;
+
+extern "C" void hipq_routine_changed(Datum, int, uint32)
+{
+    routines_changed = true;
+}
+
 }  // namespace
 
 bool takes_batches(const std::string &handler, HandlerKind kind)
@@ -92,6 +114,28 @@ std::optional<Handler> resolve_handler(const Queue &queue, const JobType &type, 
     const bool is_json = routine->result == JSONBOID || (is_batch(routine->arguments) && routine->result == JSONBARRAYOID);
     return Handler{type.handler_kind, routine->arguments, is_json ? "SELECT " + call : "SELECT pg_catalog.to_jsonb(" + call + ")",
                    true, false};
+}
+
+std::optional<Handler> known_handler(const Queue &queue, const JobType &type)
+{
+    if (known_handlers == nullptr)
+        known_handlers = new KnownHandlers();
+    if (routines_changed || known_handlers->size() >= most_handlers)
+        known_handlers->clear();
+    routines_changed = false;  // what changes while it is looked at is looked at again
+    const Asked asked{queue.owner, type.handler_kind, type.handler, settings::allow_superuser_handlers};
+    if (const auto known = known_handlers->find(asked); known != known_handlers->end())
+        return known->second;
+    std::optional<Handler> handler = resolve_handler(queue, type);
+    if (handler.has_value())
+        known_handlers->emplace(asked, *handler);
+    return handler;
+}
+
+void watch_routines()
+{
+    for (const int cache : {PROCOID, NAMESPACEOID, TYPEOID, AUTHOID, AUTHMEMROLEMEM, DATABASEOID})
+        ::CacheRegisterSyscacheCallback(cache, hipq_routine_changed, Datum{0});
 }
 
 std::optional<Handler> resolve_retry_handler(const Queue &queue, const JobType &type, std::string *problem)

@@ -34,6 +34,12 @@ struct Handler {
 // nothing of its own.
 std::optional<Handler> resolve_handler(const Queue &queue, const JobType &type, std::string *problem = nullptr);
 
+// The same, kept in mind until something changes that it depends on.
+std::optional<Handler> known_handler(const Queue &queue, const JobType &type);
+
+// Registers the invalidation callback for that; called once by _PG_init. PostgreSQL regime.
+void watch_routines();
+
 // The same for a stored retry handler: SELECT schema.name(...) giving one interval.
 std::optional<Handler> resolve_retry_handler(const Queue &queue, const JobType &type, std::string *problem = nullptr);
 

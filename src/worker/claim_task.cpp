@@ -38,7 +38,7 @@ std::optional<Task> claim_in_transaction(Executor &executor, int queue_id, const
     const storage::JobType *type = task.queue == nullptr ? nullptr : task.queue->find_job_type(job_type);
     if (type == nullptr || task.queue->is_dropped || task.queue->owner != executor.ticket.role)
         return std::nullopt;
-    task.handler = storage::resolve_handler(*task.queue, *type);
+    task.handler = storage::known_handler(*task.queue, *type);
     if (!task.handler.has_value() && !type->fails_without_handler)
         return std::nullopt;
     task.mode = mode_of(*task.queue, *type, task.handler);
