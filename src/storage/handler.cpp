@@ -110,7 +110,7 @@ std::optional<Handler> resolve_handler(const Queue &queue, const JobType &type, 
     if (type.handler_kind == HandlerKind::procedure)
         return Handler{type.handler_kind, routine->arguments, "CALL " + call, false, true};
     if (routine->result == VOIDOID)
-        return Handler{type.handler_kind, routine->arguments, "SELECT NULL::pg_catalog.jsonb FROM " + call, true, false};
+        return Handler{type.handler_kind, routine->arguments, "SELECT " + call, true, false};
     const bool is_json = routine->result == JSONBOID || (is_batch(routine->arguments) && routine->result == JSONBARRAYOID);
     return Handler{type.handler_kind, routine->arguments, is_json ? "SELECT " + call : "SELECT pg_catalog.to_jsonb(" + call + ")",
                    true, false};

@@ -20,12 +20,12 @@ constexpr bool is_batch(HandlerArguments arguments)
 struct Handler {
     HandlerKind kind;
     HandlerArguments arguments;  // statement: id_and_data with $1 = job_data, $2 = id
-    // Function: SELECT schema.name($1 [, $2]) giving one jsonb (wrapped in to_jsonb() where the function returns another type;
-    // NULL for void). Procedure: CALL schema.name($1 [, $2]). Statement: its text. Parameters: job -> $1 hipq.job; data -> $1
+    // Function: SELECT schema.name($1 [, $2]) giving one jsonb (wrapped in to_jsonb() where the function returns another type) or
+    // void. Procedure: CALL schema.name($1 [, $2]). Statement: its text. Parameters: job -> $1 hipq.job; data -> $1
     // jsonb; id_and_data of a function or procedure -> $1 bigint, $2 jsonb; of a statement -> $1 jsonb, $2 bigint; jobs -> $1
     // hipq.job[]; data_of_jobs -> $1 jsonb[].
     std::string sql;
-    bool returns_result;  // one row with one column: jsonb, or of a batch handler jsonb[] with the results of its jobs
+    bool returns_result;  // one row with one column: jsonb, void, or of a batch handler jsonb[] with the results of its jobs
     bool may_commit;      // it may end its transaction midway: a procedure, or a statement that is no query
 };
 

@@ -4,8 +4,9 @@
 #include "worker/handler_plan.hpp"
 
 extern "C" {
-#include "executor/tstoreReceiver.h"
 #include "tcop/cmdtag.h"
+#include "tcop/dest.h"
+#include "utils/datum.h"
 #include "utils/portal.h"
 }
 
@@ -117,27 +118,49 @@ CachedPlan *plan_for(CachedPlanSource *source, ParamListInfo parameters)
     return plan;
 }
 
-Outcome first_value(Tuplestorestate *store, const TupleDesc descriptor, const QueryCompletion &completion)
+// ---- the PostgreSQL regime: a receiver of rows that keeps the first value of the first one ----
+
+struct FirstValue {
+    DestReceiver receiver;  // comes first: PostgreSQL knows this part only
+    MemoryContext memory;   // of the value
+    Outcome outcome;
+};
+
+Datum copy_of(Datum value, const Form_pg_attribute attribute)
 {
-    Outcome outcome{false, true, InvalidOid, Datum{0}, completion.commandTag, completion.nprocessed};
-    if (descriptor == nullptr || descriptor->natts == 0)
-        return outcome;
-    TupleTableSlot *slot = ::MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
-    if (::tuplestore_gettupleslot(store, true, false, slot)) {
-        const Form_pg_attribute attribute = TupleDescAttr(descriptor, 0);
-        outcome.has_row = true;
-        outcome.type = attribute->atttypid;
-        const Datum value = ::slot_getattr(slot, 1, &outcome.is_null);
-        if (!outcome.is_null && attribute->attlen == -1)
-            outcome.value = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
-        else if (!outcome.is_null && !attribute->attbyval) {  // interval
-            void *copy = ::palloc(static_cast<Size>(attribute->attlen));
-            std::memcpy(copy, DatumGetPointer(value), static_cast<Size>(attribute->attlen));
-            outcome.value = PointerGetDatum(copy);
-        }
-    }
-    ::ExecDropSingleTupleTableSlot(slot);
-    return outcome;
+    if (attribute->attbyval)
+        return Datum{0};  // of no use to anybody
+    if (attribute->attlen == -1)
+        return PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
+    return ::datumCopy(value, false, attribute->attlen);
+}
+
+extern "C" bool hipq_receive_row(TupleTableSlot *slot, DestReceiver *self)
+{
+    auto *first = reinterpret_cast<FirstValue *>(self);
+    Outcome &outcome = first->outcome;
+    if (outcome.has_row || slot->tts_tupleDescriptor->natts == 0)
+        return true;
+    const Form_pg_attribute attribute = TupleDescAttr(slot->tts_tupleDescriptor, 0);
+    const Datum value = ::slot_getattr(slot, 1, &outcome.is_null);
+    outcome.has_row = true;
+    outcome.type = attribute->atttypid;
+    if (outcome.is_null)
+        return true;
+    MemoryContext before = ::MemoryContextSwitchTo(first->memory);
+    outcome.value = copy_of(value, attribute);
+    ::MemoryContextSwitchTo(before);
+    return true;
+}
+
+extern "C" void hipq_begin_receiving(DestReceiver *, int, TupleDesc) {}
+
+extern "C" void hipq_end_receiving(DestReceiver *) {}
+
+FirstValue first_value(MemoryContext memory)
+{
+    const DestReceiver receiver{hipq_receive_row, hipq_begin_receiving, hipq_end_receiving, hipq_end_receiving, DestTuplestore};
+    return {receiver, memory, {false, true, InvalidOid, Datum{0}, CMDTAG_UNKNOWN, 0}};
 }
 
 // The PostgreSQL regime. What user code has put off until the commit happens now, as the queue owner, under the deadline and
@@ -157,29 +180,23 @@ Outcome run_call(const Call &call)
     MemoryContext before = ::MemoryContextSwitchTo(call.memory);
     ParamListInfo parameters = parameters_of(call);
 
-    Tuplestorestate *store = ::tuplestore_begin_heap(false, false, work_mem);
-    DestReceiver *receiver = ::CreateDestReceiver(DestTuplestore);
-    ::SetTuplestoreDestReceiverParams(receiver, store, call.memory, true, nullptr, nullptr);
-
+    FirstValue first = first_value(call.memory);
     Portal portal = ::CreatePortal("", true, true);
     portal->visible = false;
     CachedPlan *plan = plan_for(call.plan, parameters);
     ::PortalDefineQuery(portal, nullptr, call.plan->query_string, call.plan->commandTag, plan->stmt_list, plan);
     ::PortalStart(portal, parameters, 0, InvalidSnapshot);
-    TupleDesc descriptor = portal->tupDesc == nullptr ? nullptr : ::CreateTupleDescCopy(portal->tupDesc);
     QueryCompletion completion;
     ::InitializeQueryCompletion(&completion);
-    (void)::PortalRun(portal, FETCH_ALL, true, true, receiver, receiver, &completion);
-    receiver->rDestroy(receiver);
+    (void)::PortalRun(portal, FETCH_ALL, true, true, &first.receiver, &first.receiver, &completion);
     ::PortalDrop(portal, false);
     ::MemoryContextSwitchTo(call.memory);
-
-    const Outcome outcome = first_value(store, descriptor, completion);
-    ::tuplestore_end(store);
+    first.outcome.tag = completion.commandTag;
+    first.outcome.rows = completion.nprocessed;
     ::CommandCounterIncrement();
     run_deferred_code();
     ::MemoryContextSwitchTo(before);
-    return outcome;
+    return first.outcome;
 }
 
 // A statement's result tells what it did: {"command": "INSERT", "rows": 1}.
