@@ -1,10 +1,12 @@
 // The row by the table's access method, its index entries by the executor's tools.
 #include "final_rows.hpp"
 
+#include "storage/key_index.hpp"
 #include "storage/plain_table.hpp"
 
 extern "C" {
 #include "access/tableam.h"
+#include "catalog/index.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
 #include "utils/partcache.h"
@@ -25,6 +27,7 @@ struct FinalRows::Leaf {
     pg::Time now;
 
     bool open(const char *table_name);
+    void open_indexes(bool any_has_key);
     void fill(std::size_t slot, const RowValues &values);
     void insert(std::size_t count) const;
     void close() const;
@@ -69,8 +72,26 @@ bool FinalRows::Leaf::open(const char *table_name)
     executor = ::CreateExecutorState();
     target = makeNode(ResultRelInfo);
     ::InitResultRelInfo(target, leaf, 1, nullptr, 0);
-    ::ExecOpenIndices(target, false);
     return true;
+}
+
+// Those that have something to say of the rows to come: what ExecOpenIndices() does, which opens all.
+void FinalRows::Leaf::open_indexes(bool any_has_key)
+{
+    List *indexes = ::RelationGetIndexList(leaf);
+    const auto most = static_cast<Size>(list_length(indexes));
+    target->ri_IndexRelationDescs = static_cast<Relation *>(::palloc(most * sizeof(Relation)));
+    target->ri_IndexRelationInfo = static_cast<IndexInfo **>(::palloc(most * sizeof(IndexInfo *)));
+    ListCell *cell = nullptr;
+    foreach (cell, indexes) {
+        const Oid oid = lfirst_oid(cell);
+        if (!any_has_key && holds_keys_only(oid, map[static_cast<std::size_t>(Column::job_key)]))
+            continue;
+        Relation index = ::index_open(oid, RowExclusiveLock);
+        target->ri_IndexRelationDescs[target->ri_NumIndices] = index;
+        target->ri_IndexRelationInfo[target->ri_NumIndices++] = ::BuildIndexInfo(index);
+    }
+    ::list_free(indexes);
 }
 
 void FinalRows::Leaf::fill(std::size_t slot, const RowValues &values)
@@ -131,7 +152,7 @@ RowValues succeeded_row(const ClaimedJob &job, const pg::RawValue &result, pg::T
 
 // ---- the C++ regime ----
 
-std::optional<FinalRows> FinalRows::open(const Queue &queue, pg::Time now)
+std::optional<FinalRows> FinalRows::open(const Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now)
 {
     const std::string table_name = queue.table + "_final";
     auto *leaf = pg::call([&] {
@@ -145,6 +166,8 @@ std::optional<FinalRows> FinalRows::open(const Queue &queue, pg::Time now)
     if (leaf == nullptr)
         return std::nullopt;
     leaf->map = column_map(leaf->leaf);
+    const bool any_has_key = std::ranges::any_of(jobs, [](const ClaimedJob &job) { return job.key != "NONE"; });
+    pg::call([&] { leaf->open_indexes(any_has_key); });
     return FinalRows(leaf);
 }
 

@@ -10,9 +10,10 @@ namespace hipq::storage {
 class FinalRows {
 public:
     // Nothing: the leaf is not as hipq makes it (plain_table.hpp), or gone, and SQL has to do.
-    static std::optional<FinalRows> open(const Queue &queue, pg::Time now);
+    static std::optional<FinalRows> open(const Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now);
 
-    // Writes jobs that succeeded at the time given to open(), each with its result: jsonb, or NULL. Needs an active snapshot.
+    // Writes those jobs, or some of them, which succeeded at the time given to open(), each with its result: jsonb, or NULL.
+    // Needs an active snapshot.
     void insert_succeeded(std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results);
 
     void close();

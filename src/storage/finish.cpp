@@ -188,7 +188,7 @@ bool to_retry(const Queue &queue, const ClaimedJob &job, const Failure &failure,
 void finish_succeeded(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results, pg::Time now)
 {
     auto live = LiveRows::open_to_write(queue);
-    auto final_rows = live.has_value() ? FinalRows::open(queue, now) : std::nullopt;
+    auto final_rows = live.has_value() ? FinalRows::open(queue, jobs, now) : std::nullopt;
     if (final_rows.has_value()) {
         finish_directly(*live, *final_rows, jobs, results);
     } else {

@@ -1,6 +1,8 @@
 // Rows of jobs by column.
 #include "job_row.hpp"
 
+#include "storage/key_index.hpp"
+
 extern "C" {
 #include "catalog/pg_enum.h"
 #include "utils/datum.h"
@@ -19,6 +21,7 @@ constinit bool states_known = false;
 
 extern "C" void hipq_relation_changed(Datum, Oid relation)
 {
+    forget_key_index(relation);
     if (maps == nullptr)
         return;
     if (OidIsValid(relation))

@@ -8,6 +8,7 @@ extern "C" {
 #include "access/heaptoast.h"
 #include "access/tableam.h"
 #include "storage/bufmgr.h"
+#include "storage/smgr.h"
 #include "utils/fmgroids.h"
 }
 
@@ -19,7 +20,6 @@ struct LiveRows::Table {
     Relation live;
     Relation key;  // its primary key; null: not needed so far
     LOCKMODE lock_mode;
-    BlockNumber size;  // when it was opened; no less while it is locked
     ColumnMap map;
     TupleTableSlot *slot;
     Datum *columns;  // of one row, in the table's order
@@ -40,6 +40,7 @@ struct LiveRows::Table {
     void close() const;
 
 private:
+    bool has_block(BlockNumber block) const;
     void take_apart(HeapTuple tuple, RowValues &values) const;
 };
 
@@ -52,7 +53,6 @@ bool LiveRows::Table::open(const char *name, LOCKMODE mode)
     live = open_table(name, lock_mode);
     if (live == nullptr || !OidIsValid(::RelationGetPrimaryKeyIndex(live)))
         return false;
-    size = RelationGetNumberOfBlocks(live);
     slot = ::table_slot_create(live, nullptr);
     const auto count = static_cast<Size>(RelationGetDescr(live)->natts);
     columns = static_cast<Datum *>(::palloc(count * sizeof(Datum)));
@@ -83,10 +83,17 @@ bool LiveRows::Table::find(const DueJob &job)
     return find_at(job.place, job.id) || find_by_key(job.id);
 }
 
+// The size that this process has seen last will do: whoever makes a table smaller tells everybody before he gives up his lock.
+bool LiveRows::Table::has_block(BlockNumber block) const
+{
+    const BlockNumber known = RelationGetSmgr(live)->smgr_cached_nblocks[MAIN_FORKNUM];
+    return (known != InvalidBlockNumber && block < known) || block < RelationGetNumberOfBlocks(live);
+}
+
 // What stands there may be another row by now, or none.
 bool LiveRows::Table::find_at(ItemPointerData place, std::int64_t id) const
 {
-    if (!ItemPointerIsValid(&place) || ItemPointerGetBlockNumberNoCheck(&place) >= size ||
+    if (!ItemPointerIsValid(&place) || !has_block(ItemPointerGetBlockNumberNoCheck(&place)) ||
         !::table_tuple_fetch_row_version(live, &place, ::GetActiveSnapshot(), slot))
         return false;
     return DatumGetInt64(value(Column::id)) == id;
