@@ -47,7 +47,7 @@ CREATE TABLE hipq.queue (
     owner                 regrole     NOT NULL,
     table_name            text COLLATE "C" NOT NULL CONSTRAINT queue_table_name_is_unique UNIQUE,
     throttle_limit        numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT queue_throttle_limit_is_not_negative CHECK (throttle_limit >= 0 AND throttle_limit <> 'NaN'),
-    retention             interval    CONSTRAINT queue_retention_is_positive CHECK (retention > '0'),
+    retention             interval    CONSTRAINT queue_retention_is_not_negative CHECK (retention >= '0'),
     history               text        NOT NULL DEFAULT 'failed' CONSTRAINT queue_history_is_known CHECK (history IN ('failed', 'all')),
     durability            text        NOT NULL DEFAULT 'strict' CONSTRAINT queue_durability_is_known CHECK (durability IN ('strict', 'group')),
     is_strict             boolean     NOT NULL DEFAULT false,
@@ -66,7 +66,7 @@ COMMENT ON COLUMN hipq.queue.name IS 'name within the instance: lower-case lette
 COMMENT ON COLUMN hipq.queue.owner IS 'queue owner: the role that SQL handlers run as';
 COMMENT ON COLUMN hipq.queue.table_name IS 'table of the queue in schema hipq';
 COMMENT ON COLUMN hipq.queue.throttle_limit IS 'limit on the sum of throttle_factor over running jobs; below 1 = no limit';
-COMMENT ON COLUMN hipq.queue.retention IS 'how long final jobs are kept; NULL = setting hipq.retention';
+COMMENT ON COLUMN hipq.queue.retention IS 'how long final jobs are kept; NULL = setting hipq.retention; 0 = jobs that succeed leave no row, others are kept as long as the setting says';
 COMMENT ON COLUMN hipq.queue.history IS 'which attempts hipq.attempt records: failed or all';
 COMMENT ON COLUMN hipq.queue.durability IS 'when the end of a job is safe from a crash: strict = when it commits, as synchronous_commit says; group = at most 10 ms later, many jobs with one flush';
 COMMENT ON COLUMN hipq.queue.is_strict IS 'refuses jobs of unregistered types';

@@ -74,7 +74,7 @@ COMMENT ON COLUMN hipq.queues.running IS 'jobs in state running: those claimed b
 COMMENT ON COLUMN hipq.queues.error IS 'jobs that failed and await the retry decision';
 COMMENT ON COLUMN hipq.queues.retry IS 'jobs that wait for their next attempt';
 COMMENT ON COLUMN hipq.queues.oldest_due_time IS 'scheduled_run_time of the job that has been due longest; NULL = none is due';
-COMMENT ON COLUMN hipq.queues.retention IS 'how long final jobs are kept';
+COMMENT ON COLUMN hipq.queues.retention IS 'how long final jobs are kept; 0 = jobs that succeed leave no row';
 COMMENT ON COLUMN hipq.queues.history IS 'which attempts hipq.attempt records: failed or all';
 COMMENT ON COLUMN hipq.queues.durability IS 'when the end of a job is safe from a crash: strict = when it commits; group = at most 10 ms later';
 COMMENT ON COLUMN hipq.queues.is_strict IS 'refuses jobs of unregistered types';

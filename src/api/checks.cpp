@@ -33,6 +33,12 @@ std::string joined(std::span<const char *const> words)
     return text;
 }
 
+bool can_be_kept_for(const Interval &value)
+{
+    const std::int64_t length = length_of(value);
+    return length >= minute && length <= days_per_century * microseconds_per_day;
+}
+
 }  // namespace
 
 void demand(const std::optional<core::Problem> &problem)
@@ -58,12 +64,16 @@ std::string require_role(Oid role)
     return name;
 }
 
+void check_retention(const std::optional<Interval> &value)
+{
+    if (value.has_value() && length_of(*value) != 0 && !can_be_kept_for(*value))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("retention is out of range"),
+                   errhint("Give an interval of at least 1 minute and at most 100 years, or 0 to keep no job that succeeded."));
+}
+
 void check_keeping(const char *name, const std::optional<Interval> &value)
 {
-    if (!value.has_value())
-        return;
-    const std::int64_t length = length_of(*value);
-    if (length < minute || length > days_per_century * microseconds_per_day)
+    if (value.has_value() && !can_be_kept_for(*value))
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is out of range", name),
                    errhint("Give an interval of at least 1 minute and at most 100 years."));
 }

@@ -16,6 +16,7 @@ void check_job_data(Datum job_data);
 std::string require_role(Oid role);
 
 // How long something is kept: at least a minute, at most 100 years (22023).
+void check_retention(const std::optional<Interval> &value);  // of final jobs: may be 0
 void check_keeping(const char *name, const std::optional<Interval> &value);
 
 // Entries of `reset`: 22023 for one that is not in `known`.

@@ -96,7 +96,7 @@ void check_options(const Arguments &arguments)
         demand(core::check_throttle_limit(*limit));
     if (const auto ttl = arguments.maybe_int(queue_ttl); ttl.has_value())
         demand(core::check_queue_ttl(*ttl));
-    check_keeping("retention", arguments.maybe_interval(retention));
+    check_retention(arguments.maybe_interval(retention));
     check_keeping("dead_letter_retention", arguments.maybe_interval(dead_letter_retention));
     const std::string kept = arguments.maybe_text(history).value_or("failed");
     if (kept != "failed" && kept != "all")

@@ -112,7 +112,9 @@ Queue read_queue(const pg::Row &row)
     queue.is_dropped = row.boolean(6);
     queue.history_all = row.boolean(7);
     queue.dead_letter_enabled = row.null(8) ? settings::dead_letter_enabled : row.boolean(8);
-    queue.retention = row.maybe_integer(9).value_or(settings::retention * microseconds_per_minute);
+    const std::int64_t retention = settings::retention * microseconds_per_minute;
+    queue.keeps_successes = row.maybe_integer(9).value_or(retention) != 0;
+    queue.retention = queue.keeps_successes ? row.maybe_integer(9).value_or(retention) : retention;
     queue.dead_letter_retention = row.maybe_integer(10).value_or(settings::dead_letter_retention * microseconds_per_minute);
     queue.queue_ttl = maybe_int(row, 11);
     queue.commits_in_groups = row.boolean(12);

@@ -44,7 +44,8 @@ struct Queue {
     bool history_all;
     bool dead_letter_enabled;
     bool commits_in_groups;              // durability = 'group'
-    std::int64_t retention;              // microseconds
+    bool keeps_successes;                // unless retention => '0'
+    std::int64_t retention;              // microseconds, of what is kept
     std::int64_t dead_letter_retention;  // microseconds
     std::optional<int> queue_ttl;
     std::map<std::string, JobType, std::less<>> job_types;

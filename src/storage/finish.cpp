@@ -141,15 +141,18 @@ void for_each_job(std::span<const ClaimedJob> jobs, const Finish &finish)
     }
 }
 
-void finish_directly(LiveRows &live, FinalRows &final_rows, std::span<const ClaimedJob> jobs,
+// Nothing in the place of the final rows: none are kept.
+void finish_directly(LiveRows &live, std::optional<FinalRows> &final_rows, std::span<const ClaimedJob> jobs,
                      std::span<const pg::RawValue> results)
 {
     for_each_job(jobs, [&](std::size_t i) {
         if (!live.remove(jobs[i]) && live.is_there(jobs[i].id))  // it is gone if it has enqueued its own successor
             raise_taken(jobs[i]);
     });
-    final_rows.insert_succeeded(jobs, results);
-    final_rows.close();
+    if (final_rows.has_value()) {
+        final_rows->insert_succeeded(jobs, results);
+        final_rows->close();
+    }
     live.close();
 }
 
@@ -159,7 +162,8 @@ void finish_by_sql(const Queue &queue, std::span<const ClaimedJob> jobs, std::sp
         for_each_job(jobs, [&](std::size_t i) {
             if (!remove_running(queue, jobs[i], true))
                 raise_taken(jobs[i]);
-            insert_final(queue, jobs[i], "NONE", std::nullopt, results[i].null ? json_null() : results[i], now);
+            if (queue.keeps_successes)
+                insert_final(queue, jobs[i], "NONE", std::nullopt, results[i].null ? json_null() : results[i], now);
         });
     });
 }
@@ -188,9 +192,9 @@ bool to_retry(const Queue &queue, const ClaimedJob &job, const Failure &failure,
 void finish_succeeded(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results, pg::Time now)
 {
     auto live = LiveRows::open_to_write(queue);
-    auto final_rows = live.has_value() ? FinalRows::open(queue, jobs, now) : std::nullopt;
-    if (final_rows.has_value()) {
-        finish_directly(*live, *final_rows, jobs, results);
+    auto final_rows = live.has_value() && queue.keeps_successes ? FinalRows::open(queue, jobs, now) : std::nullopt;
+    if (final_rows.has_value() || (live.has_value() && !queue.keeps_successes)) {
+        finish_directly(*live, final_rows, jobs, results);
     } else {
         if (live.has_value())
             live->close();

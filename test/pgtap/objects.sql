@@ -388,7 +388,7 @@ $got$, $want$VALUES
     ('queue', 'queue_name_is_valid', 'CHECK (((name ~ ''^[a-z][a-z_]*$''::text) AND (octet_length(name) <= 63)))'),
     ('queue', 'queue_pkey', 'PRIMARY KEY (queue_id)'),
     ('queue', 'queue_queue_ttl_is_positive', 'CHECK ((queue_ttl > 0))'),
-    ('queue', 'queue_retention_is_positive', 'CHECK ((retention > ''00:00:00''::interval))'),
+    ('queue', 'queue_retention_is_not_negative', 'CHECK ((retention >= ''00:00:00''::interval))'),
     ('queue', 'queue_table_name_is_unique', 'UNIQUE (table_name)'),
     ('queue', 'queue_throttle_limit_is_not_negative', 'CHECK (((throttle_limit >= (0)::numeric) AND (throttle_limit <> ''NaN''::numeric)))'),
     ('worker', 'worker_capabilities_are_an_object', 'CHECK ((jsonb_typeof(capabilities) = ''object''::text))'),

@@ -48,6 +48,26 @@ foreach my $type (sort keys %guard_calls)
 }
 is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live}), 0, 'nothing is left in the live leaf');
 
+# ---- a queue that keeps no job that succeeded
+sub kept_nothing
+{
+	my ($type, $what) = @_;
+	my $ids = $hipq->sql(qq{SELECT string_agg(id::text, ',') FROM unnest(hipq.enqueue_many('$type', ARRAY['{"n": 1}', '{"n": 2}', '{"fail": 1}', '{"n": 3}']::jsonb[])) AS id});
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.app_nothing_live", 0), "$type, $what: all jobs end");
+	is($hipq->sql("SELECT string_agg(outcome || ' ' || (job_data->>'fail'), ',') FROM hipq.jobs WHERE id IN ($ids)"), 'failed 1', 'only the one that failed leaves a row');
+	is($hipq->sql(qq{SELECT string_agg(reason, ' ' ORDER BY reason) FROM hipq.attempts WHERE job_id IN ($ids)}), 'succeeded succeeded succeeded transient_error', 'each has one outcome');
+}
+$hipq->sql(q{
+	SELECT hipq.create_queue('app.nothing', owner => 'app', retention => '0', history => 'all');
+	CREATE FUNCTION may_fail(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF data ? 'fail' THEN RAISE 'fails'; END IF; END $$;
+	CREATE FUNCTION may_fail_all(data jsonb[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM may_fail(one) FROM unnest(data) AS one; END $$;
+	SELECT hipq.register_job_type('app.nothing', 'nothing locked', handler => 'may_fail', claim => 'lock');
+	SELECT hipq.register_job_type('app.nothing', 'nothing recorded', handler => 'may_fail', claim => 'record');
+	SELECT hipq.register_job_type('app.nothing', 'nothing batch', handler => 'may_fail_all', claim => 'lock', batch_size => 10)});
+kept_nothing($_, 'tables as made') foreach 'nothing locked', 'nothing recorded', 'nothing batch';
+$hipq->sql(q{CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN coalesce(new, old); END $$; CREATE TRIGGER added BEFORE DELETE ON hipq.app_nothing_live FOR EACH ROW EXECUTE FUNCTION watch()});
+kept_nothing($_, 'by SQL') foreach 'nothing locked', 'nothing recorded', 'nothing batch';
+
 # ---- what somebody has added
 my $final = $hipq->sql(q{SELECT tableoid::regclass FROM hipq.job LIMIT 1});
 $hipq->sql("CREATE INDEX on_result ON $final ((result->>'n')); CREATE INDEX on_type ON $final (job_type) WHERE job_type LIKE 'l%'");
