@@ -10,7 +10,7 @@ namespace hipq::storage {
 struct LaneRow {
     core::LaneKey key;
     ItemPointerData place;  // where it stood; it may have moved since
-    bool is_claimable;         // it waits and has not expired; its time may not have come
+    bool is_claimable;      // it waits and has not expired; its time may not have come
 };
 
 struct LaneRows {

@@ -84,7 +84,8 @@ std::optional<Task> claim(Executor &executor, int queue_id, const std::string &j
 // What could not be claimed is held by somebody else, or was changed. The jobs of the task are in the order of `jobs`.
 void put_off_others(Executor &executor, std::span<const shmem::JobInLine> jobs, const std::optional<Task> &task)
 {
-    const std::span<const ClaimedJob> claimed = task.has_value() ? std::span<const ClaimedJob>(task->jobs) : std::span<const ClaimedJob>();
+    const std::span<const ClaimedJob> claimed =
+        task.has_value() ? std::span<const ClaimedJob>(task->jobs) : std::span<const ClaimedJob>();
     auto next = claimed.begin();
     for (const shmem::JobInLine &job : jobs) {
         const bool is_claimed = next != claimed.end() && next->id == job.id;

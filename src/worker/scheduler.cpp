@@ -24,6 +24,7 @@
 #include "worker/recover.hpp"
 #include "worker/stop_overdue.hpp"
 #include "worker/suspects.hpp"
+#include "worker/vacuum.hpp"
 
 namespace hipq::worker {
 
@@ -56,6 +57,7 @@ struct Scheduler {
     bool lanes_are_missing = false;  // for want of room
     Recovery recovery;
     Audit audit;
+    Vacuums vacuums;
 };
 
 // ---- one queue ----
@@ -210,6 +212,8 @@ Look look_around(Scheduler &scheduler)
     if (losses.has_value() && !scheduler.lanes_are_missing)
         shmem::search_done(*losses);
     audit(scheduler.audit, *catalogue, look.now);
+    if (const auto delay = look_after_leaves(scheduler.vacuums, *catalogue, !look.wanted.empty()))
+        look.again_at(look.now + *delay);
     HIPQ_POINT("before-ask-for-executors");
     ask_for_executors(look);
     scheduler.recovery.pause = ::GetCurrentTimestamp() - start;

@@ -1,0 +1,165 @@
+// A worker of its own for each vacuum: it takes seconds, and a scheduler is needed meanwhile. It ends with its scheduler.
+#include "vacuum.hpp"
+
+#include "pg/transaction.hpp"
+#include "storage/lane_rows.hpp"
+#include "worker/process.hpp"
+
+extern "C" {
+#include "commands/vacuum.h"
+}
+
+namespace hipq::worker {
+
+namespace {
+
+using core::VacuumNeed;
+using storage::Queue;
+
+constexpr std::int64_t shortly = 1'000'000;  // us
+
+// One at a time; null: none.
+constinit BackgroundWorkerHandle *running = nullptr;
+
+struct VacuumTicket {
+    Oid database;
+    Oid leaf;
+};
+
+// What is known of one leaf.
+struct Leaf {
+    Oid oid;
+    core::LeafUse use;
+    TransactionId horizon;
+};
+
+pg::Time real_now()
+{
+    return pg::Time{::GetCurrentTimestamp()};
+}
+
+Leaf leaf_of(const Queue &queue)
+{
+    const Oid oid = storage::live_leaf(queue);
+    return pg::call([&] {
+        Leaf leaf{oid, {0, 0}, InvalidTransactionId};
+        const PgStat_StatTabEntry *statistics = OidIsValid(oid) ? ::pgstat_fetch_stat_tabentry(oid) : nullptr;
+        Relation relation = statistics == nullptr ? nullptr : ::try_relation_open(oid, AccessShareLock);
+        if (relation == nullptr)
+            return leaf;
+        leaf.use = {statistics->n_live_tuples, statistics->n_dead_tuples};
+        leaf.horizon = ::GetOldestNonRemovableTransactionId(relation);
+        ::relation_close(relation, AccessShareLock);
+        return leaf;
+    });
+}
+
+extern "C" void hipq_end_vacuum(int, Datum)
+{
+    if (running != nullptr)
+        ::TerminateBackgroundWorker(running);
+}
+
+// Whether there is one still.
+bool is_running(Vacuums &vacuums)
+{
+    if (running == nullptr)
+        return false;
+    pid_t pid = 0;
+    const BgwHandleStatus status = pg::call([&] { return ::GetBackgroundWorkerPid(running, &pid); });
+    if (status != BGWH_STOPPED)
+        return true;
+    const pg::Time now = real_now();
+    vacuums.last[vacuums.queue_id].ended = now.value;
+    vacuums.last[vacuums.queue_id].duration = now.value - vacuums.started.value;
+    pg::call([&] { ::pfree(running); });
+    running = nullptr;
+    return false;
+}
+
+void start(Vacuums &vacuums, const Queue &queue, const Leaf &leaf)
+{
+    const VacuumTicket ticket{MyDatabaseId, leaf.oid};
+    const std::string name = "hipq vacuum of " + queue.full_name();
+    MemoryContext before = ::MemoryContextSwitchTo(TopMemoryContext);
+    const bool started = start_worker({name.c_str(), "hipq vacuum", "hipq_vacuum_main", &ticket, sizeof(ticket)}, &running);
+    ::MemoryContextSwitchTo(before);
+    if (!started)
+        running = nullptr;
+    vacuums.queue_id = queue.id;
+    vacuums.started = real_now();
+    vacuums.last[queue.id].horizon = leaf.horizon;
+}
+
+// The PostgreSQL regime. As autovacuum does it.
+void vacuum_leaf(Oid leaf)
+{
+    PortalContext = AllocSetContextCreate(TopMemoryContext, "hipq vacuum", ALLOCSET_DEFAULT_SIZES);
+    VacuumParams parameters{};
+    parameters.options = VACOPT_VACUUM | VACOPT_SKIP_LOCKED | VACOPT_PROCESS_TOAST;
+    parameters.freeze_min_age = -1;
+    parameters.freeze_table_age = -1;
+    parameters.multixact_freeze_min_age = -1;
+    parameters.multixact_freeze_table_age = -1;
+    parameters.log_min_duration = -1;
+    parameters.index_cleanup = VACOPTVALUE_UNSPECIFIED;
+    parameters.truncate = VACOPTVALUE_DISABLED;
+    parameters.nworkers = -1;
+    ::StartTransactionCommand();
+    MemoryContext before = ::MemoryContextSwitchTo(PortalContext);
+    List *relations = list_make1(::makeVacuumRelation(nullptr, leaf, NIL));
+    ::vacuum(relations, &parameters, nullptr, true);
+    ::MemoryContextSwitchTo(before);
+    ::CommitTransactionCommand();
+    (void)::pgstat_report_stat(true);
+}
+
+void run_vacuum()
+{
+    const auto ticket = read_extra<VacuumTicket>();
+    install_signal_handlers();
+    pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, InvalidOid, 0); });
+    show_activity("hipq vacuums a live leaf");
+    pg::call([&] { vacuum_leaf(ticket.leaf); });
+}
+
+}  // namespace
+
+std::optional<std::int64_t> look_after_leaves(Vacuums &vacuums, const storage::Catalogue &catalogue, bool somebody_works)
+{
+    static constinit bool is_prepared = false;
+    if (!std::exchange(is_prepared, true))
+        pg::call([&] { ::before_shmem_exit(hipq_end_vacuum, Datum{0}); });
+    if (is_running(vacuums))
+        return shortly;
+    const pg::Time now = real_now();
+    std::optional<std::int64_t> next = somebody_works ? std::optional(shortly) : std::nullopt;
+    pg::with_transaction([&] {
+        for (const auto &[id, queue] : catalogue.queues) {
+            const Leaf leaf = queue.is_dropped ? Leaf{InvalidOid, {0, 0}, InvalidTransactionId} : leaf_of(queue);
+            if (std::exchange(vacuums.dead[id], leaf.use.dead) != leaf.use.dead)
+                next = shortly;
+            switch (core::vacuum_need(leaf.use, vacuums.last[id], leaf.horizon, now.value)) {
+            case VacuumNeed::none:
+                break;
+            case VacuumNeed::blocked:
+                next = next.value_or(longest_wait);
+                break;
+            case VacuumNeed::now:
+                if (running == nullptr)
+                    start(vacuums, queue, leaf);
+                [[fallthrough]];
+            case VacuumNeed::later:
+                next = shortly;
+            }
+        }
+    });
+    return next;
+}
+
+}  // namespace hipq::worker
+
+HIPQ_WORKER_MAIN(hipq_vacuum_main)
+{
+    hipq::worker::run_vacuum();
+}

@@ -1,0 +1,55 @@
+# Live leaves are vacuumed when jobs have left enough dead rows, by a worker of hipq's own; not in vain, and soon after an old snapshot has gone.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $hipq = HipqCluster->new('vacuum', autovacuum => 'off');
+$hipq->create_queue('app.main', durability => 'group');
+$hipq->sql(q{
+	CREATE FUNCTION nothing(data jsonb[]) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'nothing', claim => 'lock', batch_size => 500)});
+
+sub run_jobs
+{
+	my ($count) = @_;
+	$hipq->sql("INSERT INTO hipq.app_main (job_type, job_data) SELECT 'run', jsonb_build_object('text', repeat('x', 80)) FROM generate_series(1, $count)");
+	$hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0) or die 'jobs are left';
+}
+my $vacuums = q{SELECT vacuum_count FROM pg_stat_user_tables WHERE relid = 'hipq.app_main_live'::regclass};
+my $dead = q{SELECT n_dead_tup FROM pg_stat_user_tables WHERE relid = 'hipq.app_main_live'::regclass};
+sub size { return $hipq->sql(q{SELECT pg_relation_size('hipq.app_main_live')}) }
+
+run_jobs(5_000);
+run_jobs(15_000);
+ok($hipq->wait_until($dead, 0) && $hipq->sql($vacuums) > 0, 'after 20,000 jobs the live leaf is vacuumed') or diag($hipq->sql($dead));
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq vacuum'}, 0), 'by a worker that is gone then');
+
+my $before = size();
+run_jobs(12_000);
+$hipq->wait_until($dead, 0);
+is(size(), $before, 'the space is used again');
+
+# ---- an old snapshot
+my $old = $hipq->node->background_psql('postgres');
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+$old->query_safe('SELECT txid_current()');
+my $done = $hipq->sql($vacuums);
+run_jobs(20_000);
+# The first one finds out that it is in vain.
+ok($hipq->wait_until("SELECT ($vacuums) > $done", 't'), 'under an old snapshot one vacuum is tried');
+run_jobs(20_000) foreach 1 .. 2;
+$hipq->set('hipq.enabled' => 'off');
+$hipq->set('hipq.enabled' => 'on');
+$hipq->sql(q{SELECT hipq.enqueue('run', '{}')});
+$hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0);
+# Another transaction may have kept rows for the first one to find.
+cmp_ok($hipq->sql($vacuums), '<=', $done + 2, 'and hardly another, however much is dead');
+$old->query_safe('COMMIT');
+$old->quit;
+ok($hipq->wait_until($dead, 0), 'when it has gone the leaf is vacuumed');
+$before = size();
+run_jobs(50_000);
+is(size(), $before, 'and its space is used again');
+
+done_testing();
