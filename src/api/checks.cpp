@@ -1,12 +1,7 @@
 // Checks on what callers give.
 #include "api/checks.hpp"
 
-#include "settings.hpp"
 #include "storage/rights.hpp"
-
-extern "C" {
-#include "access/detoast.h"
-}
 
 namespace hipq::api {
 
@@ -40,21 +35,6 @@ bool can_be_kept_for(const Interval &value)
 }
 
 }  // namespace
-
-void demand(const std::optional<core::Problem> &problem)
-{
-    if (!problem.has_value())
-        return;
-    const int code =
-        problem->kind == core::Problem::Kind::too_large ? ERRCODE_PROGRAM_LIMIT_EXCEEDED : ERRCODE_INVALID_PARAMETER_VALUE;
-    HIPQ_RAISE(errcode(code), errmsg_internal("%s", problem->message.c_str()), errhint("%s", problem->hint.c_str()));
-}
-
-void check_job_data(Datum job_data)
-{
-    const std::size_t size = pg::call([&] { return ::toast_raw_datum_size(job_data); });
-    demand(core::check_job_data_size(size, static_cast<std::size_t>(settings::max_job_data) * 1024));
-}
 
 std::string require_role(Oid role)
 {

@@ -1,16 +1,13 @@
 // Checks that several functions make on what a caller gives, each with its error.
 #pragma once
 
-#include "core/validate.hpp"
 #include "storage/catalogue.hpp"
+#include "storage/demand.hpp"
 
 namespace hipq::api {
 
-// 22023 or 54000 for a value that core refused; nothing for nothing.
-void demand(const std::optional<core::Problem> &problem);
-
-// job_data that is larger than hipq.max_job_data: 54000.
-void check_job_data(Datum job_data);
+using storage::check_job_data;
+using storage::demand;
 
 // 42704 when there is no role of that OID (a regrole can be given as a number).
 std::string require_role(Oid role);

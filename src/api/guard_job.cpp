@@ -1,22 +1,16 @@
 // The guard trigger on hipq.job: fills a new job from its type, keeps state and bookkeeping for hipq itself, and notes what
 // becomes claimable.
 //
-// It gathers facts; the rules are in core/guard.hpp and core/validate.hpp. It never looks for duplicates: the unique index does.
-#include "api/checks.hpp"
-#include "core/time_windows.hpp"
-#include "pg/clock.hpp"
-#include "pg/point.hpp"
+// It gathers facts; the rules are in core/guard.hpp and storage/new_job.hpp. It never looks for duplicates: the unique index
+// does.
+#include "core/validate.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/wake.hpp"
 #include "storage/catalogue.hpp"
 #include "storage/current_job.hpp"
-#include "storage/job_row.hpp"
+#include "storage/new_job.hpp"
 #include "storage/permit.hpp"
 #include "storage/two_phase.hpp"
-
-extern "C" {
-#include "utils/numeric.h"
-}
 
 namespace hipq::api {
 
@@ -114,66 +108,6 @@ std::string name_of(JobState state)
     std::abort();
 }
 
-// ---- values that users choose ----
-
-double number_of(Datum numeric)
-{
-    return pg::call([&] { return DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, numeric)); });
-}
-
-void check_time(const JobRow &row, Column column, bool infinity_allowed)
-{
-    if (row.null(column))
-        return;
-    const Timestamp time = row.as_int64(column);
-    if (!TIMESTAMP_IS_NOBEGIN(time) && (infinity_allowed || !TIMESTAMP_IS_NOEND(time)))
-        return;
-    const std::string name = name_of(column);
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s cannot be infinite", name.c_str()),
-               errhint("Give a point in time."));
-}
-
-// Parses the windows and puts their canonical form into the row.
-void canonicalise_time_windows(JobRow &row)
-{
-    if (row.null(Column::time_windows))
-        return;
-    const std::string given = row.as_text(Column::time_windows);
-    if (given == core::none_text)
-        return;
-    const auto parsed = core::parse_time_windows(given);
-    if (const auto *problem = std::get_if<core::ParseProblem>(&parsed))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid time windows: \"%s\"", given.c_str()),
-                   errdetail("At position %zu: %s.", problem->position, problem->message.c_str()),
-                   errhint("Write for example 'mon-fri 09:00-17:00' or '22:00-06:00'."));
-    const std::string canonical = core::canonical(std::get<core::TimeWindows>(parsed));
-    if (canonical != given)
-        row.set(Column::time_windows, pg::call([&] { return CStringGetTextDatum(canonical.c_str()); }));
-}
-
-// Everything a user may choose, as given: NULL means "not given".
-void check_chosen_values(JobRow &row)
-{
-    demand(core::check_job_type(row.as_text(Column::job_type)));
-    if (!row.null(Column::timeout))
-        demand(core::check_timeout(row.as_int32(Column::timeout)));
-    if (!row.null(Column::queue_ttl))
-        demand(core::check_queue_ttl(row.as_int32(Column::queue_ttl)));
-    if (!row.null(Column::max_retries))
-        demand(core::check_max_retries(row.as_int32(Column::max_retries)));
-    if (!row.null(Column::throttle_factor))
-        demand(core::check_throttle_factor(number_of(row.value(Column::throttle_factor))));
-    if (!row.null(Column::job_key))
-        demand(core::check_job_key(row.as_text(Column::job_key)));
-    if (!row.null(Column::throttle_key))
-        demand(core::check_throttle_key(row.as_text(Column::throttle_key)));
-    check_time(row, Column::scheduled_run_time, false);
-    check_time(row, Column::expires_time, true);
-    if (!row.null(Column::job_data))
-        check_job_data(row.value(Column::job_data));
-    canonicalise_time_windows(row);
-}
-
 // ---- insert ----
 
 bool is_text(const JobRow &row, Column column, std::string_view expected)
@@ -181,13 +115,17 @@ bool is_text(const JobRow &row, Column column, std::string_view expected)
     return row.null(column) || row.as_text(column) == expected;
 }
 
+// Without detoasting, as this value is never large.
 bool is_json_null(Datum value)
 {
-    return pg::call([&] {
-        Jsonb *json = DatumGetJsonbP(value);
-        JsonbValue scalar;
-        return JB_ROOT_IS_SCALAR(json) && ::JsonbExtractScalar(&json->root, &scalar) && scalar.type == jbvNull;
-    });
+    const auto *content = reinterpret_cast<const struct varlena *>(DatumGetPointer(value));
+    if (VARATT_IS_EXTERNAL(content) || VARATT_IS_COMPRESSED(content))
+        return false;
+    std::array<std::uint32_t, 2> root{};  // its header and its only entry
+    if (VARSIZE_ANY_EXHDR(content) != sizeof(root))
+        return false;
+    std::memcpy(root.data(), VARDATA_ANY(content), sizeof(root));
+    return root[0] == (JB_FARRAY | JB_FSCALAR | 1U) && JBE_ISNULL(root[1]);
 }
 
 // The bookkeeping columns whose value is neither NULL nor the start value.
@@ -209,74 +147,6 @@ core::ColumnSet given_bookkeeping(const JobRow &row)
     return given;
 }
 
-Datum next_job_id()
-{
-    return pg::call([] {
-        const Oid sequence = ::get_relname_relid("job_id_seq", ::get_namespace_oid("hipq", false));
-        return Int64GetDatum(::nextval_internal(sequence, false));
-    });
-}
-
-Datum text_datum(std::string_view text)
-{
-    return pg::call([&] { return PointerGetDatum(::cstring_to_text_with_len(text.data(), static_cast<int>(text.size()))); });
-}
-
-Datum json_datum(const char *json)
-{
-    return pg::call([&] { return DirectFunctionCall1(::jsonb_in, CStringGetDatum(json)); });
-}
-
-Datum numeric_datum(const std::string &number)
-{
-    return pg::call([&] {
-        return DirectFunctionCall3(::numeric_in, CStringGetDatum(number.c_str()), ObjectIdGetDatum(InvalidOid),
-                                   Int32GetDatum(-1));
-    });
-}
-
-// Puts a value where the row has none; `value` is computed only then.
-template <class Value>
-void fill(JobRow &row, Column column, Value &&value)
-{
-    if (row.null(column))
-        row.set(column, value());
-}
-
-// What the job type decides.
-void fill_from_type(JobRow &row, const storage::JobType &type, const storage::Queue &queue)
-{
-    fill(row, Column::timeout, [&] { return Int32GetDatum(type.default_timeout); });
-    fill(row, Column::priority, [&] { return Int16GetDatum(static_cast<std::int16_t>(type.default_priority)); });
-    fill(row, Column::throttle_factor, [&] { return numeric_datum(type.default_throttle_factor); });
-    fill(row, Column::time_windows, [&] { return text_datum(type.default_time_windows); });
-    fill(row, Column::max_retries, [&] { return Int32GetDatum(type.max_retries); });
-    const std::optional<int> queue_ttl = type.queue_ttl.has_value() ? type.queue_ttl : queue.queue_ttl;
-    if (queue_ttl.has_value())
-        fill(row, Column::queue_ttl, [&] { return Int32GetDatum(*queue_ttl); });
-}
-
-// Start values of everything else.
-void fill_start_values(JobRow &row)
-{
-    const auto none = [] { return text_datum(core::none_text); };
-    const auto infinity = [] { return TimestampTzGetDatum(DT_NOEND); };
-    const auto zero = [] { return Int32GetDatum(0); };
-    const auto transaction_start = [] { return TimestampTzGetDatum(::GetCurrentTransactionStartTimestamp()); };
-    fill(row, Column::id, next_job_id);
-    fill(row, Column::state, [] { return storage::state_datum(JobState::initial); });
-    for (const Column column : {Column::scheduled_run_time, Column::created_time, Column::update_time})
-        fill(row, column, transaction_start);
-    for (const Column column : {Column::accepted_time, Column::deadline, Column::expires_time})
-        fill(row, column, infinity);
-    for (const Column column : {Column::attempt, Column::retry_count})
-        fill(row, column, zero);
-    for (const Column column : {Column::job_key, Column::error, Column::throttle_key, Column::retry_reason, Column::shard_key})
-        fill(row, column, none);
-    fill(row, Column::job_data, [] { return json_datum("{}"); });
-    fill(row, Column::result, [] { return json_datum("null"); });
-}
-
 const storage::Queue &queue_of(const storage::Catalogue &catalogue, const JobRow &row)
 {
     const storage::Queue *queue = row.null(Column::queue_id) ? nullptr : catalogue.find(row.as_int32(Column::queue_id));
@@ -286,40 +156,10 @@ const storage::Queue &queue_of(const storage::Catalogue &catalogue, const JobRow
     return *queue;
 }
 
-void demand_open_queue(const storage::Queue &queue, const std::string &job_type)
-{
-    const bool is_unknown = queue.is_strict && queue.find_job_type(job_type) == nullptr;
-    if (!queue.is_dropped && !is_unknown)
-        return;
-    const std::string name = queue.full_name();
-    if (queue.is_dropped)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("queue \"%s\" is being dropped", name.c_str()));
-    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
-               errmsg("job type \"%s\" is not registered in queue \"%s\"", job_type.c_str(), name.c_str()),
-               errhint("Use hipq.register_job_type(); the queue is strict."));
-}
-
 void demand_job_type(const JobRow &row)
 {
     if (row.null(Column::job_type))
         HIPQ_RAISE(errcode(ERRCODE_NOT_NULL_VIOLATION), errmsg("a job needs a job_type"));
-}
-
-// In the lane where claims will look for it.
-void note_place(Relation leaf, const JobRow &row)
-{
-    if (core::is_waiting(row.state()))
-        shmem::note_lane_key({RelationGetRelid(leaf), row.as_int32(Column::queue_id), row.as_int32(Column::priority),
-                              row.as_text(Column::job_type)},
-                             {row.as_int64(Column::scheduled_run_time), row.as_int64(Column::id)});
-}
-
-void note_if_waiting(Relation leaf, const JobRow &row, const storage::Queue &queue)
-{
-    note_place(leaf, row);
-    if (core::is_waiting(row.state()))
-        shmem::note_waiting(queue.owner, pg::Time{row.as_int64(Column::scheduled_run_time)},
-                            pg::Time{row.as_int64(Column::expires_time)});
 }
 
 // hipq itself writes such a state when a job is claimed, or leaves `running`.
@@ -343,29 +183,23 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
     JobRow row(relation, tuple);
     const Caller caller = caller_of_insert(row);
     if (caller == Caller::restore || caller == Caller::replica) {
-        note_place(relation, row);
+        storage::note_place(RelationGetRelid(relation), row);
         note_restored(row.state());
         return tuple;
     }
     if (const auto refusal = core::check_insert(caller, row.state(), given_bookkeeping(row)))
         refuse(*refusal, row);
     demand_job_type(row);
-    const auto catalogue = storage::catalogue();
+    const storage::KnownCatalogue catalogue = storage::catalogue();
     const storage::Queue &queue = queue_of(*catalogue, row);
-    const std::string type_name = row.as_text(Column::job_type);
-    if (caller == Caller::user) {
-        check_chosen_values(row);
-        demand_open_queue(queue, type_name);
-        HIPQ_POINT("in-enqueue");
-    }
-    const storage::JobType *type = queue.find_job_type(type_name);
-    fill_from_type(row, type != nullptr ? *type : storage::unregistered_job_type(queue.id, type_name), queue);
-    fill_start_values(row);
+    if (caller == Caller::user)
+        storage::check_new_job(row, queue);
+    storage::fill_new_job(row, catalogue, queue);
     if (core::is_unfinished(row.state()))
-        storage::make_room_for_successor(queue.id, type_name, row.as_text(Column::job_key));
-    note_if_waiting(relation, row, queue);
+        storage::make_room_for_successor(queue.id, row.as_text(Column::job_type), row.as_text(Column::job_key));
+    storage::note_if_waiting(RelationGetRelid(relation), row, queue);
     note_if_taken(row, caller);
-    return row.is_changed() ? row.form() : tuple;
+    return row.is_changed ? row.form() : tuple;
 }
 
 // ---- update and delete ----
@@ -376,19 +210,19 @@ HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple afte
     JobRow after(relation, after_tuple);
     const Caller caller = caller_of_change();
     if (caller == Caller::replica) {
-        note_place(relation, after);
+        storage::note_place(RelationGetRelid(relation), after);
         return after_tuple;
     }
     if (const auto refusal =
             core::check_update(caller, before.state(), after.state(), differing_columns(relation, before, after)))
         refuse(*refusal, before);
     if (caller == Caller::user)
-        check_chosen_values(after);
+        storage::check_chosen_values(after);
     const auto catalogue = storage::catalogue();
     if (const storage::Queue *queue = catalogue->find(after.as_int32(Column::queue_id)))
-        note_if_waiting(relation, after, *queue);
+        storage::note_if_waiting(RelationGetRelid(relation), after, *queue);
     note_if_taken(after, caller);
-    return after.is_changed() ? after.form() : after_tuple;
+    return after.is_changed ? after.form() : after_tuple;
 }
 
 HeapTuple guard_delete(Relation relation, HeapTuple tuple)

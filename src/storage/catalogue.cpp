@@ -48,6 +48,7 @@ constinit Cache *cache = nullptr;
 constinit std::uint64_t generation = 0;
 constinit Oid queue_table = InvalidOid;
 constinit Oid job_type_table = InvalidOid;
+constinit Oid job_id_sequence = InvalidOid;
 
 // A process that reads while others write tries this often before it takes what it has; the next call reads again.
 constexpr int max_reads = 5;
@@ -151,6 +152,7 @@ JobType read_job_type(const pg::Row &row)
 std::shared_ptr<const Catalogue> read_catalogue()
 {
     auto result = std::make_shared<Catalogue>();
+    result->job_ids = job_id_sequence;
     pg::as_extension_owner([&] {
         for (const pg::Row row : select_queues.run_latest()) {
             Queue queue = read_queue(row);
@@ -169,13 +171,15 @@ std::shared_ptr<const Catalogue> read_catalogue()
     return result;
 }
 
-// Which relations to listen for. Looked up before the first look at them: a later change cannot be missed.
+// Which relations to listen for, looked up before the first look at them: a later change cannot be missed. The sequence comes and
+// goes with them.
 void find_tables()
 {
     pg::call([] {
         const Oid schema = ::get_namespace_oid("hipq", true);
         queue_table = OidIsValid(schema) ? ::get_relname_relid("queue", schema) : InvalidOid;
         job_type_table = OidIsValid(schema) ? ::get_relname_relid("job_type", schema) : InvalidOid;
+        job_id_sequence = OidIsValid(schema) ? ::get_relname_relid("job_id_seq", schema) : InvalidOid;
     });
 }
 

@@ -59,6 +59,7 @@ struct Queue {
 
 struct Catalogue {
     std::map<int, Queue> queues;
+    Oid job_ids = InvalidOid;  // sequence hipq.job_id_seq
     const Queue *find(int queue_id) const;
     const Queue *
     find(std::string_view full_name) const;  // "instance.queue"; nothing also for a malformed name and a dropped queue

@@ -13,9 +13,9 @@ constinit pg::Statement remove_row(R"(
     DELETE FROM hipq.job
     WHERE queue_id = $1 AND id = $2 AND attempt = $3 AND state IN ('initial', 'retry', 'running'))");
 
-const CurrentJob *find_current(int queue_id, const std::string &type, const std::string &key)
+const CurrentJob *find_current(int queue_id, std::string_view type, std::string_view key)
 {
-    if (current == nullptr || key == "NONE")
+    if (current == nullptr || current->empty() || key == "NONE")
         return nullptr;
     const auto found = std::find_if(current->begin(), current->end(), [&](const CurrentJob &job) {
         return job.key == key && job.type == type && job.queue_id == queue_id;
@@ -32,7 +32,7 @@ void set_current_jobs(std::vector<CurrentJob> jobs)
     *current = std::move(jobs);
 }
 
-void make_room_for_successor(int queue_id, const std::string &type, const std::string &key)
+void make_room_for_successor(int queue_id, std::string_view type, std::string_view key)
 {
     const CurrentJob *job = find_current(queue_id, type, key);
     if (job == nullptr)

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hipq::storage {
@@ -23,6 +24,6 @@ void set_current_jobs(std::vector<CurrentJob> jobs);
 // A new job with the very type and key of the running one is its successor: the running row makes room in the same transaction,
 // and the finish then writes the final copy only. If the handler fails, both are undone. Called before a row is inserted; does
 // nothing for every other row. Raises 0A000 in a procedure, which may commit before it ends.
-void make_room_for_successor(int queue_id, const std::string &type, const std::string &key);
+void make_room_for_successor(int queue_id, std::string_view type, std::string_view key);
 
 }  // namespace hipq::storage

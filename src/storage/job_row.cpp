@@ -76,6 +76,26 @@ const States &known_states()
     return states;
 }
 
+// Picks the job's columns out of those of a whole row. Plain data: may stand in either regime.
+RowValues pick(const ColumnMap &map, const Datum *values, const bool *nulls)
+{
+    RowValues picked{};
+    for (std::size_t i = 0; i < core::column_count; ++i) {
+        picked.values[i] = values[map[i] - 1];
+        picked.nulls[i] = nulls[map[i] - 1];
+    }
+    return picked;
+}
+
+// The way back; what else the row has is left alone.
+void put_back(const RowValues &picked, const ColumnMap &map, Datum *values, bool *nulls)
+{
+    for (std::size_t i = 0; i < core::column_count; ++i) {
+        values[map[i] - 1] = picked.values[i];
+        nulls[map[i] - 1] = picked.nulls[i];
+    }
+}
+
 }  // namespace
 
 ColumnMap column_map(Relation relation)
@@ -90,34 +110,34 @@ ColumnMap column_map(Relation relation)
 }
 
 JobRow::JobRow(Relation relation, HeapTuple tuple)
-    : map_(column_map(relation)), descriptor_(RelationGetDescr(relation)), tuple_(tuple), values_(nullptr), nulls_(nullptr)
+    : RowValues{}, map_(column_map(relation)), descriptor_(RelationGetDescr(relation)), tuple_(tuple)
 {
-    pg::call([&] {
-        const auto count = static_cast<Size>(descriptor_->natts);
-        values_ = static_cast<Datum *>(::palloc(count * sizeof(Datum)));
-        nulls_ = static_cast<bool *>(::palloc(count * sizeof(bool)));
-        ::heap_deform_tuple(tuple_, descriptor_, values_, nulls_);
+    static_cast<RowValues &>(*this) = pg::call([&] {
+        Datum datums[MaxHeapAttributeNumber];
+        bool are_null[MaxHeapAttributeNumber];
+        ::heap_deform_tuple(tuple_, descriptor_, datums, are_null);
+        return pick(map_, datums, are_null);
     });
-}
-
-std::string JobRow::as_text(core::Column column) const
-{
-    return null(column) ? std::string() : text_of(value(column));
-}
-
-core::JobState JobRow::state() const
-{
-    return null(core::Column::state) ? core::JobState::initial : state_of(value(core::Column::state));
 }
 
 HeapTuple JobRow::form() const
 {
     return pg::call([&] {
-        HeapTuple formed = ::heap_form_tuple(descriptor_, values_, nulls_);
+        Datum datums[MaxHeapAttributeNumber];
+        bool are_null[MaxHeapAttributeNumber];
+        if (descriptor_->natts > static_cast<int>(core::column_count))
+            ::heap_deform_tuple(tuple_, descriptor_, datums, are_null);
+        put_back(*this, map_, datums, are_null);
+        HeapTuple formed = ::heap_form_tuple(descriptor_, datums, are_null);
         formed->t_self = tuple_->t_self;
         formed->t_tableOid = tuple_->t_tableOid;
         return formed;
     });
+}
+
+core::JobState RowValues::state() const
+{
+    return null(core::Column::state) ? core::JobState::initial : state_of(value(core::Column::state));
 }
 
 Datum state_datum(core::JobState state)
@@ -134,7 +154,7 @@ core::JobState state_of(Datum value)
     HIPQ_RAISE(errcode(ERRCODE_DATA_CORRUPTED), errmsg("unknown job state %u", DatumGetObjectId(value)));
 }
 
-core::ColumnSet differing_columns(Relation relation, const JobRow &before, const JobRow &after)
+core::ColumnSet differing_columns(Relation relation, const RowValues &before, const RowValues &after)
 {
     core::ColumnSet result;
     const ColumnMap map = column_map(relation);
@@ -182,13 +202,8 @@ RowValues row_values(pg::RawValue row)
         auto *values = static_cast<Datum *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(Datum)));
         auto *nulls = static_cast<bool *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(bool)));
         ::heap_deform_tuple(&tuple, descriptor, values, nulls);
-        RowValues result{};
-        for (std::size_t i = 0; i < core::column_count; ++i) {
-            result.values[i] = values[map[i] - 1];
-            result.nulls[i] = nulls[map[i] - 1];
-        }
         ReleaseTupleDesc(descriptor);
-        return result;
+        return pick(map, values, nulls);
     });
 }
 
@@ -200,10 +215,7 @@ pg::RawValue row_of(const RowValues &values, Oid row_type)
         auto *datums = static_cast<Datum *>(::palloc0(static_cast<Size>(descriptor->natts) * sizeof(Datum)));
         auto *nulls = static_cast<bool *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(bool)));
         std::fill_n(nulls, descriptor->natts, true);  // dropped columns
-        for (std::size_t i = 0; i < core::column_count; ++i) {
-            datums[map[i] - 1] = values.values[i];
-            nulls[map[i] - 1] = values.nulls[i];
-        }
+        put_back(values, map, datums, nulls);
         const Datum formed = HeapTupleGetDatum(::heap_form_tuple(descriptor, datums, nulls));
         ReleaseTupleDesc(descriptor);
         return pg::RawValue{row_type, formed, false};
@@ -221,10 +233,7 @@ void fill_slot(TupleTableSlot *slot, const ColumnMap &map, const RowValues &valu
 {
     ::ExecClearTuple(slot);
     std::fill_n(slot->tts_isnull, slot->tts_tupleDescriptor->natts, true);  // dropped columns
-    for (std::size_t i = 0; i < core::column_count; ++i) {
-        slot->tts_values[map[i] - 1] = values.values[i];
-        slot->tts_isnull[map[i] - 1] = values.nulls[i];
-    }
+    put_back(values, map, slot->tts_values, slot->tts_isnull);
     ::ExecStoreVirtualTuple(slot);
 }
 
@@ -238,12 +247,17 @@ void make_running(RowValues &values, int attempt, pg::Time started, pg::Time dea
     values.set(core::Column::deadline, TimestampTzGetDatum(deadline.value));
 }
 
-std::string text_of(Datum value)
+std::string_view text_view(Datum value)
 {
-    const auto *content = reinterpret_cast<const ::text *>(DatumGetPointer(value));
+    const auto *content = reinterpret_cast<const struct varlena *>(DatumGetPointer(value));
     if (VARATT_IS_EXTERNAL(content) || VARATT_IS_COMPRESSED(content))
         content = pg::call([&] { return DatumGetTextPP(value); });
     return {VARDATA_ANY(content), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(content))};
+}
+
+std::string text_of(Datum value)
+{
+    return std::string(text_view(value));
 }
 
 Datum none_datum()

@@ -11,40 +11,12 @@ namespace hipq::storage {
 using ColumnMap = std::array<AttrNumber, core::column_count>;
 ColumnMap column_map(Relation relation);
 
-// The values of a row, taken apart; plain data for the current memory context.
-class JobRow {
-public:
-    JobRow(Relation relation, HeapTuple tuple);  // C++ regime
-
-    bool null(core::Column column) const { return nulls_[position(column)]; }
-    Datum value(core::Column column) const { return values_[position(column)]; }
-    void set(core::Column column, Datum value)
-    {
-        values_[position(column)] = value;
-        nulls_[position(column)] = false;
-        changed_ = true;
-    }
-    // NULL gives the value for "nothing" of each type.
-    std::int64_t as_int64(core::Column column) const { return null(column) ? 0 : DatumGetInt64(value(column)); }
-    int as_int32(core::Column column) const { return null(column) ? 0 : DatumGetInt32(value(column)); }
-    std::string as_text(core::Column column) const;  // detoasts; raises when that fails
-    core::JobState state() const;                    // NULL is initial
-
-    bool is_changed() const { return changed_; }
-    HeapTuple form() const;  // the row with what was set, in the current memory context
-
-private:
-    std::size_t position(core::Column column) const
-    {
-        return static_cast<std::size_t>(map_[static_cast<std::size_t>(column)] - 1);
-    }
-    ColumnMap map_;
-    TupleDesc descriptor_;
-    HeapTuple tuple_;
-    Datum *values_;
-    bool *nulls_;
-    bool changed_ = false;
-};
+// The text of a value, which points into it, or into the current memory context when it had to be detoasted; raises when that
+// fails.
+std::string_view text_view(Datum value);
+std::string text_of(Datum value);
+Datum none_datum();       // the text NONE: a constant
+Datum json_null_datum();  // the jsonb null: kept for the life of the process
 
 // The OIDs of the enum values of hipq.job_state, and back.
 Datum state_datum(core::JobState state);
@@ -54,13 +26,35 @@ core::JobState state_of(Datum value);
 struct RowValues {
     std::array<Datum, core::column_count> values;
     std::array<bool, core::column_count> nulls;
+    bool is_changed;  // by set()
+
+    bool null(core::Column column) const { return nulls[static_cast<std::size_t>(column)]; }
     Datum value(core::Column column) const { return values[static_cast<std::size_t>(column)]; }
     void set(core::Column column, Datum value)
     {
         values[static_cast<std::size_t>(column)] = value;
         nulls[static_cast<std::size_t>(column)] = false;
+        is_changed = true;
     }
+    // NULL gives the value for "nothing" of each type.
+    std::int64_t as_int64(core::Column column) const { return null(column) ? 0 : DatumGetInt64(value(column)); }
+    int as_int32(core::Column column) const { return null(column) ? 0 : DatumGetInt32(value(column)); }
+    std::string_view as_text(core::Column column) const { return null(column) ? std::string_view() : text_view(value(column)); }
+    core::JobState state() const;  // NULL is initial
 };
+
+// A tuple of a job, taken apart for the current memory context.
+class JobRow : public RowValues {
+public:
+    JobRow(Relation relation, HeapTuple tuple);  // C++ regime
+    HeapTuple form() const;                      // the row with what was set, in the current memory context
+
+private:
+    ColumnMap map_;
+    TupleDesc descriptor_;
+    HeapTuple tuple_;
+};
+
 // Of a value of type hipq.job, and back; in the current memory context.
 RowValues row_values(pg::RawValue row);
 pg::RawValue row_of(const RowValues &values, Oid row_type);
@@ -72,12 +66,8 @@ void fill_slot(TupleTableSlot *slot, const ColumnMap &map, const RowValues &valu
 // A waiting row as it looks while its next attempt runs: state, attempt, error and times are the attempt's.
 void make_running(RowValues &values, int attempt, pg::Time started, pg::Time deadline);
 
-std::string text_of(Datum value);  // detoasts; raises when that fails
-Datum none_datum();                // the text NONE: a constant
-Datum json_null_datum();           // the jsonb null: kept for the life of the process
-
 // The columns in which two rows of one relation differ.
-core::ColumnSet differing_columns(Relation relation, const JobRow &before, const JobRow &after);
+core::ColumnSet differing_columns(Relation relation, const RowValues &before, const RowValues &after);
 
 // Registers the invalidation callback; called once by _PG_init. PostgreSQL regime.
 void watch_job_relations();

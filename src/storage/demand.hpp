@@ -1,0 +1,15 @@
+// Refuses values that the rules in core refuse.
+#pragma once
+
+#include "core/validate.hpp"
+#include "pg/guard.hpp"
+
+namespace hipq::storage {
+
+// 22023 or 54000 for a value that core refused; nothing for nothing.
+void demand(const std::optional<core::Problem> &problem);
+
+// job_data that is larger than hipq.max_job_data: 54000.
+void check_job_data(Datum job_data);
+
+}  // namespace hipq::storage

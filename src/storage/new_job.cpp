@@ -1,0 +1,141 @@
+// The limits are in core/validate.hpp, the values of the types in start_values.hpp. Nothing here allocates for a job that says
+// little: these rules are most of what a new job costs besides its row.
+#include "new_job.hpp"
+
+#include "core/time_windows.hpp"
+#include "pg/point.hpp"
+#include "shmem/wake.hpp"
+#include "storage/demand.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+using core::Column;
+
+// ---- values that users choose ----
+
+double number_of(Datum numeric)
+{
+    return pg::call([&] { return DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, numeric)); });
+}
+
+void check_time(const RowValues &job, Column column, bool infinity_allowed)
+{
+    if (job.null(column))
+        return;
+    const Timestamp time = job.as_int64(column);
+    if (!TIMESTAMP_IS_NOBEGIN(time) && (infinity_allowed || !TIMESTAMP_IS_NOEND(time)))
+        return;
+    const std::string name(core::name(column));
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s cannot be infinite", name.c_str()),
+               errhint("Give a point in time."));
+}
+
+// Parses the windows and puts their canonical form into the row.
+void canonicalise_time_windows(RowValues &job)
+{
+    if (job.null(Column::time_windows) || job.as_text(Column::time_windows) == core::none_text)
+        return;
+    const std::string given(job.as_text(Column::time_windows));
+    const auto parsed = core::parse_time_windows(given);
+    if (const auto *problem = std::get_if<core::ParseProblem>(&parsed))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid time windows: \"%s\"", given.c_str()),
+                   errdetail("At position %zu: %s.", problem->position, problem->message.c_str()),
+                   errhint("Write for example 'mon-fri 09:00-17:00' or '22:00-06:00'."));
+    const std::string canonical = core::canonical(std::get<core::TimeWindows>(parsed));
+    if (canonical != given)
+        job.set(Column::time_windows, pg::call([&] { return CStringGetTextDatum(canonical.c_str()); }));
+}
+
+// 55000 for a queue that is being dropped, 42704 for a type that a strict queue does not know.
+void demand_open_queue(const Queue &queue, std::string_view job_type)
+{
+    const bool is_unknown = queue.is_strict && queue.find_job_type(job_type) == nullptr;
+    if (!queue.is_dropped && !is_unknown)
+        return;
+    const std::string name = queue.full_name();
+    if (queue.is_dropped)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("queue \"%s\" is being dropped", name.c_str()));
+    const std::string type_name(job_type);
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+               errmsg("job type \"%s\" is not registered in queue \"%s\"", type_name.c_str(), name.c_str()),
+               errhint("Use hipq.register_job_type(); the queue is strict."));
+}
+
+// ---- what hipq fills in ----
+
+Datum next_job_id(const Catalogue &catalogue)
+{
+    return pg::call([&] { return Int64GetDatum(::nextval_internal(catalogue.job_ids, false)); });
+}
+
+void fill(RowValues &job, Column column, Datum value)
+{
+    if (job.null(column))
+        job.set(column, value);
+}
+
+}  // namespace
+
+void check_chosen_values(RowValues &job)
+{
+    demand(core::check_job_type(job.as_text(Column::job_type)));
+    if (!job.null(Column::timeout))
+        demand(core::check_timeout(job.as_int32(Column::timeout)));
+    if (!job.null(Column::queue_ttl))
+        demand(core::check_queue_ttl(job.as_int32(Column::queue_ttl)));
+    if (!job.null(Column::max_retries))
+        demand(core::check_max_retries(job.as_int32(Column::max_retries)));
+    if (!job.null(Column::throttle_factor))
+        demand(core::check_throttle_factor(number_of(job.value(Column::throttle_factor))));
+    if (!job.null(Column::job_key))
+        demand(core::check_job_key(job.as_text(Column::job_key)));
+    if (!job.null(Column::throttle_key))
+        demand(core::check_throttle_key(job.as_text(Column::throttle_key)));
+    check_time(job, Column::scheduled_run_time, false);
+    check_time(job, Column::expires_time, true);
+    if (!job.null(Column::job_data))
+        check_job_data(job.value(Column::job_data));
+    canonicalise_time_windows(job);
+}
+
+void check_new_job(RowValues &job, const Queue &queue)
+{
+    check_chosen_values(job);
+    demand_open_queue(queue, job.as_text(Column::job_type));
+    HIPQ_POINT("in-enqueue");
+}
+
+void fill_new_job(RowValues &job, const KnownCatalogue &catalogue, const Queue &queue)
+{
+    const RowValues &start = start_values(catalogue, queue, queue.find_job_type(job.as_text(Column::job_type)));
+    for (std::size_t i = 0; i < core::column_count; ++i) {
+        const auto column = static_cast<Column>(i);
+        if (!start.null(column))
+            fill(job, column, start.value(column));
+    }
+    const Datum transaction_start = TimestampTzGetDatum(::GetCurrentTransactionStartTimestamp());
+    for (const Column column : {Column::scheduled_run_time, Column::created_time, Column::update_time})
+        fill(job, column, transaction_start);
+    fill(job, Column::state, state_datum(core::JobState::initial));
+    if (job.null(Column::id))
+        job.set(Column::id, next_job_id(*catalogue));
+}
+
+void note_place(Oid leaf, const RowValues &job)
+{
+    if (core::is_waiting(job.state()))
+        shmem::note_lane_key({leaf, job.as_int32(Column::queue_id), job.as_int32(Column::priority), job.as_text(Column::job_type)},
+                             {job.as_int64(Column::scheduled_run_time), job.as_int64(Column::id)});
+}
+
+void note_if_waiting(Oid leaf, const RowValues &job, const Queue &queue)
+{
+    note_place(leaf, job);
+    if (core::is_waiting(job.state()))
+        shmem::note_waiting(queue.owner, pg::Time{job.as_int64(Column::scheduled_run_time)},
+                            pg::Time{job.as_int64(Column::expires_time)});
+}
+
+}  // namespace hipq::storage

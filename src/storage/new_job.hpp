@@ -1,0 +1,24 @@
+// The rules for a new job, whichever way it comes: what its enqueuer may choose, and what hipq fills in.
+#pragma once
+
+#include "storage/start_values.hpp"
+
+namespace hipq::storage {
+
+// Everything a user may choose, as given: NULL means "not given". Raises 22023 or 54000; puts time windows into their canonical
+// form.
+void check_chosen_values(RowValues &job);
+
+// What a user is about to enqueue, which has a type: its values, and the queue: 55000 for one that is being dropped, 42704 for a
+// type that a strict queue does not know.
+void check_new_job(RowValues &job, const Queue &queue);
+
+// Fills in what is not given: from the job's type, start values, and an id.
+void fill_new_job(RowValues &job, const KnownCatalogue &catalogue, const Queue &queue);
+
+// Notes that the row, as it is written now, makes a job claimable: the one place that tells those who look for work.
+void note_if_waiting(Oid leaf, const RowValues &job, const Queue &queue);
+// The first half of that, which needs no catalogue.
+void note_place(Oid leaf, const RowValues &job);
+
+}  // namespace hipq::storage

@@ -1,0 +1,104 @@
+// One row of constants for each type, kept as long as the catalogue it was made from is the present one.
+#include "start_values.hpp"
+
+#include "core/validate.hpp"
+
+extern "C" {
+#include "utils/numeric.h"
+}
+
+namespace hipq::storage {
+
+namespace {
+
+using core::Column;
+
+struct Cache {
+    KnownCatalogue catalogue;
+    MemoryContext memory;  // of the values
+    // By the type, or by the queue for types that are not registered; both belong to the catalogue.
+    std::unordered_map<const void *, RowValues> rows;
+};
+
+constinit Cache *cache = nullptr;  // on the heap: no destructor at exit
+
+void forget_all_of_others(const KnownCatalogue &catalogue)
+{
+    if (cache == nullptr) {
+        MemoryContext memory =
+            pg::call([] { return AllocSetContextCreate(TopMemoryContext, "hipq start values", ALLOCSET_SMALL_SIZES); });
+        cache = new Cache{nullptr, memory, {}};
+    }
+    if (cache->catalogue == catalogue)
+        return;
+    cache->rows.clear();
+    cache->catalogue = catalogue;
+    pg::call([] { ::MemoryContextReset(cache->memory); });
+}
+
+// ---- the PostgreSQL regime ----
+
+Datum text_datum(std::string_view text)
+{
+    return PointerGetDatum(::cstring_to_text_with_len(text.data(), static_cast<int>(text.size())));
+}
+
+Datum json_datum(const char *json)
+{
+    return DirectFunctionCall1(::jsonb_in, CStringGetDatum(json));
+}
+
+Datum numeric_datum(const char *number)
+{
+    return DirectFunctionCall3(::numeric_in, CStringGetDatum(number), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+}
+
+void set_what_type_decides(RowValues &row, const JobType &type, const Queue &queue)
+{
+    row.set(Column::timeout, Int32GetDatum(type.default_timeout));
+    row.set(Column::priority, Int16GetDatum(static_cast<std::int16_t>(type.default_priority)));
+    row.set(Column::throttle_factor, numeric_datum(type.default_throttle_factor.c_str()));
+    row.set(Column::time_windows, text_datum(type.default_time_windows));
+    row.set(Column::max_retries, Int32GetDatum(type.max_retries));
+    if (type.queue_ttl.has_value())
+        row.set(Column::queue_ttl, Int32GetDatum(*type.queue_ttl));
+    else if (queue.queue_ttl.has_value())
+        row.set(Column::queue_ttl, Int32GetDatum(*queue.queue_ttl));
+}
+
+void set_the_rest(RowValues &row)
+{
+    for (const Column column : {Column::accepted_time, Column::deadline, Column::expires_time})
+        row.set(column, TimestampTzGetDatum(DT_NOEND));
+    for (const Column column : {Column::attempt, Column::retry_count})
+        row.set(column, Int32GetDatum(0));
+    const Datum none = text_datum(core::none_text);
+    for (const Column column : {Column::job_key, Column::error, Column::throttle_key, Column::retry_reason, Column::shard_key})
+        row.set(column, none);
+    row.set(Column::job_data, json_datum("{}"));
+    row.set(Column::result, json_datum("null"));
+}
+
+}  // namespace
+
+// ---- the C++ regime ----
+
+const RowValues &start_values(const KnownCatalogue &catalogue, const Queue &queue, const JobType *type)
+{
+    forget_all_of_others(catalogue);
+    const void *key = type != nullptr ? static_cast<const void *>(type) : &queue;
+    if (const auto known = cache->rows.find(key); known != cache->rows.end())
+        return known->second;
+    const JobType source = type != nullptr ? *type : unregistered_job_type(queue.id, "");
+    RowValues row{};
+    row.nulls.fill(true);
+    pg::call([&] {
+        MemoryContext before = ::MemoryContextSwitchTo(cache->memory);
+        set_what_type_decides(row, source, queue);
+        set_the_rest(row);
+        ::MemoryContextSwitchTo(before);
+    });
+    return cache->rows.emplace(key, row).first->second;
+}
+
+}  // namespace hipq::storage
