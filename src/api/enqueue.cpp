@@ -180,13 +180,14 @@ std::int64_t enqueue(FunctionCallInfo fcinfo)
                             on_duplicate_of(arguments));
 }
 
-std::size_t array_length(Datum array)
+// Detoasted, once and for all.
+const ArrayType *array_of(Datum array)
 {
     return pg::call([&] {
-        ArrayType *elements = DatumGetArrayTypeP(array);
+        const ArrayType *elements = DatumGetArrayTypeP(array);
         if (ARR_NDIM(elements) > 1)
             ereport(ERROR, errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR), errmsg("job_data must be a one-dimensional array"));
-        return static_cast<std::size_t>(::ArrayGetNItems(ARR_NDIM(elements), ARR_DIMS(elements)));
+        return elements;
     });
 }
 
@@ -197,7 +198,8 @@ std::vector<std::int64_t> enqueue_many(FunctionCallInfo fcinfo)
     if (!arguments.has(at_data))
         HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("job_data cannot be NULL"),
                    errhint("Give an array of jsonb, it may be empty."));
-    const std::size_t count = array_length(fcinfo->args[at_data].value);
+    const ArrayType *data = array_of(fcinfo->args[at_data].value);
+    const auto count = static_cast<std::size_t>(pg::call([&] { return ::ArrayGetNItems(ARR_NDIM(data), ARR_DIMS(data)); }));
     const auto keys = arguments.texts(enqueue_many_places.key);
     if (arguments.has(enqueue_many_places.key) && keys.size() != count)
         HIPQ_RAISE(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
@@ -206,7 +208,7 @@ std::vector<std::int64_t> enqueue_many(FunctionCallInfo fcinfo)
     auto catalogue = storage::catalogue();
     const Queue &queue = queue_for(catalogue, arguments.maybe_text(enqueue_many_places.queue), options.type);
     storage::require(queue, storage::Privilege::enqueue);
-    return storage::enqueue_many(queue, options, arguments.raw(at_data, JSONBARRAYOID), count, keys, on_duplicate_of(arguments));
+    return storage::enqueue_many(queue, options, {JSONBARRAYOID, PointerGetDatum(data)}, count, keys, on_duplicate_of(arguments));
 }
 
 Datum id_array(const std::vector<std::int64_t> &ids)

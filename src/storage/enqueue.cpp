@@ -1,7 +1,9 @@
-// INSERT ... ON CONFLICT DO NOTHING, and the question who holds the key.
+// New jobs without SQL, or by INSERT ... ON CONFLICT DO NOTHING where that cannot be; and the question who holds a key.
 #include "enqueue.hpp"
 
+#include "core/validate.hpp"
 #include "pg/transaction.hpp"
+#include "storage/direct_enqueue.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/rights.hpp"
 
@@ -66,7 +68,7 @@ std::int64_t holder_or_error(const Queue &queue, const std::string &type, const 
     return holder;
 }
 
-pg::RawValue text_array(const std::vector<std::optional<std::string>> &texts)
+pg::RawValue text_array(const Keys &texts)
 {
     return pg::call([&] {
         auto *values = static_cast<Datum *>(::palloc(sizeof(Datum) * (texts.size() + 1)));
@@ -84,9 +86,14 @@ pg::RawValue text_array(const std::vector<std::optional<std::string>> &texts)
     });
 }
 
-bool is_keyed(const std::vector<std::optional<std::string>> &keys, std::size_t position)
+bool has_key(const std::optional<std::string> &key)
 {
-    return position < keys.size() && keys[position].has_value() && *keys[position] != "NONE";
+    return key.has_value() && *key != core::none_text;
+}
+
+bool is_keyed(const Keys &keys, std::size_t position)
+{
+    return position < keys.size() && has_key(keys[position]);
 }
 
 // What one INSERT of many gave: ids of keyed jobs by key, ids of the others in order.
@@ -107,16 +114,87 @@ Inserted inserted(const pg::Rows &rows)
     return result;
 }
 
+// The elements of a jsonb[].
+std::vector<pg::RawValue> elements_of(pg::RawValue array)
+{
+    struct Elements {
+        Datum *values;
+        bool *nulls;
+        int count;
+    };
+    const Elements elements = pg::call([&] {
+        Elements found{};
+        ::deconstruct_array(DatumGetArrayTypeP(array.value), JSONBOID, -1, false, TYPALIGN_INT, &found.values, &found.nulls,
+                            &found.count);
+        return found;
+    });
+    std::vector<pg::RawValue> result;
+    result.reserve(static_cast<std::size_t>(elements.count));
+    for (int i = 0; i < elements.count; ++i)
+        result.push_back({JSONBOID, elements.values[i], elements.nulls[i]});
+    return result;
+}
+
+std::vector<std::size_t> in_order_of_keys(const Keys &keys)
+{
+    std::vector<std::size_t> positions;
+    for (std::size_t i = 0; i < keys.size(); ++i)
+        if (is_keyed(keys, i))
+            positions.push_back(i);
+    std::stable_sort(positions.begin(), positions.end(), [&](std::size_t a, std::size_t b) { return *keys[a] < *keys[b]; });
+    return positions;
+}
+
+// Keyed jobs first, as insert_many_sql has it.
+Inserted insert_directly(DirectEnqueue &direct, pg::RawValue data, const Keys &keys)
+{
+    Inserted fresh;
+    const std::vector<pg::RawValue> elements = elements_of(data);
+    for (const std::size_t i : in_order_of_keys(keys))
+        if (const auto id = direct.insert_unless_taken(elements[i], keys[i]))
+            fresh.keyed.emplace(*keys[i], *id);
+    std::vector<pg::RawValue> unkeyed;
+    for (std::size_t i = 0; i < elements.size(); ++i)
+        if (!is_keyed(keys, i))
+            unkeyed.push_back(elements[i]);
+    fresh.unkeyed = direct.insert(unkeyed);
+    return fresh;
+}
+
+Inserted insert_many(const Queue &queue, const JobOptions &options, pg::RawValue data, const Keys &keys)
+{
+    const bool has_keys = std::any_of(keys.begin(), keys.end(), has_key);
+    if (auto direct = DirectEnqueue::begin(queue, options, has_keys ? NewRows::With::keys : NewRows::With::no_keys)) {
+        Inserted fresh = insert_directly(*direct, data, keys);
+        direct->end();
+        return fresh;
+    }
+    const pg::RawValue key_array = keys.empty() ? pg::RawValue{TEXTARRAYOID, Datum{0}, true} : text_array(keys);
+    return inserted(insert(queue, insert_many_sql, options, data, key_array));
+}
+
+// Nothing: the key is held, or the id is in use.
+std::optional<std::int64_t> insert_one(const Queue &queue, const JobOptions &options, pg::RawValue data,
+                                       const std::optional<std::string> &key)
+{
+    if (auto direct = DirectEnqueue::begin(queue, options, has_key(key) ? NewRows::With::keys : NewRows::With::no_keys)) {
+        const auto id = direct->insert_unless_taken(data, key);
+        direct->end();
+        return id;
+    }
+    const pg::Rows rows = insert(queue, insert_sql, options, data, key);
+    return rows.empty() ? std::nullopt : std::optional(rows.front().integer(0));
+}
+
 }  // namespace
 
 std::int64_t enqueue(const Queue &queue, const JobOptions &options, pg::RawValue data, const std::optional<std::string> &key,
                      OnDuplicate on_duplicate)
 {
     for (;;) {
-        const pg::Rows rows = insert(queue, insert_sql, options, data, key);
-        if (!rows.empty())
-            return rows.front().integer(0);
-        if (key.value_or("NONE") != "NONE") {
+        if (const auto id = insert_one(queue, options, data, key))
+            return *id;
+        if (has_key(key)) {
             if (const auto holder = holder_of(queue, options.type, *key))
                 return holder_or_error(queue, options.type, *key, *holder, on_duplicate);
         }
@@ -127,14 +205,11 @@ std::int64_t enqueue(const Queue &queue, const JobOptions &options, pg::RawValue
 }
 
 std::vector<std::int64_t> enqueue_many(const Queue &queue, const JobOptions &options, pg::RawValue data, std::size_t count,
-                                       const std::vector<std::optional<std::string>> &keys, OnDuplicate on_duplicate)
+                                       const Keys &keys, OnDuplicate on_duplicate)
 {
-    const pg::RawValue key_array = keys.empty() ? pg::RawValue{TEXTARRAYOID, Datum{0}, true} : text_array(keys);
-    Inserted fresh = inserted(insert(queue, insert_many_sql, options, data, key_array));
-    const auto unkeyed = static_cast<std::size_t>(std::count_if(
-                             keys.begin(), keys.end(), [&](const auto &key) { return !key.has_value() || *key == "NONE"; })) +
-                         (count - keys.size());
-    if (fresh.unkeyed.size() != unkeyed)  // a job without key is in nobody's way but by its id
+    const Inserted fresh = insert_many(queue, options, data, keys);
+    const auto keyed = static_cast<std::size_t>(std::count_if(keys.begin(), keys.end(), has_key));
+    if (fresh.unkeyed.size() != count - keyed)  // a job without key is in nobody's way but by its id
         HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION), errmsg("sequence \"hipq.job_id_seq\" gives ids that are in use"),
                    errhint("Use setval() to set it above the largest id in hipq.job."));
     std::map<std::string, bool> seen;

@@ -18,6 +18,9 @@ struct JobOptions {
     std::optional<std::string> throttle_key;
 };
 
+// NULL and NONE: without key.
+using Keys = std::vector<std::optional<std::string>>;
+
 enum class OnDuplicate : unsigned char { error, return_holder };
 
 // Enqueues one job in the current transaction as the extension owner (the caller's right is checked before) and returns its id. A
@@ -29,6 +32,6 @@ std::int64_t enqueue(const Queue &queue, const JobOptions &options, pg::RawValue
 // The same for arrays, one statement; ids in the order of the arrays. Keys are inserted in sorted order, so that two callers with
 // the same keys do not deadlock. `data` is jsonb[]; `keys` is empty or as long.
 std::vector<std::int64_t> enqueue_many(const Queue &queue, const JobOptions &options, pg::RawValue data, std::size_t count,
-                                       const std::vector<std::optional<std::string>> &keys, OnDuplicate on_duplicate);
+                                       const Keys &keys, OnDuplicate on_duplicate);
 
 }  // namespace hipq::storage

@@ -27,8 +27,8 @@ sub run_jobs
 {
 	my ($type, $what) = @_;
 	my $before = guard_calls();
-	my $ids = $hipq->sql(qq{SELECT string_agg(id::text, ',') FROM unnest(hipq.enqueue_many('$type',
-		(SELECT array_agg(jsonb_build_object('n', n, 'text', repeat('x', 200))) FROM generate_series(1, 20) AS n))) AS id});
+	my $ids = $hipq->sql(qq{WITH new AS (INSERT INTO hipq.app_main (job_type, job_data) SELECT '$type', jsonb_build_object('n', n, 'text', repeat('x', 200))
+		FROM generate_series(1, 20) AS n RETURNING id) SELECT string_agg(id::text, ',') FROM new});
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id IN ($ids) AND outcome = 'succeeded'", 20), "$type, $what: jobs succeed");
 	is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id IN ($ids) AND result = job_data AND state = 'final' AND attempt = 1 AND error = 'NONE' AND retry_reason = 'NONE'
 		AND update_time >= accepted_time AND accepted_time >= created_time AND deadline = 'infinity'"), 20, 'their rows are right');

@@ -1,0 +1,172 @@
+-- enqueue() and enqueue_many() write jobs without SQL, which is to make no difference; and by SQL where somebody has added what only SQL respects.
+\pset format unaligned
+\pset tuples_only on
+SET client_min_messages = warning;
+SET timezone = 'UTC';
+SET track_functions = 'all';
+
+-- Runs a query and says how often it called the guard: never for a job that was written without SQL.
+CREATE FUNCTION pg_temp.guard_calls(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    before bigint := coalesce(pg_stat_get_xact_function_calls('hipq._guard_job'::regproc), 0);
+BEGIN
+    EXECUTE query;
+    RETURN coalesce(pg_stat_get_xact_function_calls('hipq._guard_job'::regproc), 0) - before;
+END $$;
+
+CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    hint text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'passes';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+    RETURN regexp_replace(format('%s %s', SQLSTATE, SQLERRM), '\mjob [0-9]+', 'job <id>', 'g') || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END;
+END $$;
+
+SELECT hipq.create_queue('direct.q') > 0;
+SELECT hipq.register_job_type('direct.q', 'known', default_timeout => 7, default_priority => 3, default_throttle_factor => 2.5, default_time_windows => 'sat', max_retries => 1, queue_ttl => 9);
+
+-- ---- Without the guard
+SELECT pg_temp.guard_calls($$SELECT hipq.enqueue('t', queue => 'direct.q')$$);
+SELECT pg_temp.guard_calls($$SELECT hipq.enqueue('t', queue => 'direct.q', job_key => 'a')$$);
+SELECT pg_temp.guard_calls($$SELECT hipq.enqueue_many('t', '{1, 2, 3}', queue => 'direct.q')$$);
+SELECT pg_temp.guard_calls($$SELECT hipq.enqueue_many('t', '{1, 2, 3}', '{c, NULL, b}', queue => 'direct.q')$$);
+SELECT pg_temp.guard_calls($$INSERT INTO hipq.direct_q (job_type) VALUES ('t')$$);
+SELECT job_key, job_data FROM hipq.direct_q ORDER BY id;
+DELETE FROM hipq.direct_q;
+
+-- ---- The rows are INSERT's
+CREATE FUNCTION pg_temp.differences() RETURNS bigint LANGUAGE sql AS $$
+    SELECT count(*) FROM (SELECT to_jsonb(job) - 'id' AS row, count(*) FROM hipq.direct_q AS job GROUP BY 1) AS rows WHERE count <> 3 $$;
+BEGIN;
+INSERT INTO hipq.direct_q (job_type, job_data) VALUES ('t', '{"a": 1}'), ('known', '{"a": 1}');
+SELECT hipq.enqueue(type, '{"a": 1}', queue => 'direct.q') > 0, hipq.enqueue_many(type, '{"{\"a\": 1}"}', queue => 'direct.q') > '{}' FROM unnest('{t, known}'::text[]) AS type;
+SELECT pg_temp.differences();
+DELETE FROM hipq.direct_q;
+INSERT INTO hipq.direct_q (job_type, job_data, scheduled_run_time, priority, timeout, throttle_factor, time_windows, max_retries, expires_time, throttle_key)
+SELECT type, NULL, '2100-01-01', -4, 11, 1.23456, 'SAT,  22:00-06:00', 12, '2101-01-01', 'throttled' FROM unnest('{t, known}'::text[]) AS type;
+SELECT hipq.enqueue(type, NULL::text, 'direct.q', NULL, '2100-01-01', -4, 11, 1.23456, 'SAT,  22:00-06:00', 12, '2101-01-01', 'error', 'throttled') > 0,
+       hipq.enqueue_many(type, '{NULL}', NULL, 'direct.q', '2100-01-01', -4, 11, 1.23456, 'SAT,  22:00-06:00', 12, '2101-01-01', 'error', 'throttled') > '{}'
+FROM unnest('{t, known}'::text[]) AS type;
+SELECT pg_temp.differences();
+SELECT DISTINCT throttle_factor, time_windows, job_data FROM hipq.direct_q;
+ROLLBACK;
+-- one transaction sees what it has done
+BEGIN;
+SELECT hipq.enqueue('t', queue => 'direct.q') AS id \gset
+UPDATE hipq.direct_q SET priority = 5 WHERE id = :id;
+DO $$ DECLARE new_id bigint := hipq.enqueue('t', '"second"', queue => 'direct.q'); BEGIN UPDATE hipq.direct_q SET priority = 6 WHERE id = new_id; END $$;
+SELECT job_data, priority FROM hipq.direct_q ORDER BY id;
+ROLLBACK;
+
+-- ---- Many
+SELECT hipq.enqueue_many('t', '{}', queue => 'direct.q');
+SELECT cardinality(hipq.enqueue_many('t', '[5:7]={1, NULL, 3}'::jsonb[], queue => 'direct.q'));
+SELECT job_data FROM hipq.direct_q ORDER BY id;
+DELETE FROM hipq.direct_q;
+SELECT hipq.enqueue_many('t', array_agg(to_jsonb(n) ORDER BY n), queue => 'direct.q') AS ids FROM generate_series(1, 250) AS n \gset
+SELECT count(*), count(*) FILTER (WHERE job.job_data = to_jsonb(given.n)) FROM unnest(:'ids'::bigint[]) WITH ORDINALITY AS given (id, n) JOIN hipq.direct_q AS job USING (id);
+-- the indexes have them all
+CREATE EXTENSION amcheck;
+SELECT bt_index_check(indexrelid, true) FROM pg_index WHERE indrelid = 'hipq.direct_q_live'::regclass;
+DELETE FROM hipq.direct_q;
+-- large data
+CREATE TABLE pg_temp.large AS SELECT to_jsonb(string_agg(md5(n::text), '')) AS data FROM generate_series(1, 20000) AS n;
+SELECT hipq.enqueue('t', data, queue => 'direct.q') > 0, cardinality(hipq.enqueue_many('t', ARRAY[data, '1', data], '{NULL, NULL, k}', queue => 'direct.q')) FROM large;
+SELECT count(*), count(*) FILTER (WHERE job.job_data = large.data), sum(length(job.job_data::text)) FROM hipq.direct_q AS job, large;
+DELETE FROM hipq.direct_q;
+
+-- ---- Keys
+SELECT hipq.enqueue('t', '"holder"', queue => 'direct.q', job_key => 'held') AS holder \gset
+SELECT pg_temp.try($$SELECT hipq.enqueue('t', queue => 'direct.q', job_key => 'held')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', '{1, 2, 3}', '{free, held, other}', queue => 'direct.q')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', '{1, 2, 3}', '{twice, single, twice}', queue => 'direct.q')$$);
+SELECT job_key, job_data FROM hipq.direct_q;
+SELECT hipq.enqueue('t', queue => 'direct.q', job_key => 'held', on_duplicate => 'return') = :holder;
+SELECT ids[1] = ids[4], ids[2] = :holder, ids[3] > ids[4], cardinality(ids)
+FROM hipq.enqueue_many('t', '{1, 2, 3, 4}', '{twice, held, NONE, twice}', queue => 'direct.q', on_duplicate => 'return') AS ids;
+SELECT job_key, job_data FROM hipq.direct_q ORDER BY job_key, id;
+-- a savepoint that is rolled back gives its keys back
+BEGIN;
+SAVEPOINT before;
+SELECT cardinality(hipq.enqueue_many('t', '{1, 2}', '{undone, NULL}', queue => 'direct.q'));
+ROLLBACK TO before;
+SELECT hipq.enqueue('t', '"again"', queue => 'direct.q', job_key => 'undone') > :holder;
+COMMIT;
+SELECT job_data FROM hipq.direct_q WHERE job_key = 'undone';
+-- a key is a type's, and of unfinished jobs
+SELECT hipq.enqueue('other', queue => 'direct.q', job_key => 'held') > :holder, hipq.cancel(:holder), hipq.enqueue('t', queue => 'direct.q', job_key => 'held') > :holder;
+SELECT bt_index_check(indexrelid, true) FROM pg_index WHERE indrelid = 'hipq.direct_q_live'::regclass;
+-- a snapshot may be older than the holder: INSERT knows what to do then
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT pg_temp.guard_calls($$SELECT hipq.enqueue('t', queue => 'direct.q')$$), pg_temp.guard_calls($$SELECT hipq.enqueue('t', queue => 'direct.q', job_key => 'new')$$);
+ROLLBACK;
+
+-- ---- Ids that are in use
+BEGIN;
+SELECT hipq.enqueue('t', '"first"', queue => 'direct.q') AS id \gset
+SELECT setval('hipq.job_id_seq', :id, false) = :id;
+SELECT pg_temp.guard_calls($$SELECT hipq.enqueue('t', '"second"', queue => 'direct.q')$$);
+SELECT count(*), count(DISTINCT id), string_agg(job_data::text, ' ' ORDER BY id) FROM hipq.direct_q WHERE id >= :id;
+SELECT setval('hipq.job_id_seq', :id, false) = :id;
+SELECT hipq.enqueue('t', '"third"', queue => 'direct.q', job_key => 'third') > :id;
+SELECT setval('hipq.job_id_seq', :id, false) = :id;
+SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', '{1, 2}', queue => 'direct.q')$$);
+SELECT count(*) FROM hipq.direct_q WHERE id >= :id;
+COMMIT;
+SELECT bt_index_check(indexrelid, true) FROM pg_index WHERE indrelid = 'hipq.direct_q_live'::regclass;
+
+-- ---- Bad values, and what cannot be written
+CREATE TABLE pg_temp.bad (n serial, arguments text);
+INSERT INTO bad (arguments) VALUES ('job_key => '''''), ('throttle_key => repeat(''x'', 1001)'), ('time_windows => ''never'''), ('time_windows => repeat('' '', 1001)'),
+    ('timeout => 0'), ('max_retries => -1'), ('throttle_factor => 999999.9999'), ('priority => 40000'), ('scheduled_run_time => ''infinity'''), ('expires_time => ''-infinity''');
+SELECT arguments, pg_temp.try(format('SELECT hipq.enqueue(''t'', queue => ''direct.q'', %s)', arguments)) FROM bad ORDER BY n;
+SELECT arguments, pg_temp.try(format('SELECT hipq.enqueue_many(''t'', ''{1, 2}'', queue => ''direct.q'', %s)', arguments)) FROM bad WHERE arguments !~ '^job_key' ORDER BY n;
+SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', '{1, 2}', ARRAY['fine', repeat('k', 1001)], queue => 'direct.q')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue('', queue => 'direct.q')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', ARRAY['1', to_jsonb(repeat('x', 20000000))], queue => 'direct.q')$$);
+BEGIN READ ONLY;
+SELECT hipq.enqueue('t', queue => 'direct.q');
+ROLLBACK;
+SELECT count(*) FROM hipq.direct_q WHERE job_key = 'fine';
+
+-- ---- By SQL, where somebody has added something
+DELETE FROM hipq.direct_q;
+CREATE FUNCTION public.touch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+CREATE TABLE pg_temp.added (n serial, what text, ddl text);
+INSERT INTO added (what, ddl) VALUES
+    ('nothing', 'SELECT 1'),
+    ('an index', 'CREATE INDEX ON hipq.direct_q_live (throttle_key)'),
+    ('a unique index', 'CREATE UNIQUE INDEX ON hipq.direct_q_live (id, throttle_key)'),
+    ('a trigger on the leaf', 'CREATE TRIGGER added AFTER INSERT ON hipq.direct_q_live FOR EACH ROW EXECUTE FUNCTION public.touch()'),
+    ('a trigger of statements', 'CREATE TRIGGER added BEFORE INSERT ON hipq.direct_q FOR EACH STATEMENT EXECUTE FUNCTION public.touch()'),
+    ('a trigger on all jobs', 'CREATE TRIGGER added AFTER INSERT ON hipq.job FOR EACH ROW EXECUTE FUNCTION public.touch()'),
+    ('a check on the leaf', 'ALTER TABLE hipq.direct_q_live ADD CHECK (priority < 1000)'),
+    ('a check on the queue', 'ALTER TABLE hipq.direct_q ADD CHECK (priority < 1000)'),
+    ('a check on all jobs', 'ALTER TABLE hipq.job ADD CHECK (priority < 1000)'),
+    ('a column', 'ALTER TABLE hipq.job ADD COLUMN added integer DEFAULT 1'),
+    ('a policy for all', 'ALTER TABLE hipq.direct_q ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY; CREATE POLICY added ON hipq.direct_q USING (true)'),
+    ('a column without NULL', 'ALTER TABLE hipq.direct_q_live ALTER COLUMN queue_ttl SET NOT NULL; SELECT hipq.alter_job_type(''direct.q'', ''known'', queue_ttl => 3)'),
+    ('no primary key', 'ALTER TABLE hipq.direct_q_live DROP CONSTRAINT direct_q_live_pkey'),
+    ('a column that has come and gone', 'ALTER TABLE hipq.job ADD COLUMN added integer DEFAULT 1; ALTER TABLE hipq.job DROP COLUMN added');
+CREATE FUNCTION pg_temp.calls_with(ddl text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    calls bigint[];
+    jobs text;
+BEGIN
+    EXECUTE ddl;
+    calls := ARRAY[pg_temp.guard_calls('SELECT hipq.enqueue(''known'', ''0'', queue => ''direct.q'')'),
+        pg_temp.guard_calls('SELECT hipq.enqueue_many(''known'', ''{1, 2}'', ''{k, NULL}'', queue => ''direct.q'')')];
+    SELECT string_agg(job_data::text, ' ' ORDER BY job_data) INTO jobs FROM hipq.direct_q WHERE timeout = 7;
+    RAISE EXCEPTION '%, jobs %', calls, jobs;
+EXCEPTION WHEN raise_exception THEN
+    RETURN SQLERRM;
+END $$;
+SELECT what, pg_temp.calls_with(ddl) FROM added ORDER BY n;
+SELECT pg_temp.guard_calls($$SELECT hipq.enqueue('t', queue => 'direct.q')$$);
+
+DROP FUNCTION public.touch();
+DROP EXTENSION amcheck;
+SELECT hipq.drop_queue('direct.q', force => true);

@@ -1,0 +1,36 @@
+// The jobs of one call of enqueue() or enqueue_many(), without SQL: the rules of new_job.hpp, the rows of new_rows.hpp.
+#pragma once
+
+#include "storage/enqueue.hpp"
+#include "storage/new_job.hpp"
+#include "storage/new_rows.hpp"
+
+namespace hipq::storage {
+
+// Needs a transaction. What begin() opens is closed by end(), or by the abort.
+class DirectEnqueue {
+public:
+    // Nothing: SQL has to do (NewRows::open).
+    static std::optional<DirectEnqueue> begin(const Queue &queue, const JobOptions &options, NewRows::With with);
+
+    // One job, and its id; nothing when its key is held, or the id drawn for it in use. `data` is jsonb.
+    std::optional<std::int64_t> insert_unless_taken(pg::RawValue data, const std::optional<std::string> &key);
+    // Jobs without key, and their ids; those of fewer jobs when an id is in use: then the transaction has to end.
+    std::vector<std::int64_t> insert(std::span<const pg::RawValue> data);
+
+    void end() { rows_.close(); }
+
+private:
+    DirectEnqueue(NewRows rows, KnownCatalogue catalogue, const Queue &queue, const RowValues &chosen)
+        : rows_(rows), catalogue_(std::move(catalogue)), queue_(&queue), chosen_(chosen)
+    {
+    }
+    RowValues new_job(pg::RawValue data, const std::optional<std::string> &key) const;
+
+    NewRows rows_;
+    KnownCatalogue catalogue_;  // as it is under the lock of the leaf
+    const Queue *queue_;        // its
+    RowValues chosen_;          // what is said about every job
+};
+
+}  // namespace hipq::storage
