@@ -15,6 +15,8 @@ namespace hipq::shmem {
 namespace {
 
 constinit ExecutorTicket mine{-1, 0, InvalidOid, InvalidOid};
+// The jobs in hand that are past being reserved: so nobody has to walk through the others. On the heap: no destructor at exit.
+constinit std::vector<std::int64_t> *begun = nullptr;
 
 extern "C" void hipq_executor_exits(int, Datum)
 {
@@ -57,6 +59,26 @@ extern "C" void hipq_executor_exits(int, Datum)
     announce_departure();
 }
 
+// Returns how many of them ran. Needs the lock.
+std::int64_t let_go_of_begun(Oid database, Jobs outcome)
+{
+    if (begun == nullptr)
+        return 0;
+    std::int64_t ran = 0;
+    core::JobTable table = jobs_in_hand();
+    for (const std::int64_t job_id : *begun) {
+        const std::int32_t entry = table.find(database, job_id);
+        if (entry == core::no_entry || table[entry].holder != mine.slot || table[entry].phase == core::JobPhase::reserved)
+            continue;
+        ran += table[entry].phase == core::JobPhase::running ? 1 : 0;
+        if (outcome != Jobs::finished)
+            return_to_line(table[entry]);
+        table.erase(entry);
+    }
+    begun->clear();
+    return ran;
+}
+
 }  // namespace
 
 bool attach_executor(const ExecutorTicket &ticket)
@@ -89,8 +111,17 @@ ExecutorSlot *own_executor()
     return executor_slot_of(mine);
 }
 
+void note_chosen(std::int64_t job_id)
+{
+    if (begun == nullptr)
+        begun = new std::vector<std::int64_t>();
+    begun->push_back(job_id);
+}
+
 void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts)
 {
+    for (const Attempt &attempt : attempts)
+        note_chosen(attempt.id);
     const pg::Time now{::GetCurrentTimestamp()};
     record_running(mine.slot, first, attempts);
     const Lock lock(LW_EXCLUSIVE);
@@ -129,15 +160,7 @@ void announce_idle(Jobs outcome)
     clear_running(mine.slot);
     const Lock lock(LW_EXCLUSIVE);
     ExecutorSlot *slot = own_executor();
-    std::int64_t ended = 0;
-    jobs_in_hand().erase_if(mine.slot, [&](const core::JobEntry &job) {
-        if (job.phase == core::JobPhase::reserved)
-            return false;
-        ended += job.phase == core::JobPhase::running ? 1 : 0;
-        if (outcome != Jobs::finished)
-            return_to_line(job);
-        return true;
-    });
+    const std::int64_t ended = let_go_of_begun(slot->database, outcome);
     if (slot->state == ExecutorState::running && slot->job.attempt != 0)
         slot->jobs_done += ended;
     if (slot->state == ExecutorState::starting)

@@ -18,6 +18,9 @@ void announce_job(const RunningJob &job);
 enum class Jobs : unsigned char { finished, unknown };
 void announce_idle(Jobs outcome);
 
+// A job that was chosen from the hand: announce_idle() lets go of it too, should it not come to be announced.
+void note_chosen(std::int64_t job_id);
+
 // Whether to leave: asked to, or somebody else waits and this one is idle or has had its quantum.
 bool should_leave(bool idle, pg::Time now);
 

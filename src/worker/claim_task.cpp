@@ -122,8 +122,10 @@ std::optional<Task> claim_next(Executor &executor)
         return std::nullopt;
     std::vector<DueJob> waiting;
     waiting.reserve(jobs.size());
-    for (const shmem::JobInLine &job : jobs)
+    for (const shmem::JobInLine &job : jobs) {
+        shmem::note_chosen(job.id);
         waiting.push_back({job.id, job.place, job.due});
+    }
     ::MemoryContextReset(executor.job_memory);
     std::optional<Task> task = claim(executor, hand.queue_id, hand.job_type, waiting);
     put_off_others(executor, jobs, task);
