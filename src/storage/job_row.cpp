@@ -2,6 +2,7 @@
 #include "job_row.hpp"
 
 #include "storage/key_index.hpp"
+#include "storage/known_table.hpp"
 
 extern "C" {
 #include "catalog/pg_enum.h"
@@ -22,6 +23,7 @@ constinit bool states_known = false;
 extern "C" void hipq_relation_changed(Datum, Oid relation)
 {
     forget_key_index(relation);
+    forget_known_table(relation);
     if (maps == nullptr)
         return;
     if (OidIsValid(relation))

@@ -1,6 +1,7 @@
 // By the place of the row, or the primary key, and the table's access method.
 #include "live_rows.hpp"
 
+#include "storage/known_table.hpp"
 #include "storage/plain_table.hpp"
 #include "storage/two_phase.hpp"
 
@@ -28,13 +29,12 @@ struct LiveRows::Table {
     bool brings_snapshot;
 
     bool open(const char *name, LOCKMODE mode);
-    bool is_as_made(const char *model_name) const;
     void see_latest();
     bool find(const DueJob &job);
     bool find_at(ItemPointerData place, std::int64_t id) const;
     bool find_by_key(std::int64_t id);
     Datum value(Column column) const;
-    const RowValues *copy_row() const;
+    RowValues *copy_row() const;
     bool lock() const;
     bool erase() const;
     void close() const;
@@ -57,18 +57,9 @@ bool LiveRows::Table::open(const char *name, LOCKMODE mode)
     const auto count = static_cast<Size>(RelationGetDescr(live)->natts);
     columns = static_cast<Datum *>(::palloc(count * sizeof(Datum)));
     nulls = static_cast<bool *>(::palloc(count * sizeof(bool)));
-    row_type = ::get_rel_type_id(::get_relname_relid("job", RelationGetNamespace(live)));
+    const KnownTable *job = known_table("job");
+    row_type = job == nullptr ? InvalidOid : job->row_type;
     return true;
-}
-
-bool LiveRows::Table::is_as_made(const char *model_name) const
-{
-    Relation model = open_table(model_name, AccessShareLock);
-    if (model == nullptr)
-        return false;
-    const bool plain = is_plain(live, model);
-    ::table_close(model, AccessShareLock);
-    return plain;
 }
 
 void LiveRows::Table::see_latest()
@@ -122,7 +113,7 @@ Datum LiveRows::Table::value(Column column) const
 }
 
 // The row that was found, whole: it outlives the transaction.
-const RowValues *LiveRows::Table::copy_row() const
+RowValues *LiveRows::Table::copy_row() const
 {
     HeapTuple row = ::ExecCopySlotHeapTuple(slot);
     if (HeapTupleHasExternal(row))
@@ -190,10 +181,9 @@ Datum unpacked(Datum value)
     return pg::call([&] { return PointerGetDatum(PG_DETOAST_DATUM(value)); });
 }
 
-// A row whose lock was taken just now, as it looks while it runs. In the current memory context.
-ClaimedJob running_job(const RowValues &waiting, Oid row_type, ItemPointerData place, pg::Time now)
+// A row whose lock was taken just now, as it looks while it runs. The job keeps `values`.
+ClaimedJob running_job(RowValues &values, Oid row_type, ItemPointerData place, pg::Time now)
 {
-    RowValues values = waiting;
     ClaimedJob job{};
     job.queue_id = DatumGetInt32(values.value(Column::queue_id));
     job.id = DatumGetInt64(values.value(Column::id));
@@ -210,7 +200,7 @@ ClaimedJob running_job(const RowValues &waiting, Oid row_type, ItemPointerData p
     job.place = place;
     make_running(values, job.attempt, now, now + job.timeout * USECS_PER_SEC);
     job.row_type = row_type;
-    job.values = kept(values);
+    job.values = &values;
     job.data = {JSONBOID, unpacked(values.value(Column::job_data)), false};
     return job;
 }
@@ -231,7 +221,7 @@ LiveRows::Table *LiveRows::open(const Queue &queue, Purpose purpose)
     auto *table = pg::call([&] {
         auto *opened = static_cast<Table *>(::palloc0(sizeof(Table)));
         if (opened->open(name.c_str(), writes ? RowExclusiveLock : RowShareLock) &&
-            (!writes || opened->is_as_made(queue.table.c_str())))
+            (!writes || is_plain(opened->live, queue.table.c_str())))
             return opened;
         opened->close();
         return static_cast<Table *>(nullptr);
@@ -257,7 +247,7 @@ std::optional<LiveRows> LiveRows::open_to_write(const Queue &queue)
 
 std::optional<ClaimedJob> LiveRows::lock_due(const DueJob &waiting, pg::Time now)
 {
-    const RowValues *values = pg::call([&] { return table_->find(waiting) ? table_->copy_row() : nullptr; });
+    RowValues *values = pg::call([&] { return table_->find(waiting) ? table_->copy_row() : nullptr; });
     if (values == nullptr || !is_due(*values, now) || !pg::call([&] { return table_->lock(); }))
         return std::nullopt;
     return running_job(*values, table_->row_type, table_->slot->tts_tid, now);

@@ -9,8 +9,9 @@
 
 namespace hipq::storage {
 
-// `model`: the partitioned table that the leaf was made after.
+// `model`: the partitioned table that the leaf was made after, open or by its name.
 bool is_plain(Relation leaf, Relation model);
+bool is_plain(Relation leaf, const char *model);
 
 // A table of schema hipq; null if there is none.
 Relation open_table(const char *name, LOCKMODE lock);
