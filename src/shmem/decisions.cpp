@@ -36,16 +36,32 @@ bool offer_decision(const Decision &decision)
         return false;
     }
     *free_entry = decision;
+    ++registry()->decision_count;
     return true;
 }
 
 std::optional<Decision> take_decision(Oid database, Oid role)
 {
     const Lock lock(LW_EXCLUSIVE);
-    for (Decision &entry : entries())
-        if (is_for(entry, database, role))
-            return std::exchange(entry, Decision{});
+    if (registry()->decision_count == 0)
+        return std::nullopt;
+    for (Decision &entry : entries()) {
+        if (!is_for(entry, database, role))
+            continue;
+        --registry()->decision_count;
+        return std::exchange(entry, Decision{});
+    }
     return std::nullopt;
+}
+
+void forget_decisions(Oid database) noexcept
+{
+    for (Decision &entry : entries()) {
+        if (entry.job_id == 0 || entry.database != database)
+            continue;
+        entry = Decision{};
+        --registry()->decision_count;
+    }
 }
 
 bool has_decisions(Oid database, Oid role)

@@ -11,4 +11,7 @@ bool offer_decision(const Decision &decision);
 std::optional<Decision> take_decision(Oid database, Oid role);
 bool has_decisions(Oid database, Oid role);
 
+// Of a database that is gone. Needs the lock.
+void forget_decisions(Oid database) noexcept;
+
 }  // namespace hipq::shmem

@@ -171,6 +171,7 @@ struct Registry {
     StandAside marks[max_marks];
     ConditionVariable departure;  // a scheduler or executor is gone
     Lull lull;
+    int decision_count;  // entries in use
     Decision decisions[max_decisions];
     int cancellation_count;  // entries in use
     Cancellation cancellations[max_cancellations];

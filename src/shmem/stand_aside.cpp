@@ -6,6 +6,7 @@
 #include "shmem/alerts.hpp"
 #include "shmem/crash_cases.hpp"
 #include "shmem/databases.hpp"
+#include "shmem/decisions.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/lanes.hpp"
 #include "shmem/start_failures.hpp"
@@ -190,9 +191,7 @@ void forget_database(Oid database) noexcept
     const Lock lock(LW_EXCLUSIVE);
     forget_failed_starts(database);
     forget_crash_cases(database);
-    for (Decision &entry : registry()->decisions)
-        if (entry.job_id != 0 && entry.database == database)
-            entry = Decision{};
+    forget_decisions(database);
     for (ExecutorSlot &slot : executor_slots())
         if (slot.database == database && (slot.state == ExecutorState::requested || slot.state == ExecutorState::orphaned))
             free_executor_slot(slot);

@@ -37,8 +37,9 @@ struct FinalRows::Leaf {
 
 namespace {
 
-// Some pages full.
+// Some pages full, or a few large rows: they are in memory twice.
 constexpr std::size_t most_at_once = 128;
+constexpr std::size_t most_bytes_at_once = 256 * 1024;
 
 // Of a table that is cut by ranges of one time. InvalidOid: there is none.
 Oid leaf_for(Relation table, pg::Time time)
@@ -175,10 +176,15 @@ void FinalRows::insert_succeeded(std::span<const ClaimedJob> jobs, std::span<con
 {
     const Constants constants{state_datum(core::JobState::final), none_datum(), json_null_datum()};
     pg::call([&] {
-        for (std::size_t first = 0; first < jobs.size(); first += most_at_once) {
-            const std::size_t count = std::min(most_at_once, jobs.size() - first);
-            for (std::size_t i = 0; i < count; ++i)
-                leaf_->fill(i, succeeded_row(jobs[first + i], results[first + i], leaf_->now, constants));
+        for (std::size_t next = 0; next < jobs.size();) {
+            std::size_t count = 0;
+            std::size_t bytes = 0;
+            for (; next < jobs.size() && count < most_at_once && bytes < most_bytes_at_once; ++next) {
+                const RowValues row = succeeded_row(jobs[next], results[next], leaf_->now, constants);
+                leaf_->fill(count++, row);
+                bytes += VARSIZE_ANY(DatumGetPointer(row.value(Column::job_data))) +
+                         VARSIZE_ANY(DatumGetPointer(row.value(Column::result)));
+            }
             leaf_->insert(count);
         }
     });

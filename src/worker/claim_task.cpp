@@ -21,11 +21,11 @@ bool needs_its_own_transaction(const storage::Handler &handler)
     return handler.may_commit || DefaultXactIsoLevel != XACT_READ_COMMITTED || DefaultXactReadOnly || DefaultXactDeferrable;
 }
 
-core::ClaimMode mode_of(const Queue &queue, const storage::JobType &type, const std::optional<storage::Handler> &handler)
+core::ClaimMode mode_of(const storage::JobType &type, const Task &task)
 {
-    if (!handler.has_value())
+    if (!task.handler.has_value())
         return core::ClaimMode::record;
-    return core::claim_mode(type.claim, needs_its_own_transaction(*handler), shmem::run_time(queue.id, type.name));
+    return core::claim_mode(type.claim, needs_its_own_transaction(*task.handler), task.run_time);
 }
 
 // Needs a transaction. Nothing: the queue or type is gone, the handler is missing, or no job could be claimed.
@@ -41,7 +41,8 @@ std::optional<Task> claim_in_transaction(Executor &executor, int queue_id, const
     task.handler = storage::known_handler(*task.queue, *type);
     if (!task.handler.has_value() && !type->fails_without_handler)
         return std::nullopt;
-    task.mode = mode_of(*task.queue, *type, task.handler);
+    task.run_time = shmem::run_time(queue_id, type->name);
+    task.mode = mode_of(*type, task);
     const pg::Time now = pg::now();
     task.jobs = task.mode == core::ClaimMode::lock ? storage::claim_by_lock(*task.queue, waiting, now)
                                                    : storage::claim_by_record(*task.queue, waiting, now);

@@ -134,7 +134,7 @@ std::optional<Task> single(Executor &executor, const Task &batch, const ClaimedJ
 {
     if (job.is_locked)
         return claim_again(executor, batch, job.id);
-    Task task{batch.catalogue, batch.queue, batch.handler, batch.mode, {job}};
+    Task task{batch.catalogue, batch.queue, batch.handler, batch.mode, {job}, shmem::run_time(batch.queue->id, job.type)};
     announce(task);  // should it take the server down, the others were not there
     return task;
 }
@@ -162,7 +162,7 @@ bool run_task(Executor &executor, Task &task)
 {
     const TimestampTz start = ::GetCurrentTimestamp();
     show(task);
-    flush_before_long_job(shmem::run_time(task.queue->id, task.jobs.front().type));
+    flush_before_long_job(task.run_time);
     const std::optional<Failure> failure = run_in_clean_session(executor, task);
     const auto jobs = static_cast<std::int64_t>(task.jobs.size());
     shmem::note_run_time(task.queue->id, task.jobs.front().type, (::GetCurrentTimestamp() - start) / jobs);

@@ -25,7 +25,8 @@ struct Task {
     const storage::Queue *queue;
     std::optional<storage::Handler> handler;  // nothing: it does not exist, and the type says to fail then
     core::ClaimMode mode;
-    std::vector<storage::ClaimedJob> jobs;  // one, or a batch
+    std::vector<storage::ClaimedJob> jobs;   // one, or a batch
+    std::optional<std::int64_t> run_time{};  // us; of jobs of this type, as far as it is known
 };
 
 // Looks for the next due jobs of the owner's queues and takes about 10 ms of work of one lane into the hand. Own transaction.
