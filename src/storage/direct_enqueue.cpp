@@ -94,7 +94,7 @@ std::optional<std::int64_t> DirectEnqueue::insert_unless_taken(pg::RawValue data
     make_room_for_successor(queue_->id, job.as_text(Column::job_type), job.as_text(Column::job_key));
     if (!rows_.insert_unless_taken(job))
         return std::nullopt;
-    note_if_waiting(job, *queue_);
+    note_if_waiting(rows_.leaf(), job, *queue_);
     return job.as_int64(Column::id);
 }
 
@@ -111,7 +111,7 @@ std::vector<std::int64_t> DirectEnqueue::insert(std::span<const pg::RawValue> da
         if (!rows_.insert(jobs))
             break;
         for (const RowValues &job : jobs) {
-            note_if_waiting(job, *queue_);
+            note_if_waiting(rows_.leaf(), job, *queue_);
             ids.push_back(job.as_int64(Column::id));
         }
     }

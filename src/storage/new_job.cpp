@@ -126,8 +126,9 @@ void fill_new_job(RowValues &job, const KnownCatalogue &catalogue, const Queue &
 void note_place(Oid leaf, const RowValues &job)
 {
     if (core::is_waiting(job.state()))
-        shmem::note_lane_key({leaf, job.as_int32(Column::queue_id), job.as_int32(Column::priority), job.as_text(Column::job_type)},
-                             {job.as_int64(Column::scheduled_run_time), job.as_int64(Column::id)});
+        shmem::note_lane_key(
+            {leaf, job.as_int32(Column::queue_id), job.as_int32(Column::priority), job.as_text(Column::job_type)},
+            {job.as_int64(Column::scheduled_run_time), job.as_int64(Column::id)});
 }
 
 void note_if_waiting(Oid leaf, const RowValues &job, const Queue &queue)

@@ -241,6 +241,11 @@ bool NewRows::insert_unless_taken(const RowValues &job)
     });
 }
 
+Oid NewRows::leaf() const
+{
+    return RelationGetRelid(leaf_->leaf);
+}
+
 void NewRows::close()
 {
     pg::call([&] {

@@ -24,6 +24,7 @@ public:
     // One row, as ON CONFLICT DO NOTHING does it; false: its id or key is in use.
     bool insert_unless_taken(const RowValues &job);
 
+    Oid leaf() const;
     void close();
 
 private:
