@@ -74,6 +74,7 @@ SELECT try($$SELECT hipq.create_queue('bad.fresh', throttle_limit => 'infinity')
 SELECT try($$SELECT hipq.create_queue('bad.fresh', retention => '59 s')$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', retention => '-1 day')$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', retention => '1000 years')$$);
+SELECT try($$SELECT hipq.create_queue('bad.fresh', retention => '1 us')$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', dead_letter_retention => '0')$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', history => 'some')$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', durability => 'some')$$);

@@ -64,7 +64,8 @@ struct Pocket {
     std::int64_t not_before;
     bool operator==(const Pocket &) const = default;
 
-    constexpr std::int64_t due() const { return std::max(range.first.time, not_before); }
+    // Nothing in it comes before.
+    constexpr LaneKey due() const { return {std::max(range.first.time, not_before), range.first.id}; }
     // A time further away than any row is put off, of a row that is due: the clock was set back.
     constexpr bool is_ready(std::int64_t now) const
     {
@@ -164,10 +165,10 @@ struct BasicLane {
     // All of it has to be read again: rows may have become claimable of which nobody says anything.
     void note_all() { note({lane_start, lane_end}); }
 
-    // No row is due before this time; lane_limit: there is none.
-    std::int64_t next_due() const
+    // No row comes before this key: is due earlier or, at the same time, has a lower id. lane_end: there is none.
+    LaneKey next_due() const
     {
-        std::int64_t due = is_exhausted ? lane_limit : frontier.time;
+        LaneKey due = is_exhausted ? lane_end : frontier;
         for (std::uint32_t i = 0; i < pockets.count; ++i)
             due = std::min(due, pockets.entries[i].due());
         for (std::uint32_t i = 0; i < inbox_count; ++i)

@@ -17,8 +17,9 @@ struct LaneEntry {
     Oid database;  // InvalidOid: free
     LaneName name;
     std::uint32_t generation;
-    std::int32_t next;  // in its bucket
-    pg_atomic_uint64 due;
+    std::int32_t next;     // in its bucket
+    pg_atomic_uint64 due;  // what lane.next_due() says, to be read without the lock
+    pg_atomic_uint64 first_id;
     core::Lane lane;
 };
 
@@ -93,12 +94,19 @@ bool belongs_to(const LaneEntry &entry, Oid database, const LaneName &name)
 
 void show_due(LaneEntry &entry)
 {
-    ::pg_atomic_write_u64(&entry.due, static_cast<std::uint64_t>(entry.lane.next_due()));
+    const core::LaneKey next = entry.lane.next_due();
+    ::pg_atomic_write_u64(&entry.due, static_cast<std::uint64_t>(next.time));
+    ::pg_atomic_write_u64(&entry.first_id, static_cast<std::uint64_t>(next.id));
 }
 
 pg::Time due_of(LaneEntry &entry)
 {
     return pg::Time{static_cast<std::int64_t>(::pg_atomic_read_u64(&entry.due))};
+}
+
+std::int64_t first_id_of(LaneEntry &entry)
+{
+    return static_cast<std::int64_t>(::pg_atomic_read_u64(&entry.first_id));
 }
 
 // Null: it is not that lane's any more. Needs the lane's lock.
@@ -132,7 +140,7 @@ void remove(LaneEntry &entry)
 // Needs both locks.
 bool is_empty(LaneEntry &entry)
 {
-    return entry.lane.owner == core::no_owner && entry.lane.next_due() == core::lane_limit;
+    return entry.lane.owner == core::no_owner && entry.lane.next_due() == core::lane_end;
 }
 
 // A free place, if need be that of a lane in which there is nothing; null when there is none.
@@ -271,7 +279,7 @@ std::vector<LaneInfo> list_lanes()
         const TableLock lock(LW_SHARED);
         for (LaneEntry &entry : entries())
             if (entry.database == MyDatabaseId && count < lanes.size())
-                lanes[count++] = {reference_to(&entry), entry.name, due_of(entry)};
+                lanes[count++] = {reference_to(&entry), entry.name, due_of(entry), first_id_of(entry)};
     }
     lanes.resize(count);
     return lanes;
@@ -385,8 +393,10 @@ void set_up_lanes()
         return;
     std::memset(static_cast<void *>(table), 0, table_size());
     table->capacity = settings::max_lanes;
-    for (std::int32_t i = 0; i < table->capacity; ++i)
+    for (std::int32_t i = 0; i < table->capacity; ++i) {
         ::pg_atomic_init_u64(&table->entries[i].due, 0);
+        ::pg_atomic_init_u64(&table->entries[i].first_id, 0);
+    }
     std::fill_n(reinterpret_cast<std::int32_t *>(table->entries + table->capacity), table->capacity, -1);
 }
 

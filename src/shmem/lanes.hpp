@@ -30,7 +30,8 @@ struct LaneName {
 struct LaneInfo {
     LaneRef ref;
     LaneName name;
-    pg::Time due;  // no job in it is due before; infinity: there is none
+    pg::Time due;           // no job in it is due before; infinity: there is none
+    std::int64_t first_id;  // nor, of those that are due then, has a lower id
 };
 
 // Everybody

@@ -45,7 +45,7 @@ std::vector<const Queue *> open_queues(const Executor &executor, const storage::
 
 Line line_of(const Queue &queue, const shmem::LaneInfo &lane)
 {
-    return {&queue, {lane.name.type, lane.name.priority, lane.due, 0}, lane.ref, lane.name.leaf};
+    return {&queue, {lane.name.type, lane.name.priority, lane.due, lane.first_id}, lane.ref, lane.name.leaf};
 }
 
 // The lanes of the queues, due or not.

@@ -209,7 +209,7 @@ TEST(Lane, IsReadAgainAsAWholeWhenNothingIsKnown)
     reading->end(lane);
     EXPECT_TRUE(lane.covers(at(3)));
     EXPECT_TRUE(lane.covers(at(30)));
-    EXPECT_EQ(lane.next_due(), lane_start.time);
+    EXPECT_EQ(lane.next_due(), lane_start);
     reading = SmallReading::begin(lane, 1, 0);
     EXPECT_EQ(reading->range(), (KeyRange{lane_start, before(at(10))}));
     reading->exhausted();
@@ -223,16 +223,16 @@ TEST(Lane, TellsWhenTheNextRowIsDue)
     reading->passed(at(5));
     reading->early(at(9));
     reading->end(lane);
-    EXPECT_EQ(lane.next_due(), 9);
+    EXPECT_EQ(lane.next_due(), at(9));
     reading = SmallReading::begin(lane, 1, 9);
     reading->passed(at(9));
     reading->exhausted();
     reading->end(lane);
-    EXPECT_EQ(lane.next_due(), lane_limit);
+    EXPECT_EQ(lane.next_due(), lane_end);
     lane.note(only(7));
-    EXPECT_EQ(lane.next_due(), 7);
+    EXPECT_EQ(lane.next_due(), at(7));
     lane.note(only(6), 100);
-    EXPECT_EQ(lane.next_due(), 7);
+    EXPECT_EQ(lane.next_due(), at(7));
 }
 
 // What stands at or after the frontier is in no pocket; it must not be taken for the end.
@@ -244,7 +244,7 @@ TEST(Lane, IsNotExhaustedWhenSomethingCameAfterTheFrontier)
     lane.note(only(12));
     SmallReading::begin(lane, 1, 0);
     SmallReading::cancel(lane);
-    EXPECT_EQ(lane.next_due(), 10);
+    EXPECT_EQ(lane.next_due(), at(10));
 }
 
 TEST(Lane, WaitsNoLongerThanAHoldWhenTheClockIsSetBack)
@@ -334,7 +334,7 @@ struct Model {
     {
         for (int row = 1; row <= row_count; ++row)
             if ((rows[row] == RowState::claimable || rows[row] == RowState::locked) && !is_pending[row] &&
-                (!lane.covers(at(row)) || lane.next_due() > at(row).time))
+                (!lane.covers(at(row)) || lane.next_due() > at(row)))
                 return false;
         return true;
     }
