@@ -1,4 +1,4 @@
--- enqueue() and enqueue_many() write jobs without SQL, which is to make no difference; and by SQL where somebody has added what only SQL respects.
+-- enqueue(), enqueue_many() and COPY write jobs without SQL, which is to make no difference; and by SQL where somebody has added what only SQL respects.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -131,6 +131,107 @@ BEGIN READ ONLY;
 SELECT hipq.enqueue('t', queue => 'direct.q');
 ROLLBACK;
 SELECT count(*) FROM hipq.direct_q WHERE job_key = 'fine';
+
+-- ---- COPY
+DELETE FROM hipq.direct_q;
+CREATE ROLE regress_hipq_direct_app;
+CREATE ROLE regress_hipq_direct_column;
+SELECT hipq.grant_queue('direct.q', 'regress_hipq_direct_app', 'enqueue');
+GRANT USAGE ON SCHEMA hipq TO regress_hipq_direct_column;
+GRANT INSERT (job_type, priority) ON hipq.direct_q TO regress_hipq_direct_column;
+-- How often it has called the guard since the last time.
+CREATE FUNCTION pg_temp.guard_calls() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    calls bigint := coalesce(pg_stat_get_xact_function_calls('hipq._guard_job'::regproc), 0);
+    before bigint := coalesce(nullif(current_setting('direct.calls', true), ''), '0');
+BEGIN
+    PERFORM set_config('direct.calls', calls::text, false);
+    RETURN calls - before;
+END $$;
+BEGIN;
+SELECT pg_temp.guard_calls() >= 0;
+SET LOCAL ROLE regress_hipq_direct_app;
+COPY hipq.direct_q (job_type, job_data, priority, time_windows, throttle_factor) FROM STDIN;
+t	{"a": 1}	5	SAT,  22:00-06:00	1.23456
+known	\N	\N	\N	\N
+\.
+COPY hipq.direct_q (priority, job_key, job_type) FROM STDIN (FORMAT csv, HEADER);
+a,b,c
+1,one,t
+2,NONE,t
+,three,known
+\.
+RESET ROLE;
+SELECT pg_temp.guard_calls();
+SELECT job_type, priority, job_key, job_data, time_windows, throttle_factor, timeout, state, attempt, scheduled_run_time = now() AND created_time = now() AND expires_time = 'infinity' AS times FROM hipq.direct_q ORDER BY id;
+INSERT INTO hipq.direct_q (job_type, job_data, priority, time_windows, throttle_factor) VALUES ('t', '{"a": 1}', 5, 'SAT,  22:00-06:00', 1.23456), ('known', NULL, NULL, NULL, NULL);
+SELECT count(*) FROM (SELECT to_jsonb(job) - 'id' AS row FROM hipq.direct_q AS job WHERE job_key = 'NONE' AND priority <> 2 GROUP BY 1 HAVING count(*) = 2) AS rows;
+ROLLBACK;
+-- errors name the line and change nothing
+COPY hipq.direct_q (job_type, job_key) FROM STDIN;
+t	a
+t	NONE
+t	a
+t	b
+\.
+COPY hipq.direct_q (job_type, timeout) FROM STDIN;
+t	1
+t	0
+t	2
+\.
+COPY hipq.direct_q (job_type, timeout) FROM STDIN;
+t	1
+\N	2
+\.
+COPY hipq.direct_q (timeout) FROM STDIN;
+1
+\.
+COPY hipq.direct_q (job_type, timeout) FROM STDIN;
+t	x
+\.
+COPY hipq.direct_q (job_type, job_type) FROM STDIN;
+\.
+BEGIN READ ONLY;
+COPY hipq.direct_q (job_type) FROM STDIN;
+\.
+ROLLBACK;
+SELECT count(*) FROM hipq.direct_q;
+-- many rows, more than are written at once
+CREATE TABLE pg_temp.rows AS SELECT 't' AS job_type, n AS timeout, CASE WHEN n % 100 = 50 THEN 'key ' || n ELSE 'NONE' END AS job_key,
+    to_jsonb(CASE WHEN n % 300 = 0 THEN repeat(md5(n::text), 20000) ELSE n::text END) AS job_data FROM generate_series(1, 1000) AS n;
+SELECT format('%s/%s', current_setting('data_directory'), 'hipq_direct_enqueue.copy') AS file \gset
+COPY (SELECT * FROM pg_temp.rows ORDER BY timeout) TO :'file';
+BEGIN;
+SELECT pg_temp.guard_calls() >= 0;
+COPY hipq.direct_q (job_type, timeout, job_key, job_data) FROM :'file';
+SELECT pg_temp.guard_calls();
+SELECT count(*), count(DISTINCT job.id), count(*) FILTER (WHERE (job.job_type, job.job_key, job.job_data) = (rows.job_type, rows.job_key, rows.job_data)) FROM hipq.direct_q AS job JOIN pg_temp.rows USING (timeout);
+SELECT count(*) FROM (SELECT timeout - lag(timeout) OVER (ORDER BY id) AS step FROM hipq.direct_q WHERE job_key = 'NONE') AS steps WHERE step < 0;
+SELECT bt_index_check(indexrelid, true) FROM pg_index WHERE indrelid = 'hipq.direct_q_live'::regclass;
+ROLLBACK;
+-- what PostgreSQL does itself: columns of hipq's, rights on columns, WHERE
+BEGIN;
+SELECT pg_temp.guard_calls() >= 0;
+COPY hipq.direct_q (job_type, state) FROM STDIN;
+t	initial
+\.
+COPY hipq.direct_q (job_type, priority) FROM STDIN WHERE priority > 1;
+t	1
+t	2
+\.
+SET LOCAL ROLE regress_hipq_direct_column;
+COPY hipq.direct_q (job_type, priority) FROM STDIN;
+t	3
+\.
+RESET ROLE;
+SELECT pg_temp.guard_calls();
+SELECT priority FROM hipq.direct_q ORDER BY id;
+SET LOCAL ROLE regress_hipq_direct_column;
+COPY hipq.direct_q (job_type, timeout) FROM STDIN;
+\.
+ROLLBACK;
+DROP OWNED BY regress_hipq_direct_app, regress_hipq_direct_column;
+DROP ROLE regress_hipq_direct_app, regress_hipq_direct_column;
 
 -- ---- By SQL, where somebody has added something
 DELETE FROM hipq.direct_q;

@@ -156,12 +156,6 @@ const storage::Queue &queue_of(const storage::Catalogue &catalogue, const JobRow
     return *queue;
 }
 
-void demand_job_type(const JobRow &row)
-{
-    if (row.null(Column::job_type))
-        HIPQ_RAISE(errcode(ERRCODE_NOT_NULL_VIOLATION), errmsg("a job needs a job_type"));
-}
-
 // hipq itself writes such a state when a job is claimed, or leaves `running`.
 void note_if_taken(const JobRow &row, Caller caller)
 {
@@ -189,7 +183,7 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
     }
     if (const auto refusal = core::check_insert(caller, row.state(), given_bookkeeping(row)))
         refuse(*refusal, row);
-    demand_job_type(row);
+    storage::demand_job_type(row);
     const storage::KnownCatalogue catalogue = storage::catalogue();
     const storage::Queue &queue = queue_of(*catalogue, row);
     if (caller == Caller::user)

@@ -1,6 +1,8 @@
-// The hooks: DROP ROLE, commands on databases and the extension, two-phase commit, rights, and a NULL queue_id in an INSERT.
+// The hooks: DROP ROLE, commands on databases and the extension, two-phase commit, rights, COPY of jobs, and a NULL queue_id in
+// an INSERT.
 #include "hooks.hpp"
 
+#include "api/copy_jobs.hpp"
 #include "api/database_commands.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/wake.hpp"
@@ -89,6 +91,10 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
     pg::enter([&] { before_utility(*planned, context); });
     const bool commits_prepared =
         is_transaction_command(*planned, TRANS_STMT_COMMIT_PREPARED) && pg::enter([] { return is_installed(); });
+    // Hooks of others that come after this one must see what they would.
+    if (IsA(planned->utilityStmt, CopyStmt) && previous_utility == nullptr &&
+        pg::enter([&] { return copy_jobs(*reinterpret_cast<const CopyStmt *>(planned->utilityStmt), text, completion); }))
+        return;
     const auto next = previous_utility != nullptr ? previous_utility : ::standard_ProcessUtility;
     next(planned, text, read_only_tree, context, parameters, environment, receiver, completion);
     if (commits_prepared)  // its jobs became visible without our commit callback

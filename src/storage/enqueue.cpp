@@ -210,8 +210,7 @@ std::vector<std::int64_t> enqueue_many(const Queue &queue, const JobOptions &opt
     const Inserted fresh = insert_many(queue, options, data, keys);
     const auto keyed = static_cast<std::size_t>(std::count_if(keys.begin(), keys.end(), has_key));
     if (fresh.unkeyed.size() != count - keyed)  // a job without key is in nobody's way but by its id
-        HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION), errmsg("sequence \"hipq.job_id_seq\" gives ids that are in use"),
-                   errhint("Use setval() to set it above the largest id in hipq.job."));
+        refuse_ids_in_use();
     std::map<std::string, bool> seen;
     std::vector<std::int64_t> ids;
     auto next_unkeyed = fresh.unkeyed.begin();

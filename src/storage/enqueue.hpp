@@ -23,13 +23,13 @@ using Keys = std::vector<std::optional<std::string>>;
 
 enum class OnDuplicate : unsigned char { error, return_holder };
 
-// Enqueues one job in the current transaction as the extension owner (the caller's right is checked before) and returns its id. A
-// key that an unfinished job holds: 23505 naming type and key, with the holder's id for those who may read the queue; or the
-// holder's id.
+// Enqueues one job in the current transaction, whatever rights the caller has on tables (that to enqueue is checked before), and
+// returns its id. A key that an unfinished job holds: 23505 naming type and key, with the holder's id for those who may read the
+// queue; or the holder's id.
 std::int64_t enqueue(const Queue &queue, const JobOptions &options, pg::RawValue data, const std::optional<std::string> &key,
                      OnDuplicate on_duplicate);
 
-// The same for arrays, one statement; ids in the order of the arrays. Keys are inserted in sorted order, so that two callers with
+// The same for arrays; ids in the order of the arrays. Keys are inserted in sorted order, so that two callers with
 // the same keys do not deadlock. `data` is jsonb[]; `keys` is empty or as long.
 std::vector<std::int64_t> enqueue_many(const Queue &queue, const JobOptions &options, pg::RawValue data, std::size_t count,
                                        const Keys &keys, OnDuplicate on_duplicate);

@@ -100,6 +100,12 @@ void check_chosen_values(RowValues &job)
     canonicalise_time_windows(job);
 }
 
+void demand_job_type(const RowValues &job)
+{
+    if (job.null(Column::job_type))
+        HIPQ_RAISE(errcode(ERRCODE_NOT_NULL_VIOLATION), errmsg("a job needs a job_type"));
+}
+
 void check_new_job(RowValues &job, const Queue &queue)
 {
     check_chosen_values(job);
@@ -121,6 +127,12 @@ void fill_new_job(RowValues &job, const KnownCatalogue &catalogue, const Queue &
     fill(job, Column::state, state_datum(core::JobState::initial));
     if (job.null(Column::id))
         job.set(Column::id, next_job_id(*catalogue));
+}
+
+void refuse_ids_in_use()
+{
+    HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION), errmsg("sequence \"hipq.job_id_seq\" gives ids that are in use"),
+               errhint("Use setval() to set it above the largest id in hipq.job."));
 }
 
 void note_place(Oid leaf, const RowValues &job)

@@ -9,12 +9,18 @@ namespace hipq::storage {
 // form.
 void check_chosen_values(RowValues &job);
 
+// 23502 for a job without type.
+void demand_job_type(const RowValues &job);
+
 // What a user is about to enqueue, which has a type: its values, and the queue: 55000 for one that is being dropped, 42704 for a
 // type that a strict queue does not know.
 void check_new_job(RowValues &job, const Queue &queue);
 
 // Fills in what is not given: from the job's type, start values, and an id.
 void fill_new_job(RowValues &job, const KnownCatalogue &catalogue, const Queue &queue);
+
+// 23505 for ids that were drawn and are in use.
+[[noreturn]] void refuse_ids_in_use();
 
 // Notes that the row, as it is written now, makes a job claimable: the one place that tells those who look for work.
 void note_if_waiting(Oid leaf, const RowValues &job, const Queue &queue);

@@ -67,6 +67,7 @@ struct NewRows::Leaf {
     ColumnMap map;
     EState *executor;
     ResultRelInfo *target;
+    MemoryContext memory;  // of the slots
     std::array<TupleTableSlot *, most_slots> slots;
     std::size_t slot_count;
 
@@ -77,6 +78,7 @@ struct NewRows::Leaf {
     bool insert_index_entries(TupleTableSlot *slot);
     bool insert(const RowValues *jobs, std::size_t count);
     bool insert_speculatively(const RowValues &job);
+    void insert_or_raise(const RowValues &job);
     void take_back(TupleTableSlot *slot) const;
 };
 
@@ -113,8 +115,10 @@ void NewRows::Leaf::close()
 
 TupleTableSlot *NewRows::Leaf::filled_slot(std::size_t i, const RowValues &values)
 {
+    MemoryContext before = ::MemoryContextSwitchTo(memory);
     for (; slot_count <= i; ++slot_count)
         slots[slot_count] = ::table_slot_create(leaf, nullptr);
+    ::MemoryContextSwitchTo(before);
     fill_slot(slots[i], map, values);
     slots[i]->tts_tableOid = RelationGetRelid(leaf);
     return slots[i];
@@ -164,6 +168,14 @@ bool NewRows::Leaf::insert_speculatively(const RowValues &job)
     }
 }
 
+void NewRows::Leaf::insert_or_raise(const RowValues &job)
+{
+    TupleTableSlot *slot = filled_slot(0, job);
+    ::table_tuple_insert(leaf, slot, ::GetCurrentCommandId(true), 0, nullptr);
+    (void)::ExecInsertIndexTuples(target, slot, executor, false, false, nullptr, NIL);
+    ResetPerTupleExprContext(executor);
+}
+
 // Removes a row that was inserted just now.
 void NewRows::Leaf::take_back(TupleTableSlot *slot) const
 {
@@ -184,6 +196,7 @@ std::optional<NewRows> NewRows::open(const Queue &queue, With with)
         ::PreventCommandIfReadOnly("INSERT");
         ::PreventCommandIfParallelMode("INSERT");
         auto *opened = static_cast<Leaf *>(::palloc0(sizeof(Leaf)));
+        opened->memory = CurrentMemoryContext;
         if (opened->open(name.c_str(), queue.table.c_str()))
             return opened;
         opened->close();
@@ -244,6 +257,11 @@ bool NewRows::insert_unless_taken(const RowValues &job)
 Oid NewRows::leaf() const
 {
     return RelationGetRelid(leaf_->leaf);
+}
+
+void NewRows::insert_or_raise(const RowValues &job)
+{
+    pg::call([&] { leaf_->insert_or_raise(job); });
 }
 
 void NewRows::close()

@@ -23,6 +23,8 @@ public:
     bool insert(std::span<const RowValues> jobs);
     // One row, as ON CONFLICT DO NOTHING does it; false: its id or key is in use.
     bool insert_unless_taken(const RowValues &job);
+    // One row, as INSERT does it: 23505 for an id or key that is in use.
+    void insert_or_raise(const RowValues &job);
 
     Oid leaf() const;
     void close();
