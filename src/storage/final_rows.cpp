@@ -110,7 +110,6 @@ void FinalRows::Leaf::insert(std::size_t count) const
     ::MemoryContextSwitchTo(before);
     ResetPerTupleExprContext(executor);
     for (std::size_t i = 0; i < count && target->ri_NumIndices > 0; ++i) {
-        slots[i]->tts_tableOid = RelationGetRelid(leaf);
         (void)::ExecInsertIndexTuples(target, slots[i], executor, false, false, nullptr, NIL);
         ResetPerTupleExprContext(executor);
     }

@@ -72,7 +72,7 @@ struct Asked {
     HandlerKind kind;
     std::string handler;
     bool superusers_may;
-    auto operator<=>(const Asked &) const = default;
+    auto operator<=>(const Asked &) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
 };
 using KnownHandlers = std::map<Asked, Handler>;
 
