@@ -354,6 +354,20 @@ void search_done(unsigned losses)
         slot->lane_searches = losses;
 }
 
+void remove_lane(LaneRef ref)
+{
+    const Lock registry_guard(LW_EXCLUSIVE);
+    const TableLock table_guard(LW_EXCLUSIVE);
+    const LaneLock lock(ref.index);
+    LaneEntry *entry = entry_of(ref);
+    if (entry == nullptr || entry->lane.owner != core::no_owner)
+        return;
+    DatabaseSlot *slot = slot_of(entry->database);
+    if (slot != nullptr && !is_empty(*entry))
+        ++slot->lane_losses;
+    remove(*entry);
+}
+
 core::LaneKey first_key(LaneRef ref)
 {
     const LaneLock lock(ref.index);

@@ -84,6 +84,9 @@ bool cancel_readings(int executor) noexcept;
 std::optional<unsigned> search_due();
 void search_done(unsigned losses);
 
+// Drops a lane whose table or queue is gone. Should there be jobs all the same, they are searched.
+void remove_lane(LaneRef ref);
+
 // The first key that may be claimable.
 core::LaneKey first_key(LaneRef ref);
 

@@ -81,15 +81,16 @@ const Queue *next_queue(Audit &audit, const storage::Catalogue &catalogue)
 
 }  // namespace
 
-void audit(Audit &audit, const storage::Catalogue &catalogue, pg::Time now)
+std::optional<std::int64_t> audit(Audit &audit, const storage::Catalogue &catalogue, pg::Time now)
 {
+    const auto again = [&] { return audit.doubts.empty() ? std::nullopt : std::optional(interval); };
     const std::int64_t passed = std::min(now.value - audit.last.value, longest_step);
     if ((passed >= 0 && passed < interval) || settings::audit_rate == 0 || !shmem::lanes_are_known())
-        return;
+        return again();
     audit.last = now;
     const Queue *queue = next_queue(audit, catalogue);
     if (queue == nullptr)
-        return;
+        return std::nullopt;
     pg::with_transaction([&] {
         look_at_doubts(audit, catalogue, now);
         if (!queue->is_dropped)
@@ -97,6 +98,7 @@ void audit(Audit &audit, const storage::Catalogue &catalogue, pg::Time now)
         else
             audit.queue_id = queue->id + 1;
     });
+    return again();
 }
 
 }  // namespace hipq::worker

@@ -117,9 +117,25 @@ void look_at_lane(Scheduler &scheduler, Look &look, const Queue &queue, const sh
 
 void look_at_lanes(Scheduler &scheduler, Look &look, const Queue &queue, bool owner_can_run)
 {
-    for (const shmem::LaneInfo &lane : shmem::list_lanes())
-        if (lane.name.queue_id == queue.id && lane.due != pg::infinity)
+    const Oid leaf = storage::live_leaf(queue);
+    for (const shmem::LaneInfo &lane : shmem::list_lanes()) {
+        if (lane.name.queue_id != queue.id || lane.due == pg::infinity)
+            continue;
+        if (lane.name.leaf == leaf)
             look_at_lane(scheduler, look, queue, lane, owner_can_run);
+        else
+            shmem::remove_lane(lane.ref);  // somebody has put another table in its place
+    }
+}
+
+// They would keep their place in shared memory for ever.
+void remove_lanes_of_dropped_queues(const storage::Catalogue &catalogue)
+{
+    for (const shmem::LaneInfo &lane : shmem::list_lanes()) {
+        const Queue *queue = catalogue.find(lane.name.queue_id);
+        if (queue == nullptr || queue->is_dropped)
+            shmem::remove_lane(lane.ref);
+    }
 }
 
 // Without room for a lane its jobs are looked for in the table each time.
@@ -208,10 +224,12 @@ Look look_around(Scheduler &scheduler)
         else
             pg::with_transaction([&] { look_at_queue(scheduler, look, queue); });
     }
+    remove_lanes_of_dropped_queues(*catalogue);
     scheduler.searches_lanes = scheduler.lanes_are_missing;
     if (losses.has_value() && !scheduler.lanes_are_missing)
         shmem::search_done(*losses);
-    audit(scheduler.audit, *catalogue, look.now);
+    if (const auto delay = audit(scheduler.audit, *catalogue, look.now))
+        look.again_at(look.now + *delay);
     if (const auto delay = look_after_leaves(scheduler.vacuums, *catalogue, !look.wanted.empty()))
         look.again_at(look.now + *delay);
     HIPQ_POINT("before-ask-for-executors");

@@ -1,0 +1,67 @@
+# Lanes: more of them than there is room for, jobs that no lane knows of, lanes of queues that are gone, jobs that come in another order than they run.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $hipq = HipqCluster->new('lanes', 'hipq.max_lanes' => 4, 'hipq.max_executors' => 1, 'hipq.executor_idle_timeout' => '1s');
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
+	SELECT hipq.register_job_type('app.main', 'type' || n, handler => 'nothing') FROM generate_series(1, 10) AS n});
+my $unfinished = q{SELECT count(*) FROM hipq.app_main_live};
+my $missed = q{SELECT count(*) FROM hipq.alerts WHERE alert = 'cursor miss'};
+
+# ---- the order of a transaction is not that of its jobs
+$hipq->set('hipq.enabled' => 'off');
+$hipq->sql(q{
+	SELECT hipq.enqueue('type1', jsonb_build_object('n', n), scheduled_run_time => now() - n * interval '1 minute') FROM generate_series(1, 50) AS n});
+$hipq->set('hipq.enabled' => 'on');
+ok($hipq->wait_until($unfinished, 0), 'fifty jobs run');
+is($hipq->sql(q{SELECT count(*) FROM (SELECT (job_data->>'n')::integer > lag((job_data->>'n')::integer) OVER (ORDER BY accepted_time, id) AS wrong FROM hipq.job WHERE job_type = 'type1') AS pair WHERE wrong}), 0,
+	'in the order of their times');
+$hipq->sql(q{SELECT hipq.enqueue('type1', '{}', scheduled_run_time => now() - interval '1 day')});
+ok($hipq->wait_until($unfinished, 0), 'one from before all of them runs too');
+is($hipq->sql(q{SELECT queue || ' ' || job_type || ' ' || (due_time = 'infinity') FROM hipq.lanes}), 'app.main type1 true', 'the lane is empty then, and shown');
+
+# ---- more lanes than there is room for
+$hipq->set('hipq.enabled' => 'off');
+$hipq->sql(q{SELECT hipq.enqueue('type' || n, '{}', priority => p) FROM generate_series(1, 10) AS n, generate_series(0, 2) AS p});
+is($hipq->sql('SELECT count(*) FROM hipq.lanes'), 4, 'thirty lanes do not fit');
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'lanes'}), 1, 'an alert says so');
+$hipq->set('hipq.enabled' => 'on');
+ok($hipq->wait_until($unfinished, 0), 'their jobs run all the same');
+$hipq->sql(qq{SELECT hipq.enqueue('type$_', '{}')}) foreach 1 .. 10;
+ok($hipq->wait_until($unfinished, 0), 'and those that come later');
+
+# ---- a restart, and jobs that wait
+$hipq->sql(q{SELECT hipq.enqueue('type' || n, '{}', scheduled_run_time => now() + interval '1 hour') FROM generate_series(1, 10) AS n});
+$hipq->node->restart;
+$hipq->sql(q{SELECT hipq.reschedule(id, now()) FROM hipq.job WHERE state = 'initial' AND job_type <> 'type5'});
+ok($hipq->wait_until($unfinished, 1), 'lanes are found in the tables after a restart');
+$hipq->sql(q{SELECT hipq.reschedule(id, now()) FROM hipq.job WHERE state = 'initial'});
+ok($hipq->wait_until($unfinished, 0), 'all of them');
+
+# ---- a queue that goes
+$hipq->create_queue('app.other');
+$hipq->sql(q{SELECT hipq.enqueue('waits', '{}', queue => 'app.other', priority => n) FROM generate_series(1, 10) AS n});
+ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.lanes WHERE queue = 'app.other'}), 'another queue has lanes');
+$hipq->sql(q{SELECT hipq.drop_queue('app.other', force => true)});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq._lanes() WHERE job_type = 'waits'}, 0), 'until it is dropped');
+
+# ---- what no lane knows of
+is($hipq->sql($missed), 0, 'so far the audit has found nothing');
+$hipq->sql(q{SELECT hipq.enqueue('type1', '{}')});
+$hipq->wait_until($unfinished, 0);
+$hipq->sql(q{
+	CREATE TABLE copied AS SELECT * FROM hipq.job WHERE job_type = 'type1' LIMIT 1;
+	UPDATE copied SET id = nextval('hipq.job_id_seq'), state = 'initial', attempt = 0, scheduled_run_time = now() - interval '1 year', update_time = now(), accepted_time = 'infinity', result = 'null';
+	ALTER TABLE hipq.app_main_live DISABLE TRIGGER ALL;
+	INSERT INTO hipq.app_main_live SELECT * FROM copied;
+	ALTER TABLE hipq.app_main_live ENABLE TRIGGER ALL;
+	ALTER TABLE hipq.app_main_live ENABLE ALWAYS TRIGGER guard_job;
+	SELECT hipq.enqueue('type2', '{}', scheduled_run_time => hipq.now() + interval '2 s')});
+ok($hipq->wait_until($unfinished, 0), 'a job that somebody has smuggled in runs');
+is($hipq->sql($missed), 1, 'and an alert tells of it');
+
+done_testing();
