@@ -26,7 +26,7 @@ namespace hipq::core {
 struct LaneKey {
     std::int64_t time;
     std::int64_t id;
-    auto operator<=>(const LaneKey &) const = default;
+    auto operator<=>(const LaneKey &) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
 };
 inline constexpr std::int64_t lane_limit = std::numeric_limits<std::int64_t>::max();
 inline constexpr LaneKey lane_start{std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::min()};

@@ -195,6 +195,12 @@ void begin_executor_look()
     own_executor()->woken = false;
 }
 
+bool end_executor_look()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    return std::exchange(own_executor()->woken, true);
+}
+
 bool was_woken()
 {
     const Lock lock(LW_SHARED);

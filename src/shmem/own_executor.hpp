@@ -31,5 +31,7 @@ void begin_leaving();
 // seen.
 void begin_executor_look();
 bool was_woken();
+// The same when the look has found jobs: from here on nobody else counts on this executor, which will be busy.
+bool end_executor_look();
 
 }  // namespace hipq::shmem

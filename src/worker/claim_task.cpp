@@ -2,6 +2,7 @@
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
+#include "shmem/databases.hpp"
 #include "shmem/own_executor.hpp"
 #include "shmem/run_times.hpp"
 #include "worker/task.hpp"
@@ -92,9 +93,11 @@ void put_off_others(Executor &executor, std::span<const shmem::JobInLine> jobs, 
         const bool is_claimed = next != claimed.end() && next->id == job.id;
         if (is_claimed)
             ++next;
-        if (!is_claimed)
-            shmem::put_off(job, executor.held.note(job.id, pg::now()));
-        else if (executor.held.size() > 0)
+        if (!is_claimed) {
+            const pg::Time again = executor.held.note(job.id, pg::now());
+            shmem::put_off(job, again);
+            shmem::work_due(MyDatabaseId, again);  // this executor may be busy then
+        } else if (executor.held.size() > 0)
             executor.held.forget(job.id);
     }
 }

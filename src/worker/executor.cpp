@@ -22,7 +22,7 @@ namespace {
 // Whoever woke this executor since it looked counts on it, and there may be more work than its hand holds: passes the wake-up on.
 void pass_on_wake_up(const Executor &executor)
 {
-    const bool woken_again = shmem::was_woken();
+    const bool woken_again = shmem::end_executor_look();
     if (!woken_again && !executor.sees_more)
         return;
     if (!shmem::wake_idle_executor(executor.ticket.database, executor.ticket.role) && woken_again)

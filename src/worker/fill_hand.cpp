@@ -17,6 +17,7 @@ namespace {
 using storage::Queue;
 
 constexpr std::size_t largest_hand = 1'000;  // a batch of the largest size fits
+constexpr std::int64_t shortly = 1'000'000;  // us
 
 // The scheduler watches what keeps jobs from being run.
 void leave_to_scheduler(pg::Time now)
@@ -107,6 +108,13 @@ void note_next_due(Executor &executor, const Line &line, pg::Time now)
         executor.next_due = std::min(executor.next_due, due);
 }
 
+// While this executor is busy somebody else has to see to what it has put off.
+void leave_next_due_to_scheduler(const Executor &executor, pg::Time now)
+{
+    if (executor.next_due != pg::infinity)
+        shmem::work_due(MyDatabaseId, std::max(executor.next_due, now + shortly));
+}
+
 bool take_from(Executor &executor, const Line &line, pg::Time now)
 {
     if (!storage::handler_gate(*line.queue, line.head.job_type).passed) {
@@ -137,6 +145,8 @@ bool fill_hand(Executor &executor)
             note_next_due(executor, *line, now);
         if (!filled)
             return;
+        note_next_due(executor, *taken, now);
+        leave_next_due_to_scheduler(executor, now);
         executor.sees_more = lines.end() - taken > 1 || !taken->lane.is_known() || shmem::due_of(taken->lane) <= pg::now();
         HIPQ_POINT("after-reserve");
     });

@@ -25,6 +25,27 @@ my $moment = 5;
 	$points->reset;
 }
 
+# ---- nor is one that has found a job, although it does not run it yet
+{
+	$hipq->set('hipq.executor_idle_timeout' => '1min');
+	$hipq->sql(q{
+		CREATE FUNCTION wait_for_lock(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); END $$;
+		SELECT hipq.register_job_type('app.main', 'wait', handler => 'wait_for_lock')});
+	my $lock = $hipq->hold_lock(1);
+	$hipq->outcome_of('run');
+	$hipq->wait_until(q{SELECT count(*) FROM hipq.executors WHERE status = 'idle'}, 1);
+	$points->arm('before-claim', 'wait');
+	my $long = $hipq->enqueue('wait');
+	ok($points->wait_held('before-claim'), 'an executor is about to claim a job');
+	my $id = $hipq->enqueue('run');
+	$points->reset;
+	ok($hipq->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", 't', $moment), 'another runs the job that comes now');
+	is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $long"), 'running', 'while the first one goes on');
+	$lock->quit;
+	$hipq->outcome($long);
+	$hipq->set('hipq.executor_idle_timeout' => '50ms');
+}
+
 # ---- nor is its place
 {
 	$hipq->set('hipq.max_executors' => 1);
@@ -42,9 +63,9 @@ my $moment = 5;
 # ---- a job whose time comes later, put in line while the scheduler looks after hands
 {
 	$hipq->set('hipq.executor_idle_timeout' => '1min');    # executors that end wake the scheduler
-	$hipq->sql(q{SELECT count(*) FROM (SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 2000)) AS job});
+	$hipq->sql(q{SELECT count(*) FROM (SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 20000)) AS job});
 	my $waiting = q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'};
-	$hipq->wait_until("SELECT ($waiting) BETWEEN 1 AND 1900");
+	$hipq->wait_until("SELECT ($waiting) BETWEEN 1 AND 19500");
 	my $id = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '3 s'});
 	cmp_ok($hipq->sql($waiting), '>', 1, 'executors have jobs in hand when a job for later comes');
 	$hipq->outcome($id);
