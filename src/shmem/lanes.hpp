@@ -21,7 +21,7 @@ struct LaneName {
     int priority;
     char type[64];
 
-    LaneName(Oid leaf, int queue_id, int priority, std::string_view type);
+    LaneName(Oid of_leaf, int of_queue, int of_priority, std::string_view of_type);
     LaneName() = default;
     bool operator==(const LaneName &other) const;
 };

@@ -14,7 +14,6 @@ namespace hipq::storage {
 
 using core::Column;
 using core::KeyRange;
-using core::LaneKey;
 
 namespace {
 
