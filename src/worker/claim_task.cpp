@@ -13,7 +13,6 @@ namespace {
 
 using storage::ClaimedJob;
 using storage::DueJob;
-using storage::Queue;
 
 // A claim by lock shares the handler's transaction: one that is read only, or has another isolation level because the role's
 // settings say so, is no place for hipq's own statements before it.
