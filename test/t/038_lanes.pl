@@ -50,6 +50,7 @@ $hipq->sql(q{SELECT hipq.drop_queue('app.other', force => true)});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq._lanes() WHERE job_type = 'waits'}, 0), 'until it is dropped');
 
 # ---- what no lane knows of
+$hipq->expect_cursor_miss;
 is($hipq->sql($missed), 0, 'so far the audit has found nothing');
 $hipq->sql(q{SELECT hipq.enqueue('type1', '{}')});
 $hipq->wait_until($unfinished, 0);

@@ -7,6 +7,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Time::HiRes qw(usleep time);
 
+my @clusters;
+
 # new($name, setting => value ..., database => ..., extension => 0): a running cluster, the extension in its database, role "app".
 # preload => 0 leaves hipq out of shared_preload_libraries; streaming and archiving make it a primary for others.
 sub new
@@ -26,7 +28,23 @@ sub new
 	$node->start;
 	$self->sql('CREATE ROLE app LOGIN');
 	$self->sql('CREATE EXTENSION hipq') if $extension;
+	push @clusters, $self;
 	return $self;
+}
+
+# Of a test that makes the audit find a job which no claim would have found.
+sub expect_cursor_miss { $_[0]->{expects_cursor_miss} = 1; return; }
+
+# No other test may: whatever it tests, claims find every job.
+END
+{
+	foreach my $cluster (grep { !$_->{expects_cursor_miss} } @clusters)
+	{
+		my ($miss) = slurp_file($cluster->node->logfile) =~ /^(.*waited where no executor would have looked.*)$/m;
+		next unless defined $miss;
+		Test::More::diag("a cursor miss: $miss");
+		$? ||= 1;
+	}
 }
 
 sub node { return $_[0]->{node}; }
