@@ -255,6 +255,15 @@ void lose_lanes_locked(Oid database) noexcept
         ++slot->lane_losses;
 }
 
+void search_lanes(Oid database) noexcept
+{
+    if (!is_loaded())
+        return;
+    const Lock lock(LW_EXCLUSIVE);
+    if (DatabaseSlot *slot = slot_of(database))
+        ++slot->lane_losses;
+}
+
 void lose_lanes(Oid database) noexcept
 {
     if (!is_loaded())

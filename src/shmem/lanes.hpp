@@ -55,6 +55,10 @@ void lose_lanes_locked(Oid database) noexcept;  // needs the lock
 // No job in it is due before; infinity: there is none.
 pg::Time due_of(LaneRef ref);
 
+// Says that a job may stand in a lane for which there is no room here: the scheduler and the executors look for such in the
+// tables. Cannot fail.
+void search_lanes(Oid database) noexcept;
+
 // The lanes of this database.
 std::vector<LaneInfo> list_lanes();
 

@@ -39,6 +39,7 @@ constinit bool scheduler_must_look = false;
 constinit bool catalogue_has_changed = false;
 constinit bool restored = false;
 constinit bool lanes_are_lost = false;
+constinit bool lane_is_missing = false;
 constinit bool rights_have_changed = false;
 constinit Oid changed_database = InvalidOid;
 
@@ -47,6 +48,7 @@ void forget()
     if (lane_notes != nullptr)
         lane_notes->clear();
     lanes_are_lost = false;
+    lane_is_missing = false;
     note_count = 0;
     scheduler_must_look = false;
     catalogue_has_changed = false;
@@ -67,14 +69,19 @@ void pass_on(const Note &note, pg::Time now)
         work_due(MyDatabaseId, note.expires);
 }
 
-// Before anybody is woken.
+// Before anybody is woken. A job without a lane is no reason to read those of others again.
 void pass_on_lanes()
 {
     if (lane_notes != nullptr)
-        for (const LaneNote &note : *lane_notes)
-            lanes_are_lost = !note_lane(note.ref, note.range) || lanes_are_lost;
+        for (const LaneNote &note : *lane_notes) {
+            const bool has_lane = note.ref.is_known();
+            lane_is_missing = lane_is_missing || !has_lane;
+            lanes_are_lost = (has_lane && !note_lane(note.ref, note.range)) || lanes_are_lost;
+        }
     if (lanes_are_lost)
         lose_lanes(MyDatabaseId);
+    else if (lane_is_missing)
+        search_lanes(MyDatabaseId);
 }
 
 void pass_on_all()
@@ -89,7 +96,7 @@ void pass_on_all()
         jobs_restored(MyDatabaseId);
     if (catalogue_has_changed)
         database_changed(MyDatabaseId);
-    else if (scheduler_must_look || lanes_are_lost)
+    else if (scheduler_must_look || lanes_are_lost || lane_is_missing)
         work_due(MyDatabaseId, pg::Time{0});
     for (std::size_t i = 0; i < note_count; ++i)
         pass_on(notes[i], now);
