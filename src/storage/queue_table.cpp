@@ -46,12 +46,13 @@ void attach(const std::string &parent, const std::string &table, const std::stri
                  ")");
 }
 
-// No index holds a column that a claim or a success changes: writing `running` stays a HOT update while the page has room, hence
-// the fillfactor.
+// No index holds a column that a claim or a success changes: writing `running` stays a HOT update while the page has room. Pages
+// are filled well all the same: claims by lock, the rule for fast jobs, need no room, and under an old snapshot, when no page can
+// be used again, half-filled ones cost more than all else (docs/performance.md).
 void create_live_leaf(const std::string &table)
 {
     const std::string leaf = table + "_live";
-    create_table(leaf, table, " WITH (fillfactor = 45, vacuum_truncate = off)");
+    create_table(leaf, table, " WITH (fillfactor = 90, vacuum_truncate = off)");
     const std::string on_leaf = " ON " + quote_table(leaf) + " ";
     pg::run_once("ALTER TABLE " + quote_table(leaf) + " ADD CONSTRAINT " + quote_name(leaf + "_pkey") + " PRIMARY KEY (id)");
     pg::run_once("CREATE UNIQUE INDEX " + quote_name(table + "_one_unfinished_job_per_type_and_key") + on_leaf +

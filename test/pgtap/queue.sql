@@ -62,7 +62,7 @@ WHERE indrelid = 'hipq.contract_mail_live'::regclass
 $$, 'no index of the live leaf holds a column that a claim or a success changes');
 
 SELECT set_eq($$SELECT unnest(reloptions) FROM pg_class WHERE oid = 'hipq.contract_mail_live'::regclass$$,
-    $$VALUES ('fillfactor=45'), ('vacuum_truncate=off')$$, 'storage of the live leaf');
+    $$VALUES ('fillfactor=90'), ('vacuum_truncate=off')$$, 'storage of the live leaf');
 
 SELECT is_empty($$
 SELECT relid::regclass, conname FROM pg_partition_tree('hipq.contract_mail'), pg_constraint
