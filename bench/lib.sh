@@ -3,8 +3,9 @@
 cluster=$build/bench
 benchmarks=$root/bench
 
-# The reference settings of docs/performance.md. One cluster serves all contestants, each in a database of its own.
-settings=(shared_buffers=2GB jit=off max_wal_size=8GB checkpoint_timeout=30min max_worker_processes=40 max_connections=200)
+# The reference settings of docs/performance.md, and those of the caller: SETTINGS="full_page_writes=off ...". One cluster serves all contestants, each in a
+# database of its own.
+read -ra settings <<<"shared_buffers=2GB jit=off max_wal_size=8GB checkpoint_timeout=30min max_worker_processes=40 max_connections=200 ${SETTINGS:-}"
 
 # A release build: the checks of test builds would be measured too.
 start_server() {
