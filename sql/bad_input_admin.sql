@@ -127,6 +127,10 @@ SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', on_missing_handler 
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', claim => 'grab')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', batch_size => 0)$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', batch_size => 1001)$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', throttle_limit => -1)$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', throttle_limit => 'NaN')$$);
+SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'a', throttle_limit_per_key => -0.001)$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', throttle_limit_per_key => 1e9)$$);
 CREATE FUNCTION bad_single(jsonb) RETURNS void LANGUAGE sql AS '';
 CREATE FUNCTION bad_batch(jsonb[]) RETURNS void LANGUAGE sql AS '';
 CREATE PROCEDURE bad_batch_procedure(jsonb[]) LANGUAGE sql AS '';

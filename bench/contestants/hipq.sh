@@ -1,9 +1,9 @@
-# hipq: single-job handlers under strict and group durability, batch handlers, and these in a queue that keeps no job that succeeded.
+# hipq: single-job handlers under strict and group durability, the latter also under a throttle limit, batch handlers, and these in a queue that keeps no job that succeeded.
 
 hipq_setup() {
     sql -c "CREATE EXTENSION hipq" -c "DO \$\$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END \$\$"
     sql >/dev/null <<SQL
-        SELECT hipq.create_queue('app.main', owner => 'app', durability => '$1'${4:+, retention => '$4'});
+        SELECT hipq.create_queue('app.main', owner => 'app', durability => '$1'${4:+, retention => '$4'}, throttle_limit => ${5:-0});
         CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
         CREATE FUNCTION nothing(data jsonb[]) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
         SELECT hipq.register_job_type('app.main', 'run', handler => 'nothing($2)', claim => 'lock'${3:+, batch_size => $3});
@@ -13,6 +13,7 @@ SQL
 hipq_strict_setup() { hipq_setup strict jsonb; }
 hipq_group_setup() { hipq_setup group jsonb; }
 hipq_batch_setup() { hipq_setup group 'jsonb[]' 500; }
+hipq_limited_setup() { hipq_setup group jsonb '' '' 1000; }  # a limit that does not bind
 hipq_nothing_kept_setup() { hipq_setup group 'jsonb[]' 500 0; }
 
 # Jobs may be enqueued without being run.
@@ -49,7 +50,7 @@ SQL
     [ "$(sql -c "SELECT count(*) FROM hipq.job WHERE error <> 'NONE'")" = 0 ] || die "$contestant: a job failed"
 }
 
-for variant in hipq_strict hipq_group hipq_batch hipq_nothing_kept; do
+for variant in hipq_strict hipq_group hipq_limited hipq_batch hipq_nothing_kept; do
     for action in hold enqueue drain; do
         eval "${variant}_$action() { hipq_$action \"\$@\"; }"
     done

@@ -98,6 +98,8 @@ CREATE TABLE hipq.job_type (
     queue_ttl               integer     CONSTRAINT job_type_queue_ttl_is_positive CHECK (queue_ttl > 0),
     claim                   text        NOT NULL DEFAULT 'auto' CONSTRAINT job_type_claim_is_known CHECK (claim IN ('auto', 'lock', 'record')),
     batch_size              integer     NOT NULL DEFAULT 1 CONSTRAINT job_type_batch_size_is_in_range CHECK (batch_size BETWEEN 1 AND 1000),
+    throttle_limit          numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT job_type_throttle_limit_is_not_negative CHECK (throttle_limit >= 0 AND throttle_limit <> 'NaN'),
+    throttle_limit_per_key  numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT job_type_throttle_limit_per_key_is_not_negative CHECK (throttle_limit_per_key >= 0 AND throttle_limit_per_key <> 'NaN'),
     created_time            timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT job_type_pkey PRIMARY KEY (queue_id, name),
     CONSTRAINT job_type_handler_none_iff_kind_none CHECK ((handler = 'NONE') = (handler_kind IN ('none', 'notify')))
@@ -124,6 +126,8 @@ COMMENT ON COLUMN hipq.job_type.on_missing_handler IS 'what happens to a job who
 COMMENT ON COLUMN hipq.job_type.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = the queue''s';
 COMMENT ON COLUMN hipq.job_type.claim IS 'how jobs are taken: lock = by a row lock, in the transaction of the handler; record = state running is committed first; auto = lock for short jobs';
 COMMENT ON COLUMN hipq.job_type.batch_size IS 'most jobs in one call of the handler; more than 1 needs a handler over hipq.job[] or jsonb[]';
+COMMENT ON COLUMN hipq.job_type.throttle_limit IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
+COMMENT ON COLUMN hipq.job_type.throttle_limit_per_key IS 'the same for running jobs of one throttle_key';
 COMMENT ON COLUMN hipq.job_type.created_time IS 'when the job type was registered';
 
 CREATE SEQUENCE hipq.worker_id_seq;

@@ -48,9 +48,10 @@ CREATE FUNCTION hipq.register_job_type(
     default_time_windows text DEFAULT 'NONE', time_zone text DEFAULT NULL, max_retries integer DEFAULT NULL,
     retry_base interval DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max interval DEFAULT NULL,
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT '{}', do_not_retry_on text[] DEFAULT '{}',
-    on_missing_handler text DEFAULT 'wait', queue_ttl integer DEFAULT NULL, claim text DEFAULT 'auto', batch_size integer DEFAULT 1
+    on_missing_handler text DEFAULT 'wait', queue_ttl integer DEFAULT NULL, claim text DEFAULT 'auto', batch_size integer DEFAULT 1,
+    throttle_limit numeric DEFAULT 0, throttle_limit_per_key numeric DEFAULT 0
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_job_type';
-COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer)
+COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric)
     IS 'registers a job type of a queue: its handler and what its jobs start with; registering a type that hipq found by itself replaces it';
 
 CREATE FUNCTION hipq.alter_job_type(
@@ -60,9 +61,9 @@ CREATE FUNCTION hipq.alter_job_type(
     retry_base interval DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max interval DEFAULT NULL,
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT NULL, do_not_retry_on text[] DEFAULT NULL,
     on_missing_handler text DEFAULT NULL, queue_ttl integer DEFAULT NULL, claim text DEFAULT NULL, batch_size integer DEFAULT NULL,
-    reset text[] DEFAULT '{}'
+    throttle_limit numeric DEFAULT NULL, throttle_limit_per_key numeric DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_job_type';
-COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, text[])
+COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, text[])
     IS 'changes a job type for jobs to come; what is NULL stays, what reset names goes back to the setting';
 
 CREATE FUNCTION hipq.drop_job_type(queue text, job_type text, force boolean DEFAULT false) RETURNS void
@@ -165,6 +166,10 @@ CREATE FUNCTION hipq._lanes(
     OUT pockets integer, OUT notes integer, OUT is_read boolean
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__lanes';
 COMMENT ON FUNCTION hipq._lanes() IS 'lanes of this database from shared memory; view hipq.lanes shows them';
+
+CREATE FUNCTION hipq._gauges(OUT queue_id integer, OUT job_type text, OUT used bigint, OUT jobs integer) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__gauges';
+COMMENT ON FUNCTION hipq._gauges() IS 'what runs in each queue (job_type NULL) and of each job type in thousandths of throttle_factor, from shared memory; views hipq.queues and hipq.job_types show it';
 
 CREATE FUNCTION hipq._alerts(OUT alert text, OUT times bigint, OUT first_time timestamptz, OUT last_time timestamptz, OUT detail text, OUT hint text) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__alerts';

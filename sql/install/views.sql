@@ -1,7 +1,7 @@
 -- Views to look through. Each reads the tables with the extension owner's rights and shows only the queues that the caller may read; those without job
 -- data (instances, queues, job_types, running, executors, lanes, sizes) show everything to members of pg_monitor too.
 --
--- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _lanes(), _running_jobs(), _is_running() and now(). hipq.grant_queue() gives them.
+-- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _gauges(), _lanes(), _running_jobs(), _is_running() and now(). hipq.grant_queue() gives them.
 
 CREATE VIEW hipq.instances WITH (security_barrier) AS
 SELECT instance.name,
@@ -33,7 +33,7 @@ SELECT instance.name || '.' || queue.name AS queue,
        queue.owner,
        'hipq.' || quote_ident(queue.table_name) AS table_name,
        queue.throttle_limit,
-       live.throttle_used,
+       coalesce((SELECT round(gauge.used / 1000.0, 3) FROM hipq._gauges() AS gauge WHERE gauge.queue_id = queue.queue_id AND gauge.job_type IS NULL), 0.000) AS throttle_used,
        live.running + (SELECT count(*) FROM hipq._running_jobs() AS locked WHERE locked.queue_id = queue.queue_id AND locked.is_locked) AS running_jobs,
        live.initial,
        live.running,
@@ -56,7 +56,6 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE job.state = 'running') AS running,
            count(*) FILTER (WHERE job.state = 'error') AS error,
            count(*) FILTER (WHERE job.state = 'retry') AS retry,
-           coalesce(sum(job.throttle_factor) FILTER (WHERE job.state = 'running'), 0) AS throttle_used,
            min(job.scheduled_run_time) FILTER (WHERE job.state IN ('initial', 'retry') AND job.scheduled_run_time <= hipq.now()) AS oldest_due_time
     FROM hipq.job
     WHERE job.queue_id = queue.queue_id AND job.state <> 'final'
@@ -106,6 +105,9 @@ SELECT instance.name || '.' || queue.name AS queue,
        coalesce(job_type.queue_ttl, queue.queue_ttl) AS queue_ttl,
        job_type.claim,
        job_type.batch_size,
+       job_type.throttle_limit,
+       coalesce((SELECT round(gauge.used / 1000.0, 3) FROM hipq._gauges() AS gauge WHERE gauge.queue_id = queue.queue_id AND gauge.job_type = job_type.name), 0.000) AS throttle_used,
+       job_type.throttle_limit_per_key,
        job_type.created_time
 FROM hipq.job_type
 JOIN hipq.queue ON queue.queue_id = job_type.queue_id
@@ -133,6 +135,9 @@ COMMENT ON COLUMN hipq.job_types.on_missing_handler IS 'what happens to a job wh
 COMMENT ON COLUMN hipq.job_types.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
 COMMENT ON COLUMN hipq.job_types.claim IS 'how jobs are taken: lock, record or auto';
 COMMENT ON COLUMN hipq.job_types.batch_size IS 'most jobs in one call of the handler';
+COMMENT ON COLUMN hipq.job_types.throttle_limit IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
+COMMENT ON COLUMN hipq.job_types.throttle_used IS 'sum of throttle_factor over its running jobs';
+COMMENT ON COLUMN hipq.job_types.throttle_limit_per_key IS 'limit on that sum for the jobs of one throttle_key; below 1 = no limit';
 COMMENT ON COLUMN hipq.job_types.created_time IS 'when the job type was registered';
 
 CREATE VIEW hipq.jobs WITH (security_barrier) AS
@@ -472,4 +477,4 @@ COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.lanes, hipq.sizes FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
 GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.running, hipq.executors, hipq.lanes, hipq.sizes TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._lanes(), hipq._running_jobs(), hipq.now() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq.now() TO pg_monitor;

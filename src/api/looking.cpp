@@ -5,6 +5,7 @@
 #include "shmem/alerts.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/hands.hpp"
+#include "shmem/room.hpp"
 #include "storage/find_job.hpp"
 #include "storage/gates.hpp"
 #include "storage/identity.hpp"
@@ -35,6 +36,7 @@ std::vector<storage::Gate> gates_of(const storage::FoundJob &job)
     gates.push_back(storage::handler_gate(*job.queue, job.type));
     if (const storage::Gate gate = storage::crash_gate(waiting); !gate.passed)  // too rare to be shown to everybody
         gates.push_back(gate);
+    gates.push_back(storage::room_gate(*job.queue, job.type));
     gates.push_back(storage::executor_gate(*job.queue));
     return gates;
 }
@@ -140,6 +142,26 @@ void list_lanes(FunctionCallInfo fcinfo)
                        lane->owner != core::no_owner);
 }
 
+// ---- gauges ----
+
+// Of queues (no type) and job types that the catalogue knows; keys stand for texts that nobody keeps.
+void list_gauges(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    const auto catalogue = storage::catalogue();
+    for (const core::Gauge &gauge : shmem::list_gauges()) {
+        const storage::Queue *queue = catalogue->find(gauge.name.queue_id);
+        if (queue == nullptr || gauge.name.key != 0)
+            continue;
+        std::optional<std::string> type;
+        for (const auto &entry : queue->job_types)
+            if (core::name_hash(entry.first) == gauge.name.type)
+                type = entry.first;
+        if (gauge.name.type == 0 || type.has_value())
+            result.add(std::int32_t{queue->id}, type, gauge.used, std::int32_t{gauge.jobs});
+    }
+}
+
 // ---- alerts ----
 
 struct AlertText {
@@ -232,6 +254,12 @@ HIPQ_FUNCTION(hipq__executors)
 HIPQ_FUNCTION(hipq__lanes)
 {
     hipq::api::list_lanes(fcinfo);
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__gauges)
+{
+    hipq::api::list_gauges(fcinfo);
     return hipq::api::return_void();
 }
 

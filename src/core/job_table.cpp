@@ -15,6 +15,14 @@ std::uint64_t mixed(std::uint64_t value)
     return value ^ (value >> 31);
 }
 
+// Of the queue, the type, the key. A key has a gauge of its own, no key none.
+std::array<GaugeName, gauges_per_job> gauge_names(const JobEntry &job, const Load &load)
+{
+    return {{{job.database, job.queue_id, 0, 0},
+             {job.database, job.queue_id, load.type, 0},
+             {job.database, job.queue_id, load.type, load.key}}};
+}
+
 }  // namespace
 
 std::int32_t &JobTable::bucket_of(std::uint32_t database, std::int64_t job_id) const
@@ -25,7 +33,9 @@ std::int32_t &JobTable::bucket_of(std::uint32_t database, std::int64_t job_id) c
 
 void JobTable::clear()
 {
+    gauges_.clear();
     head_->used = 0;
+    head_->room_made = false;
     head_->free = entries_.empty() ? no_entry : 0;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
         entries_[i] = JobEntry{};
@@ -79,10 +89,49 @@ void JobTable::erase(std::int32_t entry)
         holders_[static_cast<std::size_t>(gone.holder)] = gone.next_of_holder;
     if (gone.next_of_holder != no_entry)
         (*this)[gone.next_of_holder].previous_of_holder = gone.previous_of_holder;
+    lift(gone);
     gone = JobEntry{};
     gone.next = head_->free;
     head_->free = entry;
     --head_->used;
+}
+
+Room JobTable::take_room(std::int32_t entry, const Load &load, const WeightLimits &limits)
+{
+    const JobEntry &job = at(entry);
+    if (job.is_weighed)
+        return Room::taken;
+    const auto names = gauge_names(job, load);
+    if (!gauges_.admits(names[0], load.weight, limits.queue))
+        return Room::queue_full;
+    if (!gauges_.admits(names[1], load.weight, limits.type))
+        return Room::type_full;
+    if (load.key != 0 && !gauges_.admits(names[2], load.weight, limits.key))
+        return Room::key_full;
+    weigh(entry, load);
+    return Room::taken;
+}
+
+void JobTable::weigh(std::int32_t entry, const Load &load)
+{
+    JobEntry &job = (*this)[entry];
+    const auto names = gauge_names(job, load);
+    if (job.is_weighed)
+        lift(job);
+    for (std::size_t i = 0; i < names.size(); ++i)
+        job.gauges[i] = i == 2 && load.key == 0 ? no_gauge : gauges_.enter(names[i], load.weight);
+    job.weight = load.weight;
+    job.is_weighed = true;
+}
+
+void JobTable::lift(JobEntry &job)
+{
+    if (!job.is_weighed)
+        return;
+    for (const std::int32_t gauge : job.gauges)
+        if (gauge != no_gauge && gauges_.leave(gauge, job.weight))
+            head_->room_made = true;
+    job.is_weighed = false;
 }
 
 }  // namespace hipq::core

@@ -5,10 +5,14 @@
 #pragma once
 
 #include "core/lane.hpp"
+#include "core/throttle.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace hipq::core {
 
@@ -29,18 +33,26 @@ struct JobEntry {
     LaneRef lane;  // where it stood, and at which time: for its return
     std::int64_t due;
     JobPhase phase;
-    bool is_closed;  // its code has ended, and what follows from that cannot be stopped any more
+    bool is_closed;   // its code has ended, and what follows from that cannot be stopped any more
+    bool is_weighed;  // it counts in these gauges, with this weight, until the entry goes
+    std::array<std::int32_t, gauges_per_job> gauges;
+    Weight weight;
 };
+
+// What a job that asks for room gets. Where there is none, it waits there.
+enum class Room : unsigned char { taken, queue_full, type_full, key_full };
 
 struct JobTableHead {
     std::int32_t free;
     std::int32_t used;
+    bool room_made;  // by erase(): who waits for room has to be told
 };
 
 class JobTable {
 public:
-    JobTable(JobTableHead *head, std::span<JobEntry> entries, std::span<std::int32_t> buckets, std::span<std::int32_t> holders)
-        : head_(head), entries_(entries), buckets_(buckets), holders_(holders)
+    JobTable(JobTableHead *head, std::span<JobEntry> entries, std::span<std::int32_t> buckets, std::span<std::int32_t> holders,
+             GaugeTable gauges)
+        : head_(head), entries_(entries), buckets_(buckets), holders_(holders), gauges_(gauges)
     {
     }
 
@@ -50,7 +62,17 @@ public:
     // Enters a job that is not in hand yet. no_entry: somebody has it, or the table is full.
     std::int32_t insert(const JobEntry &job);
     std::int32_t find(std::uint32_t database, std::int64_t job_id) const;
+    // What it weighs is given back.
     void erase(std::int32_t entry);
+
+    // Counts a job in hand in its gauges if there is room in all of them; one that counts already has it.
+    Room take_room(std::int32_t entry, const Load &load, const WeightLimits &limits);
+    // Counts it, room or not. One that counts already with another weight or key counts anew.
+    void weigh(std::int32_t entry, const Load &load);
+    // Whether erasing has made room for somebody who waits, since this was asked last.
+    bool take_room_made() { return std::exchange(head_->room_made, false); }
+    GaugeTable &gauges() { return gauges_; }
+    const GaugeTable &gauges() const { return gauges_; }
 
     // Erases the entries of a holder that the predicate wants gone. Returns how many.
     template <class Predicate>
@@ -79,10 +101,12 @@ public:
 
 private:
     std::int32_t &bucket_of(std::uint32_t database, std::int64_t job_id) const;
+    void lift(JobEntry &job);
     JobTableHead *head_;
     std::span<JobEntry> entries_;
     std::span<std::int32_t> buckets_;
     std::span<std::int32_t> holders_;
+    GaugeTable gauges_;
 };
 
 }  // namespace hipq::core

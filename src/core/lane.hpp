@@ -176,15 +176,27 @@ struct BasicLane {
         return due;
     }
 
-    // No row before this key can be claimed.
-    LaneKey first_key() const
+    // Where rows may stand that can be claimed: at single keys before the frontier, which are told one by one (so that nobody
+    // walks from a row that was committed late over all that is gone), and from a key on.
+    struct Places {
+        std::size_t single_keys;    // that are ready at `now`
+        std::int64_t next_key_due;  // when the next of the others is; lane_limit: there is none
+        LaneKey from;               // lane_end: none
+    };
+    Places places(std::int64_t now) const
     {
-        LaneKey first = is_exhausted ? lane_end : frontier;
-        for (std::uint32_t i = 0; i < pockets.count; ++i)
-            first = std::min(first, pockets.entries[i].range.first);
-        for (std::uint32_t i = 0; i < inbox_count; ++i)
-            first = std::min(first, inbox[i].range.first);
-        return first;
+        Places result{0, lane_limit, is_exhausted ? lane_end : frontier};
+        const auto add = [&](const Pocket &pocket) {
+            if (pocket.range.first != pocket.range.last || result.from <= pocket.range.first)
+                result.from = std::min(result.from, pocket.range.first);
+            else if (pocket.is_ready(now) && pocket.range.first.time <= now)
+                ++result.single_keys;
+            else
+                result.next_key_due = std::min(result.next_key_due, pocket.due().time);
+        };
+        std::for_each(pockets.entries.begin(), pockets.entries.begin() + pockets.count, add);
+        std::for_each(inbox.begin(), inbox.begin() + inbox_count, add);
+        return result;
     }
 
     // Whether a row with that key is where claimers will look.

@@ -93,7 +93,12 @@ std::optional<Problem> check_throttle_factor(double factor)
 
 std::optional<Problem> check_throttle_limit(double limit)
 {
-    return check_weight("throttle_limit", limit, throttle_limit_end);
+    return check_throttle_limit(limit, "throttle_limit");
+}
+
+std::optional<Problem> check_throttle_limit(double limit, std::string_view field)
+{
+    return check_weight(field, limit, throttle_limit_end);
 }
 
 std::optional<Problem> check_job_key(std::string_view key)

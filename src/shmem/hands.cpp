@@ -5,6 +5,7 @@
 #include "shmem/crash_cases.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/own_executor.hpp"
+#include "shmem/room.hpp"
 
 namespace hipq::shmem {
 
@@ -87,14 +88,25 @@ std::size_t choose_jobs(std::span<JobInLine> jobs)
 void put_off(const JobInLine &job, pg::Time not_before)
 {
     const core::LaneKey key{job.due.value, job.id};
-    const Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = jobs_in_hand();
-    const std::int32_t entry = table.find(MyDatabaseId, job.id);
-    if (entry == core::no_entry || table[entry].holder != own_executor_index())
-        return;
-    if (job.lane.is_known() && !note_lane(job.lane, {key, key}, not_before))
-        lose_lanes_locked(MyDatabaseId);
-    table.erase(entry);
+    bool room_made = false;
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        core::JobTable table = jobs_in_hand();
+        const std::int32_t entry = table.find(MyDatabaseId, job.id);
+        if (entry == core::no_entry || table[entry].holder != own_executor_index())
+            return;
+        if (job.lane.is_known() && !note_lane(job.lane, {key, key}, not_before))
+            lose_lanes_locked(MyDatabaseId);
+        table.erase(entry);
+        room_made = table.take_room_made();
+    }
+    if (room_made)
+        tell_of_room(own_ticket().database, own_ticket().role);
+}
+
+void put_back(const JobInLine &job)
+{
+    put_off(job, pg::Time{core::lane_start.time});
 }
 
 void return_to_line(const core::JobEntry &job) noexcept
@@ -108,7 +120,7 @@ bool release_hand()
 {
     const Lock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_hand();
-    return erase_up_to(core::JobPhase::chosen, table, own_executor_index());
+    return erase_up_to(core::JobPhase::chosen, table, own_executor_index());  // nothing of it runs: no room is made
 }
 
 HandsLook look_after_hands(pg::Time now)

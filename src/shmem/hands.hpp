@@ -13,6 +13,9 @@ struct JobInLine {
     pg::Time due;
     LaneRef lane;
     ItemPointerData place{};  // where its row stood then; not valid: unknown
+    bool is_weighed = false;  // so that these are known:
+    core::Weight weight = 0;
+    std::uint64_t key = 0;  // core::throttle_key_hash()
 };
 
 // Executor
@@ -34,6 +37,9 @@ std::size_t choose_jobs(std::span<JobInLine> jobs);
 
 // Gives back a job that was chosen and could not be claimed; it is not worth a look before that time.
 void put_off(const JobInLine &job, pg::Time not_before);
+
+// Gives back a job that was chosen and has no room to run.
+void put_back(const JobInLine &job);
 
 // Gives back what is not running. Returns whether there was anything: somebody else has to see to it then.
 bool release_hand();

@@ -377,11 +377,11 @@ void remove_lane(LaneRef ref)
     remove(*entry);
 }
 
-core::LaneKey first_key(LaneRef ref)
+core::Lane::Places places_of(LaneRef ref, pg::Time now)
 {
     const LaneLock lock(ref.index);
     const LaneEntry *entry = entry_of(ref);
-    return entry == nullptr ? core::lane_start : entry->lane.first_key();
+    return entry == nullptr ? core::Lane().places(now.value) : entry->lane.places(now.value);
 }
 
 bool is_covered(LaneRef ref, core::LaneKey key)

@@ -91,8 +91,8 @@ void search_done(unsigned losses);
 // Drops a lane whose table or queue is gone. Should there be jobs all the same, they are searched.
 void remove_lane(LaneRef ref);
 
-// The first key that may be claimable.
-core::LaneKey first_key(LaneRef ref);
+// Where jobs may stand that can be claimed.
+core::Lane::Places places_of(LaneRef ref, pg::Time now);
 
 // Whether a job that can be claimed is where claimers look for it.
 bool is_covered(LaneRef ref, core::LaneKey key);

@@ -6,6 +6,7 @@
 #include "shmem/databases.hpp"
 #include "shmem/flight_recorder.hpp"
 #include "shmem/hands.hpp"
+#include "shmem/room.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/start_failures.hpp"
 #include "shmem/watch.hpp"
@@ -106,6 +107,11 @@ int own_executor_index()
     return mine.slot;
 }
 
+const ExecutorTicket &own_ticket()
+{
+    return mine;
+}
+
 ExecutorSlot *own_executor()
 {
     return executor_slot_of(mine);
@@ -145,12 +151,14 @@ void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts)
         table[entry].phase = core::JobPhase::running;
         table[entry].attempt = attempt.number;
         table[entry].is_closed = false;
+        if (attempt.number != 0)  // a retry decision weighs nothing
+            table.weigh(entry, attempt.load);
     }
 }
 
 void announce_job(const RunningJob &job)
 {
-    const Attempt attempt{job.id, job.attempt};
+    const Attempt attempt{job.id, job.attempt, {}};
     announce_jobs(job, {&attempt, 1});
 }
 
@@ -158,19 +166,25 @@ void announce_idle(Jobs outcome)
 {
     const pg::Time now{::GetCurrentTimestamp()};
     clear_running(mine.slot);
-    const Lock lock(LW_EXCLUSIVE);
-    ExecutorSlot *slot = own_executor();
-    const std::int64_t ended = let_go_of_begun(slot->database, outcome);
-    if (slot->state == ExecutorState::running && slot->job.attempt != 0)
-        slot->jobs_done += ended;
-    if (slot->state == ExecutorState::starting)
-        note_start(slot->database, slot->role);
-    slot->state = ExecutorState::idle;
-    slot->woken = true;  // it looks for work next: until then a commit cannot count on it, there may be older jobs
-    slot->state_since = now;
-    slot->job = RunningJob{};
-    slot->watch = JobWatch{};
-    forget_cancellations(mine.slot);
+    bool room_made = false;
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        ExecutorSlot *slot = own_executor();
+        const std::int64_t ended = let_go_of_begun(slot->database, outcome);
+        if (slot->state == ExecutorState::running && slot->job.attempt != 0)
+            slot->jobs_done += ended;
+        if (slot->state == ExecutorState::starting)
+            note_start(slot->database, slot->role);
+        slot->state = ExecutorState::idle;
+        slot->woken = true;  // it looks for work next: until then a commit cannot count on it, there may be older jobs
+        slot->state_since = now;
+        slot->job = RunningJob{};
+        slot->watch = JobWatch{};
+        forget_cancellations(mine.slot);
+        room_made = jobs_in_hand().take_room_made();
+    }
+    if (room_made)
+        tell_of_room(mine.database, mine.role);
 }
 
 void begin_leaving()

@@ -8,7 +8,8 @@ namespace hipq::shmem {
 // Takes the slot; false: not wanted any more. At exit the slot is freed, or marked orphaned when a job was in hand.
 bool attach_executor(const ExecutorTicket &ticket);
 
-int own_executor_index();      // of its slot; -1: this process is no executor
+int own_executor_index();  // of its slot; -1: this process is no executor
+const ExecutorTicket &own_ticket();
 ExecutorSlot *own_executor();  // null: this process is no executor. Needs the lock
 
 // Says what runs from now on: before the claim commits, until announce_idle(). `first` tells what all of them have in common.

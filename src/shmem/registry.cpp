@@ -12,8 +12,10 @@ namespace {
 // What stands before the entries, buckets and holders of the jobs in hand.
 struct JobsHead {
     core::JobTableHead table;
+    core::GaugeTableHead gauges;
     std::int32_t capacity;
     std::int32_t holder_count;
+    std::int32_t gauge_capacity;
 };
 
 constinit Registry *segment = nullptr;
@@ -34,18 +36,25 @@ Size job_capacity()
     return static_cast<Size>(std::max(settings::max_running, max_worker_processes));
 }
 
+// Each running job may have a throttle key of its own; queues and types come on top.
+Size gauge_capacity()
+{
+    return ::add_size(job_capacity(), 2'048);
+}
+
 Size jobs_size()
 {
-    const Size per_job = sizeof(core::JobEntry) + sizeof(std::int32_t);
-    const Size entries = ::mul_size(per_job, job_capacity());
-    return ::add_size(sizeof(JobsHead),
-                      ::add_size(entries, ::mul_size(sizeof(std::int32_t), static_cast<Size>(max_worker_processes))));
+    Size size = sizeof(JobsHead);
+    size = ::add_size(size, ::mul_size(sizeof(core::JobEntry) + sizeof(std::int32_t), job_capacity()));
+    size = ::add_size(size, ::mul_size(sizeof(core::Gauge) + sizeof(std::int32_t), gauge_capacity()));
+    return ::add_size(size, ::mul_size(sizeof(std::int32_t), static_cast<Size>(max_worker_processes)));
 }
 
 void set_up_jobs(JobsHead *fresh)
 {
     fresh->capacity = static_cast<std::int32_t>(job_capacity());
     fresh->holder_count = max_worker_processes;
+    fresh->gauge_capacity = static_cast<std::int32_t>(gauge_capacity());
     jobs_in_hand().clear();
 }
 
@@ -107,13 +116,17 @@ Registry *registry()
 core::JobTable jobs_in_hand()
 {
     const auto capacity = static_cast<std::size_t>(jobs_head->capacity);
+    const auto gauge_count = static_cast<std::size_t>(jobs_head->gauge_capacity);
     auto *entries = reinterpret_cast<core::JobEntry *>(jobs_head + 1);
-    auto *buckets = reinterpret_cast<std::int32_t *>(entries + capacity);
-    auto *holders = buckets + capacity;
+    auto *gauges = reinterpret_cast<core::Gauge *>(entries + capacity);
+    auto *buckets = reinterpret_cast<std::int32_t *>(gauges + gauge_count);
+    auto *gauge_buckets = buckets + capacity;
+    auto *holders = gauge_buckets + gauge_count;
     return {&jobs_head->table,
             {entries, capacity},
             {buckets, capacity},
-            {holders, static_cast<std::size_t>(jobs_head->holder_count)}};
+            {holders, static_cast<std::size_t>(jobs_head->holder_count)},
+            core::GaugeTable(&jobs_head->gauges, {gauges, gauge_count}, {gauge_buckets, gauge_count})};
 }
 
 void install_hooks()

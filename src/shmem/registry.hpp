@@ -52,10 +52,11 @@ struct RunningJob {
     char type[64];
 };
 
-// One attempt of a job.
+// One attempt of a job. What it weighs counts from its start to its end.
 struct Attempt {
     std::int64_t id;
     int number;
+    core::Load load;
 };
 
 // What the code that an executor runs may be stopped by; watch.hpp. Times are those of the real clock.

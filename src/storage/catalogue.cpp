@@ -66,7 +66,7 @@ constinit pg::Statement select_queues(R"(
            CASE WHEN queue.retention IS NOT NULL THEN (least(extract(epoch FROM queue.retention), 3155760000) * 1000000)::bigint END,
            CASE WHEN queue.dead_letter_retention IS NOT NULL
                THEN (least(extract(epoch FROM queue.dead_letter_retention), 3155760000) * 1000000)::bigint END,
-           queue.queue_ttl, queue.durability = 'group'
+           queue.queue_ttl, queue.durability = 'group', (queue.throttle_limit * 1000)::bigint
     FROM hipq.queue AS queue
     JOIN hipq.instance AS instance USING (instance_id))");
 
@@ -75,7 +75,8 @@ constinit pg::Statement select_job_types(R"(
            default_time_windows::text, max_retries,
            CASE WHEN retry_base IS NOT NULL THEN (least(extract(epoch FROM retry_base), 3155760000) * 1000000)::bigint END, retry_multiplier,
            CASE WHEN retry_max IS NOT NULL THEN (least(extract(epoch FROM retry_max), 3155760000) * 1000000)::bigint END, retry_jitter,
-           array_to_string(retry_on, ','), array_to_string(do_not_retry_on, ','), on_missing_handler = 'fail', queue_ttl, claim, batch_size
+           array_to_string(retry_on, ','), array_to_string(do_not_retry_on, ','), on_missing_handler = 'fail', queue_ttl, claim, batch_size,
+           (throttle_limit * 1000)::bigint, (throttle_limit_per_key * 1000)::bigint
     FROM hipq.job_type)");
 
 // The entries of a list joined with commas; entries hold none (core::is_valid_rule).
@@ -119,6 +120,7 @@ Queue read_queue(const pg::Row &row)
     queue.dead_letter_retention = row.maybe_integer(10).value_or(settings::dead_letter_retention * microseconds_per_minute);
     queue.queue_ttl = maybe_int(row, 11);
     queue.commits_in_groups = row.boolean(12);
+    queue.throttle_limit = row.integer(13);
     return queue;
 }
 
@@ -146,6 +148,8 @@ JobType read_job_type(const pg::Row &row)
     type.queue_ttl = maybe_int(row, 17);
     type.claim = core::parse_claim_rule(row.text(18)).value_or(core::ClaimRule::automatic);
     type.batch_size = row.integer32(19);
+    type.throttle_limit = row.integer(20);
+    type.throttle_limit_per_key = row.integer(21);
     return type;
 }
 

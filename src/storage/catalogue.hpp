@@ -4,6 +4,7 @@
 #include "core/backoff.hpp"
 #include "core/claiming.hpp"
 #include "core/failure.hpp"
+#include "core/throttle.hpp"
 #include "pg/spi.hpp"
 
 namespace hipq::storage {
@@ -30,6 +31,8 @@ struct JobType {
     std::optional<int> queue_ttl;
     core::ClaimRule claim;
     int batch_size;  // most jobs in one call of the handler
+    core::Weight throttle_limit;
+    core::Weight throttle_limit_per_key;
     core::RetryRules rules() const { return {retry_on, do_not_retry_on}; }
 };
 
@@ -48,6 +51,7 @@ struct Queue {
     std::int64_t retention;              // microseconds, of what is kept
     std::int64_t dead_letter_retention;  // microseconds
     std::optional<int> queue_ttl;
+    core::Weight throttle_limit;
     std::map<std::string, JobType, std::less<>> job_types;
 
     std::string full_name() const { return instance + "." + name; }

@@ -31,6 +31,9 @@ struct DueJob {
     std::int64_t id;
     ItemPointerData place{};  // not valid: unknown
     pg::Time due{0};          // its scheduled_run_time; not needed for a claim
+    bool is_weighed = false;  // so that these are known:
+    core::Weight weight = 0;
+    std::uint64_t key = 0;  // throttle_key_hash()
 };
 
 struct RowValues;  // job_row.hpp

@@ -5,9 +5,11 @@
 #include "settings.hpp"
 #include "shmem/crash_cases.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/room.hpp"
 #include "shmem/start_failures.hpp"
 #include "storage/handler.hpp"
 #include "storage/identity.hpp"
+#include "storage/weight.hpp"
 
 extern "C" {
 #include "utils/varlena.h"
@@ -65,6 +67,26 @@ constinit pg::Statement
 std::string seconds_text(std::int64_t microseconds)
 {
     return std::to_string((microseconds + 999'999) / 1'000'000) + " s";
+}
+
+std::string text_of_weight(core::Weight weight)
+{
+    std::string text = std::to_string(weight / core::weight_unit);
+    if (weight % core::weight_unit != 0)
+        text.append(".").append(std::to_string(core::weight_unit + weight % core::weight_unit).substr(1));
+    return text;
+}
+
+// "5.000 of 5 is used by 3 running jobs"; without a type of the whole queue.
+std::string usage_of(const Queue &queue, std::string_view job_type)
+{
+    const std::uint64_t hash = job_type.empty() ? 0 : core::name_hash(job_type);
+    const core::Weight limit = job_type.empty() ? queue.throttle_limit : queue.find_job_type(job_type)->throttle_limit;
+    for (const core::Gauge &gauge : shmem::list_gauges())
+        if (gauge.name.queue_id == queue.id && gauge.name.type == hash && gauge.name.key == 0)
+            return text_of_weight(gauge.used) + " of " + text_of_weight(limit) + " is used by " + std::to_string(gauge.jobs) +
+                   " running job(s)";
+    return "nothing of " + text_of_weight(limit) + " is used any more";
 }
 
 int executors_of(const Queue &queue)
@@ -185,6 +207,17 @@ Gate expiry_gate(const WaitingJob &job, pg::Time now)
     if (job.expires > now)
         return pass("expiry", job.expires == pg::infinity ? "It does not expire." : "It has not expired.");
     return fail("expiry", "It has expired and will be ended.");
+}
+
+Gate room_gate(const Queue &queue, std::string_view job_type)
+{
+    if (!shmem::is_loaded() || !is_throttled(queue, job_type))
+        return pass("throttle", "No throttle limit stands against it.");
+    if (shmem::waits_for_room(queue.id))
+        return fail("throttle", "The queue's throttle_limit is reached: " + usage_of(queue, {}) + ".");
+    if (shmem::waits_for_room(queue.id, core::name_hash(job_type)))
+        return fail("throttle", "The throttle_limit of the job type is reached: " + usage_of(queue, job_type) + ".");
+    return pass("throttle", "There is room under the throttle limits.");
 }
 
 Gate crash_gate(const WaitingJob &job)

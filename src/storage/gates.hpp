@@ -39,7 +39,8 @@ Gate handler_gate(const Queue &queue, std::string_view job_type);
 Gate state_gate(const WaitingJob &job);
 Gate time_gate(const WaitingJob &job, pg::Time now);
 Gate expiry_gate(const WaitingJob &job, pg::Time now);
-Gate crash_gate(const WaitingJob &job);  // jobs that crashed the server, or may have, run one at a time
+Gate room_gate(const Queue &queue, std::string_view job_type);  // no job of the queue or the type waits for room under a limit
+Gate crash_gate(const WaitingJob &job);                         // jobs that crashed the server, or may have, run one at a time
 // Of the moment: an executor is at work for the queue owner, or one can be started.
 Gate executor_gate(const Queue &queue);
 

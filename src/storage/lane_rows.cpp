@@ -3,6 +3,7 @@
 
 #include "storage/job_row.hpp"
 #include "storage/plain_table.hpp"
+#include "storage/weight.hpp"
 
 extern "C" {
 #include "access/tableam.h"
@@ -30,6 +31,7 @@ struct Reading {
     std::span<LaneRow> rows;
     std::size_t count;
     bool is_end;
+    bool weighs;
     std::array<Oid, 2> waiting;  // the states in which a job can be claimed
 };
 
@@ -89,7 +91,9 @@ LaneRow LaneIndex::Table::row(const Reading &reading) const
     const bool waits = state == reading.waiting[0] || state == reading.waiting[1];
     return {{DatumGetTimestampTz(value(Column::scheduled_run_time)), DatumGetInt64(value(Column::id))},
             slot->tts_tid,
-            waits && DatumGetTimestampTz(value(Column::expires_time)) > reading.now};
+            waits && DatumGetTimestampTz(value(Column::expires_time)) > reading.now,
+            reading.weighs ? weight_of(value(Column::throttle_factor)) : 0,
+            reading.weighs ? key_of(value(Column::throttle_key)) : 0};
 }
 
 void LaneIndex::Table::scan(IndexScanDesc scan, Reading &reading) const
@@ -114,25 +118,47 @@ void LaneIndex::Table::scan(IndexScanDesc scan, Reading &reading) const
     }
 }
 
+namespace {
+
+// A comparison of (scheduled_run_time, id) with a key: what a scan takes for one condition.
+struct RowComparison {
+    ScanKeyData parts[2];
+
+    ScanKeyData key(StrategyNumber strategy, core::LaneKey bound)
+    {
+        ::ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, 3, strategy, InvalidOid, InvalidOid, F_TIMESTAMPTZ_CMP,
+                                 TimestampTzGetDatum(bound.time));
+        ::ScanKeyEntryInitialize(&parts[1], SK_ROW_MEMBER | SK_ROW_END, 4, strategy, InvalidOid, InvalidOid, F_BTINT8CMP,
+                                 Int64GetDatum(bound.id));
+        ScanKeyData header{};
+        header.sk_flags = SK_ROW_HEADER;
+        header.sk_attno = parts[0].sk_attno;
+        header.sk_strategy = strategy;
+        header.sk_argument = PointerGetDatum(parts);
+        return header;
+    }
+};
+
+}  // namespace
+
+// With an upper bound where there is one: behind a single row that was committed late may stand millions of entries of rows that
+// are gone, and a scan that looks for the next row walks over them all.
 void LaneIndex::Table::read(Reading &reading) const
 {
-    ScanKeyData from[2];
-    ::ScanKeyEntryInitialize(&from[0], SK_ROW_MEMBER, 3, BTGreaterEqualStrategyNumber, InvalidOid, InvalidOid, F_TIMESTAMPTZ_CMP,
-                             TimestampTzGetDatum(reading.range.first.time));
-    ::ScanKeyEntryInitialize(&from[1], SK_ROW_MEMBER | SK_ROW_END, 4, BTGreaterEqualStrategyNumber, InvalidOid, InvalidOid,
-                             F_BTINT8CMP, Int64GetDatum(reading.range.first.id));
-    ScanKeyData keys[3];
-    ::ScanKeyEntryInitialize(&keys[0], 0, 1, BTEqualStrategyNumber, InvalidOid, line->rd_indcollation[0], F_TEXTEQ, reading.type);
-    ::ScanKeyEntryInitialize(&keys[1], 0, 2, BTEqualStrategyNumber, InvalidOid, InvalidOid, F_INT2EQ,
+    RowComparison from{};
+    RowComparison to{};
+    ScanKeyData keys[4];
+    int count = 0;
+    ::ScanKeyEntryInitialize(&keys[count++], 0, 1, BTEqualStrategyNumber, InvalidOid, line->rd_indcollation[0], F_TEXTEQ,
+                             reading.type);
+    ::ScanKeyEntryInitialize(&keys[count++], 0, 2, BTEqualStrategyNumber, InvalidOid, InvalidOid, F_INT2EQ,
                              Int16GetDatum(reading.priority));
-    keys[2] = ScanKeyData{};
-    keys[2].sk_flags = SK_ROW_HEADER;
-    keys[2].sk_attno = from[0].sk_attno;
-    keys[2].sk_strategy = BTGreaterEqualStrategyNumber;
-    keys[2].sk_argument = PointerGetDatum(from);
+    keys[count++] = from.key(BTGreaterEqualStrategyNumber, reading.range.first);
+    if (reading.range.last != core::lane_end)
+        keys[count++] = to.key(BTLessEqualStrategyNumber, reading.range.last);
     ::PushActiveSnapshot(::GetLatestSnapshot());
-    IndexScanDesc found = ::index_beginscan(live, line, ::GetActiveSnapshot(), 3, 0);
-    ::index_rescan(found, keys, 3, nullptr, 0);
+    IndexScanDesc found = ::index_beginscan(live, line, ::GetActiveSnapshot(), count, 0);
+    ::index_rescan(found, keys, count, nullptr, 0);
     scan(found, reading);
     ::index_endscan(found);
     ::ExecClearTuple(slot);
@@ -174,19 +200,15 @@ Oid LaneIndex::leaf() const
     return RelationGetRelid(table_->live);
 }
 
-LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range, pg::Time now, std::size_t most)
+LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range, pg::Time now, std::size_t most, bool weighs)
 {
     LaneRows result{std::vector<LaneRow>(2 * (most + 1) + 1), false};
     Reading reading{
-        Datum{0},
-        static_cast<std::int16_t>(priority),
-        range,
-        now.value,
-        most,
-        result.rows,
-        0,
-        false,
-        {DatumGetObjectId(state_datum(core::JobState::initial)), DatumGetObjectId(state_datum(core::JobState::retry))}};
+        Datum{0}, static_cast<std::int16_t>(priority),
+        range,    now.value,
+        most,     result.rows,
+        0,        false,
+        weighs,   {DatumGetObjectId(state_datum(core::JobState::initial)), DatumGetObjectId(state_datum(core::JobState::retry))}};
     pg::call([&] {
         reading.type = PointerGetDatum(::cstring_to_text_with_len(job_type.data(), static_cast<int>(job_type.size())));
         table_->read(reading);

@@ -9,8 +9,10 @@ namespace hipq::storage {
 // A row of a lane. Of rows in a row that cannot be claimed only the last is told.
 struct LaneRow {
     core::LaneKey key;
-    ItemPointerData place;  // where it stood; it may have moved since
-    bool is_claimable;      // it waits and has not expired; its time may not have come
+    ItemPointerData place;       // where it stood; it may have moved since
+    bool is_claimable;           // it waits and has not expired; its time may not have come
+    core::Weight weight;         // only where it was asked for
+    std::uint64_t throttle_key;  // core::throttle_key_hash()
 };
 
 struct LaneRows {
@@ -29,8 +31,8 @@ public:
     Oid leaf() const;
 
     // As committed this moment, up to the first row whose time has not come and `most` others that can be claimed, and that one
-    // or one more.
-    LaneRows read(std::string_view job_type, int priority, core::KeyRange range, pg::Time now, std::size_t most);
+    // or one more; what they weigh if that is asked for.
+    LaneRows read(std::string_view job_type, int priority, core::KeyRange range, pg::Time now, std::size_t most, bool weighs);
 
 private:
     struct Table;

@@ -4,7 +4,9 @@
 #include "pg/transaction.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/own_executor.hpp"
+#include "shmem/room.hpp"
 #include "shmem/run_times.hpp"
+#include "storage/weight.hpp"
 #include "worker/task.hpp"
 
 namespace hipq::worker {
@@ -28,28 +30,71 @@ core::ClaimMode mode_of(const storage::JobType &type, const Task &task)
     return core::claim_mode(type.claim, needs_its_own_transaction(*task.handler), task.run_time);
 }
 
-// Needs a transaction. Nothing: the queue or type is gone, the handler is missing, or no job could be claimed.
-std::optional<Task> claim_in_transaction(Executor &executor, int queue_id, const std::string &job_type,
-                                         std::span<const DueJob> waiting)
+// A job whose throttle key is full is looked at again after this.
+constexpr std::int64_t full_key_delay = 100'000;  // us
+
+struct Claim {
+    std::optional<Task> task;
+    // What the jobs got under the throttle limits; those behind the last of them were not asked about, as there is no room.
+    std::vector<core::Room> rooms;
+
+    bool has_room(std::size_t i) const { return i < rooms.size() && rooms[i] == core::Room::taken; }
+};
+
+// Before any row is locked: a lock cannot be given back before the transaction ends.
+std::vector<core::Room> take_room(const storage::Queue &queue, const storage::JobType &type, std::span<DueJob> waiting)
+{
+    const core::WeightLimits limits = storage::limits_of(queue, type);
+    if (!limits.any())
+        return std::vector(waiting.size(), core::Room::taken);
+    storage::weigh(queue, waiting);
+    std::vector<shmem::Claimant> claimants;
+    for (const DueJob &job : waiting)
+        if (job.is_weighed)  // else it is gone
+            claimants.push_back({job.id, {job.weight, core::name_hash(type.name), job.key}});
+    return shmem::take_room(claimants, limits);
+}
+
+// A row may have been changed since it was weighed.
+bool weigh_the_same(std::span<const ClaimedJob> claimed, std::span<const DueJob> waiting)
+{
+    auto before = waiting.begin();
+    return std::all_of(claimed.begin(), claimed.end(), [&](const ClaimedJob &job) {
+        before = std::find_if(before, waiting.end(), [&](const DueJob &each) { return each.id == job.id; });
+        const core::Load load = storage::load_of(job);
+        return before != waiting.end() && before->weight == load.weight && before->key == load.key;
+    });
+}
+
+// Needs a transaction, which has to be aborted when there is no task: the queue or type is gone, the handler is missing, or no
+// job could be claimed.
+Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &job_type, std::vector<DueJob> waiting)
 {
     const pg::OwnSettings own;
     Task task{storage::catalogue(), nullptr, std::nullopt, core::ClaimMode::record, {}};
     task.queue = task.catalogue->find(queue_id);
     const storage::JobType *type = task.queue == nullptr ? nullptr : task.queue->find_job_type(job_type);
     if (type == nullptr || task.queue->is_dropped || task.queue->owner != executor.ticket.role)
-        return std::nullopt;
+        return {std::nullopt, std::vector(waiting.size(), core::Room::taken)};
     task.handler = storage::known_handler(*task.queue, *type);
     if (!task.handler.has_value() && !type->fails_without_handler)
-        return std::nullopt;
+        return {std::nullopt, std::vector(waiting.size(), core::Room::taken)};
     task.run_time = shmem::run_time(queue_id, type->name);
     task.mode = mode_of(*type, task);
+    Claim claim{std::nullopt, take_room(*task.queue, *type, waiting)};
+    for (std::size_t i = waiting.size(); i-- > 0;)
+        if (!claim.has_room(i))
+            waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
+    if (waiting.empty())
+        return claim;
     const pg::Time now = pg::now();
     task.jobs = task.mode == core::ClaimMode::lock ? storage::claim_by_lock(*task.queue, waiting, now)
                                                    : storage::claim_by_record(*task.queue, waiting, now);
-    if (task.jobs.empty())
-        return std::nullopt;
+    if (task.jobs.empty() || (storage::limits_of(*task.queue, *type).any() && !weigh_the_same(task.jobs, waiting)))
+        return claim;
     announce(task);
-    return task;
+    claim.task = std::move(task);
+    return claim;
 }
 
 // Of each way of claiming, so that a test of points meets both.
@@ -61,17 +106,20 @@ void reach_point_after_claim([[maybe_unused]] const std::optional<Task> &task)
         HIPQ_POINT("after-record");
 }
 
-std::optional<Task> claim(Executor &executor, int queue_id, const std::string &job_type, std::span<const DueJob> waiting)
+Claim claim(Executor &executor, int queue_id, const std::string &job_type, std::vector<DueJob> waiting)
 {
-    std::optional<Task> task;
+    Claim result;
+    std::optional<Task> &task = result.task;
     pg::start_transaction();
     try {
         MemoryContext before = ::MemoryContextSwitchTo(executor.job_memory);
         HIPQ_POINT("before-claim");
-        task = claim_in_transaction(executor, queue_id, job_type, waiting);
+        result = claim_in_transaction(executor, queue_id, job_type, std::move(waiting));
         ::MemoryContextSwitchTo(before);
         reach_point_after_claim(task);
-        if (!task.has_value() || task->mode == core::ClaimMode::record)
+        if (!task.has_value())
+            pg::abort_transaction();
+        else if (task->mode == core::ClaimMode::record)
             pg::commit_transaction();
     } catch (...) {
         pg::abort_transaction();
@@ -79,26 +127,55 @@ std::optional<Task> claim(Executor &executor, int queue_id, const std::string &j
     }
     if (task.has_value() && task->mode == core::ClaimMode::record)
         HIPQ_POINT("after-record-commit");
-    return task;
+    return result;
 }
 
-// What could not be claimed is held by somebody else, or was changed. The jobs of the task are in the order of `jobs`.
-void put_off_others(Executor &executor, std::span<const shmem::JobInLine> jobs, const std::optional<Task> &task)
+void put_off_until(const shmem::JobInLine &job, pg::Time again)
+{
+    shmem::put_off(job, again);
+    shmem::work_due(MyDatabaseId, again);  // this executor may be busy then
+}
+
+// What had room and could not be claimed is held by somebody else, or was changed. The jobs of the task are in the order of
+// `jobs`.
+void put_off_others(Executor &executor, std::span<const shmem::JobInLine> jobs, const Claim &claim)
 {
     const std::span<const ClaimedJob> claimed =
-        task.has_value() ? std::span<const ClaimedJob>(task->jobs) : std::span<const ClaimedJob>();
+        claim.task.has_value() ? std::span<const ClaimedJob>(claim.task->jobs) : std::span<const ClaimedJob>();
     auto next = claimed.begin();
-    for (const shmem::JobInLine &job : jobs) {
+    for (std::size_t i = 0; i < claim.rooms.size(); ++i) {
+        const shmem::JobInLine &job = jobs[i];
         const bool is_claimed = next != claimed.end() && next->id == job.id;
         if (is_claimed)
             ++next;
-        if (!is_claimed) {
-            const pg::Time again = executor.held.note(job.id, pg::now());
-            shmem::put_off(job, again);
-            shmem::work_due(MyDatabaseId, again);  // this executor may be busy then
-        } else if (executor.held.size() > 0)
+        if (claim.rooms[i] == core::Room::key_full)
+            put_off_until(job, pg::now() + full_key_delay);
+        else if (!is_claimed && claim.has_room(i))
+            put_off_until(job, executor.held.note(job.id, pg::now()));
+        else if (is_claimed && executor.held.size() > 0)
             executor.held.forget(job.id);
     }
+}
+
+// The queue or the type is full: what is left of the hand goes back into the line.
+void put_back_rest(Executor &executor, std::span<const shmem::JobInLine> jobs, const Claim &claim)
+{
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+        if (!claim.has_room(i) && (i >= claim.rooms.size() || claim.rooms[i] != core::Room::key_full))
+            shmem::put_back(jobs[i]);
+    shmem::release_hand();
+    const int queue_id = executor.hand.queue_id;
+    const std::uint64_t type = core::name_hash(executor.hand.job_type);
+    executor.hand = Hand{};
+    // Whoever was told of room before they were back in the line has not seen them; and this executor may be busy now.
+    if (claim.task.has_value() && !shmem::waits_for_room(queue_id) && !shmem::waits_for_room(queue_id, type))
+        shmem::work_due(MyDatabaseId, pg::Time{0});
+}
+
+bool is_full(const Claim &claim, std::size_t jobs)
+{
+    return claim.rooms.size() < jobs || (!claim.rooms.empty() && (claim.rooms.back() == core::Room::queue_full ||
+                                                                  claim.rooms.back() == core::Room::type_full));
 }
 
 }  // namespace
@@ -110,7 +187,7 @@ void announce(const Task &task)
     ::strlcpy(running.type, first.type.c_str(), sizeof(running.type));
     std::vector<shmem::Attempt> attempts;
     for (const ClaimedJob &job : task.jobs)
-        attempts.push_back({job.id, job.attempt});
+        attempts.push_back({job.id, job.attempt, storage::load_of(job)});
     shmem::announce_jobs(running, attempts);
 }
 
@@ -127,18 +204,21 @@ std::optional<Task> claim_next(Executor &executor)
     waiting.reserve(jobs.size());
     for (const shmem::JobInLine &job : jobs) {
         shmem::note_chosen(job.id);
-        waiting.push_back({job.id, job.place, job.due});
+        waiting.push_back({job.id, job.place, job.due, job.is_weighed, job.weight, job.key});
     }
     ::MemoryContextReset(executor.job_memory);
-    std::optional<Task> task = claim(executor, hand.queue_id, hand.job_type, waiting);
-    put_off_others(executor, jobs, task);
-    return task;
+    Claim claimed = claim(executor, hand.queue_id, hand.job_type, std::move(waiting));
+    put_off_others(executor, jobs, claimed);
+    if (is_full(claimed, jobs.size())) {
+        const std::vector<shmem::JobInLine> chosen_jobs(jobs.begin(), jobs.end());  // they are part of the hand
+        put_back_rest(executor, chosen_jobs, claimed);
+    }
+    return std::move(claimed.task);
 }
 
 std::optional<Task> claim_again(Executor &executor, const Task &batch, std::int64_t job_id)
 {
-    const DueJob waiting{job_id};
-    return claim(executor, batch.queue->id, batch.jobs.front().type, {&waiting, 1});
+    return claim(executor, batch.queue->id, batch.jobs.front().type, {DueJob{job_id}}).task;
 }
 
 }  // namespace hipq::worker

@@ -121,6 +121,8 @@ bool take_from(Executor &executor, const Line &line, pg::Time now)
         leave_to_scheduler(now);  // parked
         return false;
     }
+    if (!storage::room_gate(*line.queue, line.head.job_type).passed)
+        return false;  // whoever makes room says so
     const storage::JobType &type = *line.queue->find_job_type(line.head.job_type);
     const std::size_t batch_size = batch_size_of(type);
     executor.hand = Hand{line.queue->id, type.name, batch_size, {}};

@@ -10,6 +10,7 @@
 #include "shmem/executors.hpp"
 #include "shmem/hands.hpp"
 #include "shmem/lanes.hpp"
+#include "shmem/room.hpp"
 #include "shmem/start_failures.hpp"
 #include "storage/claim.hpp"
 #include "storage/finish.hpp"
@@ -51,8 +52,10 @@ struct Look {
 struct Scheduler {
     bool has_identity = false;
     pg::Time next_maintenance{0};
-    bool maintenance_left = false;   // steps that somebody's lock was against
-    std::set<std::string> reported;  // parked job types that were logged
+    bool maintenance_left = false;                        // steps that somebody's lock was against
+    std::set<std::string> reported;                       // parked job types that were logged
+    std::shared_ptr<const storage::Catalogue> catalogue;  // as the last look found it
+    pg::Time next_room_look{0};
     bool searches_lanes = true;      // there may be lanes that are not in shared memory: the tables tell
     bool lanes_are_missing = false;  // for want of room
     Recovery recovery;
@@ -91,28 +94,39 @@ void look_at_due(Scheduler &scheduler, Look &look, const Queue &queue, const std
     const storage::Gate gate = storage::handler_gate(queue, job_type);
     if (!gate.passed)
         report_parked(scheduler, queue, job_type, gate.explanation);
-    if (!gate.passed || !owner_can_run)
+    if (!gate.passed || !owner_can_run || !storage::room_gate(queue, job_type).passed)
         look.again_at(look.now + longest_wait);
     else
         look.wanted[queue.owner] += count;
+}
+
+// When the first jobs of a lane are due that stand from a key on.
+std::vector<pg::Time> due_times(const Look &look, const Queue &queue, const shmem::LaneInfo &lane, core::LaneKey from)
+{
+    if (from == core::lane_end)
+        return {};
+    return storage::first_due_times(queue, lane.name.type, lane.name.priority, from, look.now,
+                                    std::max(1, settings::max_executors));
 }
 
 // A lane may hold less than it seems to: what was noted there may be gone.
 void look_at_lane(Scheduler &scheduler, Look &look, const Queue &queue, const shmem::LaneInfo &lane, bool owner_can_run)
 {
     const std::string job_type = lane.name.type;
-    const std::vector<pg::Time> times = storage::first_due_times(queue, job_type, lane.name.priority, shmem::first_key(lane.ref),
-                                                                 look.now, std::max(1, settings::max_executors));
-    if (times.empty())
-        return;
-    register_unknown_type(queue, job_type);
-    const auto due = std::count_if(times.begin(), times.end(), [&](pg::Time time) { return time <= look.now; });
-    if (due == 0)
+    const core::Lane::Places places = shmem::places_of(lane.ref, look.now);
+    const std::vector<pg::Time> times = due_times(look, queue, lane, places.from);
+    if (places.next_key_due != core::lane_limit)
+        look.again_at(pg::Time{places.next_key_due});
+    const auto due = static_cast<int>(places.single_keys) +
+                     static_cast<int>(std::count_if(times.begin(), times.end(), [&](pg::Time time) { return time <= look.now; }));
+    if (due > 0 || !times.empty())
+        register_unknown_type(queue, job_type);
+    if (due == 0 && !times.empty())
         look.again_at(times.front());
-    else if (lane.due > look.now)  // put off: somebody else holds them
+    else if (due > 0 && lane.due > look.now)  // put off: somebody else holds them
         look.again_at(lane.due);
-    else
-        look_at_due(scheduler, look, queue, job_type, static_cast<int>(due), owner_can_run);
+    else if (due > 0)
+        look_at_due(scheduler, look, queue, job_type, due, owner_can_run);
 }
 
 void look_at_lanes(Scheduler &scheduler, Look &look, const Queue &queue, bool owner_can_run)
@@ -207,6 +221,16 @@ void ask_for_executors(Look &look)
     }
 }
 
+// Limits may have been raised, and who waited may be gone.
+void ask_anew_for_room(Scheduler &scheduler, const std::shared_ptr<const storage::Catalogue> &catalogue, pg::Time now)
+{
+    if (catalogue == scheduler.catalogue && now < scheduler.next_room_look)
+        return;
+    scheduler.catalogue = catalogue;
+    scheduler.next_room_look = now + longest_wait;
+    shmem::forget_waiting_for_room();
+}
+
 Look look_around(Scheduler &scheduler)
 {
     Look look{pg::now(), pg::infinity, {}, false};
@@ -216,6 +240,7 @@ Look look_around(Scheduler &scheduler)
     scheduler.searches_lanes = scheduler.searches_lanes || losses.has_value();
     scheduler.lanes_are_missing = false;
     const auto catalogue = read_catalogue();
+    ask_anew_for_room(scheduler, catalogue, look.now);
     for (const auto &entry : catalogue->queues) {
         const Queue &queue = entry.second;
         check_interrupts();

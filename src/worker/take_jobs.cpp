@@ -2,7 +2,9 @@
 #include "take_jobs.hpp"
 
 #include "shmem/crash_cases.hpp"
+#include "shmem/room.hpp"
 #include "storage/lane_rows.hpp"
+#include "storage/weight.hpp"
 
 namespace hipq::worker {
 
@@ -16,6 +18,9 @@ constexpr std::int64_t suspect_delay = 100'000;  // us
 // And so is a job that somebody else has in hand. As a rule it is on its way out; but what made the lane point at it may be that
 // it is to run again, which nobody will say a second time.
 constexpr std::int64_t in_hand_delay = 10'000;
+
+// A job whose throttle key is full is looked at again after this.
+constexpr std::int64_t full_key_delay = 100'000;
 
 // A lane that somebody else reads is looked at again after this: he may not see what this executor was woken for.
 constexpr std::int64_t reading_delay = 1'000;
@@ -92,18 +97,37 @@ struct Taker {
     pg::Time now;
     std::size_t most;
     Suspects suspects;
+    bool weighs;  // what the jobs weigh matters
+    core::Weight key_limit;
+    std::map<std::uint64_t, core::Weight> ahead{};  // of each throttle key, in this hand
+    std::set<std::int64_t> without_key_room{};      // jobs whose throttle key is full
 
     bool is_due(const storage::LaneRow &row) const { return row.is_claimable && row.key.time <= now.value; }
     std::size_t room() const { return most - executor.hand.jobs.size(); }
 
-    std::vector<JobInLine> candidates(const storage::LaneRows &found) const
+    std::vector<JobInLine> candidates(const storage::LaneRows &found)
     {
         std::vector<JobInLine> jobs;
         for (const storage::LaneRow &row : found.rows)
-            if (is_due(row) && jobs.size() < room() && !executor.held.is_held(row.key.id, now))
-                jobs.push_back({row.key.id, line.queue->id, pg::Time{row.key.time}, line.lane, row.place});
+            if (is_due(row) && jobs.size() < room() && !executor.held.is_held(row.key.id, now) && has_key_room(row))
+                jobs.push_back({row.key.id, line.queue->id, pg::Time{row.key.time}, line.lane, row.place, weighs, row.weight,
+                                row.throttle_key});
         pass_over_suspects(jobs, suspects);
         return jobs;
+    }
+
+    bool has_key_room(const storage::LaneRow &row)
+    {
+        if (key_limit < core::weight_unit || row.throttle_key == 0)
+            return true;
+        const core::Load load{row.weight, core::name_hash(line.head.job_type), row.throttle_key};
+        core::Weight &taken = ahead[row.throttle_key];
+        const bool has_room = shmem::has_key_room(line.queue->id, load, taken, key_limit);
+        if (has_room)
+            taken += row.weight;
+        else
+            without_key_room.insert(row.key.id);
+        return has_room;
     }
 
     // Whether a row, one after the other, is the next of the jobs, which are in the same order.
@@ -124,11 +148,13 @@ struct Taker {
             return executor.held.until(row.key.id);
         if (suspects.contains(row.key.id))
             return now + suspect_delay;
+        if (without_key_room.contains(row.key.id))
+            return now + full_key_delay;
         return std::nullopt;
     }
 
     // Reserves first, then says so: what the lane takes for read must be in this hand.
-    void take(const storage::LaneRows &found, shmem::LaneReading &reading) const
+    void take(const storage::LaneRows &found, shmem::LaneReading &reading)
     {
         const std::vector<JobInLine> jobs = candidates(found);
         const std::size_t first = executor.hand.jobs.size();
@@ -155,18 +181,18 @@ struct Taker {
             reading.exhausted();
     }
 
-    void read(storage::LaneIndex &index, shmem::LaneReading &reading) const
+    void read(storage::LaneIndex &index, shmem::LaneReading &reading)
     {
         while (room() > 0) {
             const auto range = reading.range();
             if (!range.has_value())
                 return;
-            take(index.read(line.head.job_type, line.head.priority, *range, now, room()), reading);
+            take(index.read(line.head.job_type, line.head.priority, *range, now, room(), weighs), reading);
         }
     }
 };
 
-bool take_by_lane(const Taker &taker, storage::LaneIndex &index)
+bool take_by_lane(Taker &taker, storage::LaneIndex &index)
 {
     if (index.leaf() != taker.line.leaf)
         return false;
@@ -201,7 +227,14 @@ bool take_by_sql(const Taker &taker)
 
 bool take_jobs(Executor &executor, const Line &line, pg::Time now, std::size_t most)
 {
-    const Taker taker{executor, line, now, most, suspects()};
+    const storage::JobType *type = line.queue->find_job_type(line.head.job_type);
+    Taker taker{executor,
+                line,
+                now,
+                most,
+                suspects(),
+                storage::is_throttled(*line.queue, line.head.job_type),
+                type == nullptr ? core::no_weight_limit : type->throttle_limit_per_key};
     auto index = line.lane.is_known() ? storage::LaneIndex::open(*line.queue) : std::nullopt;
     if (!index.has_value())
         return take_by_sql(taker);

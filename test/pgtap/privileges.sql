@@ -39,6 +39,7 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_mon
     ('view hipq.sizes', 'SELECT'),
     ('function hipq._alerts()', 'EXECUTE'),
     ('function hipq._executors()', 'EXECUTE'),
+    ('function hipq._gauges()', 'EXECUTE'),
     ('function hipq._lanes()', 'EXECUTE'),
     ('function hipq._may(integer,text)', 'EXECUTE'),
     ('function hipq._running_jobs()', 'EXECUTE'),

@@ -41,8 +41,8 @@ SELECT set_eq('SELECT id, outcome FROM hipq.jobs', $$VALUES
     (7, 'succeeded'), (8, 'succeeded'), (9, 'failed'), (10, 'cancelled'), (11, 'expired')
 $$, 'jobs: outcome');
 SELECT set_eq('SELECT queue, running_jobs, initial, running, error, retry, throttle_used, oldest_due_time, retention FROM hipq.queues',
-    $$VALUES ('contract.mail', 2::bigint, 2::bigint, 2::bigint, 1::bigint, 1::bigint, 3.5, now() - interval '2 hours', interval '8 days')$$,
-    'queues: jobs by state, throttle use, the job due longest');
+    $$VALUES ('contract.mail', 2::bigint, 2::bigint, 2::bigint, 1::bigint, 1::bigint, 0.000, now() - interval '2 hours', interval '8 days')$$,
+    'queues: jobs by state, throttle use (no executor runs anything), the job due longest');
 SELECT set_eq('SELECT id, job_key, attempt, pid, timeout, since = now() FROM hipq.running',
     $$VALUES (5::bigint, 'five', 1, NULL::integer, 60, true), (6, 'NONE', 1, NULL, 60, true)$$, 'running: jobs that no executor has, too');
 SELECT set_eq('SELECT queue, job_id, duration FROM hipq.attempts', $$VALUES ('contract.mail', 9::bigint, interval '2 s')$$, 'attempts of the queue alone');

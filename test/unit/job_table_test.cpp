@@ -17,10 +17,14 @@ struct Memory {
     std::vector<JobEntry> entries;
     std::vector<std::int32_t> buckets;
     std::vector<std::int32_t> holders;
+    GaugeTableHead gauge_head{};
+    std::vector<Gauge> gauges;
+    std::vector<std::int32_t> gauge_buckets;
     JobTable table;
 
     Memory(std::size_t capacity, std::size_t bucket_count, std::size_t holder_count)
-        : entries(capacity), buckets(bucket_count), holders(holder_count), table(&head, entries, buckets, holders)
+        : entries(capacity), buckets(bucket_count), holders(holder_count), gauges(2 * capacity + 2), gauge_buckets(7),
+          table(&head, entries, buckets, holders, GaugeTable(&gauge_head, gauges, gauge_buckets))
     {
         table.clear();
     }

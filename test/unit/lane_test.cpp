@@ -611,3 +611,30 @@ TYPED_TEST(LaneModel, LosesNothingWithSavepoints)
 }
 
 }  // namespace
+
+TEST(Lane, TellsSingleKeysApartFromWhereTheOthersBegin)
+{
+    Lane lane;
+    lane.frontier = {100, 1};
+    lane.note({{10, 5}, {10, 5}});         // committed late
+    lane.note({{20, 6}, {20, 6}}, 1'000);  // put off
+    const Lane::Places places = lane.places(500);
+    EXPECT_EQ(places.single_keys, 1U);
+    EXPECT_EQ(places.next_key_due, 1'000);
+    EXPECT_EQ(places.from, (LaneKey{100, 1}));
+    lane.note({{30, 1}, {40, 1}});
+    EXPECT_EQ(lane.places(500).from, (LaneKey{30, 1}));
+    lane.is_exhausted = true;
+    lane.note({{600, 1}, {600, 1}});
+    EXPECT_EQ(lane.places(500).from, (LaneKey{30, 1}));
+}
+
+TEST(Lane, HasNowhereToLookWhenAllHasBeenRead)
+{
+    Lane lane;
+    lane.frontier = {100, 1};
+    lane.is_exhausted = true;
+    EXPECT_EQ(lane.places(500).from, lane_end);
+    lane.note({{600, 1}, {600, 1}});
+    EXPECT_EQ(lane.places(500).next_key_due, 600);
+}

@@ -1,0 +1,122 @@
+// How much may run at once: gauges that add up the weights of running jobs, for a queue, a job type of it, and a throttle key of
+// that.
+//
+// Weights and limits are counted in thousandths, so that sums are exact. A hash table over memory that its user provides, so that
+// it can live in shared memory: plain data, no pointers, no allocation; operations are straight-line code. The caller sees to
+// locking.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace hipq::core {
+
+using Weight = std::int64_t;  // thousandths
+inline constexpr Weight weight_unit = 1'000;
+inline constexpr Weight no_weight_limit = 0;
+inline constexpr Weight largest_weight = 999'999'999;  // numeric(9,3)
+
+// A limit below 1 is none. A job that weighs nothing always has room; one that weighs more than the limit runs when nothing that
+// weighs anything runs.
+constexpr bool has_room(Weight used, Weight weight, Weight limit)
+{
+    return limit < weight_unit || weight == 0 || used == 0 || used + weight <= limit;
+}
+
+// Stands for a name: FNV-1a, never 0.
+constexpr std::uint64_t name_hash(std::string_view name)
+{
+    std::uint64_t hash = 0xcbf29ce484222325U;
+    for (const char each : name)
+        hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3U;
+    return std::max<std::uint64_t>(hash, 1);
+}
+// Of a throttle key; 0: there is none.
+constexpr std::uint64_t throttle_key_hash(std::string_view key)
+{
+    return key == "NONE" ? 0 : name_hash(key);
+}
+
+// What a job weighs, and the limits it has to keep. Below 1 (weight_unit): none.
+struct Load {
+    Weight weight;
+    std::uint64_t type;  // name_hash() of the job type
+    std::uint64_t key;   // throttle_key_hash() of the throttle key
+};
+struct WeightLimits {
+    Weight queue;
+    Weight type;
+    Weight key;  // for each key of the type
+    constexpr bool any() const { return std::max({queue, type, key}) >= weight_unit; }
+};
+
+// What a gauge counts. 0 for a type: the whole queue; for a key: the whole type.
+struct GaugeName {
+    std::uint32_t database;
+    std::int32_t queue_id;
+    std::uint64_t type;
+    std::uint64_t key;
+    bool operator==(const GaugeName &) const = default;
+};
+
+struct Gauge {
+    GaugeName name;
+    Weight used;        // by those that run
+    Weight waiting;     // of the first that found no room; 0: nobody waits
+    Weight limit;       // that stood against it
+    std::int32_t jobs;  // that are counted; the gauge goes with the last
+    std::int32_t next;  // in its bucket, or in the list of free gauges
+};
+
+inline constexpr std::int32_t no_gauge = -1;
+
+struct GaugeTableHead {
+    std::int32_t free;
+    std::int32_t used;
+};
+
+class GaugeTable {
+public:
+    GaugeTable(GaugeTableHead *head, std::span<Gauge> gauges, std::span<std::int32_t> buckets)
+        : head_(head), gauges_(gauges), buckets_(buckets)
+    {
+    }
+
+    // Makes everything empty.
+    void clear();
+
+    std::int32_t find(const GaugeName &name) const;
+    // Counts one more job. no_gauge: there is no room for another gauge, and nothing is counted.
+    std::int32_t enter(const GaugeName &name, Weight weight);
+    // The job is gone. Returns whether somebody who waits has room now; he is forgotten then, and has to be told.
+    bool leave(std::int32_t gauge, Weight weight);
+
+    // Whether a job of that weight has room under a limit. If not, it waits from now on.
+    bool admits(const GaugeName &name, Weight weight, Weight limit);
+    // Whether somebody waits there: he goes first.
+    bool is_awaited(const GaugeName &name) const;
+    // Nobody waits any more in a database, as far as is known here: whoever does says so again. Returns whether anybody did.
+    bool forget_waiting(std::uint32_t database);
+
+    const Gauge &operator[](std::int32_t gauge) const { return gauges_[static_cast<std::size_t>(gauge)]; }
+    std::span<const Gauge> all() const { return gauges_; }  // those that count no job are free
+    std::size_t size() const { return static_cast<std::size_t>(head_->used); }
+    std::size_t capacity() const { return gauges_.size(); }
+
+private:
+    std::int32_t &bucket_of(const GaugeName &name) const;
+    Gauge &at(std::int32_t gauge) const { return gauges_[static_cast<std::size_t>(gauge)]; }
+    std::int32_t make(const GaugeName &name);
+    void erase(std::int32_t gauge);
+    GaugeTableHead *head_;
+    std::span<Gauge> gauges_;
+    std::span<std::int32_t> buckets_;
+};
+
+// The gauges of a job: of its queue, its type, its key.
+inline constexpr std::size_t gauges_per_job = 3;
+
+}  // namespace hipq::core

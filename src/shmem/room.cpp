@@ -1,0 +1,85 @@
+// The gauges of the table of jobs in hand, under the registry's lock.
+#include "room.hpp"
+
+#include "shmem/databases.hpp"
+#include "shmem/executors.hpp"
+#include "shmem/own_executor.hpp"
+
+namespace hipq::shmem {
+
+namespace {
+
+bool is_awaited(const core::GaugeName &name)
+{
+    const Lock lock(LW_SHARED);
+    return jobs_in_hand().gauges().is_awaited(name);
+}
+
+}  // namespace
+
+std::vector<core::Room> take_room(std::span<const Claimant> jobs, const core::WeightLimits &limits)
+{
+    std::vector<core::Room> rooms(jobs.size());  // before the lock: allocation
+    std::size_t count = 0;
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        core::JobTable table = jobs_in_hand();
+        for (const Claimant &job : jobs) {
+            const std::int32_t entry = table.find(MyDatabaseId, job.job_id);
+            if (entry == core::no_entry || table[entry].holder != own_executor_index())
+                break;
+            rooms[count] = table.take_room(entry, job.load, limits);
+            const core::Room room = rooms[count++];
+            if (room == core::Room::queue_full || room == core::Room::type_full)
+                break;
+        }
+    }
+    rooms.resize(count);
+    return rooms;
+}
+
+bool has_key_room(int queue_id, const core::Load &load, core::Weight ahead, core::Weight limit)
+{
+    const Lock lock(LW_SHARED);
+    const core::JobTable table = jobs_in_hand();
+    const std::int32_t gauge = table.gauges().find({MyDatabaseId, queue_id, load.type, load.key});
+    const core::Weight used = gauge == core::no_gauge ? 0 : table.gauges()[gauge].used;
+    return core::has_room(used + ahead, load.weight, limit);
+}
+
+bool waits_for_room(int queue_id)
+{
+    return is_awaited({MyDatabaseId, queue_id, 0, 0});
+}
+
+bool waits_for_room(int queue_id, std::uint64_t type)
+{
+    return is_awaited({MyDatabaseId, queue_id, type, 0});
+}
+
+bool forget_waiting_for_room()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    return jobs_in_hand().gauges().forget_waiting(MyDatabaseId);
+}
+
+void tell_of_room(Oid database, Oid role)
+{
+    if (!wake_idle_executor(database, role))
+        work_due(database, pg::Time{0});
+}
+
+std::vector<core::Gauge> list_gauges()
+{
+    std::vector<core::Gauge> result;
+    if (!is_loaded())
+        return result;
+    result.reserve(jobs_in_hand().gauges().capacity());  // before the lock: allocation
+    const Lock lock(LW_SHARED);
+    for (const core::Gauge &gauge : jobs_in_hand().gauges().all())
+        if (gauge.jobs > 0 && gauge.name.database == MyDatabaseId)
+            result.push_back(gauge);
+    return result;
+}
+
+}  // namespace hipq::shmem

@@ -1,0 +1,115 @@
+# Throttle: the sum of throttle_factor over the running jobs of a queue, a job type and a throttle key keeps its limit, whatever happens to who runs them.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $hipq = HipqCluster->new('throttle', 'hipq.max_executors' => 6, 'hipq.retry_base' => '10ms', 'hipq.retry_jitter' => 0);
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	CREATE FUNCTION nap(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep((data->>'s')::float8); END $$;
+	CREATE FUNCTION nothing(data jsonb[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.002); END $$;
+
+	-- The greatest sum of throttle_factor over attempts that ran at the same time, by what their rows say; `per` tells what is summed by itself. Of jobs
+	-- from an id on.
+	CREATE FUNCTION greatest_sum(per text, of_type text, first bigint) RETURNS numeric LANGUAGE sql AS $$
+		WITH step AS (SELECT at, factor, part FROM hipq.app_main_final AS job,
+		                     LATERAL (VALUES (accepted_time, throttle_factor), (update_time, -throttle_factor)) AS event (at, factor),
+		                     LATERAL (SELECT CASE per WHEN 'queue' THEN '' WHEN 'type' THEN job_type WHEN 'key' THEN throttle_key END AS part) AS part
+		              WHERE job.error = 'NONE' AND (per <> 'key' OR throttle_key <> 'NONE') AND job.id >= first AND job.job_type LIKE of_type)
+		SELECT max(sum) FROM (SELECT sum(factor) OVER (PARTITION BY part ORDER BY at, factor) AS sum FROM step) AS sums $$;
+});
+
+my $first = 0;
+sub begin { $first = $hipq->sql('SELECT coalesce(max(id), 0) + 1 FROM hipq.job'); return; }
+sub greatest { my ($per, $type) = @_; return $hipq->sql("SELECT greatest_sum('$per', '" . ($type // '%') . "', $first)"); }
+sub used { return $hipq->sql(q{SELECT throttle_used FROM hipq.queues}) }
+sub wait_until_done { return $hipq->wait_until('SELECT NOT EXISTS (SELECT FROM hipq.app_main_live)') }
+
+# ---- one limit of each kind
+
+$hipq->sql(q{
+	SELECT hipq.alter_queue('app.main', throttle_limit => 4);
+	SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap', throttle_limit => 3, throttle_limit_per_key => 1.5);
+	SELECT hipq.register_job_type('app.main', 'other', handler => 'nap');
+	INSERT INTO hipq.app_main (job_type, job_data, throttle_factor, throttle_key)
+	SELECT (ARRAY['nap', 'other'])[1 + n % 2], '{"s": 0.01}', (ARRAY[0, 0.5, 1, 1.5, 1.25])[1 + n % 5], (ARRAY['NONE', 'ann', 'bob'])[1 + n % 3]
+	FROM generate_series(1, 300) AS n});
+wait_until_done();
+is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_final WHERE error = 'NONE'}), 300, 'all jobs have run');
+cmp_ok(greatest('queue'), '<=', 4, 'the queue kept its limit');
+cmp_ok(greatest('queue'), '>', 2, 'and used it');
+cmp_ok(greatest('type', 'nap'), '<=', 3, 'so did the type');
+cmp_ok(greatest('key', 'nap'), '<=', 1.5, 'and each of its keys');
+ok($hipq->wait_until('SELECT throttle_used = 0 FROM hipq.queues'), 'nothing is left of what was counted');
+
+# ---- a job heavier than the limit runs alone, and is not passed over for ever
+
+begin();
+$hipq->sql(q{
+	SELECT hipq.alter_queue('app.main', throttle_limit => 2);
+	INSERT INTO hipq.app_main (job_type, job_data, throttle_factor) SELECT 'other', '{"s": 0.02}', CASE n WHEN 10 THEN 5 ELSE 1 END FROM generate_series(1, 60) AS n});
+wait_until_done();
+is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_final AS heavy JOIN hipq.app_main_final AS beside USING (job_type)
+	WHERE heavy.throttle_factor = 5 AND beside.id <> heavy.id AND beside.accepted_time < heavy.update_time AND beside.update_time > heavy.accepted_time}), 0,
+	'nothing ran beside it');
+cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.app_main_final AS heavy JOIN hipq.app_main_final AS later ON later.accepted_time > heavy.update_time WHERE heavy.throttle_factor = 5}),
+	'>', 20, 'and many ran after it');
+
+# ---- limits take effect at once, up and down
+
+my $gate = $hipq->node->background_psql('postgres');
+$hipq->sql(q{
+	SELECT hipq.alter_queue('app.main', throttle_limit => 1);
+	CREATE FUNCTION wait_for_gate(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_lock_shared(7); PERFORM pg_advisory_unlock_shared(7); END $$;
+	SELECT hipq.register_job_type('app.main', 'gated', handler => 'wait_for_gate')});
+$gate->query_safe('SELECT pg_advisory_lock(7)');
+$hipq->sql(q{INSERT INTO hipq.app_main (job_type) SELECT 'gated' FROM generate_series(1, 5)});
+$hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.running});
+like($hipq->sql(q{SELECT explanation FROM hipq.why((SELECT max(id) FROM hipq.app_main_live)) WHERE gate = 'throttle' AND NOT passed}),
+	qr/throttle_limit is reached: 1 of 1 is used by 1 running job/, 'why() tells what stands in the way') if $hipq->wait_until(q{
+	SELECT EXISTS (SELECT FROM hipq.why((SELECT max(id) FROM hipq.app_main_live)) WHERE gate = 'throttle' AND NOT passed)});
+$hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 3)});
+ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running}), 'a raised limit lets more start');
+is(used(), '3.000', 'the view shows what is used');
+$hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 0)});
+ok($hipq->wait_until(q{SELECT count(*) = 5 FROM hipq.running}), 'without a limit all start');
+$hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 2); INSERT INTO hipq.app_main (job_type, job_data) VALUES ('other', '{"s": 0}')});
+$gate->query_safe('SELECT pg_advisory_unlock(7)');
+$gate->quit;
+wait_until_done();
+ok($hipq->wait_until('SELECT throttle_used = 0 FROM hipq.queues'), 'jobs that started without a limit are given back too');
+
+# ---- batches count every job
+
+begin();
+$hipq->sql(q{
+	SELECT hipq.alter_queue('app.main', throttle_limit => 30);
+	SELECT hipq.register_job_type('app.main', 'many', handler => 'nothing', batch_size => 20);
+	INSERT INTO hipq.app_main (job_type, throttle_factor) SELECT 'many', 1 FROM generate_series(1, 1000)});
+wait_until_done();
+cmp_ok(greatest('queue'), '<=', 30, 'a batch weighs what its jobs weigh');
+
+# ---- executors that are killed
+
+begin();
+$hipq->sql(q{
+	SELECT hipq.alter_queue('app.main', throttle_limit => 3);
+	SELECT hipq.alter_job_type('app.main', 'other', max_retries => 100);
+	INSERT INTO hipq.app_main (job_type, job_data, throttle_factor, throttle_key)
+	SELECT 'other', '{"s": 0.02}', 0.5 + (n % 3) * 0.5, 'key ' || n % 4 FROM generate_series(1, 200) AS n});
+my $most = 0;
+for my $round (1 .. 15)
+{
+	$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM hipq.executors ORDER BY random() LIMIT 2});
+	my $now = used();
+	$most = $now if $now > $most;
+	$hipq->wait_until(q{SELECT count(*) > 0 OR NOT EXISTS (SELECT FROM hipq.app_main_live) FROM hipq.running});
+}
+cmp_ok($most, '<=', 3, 'the limit is kept while executors are killed');
+wait_until_done();
+cmp_ok(greatest('queue'), '<=', 3, 'by what their rows say, too');
+ok($hipq->wait_until('SELECT throttle_used = 0 FROM hipq.queues'), 'nothing leaks');
+is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_final WHERE error <> 'NONE'}), 0, 'every job succeeded in the end');
+
+done_testing();

@@ -1,0 +1,240 @@
+// Gauges, and the table of jobs in hand as it counts what runs.
+#include "core/job_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <vector>
+
+using namespace hipq::core;
+
+namespace {
+
+constexpr Weight one = weight_unit;
+
+struct Memory {
+    JobTableHead head{};
+    GaugeTableHead gauge_head{};
+    std::vector<JobEntry> entries;
+    std::vector<std::int32_t> buckets;
+    std::vector<std::int32_t> holders;
+    std::vector<Gauge> gauges;
+    std::vector<std::int32_t> gauge_buckets;
+    JobTable table;
+
+    explicit Memory(std::size_t capacity, std::size_t gauge_capacity = 100)
+        : entries(capacity), buckets(16), holders(64), gauges(gauge_capacity), gauge_buckets(8),
+          table(&head, entries, buckets, holders, GaugeTable(&gauge_head, gauges, gauge_buckets))
+    {
+        table.clear();
+    }
+
+    std::int32_t insert(std::int64_t id, std::int32_t holder = 0)
+    {
+        JobEntry entry{};
+        entry.job_id = id;
+        entry.database = 1;
+        entry.queue_id = 1;
+        entry.holder = holder;
+        return table.insert(entry);
+    }
+    Weight used(std::uint64_t type = 0, std::uint64_t key = 0)
+    {
+        const std::int32_t gauge = table.gauges().find({1, 1, type, key});
+        return gauge == no_gauge ? 0 : table.gauges()[gauge].used;
+    }
+};
+
+WeightLimits limit_of_queue(Weight limit)
+{
+    return {limit, no_weight_limit, no_weight_limit};
+}
+
+}  // namespace
+
+TEST(Throttle, HasRoomUpToTheLimit)
+{
+    EXPECT_TRUE(has_room(2 * one, one, 3 * one));
+    EXPECT_FALSE(has_room(2 * one, one + 1, 3 * one));
+    EXPECT_FALSE(has_room(3 * one, 1, 3 * one));
+}
+
+TEST(Throttle, TakesALimitBelowOneForNone)
+{
+    EXPECT_TRUE(has_room(1'000 * one, one, no_weight_limit));
+    EXPECT_TRUE(has_room(1'000 * one, one, 999));
+}
+
+TEST(Throttle, LetsWhatWeighsNothingPass)
+{
+    EXPECT_TRUE(has_room(5 * one, 0, one));
+}
+
+TEST(Throttle, LetsAJobHeavierThanTheLimitRunAlone)
+{
+    EXPECT_TRUE(has_room(0, 9 * one, 2 * one));
+    EXPECT_FALSE(has_room(1, 9 * one, 2 * one));
+    EXPECT_FALSE(has_room(9 * one, one, 2 * one)) << "and nothing beside it";
+}
+
+TEST(Throttle, TellsWhichLimitStandsAgainstAJob)
+{
+    Memory memory(10);
+    const WeightLimits limits{3 * one, 2 * one, one};
+    EXPECT_EQ(memory.table.take_room(memory.insert(1), {one, 7, 8}, limits), Room::taken);
+    EXPECT_EQ(memory.table.take_room(memory.insert(2), {one, 7, 8}, limits), Room::key_full);
+    EXPECT_EQ(memory.table.take_room(memory.insert(3), {one, 7, 9}, limits), Room::taken);
+    EXPECT_EQ(memory.table.take_room(memory.insert(4), {one, 7, 0}, limits), Room::type_full);
+    EXPECT_EQ(memory.table.take_room(memory.insert(5), {one, 6, 0}, limits), Room::taken);
+    EXPECT_EQ(memory.table.take_room(memory.insert(6), {one, 6, 0}, limits), Room::queue_full);
+    EXPECT_EQ(memory.used(), 3 * one);
+    EXPECT_EQ(memory.used(7), 2 * one);
+    EXPECT_EQ(memory.used(7, 8), one);
+}
+
+TEST(Throttle, TellsWhoWaitsWhenThereIsRoom)
+{
+    Memory memory(10);
+    const auto limits = limit_of_queue(3 * one);
+    const std::int32_t light = memory.insert(1);
+    const std::int32_t heavy = memory.insert(2);
+    memory.table.take_room(light, {one, 7, 0}, limits);
+    memory.table.take_room(heavy, {2 * one, 7, 0}, limits);
+    EXPECT_EQ(memory.table.take_room(memory.insert(3), {2 * one, 7, 0}, limits), Room::queue_full);
+    EXPECT_TRUE(memory.table.gauges().is_awaited({1, 1, 0, 0}));
+    memory.table.erase(light);
+    EXPECT_FALSE(memory.table.take_room_made()) << "not enough for it";
+    memory.table.erase(heavy);
+    EXPECT_TRUE(memory.table.take_room_made());
+    EXPECT_FALSE(memory.table.gauges().is_awaited({1, 1, 0, 0}));
+    EXPECT_EQ(memory.table.gauges().size(), 0U);
+}
+
+TEST(Throttle, CountsAJobOnceAndWithItsLastWeight)
+{
+    Memory memory(10);
+    const std::int32_t entry = memory.insert(1);
+    memory.table.take_room(entry, {one, 7, 8}, limit_of_queue(5 * one));
+    memory.table.take_room(entry, {one, 7, 8}, limit_of_queue(5 * one));
+    EXPECT_EQ(memory.used(), one);
+    memory.table.weigh(entry, {4 * one, 7, 9});
+    EXPECT_EQ(memory.used(), 4 * one);
+    EXPECT_EQ(memory.used(7, 8), 0);
+    EXPECT_EQ(memory.used(7, 9), 4 * one);
+}
+
+TEST(Throttle, CountsNothingWithoutRoomForAGauge)
+{
+    Memory memory(10, 2);
+    const std::int32_t entry = memory.insert(1);
+    memory.table.weigh(entry, {one, 7, 8});
+    EXPECT_EQ(memory.used(7, 8), 0);
+    memory.table.erase(entry);
+    EXPECT_EQ(memory.table.gauges().size(), 0U);
+}
+
+namespace {
+
+// 32 claimers of one queue whose limits change, and what they run, counted a second time in the plainest way.
+struct Crowd {
+    struct Running {
+        std::int32_t entry;
+        Load load;
+    };
+    static constexpr std::uint32_t claimers = 32;
+    static constexpr std::size_t most = 8;  // jobs of one claimer
+    std::mt19937 random{20261122};
+    Memory memory{claimers * most, 200};
+    std::vector<std::vector<Running>> running{claimers};
+    WeightLimits limits{10 * one, 5 * one, 2 * one};
+    std::int64_t last_id = 0;
+    int starts = 0;
+
+    std::size_t below(std::size_t end) { return random() % end; }
+
+    Weight sum(const std::function<bool(const Load &)> &belongs) const
+    {
+        Weight result = 0;
+        for (const auto &own : running)
+            for (const Running &each : own)
+                result += belongs(each.load) ? each.load.weight : 0;
+        return result;
+    }
+    Weight sum_of_queue() const
+    {
+        return sum([](const Load &) { return true; });
+    }
+    Weight sum_of_type(std::uint64_t type) const
+    {
+        return sum([&](const Load &load) { return load.type == type; });
+    }
+    Weight sum_of_key(std::uint64_t type, std::uint64_t key) const
+    {
+        return sum([&](const Load &load) { return load.type == type && load.key == key; });
+    }
+
+    bool fits(const Load &load) const
+    {
+        const auto is_within = [&](Weight used, Weight limit) {
+            return limit < one || load.weight == 0 || used + load.weight <= std::max(limit, used == 0 ? load.weight : 0);
+        };
+        return is_within(sum_of_queue(), limits.queue) && is_within(sum_of_type(load.type), limits.type) &&
+               (load.key == 0 || is_within(sum_of_key(load.type, load.key), limits.key));
+    }
+
+    void start(std::vector<Running> &own)
+    {
+        const Load load{static_cast<Weight>(below(5) * 700), 1 + below(3), below(6)};
+        const std::int32_t entry = memory.insert(++last_id);
+        const bool expected = fits(load);
+        ASSERT_EQ(memory.table.take_room(entry, load, limits) == Room::taken, expected);
+        if (!expected) {
+            memory.table.erase(entry);
+            return;
+        }
+        ++starts;
+        own.push_back({entry, load});
+    }
+    void finish(std::vector<Running> &own)
+    {
+        const std::size_t at = below(own.size());
+        memory.table.erase(own[at].entry);
+        own[at] = own.back();
+        own.pop_back();
+    }
+    // Its slot lets go of all that it held.
+    void kill(std::vector<Running> &own)
+    {
+        while (!own.empty())
+            finish(own);
+    }
+    void step()
+    {
+        auto &own = running[below(claimers)];
+        if (below(100'000) == 0)
+            limits = {static_cast<Weight>(below(20)) * one, static_cast<Weight>(below(10)) * one,
+                      static_cast<Weight>(below(5)) * one};
+        if (below(1'000) == 0)
+            kill(own);
+        else if (own.size() == most || (!own.empty() && below(2) == 0))
+            finish(own);
+        else
+            start(own);
+    }
+};
+
+}  // namespace
+
+TEST(Throttle, NeverExceedsALimitAndNeverLeaks)
+{
+    Crowd crowd;
+    while (crowd.starts < 1'000'000 && !testing::Test::HasFatalFailure()) {
+        crowd.step();
+        ASSERT_EQ(crowd.memory.used(), crowd.sum_of_queue());
+    }
+    for (auto &own : crowd.running)
+        crowd.kill(own);
+    EXPECT_EQ(crowd.memory.table.size(), 0U);
+    EXPECT_EQ(crowd.memory.table.gauges().size(), 0U);
+}
