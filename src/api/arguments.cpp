@@ -160,6 +160,37 @@ Datum return_void()
     return Datum{0};
 }
 
+namespace {
+
+// A row as PostgreSQL takes it. PostgreSQL regime.
+struct RowDatums {
+    Datum values[32];
+    bool nulls[32];
+
+    RowDatums(std::span<const pg::Parameter> row, int columns)
+    {
+        if (row.size() > 32 || static_cast<int>(row.size()) != columns)
+            elog(ERROR, "wrong number of columns in a result of hipq");
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            nulls[i] = row[i].null();
+            values[i] = nulls[i] ? Datum{0} : row[i].datum();
+        }
+    }
+};
+
+}  // namespace
+
+Datum return_one_row(FunctionCallInfo fcinfo, std::span<const pg::Parameter> row)
+{
+    return pg::call([&] {
+        TupleDesc descriptor = nullptr;
+        if (::get_call_result_type(fcinfo, nullptr, &descriptor) != TYPEFUNC_COMPOSITE)
+            elog(ERROR, "a function of hipq with OUT parameters is declared without them");
+        RowDatums datums(row, descriptor->natts);
+        return HeapTupleGetDatum(::heap_form_tuple(::BlessTupleDesc(descriptor), datums.values, datums.nulls));
+    });
+}
+
 ResultSet::ResultSet(FunctionCallInfo fcinfo)
 {
     pg::call([&] { ::InitMaterializedSRF(fcinfo, 0); });
@@ -169,15 +200,8 @@ ResultSet::ResultSet(FunctionCallInfo fcinfo)
 void ResultSet::add_row(std::span<const pg::Parameter> row)
 {
     pg::call([&] {
-        Datum values[32];
-        bool nulls[32];
-        if (row.size() > 32 || static_cast<int>(row.size()) != info_->setDesc->natts)
-            elog(ERROR, "wrong number of columns in a result of hipq");
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            nulls[i] = row[i].null();
-            values[i] = nulls[i] ? Datum{0} : row[i].datum();
-        }
-        ::tuplestore_putvalues(info_->setResult, info_->setDesc, values, nulls);
+        RowDatums datums(row, info_->setDesc->natts);
+        ::tuplestore_putvalues(info_->setResult, info_->setDesc, datums.values, datums.nulls);
     });
 }
 

@@ -55,6 +55,15 @@ inline Datum return_int(std::int32_t value)
     return Int32GetDatum(value);
 }
 
+// The row of a function with OUT parameters, which the values follow; at most 32 of them.
+Datum return_one_row(FunctionCallInfo fcinfo, std::span<const pg::Parameter> row);
+template <class... Values>
+Datum return_row(FunctionCallInfo fcinfo, const Values &...values)
+{
+    const std::array<pg::Parameter, sizeof...(Values)> row{pg::Parameter(values)...};
+    return return_one_row(fcinfo, std::span<const pg::Parameter>(row));
+}
+
 // The rows of a set-returning function: made once, filled row by row, handed over by returning return_void().
 // Values follow the OUT parameters.
 class ResultSet {

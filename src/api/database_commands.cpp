@@ -130,7 +130,8 @@ void before_create_database(const CreatedbStmt &statement)
 // ---- DROP EXTENSION ----
 
 constinit pg::Statement lock_jobs("LOCK TABLE hipq.job IN ACCESS EXCLUSIVE MODE");
-constinit pg::Statement find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' LIMIT 1");
+constinit pg::Statement
+    find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' UNION ALL SELECT 1 FROM hipq.successor LIMIT 1");
 
 bool names_hipq(const DropStmt &statement)
 {

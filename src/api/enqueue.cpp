@@ -1,4 +1,4 @@
-// hipq.enqueue and hipq.enqueue_many.
+// hipq.enqueue, hipq.enqueue_unique and hipq.enqueue_many.
 #include "storage/enqueue.hpp"
 #include "api/arguments.hpp"
 #include "core/json_text.hpp"
@@ -25,12 +25,10 @@ constexpr Places enqueue_many_places{2, 3, 4};
 
 storage::OnDuplicate parse_on_duplicate(const std::string &text)
 {
-    if (text == "error")
-        return storage::OnDuplicate::error;
-    if (text == "return")
-        return storage::OnDuplicate::return_holder;
+    if (const auto parsed = storage::parse_on_duplicate(text))
+        return *parsed;
     HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid value for on_duplicate: \"%s\"", text.c_str()),
-               errhint("Use 'error' or 'return'."));
+               errhint("Use 'error', 'return', 'replace', 'merge', 'debounce' or 'after'."));
 }
 
 std::optional<std::int16_t> priority_of(const std::optional<std::int32_t> &given)
@@ -63,9 +61,9 @@ storage::JobOptions options_of(const Arguments &arguments)
         arguments.maybe_int(first + 5),      arguments.maybe_time(first + 6),      arguments.maybe_text(first + 8)};
 }
 
-storage::OnDuplicate on_duplicate_of(const Arguments &arguments)
+storage::OnDuplicate on_duplicate_of(const Arguments &arguments, const char *if_not_given)
 {
-    return parse_on_duplicate(arguments.maybe_text(enqueue_places.scheduled_run_time + 7).value_or("error"));
+    return parse_on_duplicate(arguments.maybe_text(enqueue_places.scheduled_run_time + 7).value_or(if_not_given));
 }
 
 // ---- job_data ----
@@ -169,7 +167,7 @@ const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue, const std::o
     return queues.empty() ? main_queue(catalogue, job_type) : *queues.front();
 }
 
-std::int64_t enqueue(FunctionCallInfo fcinfo)
+storage::Enqueued enqueue(FunctionCallInfo fcinfo, const char *on_duplicate_if_not_given)
 {
     const Arguments arguments(fcinfo);
     const storage::JobOptions options = options_of(arguments);
@@ -177,7 +175,18 @@ std::int64_t enqueue(FunctionCallInfo fcinfo)
     const Queue &queue = queue_for(catalogue, arguments.maybe_text(enqueue_places.queue), options.type);
     storage::require(queue, storage::Privilege::enqueue);
     return storage::enqueue(queue, options, data_of(fcinfo), arguments.maybe_text(enqueue_places.key),
-                            on_duplicate_of(arguments));
+                            on_duplicate_of(arguments, on_duplicate_if_not_given));
+}
+
+Datum enqueue_unique(FunctionCallInfo fcinfo)
+{
+    const Arguments arguments(fcinfo);
+    const auto key = arguments.maybe_text(enqueue_places.key);
+    if (!key.has_value() || *key == core::none_text)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job without key has no duplicate"),
+                   errhint("Give a job_key, or use hipq.enqueue()."));
+    const storage::Enqueued job = enqueue(fcinfo, "return");
+    return return_row(fcinfo, job.id, storage::name(job.action));
 }
 
 // Detoasted, once and for all.
@@ -208,7 +217,8 @@ std::vector<std::int64_t> enqueue_many(FunctionCallInfo fcinfo)
     auto catalogue = storage::catalogue();
     const Queue &queue = queue_for(catalogue, arguments.maybe_text(enqueue_many_places.queue), options.type);
     storage::require(queue, storage::Privilege::enqueue);
-    return storage::enqueue_many(queue, options, {JSONBARRAYOID, PointerGetDatum(data)}, count, keys, on_duplicate_of(arguments));
+    return storage::enqueue_many(queue, options, {JSONBARRAYOID, PointerGetDatum(data)}, count, keys,
+                                 on_duplicate_of(arguments, "error"));
 }
 
 Datum id_array(const std::vector<std::int64_t> &ids)
@@ -228,7 +238,12 @@ Datum id_array(const std::vector<std::int64_t> &ids)
 
 HIPQ_FUNCTION(hipq_enqueue)
 {
-    return Int64GetDatum(hipq::api::enqueue(fcinfo));
+    return Int64GetDatum(hipq::api::enqueue(fcinfo, "error").id);
+}
+
+HIPQ_FUNCTION(hipq_enqueue_unique)
+{
+    return hipq::api::enqueue_unique(fcinfo);
 }
 
 HIPQ_FUNCTION(hipq_enqueue_many)

@@ -20,7 +20,7 @@ Names functions_for(Privilege privilege)
 {
     switch (privilege) {
     case Privilege::enqueue:
-        return {"enqueue", "enqueue_many", "now"};
+        return {"enqueue", "enqueue_unique", "enqueue_many", "now"};
     case Privilege::work:
         return {"fail_retriable", "fail_permanently"};
     case Privilege::read:

@@ -24,6 +24,8 @@ std::vector<storage::Gate> gates_of(const storage::FoundJob &job)
     gates.push_back(storage::state_gate(waiting));
     if (job.state == core::JobState::final)
         return gates;
+    if (job.follows)
+        gates.push_back({"predecessor", false, "It is put in line when the job that holds its key has finished."});
     const pg::Time now = pg::now();
     gates.push_back(storage::time_gate(waiting, now));
     gates.push_back(storage::expiry_gate(waiting, now));

@@ -297,8 +297,13 @@ void alter_queue(const Arguments &arguments)
 bool has_unfinished_jobs(const Queue &queue)
 {
     bool has = false;
-    storage::as_hipq(
-        [&] { has = pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() + ")").front().boolean(0); });
+    storage::as_hipq([&] {
+        has = pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() +
+                               ") OR EXISTS (SELECT FROM hipq.successor WHERE queue_id = $1)",
+                           queue.id)
+                  .front()
+                  .boolean(0);
+    });
     return has;
 }
 

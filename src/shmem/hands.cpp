@@ -52,6 +52,16 @@ bool has_reserved(const core::JobTable &jobs, std::int32_t holder)
     return false;
 }
 
+bool has_come_to(core::JobPhase phase, Oid database, std::int64_t job_id)
+{
+    if (!is_loaded())
+        return false;
+    const Lock lock(LW_SHARED);
+    const core::JobTable table = jobs_in_hand();
+    const std::int32_t entry = table.find(database, job_id);
+    return entry != core::no_entry && table.at(entry).phase >= phase;
+}
+
 }  // namespace
 
 Reserved reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> reserved)
@@ -148,14 +158,14 @@ bool is_in_hand(Oid database, std::int64_t job_id)
     return jobs_in_hand().find(database, job_id) != core::no_entry;
 }
 
+bool is_begun(Oid database, std::int64_t job_id)
+{
+    return has_come_to(core::JobPhase::chosen, database, job_id);
+}
+
 bool is_running(Oid database, std::int64_t job_id)
 {
-    if (!is_loaded())
-        return false;
-    const Lock lock(LW_SHARED);
-    const core::JobTable table = jobs_in_hand();
-    const std::int32_t entry = table.find(database, job_id);
-    return entry != core::no_entry && table.at(entry).phase == core::JobPhase::running;
+    return has_come_to(core::JobPhase::running, database, job_id);
 }
 
 std::size_t count_in_hand()

@@ -63,6 +63,9 @@ bool is_in_hand(Oid database, std::int64_t job_id);
 // Says where jobs stand that leave a hand without having been finished. Needs the lock.
 void return_to_line(const core::JobEntry &job) noexcept;
 
+// Whether somebody who has it in hand has begun to claim it.
+bool is_begun(Oid database, std::int64_t job_id);
+
 // Whether its handler has been begun.
 bool is_running(Oid database, std::int64_t job_id);
 

@@ -108,6 +108,15 @@ struct Decision {
     std::int64_t job_id;  // 0: free
 };
 
+// Somebody who waits for the end of a job; ends.hpp.
+inline constexpr int max_awaited_ends = 1024;
+struct AwaitedEnd {
+    std::int64_t job_id;
+    Oid database;
+    int process;  // PGPROC number of a session, or no_process: the scheduler, whoever that is by then
+    bool was_told;
+};
+
 // lull.hpp
 struct Lull {
     Oid database;
@@ -174,6 +183,8 @@ struct Registry {
     Lull lull;
     int decision_count;  // entries in use
     Decision decisions[max_decisions];
+    int awaited_count;  // entries in use, which come first
+    AwaitedEnd awaited_ends[max_awaited_ends];
     int cancellation_count;  // entries in use
     Cancellation cancellations[max_cancellations];
     AlertRecord alerts[alert_count];

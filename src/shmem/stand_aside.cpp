@@ -7,6 +7,7 @@
 #include "shmem/crash_cases.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/decisions.hpp"
+#include "shmem/ends.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/lanes.hpp"
 #include "shmem/start_failures.hpp"
@@ -192,6 +193,7 @@ void forget_database(Oid database) noexcept
     forget_failed_starts(database);
     forget_crash_cases(database);
     forget_decisions(database);
+    forget_ends(database);
     for (ExecutorSlot &slot : executor_slots())
         if (slot.database == database && (slot.state == ExecutorState::requested || slot.state == ExecutorState::orphaned))
             free_executor_slot(slot);

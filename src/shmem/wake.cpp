@@ -8,6 +8,7 @@
 
 #include "pg/clock.hpp"
 #include "shmem/databases.hpp"
+#include "shmem/ends.hpp"
 #include "shmem/executors.hpp"
 
 namespace hipq::shmem {
@@ -36,6 +37,11 @@ constexpr std::size_t max_notes = 8;
 constinit std::array<Note, max_notes> notes{};
 constinit std::size_t note_count = 0;
 constinit bool scheduler_must_look = false;
+
+// With more of them than this in one transaction, everybody who waits for one is told.
+constinit std::array<std::int64_t, 16> ended{};
+constinit std::size_t end_count = 0;
+
 constinit bool catalogue_has_changed = false;
 constinit bool restored = false;
 constinit bool lanes_are_lost = false;
@@ -50,6 +56,7 @@ void forget()
     lanes_are_lost = false;
     lane_is_missing = false;
     note_count = 0;
+    end_count = 0;
     scheduler_must_look = false;
     catalogue_has_changed = false;
     restored = false;
@@ -82,6 +89,14 @@ void pass_on_lanes()
         lose_lanes(MyDatabaseId);
     else if (lane_is_missing)
         search_lanes(MyDatabaseId);
+}
+
+void pass_on_ends()
+{
+    if (are_ends_awaited())
+        tell_end_of(end_count <= ended.size() ? std::span<const std::int64_t>(ended).first(end_count)
+                                              : std::span<const std::int64_t>());
+    end_count = 0;
 }
 
 void pass_on_all()
@@ -128,7 +143,11 @@ extern "C" void hipq_transaction_ends(XactEvent event, void *)
 // Called for the transaction and for each resource owner below it: the first call does it.
 extern "C" void hipq_locks_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *)
 {
-    if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !is_commit || !is_top_level || !has_notes())
+    if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !is_commit || !is_top_level)
+        return;
+    if (end_count > 0)
+        pass_on_ends();
+    if (!has_notes())
         return;
     pass_on_all();
     forget();
@@ -148,6 +167,18 @@ void note_lane_key(const LaneName &lane, core::LaneKey key)
         return;
     }
     lane_notes->push_back({lane, find_or_make_lane(lane), {key, key}});
+}
+
+void note_end(std::int64_t job_id) noexcept
+{
+    if (end_count < ended.size())
+        ended[end_count] = job_id;
+    ++end_count;
+}
+
+void note_look() noexcept
+{
+    scheduler_must_look = true;
 }
 
 void note_unknown_jobs()

@@ -12,6 +12,12 @@ void note_lane_key(const LaneName &lane, core::LaneKey key);
 // The same for whoever has to be woken: a job of this queue owner is due from `due` until `expires`.
 void note_waiting(Oid owner, pg::Time due, pg::Time expires);
 
+// Notes that the current transaction ends a job. Cheap.
+void note_end(std::int64_t job_id) noexcept;
+
+// Notes that the scheduler has to look at what the current transaction has done.
+void note_look() noexcept;
+
 // Notes that the current transaction, or what it stands for, makes jobs claimable that nobody knows (COMMIT PREPARED).
 void note_unknown_jobs();
 

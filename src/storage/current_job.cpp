@@ -32,15 +32,22 @@ void set_current_jobs(std::vector<CurrentJob> jobs)
     *current = std::move(jobs);
 }
 
+bool is_current_job(std::int64_t id)
+{
+    return current != nullptr &&
+           std::any_of(current->begin(), current->end(), [&](const CurrentJob &job) { return job.id == id; });
+}
+
 void make_room_for_successor(int queue_id, std::string_view type, std::string_view key)
 {
     const CurrentJob *job = find_current(queue_id, type, key);
     if (job == nullptr)
         return;
     if (job->may_commit)
-        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                   errmsg("a procedure cannot enqueue a job with the type and key of its own job"),
-                   errhint("It may commit before it ends. Use a function as handler, or another job_key."));
+        HIPQ_RAISE(
+            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("a procedure cannot enqueue a job with the type and key of its own job"),
+            errhint("It may commit before it ends. Use hipq.enqueue() with on_duplicate => 'after', or a function as handler."));
     as_hipq([&] { remove_row.run(job->queue_id, job->id, job->attempt); });
 }
 

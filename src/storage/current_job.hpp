@@ -21,6 +21,8 @@ struct CurrentJob {
 // The jobs that run: one, or a batch; none outside a handler.
 void set_current_jobs(std::vector<CurrentJob> jobs);
 
+bool is_current_job(std::int64_t id);
+
 // A new job with the very type and key of the running one is its successor: the running row makes room in the same transaction,
 // and the finish then writes the final copy only. If the handler fails, both are undone. Called before a row is inserted; does
 // nothing for every other row. Raises 0A000 in a procedure, which may commit before it ends.

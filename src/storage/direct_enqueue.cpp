@@ -57,7 +57,27 @@ RowValues chosen_values(const Queue &queue, const JobOptions &options)
     return chosen;
 }
 
+// `chosen` is what is said about the job but for its data and key.
+RowValues completed(const RowValues &chosen, const KnownCatalogue &catalogue, const Queue &queue, pg::RawValue data,
+                    const std::optional<std::string> &key)
+{
+    RowValues job = chosen;
+    if (!data.null)
+        job.set(Column::job_data, data.value);
+    if (key.has_value())
+        job.set(Column::job_key, text_datum(*key));
+    check_new_job(job, queue);
+    fill_new_job(job, catalogue, queue);
+    return job;
+}
+
 }  // namespace
+
+RowValues new_job(const KnownCatalogue &catalogue, const Queue &queue, const JobOptions &options, pg::RawValue data,
+                  const std::optional<std::string> &key)
+{
+    return completed(chosen_values(queue, options), catalogue, queue, data, key);
+}
 
 std::optional<DirectEnqueue> DirectEnqueue::begin(const Queue &queue, const JobOptions &options, NewRows::With with)
 {
@@ -78,14 +98,7 @@ std::optional<DirectEnqueue> DirectEnqueue::begin(const Queue &queue, const JobO
 
 RowValues DirectEnqueue::new_job(pg::RawValue data, const std::optional<std::string> &key) const
 {
-    RowValues job = chosen_;
-    if (!data.null)
-        job.set(Column::job_data, data.value);
-    if (key.has_value())
-        job.set(Column::job_key, text_datum(*key));
-    check_new_job(job, *queue_);
-    fill_new_job(job, catalogue_, *queue_);
-    return job;
+    return completed(chosen_, catalogue_, *queue_, data, key);
 }
 
 std::optional<std::int64_t> DirectEnqueue::insert_unless_taken(pg::RawValue data, const std::optional<std::string> &key)

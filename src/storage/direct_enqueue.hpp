@@ -7,6 +7,10 @@
 
 namespace hipq::storage {
 
+// A whole row as it would be inserted, by the rules for new jobs, with an id.
+RowValues new_job(const KnownCatalogue &catalogue, const Queue &queue, const JobOptions &options, pg::RawValue data,
+                  const std::optional<std::string> &key);
+
 // Needs a transaction. What begin() opens is closed by end(), or by the abort.
 class DirectEnqueue {
 public:

@@ -4,6 +4,7 @@
 #include "core/validate.hpp"
 #include "pg/transaction.hpp"
 #include "storage/direct_enqueue.hpp"
+#include "storage/meet_holder.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/rights.hpp"
 
@@ -58,6 +59,18 @@ std::optional<std::int64_t> holder_of(const Queue &queue, const std::string &typ
         errmsg("job type \"%s\" has an unfinished job with key \"%s\" in queue \"%s\"", type.c_str(), key.c_str(), name.c_str()),
         may_know ? errdetail("Job %lld holds the key.", static_cast<long long>(holder)) : 0,
         errhint("Use on_duplicate => 'return' to get the id of that job instead."));
+}
+
+// Whether the waiting job that holds the key is to be changed.
+bool is_change(OnDuplicate on_duplicate)
+{
+    return on_duplicate >= OnDuplicate::replace;
+}
+
+[[noreturn]] void refuse_change_without_key()
+{
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job without key has no duplicate"),
+               errhint("Give a job_key, or use on_duplicate => 'error'."));
 }
 
 std::int64_t holder_or_error(const Queue &queue, const std::string &type, const std::string &key, std::int64_t holder,
@@ -188,15 +201,33 @@ std::optional<std::int64_t> insert_one(const Queue &queue, const JobOptions &opt
 
 }  // namespace
 
-std::int64_t enqueue(const Queue &queue, const JobOptions &options, pg::RawValue data, const std::optional<std::string> &key,
-                     OnDuplicate on_duplicate)
+std::optional<OnDuplicate> parse_on_duplicate(std::string_view text)
 {
+    constexpr std::array<std::string_view, 6> names{"error", "return", "replace", "merge", "debounce", "after"};
+    const auto found = std::find(names.begin(), names.end(), text);
+    return found == names.end() ? std::nullopt : std::optional(static_cast<OnDuplicate>(found - names.begin()));
+}
+
+std::string_view name(EnqueueAction action)
+{
+    constexpr std::array<std::string_view, 6> names{"inserted", "returned", "replaced", "merged", "debounced", "after"};
+    return names[static_cast<std::size_t>(action)];
+}
+
+Enqueued enqueue(const Queue &queue, const JobOptions &options, pg::RawValue data, const std::optional<std::string> &key,
+                 OnDuplicate on_duplicate)
+{
+    if (is_change(on_duplicate) && !has_key(key))
+        refuse_change_without_key();
     for (;;) {
+        if (is_change(on_duplicate))
+            if (const auto met = meet_holder({queue, options, data, *key}, on_duplicate))
+                return *met;
         if (const auto id = insert_one(queue, options, data, key))
-            return *id;
-        if (has_key(key)) {
+            return {*id, EnqueueAction::inserted};
+        if (has_key(key) && !is_change(on_duplicate)) {
             if (const auto holder = holder_of(queue, options.type, *key))
-                return holder_or_error(queue, options.type, *key, *holder, on_duplicate);
+                return {holder_or_error(queue, options.type, *key, *holder, on_duplicate), EnqueueAction::returned};
         }
         pg::call([] {
             CHECK_FOR_INTERRUPTS();
@@ -204,9 +235,29 @@ std::int64_t enqueue(const Queue &queue, const JobOptions &options, pg::RawValue
     }
 }
 
+namespace {
+
+// One after the other, in the order of their keys: each meets whoever holds its key by then.
+std::vector<std::int64_t> change_many(const Queue &queue, const JobOptions &options, pg::RawValue data, std::size_t count,
+                                      const Keys &keys, OnDuplicate on_duplicate)
+{
+    const std::vector<std::size_t> positions = in_order_of_keys(keys);
+    if (positions.size() < count)
+        refuse_change_without_key();
+    const std::vector<pg::RawValue> elements = elements_of(data);
+    std::vector<std::int64_t> ids(count);
+    for (const std::size_t i : positions)
+        ids[i] = enqueue(queue, options, elements[i], keys[i], on_duplicate).id;
+    return ids;
+}
+
+}  // namespace
+
 std::vector<std::int64_t> enqueue_many(const Queue &queue, const JobOptions &options, pg::RawValue data, std::size_t count,
                                        const Keys &keys, OnDuplicate on_duplicate)
 {
+    if (is_change(on_duplicate))
+        return change_many(queue, options, data, count, keys, on_duplicate);
     const Inserted fresh = insert_many(queue, options, data, keys);
     const auto keyed = static_cast<std::size_t>(std::count_if(keys.begin(), keys.end(), has_key));
     if (fresh.unkeyed.size() != count - keyed)  // a job without key is in nobody's way but by its id
@@ -233,7 +284,7 @@ std::vector<std::int64_t> enqueue_many(const Queue &queue, const JobOptions &opt
                     ::array_get_element(data.value, 1, const_cast<int *>(&subscript), -1, -1, false, TYPALIGN_INT, &is_null);
                 return pg::RawValue{JSONBOID, value, is_null};
             });
-            ids.push_back(enqueue(queue, options, one, key, on_duplicate));
+            ids.push_back(enqueue(queue, options, one, key, on_duplicate).id);
         }
     }
     return ids;

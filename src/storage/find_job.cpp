@@ -3,6 +3,7 @@
 
 #include "pg/transaction.hpp"
 #include "shmem/hands.hpp"
+#include "storage/successor.hpp"
 
 namespace hipq::storage {
 
@@ -22,6 +23,15 @@ constinit pg::Statement find_in_queue(R"(
                errhint("Final jobs are removed after the queue's retention."));
 }
 
+std::optional<FoundJob> find_among_successors(const Catalogue &catalogue, std::int64_t id, const Queue *named)
+{
+    const auto found = find_successor(id);
+    const Queue *queue = found.has_value() ? catalogue.find(found->queue_id) : nullptr;
+    if (queue == nullptr || (named != nullptr && named->id != queue->id))
+        return std::nullopt;
+    return FoundJob{queue, id, core::JobState::initial, found->type, found->key, found->due, found->expires, true};
+}
+
 }  // namespace
 
 std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue_name)
@@ -30,7 +40,7 @@ std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, co
     const pg::Rows rows =
         pg::as_extension_owner([&] { return named != nullptr ? find_in_queue.run(id, named->id) : find_anywhere.run(id); });
     if (rows.empty())
-        return std::nullopt;
+        return find_among_successors(catalogue, id, named);
     const pg::Row row = rows.front();
     const Queue *queue = catalogue.find(row.integer32(0));
     if (queue == nullptr)

@@ -15,6 +15,7 @@ struct FoundJob {
     std::string key;
     pg::Time due;
     pg::Time expires;
+    bool follows = false;  // it is to follow the job that holds its key, and not in line yet
 };
 
 // The job, in the queue named or in any. Nothing if there is none. Raises the error of an unknown queue also for one that the

@@ -2,11 +2,13 @@
 #include "finish.hpp"
 
 #include "pg/point.hpp"
+#include "shmem/wake.hpp"
 #include "storage/final_rows.hpp"
 #include "storage/job_row.hpp"
 #include "storage/live_rows.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
+#include "storage/successor.hpp"
 
 namespace hipq::storage {
 
@@ -174,6 +176,7 @@ bool finish_failed(const Queue &queue, const ClaimedJob &job, const Failure &fai
         return false;
     const std::string reason = name_of(failure.reason);
     insert_final(queue, job, failure.error, reason, json_null(), now);
+    shmem::note_end(job.id);
     if (queue.dead_letter_enabled && failure.reason != core::Reason::cancelled)
         insert_dead_letter.run(job.id, now, row_of(job), reason, failure.sqlstate, failure.error, job.attempt);
     return true;
@@ -191,6 +194,8 @@ bool to_retry(const Queue &queue, const ClaimedJob &job, const Failure &failure,
 
 void finish_succeeded(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results, pg::Time now)
 {
+    for (const ClaimedJob &job : jobs)
+        shmem::note_end(job.id);
     auto live = LiveRows::open_to_write(queue);
     auto final_rows = live.has_value() && queue.keeps_successes ? FinalRows::open(queue, jobs, now) : std::nullopt;
     if (final_rows.has_value() || (live.has_value() && !queue.keeps_successes)) {
@@ -233,7 +238,10 @@ bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure,
     return as_hipq([&] {
         std::optional<ClaimedJob> job = claimed_job(statement_for(queue, remove_waiting_sql).run(id));
         if (!job.has_value())
+            job = take_successor(queue, id);
+        if (!job.has_value())
             return false;
+        shmem::note_end(id);
         ++job->attempt;  // through running to final in one transaction
         job->started = now;
         insert_final(queue, *job, failure.error, name_of(failure.reason), json_null(), now);

@@ -1,14 +1,18 @@
 // By the place of the row, or the primary key, and the table's access method.
 #include "live_rows.hpp"
 
+#include "shmem/hands.hpp"
 #include "storage/known_table.hpp"
 #include "storage/plain_table.hpp"
 #include "storage/two_phase.hpp"
 
 extern "C" {
+#include "access/heapam.h"
 #include "access/heaptoast.h"
+#include "access/multixact.h"
 #include "access/tableam.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "storage/smgr.h"
 #include "utils/fmgroids.h"
 }
@@ -16,6 +20,38 @@ extern "C" {
 namespace hipq::storage {
 
 using core::Column;
+
+namespace {
+
+// Who has locked or is changing a row: a transaction, several of them, or (invalid) nobody.
+struct RowHolder {
+    TransactionId transaction;
+    bool is_multiple;
+};
+
+constexpr long moment = 1'000;  // us
+
+// PostgreSQL regime.
+void wait_for(TransactionId transaction)
+{
+    if (!::TransactionIdIsCurrentTransactionId(transaction))
+        ::XactLockTableWait(transaction, nullptr, nullptr, XLTW_None);
+}
+
+// PostgreSQL regime.
+void wait_for(RowHolder holder)
+{
+    if (!holder.is_multiple) {
+        wait_for(holder.transaction);
+        return;
+    }
+    MultiXactMember *members = nullptr;
+    const int count = ::GetMultiXactIdMembers(holder.transaction, &members, false, false);
+    for (int i = 0; i < count; ++i)
+        wait_for(members[i].xid);
+}
+
+}  // namespace
 
 struct LiveRows::Table {
     Relation live;
@@ -36,6 +72,7 @@ struct LiveRows::Table {
     Datum value(Column column) const;
     RowValues *copy_row() const;
     bool lock() const;
+    RowHolder holder() const;
     bool erase() const;
     void close() const;
 
@@ -139,6 +176,22 @@ bool LiveRows::Table::lock() const
     TM_FailureData failure{};
     return ::table_tuple_lock(live, &position, ::GetActiveSnapshot(), slot, ::GetCurrentCommandId(false), LockTupleExclusive,
                               LockWaitSkip, 0, &failure) == TM_Ok;
+}
+
+// Of the row that was found, as its page has it now.
+RowHolder LiveRows::Table::holder() const
+{
+    HeapTupleData row{};
+    row.t_self = slot->tts_tid;
+    Buffer buffer = InvalidBuffer;
+    if (!::heap_fetch(live, SnapshotAny, &row, &buffer, false))
+        return {InvalidTransactionId, false};
+    ::LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    const bool is_held = (row.t_data->t_infomask & HEAP_XMAX_INVALID) == 0;
+    const RowHolder holder{is_held ? HeapTupleHeaderGetRawXmax(row.t_data) : InvalidTransactionId,
+                           (row.t_data->t_infomask & HEAP_XMAX_IS_MULTI) != 0};
+    ::UnlockReleaseBuffer(buffer);
+    return holder;
 }
 
 bool LiveRows::Table::erase() const
@@ -265,6 +318,19 @@ bool LiveRows::remove(const ClaimedJob &job)
     const core::JobState state = state_of(row.state);
     const bool is_mine = job.is_locked ? core::is_waiting(state) : state == core::JobState::running;
     return is_mine && pg::call([&] { return table_->erase(); });
+}
+
+void LiveRows::wait_for_holder(std::int64_t id)
+{
+    pg::call([&] {
+        if (!table_->find_by_key(id))
+            return;
+        const RowHolder holder = table_->holder();
+        if (shmem::is_begun(MyDatabaseId, id))  // asked after the row: whoever claims it has it in hand before
+            ::pg_usleep(moment);
+        else if (TransactionIdIsValid(holder.transaction))
+            wait_for(holder);
+    });
 }
 
 bool LiveRows::is_there(std::int64_t id)

@@ -24,6 +24,7 @@
 #include "worker/process.hpp"
 #include "worker/recover.hpp"
 #include "worker/stop_overdue.hpp"
+#include "worker/successors.hpp"
 #include "worker/suspects.hpp"
 #include "worker/vacuum.hpp"
 
@@ -241,6 +242,7 @@ Look look_around(Scheduler &scheduler)
     scheduler.lanes_are_missing = false;
     const auto catalogue = read_catalogue();
     ask_anew_for_room(scheduler, catalogue, look.now);
+    look.again_at(put_successors_in_line(*catalogue));
     for (const auto &entry : catalogue->queues) {
         const Queue &queue = entry.second;
         check_interrupts();

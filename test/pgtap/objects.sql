@@ -18,6 +18,7 @@ $got$, $want$VALUES
     ('instance', 'r'),
     ('job_type', 'r'),
     ('queue', 'r'),
+    ('successor', 'r'),
     ('worker', 'r'),
     ('alerts', 'v'),
     ('attempts', 'v'),
@@ -145,6 +146,11 @@ $got$, $want$VALUES
     ('queue', 'dead_letter_retention', 'interval', 'false', ''),
     ('queue', 'is_dropped', 'boolean', 'true', 'false'),
     ('queue', 'created_time', 'timestamp with time zone', 'true', 'now()'),
+    ('successor', 'queue_id', 'integer', 'true', ''),
+    ('successor', 'job_type', 'text', 'true', ''),
+    ('successor', 'job_key', 'text', 'true', ''),
+    ('successor', 'job_id', 'bigint', 'true', ''),
+    ('successor', 'job', 'jsonb', 'true', ''),
     ('worker', 'worker_id', 'bigint', 'true', 'nextval(''hipq.worker_id_seq''::regclass)'),
     ('worker', 'name', 'text', 'true', ''),
     ('worker', 'role', 'regrole', 'true', ''),
@@ -178,6 +184,8 @@ $got$, $want$VALUES
     ('job_type', 'name'),
     ('queue', 'name'),
     ('queue', 'table_name'),
+    ('successor', 'job_key'),
+    ('successor', 'job_type'),
     ('worker', 'name')
 $want$, 'columns that compare bytes');
 
@@ -398,6 +406,8 @@ $got$, $want$VALUES
     ('queue', 'queue_retention_is_not_negative', 'CHECK ((retention >= ''00:00:00''::interval))'),
     ('queue', 'queue_table_name_is_unique', 'UNIQUE (table_name)'),
     ('queue', 'queue_throttle_limit_is_not_negative', 'CHECK (((throttle_limit >= (0)::numeric) AND (throttle_limit <> ''NaN''::numeric)))'),
+    ('successor', 'successor_job_id_is_unique', 'UNIQUE (job_id)'),
+    ('successor', 'successor_pkey', 'PRIMARY KEY (queue_id, job_type, job_key)'),
     ('worker', 'worker_capabilities_are_an_object', 'CHECK ((jsonb_typeof(capabilities) = ''object''::text))'),
     ('worker', 'worker_capacity_is_positive', 'CHECK ((capacity > 0))'),
     ('worker', 'worker_name_is_unique', 'UNIQUE (name)'),
@@ -419,6 +429,8 @@ $got$, $want$VALUES
     ('CREATE UNIQUE INDEX queue_name_is_unique ON hipq.queue USING btree (instance_id, name)'),
     ('CREATE UNIQUE INDEX queue_pkey ON hipq.queue USING btree (queue_id)'),
     ('CREATE UNIQUE INDEX queue_table_name_is_unique ON hipq.queue USING btree (table_name)'),
+    ('CREATE UNIQUE INDEX successor_job_id_is_unique ON hipq.successor USING btree (job_id)'),
+    ('CREATE UNIQUE INDEX successor_pkey ON hipq.successor USING btree (queue_id, job_type, job_key)'),
     ('CREATE UNIQUE INDEX worker_name_is_unique ON hipq.worker USING btree (name)'),
     ('CREATE UNIQUE INDEX worker_pkey ON hipq.worker USING btree (worker_id)')
 $want$, 'indexes');
@@ -449,6 +461,8 @@ $got$, $want$VALUES
     ('enqueue(job_type text, job_data anyelement, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text)', 'bigint', 'v'),
     ('enqueue(job_type text, job_data text DEFAULT ''{}''::text, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text)', 'bigint', 'v'),
     ('enqueue_many(job_type text, job_data jsonb[], job_keys text[] DEFAULT NULL::text[], queue text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text)', 'bigint[]', 'v'),
+    ('enqueue_unique(job_type text, job_data anyelement, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''return''::text, throttle_key text DEFAULT NULL::text, OUT id bigint, OUT action text)', 'record', 'v'),
+    ('enqueue_unique(job_type text, job_data text DEFAULT ''{}''::text, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''return''::text, throttle_key text DEFAULT NULL::text, OUT id bigint, OUT action text)', 'record', 'v'),
     ('erase(id bigint, queue text DEFAULT NULL::text)', 'boolean', 'v'),
     ('fail_permanently(message text)', 'void', 'v'),
     ('fail_retriable(message text)', 'void', 'v'),
@@ -501,7 +515,7 @@ SELECT results_eq($got$SELECT unnest(enum_range(NULL::hipq.job_state))::text$got
 SELECT set_eq($got$
 SELECT unnest(extconfig)::regclass::text FROM pg_extension WHERE extname = 'hipq'
 $got$, $want$VALUES
-    ('hipq.identity'), ('hipq.instance'), ('hipq.queue'), ('hipq.job_type'), ('hipq.dead_letter'),
+    ('hipq.identity'), ('hipq.instance'), ('hipq.queue'), ('hipq.job_type'), ('hipq.dead_letter'), ('hipq.successor'),
     ('hipq.instance_id_seq'), ('hipq.queue_id_seq'), ('hipq.job_id_seq')
 $want$, 'tables and sequences that are dumped with their data');
 

@@ -1,0 +1,123 @@
+// A list without order, looked through from one end to the other, which happens only while somebody waits.
+#include "ends.hpp"
+
+#include "shmem/databases.hpp"
+
+namespace hipq::shmem {
+
+namespace {
+
+constinit bool leaves_at_exit = false;
+
+// All of it needs the lock.
+std::span<AwaitedEnd> entries()
+{
+    return {registry()->awaited_ends, static_cast<std::size_t>(registry()->awaited_count)};
+}
+
+template <class Predicate>
+void erase_entries(const Predicate &is_unwanted)
+{
+    int &count = registry()->awaited_count;
+    for (int i = 0; i < count;)
+        if (is_unwanted(registry()->awaited_ends[i]))
+            registry()->awaited_ends[i] = registry()->awaited_ends[--count];
+        else
+            ++i;
+}
+
+bool add_entry(const AwaitedEnd &entry)
+{
+    if (registry()->awaited_count == max_awaited_ends)
+        return false;
+    registry()->awaited_ends[registry()->awaited_count++] = entry;
+    return true;
+}
+
+bool is_own(const AwaitedEnd &entry)
+{
+    return entry.process == MyProc->pgprocno;
+}
+
+bool is_schedulers(const AwaitedEnd &entry)
+{
+    return entry.process == no_process && entry.database == MyDatabaseId;
+}
+
+bool is_meant(const AwaitedEnd &entry, std::span<const std::int64_t> job_ids)
+{
+    const bool is_any = job_ids.empty() || std::find(job_ids.begin(), job_ids.end(), entry.job_id) != job_ids.end();
+    return is_any && entry.database == MyDatabaseId;
+}
+
+extern "C" void hipq_waiting_session_exits(int, Datum)
+{
+    stop_awaiting();
+}
+
+}  // namespace
+
+bool await_end(std::int64_t job_id)
+{
+    if (!leaves_at_exit)
+        pg::call([] { ::on_shmem_exit(hipq_waiting_session_exits, Datum{0}); });
+    leaves_at_exit = true;
+    const Lock lock(LW_EXCLUSIVE);
+    erase_entries(is_own);
+    return add_entry({job_id, MyDatabaseId, MyProc->pgprocno, false});
+}
+
+void stop_awaiting() noexcept
+{
+    const Lock lock(LW_EXCLUSIVE);
+    erase_entries(is_own);
+}
+
+bool was_told()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    for (AwaitedEnd &entry : entries())
+        if (is_own(entry))
+            return std::exchange(entry.was_told, false);
+    return false;
+}
+
+void look_at_end_of(std::span<const std::int64_t> job_ids)
+{
+    if (job_ids.empty() && !are_ends_awaited())
+        return;
+    const Lock lock(LW_EXCLUSIVE);
+    erase_entries(is_schedulers);
+    for (const std::int64_t id : job_ids)
+        if (!add_entry({id, MyDatabaseId, no_process, false}))
+            return;
+}
+
+void forget_ends(Oid database) noexcept
+{
+    erase_entries([&](const AwaitedEnd &entry) { return entry.process == no_process && entry.database == database; });
+}
+
+bool are_ends_awaited() noexcept
+{
+    return is_loaded() && *const_cast<volatile int *>(&registry()->awaited_count) > 0;
+}
+
+void tell_end_of(std::span<const std::int64_t> job_ids) noexcept
+{
+    bool scheduler_waits = false;
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        for (AwaitedEnd &entry : entries()) {
+            if (!is_meant(entry, job_ids))
+                continue;
+            entry.was_told = true;
+            scheduler_waits = scheduler_waits || entry.process == no_process;
+            wake_process(entry.process);
+        }
+    }
+    if (scheduler_waits)
+        work_due(MyDatabaseId, pg::Time{0});
+}
+
+}  // namespace hipq::shmem

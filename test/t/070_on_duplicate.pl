@@ -1,0 +1,207 @@
+# on_duplicate where the holder of the key runs: nobody waits for a handler, and a successor starts when the job before it has
+# finished, however it does so. Then all modes at once.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $clients = $ENV{DUPLICATE_CLIENTS} // 16;
+my $calls = $ENV{DUPLICATE_CALLS} // 1000;
+
+my $hipq = HipqCluster->new('duplicates', 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1h', 'max_connections' => $clients + 50);
+my $node = $hipq->node;
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	GRANT CREATE ON SCHEMA public TO app;
+	CREATE TABLE ran (n serial, id bigint, data jsonb); GRANT ALL ON ran, ran_n_seq TO app;
+	CREATE FUNCTION work(id bigint, data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO ran (id, data) VALUES (work.id, work.data);
+		IF data ? 'lock' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF;
+		IF data ? 'fail' AND (SELECT attempt FROM hipq.job WHERE job.id = work.id) >= 0 THEN RAISE 'no'; END IF;
+	END $$;
+	GRANT USAGE ON SCHEMA hipq TO app; GRANT SELECT ON hipq.job TO app;
+	SELECT hipq.register_job_type('app.main', 'by_lock', handler => 'work', claim => 'lock');
+	SELECT hipq.register_job_type('app.main', 'by_record', handler => 'work', claim => 'record')});
+
+sub action_of { my ($type, $rest) = @_; return split /\|/, $hipq->sql("SELECT action, id FROM hipq.enqueue_unique('$type', $rest)"); }
+sub order_of { my (@ids) = @_; return $hipq->sql('SELECT string_agg(id::text, $$ $$ ORDER BY n) FROM ran WHERE id IN (' . join(',', @ids) . ')'); }
+
+# Starts a job that runs until the lock is released: its id and the lock.
+sub start
+{
+	my ($type, $rest, $data) = @_;
+	my $lock = $hipq->hold_lock;
+	$data //= '{"lock": 1}';
+	my $id = $hipq->enqueue($type, "'$data', queue => 'app.main', job_key => 'k'" . ($rest // ''));
+	$hipq->pid_of($id);
+	return ($id, $lock);
+}
+
+foreach my $type ('by_lock', 'by_record')
+{
+	my ($first, $lock) = start($type);
+	foreach my $mode ('replace', 'merge', 'debounce')
+	{
+		my $error = $hipq->error_of("SELECT hipq.enqueue('$type', '{}', job_key => 'k', scheduled_run_time => now() + interval '1 day', on_duplicate => '$mode')");
+		like($error, qr/55006: the job of type "$type" with key "k" in queue "app.main" is running\nDETAIL:  Job $first holds the key. Only a waiting job can be changed.\nHINT:  Use on_duplicate => 'after'/,
+			"$type: $mode is refused while the job runs");
+	}
+	is($hipq->sql("SELECT hipq.enqueue('$type', job_key => 'k', on_duplicate => 'return')"), $first, 'return gives its id');
+	my ($action, $second) = action_of($type, qq{'{"second": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	is($action, 'after', 'one more job is noted');
+	is(join(' ', action_of($type, qq{'{"third": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'})), "returned $second", 'one at most');
+	like($hipq->why($second), qr/^predecessor: It is put in line when the job that holds its key has finished/, 'why() tells');
+	$lock->quit;
+	is($hipq->outcome($first), 'succeeded', 'the first one ends,');
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 8), 'and soon after it the second');
+	is(order_of($first, $second), "$first $second", 'in that order');
+	is($hipq->sql("SELECT job_data FROM hipq.jobs WHERE id = $second"), '{"second": 1}', 'with its own data');
+	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'nothing is left');
+}
+
+# ---- however the job before it ends
+{
+	my ($first, $lock) = start('by_lock');
+	my ($action, $second) = action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	$hipq->sql("SELECT hipq.cancel($first)");
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 8), 'after a job that was cancelled');
+	$lock->quit;
+
+	($first, $lock) = start('by_lock', '', '{"lock": 1, "fail": 1}');
+	($action, $second) = action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	$lock->quit;
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 8), 'after one that failed for good');
+	is($hipq->outcome($first), 'failed', 'as it did');
+
+	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'by_lock', retry_base => '1 day', retry_max => '1 day')});
+	($first, $lock) = start('by_lock', ', max_retries => 5', '{"lock": 1, "fail": 1}');
+	($action, $second) = action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	$lock->quit;
+	ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs WHERE id = $first"), 'one that waits for its retry');
+	is($hipq->sql("SELECT count(*) FROM hipq.successor WHERE job_id = $second"), 1, 'has not finished');
+	is(join(' ', action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'})), "returned $first", 'who comes now gets that one, as it waits');
+	is($hipq->sql("SELECT hipq.cancel($first)"), 't', 'it is cancelled');
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 8), 'then its successor runs');
+
+	($first, $lock) = start('by_lock', q{, max_retries => 5, expires_time => now() + interval '3 s'}, '{"lock": 1, "fail": 1}');
+	($action, $second) = action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	$lock->quit;
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 12), 'after one that expired');
+	is($hipq->outcome($first), 'expired', 'as it did');
+}
+
+# ---- the successor itself can be cancelled, changed by nobody, and goes with its transaction
+{
+	my ($first, $lock) = start('by_record');
+	my ($action, $second) = action_of('by_record', q{'{"never": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	is($hipq->sql("SELECT hipq.cancel($second, 'not needed')"), 't', 'a successor can be cancelled');
+	is($hipq->sql("SELECT concat_ws(' ', outcome, error, job_data) FROM hipq.jobs WHERE id = $second"), 'cancelled cancelled: not needed {"never": 1}', 'and is final');
+	$hipq->sql("BEGIN; SELECT hipq.enqueue('by_record', job_key => 'k', on_duplicate => 'after'); ROLLBACK");
+	like($hipq->error_of("SELECT hipq.enqueue('by_record', job_key => 'k', on_duplicate => 'after', timeout => 0)"), qr/22023/, 'it is checked like any new job');
+	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'nothing is noted of what was rolled back');
+	($action, $second) = action_of('by_record', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	# ---- a crash, and a restart
+	$node->stop('immediate');
+	eval { $lock->quit };    # its session is gone
+	$node->start;
+	is($hipq->outcome($second), 'succeeded', 'no crash of the server loses it');
+	is($hipq->sql("SELECT accepted_time >= (SELECT update_time FROM hipq.jobs WHERE id = $first) FROM hipq.jobs WHERE id = $second"), 't', 'it runs when the first has run again');
+}
+
+# ---- a dump
+{
+	my ($first, $lock) = start('by_record');
+	my ($action, $second) = action_of('by_record', q{'{"restored": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump';
+	$node->command_ok([ 'pg_dump', '-Fc', '-d', $node->connstr('postgres'), '-f', $dump ], 'a dump');
+	$node->safe_psql('postgres', 'CREATE DATABASE restored');
+	$node->command_ok([ 'pg_restore', '-d', $node->connstr('restored'), $dump ], 'and its restore');
+	$lock->quit;
+	my $restored = $hipq->in('restored');
+	is($restored->sql("SELECT job_id FROM hipq.successor"), $second, 'carry a successor');
+	$restored->sql('SELECT hipq.release_hold()');
+	is($restored->outcome($second), 'succeeded', 'which runs where it was restored,');
+	is($hipq->outcome($second), 'succeeded', 'and where it comes from');
+}
+
+# ---- handlers that enqueue under their own key
+$hipq->sql(q{
+	GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA hipq TO app;
+	CREATE PROCEDURE step(id bigint, data jsonb) LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO ran (id, data) VALUES (id, data);
+		COMMIT;
+		IF (data->>'n')::integer < 3 THEN
+			PERFORM hipq.enqueue('step', jsonb_build_object('n', (data->>'n')::integer + 1, 'mode', data->>'mode'), job_key => 'own', on_duplicate => data->>'mode');
+		END IF;
+	END $$;
+	CREATE FUNCTION hop(id bigint, data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO ran (id, data) VALUES (id, data);
+		IF (data->>'n')::integer < 3 THEN
+			PERFORM hipq.enqueue('hop', jsonb_build_object('n', (data->>'n')::integer + 1, 'mode', data->>'mode'), job_key => 'own', on_duplicate => data->>'mode');
+		END IF;
+	END $$;
+	SELECT hipq.register_job_type('app.main', 'step', handler => 'step');
+	SELECT hipq.register_job_type('app.main', 'hop', handler => 'hop')});
+{
+	my $id = $hipq->enqueue('step', q{'{"n": 1, "mode": "error"}', job_key => 'own'});
+	is($hipq->outcome($id), 'failed', 'a procedure cannot enqueue under its own key');
+	is($hipq->sql("SELECT hint FROM hipq.attempts WHERE job_id = $id"), q{It may commit before it ends. Use hipq.enqueue() with on_duplicate => 'after', or a function as handler.}, 'the hint says how');
+	$hipq->sql('TRUNCATE ran');
+	$hipq->enqueue('step', q{'{"n": 1, "mode": "after"}', job_key => 'own'});
+	ok($hipq->wait_until(q{SELECT string_agg(data->>'n', ' ' ORDER BY n) FROM ran}, '1 2 3', 20), 'and so it can');
+	foreach my $mode ('after', 'replace', 'return', 'error')
+	{
+		$hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0);
+		$hipq->sql('TRUNCATE ran');
+		$hipq->enqueue('hop', qq{'{"n": 1, "mode": "$mode"}', job_key => 'own'});
+		ok($hipq->wait_until(q{SELECT string_agg(data->>'n', ' ' ORDER BY n) FROM ran}, '1 2 3', 20), "a function: $mode");
+	}
+	$hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0);
+}
+
+# ---- all modes at once, on few keys, while executors run the jobs
+$hipq->sql(q{
+	CREATE TABLE did (action text, id bigint);
+	-- No two jobs of one key run at once.
+	CREATE FUNCTION busy(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		IF NOT pg_try_advisory_xact_lock(7, hashtext(job.job_key)) THEN RAISE 'two jobs of one key run'; END IF;
+		INSERT INTO ran (id) VALUES (job.id);
+	END $$;
+	CREATE FUNCTION try_enqueue(mode text, key integer) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO did
+		SELECT action, id FROM hipq.enqueue_unique('busy', jsonb_build_object(mode, key), job_key => 'key ' || key,
+			scheduled_run_time => now() + random() * interval '10 ms', on_duplicate => mode);
+	EXCEPTION
+		WHEN unique_violation THEN
+			IF mode <> 'error' THEN RAISE; END IF;
+		WHEN object_in_use THEN
+			IF mode NOT IN ('replace', 'merge', 'debounce') THEN RAISE; END IF;
+	END $$;
+	SELECT hipq.register_job_type('app.main', 'busy', handler => 'busy');
+	TRUNCATE ran});
+{
+	my $script = PostgreSQL::Test::Utils::tempdir() . '/enqueue.sql';
+	append_to_file($script, q{
+\set key random(1, 100)
+\set mode random(0, 5)
+SELECT try_enqueue(('{error, return, replace, merge, debounce, after}'::text[])[:mode + 1], :key);
+});
+	$node->command_ok([ 'pgbench', '-n', '-f', $script, '-c', $clients, '-j', 2, '-t', $calls, '-d', $node->connstr('postgres') ],
+		"$clients sessions, $calls calls each: none fails");
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0, 120), 'all jobs end');
+	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'no successor is left');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'busy' AND outcome <> 'succeeded'}), 0, 'each has succeeded');
+	is($hipq->sql(q{SELECT count(*) FROM ran}), $hipq->sql(q{SELECT count(*) FROM did WHERE action IN ('inserted', 'after')}), 'as many jobs have run as were made');
+	is($hipq->sql(q{SELECT count(*) FROM (SELECT DISTINCT id FROM did EXCEPT SELECT id FROM ran) AS lost}), 0, 'every job that somebody was told of has run');
+	is($hipq->sql(q{SELECT string_agg(DISTINCT action, ' ' ORDER BY action) FROM did}), 'after debounced inserted merged replaced returned', 'every action occurred');
+	unlike(slurp_file($node->logfile), qr/deadlock detected/, 'without a deadlock');
+	note $hipq->sql(q{SELECT string_agg(action || ' ' || count, ', ') FROM (SELECT action, count(*) FROM did GROUP BY action) AS d});
+}
+
+done_testing();
