@@ -154,6 +154,10 @@ CREATE FUNCTION hipq.why(id bigint, queue text DEFAULT NULL, OUT gate text, OUT 
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_why';
 COMMENT ON FUNCTION hipq.why(bigint, text) IS 'why a job does or does not run: every gate in the order the scheduler asks them';
 
+CREATE FUNCTION hipq.wait_for(id bigint, timeout interval DEFAULT '1 minute', queue text DEFAULT NULL, OUT outcome text, OUT result jsonb, OUT error text) RETURNS record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_wait_for';
+COMMENT ON FUNCTION hipq.wait_for(bigint, interval, text) IS 'waits until a job is final, or for the timeout (NULL: as long as it takes); its outcome then, with the result of a final job';
+
 CREATE FUNCTION hipq.retry_schedule(queue text, job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_schedule';
 COMMENT ON FUNCTION hipq.retry_schedule(text, text) IS 'the delays before the retries of a job type, without jitter';

@@ -476,6 +476,7 @@ $got$, $want$VALUES
     ('retry_schedule(queue text, job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval)', 'SETOF record', 'v'),
     ('revoke_queue(queue text, role regrole, privilege text)', 'void', 'v'),
     ('version()', 'text', 'v'),
+    ('wait_for(id bigint, timeout interval DEFAULT ''00:01:00''::interval, queue text DEFAULT NULL::text, OUT outcome text, OUT result jsonb, OUT error text)', 'record', 'v'),
     ('why(id bigint, queue text DEFAULT NULL::text, OUT gate text, OUT passed boolean, OUT explanation text)', 'SETOF record', 'v')
 $want$, 'functions: arguments with their defaults, result, volatility');
 
