@@ -24,7 +24,8 @@ Names functions_for(Privilege privilege)
     case Privilege::work:
         return {"fail_retriable", "fail_permanently"};
     case Privilege::read:
-        return {"why", "wait_for", "retry_schedule", "now", "_may", "_executors", "_gauges", "_lanes", "_running_jobs", "_is_running"};
+        return {"why",        "wait_for", "retry_schedule", "now",           "_may",
+                "_executors", "_gauges",  "_lanes",         "_running_jobs", "_is_running"};
     case Privilege::control:
         return {"cancel", "retry", "reschedule", "erase", "why"};
     }

@@ -69,11 +69,11 @@ constinit pg::Statement take_by_id(R"(
         DELETE FROM hipq.successor AS successor
         USING (SELECT job_id FROM hipq.successor WHERE job_id = $1 AND queue_id = $2 FOR UPDATE SKIP LOCKED) AS chosen
         WHERE successor.job_id = chosen.job_id
-        RETURNING successor.job
+        RETURNING successor.job AS whole
     )
     SELECT )" HIPQ_CLAIMED_COLUMNS R"(
     FROM taken
-    CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, taken.job) AS job)");
+    CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, taken.whole) AS job)");
 
 Oid job_row_type()
 {
