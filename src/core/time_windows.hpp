@@ -1,4 +1,4 @@
-// Time windows: when jobs may start. Syntax and canonical form only; openings and zones come with flow control.
+// Time windows: when jobs may start. Syntax and canonical form; when they are open is in openings.hpp.
 //
 //   windows := 'NONE' | window (',' window)*
 //   window  := [days] [from '-' to]          at least one of the two
