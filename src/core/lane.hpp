@@ -55,7 +55,7 @@ constexpr KeyRange hull(KeyRange left, KeyRange right)
     return {std::min(left.first, right.first), std::max(left.last, right.last)};
 }
 
-// No row is put off for longer than this (microseconds).
+// No row is put off for longer than this (microseconds), unless its time windows are closed.
 inline constexpr std::int64_t longest_hold = 10'000'000;
 
 // Keys that may be claimable, not to be looked at before a time (microseconds).
@@ -66,21 +66,20 @@ struct Pocket {
 
     // Nothing in it comes before.
     constexpr LaneKey due() const { return {std::max(range.first.time, not_before), range.first.id}; }
-    // A time further away than any row is put off, of a row that is due: the clock was set back.
-    constexpr bool is_ready(std::int64_t now) const
-    {
-        return not_before <= now || (range.first.time <= now && not_before > now + longest_hold);
-    }
+    constexpr bool is_ready(std::int64_t now) const { return not_before <= now; }
+    // Its rows are outside their time windows: there may be very many.
+    constexpr bool waits_for_opening(std::int64_t now) const { return not_before > now + longest_hold; }
 };
 
-// Pockets in the order of their keys. When there is no room the two nearest become one.
+// Pockets in the order of their keys. When there is no room the two nearest become one, but rather not if rows that wait for
+// their time window would be looked at before it opens.
 template <std::size_t size>
 struct Pockets {
     std::array<Pocket, size> entries{};
     std::uint32_t count = 0;
     bool operator==(const Pockets &) const = default;
 
-    void add(Pocket pocket)
+    void add(Pocket pocket, std::int64_t now)
     {
         if (pocket.range.is_empty())
             return;
@@ -95,13 +94,27 @@ struct Pockets {
         std::sort(all.begin(), all.end(), [](const Pocket &l, const Pocket &r) { return l.range.first < r.range.first; });
         std::size_t nearest = 0;
         for (std::size_t i = 1; i < size; ++i)
-            if (gap(all[i], all[i + 1]) < gap(all[nearest], all[nearest + 1]))
+            if (cost(all[i], all[i + 1], now) < cost(all[nearest], all[nearest + 1], now))
                 nearest = i;
         all[nearest] = {hull(all[nearest].range, all[nearest + 1].range),
                         std::min(all[nearest].not_before, all[nearest + 1].not_before)};
         std::copy(all.begin() + static_cast<std::ptrdiff_t>(nearest) + 2, all.end(),
                   all.begin() + static_cast<std::ptrdiff_t>(nearest) + 1);
         std::copy_n(all.begin(), size, entries.begin());
+    }
+
+    // The same, but all that wait for one opening share a pocket, whatever lies between them.
+    void add_until_opening(Pocket pocket, std::int64_t now)
+    {
+        for (std::uint32_t i = 0; i < count; ++i) {
+            if (entries[i].not_before != pocket.not_before)
+                continue;
+            pocket.range = hull(pocket.range, entries[i].range);
+            std::copy(entries.begin() + i + 1, entries.begin() + count, entries.begin() + i);
+            --count;
+            break;
+        }
+        add(pocket, now);
     }
 
     bool contains(LaneKey key) const
@@ -118,6 +131,17 @@ private:
             entries[at] = entries[at - 1];
         entries[at] = pocket;
         ++count;
+    }
+    // Of making them one: whether rows would be looked at long before their opening, and what else would be walked over.
+    struct Cost {
+        bool looks_too_early;
+        std::uint64_t gap;
+        auto operator<=>(const Cost &) const = default;  // NOLINT(modernize-use-nullptr): as above
+    };
+    static Cost cost(const Pocket &left, const Pocket &right, std::int64_t now)
+    {
+        const bool wait = left.waits_for_opening(now) || right.waits_for_opening(now);
+        return {wait && left.not_before != right.not_before, gap(left, right)};
     }
     // In time; ids only part rows of one time.
     static std::uint64_t gap(const Pocket &left, const Pocket &right)
@@ -164,6 +188,18 @@ struct BasicLane {
 
     // All of it has to be read again: rows may have become claimable of which nobody says anything.
     void note_all() { note({lane_start, lane_end}); }
+
+    // What is put off is worth a look now: it was reckoned with another zone, or another clock. Whoever reads the lane may still
+    // reckon like that.
+    void look_again()
+    {
+        for (std::uint32_t i = 0; i < pockets.count; ++i)
+            pockets.entries[i].not_before = lane_start.time;
+        for (std::uint32_t i = 0; i < inbox_count; ++i)
+            inbox[i].not_before = lane_start.time;
+        if (owner != no_owner)
+            note_all();
+    }
 
     // No row comes before this key: is due earlier or, at the same time, has a lower id. lane_end: there is none.
     LaneKey next_due() const
@@ -231,7 +267,7 @@ public:
         for (std::uint32_t i = 0; i < lane.inbox_count; ++i) {
             const auto &[range, not_before] = lane.inbox[i];
             lane.is_exhausted = lane.is_exhausted && range.last < lane.frontier;
-            lane.pockets.add({{range.first, std::min(range.last, before(lane.frontier))}, not_before});
+            lane.pockets.add({{range.first, std::min(range.last, before(lane.frontier))}, not_before}, now);
         }
         lane.inbox_count = 0;
         return LaneReading(lane, now);
@@ -253,8 +289,14 @@ public:
     // nobody waits.)
     void held(LaneKey key, std::int64_t again_at)
     {
-        kept_.add({{key, key}, again_at});
+        kept_.add({{key, key}, again_at}, now_);
         read_until(after(key));
+    }
+    // Rows, one after the other, whose time windows open at that time. They cost nothing until then.
+    void closed(KeyRange rows, std::int64_t opens)
+    {
+        kept_.add_until_opening({rows, opens}, now_);
+        read_until(after(rows.last));
     }
     // This row and those after it in the range stay unread: it is not due, or enough has been taken.
     void early(LaneKey key)
@@ -264,7 +306,7 @@ public:
             stop();
             return;
         }
-        kept_.add({{key, old_.entries[position_].range.last}, key.time});
+        kept_.add({{key, old_.entries[position_].range.last}, key.time}, now_);
         next_range();
     }
     // There is no further row in range().
@@ -292,7 +334,7 @@ public:
             stop();
         lane.pockets = {};
         for (std::uint32_t i = 0; i < kept_.count; ++i)
-            lane.pockets.add(kept_.entries[i]);
+            lane.pockets.add(kept_.entries[i], now_);
         lane.frontier = frontier_;
         lane.is_exhausted = is_exhausted_;
         lane.owner = no_owner;
@@ -328,12 +370,19 @@ private:
     void skip_waiting()
     {
         for (; !at_frontier() && !old_.entries[position_].is_ready(now_); ++position_)
-            kept_.add(old_.entries[position_]);
+            keep(old_.entries[position_]);
     }
     void keep_rest()
     {
         for (; !at_frontier(); ++position_)
-            kept_.add(old_.entries[position_]);
+            keep(old_.entries[position_]);
+    }
+    void keep(const Pocket &pocket)
+    {
+        if (pocket.waits_for_opening(now_))
+            kept_.add_until_opening(pocket, now_);
+        else
+            kept_.add(pocket, now_);
     }
 
     Pockets<pocket_count> old_;

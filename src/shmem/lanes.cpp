@@ -272,6 +272,20 @@ void lose_lanes(Oid database) noexcept
     lose_lanes_locked(database);
 }
 
+void look_again_at_lanes(Oid database) noexcept
+{
+    if (!is_loaded())
+        return;
+    const TableLock table_guard(LW_SHARED);
+    for (LaneEntry &entry : entries()) {
+        const LaneLock lock(index_of(entry));
+        if (entry.database != database)
+            continue;
+        entry.lane.look_again();
+        show_due(entry);
+    }
+}
+
 pg::Time due_of(LaneRef ref)
 {
     return due_of(table->entries[ref.index]);

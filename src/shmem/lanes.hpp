@@ -52,6 +52,9 @@ bool note_lane(LaneRef ref, core::KeyRange range, pg::Time not_before = pg::Time
 void lose_lanes(Oid database) noexcept;
 void lose_lanes_locked(Oid database) noexcept;  // needs the lock
 
+// Says that a zone or the clock is another than when jobs of a database were put off: they are worth a look. Cannot fail.
+void look_again_at_lanes(Oid database) noexcept;
+
 // No job in it is due before; infinity: there is none.
 pg::Time due_of(LaneRef ref);
 

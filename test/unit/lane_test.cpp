@@ -191,9 +191,9 @@ TEST(Lane, FullInboxGrowsItsLastEntry)
 TEST(Lane, FullPocketsMergeTheNearest)
 {
     Pockets<2> pockets;
-    pockets.add({only(10), 7});
-    pockets.add({only(50), 8});
-    pockets.add({only(12), 9});
+    pockets.add({only(10), 7}, 0);
+    pockets.add({only(50), 8}, 0);
+    pockets.add({only(12), 9}, 0);
     ASSERT_EQ(pockets.count, 2U);
     EXPECT_EQ(pockets.entries[0], (Pocket{{at(10), at(12)}, 7}));
     EXPECT_EQ(pockets.entries[1], (Pocket{only(50), 8}));
@@ -247,15 +247,104 @@ TEST(Lane, IsNotExhaustedWhenSomethingCameAfterTheFrontier)
     EXPECT_EQ(lane.next_due(), at(10));
 }
 
-TEST(Lane, WaitsNoLongerThanAHoldWhenTheClockIsSetBack)
+// ---- rows outside their time windows ----
+
+constexpr std::int64_t hour = 3'600'000'000;
+
+// Reads the rows from `first` to `last`, all of which wait for the same opening.
+void read_closed(SmallLane &lane, std::int64_t first, std::int64_t last, std::int64_t opens, std::int64_t now)
 {
-    const std::int64_t hour = 3'600'000'000;
+    auto reading = SmallReading::begin(lane, 1, now);
+    ASSERT_TRUE(reading->range().has_value() && reading->range()->contains(at(first)));
+    reading->closed({at(first), at(last)}, opens);
+    while (reading->range().has_value())
+        reading->exhausted();
+    reading->end(lane);
+}
+
+TEST(LaneWindows, ClosedRowsAreReadAgainWhenTheyOpen)
+{
     SmallLane lane;
-    lane.frontier = at(10);
-    lane.note(only(3), hour);
-    EXPECT_EQ(SmallReading::begin(lane, 1, 5)->range(), only(3));
-    lane.owner = no_owner;
-    EXPECT_EQ(SmallReading::begin(lane, 1, hour - 1)->range(), (KeyRange{at(10), lane_end}));
+    read_closed(lane, 1, 90, hour, 100);
+    EXPECT_EQ(lane.frontier, after(at(90)));
+    EXPECT_EQ(lane.next_due(), (LaneKey{hour, 1}));
+    EXPECT_TRUE(lane.covers(at(1)) && lane.covers(at(90)));
+    EXPECT_FALSE(SmallReading::begin(lane, 1, hour - 1)->range().has_value());
+    SmallReading::cancel(lane);
+    EXPECT_EQ(SmallReading::begin(lane, 1, hour)->range(), (KeyRange{at(1), at(90)}));
+}
+
+TEST(LaneWindows, RowsThatWaitForOneOpeningShareAPocket)
+{
+    SmallLane lane;
+    auto reading = SmallReading::begin(lane, 1, 100);
+    for (int number = 1; number < 100; number += 3) {
+        reading->closed({at(number), at(number)}, hour);
+        reading->closed({at(number + 1), at(number + 1)}, 2 * hour);
+        reading->passed(at(number + 2));
+    }
+    reading->end(lane);
+    ASSERT_EQ(lane.pockets.count, 2U);
+    EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(1), at(97)}, hour}));
+    EXPECT_EQ(lane.pockets.entries[1], (Pocket{{at(2), at(98)}, 2 * hour}));
+}
+
+TEST(LaneWindows, LaterRowsJoinThePocket)
+{
+    SmallLane lane;
+    read_closed(lane, 1, 10, hour, 100);
+    lane.note(only(12));
+    read_closed(lane, 12, 12, hour, 100);
+    lane.note(only(5));  // somebody has changed that job
+    auto reading = SmallReading::begin(lane, 1, 100);
+    EXPECT_EQ(reading->range(), only(5));
+    reading->closed(only(5), hour);
+    reading->exhausted();
+    reading->exhausted();
+    reading->end(lane);
+    ASSERT_EQ(lane.pockets.count, 1U);
+    EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(1), at(12)}, hour}));
+}
+
+TEST(LaneWindows, NotesForWhichThereIsNoRoomDoNotHaveClosedRowsReadAgain)
+{
+    SmallLane lane;
+    read_closed(lane, 1, 100, hour, 200);
+    lane.note(only(20));
+    lane.note(only(60));
+    auto reading = SmallReading::begin(lane, 1, 200);
+    EXPECT_EQ(reading->range(), (KeyRange{at(20), at(60)}));
+    reading->exhausted();
+    EXPECT_FALSE(reading->range().has_value() && reading->range()->contains(at(1)));
+}
+
+TEST(LaneWindows, AnOpeningIsReadInPieces)
+{
+    SmallLane lane;
+    read_closed(lane, 1, 100, hour, 200);
+    auto reading = SmallReading::begin(lane, 1, hour);
+    reading->passed(at(1));
+    reading->closed({at(2), at(4)}, 2 * hour);
+    reading->passed(at(5));
+    reading->end(lane);
+    EXPECT_EQ(lane.next_due(), (LaneKey{hour, 6}));
+    EXPECT_TRUE(lane.covers(at(2)) && lane.covers(at(4)) && lane.covers(at(100)));
+    EXPECT_EQ(SmallReading::begin(lane, 1, hour)->range(), (KeyRange{after(at(5)), at(100)}));
+}
+
+TEST(LaneWindows, AreReckonedAnewWhenTheZoneOrTheClockIsAnother)
+{
+    SmallLane lane;
+    read_closed(lane, 1, 100, hour, 200);
+    lane.note(only(200), 500);
+    lane.look_again();
+    EXPECT_EQ(lane.next_due(), at(1));
+    auto reading = SmallReading::begin(lane, 1, 200);
+    EXPECT_EQ(reading->range(), (KeyRange{at(1), at(100)}));
+    lane.look_again();  // the reader may have reckoned with what was before
+    reading->closed({at(1), at(100)}, hour);
+    reading->end(lane);
+    EXPECT_LE(lane.next_due(), at(1));
 }
 
 // ---- the model ----
