@@ -114,6 +114,12 @@ SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', default_throttle_fa
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', default_time_windows => 'mon-fri 25:00')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', time_zone => 'Mars/Olympus')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', time_zone => '')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', time_zone => 'CEST')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', time_zone => 'CET-1CEST')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', time_zone => '+02')$$);
+SET TIME ZONE -7;
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a')$$);
+RESET TIME ZONE;
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', max_retries => -1)$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', retry_base => '-1 s')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', retry_max => '1 month')$$);

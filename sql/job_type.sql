@@ -51,6 +51,12 @@ WHERE job_type IN ('plain', 'full')
 ORDER BY job_type;
 \x off
 
+-- Zones whose names are not only letters
+SELECT hipq.register_job_type('types.mail', 'gmt', time_zone => 'etc/gmt+5');
+SELECT hipq.register_job_type('types.mail', 'est', time_zone => 'EST5EDT');
+SELECT hipq.alter_job_type('types.mail', 'est', time_zone => 'africa/casablanca');
+SELECT job_type, time_zone FROM hipq.job_types WHERE job_type IN ('gmt', 'est') ORDER BY job_type;
+SELECT hipq.drop_job_type('types.mail', job_type) FROM hipq.job_types WHERE job_type IN ('gmt', 'est') ORDER BY job_type;
 -- What a type decides reaches its jobs, in the session that changes it at once.
 SELECT hipq.enqueue('full', queue => 'types.mail', scheduled_run_time => now() + '1 day') AS id \gset
 SELECT timeout, priority, throttle_factor, time_windows, max_retries FROM hipq.types_mail WHERE id = :id;

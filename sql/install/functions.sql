@@ -64,7 +64,7 @@ CREATE FUNCTION hipq.alter_job_type(
     throttle_limit numeric DEFAULT NULL, throttle_limit_per_key numeric DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_job_type';
 COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, text[])
-    IS 'changes a job type for jobs to come; what is NULL stays, what reset names goes back to the setting';
+    IS 'changes a job type for jobs to come (its time_zone for all that wait); what is NULL stays, what reset names goes back to the setting';
 
 CREATE FUNCTION hipq.drop_job_type(queue text, job_type text, force boolean DEFAULT false) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drop_job_type';

@@ -7,6 +7,7 @@
 #include "storage/permit.hpp"
 #include "storage/read_handler.hpp"
 #include "storage/rights.hpp"
+#include "storage/time_zone.hpp"
 
 namespace hipq::api {
 
@@ -60,7 +61,7 @@ constinit pg::Statement insert_job_type(R"(
         (queue_id, name, handler, handler_kind, retry_handler, default_timeout, default_priority, default_throttle_factor,
          default_time_windows, time_zone, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, retry_on, do_not_retry_on,
          on_missing_handler, queue_ttl, claim, batch_size, throttle_limit, throttle_limit_per_key)
-    SELECT queue.queue_id, $2, $3, $4, $5, $6, coalesce($7, 0), coalesce($8, 1), coalesce($9, 'NONE'), coalesce($10, current_setting('TimeZone')),
+    SELECT queue.queue_id, $2, $3, $4, $5, $6, coalesce($7, 0), coalesce($8, 1), coalesce($9, 'NONE'), $10,
             $11, $12, $13, $14, $15, coalesce($16, '{}'), coalesce($17, '{}'), coalesce($18, 'wait'), $19,
             coalesce($20, 'auto'), coalesce($21, 1), coalesce($22, 0), coalesce($23, 0)
     FROM hipq.queue AS queue
@@ -153,18 +154,26 @@ std::optional<std::string> read_time_windows(const std::optional<std::string> &t
 }
 
 // The zone's name as PostgreSQL writes it.
-std::optional<std::string> read_time_zone(const std::optional<std::string> &name)
+std::string read_time_zone(const std::string &name)
 {
-    if (!name.has_value())
-        return std::nullopt;
-    const char *known = pg::call([&] {
-        pg_tz *zone = name->size() > TZ_STRLEN_MAX ? nullptr : ::pg_tzset(name->c_str());
-        return zone != nullptr && ::pg_tz_acceptable(zone) ? ::pg_get_timezone_name(zone) : nullptr;
-    });
-    if (known == nullptr || name->empty())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("time zone \"%s\" does not exist", name->c_str()),
+    const auto zone = storage::TimeZone::find(name);
+    if (!zone.has_value())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("time zone \"%s\" does not exist", name.c_str()),
                    errhint("View pg_timezone_names lists the zones."));
-    return known;
+    if (!zone->is_listed())
+        HIPQ_RAISE(
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("time zone \"%s\" is not the name of a zone", name.c_str()),
+            errdetail("It says by itself when clocks are changed, if ever; a job type's zone follows the time zone database."),
+            errhint("View pg_timezone_names lists the zones. Without time_zone the setting TimeZone counts."));
+    return zone->name();
+}
+
+// A type without a zone given has that of the session in which it is registered.
+std::optional<std::string> zone_to_store(const std::optional<std::string> &given, bool is_new)
+{
+    if (!given.has_value() && !is_new)
+        return std::nullopt;
+    return read_time_zone(given.has_value() ? *given : storage::session_time_zone());
 }
 
 // Every check on a value that stands by itself; NULL passes.
@@ -227,7 +236,9 @@ bool store(const Queue &queue, const std::string &name, const Arguments &argumen
            const std::optional<std::string> &decider, const std::vector<std::string> *to_reset)
 {
     const std::optional<std::string> windows = read_time_windows(arguments.maybe_text(default_time_windows));
-    const std::optional<std::string> zone = read_time_zone(arguments.maybe_text(time_zone));
+    const std::optional<std::string> zone = zone_to_store(arguments.maybe_text(time_zone), to_reset == nullptr);
+    if (zone.has_value())
+        shmem::note_change_of_zone();
     const auto retried = read_rules(arguments, retry_on, "retry_on");
     const auto not_retried = read_rules(arguments, do_not_retry_on, "do_not_retry_on");
     const std::optional<std::string> missing = arguments.maybe_text(on_missing_handler);

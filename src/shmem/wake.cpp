@@ -46,6 +46,7 @@ constinit bool catalogue_has_changed = false;
 constinit bool restored = false;
 constinit bool lanes_are_lost = false;
 constinit bool lane_is_missing = false;
+constinit bool zone_has_changed = false;
 constinit bool rights_have_changed = false;
 constinit Oid changed_database = InvalidOid;
 
@@ -60,6 +61,7 @@ void forget()
     scheduler_must_look = false;
     catalogue_has_changed = false;
     restored = false;
+    zone_has_changed = false;
     rights_have_changed = false;
     changed_database = InvalidOid;
 }
@@ -89,6 +91,8 @@ void pass_on_lanes()
         lose_lanes(MyDatabaseId);
     else if (lane_is_missing)
         search_lanes(MyDatabaseId);
+    if (zone_has_changed)
+        look_again_at_lanes(MyDatabaseId);
 }
 
 void pass_on_ends()
@@ -205,6 +209,12 @@ void note_waiting(Oid owner, pg::Time due, pg::Time expires)
 void note_catalogue_change()
 {
     catalogue_has_changed = true;
+}
+
+void note_change_of_zone()
+{
+    catalogue_has_changed = true;
+    zone_has_changed = true;
 }
 
 void note_restore()

@@ -24,6 +24,9 @@ void note_unknown_jobs();
 // Notes that the current transaction changes what the scheduler decides by (queues, job types, hold).
 void note_catalogue_change();
 
+// Notes that the current transaction changes the time zone of a job type: time windows of its jobs open at other times.
+void note_change_of_zone();
+
 // Notes that the current transaction loads what a restore does, or says that it counts: there may be jobs in the middle of an
 // attempt that nobody has in hand.
 void note_restore();

@@ -7,6 +7,7 @@
 
 #include "pg/transaction.hpp"
 #include "settings.hpp"
+#include "storage/time_zone.hpp"
 
 namespace hipq::storage {
 
@@ -76,7 +77,7 @@ constinit pg::Statement select_job_types(R"(
            CASE WHEN retry_base IS NOT NULL THEN (least(extract(epoch FROM retry_base), 3155760000) * 1000000)::bigint END, retry_multiplier,
            CASE WHEN retry_max IS NOT NULL THEN (least(extract(epoch FROM retry_max), 3155760000) * 1000000)::bigint END, retry_jitter,
            array_to_string(retry_on, ','), array_to_string(do_not_retry_on, ','), on_missing_handler = 'fail', queue_ttl, claim, batch_size,
-           (throttle_limit * 1000)::bigint, (throttle_limit_per_key * 1000)::bigint
+           (throttle_limit * 1000)::bigint, (throttle_limit_per_key * 1000)::bigint, time_zone
     FROM hipq.job_type)");
 
 // The entries of a list joined with commas; entries hold none (core::is_valid_rule).
@@ -150,6 +151,7 @@ JobType read_job_type(const pg::Row &row)
     type.batch_size = row.integer32(19);
     type.throttle_limit = row.integer(20);
     type.throttle_limit_per_key = row.integer(21);
+    type.time_zone = row.text(22);
     return type;
 }
 
@@ -276,6 +278,7 @@ JobType unregistered_job_type(int queue_id, std::string_view name)
     type.default_timeout = settings::default_timeout;
     type.default_throttle_factor = "1.000";  // with the scale of the column
     type.default_time_windows = "NONE";
+    type.time_zone = default_time_zone();
     type.max_retries = settings::max_retries;
     type.policy = default_policy();
     type.claim = core::ClaimRule::automatic;

@@ -23,6 +23,7 @@ struct JobType {
     int default_priority;
     std::string default_throttle_factor;  // as numeric text: exact
     std::string default_time_windows;
+    std::string time_zone;  // by name: that of the windows of its jobs
     int max_retries;
     core::RetryPolicy policy;
     std::vector<std::string> retry_on;

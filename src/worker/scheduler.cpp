@@ -20,6 +20,7 @@
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/queue_table.hpp"
+#include "storage/time_zone.hpp"
 #include "worker/audit.hpp"
 #include "worker/process.hpp"
 #include "worker/recover.hpp"
@@ -51,6 +52,7 @@ struct Look {
 };
 
 struct Scheduler {
+    std::string time_zone;  // the database's
     bool has_identity = false;
     pg::Time last_look{0};
     pg::Time next_maintenance{0};
@@ -68,15 +70,15 @@ struct Scheduler {
 // ---- one queue ----
 
 constinit pg::Statement register_type(R"(
-    INSERT INTO hipq.job_type (queue_id, name)
-    SELECT queue.queue_id, $2 FROM hipq.queue AS queue WHERE queue.queue_id = $1 FOR KEY SHARE
+    INSERT INTO hipq.job_type (queue_id, name, time_zone)
+    SELECT queue.queue_id, $2, $3 FROM hipq.queue AS queue WHERE queue.queue_id = $1 FOR KEY SHARE
     ON CONFLICT DO NOTHING)");
 
 // An unknown type becomes one without handler, so that it is seen in hipq.job_types.
-void register_unknown_type(const Queue &queue, const std::string &job_type)
+void register_unknown_type(const Scheduler &scheduler, const Queue &queue, const std::string &job_type)
 {
     if (queue.find_job_type(job_type) == nullptr && !queue.is_strict)
-        storage::as_hipq([&] { register_type.run(queue.id, job_type); });
+        storage::as_hipq([&] { register_type.run(queue.id, job_type, scheduler.time_zone); });
 }
 
 void report_parked(Scheduler &scheduler, const Queue &queue, const std::string &job_type, const std::string &explanation)
@@ -122,7 +124,7 @@ void look_at_lane(Scheduler &scheduler, Look &look, const Queue &queue, const sh
     const auto due = static_cast<int>(places.single_keys) +
                      static_cast<int>(std::count_if(times.begin(), times.end(), [&](pg::Time time) { return time <= look.now; }));
     if (due > 0 || !times.empty())
-        register_unknown_type(queue, job_type);
+        register_unknown_type(scheduler, queue, job_type);
     if (due == 0 && !times.empty())
         look.again_at(times.front());
     else if (due > 0 && lane.due > look.now)  // put off: somebody else holds them
@@ -162,7 +164,7 @@ void look_at_heads(Scheduler &scheduler, Look &look, const Queue &queue, bool ow
         if (shmem::find_or_make_lane(name).is_known())
             continue;
         scheduler.lanes_are_missing = true;
-        register_unknown_type(queue, head.job_type);
+        register_unknown_type(scheduler, queue, head.job_type);
         if (head.due > look.now)
             look.again_at(head.due);
         else
@@ -411,6 +413,8 @@ void schedule()
         return;
     HIPQ_POINT("scheduler-start");
     pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, InvalidOid, 0); });
+    Scheduler scheduler;
+    scheduler.time_zone = storage::session_time_zone();
     pin_settings();
     shmem::begin_look();
     if (!is_installed()) {
@@ -421,7 +425,6 @@ void schedule()
         shmem::leave_closed_database();
         return;
     }
-    Scheduler scheduler;
     while (work(scheduler)) {
     }
 }
