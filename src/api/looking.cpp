@@ -1,5 +1,6 @@
 // hipq.why and the functions behind the views.
 #include "api/arguments.hpp"
+#include "core/validate.hpp"
 #include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/alerts.hpp"
@@ -9,6 +10,7 @@
 #include "storage/find_job.hpp"
 #include "storage/gates.hpp"
 #include "storage/identity.hpp"
+#include "storage/start_windows.hpp"
 
 namespace hipq::api {
 
@@ -19,7 +21,8 @@ namespace {
 // In the order in which the scheduler asks.
 std::vector<storage::Gate> gates_of(const storage::FoundJob &job)
 {
-    const storage::WaitingJob waiting{job.id, job.state, job.type, job.due, job.expires};
+    const storage::WaitingJob waiting{
+        job.id, job.state, job.type, job.due, job.expires, job.time_windows, storage::time_zone_of(job.queue->id, job.type)};
     std::vector<storage::Gate> gates{{"exists", true, "The job is in queue \"" + job.queue->full_name() + "\"."}};
     gates.push_back(storage::state_gate(waiting));
     if (job.state == core::JobState::final)
@@ -28,6 +31,8 @@ std::vector<storage::Gate> gates_of(const storage::FoundJob &job)
         gates.push_back({"predecessor", false, "It is put in line when the job that holds its key has finished."});
     const pg::Time now = pg::now();
     gates.push_back(storage::time_gate(waiting, now));
+    if (job.time_windows != core::none_text)
+        gates.push_back(storage::window_gate(waiting, now));
     gates.push_back(storage::expiry_gate(waiting, now));
     gates.push_back(storage::loaded_gate());
     gates.push_back(storage::version_gate());

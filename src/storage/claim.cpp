@@ -3,6 +3,7 @@
 // each step is one index descent, however many jobs wait.
 #include "claim.hpp"
 
+#include "core/validate.hpp"
 #include "storage/job_row.hpp"
 #include "storage/live_rows.hpp"
 #include "storage/permit.hpp"
@@ -46,11 +47,12 @@ constexpr const char *first_due_sql = R"(
     ORDER BY job.scheduled_run_time, job.id
     LIMIT $6)";
 
+// $5 time windows that are closed
 constexpr const char *due_sql = R"(
-    SELECT waiting.id, waiting.scheduled_run_time, waiting.ctid
+    SELECT waiting.id, waiting.scheduled_run_time, waiting.ctid, waiting.time_windows::text
     FROM {live} AS waiting
     WHERE waiting.job_type = $1 AND waiting.priority = $2::smallint AND waiting.state IN ('initial', 'retry')
-      AND waiting.scheduled_run_time <= $3 AND waiting.expires_time > $3
+      AND waiting.scheduled_run_time <= $3 AND waiting.expires_time > $3 AND waiting.time_windows <> ALL ($5)
     ORDER BY waiting.scheduled_run_time, waiting.id
     LIMIT $4)";
 
@@ -208,15 +210,27 @@ bool runs_before(const LaneHead &left, const LaneHead &right)
     return std::tie(left.priority, left.due, left.id) < std::tie(right.priority, right.due, right.id);
 }
 
-std::vector<DueJob> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit)
+// Each time that windows turn out to be closed it looks anew, past all rows that have them.
+std::vector<DueJob> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit, StartWindows &windows)
 {
-    const pg::Rows rows = as_hipq(
-        [&] { return statement_for(queue, due_sql).run(lane.job_type, lane.priority, now, static_cast<std::int64_t>(limit)); });
-    std::vector<DueJob> waiting;
-    waiting.reserve(rows.size());
-    for (const pg::Row row : rows)
-        waiting.push_back({row.integer(0), row.place(2), row.time(1)});
-    return waiting;
+    std::vector<std::string> closed;
+    for (;;) {
+        const pg::Rows rows = as_hipq([&] {
+            return statement_for(queue, due_sql).run(lane.job_type, lane.priority, now, static_cast<std::int64_t>(limit), closed);
+        });
+        const std::size_t closed_before = closed.size();
+        std::vector<DueJob> waiting;
+        waiting.reserve(rows.size());
+        for (const pg::Row row : rows) {
+            std::string text = row.text(3);
+            if (text == core::none_text || windows.opens(text) <= now)
+                waiting.push_back({row.integer(0), row.place(2), row.time(1)});
+            else if (std::find(closed.begin(), closed.end(), text) == closed.end())
+                closed.push_back(std::move(text));
+        }
+        if (closed.size() == closed_before)
+            return waiting;
+    }
 }
 
 std::vector<ClaimedJob> claim_by_record(const Queue &queue, std::span<const DueJob> waiting, pg::Time now)

@@ -15,6 +15,7 @@ struct FoundJob {
     std::string key;
     pg::Time due;
     pg::Time expires;
+    std::string time_windows;
     bool follows = false;  // it is to follow the job that holds its key, and not in line yet
 };
 

@@ -9,6 +9,7 @@
 #include "shmem/start_failures.hpp"
 #include "storage/handler.hpp"
 #include "storage/identity.hpp"
+#include "storage/start_windows.hpp"
 #include "storage/weight.hpp"
 
 extern "C" {
@@ -200,6 +201,21 @@ Gate time_gate(const WaitingJob &job, pg::Time now)
     if (job.due <= now)
         return pass("scheduled time", "Its time has come.");
     return fail("scheduled time", "It waits for its time, " + seconds_text(job.due.value - now.value) + ".");
+}
+
+Gate window_gate(const WaitingJob &job, pg::Time now)
+{
+    const std::string windows = "\"" + job.time_windows + "\" (" + job.time_zone + ")";
+    const StartWindow window = start_window(job.time_windows, job.time_zone, now);
+    if (window.problem != nullptr)
+        return fail("time window", "Its time windows are " + windows + ": " + window.problem + ".");
+    if (!window.is_open(now))
+        return fail("time window",
+                    "It waits for its time windows " + windows + ", " + seconds_text(window.from.value - now.value) + ".");
+    if (window.until == pg::infinity)
+        return pass("time window", "Its time windows " + windows + " are always open.");
+    return pass("time window",
+                "Its time windows " + windows + " are open for " + seconds_text(window.until.value - now.value) + ".");
 }
 
 Gate expiry_gate(const WaitingJob &job, pg::Time now)

@@ -20,6 +20,8 @@ struct WaitingJob {
     std::string job_type;
     pg::Time due;
     pg::Time expires;
+    std::string time_windows;
+    std::string time_zone;  // of its type
 };
 
 // Whether hipq.databases names a database. PostgreSQL regime.
@@ -38,6 +40,7 @@ Gate handler_gate(const Queue &queue, std::string_view job_type);
 // Of a job.
 Gate state_gate(const WaitingJob &job);
 Gate time_gate(const WaitingJob &job, pg::Time now);
+Gate window_gate(const WaitingJob &job, pg::Time now);
 Gate expiry_gate(const WaitingJob &job, pg::Time now);
 Gate room_gate(const Queue &queue, std::string_view job_type);  // no job of the queue or the type waits for room under a limit
 Gate crash_gate(const WaitingJob &job);                         // jobs that crashed the server, or may have, run one at a time

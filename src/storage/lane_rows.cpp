@@ -1,6 +1,7 @@
 // An index scan by row comparison: rows of one scheduled_run_time, as a bulk insert makes them, are not walked twice either.
 #include "lane_rows.hpp"
 
+#include "core/validate.hpp"
 #include "storage/job_row.hpp"
 #include "storage/plain_table.hpp"
 #include "storage/weight.hpp"
@@ -30,10 +31,28 @@ struct Reading {
     std::size_t most;
     std::span<LaneRow> rows;
     std::size_t count;
+    std::size_t startable;  // of them: that can be claimed and may start
     bool is_end;
     bool weighs;
     std::array<Oid, 2> waiting;  // the states in which a job can be claimed
+    std::span<const StartWindows::Known> windows;
+    const char *unknown_windows;  // those of the row at which it stopped, to be asked for; null: it did not
 };
+
+// Of rows in a row one is told.
+void add(Reading &reading, const LaneRow &found)
+{
+    LaneRow *last = reading.count == 0 ? nullptr : &reading.rows[reading.count - 1];
+    const bool is_due = found.key.time <= reading.now;
+    if (last != nullptr && !last->is_claimable && !found.is_claimable)
+        *last = found;
+    else if (last != nullptr && last->is_closed && is_due &&
+             (!found.is_claimable || (found.is_closed && found.opens == last->opens)))
+        last->key = found.key;
+    else
+        reading.rows[reading.count++] = found;
+    reading.startable += found.is_claimable && !found.is_closed ? 1 : 0;
+}
 
 }  // namespace
 
@@ -48,7 +67,11 @@ struct LaneIndex::Table {
     void read(Reading &reading) const;
     void scan(IndexScanDesc scan, Reading &reading) const;
     LaneRow row(const Reading &reading) const;
+    void look_at_windows(LaneRow &found, Reading &reading) const;
     void close() const;
+
+private:
+    Datum value(Column column) const;
 };
 
 // ---- the PostgreSQL regime ----
@@ -81,37 +104,67 @@ bool LaneIndex::Table::open_line()
     return false;
 }
 
+// Of the row that was found: a column that is never NULL.
+Datum LaneIndex::Table::value(Column column) const
+{
+    bool is_null = false;
+    return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null);
+}
+
 LaneRow LaneIndex::Table::row(const Reading &reading) const
 {
-    const auto value = [&](Column column) {
-        bool is_null = false;
-        return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null);
-    };
     const Oid state = DatumGetObjectId(value(Column::state));
     const bool waits = state == reading.waiting[0] || state == reading.waiting[1];
-    return {{DatumGetTimestampTz(value(Column::scheduled_run_time)), DatumGetInt64(value(Column::id))},
+    const core::LaneKey key{DatumGetTimestampTz(value(Column::scheduled_run_time)), DatumGetInt64(value(Column::id))};
+    return {key,
             slot->tts_tid,
             waits && DatumGetTimestampTz(value(Column::expires_time)) > reading.now,
             reading.weighs ? weight_of(value(Column::throttle_factor)) : 0,
-            reading.weighs ? key_of(value(Column::throttle_key)) : 0};
+            reading.weighs ? key_of(value(Column::throttle_key)) : 0,
+            false,
+            pg::Time{0},
+            key};
+}
+
+// Whether the row that was found is outside its time windows. Of those that are not known yet it keeps the text.
+void LaneIndex::Table::look_at_windows(LaneRow &found, Reading &reading) const
+{
+    const Datum stored = value(Column::time_windows);
+    text *content = DatumGetTextPP(stored);
+    const std::string_view windows(VARDATA_ANY(content), VARSIZE_ANY_EXHDR(content));
+    if (windows != core::none_text) {
+        const auto known = std::find_if(reading.windows.begin(), reading.windows.end(),
+                                        [&](const StartWindows::Known &each) { return each.windows == windows; });
+        if (known == reading.windows.end()) {
+            reading.unknown_windows = ::text_to_cstring(content);
+        } else {
+            found.opens = known->opens;
+            found.is_closed = found.opens.value > reading.now;
+        }
+    }
+    if (PointerGetDatum(content) != stored)
+        ::pfree(content);
 }
 
 void LaneIndex::Table::scan(IndexScanDesc scan, Reading &reading) const
 {
-    std::size_t claimable = 0;
-    while (claimable <= reading.most) {
+    while (reading.startable <= reading.most && reading.count < reading.rows.size()) {
         if (!::index_getnext_slot(scan, ForwardScanDirection, slot)) {
             reading.is_end = true;
             return;
         }
-        const LaneRow found = row(reading);
+        LaneRow found = row(reading);
         if (reading.range.last < found.key) {
             reading.is_end = true;
             return;
         }
-        const bool replaces = reading.count > 0 && !reading.rows[reading.count - 1].is_claimable && !found.is_claimable;
-        reading.rows[replaces ? reading.count - 1 : reading.count++] = found;
-        claimable += found.is_claimable ? 1 : 0;
+        if (found.is_claimable && found.key.time <= reading.now)
+            look_at_windows(found, reading);
+        if (reading.unknown_windows != nullptr) {
+            reading.range.first = found.key;
+            return;
+        }
+        add(reading, found);
         if (found.key.time > reading.now)
             return;
         CHECK_FOR_INTERRUPTS();
@@ -200,19 +253,35 @@ Oid LaneIndex::leaf() const
     return RelationGetRelid(table_->live);
 }
 
-LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range, pg::Time now, std::size_t most, bool weighs)
+LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range, pg::Time now, std::size_t most, bool weighs,
+                         StartWindows &windows)
 {
     LaneRows result{std::vector<LaneRow>(2 * (most + 1) + 1), false};
     Reading reading{
-        Datum{0}, static_cast<std::int16_t>(priority),
-        range,    now.value,
-        most,     result.rows,
-        0,        false,
-        weighs,   {DatumGetObjectId(state_datum(core::JobState::initial)), DatumGetObjectId(state_datum(core::JobState::retry))}};
-    pg::call([&] {
-        reading.type = PointerGetDatum(::cstring_to_text_with_len(job_type.data(), static_cast<int>(job_type.size())));
-        table_->read(reading);
-    });
+        Datum{0},
+        static_cast<std::int16_t>(priority),
+        range,
+        now.value,
+        most,
+        result.rows,
+        0,
+        0,
+        false,
+        weighs,
+        {DatumGetObjectId(state_datum(core::JobState::initial)), DatumGetObjectId(state_datum(core::JobState::retry))},
+        windows.known(),
+        nullptr};
+    for (;;) {
+        pg::call([&] {
+            reading.type = PointerGetDatum(::cstring_to_text_with_len(job_type.data(), static_cast<int>(job_type.size())));
+            table_->read(reading);
+        });
+        if (reading.unknown_windows == nullptr)
+            break;
+        windows.opens(reading.unknown_windows);
+        reading.windows = windows.known();
+        reading.unknown_windows = nullptr;
+    }
     result.rows.resize(reading.count);
     result.is_end = reading.is_end;
     return result;

@@ -3,16 +3,21 @@
 
 #include "core/lane.hpp"
 #include "storage/catalogue.hpp"
+#include "storage/start_windows.hpp"
 
 namespace hipq::storage {
 
-// A row of a lane. Of rows in a row that cannot be claimed only the last is told.
+// A row of a lane. Of rows in a row that cannot be claimed only the last is told, and so of those that are due and wait for one
+// opening of their time windows.
 struct LaneRow {
     core::LaneKey key;
     ItemPointerData place;       // where it stood; it may have moved since
     bool is_claimable;           // it waits and has not expired; its time may not have come
     core::Weight weight;         // only where it was asked for
     std::uint64_t throttle_key;  // core::throttle_key_hash()
+    bool is_closed;              // it is due, and outside its time windows
+    pg::Time opens;              // closed: until then
+    core::LaneKey first;         // closed: the first of those that it stands for
 };
 
 struct LaneRows {
@@ -30,9 +35,11 @@ public:
 
     Oid leaf() const;
 
-    // As committed this moment, up to the first row whose time has not come and `most` others that can be claimed, and that one
-    // or one more; what they weigh if that is asked for.
-    LaneRows read(std::string_view job_type, int priority, core::KeyRange range, pg::Time now, std::size_t most, bool weighs);
+    // As committed this moment, up to the first row whose time has not come and `most` others that can be claimed and may start,
+    // and that one or one more; or fewer, where those that may not would be too many to tell. What they weigh if that is asked
+    // for.
+    LaneRows read(std::string_view job_type, int priority, core::KeyRange range, pg::Time now, std::size_t most, bool weighs,
+                  StartWindows &windows);
 
 private:
     struct Table;

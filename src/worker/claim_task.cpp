@@ -178,6 +178,16 @@ bool is_full(const Claim &claim, std::size_t jobs)
                                                                   claim.rooms.back() == core::Room::type_full));
 }
 
+// The windows of jobs that were taken while they were open have closed: the line tells when they open again.
+bool put_back_what_has_closed(Hand &hand)
+{
+    if (hand.closes == pg::infinity || pg::now() < hand.closes)
+        return false;
+    shmem::release_hand();
+    hand = Hand{};
+    return true;
+}
+
 }  // namespace
 
 void announce(const Task &task)
@@ -194,6 +204,8 @@ void announce(const Task &task)
 std::optional<Task> claim_next(Executor &executor)
 {
     Hand &hand = executor.hand;
+    if (put_back_what_has_closed(hand))
+        return std::nullopt;
     const std::size_t count = std::min(hand.batch_size, hand.jobs.size() - hand.next);
     const std::span<shmem::JobInLine> chosen(hand.jobs.data() + hand.next, count);
     hand.next += count;

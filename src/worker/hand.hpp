@@ -13,6 +13,7 @@ struct Hand {
     std::size_t batch_size = 1;  // most jobs in one call
     std::vector<shmem::JobInLine> jobs;
     std::size_t next = 0;
+    pg::Time closes = pg::infinity;  // from then on some of them may be outside their time windows
 
     bool is_empty() const { return next >= jobs.size(); }
 };

@@ -2,6 +2,7 @@
 #include "take_jobs.hpp"
 
 #include "shmem/crash_cases.hpp"
+#include "shmem/databases.hpp"
 #include "shmem/room.hpp"
 #include "storage/lane_rows.hpp"
 #include "storage/weight.hpp"
@@ -97,19 +98,20 @@ struct Taker {
     pg::Time now;
     std::size_t most;
     Suspects suspects;
+    storage::StartWindows &windows;
     bool weighs;  // what the jobs weigh matters
     core::Weight key_limit;
     std::map<std::uint64_t, core::Weight> ahead{};  // of each throttle key, in this hand
     std::set<std::int64_t> without_key_room{};      // jobs whose throttle key is full
 
-    bool is_due(const storage::LaneRow &row) const { return row.is_claimable && row.key.time <= now.value; }
+    bool may_start(const storage::LaneRow &row) const { return row.is_claimable && !row.is_closed && row.key.time <= now.value; }
     std::size_t room() const { return most - executor.hand.jobs.size(); }
 
     std::vector<JobInLine> candidates(const storage::LaneRows &found)
     {
         std::vector<JobInLine> jobs;
         for (const storage::LaneRow &row : found.rows)
-            if (is_due(row) && jobs.size() < room() && !executor.held.is_held(row.key.id, now) && has_key_room(row))
+            if (may_start(row) && jobs.size() < room() && !executor.held.is_held(row.key.id, now) && has_key_room(row))
                 jobs.push_back({row.key.id, line.queue->id, pg::Time{row.key.time}, line.lane, row.place, weighs, row.weight,
                                 row.throttle_key});
         pass_over_suspects(jobs, suspects);
@@ -166,6 +168,10 @@ struct Taker {
                 reading.early(row.key);
                 return;
             }
+            if (row.is_closed) {
+                reading.closed({row.first, row.key}, row.opens.value);
+                continue;
+            }
             const bool was_looked_at = is_next(looked_at, row);
             if (!row.is_claimable || is_next(reserved, row)) {
                 reading.passed(row.key);
@@ -187,7 +193,7 @@ struct Taker {
             const auto range = reading.range();
             if (!range.has_value())
                 return;
-            take(index.read(line.head.job_type, line.head.priority, *range, now, room(), weighs), reading);
+            take(index.read(line.head.job_type, line.head.priority, *range, now, room(), weighs, windows), reading);
         }
     }
 };
@@ -215,7 +221,8 @@ bool take_by_sql(const Taker &taker)
     const HeldRows &held = taker.executor.held;
     const std::size_t passed_over = held.size() + shmem::count_in_hand() + taker.suspects.size();
     std::vector<JobInLine> jobs;
-    for (const storage::DueJob &job : storage::due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over))
+    for (const storage::DueJob &job :
+         storage::due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over, taker.windows))
         if (!held.is_held(job.id, taker.now))
             jobs.push_back({job.id, line.queue->id, job.due, line.lane, job.place});
     pass_over_suspects(jobs, taker.suspects);
@@ -223,23 +230,34 @@ bool take_by_sql(const Taker &taker)
     return !taker.executor.hand.is_empty();
 }
 
+bool take(Taker &taker)
+{
+    auto index = taker.line.lane.is_known() ? storage::LaneIndex::open(*taker.line.queue) : std::nullopt;
+    if (!index.has_value())
+        return take_by_sql(taker);
+    const bool any = take_by_lane(taker, *index);
+    index->close();
+    return any;
+}
+
 }  // namespace
 
 bool take_jobs(Executor &executor, const Line &line, pg::Time now, std::size_t most)
 {
     const storage::JobType *type = line.queue->find_job_type(line.head.job_type);
+    storage::StartWindows windows(line.queue->id, line.head.job_type, now);
     Taker taker{executor,
                 line,
                 now,
                 most,
                 suspects(),
+                windows,
                 storage::is_throttled(*line.queue, line.head.job_type),
                 type == nullptr ? core::no_weight_limit : type->throttle_limit_per_key};
-    auto index = line.lane.is_known() ? storage::LaneIndex::open(*line.queue) : std::nullopt;
-    if (!index.has_value())
-        return take_by_sql(taker);
-    const bool any = take_by_lane(taker, *index);
-    index->close();
+    const bool any = take(taker);
+    executor.hand.closes = windows.first_closing();
+    if (windows.first_opening() != pg::infinity)  // this executor may be busy then, or gone
+        shmem::work_due(MyDatabaseId, windows.first_opening());
     return any;
 }
 

@@ -34,8 +34,8 @@ struct Task {
 bool fill_hand(Executor &executor);
 
 // Claims the next job of the hand, or the next batch. By record: the claim is durable when it returns. By lock: the transaction
-// stays open, and whoever runs the task ends it. Nothing: none of them could be claimed, or there is no room for them under a
-// throttle limit; no transaction is open.
+// stays open, and whoever runs the task ends it. Nothing: none of them could be claimed, there is no room for them under a
+// throttle limit, or their time windows have closed meanwhile; no transaction is open.
 std::optional<Task> claim_next(Executor &executor);
 
 // The same for one job of a batch that failed.
