@@ -29,7 +29,7 @@ std::optional<FoundJob> find_among_successors(const Catalogue &catalogue, std::i
     const Queue *queue = found.has_value() ? catalogue.find(found->queue_id) : nullptr;
     if (queue == nullptr || (named != nullptr && named->id != queue->id))
         return std::nullopt;
-    return FoundJob{queue, id, core::JobState::initial, found->type, found->key, found->due, found->expires, true};
+    return FoundJob{queue, id, core::JobState::initial, found->type, found->key, found->due, found->expires, found->time_windows, true};
 }
 
 }  // namespace

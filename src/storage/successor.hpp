@@ -52,6 +52,7 @@ struct WaitingSuccessor {
     std::string key;
     pg::Time due;
     pg::Time expires;
+    std::string time_windows;
 };
 std::optional<WaitingSuccessor> find_successor(std::int64_t id);
 
