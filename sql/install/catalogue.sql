@@ -157,19 +157,46 @@ COMMENT ON COLUMN hipq.worker.capabilities IS 'what it says about itself';
 COMMENT ON COLUMN hipq.worker.registered_time IS 'when it registered';
 COMMENT ON COLUMN hipq.worker.heartbeat_time IS 'when it was last heard of';
 
+-- Who paused is kept by name: a pause has to outlive that role, and to reach a server that has no such role.
+CREATE TABLE hipq.pause (
+    instance_id  integer,
+    queue_id     integer,
+    job_type     text COLLATE "C",
+    throttle_key text COLLATE "C",
+    paused_by    text        NOT NULL,
+    paused_time  timestamptz NOT NULL,
+    reason       text        NOT NULL DEFAULT 'NONE',
+    CONSTRAINT pause_is_unique UNIQUE NULLS NOT DISTINCT (queue_id, job_type, throttle_key, instance_id),
+    CONSTRAINT pause_is_of_an_instance_or_a_queue CHECK ((instance_id IS NULL) <> (queue_id IS NULL)),
+    CONSTRAINT pause_of_a_job_type_is_in_a_queue CHECK (job_type IS NULL OR queue_id IS NOT NULL),
+    CONSTRAINT pause_of_a_throttle_key_is_in_a_job_type CHECK (throttle_key IS NULL OR job_type IS NOT NULL)
+);
+COMMENT ON TABLE hipq.pause IS 'what is paused: an instance, a queue, a job type of a queue, or a throttle key of a job type';
+COMMENT ON COLUMN hipq.pause.instance_id IS 'instance that is paused; NULL = not a whole instance';
+COMMENT ON COLUMN hipq.pause.queue_id IS 'queue that is paused, or in which the job type is; NULL = an instance is paused';
+COMMENT ON COLUMN hipq.pause.job_type IS 'job type that is paused, or of which the throttle key is; NULL = all of the queue or instance is paused';
+COMMENT ON COLUMN hipq.pause.throttle_key IS 'throttle key that is paused; NULL = not a throttle key alone';
+COMMENT ON COLUMN hipq.pause.paused_by IS 'role that paused it';
+COMMENT ON COLUMN hipq.pause.paused_time IS 'since when it is paused';
+COMMENT ON COLUMN hipq.pause.reason IS 'why, as given; NONE = nothing was given';
+
 SELECT pg_extension_config_dump('hipq.identity', '');
 SELECT pg_extension_config_dump('hipq.instance_id_seq', '');
 SELECT pg_extension_config_dump('hipq.instance', '');
 SELECT pg_extension_config_dump('hipq.queue_id_seq', '');
 SELECT pg_extension_config_dump('hipq.queue', '');
 SELECT pg_extension_config_dump('hipq.job_type', '');
+SELECT pg_extension_config_dump('hipq.pause', '');
 
--- Every process caches queues and job types; a change of either, by whatever statement, makes all of them read again.
+-- Every process caches queues, job types and pauses; a change of one, by whatever statement, makes all of them read again.
 CREATE FUNCTION hipq._catalogue_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_catalogue_changed';
-COMMENT ON FUNCTION hipq._catalogue_changed() IS 'trigger: tells all processes to read queues and job types anew';
+COMMENT ON FUNCTION hipq._catalogue_changed() IS 'trigger: tells all processes to read queues, job types and pauses anew';
 CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.queue
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER catalogue_changed;
 CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.job_type
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.pause
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
+ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER catalogue_changed;

@@ -137,6 +137,14 @@ CREATE FUNCTION hipq.erase(id bigint, queue text DEFAULT NULL) RETURNS boolean
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_erase';
 COMMENT ON FUNCTION hipq.erase(bigint, text) IS 'removes a final job with its attempts and dead letter; false if there is no such job';
 
+CREATE FUNCTION hipq.pause(queue text DEFAULT NULL, job_type text DEFAULT NULL, throttle_key text DEFAULT NULL, reason text DEFAULT 'NONE', instance text DEFAULT NULL)
+    RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_pause';
+COMMENT ON FUNCTION hipq.pause(text, text, text, text, text) IS 'starts no more jobs of a queue, of a job type or of a throttle key in it, or of an instance; what runs goes on; false if it was paused already';
+
+CREATE FUNCTION hipq.resume(queue text DEFAULT NULL, job_type text DEFAULT NULL, throttle_key text DEFAULT NULL, instance text DEFAULT NULL)
+    RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_resume';
+COMMENT ON FUNCTION hipq.resume(text, text, text, text) IS 'ends what pause() began with the same arguments; false if that was not paused';
+
 CREATE FUNCTION hipq.release_hold() RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold';
 COMMENT ON FUNCTION hipq.release_hold() IS 'lets this restored or cloned database run the jobs it holds';
 

@@ -1,5 +1,5 @@
 -- Views to look through. Each reads the tables with the extension owner's rights and shows only the queues that the caller may read; those without job
--- data (instances, queues, job_types, running, executors, lanes, sizes) show everything to members of pg_monitor too.
+-- data (instances, queues, job_types, pauses, running, executors, lanes, sizes) show everything to members of pg_monitor too.
 --
 -- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _gauges(), _lanes(), _running_jobs(), _is_running() and now(). hipq.grant_queue() gives them.
 
@@ -47,6 +47,10 @@ SELECT instance.name || '.' || queue.name AS queue,
        queue.queue_ttl,
        coalesce(queue.dead_letter_enabled, current_setting('hipq.dead_letter_enabled', true)::boolean) AS dead_letter_enabled,
        coalesce(queue.dead_letter_retention, current_setting('hipq.dead_letter_retention', true)::interval) AS dead_letter_retention,
+       EXISTS (
+           SELECT FROM hipq.pause
+           WHERE pause.instance_id = queue.instance_id OR pause.queue_id = queue.queue_id AND pause.job_type IS NULL
+       ) AS is_paused,
        queue.is_dropped,
        queue.created_time
 FROM hipq.queue
@@ -80,6 +84,7 @@ COMMENT ON COLUMN hipq.queues.is_strict IS 'refuses jobs of unregistered types';
 COMMENT ON COLUMN hipq.queues.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
 COMMENT ON COLUMN hipq.queues.dead_letter_enabled IS 'whether failed jobs leave a dead letter';
 COMMENT ON COLUMN hipq.queues.dead_letter_retention IS 'how long dead letters are kept';
+COMMENT ON COLUMN hipq.queues.is_paused IS 'starts no jobs, because it or its instance is paused; hipq.pauses says by whom';
 COMMENT ON COLUMN hipq.queues.is_dropped IS 'the queue is being dropped';
 COMMENT ON COLUMN hipq.queues.created_time IS 'when the queue was created';
 
@@ -108,6 +113,11 @@ SELECT instance.name || '.' || queue.name AS queue,
        job_type.throttle_limit,
        coalesce((SELECT round(gauge.used / 1000.0, 3) FROM hipq._gauges() AS gauge WHERE gauge.queue_id = queue.queue_id AND gauge.job_type = job_type.name), 0.000) AS throttle_used,
        job_type.throttle_limit_per_key,
+       EXISTS (
+           SELECT FROM hipq.pause
+           WHERE pause.instance_id = queue.instance_id
+              OR pause.queue_id = queue.queue_id AND (pause.job_type IS NULL OR pause.job_type = job_type.name AND pause.throttle_key IS NULL)
+       ) AS is_paused,
        job_type.created_time
 FROM hipq.job_type
 JOIN hipq.queue ON queue.queue_id = job_type.queue_id
@@ -138,7 +148,33 @@ COMMENT ON COLUMN hipq.job_types.batch_size IS 'most jobs in one call of the han
 COMMENT ON COLUMN hipq.job_types.throttle_limit IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
 COMMENT ON COLUMN hipq.job_types.throttle_used IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.job_types.throttle_limit_per_key IS 'limit on that sum for the jobs of one throttle_key; below 1 = no limit';
+COMMENT ON COLUMN hipq.job_types.is_paused IS 'starts no jobs, because it, its queue or its instance is paused; hipq.pauses says by whom';
 COMMENT ON COLUMN hipq.job_types.created_time IS 'when the job type was registered';
+
+CREATE VIEW hipq.pauses WITH (security_barrier) AS
+SELECT instance.name AS instance,
+       instance.name || '.' || queue.name AS queue,
+       pause.job_type,
+       pause.throttle_key,
+       pause.paused_by,
+       pause.paused_time,
+       pause.reason
+FROM hipq.pause
+LEFT JOIN hipq.queue ON queue.queue_id = pause.queue_id
+JOIN hipq.instance ON instance.instance_id = coalesce(pause.instance_id, queue.instance_id)
+WHERE pg_has_role('pg_monitor', 'USAGE')
+   OR EXISTS (
+       SELECT FROM hipq.queue AS concerned
+       WHERE (concerned.queue_id = pause.queue_id OR concerned.instance_id = pause.instance_id) AND hipq._may(concerned.queue_id, 'read')
+   );
+COMMENT ON VIEW hipq.pauses IS 'what is paused, by whom and since when; hipq.resume() with the same names ends it';
+COMMENT ON COLUMN hipq.pauses.instance IS 'instance that is paused, or in which the queue is';
+COMMENT ON COLUMN hipq.pauses.queue IS 'queue that is paused, or in which the job type is; NULL = the whole instance is paused';
+COMMENT ON COLUMN hipq.pauses.job_type IS 'job type that is paused, or of which the throttle key is; NULL = all of the queue or instance is paused';
+COMMENT ON COLUMN hipq.pauses.throttle_key IS 'throttle key that is paused; NULL = not a throttle key alone';
+COMMENT ON COLUMN hipq.pauses.paused_by IS 'role that paused it';
+COMMENT ON COLUMN hipq.pauses.paused_time IS 'since when it is paused';
+COMMENT ON COLUMN hipq.pauses.reason IS 'why, as given; NONE = nothing was given';
 
 CREATE VIEW hipq.jobs WITH (security_barrier) AS
 SELECT job.id,
@@ -474,7 +510,7 @@ COMMENT ON COLUMN hipq.alerts.last_time IS 'when it happened last';
 COMMENT ON COLUMN hipq.alerts.detail IS 'what is slower or waits because of it';
 COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 
-REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.lanes, hipq.sizes FROM PUBLIC;
+REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.lanes, hipq.sizes FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
-GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.running, hipq.executors, hipq.lanes, hipq.sizes TO pg_monitor;
+GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.executors, hipq.lanes, hipq.sizes TO pg_monitor;
 GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq.now() TO pg_monitor;

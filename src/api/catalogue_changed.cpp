@@ -1,4 +1,5 @@
-// The trigger on hipq.queue and hipq.job_type that makes every process read them anew. Who writes there but hipq is a restore.
+// The trigger on hipq.queue, hipq.job_type and hipq.pause that makes every process read them anew. Who writes there but hipq is a
+// restore.
 #include "pg/guard.hpp"
 #include "shmem/wake.hpp"
 #include "storage/permit.hpp"
@@ -9,7 +10,9 @@ HIPQ_FUNCTION(hipq_catalogue_changed)
         HIPQ_RAISE(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
                    errmsg("function \"hipq._catalogue_changed\" is a trigger"));
     hipq::pg::call([&] { ::CacheInvalidateRelcache(reinterpret_cast<TriggerData *>(fcinfo->context)->tg_relation); });
-    if (!hipq::storage::is_permitted())
-        hipq::shmem::note_restore();  // its jobs may have come before
+    if (!hipq::storage::is_permitted()) {
+        hipq::shmem::note_restore();       // its jobs may have come before
+        hipq::shmem::note_unknown_jobs();  // or a pause was taken away
+    }
     return Datum{0};
 }

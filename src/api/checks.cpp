@@ -69,6 +69,13 @@ void check_reset(const std::vector<std::string> &reset, std::span<const char *co
     }
 }
 
+void raise_unknown_type(const std::string &name, const std::string &queue)
+{
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+               errmsg("job type \"%s\" of queue \"%s\" does not exist", name.c_str(), queue.c_str()),
+               errhint("Register it with hipq.register_job_type()."));
+}
+
 const storage::Queue &require_own_queue(const storage::Catalogue &catalogue, std::string_view full_name)
 {
     const storage::Queue &queue = storage::require_known_queue(catalogue, full_name);

@@ -19,6 +19,9 @@ void check_keeping(const char *name, const std::optional<Interval> &value);
 // Entries of `reset`: 22023 for one that is not in `known`.
 void check_reset(const std::vector<std::string> &reset, std::span<const char *const> known);
 
+// 42704 for a job type that the queue does not have.
+[[noreturn]] void raise_unknown_type(const std::string &name, const std::string &queue);
+
 // The queue, for its owner: 42704 as require_queue, 42501 as require_owner.
 const storage::Queue &require_own_queue(const storage::Catalogue &catalogue, std::string_view full_name);
 

@@ -27,7 +27,7 @@ Names functions_for(Privilege privilege)
         return {"why",        "wait_for", "retry_schedule", "now",           "_may",
                 "_executors", "_gauges",  "_lanes",         "_running_jobs", "_is_running"};
     case Privilege::control:
-        return {"cancel", "retry", "reschedule", "erase", "why"};
+        return {"cancel", "retry", "reschedule", "erase", "pause", "resume", "why"};
     }
     return {};
 }
@@ -36,7 +36,8 @@ Names views_for(Privilege privilege)
 {
     if (privilege != Privilege::read)
         return {};
-    return {"instances", "queues", "job_types", "jobs", "running", "attempts", "dead_letters", "executors", "lanes", "sizes"};
+    return {"instances", "queues",       "job_types", "pauses", "jobs", "running",
+            "attempts",  "dead_letters", "executors", "lanes",  "sizes"};
 }
 
 // Each checks inside that its caller is the queue owner.

@@ -23,6 +23,8 @@ constinit pg::Statement select_queues_of_instance(R"(
     FROM hipq.queue
     JOIN hipq.instance USING (instance_id)
     WHERE instance.name = $1)");
+constinit pg::Statement delete_pause(
+    "DELETE FROM hipq.pause USING hipq.instance WHERE instance.instance_id = pause.instance_id AND instance.name = $1");
 constinit pg::Statement delete_instance("DELETE FROM hipq.instance WHERE name = $1");
 
 // What stands between SELECT and the end of a query: nothing that could end the query and start another.
@@ -80,6 +82,7 @@ void drop_instance(const std::string &name)
             return;
         for (const pg::Row row : rows)
             storage::forget_queue(row.integer32(0), row.text(1));
+        delete_pause.run(name);
         dropped = delete_instance.run(name).processed();
     });
     if (queues > 0)

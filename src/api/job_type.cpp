@@ -99,6 +99,7 @@ constinit pg::Statement update_job_type(R"(
     WHERE queue_id = $1 AND name = $2)");
 
 constinit pg::Statement delete_job_type("DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = $2");
+constinit pg::Statement delete_pauses("DELETE FROM hipq.pause WHERE queue_id = $1 AND job_type = $2");
 
 template <class Value>
 void demand_if_given(const std::optional<Value> &value, std::optional<core::Problem> (*check)(Value))
@@ -299,13 +300,6 @@ void register_job_type(const Arguments &arguments)
     shmem::note_catalogue_change();
 }
 
-[[noreturn]] void raise_unknown_type(const std::string &name, const std::string &queue)
-{
-    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
-               errmsg("job type \"%s\" of queue \"%s\" does not exist", name.c_str(), queue.c_str()),
-               errhint("Register it with hipq.register_job_type()."));
-}
-
 // A new handler, when there is one to be read: a kind without handler can only mean external workers.
 std::optional<HandlerText> read_new_handler(const Queue &queue, const Arguments &arguments)
 {
@@ -374,7 +368,11 @@ void drop_job_type(const Arguments &arguments)
                    errmsg("cannot drop job type \"%s\" of queue \"%s\" because it has unfinished jobs", name.c_str(),
                           queue_name.c_str()),
                    errhint("Use force => true: they will wait until the type is registered again."));
-    storage::as_hipq([&] { delete_job_type.run(queue.id, name); });
+    storage::as_hipq([&] {
+        delete_pauses.run(queue.id, name);
+        delete_job_type.run(queue.id, name);
+    });
+    shmem::note_resumed_key(queue.id);
     shmem::note_catalogue_change();
 }
 

@@ -21,8 +21,14 @@ namespace {
 // In the order in which the scheduler asks.
 std::vector<storage::Gate> gates_of(const storage::FoundJob &job)
 {
-    const storage::WaitingJob waiting{
-        job.id, job.state, job.type, job.due, job.expires, job.time_windows, storage::time_zone_of(job.queue->id, job.type)};
+    const storage::WaitingJob waiting{job.id,
+                                      job.state,
+                                      job.type,
+                                      job.due,
+                                      job.expires,
+                                      job.time_windows,
+                                      storage::time_zone_of(job.queue->id, job.type),
+                                      job.throttle_key};
     std::vector<storage::Gate> gates{{"exists", true, "The job is in queue \"" + job.queue->full_name() + "\"."}};
     gates.push_back(storage::state_gate(waiting));
     if (job.state == core::JobState::final)
@@ -39,6 +45,7 @@ std::vector<storage::Gate> gates_of(const storage::FoundJob &job)
     gates.push_back(storage::enabled_gate());
     gates.push_back(storage::hold_gate());
     gates.push_back(storage::queue_gate(*job.queue));
+    gates.push_back(storage::pause_gate(*job.queue, job.type, job.throttle_key));
     gates.push_back(storage::owner_gate(*job.queue));
     gates.push_back(storage::handler_gate(*job.queue, job.type));
     if (const storage::Gate gate = storage::crash_gate(waiting); !gate.passed)  // too rare to be shown to everybody

@@ -14,13 +14,13 @@ constexpr std::size_t longest_table_name = max_identifier_length - longest_table
 static_assert(std::string_view{"_one_unfinished_job_per_type_and_key"}.size() == longest_table_suffix);
 
 // A queue's leaves and indexes start with its table's name, so hipq's tables reserve everything that starts like them.
-constexpr std::array<std::string_view, 8> own_tables{
-    "attempt", "dead_letter", "identity", "instance", "job", "job_type", "queue", "worker",
+constexpr std::array<std::string_view, 9> own_tables{
+    "attempt", "dead_letter", "identity", "instance", "job", "job_type", "pause", "queue", "worker",
 };
 
-constexpr std::array<std::string_view, 16> own_views{
-    "attempts", "dead_letters", "executors", "instances",       "job_types", "jobs",          "queues",    "running",
-    "sizes",    "alerts",       "progress",  "healthy_workers", "workers",   "throttle_keys", "schedules", "lanes",
+constexpr std::array<std::string_view, 17> own_views{
+    "attempts", "dead_letters", "executors",       "instances", "job_types",     "jobs",      "queues", "running", "sizes",
+    "alerts",   "progress",     "healthy_workers", "workers",   "throttle_keys", "schedules", "lanes",  "pauses",
 };
 
 // Not std::islower and its kind: they ask the locale.

@@ -286,6 +286,20 @@ void look_again_at_lanes(Oid database) noexcept
     }
 }
 
+void read_lanes_again(Oid database, int queue_id) noexcept
+{
+    if (!is_loaded())
+        return;
+    const TableLock table_guard(LW_SHARED);
+    for (LaneEntry &entry : entries()) {
+        const LaneLock lock(index_of(entry));
+        if (entry.database != database || entry.name.queue_id != queue_id)
+            continue;
+        entry.lane.note_all();
+        show_due(entry);
+    }
+}
+
 pg::Time due_of(LaneRef ref)
 {
     return due_of(table->entries[ref.index]);

@@ -54,6 +54,8 @@ void lose_lanes_locked(Oid database) noexcept;  // needs the lock
 
 // Says that a zone or the clock is another than when jobs of a database were put off: they are worth a look. Cannot fail.
 void look_again_at_lanes(Oid database) noexcept;
+// The same of one queue, whose lanes are known. Cannot fail.
+void read_lanes_again(Oid database, int queue_id) noexcept;
 
 // No job in it is due before; infinity: there is none.
 pg::Time due_of(LaneRef ref);

@@ -47,6 +47,7 @@ constinit bool restored = false;
 constinit bool lanes_are_lost = false;
 constinit bool lane_is_missing = false;
 constinit bool zone_has_changed = false;
+constinit int resumed_queue = 0;  // with a throttle key that was paused; 0: none
 constinit bool rights_have_changed = false;
 constinit Oid changed_database = InvalidOid;
 
@@ -56,6 +57,7 @@ void forget()
         lane_notes->clear();
     lanes_are_lost = false;
     lane_is_missing = false;
+    resumed_queue = 0;
     note_count = 0;
     end_count = 0;
     scheduler_must_look = false;
@@ -87,6 +89,10 @@ void pass_on_lanes()
             lane_is_missing = lane_is_missing || !has_lane;
             lanes_are_lost = (has_lane && !note_lane(note.ref, note.range)) || lanes_are_lost;
         }
+    if (resumed_queue != 0) {
+        read_lanes_again(MyDatabaseId, resumed_queue);
+        lane_is_missing = true;  // a lane of which all was passed over may have lost its place
+    }
     if (lanes_are_lost)
         lose_lanes(MyDatabaseId);
     else if (lane_is_missing)
@@ -135,7 +141,7 @@ LaneNotes::iterator find_note(LaneNotes &notes_so_far, const LaneName &lane)
 bool has_notes()
 {
     return note_count > 0 || scheduler_must_look || catalogue_has_changed || rights_have_changed || lanes_are_lost ||
-           changed_database != InvalidOid || (lane_notes != nullptr && !lane_notes->empty());
+           resumed_queue != 0 || changed_database != InvalidOid || (lane_notes != nullptr && !lane_notes->empty());
 }
 
 extern "C" void hipq_transaction_ends(XactEvent event, void *)
@@ -188,6 +194,12 @@ void note_look() noexcept
 void note_unknown_jobs()
 {
     lanes_are_lost = true;
+}
+
+void note_resumed_key(int queue_id)
+{
+    lanes_are_lost = lanes_are_lost || (resumed_queue != 0 && resumed_queue != queue_id);
+    resumed_queue = queue_id;
 }
 
 void note_waiting(Oid owner, pg::Time due, pg::Time expires)

@@ -21,7 +21,10 @@ void note_look() noexcept;
 // Notes that the current transaction, or what it stands for, makes jobs claimable that nobody knows (COMMIT PREPARED).
 void note_unknown_jobs();
 
-// Notes that the current transaction changes what the scheduler decides by (queues, job types, hold).
+// Notes that the current transaction resumes a throttle key: jobs of that queue that claimers have passed over may be claimed.
+void note_resumed_key(int queue_id);
+
+// Notes that the current transaction changes what the scheduler decides by (queues, job types, pauses, hold).
 void note_catalogue_change();
 
 // Notes that the current transaction changes the time zone of a job type: time windows of its jobs open at other times.

@@ -1,8 +1,8 @@
 // The catalogue of this process: read whole, handed out as shared constant copies, read again after a change of the tables or
 // settings.
 //
-// A change reaches every process as a relcache invalidation of hipq.queue or hipq.job_type, which their triggers send. The
-// settings are part of what a type or queue says, so the cache also holds the values it was made with.
+// A change reaches every process as a relcache invalidation of hipq.queue, hipq.job_type or hipq.pause, which their triggers
+// send. The settings are part of what a type or queue says, so the cache also holds the values it was made with.
 #include "catalogue.hpp"
 
 #include "pg/transaction.hpp"
@@ -49,6 +49,7 @@ constinit Cache *cache = nullptr;
 constinit std::uint64_t generation = 0;
 constinit Oid queue_table = InvalidOid;
 constinit Oid job_type_table = InvalidOid;
+constinit Oid pause_table = InvalidOid;
 constinit Oid job_id_sequence = InvalidOid;
 
 // A process that reads while others write tries this often before it takes what it has; the next call reads again.
@@ -56,7 +57,7 @@ constexpr int max_reads = 5;
 
 void forget(Datum, Oid relation) noexcept
 {
-    if (!OidIsValid(relation) || relation == queue_table || relation == job_type_table)
+    if (!OidIsValid(relation) || relation == queue_table || relation == job_type_table || relation == pause_table)
         ++generation;
 }
 
@@ -79,6 +80,12 @@ constinit pg::Statement select_job_types(R"(
            array_to_string(retry_on, ','), array_to_string(do_not_retry_on, ','), on_missing_handler = 'fail', queue_ttl, claim, batch_size,
            (throttle_limit * 1000)::bigint, (throttle_limit_per_key * 1000)::bigint, time_zone
     FROM hipq.job_type)");
+
+// Of an instance: a row for each of its queues.
+constinit pg::Statement select_pauses(R"(
+    SELECT queue.queue_id, pause.instance_id IS NOT NULL, pause.job_type, pause.throttle_key, pause.paused_by, pause.paused_time, pause.reason
+    FROM hipq.pause AS pause
+    JOIN hipq.queue AS queue ON queue.queue_id = pause.queue_id OR queue.instance_id = pause.instance_id)");
 
 // The entries of a list joined with commas; entries hold none (core::is_valid_rule).
 std::vector<std::string> split(std::string_view list)
@@ -155,6 +162,21 @@ JobType read_job_type(const pg::Row &row)
     return type;
 }
 
+// Pauses of what is not there, as of a type that was dropped and is being restored, pause nothing.
+void add_pause(Queue &queue, const pg::Row &row)
+{
+    const auto type = queue.job_types.find(row.text(2));
+    const Pause pause{row.text(4), row.time(5), row.text(6)};
+    if (row.boolean(1))
+        queue.instance_pause = pause;
+    else if (row.null(2))
+        queue.pause = pause;
+    else if (type != queue.job_types.end() && row.null(3))
+        type->second.pause = pause;
+    else if (type != queue.job_types.end())
+        type->second.paused_keys.emplace(row.text(3), pause);
+}
+
 std::shared_ptr<const Catalogue> read_catalogue()
 {
     auto result = std::make_shared<Catalogue>();
@@ -173,6 +195,9 @@ std::shared_ptr<const Catalogue> read_catalogue()
                 queue->second.job_types.emplace(std::move(name), std::move(type));
             }
         }
+        for (const pg::Row row : select_pauses.run_latest())
+            if (const auto queue = result->queues.find(row.integer32(0)); queue != result->queues.end())
+                add_pause(queue->second, row);
     });
     return result;
 }
@@ -185,6 +210,7 @@ void find_tables()
         const Oid schema = ::get_namespace_oid("hipq", true);
         queue_table = OidIsValid(schema) ? ::get_relname_relid("queue", schema) : InvalidOid;
         job_type_table = OidIsValid(schema) ? ::get_relname_relid("job_type", schema) : InvalidOid;
+        pause_table = OidIsValid(schema) ? ::get_relname_relid("pause", schema) : InvalidOid;
         job_id_sequence = OidIsValid(schema) ? ::get_relname_relid("job_id_seq", schema) : InvalidOid;
     });
 }
@@ -225,6 +251,25 @@ const JobType *Queue::find_job_type(std::string_view job_type) const
 {
     const auto found = job_types.find(job_type);
     return found == job_types.end() ? nullptr : &found->second;
+}
+
+const Pause *Queue::find_pause(std::string_view job_type) const
+{
+    if (instance_pause.has_value())
+        return &*instance_pause;
+    if (pause.has_value())
+        return &*pause;
+    const JobType *type = find_job_type(job_type);
+    return type != nullptr && type->pause.has_value() ? &*type->pause : nullptr;
+}
+
+std::vector<std::string> Queue::paused_keys(std::string_view job_type) const
+{
+    std::vector<std::string> keys;
+    if (const JobType *type = find_job_type(job_type))
+        for (const auto &[key, key_pause] : type->paused_keys)
+            keys.push_back(key);
+    return keys;
 }
 
 const Queue *Catalogue::find(int queue_id) const

@@ -1,4 +1,4 @@
-// Queues and job types, cached in each process and read again when either table changes.
+// Queues, job types and pauses, cached in each process and read again when one of the tables changes.
 #pragma once
 
 #include "core/backoff.hpp"
@@ -12,6 +12,13 @@ namespace hipq::storage {
 enum class HandlerKind : unsigned char { none, function, procedure, statement, notify };
 HandlerKind parse_handler_kind(std::string_view text);  // as stored in hipq.job_type.handler_kind; none: not one of its words
 std::string_view name(HandlerKind kind);
+
+// That something starts no jobs; hipq.pause().
+struct Pause {
+    std::string by;  // a role
+    pg::Time since;
+    std::string reason;  // "NONE": nothing was given
+};
 
 struct JobType {
     int queue_id;
@@ -34,6 +41,8 @@ struct JobType {
     int batch_size;  // most jobs in one call of the handler
     core::Weight throttle_limit;
     core::Weight throttle_limit_per_key;
+    std::optional<Pause> pause{};
+    std::map<std::string, Pause, std::less<>> paused_keys{};  // throttle keys
     core::RetryRules rules() const { return {retry_on, do_not_retry_on}; }
 };
 
@@ -54,12 +63,18 @@ struct Queue {
     std::optional<int> queue_ttl;
     core::Weight throttle_limit;
     std::map<std::string, JobType, std::less<>> job_types;
+    std::optional<Pause> instance_pause;
+    std::optional<Pause> pause;
 
     std::string full_name() const { return instance + "." + name; }
     std::string qualified_table() const;       // hipq.app_mail, quoted where needed
     std::string qualified_live_table() const;  // hipq.app_mail_live
     // The registered type, or nothing.
     const JobType *find_job_type(std::string_view job_type) const;
+    // What keeps all jobs of a type from being started; null: nothing does.
+    const Pause *find_pause(std::string_view job_type) const;
+    // Throttle keys of a type that are paused, in order.
+    std::vector<std::string> paused_keys(std::string_view job_type) const;
 };
 
 struct Catalogue {

@@ -53,6 +53,7 @@ constexpr const char *due_sql = R"(
     FROM {live} AS waiting
     WHERE waiting.job_type = $1 AND waiting.priority = $2::smallint AND waiting.state IN ('initial', 'retry')
       AND waiting.scheduled_run_time <= $3 AND waiting.expires_time > $3 AND waiting.time_windows <> ALL ($5)
+      AND waiting.throttle_key <> ALL ($6)
     ORDER BY waiting.scheduled_run_time, waiting.id
     LIMIT $4)";
 
@@ -211,12 +212,14 @@ bool runs_before(const LaneHead &left, const LaneHead &right)
 }
 
 // Each time that windows turn out to be closed it looks anew, past all rows that have them.
-std::vector<DueJob> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit, StartWindows &windows)
+std::vector<DueJob> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit, StartWindows &windows,
+                             const std::vector<std::string> &paused_keys)
 {
     std::vector<std::string> closed;
     for (;;) {
         const pg::Rows rows = as_hipq([&] {
-            return statement_for(queue, due_sql).run(lane.job_type, lane.priority, now, static_cast<std::int64_t>(limit), closed);
+            return statement_for(queue, due_sql)
+                .run(lane.job_type, lane.priority, now, static_cast<std::int64_t>(limit), closed, paused_keys);
         });
         const std::size_t closed_before = closed.size();
         std::vector<DueJob> waiting;

@@ -71,9 +71,10 @@ std::optional<ClaimedJob> claimed_job(const pg::Rows &rows);
 // Its row as a value of type hipq.job, formed in the current memory context.
 pg::RawValue row_of(const ClaimedJob &job);
 
-// The first due jobs of a lane that are within their time windows, at most `limit`, in order; whether somebody has them in hand
-// is not asked. Needs a transaction.
-std::vector<DueJob> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit, StartWindows &windows);
+// The first due jobs of a lane that are within their time windows and whose throttle keys are not paused, at most `limit`, in
+// order; whether somebody has them in hand is not asked. Needs a transaction.
+std::vector<DueJob> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit, StartWindows &windows,
+                             const std::vector<std::string> &paused_keys);
 
 // Takes those of the jobs that are still due and that nobody else holds, in their order; the others are left out. Both
 // need a transaction.

@@ -10,11 +10,11 @@ namespace hipq::storage {
 namespace {
 
 constinit pg::Statement find_anywhere(R"(
-    SELECT job.queue_id, job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text
+    SELECT job.queue_id, job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, job.throttle_key
     FROM hipq.job AS job WHERE job.id = $1)");
 
 constinit pg::Statement find_in_queue(R"(
-    SELECT job.queue_id, job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text
+    SELECT job.queue_id, job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, job.throttle_key
     FROM hipq.job AS job WHERE job.id = $1 AND job.queue_id = $2)");
 
 [[noreturn]] void refuse_unknown(std::int64_t id)
@@ -29,7 +29,16 @@ std::optional<FoundJob> find_among_successors(const Catalogue &catalogue, std::i
     const Queue *queue = found.has_value() ? catalogue.find(found->queue_id) : nullptr;
     if (queue == nullptr || (named != nullptr && named->id != queue->id))
         return std::nullopt;
-    return FoundJob{queue, id, core::JobState::initial, found->type, found->key, found->due, found->expires, found->time_windows, true};
+    return FoundJob{queue,
+                    id,
+                    core::JobState::initial,
+                    found->type,
+                    found->key,
+                    found->due,
+                    found->expires,
+                    found->time_windows,
+                    found->throttle_key,
+                    true};
 }
 
 }  // namespace
@@ -48,7 +57,7 @@ std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, co
     core::JobState state = core::parse_job_state(row.text(1)).value();
     if (core::is_waiting(state) && shmem::is_running(MyDatabaseId, id))  // claimed by a lock: its row does not say so
         state = core::JobState::running;
-    return FoundJob{queue, id, state, row.text(2), row.text(3), row.time(4), row.time(5), row.text(6)};
+    return FoundJob{queue, id, state, row.text(2), row.text(3), row.time(4), row.time(5), row.text(6), row.text(7)};
 }
 
 FoundJob require_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue, Privilege privilege)

@@ -16,6 +16,7 @@ struct FoundJob {
     pg::Time due;
     pg::Time expires;
     std::string time_windows;
+    std::string throttle_key;
     bool follows = false;  // it is to follow the job that holds its key, and not in line yet
 };
 

@@ -90,6 +90,13 @@ std::string usage_of(const Queue &queue, std::string_view job_type)
     return "nothing of " + text_of_weight(limit) + " is used any more";
 }
 
+std::string told_of(const std::string &what, const Pause &pause)
+{
+    const std::string since = pg::call([&] { return ::timestamptz_to_str(pause.since.value); });
+    const std::string reason = pause.reason == "NONE" ? "" : " (" + pause.reason + ")";
+    return what + " is paused by " + pause.by + " since " + since + reason + ": it goes on after hipq.resume().";
+}
+
 int executors_of(const Queue &queue)
 {
     return shmem::is_loaded() ? shmem::count_executors(MyDatabaseId, queue.owner) : 0;
@@ -166,6 +173,22 @@ Gate queue_gate(const Queue &queue)
     if (queue.is_dropped)
         return fail("queue", "Queue \"" + queue.full_name() + "\" is being dropped.");
     return pass("queue", "Queue \"" + queue.full_name() + "\" is open.");
+}
+
+Gate pause_gate(const Queue &queue, std::string_view job_type, std::string_view throttle_key)
+{
+    if (queue.instance_pause.has_value())
+        return fail("pause", told_of("Instance \"" + queue.instance + "\"", *queue.instance_pause));
+    if (queue.pause.has_value())
+        return fail("pause", told_of("Queue \"" + queue.full_name() + "\"", *queue.pause));
+    const JobType *type = queue.find_job_type(job_type);
+    if (type == nullptr)
+        return pass("pause", "Nothing of it is paused.");
+    if (type->pause.has_value())
+        return fail("pause", told_of("Job type \"" + type->name + "\"", *type->pause));
+    if (const auto key = type->paused_keys.find(throttle_key); key != type->paused_keys.end())
+        return fail("pause", told_of("Throttle key \"" + key->first + "\"", key->second));
+    return pass("pause", "Nothing of it is paused.");
 }
 
 Gate handler_gate(const Queue &queue, std::string_view job_type)

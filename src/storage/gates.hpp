@@ -22,6 +22,7 @@ struct WaitingJob {
     pg::Time expires;
     std::string time_windows;
     std::string time_zone;  // of its type
+    std::string throttle_key;
 };
 
 // Whether hipq.databases names a database. PostgreSQL regime.
@@ -35,7 +36,8 @@ Gate hold_gate();     // the identity is this database's
 // Of a queue.
 Gate owner_gate(const Queue &queue);  // exists, may log in, may connect
 Gate queue_gate(const Queue &queue);  // not being dropped
-// Of a job type in a queue.
+// Of a job type in a queue; and of a job in it, whose throttle key may be paused alone.
+Gate pause_gate(const Queue &queue, std::string_view job_type, std::string_view throttle_key);
 Gate handler_gate(const Queue &queue, std::string_view job_type);
 // Of a job.
 Gate state_gate(const WaitingJob &job);

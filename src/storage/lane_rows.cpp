@@ -37,6 +37,7 @@ struct Reading {
     std::array<Oid, 2> waiting;  // the states in which a job can be claimed
     std::span<const StartWindows::Known> windows;
     const char *unknown_windows;  // those of the row at which it stopped, to be asked for; null: it did not
+    std::span<const std::string> paused_keys;
 };
 
 // Of rows in a row one is told.
@@ -111,14 +112,23 @@ Datum LaneIndex::Table::value(Column column) const
     return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null);
 }
 
+bool is_among(std::span<const std::string> keys, Datum value)
+{
+    const text *key = DatumGetTextPP(value);
+    const std::string_view wanted(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key));
+    return std::find(keys.begin(), keys.end(), wanted) != keys.end();
+}
+
 LaneRow LaneIndex::Table::row(const Reading &reading) const
 {
     const Oid state = DatumGetObjectId(value(Column::state));
     const bool waits = state == reading.waiting[0] || state == reading.waiting[1];
     const core::LaneKey key{DatumGetTimestampTz(value(Column::scheduled_run_time)), DatumGetInt64(value(Column::id))};
+    const bool is_paused =
+        !reading.paused_keys.empty() && key.time <= reading.now && is_among(reading.paused_keys, value(Column::throttle_key));
     return {key,
             slot->tts_tid,
-            waits && DatumGetTimestampTz(value(Column::expires_time)) > reading.now,
+            waits && !is_paused && DatumGetTimestampTz(value(Column::expires_time)) > reading.now,
             reading.weighs ? weight_of(value(Column::throttle_factor)) : 0,
             reading.weighs ? key_of(value(Column::throttle_key)) : 0,
             false,
@@ -254,7 +264,7 @@ Oid LaneIndex::leaf() const
 }
 
 LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range, pg::Time now, std::size_t most, bool weighs,
-                         StartWindows &windows)
+                         StartWindows &windows, std::span<const std::string> paused_keys)
 {
     LaneRows result{std::vector<LaneRow>(2 * (most + 1) + 1), false};
     Reading reading{
@@ -270,7 +280,8 @@ LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range
         weighs,
         {DatumGetObjectId(state_datum(core::JobState::initial)), DatumGetObjectId(state_datum(core::JobState::retry))},
         windows.known(),
-        nullptr};
+        nullptr,
+        paused_keys};
     for (;;) {
         pg::call([&] {
             reading.type = PointerGetDatum(::cstring_to_text_with_len(job_type.data(), static_cast<int>(job_type.size())));

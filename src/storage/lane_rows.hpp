@@ -12,7 +12,7 @@ namespace hipq::storage {
 struct LaneRow {
     core::LaneKey key;
     ItemPointerData place;       // where it stood; it may have moved since
-    bool is_claimable;           // it waits and has not expired; its time may not have come
+    bool is_claimable;           // it waits, has not expired and, if its time has come, is not paused
     core::Weight weight;         // only where it was asked for
     std::uint64_t throttle_key;  // core::throttle_key_hash()
     bool is_closed;              // it is due, and outside its time windows
@@ -37,9 +37,9 @@ public:
 
     // As committed this moment, up to the first row whose time has not come and `most` others that can be claimed and may start,
     // and that one or one more; or fewer, where those that may not would be too many to tell. What they weigh if that is asked
-    // for.
+    // for. Due rows with one of the throttle keys given are paused.
     LaneRows read(std::string_view job_type, int priority, core::KeyRange range, pg::Time now, std::size_t most, bool weighs,
-                  StartWindows &windows);
+                  StartWindows &windows, std::span<const std::string> paused_keys);
 
 private:
     struct Table;

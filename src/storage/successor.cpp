@@ -18,7 +18,8 @@ constinit pg::Statement find_by_key(R"(
     WHERE successor.queue_id = $1 AND successor.job_type = $2 AND successor.job_key = $3)");
 
 constinit pg::Statement find_by_id(R"(
-    SELECT successor.queue_id, successor.job_type, successor.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text
+    SELECT successor.queue_id, successor.job_type, successor.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text,
+           job.throttle_key
     FROM hipq.successor AS successor
     CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, successor.job) AS job
     WHERE successor.job_id = $1)");
@@ -141,7 +142,7 @@ std::optional<WaitingSuccessor> find_successor(std::int64_t id)
     if (rows.empty())
         return std::nullopt;
     const pg::Row row = rows.front();
-    return WaitingSuccessor{row.integer32(0), row.text(1), row.text(2), row.time(3), row.time(4), row.text(5)};
+    return WaitingSuccessor{row.integer32(0), row.text(1), row.text(2), row.time(3), row.time(4), row.text(5), row.text(6)};
 }
 
 }  // namespace hipq::storage

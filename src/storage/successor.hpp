@@ -53,6 +53,7 @@ struct WaitingSuccessor {
     pg::Time due;
     pg::Time expires;
     std::string time_windows;
+    std::string throttle_key;
 };
 std::optional<WaitingSuccessor> find_successor(std::int64_t id);
 

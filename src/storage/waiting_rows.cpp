@@ -86,7 +86,8 @@ std::optional<WaitingRow> waiting_row(TupleTableSlot *slot, const ColumnMap &map
         return std::nullopt;
     return WaitingRow{text_of(value(Column::job_type)),
                       DatumGetInt16(value(Column::priority)),
-                      {DatumGetTimestampTz(value(Column::scheduled_run_time)), DatumGetInt64(value(Column::id))}};
+                      {DatumGetTimestampTz(value(Column::scheduled_run_time)), DatumGetInt64(value(Column::id))},
+                      text_of(value(Column::throttle_key))};
 }
 
 }  // namespace

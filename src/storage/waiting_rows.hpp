@@ -10,6 +10,7 @@ struct WaitingRow {
     std::string job_type;
     int priority;
     core::LaneKey key;
+    std::string throttle_key;
 };
 
 struct WaitingRows {

@@ -20,8 +20,17 @@ constexpr std::int64_t interval = 1'000'000;  // us
 constexpr std::int64_t longest_step = 10 * interval;
 constexpr std::size_t most_doubts = 1'000;
 
+// Claimers pass it over until somebody resumes it.
+bool has_paused_key(const Queue &queue, const WaitingRow &row)
+{
+    const storage::JobType *type = queue.find_job_type(row.job_type);
+    return type != nullptr && type->paused_keys.contains(row.throttle_key);
+}
+
 bool is_in_its_place(const Queue &queue, Oid leaf, const WaitingRow &row)
 {
+    if (has_paused_key(queue, row))
+        return true;
     const shmem::LaneRef lane = shmem::find_lane({leaf, queue.id, row.priority, row.job_type});
     // In this order: a claim puts it into a hand before it takes it out of the lane.
     return (lane.is_known() && shmem::is_covered(lane, row.key)) || shmem::is_in_hand(MyDatabaseId, row.key.id);

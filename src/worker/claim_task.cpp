@@ -66,8 +66,14 @@ bool weigh_the_same(std::span<const ClaimedJob> claimed, std::span<const DueJob>
     });
 }
 
-// Needs a transaction, which has to be aborted when there is no task: the queue or type is gone, the handler is missing, or no
-// job could be claimed.
+// Whether something has been paused or resumed since the hand was filled.
+bool has_changed(const Hand &hand, const storage::Queue &queue, const std::string &job_type)
+{
+    return queue.find_pause(job_type) != nullptr || queue.paused_keys(job_type) != hand.paused_keys;
+}
+
+// Needs a transaction, which has to be aborted when there is no task: the queue or type is gone or paused, the handler is
+// missing, or no job could be claimed.
 Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &job_type, std::vector<DueJob> waiting)
 {
     const pg::OwnSettings own;
@@ -75,6 +81,9 @@ Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &
     task.queue = task.catalogue->find(queue_id);
     const storage::JobType *type = task.queue == nullptr ? nullptr : task.queue->find_job_type(job_type);
     if (type == nullptr || task.queue->is_dropped || task.queue->owner != executor.ticket.role)
+        return {std::nullopt, std::vector(waiting.size(), core::Room::taken)};
+    executor.hand.is_paused = has_changed(executor.hand, *task.queue, type->name);
+    if (executor.hand.is_paused)
         return {std::nullopt, std::vector(waiting.size(), core::Room::taken)};
     task.handler = storage::known_handler(*task.queue, *type);
     if (!task.handler.has_value() && !type->fails_without_handler)
@@ -128,6 +137,13 @@ Claim claim(Executor &executor, int queue_id, const std::string &job_type, std::
     if (task.has_value() && task->mode == core::ClaimMode::record)
         HIPQ_POINT("after-record-commit");
     return result;
+}
+
+// Of a hand that must not be run any more; who may run what is asked anew then.
+void give_back(Executor &executor)
+{
+    shmem::release_hand();
+    executor.hand = Hand{};
 }
 
 void put_off_until(const shmem::JobInLine &job, pg::Time again)
@@ -220,6 +236,10 @@ std::optional<Task> claim_next(Executor &executor)
     }
     ::MemoryContextReset(executor.job_memory);
     Claim claimed = claim(executor, hand.queue_id, hand.job_type, std::move(waiting));
+    if (hand.is_paused) {
+        give_back(executor);
+        return std::nullopt;
+    }
     put_off_others(executor, jobs, claimed);
     if (is_full(claimed, jobs.size())) {
         const std::vector<shmem::JobInLine> chosen_jobs(jobs.begin(), jobs.end());  // they are part of the hand

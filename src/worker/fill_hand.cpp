@@ -49,14 +49,14 @@ Line line_of(const Queue &queue, const shmem::LaneInfo &lane)
     return {&queue, {lane.name.type, lane.name.priority, lane.due, lane.first_id}, lane.ref, lane.name.leaf};
 }
 
-// The lanes of the queues, due or not.
+// The lanes of the queues that are not paused, due or not.
 std::vector<Line> known_lines(const std::vector<const Queue *> &queues)
 {
     std::vector<Line> lines;
     for (const shmem::LaneInfo &lane : shmem::list_lanes()) {
         const auto queue =
             std::find_if(queues.begin(), queues.end(), [&](const Queue *each) { return each->id == lane.name.queue_id; });
-        if (queue != queues.end())
+        if (queue != queues.end() && (*queue)->find_pause(lane.name.type) == nullptr)
             lines.push_back(line_of(**queue, lane));
     }
     return lines;
@@ -74,7 +74,7 @@ void add_unknown_lines(std::vector<Line> &lines, const std::vector<const Queue *
 {
     for (const Queue *queue : queues)
         for (const storage::LaneHead &head : storage::lane_heads(*queue, now))
-            if (!is_among(lines, *queue, head))
+            if (!is_among(lines, *queue, head) && queue->find_pause(head.job_type) == nullptr)
                 lines.push_back({queue, head, shmem::no_lane, InvalidOid});
 }
 
@@ -126,6 +126,7 @@ bool take_from(Executor &executor, const Line &line, pg::Time now)
     const storage::JobType &type = *line.queue->find_job_type(line.head.job_type);
     const std::size_t batch_size = batch_size_of(type);
     executor.hand = Hand{line.queue->id, type.name, batch_size, {}};
+    executor.hand.paused_keys = line.queue->paused_keys(type.name);
     return take_jobs(executor, line, now, core::hand_size(shmem::run_time(line.queue->id, type.name), batch_size, largest_hand));
 }
 

@@ -13,7 +13,9 @@ struct Hand {
     std::size_t batch_size = 1;  // most jobs in one call
     std::vector<shmem::JobInLine> jobs;
     std::size_t next = 0;
-    pg::Time closes = pg::infinity;  // from then on some of them may be outside their time windows
+    pg::Time closes = pg::infinity;          // from then on some of them may be outside their time windows
+    std::vector<std::string> paused_keys{};  // throttle keys that were passed over
+    bool is_paused = false;                  // what may be started has changed since: all of it belongs back into the line
 
     bool is_empty() const { return next >= jobs.size(); }
 };

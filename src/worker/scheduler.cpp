@@ -95,6 +95,8 @@ void report_parked(Scheduler &scheduler, const Queue &queue, const std::string &
 // Jobs that are due, counted only as far as it matters.
 void look_at_due(Scheduler &scheduler, Look &look, const Queue &queue, const std::string &job_type, int count, bool owner_can_run)
 {
+    if (queue.find_pause(job_type) != nullptr)
+        return;  // who resumes it asks for a look
     const storage::Gate gate = storage::handler_gate(queue, job_type);
     if (!gate.passed)
         report_parked(scheduler, queue, job_type, gate.explanation);

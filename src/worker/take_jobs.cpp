@@ -193,10 +193,24 @@ struct Taker {
             const auto range = reading.range();
             if (!range.has_value())
                 return;
-            take(index.read(line.head.job_type, line.head.priority, *range, now, room(), weighs, windows), reading);
+            take(index.read(line.head.job_type, line.head.priority, *range, now, room(), weighs, windows,
+                            executor.hand.paused_keys),
+                 reading);
         }
     }
 };
+
+// What is passed over is read again when somebody resumes it, which is said once. If it was said before this reading began, it
+// counts for this reading; and the catalogue must not be older.
+void look_again_what_is_paused(const Taker &taker)
+{
+    Hand &hand = taker.executor.hand;
+    if (hand.paused_keys.empty())
+        return;
+    const auto catalogue = storage::catalogue();
+    const storage::Queue *queue = catalogue->find(hand.queue_id);
+    hand.paused_keys = queue == nullptr ? std::vector<std::string>() : queue->paused_keys(hand.job_type);
+}
 
 bool take_by_lane(Taker &taker, storage::LaneIndex &index)
 {
@@ -207,6 +221,7 @@ bool take_by_lane(Taker &taker, storage::LaneIndex &index)
         taker.executor.next_due = std::min(taker.executor.next_due, taker.now + reading_delay);
         return false;
     }
+    look_again_what_is_paused(taker);
     taker.read(index, *reading);
     reading.end();
     return !taker.executor.hand.is_empty();
@@ -221,8 +236,8 @@ bool take_by_sql(const Taker &taker)
     const HeldRows &held = taker.executor.held;
     const std::size_t passed_over = held.size() + shmem::count_in_hand() + taker.suspects.size();
     std::vector<JobInLine> jobs;
-    for (const storage::DueJob &job :
-         storage::due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over, taker.windows))
+    for (const storage::DueJob &job : storage::due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over,
+                                                        taker.windows, taker.executor.hand.paused_keys))
         if (!held.is_held(job.id, taker.now))
             jobs.push_back({job.id, line.queue->id, job.due, line.lane, job.place});
     pass_over_suspects(jobs, taker.suspects);

@@ -34,6 +34,7 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_mon
     ('view hipq.lanes', 'SELECT'),
     ('view hipq.instances', 'SELECT'),
     ('view hipq.job_types', 'SELECT'),
+    ('view hipq.pauses', 'SELECT'),
     ('view hipq.queues', 'SELECT'),
     ('view hipq.running', 'SELECT'),
     ('view hipq.sizes', 'SELECT'),

@@ -23,6 +23,7 @@ $source->sql(q{
 	END $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', default_priority => 3, retry_on => '{22012}', max_retries => 0, claim => 'record');
 	SELECT hipq.register_job_type('other.mail', 'later', handler => 'run');
+	SELECT hipq.pause('other.mail', reason => 'not today');
 	SELECT hipq.grant_queue('app.main', 'producer', 'enqueue');
 	SELECT hipq.grant_queue('app.main', 'looker', 'read')});
 
@@ -47,6 +48,7 @@ my %checks = (
 	dead_letters => q{SELECT md5(string_agg(dead_letter::text, ' ' ORDER BY job_id)) || count(*) FROM hipq.dead_letter},
 	instances => q{SELECT string_agg(instance::text, ' ' ORDER BY instance_id) FROM hipq.instance},
 	queues => q{SELECT string_agg(queue::text, ' ' ORDER BY queue_id) FROM hipq.queue},
+	pauses => q{SELECT string_agg(pause::text, ' ') FROM hipq.pause},
 	types => q{SELECT string_agg(job_type::text, ' ' ORDER BY queue_id, name) FROM hipq.job_type},
 	sequences => q{SELECT concat_ws(' ', (SELECT last_value FROM hipq.job_id_seq), (SELECT last_value FROM hipq.queue_id_seq), (SELECT last_value FROM hipq.instance_id_seq))},
 	indexes => q{SELECT string_agg(indexdef, ' ' ORDER BY indexname) FROM pg_indexes WHERE schemaname = 'hipq'},
