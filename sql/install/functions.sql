@@ -133,6 +133,10 @@ CREATE FUNCTION hipq.reschedule(id bigint, scheduled_run_time timestamptz DEFAUL
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_reschedule';
 COMMENT ON FUNCTION hipq.reschedule(bigint, timestamptz, integer, text) IS 'moves a waiting job to another time or priority; what is NULL stays';
 
+CREATE FUNCTION hipq.extend(id bigint, more interval, queue text DEFAULT NULL) RETURNS timestamptz
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend';
+COMMENT ON FUNCTION hipq.extend(bigint, interval, text) IS 'gives a running job more time, at once and whatever becomes of the transaction; returns when it times out now';
+
 CREATE FUNCTION hipq.erase(id bigint, queue text DEFAULT NULL) RETURNS boolean
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_erase';
 COMMENT ON FUNCTION hipq.erase(bigint, text) IS 'removes a final job with its attempts and dead letter; false if there is no such job';
@@ -155,6 +159,12 @@ COMMENT ON FUNCTION hipq.fail_retriable(text) IS 'raises SQLSTATE HQ002: in a ha
 
 CREATE FUNCTION hipq.fail_permanently(message text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_permanently';
 COMMENT ON FUNCTION hipq.fail_permanently(text) IS 'raises SQLSTATE HQ001: in a handler, the job is final with reason explicit_failure';
+
+CREATE FUNCTION hipq.snooze(delay interval) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_snooze';
+COMMENT ON FUNCTION hipq.snooze(interval) IS 'in a handler: when it returns, what it wrote is committed and its job waits to be run again after that time, uncharged';
+
+CREATE FUNCTION hipq.extend(more interval) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_own';
+COMMENT ON FUNCTION hipq.extend(interval) IS 'in a handler: gives its own job, or its batch, more time; returns when it times out now';
 
 -- Looking ---------------------------------------------------------------------------------------------------------------------------
 
@@ -189,7 +199,8 @@ CREATE FUNCTION hipq._executors(
 COMMENT ON FUNCTION hipq._executors() IS 'executors of the server from shared memory; view hipq.executors shows them';
 
 CREATE FUNCTION hipq._running_jobs(
-    OUT pid integer, OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT started_time timestamptz, OUT is_locked boolean
+    OUT pid integer, OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT started_time timestamptz, OUT is_locked boolean,
+    OUT deadline timestamptz
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__running_jobs';
 COMMENT ON FUNCTION hipq._running_jobs() IS 'jobs of this database that executors run, from shared memory; view hipq.running shows them';
 

@@ -274,7 +274,7 @@ FROM (
            job.worker_id,
            coalesce(executor.started_time, job.accepted_time) AS since,
            coalesce(job.timeout, waiting.timeout) AS timeout,
-           job.deadline
+           coalesce(executor.deadline, job.deadline) AS deadline
     FROM (SELECT * FROM hipq.job WHERE job.state = 'running') AS job
     FULL JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
     LEFT JOIN LATERAL (
@@ -297,7 +297,7 @@ COMMENT ON COLUMN hipq.running.pid IS 'executor that runs it; NULL = an external
 COMMENT ON COLUMN hipq.running.worker_id IS 'external worker that has it';
 COMMENT ON COLUMN hipq.running.since IS 'when the attempt started';
 COMMENT ON COLUMN hipq.running.timeout IS 'seconds the attempt may run';
-COMMENT ON COLUMN hipq.running.deadline IS 'when it times out';
+COMMENT ON COLUMN hipq.running.deadline IS 'when it times out, with what hipq.extend() gave it';
 COMMENT ON COLUMN hipq.running.wait_event_type IS 'kind of event the executor waits for; NULL = none, or not shown to the caller';
 COMMENT ON COLUMN hipq.running.wait_event IS 'event the executor waits for';
 COMMENT ON COLUMN hipq.running.blocked_by IS 'processes that hold the lock the executor waits for';

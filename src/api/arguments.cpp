@@ -116,6 +116,12 @@ Oid Arguments::oid(int i, const char *name) const
     return *maybe_oid(i);
 }
 
+Interval Arguments::interval(int i, const char *name) const
+{
+    require(i, name);
+    return *maybe_interval(i);
+}
+
 std::vector<std::optional<std::string>> Arguments::texts(int i) const
 {
     std::vector<std::optional<std::string>> result;

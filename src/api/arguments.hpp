@@ -19,6 +19,7 @@ public:
     std::int64_t integer64(int i, const char *name) const;
     bool boolean(int i, const char *name) const;
     Oid oid(int i, const char *name) const;
+    Interval interval(int i, const char *name) const;
 
     std::optional<std::string> maybe_text(int i) const;
     std::optional<std::int32_t> maybe_int(int i) const;

@@ -58,6 +58,15 @@ void check_keeping(const char *name, const std::optional<Interval> &value)
                    errhint("Give an interval of at least 1 minute and at most 100 years."));
 }
 
+std::int64_t check_delay(const char *name, const Interval &value)
+{
+    const std::int64_t length = length_of(value);
+    if (length < 0 || length > days_per_century * microseconds_per_day)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is out of range", name),
+                   errhint("Give an interval from 0 to 100 years."));
+    return length;
+}
+
 void check_reset(const std::vector<std::string> &reset, std::span<const char *const> known)
 {
     for (const std::string &entry : reset) {

@@ -16,6 +16,9 @@ std::string require_role(Oid role);
 void check_retention(const std::optional<Interval> &value);  // of final jobs: may be 0
 void check_keeping(const char *name, const std::optional<Interval> &value);
 
+// From now on, in microseconds: 22023 for a negative time, or more than 100 years.
+std::int64_t check_delay(const char *name, const Interval &value);
+
 // Entries of `reset`: 22023 for one that is not in `known`.
 void check_reset(const std::vector<std::string> &reset, std::span<const char *const> known);
 

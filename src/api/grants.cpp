@@ -22,12 +22,12 @@ Names functions_for(Privilege privilege)
     case Privilege::enqueue:
         return {"enqueue", "enqueue_unique", "enqueue_many", "now"};
     case Privilege::work:
-        return {"fail_retriable", "fail_permanently"};
+        return {"fail_retriable", "fail_permanently", "snooze", "extend"};
     case Privilege::read:
         return {"why",        "wait_for", "retry_schedule", "now",           "_may",
                 "_executors", "_gauges",  "_lanes",         "_running_jobs", "_is_running"};
     case Privilege::control:
-        return {"cancel", "retry", "reschedule", "erase", "pause", "resume", "why"};
+        return {"cancel", "retry", "reschedule", "erase", "pause", "resume", "extend", "why"};
     }
     return {};
 }

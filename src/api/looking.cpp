@@ -139,7 +139,8 @@ void list_running_jobs(FunctionCallInfo fcinfo)
             continue;
         if (is_monitor || storage::may(storage::caller(), *queue, storage::Privilege::read))
             result.add(entry.pid, entry.job.queue_id, entry.job.id, entry.job.attempt, std::string(entry.job.type),
-                       entry.job.started, entry.job.is_locked);
+                       entry.job.started, entry.job.is_locked,
+                       entry.deadline == pg::infinity ? std::nullopt : std::optional(entry.deadline));
     }
 }
 

@@ -77,6 +77,7 @@ struct RunningEntry {
     Oid database;
     int pid;
     RunningJob job;
+    pg::Time deadline;  // of its handler, by the real clock; infinity: it does not run yet, or has ended
 };
 std::vector<RunningEntry> list_running_jobs();
 

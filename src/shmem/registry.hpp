@@ -69,9 +69,10 @@ struct JobWatch {
     bool is_closed;           // as in JobEntry, for a job without one
     std::int64_t job_id;      // whose code it is; 0: of all jobs of a batch
     pg::Time deadline;
-    pg::Time requested;   // when its cancellation was asked for first; infinity: it was not
-    pg::Time cancelled;   // when the last signal for that was sent
-    pg::Time terminated;  // when SIGTERM was sent; infinity: it was not
+    std::int64_t extended;  // by so many seconds
+    pg::Time requested;     // when its cancellation was asked for first; infinity: it was not
+    pg::Time cancelled;     // when the last signal for that was sent
+    pg::Time terminated;    // when SIGTERM was sent; infinity: it was not
 };
 
 // A job in hand that is to be cancelled.

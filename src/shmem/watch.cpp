@@ -18,6 +18,9 @@ namespace {
 // A scheduler that is held up by a lock leaves its work to the launcher after this time.
 constexpr std::int64_t schedulers_advance = 2'000'000;
 
+// Of all extensions of an attempt, in seconds: 100 years.
+constexpr std::int64_t longest_extension = 3'155'760'000;
+
 // Needs the lock, or a caller for whom a stale answer does no harm.
 const DatabaseSlot *slot_of_database(Oid database)
 {
@@ -192,6 +195,17 @@ std::optional<Holder> holder_of(Oid database, std::int64_t job_id)
     return std::nullopt;
 }
 
+// Needs the lock.
+Extended extend(JobWatch &watch, std::int64_t wanted)
+{
+    const std::int64_t seconds = std::min(wanted, longest_extension - watch.extended);
+    if (watch.deadline <= pg::Time{::GetCurrentTimestamp()} || watch.requested != pg::infinity)
+        return {ExtendAnswer::stopping, {}};
+    watch.deadline = watch.deadline + seconds * USECS_PER_SEC;
+    watch.extended += seconds;
+    return {ExtendAnswer::extended, watch.deadline};
+}
+
 }  // namespace
 
 bool begin_watch(std::int64_t job_id, pg::Time deadline, bool asks_retry_handler)
@@ -216,16 +230,18 @@ EndedWatch end_watch()
 {
     Cancellation request{};
     bool signalled = false;
+    std::int64_t extended = 0;
     {
         const Lock lock(LW_EXCLUSIVE);
         ExecutorSlot &slot = *own_executor();
+        extended = slot.watch.extended;
         if (const Cancellation *found = request_for(slot))
             request = *found;
         signalled = slot.watch.signalled;
         slot.watch.is_on = false;
         set_closed(slot.watch.job_id, true);
     }
-    return {signalled, request.job_id != 0 ? std::optional<std::string>(request.error) : std::nullopt};
+    return {signalled, request.job_id != 0 ? std::optional<std::string>(request.error) : std::nullopt, extended};
 }
 
 void reopen_jobs()
@@ -251,6 +267,12 @@ std::vector<RequestedJob> close_jobs()
     for (std::size_t i = 0; i < count; ++i)
         requested.push_back({left[i].job_id, left[i].error});
     return requested;
+}
+
+bool deadline_has_come() noexcept
+{
+    const ExecutorSlot *slot = own_executor();  // this process's: nobody else gives it away
+    return slot == nullptr || pg::Time{::GetCurrentTimestamp()} >= slot->watch.deadline;
 }
 
 void wake_watchers() noexcept
@@ -283,6 +305,26 @@ CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::
         wake_watchers();
     }
     return CancelAnswer::placed;
+}
+
+Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    const auto holder = holder_of(database, job_id);
+    if (!holder.has_value() || holder->slot->watch.asks_retry_handler)
+        return {ExtendAnswer::not_running, {}};
+    if (holder->slot->state != ExecutorState::running || holder->is_closed || !is_watched(holder->slot->watch, job_id))
+        return {ExtendAnswer::changing, {}};
+    return extend(holder->slot->watch, seconds);
+}
+
+Extended extend_own_deadline(std::int64_t seconds)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    ExecutorSlot *slot = own_executor();
+    if (slot == nullptr || !slot->watch.is_on || slot->watch.asks_retry_handler)
+        return {ExtendAnswer::not_running, {}};
+    return extend(slot->watch, seconds);
 }
 
 Stopped stop_overdue_jobs(Oid database, std::int64_t grace)

@@ -20,6 +20,7 @@ bool begin_watch(std::int64_t job_id, pg::Time deadline, bool asks_retry_handler
 struct EndedWatch {
     bool signalled;                      // a signal may be on its way
     std::optional<std::string> request;  // what was watched is to be cancelled, and ends with this error
+    std::int64_t extended;               // seconds by which its deadline was put off
 };
 // The code has ended: from here on requests for its jobs come too late.
 EndedWatch end_watch();
@@ -34,6 +35,9 @@ struct RequestedJob {
 };
 // From here on requests for any of this executor's jobs come too late. Returns those that came in time and were not heeded.
 std::vector<RequestedJob> close_jobs();
+
+// Whether the deadline of what is watched has come: it may have been put off. For a signal handler: takes no lock, cannot fail.
+bool deadline_has_come() noexcept;
 
 // The deadline was missed: wakes whoever terminates processes. For a signal handler: takes no lock, cannot fail.
 void wake_watchers() noexcept;
@@ -50,6 +54,24 @@ enum class CancelAnswer : unsigned char {
 
 // Asks for the cancellation of a job that an executor has in hand. Of `error` what fits is kept, in whole characters.
 CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::string &error);
+
+enum class ExtendAnswer : unsigned char {
+    extended,
+    not_running,  // no executor runs its handler
+    changing,     // its handler is about to start, or has ended
+    stopping,     // its deadline has come, or it is being cancelled
+};
+struct Extended {
+    ExtendAnswer answer;
+    pg::Time deadline;  // the new one
+};
+
+// Puts off the deadline of a running job, and of the batch that it runs in. By whole seconds: the executor's timer, which is not
+// set anew, rings each second from the first deadline on.
+Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds);
+
+// The same for what runs in this session.
+Extended extend_own_deadline(std::int64_t seconds);
 
 // Scheduler and launcher
 // -----------------------------------------------------------------------------------------------------------------------------

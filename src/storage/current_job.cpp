@@ -9,6 +9,40 @@ namespace {
 
 constinit std::vector<CurrentJob> *current = nullptr;  // on the heap: no destructor at exit
 
+// What a handler has asked for, and in which subtransaction; that of an earlier transaction of a procedure stays.
+struct Snooze {
+    bool is_wanted;
+    std::int64_t delay;
+    SubTransactionId subtransaction;
+};
+constinit Snooze snooze{};
+constinit bool is_watching = false;
+
+// Numbers of subtransactions grow, so that those within another one are not less than its own.
+extern "C" void hipq_snooze_subtransaction_ends(SubXactEvent event, SubTransactionId ended, SubTransactionId, void *)
+{
+    if (event == SUBXACT_EVENT_ABORT_SUB && snooze.subtransaction >= ended)
+        snooze.is_wanted = false;
+}
+
+extern "C" void hipq_snooze_transaction_ends(XactEvent event, void *)
+{
+    if (event == XACT_EVENT_COMMIT)
+        snooze.subtransaction = InvalidSubTransactionId;
+    else if (event == XACT_EVENT_ABORT && snooze.subtransaction != InvalidSubTransactionId)
+        snooze.is_wanted = false;
+}
+
+void watch_transactions()
+{
+    if (std::exchange(is_watching, true))
+        return;
+    pg::call([] {
+        ::RegisterXactCallback(hipq_snooze_transaction_ends, nullptr);
+        ::RegisterSubXactCallback(hipq_snooze_subtransaction_ends, nullptr);
+    });
+}
+
 constinit pg::Statement remove_row(R"(
     DELETE FROM hipq.job
     WHERE queue_id = $1 AND id = $2 AND attempt = $3 AND state IN ('initial', 'retry', 'running'))");
@@ -30,6 +64,24 @@ void set_current_jobs(std::vector<CurrentJob> jobs)
     if (current == nullptr)
         current = new std::vector<CurrentJob>();
     *current = std::move(jobs);
+    snooze = Snooze{};
+}
+
+void request_snooze(std::int64_t delay)
+{
+    if (current == nullptr || current->empty())
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("no job runs in this session"),
+                   errhint("A handler can snooze its own job. Use hipq.reschedule() for a waiting one."));
+    if (current->front().is_of_batch)
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a handler that takes batches cannot snooze"),
+                   errhint("Its jobs share one fate. Use a handler of one job, or enqueue new jobs for later."));
+    watch_transactions();
+    snooze = {true, delay, ::GetCurrentSubTransactionId()};
+}
+
+std::optional<std::int64_t> requested_snooze()
+{
+    return snooze.is_wanted ? std::optional(snooze.delay) : std::nullopt;
 }
 
 bool is_current_job(std::int64_t id)

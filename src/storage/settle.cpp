@@ -25,9 +25,10 @@ JobType type_of(const Queue &queue, const ClaimedJob &job)
     return type != nullptr ? *type : unregistered_job_type(queue.id, job.type);
 }
 
-Failure timeout_failure(const ClaimedJob &job)
+Failure timeout_failure(const ClaimedJob &job, std::int64_t extended)
 {
-    return {core::Reason::timeout, "57014", "job exceeded its timeout of " + std::to_string(job.timeout) + " s"};
+    const std::string besides = extended == 0 ? "" : ", extended by " + std::to_string(extended) + " s";
+    return {core::Reason::timeout, "57014", "job exceeded its timeout of " + std::to_string(job.timeout) + " s" + besides};
 }
 
 Failure cancelled_failure(std::string error, int executor_pid)
@@ -44,6 +45,17 @@ Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure 
     if (type.retry_handler != "NONE" && core::asks_retry_handler(failure.reason))
         return fail_to_error(queue, job, failure, now) ? Settled::ask_retry_handler : Settled::stale;
     return carry_out(queue, job, failure, decision_of_policy(type, job, failure), now) ? Settled::decided : Settled::stale;
+}
+
+void settle_snoozed(const Queue &queue, ClaimedJob job, std::int64_t delay, pg::Time now)
+{
+    const Failure snoozed{core::Reason::snoozed, "", "snoozed"};
+    record_attempt(queue, job, snoozed, now);
+    const bool is_mine = !job.is_locked || record_locked(queue, job);
+    if (!is_mine || !carry_out(queue, job, snoozed, core::Decision{true, delay, false}, now))
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("job %lld cannot be snoozed", static_cast<long long>(job.id)),
+                   errdetail("It has enqueued its own successor, or was taken from this attempt."));
 }
 
 bool end_cancelled(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now)

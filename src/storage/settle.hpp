@@ -14,14 +14,18 @@ enum class Settled : unsigned char {
 // The job's type, also when it is not registered.
 JobType type_of(const Queue &queue, const ClaimedJob &job);
 
-// What a job that ran over its timeout failed with.
-Failure timeout_failure(const ClaimedJob &job);
+// What a job that ran over its timeout, and what it was given besides (seconds), failed with.
+Failure timeout_failure(const ClaimedJob &job, std::int64_t extended = 0);
 
 // What a job ends with that hipq.cancel() stopped in the process given.
 Failure cancelled_failure(std::string error, int executor_pid);
 
 // Records the attempt and decides by the type's policy, or leaves the decision to the type's retry handler. Needs a transaction.
 Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
+
+// running -> error -> retry, as the job's own handler has asked for: uncharged, to be run again after `delay` (microseconds).
+// In the handler's transaction. Raises 55000 when the job is not this attempt's any more.
+void settle_snoozed(const Queue &queue, ClaimedJob job, std::int64_t delay, pg::Time now);
 
 // Decides by policy for a job that stands in `error`, as stored in its row. Needs a transaction. False: stale.
 bool decide_by_policy(const Queue &queue, const ClaimedJob &job, pg::Time now);

@@ -13,10 +13,13 @@ namespace {
 constinit TimeoutId timer{};
 constinit volatile sig_atomic_t missed = 0;
 
-// In the signal handler: what PostgreSQL's statement_timeout does, for the processes that the handler may have started too. The
-// scheduler is to count the seconds from now on.
+// In the signal handler, at the deadline and each second after it, until the one that hipq.extend() may have set has come: what
+// PostgreSQL's statement_timeout does, for the processes that the handler may have started too. The scheduler is to count the
+// seconds from now on.
 extern "C" void hipq_deadline_missed()
 {
+    if (!shmem::deadline_has_come())
+        return;
     if (missed == 0)
         shmem::wake_watchers();
     missed = 1;

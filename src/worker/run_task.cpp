@@ -4,6 +4,7 @@
 #include "pg/transaction.hpp"
 #include "shmem/run_times.hpp"
 #include "shmem/watch.hpp"
+#include "storage/current_job.hpp"
 #include "storage/settle.hpp"
 #include "worker/durability.hpp"
 #include "worker/failure_codes.hpp"
@@ -46,6 +47,18 @@ void finish(const Task &task, const std::vector<pg::RawValue> &results)
     storage::finish_succeeded(*task.queue, task.jobs, results, pg::now());
 }
 
+// What a handler that has returned leaves behind: its job is done, or comes again later because it has asked for that.
+void finish_or_snooze(const Task &task, const std::vector<pg::RawValue> &results)
+{
+    const auto delay = storage::requested_snooze();
+    if (!delay.has_value()) {
+        finish(task, results);
+        return;
+    }
+    const pg::OwnSettings own;
+    storage::settle_snoozed(*task.queue, task.jobs.front(), *delay, pg::now());
+}
+
 // Of the commit that follows.
 void choose_durability(const Queue &queue)
 {
@@ -70,7 +83,7 @@ std::optional<Failure> call(const Executor &executor, const Task &task, Watch &w
     if (auto stopped = stop_failure(watch.stop(), task.jobs.front()))  // it caught the cancellation, or was done before it struck
         return stopped;
     session.put_back();
-    finish(task, results);
+    finish_or_snooze(task, results);
     HIPQ_POINT("after-finish");
     choose_durability(*task.queue);
     pg::commit_transaction();

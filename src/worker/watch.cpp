@@ -16,8 +16,9 @@ Watch::Watch(const Task &task)
     std::vector<storage::CurrentJob> current;
     int timeout = task.jobs.front().timeout;
     const bool may_commit = task.handler.has_value() && task.handler->may_commit;
+    const bool takes_batches = task.handler.has_value() && storage::is_batch(task.handler->arguments);
     for (const storage::ClaimedJob &job : task.jobs) {
-        current.push_back({job.queue_id, job.id, job.stored_attempt(), job.type, job.key, may_commit});
+        current.push_back({job.queue_id, job.id, job.stored_attempt(), job.type, job.key, may_commit, takes_batches});
         timeout = std::min(timeout, job.timeout);
     }
     storage::set_current_jobs(std::move(current));
@@ -52,6 +53,7 @@ const Stop &Watch::stop()
     shmem::EndedWatch ended = shmem::end_watch();
     end_cancellable(ended.signalled || stop_.missed_deadline);
     stop_.cancelled = std::move(ended.request);
+    stop_.extended = ended.extended;
     return stop_;
 }
 
@@ -60,7 +62,7 @@ std::optional<storage::Failure> stop_failure(const Stop &stop, const storage::Cl
     if (stop.cancelled.has_value())
         return storage::cancelled_failure(*stop.cancelled, MyProcPid);
     if (stop.missed_deadline)
-        return storage::timeout_failure(job);
+        return storage::timeout_failure(job, stop.extended);
     return std::nullopt;
 }
 

@@ -10,6 +10,7 @@ namespace hipq::worker {
 struct Stop {
     bool missed_deadline = false;
     std::optional<std::string> cancelled;  // hipq.cancel(): what the job ends with
+    std::int64_t extended = 0;             // hipq.extend(): seconds more than its timeout
 };
 
 class Watch {

@@ -1,0 +1,62 @@
+-- snooze, extend: what is refused. What they do is for handlers: test/t/061_more_time.pl.
+\pset format unaligned
+\pset tuples_only on
+SET client_min_messages = warning;
+
+CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+    said text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'passes';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    said := format('%s %s', SQLSTATE, SQLERRM)
+        || CASE WHEN detail <> '' THEN E'\n  DETAIL: ' || detail ELSE '' END
+        || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END;
+    RETURN regexp_replace(said, '\m([Jj]ob) [0-9]+', '\1 <id>', 'g');
+END
+$$;
+
+CREATE ROLE regress_hipq_snooze_owner LOGIN;
+CREATE ROLE regress_hipq_snooze_reader;
+CREATE ROLE regress_hipq_snooze_stranger;
+SELECT hipq.create_queue('nap.q', owner => 'regress_hipq_snooze_owner') > 0, hipq.create_queue('nap.other', owner => 'regress_hipq_snooze_owner') > 0;
+SELECT hipq.grant_queue('nap.q', 'regress_hipq_snooze_reader', 'read'), hipq.grant_queue('nap.other', 'regress_hipq_snooze_reader', 'control');
+SELECT hipq.grant_queue('nap.other', 'regress_hipq_snooze_stranger', 'control');
+SELECT hipq.enqueue('t', queue => 'nap.q', scheduled_run_time => '2100-01-01') AS waiting \gset
+SELECT hipq.enqueue('t', queue => 'nap.q', scheduled_run_time => '2100-01-01') AS final \gset
+SELECT hipq.cancel(:final);
+
+-- ---- outside of a handler
+SELECT pg_temp.try($$SELECT hipq.snooze('5 min')$$);
+SELECT pg_temp.try($$SELECT hipq.snooze(NULL)$$);
+SELECT pg_temp.try($$SELECT hipq.snooze('-1 s')$$);
+SELECT pg_temp.try($$SELECT hipq.snooze('200 years')$$);
+SELECT pg_temp.try($$SELECT hipq.extend('5 min')$$);
+SELECT pg_temp.try($$SELECT hipq.extend(NULL::interval)$$);
+
+-- ---- jobs that do not run
+SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '1 min'));
+SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L, %L)', :final, '1 min', 'nap.q'));
+SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L, %L)', :waiting, '1 min', 'nap.other'));
+SELECT pg_temp.try($$SELECT hipq.extend(-1, '1 min')$$);
+SELECT pg_temp.try($$SELECT hipq.extend(NULL, '1 min')$$);
+SELECT pg_temp.try(format('SELECT hipq.extend(%s, NULL)', :waiting));
+SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '0'));
+SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '-1 min'));
+SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '200 years'));
+
+-- ---- rights
+SET ROLE regress_hipq_snooze_reader;
+SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '1 min'));
+SET ROLE regress_hipq_snooze_stranger;
+SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '1 min'));
+RESET ROLE;
+SELECT state, attempt, error FROM hipq.job WHERE id IN (:waiting, :final) ORDER BY id;
+
+SELECT hipq.drop_queue('nap.q', force => true), hipq.drop_queue('nap.other', force => true);
+DROP OWNED BY regress_hipq_snooze_owner, regress_hipq_snooze_reader, regress_hipq_snooze_stranger;
+DROP ROLE regress_hipq_snooze_owner, regress_hipq_snooze_reader, regress_hipq_snooze_stranger;

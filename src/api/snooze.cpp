@@ -1,0 +1,105 @@
+// hipq.snooze and hipq.extend: more time, for a job that comes again later or for one that runs.
+#include "api/arguments.hpp"
+#include "api/checks.hpp"
+#include "shmem/watch.hpp"
+#include "storage/current_job.hpp"
+#include "storage/find_job.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+// A job whose handler is about to start, or has ended, is looked at again.
+constexpr int most_looks = 50;
+constexpr long pause_microseconds = 10'000;
+
+// In whole seconds, rounded up.
+std::int64_t seconds_of(const Interval &more)
+{
+    const std::int64_t length = check_delay("more", more);
+    if (length == 0)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job can only be given more time"),
+                   errhint("Give a positive interval."));
+    return (length - 1) / USECS_PER_SEC + 1;
+}
+
+[[noreturn]] void raise_stopping()
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("the job is being stopped"),
+               errdetail("It has exceeded its timeout, or was cancelled."));
+}
+
+pg::Time extend_own(const Interval &more)
+{
+    const std::int64_t seconds = seconds_of(more);
+    const shmem::Extended extended =
+        shmem::is_loaded() ? shmem::extend_own_deadline(seconds) : shmem::Extended{shmem::ExtendAnswer::not_running, {}};
+    if (extended.answer == shmem::ExtendAnswer::stopping)
+        raise_stopping();
+    if (extended.answer != shmem::ExtendAnswer::extended)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("no job runs in this session"),
+                   errhint("Name the job: hipq.extend(id, interval)."));
+    return extended.deadline;
+}
+
+[[noreturn]] void raise_not_running(const storage::FoundJob &job)
+{
+    const std::string state(core::name(job.state));
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("job %lld does not run", static_cast<long long>(job.id)),
+               job.state == core::JobState::running ? errdetail("It is just being started or finished.")
+                                                    : errdetail("It is in state \"%s\".", state.c_str()),
+               job.state == core::JobState::final ? errhint("Use hipq.retry() to run it again as a new job.")
+                                                  : errhint("Only a job whose handler runs can be given more time."));
+}
+
+shmem::Extended try_to_extend(std::int64_t id, std::int64_t seconds)
+{
+    return shmem::is_loaded() ? shmem::extend_deadline(MyDatabaseId, id, seconds)
+                              : shmem::Extended{shmem::ExtendAnswer::not_running, {}};
+}
+
+// A handler that asks for its own job does not open the queue's tables: it would keep them from being changed until it ends.
+pg::Time extend(std::int64_t id, const Interval &more, const std::optional<std::string> &queue)
+{
+    if (storage::is_current_job(id))
+        return extend_own(more);
+    const std::int64_t seconds = seconds_of(more);
+    const auto catalogue = storage::catalogue();
+    storage::FoundJob job = storage::require_job(*catalogue, id, queue, storage::Privilege::control);
+    shmem::Extended extended = try_to_extend(id, seconds);
+    for (int look = 1; look < most_looks && extended.answer == shmem::ExtendAnswer::changing; ++look) {
+        pg::call([] {
+            CHECK_FOR_INTERRUPTS();
+            ::pg_usleep(pause_microseconds);
+        });
+        extended = try_to_extend(id, seconds);
+    }
+    if (extended.answer == shmem::ExtendAnswer::stopping)
+        raise_stopping();
+    if (extended.answer != shmem::ExtendAnswer::extended)
+        raise_not_running(storage::require_job(*catalogue, id, queue, storage::Privilege::control));
+    return extended.deadline;
+}
+
+}  // namespace
+
+}  // namespace hipq::api
+
+HIPQ_FUNCTION(hipq_snooze)
+{
+    const hipq::api::Arguments arguments(fcinfo);
+    hipq::storage::request_snooze(hipq::api::check_delay("delay", arguments.interval(0, "delay")));
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq_extend)
+{
+    const hipq::api::Arguments arguments(fcinfo);
+    return TimestampTzGetDatum(
+        hipq::api::extend(arguments.integer64(0, "id"), arguments.interval(1, "more"), arguments.maybe_text(2)).value);
+}
+
+HIPQ_FUNCTION(hipq_extend_own)
+{
+    return TimestampTzGetDatum(hipq::api::extend_own(hipq::api::Arguments(fcinfo).interval(0, "more")).value);
+}

@@ -1,0 +1,142 @@
+# hipq.snooze(): a handler puts its job off, with what it wrote; hipq.extend(): a running job gets more time.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('more_time', 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1h', 'hipq.terminate_grace' => '1s');
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	GRANT CREATE ON SCHEMA public TO app;
+	CREATE TABLE written (id bigint, attempt integer, at timestamptz DEFAULT clock_timestamp()); GRANT ALL ON written TO app;
+	CREATE FUNCTION nap(job hipq.job) RETURNS text LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO written VALUES (job.id, job.attempt);
+		IF job.attempt > coalesce((job.job_data->>'times')::integer, 1) THEN RETURN 'awake'; END IF;
+		IF job.job_data ? 'first' THEN PERFORM hipq.snooze((job.job_data->>'first')::interval); END IF;
+		BEGIN
+			PERFORM hipq.snooze((job.job_data->>'for')::interval);
+			IF job.job_data ? 'roll_back' THEN RAISE 'caught'; END IF;
+		EXCEPTION WHEN raise_exception THEN NULL;
+		END;
+		IF job.job_data ? 'successor' THEN PERFORM hipq.enqueue(job.job_type, '{"for": "1 h", "times": 0}', 'app.main', job.job_key); END IF;
+		IF job.job_data ? 'fail' THEN RAISE 'no'; END IF;
+		RETURN 'asleep';
+	END $$;
+	CREATE PROCEDURE nap_in_steps(id bigint, data jsonb) LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO written VALUES (id, 0);
+		IF data->>'then' = 'commit' THEN PERFORM hipq.snooze('1 h'); COMMIT; INSERT INTO written VALUES (id, 0); ROLLBACK; END IF;
+		IF data->>'then' = 'rollback' THEN PERFORM hipq.snooze('1 h'); ROLLBACK; END IF;
+	END $$;
+	CREATE FUNCTION nap_together(jobs hipq.job[]) RETURNS void LANGUAGE sql AS $$ SELECT hipq.snooze('1 h') $$;
+	SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap', claim => 'lock');
+	SELECT hipq.register_job_type('app.main', 'recorded', handler => 'nap', claim => 'record');
+	SELECT hipq.register_job_type('app.main', 'steps', handler => 'nap_in_steps');
+	SELECT hipq.register_job_type('app.main', 'statement', handler => q'SELECT hipq.snooze('1 h')'q);
+	SELECT hipq.register_job_type('app.main', 'batch', handler => 'nap_together', batch_size => 10)} =~ s/q'(.*)'q/\$s\$$1\$s\$/r);
+
+sub row { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', state, attempt, retry_count, retry_reason, error) FROM hipq.jobs WHERE id = $id"); }
+sub written { my ($id) = @_; return $hipq->sql("SELECT count(*) FROM written WHERE id = $id"); }
+
+# Enqueues a job and waits until its attempt is over.
+sub attempted
+{
+	my ($type, $data, $more) = @_;
+	my $id = $hipq->enqueue($type, "'$data', queue => 'app.main'" . ($more // ''));
+	$hipq->wait_until("SELECT state IN ('retry', 'final') FROM hipq.jobs WHERE id = $id");
+	return $id;
+}
+
+# ---- snooze
+foreach my $type (qw(nap recorded))
+{
+	my $id = attempted($type, '{"for": "1 hour"}');
+	is(row($id), 'retry 1 0 snoozed snoozed', "$type: the job waits again, uncharged");
+	is(written($id), 1, "$type: what its handler wrote is there");
+	is($hipq->attempts($id), '1 snoozed', "$type: history says so");
+	is($hipq->sql("SELECT scheduled_run_time - hipq.now() BETWEEN interval '55 min' AND interval '1 h' FROM hipq.jobs WHERE id = $id"), 't', "$type: until its time");
+	is($hipq->sql("SELECT executor_pid IS NOT NULL FROM hipq.attempts WHERE job_id = $id"), 't', "$type: with who ran it");
+	$hipq->sql("SELECT hipq.reschedule($id, now())");
+	is($hipq->result($id), '"awake"', "$type: then it runs");
+	is(row($id), 'final 2 0 snoozed NONE', "$type: in the next attempt");
+	is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $id"), 0, "$type: without a dead letter");
+
+	$id = $hipq->enqueue($type, q{'{"for": "0", "times": 25}', queue => 'app.main', max_retries => 0});
+	is($hipq->outcome($id), 'succeeded', "$type: as often as it likes");
+	is(row($id), 'final 26 0 snoozed NONE', "$type: never charged");
+	is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE job_id = $id"), 25, "$type: each time told of");
+
+	is($hipq->outcome(attempted($type, '{"for": "1 h", "roll_back": 1}')), 'succeeded', "$type: what is rolled back with a block does not count");
+	$id = attempted($type, '{"first": "2 h", "for": "1 h", "roll_back": 1}');
+	like(row($id), qr/^final 1 0/, "$type: nor does what was asked for before");
+	$id = attempted($type, '{"first": "1 min", "for": "2 h"}');
+	is($hipq->sql("SELECT scheduled_run_time > hipq.now() + interval '1 h' FROM hipq.jobs WHERE id = $id"), 't', "$type: the last wish counts");
+
+	$id = attempted($type, '{"for": "1 h", "fail": 1}', ', max_retries => 0');
+	is(row($id), 'final 1 0 transient_error no', "$type: an error is an error");
+	is(written($id), 0, "$type: and leaves nothing");
+	is($hipq->attempts(attempted($type, '{"for": "-1 s"}', ', max_retries => 0')), '1 validation_error 22023', "$type: no time in the past");
+	is($hipq->attempts(attempted($type, '{"for": "1 h", "successor": 1}', ", job_key => 'own', max_retries => 0")), '1 transient_error 55000', "$type: not together with a successor");
+	is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live WHERE job_key = 'own'}), 0, "$type: which is undone");
+}
+is(row(attempted('statement', '{}')), 'retry 1 0 snoozed snoozed', 'a statement can snooze');
+my $id = attempted('steps', '{"then": "commit"}');
+is(row($id), 'retry 1 0 snoozed snoozed', 'so can a procedure');
+is(written($id), 1, 'also before it commits');
+is($hipq->outcome(attempted('steps', '{"then": "rollback"}')), 'succeeded', 'but not before it rolls back');
+is($hipq->attempts(attempted('batch', '{}', ', max_retries => 0')), '1 transient_error 0A000', 'a batch cannot');
+$id = attempted('nap', '{"for": "1 h"}');
+is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'a job that sleeps can be cancelled');
+is($hipq->sql("SELECT hipq.retry($id) > 0"), 't', 'and run anew');
+$hipq->sql(q{ALTER ROLE app SET default_transaction_isolation = 'serializable'});
+$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM hipq.executors});
+is(row(attempted('nap', '{"for": "1 h"}')), 'retry 1 0 snoozed snoozed', 'under a serializable role too');
+$hipq->sql('ALTER ROLE app RESET ALL');
+$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM hipq.executors});
+
+# ---- extend
+$hipq->sql(q{
+	CREATE FUNCTION sleep(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		IF job.job_data->>'extend' = 'own' THEN PERFORM hipq.extend('1500 ms'); PERFORM hipq.extend('1 s'); END IF;
+		IF job.job_data->>'extend' = 'id' THEN PERFORM hipq.extend(job.id, '3 s'); END IF;
+		PERFORM pg_sleep((job.job_data->>'sleep')::float);
+	END $$;
+	CREATE FUNCTION sleep_together(data jsonb[]) RETURNS void LANGUAGE sql AS $$ SELECT pg_sleep(2.5) $$;
+	SELECT hipq.register_job_type('app.main', 'sleep', handler => 'sleep', default_timeout => 1);
+	SELECT hipq.register_job_type('app.main', 'sleepers', handler => 'sleep_together', default_timeout => 1, batch_size => 10, claim => 'record')});
+my @own = map { $hipq->enqueue('sleep', qq{'{"sleep": 2, "extend": "$_"}'}) } qw(own id);
+is($hipq->outcome($_), 'succeeded', 'a handler gives itself more time') foreach @own;
+
+$id = $hipq->enqueue('sleep', q{'{"sleep": 60}', timeout => 2});
+my $pid = $hipq->pid_of($id);
+my $deadline = $hipq->sql("SELECT deadline FROM hipq.running WHERE id = $id");
+is($hipq->sql("SELECT hipq.extend($id, '1 s') - '$deadline'"), '00:00:01', 'somebody else does');
+is($hipq->sql("SELECT deadline - '$deadline' FROM hipq.running WHERE id = $id"), '00:00:01', 'view running shows it');
+is($hipq->outcome($id), 'failed', 'it times out all the same');
+is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), 'job exceeded its timeout of 2 s, extended by 1 s', 'with the time it had');
+is($hipq->sql("SELECT duration BETWEEN interval '2.9 s' AND interval '3.9 s' FROM hipq.attempts WHERE job_id = $id"), 't', 'then, and not later');
+is($hipq->sql("SELECT pid FROM hipq.executors WHERE pid = $pid"), $pid, 'by its own timer');
+like($hipq->error_of("SELECT hipq.extend($id, '1 s')"), qr/55000: job $id does not run.*It is in state "final"/s, 'too late');
+
+$id = $hipq->enqueue('sleep', q{'{"sleep": 60}', timeout => 100});
+$hipq->pid_of($id);
+my $other = $hipq->node->background_psql('postgres');
+$other->query_safe('BEGIN');
+$other->query_safe("SELECT hipq.extend($id, '1 day')");
+is($hipq->sql("SELECT deadline > now() + interval '23 h' FROM hipq.running WHERE id = $id"), 't', 'it counts at once');
+$other->query_safe('ROLLBACK');
+is($hipq->sql("SELECT deadline > now() + interval '23 h' FROM hipq.running WHERE id = $id"), 't', 'whatever becomes of the transaction');
+$other->quit;
+is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'it can be cancelled');
+is($hipq->outcome($id), 'cancelled', 'and ends');
+
+$hipq->sql(q{SELECT hipq.enqueue_many('sleepers', '{1,2,3}'::jsonb[], job_keys => '{a,b,c}')});
+ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running WHERE deadline < now() + interval '2 s'}), 'a batch runs');
+$hipq->sql(q{SELECT hipq.extend(id, '5 s') FROM hipq.running WHERE job_key = 'b'});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'sleepers' AND outcome = 'succeeded'}, 3), 'more time for one job is more for its batch');
+is($hipq->sql(q{SELECT max(attempt) FROM hipq.jobs WHERE job_type = 'sleepers'}), 1, 'in its first attempt');
+
+done_testing();
