@@ -125,13 +125,32 @@ CREATE FUNCTION hipq.cancel(id bigint, reason text DEFAULT NULL, queue text DEFA
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel';
 COMMENT ON FUNCTION hipq.cancel(bigint, text, text) IS 'cancels a waiting or running job, a running one at once and whatever becomes of the transaction; false if it ends otherwise';
 
+CREATE FUNCTION hipq.cancel_jobs(
+    queue text, job_type text DEFAULT NULL, job_key text DEFAULT NULL, state text DEFAULT NULL, created_before timestamptz DEFAULT NULL,
+    reason text DEFAULT NULL, max_jobs integer DEFAULT 10000
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel_jobs';
+COMMENT ON FUNCTION hipq.cancel_jobs(text, text, text, text, timestamptz, text, integer)
+    IS 'cancels unfinished jobs of a queue, the oldest first, as cancel() does; what is NULL is not asked for; returns how many were';
+
 CREATE FUNCTION hipq.retry(id bigint, reason text DEFAULT 'manual_retry', job_data jsonb DEFAULT NULL, queue text DEFAULT NULL) RETURNS bigint
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry';
 COMMENT ON FUNCTION hipq.retry(bigint, text, jsonb, text) IS 'runs a final job again as a new job, with new data if given; returns the new id';
 
+CREATE FUNCTION hipq.retry_jobs(
+    queue text, job_type text DEFAULT NULL, failed_after timestamptz DEFAULT NULL, failed_before timestamptz DEFAULT NULL,
+    reason text DEFAULT 'manual_retry', max_jobs integer DEFAULT 10000
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_jobs';
+COMMENT ON FUNCTION hipq.retry_jobs(text, text, timestamptz, timestamptz, text, integer)
+    IS 'runs jobs of a queue that failed for good again as new jobs, the oldest first and each once; passes over those whose key an unfinished job holds; returns how many were';
+
 CREATE FUNCTION hipq.reschedule(id bigint, scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, queue text DEFAULT NULL) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_reschedule';
 COMMENT ON FUNCTION hipq.reschedule(bigint, timestamptz, integer, text) IS 'moves a waiting job to another time or priority; what is NULL stays';
+
+CREATE FUNCTION hipq.move_jobs(from_queue text, to_queue text, job_type text, max_jobs integer DEFAULT 10000, OUT moved bigint, OUT key_taken bigint) RETURNS SETOF record
+    LANGUAGE c ROWS 1 AS 'MODULE_PATHNAME', 'hipq_move_jobs';
+COMMENT ON FUNCTION hipq.move_jobs(text, text, text, integer)
+    IS 'moves waiting jobs of a type to another queue that has the type too, the oldest first; says how many moved, and how many stay because their key is taken there';
 
 CREATE FUNCTION hipq.extend(id bigint, more interval, queue text DEFAULT NULL) RETURNS timestamptz
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend';

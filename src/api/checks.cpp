@@ -67,6 +67,15 @@ std::int64_t check_delay(const char *name, const Interval &value)
     return length;
 }
 
+std::int64_t check_most(std::int32_t max_jobs)
+{
+    constexpr std::int32_t limit = 1'000'000;
+    if (max_jobs < 1 || max_jobs > limit)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max_jobs must be from 1 to %d", limit),
+                   errhint("Call again for the rest."));
+    return max_jobs;
+}
+
 void check_reset(const std::vector<std::string> &reset, std::span<const char *const> known)
 {
     for (const std::string &entry : reset) {

@@ -19,6 +19,9 @@ void check_keeping(const char *name, const std::optional<Interval> &value);
 // From now on, in microseconds: 22023 for a negative time, or more than 100 years.
 std::int64_t check_delay(const char *name, const Interval &value);
 
+// How many jobs one call may touch: 22023 unless it is 1 to 1,000,000.
+std::int64_t check_most(std::int32_t max_jobs);
+
 // Entries of `reset`: 22023 for one that is not in `known`.
 void check_reset(const std::vector<std::string> &reset, std::span<const char *const> known);
 

@@ -68,19 +68,26 @@ void check_schedule(const std::optional<pg::Time> &time, const std::optional<std
         demand(core::check_priority(*priority));
 }
 
+// A job that was not there may have started since, or stand in another queue by now: then it is looked for again.
+constexpr int most_looks = 3;
+
+bool update_waiting(const FoundJob &job, const std::optional<pg::Time> &time, const std::optional<std::int32_t> &priority)
+{
+    return storage::as_hipq(
+        [&] { return storage::statement_for(*job.queue, reschedule_sql).run(job.id, time, priority).processed() == 1; });
+}
+
 void reschedule(std::int64_t id, const std::optional<pg::Time> &time, const std::optional<std::int32_t> &priority,
                 const std::optional<std::string> &queue)
 {
     check_schedule(time, priority);
     const auto catalogue = storage::catalogue();
-    const FoundJob job = storage::require_job(*catalogue, id, queue, Privilege::control);
-    const bool moved = core::is_waiting(job.state) && storage::as_hipq([&] {
-                           return storage::statement_for(*job.queue, reschedule_sql).run(id, time, priority).processed() == 1;
-                       });
-    if (moved)
-        return;
-    // It may have started since the first look.
-    const FoundJob present = storage::require_job(*catalogue, id, queue, Privilege::control);
+    FoundJob present = storage::require_job(*catalogue, id, queue, Privilege::control);
+    for (int look = 1; core::is_waiting(present.state) && look <= most_looks; ++look) {
+        if (update_waiting(present, time, priority))
+            return;
+        present = storage::require_job(*catalogue, id, queue, Privilege::control);
+    }
     const std::string present_state = state_name(present);
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                errmsg("cannot reschedule job %lld in state \"%s\"", static_cast<long long>(id), present_state.c_str()),

@@ -27,7 +27,8 @@ Names functions_for(Privilege privilege)
         return {"why",        "wait_for", "retry_schedule", "now",           "_may",
                 "_executors", "_gauges",  "_lanes",         "_running_jobs", "_is_running"};
     case Privilege::control:
-        return {"cancel", "retry", "reschedule", "erase", "pause", "resume", "extend", "why"};
+        return {"cancel", "cancel_jobs", "retry",  "retry_jobs", "reschedule", "move_jobs",
+                "erase",  "pause",       "resume", "extend",     "why"};
     }
     return {};
 }

@@ -250,6 +250,12 @@ void reopen_jobs()
     set_closed(0, false);
 }
 
+void settled(std::int64_t job_id)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    forget_cancellation(MyDatabaseId, job_id);
+}
+
 std::vector<RequestedJob> close_jobs()
 {
     std::vector<RequestedJob> requested;

@@ -28,6 +28,9 @@ EndedWatch end_watch();
 // Jobs of a batch that will be run one by one: requests for them are welcome again.
 void reopen_jobs();
 
+// What became of a job of this executor is durable: the place of a request for it is free for another one.
+void settled(std::int64_t job_id);
+
 // A job that is to be cancelled, and no code of it was there to be stopped.
 struct RequestedJob {
     std::int64_t id;

@@ -164,8 +164,10 @@ void run_one_by_one(Executor &executor, const Task &batch)
     shmem::reopen_jobs();
     HIPQ_POINT("before-one-by-one");
     for (const ClaimedJob &job : batch.jobs)
-        if (std::optional<Task> task = single(executor, batch, job))
+        if (std::optional<Task> task = single(executor, batch, job)) {
             run_task(executor, *task);
+            shmem::settled(job.id);
+        }
     heed_cancellations(*batch.queue);
 }
 

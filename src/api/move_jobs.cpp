@@ -1,0 +1,113 @@
+// hipq.move_jobs: moves waiting jobs to another queue. They keep their ids, times, retries and history.
+#include "api/arguments.hpp"
+#include "api/checks.hpp"
+#include "storage/permit.hpp"
+#include "storage/rights.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+using storage::Queue;
+
+// What a job takes along: all but queue_id, which the table of a queue gives by default.
+constexpr const char *columns =
+    "id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline, "
+    "expires_time, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, "
+    "error, throttle_key, time_windows, retry_reason, shard_key, job_data, result";
+
+// $1 job type, $2 limit. A job that somebody holds, as an executor does that runs it, is passed over; one whose key is taken in
+// the other queue stays. Jobs come out of one table only as they have come into the other.
+constexpr const char *move_sql = R"(
+    WITH chosen AS MATERIALIZED (
+        SELECT {columns}
+        FROM {from} AS job
+        WHERE job.job_type = $1 AND job.state IN ('initial', 'retry')
+          AND (job.job_key = 'NONE' OR NOT EXISTS (SELECT FROM {to_live} AS holder WHERE holder.job_type = $1 AND holder.job_key = job.job_key))
+        ORDER BY job.id
+        LIMIT $2
+        FOR UPDATE OF job SKIP LOCKED
+    ),
+    placed AS (
+        INSERT INTO {to} ({columns})
+        SELECT {columns} FROM chosen ORDER BY chosen.id
+        ON CONFLICT DO NOTHING
+        RETURNING id
+    )
+    DELETE FROM {from} AS job USING placed WHERE job.id = placed.id
+    RETURNING job.id)";
+
+// Those that stay for their keys.
+constexpr const char *count_held_sql = R"(
+    SELECT count(*)
+    FROM {from} AS job
+    JOIN {to_live} AS holder ON holder.job_type = job.job_type AND holder.job_key = job.job_key
+    WHERE job.job_type = $1 AND job.job_key <> 'NONE' AND job.state IN ('initial', 'retry'))";
+
+constinit pg::Statement move_history("UPDATE hipq.attempt SET queue_id = $2 WHERE job_id = ANY ($1)");
+
+// The statement with its placeholders filled in: rare enough to be planned each time.
+std::string between(const char *text, const Queue &from, const Queue &to)
+{
+    const std::array<std::pair<std::string_view, std::string>, 4> names{{{"{columns}", columns},
+                                                                         {"{from}", from.qualified_live_table()},
+                                                                         {"{to_live}", to.qualified_live_table()},
+                                                                         {"{to}", to.qualified_table()}}};
+    std::string sql = text;
+    for (const auto &[placeholder, name] : names)
+        for (std::size_t at = sql.find(placeholder); at != std::string::npos; at = sql.find(placeholder, at + name.size()))
+            sql.replace(at, placeholder.size(), name);
+    return sql;
+}
+
+const Queue &require_controlled(const storage::Catalogue &catalogue, const std::string &name)
+{
+    const Queue &queue = storage::require_known_queue(catalogue, name);
+    storage::require(queue, storage::Privilege::control);
+    return queue;
+}
+
+struct Moved {
+    std::vector<std::int64_t> ids;
+    std::int64_t held;
+};
+
+Moved move_between(const Queue &from, const Queue &to, const std::string &job_type, std::int64_t most)
+{
+    return storage::as_hipq([&] {
+        Moved moved{{}, 0};
+        for (const pg::Row row : pg::run_once(between(move_sql, from, to), job_type, most))
+            moved.ids.push_back(row.integer(0));
+        move_history.run(moved.ids, std::int32_t{to.id});
+        moved.held = pg::run_once(between(count_held_sql, from, to), job_type).front().integer(0);
+        return moved;
+    });
+}
+
+void move_jobs(FunctionCallInfo fcinfo)
+{
+    const Arguments arguments(fcinfo);
+    const std::string job_type = arguments.text(2, "job_type");
+    const std::int64_t most = check_most(arguments.integer(3, "max_jobs"));
+    const auto catalogue = storage::catalogue();
+    const Queue &from = require_controlled(*catalogue, arguments.text(0, "from_queue"));
+    const Queue &to = require_controlled(*catalogue, arguments.text(1, "to_queue"));
+    if (from.id == to.id)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("both queues are the same"),
+                   errhint("Name another queue to move jobs to."));
+    if (to.find_job_type(job_type) == nullptr)
+        raise_unknown_type(job_type, to.full_name());
+    ResultSet result(fcinfo);
+    const Moved moved = move_between(from, to, job_type, most);
+    result.add(static_cast<std::int64_t>(moved.ids.size()), moved.held);
+}
+
+}  // namespace
+
+}  // namespace hipq::api
+
+HIPQ_FUNCTION(hipq_move_jobs)
+{
+    hipq::api::move_jobs(fcinfo);
+    return hipq::api::return_void();
+}
