@@ -3,6 +3,7 @@
 
 #include "settings.hpp"
 #include "shmem/alerts.hpp"
+#include "shmem/databases.hpp"
 #include "shmem/own_executor.hpp"
 
 extern "C" {
@@ -426,6 +427,21 @@ void forget_lanes(Oid database) noexcept
         const LaneLock lock(index_of(entry));
         if (entry.database == database)
             remove(entry);
+    }
+}
+
+void look_again_everywhere() noexcept
+{
+    for (LaneEntry &entry : entries()) {
+        Oid database = InvalidOid;
+        {
+            const LaneLock lock(index_of(entry));
+            database = entry.database;
+            entry.lane.look_again();
+            show_due(entry);
+        }
+        if (database != InvalidOid)
+            work_due(database, pg::Time{0});
     }
 }
 

@@ -52,7 +52,7 @@ bool note_lane(LaneRef ref, core::KeyRange range, pg::Time not_before = pg::Time
 void lose_lanes(Oid database) noexcept;
 void lose_lanes_locked(Oid database) noexcept;  // needs the lock
 
-// Says that a zone or the clock is another than when jobs of a database were put off: they are worth a look. Cannot fail.
+// Says that a zone is another than when jobs of a database were put off: they are worth a look. Cannot fail.
 void look_again_at_lanes(Oid database) noexcept;
 // The same of one queue, whose lanes are known. Cannot fail.
 void read_lanes_again(Oid database, int queue_id) noexcept;
@@ -107,6 +107,9 @@ bool is_covered(LaneRef ref, core::LaneKey key);
 
 // Drops the lanes of a database that is gone. Needs the lock.
 void forget_lanes(Oid database) noexcept;
+
+// Has all that is put off looked at, in all databases: the clock was set back. Cannot fail.
+void look_again_everywhere() noexcept;
 
 // Set-up, as registry.hpp's. PostgreSQL regime.
 void request_lanes();

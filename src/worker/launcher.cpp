@@ -10,6 +10,7 @@
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/lanes.hpp"
 #include "shmem/stand_aside.hpp"
 #include "worker/process.hpp"
 #include "worker/server_databases.hpp"
@@ -37,6 +38,7 @@ struct Launcher {
     pg::Time next_full_look{0};   // at all databases, when some found no room in shared memory
     std::size_t turn = 0;         // the database that is to find room next
     bool executors_first = true;  // neither kind may take the last slots again and again
+    pg::Time last_seen{0};        // hipq's clock
 };
 
 // Databases without room in shared memory take turns at this pace.
@@ -177,8 +179,19 @@ void reap(std::vector<Pending<Ticket>> &pending, Ended &&ended)
     });
 }
 
+// When it was set back, what has been put off is put off for too long.
+void notice_clock(Launcher &launcher)
+{
+    constexpr std::int64_t step = 1'000'000;  // us
+    const pg::Time now = pg::now();
+    if (now + step < launcher.last_seen)
+        shmem::look_again_everywhere();
+    launcher.last_seen = now;
+}
+
 void run_once(Launcher &launcher)
 {
+    notice_clock(launcher);
     reap(launcher.schedulers, [](const shmem::SchedulerTicket &ticket) { shmem::scheduler_failed(ticket); });
     reap(launcher.executors, [](const shmem::ExecutorTicket &ticket) { shmem::executor_not_started(ticket); });
     const pg::Time now{::GetCurrentTimestamp()};

@@ -54,7 +54,6 @@ struct Look {
 struct Scheduler {
     std::string time_zone;  // the database's
     bool has_identity = false;
-    pg::Time last_look{0};
     pg::Time next_maintenance{0};
     bool maintenance_left = false;                        // steps that somebody's lock was against
     std::set<std::string> reported;                       // parked job types that were logged
@@ -237,19 +236,9 @@ void ask_anew_for_room(Scheduler &scheduler, const std::shared_ptr<const storage
     shmem::forget_waiting_for_room();
 }
 
-// When it was set back, what has been put off is put off for too long.
-void notice_clock(Scheduler &scheduler, pg::Time now)
-{
-    constexpr std::int64_t step = 1'000'000;  // us
-    if (now + step < scheduler.last_look)
-        shmem::look_again_at_lanes(MyDatabaseId);
-    scheduler.last_look = now;
-}
-
 Look look_around(Scheduler &scheduler)
 {
     Look look{pg::now(), pg::infinity, {}, false};
-    notice_clock(scheduler, look.now);
     look.again_at(recover(scheduler.recovery));
     const TimestampTz start = ::GetCurrentTimestamp();
     const auto losses = shmem::search_due();
