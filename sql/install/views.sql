@@ -1,5 +1,5 @@
 -- Views to look through. Each reads the tables with the extension owner's rights and shows only the queues that the caller may read; those without job
--- data (instances, queues, job_types, pauses, running, executors, lanes, sizes) show everything to members of pg_monitor too.
+-- data (instances, queues, job_types, pauses, running, executors, lanes, sizes, throttle_keys) show everything to members of pg_monitor too.
 --
 -- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _gauges(), _lanes(), _running_jobs(), _is_running() and now(). hipq.grant_queue() gives them.
 
@@ -409,6 +409,28 @@ COMMENT ON COLUMN hipq.executors.job_type IS 'type of the job it runs';
 COMMENT ON COLUMN hipq.executors.job_started_time IS 'when the job it runs started';
 COMMENT ON COLUMN hipq.executors.jobs_done IS 'jobs it has run so far';
 
+CREATE VIEW hipq.throttle_keys WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       job.job_type,
+       job.throttle_key,
+       max(job_type.throttle_limit_per_key) AS throttle_limit_per_key,
+       sum(job.throttle_factor) AS throttle_used,
+       count(*) AS running_jobs
+FROM hipq._running_jobs() AS executor
+JOIN hipq.job ON job.queue_id = executor.queue_id AND job.id = executor.job_id AND job.state <> 'final'
+JOIN hipq.queue ON queue.queue_id = job.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+LEFT JOIN hipq.job_type ON job_type.queue_id = job.queue_id AND job_type.name = job.job_type
+WHERE job.throttle_key <> 'NONE' AND (hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE'))
+GROUP BY instance.name, queue.name, job.job_type, job.throttle_key;
+COMMENT ON VIEW hipq.throttle_keys IS 'throttle keys of jobs that run';
+COMMENT ON COLUMN hipq.throttle_keys.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.throttle_keys.job_type IS 'job type: keys of different types are different keys';
+COMMENT ON COLUMN hipq.throttle_keys.throttle_key IS 'throttle key of the jobs';
+COMMENT ON COLUMN hipq.throttle_keys.throttle_limit_per_key IS 'limit on the sum of throttle_factor over running jobs of the key; below 1 = no limit';
+COMMENT ON COLUMN hipq.throttle_keys.throttle_used IS 'sum of throttle_factor over its running jobs';
+COMMENT ON COLUMN hipq.throttle_keys.running_jobs IS 'jobs of the key that run now';
+
 CREATE VIEW hipq.lanes WITH (security_barrier) AS
 SELECT instance.name || '.' || queue.name AS queue,
        lane.job_type,
@@ -512,5 +534,5 @@ COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 
 REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.lanes, hipq.sizes FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
-GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.executors, hipq.lanes, hipq.sizes TO pg_monitor;
+GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys TO pg_monitor;
 GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq.now() TO pg_monitor;

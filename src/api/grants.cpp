@@ -37,8 +37,8 @@ Names views_for(Privilege privilege)
 {
     if (privilege != Privilege::read)
         return {};
-    return {"instances", "queues",       "job_types", "pauses", "jobs", "running",
-            "attempts",  "dead_letters", "executors", "lanes",  "sizes"};
+    return {"instances", "queues",       "job_types", "pauses", "jobs",  "running",
+            "attempts",  "dead_letters", "executors", "lanes",  "sizes", "throttle_keys"};
 }
 
 // Each checks inside that its caller is the queue owner.

@@ -49,9 +49,8 @@ std::vector<core::Room> take_room(const storage::Queue &queue, const storage::Jo
         return std::vector(waiting.size(), core::Room::taken);
     storage::weigh(queue, waiting);
     std::vector<shmem::Claimant> claimants;
-    for (const DueJob &job : waiting)
-        if (job.is_weighed)  // else it is gone
-            claimants.push_back({job.id, {job.weight, core::name_hash(type.name), job.key}});
+    for (const DueJob &job : waiting)  // one that is gone weighs nothing, and is not claimed
+        claimants.push_back({job.id, {job.weight, core::name_hash(type.name), job.key}});
     return shmem::take_room(claimants, limits);
 }
 

@@ -38,6 +38,7 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_mon
     ('view hipq.queues', 'SELECT'),
     ('view hipq.running', 'SELECT'),
     ('view hipq.sizes', 'SELECT'),
+    ('view hipq.throttle_keys', 'SELECT'),
     ('function hipq._alerts()', 'EXECUTE'),
     ('function hipq._executors()', 'EXECUTE'),
     ('function hipq._gauges()', 'EXECUTE'),
