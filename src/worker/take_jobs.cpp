@@ -156,6 +156,9 @@ struct Taker {
     }
 
     // Reserves first, then says so: what the lane takes for read must be in this hand.
+    //
+    // Rows that others have in hand take up room among the candidates. When nothing but those was found, the rest is left for the
+    // next reading: nobody would come back for it, as the lane has been looked at in vain.
     void take(const storage::LaneRows &found, shmem::LaneReading &reading)
     {
         const std::vector<JobInLine> jobs = candidates(found);
@@ -163,6 +166,7 @@ struct Taker {
         const std::size_t considered = reserve(executor.hand, jobs, most);
         std::span<const JobInLine> reserved = std::span(executor.hand.jobs).subspan(first);
         std::span<const JobInLine> looked_at(jobs.data(), considered);
+        bool has_advanced = false;
         for (const storage::LaneRow &row : found.rows) {
             if (row.key.time > now.value) {
                 reading.early(row.key);
@@ -170,6 +174,7 @@ struct Taker {
             }
             if (row.is_closed) {
                 reading.closed({row.first, row.key}, row.opens.value);
+                has_advanced = true;
                 continue;
             }
             const bool was_looked_at = is_next(looked_at, row);
@@ -178,10 +183,13 @@ struct Taker {
             } else if (const auto again = put_off_until(row, was_looked_at)) {
                 reading.held(row.key, again->value);
             } else {
+                if (has_advanced && executor.hand.is_empty())
+                    return;
                 reading.early(row.key);
                 reading.stop();
                 return;
             }
+            has_advanced = true;
         }
         if (found.is_end)
             reading.exhausted();
@@ -224,6 +232,8 @@ bool take_by_lane(Taker &taker, storage::LaneIndex &index)
     look_again_what_is_paused(taker);
     taker.read(index, *reading);
     reading.end();
+    if (taker.executor.hand.is_empty() && shmem::due_of(taker.line.lane) <= taker.now)  // as behind a suspect that has to wait
+        taker.executor.next_due = std::min(taker.executor.next_due, taker.now + in_hand_delay);
     return !taker.executor.hand.is_empty();
 }
 
