@@ -7,7 +7,7 @@
 #include "shmem/room.hpp"
 #include "shmem/run_times.hpp"
 #include "storage/weight.hpp"
-#include "worker/task.hpp"
+#include "worker/take_jobs.hpp"
 
 namespace hipq::worker {
 
@@ -29,9 +29,6 @@ core::ClaimMode mode_of(const storage::JobType &type, const Task &task)
         return core::ClaimMode::record;
     return core::claim_mode(type.claim, needs_its_own_transaction(*task.handler), task.run_time);
 }
-
-// A job whose throttle key is full is looked at again after this.
-constexpr std::int64_t full_key_delay = 100'000;  // us
 
 struct Claim {
     std::optional<Task> task;
@@ -76,17 +73,20 @@ bool has_changed(const Hand &hand, const storage::Queue &queue, const std::strin
 Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &job_type, std::vector<DueJob> waiting)
 {
     const pg::OwnSettings own;
+    const auto nothing = [&] {
+        return Claim{std::nullopt, std::vector(waiting.size(), core::Room::taken)};
+    };  // not for want of room
     Task task{storage::catalogue(), nullptr, std::nullopt, core::ClaimMode::record, {}};
     task.queue = task.catalogue->find(queue_id);
     const storage::JobType *type = task.queue == nullptr ? nullptr : task.queue->find_job_type(job_type);
     if (type == nullptr || task.queue->is_dropped || task.queue->owner != executor.ticket.role)
-        return {std::nullopt, std::vector(waiting.size(), core::Room::taken)};
+        return nothing();
     executor.hand.is_paused = has_changed(executor.hand, *task.queue, type->name);
     if (executor.hand.is_paused)
-        return {std::nullopt, std::vector(waiting.size(), core::Room::taken)};
+        return nothing();
     task.handler = storage::known_handler(*task.queue, *type);
     if (!task.handler.has_value() && !type->fails_without_handler)
-        return {std::nullopt, std::vector(waiting.size(), core::Room::taken)};
+        return nothing();
     task.run_time = shmem::run_time(queue_id, type->name);
     task.mode = mode_of(*type, task);
     Claim claim{std::nullopt, take_room(*task.queue, *type, waiting)};
@@ -178,10 +178,9 @@ void put_back_rest(Executor &executor, std::span<const shmem::JobInLine> jobs, c
     for (std::size_t i = 0; i < jobs.size(); ++i)
         if (!claim.has_room(i) && (i >= claim.rooms.size() || claim.rooms[i] != core::Room::key_full))
             shmem::put_back(jobs[i]);
-    shmem::release_hand();
     const int queue_id = executor.hand.queue_id;
     const std::uint64_t type = core::name_hash(executor.hand.job_type);
-    executor.hand = Hand{};
+    give_back(executor);
     // Whoever was told of room before they were back in the line has not seen them; and this executor may be busy now.
     if (claim.task.has_value() && !shmem::waits_for_room(queue_id) && !shmem::waits_for_room(queue_id, type))
         shmem::work_due(MyDatabaseId, pg::Time{0});
@@ -194,13 +193,9 @@ bool is_full(const Claim &claim, std::size_t jobs)
 }
 
 // The windows of jobs that were taken while they were open have closed: the line tells when they open again.
-bool put_back_what_has_closed(Hand &hand)
+bool has_closed(const Hand &hand)
 {
-    if (hand.closes == pg::infinity || pg::now() < hand.closes)
-        return false;
-    shmem::release_hand();
-    hand = Hand{};
-    return true;
+    return hand.closes != pg::infinity && pg::now() >= hand.closes;
 }
 
 }  // namespace
@@ -219,8 +214,10 @@ void announce(const Task &task)
 std::optional<Task> claim_next(Executor &executor)
 {
     Hand &hand = executor.hand;
-    if (put_back_what_has_closed(hand))
+    if (has_closed(hand)) {
+        give_back(executor);
         return std::nullopt;
+    }
     const std::size_t count = std::min(hand.batch_size, hand.jobs.size() - hand.next);
     const std::span<shmem::JobInLine> chosen(hand.jobs.data() + hand.next, count);
     hand.next += count;

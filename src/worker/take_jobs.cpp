@@ -20,9 +20,6 @@ constexpr std::int64_t suspect_delay = 100'000;  // us
 // it is to run again, which nobody will say a second time.
 constexpr std::int64_t in_hand_delay = 10'000;
 
-// A job whose throttle key is full is looked at again after this.
-constexpr std::int64_t full_key_delay = 100'000;
-
 // A lane that somebody else reads is looked at again after this: he may not see what this executor was woken for.
 constexpr std::int64_t reading_delay = 1'000;
 

@@ -8,6 +8,9 @@
 
 namespace hipq::worker {
 
+// A job whose throttle key is full is looked at again after this.
+inline constexpr std::int64_t full_key_delay = 100'000;  // us
+
 // Waiting jobs of one queue, type and priority, the first of which may be due.
 struct Line {
     const storage::Queue *queue;
