@@ -35,7 +35,7 @@ void JobTable::clear()
 {
     gauges_.clear();
     head_->used = 0;
-    head_->room_made = false;
+    head_->room_made = RoomMade{};
     head_->free = entries_.empty() ? no_entry : 0;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
         entries_[i] = JobEntry{};
@@ -128,10 +128,25 @@ void JobTable::lift(JobEntry &job)
 {
     if (!job.is_weighed)
         return;
-    for (const std::int32_t gauge : job.gauges)
-        if (gauge != no_gauge && gauges_.leave(gauge, job.weight))
-            head_->room_made = true;
+    for (const std::int32_t gauge : job.gauges) {
+        if (gauge == no_gauge)
+            continue;
+        const GaugeName name = gauges_[gauge].name;
+        if (gauges_.leave(gauge, job.weight))
+            note_room(name);
+    }
     job.is_weighed = false;
+}
+
+void JobTable::note_room(const GaugeName &name)
+{
+    RoomMade &made = head_->room_made;
+    made.any = true;
+    if (name.key == 0)
+        return;
+    if (made.key_count < RoomMade::most_keys)
+        made.keys[made.key_count] = name;
+    made.key_count = std::min<std::uint32_t>(made.key_count + 1, RoomMade::most_keys + 1);
 }
 
 }  // namespace hipq::core

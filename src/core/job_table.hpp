@@ -42,10 +42,18 @@ struct JobEntry {
 // What a job that asks for room gets. Where there is none, it waits there.
 enum class Room : unsigned char { taken, queue_full, type_full, key_full };
 
+// Room that erasing has made for those who wait for it: they have to be told.
+struct RoomMade {
+    static constexpr std::size_t most_keys = 4;
+    bool any;
+    std::uint32_t key_count;  // throttle keys among it; more than most_keys: not all of them are listed
+    std::array<GaugeName, most_keys> keys;
+};
+
 struct JobTableHead {
     std::int32_t free;
     std::int32_t used;
-    bool room_made;  // by erase(): who waits for room has to be told
+    RoomMade room_made;
 };
 
 class JobTable {
@@ -69,8 +77,8 @@ public:
     Room take_room(std::int32_t entry, const Load &load, const WeightLimits &limits);
     // Counts it, room or not. One that counts already with another weight or key counts anew.
     void weigh(std::int32_t entry, const Load &load);
-    // Whether erasing has made room for somebody who waits, since this was asked last.
-    bool take_room_made() { return std::exchange(head_->room_made, false); }
+    // Since this was asked last.
+    RoomMade take_room_made() { return std::exchange(head_->room_made, RoomMade{}); }
     GaugeTable &gauges() { return gauges_; }
     const GaugeTable &gauges() const { return gauges_; }
 
@@ -102,6 +110,7 @@ public:
 private:
     std::int32_t &bucket_of(std::uint32_t database, std::int64_t job_id) const;
     void lift(JobEntry &job);
+    void note_room(const GaugeName &name);
     JobTableHead *head_;
     std::span<JobEntry> entries_;
     std::span<std::int32_t> buckets_;

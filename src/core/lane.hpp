@@ -58,21 +58,45 @@ constexpr KeyRange hull(KeyRange left, KeyRange right)
 // No row is put off for longer than this (microseconds), unless its time windows are closed.
 inline constexpr std::int64_t longest_hold = 10'000'000;
 
-// Keys that may be claimable, not to be looked at before a time (microseconds).
+// When too many throttle keys are full, those that share a pocket are looked at again after this.
+inline constexpr std::int64_t crowded_hold = 100'000;
+
+// Keys that may be claimable, not to be looked at before a time (microseconds), or before there is room under a throttle key.
+// Between the rows of that throttle key others may stand; they have places of their own.
 struct Pocket {
     KeyRange range;
     std::int64_t not_before;
+    std::uint64_t throttle_key = 0;  // of the rows it is there for, throttle_key_hash(); 0: all in its range
     bool operator==(const Pocket &) const = default;
 
     // Nothing in it comes before.
     constexpr LaneKey due() const { return {std::max(range.first.time, not_before), range.first.id}; }
     constexpr bool is_ready(std::int64_t now) const { return not_before <= now; }
-    // Its rows are outside their time windows: there may be very many.
-    constexpr bool waits_for_opening(std::int64_t now) const { return not_before > now + longest_hold; }
+    constexpr bool is_for(LaneKey key, std::uint64_t key_of_row) const
+    {
+        return range.contains(key) && (throttle_key == 0 || throttle_key == key_of_row);
+    }
+    // Its rows are outside their time windows, or their throttle key is full: there may be very many.
+    constexpr bool holds_many(std::int64_t now) const { return throttle_key != 0 || not_before > now + longest_hold; }
+    // Whether it waits for the same as another one.
+    constexpr bool is_like(const Pocket &other) const
+    {
+        return throttle_key == other.throttle_key && (throttle_key != 0 || not_before == other.not_before);
+    }
 };
 
+// One for both.
+constexpr Pocket merged(const Pocket &left, const Pocket &right, std::int64_t now)
+{
+    const KeyRange range = hull(left.range, right.range);
+    const std::int64_t earlier = std::min(left.not_before, right.not_before);
+    if (left.throttle_key == right.throttle_key)
+        return {range, earlier, left.throttle_key};
+    return {range, std::min(earlier, now + crowded_hold)};  // nobody says when there is room for all of them
+}
+
 // Pockets in the order of their keys. When there is no room the two nearest become one, but rather not if rows that wait for
-// their time window would be looked at before it opens.
+// their time window, or for room, would be looked at too early.
 template <std::size_t size>
 struct Pockets {
     std::array<Pocket, size> entries{};
@@ -96,20 +120,20 @@ struct Pockets {
         for (std::size_t i = 1; i < size; ++i)
             if (cost(all[i], all[i + 1], now) < cost(all[nearest], all[nearest + 1], now))
                 nearest = i;
-        all[nearest] = {hull(all[nearest].range, all[nearest + 1].range),
-                        std::min(all[nearest].not_before, all[nearest + 1].not_before)};
+        all[nearest] = merged(all[nearest], all[nearest + 1], now);
         std::copy(all.begin() + static_cast<std::ptrdiff_t>(nearest) + 2, all.end(),
                   all.begin() + static_cast<std::ptrdiff_t>(nearest) + 1);
         std::copy_n(all.begin(), size, entries.begin());
     }
 
-    // The same, but all that wait for one opening share a pocket, whatever lies between them.
-    void add_until_opening(Pocket pocket, std::int64_t now)
+    // The same, but all that wait for one opening, or for room under one throttle key, share a pocket, whatever lies between
+    // them.
+    void add_to_its_like(Pocket pocket, std::int64_t now)
     {
-        for (std::uint32_t i = 0; i < count; ++i) {
-            if (entries[i].not_before != pocket.not_before)
+        for (std::uint32_t i = 0; i < count && !pocket.range.is_empty(); ++i) {
+            if (!entries[i].is_like(pocket))
                 continue;
-            pocket.range = hull(pocket.range, entries[i].range);
+            pocket = merged(pocket, entries[i], now);
             std::copy(entries.begin() + i + 1, entries.begin() + count, entries.begin() + i);
             --count;
             break;
@@ -117,10 +141,10 @@ struct Pockets {
         add(pocket, now);
     }
 
-    bool contains(LaneKey key) const
+    bool are_for(LaneKey key, std::uint64_t throttle_key) const
     {
         return std::any_of(entries.begin(), entries.begin() + count,
-                           [&](const Pocket &pocket) { return pocket.range.contains(key); });
+                           [&](const Pocket &pocket) { return pocket.is_for(key, throttle_key); });
     }
 
 private:
@@ -140,8 +164,7 @@ private:
     };
     static Cost cost(const Pocket &left, const Pocket &right, std::int64_t now)
     {
-        const bool wait = left.waits_for_opening(now) || right.waits_for_opening(now);
-        return {wait && left.not_before != right.not_before, gap(left, right)};
+        return {(left.holds_many(now) || right.holds_many(now)) && !left.is_like(right), gap(left, right)};
     }
     // In time; ids only part rows of one time.
     static std::uint64_t gap(const Pocket &left, const Pocket &right)
@@ -176,14 +199,26 @@ struct BasicLane {
 
     // Rows in this range may have become claimable, or will be worth a look at a time. When the inbox is full the last entry
     // grows.
-    void note(KeyRange range, std::int64_t not_before = lane_start.time)
+    void note(KeyRange range, std::int64_t not_before = lane_start.time) { put_in_inbox({range, not_before}); }
+
+    // The same of a row whose throttle key is full: it is worth a look when there is room (make_room()), or at that time.
+    void note_full(LaneKey key, std::uint64_t throttle_key, std::int64_t not_before)
     {
-        if (inbox_count < inbox_size) {
-            inbox[inbox_count++] = {range, not_before};
-            return;
-        }
-        Pocket &last = inbox[inbox_size - 1];
-        last = {hull(last.range, range), std::min(last.not_before, not_before)};
+        put_in_inbox({{key, key}, not_before, throttle_key});
+    }
+
+    // There is room under a throttle key; 0: there may be under any. Returns whether anything has waited for it. Whoever reads
+    // the lane may keep what waited when he began; what he himself finds full he has to ask about again when he has ended.
+    bool make_room(std::uint64_t throttle_key)
+    {
+        const auto is_meant = [&](const Pocket &pocket) {
+            return pocket.throttle_key != 0 && (throttle_key == 0 || pocket.throttle_key == throttle_key);
+        };
+        const bool any = make_ready(is_meant);
+        for (std::uint32_t i = 0; i < pockets.count && owner != no_owner; ++i)
+            if (is_meant(pockets.entries[i]))
+                put_in_inbox(pockets.entries[i]);
+        return any;
     }
 
     // All of it has to be read again: rows may have become claimable of which nobody says anything.
@@ -193,10 +228,7 @@ struct BasicLane {
     // reckon like that.
     void look_again()
     {
-        for (std::uint32_t i = 0; i < pockets.count; ++i)
-            pockets.entries[i].not_before = lane_start.time;
-        for (std::uint32_t i = 0; i < inbox_count; ++i)
-            inbox[i].not_before = lane_start.time;
+        make_ready([](const Pocket &) { return true; });
         if (owner != no_owner)
             note_all();
     }
@@ -223,7 +255,9 @@ struct BasicLane {
     {
         Places result{0, lane_limit, is_exhausted ? lane_end : frontier};
         const auto add = [&](const Pocket &pocket) {
-            if (pocket.range.first != pocket.range.last || result.from <= pocket.range.first)
+            if (pocket.throttle_key != 0 && !pocket.is_ready(now))
+                result.next_key_due = std::min(result.next_key_due, pocket.due().time);
+            else if (pocket.range.first != pocket.range.last || result.from <= pocket.range.first)
                 result.from = std::min(result.from, pocket.range.first);
             else if (pocket.is_ready(now) && pocket.range.first.time <= now)
                 ++result.single_keys;
@@ -236,11 +270,40 @@ struct BasicLane {
     }
 
     // Whether a row with that key is where claimers will look.
-    bool covers(LaneKey key) const
+    bool covers(LaneKey key, std::uint64_t throttle_key = 0) const
     {
-        return frontier <= key || pockets.contains(key) ||
+        return frontier <= key || pockets.are_for(key, throttle_key) ||
                std::any_of(inbox.begin(), inbox.begin() + inbox_count,
-                           [&](const Pocket &note) { return note.range.contains(key); });
+                           [&](const Pocket &note) { return note.is_for(key, throttle_key); });
+    }
+
+private:
+    void put_in_inbox(const Pocket &pocket)
+    {
+        const auto end = inbox.begin() + inbox_count;
+        const auto like = std::find_if(inbox.begin(), end, [&](const Pocket &note) {
+            return note.throttle_key == pocket.throttle_key && pocket.throttle_key != 0;
+        });
+        if (like != end)
+            *like = merged(*like, pocket, lane_start.time);
+        else if (inbox_count < inbox_size)
+            inbox[inbox_count++] = pocket;
+        else
+            inbox[inbox_size - 1] = merged(inbox[inbox_size - 1], pocket, lane_start.time);
+    }
+    template <class Predicate>
+    bool make_ready(const Predicate &is_meant)
+    {
+        bool any = false;
+        const auto make = [&](Pocket &pocket) {
+            if (!is_meant(pocket))
+                return;
+            pocket.not_before = lane_start.time;
+            any = true;
+        };
+        std::for_each(pockets.entries.begin(), pockets.entries.begin() + pockets.count, make);
+        std::for_each(inbox.begin(), inbox.begin() + inbox_count, make);
+        return any;
     }
 };
 
@@ -265,9 +328,13 @@ public:
             return std::nullopt;
         lane.owner = owner;
         for (std::uint32_t i = 0; i < lane.inbox_count; ++i) {
-            const auto &[range, not_before] = lane.inbox[i];
-            lane.is_exhausted = lane.is_exhausted && range.last < lane.frontier;
-            lane.pockets.add({{range.first, std::min(range.last, before(lane.frontier))}, not_before}, now);
+            Pocket note = lane.inbox[i];
+            lane.is_exhausted = lane.is_exhausted && note.range.last < lane.frontier;
+            note.range.last = std::min(note.range.last, before(lane.frontier));
+            if (note.throttle_key != 0)
+                lane.pockets.add_to_its_like(note, now);
+            else
+                lane.pockets.add(note, now);
         }
         lane.inbox_count = 0;
         return LaneReading(lane, now);
@@ -282,6 +349,9 @@ public:
         return at_frontier() ? KeyRange{frontier_, lane_end} : old_.entries[position_].range;
     }
 
+    // What range() is there for: rows of this throttle key; 0: all.
+    std::uint64_t throttle_key() const { return at_frontier() ? 0 : old_.entries[position_].throttle_key; }
+
     // Of the rows of range(), in their order: a row that cannot be claimed, or that is in this claimer's hand from now on.
     void passed(LaneKey key) { read_until(after(key)); }
     // A row that somebody holds whom the registry does not know. It is looked at again at the time given; the others go on.
@@ -295,8 +365,20 @@ public:
     // Rows, one after the other, whose time windows open at that time. They cost nothing until then.
     void closed(KeyRange rows, std::int64_t opens)
     {
-        kept_.add_until_opening({rows, opens}, now_);
+        kept_.add_to_its_like({rows, opens}, now_);
         read_until(after(rows.last));
+    }
+    // A row whose throttle key is full. It is worth a look when there is room, or at that time. In the pocket of that throttle
+    // key so are all that follow, unread.
+    void full(LaneKey key, std::uint64_t throttle_key, std::int64_t again_at)
+    {
+        const bool is_its_pocket = this->throttle_key() == throttle_key;
+        const LaneKey last = is_its_pocket ? old_.entries[position_].range.last : key;
+        kept_.add_to_its_like({{key, last}, again_at, throttle_key}, now_);
+        if (is_its_pocket)
+            next_range();
+        else
+            read_until(after(key));
     }
     // This row and those after it in the range stay unread: it is not due, or enough has been taken.
     void early(LaneKey key)
@@ -306,7 +388,7 @@ public:
             stop();
             return;
         }
-        kept_.add({{key, old_.entries[position_].range.last}, key.time}, now_);
+        keep({{key, old_.entries[position_].range.last}, key.time, throttle_key()});
         next_range();
     }
     // There is no further row in range().
@@ -379,8 +461,8 @@ private:
     }
     void keep(const Pocket &pocket)
     {
-        if (pocket.waits_for_opening(now_))
-            kept_.add_until_opening(pocket, now_);
+        if (pocket.holds_many(now_))
+            kept_.add_to_its_like(pocket, now_);
         else
             kept_.add(pocket, now_);
     }
@@ -394,6 +476,6 @@ private:
     bool is_done_ = false;
 };
 
-using Lane = BasicLane<8, 32>;
+using Lane = BasicLane<16, 32>;
 
 }  // namespace hipq::core

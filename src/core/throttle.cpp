@@ -89,7 +89,8 @@ bool GaugeTable::admits(const GaugeName &name, Weight weight, Weight limit)
     const std::int32_t gauge = find(name);
     if (gauge == no_gauge || has_room(at(gauge).used, weight, limit))
         return true;
-    at(gauge).waiting = weight;
+    Weight &waiting = at(gauge).waiting;
+    waiting = waiting == 0 ? weight : std::min(waiting, weight);
     at(gauge).limit = limit;
     return false;
 }

@@ -65,7 +65,7 @@ struct GaugeName {
 struct Gauge {
     GaugeName name;
     Weight used;        // by those that run
-    Weight waiting;     // of the first that found no room; 0: nobody waits
+    Weight waiting;     // of the lightest that found no room; 0: nobody waits
     Weight limit;       // that stood against it
     std::int32_t jobs;  // that are counted; the gauge goes with the last
     std::int32_t next;  // in its bucket, or in the list of free gauges
@@ -96,7 +96,7 @@ public:
 
     // Whether a job of that weight has room under a limit. If not, it waits from now on.
     bool admits(const GaugeName &name, Weight weight, Weight limit);
-    // Whether somebody waits there: he goes first.
+    // Whether somebody waits there.
     bool is_awaited(const GaugeName &name) const;
     // Nobody waits any more in a database, as far as is known here: whoever does says so again. Returns whether anybody did.
     bool forget_waiting(std::uint32_t database);

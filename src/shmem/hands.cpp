@@ -95,23 +95,44 @@ std::size_t choose_jobs(std::span<JobInLine> jobs)
     return count;
 }
 
-void put_off(const JobInLine &job, pg::Time not_before)
+namespace {
+
+core::LaneKey key_of(const JobInLine &job)
 {
-    const core::LaneKey key{job.due.value, job.id};
-    bool room_made = false;
+    return {job.due.value, job.id};
+}
+
+// Gives back a job after it has been noted in its lane. Cannot fail.
+template <class Note>
+void give_back(const JobInLine &job, const Note &note)
+{
+    core::RoomMade room_made{};
     {
         const Lock lock(LW_EXCLUSIVE);
         core::JobTable table = jobs_in_hand();
         const std::int32_t entry = table.find(MyDatabaseId, job.id);
         if (entry == core::no_entry || table[entry].holder != own_executor_index())
             return;
-        if (job.lane.is_known() && !note_lane(job.lane, {key, key}, not_before))
+        if (job.lane.is_known() && !note())
             lose_lanes_locked(MyDatabaseId);
         table.erase(entry);
         room_made = table.take_room_made();
     }
-    if (room_made)
-        tell_of_room(own_ticket().database, own_ticket().role);
+    if (room_made.any)
+        tell_of_room(room_made, own_ticket().database, own_ticket().role);
+}
+
+}  // namespace
+
+void put_off(const JobInLine &job, pg::Time not_before)
+{
+    give_back(job, [&] { return note_lane(job.lane, {key_of(job), key_of(job)}, not_before); });
+}
+
+void put_off_full(const JobInLine &job, std::uint64_t type, pg::Time not_before)
+{
+    give_back(job, [&] { return note_full(job.lane, key_of(job), job.key, not_before); });
+    stands_full(job.queue_id, type, job.key);
 }
 
 void put_back(const JobInLine &job)

@@ -38,6 +38,9 @@ std::size_t choose_jobs(std::span<JobInLine> jobs);
 // Gives back a job that was chosen and could not be claimed; it is not worth a look before that time.
 void put_off(const JobInLine &job, pg::Time not_before);
 
+// The same of one that has no room under its throttle key: it is looked at again when there is, or at that time.
+void put_off_full(const JobInLine &job, std::uint64_t type, pg::Time not_before);
+
 // Gives back a job that was chosen and has no room to run.
 void put_back(const JobInLine &job);
 

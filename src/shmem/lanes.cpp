@@ -117,6 +117,27 @@ LaneEntry *entry_of(LaneRef ref)
     return entry.database != InvalidOid && entry.generation == ref.generation ? &entry : nullptr;
 }
 
+// False: it is not there any more.
+template <class Change>
+bool change(LaneRef ref, const Change &change_lane)
+{
+    if (!ref.is_known())
+        return false;
+    const LaneLock lock(ref.index);
+    LaneEntry *entry = entry_of(ref);
+    if (entry == nullptr)
+        return false;
+    change_lane(entry->lane);
+    show_due(*entry);
+    return true;
+}
+
+// Whether a throttle key may be one of its jobs'.
+bool belongs_to(const LaneEntry &entry, const core::GaugeName &name)
+{
+    return name.key == 0 || (entry.name.queue_id == name.queue_id && core::name_hash(entry.name.type) == name.type);
+}
+
 // ---- the table; these need its lock ----
 
 LaneEntry *find(Oid database, const LaneName &name)
@@ -232,15 +253,24 @@ LaneRef find_or_make_lane(const LaneName &name)
 
 bool note_lane(LaneRef ref, core::KeyRange range, pg::Time not_before) noexcept
 {
-    if (!ref.is_known())
-        return false;
-    const LaneLock lock(ref.index);
-    LaneEntry *entry = entry_of(ref);
-    if (entry == nullptr)
-        return false;
-    entry->lane.note(range, not_before.value);
-    show_due(*entry);
-    return true;
+    return change(ref, [&](core::Lane &lane) { lane.note(range, not_before.value); });
+}
+
+bool note_full(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key, pg::Time not_before) noexcept
+{
+    return change(ref, [&](core::Lane &lane) { lane.note_full(key, throttle_key, not_before.value); });
+}
+
+void make_room(const core::GaugeName &name) noexcept
+{
+    const TableLock table_guard(LW_SHARED);
+    for (LaneEntry &entry : entries()) {
+        if (entry.database != name.database || !belongs_to(entry, name))
+            continue;
+        const LaneLock lock(index_of(entry));
+        if (entry.lane.make_room(name.key))
+            show_due(entry);
+    }
 }
 
 void lose_lanes_locked(Oid database) noexcept
@@ -413,11 +443,11 @@ core::Lane::Places places_of(LaneRef ref, pg::Time now)
     return entry == nullptr ? core::Lane().places(now.value) : entry->lane.places(now.value);
 }
 
-bool is_covered(LaneRef ref, core::LaneKey key)
+bool is_covered(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key)
 {
     const LaneLock lock(ref.index);
     const LaneEntry *entry = entry_of(ref);
-    return entry != nullptr && entry->lane.covers(key);
+    return entry != nullptr && entry->lane.covers(key, throttle_key);
 }
 
 void forget_lanes(Oid database) noexcept

@@ -47,6 +47,13 @@ LaneRef find_or_make_lane(const LaneName &name);
 // there any more, see lose_lanes().
 bool note_lane(LaneRef ref, core::KeyRange range, pg::Time not_before = pg::Time{core::lane_start.time}) noexcept;
 
+// The same of a job that stands there and whose throttle key is full: it is worth a look when there is room (make_room()), or at
+// that time.
+bool note_full(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key, pg::Time not_before) noexcept;
+
+// There is room under a throttle key; with key 0 there may be under any of a database. Cannot fail.
+void make_room(const core::GaugeName &name) noexcept;
+
 // Says that jobs of a database may have become claimable of which nobody says where: all its lanes are read from their
 // beginnings, and its scheduler looks for lanes that are not known. Cannot fail.
 void lose_lanes(Oid database) noexcept;
@@ -100,7 +107,7 @@ void remove_lane(LaneRef ref);
 core::Lane::Places places_of(LaneRef ref, pg::Time now);
 
 // Whether a job that can be claimed is where claimers look for it.
-bool is_covered(LaneRef ref, core::LaneKey key);
+bool is_covered(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key);
 
 // Launcher
 // ----------------------------------------------------------------------------------------------------------------------------

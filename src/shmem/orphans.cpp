@@ -3,6 +3,7 @@
 
 #include "shmem/executors.hpp"
 #include "shmem/hands.hpp"
+#include "shmem/room.hpp"
 #include "shmem/watch.hpp"
 
 namespace hipq::shmem {
@@ -47,10 +48,11 @@ std::string cancellation_of(const Orphan &orphan)
     return cancellation.error;
 }
 
-void release_orphan(const Orphan &orphan)
+namespace {
+
+// Needs the lock.
+void release(const Orphan &orphan, core::JobTable &table)
 {
-    const Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = jobs_in_hand();
     ExecutorSlot &slot = registry()->executors[orphan.slot];
     if (slot.generation != orphan.generation || slot.state != ExecutorState::orphaned)
         return;
@@ -62,6 +64,23 @@ void release_orphan(const Orphan &orphan)
     forget_cancellation(slot.database, orphan.job.id);
     if (table.first_of(orphan.slot) == core::no_entry)
         free_executor_slot(slot);
+}
+
+}  // namespace
+
+void release_orphan(const Orphan &orphan)
+{
+    core::RoomMade room_made{};
+    Oid role = InvalidOid;
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        core::JobTable table = jobs_in_hand();
+        role = registry()->executors[orphan.slot].role;
+        release(orphan, table);
+        room_made = table.take_room_made();
+    }
+    if (room_made.any)
+        tell_of_room(room_made, MyDatabaseId, role);
 }
 
 }  // namespace hipq::shmem

@@ -166,7 +166,7 @@ void announce_idle(Jobs outcome)
 {
     const pg::Time now{::GetCurrentTimestamp()};
     clear_running(mine.slot);
-    bool room_made = false;
+    core::RoomMade room_made{};
     {
         const Lock lock(LW_EXCLUSIVE);
         ExecutorSlot *slot = own_executor();
@@ -183,8 +183,8 @@ void announce_idle(Jobs outcome)
         forget_cancellations(mine.slot);
         room_made = jobs_in_hand().take_room_made();
     }
-    if (room_made)
-        tell_of_room(mine.database, mine.role);
+    if (room_made.any)
+        tell_of_room(room_made, mine.database, mine.role);
 }
 
 void begin_leaving()

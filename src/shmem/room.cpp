@@ -3,6 +3,7 @@
 
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/lanes.hpp"
 #include "shmem/own_executor.hpp"
 
 namespace hipq::shmem {
@@ -38,13 +39,21 @@ std::vector<core::Room> take_room(std::span<const Claimant> jobs, const core::We
     return rooms;
 }
 
-bool has_key_room(int queue_id, const core::Load &load, core::Weight ahead, core::Weight limit)
+bool has_key_room(int queue_id, const core::Load &load, core::Weight limit)
 {
-    const Lock lock(LW_SHARED);
-    const core::JobTable table = jobs_in_hand();
-    const std::int32_t gauge = table.gauges().find({MyDatabaseId, queue_id, load.type, load.key});
-    const core::Weight used = gauge == core::no_gauge ? 0 : table.gauges()[gauge].used;
-    return core::has_room(used + ahead, load.weight, limit);
+    const Lock lock(LW_EXCLUSIVE);
+    return jobs_in_hand().gauges().admits({MyDatabaseId, queue_id, load.type, load.key}, load.weight, limit);
+}
+
+bool waits_for_room(int queue_id, std::uint64_t type, std::uint64_t key)
+{
+    return is_awaited({MyDatabaseId, queue_id, type, key});
+}
+
+void stands_full(int queue_id, std::uint64_t type, std::uint64_t key)
+{
+    if (!waits_for_room(queue_id, type, key))
+        make_room({MyDatabaseId, queue_id, type, key});
 }
 
 bool waits_for_room(int queue_id)
@@ -59,12 +68,22 @@ bool waits_for_room(int queue_id, std::uint64_t type)
 
 bool forget_waiting_for_room()
 {
-    const Lock lock(LW_EXCLUSIVE);
-    return jobs_in_hand().gauges().forget_waiting(MyDatabaseId);
+    bool any = false;
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        any = jobs_in_hand().gauges().forget_waiting(MyDatabaseId);
+    }
+    if (any)
+        make_room({MyDatabaseId, 0, 0, 0});
+    return any;
 }
 
-void tell_of_room(Oid database, Oid role)
+void tell_of_room(const core::RoomMade &made, Oid database, Oid role)
 {
+    for (std::uint32_t i = 0; i < made.key_count && i < core::RoomMade::most_keys; ++i)
+        make_room(made.keys[i]);
+    if (made.key_count > core::RoomMade::most_keys)
+        make_room({database, 0, 0, 0});
     if (!wake_idle_executor(database, role))
         work_due(database, pg::Time{0});
 }

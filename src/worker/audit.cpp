@@ -33,7 +33,8 @@ bool is_in_its_place(const Queue &queue, Oid leaf, const WaitingRow &row)
         return true;
     const shmem::LaneRef lane = shmem::find_lane({leaf, queue.id, row.priority, row.job_type});
     // In this order: a claim puts it into a hand before it takes it out of the lane.
-    return (lane.is_known() && shmem::is_covered(lane, row.key)) || shmem::is_in_hand(MyDatabaseId, row.key.id);
+    return (lane.is_known() && shmem::is_covered(lane, row.key, core::throttle_key_hash(row.throttle_key))) ||
+           shmem::is_in_hand(MyDatabaseId, row.key.id);
 }
 
 void repair(const Queue &queue, Oid leaf, const WaitingRow &row)

@@ -164,7 +164,7 @@ void put_off_others(Executor &executor, std::span<const shmem::JobInLine> jobs, 
         if (is_claimed)
             ++next;
         if (claim.rooms[i] == core::Room::key_full)
-            put_off_until(job, pg::now() + full_key_delay);
+            shmem::put_off_full(job, core::name_hash(executor.hand.job_type), pg::now() + longest_wait_for_room);
         else if (!is_claimed && claim.has_room(i))
             put_off_until(job, executor.held.note(job.id, pg::now()));
         else if (is_claimed && executor.held.size() > 0)

@@ -23,6 +23,9 @@ constexpr std::int64_t in_hand_delay = 10'000;
 // A lane that somebody else reads is looked at again after this: he may not see what this executor was woken for.
 constexpr std::int64_t reading_delay = 1'000;
 
+// Rows that are read at once where a throttle key is full.
+constexpr std::size_t walking_piece = 100;
+
 using Suspects = std::set<std::int64_t>;
 
 Suspects suspects()
@@ -98,11 +101,13 @@ struct Taker {
     storage::StartWindows &windows;
     bool weighs;  // what the jobs weigh matters
     core::Weight key_limit;
-    std::map<std::uint64_t, core::Weight> ahead{};  // of each throttle key, in this hand
-    std::set<std::int64_t> without_key_room{};      // jobs whose throttle key is full
+    std::map<std::uint64_t, core::Weight> in_batch{};  // of each throttle key, what of this hand may run at once
+    std::set<std::uint64_t> full_keys{};
 
     bool may_start(const storage::LaneRow &row) const { return row.is_claimable && !row.is_closed && row.key.time <= now.value; }
     std::size_t room() const { return most - executor.hand.jobs.size(); }
+    // How many rows are read at once: more than there is room for when many may have to be passed over.
+    std::size_t piece() const { return full_keys.empty() ? room() : std::max(room(), walking_piece); }
 
     std::vector<JobInLine> candidates(const storage::LaneRows &found)
     {
@@ -115,18 +120,40 @@ struct Taker {
         return jobs;
     }
 
+    std::uint64_t type() const { return core::name_hash(line.head.job_type); }
+
+    // Once a key is full, those behind wait too.
     bool has_key_room(const storage::LaneRow &row)
     {
         if (key_limit < core::weight_unit || row.throttle_key == 0)
             return true;
-        const core::Load load{row.weight, core::name_hash(line.head.job_type), row.throttle_key};
-        core::Weight &taken = ahead[row.throttle_key];
-        const bool has_room = shmem::has_key_room(line.queue->id, load, taken, key_limit);
-        if (has_room)
-            taken += row.weight;
-        else
-            without_key_room.insert(row.key.id);
-        return has_room;
+        if (full_keys.contains(row.throttle_key))
+            return false;
+        if (fits_in_batch(row) && shmem::has_key_room(line.queue->id, {row.weight, type(), row.throttle_key}, key_limit))
+            return true;
+        full_keys.insert(row.throttle_key);
+        return false;
+    }
+
+    // The jobs of a batch run at once.
+    bool fits_in_batch(const storage::LaneRow &row)
+    {
+        if (executor.hand.batch_size == 1)
+            return true;
+        core::Weight &taken = in_batch[row.throttle_key];
+        const bool fits = core::has_room(taken, row.weight, key_limit);
+        taken += fits ? row.weight : 0;
+        return fits;
+    }
+
+    // It was full when somebody looked last, and nobody has made room: its pocket need not be read.
+    bool is_known_to_be_full(std::uint64_t throttle_key)
+    {
+        if (throttle_key == 0 || key_limit < core::weight_unit)
+            return false;
+        if (shmem::waits_for_room(line.queue->id, type(), throttle_key))
+            full_keys.insert(throttle_key);
+        return full_keys.contains(throttle_key);
     }
 
     // Whether a row, one after the other, is the next of the jobs, which are in the same order.
@@ -147,8 +174,6 @@ struct Taker {
             return executor.held.until(row.key.id);
         if (suspects.contains(row.key.id))
             return now + suspect_delay;
-        if (without_key_room.contains(row.key.id))
-            return now + full_key_delay;
         return std::nullopt;
     }
 
@@ -177,6 +202,11 @@ struct Taker {
             const bool was_looked_at = is_next(looked_at, row);
             if (!row.is_claimable || is_next(reserved, row)) {
                 reading.passed(row.key);
+            } else if (!was_looked_at && full_keys.contains(row.throttle_key)) {
+                const bool is_end_of_range = reading.throttle_key() == row.throttle_key;
+                leave_full(reading, row.key, row.throttle_key);
+                if (is_end_of_range)
+                    return;
             } else if (const auto again = put_off_until(row, was_looked_at)) {
                 reading.held(row.key, again->value);
             } else {
@@ -192,13 +222,22 @@ struct Taker {
             reading.exhausted();
     }
 
+    void leave_full(shmem::LaneReading &reading, core::LaneKey key, std::uint64_t throttle_key) const
+    {
+        reading.full(key, throttle_key, (now + longest_wait_for_room).value);
+    }
+
     void read(storage::LaneIndex &index, shmem::LaneReading &reading)
     {
         while (room() > 0) {
             const auto range = reading.range();
             if (!range.has_value())
                 return;
-            take(index.read(line.head.job_type, line.head.priority, *range, now, room(), weighs, windows,
+            if (const std::uint64_t throttle_key = reading.throttle_key(); is_known_to_be_full(throttle_key)) {
+                leave_full(reading, range->first, throttle_key);
+                continue;
+            }
+            take(index.read(line.head.job_type, line.head.priority, *range, now, piece(), weighs, windows,
                             executor.hand.paused_keys),
                  reading);
         }
@@ -229,6 +268,8 @@ bool take_by_lane(Taker &taker, storage::LaneIndex &index)
     look_again_what_is_paused(taker);
     taker.read(index, *reading);
     reading.end();
+    for (const std::uint64_t key : taker.full_keys)
+        shmem::stands_full(taker.line.queue->id, taker.type(), key);
     if (taker.executor.hand.is_empty() && shmem::due_of(taker.line.lane) <= taker.now)  // as behind a suspect that has to wait
         taker.executor.next_due = std::min(taker.executor.next_due, taker.now + in_hand_delay);
     return !taker.executor.hand.is_empty();

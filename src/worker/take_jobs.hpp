@@ -8,8 +8,8 @@
 
 namespace hipq::worker {
 
-// A job whose throttle key is full is looked at again after this.
-inline constexpr std::int64_t full_key_delay = 100'000;  // us
+// A job whose throttle key is full is looked at again when there is room, and in any case after this.
+inline constexpr std::int64_t longest_wait_for_room = core::longest_hold;  // us
 
 // Waiting jobs of one queue, type and priority, the first of which may be due.
 struct Line {

@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 // What a reading knows, in a form that can be compared.
@@ -16,7 +17,8 @@ struct hipq::core::LaneReadingParts {
         for (const auto *pockets : {&reading.old_, &reading.kept_}) {
             for (std::uint32_t i = 0; i < pockets->count; ++i)
                 text += std::to_string(pockets->entries[i].range.first.id) + "-" +
-                        std::to_string(pockets->entries[i].range.last.id) + ",";
+                        std::to_string(pockets->entries[i].range.last.id) + "k" +
+                        std::to_string(pockets->entries[i].throttle_key) + ",";
             text += ';';
         }
         return text + std::to_string(reading.frontier_.id) + "," + std::to_string(reading.position_) +
@@ -347,12 +349,136 @@ TEST(LaneWindows, AreReckonedAnewWhenTheZoneOrTheClockIsAnother)
     EXPECT_LE(lane.next_due(), at(1));
 }
 
+// ---- rows whose throttle key is full ----
+
+constexpr std::uint64_t tenant = 7;
+constexpr std::uint64_t other_tenant = 8;
+
+// Reads the rows from `first` to `last`, whose throttle key is full.
+void read_full(SmallLane &lane, std::int64_t first, std::int64_t last, std::uint64_t throttle_key, std::int64_t again_at = hour)
+{
+    auto reading = SmallReading::begin(lane, 1, 100);
+    for (std::int64_t number = first; number <= last; ++number)
+        reading->full(at(number), throttle_key, again_at);
+    reading->end(lane);
+}
+
+TEST(LaneThrottle, RowsOfAFullKeyShareAPocketUntilThereIsRoom)
+{
+    SmallLane lane;
+    read_full(lane, 1, 50, tenant);
+    ASSERT_EQ(lane.pockets.count, 1U);
+    EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(1), at(50)}, hour, tenant}));
+    EXPECT_EQ(SmallReading::begin(lane, 1, 100)->range(), (KeyRange{after(at(50)), lane_end}));
+    SmallReading::cancel(lane);
+    EXPECT_FALSE(lane.make_room(other_tenant));
+    EXPECT_TRUE(lane.make_room(tenant));
+    const auto reading = SmallReading::begin(lane, 1, 100);
+    EXPECT_EQ(reading->range(), (KeyRange{at(1), at(50)}));
+    EXPECT_EQ(reading->throttle_key(), tenant);
+}
+
+TEST(LaneThrottle, RestOfItsPocketIsNotReadOnceTheKeyIsFull)
+{
+    SmallLane lane;
+    read_full(lane, 1, 50, tenant);
+    lane.make_room(tenant);
+    auto reading = SmallReading::begin(lane, 1, 100);
+    reading->passed(at(1));
+    reading->full(at(2), tenant, 2 * hour);
+    EXPECT_EQ(reading->range(), (KeyRange{after(at(50)), lane_end}));
+    reading->end(lane);
+    ASSERT_EQ(lane.pockets.count, 1U);
+    EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(2), at(50)}, 2 * hour, tenant}));
+}
+
+TEST(LaneThrottle, RestOfItsPocketStaysItsOwnWhenEnoughHasBeenTaken)
+{
+    SmallLane lane;
+    read_full(lane, 1, 50, tenant);
+    lane.make_room(tenant);
+    auto reading = SmallReading::begin(lane, 1, 100);
+    reading->passed(at(1));
+    reading->early(at(2));
+    reading->stop();
+    reading->end(lane);
+    ASSERT_EQ(lane.pockets.count, 1U);
+    EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(2), at(50)}, 2, tenant}));
+}
+
+TEST(LaneThrottle, WhatIsPutBackJoinsThePocket)
+{
+    SmallLane lane;
+    read_full(lane, 5, 50, tenant);
+    lane.note_full(at(4), tenant, hour);
+    lane.note_full(at(3), tenant, hour);
+    EXPECT_EQ(lane.inbox_count, 1U);
+    auto reading = SmallReading::begin(lane, 1, 100);
+    EXPECT_EQ(reading->range(), (KeyRange{after(at(50)), lane_end}));
+    reading->end(lane);
+    ASSERT_EQ(lane.pockets.count, 1U);
+    EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(3), at(50)}, hour, tenant}));
+}
+
+TEST(LaneThrottle, KeysForWhichThereIsNoPocketAreLookedAtSoon)
+{
+    SmallLane lane;
+    lane.frontier = at(100);
+    lane.pockets.add({{at(1), at(10)}, hour, 1}, 100);
+    lane.pockets.add({{at(20), at(30)}, hour, 2}, 100);
+    lane.pockets.add({{at(31), at(40)}, hour, 3}, 100);
+    ASSERT_EQ(lane.pockets.count, 2U);
+    EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(1), at(10)}, hour, 1}));
+    EXPECT_EQ(lane.pockets.entries[1], (Pocket{{at(20), at(40)}, 100 + crowded_hold}));
+}
+
+TEST(LaneThrottle, NotesForWhichThereIsNoRoomAreLookedAtNow)
+{
+    SmallLane lane;
+    lane.frontier = at(100);
+    lane.note(only(50));
+    lane.note_full(at(1), tenant, hour);
+    lane.note_full(at(2), other_tenant, hour);
+    EXPECT_LE(lane.next_due().time, 1);
+    EXPECT_TRUE(lane.covers(at(1), tenant) && lane.covers(at(2), other_tenant));
+}
+
+TEST(LaneThrottle, PocketOfAKeyIsNoPlaceForRowsOfAnother)
+{
+    SmallLane lane;
+    read_full(lane, 1, 50, tenant);
+    EXPECT_TRUE(lane.covers(at(7), tenant));
+    EXPECT_FALSE(lane.covers(at(7), other_tenant));
+    EXPECT_FALSE(lane.covers(at(7)));
+}
+
+TEST(LaneThrottle, WhatWaitsForRoomIsNoReasonToLook)
+{
+    SmallLane lane;
+    read_full(lane, 1, 50, tenant);
+    lane.is_exhausted = true;
+    EXPECT_EQ(lane.places(100).from, lane_end);
+    EXPECT_EQ(lane.places(100).next_key_due, hour);
+    lane.make_room(0);
+    EXPECT_EQ(lane.places(100).from, at(1));
+}
+
 // ---- the model ----
 //
 // Three rows with keys 1 to 3. Producers insert, commit or abort, and then, as a step of its own, note; between any two steps of
 // one process all others may go on. A claimer takes one job each time it reads.
+//
+// Where the throttle counts, rows 1 and 2 have a throttle key under which one of them may be in hand. Whoever finds it full says
+// that it is awaited; whoever gives the row back ends that, and makes room in a step of its own; whoever has left a full row in
+// the lane looks whether it is still awaited, also in a step of its own.
 
 constexpr int row_count = 3;
+constexpr std::int64_t never = 1'000'000'000;  // while the model lasts
+
+constexpr bool has_throttle_key(int row)
+{
+    return row == 1 || row == 2;
+}
 
 enum class RowState : char { none, inserted, claimable, locked, claimed, done };
 
@@ -370,7 +496,9 @@ struct Claimer {
     int row = 0;  // in hand
     unsigned snapshot = 0;
     std::optional<LaneReading<Lane>> reading{};
-    int last_seen = 0;  // of the range being read
+    int last_seen = 0;           // of the range being read
+    bool has_left_full = false;  // in the lane, a row whose throttle key is full; looks whether it is awaited
+    bool has_made_room = false;  // says so next
 };
 
 template <class Lane>
@@ -381,7 +509,9 @@ struct Model {
     std::array<bool, row_count + 1> is_in_hand{};  // to be run again, but its last claimer is not done with it
     std::vector<Producer> producers{};
     std::vector<Claimer<Lane>> claimers{};
-    int stranger = 0;  // steps of one who locks row 3 and lets go, without a note; 2: done
+    bool is_throttled = false;
+    bool is_awaited = false;  // room under the throttle key
+    int stranger = 0;         // steps of one who locks row 3 and lets go, without a note; 2: done
 
     void put(std::string &text, std::int64_t number) const { text += std::to_string(number) + ","; }
     void put(std::string &text, const Pockets<Lane::pocket_limit> &pockets) const
@@ -389,7 +519,15 @@ struct Model {
         for (std::uint32_t i = 0; i < pockets.count; ++i)
             for (const std::int64_t number : {pockets.entries[i].range.first.id, pockets.entries[i].range.last.id})
                 put(text, number);
+        for (std::uint32_t i = 0; i < pockets.count; ++i)
+            put_wait(text, pockets.entries[i]);
         text += ';';
+    }
+    // What differs in how it waits.
+    void put_wait(std::string &text, const Pocket &pocket) const
+    {
+        put(text, static_cast<std::int64_t>(pocket.throttle_key));
+        put(text, pocket.not_before > 0 ? 1 : 0);
     }
     std::string fingerprint() const
     {
@@ -401,6 +539,7 @@ struct Model {
         for (std::uint32_t i = 0; i < lane.inbox_count; ++i) {
             put(text, lane.inbox[i].range.first.id);
             put(text, lane.inbox[i].range.last.id);
+            put_wait(text, lane.inbox[i]);
         }
         text += ';';
         for (int row = 1; row <= row_count; ++row)
@@ -409,21 +548,44 @@ struct Model {
         for (const Producer &producer : producers)
             put(text, producer.step);
         for (const auto &claimer : claimers) {
-            for (const int number :
-                 {claimer.step, claimer.rounds, claimer.row, static_cast<int>(claimer.snapshot), claimer.last_seen})
+            for (const int number : {claimer.step, claimer.rounds, claimer.row, static_cast<int>(claimer.snapshot),
+                                     claimer.last_seen, (claimer.has_left_full ? 1 : 0) + (claimer.has_made_room ? 2 : 0)})
                 put(text, number);
             if (claimer.reading.has_value())
                 text += LaneReadingParts::of(*claimer.reading);
         }
+        put(text, is_awaited ? 1 : 0);
         put(text, stranger);
         return text;
+    }
+
+    std::uint64_t throttle_key_of(int row) const { return is_throttled && has_throttle_key(row) ? tenant : 0; }
+    // Somebody has another row of that throttle key in hand.
+    bool is_full(int row) const
+    {
+        return throttle_key_of(row) != 0 && std::any_of(claimers.begin(), claimers.end(), [&](const Claimer<Lane> &claimer) {
+                   return claimer.row != 0 && claimer.row != row && throttle_key_of(claimer.row) != 0;
+               });
+    }
+    // Somebody is sure to say, or to see, when there is room.
+    bool room_will_be_seen() const
+    {
+        return is_awaited || std::any_of(claimers.begin(), claimers.end(), [](const Claimer<Lane> &claimer) {
+                   return claimer.has_left_full || claimer.has_made_room;
+               });
+    }
+    bool is_found(int row) const
+    {
+        if (!lane.covers(at(row), throttle_key_of(row)))
+            return false;
+        const LaneKey latest = is_throttled ? LaneKey{crowded_hold, lane_limit} : at(row);
+        return lane.next_due() <= latest || (throttle_key_of(row) != 0 && room_will_be_seen());
     }
 
     bool is_safe() const
     {
         for (int row = 1; row <= row_count; ++row)
-            if ((rows[row] == RowState::claimable || rows[row] == RowState::locked) && !is_pending[row] &&
-                (!lane.covers(at(row)) || lane.next_due() > at(row)))
+            if ((rows[row] == RowState::claimable || rows[row] == RowState::locked) && !is_pending[row] && !is_found(row))
                 return false;
         return true;
     }
@@ -505,6 +667,10 @@ private:
     {
         State next = state;
         Claimer<Lane> &claimer = next.claimers[index];
+        if (tell_of_room(next, claimer)) {
+            open.push_back(std::move(next));
+            return;
+        }
         switch (claimer.step) {
         case 0:
             if (claimer.rounds == 0)
@@ -542,11 +708,24 @@ private:
             } else {
                 next.rows[claimer.row] = RowState::done;
             }
+            if (next.throttle_key_of(claimer.row) != 0)
+                claimer.has_made_room = std::exchange(next.is_awaited, false);
             claimer.row = 0;
             claimer.step = 0;
             --claimer.rounds;
         }
         open.push_back(std::move(next));
+    }
+
+    // After the reading has ended: what is left full in the lane must be there. False: there is nothing to say.
+    static bool tell_of_room(State &state, Claimer<Lane> &claimer)
+    {
+        if (claimer.reading.has_value() || (!claimer.has_made_room && !claimer.has_left_full))
+            return false;
+        if (claimer.has_made_room || !state.is_awaited)
+            state.lane.make_room(tenant);
+        claimer.has_made_room = claimer.has_left_full = false;
+        return true;
     }
 
     static State given_back(State state, std::size_t index)
@@ -588,6 +767,12 @@ private:
             finish(state, claimer, 0);
             return;
         }
+        if (reading.throttle_key() != 0 && state.is_awaited) {
+            claimer.last_seen = 0;
+            claimer.has_left_full = true;
+            reading.full(range->first, tenant, never);
+            return;
+        }
         int row = claimer.last_seen + 1;
         while (row <= row_count && ((claimer.snapshot & 1U << row) == 0 || !range->contains(at(row))))
             ++row;
@@ -599,6 +784,12 @@ private:
         claimer.last_seen = row;
         if (state.rows[row] == RowState::locked || state.is_in_hand[row]) {
             reading.held(at(row), 0);
+        } else if (state.rows[row] == RowState::claimable && state.is_full(row)) {
+            state.is_awaited = true;
+            claimer.has_left_full = true;
+            if (reading.throttle_key() == tenant)
+                claimer.last_seen = 0;  // that ends the range
+            reading.full(at(row), tenant, never);
         } else {
             reading.passed(at(row));
             if (state.rows[row] == RowState::claimable)
@@ -640,7 +831,8 @@ private:
     void check_end(State state)
     {
         for (int round = 0; round < 2 * row_count; ++round) {
-            Claimer<Lane> claimer{2, 1, 0, visible(state), LaneReading<Lane>::begin(state.lane, 9, 0), 0};
+            const std::int64_t now = state.is_throttled ? crowded_hold : 0;
+            Claimer<Lane> claimer{2, 1, 0, visible(state), LaneReading<Lane>::begin(state.lane, 9, now), 0};
             if (!claimer.reading.has_value())
                 break;
             while (claimer.step == 2)
@@ -656,7 +848,7 @@ private:
 };
 
 template <class Lane>
-void check(std::vector<Producer> producers, int stranger)
+void check(std::vector<Producer> producers, int stranger, bool is_throttled = false)
 {
     Model<Lane> start;
     start.rows.fill(RowState::none);
@@ -664,6 +856,7 @@ void check(std::vector<Producer> producers, int stranger)
     start.producers = std::move(producers);
     start.claimers = {{0, 2}, {0, 2}};
     start.stranger = stranger;
+    start.is_throttled = is_throttled;
     const Explorer<Lane> explorer(start);
     testing::Test::RecordProperty("states", static_cast<int>(explorer.states()));
     EXPECT_GT(explorer.states(), 1'000U);
@@ -697,6 +890,11 @@ TYPED_TEST(LaneModel, LosesNothingWithAborts)
 TYPED_TEST(LaneModel, LosesNothingWithSavepoints)
 {
     check<TypeParam>({{Kind::savepoint, 2, 1}}, 0);
+}
+
+TYPED_TEST(LaneModel, LosesNothingUnderAThrottle)
+{
+    check<TypeParam>({{Kind::commits, 2}, {Kind::commits, 1}}, 2, true);
 }
 
 }  // namespace

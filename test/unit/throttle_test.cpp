@@ -104,11 +104,44 @@ TEST(Throttle, TellsWhoWaitsWhenThereIsRoom)
     EXPECT_EQ(memory.table.take_room(memory.insert(3), {2 * one, 7, 0}, limits), Room::queue_full);
     EXPECT_TRUE(memory.table.gauges().is_awaited({1, 1, 0, 0}));
     memory.table.erase(light);
-    EXPECT_FALSE(memory.table.take_room_made()) << "not enough for it";
+    EXPECT_FALSE(memory.table.take_room_made().any) << "not enough for it";
     memory.table.erase(heavy);
-    EXPECT_TRUE(memory.table.take_room_made());
+    EXPECT_TRUE(memory.table.take_room_made().any);
     EXPECT_FALSE(memory.table.gauges().is_awaited({1, 1, 0, 0}));
     EXPECT_EQ(memory.table.gauges().size(), 0U);
+}
+
+TEST(Throttle, NamesTheKeysThatHaveRoom)
+{
+    Memory memory(40);
+    const WeightLimits limits{no_weight_limit, no_weight_limit, one};
+    std::vector<std::int32_t> running;
+    for (std::uint64_t key = 1; key <= 6; ++key) {
+        running.push_back(memory.insert(static_cast<int>(key)));
+        memory.table.take_room(running.back(), {one, 7, key}, limits);
+        EXPECT_EQ(memory.table.take_room(memory.insert(static_cast<int>(10 + key)), {one, 7, key}, limits), Room::key_full);
+    }
+    memory.table.erase(running[0]);
+    const RoomMade made = memory.table.take_room_made();
+    ASSERT_EQ(made.key_count, 1U);
+    EXPECT_EQ(made.keys[0], (GaugeName{1, 1, 7, 1}));
+    EXPECT_FALSE(memory.table.take_room_made().any);
+    for (std::size_t i = 1; i < running.size(); ++i)
+        memory.table.erase(running[i]);
+    EXPECT_GT(memory.table.take_room_made().key_count, RoomMade::most_keys) << "there are more than it names";
+}
+
+TEST(Throttle, RemembersTheLightestThatWaits)
+{
+    Memory memory(10);
+    const auto limits = limit_of_queue(4 * one);
+    const std::int32_t first = memory.insert(1);
+    memory.table.take_room(first, {one, 7, 0}, limits);
+    memory.table.take_room(memory.insert(2), {3 * one, 7, 0}, limits);
+    EXPECT_EQ(memory.table.take_room(memory.insert(3), {one, 7, 0}, limits), Room::queue_full);
+    EXPECT_EQ(memory.table.take_room(memory.insert(4), {4 * one, 7, 0}, limits), Room::queue_full);
+    memory.table.erase(first);
+    EXPECT_TRUE(memory.table.take_room_made().any) << "the light one has room, if the heavy one has not";
 }
 
 TEST(Throttle, CountsAJobOnceAndWithItsLastWeight)
