@@ -4,10 +4,9 @@
 #include "pg/transaction.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/own_executor.hpp"
-#include "shmem/room.hpp"
 #include "shmem/run_times.hpp"
 #include "storage/weight.hpp"
-#include "worker/take_jobs.hpp"
+#include "worker/claim_room.hpp"
 
 namespace hipq::worker {
 
@@ -32,35 +31,8 @@ core::ClaimMode mode_of(const storage::JobType &type, const Task &task)
 
 struct Claim {
     std::optional<Task> task;
-    // What the jobs got under the throttle limits; those behind the last of them were not asked about, as there is no room.
-    std::vector<core::Room> rooms;
-
-    bool has_room(std::size_t i) const { return i < rooms.size() && rooms[i] == core::Room::taken; }
+    Rooms rooms;  // what the jobs got under the throttle limits
 };
-
-// Before any row is locked: a lock cannot be given back before the transaction ends.
-std::vector<core::Room> take_room(const storage::Queue &queue, const storage::JobType &type, std::span<DueJob> waiting)
-{
-    const core::WeightLimits limits = storage::limits_of(queue, type);
-    if (!limits.any())
-        return std::vector(waiting.size(), core::Room::taken);
-    storage::weigh(queue, waiting);
-    std::vector<shmem::Claimant> claimants;
-    for (const DueJob &job : waiting)  // one that is gone weighs nothing, and is not claimed
-        claimants.push_back({job.id, {job.weight, core::name_hash(type.name), job.key}});
-    return shmem::take_room(claimants, limits);
-}
-
-// A row may have been changed since it was weighed.
-bool weigh_the_same(std::span<const ClaimedJob> claimed, std::span<const DueJob> waiting)
-{
-    auto before = waiting.begin();
-    return std::all_of(claimed.begin(), claimed.end(), [&](const ClaimedJob &job) {
-        before = std::find_if(before, waiting.end(), [&](const DueJob &each) { return each.id == job.id; });
-        const core::Load load = storage::load_of(job);
-        return before != waiting.end() && before->weight == load.weight && before->key == load.key;
-    });
-}
 
 // Whether something has been paused or resumed since the hand was filled.
 bool has_changed(const Hand &hand, const storage::Queue &queue, const std::string &job_type)
@@ -73,9 +45,7 @@ bool has_changed(const Hand &hand, const storage::Queue &queue, const std::strin
 Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &job_type, std::vector<DueJob> waiting)
 {
     const pg::OwnSettings own;
-    const auto nothing = [&] {
-        return Claim{std::nullopt, std::vector(waiting.size(), core::Room::taken)};
-    };  // not for want of room
+    const auto nothing = [&] { return Claim{std::nullopt, room_for_all(waiting.size())}; };  // not for want of room
     Task task{storage::catalogue(), nullptr, std::nullopt, core::ClaimMode::record, {}};
     task.queue = task.catalogue->find(queue_id);
     const storage::JobType *type = task.queue == nullptr ? nullptr : task.queue->find_job_type(job_type);
@@ -91,7 +61,7 @@ Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &
     task.mode = mode_of(*type, task);
     Claim claim{std::nullopt, take_room(*task.queue, *type, waiting)};
     for (std::size_t i = waiting.size(); i-- > 0;)
-        if (!claim.has_room(i))
+        if (!claim.rooms.has(i))
             waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
     if (waiting.empty())
         return claim;
@@ -138,13 +108,6 @@ Claim claim(Executor &executor, int queue_id, const std::string &job_type, std::
     return result;
 }
 
-// Of a hand that must not be run any more; who may run what is asked anew then.
-void give_back(Executor &executor)
-{
-    shmem::release_hand();
-    executor.hand = Hand{};
-}
-
 void put_off_until(const shmem::JobInLine &job, pg::Time again)
 {
     shmem::put_off(job, again);
@@ -158,38 +121,18 @@ void put_off_others(Executor &executor, std::span<const shmem::JobInLine> jobs, 
     const std::span<const ClaimedJob> claimed =
         claim.task.has_value() ? std::span<const ClaimedJob>(claim.task->jobs) : std::span<const ClaimedJob>();
     auto next = claimed.begin();
-    for (std::size_t i = 0; i < claim.rooms.size(); ++i) {
+    for (std::size_t i = 0; i < claim.rooms.taken.size(); ++i) {
         const shmem::JobInLine &job = jobs[i];
         const bool is_claimed = next != claimed.end() && next->id == job.id;
         if (is_claimed)
             ++next;
-        if (claim.rooms[i] == core::Room::key_full)
-            shmem::put_off_full(job, core::name_hash(executor.hand.job_type), pg::now() + longest_wait_for_room);
-        else if (!is_claimed && claim.has_room(i))
+        if (claim.rooms.is_key_full(i))
+            leave_full_key(executor, job);
+        else if (!is_claimed && claim.rooms.has(i))
             put_off_until(job, executor.held.note(job.id, pg::now()));
         else if (is_claimed && executor.held.size() > 0)
             executor.held.forget(job.id);
     }
-}
-
-// The queue or the type is full: what is left of the hand goes back into the line.
-void put_back_rest(Executor &executor, std::span<const shmem::JobInLine> jobs, const Claim &claim)
-{
-    for (std::size_t i = 0; i < jobs.size(); ++i)
-        if (!claim.has_room(i) && (i >= claim.rooms.size() || claim.rooms[i] != core::Room::key_full))
-            shmem::put_back(jobs[i]);
-    const int queue_id = executor.hand.queue_id;
-    const std::uint64_t type = core::name_hash(executor.hand.job_type);
-    give_back(executor);
-    // Whoever was told of room before they were back in the line has not seen them; and this executor may be busy now.
-    if (claim.task.has_value() && !shmem::waits_for_room(queue_id) && !shmem::waits_for_room(queue_id, type))
-        shmem::work_due(MyDatabaseId, pg::Time{0});
-}
-
-bool is_full(const Claim &claim, std::size_t jobs)
-{
-    return claim.rooms.size() < jobs || (!claim.rooms.empty() && (claim.rooms.back() == core::Room::queue_full ||
-                                                                  claim.rooms.back() == core::Room::type_full));
 }
 
 // The windows of jobs that were taken while they were open have closed: the line tells when they open again.
@@ -237,9 +180,9 @@ std::optional<Task> claim_next(Executor &executor)
         return std::nullopt;
     }
     put_off_others(executor, jobs, claimed);
-    if (is_full(claimed, jobs.size())) {
+    if (claimed.rooms.are_full()) {
         const std::vector<shmem::JobInLine> chosen_jobs(jobs.begin(), jobs.end());  // they are part of the hand
-        put_back_rest(executor, chosen_jobs, claimed);
+        put_back_rest(executor, chosen_jobs, claimed.rooms, claimed.task.has_value());
     }
     return std::move(claimed.task);
 }
