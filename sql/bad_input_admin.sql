@@ -79,6 +79,8 @@ SELECT try($$SELECT hipq.create_queue('bad.fresh', dead_letter_retention => '0')
 SELECT try($$SELECT hipq.create_queue('bad.fresh', history => 'some')$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', durability => 'some')$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', queue_ttl => 0)$$);
+SELECT try($$SELECT hipq.create_queue('bad.fresh', weight => 0)$$);
+SELECT try($$SELECT hipq.create_queue('bad.fresh', weight => 1001)$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', owner => '4294967295')$$);
 
 -- Queues: changes

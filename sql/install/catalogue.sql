@@ -50,6 +50,7 @@ CREATE TABLE hipq.queue (
     retention             interval    CONSTRAINT queue_retention_is_not_negative CHECK (retention >= '0'),
     history               text        NOT NULL DEFAULT 'failed' CONSTRAINT queue_history_is_known CHECK (history IN ('failed', 'all')),
     durability            text        NOT NULL DEFAULT 'strict' CONSTRAINT queue_durability_is_known CHECK (durability IN ('strict', 'group')),
+    weight                integer     NOT NULL DEFAULT 100 CONSTRAINT queue_weight_is_in_range CHECK (weight BETWEEN 1 AND 1000),
     is_strict             boolean     NOT NULL DEFAULT false,
     queue_ttl             integer     CONSTRAINT queue_queue_ttl_is_positive CHECK (queue_ttl > 0),
     dead_letter_enabled   boolean,
@@ -69,6 +70,7 @@ COMMENT ON COLUMN hipq.queue.throttle_limit IS 'limit on the sum of throttle_fac
 COMMENT ON COLUMN hipq.queue.retention IS 'how long final jobs are kept; NULL = setting hipq.retention; 0 = jobs that succeed leave no row, others are kept as long as the setting says';
 COMMENT ON COLUMN hipq.queue.history IS 'which attempts hipq.attempt records: failed or all';
 COMMENT ON COLUMN hipq.queue.durability IS 'when the end of a job is safe from a crash: strict = when it commits, as synchronous_commit says; group = at most 10 ms later, many jobs with one flush';
+COMMENT ON COLUMN hipq.queue.weight IS 'share of the executors'' time when other queues have due jobs too: twice the weight, twice the time';
 COMMENT ON COLUMN hipq.queue.is_strict IS 'refuses jobs of unregistered types';
 COMMENT ON COLUMN hipq.queue.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
 COMMENT ON COLUMN hipq.queue.dead_letter_enabled IS 'whether failed jobs leave a dead letter; NULL = setting hipq.dead_letter_enabled';

@@ -43,6 +43,7 @@ SELECT instance.name || '.' || queue.name AS queue,
        coalesce(queue.retention, current_setting('hipq.retention', true)::interval) AS retention,
        queue.history,
        queue.durability,
+       queue.weight,
        queue.is_strict,
        queue.queue_ttl,
        coalesce(queue.dead_letter_enabled, current_setting('hipq.dead_letter_enabled', true)::boolean) AS dead_letter_enabled,
@@ -79,6 +80,7 @@ COMMENT ON COLUMN hipq.queues.retry IS 'jobs that wait for their next attempt';
 COMMENT ON COLUMN hipq.queues.oldest_due_time IS 'scheduled_run_time of the job that has been due longest; NULL = none is due';
 COMMENT ON COLUMN hipq.queues.retention IS 'how long final jobs are kept; 0 = jobs that succeed leave no row';
 COMMENT ON COLUMN hipq.queues.history IS 'which attempts hipq.attempt records: failed or all';
+COMMENT ON COLUMN hipq.queues.weight IS 'share of the executors'' time when other queues have due jobs too: twice the weight, twice the time';
 COMMENT ON COLUMN hipq.queues.durability IS 'when the end of a job is safe from a crash: strict = when it commits; group = at most 10 ms later';
 COMMENT ON COLUMN hipq.queues.is_strict IS 'refuses jobs of unregistered types';
 COMMENT ON COLUMN hipq.queues.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';

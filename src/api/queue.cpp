@@ -30,6 +30,7 @@ enum Position {
     dead_letter_enabled,
     dead_letter_retention,
     durability,
+    weight,
     reset
 };
 
@@ -44,9 +45,9 @@ constinit pg::Statement select_dropped_queue(R"(
     WHERE instance.name = $1 AND queue.name = $2 AND queue.is_dropped)");
 constinit pg::Statement insert_queue(R"(
     INSERT INTO hipq.queue (instance_id, name, owner, table_name, throttle_limit, retention, history, is_strict, queue_ttl,
-                            dead_letter_enabled, dead_letter_retention, durability)
+                            dead_letter_enabled, dead_letter_retention, durability, weight)
     SELECT instance_id, $2, $3::regrole, $4, coalesce($5, 0), $6, coalesce($7, 'failed'), coalesce($8, false), $9, $10, $11,
-           coalesce($12, 'strict')
+           coalesce($12, 'strict'), coalesce($13, 100)
     FROM hipq.instance
     WHERE name = $1
     FOR KEY SHARE
@@ -61,7 +62,8 @@ constinit pg::Statement update_queue(R"(
         queue_ttl = CASE WHEN 'queue_ttl' = ANY ($11) THEN NULL ELSE coalesce($7, queue_ttl) END,
         dead_letter_enabled = CASE WHEN 'dead_letter_enabled' = ANY ($11) THEN NULL ELSE coalesce($8, dead_letter_enabled) END,
         dead_letter_retention = CASE WHEN 'dead_letter_retention' = ANY ($11) THEN NULL ELSE coalesce($9, dead_letter_retention) END,
-        durability = coalesce($10, durability)
+        durability = coalesce($10, durability),
+        weight = coalesce($12, weight)
     WHERE queue_id = $1)");
 
 // Views, foreign keys and functions of users that hang on the tables of a queue.
@@ -96,6 +98,8 @@ void check_options(const Arguments &arguments)
         demand(core::check_throttle_limit(*limit));
     if (const auto ttl = arguments.maybe_int(queue_ttl); ttl.has_value())
         demand(core::check_queue_ttl(*ttl));
+    if (const auto share = arguments.maybe_int(weight); share.has_value())
+        demand(core::check_queue_weight(*share));
     check_retention(arguments.maybe_interval(retention));
     check_keeping("dead_letter_retention", arguments.maybe_interval(dead_letter_retention));
     const std::string kept = arguments.maybe_text(history).value_or("failed");
@@ -219,7 +223,8 @@ std::int32_t create_queue(const Arguments &arguments)
                  .run(name.instance, name.queue, role, table, arguments.raw(throttle_limit, NUMERICOID),
                       arguments.raw(retention, INTERVALOID), arguments.maybe_text(history), arguments.maybe_bool(strict),
                       arguments.maybe_int(queue_ttl), arguments.maybe_bool(dead_letter_enabled),
-                      arguments.raw(dead_letter_retention, INTERVALOID), arguments.maybe_text(durability))
+                      arguments.raw(dead_letter_retention, INTERVALOID), arguments.maybe_text(durability),
+                      arguments.maybe_int(weight))
                  .front()
                  .integer32(0);
     });
@@ -285,7 +290,7 @@ void alter_queue(const Arguments &arguments)
         update_queue.run(queue.id, new_owner, arguments.raw(throttle_limit, NUMERICOID), arguments.raw(retention, INTERVALOID),
                          arguments.maybe_text(history), arguments.maybe_bool(strict), arguments.maybe_int(queue_ttl),
                          arguments.maybe_bool(dead_letter_enabled), arguments.raw(dead_letter_retention, INTERVALOID),
-                         arguments.maybe_text(durability), to_reset);
+                         arguments.maybe_text(durability), to_reset, arguments.maybe_int(weight));
     });
     if (new_owner.has_value() && *new_owner != queue.owner) {
         take_ownership(queue, queue.owner);

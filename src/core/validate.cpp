@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "fair_share.hpp"
 #include "names.hpp"
 
 namespace hipq::core {
@@ -74,6 +75,11 @@ std::optional<Problem> check_timeout(std::int64_t seconds)
 std::optional<Problem> check_queue_ttl(std::int64_t seconds)
 {
     return check_between("queue_ttl", seconds, 1, largest_integer, " of seconds");
+}
+
+std::optional<Problem> check_queue_weight(std::int64_t weight)
+{
+    return check_between("weight", weight, 1, greatest_queue_weight, "");
 }
 
 std::optional<Problem> check_max_retries(std::int64_t retries)

@@ -23,6 +23,7 @@ inline constexpr std::string_view none_text = "NONE";  // in a column of text: n
 
 std::optional<Problem> check_timeout(std::int64_t seconds);      // 1 .. 2^31 - 1
 std::optional<Problem> check_queue_ttl(std::int64_t seconds);    // 1 .. 2^31 - 1
+std::optional<Problem> check_queue_weight(std::int64_t weight);  // 1 .. greatest_queue_weight
 std::optional<Problem> check_max_retries(std::int64_t retries);  // 0 .. 1000000
 std::optional<Problem> check_batch_size(std::int64_t jobs);      // 1 .. max_batch_size
 std::optional<Problem> check_throttle_factor(double factor);     // finite, 0 <= factor < 1000000 (numeric(9,3))

@@ -68,7 +68,8 @@ constinit pg::Statement select_queues(R"(
            CASE WHEN queue.retention IS NOT NULL THEN (least(extract(epoch FROM queue.retention), 3155760000) * 1000000)::bigint END,
            CASE WHEN queue.dead_letter_retention IS NOT NULL
                THEN (least(extract(epoch FROM queue.dead_letter_retention), 3155760000) * 1000000)::bigint END,
-           queue.queue_ttl, queue.durability = 'group', (queue.throttle_limit * 1000)::bigint
+           queue.queue_ttl, queue.durability = 'group', (queue.throttle_limit * 1000)::bigint,
+           queue.weight
     FROM hipq.queue AS queue
     JOIN hipq.instance AS instance USING (instance_id))");
 
@@ -129,6 +130,7 @@ Queue read_queue(const pg::Row &row)
     queue.queue_ttl = maybe_int(row, 11);
     queue.commits_in_groups = row.boolean(12);
     queue.throttle_limit = row.integer(13);
+    queue.weight = row.integer32(14);
     return queue;
 }
 

@@ -62,6 +62,7 @@ struct Queue {
     std::int64_t dead_letter_retention;  // microseconds
     std::optional<int> queue_ttl;
     core::Weight throttle_limit;
+    std::int64_t weight;  // its share of the executors; core/fair_share.hpp
     std::map<std::string, JobType, std::less<>> job_types;
     std::optional<Pause> instance_pause;
     std::optional<Pause> pause;

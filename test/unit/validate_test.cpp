@@ -65,6 +65,7 @@ TEST(Validate, Timeout)
 TEST(Validate, QueueTtl)
 {
     expect_range(check_queue_ttl, "queue_ttl", 1, 2147483647);
+    expect_range(check_queue_weight, "weight", 1, 1000);
 }
 
 TEST(Validate, MaxRetries)
