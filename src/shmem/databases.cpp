@@ -226,6 +226,12 @@ bool is_in_order(Oid database)
     });
 }
 
+bool is_closed(Oid database)
+{
+    return std::any_of(std::begin(registry()->databases), std::end(registry()->databases),
+                       [&](const DatabaseSlot &slot) { return slot.database == database && slot.closed; });
+}
+
 void everybody_looks() noexcept
 {
     if (!is_loaded())

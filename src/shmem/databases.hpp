@@ -29,6 +29,9 @@ void everybody_looks() noexcept;
 // Whether a scheduler has looked at the database and left nothing undone that a job would have to wait for. Needs the lock.
 bool is_in_order(Oid database);
 
+// Whether nothing may run there. Needs the lock.
+bool is_closed(Oid database);
+
 // There is no free background worker slot: the scheduler that has been there longest leaves for a while. Needs the lock.
 void ask_scheduler_to_make_room();
 

@@ -6,6 +6,7 @@
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/hands.hpp"
+#include "shmem/shares.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/start_failures.hpp"
 #include "shmem/watch.hpp"
@@ -27,17 +28,16 @@ bool belongs_to(const ExecutorSlot &slot, Oid database, Oid role)
     return is_alive(slot) && slot.database == database && slot.role == role;
 }
 
-// Idle executors of other queue owners make room. Needs the lock. Returns whether one was asked.
-bool ask_idle_stranger_to_leave(Oid database, Oid role)
+// Idle executors of other queue owners make room. Needs the lock.
+void ask_idle_stranger_to_leave(Oid database, Oid role)
 {
     for (ExecutorSlot &slot : executor_slots()) {
         if (slot.state != ExecutorState::idle || belongs_to(slot, database, role))
             continue;
         slot.asked_to_leave = true;
         wake_process(slot.process);
-        return true;
+        return;
     }
-    return false;
 }
 
 // Marks a free slot as requested. Needs the lock. False: no slot, no room under hipq.max_executors, or none may be started now.
@@ -119,39 +119,58 @@ bool is_one_too_many(const ExecutorSlot &slot)
     return before >= settings::max_executors;
 }
 
-void want_executors(Oid database, Oid role, int wanted, pg::Time now)
+int count_alive(Oid database, Oid role)
+{
+    return static_cast<int>(std::count_if(executor_slots().begin(), executor_slots().end(),
+                                          [&](const ExecutorSlot &slot) { return belongs_to(slot, database, role); }));
+}
+
+bool somebody_leaves()
+{
+    return std::any_of(executor_slots().begin(), executor_slots().end(), [](const ExecutorSlot &slot) {
+        return is_alive(slot) && slot.asked_to_leave && slot.state != ExecutorState::running;
+    });
+}
+
+void give_out_executors(pg::Time now)
+{
+    if (!settings::enabled)
+        return;
+    bool any = false;
+    for (OwnerShare *owner = next_to_serve(); owner != nullptr && request_slot(owner->database, owner->role, now);
+         owner = next_to_serve()) {
+        served(*owner);
+        any = true;
+    }
+    if (any)
+        wake_process(registry()->launcher);
+    if (const OwnerShare *owner = first_without_executor(); owner != nullptr && settings::max_executors > 0)
+        ask_idle_stranger_to_leave(owner->database, owner->role);
+}
+
+void want_executors(Oid database, Oid role, int wanted, std::int64_t weight, pg::Time now)
 {
     const Lock lock(LW_EXCLUSIVE);
-    int alive = 0;
+    if (wanted == 0) {
+        want_nothing(database, role);
+        return;
+    }
     int have = 0;  // without those that have a job, which may take long, and those on their way out
     for (ExecutorSlot &slot : executor_slots()) {
         if (!belongs_to(slot, database, role))
             continue;
-        ++alive;
         if (slot.state != ExecutorState::running && !slot.asked_to_leave)
             ++have;
-        if (slot.state == ExecutorState::idle && wanted > 0) {
+        if (slot.state == ExecutorState::idle) {
             slot.woken = true;
             wake_process(slot.process);
         }
     }
-    bool requested = false;
-    for (; have < wanted; ++have) {
-        if (!request_slot(database, role, now))
-            break;
-        requested = true;
-        ++alive;
-    }
-    if (requested)
-        wake_process(registry()->launcher);
-    if (alive == 0 && settings::max_executors > 0) {
-        registry()->executor_wanted = std::min(registry()->executor_wanted, now);
-        if (registry()->executor_wanted + longest_patience < now)
-            note_alert(Alert::executor_wanted);
-        ask_idle_stranger_to_leave(database, role);
-    } else if (requested) {
-        registry()->executor_wanted = pg::infinity;
-    }
+    const pg::Time since = want_more(database, role, std::max(0, wanted - have), weight);
+    give_out_executors(now);
+    const bool is_patient = since == pg::infinity || pg::Time{::GetCurrentTimestamp()} <= since + longest_patience;
+    if (!is_patient && count_alive(database, role) == 0)
+        note_alert(Alert::executor_wanted);
 }
 
 int count_executors(Oid database, Oid role)
@@ -203,6 +222,7 @@ void executor_not_started(const ExecutorTicket &ticket)
         if (slot == nullptr || slot->state != ExecutorState::starting || slot->process != no_process)
             return;
         free_executor_slot(*slot);
+        give_out_executors(pg::now());
     }
     work_due(ticket.database, pg::now() + USECS_PER_SEC);  // somebody counted on it
 }
@@ -230,7 +250,7 @@ bool request_executor(Oid database, Oid role, pg::Time now) noexcept
     if (!is_loaded() || !settings::enabled)
         return false;
     const Lock lock(LW_EXCLUSIVE);
-    if (!is_in_order(database) || stands_aside(database) || !request_slot(database, role, now))
+    if (!is_in_order(database) || stands_aside(database) || next_to_serve() != nullptr || !request_slot(database, role, now))
         return false;
     wake_process(registry()->launcher);
     return true;

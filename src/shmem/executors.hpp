@@ -15,10 +15,10 @@ struct ExecutorTicket {
 // Scheduler
 // ----------------------------------------------------------------------------------------------------------------------------
 
-// Sees to it that up to `wanted` executors work for a queue owner: wakes idle ones, asks the launcher for more while
-// hipq.max_executors allows. When there is no room it marks that somebody waits (idle executors of others leave at once, busy
-// ones after their quantum).
-void want_executors(Oid database, Oid role, int wanted, pg::Time now);
+// Sees to it that up to `wanted` executors work for a queue owner, whose queues with due jobs have that weight together: wakes
+// idle ones, asks the launcher for more while hipq.max_executors allows. When there is no room the owner waits (for one that has
+// none idle executors of others leave at once; busy ones leave as shares.hpp says).
+void want_executors(Oid database, Oid role, int wanted, std::int64_t weight, pg::Time now);
 
 // Executors of a queue owner that have a process, or are being given one.
 int count_executors(Oid database, Oid role);
@@ -67,6 +67,16 @@ RunningJob job_of(const ExecutorSlot &slot, const core::JobEntry &entry) noexcep
 
 // Takes jobs out of an executor's hand: those that do not run, or all. Returns whether there were any.
 bool empty_hand(const ExecutorSlot &slot, bool running_too);
+
+// Those of an owner that are there or asked for.
+int count_alive(Oid database, Oid role);
+
+// Whether one that has no job is about to go.
+bool somebody_leaves();
+
+// Asks for executors for those who wait, as far as there is room: the launcher has to be woken. Where there is none, idle ones of
+// others are asked to leave.
+void give_out_executors(pg::Time now);
 
 // Nobody's any more.
 void free_executor_slot(ExecutorSlot &slot);

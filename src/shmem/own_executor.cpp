@@ -7,6 +7,7 @@
 #include "shmem/flight_recorder.hpp"
 #include "shmem/hands.hpp"
 #include "shmem/room.hpp"
+#include "shmem/shares.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/start_failures.hpp"
 #include "shmem/watch.hpp"
@@ -27,7 +28,6 @@ extern "C" void hipq_executor_exits(int, Datum)
     pg::Time due = pg::Time{0};
     bool leaves_job = false;
     bool was_needed = false;
-    bool somebody_waits = false;
     abandon_running(mine.slot);
     {
         const Lock lock(LW_EXCLUSIVE);
@@ -42,8 +42,7 @@ extern "C" void hipq_executor_exits(int, Datum)
         was_needed = leaves_job || leaves_hand || was_reading || slot->woken;
         if (slot->state == ExecutorState::starting && !stands_aside(database))  // it could not connect
             due = note_failed_start(database, slot->role, now);
-        somebody_waits = registry()->executor_wanted != pg::infinity;
-        registry()->executor_wanted = pg::infinity;  // whoever still waits says so again
+        end_turn(*slot);
         if (leaves_job) {
             slot->state = ExecutorState::orphaned;
             slot->process = no_process;
@@ -51,13 +50,23 @@ extern "C" void hipq_executor_exits(int, Datum)
         } else {
             free_executor_slot(*slot);
         }
+        give_out_executors(now);
         wake_process(registry()->launcher);
     }
     if (was_needed)
         work_due(database, due);
-    if (somebody_waits)
-        everybody_looks();
     announce_departure();
+}
+
+// Executors that are in the middle of their work leave one after the other, so that not more go than are wanted.
+bool give_way(bool idle, pg::Time now)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    ExecutorSlot *slot = own_executor();
+    if (!gives_way(*slot, idle, now) || (!idle && somebody_leaves()))
+        return false;
+    slot->asked_to_leave = true;
+    return true;
 }
 
 // Returns how many of them ran. Needs the lock.
@@ -195,18 +204,22 @@ void begin_leaving()
 
 bool should_leave(bool idle, pg::Time now)
 {
-    const Lock lock(LW_SHARED);
-    const ExecutorSlot *slot = own_executor();
-    if (slot == nullptr || slot->asked_to_leave || is_one_too_many(*slot))
-        return true;
-    const bool somebody_waits = registry()->executor_wanted != pg::infinity;
-    return somebody_waits && (idle || now >= slot->started + std::int64_t{settings::executor_quantum} * 1000);
+    {
+        const Lock lock(LW_SHARED);
+        const ExecutorSlot *slot = own_executor();
+        if (slot == nullptr || slot->asked_to_leave || is_one_too_many(*slot))
+            return true;
+        if (!somebody_waits() || !gives_way(*slot, idle, now))
+            return false;
+    }
+    return give_way(idle, now);
 }
 
 void begin_executor_look()
 {
     const Lock lock(LW_EXCLUSIVE);
     own_executor()->woken = false;
+    end_turn(*own_executor());
 }
 
 bool end_executor_look()

@@ -22,14 +22,15 @@ void announce_idle(Jobs outcome);
 // A job that was chosen from the hand: announce_idle() lets go of it too, should it not come to be announced.
 void note_chosen(std::int64_t job_id);
 
-// Whether to leave: asked to, or somebody else waits and this one is idle or has had its quantum.
+// Whether to leave: asked to, or another owner waits and this one is idle, or has had its turn and more than its share
+// (shares.hpp).
 bool should_leave(bool idle, pg::Time now);
 
 // From here on nobody counts on this executor's being woken; it looks for work once more before it goes.
 void begin_leaving();
 
-// Before a look for work: forgets the wake-ups so far. After it: whether one came meanwhile, for work that the look may not have
-// seen.
+// Before a look for work: the turn ends, and the wake-ups so far are forgotten. After it: whether one came meanwhile, for work
+// that the look may not have seen.
 void begin_executor_look();
 bool was_woken();
 // The same when the look has found jobs: from here on nobody else counts on this executor, which will be busy.

@@ -63,7 +63,6 @@ void set_up(Registry *fresh, const ServerMark &mark)
     std::memset(static_cast<void *>(fresh), 0, segment_size());
     fresh->server_mark = mark;
     fresh->launcher = no_process;
-    fresh->executor_wanted = pg::infinity;
     fresh->executor_count = max_worker_processes;
     ::ConditionVariableInit(&fresh->departure);
     for (DatabaseSlot &slot : fresh->databases)

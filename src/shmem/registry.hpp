@@ -5,6 +5,7 @@
 // nothing else.
 #pragma once
 
+#include "core/fair_share.hpp"
 #include "core/job_table.hpp"
 #include "core/run_times.hpp"
 #include "pg/spi.hpp"
@@ -84,6 +85,15 @@ struct Cancellation {
     char error[1'024];    // what the job ends with
 };
 
+// The hand that an executor works on; shares.hpp.
+struct Turn {
+    int queue_id;  // 0: none
+    std::int64_t weight;
+    std::int64_t owner_weight;
+    std::int64_t began;    // microseconds of a clock that nobody sets
+    std::int64_t charged;  // microseconds
+};
+
 struct ExecutorSlot {
     ExecutorState state;
     bool asked_to_leave;
@@ -96,6 +106,7 @@ struct ExecutorSlot {
     pg::Time state_since;
     pg::Time started;
     std::int64_t jobs_done;
+    Turn turn;
     RunningJob job;  // running and orphaned: the job, the first of a batch; id 0 = none
     JobWatch watch;
 };
@@ -161,6 +172,26 @@ struct StartFailure {
     pg::Time not_before;
 };
 
+// Of the executors; shares.hpp.
+inline constexpr int max_owner_shares = 256;
+struct OwnerShare {
+    Oid database;  // InvalidOid: free
+    Oid role;
+    core::OwnerAccount account;
+    std::int64_t weight;     // of its queues with due jobs together
+    core::QueueClock clock;  // of its queues
+    int missing;             // executors that it would have more
+    pg::Time asked;          // for them, the last time; by the real clock
+    pg::Time waits_since;    // infinity: it does not
+};
+inline constexpr std::size_t max_queue_shares = 1024;
+struct QueueShare {
+    Oid database;  // InvalidOid: free
+    Oid role;
+    int queue_id;
+    core::QueueAccount account;
+};
+
 // A database whose workers stand aside, and the process that wants it so; stand_aside.hpp.
 inline constexpr int max_marks = 32;
 struct StandAside {
@@ -171,14 +202,19 @@ struct StandAside {
 
 struct Registry {
     ServerMark server_mark;
-    int launcher;              // PGPROC number, or no_process
-    bool look_at_all;          // a database found no slot: the launcher looks at all of them from time to time
-    pg::Time executor_wanted;  // since when somebody waits for an executor in vain; infinity: nobody
-    int executor_count;        // length of `executors`
-    int open_crash_cases;      // crash_cases.hpp
-    bool no_free_slot;         // the last process found no free background worker slot
-    bool must_make_room;       // a scheduler is to leave for the process that found none
+    int launcher;          // PGPROC number, or no_process
+    bool look_at_all;      // a database found no slot: the launcher looks at all of them from time to time
+    int executor_count;    // length of `executors`
+    int open_crash_cases;  // crash_cases.hpp
+    bool no_free_slot;     // the last process found no free background worker slot
+    bool must_make_room;   // a scheduler is to leave for the process that found none
     StartFailure start_failures[max_start_failures];
+    int owner_count;     // places in use: the first ones
+    int waiting_owners;  // with executors missing
+    OwnerShare owners[max_owner_shares];
+    core::VirtualTime owner_clock;
+    core::QueueClock latest_clock;  // the latest of all owners
+    QueueShare queues[max_queue_shares];
     StandAside marks[max_marks];
     ConditionVariable departure;  // a scheduler or executor is gone
     Lull lull;

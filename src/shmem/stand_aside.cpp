@@ -10,6 +10,7 @@
 #include "shmem/ends.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/lanes.hpp"
+#include "shmem/shares.hpp"
 #include "shmem/start_failures.hpp"
 
 namespace hipq::shmem {
@@ -191,6 +192,7 @@ void forget_database(Oid database) noexcept
 {
     const Lock lock(LW_EXCLUSIVE);
     forget_failed_starts(database);
+    forget_shares(database);
     forget_crash_cases(database);
     forget_decisions(database);
     forget_ends(database);

@@ -1,10 +1,11 @@
-// What an executor runs next: the lines of its queue owner that are due, next first. It takes some 10 ms of work of the first in
-// which there is anything.
+// What an executor runs next: of the queues of its owner that have due jobs the one whose turn it is, and of its lines the first.
+// It takes some 10 ms of work of the first line in which there is anything.
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/run_times.hpp"
+#include "shmem/shares.hpp"
 #include "storage/gates.hpp"
 #include "storage/lane_rows.hpp"
 #include "worker/process.hpp"
@@ -18,6 +19,9 @@ using storage::Queue;
 
 constexpr std::size_t largest_hand = 1'000;  // a batch of the largest size fits
 constexpr std::int64_t shortly = 1'000'000;  // us
+
+// What came of a line: nothing of it can be run now, its jobs are left to somebody who is just reading it, or the hand is full.
+enum class Tried : unsigned char { nothing, left, taken };
 
 // The scheduler watches what keeps jobs from being run.
 void leave_to_scheduler(pg::Time now)
@@ -78,7 +82,7 @@ void add_unknown_lines(std::vector<Line> &lines, const std::vector<const Queue *
                 lines.push_back({queue, head, shmem::no_lane, InvalidOid});
 }
 
-// The lines that are due, next first. Of the others the executor keeps when the first will be.
+// The lines that are due, in the order of their jobs. Of the others the executor keeps when the first will be.
 std::vector<Line> due_lines(Executor &executor, const storage::Catalogue &catalogue, pg::Time now)
 {
     const std::vector<const Queue *> queues = open_queues(executor, catalogue, now);
@@ -95,6 +99,51 @@ std::vector<Line> due_lines(Executor &executor, const storage::Catalogue &catalo
                      [](const Line &left, const Line &right) { return storage::runs_before(left.head, right.head); });
     return lines;
 }
+
+// ---- whose turn it is ----
+
+using QueuesInTurn = std::vector<shmem::QueueInTurn>;  // by number
+
+QueuesInTurn::iterator find_queue(QueuesInTurn &queues, int id)
+{
+    return std::lower_bound(queues.begin(), queues.end(), id,
+                            [](const auto &queue, int wanted) { return queue.queue_id < wanted; });
+}
+
+// Those with due lines. Of the lines those of the queue come first whose turn it is.
+QueuesInTurn order_by_turn(std::vector<Line> &lines)
+{
+    QueuesInTurn queues;
+    for (const Line &line : lines)
+        if (const auto place = find_queue(queues, line.queue->id); place == queues.end() || place->queue_id != line.queue->id)
+            queues.insert(place, {line.queue->id, line.queue->weight});
+    if (queues.size() < 2)
+        return queues;
+    shmem::look_up_standings(queues);
+    std::stable_sort(lines.begin(), lines.end(), [&](const Line &left, const Line &right) {
+        return find_queue(queues, left.queue->id)->standing < find_queue(queues, right.queue->id)->standing;
+    });
+    return queues;
+}
+
+// The hand is that of the line at `taken`. Queues of which nothing could be run now have no share in this look, so that
+// they save up nothing; but those have that somebody else is just reading.
+void begin_turn(const Executor &executor, const std::vector<Line> &lines, std::size_t taken, std::span<const Tried> tried,
+                QueuesInTurn &queues)
+{
+    QueuesInTurn sharing;
+    const auto add = [&](const Line &line) {
+        if (const auto queue = find_queue(queues, line.queue->id); std::exchange(queue->weight, 0) != 0)
+            sharing.push_back({queue->queue_id, line.queue->weight});
+    };
+    add(lines[taken]);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        if (i >= tried.size() || tried[i] == Tried::left)
+            add(lines[i]);
+    shmem::begin_turn(sharing, executor.hand.work());
+}
+
+// ---- taking ----
 
 std::size_t batch_size_of(const storage::JobType &type)
 {
@@ -115,19 +164,61 @@ void leave_next_due_to_scheduler(const Executor &executor, pg::Time now)
         shmem::work_due(MyDatabaseId, std::max(executor.next_due, now + shortly));
 }
 
-bool take_from(Executor &executor, const Line &line, pg::Time now)
+Tried take_from(Executor &executor, const Line &line, pg::Time now)
 {
     if (!storage::handler_gate(*line.queue, line.head.job_type).passed) {
         leave_to_scheduler(now);  // parked
-        return false;
+        return Tried::nothing;
     }
     if (!storage::room_gate(*line.queue, line.head.job_type).passed)
-        return false;  // whoever makes room says so
+        return Tried::nothing;  // whoever makes room says so
     const storage::JobType &type = *line.queue->find_job_type(line.head.job_type);
     const std::size_t batch_size = batch_size_of(type);
     executor.hand = Hand{line.queue->id, type.name, batch_size, {}};
     executor.hand.paused_keys = line.queue->paused_keys(type.name);
-    return take_jobs(executor, line, now, core::hand_size(shmem::run_time(line.queue->id, type.name), batch_size, largest_hand));
+    executor.hand.run_time = shmem::run_time(line.queue->id, type.name);
+    if (take_jobs(executor, line, now, core::hand_size(executor.hand.run_time, batch_size, largest_hand)))
+        return Tried::taken;
+    note_next_due(executor, line, now);  // what was read in vain has told when it is due
+    return line.lane.is_known() && shmem::due_of(line.lane) <= now ? Tried::left : Tried::nothing;
+}
+
+// A lane knows of a first job, but not always when that is due: as far as it knows nothing comes before. What it learns when it
+// is read may put other lines of its queue and priority first.
+
+core::LaneKey key_of(const Line &line)
+{
+    return {line.head.due.value, line.head.id};
+}
+
+bool is_same_priority(const Line &left, const Line &right)
+{
+    return left.queue == right.queue && left.head.priority == right.head.priority;
+}
+
+// Where the line begins that comes after the first, of those it has to be compared with.
+core::LaneKey next_of_same_priority(std::span<const Line> lines)
+{
+    const auto next =
+        std::find_if(lines.begin() + 1, lines.end(), [&](const Line &line) { return is_same_priority(lines.front(), line); });
+    return next == lines.end() ? core::lane_end : key_of(*next);
+}
+
+// Moves the first line back behind those that come before it, now that more is known of it. False: there are none.
+bool fall_back(std::span<Line> lines)
+{
+    Line &first = lines.front();
+    const auto lane = first.lane.is_known() ? shmem::copy_lane(first.lane) : std::nullopt;
+    if (!lane.has_value() || lane->next_due() <= first.not_after)
+        return false;
+    first.head.due = pg::Time{lane->next_due().time};
+    first.head.id = lane->next_due().id;
+    std::size_t place = 0;
+    for (std::size_t i = 1; i < lines.size(); ++i)
+        if (is_same_priority(first, lines[i]) && key_of(lines[i]) < key_of(first))
+            place = i;
+    std::rotate(lines.begin(), lines.begin() + 1, lines.begin() + static_cast<std::ptrdiff_t>(place) + 1);
+    return place > 0;
 }
 
 }  // namespace
@@ -140,17 +231,36 @@ bool fill_hand(Executor &executor)
         const pg::Time now = pg::now();
         if (!storage::enabled_gate().passed || !storage::hold_gate().passed)
             return;
-        const std::vector<Line> lines = due_lines(executor, *catalogue, now);
-        const auto taken =
-            std::find_if(lines.begin(), lines.end(), [&](const Line &line) { return take_from(executor, line, now); });
-        filled = taken != lines.end();
-        for (auto line = lines.begin(); line != taken; ++line)  // what was read in vain has told when it is due
-            note_next_due(executor, *line, now);
+        std::vector<Line> lines = due_lines(executor, *catalogue, now);
+        if (lines.empty())
+            shmem::note_nothing_due();
+        QueuesInTurn queues = order_by_turn(lines);
+        std::vector<Tried> tried;
+        while (!filled && tried.size() < lines.size()) {
+            const std::span<Line> rest = std::span(lines).subspan(tried.size());
+            rest.front().not_after = next_of_same_priority(rest);
+            const Tried outcome = take_from(executor, rest.front(), now);
+            if (outcome == Tried::left && fall_back(rest))
+                continue;
+            tried.push_back(outcome);
+            filled = outcome == Tried::taken;
+        }
+        std::size_t place = tried.size() - 1;
+        for (std::size_t i = 0; !filled && i < lines.size(); ++i) {  // those that were to come first had nothing
+            if (tried[i] != Tried::left)
+                continue;
+            lines[i].not_after = core::lane_end;
+            tried[i] = take_from(executor, lines[i], now);
+            filled = tried[i] == Tried::taken;
+            place = i;
+        }
         if (!filled)
             return;
-        note_next_due(executor, *taken, now);
+        const Line &taken = lines[place];
+        begin_turn(executor, lines, place, tried, queues);
+        note_next_due(executor, taken, now);
         leave_next_due_to_scheduler(executor, now);
-        executor.sees_more = lines.end() - taken > 1 || !taken->lane.is_known() || shmem::due_of(taken->lane) <= pg::now();
+        executor.sees_more = tried.size() < lines.size() || !taken.lane.is_known() || shmem::due_of(taken.lane) <= pg::now();
         HIPQ_POINT("after-reserve");
     });
     return filled;

@@ -15,9 +15,15 @@ struct Hand {
     std::size_t next = 0;
     pg::Time closes = pg::infinity;          // from then on some of them may be outside their time windows
     std::vector<std::string> paused_keys{};  // throttle keys that were passed over
+    std::optional<std::int64_t> run_time{};  // us; of a job, as far as it is known
     bool is_paused = false;                  // what may be started has changed since: all of it belongs back into the line
 
     bool is_empty() const { return next >= jobs.size(); }
+    // How long it will take, in microseconds.
+    std::int64_t work() const
+    {
+        return run_time.has_value() ? *run_time * static_cast<std::int64_t>(jobs.size()) : core::hand_work;
+    }
 };
 
 // Rows that somebody else holds, as a session does with SELECT FOR UPDATE: tried again after a while that doubles, and passed

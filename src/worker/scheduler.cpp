@@ -41,11 +41,17 @@ constexpr std::int64_t idle_maintenance_interval = 60 * minute;
 constexpr std::int64_t retry_interval = 1'000'000;
 constexpr int expire_at_once = 1'000;
 
+// Executors that a queue owner should have, and how much its queues with due jobs weigh.
+struct Wanted {
+    int executors = 0;
+    std::int64_t weight = 0;
+};
+
 // What one look found.
 struct Look {
     pg::Time now;
     pg::Time next_due = pg::infinity;
-    std::map<Oid, int> wanted;  // executors by queue owner
+    std::map<Oid, Wanted> wanted;  // by queue owner, of those too who want none
     bool saw_dropped_queue = false;
 
     void again_at(pg::Time due) { next_due = std::min(next_due, due); }
@@ -102,7 +108,7 @@ void look_at_due(Scheduler &scheduler, Look &look, const Queue &queue, const std
     if (!gate.passed || !owner_can_run || !storage::room_gate(queue, job_type).passed)
         look.again_at(look.now + longest_wait);
     else
-        look.wanted[queue.owner] += count;
+        look.wanted[queue.owner].executors += count;
 }
 
 // When the first jobs of a lane are due that stand from a key on.
@@ -181,12 +187,16 @@ void look_at_queue(Scheduler &scheduler, Look &look, const Queue &queue)
     HIPQ_POINT("after-expire");
     look.again_at(storage::next_expiry(queue));
     const bool owner_can_run = storage::owner_gate(queue).passed;
+    Wanted &wanted = look.wanted[queue.owner];
+    const int before = wanted.executors;
     shmem::refuse_starts(MyDatabaseId, queue.owner, !owner_can_run);
     if (scheduler.searches_lanes)
         look_at_heads(scheduler, look, queue, owner_can_run);
     look_at_lanes(scheduler, look, queue, owner_can_run);
     if (shmem::has_decisions(MyDatabaseId, queue.owner))
-        look.wanted[queue.owner] += 1;
+        wanted.executors += 1;
+    if (wanted.executors > before)
+        wanted.weight += queue.weight;
 }
 
 // ---- the database ----
@@ -217,11 +227,16 @@ bool is_open(Scheduler &scheduler)
     return open;
 }
 
+bool wants_executors(const Look &look)
+{
+    return std::any_of(look.wanted.begin(), look.wanted.end(), [](const auto &entry) { return entry.second.executors > 0; });
+}
+
 void ask_for_executors(Look &look)
 {
     for (const auto &[owner, wanted] : look.wanted) {
-        shmem::want_executors(MyDatabaseId, owner, std::min(wanted, settings::max_executors), look.now);
-        if (wanted > 0)
+        shmem::want_executors(MyDatabaseId, owner, std::min(wanted.executors, settings::max_executors), wanted.weight, look.now);
+        if (wanted.executors > 0)
             look.again_at(shmem::next_try(MyDatabaseId, owner, look.now).value_or(look.now + longest_wait));
     }
 }
@@ -261,7 +276,7 @@ Look look_around(Scheduler &scheduler)
         shmem::search_done(*losses);
     if (const auto delay = audit(scheduler.audit, *catalogue, look.now))
         look.again_at(look.now + *delay);
-    if (const auto delay = look_after_leaves(scheduler.vacuums, *catalogue, !look.wanted.empty()))
+    if (const auto delay = look_after_leaves(scheduler.vacuums, *catalogue, wants_executors(look)))
         look.again_at(look.now + *delay);
     HIPQ_POINT("before-ask-for-executors");
     ask_for_executors(look);

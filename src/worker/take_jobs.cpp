@@ -156,6 +156,12 @@ struct Taker {
         return full_keys.contains(throttle_key);
     }
 
+    bool others_come_first(std::span<const JobInLine> jobs) const
+    {
+        return executor.hand.is_empty() && !jobs.empty() &&
+               line.not_after < core::LaneKey{jobs.front().due.value, jobs.front().id};
+    }
+
     // Whether a row, one after the other, is the next of the jobs, which are in the same order.
     static bool is_next(std::span<const JobInLine> &jobs, const storage::LaneRow &row)
     {
@@ -184,6 +190,11 @@ struct Taker {
     void take(const storage::LaneRows &found, shmem::LaneReading &reading)
     {
         const std::vector<JobInLine> jobs = candidates(found);
+        if (others_come_first(jobs)) {
+            reading.early(found.rows.front().key);
+            reading.stop();
+            return;
+        }
         const std::size_t first = executor.hand.jobs.size();
         const std::size_t considered = reserve(executor.hand, jobs, most);
         std::span<const JobInLine> reserved = std::span(executor.hand.jobs).subspan(first);

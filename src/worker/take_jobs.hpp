@@ -15,8 +15,9 @@ inline constexpr std::int64_t longest_wait_for_room = core::longest_hold;  // us
 struct Line {
     const storage::Queue *queue;
     storage::LaneHead head;
-    shmem::LaneRef lane;  // unknown: shared memory has no room for it
-    Oid leaf;             // of the lane
+    shmem::LaneRef lane;                       // unknown: shared memory has no room for it
+    Oid leaf;                                  // of the lane
+    core::LaneKey not_after = core::lane_end;  // if its first job comes after that one, others' come first: none of it is taken
 };
 
 // Takes up to `most` due jobs into the empty hand, reserved in shared memory. Needs a transaction. False: there are none that

@@ -1,0 +1,183 @@
+# Who comes next: within a queue by priority, time and id; among queues by weight, in executor time; among owners the same.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $hipq = HipqCluster->new('weight', 'hipq.max_executors' => 1, 'hipq.enabled' => 'off', fsync => 'off');
+$hipq->sql(q{
+	CREATE ROLE other LOGIN;
+	GRANT CREATE ON SCHEMA public TO app, other;
+	CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep((data->>'ms')::float8 / 1000); END $$});
+
+sub queue
+{
+	my ($name, $weight, %options) = @_;
+	$hipq->create_queue("app.$name", weight => $weight, durability => 'group', %options);
+	$hipq->sql("SELECT hipq.register_job_type('app.$name', '$name', handler => 'work', claim => 'lock')");
+	return;
+}
+
+sub fill
+{
+	my ($name, $jobs, $ms) = @_;
+	$hipq->sql(qq{INSERT INTO hipq.app_$name (job_type, job_data) SELECT '$name', '{"ms": $ms}' FROM generate_series(1, $jobs)});
+	return;
+}
+
+# Jobs of these queues that have run, with their executor time.
+sub runs
+{
+	my $queues = join ', ', map { "'app.$_'" } @_;
+	return qq{(SELECT queue, id, accepted_time AS began, update_time AS ended, extract(epoch FROM update_time - accepted_time) AS took
+		FROM hipq.jobs WHERE queue IN ($queues) AND outcome = 'succeeded') AS run};
+}
+
+# Lets executors work on the queues until they have done so for some seconds, and says what share each had, in percent.
+sub shares
+{
+	my ($seconds, @queues) = @_;
+	my $runs = runs(@queues);
+	$hipq->set('hipq.enabled' => 'on');
+	ok($hipq->wait_until("SELECT coalesce(sum(took), 0) > $seconds FROM $runs"), "executors work for $seconds s on @queues");
+	$hipq->set('hipq.enabled' => 'off');
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.executors}, 0), 'and stop');
+	foreach my $queue (@queues)
+	{
+		is($hipq->sql("SELECT count(*) > 0 FROM hipq.app_${queue}_live"), 't', "$queue still has jobs");
+	}
+	my @shares = map { $hipq->sql("SELECT round(100 * coalesce(sum(took) FILTER (WHERE queue = 'app.$_'), 0) / sum(took), 1) FROM $runs") } @queues;
+	note("shares of @queues: @shares");
+	$hipq->sql("SELECT hipq.drop_queue('app.$_', force => true)") foreach @queues;
+	return @shares;
+}
+
+sub is_near
+{
+	my ($share, $expected, $tolerance, $name) = @_;
+	ok(abs($share - $expected) <= $tolerance, "$name: $expected %") or diag("got $share %");
+	return;
+}
+
+# ---- within a queue
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	SELECT hipq.register_job_type('app.main', 'type' || n, handler => 'work') FROM generate_series(1, 4) AS n;
+	SELECT setseed(0.5);
+	INSERT INTO hipq.app_main (job_type, job_data, priority, scheduled_run_time)
+		SELECT 'type' || 1 + (random() * 3)::integer, '{"ms": 15}', (random() * 3)::integer, now() - (random() * 5)::integer * interval '1 minute'
+		FROM generate_series(1, 120)});
+$hipq->set('hipq.enabled' => 'on');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'jobs of four types, priorities 0 to 3, all due');
+is( $hipq->sql(q{
+	SELECT count(*) FROM (SELECT (priority, scheduled_run_time, id) < lag((priority, scheduled_run_time, id)) OVER (ORDER BY accepted_time) AS wrong
+		FROM hipq.job WHERE job_type LIKE 'type%') AS pair WHERE wrong}),
+	0, 'start by priority, then time, then id, also where no lane was known before');
+$hipq->set('hipq.enabled' => 'off');
+$hipq->sql(q{
+	INSERT INTO hipq.app_main (job_type, job_data, priority) SELECT 'type1', '{"ms": 1}', 5 FROM generate_series(1, 200);
+	INSERT INTO hipq.app_main (job_type, job_data, priority) SELECT 'type2', '{"ms": 1}', 4 FROM generate_series(1, 200)});
+$hipq->set('hipq.enabled' => 'on');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'many short ones');
+is($hipq->sql(q{SELECT (SELECT max(accepted_time) FROM hipq.job WHERE priority = 4) < (SELECT min(accepted_time) FROM hipq.job WHERE priority = 5)}),
+	't', 'a type of a lower number runs to its end before the next begins');
+$hipq->set('hipq.enabled' => 'off');
+
+# ---- among the queues of an owner
+like($hipq->error_of(q{SELECT hipq.alter_queue('app.main', weight => 0)}), qr/22023.*weight 0 is out of range/, 'a weight is at least 1');
+$hipq->sql(q{SELECT hipq.alter_queue('app.main', weight => 7)});
+is($hipq->sql(q{SELECT weight FROM hipq.queues WHERE queue = 'app.main'}), 7, 'it can be changed');
+
+queue(long => 100);
+queue(short => 300);
+fill(long => 200, 40);
+fill(short => 3000, 4);
+my @shares = shares(6, 'long', 'short');
+is_near($shares[0], 25, 4, 'weights 1:3, one executor, jobs of 40 ms and 4 ms');
+
+$hipq->set('hipq.max_executors' => 2);
+queue(long => 100);
+queue(short => 300);
+fill(long => 300, 60);
+fill(short => 4000, 4);
+@shares = shares(8, 'long', 'short');
+is_near($shares[0], 25, 4, 'the same with two executors');
+
+queue(first => 100);
+queue(second => 100);
+queue(third => 200);
+fill(first => 200, 50);
+fill(second => 2000, 5);
+fill(third => 400, 20);
+@shares = shares(8, 'first', 'second', 'third');
+is_near($shares[0], 25, 4, 'weights 1:1:2');
+is_near($shares[1], 25, 4, 'weights 1:1:2');
+is_near($shares[2], 50, 4, 'weights 1:1:2');
+
+# ---- the lightest waits for its turn, for its last hand times the weight of the others over its own, and a hand of each
+$hipq->set('hipq.max_executors' => 1);
+queue(light => 1);
+queue(heavy => 1000);
+fill(light => 500, 3);
+fill(heavy => 4000, 10);
+my $runs = runs('light', 'heavy');
+# Jobs of the light queue with nothing of the heavy one in between are a turn.
+my $turns = qq{(SELECT min(began) AS began, max(ended) AS ended FROM (
+		SELECT *, count(*) FILTER (WHERE queue = 'app.heavy') OVER (ORDER BY began) AS turn FROM $runs) AS run WHERE queue = 'app.light' GROUP BY turn) AS turn};
+$hipq->set('hipq.enabled' => 'on');
+ok($hipq->wait_until("SELECT count(*) >= 3 FROM $turns"), 'weights 1:1000: the light queue has its turns');
+$hipq->set('hipq.enabled' => 'off');
+note($hipq->sql("SELECT began, ended - began AS took, lead(began) OVER (ORDER BY began) - ended AS waited FROM $turns ORDER BY began"));
+is( $hipq->sql(qq{
+	SELECT count(*) FROM (SELECT extract(epoch FROM ended - began) AS took, extract(epoch FROM lead(began) OVER (ORDER BY began) - ended) AS waited FROM $turns) AS turn
+	WHERE waited > 1000 * (took + 0.005) * 1.25 + 0.1}), 0, 'and never waits longer than its last turn times 1000');
+ok($hipq->sql("SELECT sum(took) FILTER (WHERE queue = 'app.light') / sum(took) < 0.01 FROM $runs") eq 't', 'it has no more than is its due');
+$hipq->wait_until(q{SELECT count(*) FROM hipq.executors}, 0);
+$hipq->sql("SELECT hipq.drop_queue('app.$_', force => true)") foreach 'light', 'heavy';
+
+# ---- a queue that comes back begins as one of the others
+queue(idle => 100);
+queue(busy => 100);
+fill(busy => 2000, 5);
+$hipq->set('hipq.enabled' => 'on');
+my $busy = runs('busy');
+ok($hipq->wait_until("SELECT coalesce(sum(took), 0) > 3 FROM $busy"), 'one queue runs alone');
+fill(idle => 2000, 5);
+my $since = 'SELECT min(began) FROM ' . runs('idle');
+my $both = runs('idle', 'busy');
+ok($hipq->wait_until("SELECT coalesce(sum(took), 0) > 1.5 FROM " . runs('idle')), 'then another one too');
+my $share = $hipq->sql("SELECT round(100 * sum(took) FILTER (WHERE queue = 'app.idle') / sum(took)) FROM $both WHERE began >= ($since) AND ended <= (SELECT max(ended) FROM " . runs('idle') . ')');
+is_near($share, 50, 10, 'which has saved up nothing');
+$hipq->set('hipq.enabled' => 'off');
+$hipq->wait_until(q{SELECT count(*) FROM hipq.executors}, 0);
+$hipq->sql("SELECT hipq.drop_queue('app.$_', force => true)") foreach 'idle', 'busy';
+
+# ---- among owners
+$hipq->set('hipq.max_executors' => 1, 'hipq.executor_quantum' => '500ms');
+queue(mine => 100);
+queue(theirs => 300, owner => 'other');
+fill(mine => 3000, 10);
+fill(theirs => 3000, 10);
+@shares = shares(12, 'mine', 'theirs');
+is_near($shares[0], 25, 6, 'two owners, weights 1:3, one executor');
+
+$hipq->set('hipq.max_executors' => 2);
+queue(mine => 100);
+queue(theirs => 300, owner => 'other');
+fill(mine => 3000, 10);
+fill(theirs => 3000, 10);
+@shares = shares(20, 'mine', 'theirs');
+is_near($shares[0], 25, 6, 'with two executors');
+
+# ---- three owners in one database, and nobody is left behind
+$hipq->set('hipq.max_executors' => 1, 'hipq.executor_quantum' => '300ms');
+$hipq->sql('CREATE ROLE third LOGIN');
+queue(mine => 100);
+queue(theirs => 100, owner => 'other');
+queue(last => 100, owner => 'third');
+fill($_ => 2000, 10) foreach 'mine', 'theirs', 'last';
+@shares = shares(9, 'mine', 'theirs', 'last');
+is_near($shares[$_], 33, 8, 'three owners, one executor') foreach 0 .. 2;
+
+$hipq->node->stop;
+done_testing();
