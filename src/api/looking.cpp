@@ -1,59 +1,18 @@
 // hipq.why and the functions behind the views.
 #include "api/arguments.hpp"
-#include "core/validate.hpp"
 #include "pg/clock.hpp"
-#include "settings.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/hands.hpp"
 #include "shmem/room.hpp"
-#include "storage/find_job.hpp"
-#include "storage/gates.hpp"
 #include "storage/identity.hpp"
-#include "storage/start_windows.hpp"
+#include "storage/job_gates.hpp"
 
 namespace hipq::api {
 
 namespace {
 
 // ---- why ----
-
-// In the order in which the scheduler asks.
-std::vector<storage::Gate> gates_of(const storage::FoundJob &job)
-{
-    const storage::WaitingJob waiting{job.id,
-                                      job.state,
-                                      job.type,
-                                      job.due,
-                                      job.expires,
-                                      job.time_windows,
-                                      storage::time_zone_of(job.queue->id, job.type),
-                                      job.throttle_key};
-    std::vector<storage::Gate> gates{{"exists", true, "The job is in queue \"" + job.queue->full_name() + "\"."}};
-    gates.push_back(storage::state_gate(waiting));
-    if (job.state == core::JobState::final)
-        return gates;
-    if (job.follows)
-        gates.push_back({"predecessor", false, "It is put in line when the job that holds its key has finished."});
-    const pg::Time now = pg::now();
-    gates.push_back(storage::time_gate(waiting, now));
-    if (job.time_windows != core::none_text)
-        gates.push_back(storage::window_gate(waiting, now));
-    gates.push_back(storage::expiry_gate(waiting, now));
-    gates.push_back(storage::loaded_gate());
-    gates.push_back(storage::version_gate());
-    gates.push_back(storage::enabled_gate());
-    gates.push_back(storage::hold_gate());
-    gates.push_back(storage::queue_gate(*job.queue));
-    gates.push_back(storage::pause_gate(*job.queue, job.type, job.throttle_key));
-    gates.push_back(storage::owner_gate(*job.queue));
-    gates.push_back(storage::handler_gate(*job.queue, job.type));
-    if (const storage::Gate gate = storage::crash_gate(waiting); !gate.passed)  // too rare to be shown to everybody
-        gates.push_back(gate);
-    gates.push_back(storage::room_gate(*job.queue, job.type));
-    gates.push_back(storage::executor_gate(*job.queue));
-    return gates;
-}
 
 void why(FunctionCallInfo fcinfo)
 {
@@ -69,7 +28,10 @@ void why(FunctionCallInfo fcinfo)
         result.add("exists", false, "There is no such job; final jobs are removed after the queue's retention.");
         return;
     }
-    for (const storage::Gate &gate : gates_of(*job))
+    std::vector<storage::Gate> gates = storage::gates_of(*job);
+    if (core::is_waiting(job->state))
+        gates.push_back(storage::line_gate(*job));
+    for (const storage::Gate &gate : gates)
         result.add(gate.name, gate.passed, gate.explanation);
 }
 

@@ -10,11 +10,13 @@ namespace hipq::storage {
 namespace {
 
 constinit pg::Statement find_anywhere(R"(
-    SELECT job.queue_id, job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, job.throttle_key
+    SELECT job.queue_id, job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, job.throttle_key,
+           (job.throttle_factor * 1000)::bigint, job.priority::integer
     FROM hipq.job AS job WHERE job.id = $1)");
 
 constinit pg::Statement find_in_queue(R"(
-    SELECT job.queue_id, job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, job.throttle_key
+    SELECT job.queue_id, job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, job.throttle_key,
+           (job.throttle_factor * 1000)::bigint, job.priority::integer
     FROM hipq.job AS job WHERE job.id = $1 AND job.queue_id = $2)");
 
 [[noreturn]] void refuse_unknown(std::int64_t id)
@@ -38,6 +40,8 @@ std::optional<FoundJob> find_among_successors(const Catalogue &catalogue, std::i
                     found->expires,
                     found->time_windows,
                     found->throttle_key,
+                    found->weight,
+                    found->priority,
                     true};
 }
 
@@ -57,7 +61,8 @@ std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, co
     core::JobState state = core::parse_job_state(row.text(1)).value();
     if (core::is_waiting(state) && shmem::is_running(MyDatabaseId, id))  // claimed by a lock: its row does not say so
         state = core::JobState::running;
-    return FoundJob{queue, id, state, row.text(2), row.text(3), row.time(4), row.time(5), row.text(6), row.text(7)};
+    return FoundJob{queue,       id,          state,       row.text(2),    row.text(3),     row.time(4),
+                    row.time(5), row.text(6), row.text(7), row.integer(8), row.integer32(9)};
 }
 
 FoundJob require_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue, Privilege privilege)

@@ -17,6 +17,8 @@ struct FoundJob {
     pg::Time expires;
     std::string time_windows;
     std::string throttle_key;
+    core::Weight weight;  // its throttle_factor
+    int priority;
     bool follows = false;  // it is to follow the job that holds its key, and not in line yet
 };
 

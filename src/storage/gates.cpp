@@ -4,13 +4,12 @@
 #include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/crash_cases.hpp"
+#include "shmem/crew.hpp"
 #include "shmem/executors.hpp"
-#include "shmem/room.hpp"
 #include "shmem/start_failures.hpp"
 #include "storage/handler.hpp"
 #include "storage/identity.hpp"
 #include "storage/start_windows.hpp"
-#include "storage/weight.hpp"
 
 extern "C" {
 #include "utils/varlena.h"
@@ -70,36 +69,11 @@ std::string seconds_text(std::int64_t microseconds)
     return std::to_string((microseconds + 999'999) / 1'000'000) + " s";
 }
 
-std::string text_of_weight(core::Weight weight)
-{
-    std::string text = std::to_string(weight / core::weight_unit);
-    if (weight % core::weight_unit != 0)
-        text.append(".").append(std::to_string(core::weight_unit + weight % core::weight_unit).substr(1));
-    return text;
-}
-
-// "5.000 of 5 is used by 3 running jobs"; without a type of the whole queue.
-std::string usage_of(const Queue &queue, std::string_view job_type)
-{
-    const std::uint64_t hash = job_type.empty() ? 0 : core::name_hash(job_type);
-    const core::Weight limit = job_type.empty() ? queue.throttle_limit : queue.find_job_type(job_type)->throttle_limit;
-    for (const core::Gauge &gauge : shmem::list_gauges())
-        if (gauge.name.queue_id == queue.id && gauge.name.type == hash && gauge.name.key == 0)
-            return text_of_weight(gauge.used) + " of " + text_of_weight(limit) + " is used by " + std::to_string(gauge.jobs) +
-                   " running job(s)";
-    return "nothing of " + text_of_weight(limit) + " is used any more";
-}
-
 std::string told_of(const std::string &what, const Pause &pause)
 {
     const std::string since = pg::call([&] { return ::timestamptz_to_str(pause.since.value); });
     const std::string reason = pause.reason == "NONE" ? "" : " (" + pause.reason + ")";
     return what + " is paused by " + pause.by + " since " + since + reason + ": it goes on after hipq.resume().";
-}
-
-int executors_of(const Queue &queue)
-{
-    return shmem::is_loaded() ? shmem::count_executors(MyDatabaseId, queue.owner) : 0;
 }
 
 }  // namespace
@@ -248,17 +222,6 @@ Gate expiry_gate(const WaitingJob &job, pg::Time now)
     return fail("expiry", "It has expired and will be ended.");
 }
 
-Gate room_gate(const Queue &queue, std::string_view job_type)
-{
-    if (!shmem::is_loaded() || !is_throttled(queue, job_type))
-        return pass("throttle", "No throttle limit stands against it.");
-    if (shmem::waits_for_room(queue.id))
-        return fail("throttle", "The queue's throttle_limit is reached: " + usage_of(queue, {}) + ".");
-    if (shmem::waits_for_room(queue.id, core::name_hash(job_type)))
-        return fail("throttle", "The throttle_limit of the job type is reached: " + usage_of(queue, job_type) + ".");
-    return pass("throttle", "There is room under the throttle limits.");
-}
-
 Gate crash_gate(const WaitingJob &job)
 {
     switch (shmem::suspicion_of(MyDatabaseId, job.id)) {
@@ -274,20 +237,27 @@ Gate crash_gate(const WaitingJob &job)
 
 Gate executor_gate(const Queue &queue)
 {
-    const int own = executors_of(queue);
-    if (own > 0)
-        return pass("executor", std::to_string(own) + " executor(s) work for the queue owner.");
     if (!shmem::is_loaded())
         return fail("executor", "No executor works for the queue owner.");
+    const shmem::Crew crew = shmem::crew_of(MyDatabaseId, queue.owner);
+    const std::string own = std::to_string(crew.own) + " executor(s) work for the queue owner";
+    if (crew.idle > 0)
+        return pass("executor", own + ", " + std::to_string(crew.idle) + " of them without a job.");
+    if (crew.starting > 0)
+        return pass("executor", "An executor is starting.");
     const pg::Time now = pg::now();
     if (const auto next = shmem::next_try(MyDatabaseId, queue.owner, now))
         return fail("executor", "The last executor of the queue owner failed to start; the next one is tried in " +
                                     seconds_text(next->value - now.value) + ". The server's log says why.");
     if (!shmem::has_free_worker_slots())
         return fail("executor", "No background worker slot is free: raise max_worker_processes.");
-    if (static_cast<int>(shmem::list_executors().size()) >= settings::max_executors)
+    if (crew.requested > 0 || crew.everywhere < settings::max_executors)
+        return pass("executor", "An executor will be started.");
+    if (crew.stranger_makes_room)
+        return pass("executor", "An executor will be started in place of one that has nothing to do.");
+    if (crew.own == 0)
         return fail("executor", "No executor works for the queue owner and hipq.max_executors are busy elsewhere.");
-    return pass("executor", "An executor will be started.");
+    return fail("executor", own + " and all have a job; hipq.max_executors allows no more.");
 }
 
 }  // namespace hipq::storage

@@ -23,6 +23,7 @@ struct WaitingJob {
     std::string time_windows;
     std::string time_zone;  // of its type
     std::string throttle_key;
+    core::Weight weight;
 };
 
 // Whether hipq.databases names a database. PostgreSQL regime.
@@ -44,9 +45,12 @@ Gate state_gate(const WaitingJob &job);
 Gate time_gate(const WaitingJob &job, pg::Time now);
 Gate window_gate(const WaitingJob &job, pg::Time now);
 Gate expiry_gate(const WaitingJob &job, pg::Time now);
-Gate room_gate(const Queue &queue, std::string_view job_type);  // no job of the queue or the type waits for room under a limit
-Gate crash_gate(const WaitingJob &job);                         // jobs that crashed the server, or may have, run one at a time
-// Of the moment: an executor is at work for the queue owner, or one can be started.
+Gate crash_gate(const WaitingJob &job);  // jobs that crashed the server, or may have, run one at a time
+// Of the moment, under the throttle limits (throttle_gates.cpp): no job of the queue, or of the type, waits for room; so those of
+// a line are looked at. And, of one job: there is room for it under the limits of its queue, type and key.
+Gate room_gate(const Queue &queue, std::string_view job_type);
+std::vector<Gate> throttle_gates(const Queue &queue, const WaitingJob &job);
+// An executor of the queue owner has no job, or one can be started.
 Gate executor_gate(const Queue &queue);
 
 }  // namespace hipq::storage

@@ -19,7 +19,7 @@ constinit pg::Statement find_by_key(R"(
 
 constinit pg::Statement find_by_id(R"(
     SELECT successor.queue_id, successor.job_type, successor.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text,
-           job.throttle_key
+           job.throttle_key, (job.throttle_factor * 1000)::bigint, job.priority::integer
     FROM hipq.successor AS successor
     CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, successor.job) AS job
     WHERE successor.job_id = $1)");
@@ -142,7 +142,8 @@ std::optional<WaitingSuccessor> find_successor(std::int64_t id)
     if (rows.empty())
         return std::nullopt;
     const pg::Row row = rows.front();
-    return WaitingSuccessor{row.integer32(0), row.text(1), row.text(2), row.time(3), row.time(4), row.text(5), row.text(6)};
+    return WaitingSuccessor{row.integer32(0), row.text(1), row.text(2),    row.time(3),     row.time(4),
+                            row.text(5),      row.text(6), row.integer(7), row.integer32(8)};
 }
 
 }  // namespace hipq::storage

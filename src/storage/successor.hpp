@@ -54,6 +54,8 @@ struct WaitingSuccessor {
     pg::Time expires;
     std::string time_windows;
     std::string throttle_key;
+    core::Weight weight;
+    int priority;
 };
 std::optional<WaitingSuccessor> find_successor(std::int64_t id);
 

@@ -66,9 +66,9 @@ $hipq->sql(q{
 $gate->query_safe('SELECT pg_advisory_lock(7)');
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, throttle_key) SELECT 'gated', 'tenant ' || n % 2 FROM generate_series(1, 5) AS n});
 $hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.running});
-like($hipq->sql(q{SELECT explanation FROM hipq.why((SELECT max(id) FROM hipq.app_main_live)) WHERE gate = 'throttle' AND NOT passed}),
+like($hipq->sql(q{SELECT explanation FROM hipq.why((SELECT max(id) FROM hipq.app_main_live)) WHERE gate = 'throttle of queue' AND NOT passed}),
 	qr/throttle_limit is reached: 1 of 1 is used by 1 running job/, 'why() tells what stands in the way') if $hipq->wait_until(q{
-	SELECT EXISTS (SELECT FROM hipq.why((SELECT max(id) FROM hipq.app_main_live)) WHERE gate = 'throttle' AND NOT passed)});
+	SELECT EXISTS (SELECT FROM hipq.why((SELECT max(id) FROM hipq.app_main_live)) WHERE gate = 'throttle of queue' AND NOT passed)});
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 3)});
 ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running}), 'a raised limit lets more start');
 is(used(), '3.000', 'the view shows what is used');

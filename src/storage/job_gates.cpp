@@ -1,0 +1,162 @@
+// The gates are those of gates.hpp. The place in the line is read from where executors read it: the lanes, each from its frontier
+// on, so that neither what runs nor what is gone is counted or walked over.
+#include "job_gates.hpp"
+
+#include "core/validate.hpp"
+#include "pg/clock.hpp"
+#include "pg/transaction.hpp"
+#include "shmem/lanes.hpp"
+#include "storage/claim.hpp"
+#include "storage/queue_statements.hpp"
+#include "storage/start_windows.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+// ---- the line ----
+
+constexpr std::int64_t most_counted = 10'000;
+
+// $1 job type, $2 priority, $3 and $4 from this key on, or one of the ids in $5, $6 and $7 before this key, $8 now, $9 limit
+constexpr const char *count_sql = R"(
+    SELECT count(*)
+    FROM (
+        SELECT
+        FROM {live} AS job
+        WHERE job.job_type = $1 AND job.priority = $2::smallint AND (job.scheduled_run_time, job.id) >= ($3, $4)
+          AND (job.scheduled_run_time, job.id) < ($6, $7) AND job.state IN ('initial', 'retry') AND job.expires_time > $8
+        UNION ALL
+        SELECT
+        FROM {live} AS job
+        WHERE job.id = ANY ($5) AND job.job_type = $1 AND job.priority = $2::smallint
+          AND (job.scheduled_run_time, job.id) < ($3, $4) AND (job.scheduled_run_time, job.id) < ($6, $7)
+          AND job.state IN ('initial', 'retry') AND job.expires_time > $8
+        LIMIT $9
+    ) AS earlier)";
+
+// Where the jobs of a lane stand that may start.
+struct Stretch {
+    std::string job_type;
+    int priority;
+    core::LaneKey from;
+    std::vector<std::int64_t> singles{};  // ids of some before
+};
+
+void add_single_keys(Stretch &stretch, std::span<const core::Pocket> pockets, std::int64_t now)
+{
+    for (const core::Pocket &pocket : pockets)
+        if (pocket.range.first == pocket.range.last && pocket.is_ready(now))
+            stretch.singles.push_back(pocket.range.first.id);
+}
+
+std::optional<Stretch> stretch_of(const shmem::LaneInfo &info, pg::Time now)
+{
+    const auto lane = shmem::copy_lane(info.ref);
+    if (!lane.has_value())
+        return std::nullopt;
+    Stretch stretch{info.name.type, info.name.priority, lane->places(now.value).from};
+    add_single_keys(stretch, {lane->pockets.entries.data(), lane->pockets.count}, now.value);
+    add_single_keys(stretch, {lane->inbox.data(), lane->inbox_count}, now.value);
+    return stretch;
+}
+
+// Of the queue's lanes that are due. Those for which there is no room in shared memory are found in the table, as executors do.
+std::vector<Stretch> due_stretches(const Queue &queue, pg::Time now)
+{
+    std::vector<Stretch> stretches;
+    std::set<std::pair<std::string, int>> known;
+    for (const shmem::LaneInfo &info : shmem::list_lanes()) {
+        if (info.name.queue_id != queue.id)
+            continue;
+        known.insert({info.name.type, info.name.priority});
+        if (info.due <= now)
+            if (auto stretch = stretch_of(info, now))
+                stretches.push_back(std::move(*stretch));
+    }
+    if (shmem::lanes_are_known())
+        return stretches;
+    for (const LaneHead &head : lane_heads(queue, now))
+        if (!known.contains({head.job_type, head.priority}))
+            stretches.push_back({head.job_type, head.priority, {head.due.value, head.id}});
+    return stretches;
+}
+
+// Jobs of lanes that nobody reads keep nobody waiting.
+bool is_read(const Queue &queue, const std::string &job_type)
+{
+    return queue.find_pause(job_type) == nullptr && handler_gate(queue, job_type).passed;
+}
+
+std::int64_t count_before(const FoundJob &job, const Stretch &stretch, pg::Time now, std::int64_t limit)
+{
+    const core::LaneKey due_by = {now.value, core::lane_limit};
+    const core::LaneKey own{job.due.value, job.id};
+    const core::LaneKey end = stretch.priority < job.priority ? due_by : std::min(own, due_by);
+    return statement_for(*job.queue, count_sql)
+        .run(stretch.job_type, stretch.priority, pg::Time{stretch.from.time}, stretch.from.id, stretch.singles,
+             pg::Time{end.time}, end.id, now, limit)
+        .front()
+        .integer(0);
+}
+
+// As far as it is worth while.
+std::int64_t count_before(const FoundJob &job, pg::Time now)
+{
+    std::int64_t count = 0;
+    for (const Stretch &stretch : due_stretches(*job.queue, now))
+        if (count <= most_counted && stretch.priority <= job.priority && is_read(*job.queue, stretch.job_type))
+            count += count_before(job, stretch, now, most_counted + 1 - count);
+    return count;
+}
+
+}  // namespace
+
+Gate line_gate(const FoundJob &job)
+{
+    const pg::Time now = pg::now();
+    if (job.follows || job.due > now)
+        return {"line", true, "It takes its place in the line when its time has come."};
+    if (!shmem::is_loaded())
+        return {"line", true, "There is no line."};
+    const std::int64_t before = pg::as_extension_owner([&] { return count_before(job, now); });
+    if (before == 0)
+        return {"line", true, "No job of its queue that may start stands before it."};
+    const std::string count = before > most_counted ? "More than " + std::to_string(most_counted) : std::to_string(before);
+    return {"line", false, count + " job(s) of its queue that are due stand before it."};
+}
+
+std::vector<Gate> gates_of(const FoundJob &job)
+{
+    const WaitingJob waiting{
+        job.id,           job.state, job.type, job.due, job.expires, job.time_windows, time_zone_of(job.queue->id, job.type),
+        job.throttle_key, job.weight};
+    std::vector<Gate> gates{{"exists", true, "The job is in queue \"" + job.queue->full_name() + "\"."}};
+    gates.push_back(state_gate(waiting));
+    if (job.state == core::JobState::final)
+        return gates;
+    if (job.follows)
+        gates.push_back({"predecessor", false, "It is put in line when the job that holds its key has finished."});
+    const pg::Time now = pg::now();
+    gates.push_back(time_gate(waiting, now));
+    if (job.time_windows != core::none_text)
+        gates.push_back(window_gate(waiting, now));
+    gates.push_back(expiry_gate(waiting, now));
+    gates.push_back(loaded_gate());
+    gates.push_back(version_gate());
+    gates.push_back(enabled_gate());
+    gates.push_back(hold_gate());
+    gates.push_back(queue_gate(*job.queue));
+    gates.push_back(pause_gate(*job.queue, job.type, job.throttle_key));
+    gates.push_back(owner_gate(*job.queue));
+    gates.push_back(handler_gate(*job.queue, job.type));
+    if (const Gate gate = crash_gate(waiting); !gate.passed)  // too rare to be shown to everybody
+        gates.push_back(gate);
+    if (core::is_waiting(job.state))  // what runs has taken its room
+        for (Gate &gate : throttle_gates(*job.queue, waiting))
+            gates.push_back(std::move(gate));
+    gates.push_back(executor_gate(*job.queue));
+    return gates;
+}
+
+}  // namespace hipq::storage

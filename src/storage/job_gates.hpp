@@ -1,0 +1,15 @@
+// All that stands between one job and its start: what hipq.why() shows, and what the alarm asks before it cries.
+#pragma once
+
+#include "storage/find_job.hpp"
+#include "storage/gates.hpp"
+
+namespace hipq::storage {
+
+// The gates of a job in the order in which they are asked. Of one that is final only those that say so. Needs a transaction.
+std::vector<Gate> gates_of(const FoundJob &job);
+
+// The last gate of a job that waits: whether others that may start stand before it in the line of its queue.
+Gate line_gate(const FoundJob &job);
+
+}  // namespace hipq::storage

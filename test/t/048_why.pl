@@ -1,0 +1,137 @@
+# hipq.why() and the scheduler ask the same gates: each of them closed by itself is the one that why() names, and the job does not start; opened, it starts.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('why', 'hipq.max_executors' => 3, 'hipq.executor_idle_timeout' => '1s', 'timezone' => 'UTC');
+$hipq->sql('CREATE ROLE other LOGIN');
+$hipq->create_queue('app.main');
+$hipq->create_queue('app.side', owner => 'other');
+$hipq->sql(q{
+	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		IF data ? 'wait' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF;
+	END $$;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run');
+	SELECT hipq.register_job_type('app.main', 'later');
+	SELECT hipq.register_job_type('app.side', 'side', handler => 'run')});
+
+sub closed { my ($id) = @_; return $hipq->sql("SELECT string_agg(gate, ', ') FROM hipq.why($id) WHERE NOT passed"); }
+sub explained { my ($id, $gate) = @_; return $hipq->sql("SELECT explanation FROM hipq.why($id) WHERE gate = '$gate'"); }
+# A job that follows another one is in no queue yet.
+sub outcome_now { my ($id) = @_; return $hipq->sql("SELECT coalesce((SELECT outcome FROM hipq.jobs WHERE id = $id), 'waiting')"); }
+
+# Whoever decides has looked since: another queue's job runs, where anything may.
+sub others_run { is($hipq->outcome_of('side'), 'succeeded', "$_[0]: others run"); return; }
+
+# A job for which one gate is closed. `id`, or what is enqueued; `gate`, what why() says of it; `open`, SQL that opens it.
+sub one_gate
+{
+	my ($gate, %case) = @_;
+	my $id = $case{id} // $hipq->enqueue($case{type} // 'run', join ', ', q{queue => 'app.main'}, $case{with} // ());
+	ok($hipq->wait_until("SELECT string_agg(gate, ', ') FROM hipq.why($id) WHERE NOT passed", $gate), "$gate: the one gate that is closed");
+	like(explained($id, $gate), $case{says}, 'and why');
+	others_run($gate) unless $case{stops_all};
+	is(outcome_now($id), 'waiting', 'the job has not started');
+	is(closed($id), $gate, 'and still waits for that gate alone');
+	ref $case{open} ? $case{open}->($id) : $hipq->sql($case{open} =~ s/:id/$id/gr);
+	is($hipq->outcome($id), 'succeeded', 'opened, it starts');
+	return;
+}
+
+# A job that runs until the lock is let go.
+sub hold
+{
+	my ($with) = @_;
+	my $lock = $hipq->hold_lock;
+	my $id = $hipq->enqueue('run', join ', ', q{'{"wait": 1}', queue => 'app.main'}, $with // ());
+	$hipq->pid_of($id);
+	return ($lock, $id);
+}
+
+# ---- of the job
+one_gate('scheduled time', with => q{scheduled_run_time => now() + interval '1 hour'}, says => qr/^It waits for its time, 3[56]\d\d s\.$/, open => 'SELECT hipq.reschedule(:id, now())');
+my ($day) = map { (qw(sun mon tue wed thu fri sat))[ ($_ + 3) % 7 ] } $hipq->sql('SELECT extract(dow FROM now())');
+one_gate('time window', with => qq{time_windows => '$day 12:00-13:00'}, says => qr/^It waits for its time windows "$day 12:00-13:00" \(UTC\), \d+ s\.$/,
+	open => q{UPDATE hipq.app_main SET time_windows = 'NONE' WHERE id = :id});
+one_gate('handler', type => 'later', says => qr/^Job type "later" has no handler/, open => q{SELECT hipq.alter_job_type('app.main', 'later', handler => 'run')});
+
+# ---- of its queue
+one_gate('queue owner', says => qr/^Queue owner "app" may not log in/, open => 'ALTER ROLE app LOGIN') if $hipq->sql('ALTER ROLE app NOLOGIN') eq '';
+foreach my $what (q{'app.main'}, q{'app.main', 'run'})
+{
+	$hipq->sql("SELECT hipq.pause($what)");
+	one_gate('pause', says => qr/ is paused by .+ since /, open => "SELECT hipq.resume($what)");
+}
+$hipq->sql(q{SELECT hipq.pause('app.main', 'run', 'ann')});
+one_gate('pause', with => q{throttle_key => 'ann'}, says => qr/^Throttle key "ann" is paused by /, open => q{SELECT hipq.resume('app.main', 'run', 'ann')});
+
+# ---- of the throttle limits: with who holds them
+my %limits = (
+	queue => [ q{hipq.alter_queue('app.main', throttle_limit => %s)}, q{queue's throttle_limit} ],
+	type => [ q{hipq.alter_job_type('app.main', 'run', throttle_limit => %s)}, q{job type's throttle_limit} ],
+	key => [ q{hipq.alter_job_type('app.main', 'run', throttle_limit_per_key => %s)}, q{throttle_limit_per_key of "ann"} ]);
+foreach my $what (qw(queue type key))
+{
+	my ($call, $name) = @{ $limits{$what} };
+	$hipq->sql('SELECT ' . sprintf $call, 3);
+	my ($lock, $holder) = hold(q{throttle_factor => 2.5, throttle_key => 'ann'});
+	one_gate("throttle of $what", with => q{throttle_key => 'ann'},
+		says => qr/^The \Q$name\E is reached: 2\.500 of 3 is used by 1 running job\(s\): $holder \(weighs 2\.500\); it weighs 1\.$/, open => sub { $lock->quit });
+	is($hipq->outcome($holder), 'succeeded', 'the other one ends');
+	$hipq->sql('SELECT ' . sprintf $call, 0);
+}
+$hipq->set('hipq.max_executors' => 16);
+{
+	$hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 12)});
+	my $lock = $hipq->hold_lock;
+	$hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data) SELECT 'run', '{"wait": 1}' FROM generate_series(1, 12)});
+	$hipq->wait_until(q{SELECT running_jobs FROM hipq.queues WHERE queue = 'app.main'}, 12) or die 'they do not run';
+	one_gate('throttle of queue', says => qr/12 of 12 is used by 12 running job\(s\): (\d+ \(weighs 1\)(, )?){10} and 2 more; it weighs 1\.$/, open => sub { $lock->quit });
+	$hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 0)});
+}
+
+# ---- of the executors, and the place in the line
+$hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0);
+$hipq->set('hipq.max_executors' => 1);
+ok($hipq->wait_until('SELECT count(*) <= 1 FROM hipq.executors'), 'one executor');
+{
+	my ($lock, $holder) = hold();
+	my @ids = map { $hipq->enqueue('run', q{queue => 'app.main'}) } 1 .. 3;
+	ok($hipq->wait_until("SELECT string_agg(gate, ', ') FROM hipq.why($ids[0]) WHERE NOT passed", 'executor'), 'the next one waits for an executor alone');
+	like(explained($ids[0], 'executor'), qr/^1 executor\(s\) work for the queue owner and all have a job; hipq\.max_executors allows no more\.$/, 'and why() says so');
+	is(closed($ids[2]), 'executor, line', 'the one after those stands in line as well');
+	is(explained($ids[2], 'line'), '2 job(s) of its queue that are due stand before it.', 'behind two');
+	is($hipq->sql("SELECT explanation FROM hipq.why(hipq.enqueue('run', queue => 'app.main', priority => -1)) WHERE gate = 'line'"),
+		'No job of its queue that may start stands before it.', 'a lower priority goes first');
+	is(explained($ids[2], 'line'), '3 job(s) of its queue that are due stand before it.', 'which the others know');
+	$hipq->sql(q{SELECT hipq.enqueue_many('run', array_fill('{}'::jsonb, ARRAY[11000]), queue => 'app.main', scheduled_run_time => hipq.now() - interval '1 hour')});
+	is(explained($ids[2], 'line'), 'More than 10000 job(s) of its queue that are due stand before it.', 'it does not count for ever');
+	my $later = $hipq->enqueue('run', q{queue => 'app.main', scheduled_run_time => now() + interval '1 hour'});
+	is(explained($later, 'line'), 'It takes its place in the line when its time has come.', 'what is not due is not in it');
+	$hipq->sql("SELECT hipq.cancel($later)");
+	$lock->quit;
+	is($hipq->outcome($_), 'succeeded', 'they run') foreach @ids;
+}
+ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'all of them');
+$hipq->set('hipq.max_executors' => 3);
+
+# ---- of the database
+$hipq->set('hipq.enabled' => 'off');
+$hipq->wait_until('SELECT count(*) FROM hipq.executors', 0);
+one_gate('enabled', says => qr/^hipq\.enabled is off\.$/, open => sub { $hipq->set('hipq.enabled' => 'on') }, stops_all => 1);
+$hipq->sql(q{UPDATE hipq.identity SET system_identifier = system_identifier - 1; SELECT pg_reload_conf()});
+one_gate('hold', says => qr/release_hold/, open => 'SELECT hipq.release_hold()', stops_all => 1);
+
+# ---- one that waits for another, and those that do not wait
+{
+	my ($lock, $holder) = hold(q{job_key => 'one'});
+	is(closed($holder), 'state', 'a job that runs waits for nothing else');
+	my $after = $hipq->enqueue('run', q{queue => 'app.main', job_key => 'one', on_duplicate => 'after'});
+	one_gate('predecessor', id => $after, says => qr/^It is put in line when/, open => sub { $lock->quit });
+	is(closed($holder), 'state', 'nor does one that has ended');
+}
+
+done_testing();
