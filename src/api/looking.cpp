@@ -185,6 +185,12 @@ AlertText text_of(shmem::Alert alert)
     case Alert::cursor_miss:
         return {"cursor miss", "The audit found a waiting job where no executor would have looked for it; now it runs.",
                 "This is a bug in hipq, or somebody has written to its tables with triggers switched off. Please report it."};
+    case Alert::no_start:
+        return {"no start", "A job does not start although it is due, every gate is open and an executor is free.",
+                "The server's log names it; see hipq.executors, and in pg_stat_activity what these processes wait for."};
+    case Alert::scheduler_late:
+        return {"scheduler", "The scheduler of a database does not look although it should.",
+                "The server's log names it; see what it waits for in pg_stat_activity."};
     case Alert::marks_full:
         return {"commands on databases",
                 "More transactions with commands on databases or on the extension are open than hipq can stand aside for; its "

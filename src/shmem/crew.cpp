@@ -62,21 +62,22 @@ Progress progress_of(Oid database, Oid role)
     return progress;
 }
 
-std::vector<IdleHand> idle_hands()
+std::vector<AboutToMove> executors_about_to_move()
 {
-    std::vector<IdleHand> hands(static_cast<std::size_t>(registry()->executor_count));  // before the lock: allocation
+    std::vector<AboutToMove> result(static_cast<std::size_t>(registry()->executor_count));  // before the lock: allocation
     std::size_t count = 0;
-    const pg::Time now{::GetCurrentTimestamp()};
     {
         const Lock lock(LW_SHARED);
         const core::JobTable table = jobs_in_hand();
-        for (const ExecutorSlot &slot : executor_slots())
-            if (slot.state == ExecutorState::idle && slot.state_since + idle_for_a_while < now &&
-                table.first_of(index_of(slot)) != core::no_entry)
-                hands[count++] = {slot.database, slot.role};
+        for (const ExecutorSlot &slot : executor_slots()) {
+            const bool has_hand = table.first_of(index_of(slot)) != core::no_entry;
+            if (slot.state == ExecutorState::requested || slot.state == ExecutorState::starting ||
+                (slot.state == ExecutorState::idle && (slot.woken || has_hand)))
+                result[count++] = {slot.database, slot.role, has_hand, slot.state_since};
+        }
     }
-    hands.resize(count);
-    return hands;
+    result.resize(count);
+    return result;
 }
 
 }  // namespace hipq::shmem

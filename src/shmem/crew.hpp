@@ -23,11 +23,14 @@ struct Progress {
 };
 Progress progress_of(Oid database, Oid role);
 
-// An executor that has jobs in hand and has run none for a while: something keeps it from claiming them.
-struct IdleHand {
+// An executor that somebody counts on, so that it is about to move: it was asked for, or woken, or has jobs in hand that it has
+// not claimed. If it is so for long, something holds it up.
+struct AboutToMove {
     Oid database;
     Oid role;
+    bool has_hand;
+    pg::Time since;  // by the real clock, or earlier
 };
-std::vector<IdleHand> idle_hands();
+std::vector<AboutToMove> executors_about_to_move();
 
 }  // namespace hipq::shmem

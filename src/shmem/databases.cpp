@@ -59,6 +59,8 @@ DatabaseSlot *slot_for(Oid database)
                                   .watches_hands = false,
                                   .process = no_process,
                                   .started = pg::Time{0},
+                                  .last_look = pg::Time{0},
+                                  .is_looking = false,
                                   .next_due = pg::infinity,
                                   .not_before = pg::Time{0},
                                   .failures = 0,
@@ -302,6 +304,31 @@ void scheduler_found_no_slot(const SchedulerTicket &ticket)
     ask_scheduler_to_make_room();
 }
 
+pg::Time last_look(Oid database)
+{
+    const Lock lock(LW_SHARED);
+    for (const DatabaseSlot &slot : slots_in_use())
+        if (slot.database == database && !slot.closed)
+            return slot.last_look;
+    return pg::infinity;
+}
+
+std::vector<AwaitedLook> awaited_looks()
+{
+    std::vector<AwaitedLook> looks(static_cast<std::size_t>(settings::max_databases));  // before the lock: allocation
+    std::size_t count = 0;
+    const pg::Time now = pg::now();
+    {
+        const Lock lock(LW_SHARED);
+        for (const DatabaseSlot &slot : slots_in_use())
+            if (slot.scheduler == SchedulerState::running && slot.next_due <= now && !stands_aside(slot.database))
+                looks[count++] = {slot.database, slot.generation, slot.last_look, slot.is_looking,
+                                  GetPGProcByNumber(slot.process)->pid};
+    }
+    looks.resize(count);
+    return looks;
+}
+
 bool must_look_at_all_databases()
 {
     const Lock lock(LW_SHARED);
@@ -345,12 +372,15 @@ bool attach_scheduler(const SchedulerTicket &ticket)
 
 void begin_look()
 {
+    const pg::Time now = pg::now();
     const Lock lock(LW_EXCLUSIVE);
     DatabaseSlot *slot = slot_of(mine);
     if (slot == nullptr)
         return;
     slot->next_due = pg::infinity;
     slot->changed = false;
+    slot->last_look = now;
+    slot->is_looking = true;
 }
 
 std::optional<unsigned> recovery_due()
@@ -377,6 +407,7 @@ pg::Time end_look(pg::Time next_due)
         return next_due;
     slot->failures = 0;
     slot->looked = true;
+    slot->is_looking = false;
     slot->next_due = std::min(slot->next_due, next_due);
     return slot->next_due;
 }

@@ -43,6 +43,18 @@ pg::Time next_scheduler_due();
 void scheduler_failed(const SchedulerTicket &ticket);
 // There was no free background worker slot: it stays due, and another scheduler is to make room.
 void scheduler_found_no_slot(const SchedulerTicket &ticket);
+// When the scheduler of a database looked last; infinity: nothing is known of that one, or nothing may run there.
+pg::Time last_look(Oid database);
+// A scheduler that is to look now, or again once its present look has ended.
+struct AwaitedLook {
+    Oid database;
+    std::uint32_t generation;
+    pg::Time last_look;
+    bool is_looking;
+    int pid;
+    bool operator==(const AwaitedLook &) const = default;
+};
+std::vector<AwaitedLook> awaited_looks();
 bool must_look_at_all_databases();
 void begin_look_at_all_databases();
 // Gives a database that is not known a place, and a look; another one that can wait loses its place. False: no room now.

@@ -450,6 +450,20 @@ bool is_covered(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key)
     return entry != nullptr && entry->lane.covers(key, throttle_key);
 }
 
+std::vector<DueLane> due_lanes(pg::Time now)
+{
+    std::vector<DueLane> lanes(static_cast<std::size_t>(table->used));  // before the lock: allocation
+    std::size_t count = 0;
+    {
+        const TableLock lock(LW_SHARED);
+        for (LaneEntry &entry : entries())
+            if (entry.database != InvalidOid && due_of(entry) <= now && count < lanes.size())
+                lanes[count++] = {entry.database, due_of(entry)};
+    }
+    lanes.resize(count);
+    return lanes;
+}
+
 void forget_lanes(Oid database) noexcept
 {
     const TableLock table_guard(LW_EXCLUSIVE);

@@ -112,6 +112,13 @@ bool is_covered(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key);
 // Launcher
 // ----------------------------------------------------------------------------------------------------------------------------
 
+// The lanes of all databases in which a job is due, and since when.
+struct DueLane {
+    Oid database;
+    pg::Time due;
+};
+std::vector<DueLane> due_lanes(pg::Time now);
+
 // Drops the lanes of a database that is gone. Needs the lock.
 void forget_lanes(Oid database) noexcept;
 

@@ -29,6 +29,8 @@ struct DatabaseSlot {
     bool watches_hands;      // the scheduler looks every now and then whether an executor sits on jobs that others could run
     int process;             // PGPROC number of the scheduler, or no_process
     pg::Time started;        // of the scheduler
+    pg::Time last_look;      // when its last look began, by hipq's clock
+    bool is_looking;         // that has not ended
     pg::Time next_due;       // when a scheduler has to look; infinity: when somebody says so
     pg::Time not_before;     // the launcher starts none before (after failures)
     int failures;            // in a row
@@ -153,9 +155,11 @@ enum class Alert : unsigned char {
     start_failures_full,
     marks_full,
     lanes_full,
-    cursor_miss
+    cursor_miss,
+    no_start,
+    scheduler_late
 };
-inline constexpr std::size_t alert_count = 14;
+inline constexpr std::size_t alert_count = 16;
 struct AlertRecord {
     std::int64_t times;
     pg::Time first;  // of the present spell

@@ -15,6 +15,7 @@
 #include "worker/process.hpp"
 #include "worker/server_databases.hpp"
 #include "worker/stop_overdue.hpp"
+#include "worker/watchdog.hpp"
 
 namespace hipq::worker {
 
@@ -39,6 +40,7 @@ struct Launcher {
     std::size_t turn = 0;         // the database that is to find room next
     bool executors_first = true;  // neither kind may take the last slots again and again
     pg::Time last_seen{0};        // hipq's clock
+    Watchdog watchdog;
 };
 
 // Databases without room in shared memory take turns at this pace.
@@ -226,7 +228,8 @@ std::int64_t time_to_wait(const Launcher &launcher)
         if (check_interrupts())  // hipq.enabled, hipq.databases or hipq.max_executors may have changed
             look_at_all_databases();
         run_once(launcher);
-        wait_for_work(std::min(time_to_wait(launcher), stop_overdue(InvalidOid)));
+        const std::int64_t watch_again = watch_schedulers(launcher.watchdog);
+        wait_for_work(std::min({time_to_wait(launcher), stop_overdue(InvalidOid), watch_again}));
     }
 }
 

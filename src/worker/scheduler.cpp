@@ -24,6 +24,7 @@
 #include "worker/audit.hpp"
 #include "worker/process.hpp"
 #include "worker/recover.hpp"
+#include "worker/stalls.hpp"
 #include "worker/stop_overdue.hpp"
 #include "worker/successors.hpp"
 #include "worker/suspects.hpp"
@@ -70,6 +71,7 @@ struct Scheduler {
     Recovery recovery;
     Audit audit;
     Vacuums vacuums;
+    Stalls stalls;
 };
 
 // ---- one queue ----
@@ -227,9 +229,13 @@ bool is_open(Scheduler &scheduler)
     return open;
 }
 
-bool wants_executors(const Look &look)
+std::set<Oid> owners_with_due_jobs(const Look &look)
 {
-    return std::any_of(look.wanted.begin(), look.wanted.end(), [](const auto &entry) { return entry.second.executors > 0; });
+    std::set<Oid> owners;
+    for (const auto &[owner, wanted] : look.wanted)
+        if (wanted.executors > 0)
+            owners.insert(owner);
+    return owners;
 }
 
 void ask_for_executors(Look &look)
@@ -276,10 +282,12 @@ Look look_around(Scheduler &scheduler)
         shmem::search_done(*losses);
     if (const auto delay = audit(scheduler.audit, *catalogue, look.now))
         look.again_at(look.now + *delay);
-    if (const auto delay = look_after_leaves(scheduler.vacuums, *catalogue, wants_executors(look)))
+    if (const auto delay = look_after_leaves(scheduler.vacuums, *catalogue, !owners_with_due_jobs(look).empty()))
         look.again_at(look.now + *delay);
     HIPQ_POINT("before-ask-for-executors");
     ask_for_executors(look);
+    if (const auto delay = watch_for_stalls(scheduler.stalls, *catalogue, owners_with_due_jobs(look)))
+        look.again_at(look.now + *delay);
     scheduler.recovery.pause = ::GetCurrentTimestamp() - start;
     return look;
 }
