@@ -239,6 +239,10 @@ CREATE FUNCTION hipq._alerts(OUT alert text, OUT times bigint, OUT first_time ti
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__alerts';
 COMMENT ON FUNCTION hipq._alerts() IS 'what shared memory has to tell an operator; view hipq.alerts shows it';
 
+CREATE FUNCTION hipq._first_closed_gate(queue_id integer, job_type text, time_windows text, throttle_key text, throttle_factor numeric) RETURNS text
+    LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__first_closed_gate';
+COMMENT ON FUNCTION hipq._first_closed_gate(integer, text, text, text, numeric) IS 'what keeps due jobs of that kind from starting: window, hold, pause, handler, throttle or none; view hipq.queues counts by it';
+
 CREATE FUNCTION hipq._is_running(id bigint) RETURNS boolean LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__is_running';
 COMMENT ON FUNCTION hipq._is_running(bigint) IS 'whether an executor runs the job: one claimed by a lock, whose row still says that it waits';
 

@@ -1,7 +1,7 @@
 -- Views to look through. Each reads the tables with the extension owner's rights and shows only the queues that the caller may read; those without job
 -- data (instances, queues, job_types, pauses, running, executors, lanes, sizes, throttle_keys) show everything to members of pg_monitor too.
 --
--- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _gauges(), _lanes(), _running_jobs(), _is_running() and now(). hipq.grant_queue() gives them.
+-- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _first_closed_gate(), _gauges(), _lanes(), _running_jobs(), _is_running() and now(). hipq.grant_queue() gives them.
 
 CREATE VIEW hipq.instances WITH (security_barrier) AS
 SELECT instance.name,
@@ -27,7 +27,8 @@ COMMENT ON COLUMN hipq.instances.db_config IS 'shards and connection data; NULL 
 COMMENT ON COLUMN hipq.instances.queues IS 'number of its queues that the caller may look at';
 COMMENT ON COLUMN hipq.instances.created_time IS 'when the instance was created';
 
--- Counts live leaves only: they are small, whatever the number of final jobs.
+-- Counts live leaves only: they are small, whatever the number of final jobs. What waiting jobs wait for is asked once for each kind: those of
+-- one type, with the same time windows, throttle key and weight. It takes a second and dearer reading, left out where none of these columns is asked for.
 CREATE VIEW hipq.queues WITH (security_barrier) AS
 SELECT instance.name || '.' || queue.name AS queue,
        queue.owner,
@@ -39,6 +40,13 @@ SELECT instance.name || '.' || queue.name AS queue,
        live.running,
        live.error,
        live.retry,
+       waiting.waiting_time,
+       waiting.waiting_window,
+       waiting.waiting_hold,
+       waiting.waiting_pause,
+       waiting.waiting_handler,
+       waiting.waiting_throttle,
+       waiting.ready,
        live.oldest_due_time,
        coalesce(queue.retention, current_setting('hipq.retention', true)::interval) AS retention,
        queue.history,
@@ -65,8 +73,34 @@ CROSS JOIN LATERAL (
     FROM hipq.job
     WHERE job.queue_id = queue.queue_id AND job.state <> 'final'
 ) AS live
+LEFT JOIN LATERAL (
+    SELECT coalesce(sum(kind.jobs) FILTER (WHERE NOT kind.is_due), 0)::bigint AS waiting_time,
+           coalesce(sum(kind.jobs) FILTER (WHERE gate.first_closed = 'window'), 0)::bigint AS waiting_window,
+           coalesce(sum(kind.jobs) FILTER (WHERE gate.first_closed = 'hold'), 0)::bigint AS waiting_hold,
+           coalesce(sum(kind.jobs) FILTER (WHERE gate.first_closed = 'pause'), 0)::bigint AS waiting_pause,
+           coalesce(sum(kind.jobs) FILTER (WHERE gate.first_closed = 'handler'), 0)::bigint AS waiting_handler,
+           coalesce(sum(kind.jobs) FILTER (WHERE gate.first_closed = 'throttle'), 0)::bigint AS waiting_throttle,
+           coalesce(sum(kind.jobs) FILTER (WHERE gate.first_closed = 'none'), 0)::bigint AS ready
+    FROM (
+        SELECT job.scheduled_run_time <= present.time AS is_due,
+               job.job_type,
+               job.time_windows,
+               job.throttle_key,
+               job.throttle_factor,
+               count(*) AS jobs
+        FROM hipq.job
+        CROSS JOIN (SELECT hipq.now() AS time) AS present
+        WHERE job.queue_id = queue.queue_id AND job.state IN ('initial', 'retry')
+          AND job.id NOT IN (SELECT locked.job_id FROM hipq._running_jobs() AS locked WHERE locked.is_locked)
+        GROUP BY 1, 2, 3, 4, 5
+    ) AS kind
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN kind.is_due
+            THEN hipq._first_closed_gate(queue.queue_id, kind.job_type, kind.time_windows::text, kind.throttle_key, kind.throttle_factor) END AS first_closed
+    ) AS gate
+) AS waiting ON true
 WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
-COMMENT ON VIEW hipq.queues IS 'queues with the number of their unfinished jobs';
+COMMENT ON VIEW hipq.queues IS 'queues with the number of their unfinished jobs. It reads them all, however many: of a million in half a second, or in some seconds with what they wait for (waiting_time to ready)';
 COMMENT ON COLUMN hipq.queues.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.queues.owner IS 'queue owner: the role that SQL handlers run as';
 COMMENT ON COLUMN hipq.queues.table_name IS 'the queue''s table: enqueue by INSERT into it';
@@ -77,6 +111,13 @@ COMMENT ON COLUMN hipq.queues.initial IS 'jobs not tried yet';
 COMMENT ON COLUMN hipq.queues.running IS 'jobs in state running: those claimed by a lock are not among them';
 COMMENT ON COLUMN hipq.queues.error IS 'jobs that failed and await the retry decision';
 COMMENT ON COLUMN hipq.queues.retry IS 'jobs that wait for their next attempt';
+COMMENT ON COLUMN hipq.queues.waiting_time IS 'jobs whose time has not come. Each waiting job counts in one of these seven columns: by the first gate that is closed';
+COMMENT ON COLUMN hipq.queues.waiting_window IS 'jobs whose time has come, outside their time windows';
+COMMENT ON COLUMN hipq.queues.waiting_hold IS 'due jobs of which none may run: hipq is off, the database is held, the queue owner may not connect; hipq.why() says which';
+COMMENT ON COLUMN hipq.queues.waiting_pause IS 'due jobs that are paused: instance, queue, job type or throttle key';
+COMMENT ON COLUMN hipq.queues.waiting_handler IS 'due jobs whose handler is missing';
+COMMENT ON COLUMN hipq.queues.waiting_throttle IS 'due jobs that a throttle limit keeps back: of queue, job type or throttle key';
+COMMENT ON COLUMN hipq.queues.ready IS 'due jobs that wait for their turn and an executor only';
 COMMENT ON COLUMN hipq.queues.oldest_due_time IS 'scheduled_run_time of the job that has been due longest; NULL = none is due';
 COMMENT ON COLUMN hipq.queues.retention IS 'how long final jobs are kept; 0 = jobs that succeed leave no row';
 COMMENT ON COLUMN hipq.queues.history IS 'which attempts hipq.attempt records: failed or all';
@@ -537,4 +578,4 @@ COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.lanes, hipq.sizes FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
 GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq.now() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq.now() TO pg_monitor;

@@ -24,8 +24,8 @@ Names functions_for(Privilege privilege)
     case Privilege::work:
         return {"fail_retriable", "fail_permanently", "snooze", "extend"};
     case Privilege::read:
-        return {"why",        "wait_for", "retry_schedule", "now",           "_may",
-                "_executors", "_gauges",  "_lanes",         "_running_jobs", "_is_running"};
+        return {"why",           "wait_for",    "retry_schedule",    "now", "_may", "_executors", "_gauges", "_lanes",
+                "_running_jobs", "_is_running", "_first_closed_gate"};
     case Privilege::control:
         return {"cancel", "cancel_jobs", "retry",  "retry_jobs", "reschedule", "move_jobs",
                 "erase",  "pause",       "resume", "extend",     "why"};

@@ -7,6 +7,9 @@
 #include "shmem/room.hpp"
 #include "storage/identity.hpp"
 #include "storage/job_gates.hpp"
+#include "storage/start_windows.hpp"
+
+#include <cmath>
 
 namespace hipq::api {
 
@@ -33,6 +36,25 @@ void why(FunctionCallInfo fcinfo)
         gates.push_back(storage::line_gate(*job));
     for (const storage::Gate &gate : gates)
         result.add(gate.name, gate.passed, gate.explanation);
+}
+
+// ---- what a kind of jobs waits for ----
+
+// Nothing for who may not know.
+std::optional<std::string> first_closed_gate(FunctionCallInfo fcinfo)
+{
+    const Arguments arguments(fcinfo);
+    const auto catalogue = storage::catalogue();
+    const storage::Queue *queue = catalogue->find(arguments.integer(0, "queue_id"));
+    const auto is_monitor = [] { return pg::call([] { return ::has_privs_of_role(::GetUserId(), ROLE_PG_MONITOR); }); };
+    if (queue == nullptr || (!storage::may(storage::caller(), *queue, storage::Privilege::read) && !is_monitor()))
+        return std::nullopt;
+    const std::string type = arguments.text(1, "job_type");
+    const double factor = arguments.maybe_number(4).value_or(0);
+    return storage::first_closed_gate(*queue, {0, core::JobState::initial, type, pg::now(), pg::infinity,
+                                               arguments.text(2, "time_windows"), storage::time_zone_of(queue->id, type),
+                                               arguments.text(3, "throttle_key"),
+                                               static_cast<core::Weight>(std::llround(factor * core::weight_unit))});
 }
 
 // ---- executors ----
@@ -226,6 +248,14 @@ HIPQ_FUNCTION(hipq_why)
 {
     hipq::api::why(fcinfo);
     return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__first_closed_gate)
+{
+    const auto gate = hipq::api::first_closed_gate(fcinfo);
+    if (!gate.has_value())
+        PG_RETURN_NULL();
+    return hipq::api::return_text(*gate);
 }
 
 HIPQ_FUNCTION(hipq__executors)

@@ -159,4 +159,20 @@ std::vector<Gate> gates_of(const FoundJob &job)
     return gates;
 }
 
+const char *first_closed_gate(const Queue &queue, const WaitingJob &kind)
+{
+    if (kind.time_windows != core::none_text && !window_gate(kind, pg::now()).passed)
+        return "window";
+    if (!loaded_gate().passed || !version_gate().passed || !enabled_gate().passed || !hold_gate().passed ||
+        !queue_gate(queue).passed || !owner_gate(queue).passed)
+        return "hold";
+    if (!pause_gate(queue, kind.job_type, kind.throttle_key).passed)
+        return "pause";
+    if (!handler_gate(queue, kind.job_type).passed)
+        return "handler";
+    const std::vector<Gate> throttles = throttle_gates(queue, kind);
+    const bool has_room = std::all_of(throttles.begin(), throttles.end(), [](const Gate &gate) { return gate.passed; });
+    return has_room ? "none" : "throttle";
+}
+
 }  // namespace hipq::storage

@@ -12,4 +12,8 @@ std::vector<Gate> gates_of(const FoundJob &job);
 // The last gate of a job that waits: whether others that may start stand before it in the line of its queue.
 Gate line_gate(const FoundJob &job);
 
+// What keeps due jobs of one kind from starting, which their number does not matter for: "window", "hold" (of the server, the
+// database or the queue), "pause", "handler" or "throttle"; "none".
+const char *first_closed_gate(const Queue &queue, const WaitingJob &kind);
+
 }  // namespace hipq::storage

@@ -41,6 +41,7 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_mon
     ('view hipq.throttle_keys', 'SELECT'),
     ('function hipq._alerts()', 'EXECUTE'),
     ('function hipq._executors()', 'EXECUTE'),
+    ('function hipq._first_closed_gate(integer,text,text,text,numeric)', 'EXECUTE'),
     ('function hipq._gauges()', 'EXECUTE'),
     ('function hipq._lanes()', 'EXECUTE'),
     ('function hipq._may(integer,text)', 'EXECUTE'),

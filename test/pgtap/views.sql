@@ -1,7 +1,7 @@
 -- What the views show of given rows, and to whom. Rows in any state come in as a restore brings them: under session_replication_role = replica.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
-SELECT plan(27);
+SELECT plan(28);
 
 CREATE ROLE contract_owner LOGIN;
 CREATE ROLE contract_reader;
@@ -43,6 +43,9 @@ $$, 'jobs: outcome');
 SELECT set_eq('SELECT queue, running_jobs, initial, running, error, retry, throttle_used, oldest_due_time, retention FROM hipq.queues',
     $$VALUES ('contract.mail', 2::bigint, 2::bigint, 2::bigint, 1::bigint, 1::bigint, 0.000, now() - interval '2 hours', interval '8 days')$$,
     'queues: jobs by state, throttle use (no executor runs anything), the job due longest');
+SELECT set_eq('SELECT queue, waiting_time, waiting_window, waiting_hold, waiting_pause, waiting_handler, waiting_throttle, ready FROM hipq.queues',
+    $$VALUES ('contract.mail', 1::bigint, 0::bigint, 0::bigint, 0::bigint, 2::bigint, 0::bigint, 0::bigint)$$,
+    'queues: waiting jobs by what they wait for');
 SELECT set_eq('SELECT id, job_key, attempt, pid, timeout, since = now() FROM hipq.running',
     $$VALUES (5::bigint, 'five', 1, NULL::integer, 60, true), (6, 'NONE', 1, NULL, 60, true)$$, 'running: jobs that no executor has, too');
 SELECT set_eq('SELECT queue, job_id, duration FROM hipq.attempts', $$VALUES ('contract.mail', 9::bigint, interval '2 s')$$, 'attempts of the queue alone');

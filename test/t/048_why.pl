@@ -26,6 +26,11 @@ sub outcome_now { my ($id) = @_; return $hipq->sql("SELECT coalesce((SELECT outc
 # Whoever decides has looked since: another queue's job runs, where anything may.
 sub others_run { is($hipq->outcome_of('side'), 'succeeded', "$_[0]: others run"); return; }
 
+# The column of view queues that counts jobs which wait for a gate.
+my %columns = ('scheduled time' => 'waiting_time', 'time window' => 'waiting_window', (map { $_ => 'waiting_hold' } 'enabled', 'hold', 'queue owner'),
+	pause => 'waiting_pause', handler => 'waiting_handler', (map { $_ => 'waiting_throttle' } 'throttle of queue', 'throttle of type', 'throttle of key'));
+my $counts = q{SELECT string_agg(key || ' ' || value, ', ') FROM hipq.queues, jsonb_each_text(to_jsonb(queues)) WHERE queue = 'app.main' AND key ~ '^(waiting_|ready$)' AND value <> '0'};
+
 # A job for which one gate is closed. `id`, or what is enqueued; `gate`, what why() says of it; `open`, SQL that opens it.
 sub one_gate
 {
@@ -33,6 +38,7 @@ sub one_gate
 	my $id = $case{id} // $hipq->enqueue($case{type} // 'run', join ', ', q{queue => 'app.main'}, $case{with} // ());
 	ok($hipq->wait_until("SELECT string_agg(gate, ', ') FROM hipq.why($id) WHERE NOT passed", $gate), "$gate: the one gate that is closed");
 	like(explained($id, $gate), $case{says}, 'and why');
+	is($hipq->sql($counts), "$columns{$gate} 1", 'view queues counts it there') if $columns{$gate};
 	others_run($gate) unless $case{stops_all};
 	is(outcome_now($id), 'waiting', 'the job has not started');
 	is(closed($id), $gate, 'and still waits for that gate alone');
@@ -102,6 +108,7 @@ ok($hipq->wait_until('SELECT count(*) <= 1 FROM hipq.executors'), 'one executor'
 	my @ids = map { $hipq->enqueue('run', q{queue => 'app.main'}) } 1 .. 3;
 	ok($hipq->wait_until("SELECT string_agg(gate, ', ') FROM hipq.why($ids[0]) WHERE NOT passed", 'executor'), 'the next one waits for an executor alone');
 	like(explained($ids[0], 'executor'), qr/^1 executor\(s\) work for the queue owner and all have a job; hipq\.max_executors allows no more\.$/, 'and why() says so');
+	is($hipq->sql($counts), 'ready 3', 'view queues counts them as ready');
 	is(closed($ids[2]), 'executor, line', 'the one after those stands in line as well');
 	is(explained($ids[2], 'line'), '2 job(s) of its queue that are due stand before it.', 'behind two');
 	is($hipq->sql("SELECT explanation FROM hipq.why(hipq.enqueue('run', queue => 'app.main', priority => -1)) WHERE gate = 'line'"),
