@@ -62,8 +62,10 @@ Answer ask_retry_handler(const Executor &executor, const Queue &queue, const Cla
     std::optional<std::int64_t> delay;
     std::optional<std::string> error;
     try {
-        if (!watch.comes_too_late())
+        if (!watch.comes_too_late()) {
             delay = run_retry_handler(*handler, job, executor.job_memory);
+            end_user_code();
+        }
         HIPQ_POINT("after-retry-handler");
     } catch (const pg::Error &raised) {
         error = raised.message();

@@ -163,17 +163,6 @@ FirstValue first_value(MemoryContext memory)
     return {receiver, memory, {false, true, InvalidOid, Datum{0}, CMDTAG_UNKNOWN, 0}};
 }
 
-// The PostgreSQL regime. What user code has put off until the commit happens now, as the queue owner, under the deadline and
-// before the finish: deferred triggers run until there are none, WITH HOLD cursors, whose queries the commit would run to their
-// end, are closed.
-void run_deferred_code()
-{
-    if (::GetUserId() != ::GetSessionUserId())  // SET ROLE
-        (void)::set_config_option("role", "none", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SET, true, 0, false);
-    ::AfterTriggerFireDeferred();
-    ::PortalHashTableDeleteAll();
-}
-
 // The PostgreSQL regime: what happens to a prepared statement that a client has executed.
 Outcome run_call(const Call &call)
 {
@@ -181,7 +170,7 @@ Outcome run_call(const Call &call)
     ParamListInfo parameters = parameters_of(call);
 
     FirstValue first = first_value(call.memory);
-    Portal portal = ::CreatePortal("", true, true);
+    Portal portal = ::CreateNewPortal();  // the one without name may be the client's, which is in use
     portal->visible = false;
     CachedPlan *plan = plan_for(call.plan, parameters);
     ::PortalDefineQuery(portal, nullptr, call.plan->query_string, call.plan->commandTag, plan->stmt_list, plan);
@@ -194,7 +183,6 @@ Outcome run_call(const Call &call)
     first.outcome.tag = completion.commandTag;
     first.outcome.rows = completion.nprocessed;
     ::CommandCounterIncrement();
-    run_deferred_code();
     ::MemoryContextSwitchTo(before);
     return first.outcome;
 }
@@ -263,6 +251,16 @@ std::optional<std::int64_t> run_retry_handler(const storage::Handler &handler, c
     if (!outcome.has_row || outcome.is_null || outcome.type != INTERVALOID)
         return std::nullopt;
     return std::max<std::int64_t>(0, microseconds_of(*DatumGetIntervalP(outcome.value)));
+}
+
+void end_user_code()
+{
+    pg::call([] {
+        if (::GetUserId() != ::GetSessionUserId())  // SET ROLE
+            (void)::set_config_option("role", "none", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SET, true, 0, false);
+        ::AfterTriggerFireDeferred();
+        ::PortalHashTableDeleteAll();
+    });
 }
 
 }  // namespace hipq::worker

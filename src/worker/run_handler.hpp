@@ -16,4 +16,9 @@ std::vector<pg::RawValue> run_handler(const storage::Handler &handler, std::span
 std::optional<std::int64_t> run_retry_handler(const storage::Handler &handler, const storage::ClaimedJob &job,
                                               MemoryContext memory);
 
+// After either: what user code has put off until the commit happens now, in an executor's session: as the queue owner, under the
+// deadline and before the finish. Deferred triggers run until there are none; WITH HOLD cursors, whose queries the commit would
+// run to their end, are closed. Raises what triggers raise.
+void end_user_code();
+
 }  // namespace hipq::worker

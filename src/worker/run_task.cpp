@@ -1,13 +1,10 @@
 // A call of a handler for the jobs that were claimed: the call and the finish in one transaction, or what follows when it failed.
-#include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/run_times.hpp"
 #include "shmem/watch.hpp"
-#include "storage/current_job.hpp"
-#include "storage/settle.hpp"
+#include "worker/attempt.hpp"
 #include "worker/durability.hpp"
-#include "worker/failure_codes.hpp"
 #include "worker/process.hpp"
 #include "worker/run_handler.hpp"
 #include "worker/session.hpp"
@@ -22,43 +19,6 @@ using storage::ClaimedJob;
 using storage::Failure;
 using storage::Queue;
 
-// An error message is text that a row stores: never empty, never the word for "no error".
-std::string storable(const std::string &message)
-{
-    return message.empty() || message == "NONE" ? "error without a message: \"" + message + "\"" : message;
-}
-
-Failure failure_of(const pg::Error &error)
-{
-    const std::string sqlstate = error.sqlstate();
-    const core::Reason reason =
-        sqlstate == permanent_failure_sqlstate ? core::Reason::explicit_failure : core::classify(sqlstate);
-    return {reason,
-            sqlstate,
-            storable(error.message()),
-            error.detail().value_or(""),
-            error.hint().value_or(""),
-            error.context().value_or("")};
-}
-
-void finish(const Task &task, const std::vector<pg::RawValue> &results)
-{
-    const pg::OwnSettings own;
-    storage::finish_succeeded(*task.queue, task.jobs, results, pg::now());
-}
-
-// What a handler that has returned leaves behind: its job is done, or comes again later because it has asked for that.
-void finish_or_snooze(const Task &task, const std::vector<pg::RawValue> &results)
-{
-    const auto delay = storage::requested_snooze();
-    if (!delay.has_value()) {
-        finish(task, results);
-        return;
-    }
-    const pg::OwnSettings own;
-    storage::settle_snoozed(*task.queue, task.jobs.front(), *delay, pg::now());
-}
-
 // Of the commit that follows.
 void choose_durability(const Queue &queue)
 {
@@ -72,18 +32,19 @@ std::optional<Failure> call(const Executor &executor, const Task &task, Watch &w
 {
     if (!task.handler.has_value() || watch.comes_too_late()) {
         const auto stopped = stop_failure(watch.stop(), task.jobs.front());
-        return stopped.value_or(Failure{core::Reason::handler_not_found, "42883", "handler does not exist or cannot be called"});
+        return stopped.value_or(missing_handler());
     }
     if (task.mode == core::ClaimMode::record)
         pg::start_session_transaction();
     session.begin();
     HIPQ_POINT("before-handler");
     const std::vector<pg::RawValue> results = run_handler(*task.handler, task.jobs, executor.job_memory);
+    end_user_code();
     HIPQ_POINT("after-handler");
     if (auto stopped = stop_failure(watch.stop(), task.jobs.front()))  // it caught the cancellation, or was done before it struck
         return stopped;
     session.put_back();
-    finish_or_snooze(task, results);
+    finish_or_snooze(*task.queue, task.jobs, results);
     HIPQ_POINT("after-finish");
     choose_durability(*task.queue);
     pg::commit_transaction();
@@ -124,16 +85,13 @@ std::optional<Failure> run_in_clean_session(const Executor &executor, const Task
     return failure;
 }
 
-// A job whose claim by lock is over is recorded first, unless somebody else, who found it waiting, has changed it meanwhile: then
-// this attempt has not happened.
 void settle(const Executor &executor, Task &task, const Failure &failure)
 {
     HIPQ_POINT("before-settle");
     storage::Settled settled = storage::Settled::stale;
     ClaimedJob &job = task.jobs.front();
     pg::with_transaction([&] {
-        if (!job.is_locked || storage::record_locked(*task.queue, job))
-            settled = storage::settle_failure(*task.queue, job, failure, pg::now());
+        settled = settle_attempt(*task.queue, job, failure);
         HIPQ_POINT("after-settle");
         choose_durability(*task.queue);
     });

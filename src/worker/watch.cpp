@@ -6,6 +6,7 @@
 #include "shmem/watch.hpp"
 #include "storage/current_job.hpp"
 #include "storage/settle.hpp"
+#include "worker/attempt.hpp"
 #include "worker/cancellable.hpp"
 #include "worker/deadline.hpp"
 
@@ -13,15 +14,10 @@ namespace hipq::worker {
 
 Watch::Watch(const Task &task)
 {
-    std::vector<storage::CurrentJob> current;
     int timeout = task.jobs.front().timeout;
-    const bool may_commit = task.handler.has_value() && task.handler->may_commit;
-    const bool takes_batches = task.handler.has_value() && storage::is_batch(task.handler->arguments);
-    for (const storage::ClaimedJob &job : task.jobs) {
-        current.push_back({job.queue_id, job.id, job.stored_attempt(), job.type, job.key, may_commit, takes_batches});
+    for (const storage::ClaimedJob &job : task.jobs)
         timeout = std::min(timeout, job.timeout);
-    }
-    storage::set_current_jobs(std::move(current));
+    make_current(task.handler, task.jobs);
     begin(task.jobs.size() == 1 ? task.jobs.front().id : 0, timeout, false);
 }
 

@@ -1,0 +1,70 @@
+// Between a handler's call and the tables.
+#include "attempt.hpp"
+
+#include "pg/clock.hpp"
+#include "pg/transaction.hpp"
+#include "storage/current_job.hpp"
+#include "worker/failure_codes.hpp"
+
+namespace hipq::worker {
+
+using storage::ClaimedJob;
+using storage::Failure;
+using storage::Queue;
+
+namespace {
+
+// An error message is text that a row stores: never empty, never the word for "no error".
+std::string storable(const std::string &message)
+{
+    return message.empty() || message == "NONE" ? "error without a message: \"" + message + "\"" : message;
+}
+
+}  // namespace
+
+void make_current(const std::optional<storage::Handler> &handler, std::span<const ClaimedJob> jobs)
+{
+    const bool may_commit = handler.has_value() && handler->may_commit;
+    const bool takes_batches = handler.has_value() && storage::is_batch(handler->arguments);
+    std::vector<storage::CurrentJob> current;
+    for (const ClaimedJob &job : jobs)
+        current.push_back({job.queue_id, job.id, job.stored_attempt(), job.type, job.key, may_commit, takes_batches});
+    storage::set_current_jobs(std::move(current));
+}
+
+Failure failure_of(const pg::Error &error)
+{
+    const std::string sqlstate = error.sqlstate();
+    const core::Reason reason =
+        sqlstate == permanent_failure_sqlstate ? core::Reason::explicit_failure : core::classify(sqlstate);
+    return {reason,
+            sqlstate,
+            storable(error.message()),
+            error.detail().value_or(""),
+            error.hint().value_or(""),
+            error.context().value_or("")};
+}
+
+Failure missing_handler()
+{
+    return {core::Reason::handler_not_found, "42883", "handler does not exist or cannot be called"};
+}
+
+void finish_or_snooze(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results)
+{
+    const auto delay = storage::requested_snooze();
+    const pg::OwnSettings own;
+    if (delay.has_value())
+        storage::settle_snoozed(queue, jobs.front(), *delay, pg::now());
+    else
+        storage::finish_succeeded(queue, jobs, results, pg::now());
+}
+
+storage::Settled settle_attempt(const Queue &queue, ClaimedJob &job, const Failure &failure)
+{
+    if (job.is_locked && !storage::record_locked(queue, job))
+        return storage::Settled::stale;
+    return storage::settle_failure(queue, job, failure, pg::now());
+}
+
+}  // namespace hipq::worker

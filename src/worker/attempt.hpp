@@ -1,0 +1,27 @@
+// What belongs to an attempt in whatever session it is made, an executor's or a client's: which jobs are under way, by what rules
+// they fail, and what becomes of them.
+#pragma once
+
+#include "storage/handler.hpp"
+#include "storage/settle.hpp"
+
+namespace hipq::worker {
+
+// These are the jobs whose handler runs in this session from now on.
+void make_current(const std::optional<storage::Handler> &handler, std::span<const storage::ClaimedJob> jobs);
+
+// How an attempt failed whose handler raised that error, or was not there.
+storage::Failure failure_of(const pg::Error &error);
+storage::Failure missing_handler();
+
+// What a handler that has returned leaves behind: its jobs are done, or its job comes again later because it has asked for that.
+// In its transaction.
+void finish_or_snooze(const storage::Queue &queue, std::span<const storage::ClaimedJob> jobs,
+                      std::span<const pg::RawValue> results);
+
+// After the handler's (sub)transaction was rolled back: the attempt is recorded, and the policy decides, unless a retry handler
+// is to be asked. A job that was claimed by lock is recorded first, unless somebody else, who found it waiting, has changed it
+// meanwhile: then this attempt has not happened. Needs a transaction.
+storage::Settled settle_attempt(const storage::Queue &queue, storage::ClaimedJob &job, const storage::Failure &failure);
+
+}  // namespace hipq::worker
