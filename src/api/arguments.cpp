@@ -161,6 +161,15 @@ Datum return_text(std::string_view text)
     return pg::call([&] { return PointerGetDatum(::cstring_to_text_with_len(text.data(), static_cast<int>(text.size()))); });
 }
 
+pg::RawValue interval_of(std::int64_t microseconds)
+{
+    return pg::call([&] {
+        auto *interval = static_cast<Interval *>(::palloc0(sizeof(Interval)));
+        interval->time = microseconds;
+        return pg::RawValue{INTERVALOID, IntervalPGetDatum(interval), false};
+    });
+}
+
 Datum return_void()
 {
     return Datum{0};
@@ -201,6 +210,17 @@ ResultSet::ResultSet(FunctionCallInfo fcinfo)
 {
     pg::call([&] { ::InitMaterializedSRF(fcinfo, 0); });
     info_ = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+}
+
+void ResultSet::add_composite(pg::RawValue row)
+{
+    pg::call([&] {
+        HeapTupleHeader header = DatumGetHeapTupleHeader(row.value);
+        HeapTupleData tuple{};
+        tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+        tuple.t_data = header;
+        ::tuplestore_puttuple(info_->setResult, &tuple);
+    });
 }
 
 void ResultSet::add_row(std::span<const pg::Parameter> row)

@@ -47,6 +47,8 @@ private:
 // Results. return_text allocates in the caller's memory context.
 Datum return_text(std::string_view text);
 Datum return_void();
+// An interval in the current memory context.
+pg::RawValue interval_of(std::int64_t microseconds);
 inline Datum return_bool(bool value)
 {
     return BoolGetDatum(value);
@@ -78,6 +80,8 @@ public:
         add_row(std::span<const pg::Parameter>(row));
     }
     void add_row(std::span<const pg::Parameter> row);
+    // Adds a row that is a value of the function's row type.
+    void add_composite(pg::RawValue row);
 
 private:
     ReturnSetInfo *info_;

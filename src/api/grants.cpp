@@ -24,8 +24,8 @@ Names functions_for(Privilege privilege)
     case Privilege::work:
         return {"fail_retriable", "fail_permanently", "snooze", "extend"};
     case Privilege::read:
-        return {"why",           "wait_for",    "retry_schedule",    "now", "_may", "_executors", "_gauges", "_lanes",
-                "_running_jobs", "_is_running", "_first_closed_gate"};
+        return {"why",           "wait_for",    "retry_schedule",     "now",     "_may", "_executors", "_gauges", "_lanes",
+                "_running_jobs", "_is_running", "_first_closed_gate", "enqueued"};
     case Privilege::control:
         return {"cancel", "cancel_jobs", "retry",  "retry_jobs", "reschedule", "move_jobs",
                 "erase",  "pause",       "resume", "extend",     "why"};
@@ -44,8 +44,8 @@ Names views_for(Privilege privilege)
 // Each checks inside that its caller is the queue owner.
 Names functions_for_owner()
 {
-    return {"alter_queue",       "drop_queue",     "grant_queue",   "revoke_queue",
-            "register_job_type", "alter_job_type", "drop_job_type", "version"};
+    return {"alter_queue",    "drop_queue",    "grant_queue", "revoke_queue",   "register_job_type",
+            "alter_job_type", "drop_job_type", "version",     "run_until_idle", "dry_run"};
 }
 
 constinit pg::Statement select_functions(R"(

@@ -376,15 +376,6 @@ void drop_job_type(const Arguments &arguments)
     shmem::note_catalogue_change();
 }
 
-pg::RawValue interval_of(std::int64_t microseconds)
-{
-    return pg::call([&] {
-        auto *interval = static_cast<Interval *>(::palloc0(sizeof(Interval)));
-        interval->time = microseconds;
-        return pg::RawValue{INTERVALOID, IntervalPGetDatum(interval), false};
-    });
-}
-
 void list_schedule(const JobType &type, ResultSet &result)
 {
     std::int32_t retry = 0;

@@ -5,6 +5,7 @@
 #include "shmem/executors.hpp"
 #include "shmem/hands.hpp"
 #include "shmem/room.hpp"
+#include "storage/current_job.hpp"
 #include "storage/identity.hpp"
 #include "storage/job_gates.hpp"
 #include "storage/start_windows.hpp"
@@ -290,7 +291,7 @@ HIPQ_FUNCTION(hipq__alerts)
 
 HIPQ_FUNCTION(hipq__is_running)
 {
-    return BoolGetDatum(hipq::shmem::is_running(MyDatabaseId, PG_GETARG_INT64(0)));
+    return BoolGetDatum(hipq::storage::is_running(PG_GETARG_INT64(0)));
 }
 
 HIPQ_FUNCTION(hipq__is_held)

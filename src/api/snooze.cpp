@@ -36,6 +36,8 @@ pg::Time extend_own(const Interval &more)
         shmem::is_loaded() ? shmem::extend_own_deadline(seconds) : shmem::Extended{shmem::ExtendAnswer::not_running, {}};
     if (extended.answer == shmem::ExtendAnswer::stopping)
         raise_stopping();
+    if (extended.answer != shmem::ExtendAnswer::extended && storage::runs_jobs())
+        return pg::infinity;  // in a client's session jobs have no deadline
     if (extended.answer != shmem::ExtendAnswer::extended)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("no job runs in this session"),
                    errhint("Name the job: hipq.extend(id, interval)."));

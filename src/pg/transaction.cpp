@@ -54,21 +54,37 @@ Oid extension_owner()
     });
 }
 
-OwnerScope become_extension_owner()
+namespace {
+
+// PostgreSQL regime.
+RoleScope enter_scope_of(Oid role)
+{
+    RoleScope scope{};
+    ::GetUserIdAndSecContext(&scope.user, &scope.security_context);
+    ::SetUserIdAndSecContext(role, scope.security_context | SECURITY_LOCAL_USERID_CHANGE);
+    scope.guc_level = ::NewGUCNestLevel();
+    return scope;
+}
+
+}  // namespace
+
+RoleScope become_extension_owner()
 {
     const Oid owner = extension_owner();
     return call([&] {
-        OwnerScope scope{};
-        ::GetUserIdAndSecContext(&scope.user, &scope.security_context);
-        ::SetUserIdAndSecContext(owner, scope.security_context | SECURITY_LOCAL_USERID_CHANGE);
-        scope.guc_level = ::NewGUCNestLevel();
+        const RoleScope scope = enter_scope_of(owner);
         (void)::set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
                                   false);
         return scope;
     });
 }
 
-void leave_extension_owner(const OwnerScope &scope)
+RoleScope become(Oid role)
+{
+    return call([&] { return enter_scope_of(role); });
+}
+
+void leave(const RoleScope &scope)
 {
     call([&] {
         ::AtEOXact_GUC(false, scope.guc_level);

@@ -32,29 +32,44 @@ void with_transaction(Function &&fn)
 // The owner of schema hipq: who owns the extension and the queues' tables. Needs a transaction; raises 3F000 without the schema.
 Oid extension_owner();
 
-// What as_extension_owner saves and puts back on the normal path; on the error path the abort does it.
-struct OwnerScope {
+// What as_extension_owner and as_role save and put back on the normal path; on the error path the abort does it.
+struct RoleScope {
     Oid user;
     int security_context;
     int guc_level;
 };
-OwnerScope become_extension_owner();
-void leave_extension_owner(const OwnerScope &scope);
+RoleScope become_extension_owner();
+RoleScope become(Oid role);
+void leave(const RoleScope &scope);
+
+// Runs `fn` in that scope.
+template <class Function>
+auto in_scope(const RoleScope &scope, Function &&fn) -> std::invoke_result_t<Function &>
+{
+    if constexpr (std::is_void_v<std::invoke_result_t<Function &>>) {
+        fn();
+        leave(scope);
+    } else {
+        auto result = fn();
+        leave(scope);
+        return result;
+    }
+}
 
 // Runs `fn` as the extension owner with search_path = pg_catalog, pg_temp: for hipq's own statements, which run no user code.
 // Whatever `fn` is to check about the caller is checked before.
 template <class Function>
 auto as_extension_owner(Function &&fn) -> std::invoke_result_t<Function &>
 {
-    const OwnerScope scope = become_extension_owner();
-    if constexpr (std::is_void_v<std::invoke_result_t<Function &>>) {
-        fn();
-        leave_extension_owner(scope);
-    } else {
-        auto result = fn();
-        leave_extension_owner(scope);
-        return result;
-    }
+    return in_scope(become_extension_owner(), fn);
+}
+
+// Runs `fn` with the rights of a role, as a function of it with SECURITY DEFINER would: user code in it gets no others by SET
+// ROLE. The settings that it makes end with it.
+template <class Function>
+auto as_role(Oid role, Function &&fn) -> std::invoke_result_t<Function &>
+{
+    return in_scope(become(role), fn);
 }
 
 }  // namespace hipq::pg

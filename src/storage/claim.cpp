@@ -77,6 +77,17 @@ constexpr const char *lock_sql = R"(
     WHERE job.id = ANY ($1) AND job.state IN ('initial', 'retry') AND job.scheduled_run_time <= $2 AND job.expires_time > $2
     FOR UPDATE SKIP LOCKED)";
 
+constexpr const char *waiting_sql = R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM {live} AS job
+    WHERE job.id = $1 AND job.state IN ('initial', 'retry')
+    FOR UPDATE SKIP LOCKED)";
+
+constexpr const char *final_sql = R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM {table} AS job
+    WHERE job.id = $1 AND job.state = 'final')";
+
 // $1 id, $2 the attempt that waited, $3 when the handler started
 constexpr const char *record_locked_sql = R"(
     UPDATE {live} AS job
@@ -246,6 +257,16 @@ std::vector<ClaimedJob> claim_by_lock(const Queue &queue, std::span<const DueJob
 {
     auto rows = LiveRows::open_to_lock(queue);
     return rows.has_value() ? lock_directly(*rows, waiting, now) : lock_by_sql(queue, ids_of(waiting), now);
+}
+
+std::optional<ClaimedJob> claim_for_trial(const Queue &queue, std::int64_t id, pg::Time now)
+{
+    auto job = claimed_job(as_hipq([&] { return statement_for(queue, waiting_sql).run(id); }));
+    if (!job.has_value())
+        job = claimed_job(as_hipq([&] { return statement_for(queue, final_sql).run(id); }));
+    if (job.has_value())
+        make_running(*job, now);
+    return job;
 }
 
 std::optional<ClaimedJob> take_locked(const Queue &queue, std::int64_t id, int attempt, pg::Time started)

@@ -84,6 +84,10 @@ std::vector<ClaimedJob> claim_by_record(const Queue &queue, std::span<const DueJ
 // lock: the rows are locked until the transaction ends; what is returned looks as if it had been recorded.
 std::vector<ClaimedJob> claim_by_lock(const Queue &queue, std::span<const DueJob> waiting, pg::Time now);
 
+// A job as its next attempt would find it, due or not, for one that is rolled back: a waiting job is locked, a final one stays as
+// it is. Nothing: it is neither, or somebody holds it. Needs a transaction.
+std::optional<ClaimedJob> claim_for_trial(const Queue &queue, std::int64_t id, pg::Time now);
+
 // Writes for a job that was claimed by lock, in a transaction that is over, what a recorded claim would have written; then it is
 // one. False: it is not as it was; somebody else has changed it meanwhile.
 bool record_locked(const Queue &queue, ClaimedJob &job);

@@ -1,6 +1,7 @@
 // The jobs whose handler runs in this session.
 #include "current_job.hpp"
 
+#include "shmem/hands.hpp"
 #include "storage/permit.hpp"
 
 namespace hipq::storage {
@@ -67,9 +68,14 @@ void set_current_jobs(std::vector<CurrentJob> jobs)
     snooze = Snooze{};
 }
 
+bool runs_jobs()
+{
+    return current != nullptr && !current->empty();
+}
+
 void request_snooze(std::int64_t delay)
 {
-    if (current == nullptr || current->empty())
+    if (!runs_jobs())
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("no job runs in this session"),
                    errhint("A handler can snooze its own job. Use hipq.reschedule() for a waiting one."));
     if (current->front().is_of_batch)
@@ -88,6 +94,11 @@ bool is_current_job(std::int64_t id)
 {
     return current != nullptr &&
            std::any_of(current->begin(), current->end(), [&](const CurrentJob &job) { return job.id == id; });
+}
+
+bool is_running(std::int64_t id)
+{
+    return is_current_job(id) || shmem::is_running(MyDatabaseId, id);
 }
 
 void make_room_for_successor(int queue_id, std::string_view type, std::string_view key)

@@ -22,7 +22,12 @@ struct CurrentJob {
 // The jobs that run: one, or a batch; none outside a handler.
 void set_current_jobs(std::vector<CurrentJob> jobs);
 
+bool runs_jobs();
 bool is_current_job(std::int64_t id);
+
+// Whether the handler of a job runs, in an executor or in this session. The row of one that was claimed by a lock does not say
+// so.
+bool is_running(std::int64_t id);
 
 // The handler that runs in this session wants its job to be run again after a time (microseconds); the last wish counts, and one
 // that a subtransaction was rolled back with does not. Raises 55000 outside of a handler, 0A000 in one that takes batches.

@@ -2,7 +2,7 @@
 #include "find_job.hpp"
 
 #include "pg/transaction.hpp"
-#include "shmem/hands.hpp"
+#include "storage/current_job.hpp"
 #include "storage/successor.hpp"
 
 namespace hipq::storage {
@@ -59,7 +59,7 @@ std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, co
     if (queue == nullptr)
         return std::nullopt;
     core::JobState state = core::parse_job_state(row.text(1)).value();
-    if (core::is_waiting(state) && shmem::is_running(MyDatabaseId, id))  // claimed by a lock: its row does not say so
+    if (core::is_waiting(state) && is_running(id))
         state = core::JobState::running;
     return FoundJob{queue,       id,          state,       row.text(2),    row.text(3),     row.time(4),
                     row.time(5), row.text(6), row.text(7), row.integer(8), row.integer32(9)};

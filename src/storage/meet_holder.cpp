@@ -55,7 +55,7 @@ std::optional<Holder> find_holder(const Newcomer &newcomer)
     const pg::Row row = rows.front();
     const core::JobState state = core::parse_job_state(row.text(1)).value();
     const std::int64_t id = row.integer(0);
-    return Holder{id, !core::is_waiting(state) || shmem::is_running(MyDatabaseId, id), row.time(2)};
+    return Holder{id, !core::is_waiting(state) || is_running(id), row.time(2)};
 }
 
 // When a new job that says this would be due.

@@ -4,7 +4,7 @@
 #include "core/state.hpp"
 #include "core/validate.hpp"
 #include "pg/transaction.hpp"
-#include "shmem/hands.hpp"
+#include "storage/current_job.hpp"
 
 extern "C" {
 #include "access/xlog.h"
@@ -58,7 +58,7 @@ std::optional<Standing> standing_of(const Queue &queue, std::int64_t id)
     const core::JobState state = core::parse_job_state(row.text(0)).value();
     if (state == core::JobState::final)
         return Standing{true, outcome_of_end(error, row.text(2)), row.raw(3), error, is_own(row.text(4))};
-    const bool runs = state == core::JobState::running || (core::is_waiting(state) && shmem::is_running(MyDatabaseId, id));
+    const bool runs = state == core::JobState::running || (core::is_waiting(state) && is_running(id));
     return Standing{false, runs ? "running" : "waiting", {JSONBOID, Datum{0}, true}, error, is_own(row.text(4))};
 }
 

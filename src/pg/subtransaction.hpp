@@ -1,0 +1,44 @@
+// Subtransactions: work whose failure leaves the caller's transaction as it was.
+#pragma once
+
+#include "guard.hpp"
+
+namespace hipq::pg {
+
+// What a subtransaction changes in the process, and puts back at its end.
+struct SubtransactionScope {
+    MemoryContext memory;
+    ResourceOwner resources;
+};
+SubtransactionScope begin_subtransaction();
+void release_subtransaction(const SubtransactionScope &before);
+void roll_back_subtransaction(const SubtransactionScope &before);
+
+enum class Ending : unsigned char { kept, rolled_back };
+
+// Runs `fn` in a subtransaction, which is kept or not when it succeeds, and rolled back when it fails. Returns the error that it
+// failed with; the user and the settings of the session are then as before. Needs a transaction.
+template <class Function>
+std::optional<Error> in_subtransaction(Ending ending, Function &&fn)
+{
+    const SubtransactionScope before = begin_subtransaction();
+    std::optional<Error> failure;
+    std::exception_ptr other;
+    try {
+        fn();
+        if (ending == Ending::kept) {
+            release_subtransaction(before);
+            return std::nullopt;
+        }
+    } catch (const Error &error) {
+        failure = error;
+    } catch (...) {
+        other = std::current_exception();
+    }
+    roll_back_subtransaction(before);
+    if (other != nullptr)
+        std::rethrow_exception(other);
+    return failure;
+}
+
+}  // namespace hipq::pg
