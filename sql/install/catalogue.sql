@@ -182,6 +182,52 @@ COMMENT ON COLUMN hipq.pause.paused_by IS 'role that paused it';
 COMMENT ON COLUMN hipq.pause.paused_time IS 'since when it is paused';
 COMMENT ON COLUMN hipq.pause.reason IS 'why, as given; NONE = nothing was given';
 
+CREATE SEQUENCE hipq.schedule_id_seq AS integer;
+COMMENT ON SEQUENCE hipq.schedule_id_seq IS 'numbers of schedules';
+
+-- What pg_cron calls has the number alone: the row says what is to be enqueued.
+CREATE TABLE hipq.schedule (
+    schedule_id     integer     NOT NULL DEFAULT nextval('hipq.schedule_id_seq') CONSTRAINT schedule_pkey PRIMARY KEY,
+    name            text COLLATE "C" NOT NULL CONSTRAINT schedule_name_is_unique UNIQUE CONSTRAINT schedule_name_is_short CHECK (octet_length(name) BETWEEN 1 AND 63),
+    cron            text        NOT NULL,
+    role            regrole     NOT NULL,
+    queue_id        integer     NOT NULL,
+    job_type        text COLLATE "C" NOT NULL,
+    job_key         text COLLATE "C" NOT NULL,
+    job_data        jsonb       NOT NULL DEFAULT '{}',
+    priority        smallint,
+    timeout         integer,
+    throttle_factor numeric(9,3),
+    throttle_key    text COLLATE "C",
+    time_windows    text,
+    max_retries     integer,
+    expires_after   interval,
+    created_time    timestamptz NOT NULL DEFAULT now(),
+    last_run_time   timestamptz,
+    last_action     text        CONSTRAINT schedule_last_action_is_known CHECK (last_action IN ('enqueued', 'skipped')),
+    last_job_id     bigint
+);
+COMMENT ON TABLE hipq.schedule IS 'jobs that are enqueued again and again, at times that pg_cron tells';
+COMMENT ON COLUMN hipq.schedule.schedule_id IS 'number of the schedule; pg_cron has it in the name of its job and in the command';
+COMMENT ON COLUMN hipq.schedule.name IS 'name, unique in the database';
+COMMENT ON COLUMN hipq.schedule.cron IS 'cron expression, as given';
+COMMENT ON COLUMN hipq.schedule.role IS 'role that made it, and that pg_cron connects as';
+COMMENT ON COLUMN hipq.schedule.queue_id IS 'queue of its jobs';
+COMMENT ON COLUMN hipq.schedule.job_type IS 'job type of its jobs';
+COMMENT ON COLUMN hipq.schedule.job_key IS 'job key of its jobs; NONE = none';
+COMMENT ON COLUMN hipq.schedule.job_data IS 'job data of its jobs';
+COMMENT ON COLUMN hipq.schedule.priority IS 'priority of its jobs; NULL = the job type''s, as all below';
+COMMENT ON COLUMN hipq.schedule.timeout IS 'timeout of its jobs, in seconds';
+COMMENT ON COLUMN hipq.schedule.throttle_factor IS 'throttle_factor of its jobs';
+COMMENT ON COLUMN hipq.schedule.throttle_key IS 'throttle_key of its jobs';
+COMMENT ON COLUMN hipq.schedule.time_windows IS 'time windows of its jobs';
+COMMENT ON COLUMN hipq.schedule.max_retries IS 'max_retries of its jobs';
+COMMENT ON COLUMN hipq.schedule.expires_after IS 'how long after its run a job may start; NULL = it does not expire';
+COMMENT ON COLUMN hipq.schedule.created_time IS 'when the schedule was made';
+COMMENT ON COLUMN hipq.schedule.last_run_time IS 'when it ran last; NULL = not yet';
+COMMENT ON COLUMN hipq.schedule.last_action IS 'what that run did: enqueued, or skipped because a job with the key had not finished';
+COMMENT ON COLUMN hipq.schedule.last_job_id IS 'the job that it enqueued, or that had not finished';
+
 SELECT pg_extension_config_dump('hipq.identity', '');
 SELECT pg_extension_config_dump('hipq.instance_id_seq', '');
 SELECT pg_extension_config_dump('hipq.instance', '');
@@ -189,6 +235,8 @@ SELECT pg_extension_config_dump('hipq.queue_id_seq', '');
 SELECT pg_extension_config_dump('hipq.queue', '');
 SELECT pg_extension_config_dump('hipq.job_type', '');
 SELECT pg_extension_config_dump('hipq.pause', '');
+SELECT pg_extension_config_dump('hipq.schedule_id_seq', '');
+SELECT pg_extension_config_dump('hipq.schedule', '');
 
 -- Every process caches queues, job types and pauses; a change of one, by whatever statement, makes all of them read again.
 CREATE FUNCTION hipq._catalogue_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_catalogue_changed';

@@ -121,6 +121,22 @@ CREATE FUNCTION hipq.enqueue_many(
 COMMENT ON FUNCTION hipq.enqueue_many(text, jsonb[], text[], text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text)
     IS 'enqueues one job per element of job_data in one statement; returns their ids in the same order';
 
+-- Schedules -------------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION hipq.schedule(
+    name text, cron text, job_type text, job_data jsonb DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,
+    priority integer DEFAULT NULL, timeout integer DEFAULT NULL, throttle_factor numeric DEFAULT NULL, time_windows text DEFAULT NULL,
+    max_retries integer DEFAULT NULL, expires_after interval DEFAULT NULL, throttle_key text DEFAULT NULL
+) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_schedule';
+COMMENT ON FUNCTION hipq.schedule(text, text, text, jsonb, text, text, integer, integer, numeric, text, integer, interval, text)
+    IS 'makes a schedule, or changes the one of that name: pg_cron enqueues such a job at the times of the cron expression, as the caller, unless one with its key (default: the name) has not finished; returns when it comes first';
+
+CREATE FUNCTION hipq.unschedule(name text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_unschedule';
+COMMENT ON FUNCTION hipq.unschedule(text) IS 'ends a schedule; jobs that it has enqueued stay';
+
+CREATE FUNCTION hipq._run_schedule(schedule_id integer) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__run_schedule';
+COMMENT ON FUNCTION hipq._run_schedule(integer) IS 'a run of a schedule, called by pg_cron; says what it did';
+
 -- Control ---------------------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION hipq.cancel(id bigint, reason text DEFAULT NULL, queue text DEFAULT NULL) RETURNS boolean
@@ -260,6 +276,12 @@ COMMENT ON FUNCTION hipq._first_closed_gate(integer, text, text, text, numeric) 
 
 CREATE FUNCTION hipq._is_running(id bigint) RETURNS boolean LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__is_running';
 COMMENT ON FUNCTION hipq._is_running(bigint) IS 'whether an executor runs the job: one claimed by a lock, whose row still says that it waits';
+
+CREATE FUNCTION hipq._next_run(cron text, last_run_time timestamptz) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__next_run';
+COMMENT ON FUNCTION hipq._next_run(text, timestamptz) IS 'when a cron expression comes next, by pg_cron''s clocks; NULL = never, or it cannot be read';
+
+CREATE FUNCTION hipq._has_cron_entry(schedule_id integer) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__has_cron_entry';
+COMMENT ON FUNCTION hipq._has_cron_entry(integer) IS 'whether pg_cron in this database has an active job for the schedule';
 
 CREATE FUNCTION hipq._may(queue_id integer, privilege text) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__may';
 COMMENT ON FUNCTION hipq._may(integer, text) IS 'whether the current user has enqueue, work, read or control on a queue';

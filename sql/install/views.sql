@@ -1,7 +1,7 @@
 -- Views to look through. Each reads the tables with the extension owner's rights and shows only the queues that the caller may read; those without job
 -- data (instances, queues, job_types, pauses, running, executors, lanes, sizes, throttle_keys) show everything to members of pg_monitor too.
 --
--- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _first_closed_gate(), _gauges(), _lanes(), _running_jobs(), _is_running() and now(). hipq.grant_queue() gives them.
+-- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _first_closed_gate(), _gauges(), _lanes(), _running_jobs(), _next_run(), _has_cron_entry(), _is_running() and now(). hipq.grant_queue() gives them.
 
 CREATE VIEW hipq.instances WITH (security_barrier) AS
 SELECT instance.name,
@@ -474,6 +474,42 @@ COMMENT ON COLUMN hipq.throttle_keys.throttle_limit_per_key IS 'limit on the sum
 COMMENT ON COLUMN hipq.throttle_keys.throttle_used IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.throttle_keys.running_jobs IS 'jobs of the key that run now';
 
+CREATE VIEW hipq.schedules WITH (security_barrier) AS
+SELECT schedule.name,
+       schedule.cron,
+       instance.name || '.' || queue.name AS queue,
+       schedule.job_type,
+       schedule.job_key,
+       schedule.job_data,
+       schedule.role,
+       entry.is_active,
+       CASE WHEN entry.is_active THEN hipq._next_run(schedule.cron, schedule.last_run_time) END AS next_run_time,
+       schedule.last_run_time,
+       schedule.last_action,
+       schedule.last_job_id,
+       (SELECT jobs.outcome FROM hipq.jobs WHERE jobs.id = schedule.last_job_id) AS last_outcome,
+       schedule.created_time
+FROM hipq.schedule
+JOIN hipq.queue ON queue.queue_id = schedule.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+CROSS JOIN LATERAL (SELECT hipq._has_cron_entry(schedule.schedule_id) AS is_active) AS entry
+WHERE hipq._may(queue.queue_id, 'read');
+COMMENT ON VIEW hipq.schedules IS 'jobs that pg_cron has enqueued again and again, with their last and next run';
+COMMENT ON COLUMN hipq.schedules.name IS 'name of the schedule';
+COMMENT ON COLUMN hipq.schedules.cron IS 'cron expression, as given';
+COMMENT ON COLUMN hipq.schedules.queue IS 'queue of its jobs';
+COMMENT ON COLUMN hipq.schedules.job_type IS 'job type of its jobs';
+COMMENT ON COLUMN hipq.schedules.job_key IS 'job key of its jobs; NONE = none';
+COMMENT ON COLUMN hipq.schedules.job_data IS 'job data of its jobs';
+COMMENT ON COLUMN hipq.schedules.role IS 'role that made it, and that enqueues';
+COMMENT ON COLUMN hipq.schedules.is_active IS 'pg_cron has an active job for it; if not, as after a restore into another server, call hipq.schedule() again';
+COMMENT ON COLUMN hipq.schedules.next_run_time IS 'when it runs next, by pg_cron''s clocks (cron.timezone, GMT by default); NULL = it does not';
+COMMENT ON COLUMN hipq.schedules.last_run_time IS 'when it ran last; NULL = not yet';
+COMMENT ON COLUMN hipq.schedules.last_action IS 'what that run did: enqueued, or skipped because a job with the key had not finished';
+COMMENT ON COLUMN hipq.schedules.last_job_id IS 'the job that it enqueued, or that had not finished';
+COMMENT ON COLUMN hipq.schedules.last_outcome IS 'outcome of that job so far; NULL = the job has been removed';
+COMMENT ON COLUMN hipq.schedules.created_time IS 'when the schedule was made';
+
 CREATE VIEW hipq.lanes WITH (security_barrier) AS
 SELECT instance.name || '.' || queue.name AS queue,
        lane.job_type,
@@ -575,7 +611,7 @@ COMMENT ON COLUMN hipq.alerts.last_time IS 'when it happened last';
 COMMENT ON COLUMN hipq.alerts.detail IS 'what is slower or waits because of it';
 COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 
-REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.lanes, hipq.sizes FROM PUBLIC;
+REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
 GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys TO pg_monitor;
 GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq.now() TO pg_monitor;

@@ -1,6 +1,7 @@
 // hipq.enqueue, hipq.enqueue_unique and hipq.enqueue_many.
 #include "storage/enqueue.hpp"
 #include "api/arguments.hpp"
+#include "api/queue_for.hpp"
 #include "core/json_text.hpp"
 #include "core/validate.hpp"
 #include "pg/transaction.hpp"
@@ -150,7 +151,8 @@ const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::
     return storage::require_queue(*catalogue, "hipq.main");
 }
 
-// The queue named; else the one where the type is registered; else hipq.main.
+}  // namespace
+
 const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue, const std::optional<std::string> &name,
                        const std::string &job_type)
 {
@@ -166,6 +168,8 @@ const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue, const std::o
         refuse_ambiguous(queues, job_type);
     return queues.empty() ? main_queue(catalogue, job_type) : *queues.front();
 }
+
+namespace {
 
 storage::Enqueued enqueue(FunctionCallInfo fcinfo, const char *on_duplicate_if_not_given)
 {

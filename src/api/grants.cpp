@@ -20,12 +20,13 @@ Names functions_for(Privilege privilege)
 {
     switch (privilege) {
     case Privilege::enqueue:
-        return {"enqueue", "enqueue_unique", "enqueue_many", "now"};
+        return {"enqueue", "enqueue_unique", "enqueue_many", "schedule", "unschedule", "_run_schedule", "now"};
     case Privilege::work:
         return {"fail_retriable", "fail_permanently", "snooze", "extend"};
     case Privilege::read:
-        return {"why",           "wait_for",    "retry_schedule",     "now",     "_may", "_executors", "_gauges", "_lanes",
-                "_running_jobs", "_is_running", "_first_closed_gate", "enqueued"};
+        return {
+            "why",           "wait_for",    "retry_schedule",     "now",      "_may",      "_executors",     "_gauges", "_lanes",
+            "_running_jobs", "_is_running", "_first_closed_gate", "enqueued", "_next_run", "_has_cron_entry"};
     case Privilege::control:
         return {"cancel", "cancel_jobs", "retry",  "retry_jobs", "reschedule", "move_jobs",
                 "erase",  "pause",       "resume", "extend",     "why"};
@@ -37,8 +38,8 @@ Names views_for(Privilege privilege)
 {
     if (privilege != Privilege::read)
         return {};
-    return {"instances", "queues",       "job_types", "pauses", "jobs",  "running",
-            "attempts",  "dead_letters", "executors", "lanes",  "sizes", "throttle_keys"};
+    return {"instances",    "queues",    "job_types", "pauses", "jobs",          "running",  "attempts",
+            "dead_letters", "executors", "lanes",     "sizes",  "throttle_keys", "schedules"};
 }
 
 // Each checks inside that its caller is the queue owner.

@@ -10,6 +10,7 @@
 #include "storage/permit.hpp"
 #include "storage/quote.hpp"
 #include "storage/routine.hpp"
+#include "storage/schedule.hpp"
 #include "storage/time_tree.hpp"
 
 namespace hipq::api {
@@ -340,6 +341,7 @@ void drop_queue(const Arguments &arguments)
                    errmsg("cannot drop queue \"%s\" because it has unfinished jobs", text.c_str()),
                    errhint("Use force => true to drop them too."));
     check_dependent_objects(queue);
+    storage::forget_schedules_of(queue.id);
     const bool has_scheduler = shmem::is_loaded() && !storage::is_held();
     storage::as_hipq([&] {
         if (has_scheduler)

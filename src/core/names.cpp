@@ -14,8 +14,8 @@ constexpr std::size_t longest_table_name = max_identifier_length - longest_table
 static_assert(std::string_view{"_one_unfinished_job_per_type_and_key"}.size() == longest_table_suffix);
 
 // A queue's leaves and indexes start with its table's name, so hipq's tables reserve everything that starts like them.
-constexpr std::array<std::string_view, 10> own_tables{
-    "attempt", "dead_letter", "identity", "instance", "job", "job_type", "pause", "queue", "successor", "worker",
+constexpr std::array<std::string_view, 11> own_tables{
+    "attempt", "dead_letter", "identity", "instance", "job", "job_type", "pause", "queue", "schedule", "successor", "worker",
 };
 
 constexpr std::array<std::string_view, 17> own_views{

@@ -24,6 +24,7 @@ $source->sql(q{
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', default_priority => 3, retry_on => '{22012}', max_retries => 0, claim => 'record');
 	SELECT hipq.register_job_type('other.mail', 'later', handler => 'run');
 	SELECT hipq.pause('other.mail', reason => 'not today');
+	INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key) SELECT 'nightly', '@daily', 'app', queue_id, 'later', 'NONE' FROM hipq.queue WHERE name = 'mail';
 	SELECT hipq.grant_queue('app.main', 'producer', 'enqueue');
 	SELECT hipq.grant_queue('app.main', 'looker', 'read')});
 
@@ -49,8 +50,10 @@ my %checks = (
 	instances => q{SELECT string_agg(instance::text, ' ' ORDER BY instance_id) FROM hipq.instance},
 	queues => q{SELECT string_agg(queue::text, ' ' ORDER BY queue_id) FROM hipq.queue},
 	pauses => q{SELECT string_agg(pause::text, ' ') FROM hipq.pause},
+	schedules => q{SELECT string_agg(schedule::text, ' ') FROM hipq.schedule},
 	types => q{SELECT string_agg(job_type::text, ' ' ORDER BY queue_id, name) FROM hipq.job_type},
-	sequences => q{SELECT concat_ws(' ', (SELECT last_value FROM hipq.job_id_seq), (SELECT last_value FROM hipq.queue_id_seq), (SELECT last_value FROM hipq.instance_id_seq))},
+	sequences => q{SELECT concat_ws(' ', (SELECT last_value FROM hipq.job_id_seq), (SELECT last_value FROM hipq.queue_id_seq), (SELECT last_value FROM hipq.instance_id_seq),
+		(SELECT last_value FROM hipq.schedule_id_seq))},
 	indexes => q{SELECT string_agg(indexdef, ' ' ORDER BY indexname) FROM pg_indexes WHERE schemaname = 'hipq'},
 	grants => q{SELECT string_agg(relname || array_to_string(ARRAY(SELECT unnest(relacl)::text ORDER BY 1), ','), ' ' ORDER BY relname) FROM pg_class
 		WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'v', 'S')},

@@ -1,0 +1,84 @@
+-- schedule, unschedule: what is refused, and that nothing changes then. How pg_cron runs them: test/t/080_cron.pl.
+\pset format unaligned
+\pset tuples_only on
+SET client_min_messages = warning;
+
+CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'passes';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN format('%s %s', SQLSTATE, SQLERRM)
+        || CASE WHEN detail <> '' THEN E'\n  DETAIL: ' || detail ELSE '' END
+        || CASE WHEN hint <> '' THEN E'\n  HINT: ' || replace(hint, current_database(), '<this database>') ELSE '' END;
+END
+$$;
+CREATE FUNCTION pg_temp.try_cron(cron text) RETURNS text LANGUAGE sql AS $$
+    SELECT regexp_replace(pg_temp.try(format('SELECT hipq.schedule(%L, %L, %L)', 'nightly', cron, 't')), '\n  HINT.*', '')
+$$;
+
+CREATE ROLE regress_hipq_cron_owner LOGIN;
+CREATE ROLE regress_hipq_cron_reader LOGIN;
+CREATE ROLE regress_hipq_cron_sleeper;
+SELECT hipq.create_queue('when.q', owner => 'regress_hipq_cron_owner') > 0, hipq.create_queue('when.strict', owner => 'regress_hipq_cron_owner', strict => true) > 0;
+SELECT hipq.register_job_type('when.q', 't'), hipq.grant_queue('when.q', 'regress_hipq_cron_reader', 'read'), hipq.grant_queue('when.q', 'regress_hipq_cron_sleeper', 'enqueue');
+GRANT EXECUTE ON FUNCTION hipq.schedule, hipq.unschedule, hipq._run_schedule TO regress_hipq_cron_reader;
+
+-- ---- cron expressions
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', 'every night', 't')$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '0 0 30 2 *', 't')$$);
+SELECT pg_temp.try_cron('');
+SELECT pg_temp.try_cron('0 3 * *');
+SELECT pg_temp.try_cron('0 3 * * * root');
+SELECT pg_temp.try_cron('60 3 * * *');
+SELECT pg_temp.try_cron('0 22-6 * * *');
+SELECT pg_temp.try_cron('*/0 * * * *');
+SELECT pg_temp.try_cron('90 seconds');
+SELECT pg_temp.try_cron('@reboot');
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', NULL, 't')$$);
+
+-- ---- the rest
+SELECT pg_temp.try($$SELECT hipq.schedule('', '@daily', 't')$$);
+SELECT pg_temp.try($$SELECT hipq.schedule(repeat('x', 64), '@daily', 't')$$);
+SELECT pg_temp.try($$SELECT hipq.schedule(NULL, '@daily', 't')$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', NULL)$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', queue => 'no.such')$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 'unknown', queue => 'when.strict')$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', priority => 40000)$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', timeout => 0)$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', throttle_factor => -0.0001)$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', time_windows => '25:00-26:00')$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', max_retries => -1)$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', expires_after => '-1 s')$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', job_key => '')$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', throttle_key => '')$$);
+SELECT pg_temp.try($$SELECT hipq.unschedule('nightly')$$);
+SELECT pg_temp.try($$SELECT hipq.unschedule(NULL)$$);
+SELECT pg_temp.try($$SELECT hipq._run_schedule(-1)$$);
+
+-- ---- rights
+SET ROLE regress_hipq_cron_reader;
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', queue => 'when.q')$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', queue => 'when.strict')$$);
+SELECT count(*) FROM hipq.schedules;
+SET ROLE regress_hipq_cron_sleeper;
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', queue => 'when.q')$$);
+RESET ROLE;
+
+-- ---- all is well, but for pg_cron
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', '{"a": 1}', queue => 'when.q', job_key => 'NONE', priority => 1, timeout => 2, throttle_factor => 0.5,
+    time_windows => '22:00-06:00', max_retries => 3, expires_after => '1 h', throttle_key => 'k')$$);
+SELECT count(*) FROM hipq.schedule;
+SELECT count(*) FROM hipq.when_q;
+
+-- ---- when an expression comes next
+SELECT hipq._next_run('@hourly', NULL) = date_trunc('hour', clock_timestamp()) + interval '1 h', hipq._next_run('nonsense', NULL), hipq._next_run('0 0 31 2 *', NULL);
+SELECT hipq._next_run('30 seconds', now() + interval '1 h') = now() + interval '1 h 30 s', hipq._next_run('30 seconds', now() - interval '1 h') >= now();
+
+SELECT hipq.drop_queue('when.q', force => true), hipq.drop_queue('when.strict');
+DROP OWNED BY regress_hipq_cron_owner, regress_hipq_cron_reader, regress_hipq_cron_sleeper;
+DROP ROLE regress_hipq_cron_owner, regress_hipq_cron_reader, regress_hipq_cron_sleeper;

@@ -1,0 +1,227 @@
+// hipq.schedule, and cron.job, where pg_cron keeps what it runs. An entry is known by its name, which has the schedule's number.
+#include "schedule.hpp"
+
+#include "core/cron.hpp"
+#include "storage/permit.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+#define HIPQ_SCHEDULE_COLUMNS                                                                                                    \
+    "schedule.schedule_id, schedule.name, schedule.cron, schedule.role, schedule.queue_id, schedule.job_key, "                   \
+    "schedule.job_data, "                                                                                                        \
+    "schedule.job_type, schedule.priority, schedule.timeout, schedule.throttle_factor::text, schedule.time_windows, "            \
+    "schedule.max_retries, $2 + schedule.expires_after, schedule.throttle_key"
+
+constinit pg::Statement select_by_name("SELECT " HIPQ_SCHEDULE_COLUMNS
+                                       " FROM hipq.schedule AS schedule WHERE schedule.name = $1 FOR UPDATE");
+constinit pg::Statement select_by_id("SELECT " HIPQ_SCHEDULE_COLUMNS
+                                     " FROM hipq.schedule AS schedule WHERE schedule.schedule_id = $1 FOR UPDATE");
+
+constinit pg::Statement insert(R"(
+    INSERT INTO hipq.schedule (name, cron, role, queue_id, job_key, job_data, job_type, priority, timeout, throttle_factor, time_windows,
+                               max_retries, expires_after, throttle_key, created_time)
+    VALUES ($1, $2, $3, $4, $5, coalesce($6, '{}'), $7, $8, $9, $10, $11, $12, $13, $14, $15)
+    RETURNING schedule_id)");
+
+constinit pg::Statement update(R"(
+    UPDATE hipq.schedule
+    SET cron = $2, role = $3, queue_id = $4, job_key = $5, job_data = coalesce($6, '{}'), job_type = $7, priority = $8, timeout = $9, throttle_factor = $10,
+        time_windows = $11, max_retries = $12, expires_after = $13, throttle_key = $14
+    WHERE schedule_id = $1)");
+
+constinit pg::Statement delete_by_id("DELETE FROM hipq.schedule WHERE schedule_id = $1");
+constinit pg::Statement select_of_queue("SELECT schedule_id FROM hipq.schedule WHERE queue_id = $1 FOR UPDATE");
+
+constinit pg::Statement update_run(R"(
+    UPDATE hipq.schedule SET last_run_time = $2, last_action = $3, last_job_id = $4 WHERE schedule_id = $1)");
+
+constinit pg::Statement select_cron("SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'pg_cron'");
+
+// Not kept: pg_cron may come and go.
+constexpr const char *put_sql =
+    "SELECT cron.schedule_in_database($1::text, $2::text, $3::text, current_database()::text, $4::text)";
+constexpr const char *remove_sql = "SELECT cron.unschedule(entry.jobid) FROM cron.job AS entry WHERE entry.jobname::text = $1";
+constexpr const char *find_sql = "SELECT 1 FROM cron.job AS entry WHERE entry.jobname::text = $1 AND entry.active";
+
+std::string entry_name(int schedule_id)
+{
+    return "hipq schedule " + std::to_string(schedule_id);
+}
+
+bool is_cron_here()
+{
+    return pg::as_extension_owner([] { return !select_cron.run().empty(); });
+}
+
+pg::RawValue numeric_of(const std::optional<std::string> &text)
+{
+    if (!text.has_value())
+        return {NUMERICOID, Datum{0}, true};
+    return pg::call([&] {
+        const Datum value =
+            DirectFunctionCall3(::numeric_in, CStringGetDatum(text->c_str()), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+        return pg::RawValue{NUMERICOID, value, false};
+    });
+}
+
+template <class Number>
+std::optional<Number> maybe(const pg::Row &row, int column)
+{
+    return row.null(column) ? std::nullopt : std::optional(static_cast<Number>(row.integer(column)));
+}
+
+std::optional<Schedule> read(const pg::Rows &rows)
+{
+    if (rows.empty())
+        return std::nullopt;
+    const pg::Row row = rows.front();
+    Schedule schedule{row.integer32(0), row.text(1), row.text(2), row.oid(3), row.integer32(4), row.text(5), row.raw(6)};
+    schedule.options.type = row.text(7);
+    schedule.options.priority = maybe<std::int16_t>(row, 8);
+    schedule.options.timeout = maybe<int>(row, 9);
+    schedule.options.throttle_factor = numeric_of(row.maybe_text(10));
+    schedule.options.time_windows = row.maybe_text(11);
+    schedule.options.max_retries = maybe<int>(row, 12);
+    if (!row.null(13))
+        schedule.options.expires_time = row.time(13);
+    schedule.options.throttle_key = row.maybe_text(14);
+    return schedule;
+}
+
+const char *name_of(RunAction action)
+{
+    return action == RunAction::enqueued ? "enqueued" : "skipped";
+}
+
+[[noreturn]] void raise_refused(const Schedule &schedule, const pg::Error &error)
+{
+    const bool is_newer =
+        schedule.cron.find_first_of("sS$") != std::string::npos && error.sqlerrcode() == ERRCODE_INVALID_PARAMETER_VALUE;
+    HIPQ_RAISE(errcode(error.sqlerrcode()), errmsg("pg_cron does not take schedule \"%s\"", schedule.name.c_str()),
+               errdetail("It says: %s.", error.message().c_str()),
+               is_newer ? errhint("Older versions do not know seconds (1.5) and '$' (1.6).") : 0);
+}
+
+std::string setting(const char *name)
+{
+    const char *value = pg::call([&] { return ::GetConfigOption(name, true, false); });
+    return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::optional<Schedule> find_schedule(std::string_view name, pg::Time now)
+{
+    return read(as_hipq([&] { return select_by_name.run(name, now); }));
+}
+
+std::optional<Schedule> find_schedule(int id, pg::Time now)
+{
+    return read(as_hipq([&] { return select_by_id.run(id, now); }));
+}
+
+void lock_schedules()
+{
+    as_hipq([] { pg::run_once("LOCK TABLE hipq.schedule IN SHARE ROW EXCLUSIVE MODE"); });
+}
+
+int add_schedule(const Schedule &schedule, pg::Time now)
+{
+    const JobOptions &job = schedule.options;
+    return as_hipq([&] {
+        return insert
+            .run(schedule.name, schedule.cron, schedule.role, schedule.queue_id, schedule.job_key, schedule.data, job.type,
+                 job.priority, job.timeout, job.throttle_factor, job.time_windows, job.max_retries, schedule.expires_after,
+                 job.throttle_key, now)
+            .front()
+            .integer32(0);
+    });
+}
+
+void change_schedule(const Schedule &schedule)
+{
+    const JobOptions &job = schedule.options;
+    as_hipq([&] {
+        update.run(schedule.id, schedule.cron, schedule.role, schedule.queue_id, schedule.job_key, schedule.data, job.type,
+                   job.priority, job.timeout, job.throttle_factor, job.time_windows, job.max_retries, schedule.expires_after,
+                   job.throttle_key);
+    });
+}
+
+void forget_schedule(int id)
+{
+    remove_entry(id);
+    as_hipq([&] { delete_by_id.run(id); });
+}
+
+void forget_schedules_of(int queue_id)
+{
+    const pg::Rows rows = as_hipq([&] { return select_of_queue.run(queue_id); });
+    for (const pg::Row row : rows)
+        forget_schedule(row.integer32(0));
+}
+
+void note_run(int id, RunAction action, std::int64_t job_id, pg::Time now)
+{
+    as_hipq([&] { update_run.run(id, now, name_of(action), job_id); });
+}
+
+void demand_cron()
+{
+    if (is_cron_here())
+        return;
+    const std::string database = setting("cron.database_name");  // empty: pg_cron is not preloaded
+    const char *own = pg::call([] { return ::get_database_name(MyDatabaseId); });
+    if (database.empty())
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("schedules need pg_cron, which this server has not loaded"),
+                   errhint("Install the package postgresql-" PG_MAJORVERSION
+                           "-cron, add pg_cron to shared_preload_libraries, set cron.database_name = '%s', restart the server "
+                           "and run CREATE EXTENSION pg_cron.",
+                           own));
+    if (database != own)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("schedules need pg_cron in this database, and it works from database \"%s\"", database.c_str()),
+                   errhint("Set cron.database_name = '%s', restart the server and run CREATE EXTENSION pg_cron here; it can run "
+                           "other databases' jobs from here too.",
+                           own));
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("schedules need extension pg_cron, which is not installed in this database"),
+               errhint("Run CREATE EXTENSION pg_cron."));
+}
+
+void put_entry(const Schedule &schedule)
+{
+    const std::string command = "SELECT hipq._run_schedule(" + std::to_string(schedule.id) + ")";
+    const std::string role = pg::call([&] { return ::GetUserNameFromId(schedule.role, false); });
+    std::optional<pg::Error> refused;
+    try {
+        pg::as_extension_owner(
+            [&] { pg::run_once(put_sql, entry_name(schedule.id), core::without_macro(schedule.cron), command, role); });
+    } catch (const pg::Error &error) {
+        refused = error;
+    }
+    if (refused.has_value())
+        raise_refused(schedule, *refused);
+}
+
+void remove_entry(int schedule_id)
+{
+    if (is_cron_here())
+        pg::as_extension_owner([&] { pg::run_once(remove_sql, entry_name(schedule_id)); });
+}
+
+bool has_entry(int schedule_id)
+{
+    return is_cron_here() && pg::as_extension_owner([&] { return !pg::run_once(find_sql, entry_name(schedule_id)).empty(); });
+}
+
+std::string cron_time_zone()
+{
+    const std::string zone = setting("cron.timezone");  // pg_cron 1.6 has it
+    return zone.empty() ? "GMT" : zone;
+}
+
+}  // namespace hipq::storage

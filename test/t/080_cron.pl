@@ -1,0 +1,114 @@
+# hipq.schedule(): pg_cron enqueues at the times given, as the role that has made the schedule, one job per key.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# Background workers, so that pg_cron needs no password.
+my $hipq = HipqCluster->new('cron', shared_preload_libraries => 'hipq, pg_cron', 'cron.database_name' => 'postgres', 'cron.use_background_workers' => 'on');
+$hipq->sql('CREATE ROLE producer LOGIN; CREATE ROLE reader LOGIN; CREATE ROLE stranger LOGIN');
+$hipq->create_queue('app.mail');
+$hipq->create_queue('app.gone');
+$hipq->sql(q{
+	CREATE TABLE ran (data jsonb, by_whom text DEFAULT current_user);
+	GRANT ALL ON ran TO app;
+	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS 'INSERT INTO ran VALUES (data)';
+	SELECT hipq.register_job_type('app.mail', 'welcome', handler => 'run');
+	SELECT hipq.grant_queue('app.mail', 'producer', 'enqueue');
+	SELECT hipq.grant_queue('app.mail', 'reader', 'read')});
+
+sub schedule { my ($role, $arguments) = @_; return $hipq->sql_as($role, "SELECT hipq.schedule($arguments)"); }
+sub entries { return $hipq->sql(q{SELECT string_agg(concat_ws(' ', schedule, username), ', ' ORDER BY jobid) FROM cron.job}); }
+sub shown { my ($columns, $name) = @_; return $hipq->sql("SELECT $columns FROM hipq.schedules WHERE name = '$name'"); }
+
+# ---- pg_cron is not in this database
+like($hipq->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome')}),
+	qr/ERROR:  55000: schedules need extension pg_cron, which is not installed in this database\nHINT:  Run CREATE EXTENSION pg_cron\./, 'not installed');
+$hipq->sql('CREATE DATABASE elsewhere');
+my $elsewhere = $hipq->in('elsewhere');
+$elsewhere->sql('CREATE EXTENSION hipq');
+$elsewhere->create_queue('app.mail');
+like($elsewhere->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome', queue => 'app.mail')}),
+	qr/ERROR:  55000: schedules need pg_cron in this database, and it works from database "postgres"\nHINT:  Set cron\.database_name = 'elsewhere'/, 'in another one');
+is($elsewhere->sql('SELECT count(*) FROM hipq.schedule'), 0, 'nothing is left of that');
+$hipq->sql('CREATE EXTENSION pg_cron');
+
+# ---- schedules are changed with their transaction
+is($hipq->sql(q{BEGIN; SELECT hipq.schedule('s', '@daily', 'welcome') > now(); ROLLBACK}), 't', 'a schedule that is rolled back');
+is(entries(), '', 'leaves nothing in pg_cron');
+schedule('producer', q{'s', '@weekly', 'welcome'});
+is(entries(), '0 0 * * 0 producer', 'one that stays has a job there, as whoever has made it');
+schedule('producer', q{'s', '5 3 * * mon-fri', 'welcome', '{"to": "ann"}', priority => 3, expires_after => '1 h'});
+is(entries(), '5 3 * * mon-fri producer', 'changed');
+is(shown(q{cron || ' ' || job_key || ' ' || role || ' ' || is_active, next_run_time::time}, 's'), '5 3 * * mon-fri s producer true|03:05:00', 'the view tells');
+like($hipq->error_of(q{SELECT hipq.schedule('s', '5 seconds', 'welcome')}),
+	qr/pg_cron does not take schedule "s"\nDETAIL:  It says: invalid schedule: 5 seconds\.\nHINT:  Older versions/, 'what pg_cron does not know')
+  if $hipq->sql(q{SELECT extversion < '1.5' FROM pg_extension WHERE extname = 'pg_cron'}) eq 't';
+is(entries(), '5 3 * * mon-fri producer', 'changes nothing');
+
+# ---- rights
+sub refused { my ($role, $sql) = @_; return $hipq->error_of($sql, extra_params => [ '-U', $role ]); }
+like(refused('app', q{SELECT hipq.schedule('s', '@daily', 'welcome')}), qr/no error/, 'the queue owner may change it');
+is(entries(), '0 0 * * * app', 'and it is his then');
+like(refused('producer', q{SELECT hipq.schedule('s', '@daily', 'welcome')}), qr/42501: schedule "s" belongs to others/, 'others may not');
+like(refused('producer', q{SELECT hipq.unschedule('s')}), qr/42704: schedule "s" does not exist/, 'nor end it');
+$hipq->sql(q{GRANT EXECUTE ON FUNCTION hipq.unschedule(text), hipq._run_schedule(integer) TO reader, stranger; GRANT USAGE ON SCHEMA hipq TO stranger});
+like(refused('reader', q{SELECT hipq.unschedule('s')}), qr/42501: schedule "s" belongs to others/, 'who may read the queue is told so');
+my $own = $hipq->sql('SELECT schedule_id FROM hipq.schedule');
+like(refused('stranger', "SELECT hipq._run_schedule($own)"), qr/42704: schedule $own does not exist/, 'for others there is none to run');
+is($hipq->sql_as('reader', q{SELECT name, cron, last_run_time FROM hipq.schedules}), 's|@daily|', 'who may read the queue sees it');
+$hipq->sql_as('app', q{SELECT hipq.unschedule('s')});
+is(entries(), '', 'ended by its role');
+
+# ---- a run by hand
+schedule('producer', q{'by hand', '@yearly', 'welcome', '{"to": "by hand"}', job_key => 'k'});
+my $number = $hipq->sql(q{SELECT schedule_id FROM hipq.schedule WHERE name = 'by hand'});
+$hipq->sql(q{SELECT hipq.pause('app.mail')});
+like($hipq->sql_as('producer', "SELECT hipq._run_schedule($number)"), qr/^enqueued job \d+$/, 'enqueues');
+like($hipq->sql_as('producer', "SELECT hipq._run_schedule($number)"), qr/^skipped: job \d+ with key "k" has not finished$/, 'or says that it does not');
+is(shown(q{last_action, last_outcome}, 'by hand'), 'skipped|waiting', 'and so does the view');
+$hipq->sql(q{SELECT hipq.resume('app.mail')});
+ok($hipq->wait_until(q{SELECT last_outcome FROM hipq.schedules WHERE name = 'by hand'}, 'succeeded'), 'the job runs');
+like($hipq->sql_as('producer', "SELECT hipq._run_schedule($number)"), qr/^enqueued job/, 'then the next one is enqueued');
+$hipq->sql(q{SELECT hipq.unschedule('by hand')});
+
+# ---- pg_cron's next minute
+my $holder = $hipq->enqueue('welcome', q{'{}', job_key => 'held', scheduled_run_time => '2100-01-01'});
+$hipq->sql(q{SELECT hipq.grant_queue('app.mail', 'stranger', 'enqueue')});
+schedule('producer', q{'each minute', '* * * * *', 'welcome', '{"to": "each minute"}'});
+schedule('producer', q{'held', '*/1 * * * *', 'welcome', '{"to": "held"}', job_key => 'held'});
+schedule('app', q{'no key', '* * * * *', 'welcome', '{"to": "no key"}', job_key => 'NONE', expires_after => '1 day'});
+schedule('stranger', q{'no right', '* * * * *', 'welcome', '{"to": "no right"}'});
+schedule('app', q{'gone', '* * * * *', 'welcome', queue => 'app.gone'});
+schedule('app', q{'ended', '* * * * *', 'welcome', '{"to": "ended"}'});
+$hipq->sql(q{SELECT hipq.revoke_queue('app.mail', 'stranger', 'enqueue'), hipq.drop_queue('app.gone'), hipq.unschedule('ended')});
+is($hipq->sql(q{SELECT string_agg(name, ', ' ORDER BY name) FROM hipq.schedule}), 'each minute, held, no key, no right', 'a queue takes its schedules along');
+is($hipq->sql(q{SELECT count(*) FROM cron.job}), 4, 'and their jobs in pg_cron');
+ok($hipq->wait_until(q{SELECT (SELECT count(last_run_time) = 3 FROM hipq.schedules) AND EXISTS (SELECT FROM cron.job_run_details WHERE status = 'failed')}, 't', 150), 'the minute is over');
+is(shown('last_action, last_job_id', 'held'), "skipped|$holder", 'a key that an unfinished job holds is left to it');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'held'}), 1, 'and no other job is made');
+ok($hipq->wait_until(q{SELECT last_outcome FROM hipq.schedules WHERE name = 'each minute'}, 'succeeded'), 'a job is enqueued and run');
+is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', data->>'to', by_whom), ', ') FROM ran WHERE data->>'to' <> 'by hand'}), 'each minute app, no key app', 'with the queue owner\'s rights');
+is(shown(q{last_run_time BETWEEN now() - interval '3 min' AND now() AND next_run_time BETWEEN now() AND now() + interval '1 min'}, 'each minute'), 't', 'last and next run');
+is($hipq->sql(q{SELECT bool_and(expires_time = created_time + interval '1 day' OR expires_time - created_time BETWEEN interval '23:59:59' AND interval '1 day 1 s') FROM hipq.jobs WHERE job_data->>'to' = 'no key'}),
+	't', 'with what was given');
+like($hipq->sql(q{SELECT return_message FROM cron.job_run_details WHERE status = 'failed' LIMIT 1}), qr/queue "app\.mail" does not exist|permission denied/, 'who has lost the right enqueues no more');
+is(shown('last_run_time', 'no right'), '', 'nothing of that run is left');
+
+# ---- a dump carries schedules
+my $dump = "$PostgreSQL::Test::Utils::tmp_check/schedules.sql";
+$hipq->node->command_ok([ 'pg_dump', '-f', $dump, 'postgres' ], 'pg_dump');
+like(slurp_file($dump), qr/^COPY hipq\.schedule [^;]*;\n(?:\d.*\n)*?\d+\teach minute\t/m, 'carries schedules');
+
+# Without its job in pg_cron a schedule is not active, and says so.
+$hipq->sql(q{DELETE FROM cron.job WHERE username = 'producer'});
+is(shown('is_active, next_run_time', 'held'), 'f|', 'without a job in pg_cron it does not come');
+schedule('producer', q{'held', '@hourly', 'welcome', job_key => 'held'});
+is(shown('is_active', 'held'), 't', 'made again it does');
+$hipq->sql('DROP EXTENSION pg_cron');
+is($hipq->sql(q{SELECT bool_or(is_active) FROM hipq.schedules}), 'f', 'without pg_cron none is active');
+$hipq->sql(q{SELECT hipq.unschedule(name) FROM hipq.schedule});
+is($hipq->sql(q{SELECT count(*) FROM hipq.schedule}), 0, 'and they can be ended');
+
+done_testing();
