@@ -30,6 +30,7 @@ double retry_jitter = 0.2;
 int retention = 7 * 24 * 60;
 int dead_letter_retention = 24 * 60;
 bool dead_letter_enabled = true;
+int dead_letter_max = 100'000;
 
 namespace {
 
@@ -107,6 +108,8 @@ void define_keeping()
                               24 * 60, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MIN, nullptr, nullptr, nullptr);
     ::DefineCustomBoolVariable("hipq.dead_letter_enabled", "Whether jobs that fail for good leave a dead letter.", nullptr,
                                &dead_letter_enabled, true, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.dead_letter_max", "Most dead letters that are kept of a queue.", "The newest are.",
+                              &dead_letter_max, 100'000, 1, INT_MAX, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ extern double retry_jitter;      // hipq.retry_jitter
 extern int retention;              // hipq.retention, min
 extern int dead_letter_retention;  // hipq.dead_letter_retention, min
 extern bool dead_letter_enabled;   // hipq.dead_letter_enabled
+extern int dead_letter_max;        // hipq.dead_letter_max, for each queue
 
 // Defines them with PostgreSQL; called once by _PG_init. PostgreSQL regime.
 void define();

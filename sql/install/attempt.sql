@@ -40,6 +40,7 @@ CREATE TABLE hipq.dead_letter (
     handled_time   timestamptz,
     redriven_time  timestamptz,
     dismissed_time timestamptz,
+    redriven_as    bigint,
     queue_id       integer     NOT NULL,
     job_type       text COLLATE "C" NOT NULL,
     job_key        text COLLATE "C" NOT NULL,
@@ -47,15 +48,29 @@ CREATE TABLE hipq.dead_letter (
     sqlstate       text,
     error          text        NOT NULL,
     job            jsonb       NOT NULL,
-    history        jsonb       NOT NULL DEFAULT '[]'
+    history        jsonb       NOT NULL DEFAULT '[]',
+    awaits_handler boolean     NOT NULL DEFAULT false,
+    handler_starts integer     NOT NULL DEFAULT 0,
+    handler_error  text,
+    state          text COLLATE "C" NOT NULL GENERATED ALWAYS AS (
+        CASE
+            WHEN redriven_time IS NOT NULL THEN 'redriven'
+            WHEN dismissed_time IS NOT NULL THEN 'dismissed'
+            WHEN handled_time IS NOT NULL THEN 'handled'
+            ELSE 'waiting'
+        END) STORED,
+    CONSTRAINT dead_letter_handler_starts_are_not_negative CHECK (handler_starts >= 0)
 );
 CREATE INDEX dead_letter_died_time ON hipq.dead_letter (died_time);
+CREATE INDEX dead_letter_of_queue ON hipq.dead_letter (queue_id, died_time, job_id);
+CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter (queue_id, died_time, job_id) WHERE awaits_handler;
 COMMENT ON TABLE hipq.dead_letter IS 'jobs that failed for good, whole, kept for a time';
 COMMENT ON COLUMN hipq.dead_letter.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.dead_letter.died_time IS 'when it failed for good';
-COMMENT ON COLUMN hipq.dead_letter.handled_time IS 'when a dead letter handler took it';
+COMMENT ON COLUMN hipq.dead_letter.handled_time IS 'when the handler of dead letters was done with it';
 COMMENT ON COLUMN hipq.dead_letter.redriven_time IS 'when it was enqueued again';
 COMMENT ON COLUMN hipq.dead_letter.dismissed_time IS 'when it was dismissed';
+COMMENT ON COLUMN hipq.dead_letter.redriven_as IS 'id of the job that it was enqueued again as';
 COMMENT ON COLUMN hipq.dead_letter.queue_id IS 'queue of the job';
 COMMENT ON COLUMN hipq.dead_letter.job_type IS 'job type';
 COMMENT ON COLUMN hipq.dead_letter.job_key IS 'job key; NONE = none';
@@ -64,4 +79,8 @@ COMMENT ON COLUMN hipq.dead_letter.sqlstate IS 'SQLSTATE of the last failure';
 COMMENT ON COLUMN hipq.dead_letter.error IS 'error of the last failure';
 COMMENT ON COLUMN hipq.dead_letter.job IS 'the whole row of the job';
 COMMENT ON COLUMN hipq.dead_letter.history IS 'its attempts: number, reason, sqlstate, error, times';
+COMMENT ON COLUMN hipq.dead_letter.awaits_handler IS 'the handler of dead letters of the queue is still to be called';
+COMMENT ON COLUMN hipq.dead_letter.handler_starts IS 'how often its call was begun: more than once if executor or server ended meanwhile';
+COMMENT ON COLUMN hipq.dead_letter.handler_error IS 'how the handler failed; it is not called again then';
+COMMENT ON COLUMN hipq.dead_letter.state IS 'waiting, handled, redriven or dismissed';
 SELECT pg_extension_config_dump('hipq.dead_letter', '');

@@ -55,6 +55,8 @@ CREATE TABLE hipq.queue (
     queue_ttl             integer     CONSTRAINT queue_queue_ttl_is_positive CHECK (queue_ttl > 0),
     dead_letter_enabled   boolean,
     dead_letter_retention interval    CONSTRAINT queue_dead_letter_retention_is_positive CHECK (dead_letter_retention > '0'),
+    dead_letter_max       integer     CONSTRAINT queue_dead_letter_max_is_positive CHECK (dead_letter_max > 0),
+    dead_letter_handler   text        NOT NULL DEFAULT 'NONE',
     is_dropped            boolean     NOT NULL DEFAULT false,
     created_time          timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
@@ -75,6 +77,8 @@ COMMENT ON COLUMN hipq.queue.is_strict IS 'refuses jobs of unregistered types';
 COMMENT ON COLUMN hipq.queue.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
 COMMENT ON COLUMN hipq.queue.dead_letter_enabled IS 'whether failed jobs leave a dead letter; NULL = setting hipq.dead_letter_enabled';
 COMMENT ON COLUMN hipq.queue.dead_letter_retention IS 'how long dead letters are kept; NULL = setting hipq.dead_letter_retention';
+COMMENT ON COLUMN hipq.queue.dead_letter_max IS 'how many dead letters are kept, the newest; NULL = setting hipq.dead_letter_max';
+COMMENT ON COLUMN hipq.queue.dead_letter_handler IS 'function that is called for each dead letter, as the queue owner: schema.function(argument types); NONE = none';
 COMMENT ON COLUMN hipq.queue.is_dropped IS 'the queue is being dropped: nothing is enqueued or run any more';
 COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';
 

@@ -16,18 +16,18 @@ CREATE FUNCTION hipq.create_queue(
     queue text, owner regrole DEFAULT NULL, throttle_limit numeric DEFAULT 0, retention interval DEFAULT NULL,
     history text DEFAULT 'failed', strict boolean DEFAULT false, queue_ttl integer DEFAULT NULL,
     dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL, durability text DEFAULT 'strict',
-    weight integer DEFAULT 100
+    weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT 'NONE'
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_queue';
-COMMENT ON FUNCTION hipq.create_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer)
+COMMENT ON FUNCTION hipq.create_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer, integer, text)
     IS 'creates queue "instance.queue" and its table; handlers will run as owner (default: the caller); weight, 1 to 1000, is its share of the executors; returns the queue''s number';
 
 CREATE FUNCTION hipq.alter_queue(
     queue text, owner regrole DEFAULT NULL, throttle_limit numeric DEFAULT NULL, retention interval DEFAULT NULL,
     history text DEFAULT NULL, strict boolean DEFAULT NULL, queue_ttl integer DEFAULT NULL,
     dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL, durability text DEFAULT NULL,
-    weight integer DEFAULT NULL, reset text[] DEFAULT '{}'
+    weight integer DEFAULT NULL, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
-COMMENT ON FUNCTION hipq.alter_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer, text[])
+COMMENT ON FUNCTION hipq.alter_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer, integer, text, text[])
     IS 'changes a queue; what is NULL stays, what reset names goes back to the setting';
 
 CREATE FUNCTION hipq.drop_queue(queue text, force boolean DEFAULT false) RETURNS void
@@ -188,6 +188,39 @@ COMMENT ON FUNCTION hipq.resume(text, text, text, text) IS 'ends what pause() be
 
 CREATE FUNCTION hipq.release_hold() RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold';
 COMMENT ON FUNCTION hipq.release_hold() IS 'lets this restored or cloned database run the jobs it holds';
+
+-- Dead letters ----------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION hipq.redrive(id bigint, to_queue text DEFAULT NULL) RETURNS bigint
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_redrive';
+COMMENT ON FUNCTION hipq.redrive(bigint, text)
+    IS 'enqueues the job of a dead letter again as a new job, in its queue or in another one; returns the new id; an error if that was done already or its key is taken';
+
+CREATE FUNCTION hipq.redrive(
+    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, rate double precision DEFAULT NULL,
+    to_queue text DEFAULT NULL, state text DEFAULT 'waiting', max_jobs integer DEFAULT 10000, OUT redriven bigint, OUT key_taken bigint
+) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_redrive_jobs';
+COMMENT ON FUNCTION hipq.redrive(text, text, text, timestamptz, double precision, text, text, integer)
+    IS 'enqueues the jobs of dead letters of a queue again, those that died first first, rate of them a second; what is NULL is not asked for; says how many were, and how many stay because their key is taken';
+
+CREATE FUNCTION hipq.dismiss_dead_letters(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letter';
+COMMENT ON FUNCTION hipq.dismiss_dead_letters(bigint) IS 'notes that nothing is to be done about a dead letter that waits; it stays to be looked at';
+
+CREATE FUNCTION hipq.dismiss_dead_letters(
+    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, max_jobs integer DEFAULT 10000
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letters';
+COMMENT ON FUNCTION hipq.dismiss_dead_letters(text, text, text, timestamptz, integer)
+    IS 'the same for dead letters of a queue that wait, the oldest first; what is NULL is not asked for; returns how many were';
+
+CREATE FUNCTION hipq.purge_dead_letters(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_purge_dead_letter';
+COMMENT ON FUNCTION hipq.purge_dead_letters(bigint) IS 'removes a dead letter, whatever its state; its job, if it is still there, stays';
+
+CREATE FUNCTION hipq.purge_dead_letters(
+    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, state text DEFAULT NULL,
+    max_jobs integer DEFAULT 10000
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_purge_dead_letters';
+COMMENT ON FUNCTION hipq.purge_dead_letters(text, text, text, timestamptz, text, integer)
+    IS 'removes dead letters of a queue, the oldest first; what is NULL is not asked for; returns how many were';
 
 -- For handlers ----------------------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 -- Views to look through. Each reads the tables with the extension owner's rights and shows only the queues that the caller may read; those without job
--- data (instances, queues, job_types, pauses, running, executors, lanes, sizes, throttle_keys) show everything to members of pg_monitor too.
+-- data (instances, queues, job_types, pauses, running, executors, lanes, sizes, throttle_keys, dead_letter_rates, dead_letter_stats,
+-- dead_letter_reasons) show everything to members of pg_monitor too.
 --
 -- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _first_closed_gate(), _gauges(), _lanes(), _running_jobs(), _next_run(), _has_cron_entry(), _is_running() and now(). hipq.grant_queue() gives them.
 
@@ -56,6 +57,8 @@ SELECT instance.name || '.' || queue.name AS queue,
        queue.queue_ttl,
        coalesce(queue.dead_letter_enabled, current_setting('hipq.dead_letter_enabled', true)::boolean) AS dead_letter_enabled,
        coalesce(queue.dead_letter_retention, current_setting('hipq.dead_letter_retention', true)::interval) AS dead_letter_retention,
+       coalesce(queue.dead_letter_max, current_setting('hipq.dead_letter_max', true)::integer) AS dead_letter_max,
+       queue.dead_letter_handler,
        EXISTS (
            SELECT FROM hipq.pause
            WHERE pause.instance_id = queue.instance_id OR pause.queue_id = queue.queue_id AND pause.job_type IS NULL
@@ -127,6 +130,8 @@ COMMENT ON COLUMN hipq.queues.is_strict IS 'refuses jobs of unregistered types';
 COMMENT ON COLUMN hipq.queues.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
 COMMENT ON COLUMN hipq.queues.dead_letter_enabled IS 'whether failed jobs leave a dead letter';
 COMMENT ON COLUMN hipq.queues.dead_letter_retention IS 'how long dead letters are kept';
+COMMENT ON COLUMN hipq.queues.dead_letter_max IS 'how many dead letters are kept, the newest';
+COMMENT ON COLUMN hipq.queues.dead_letter_handler IS 'function that is called for each dead letter; NONE = none';
 COMMENT ON COLUMN hipq.queues.is_paused IS 'starts no jobs, because it or its instance is paused; hipq.pauses says by whom';
 COMMENT ON COLUMN hipq.queues.is_dropped IS 'the queue is being dropped';
 COMMENT ON COLUMN hipq.queues.created_time IS 'when the queue was created';
@@ -387,6 +392,7 @@ COMMENT ON COLUMN hipq.attempts.duration IS 'how long it took';
 CREATE VIEW hipq.dead_letters WITH (security_barrier) AS
 SELECT instance.name || '.' || queue.name AS queue,
        dead_letter.job_id,
+       dead_letter.state,
        dead_letter.job_type,
        dead_letter.job_key,
        dead_letter.reason,
@@ -396,6 +402,9 @@ SELECT instance.name || '.' || queue.name AS queue,
        dead_letter.handled_time,
        dead_letter.redriven_time,
        dead_letter.dismissed_time,
+       (dead_letter.job ->> 'attempt')::integer AS attempts,
+       dead_letter.redriven_as,
+       dead_letter.handler_error,
        dead_letter.job,
        dead_letter.history
 FROM hipq.dead_letter
@@ -405,17 +414,88 @@ WHERE hipq._may(queue.queue_id, 'read');
 COMMENT ON VIEW hipq.dead_letters IS 'jobs that failed for good, whole, with their attempts';
 COMMENT ON COLUMN hipq.dead_letters.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.dead_letters.job_id IS 'id of the job';
+COMMENT ON COLUMN hipq.dead_letters.state IS 'waiting, handled, redriven or dismissed';
 COMMENT ON COLUMN hipq.dead_letters.job_type IS 'job type';
 COMMENT ON COLUMN hipq.dead_letters.job_key IS 'job key; NONE = none';
 COMMENT ON COLUMN hipq.dead_letters.reason IS 'reason of the last failure';
 COMMENT ON COLUMN hipq.dead_letters.sqlstate IS 'SQLSTATE of the last failure';
 COMMENT ON COLUMN hipq.dead_letters.error IS 'error of the last failure';
 COMMENT ON COLUMN hipq.dead_letters.died_time IS 'when it failed for good';
-COMMENT ON COLUMN hipq.dead_letters.handled_time IS 'when a dead letter handler took it';
+COMMENT ON COLUMN hipq.dead_letters.handled_time IS 'when the handler of dead letters was done with it';
 COMMENT ON COLUMN hipq.dead_letters.redriven_time IS 'when it was enqueued again';
 COMMENT ON COLUMN hipq.dead_letters.dismissed_time IS 'when it was dismissed';
+COMMENT ON COLUMN hipq.dead_letters.attempts IS 'how often the job was tried';
+COMMENT ON COLUMN hipq.dead_letters.redriven_as IS 'id of the job that it was enqueued again as';
+COMMENT ON COLUMN hipq.dead_letters.handler_error IS 'how the handler of dead letters failed; NULL = it did not';
 COMMENT ON COLUMN hipq.dead_letters.job IS 'the whole row of the job';
 COMMENT ON COLUMN hipq.dead_letters.history IS 'its attempts: number, reason, sqlstate, error, times';
+
+-- What there is of dead letters, counted over those that are kept: dead_letter_retention and dead_letter_max bound it. The last hour is found by
+-- an index; the other two read every dead letter of the queues that they show.
+CREATE VIEW hipq.dead_letter_rates WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       date_trunc('minute', dead_letter.died_time) AS minute,
+       count(*) AS dead_letters
+FROM hipq.dead_letter
+JOIN hipq.queue ON queue.queue_id = dead_letter.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE dead_letter.died_time > hipq.now() - interval '1 hour' AND (hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE'))
+GROUP BY 1, 2;
+COMMENT ON VIEW hipq.dead_letter_rates IS 'how many jobs failed for good in each minute of the last hour that had any';
+COMMENT ON COLUMN hipq.dead_letter_rates.queue IS 'queue of the jobs';
+COMMENT ON COLUMN hipq.dead_letter_rates.minute IS 'start of the minute';
+COMMENT ON COLUMN hipq.dead_letter_rates.dead_letters IS 'jobs that failed for good in it';
+
+CREATE VIEW hipq.dead_letter_stats WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       count(letter.job_id) AS kept,
+       count(*) FILTER (WHERE letter.state = 'waiting') AS depth,
+       min(letter.died_time) FILTER (WHERE letter.state = 'waiting') AS oldest_waiting_time,
+       round(count(*) FILTER (WHERE letter.died_time > hipq.now() - interval '1 hour') / 60.0, 2) AS per_minute,
+       count(*) FILTER (WHERE letter.reason = 'queue_timeout') AS failed_by_ttl,
+       count(letter.handler_error) AS handler_failures,
+       avg(letter.done_time - letter.died_time) AS avg_latency,
+       percentile_cont(0.95) WITHIN GROUP (ORDER BY letter.done_time - letter.died_time) AS p95_latency
+FROM hipq.queue
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+LEFT JOIN LATERAL (
+    SELECT dead_letter.job_id, dead_letter.state, dead_letter.reason, dead_letter.died_time, dead_letter.handler_error,
+           least(dead_letter.handled_time, dead_letter.redriven_time, dead_letter.dismissed_time) AS done_time
+    FROM hipq.dead_letter
+    WHERE dead_letter.queue_id = queue.queue_id
+) AS letter ON true
+WHERE NOT queue.is_dropped AND (hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE'))
+GROUP BY queue.queue_id, instance.name, queue.name;
+COMMENT ON VIEW hipq.dead_letter_stats IS 'dead letters of each queue: how many, how fast they come, how fast something is done about them';
+COMMENT ON COLUMN hipq.dead_letter_stats.queue IS 'name of the queue';
+COMMENT ON COLUMN hipq.dead_letter_stats.kept IS 'dead letters in all';
+COMMENT ON COLUMN hipq.dead_letter_stats.depth IS 'those that were neither handled, redriven nor dismissed';
+COMMENT ON COLUMN hipq.dead_letter_stats.oldest_waiting_time IS 'when the oldest of these failed; NULL = there are none';
+COMMENT ON COLUMN hipq.dead_letter_stats.per_minute IS 'dead letters a minute over the last hour';
+COMMENT ON COLUMN hipq.dead_letter_stats.failed_by_ttl IS 'jobs whose worker did not take them in time';
+COMMENT ON COLUMN hipq.dead_letter_stats.handler_failures IS 'dead letters whose handler failed';
+COMMENT ON COLUMN hipq.dead_letter_stats.avg_latency IS 'mean time until one was handled, redriven or dismissed; NULL = none was';
+COMMENT ON COLUMN hipq.dead_letter_stats.p95_latency IS 'the time that 95 % of these did not exceed';
+
+CREATE VIEW hipq.dead_letter_reasons WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       dead_letter.job_type,
+       dead_letter.reason,
+       count(*) AS dead_letters,
+       count(*) FILTER (WHERE dead_letter.state = 'waiting') AS depth,
+       max(dead_letter.died_time) AS last_died_time
+FROM hipq.dead_letter
+JOIN hipq.queue ON queue.queue_id = dead_letter.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE')
+GROUP BY 1, 2, 3;
+COMMENT ON VIEW hipq.dead_letter_reasons IS 'dead letters by job type and reason';
+COMMENT ON COLUMN hipq.dead_letter_reasons.queue IS 'queue of the jobs';
+COMMENT ON COLUMN hipq.dead_letter_reasons.job_type IS 'job type';
+COMMENT ON COLUMN hipq.dead_letter_reasons.reason IS 'reason of the last failure';
+COMMENT ON COLUMN hipq.dead_letter_reasons.dead_letters IS 'dead letters in all';
+COMMENT ON COLUMN hipq.dead_letter_reasons.depth IS 'those that were neither handled, redriven nor dismissed';
+COMMENT ON COLUMN hipq.dead_letter_reasons.last_died_time IS 'when the last of them failed';
 
 -- Numbers of queues mean something in their own database only: another database's rows carry no queue and go to pg_monitor alone.
 CREATE VIEW hipq.executors WITH (security_barrier) AS
@@ -611,7 +691,7 @@ COMMENT ON COLUMN hipq.alerts.last_time IS 'when it happened last';
 COMMENT ON COLUMN hipq.alerts.detail IS 'what is slower or waits because of it';
 COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 
-REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes FROM PUBLIC;
+REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
-GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys TO pg_monitor;
+GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons TO pg_monitor;
 GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq.now() TO pg_monitor;

@@ -3,6 +3,7 @@
 #include "api/checks.hpp"
 #include "pg/clock.hpp"
 #include "shmem/wake.hpp"
+#include "storage/dead_letter.hpp"
 #include "storage/find_job.hpp"
 #include "storage/identity.hpp"
 #include "storage/permit.hpp"
@@ -49,7 +50,9 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
         HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
                    errmsg("job type \"%s\" has an unfinished job with key \"%s\"", job.type.c_str(), job.key.c_str()),
                    errhint("Wait until it has finished, or cancel it."));
-    return rows.front().integer(0);
+    const std::int64_t new_id = rows.front().integer(0);
+    storage::note_redriven({id}, {new_id}, pg::now());
+    return new_id;
 }
 
 // ---- reschedule ----

@@ -28,8 +28,8 @@ Names functions_for(Privilege privilege)
             "why",           "wait_for",    "retry_schedule",     "now",      "_may",      "_executors",     "_gauges", "_lanes",
             "_running_jobs", "_is_running", "_first_closed_gate", "enqueued", "_next_run", "_has_cron_entry"};
     case Privilege::control:
-        return {"cancel", "cancel_jobs", "retry",  "retry_jobs", "reschedule", "move_jobs",
-                "erase",  "pause",       "resume", "extend",     "why"};
+        return {"cancel", "cancel_jobs", "retry", "retry_jobs", "reschedule",           "move_jobs",         "erase", "pause",
+                "resume", "extend",      "why",   "redrive",    "dismiss_dead_letters", "purge_dead_letters"};
     }
     return {};
 }
@@ -38,8 +38,9 @@ Names views_for(Privilege privilege)
 {
     if (privilege != Privilege::read)
         return {};
-    return {"instances",    "queues",    "job_types", "pauses", "jobs",          "running",  "attempts",
-            "dead_letters", "executors", "lanes",     "sizes",  "throttle_keys", "schedules"};
+    return {"instances",           "queues",    "job_types", "pauses", "jobs",          "running",           "attempts",
+            "dead_letters",        "executors", "lanes",     "sizes",  "throttle_keys", "dead_letter_rates", "dead_letter_stats",
+            "dead_letter_reasons", "schedules"};
 }
 
 // Each checks inside that its caller is the queue owner.

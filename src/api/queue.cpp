@@ -9,6 +9,7 @@
 #include "storage/identity.hpp"
 #include "storage/permit.hpp"
 #include "storage/quote.hpp"
+#include "storage/read_handler.hpp"
 #include "storage/routine.hpp"
 #include "storage/schedule.hpp"
 #include "storage/time_tree.hpp"
@@ -32,10 +33,13 @@ enum Position {
     dead_letter_retention,
     durability,
     weight,
+    dead_letter_max,
+    dead_letter_handler,
     reset
 };
 
-constexpr std::array<const char *, 4> resettable{"retention", "queue_ttl", "dead_letter_enabled", "dead_letter_retention"};
+constexpr std::array<const char *, 5> resettable{"retention", "queue_ttl", "dead_letter_enabled", "dead_letter_retention",
+                                                 "dead_letter_max"};
 
 constinit pg::Statement insert_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
 constinit pg::Statement select_naming_strategy("SELECT table_naming_strategy FROM hipq.instance WHERE name = $1");
@@ -46,9 +50,9 @@ constinit pg::Statement select_dropped_queue(R"(
     WHERE instance.name = $1 AND queue.name = $2 AND queue.is_dropped)");
 constinit pg::Statement insert_queue(R"(
     INSERT INTO hipq.queue (instance_id, name, owner, table_name, throttle_limit, retention, history, is_strict, queue_ttl,
-                            dead_letter_enabled, dead_letter_retention, durability, weight)
+                            dead_letter_enabled, dead_letter_retention, durability, weight, dead_letter_max, dead_letter_handler)
     SELECT instance_id, $2, $3::regrole, $4, coalesce($5, 0), $6, coalesce($7, 'failed'), coalesce($8, false), $9, $10, $11,
-           coalesce($12, 'strict'), coalesce($13, 100)
+           coalesce($12, 'strict'), coalesce($13, 100), $14, $15
     FROM hipq.instance
     WHERE name = $1
     FOR KEY SHARE
@@ -64,7 +68,9 @@ constinit pg::Statement update_queue(R"(
         dead_letter_enabled = CASE WHEN 'dead_letter_enabled' = ANY ($11) THEN NULL ELSE coalesce($8, dead_letter_enabled) END,
         dead_letter_retention = CASE WHEN 'dead_letter_retention' = ANY ($11) THEN NULL ELSE coalesce($9, dead_letter_retention) END,
         durability = coalesce($10, durability),
-        weight = coalesce($12, weight)
+        weight = coalesce($12, weight),
+        dead_letter_max = CASE WHEN 'dead_letter_max' = ANY ($11) THEN NULL ELSE coalesce($13, dead_letter_max) END,
+        dead_letter_handler = coalesce($14, dead_letter_handler)
     WHERE queue_id = $1)");
 
 // Views, foreign keys and functions of users that hang on the tables of a queue.
@@ -103,6 +109,8 @@ void check_options(const Arguments &arguments)
         demand(core::check_queue_weight(*share));
     check_retention(arguments.maybe_interval(retention));
     check_keeping("dead_letter_retention", arguments.maybe_interval(dead_letter_retention));
+    if (const auto most = arguments.maybe_int(dead_letter_max); most.has_value())
+        demand(core::check_dead_letter_max(*most));
     const std::string kept = arguments.maybe_text(history).value_or("failed");
     if (kept != "failed" && kept != "all")
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown history \"%s\"", kept.c_str()),
@@ -194,6 +202,19 @@ core::QueueName parse_name(const std::string &text)
     return *name;
 }
 
+// The handler of dead letters for a queue of that name and owner, as it is stored; nothing: none was given.
+std::optional<std::string> read_dead_letter_handler(const core::QueueName &name, Oid role, const Arguments &arguments)
+{
+    const auto text = arguments.maybe_text(dead_letter_handler);
+    if (!text.has_value())
+        return std::nullopt;
+    Queue queue{};
+    queue.instance = name.instance;
+    queue.name = name.queue;
+    queue.owner = role;
+    return storage::read_dead_letter_handler(queue, *text);
+}
+
 // A queue of the same name that is still being dropped goes now.
 void finish_drop(const core::QueueName &name)
 {
@@ -216,6 +237,7 @@ std::int32_t create_queue(const Arguments &arguments)
     finish_drop(name);
     const std::string table = table_name_of(name);
     check_table_name(text, table);
+    const std::string handler = read_dead_letter_handler(name, role, arguments).value_or("NONE");
     storage::claim_identity_if_new();
     std::int32_t id = 0;
     storage::as_hipq([&] {
@@ -225,7 +247,7 @@ std::int32_t create_queue(const Arguments &arguments)
                       arguments.raw(retention, INTERVALOID), arguments.maybe_text(history), arguments.maybe_bool(strict),
                       arguments.maybe_int(queue_ttl), arguments.maybe_bool(dead_letter_enabled),
                       arguments.raw(dead_letter_retention, INTERVALOID), arguments.maybe_text(durability),
-                      arguments.maybe_int(weight))
+                      arguments.maybe_int(weight), arguments.maybe_int(dead_letter_max), handler)
                  .front()
                  .integer32(0);
     });
@@ -247,8 +269,9 @@ std::int32_t create_queue(const Arguments &arguments)
 
 bool has_sql_handlers(const Queue &queue)
 {
-    return std::any_of(queue.job_types.begin(), queue.job_types.end(),
-                       [](const auto &entry) { return entry.second.handler != "NONE" || entry.second.retry_handler != "NONE"; });
+    return queue.handles_dead_letters() || std::any_of(queue.job_types.begin(), queue.job_types.end(), [](const auto &entry) {
+               return entry.second.handler != "NONE" || entry.second.retry_handler != "NONE";
+           });
 }
 
 void check_owner_of_handlers(const Queue &queue, Oid role)
@@ -264,10 +287,11 @@ void check_owner_of_handlers(const Queue &queue, Oid role)
 void check_reset_arguments(const Arguments &arguments, const std::vector<std::string> &names)
 {
     check_reset(names, resettable);
-    const std::array<std::pair<const char *, Position>, 4> positions{{{"retention", retention},
+    const std::array<std::pair<const char *, Position>, 5> positions{{{"retention", retention},
                                                                       {"queue_ttl", queue_ttl},
                                                                       {"dead_letter_enabled", dead_letter_enabled},
-                                                                      {"dead_letter_retention", dead_letter_retention}}};
+                                                                      {"dead_letter_retention", dead_letter_retention},
+                                                                      {"dead_letter_max", dead_letter_max}}};
     for (const auto &entry : positions)
         if (arguments.has(entry.second) && std::find(names.begin(), names.end(), entry.first) != names.end())
             HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be both set and reset", entry.first));
@@ -287,11 +311,13 @@ void alter_queue(const Arguments &arguments)
         check_new_owner(*new_owner);
         check_owner_of_handlers(queue, *new_owner);
     }
+    const auto handler = read_dead_letter_handler({queue.instance, queue.name}, new_owner.value_or(queue.owner), arguments);
     storage::as_hipq([&] {
         update_queue.run(queue.id, new_owner, arguments.raw(throttle_limit, NUMERICOID), arguments.raw(retention, INTERVALOID),
                          arguments.maybe_text(history), arguments.maybe_bool(strict), arguments.maybe_int(queue_ttl),
                          arguments.maybe_bool(dead_letter_enabled), arguments.raw(dead_letter_retention, INTERVALOID),
-                         arguments.maybe_text(durability), to_reset, arguments.maybe_int(weight));
+                         arguments.maybe_text(durability), to_reset, arguments.maybe_int(weight),
+                         arguments.maybe_int(dead_letter_max), handler);
     });
     if (new_owner.has_value() && *new_owner != queue.owner) {
         take_ownership(queue, queue.owner);

@@ -2,6 +2,7 @@
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
 #include "pg/clock.hpp"
+#include "storage/dead_letter.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/rights.hpp"
@@ -32,11 +33,7 @@ constexpr const char *retry_sql = R"(
     ORDER BY job.update_time, job.id
     LIMIT $5
     ON CONFLICT DO NOTHING
-    RETURNING retry_of)";
-
-// A queue that keeps no successes has no other trace of a retry that succeeded.
-constinit pg::Statement note_redriven(R"(
-    UPDATE hipq.dead_letter SET redriven_time = $2 WHERE job_id = ANY ($1) AND redriven_time IS NULL)");
+    RETURNING retry_of, id)";
 
 constexpr pg::Time always{DT_NOBEGIN};
 
@@ -50,11 +47,15 @@ std::int64_t retry_jobs(const Arguments &arguments)
     return storage::as_hipq([&] {
         lock_queue.run(queue.id);
         std::vector<std::int64_t> retried;
+        std::vector<std::int64_t> made;
         for (const pg::Row row : storage::statement_for(queue, retry_sql)
                                      .run(reason, arguments.maybe_text(1), arguments.maybe_time(2).value_or(always),
-                                          arguments.maybe_time(3).value_or(pg::infinity), most))
+                                          arguments.maybe_time(3).value_or(pg::infinity), most)) {
             retried.push_back(row.integer(0));
-        note_redriven.run(retried, pg::now());
+            made.push_back(row.integer(1));
+        }
+        // A queue that keeps no successes has no other trace of a retry that succeeded.
+        storage::note_redriven(retried, made, pg::now());
         return static_cast<std::int64_t>(retried.size());
     });
 }

@@ -87,6 +87,11 @@ std::optional<Problem> check_max_retries(std::int64_t retries)
     return check_between("max_retries", retries, 0, most_retries, "");
 }
 
+std::optional<Problem> check_dead_letter_max(std::int64_t letters)
+{
+    return check_between("dead_letter_max", letters, 1, largest_integer, "");
+}
+
 std::optional<Problem> check_batch_size(std::int64_t jobs)
 {
     return check_between("batch_size", jobs, 1, max_batch_size, "");

@@ -21,12 +21,13 @@ inline constexpr std::size_t max_throttle_key_length = 1000;
 inline constexpr std::size_t max_batch_size = 1000;
 inline constexpr std::string_view none_text = "NONE";  // in a column of text: nothing, no key, no error
 
-std::optional<Problem> check_timeout(std::int64_t seconds);      // 1 .. 2^31 - 1
-std::optional<Problem> check_queue_ttl(std::int64_t seconds);    // 1 .. 2^31 - 1
-std::optional<Problem> check_queue_weight(std::int64_t weight);  // 1 .. greatest_queue_weight
-std::optional<Problem> check_max_retries(std::int64_t retries);  // 0 .. 1000000
-std::optional<Problem> check_batch_size(std::int64_t jobs);      // 1 .. max_batch_size
-std::optional<Problem> check_throttle_factor(double factor);     // finite, 0 <= factor < 1000000 (numeric(9,3))
+std::optional<Problem> check_timeout(std::int64_t seconds);          // 1 .. 2^31 - 1
+std::optional<Problem> check_queue_ttl(std::int64_t seconds);        // 1 .. 2^31 - 1
+std::optional<Problem> check_queue_weight(std::int64_t weight);      // 1 .. greatest_queue_weight
+std::optional<Problem> check_max_retries(std::int64_t retries);      // 0 .. 1000000
+std::optional<Problem> check_dead_letter_max(std::int64_t letters);  // 1 .. 2^31 - 1
+std::optional<Problem> check_batch_size(std::int64_t jobs);          // 1 .. max_batch_size
+std::optional<Problem> check_throttle_factor(double factor);         // finite, 0 <= factor < 1000000 (numeric(9,3))
 // finite, 0 <= limit < 1000000000
 std::optional<Problem> check_throttle_limit(double limit);
 std::optional<Problem> check_throttle_limit(double limit, std::string_view field);

@@ -1,5 +1,5 @@
-// Jobs in state `error` that need an executor of their queue owner to ask the retry handler, although nobody has them in hand:
-// what the scheduler found at start or after an executor died.
+// What executors of a queue owner have to do besides jobs, although nobody has it in hand: ask the retry handler about a job in
+// state `error` (what the scheduler found at start or after an executor died), and call the handler of dead letters.
 #pragma once
 
 #include "shmem/registry.hpp"
@@ -9,6 +9,8 @@ namespace hipq::shmem {
 // False: no room now, offer it again later.
 bool offer_decision(const Decision &decision);
 std::optional<Decision> take_decision(Oid database, Oid role);
+std::optional<Decision> take_dead_letter(Oid database, Oid role);
+// Of either kind.
 bool has_decisions(Oid database, Oid role);
 
 // Of a database that is gone. Needs the lock.

@@ -48,7 +48,7 @@ enum class ExecutorState : unsigned char { free, requested, starting, idle, runn
 // A job whose handler an executor runs.
 struct RunningJob {
     int queue_id;
-    int attempt;  // 0: not the job runs, its retry handler is asked
+    int attempt;  // 0: not the job runs, its retry handler is asked, or the handler of its dead letter
     std::int64_t id;
     pg::Time started;
     bool is_locked;  // claimed by a row lock alone: its row still says that it waits
@@ -65,7 +65,7 @@ struct Attempt {
 // What the code that an executor runs may be stopped by; watch.hpp. Times are those of the real clock.
 struct JobWatch {
     bool is_on;               // code runs
-    bool asks_retry_handler;  // that of a retry handler
+    bool asks_retry_handler;  // that of a retry handler, or of a handler of dead letters
     bool signalled;           // for a cancellation
     bool reported;            // as unresponsive
     bool missed;              // the executor has ended past the deadline, with its code
@@ -113,13 +113,14 @@ struct ExecutorSlot {
     JobWatch watch;
 };
 
-// A retry decision to be made; decisions.hpp.
+// A retry decision to be made, or a dead letter to be handled; decisions.hpp.
 inline constexpr int max_decisions = 256;
 struct Decision {
     Oid database;
     Oid role;
     int queue_id;
-    std::int64_t job_id;  // 0: free
+    std::int64_t job_id;  // 0: free; for dead letters the queue's number: one entry stands for all of a queue
+    bool is_dead_letter = false;
 };
 
 // Somebody who waits for the end of a job; ends.hpp.

@@ -27,14 +27,15 @@ struct Defaults {
     int retention;
     int dead_letter_retention;
     bool dead_letter_enabled;
+    int dead_letter_max;
     bool operator==(const Defaults &) const = default;
 };
 
 Defaults present_defaults()
 {
-    return {settings::default_timeout,    settings::max_retries,  settings::retry_base, settings::retry_multiplier,
-            settings::retry_max,          settings::retry_jitter, settings::retention,  settings::dead_letter_retention,
-            settings::dead_letter_enabled};
+    return {settings::default_timeout,     settings::max_retries,    settings::retry_base, settings::retry_multiplier,
+            settings::retry_max,           settings::retry_jitter,   settings::retention,  settings::dead_letter_retention,
+            settings::dead_letter_enabled, settings::dead_letter_max};
 }
 
 struct Cache {
@@ -69,7 +70,7 @@ constinit pg::Statement select_queues(R"(
            CASE WHEN queue.dead_letter_retention IS NOT NULL
                THEN (least(extract(epoch FROM queue.dead_letter_retention), 3155760000) * 1000000)::bigint END,
            queue.queue_ttl, queue.durability = 'group', (queue.throttle_limit * 1000)::bigint,
-           queue.weight
+           queue.weight, queue.dead_letter_max, queue.dead_letter_handler
     FROM hipq.queue AS queue
     JOIN hipq.instance AS instance USING (instance_id))");
 
@@ -131,6 +132,8 @@ Queue read_queue(const pg::Row &row)
     queue.commits_in_groups = row.boolean(12);
     queue.throttle_limit = row.integer(13);
     queue.weight = row.integer32(14);
+    queue.dead_letter_max = row.maybe_integer(15).value_or(settings::dead_letter_max);
+    queue.dead_letter_handler = row.text(16);
     return queue;
 }
 

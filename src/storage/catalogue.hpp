@@ -60,6 +60,8 @@ struct Queue {
     bool keeps_successes;                // unless retention => '0'
     std::int64_t retention;              // microseconds, of what is kept
     std::int64_t dead_letter_retention;  // microseconds
+    std::int64_t dead_letter_max;        // how many of them are kept, the newest
+    std::string dead_letter_handler;     // "NONE" = none
     std::optional<int> queue_ttl;
     core::Weight throttle_limit;
     std::int64_t weight;  // its share of the executors; core/fair_share.hpp
@@ -70,6 +72,7 @@ struct Queue {
     std::string full_name() const { return instance + "." + name; }
     std::string qualified_table() const;       // hipq.app_mail, quoted where needed
     std::string qualified_live_table() const;  // hipq.app_mail_live
+    bool handles_dead_letters() const { return dead_letter_handler != "NONE"; }
     // The registered type, or nothing.
     const JobType *find_job_type(std::string_view job_type) const;
     // What keeps all jobs of a type from being started; null: nothing does.

@@ -3,6 +3,7 @@
 
 #include "pg/point.hpp"
 #include "shmem/wake.hpp"
+#include "storage/dead_letter.hpp"
 #include "storage/final_rows.hpp"
 #include "storage/job_row.hpp"
 #include "storage/live_rows.hpp"
@@ -69,17 +70,6 @@ constinit pg::Statement insert_attempt(R"(
     INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, executor_pid, job_type, job_key, reason, sqlstate, error,
                               detail, hint, context)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, nullif($10, ''), $11, nullif($12, ''), nullif($13, ''), nullif($14, '')))");
-
-constinit pg::Statement insert_dead_letter(R"(
-    INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, sqlstate, error, job, history)
-    SELECT $1, $2, job.queue_id, job.job_type, job.job_key, $4, nullif($5, ''), $6,
-           to_jsonb(job) || jsonb_build_object('state', 'final', 'attempt', $7, 'error', $6, 'retry_reason', $4, 'update_time', $2),
-           (SELECT coalesce(jsonb_agg(jsonb_build_object('attempt', attempt.attempt, 'reason', attempt.reason, 'sqlstate', attempt.sqlstate,
-                                                         'error', attempt.error, 'started_time', attempt.started_time,
-                                                         'ended_time', attempt.ended_time) ORDER BY attempt.attempt), '[]')
-            FROM hipq.attempt AS attempt WHERE attempt.job_id = $1)
-    FROM (SELECT ($3::hipq.job).*) AS job
-    ON CONFLICT (job_id) DO NOTHING)");
 
 // The process that ran an attempt which ended so: this one, unless nobody ran it or whoever did is gone.
 std::optional<std::int32_t> executor_of(const Failure &failure)
@@ -178,7 +168,7 @@ bool finish_failed(const Queue &queue, const ClaimedJob &job, const Failure &fai
     insert_final(queue, job, failure.error, reason, json_null(), now);
     shmem::note_end(job.id);
     if (queue.dead_letter_enabled && failure.reason != core::Reason::cancelled)
-        insert_dead_letter.run(job.id, now, row_of(job), reason, failure.sqlstate, failure.error, job.attempt);
+        add_dead_letter(queue, job, failure, now);
     return true;
 }
 

@@ -154,4 +154,20 @@ std::optional<Handler> resolve_retry_handler(const Queue &queue, const JobType &
                    false};
 }
 
+std::optional<Handler> resolve_dead_letter_handler(const Queue &queue, std::string *problem)
+{
+    if (!queue.handles_dead_letters()) {
+        fail(problem, "the queue has no handler of dead letters");
+        return std::nullopt;
+    }
+    if (superuser_is_refused(queue, problem))
+        return std::nullopt;
+    const std::optional<Routine> routine =
+        resolve_routine(queue, queue.dead_letter_handler, Purpose::dead_letter_handler, HandlerKind::function, problem);
+    if (!routine.has_value())
+        return std::nullopt;
+    return Handler{HandlerKind::function, routine->arguments,
+                   "SELECT " + call_text(queue.dead_letter_handler, routine->arguments), false, false};
+}
+
 }  // namespace hipq::storage

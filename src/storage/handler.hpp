@@ -43,4 +43,7 @@ void watch_routines();
 // The same for a stored retry handler: SELECT schema.name(...) giving one interval.
 std::optional<Handler> resolve_retry_handler(const Queue &queue, const JobType &type, std::string *problem = nullptr);
 
+// The same for a queue's handler of dead letters; what it returns is of no account.
+std::optional<Handler> resolve_dead_letter_handler(const Queue &queue, std::string *problem = nullptr);
+
 }  // namespace hipq::storage

@@ -14,11 +14,18 @@ namespace {
 
 const char *wanted_signature(Purpose purpose)
 {
-    return purpose == Purpose::handler
-               ? "A handler is a function or procedure with arguments (hipq.job), (jsonb) or (bigint, jsonb) that "
-                 "returns one value or nothing; of batches a function with arguments (hipq.job[]) or (jsonb[])."
-               : "A retry handler is a function with arguments (hipq.job), (jsonb) or (bigint, jsonb) that returns "
-                 "interval.";
+    switch (purpose) {
+    case Purpose::handler:
+        return "A handler is a function or procedure with arguments (hipq.job), (jsonb) or (bigint, jsonb) that "
+               "returns one value or nothing; of batches a function with arguments (hipq.job[]) or (jsonb[]).";
+    case Purpose::retry_handler:
+        return "A retry handler is a function with arguments (hipq.job), (jsonb) or (bigint, jsonb) that returns "
+               "interval.";
+    case Purpose::dead_letter_handler:
+        break;
+    }
+    return "A handler of dead letters is a function with arguments (hipq.job), (jsonb) or (bigint, jsonb) that returns one "
+           "value or nothing.";
 }
 
 // Splits "name(arguments)" at the parenthesis; nothing in the second half when there is none.
@@ -177,11 +184,23 @@ void check_statement(const std::string &text)
                    errhint("A procedure may commit midway."));
 }
 
-void refuse_empty(const std::string &handler)
+void refuse_empty(const std::string &handler, Purpose purpose)
 {
     if (handler.empty())
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("handler must not be empty"),
-                   errhint("A job type without a handler has handler NONE."));
+                   purpose == Purpose::dead_letter_handler ? errhint("A queue without one has dead_letter_handler NONE.")
+                                                           : errhint("A job type without a handler has handler NONE."));
+}
+
+// A function beside the handler of a job type, or "NONE".
+std::string read_function(const Queue &queue, std::string_view name, Purpose purpose)
+{
+    std::string text = trimmed(name);
+    refuse_empty(text, purpose);
+    if (text == "NONE")
+        return text;
+    refuse_superuser(queue);
+    return stored_form(choose_routine(queue, text, purpose, HandlerKind::function));
 }
 
 }  // namespace
@@ -194,7 +213,7 @@ HandlerText read_handler(const Queue &queue, std::string_view handler, std::stri
     if (wanted == HandlerKind::none && kind != "auto")
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown handler kind \"%s\"", kind_text.c_str()),
                    errhint("Known are auto, function, procedure, statement and notify."));
-    refuse_empty(text);
+    refuse_empty(text, Purpose::handler);
     const bool is_none = text == "NONE";
     if (wanted == HandlerKind::notify ? !is_none : is_none && kind != "auto")
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -213,12 +232,12 @@ HandlerText read_handler(const Queue &queue, std::string_view handler, std::stri
 
 std::string read_retry_handler(const Queue &queue, std::string_view handler)
 {
-    std::string text = trimmed(handler);
-    refuse_empty(text);
-    if (text == "NONE")
-        return text;
-    refuse_superuser(queue);
-    return stored_form(choose_routine(queue, text, Purpose::retry_handler, HandlerKind::function));
+    return read_function(queue, handler, Purpose::retry_handler);
+}
+
+std::string read_dead_letter_handler(const Queue &queue, std::string_view handler)
+{
+    return read_function(queue, handler, Purpose::dead_letter_handler);
 }
 
 }  // namespace hipq::storage

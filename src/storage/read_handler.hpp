@@ -22,4 +22,7 @@ HandlerText read_handler(const Queue &queue, std::string_view handler, std::stri
 // errors.
 std::string read_retry_handler(const Queue &queue, std::string_view handler);
 
+// A handler of dead letters: function (hipq.job | jsonb | bigint, jsonb). Likewise.
+std::string read_dead_letter_handler(const Queue &queue, std::string_view handler);
+
 }  // namespace hipq::storage

@@ -105,13 +105,13 @@ std::optional<std::string> unfitness(const Routine &routine, Purpose purpose, Ha
 {
     if (routine.kind != PROKIND_FUNCTION && routine.kind != PROKIND_PROCEDURE)
         return "is an aggregate or a window function";
-    if (routine.kind == PROKIND_PROCEDURE && (purpose == Purpose::retry_handler || wanted == HandlerKind::function))
+    if (routine.kind == PROKIND_PROCEDURE && (purpose != Purpose::handler || wanted == HandlerKind::function))
         return "is a procedure, not a function";
     if (routine.kind == PROKIND_FUNCTION && wanted == HandlerKind::procedure)
         return "is a function, not a procedure";
     if (routine.arguments == HandlerArguments::none || routine.has_variadic)
         return "has other arguments";
-    if (is_batch(routine.arguments) && (purpose == Purpose::retry_handler || routine.kind == PROKIND_PROCEDURE))
+    if (is_batch(routine.arguments) && (purpose != Purpose::handler || routine.kind == PROKIND_PROCEDURE))
         return "takes arrays, which only a function that is a handler may";
     if (routine.kind == PROKIND_PROCEDURE)
         return routine.has_output ? std::optional<std::string>("has output arguments") : std::nullopt;

@@ -20,8 +20,8 @@ struct Routine {
 // Raises when there is none.
 Routine describe(Oid oid);
 
-// What the routine is to do: run jobs, or decide on retries.
-enum class Purpose : unsigned char { handler, retry_handler };
+// What the routine is to do: run jobs, decide on retries, or handle dead letters.
+enum class Purpose : unsigned char { handler, retry_handler, dead_letter_handler };
 
 // Why a routine cannot serve, or nothing.
 std::optional<std::string> unfitness(const Routine &routine, Purpose purpose, HandlerKind wanted);

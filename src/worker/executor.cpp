@@ -51,6 +51,13 @@ void stand_still_if_asked(const Executor &executor)
     shmem::wait_out_lull(executor.ticket.database);
 }
 
+// Jobs and dead letters take turns, so that a flood of these does not keep jobs waiting.
+bool handle_dead_letter(Executor &executor)
+{
+    executor.owes_jobs_a_turn = handle_next_dead_letter(executor);
+    return executor.owes_jobs_a_turn;
+}
+
 // Runs what comes next, if there is anything. Raises what bookkeeping raises; the process then ends, and the scheduler brings the
 // jobs home.
 bool run_next(Executor &executor)
@@ -59,8 +66,11 @@ bool run_next(Executor &executor)
     stand_still_if_asked(executor);
     if (run_next_decision(executor))
         return true;
+    const bool jobs_come_first = std::exchange(executor.owes_jobs_a_turn, false);
+    if (!jobs_come_first && handle_dead_letter(executor))
+        return true;
     if (executor.hand.is_empty() && !look_for_work(executor))
-        return false;
+        return jobs_come_first && handle_dead_letter(executor);
     std::optional<Task> task = claim_next(executor);
     shmem::announce_idle(task.has_value() && run_task(executor, *task) ? shmem::Jobs::finished : shmem::Jobs::unknown);
     return true;

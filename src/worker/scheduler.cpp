@@ -13,8 +13,10 @@
 #include "shmem/room.hpp"
 #include "shmem/start_failures.hpp"
 #include "storage/claim.hpp"
+#include "storage/dead_letter.hpp"
 #include "storage/finish.hpp"
 #include "storage/gates.hpp"
+#include "storage/handler.hpp"
 #include "storage/identity.hpp"
 #include "storage/lane_rows.hpp"
 #include "storage/permit.hpp"
@@ -96,6 +98,17 @@ void report_parked(Scheduler &scheduler, const Queue &queue, const std::string &
     pg::call([&] {
         ereport(WARNING, errmsg("jobs of type \"%s\" in queue \"%s\" wait for their handler", job_type.c_str(), name.c_str()),
                 errdetail_internal("%s", explanation.c_str()));
+    });
+}
+
+void report_unhandled(Scheduler &scheduler, const Queue &queue, const std::string &problem)
+{
+    const std::string name = queue.full_name();
+    if (!scheduler.reported.insert(name + "/dead letters: " + problem).second)
+        return;
+    pg::call([&] {
+        ereport(WARNING, errmsg("dead letters of queue \"%s\" wait for their handler", name.c_str()),
+                errdetail_internal("%s", problem.c_str()));
     });
 }
 
@@ -181,6 +194,19 @@ void look_at_heads(Scheduler &scheduler, Look &look, const Queue &queue, bool ow
     }
 }
 
+// An executor goes through them all, so that one offer for the queue is enough.
+void offer_dead_letters(Scheduler &scheduler, Look &look, const Queue &queue)
+{
+    if (!storage::has_dead_letters_to_handle(queue))
+        return;
+    std::string problem;
+    if (storage::resolve_dead_letter_handler(queue, &problem).has_value())
+        shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, queue.id, true});
+    else
+        report_unhandled(scheduler, queue, problem);
+    look.again_at(look.now + longest_wait);
+}
+
 void look_at_queue(Scheduler &scheduler, Look &look, const Queue &queue)
 {
     HIPQ_POINT("before-expire");
@@ -195,6 +221,8 @@ void look_at_queue(Scheduler &scheduler, Look &look, const Queue &queue)
     if (scheduler.searches_lanes)
         look_at_heads(scheduler, look, queue, owner_can_run);
     look_at_lanes(scheduler, look, queue, owner_can_run);
+    if (owner_can_run)
+        offer_dead_letters(scheduler, look, queue);
     if (shmem::has_decisions(MyDatabaseId, queue.owner))
         wanted.executors += 1;
     if (wanted.executors > before)
@@ -307,6 +335,21 @@ bool maintain_trees(const storage::Catalogue &catalogue, storage::Patience &pati
     return storage::maintain_time_tree({"attempt", "ended_time", longest_retention, false}, patience) && done;
 }
 
+// Those whose time is over, and of each queue the oldest that are too many.
+void prune_dead_letters(const storage::Catalogue &catalogue)
+{
+    constexpr int at_once = 10'000;
+    pg::with_transaction([] {
+        storage::prune_dead_letters(at_once);
+        HIPQ_POINT("after-prune");
+    });
+    for (const auto &entry : catalogue.queues)
+        for (std::int64_t pruned = at_once; pruned == at_once && !entry.second.is_dropped;) {
+            check_interrupts();
+            pg::with_transaction([&] { pruned = storage::prune_surplus_dead_letters(entry.second, at_once); });
+        }
+}
+
 void maintain_now(Scheduler &scheduler, pg::Time now)
 {
     scheduler.maintenance_left = false;
@@ -317,10 +360,7 @@ void maintain_now(Scheduler &scheduler, pg::Time now)
     storage::Patience patience;
     const bool dropped = storage::finish_dropping_queues(patience);
     const bool trees_done = maintain_trees(*catalogue, patience);
-    pg::with_transaction([] {
-        storage::prune_dead_letters(10'000);
-        HIPQ_POINT("after-prune");
-    });
+    prune_dead_letters(*catalogue);
     scheduler.maintenance_left = !dropped || !trees_done;
     scheduler.next_maintenance = now + (scheduler.maintenance_left ? retry_interval : maintenance_interval);
 }

@@ -17,6 +17,7 @@ struct Executor {
     // What the last look for jobs found beside those that it took:
     bool sees_more = false;            // others are due
     pg::Time next_due = pg::infinity;  // or will be then
+    bool owes_jobs_a_turn = false;     // it has just handled a dead letter
 };
 
 // The catalogue stays as it was at the claim.
@@ -53,5 +54,8 @@ bool run_next_decision(const Executor &executor);
 
 // Asks the retry handler of a job in state `error`, or the policy of its type if it has none, and carries out what it says.
 void decide(const Executor &executor, const storage::Queue &queue, std::int64_t id);
+
+// Calls the handler of dead letters for one of them, if the scheduler has found any of this queue owner's. False: it has not.
+bool handle_next_dead_letter(const Executor &executor);
 
 }  // namespace hipq::worker

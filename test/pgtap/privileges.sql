@@ -30,6 +30,9 @@ SELECT is_empty($$SELECT object, grantee::regrole, privilege_type FROM given WHE
 SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_monitor'::regrole$$, $$VALUES
     ('schema hipq', 'USAGE'),
     ('view hipq.alerts', 'SELECT'),
+    ('view hipq.dead_letter_rates', 'SELECT'),
+    ('view hipq.dead_letter_reasons', 'SELECT'),
+    ('view hipq.dead_letter_stats', 'SELECT'),
     ('view hipq.executors', 'SELECT'),
     ('view hipq.lanes', 'SELECT'),
     ('view hipq.instances', 'SELECT'),

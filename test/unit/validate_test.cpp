@@ -74,6 +74,11 @@ TEST(Validate, MaxRetries)
     EXPECT_EQ(check_max_retries(-1)->hint, "Give a number between 0 and 1000000.");
 }
 
+TEST(Validate, DeadLetterMax)
+{
+    expect_range(check_dead_letter_max, "dead_letter_max", 1, 2147483647);
+}
+
 TEST(Validate, Priority)
 {
     expect_range(check_priority, "priority", -32768, 32767);

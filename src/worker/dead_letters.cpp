@@ -1,0 +1,185 @@
+// The handler of dead letters, called once for each.
+//
+// Its start is counted in a transaction of its own; the call and the note that it is done are another one. So what it writes
+// happens once or not at all, and a handler that ends its process is begun a few times and no more. One that fails is not called
+// again, and leaves its error in the dead letter; it has no job that could fail, so that no dead letter comes of it.
+#include "pg/clock.hpp"
+#include "shmem/decisions.hpp"
+#include "shmem/own_executor.hpp"
+#include "storage/dead_letter.hpp"
+#include "storage/lane_rows.hpp"
+#include "worker/run_handler.hpp"
+#include "worker/session.hpp"
+#include "worker/task.hpp"
+#include "worker/watch.hpp"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "storage/lock.h"
+}
+
+namespace hipq::worker {
+
+namespace {
+
+using storage::BegunLetter;
+using storage::ClaimedJob;
+using storage::Handler;
+using storage::Queue;
+
+// Who handles the dead letters of a queue holds a lock of its session on its live leaf, under a number that nobody else uses: it
+// outlives both transactions, and ends with the process. Else another executor could take a letter, between them, for one that
+// was left behind.
+LOCKTAG lock_of(Oid leaf)
+{
+    LOCKTAG tag;
+    SET_LOCKTAG_OBJECT(tag, MyDatabaseId, RelationRelationId, leaf, 1);
+    return tag;
+}
+
+bool try_to_lock(Oid leaf)
+{
+    const LOCKTAG tag = lock_of(leaf);
+    return pg::call([&] { return ::LockAcquire(&tag, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL; });
+}
+
+void unlock(Oid leaf)
+{
+    const LOCKTAG tag = lock_of(leaf);
+    pg::call([&] { ::LockRelease(&tag, ExclusiveLock, true); });
+}
+
+struct BegunCall {
+    Handler handler;
+    BegunLetter letter;
+};
+
+// Nothing: there is no dead letter left to handle, or none can be.
+std::optional<BegunCall> begin_call(const Queue &queue)
+{
+    std::optional<BegunCall> call;
+    pg::with_transaction([&] {
+        const auto handler = storage::resolve_dead_letter_handler(queue);  // the scheduler tells why there is none
+        const auto letter = handler.has_value() ? storage::begin_handling(queue) : std::nullopt;
+        if (letter.has_value())
+            call = BegunCall{*handler, *letter};
+    });
+    return call;
+}
+
+std::optional<ClaimedJob> take(const Executor &executor, const BegunLetter &letter)
+{
+    const pg::OwnSettings own;
+    MemoryContext before = ::MemoryContextSwitchTo(executor.job_memory);
+    auto job = storage::take_letter(letter);
+    ::MemoryContextSwitchTo(before);
+    return job;
+}
+
+std::optional<std::string> trouble_of(const Stop &stop)
+{
+    if (stop.cancelled.has_value())
+        return *stop.cancelled;
+    if (stop.missed_deadline)
+        return "handler exceeded the job's timeout";
+    return std::nullopt;
+}
+
+// Returns what went wrong: then the transaction is to be aborted.
+std::optional<std::string> call_handler(const Executor &executor, const Handler &handler, const ClaimedJob &job)
+{
+    Watch watch(job);
+    std::optional<std::string> error;
+    try {
+        run_handler(handler, {&job, 1}, executor.job_memory);
+        end_user_code();
+    } catch (const pg::Error &raised) {
+        error = raised.message();
+    }
+    const auto stopped = trouble_of(watch.stop());
+    return stopped.has_value() ? stopped : error;
+}
+
+std::optional<std::string> handle_in_transaction(const Executor &executor, const BegunCall &call, SessionUse &session)
+{
+    const auto job = take(executor, call.letter);
+    if (!job.has_value())
+        return std::nullopt;
+    session.begin();
+    if (auto trouble = call_handler(executor, call.handler, *job))
+        return trouble;
+    session.put_back();
+    const pg::OwnSettings own;
+    storage::note_handled(call.letter, pg::now());
+    return std::nullopt;
+}
+
+std::optional<std::string> try_to_handle(const Executor &executor, const BegunCall &call, SessionUse &session)
+{
+    std::optional<std::string> trouble;
+    pg::start_transaction();
+    try {
+        trouble = handle_in_transaction(executor, call, session);
+        if (!trouble.has_value())
+            pg::commit_transaction();
+    } catch (const pg::Error &error) {
+        trouble = error.message();
+    } catch (...) {
+        pg::abort_transaction();
+        throw;
+    }
+    if (trouble.has_value())
+        pg::abort_transaction();
+    return trouble;
+}
+
+void handle(const Executor &executor, const Queue &queue, const BegunCall &call)
+{
+    shmem::announce_job({queue.id, 0, call.letter.job_id, pg::now(), false, {}});
+    SessionUse session;
+    const auto trouble = try_to_handle(executor, call, session);
+    session.clean();
+    if (trouble.has_value())
+        pg::with_transaction([&] { storage::note_handler_failure(call.letter, trouble->empty() ? "no message" : *trouble); });
+}
+
+// Of one dead letter. False: there is none to be handled.
+bool handle_one(const Executor &executor, const Queue &queue)
+{
+    const auto call = begin_call(queue);
+    if (call.has_value()) {
+        handle(executor, queue, *call);
+        heed_cancellations(queue);
+        shmem::announce_idle(shmem::Jobs::unknown);
+    }
+    return call.has_value();
+}
+
+}  // namespace
+
+bool handle_next_dead_letter(const Executor &executor)
+{
+    const auto offer = shmem::take_dead_letter(executor.ticket.database, executor.ticket.role);
+    if (!offer.has_value())
+        return false;
+    std::shared_ptr<const storage::Catalogue> catalogue;
+    const Queue *queue = nullptr;
+    Oid leaf = InvalidOid;
+    pg::with_transaction([&] {
+        catalogue = storage::catalogue();
+        queue = catalogue->find(offer->queue_id);
+        if (queue != nullptr && !queue->is_dropped)
+            leaf = storage::live_leaf(*queue);
+    });
+    if (!OidIsValid(leaf) || queue->owner != executor.ticket.role)
+        return true;
+    if (!try_to_lock(leaf))
+        return true;  // who has it offers the next one
+    const bool found = handle_one(executor, *queue);
+    unlock(leaf);
+    if (found)
+        shmem::offer_decision(*offer);  // there may be more
+    return true;
+}
+
+}  // namespace hipq::worker

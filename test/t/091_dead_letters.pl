@@ -1,0 +1,130 @@
+# The handler of dead letters: once for each, as the queue owner, with its failures on record; and dead_letter_max under a flood.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('dead_letters', 'hipq.executor_idle_timeout' => '1h', 'hipq.max_executors' => 2);
+$hipq->create_queue('app.main');
+my $node = $hipq->node;
+$hipq->sql(q{
+	CREATE TABLE told (job_id bigint, who text, reason text, error text, attempt int); GRANT ALL ON told TO app;
+	GRANT CREATE ON SCHEMA public TO app;
+	CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE '%', data->>'error'; END $$;
+	CREATE FUNCTION tell(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO told VALUES (job.id, current_user, job.retry_reason, job.error, job.attempt);
+		IF job.job_data ? 'redrive' THEN PERFORM hipq.redrive(job.id); END IF;
+		IF job.job_data ? 'wait' THEN PERFORM pg_advisory_xact_lock(1); END IF;
+		IF job.job_data ? 'sleep' THEN PERFORM pg_sleep(60); END IF;
+		IF job.job_data ? 'fail' THEN RAISE 'cannot tell: %', job.job_data->>'fail'; END IF;
+	END $$;
+	SELECT hipq.register_job_type('app.main', 'work', handler => 'work', max_retries => 1, retry_base => '0')});
+
+sub letter { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', state, handler_error) FROM hipq.dead_letters WHERE job_id = $id"); }
+sub told { my ($id) = @_; return $hipq->sql("SELECT count(*) FROM told WHERE job_id = $id"); }
+sub fails { my ($data) = @_; return $hipq->enqueue('work', "'$data', queue => 'app.main'"); }
+sub is_left_alone { my ($id) = @_; return $hipq->wait_until("SELECT NOT awaits_handler FROM hipq.dead_letter WHERE job_id = $id"); }
+
+# ---- without a handler
+my $early = fails('{"error": "early"}');
+is($hipq->outcome($early), 'failed', 'a job fails for good');
+is(letter($early), 'waiting', 'its dead letter waits');
+$hipq->sql("SELECT hipq.alter_queue('app.main', dead_letter_handler => 'tell')");
+
+# ---- success
+my $id = fails('{"error": "no"}');
+ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $id"), 'the next one is handled');
+is($hipq->sql("SELECT concat_ws('|', who, reason, error, attempt) FROM told WHERE job_id = $id"), 'app|transient_error|no|2',
+	'by the queue owner, who sees the job as it died');
+is(letter($id), 'handled', 'without an error');
+is(told($early), 0, 'one that was there before the handler stays');
+is($hipq->sql("SELECT queue || ' ' || kept || ' ' || depth FROM hipq.dead_letter_stats"), 'app.main 2 1', 'and is the only one that waits');
+
+# ---- errors
+$id = fails('{"error": "no", "fail": "nobody is there"}');
+ok(is_left_alone($id), 'a handler that fails');
+is(letter($id), 'waiting cannot tell: nobody is there', 'leaves its error in the dead letter, which waits');
+is(told($id), 0, 'and nothing else');
+is($hipq->sql("SELECT handler_failures FROM hipq.dead_letter_stats"), 1, 'it is counted');
+is($hipq->sql('SELECT count(*) FROM hipq.dead_letters'), 3, 'it makes no dead letter');
+is($hipq->sql("SELECT handler_starts FROM hipq.dead_letter WHERE job_id = $id"), 1, 'it is called once');
+$id = $hipq->enqueue('work', q{'{"error": "no", "sleep": 1}', queue => 'app.main', timeout => 1});
+ok(is_left_alone($id), 'a handler that takes too long');
+is(letter($id), q{waiting handler exceeded the job's timeout}, 'is ended by the timeout of the job');
+
+# ---- a handler that redrives, and its job fails again
+$id = fails('{"error": "again", "redrive": 1}');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job ->> 'retry_of' = '$id'", 1), 'what a handler redrives may fail again');
+is(letter($id), 'redriven', 'the first dead letter is redriven');
+my $again = $hipq->sql("SELECT redriven_as FROM hipq.dead_letters WHERE job_id = $id");
+is($hipq->sql("SELECT awaits_handler FROM hipq.dead_letter WHERE job_id = $again"), 'f', 'the second one is left to people: no loop');
+is(told($again), 0, 'its handler is not called');
+my $new = $hipq->sql("SELECT hipq.redrive($again)");
+ok($hipq->wait_until("SELECT state FROM hipq.dead_letters WHERE job_id = $new", 'redriven'), 'when one of them redrives it the handler has its turn again');
+
+# ---- a handler that cannot be called, and then can
+my $log = -s $node->logfile;
+$hipq->sql('ALTER FUNCTION tell(hipq.job) RENAME TO away');
+$id = fails('{"error": "no"}');
+ok($node->wait_for_log(qr/dead letters of queue "app.main" wait for their handler/, $log), 'a handler that is gone is told of');
+is(letter($id), 'waiting', 'and waited for');
+$hipq->sql('ALTER FUNCTION away(hipq.job) RENAME TO tell');
+ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $id"), 'until it is back');
+
+
+# ---- a paused queue: two looks of the scheduler pass by
+$hipq->create_queue('app.other');
+$hipq->sql("SELECT hipq.pause('app.main')");
+$hipq->sql("INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, error, job, awaits_handler)
+	SELECT -1, died_time, queue_id, job_type, job_key, reason, error, job || '{\"id\": -1}', true FROM hipq.dead_letter WHERE job_id = $id");
+foreach my $type ('first', 'second')
+{
+	$hipq->enqueue($type, "queue => 'app.other'");
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.job_types WHERE job_type = '$type'", 1), "the scheduler looks around ($type)");
+}
+is($hipq->sql('SELECT handler_starts FROM hipq.dead_letter WHERE job_id = -1'), 0, 'the handler of a paused queue is not called');
+$hipq->sql("SELECT hipq.resume('app.main')");
+ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = -1"), 'until the queue is resumed');
+
+# ---- its process is killed, its server crashes
+my $locker = $node->background_psql('postgres');
+$locker->query_safe('SELECT pg_advisory_lock(1)');
+$id = fails('{"error": "no", "wait": 1}');
+my $executor = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory' AND backend_type LIKE 'hipq%'";
+ok($hipq->wait_until("SELECT count(*) FROM ($executor) AS waiting", 1), 'a handler runs');
+is($hipq->error_of("SELECT hipq.redrive($id)") =~ /(55P03: dead letter of job \d+ is in use)/ ? 'refused' : 'not refused', 'refused', 'nobody waits for it by id');
+is($hipq->sql("SELECT hipq.dismiss_dead_letters('app.main', before => 'infinity') > 0, (SELECT state FROM hipq.dead_letters WHERE job_id = $id)"), 't|waiting',
+	'nor by filter');
+$hipq->sql("SELECT pg_terminate_backend(pid) FROM ($executor) AS waiting");
+ok($hipq->wait_until("SELECT handler_starts FROM hipq.dead_letter WHERE job_id = $id", 2), 'when its executor is terminated it is called again');
+ok($hipq->wait_until("SELECT count(*) FROM ($executor) AS waiting", 1), 'by another one');
+my $pid = $hipq->sql($executor);
+kill 'KILL', $pid;
+ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0), 'the server crashes');
+eval { $locker->quit };
+ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = $id"), 'and after that it is called again');
+is(told($id), 1, 'what it has written is there once');
+is($hipq->sql("SELECT handler_starts FROM hipq.dead_letter WHERE job_id = $id"), 3, 'it was begun three times');
+
+# ---- a handler that always takes its process along
+$hipq->sql(q{CREATE OR REPLACE FUNCTION tell(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); END $$});
+$id = fails('{"error": "no"}');
+ok(is_left_alone($id), 'a handler that always ends its process');
+is(letter($id), 'waiting executor or server ended while the handler ran, 3 times', 'is given up');
+
+# ---- a flood
+$hipq->sql("SELECT hipq.alter_queue('app.main', dead_letter_handler => 'NONE', dead_letter_max => 50)");
+$hipq->sql("SELECT hipq.enqueue_many('work', array_agg(jsonb_build_object('error', n) ORDER BY n), queue => 'app.main', max_retries => 0) FROM generate_series(1, 500) AS n");
+ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE queue = 'app.main' AND state <> 'final'", 0), '500 jobs fail');
+my $newest = q{SELECT string_agg(job_id::text, ' ' ORDER BY died_time, job_id) FROM (SELECT * FROM hipq.dead_letters ORDER BY died_time DESC, job_id DESC LIMIT 50) AS newest};
+my $expected = $hipq->sql($newest);
+$hipq->set('hipq.clock_offset' => 120);
+fails('{"error": "last"}');    # wakes the scheduler, whose time has come
+ok($hipq->wait_until('SELECT count(*) <= 51 FROM hipq.dead_letters'), 'the oldest go');
+ok($hipq->sql("SELECT bool_and(job_id::text = ANY (string_to_array('$expected', ' '))) FROM hipq.dead_letters WHERE error <> 'last'") eq 't', 'the newest stay');
+cmp_ok($hipq->sql('SELECT count(*) FROM hipq.dead_letters'), '>=', 50, 'as many as there may be');
+
+done_testing();
