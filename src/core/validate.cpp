@@ -131,6 +131,14 @@ std::optional<Problem> check_job_type(std::string_view job_type)
                    "A job type has 1 to " + std::to_string(max_identifier_length) + " bytes and no control characters."};
 }
 
+std::optional<Problem> check_worker_name(std::string_view name)
+{
+    if (is_valid_job_type(name))
+        return std::nullopt;
+    return Problem{Problem::Kind::invalid_value, name.empty() ? "name must not be empty" : "name is not a valid name",
+                   "A worker's name has 1 to " + std::to_string(max_identifier_length) + " bytes and no control characters."};
+}
+
 std::optional<Problem> check_job_data_size(std::size_t bytes, std::size_t limit)
 {
     if (bytes <= limit)

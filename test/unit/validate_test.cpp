@@ -56,6 +56,15 @@ void expect_weight(WeightCheck check, double end)
     }
 }
 
+TEST(Validate, WorkerName)
+{
+    EXPECT_FALSE(check_worker_name("mailer-1@host").has_value());
+    EXPECT_FALSE(check_worker_name(std::string(63, 'x')).has_value());
+    EXPECT_TRUE(check_worker_name(std::string(64, 'x')).has_value());
+    EXPECT_TRUE(check_worker_name("").has_value());
+    EXPECT_TRUE(check_worker_name("two\nlines").has_value());
+}
+
 TEST(Validate, Timeout)
 {
     expect_range(check_timeout, "timeout", 1, 2147483647);

@@ -1,0 +1,128 @@
+// One limit after the other; the worst answer counts.
+#include "worker_health.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace hipq::core {
+
+namespace {
+
+constexpr std::int32_t outcomes_kept = 64;
+constexpr std::int64_t enough_to_tell = 10;
+
+constexpr std::array<std::string_view, 4> names{"healthy", "unknown", "degraded", "unhealthy"};
+
+// From a limit on it counts.
+template <class Number>
+Health grade(Number value, Number degraded, Number unhealthy)
+{
+    if (value >= unhealthy)
+        return Health::unhealthy;
+    return value >= degraded ? Health::degraded : Health::healthy;
+}
+
+std::optional<double> failure_rate_of(const Tally &tally)
+{
+    if (tally.executions < enough_to_tell)
+        return std::nullopt;
+    return 100.0 * static_cast<double>(tally.failures) / static_cast<double>(tally.executions);
+}
+
+Tally seen_tally(const WorkerRecord &worker)
+{
+    const double runs = static_cast<double>(std::max<std::int64_t>(worker.executions, 1));
+    return {worker.executions, worker.failures, static_cast<double>(worker.run_time) / 1000.0 / runs,
+            worker.consecutive_failures};
+}
+
+}  // namespace
+
+std::string_view name(Health health)
+{
+    return names[static_cast<std::size_t>(health)];
+}
+
+std::optional<Health> parse_health(std::string_view text)
+{
+    const auto found = std::find(names.begin(), names.end(), text);
+    return found == names.end() ? std::nullopt : std::optional(static_cast<Health>(found - names.begin()));
+}
+
+void Outcomes::note(bool succeeded)
+{
+    bits_ = (bits_ << 1) | (succeeded ? 0U : 1U);
+    count_ = std::min(count_ + 1, outcomes_kept);
+    failures_ = std::popcount(bits_);  // here, because judging has to be fast
+}
+
+std::optional<double> Outcomes::failure_rate() const
+{
+    if (count_ < enough_to_tell)
+        return std::nullopt;
+    return 100.0 * failures_ / count_;
+}
+
+bool is_stale(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
+{
+    return worker.is_gone || (!worker.is_bound && now - worker.last_sign > limits.heartbeat_timeout);
+}
+
+Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
+{
+    if (!limits.enabled)
+        return Health::unknown;
+    if (is_stale(worker, limits, now))
+        return Health::unhealthy;
+    const SelfReport &report = worker.report;
+    Health health = report.status;
+    const auto count = [&](Health grade_of_one) { health = std::max(health, grade_of_one); };
+    const auto count_rate = [&](std::optional<double> rate) {
+        if (rate.has_value())
+            count(grade(*rate, limits.degraded_failure_rate, limits.unhealthy_failure_rate));
+    };
+    count(grade(std::max(worker.consecutive_failures, report.tally.consecutive_failures), limits.degraded_failures,
+                limits.unhealthy_failures));
+    count(grade(std::max(worker.depth, report.queue_depth), limits.degraded_depth, limits.unhealthy_depth));
+    count_rate(worker.outcomes.failure_rate());
+    count_rate(failure_rate_of(report.tally));
+    count(worker.was_heard || worker.is_bound ? Health::healthy : Health::unknown);
+    return health;
+}
+
+HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
+{
+    const SelfReport &report = worker.report;
+    HealthSummary summary{judge(worker, limits, now), seen_tally(worker), std::max(worker.depth, report.queue_depth)};
+    const int in_a_row = std::max(worker.consecutive_failures, report.tally.consecutive_failures);
+    if (report.tally.executions > summary.tally.executions)
+        summary.tally = report.tally;
+    summary.tally.consecutive_failures = in_a_row;
+    return summary;
+}
+
+bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits, std::int64_t last_probe,
+                   std::int64_t now)
+{
+    return health == Health::unhealthy && !is_stale(worker, limits, now) && now - last_probe >= limits.probe_interval;
+}
+
+void note_execution(WorkerRecord &worker, bool succeeded, std::int64_t run_time, bool was_probe)
+{
+    ++worker.executions;
+    worker.failures += succeeded ? 0 : 1;
+    worker.run_time += std::max<std::int64_t>(run_time, 0);
+    worker.consecutive_failures = succeeded ? 0 : worker.consecutive_failures + 1;
+    if (was_probe && succeeded)
+        worker.outcomes = Outcomes{};
+    worker.outcomes.note(succeeded);
+}
+
+void note_expiry(WorkerRecord &worker)
+{
+    ++worker.consecutive_failures;
+    worker.outcomes.note(false);
+}
+
+}  // namespace hipq::core

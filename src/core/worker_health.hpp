@@ -1,0 +1,99 @@
+// How an external worker is doing: judged from what the server has seen of it and what it says of itself.
+//
+// Unhealthy: not heard of for too long, too many failures in a row, too many jobs that it does not take up, too great a share of
+// failures. Degraded: the same with lower limits. Unknown: it has not been heard of since it was registered, or judging is
+// switched off. Times are microseconds.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace hipq::core {
+
+// From good to bad: the order in which workers are given jobs, and in which one judgement overrides another.
+enum class Health : unsigned char { healthy, unknown, degraded, unhealthy };
+std::string_view name(Health health);
+std::optional<Health> parse_health(std::string_view text);
+
+struct HealthLimits {
+    bool enabled = true;
+    std::int64_t heartbeat_timeout = 30'000'000;
+    std::int64_t probe_interval = 60'000'000;
+    int degraded_failures = 3;  // in a row
+    int unhealthy_failures = 10;
+    int degraded_depth = 50;  // jobs dispatched, not accepted
+    int unhealthy_depth = 100;
+    double degraded_failure_rate = 30;  // percent
+    double unhealthy_failure_rate = 70;
+};
+
+// How the latest executions ended, the last 64 of them.
+class Outcomes {
+public:
+    void note(bool succeeded);
+    // Percent that failed; nothing while there are too few to tell: one failure would be 100 %.
+    std::optional<double> failure_rate() const;
+
+private:
+    std::uint64_t bits_ = 0;  // a failure each, the latest is the lowest
+    std::int32_t count_ = 0;
+    std::int32_t failures_ = 0;
+};
+
+// Executions, by whoever counts them.
+struct Tally {
+    std::int64_t executions = 0;
+    std::int64_t failures = 0;
+    double average_ms = 0;
+    int consecutive_failures = 0;
+};
+
+// What a worker says of itself; what it does not say is nothing.
+struct SelfReport {
+    Health status = Health::healthy;
+    Tally tally;
+    int queue_depth = 0;
+};
+
+// What there is to judge a worker by.
+struct WorkerRecord {
+    bool is_gone = false;   // its session has ended
+    bool is_bound = false;  // its session is there: no heartbeat is needed
+    bool was_heard = false;
+    std::int64_t last_sign = 0;  // of life: the last heartbeat, else when it was registered or the server started
+    int depth = 0;               // jobs dispatched, not accepted
+    std::int64_t executions = 0;
+    std::int64_t failures = 0;
+    int consecutive_failures = 0;
+    std::int64_t run_time = 0;  // sum over executions
+    Outcomes outcomes;
+    SelfReport report;
+};
+
+// What the server sees and what the worker says, merged: the worse of the two, number by number; totals are those of whichever
+// has counted more executions.
+struct HealthSummary {
+    Health status;
+    Tally tally;
+    int queue_depth;
+};
+HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
+
+Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
+
+// Whether its last sign of life is too long ago. A session that is there is a sign of life.
+bool is_stale(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
+
+// Whether an unhealthy worker may be given one job to find out whether it works again.
+// `health` is what judge() says.
+bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits, std::int64_t last_probe,
+                   std::int64_t now);
+
+// Counts the end of an execution. One that succeeds as a probe wipes out how those before it ended.
+void note_execution(WorkerRecord &worker, bool succeeded, std::int64_t run_time, bool was_probe);
+
+// Counts a job that was not taken up in time: a failure without execution.
+void note_expiry(WorkerRecord &worker);
+
+}  // namespace hipq::core

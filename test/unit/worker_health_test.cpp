@@ -1,0 +1,220 @@
+// How a worker is judged: each limit by itself, what overrides what, probes.
+#include "core/worker_health.hpp"
+
+#include <utility>
+
+namespace hipq::core {
+namespace {
+
+constexpr std::int64_t second = 1'000'000;
+constexpr std::int64_t now = 1'000 * second;
+constexpr HealthLimits limits;
+
+// Heard of just now, nothing against it.
+WorkerRecord fresh()
+{
+    WorkerRecord worker;
+    worker.was_heard = true;
+    worker.last_sign = now;
+    return worker;
+}
+
+Health judged(const WorkerRecord &worker)
+{
+    return judge(worker, limits, now);
+}
+
+bool is_probed(const WorkerRecord &worker, const HealthLimits &by, std::int64_t last_probe)
+{
+    return may_be_probed(worker, judge(worker, by, now), by, last_probe, now);
+}
+
+TEST(WorkerHealth, NamesReadBack)
+{
+    for (const Health health : {Health::healthy, Health::unknown, Health::degraded, Health::unhealthy})
+        EXPECT_EQ(parse_health(name(health)), health);
+    EXPECT_EQ(parse_health("Healthy"), std::nullopt);
+    EXPECT_EQ(parse_health(""), std::nullopt);
+}
+
+TEST(WorkerHealth, IsUnknownUntilItIsHeardOf)
+{
+    WorkerRecord worker = fresh();
+    worker.was_heard = false;
+    EXPECT_EQ(judged(worker), Health::unknown);
+    worker.is_bound = true;
+    EXPECT_EQ(judged(worker), Health::healthy);
+    worker.is_bound = false;
+    worker.consecutive_failures = 3;
+    EXPECT_EQ(judged(worker), Health::degraded);
+    worker.consecutive_failures = 0;
+    worker.was_heard = true;
+    EXPECT_EQ(judged(worker), Health::healthy);
+}
+
+TEST(WorkerHealth, AgeOfTheLastSignOfLife)
+{
+    WorkerRecord worker = fresh();
+    worker.last_sign = now - 30 * second;
+    EXPECT_EQ(judged(worker), Health::healthy);
+    worker.last_sign -= 1;
+    EXPECT_EQ(judged(worker), Health::unhealthy);
+    worker.was_heard = false;
+    EXPECT_EQ(judged(worker), Health::unhealthy);
+    worker.is_bound = true;
+    EXPECT_EQ(judged(worker), Health::healthy) << "its session is there";
+    worker.is_gone = true;
+    EXPECT_EQ(judged(worker), Health::unhealthy) << "it has ended";
+}
+
+TEST(WorkerHealth, AClockThatWasSetBackMakesNobodyStale)
+{
+    WorkerRecord worker = fresh();
+    worker.last_sign = now + 3'600 * second;
+    EXPECT_EQ(judged(worker), Health::healthy);
+}
+
+TEST(WorkerHealth, FailuresInARow)
+{
+    WorkerRecord worker = fresh();
+    for (const auto &[failures, expected] :
+         {std::pair{2, Health::healthy}, {3, Health::degraded}, {9, Health::degraded}, {10, Health::unhealthy}}) {
+        worker.consecutive_failures = failures;
+        EXPECT_EQ(judged(worker), expected) << failures;
+    }
+}
+
+TEST(WorkerHealth, QueueDepth)
+{
+    WorkerRecord worker = fresh();
+    for (const auto &[depth, expected] :
+         {std::pair{49, Health::healthy}, {50, Health::degraded}, {99, Health::degraded}, {100, Health::unhealthy}}) {
+        worker.depth = depth;
+        EXPECT_EQ(judged(worker), expected) << depth;
+    }
+}
+
+TEST(WorkerHealth, ShareOfFailures)
+{
+    const auto with = [](int failures, int successes) {
+        WorkerRecord worker = fresh();
+        for (int i = 0; i < failures; ++i)
+            note_execution(worker, false, second, false);
+        for (int i = 0; i < successes; ++i)
+            note_execution(worker, true, second, false);
+        return judged(worker);
+    };
+    EXPECT_EQ(with(2, 8), Health::healthy);
+    EXPECT_EQ(with(3, 7), Health::degraded);
+    EXPECT_EQ(with(6, 4), Health::degraded);
+    EXPECT_EQ(with(7, 3), Health::unhealthy);
+    EXPECT_EQ(with(8, 1), Health::healthy) << "too few to tell, and the last one succeeded";
+    EXPECT_EQ(with(100, 64), Health::healthy) << "the last 64 count";
+}
+
+TEST(WorkerHealth, ASuccessEndsARowOfFailures)
+{
+    WorkerRecord worker = fresh();
+    note_expiry(worker);
+    note_execution(worker, false, second, false);
+    EXPECT_EQ(worker.consecutive_failures, 2);
+    EXPECT_EQ(worker.executions, 1) << "what was not taken up was not executed";
+    note_execution(worker, true, 3 * second, false);
+    EXPECT_EQ(worker.consecutive_failures, 0);
+    EXPECT_EQ(worker.failures, 1);
+    EXPECT_EQ(worker.run_time, 4 * second);
+}
+
+TEST(WorkerHealth, WhatItSaysOfItselfCanOnlyMakeItWorse)
+{
+    WorkerRecord worker = fresh();
+    worker.report.status = Health::degraded;
+    EXPECT_EQ(judged(worker), Health::degraded);
+    worker.report.status = Health::healthy;
+    worker.consecutive_failures = 10;
+    EXPECT_EQ(judged(worker), Health::unhealthy);
+    worker.consecutive_failures = 0;
+    worker.report.tally.consecutive_failures = 3;
+    EXPECT_EQ(judged(worker), Health::degraded);
+    worker.report.queue_depth = 100;
+    EXPECT_EQ(judged(worker), Health::unhealthy);
+    worker.report = {};
+    worker.report.tally = {10, 7, 5, 0};
+    EXPECT_EQ(judged(worker), Health::unhealthy);
+}
+
+TEST(WorkerHealth, SwitchedOffItIsUnknown)
+{
+    HealthLimits off = limits;
+    off.enabled = false;
+    WorkerRecord worker = fresh();
+    worker.is_gone = true;
+    EXPECT_EQ(judge(worker, off, now), Health::unknown);
+    EXPECT_FALSE(is_probed(worker, off, 0));
+}
+
+TEST(WorkerHealth, LimitsAreThoseGiven)
+{
+    HealthLimits strict = limits;
+    strict.degraded_failures = 1;
+    strict.unhealthy_failures = 2;
+    strict.heartbeat_timeout = second;
+    WorkerRecord worker = fresh();
+    worker.consecutive_failures = 2;
+    EXPECT_EQ(judge(worker, strict, now), Health::unhealthy);
+    worker.consecutive_failures = 0;
+    EXPECT_EQ(judge(worker, strict, now + second), Health::healthy);
+    EXPECT_EQ(judge(worker, strict, now + second + 1), Health::unhealthy);
+}
+
+TEST(WorkerHealth, AProbeOnceAnInterval)
+{
+    WorkerRecord worker = fresh();
+    EXPECT_FALSE(is_probed(worker, limits, 0)) << "it is healthy";
+    worker.consecutive_failures = 10;
+    EXPECT_TRUE(is_probed(worker, limits, now - 60 * second));
+    EXPECT_FALSE(is_probed(worker, limits, now - 60 * second + 1));
+    worker.last_sign = now - 31 * second;
+    EXPECT_FALSE(is_probed(worker, limits, 0)) << "nobody is there";
+}
+
+TEST(WorkerHealth, AProbeThatSucceedsWipesTheSlate)
+{
+    WorkerRecord worker = fresh();
+    for (int i = 0; i < 20; ++i)
+        note_execution(worker, false, second, false);
+    EXPECT_EQ(judged(worker), Health::unhealthy);
+    WorkerRecord other = worker;
+    note_execution(other, true, second, false);
+    EXPECT_EQ(judged(other), Health::unhealthy) << "an ordinary success does not";
+    note_execution(worker, false, second, true);
+    EXPECT_EQ(judged(worker), Health::unhealthy);
+    note_execution(worker, true, second, true);
+    EXPECT_EQ(judged(worker), Health::healthy);
+    EXPECT_EQ(worker.failures, 21) << "totals stay";
+}
+
+TEST(WorkerHealth, SummaryMergesBothSides)
+{
+    WorkerRecord worker = fresh();
+    note_execution(worker, true, 2 * second, false);
+    note_execution(worker, false, 4 * second, false);
+    worker.depth = 2;
+    HealthSummary summary = summarize(worker, limits, now);
+    EXPECT_EQ(summary.tally.executions, 2);
+    EXPECT_EQ(summary.tally.failures, 1);
+    EXPECT_DOUBLE_EQ(summary.tally.average_ms, 3000);
+    EXPECT_EQ(summary.tally.consecutive_failures, 1);
+    EXPECT_EQ(summary.queue_depth, 2);
+    worker.report.tally = {5, 1, 70.5, 0};
+    worker.report.queue_depth = 7;
+    summary = summarize(worker, limits, now);
+    EXPECT_EQ(summary.tally.executions, 5);
+    EXPECT_DOUBLE_EQ(summary.tally.average_ms, 70.5);
+    EXPECT_EQ(summary.tally.consecutive_failures, 1);
+    EXPECT_EQ(summary.queue_depth, 7);
+    EXPECT_EQ(summary.status, Health::healthy);
+}
+
+}  // namespace
+}  // namespace hipq::core
