@@ -27,6 +27,17 @@ int retry_base = 1'000;
 double retry_multiplier = 2.0;
 int retry_max = 300'000;
 double retry_jitter = 0.2;
+int max_workers = 1'000;
+int worker_grace = 10'000;
+bool health_enabled = true;
+int heartbeat_timeout = 30'000;
+int probe_interval = 60'000;
+int degraded_failures = 3;
+int unhealthy_failures = 10;
+int degraded_depth = 50;
+int unhealthy_depth = 100;
+double degraded_failure_rate = 30.0;
+double unhealthy_failure_rate = 70.0;
 int retention = 7 * 24 * 60;
 int dead_letter_retention = 24 * 60;
 bool dead_letter_enabled = true;
@@ -100,6 +111,39 @@ void define_defaults_of_jobs()
                                0.0, 1.0, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
 }
 
+void define_workers()
+{
+    const GucContext restart_context = process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP;
+    ::DefineCustomIntVariable("hipq.max_workers", "Room in shared memory for external workers.",
+                              "Without room for one it cannot be registered.", &max_workers, 1'000, 1, 100'000, restart_context,
+                              0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.worker_grace",
+                              "How long the jobs of an external worker stay its own when its session has ended.", nullptr,
+                              &worker_grace, 10'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    ::DefineCustomBoolVariable("hipq.health_enabled", "Whether the health of external workers is judged.",
+                               "Off: all are unknown, and jobs go to whoever has the fewest.", &health_enabled, true, PGC_SIGHUP,
+                               0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.heartbeat_timeout",
+                              "How long an external worker without a session of its own may be silent before it is unhealthy.",
+                              nullptr, &heartbeat_timeout, 30'000, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr,
+                              nullptr);
+    ::DefineCustomIntVariable("hipq.probe_interval", "How often an unhealthy worker that is there gets a job to try.", nullptr,
+                              &probe_interval, 60'000, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.degraded_failures", "Failures in a row from which on a worker is degraded.", nullptr,
+                              &degraded_failures, 3, 1, INT_MAX, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.unhealthy_failures", "Failures in a row from which on a worker is unhealthy.", nullptr,
+                              &unhealthy_failures, 10, 1, INT_MAX, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.degraded_depth", "Jobs given to a worker and not accepted from which on it is degraded.",
+                              nullptr, &degraded_depth, 50, 1, INT_MAX, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.unhealthy_depth", "Jobs given to a worker and not accepted from which on it is unhealthy.",
+                              nullptr, &unhealthy_depth, 100, 1, INT_MAX, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomRealVariable("hipq.degraded_failure_rate", "Failed executions, in percent, from which on a worker is degraded.",
+                               nullptr, &degraded_failure_rate, 30.0, 0.0, 100.0, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomRealVariable("hipq.unhealthy_failure_rate",
+                               "Failed executions, in percent, from which on a worker is unhealthy.", nullptr,
+                               &unhealthy_failure_rate, 70.0, 0.0, 100.0, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+}
+
 void define_keeping()
 {
     ::DefineCustomIntVariable("hipq.retention", "How long final jobs and attempts are kept.", nullptr, &retention,
@@ -118,6 +162,7 @@ void define()
 {
     define_operation();
     define_defaults_of_jobs();
+    define_workers();
     define_keeping();
     ::MarkGUCPrefixReserved("hipq");
 }

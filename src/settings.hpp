@@ -31,6 +31,19 @@ extern double retry_multiplier;  // hipq.retry_multiplier
 extern int retry_max;            // hipq.retry_max, ms
 extern double retry_jitter;      // hipq.retry_jitter
 
+// External workers
+extern int max_workers;         // hipq.max_workers: in shared memory, cluster-wide
+extern int worker_grace;        // hipq.worker_grace, ms: from the end of a worker's session until its jobs are somebody else's
+extern bool health_enabled;     // hipq.health_enabled: workers are judged
+extern int heartbeat_timeout;   // hipq.heartbeat_timeout, ms: without a sign of life until it is unhealthy
+extern int probe_interval;      // hipq.probe_interval, ms: from one probe of an unhealthy worker to the next
+extern int degraded_failures;   // hipq.degraded_failures: in a row
+extern int unhealthy_failures;  // hipq.unhealthy_failures
+extern int degraded_depth;      // hipq.degraded_depth: jobs dispatched, not accepted
+extern int unhealthy_depth;     // hipq.unhealthy_depth
+extern double degraded_failure_rate;   // hipq.degraded_failure_rate, percent
+extern double unhealthy_failure_rate;  // hipq.unhealthy_failure_rate, percent
+
 // Keeping
 extern int retention;              // hipq.retention, min
 extern int dead_letter_retention;  // hipq.dead_letter_retention, min
