@@ -6,10 +6,12 @@
 #include "shmem/registry.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/wake.hpp"
+#include "shmem/workers.hpp"
 #include "storage/catalogue.hpp"
 #include "storage/handler.hpp"
 #include "storage/job_row.hpp"
 #include "storage/two_phase.hpp"
+#include "storage/workers.hpp"
 #include "worker/launcher.hpp"
 
 extern "C" {
@@ -29,8 +31,10 @@ void _PG_init()
             hipq::shmem::install_hooks();
         hipq::shmem::watch_commits();
         hipq::shmem::watch_marks();
+        hipq::shmem::watch_workers();
         hipq::storage::watch_two_phase();
         hipq::storage::watch_catalogue();
+        hipq::storage::watch_worker_services();
         hipq::storage::watch_job_relations();
         hipq::storage::watch_routines();
         hipq::api::install_hooks();

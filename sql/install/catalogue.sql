@@ -106,6 +106,7 @@ CREATE TABLE hipq.job_type (
     batch_size              integer     NOT NULL DEFAULT 1 CONSTRAINT job_type_batch_size_is_in_range CHECK (batch_size BETWEEN 1 AND 1000),
     throttle_limit          numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT job_type_throttle_limit_is_not_negative CHECK (throttle_limit >= 0 AND throttle_limit <> 'NaN'),
     throttle_limit_per_key  numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT job_type_throttle_limit_per_key_is_not_negative CHECK (throttle_limit_per_key >= 0 AND throttle_limit_per_key <> 'NaN'),
+    requires                jsonb       NOT NULL DEFAULT '{}' CONSTRAINT job_type_requires_is_an_object CHECK (jsonb_typeof(requires) = 'object'),
     created_time            timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT job_type_pkey PRIMARY KEY (queue_id, name),
     CONSTRAINT job_type_handler_none_iff_kind_none CHECK ((handler = 'NONE') = (handler_kind IN ('none', 'notify')))
@@ -134,6 +135,7 @@ COMMENT ON COLUMN hipq.job_type.claim IS 'how jobs are taken: lock = by a row lo
 COMMENT ON COLUMN hipq.job_type.batch_size IS 'most jobs in one call of the handler; more than 1 needs a handler over hipq.job[] or jsonb[]';
 COMMENT ON COLUMN hipq.job_type.throttle_limit IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
 COMMENT ON COLUMN hipq.job_type.throttle_limit_per_key IS 'the same for running jobs of one throttle_key';
+COMMENT ON COLUMN hipq.job_type.requires IS 'what the capabilities of an external worker must contain to be given its jobs';
 COMMENT ON COLUMN hipq.job_type.created_time IS 'when the job type was registered';
 
 CREATE SEQUENCE hipq.worker_id_seq;
@@ -148,10 +150,11 @@ CREATE TABLE hipq.worker (
     capacity        integer     NOT NULL DEFAULT 1 CONSTRAINT worker_capacity_is_positive CHECK (capacity > 0),
     prefetch        integer     NOT NULL DEFAULT 0 CONSTRAINT worker_prefetch_is_not_negative CHECK (prefetch >= 0),
     capabilities    jsonb       NOT NULL DEFAULT '{}' CONSTRAINT worker_capabilities_are_an_object CHECK (jsonb_typeof(capabilities) = 'object'),
-    registered_time timestamptz NOT NULL DEFAULT now(),
-    heartbeat_time  timestamptz NOT NULL DEFAULT now()
+    is_bound        boolean     NOT NULL DEFAULT false,
+    is_draining     boolean     NOT NULL DEFAULT false,
+    registered_time timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE hipq.worker IS 'external workers; registering them comes with a later version';
+COMMENT ON TABLE hipq.worker IS 'external workers; when they were heard of and how they do is in shared memory alone, view hipq.workers shows it';
 COMMENT ON COLUMN hipq.worker.worker_id IS 'number of the worker, hipq.job.worker_id of the jobs it has';
 COMMENT ON COLUMN hipq.worker.name IS 'name the worker gave itself';
 COMMENT ON COLUMN hipq.worker.role IS 'role that registered it';
@@ -160,8 +163,9 @@ COMMENT ON COLUMN hipq.worker.job_types IS 'job types it serves';
 COMMENT ON COLUMN hipq.worker.capacity IS 'jobs it runs at a time';
 COMMENT ON COLUMN hipq.worker.prefetch IS 'jobs it may hold beyond those it runs';
 COMMENT ON COLUMN hipq.worker.capabilities IS 'what it says about itself';
+COMMENT ON COLUMN hipq.worker.is_bound IS 'it is the session that registered it: when that ends it is gone';
+COMMENT ON COLUMN hipq.worker.is_draining IS 'it is given no more jobs';
 COMMENT ON COLUMN hipq.worker.registered_time IS 'when it registered';
-COMMENT ON COLUMN hipq.worker.heartbeat_time IS 'when it was last heard of';
 
 -- Who paused is kept by name: a pause has to outlive that role, and to reach a server that has no such role.
 CREATE TABLE hipq.pause (
@@ -242,9 +246,9 @@ SELECT pg_extension_config_dump('hipq.pause', '');
 SELECT pg_extension_config_dump('hipq.schedule_id_seq', '');
 SELECT pg_extension_config_dump('hipq.schedule', '');
 
--- Every process caches queues, job types and pauses; a change of one, by whatever statement, makes all of them read again.
+-- Every process caches queues, job types, pauses and who serves what; a change of one, by whatever statement, makes all of them read again.
 CREATE FUNCTION hipq._catalogue_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_catalogue_changed';
-COMMENT ON FUNCTION hipq._catalogue_changed() IS 'trigger: tells all processes to read queues, job types and pauses anew';
+COMMENT ON FUNCTION hipq._catalogue_changed() IS 'trigger: tells all processes to read queues, job types, pauses and workers anew';
 CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.queue
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER catalogue_changed;
@@ -254,3 +258,6 @@ ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER catalogue_changed;
 CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.pause
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.worker
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
+ALTER TABLE hipq.worker ENABLE ALWAYS TRIGGER catalogue_changed;

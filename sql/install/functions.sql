@@ -51,9 +51,9 @@ CREATE FUNCTION hipq.register_job_type(
     retry_base interval DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max interval DEFAULT NULL,
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT '{}', do_not_retry_on text[] DEFAULT '{}',
     on_missing_handler text DEFAULT 'wait', queue_ttl integer DEFAULT NULL, claim text DEFAULT 'auto', batch_size integer DEFAULT 1,
-    throttle_limit numeric DEFAULT 0, throttle_limit_per_key numeric DEFAULT 0
+    throttle_limit numeric DEFAULT 0, throttle_limit_per_key numeric DEFAULT 0, requires jsonb DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_job_type';
-COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric)
+COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, jsonb)
     IS 'registers a job type of a queue: its handler and what its jobs start with; registering a type that hipq found by itself replaces it';
 
 CREATE FUNCTION hipq.alter_job_type(
@@ -63,9 +63,9 @@ CREATE FUNCTION hipq.alter_job_type(
     retry_base interval DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max interval DEFAULT NULL,
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT NULL, do_not_retry_on text[] DEFAULT NULL,
     on_missing_handler text DEFAULT NULL, queue_ttl integer DEFAULT NULL, claim text DEFAULT NULL, batch_size integer DEFAULT NULL,
-    throttle_limit numeric DEFAULT NULL, throttle_limit_per_key numeric DEFAULT NULL, reset text[] DEFAULT '{}'
+    throttle_limit numeric DEFAULT NULL, throttle_limit_per_key numeric DEFAULT NULL, requires jsonb DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_job_type';
-COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, text[])
+COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, jsonb, text[])
     IS 'changes a job type for jobs to come (its time_zone for all that wait); what is NULL stays, what reset names goes back to the setting';
 
 CREATE FUNCTION hipq.drop_job_type(queue text, job_type text, force boolean DEFAULT false) RETURNS void
@@ -236,6 +236,28 @@ COMMENT ON FUNCTION hipq.snooze(interval) IS 'in a handler: when it returns, wha
 CREATE FUNCTION hipq.extend(more interval) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_own';
 COMMENT ON FUNCTION hipq.extend(interval) IS 'in a handler: gives its own job, or its batch, more time; returns when it times out now';
 
+-- External workers ------------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION hipq.register_worker(
+    name text, queues text[], job_types text[], capacity integer DEFAULT 1, prefetch integer DEFAULT 0, capabilities jsonb DEFAULT '{}',
+    listen boolean DEFAULT false, take_over boolean DEFAULT false
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_worker';
+COMMENT ON FUNCTION hipq.register_worker(text, text[], text[], integer, integer, jsonb, boolean, boolean)
+    IS 'registers a program outside the server that serves job types of queues, with right work on each; listen binds it to this session and listens on hipq_worker_<id>; returns its id';
+
+CREATE FUNCTION hipq.heartbeat(worker bigint, health text DEFAULT NULL) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_heartbeat';
+COMMENT ON FUNCTION hipq.heartbeat(bigint, text)
+    IS 'says that a worker of the caller''s is alive, and how it is doing (JSON; what is malformed is kept out with a warning); returns its status, at once and whatever becomes of the transaction';
+
+CREATE FUNCTION hipq.heartbeat(worker bigint, health jsonb) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_heartbeat_jsonb';
+COMMENT ON FUNCTION hipq.heartbeat(bigint, jsonb) IS 'the same for a jsonb value';
+
+CREATE FUNCTION hipq.drain_worker(worker bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drain_worker';
+COMMENT ON FUNCTION hipq.drain_worker(bigint) IS 'gives a worker no more jobs; those that it has it may finish';
+
+CREATE FUNCTION hipq.deregister_worker(worker bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_deregister_worker';
+COMMENT ON FUNCTION hipq.deregister_worker(bigint) IS 'forgets a worker';
+
 -- Looking ---------------------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION hipq.why(id bigint, queue text DEFAULT NULL, OUT gate text, OUT passed boolean, OUT explanation text) RETURNS SETOF record
@@ -298,6 +320,17 @@ COMMENT ON FUNCTION hipq._lanes() IS 'lanes of this database from shared memory;
 CREATE FUNCTION hipq._gauges(OUT queue_id integer, OUT job_type text, OUT used bigint, OUT jobs integer) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__gauges';
 COMMENT ON FUNCTION hipq._gauges() IS 'what runs in each queue (job_type NULL) and of each job type in thousandths of throttle_factor, from shared memory; views hipq.queues and hipq.job_types show it';
+
+CREATE FUNCTION hipq._workers(
+    OUT worker_id bigint, OUT place integer, OUT status text, OUT last_check timestamptz, OUT consecutive_failures integer, OUT total_executions bigint,
+    OUT failed_executions bigint, OUT average_execution_time_ms double precision, OUT queue_depth integer, OUT running_jobs integer,
+    OUT last_heartbeat timestamptz, OUT pid integer
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__workers';
+COMMENT ON FUNCTION hipq._workers() IS 'external workers of this database from shared memory; view hipq.workers shows them';
+
+CREATE FUNCTION hipq._worker_services(OUT queue_id integer, OUT job_type text, OUT workers integer, OUT best_worker bigint) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__worker_services';
+COMMENT ON FUNCTION hipq._worker_services() IS 'job types that external workers serve, how many of them are there, and which is the next to be given a job; view hipq.job_types shows it';
 
 CREATE FUNCTION hipq._alerts(OUT alert text, OUT times bigint, OUT first_time timestamptz, OUT last_time timestamptz, OUT detail text, OUT hint text) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__alerts';

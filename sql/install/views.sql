@@ -1,8 +1,8 @@
 -- Views to look through. Each reads the tables with the extension owner's rights and shows only the queues that the caller may read; those without job
--- data (instances, queues, job_types, pauses, running, executors, lanes, sizes, throttle_keys, dead_letter_rates, dead_letter_stats,
+-- data (instances, queues, job_types, pauses, running, executors, workers, lanes, sizes, throttle_keys, dead_letter_rates, dead_letter_stats,
 -- dead_letter_reasons) show everything to members of pg_monitor too.
 --
--- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _first_closed_gate(), _gauges(), _lanes(), _running_jobs(), _next_run(), _has_cron_entry(), _is_running() and now(). hipq.grant_queue() gives them.
+-- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _first_closed_gate(), _gauges(), _lanes(), _running_jobs(), _next_run(), _has_cron_entry(), _is_running(), _workers(), _worker_services() and now(). hipq.grant_queue() gives them.
 
 CREATE VIEW hipq.instances WITH (security_barrier) AS
 SELECT instance.name,
@@ -161,6 +161,8 @@ SELECT instance.name || '.' || queue.name AS queue,
        job_type.throttle_limit,
        coalesce((SELECT round(gauge.used / 1000.0, 3) FROM hipq._gauges() AS gauge WHERE gauge.queue_id = queue.queue_id AND gauge.job_type = job_type.name), 0.000) AS throttle_used,
        job_type.throttle_limit_per_key,
+       job_type.requires,
+       coalesce(service.workers, 0) AS workers,
        EXISTS (
            SELECT FROM hipq.pause
            WHERE pause.instance_id = queue.instance_id
@@ -170,6 +172,7 @@ SELECT instance.name || '.' || queue.name AS queue,
 FROM hipq.job_type
 JOIN hipq.queue ON queue.queue_id = job_type.queue_id
 JOIN hipq.instance ON instance.instance_id = queue.instance_id
+LEFT JOIN hipq._worker_services() AS service ON service.queue_id = queue.queue_id AND service.job_type = job_type.name
 WHERE NOT queue.is_dropped AND (hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE'));
 COMMENT ON VIEW hipq.job_types IS 'job types with the values in force: where the type says nothing, the setting''s';
 COMMENT ON COLUMN hipq.job_types.queue IS 'queue of the job type';
@@ -196,6 +199,8 @@ COMMENT ON COLUMN hipq.job_types.batch_size IS 'most jobs in one call of the han
 COMMENT ON COLUMN hipq.job_types.throttle_limit IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
 COMMENT ON COLUMN hipq.job_types.throttle_used IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.job_types.throttle_limit_per_key IS 'limit on that sum for the jobs of one throttle_key; below 1 = no limit';
+COMMENT ON COLUMN hipq.job_types.requires IS 'what the capabilities of an external worker must contain to be given its jobs';
+COMMENT ON COLUMN hipq.job_types.workers IS 'external workers that serve it: they name it, may work on its queue and have what it requires; however they do';
 COMMENT ON COLUMN hipq.job_types.is_paused IS 'starts no jobs, because it, its queue or its instance is paused; hipq.pauses says by whom';
 COMMENT ON COLUMN hipq.job_types.created_time IS 'when the job type was registered';
 
@@ -674,6 +679,91 @@ COMMENT ON COLUMN hipq.sizes.bytes IS 'bytes on disk with indexes and TOAST';
 COMMENT ON COLUMN hipq.sizes.rows_per_day IS 'final jobs a day in the time of the leaf that has passed';
 COMMENT ON COLUMN hipq.sizes.bytes_per_day IS 'bytes a day in the time of the leaf that has passed';
 
+-- Of a worker that is not the caller's own only the queues that the caller may read, and job types of these.
+CREATE VIEW hipq.workers WITH (security_barrier) AS
+SELECT worker.worker_id,
+       worker.name,
+       worker.role,
+       CASE WHEN sight.is_whole THEN worker.queues ELSE sight.queues END AS queues,
+       CASE WHEN sight.is_whole THEN worker.job_types ELSE sight.job_types END AS job_types,
+       coalesce(known.status, 'unknown') AS status,
+       jsonb_build_object(
+           'status', coalesce(known.status, 'unknown'),
+           'last_check', known.last_check,
+           'consecutive_failures', coalesce(known.consecutive_failures, 0),
+           'total_executions', coalesce(known.total_executions, 0),
+           'failed_executions', coalesce(known.failed_executions, 0),
+           'average_execution_time_ms', coalesce(known.average_execution_time_ms, 0),
+           'queue_depth', coalesce(known.queue_depth, 0)
+       ) AS health,
+       known.last_heartbeat,
+       worker.capabilities,
+       worker.capacity,
+       worker.prefetch,
+       coalesce(known.running_jobs, 0) AS running_jobs,
+       worker.is_draining,
+       known.pid,
+       worker.registered_time
+FROM hipq.worker
+LEFT JOIN hipq._workers() AS known ON known.worker_id = worker.worker_id
+CROSS JOIN LATERAL (
+    SELECT pg_has_role('pg_monitor', 'USAGE') OR pg_has_role(worker.role::oid, 'USAGE') AS is_whole,
+           (SELECT array_agg(readable.name ORDER BY readable.name)
+            FROM (
+                SELECT instance.name || '.' || queue.name AS name
+                FROM hipq.queue
+                JOIN hipq.instance ON instance.instance_id = queue.instance_id
+                WHERE instance.name || '.' || queue.name = ANY (worker.queues) AND hipq._may(queue.queue_id, 'read')
+            ) AS readable) AS queues,
+           (SELECT array_agg(DISTINCT job_type.name)
+            FROM hipq.queue
+            JOIN hipq.instance ON instance.instance_id = queue.instance_id
+            JOIN hipq.job_type ON job_type.queue_id = queue.queue_id AND job_type.name = ANY (worker.job_types)
+            WHERE instance.name || '.' || queue.name = ANY (worker.queues) AND hipq._may(queue.queue_id, 'read')) AS job_types
+) AS sight
+WHERE sight.is_whole OR sight.queues IS NOT NULL
+ORDER BY known.place, worker.worker_id;
+COMMENT ON VIEW hipq.workers IS 'external workers, the best first: healthy, unknown, degraded, unhealthy; of each the one with the fewest jobs that it has not accepted';
+COMMENT ON COLUMN hipq.workers.worker_id IS 'number of the worker';
+COMMENT ON COLUMN hipq.workers.name IS 'name the worker gave itself';
+COMMENT ON COLUMN hipq.workers.role IS 'role that registered it';
+COMMENT ON COLUMN hipq.workers.queues IS 'queues it serves';
+COMMENT ON COLUMN hipq.workers.job_types IS 'job types it serves';
+COMMENT ON COLUMN hipq.workers.status IS 'healthy, degraded, unhealthy, or unknown: not heard of since it registered or the server started, or hipq.health_enabled is off';
+COMMENT ON COLUMN hipq.workers.health IS 'what that follows from: status, last_check, consecutive_failures, total_executions, failed_executions, average_execution_time_ms, queue_depth; what the worker says of itself merged in';
+COMMENT ON COLUMN hipq.workers.last_heartbeat IS 'when it was last heard of; NULL = not since the server started';
+COMMENT ON COLUMN hipq.workers.capabilities IS 'what it said about itself when it registered';
+COMMENT ON COLUMN hipq.workers.capacity IS 'jobs it runs at a time';
+COMMENT ON COLUMN hipq.workers.prefetch IS 'jobs it may hold beyond those it runs';
+COMMENT ON COLUMN hipq.workers.running_jobs IS 'jobs it has accepted and not finished';
+COMMENT ON COLUMN hipq.workers.is_draining IS 'it is given no more jobs';
+COMMENT ON COLUMN hipq.workers.pid IS 'session it is bound to; NULL = it registered without listen, or that session has ended';
+COMMENT ON COLUMN hipq.workers.registered_time IS 'when it registered';
+
+CREATE VIEW hipq.healthy_workers WITH (security_barrier) AS
+SELECT * FROM hipq.workers WHERE workers.status = 'healthy' AND NOT workers.is_draining;
+COMMENT ON VIEW hipq.healthy_workers IS 'external workers that are healthy and may be given jobs, the best first';
+COMMENT ON COLUMN hipq.healthy_workers.worker_id IS 'number of the worker';
+COMMENT ON COLUMN hipq.healthy_workers.name IS 'name the worker gave itself';
+COMMENT ON COLUMN hipq.healthy_workers.role IS 'role that registered it';
+COMMENT ON COLUMN hipq.healthy_workers.queues IS 'queues it serves';
+COMMENT ON COLUMN hipq.healthy_workers.job_types IS 'job types it serves';
+COMMENT ON COLUMN hipq.healthy_workers.status IS 'healthy, degraded, unhealthy, or unknown: not heard of since it registered or the server started, or hipq.health_enabled is off';
+COMMENT ON COLUMN hipq.healthy_workers.health IS 'what that follows from: status, last_check, consecutive_failures, total_executions, failed_executions, average_execution_time_ms, queue_depth; what the worker says of itself merged in';
+COMMENT ON COLUMN hipq.healthy_workers.last_heartbeat IS 'when it was last heard of; NULL = not since the server started';
+COMMENT ON COLUMN hipq.healthy_workers.capabilities IS 'what it said about itself when it registered';
+COMMENT ON COLUMN hipq.healthy_workers.capacity IS 'jobs it runs at a time';
+COMMENT ON COLUMN hipq.healthy_workers.prefetch IS 'jobs it may hold beyond those it runs';
+COMMENT ON COLUMN hipq.healthy_workers.running_jobs IS 'jobs it has accepted and not finished';
+COMMENT ON COLUMN hipq.healthy_workers.is_draining IS 'it is given no more jobs';
+COMMENT ON COLUMN hipq.healthy_workers.pid IS 'session it is bound to; NULL = it registered without listen, or that session has ended';
+COMMENT ON COLUMN hipq.healthy_workers.registered_time IS 'when it registered';
+
+CREATE FUNCTION hipq.worker_queue_depth(worker bigint) RETURNS integer LANGUAGE sql SET search_path = pg_catalog, pg_temp
+    AS $$ SELECT (workers.health->>'queue_depth')::integer FROM hipq.workers WHERE workers.worker_id = worker $$;
+COMMENT ON FUNCTION hipq.worker_queue_depth(bigint) IS 'jobs given to a worker that it has not accepted; NULL: there is no such worker that you may look at';
+REVOKE ALL ON FUNCTION hipq.worker_queue_depth(bigint) FROM PUBLIC;
+
 CREATE VIEW hipq.alerts WITH (security_barrier) AS
 SELECT alert.alert,
        alert.times,
@@ -691,7 +781,7 @@ COMMENT ON COLUMN hipq.alerts.last_time IS 'when it happened last';
 COMMENT ON COLUMN hipq.alerts.detail IS 'what is slower or waits because of it';
 COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 
-REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes FROM PUBLIC;
+REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes, hipq.workers, hipq.healthy_workers FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
-GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq.now() TO pg_monitor;
+GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys, hipq.workers, hipq.healthy_workers, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;

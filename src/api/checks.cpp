@@ -87,6 +87,15 @@ void check_reset(const std::vector<std::string> &reset, std::span<const char *co
     }
 }
 
+void require_object(const Arguments &arguments, int i, const char *name)
+{
+    if (!arguments.has(i))
+        return;
+    const Datum value = arguments.raw(i, JSONBOID).value;
+    if (!pg::call([&] { return JB_ROOT_IS_OBJECT(DatumGetJsonbP(value)); }))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must be a JSON object", name));
+}
+
 void raise_unknown_type(const std::string &name, const std::string &queue)
 {
     HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),

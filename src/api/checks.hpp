@@ -1,6 +1,7 @@
 // Checks that several functions make on what a caller gives, each with its error.
 #pragma once
 
+#include "api/arguments.hpp"
 #include "storage/catalogue.hpp"
 #include "storage/demand.hpp"
 
@@ -24,6 +25,9 @@ std::int64_t check_most(std::int32_t max_jobs);
 
 // Entries of `reset`: 22023 for one that is not in `known`.
 void check_reset(const std::vector<std::string> &reset, std::span<const char *const> known);
+
+// 22023 for a jsonb argument that is given and no object.
+void require_object(const Arguments &arguments, int i, const char *name);
 
 // 42704 for a job type that the queue does not have.
 [[noreturn]] void raise_unknown_type(const std::string &name, const std::string &queue);

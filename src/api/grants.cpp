@@ -22,11 +22,26 @@ Names functions_for(Privilege privilege)
     case Privilege::enqueue:
         return {"enqueue", "enqueue_unique", "enqueue_many", "schedule", "unschedule", "_run_schedule", "now"};
     case Privilege::work:
-        return {"fail_retriable", "fail_permanently", "snooze", "extend"};
+        return {"fail_retriable", "fail_permanently",  "snooze",   "extend", "register_worker",   "heartbeat",
+                "drain_worker",   "deregister_worker", "_workers", "_may",   "worker_queue_depth"};
     case Privilege::read:
-        return {
-            "why",           "wait_for",    "retry_schedule",     "now",      "_may",      "_executors",     "_gauges", "_lanes",
-            "_running_jobs", "_is_running", "_first_closed_gate", "enqueued", "_next_run", "_has_cron_entry"};
+        return {"why",
+                "wait_for",
+                "retry_schedule",
+                "now",
+                "_may",
+                "_executors",
+                "_gauges",
+                "_lanes",
+                "_running_jobs",
+                "_is_running",
+                "_first_closed_gate",
+                "enqueued",
+                "_next_run",
+                "_has_cron_entry",
+                "_workers",
+                "_worker_services",
+                "worker_queue_depth"};
     case Privilege::control:
         return {"cancel", "cancel_jobs", "retry", "retry_jobs", "reschedule",           "move_jobs",         "erase", "pause",
                 "resume", "extend",      "why",   "redrive",    "dismiss_dead_letters", "purge_dead_letters"};
@@ -36,11 +51,28 @@ Names functions_for(Privilege privilege)
 
 Names views_for(Privilege privilege)
 {
+    if (privilege == Privilege::work)
+        return {"workers", "healthy_workers"};
     if (privilege != Privilege::read)
         return {};
-    return {"instances",           "queues",    "job_types", "pauses", "jobs",          "running",           "attempts",
-            "dead_letters",        "executors", "lanes",     "sizes",  "throttle_keys", "dead_letter_rates", "dead_letter_stats",
-            "dead_letter_reasons", "schedules"};
+    return {"instances",
+            "queues",
+            "job_types",
+            "pauses",
+            "jobs",
+            "running",
+            "attempts",
+            "dead_letters",
+            "executors",
+            "lanes",
+            "sizes",
+            "throttle_keys",
+            "dead_letter_rates",
+            "dead_letter_stats",
+            "dead_letter_reasons",
+            "schedules",
+            "workers",
+            "healthy_workers"};
 }
 
 // Each checks inside that its caller is the queue owner.

@@ -6,6 +6,7 @@
 #include "api/database_commands.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/wake.hpp"
+#include "shmem/workers.hpp"
 #include "storage/catalogue.hpp"
 #include "storage/two_phase.hpp"
 
@@ -64,6 +65,20 @@ bool may_let_somebody_in(const Node *statement)
     return IsA(statement, AlterRoleStmt) || IsA(statement, GrantRoleStmt);
 }
 
+// ---- workers ----
+
+// A session that a worker is bound to and that stops to listen is somebody else's now: a pooler has reset it, or the program is
+// done. (DISCARD ALL unlistens without a statement of its own.)
+bool stops_listening(const Node *statement)
+{
+    if (IsA(statement, DiscardStmt))
+        return reinterpret_cast<const DiscardStmt *>(statement)->target == DISCARD_ALL;
+    if (!IsA(statement, UnlistenStmt))
+        return false;
+    const char *channel = reinterpret_cast<const UnlistenStmt *>(statement)->conditionname;
+    return channel == nullptr || std::string_view(channel).starts_with("hipq_worker_");
+}
+
 // ---- the utility hook ----
 
 bool is_transaction_command(const PlannedStmt &planned, TransactionStmtKind kind)
@@ -80,6 +95,8 @@ void before_utility(const PlannedStmt &planned, ProcessUtilityContext context)
         check_drop_role(*reinterpret_cast<const DropRoleStmt *>(planned.utilityStmt));
     else if (may_let_somebody_in(planned.utilityStmt))
         shmem::note_change_of_rights();
+    else if (stops_listening(planned.utilityStmt) && shmem::has_own_workers())
+        shmem::note_end_of_listening();
     else
         before_database_command(planned, context);
 }

@@ -43,6 +43,7 @@ enum Position {
     batch_size,
     throttle_limit,
     throttle_limit_per_key,
+    required,
     reset,
 };
 
@@ -60,10 +61,10 @@ constinit pg::Statement insert_job_type(R"(
     INSERT INTO hipq.job_type AS present
         (queue_id, name, handler, handler_kind, retry_handler, default_timeout, default_priority, default_throttle_factor,
          default_time_windows, time_zone, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, retry_on, do_not_retry_on,
-         on_missing_handler, queue_ttl, claim, batch_size, throttle_limit, throttle_limit_per_key)
+         on_missing_handler, queue_ttl, claim, batch_size, throttle_limit, throttle_limit_per_key, requires)
     SELECT queue.queue_id, $2, $3, $4, $5, $6, coalesce($7, 0), coalesce($8, 1), coalesce($9, 'NONE'), $10,
             $11, $12, $13, $14, $15, coalesce($16, '{}'), coalesce($17, '{}'), coalesce($18, 'wait'), $19,
-            coalesce($20, 'auto'), coalesce($21, 1), coalesce($22, 0), coalesce($23, 0)
+            coalesce($20, 'auto'), coalesce($21, 1), coalesce($22, 0), coalesce($23, 0), coalesce($24, '{}')
     FROM hipq.queue AS queue
     WHERE queue.queue_id = $1
     FOR KEY SHARE
@@ -75,27 +76,29 @@ constinit pg::Statement insert_job_type(R"(
         retry_multiplier = EXCLUDED.retry_multiplier, retry_max = EXCLUDED.retry_max, retry_jitter = EXCLUDED.retry_jitter,
         retry_on = EXCLUDED.retry_on, do_not_retry_on = EXCLUDED.do_not_retry_on, on_missing_handler = EXCLUDED.on_missing_handler,
         queue_ttl = EXCLUDED.queue_ttl, claim = EXCLUDED.claim, batch_size = EXCLUDED.batch_size,
-        throttle_limit = EXCLUDED.throttle_limit, throttle_limit_per_key = EXCLUDED.throttle_limit_per_key
+        throttle_limit = EXCLUDED.throttle_limit, throttle_limit_per_key = EXCLUDED.throttle_limit_per_key,
+        requires = EXCLUDED.requires
     WHERE present.handler_kind = 'none')");
 
 constinit pg::Statement update_job_type(R"(
     UPDATE hipq.job_type
     SET handler = coalesce($3, handler), handler_kind = coalesce($4, handler_kind), retry_handler = coalesce($5, retry_handler),
-        default_timeout = CASE WHEN 'default_timeout' = ANY ($24) THEN NULL ELSE coalesce($6, default_timeout) END,
+        default_timeout = CASE WHEN 'default_timeout' = ANY ($25) THEN NULL ELSE coalesce($6, default_timeout) END,
         default_priority = coalesce($7, default_priority),
         default_throttle_factor = coalesce($8, default_throttle_factor),
         default_time_windows = coalesce($9, default_time_windows),
         time_zone = coalesce($10, time_zone),
-        max_retries = CASE WHEN 'max_retries' = ANY ($24) THEN NULL ELSE coalesce($11, max_retries) END,
-        retry_base = CASE WHEN 'retry_base' = ANY ($24) THEN NULL ELSE coalesce($12, retry_base) END,
-        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($24) THEN NULL ELSE coalesce($13, retry_multiplier) END,
-        retry_max = CASE WHEN 'retry_max' = ANY ($24) THEN NULL ELSE coalesce($14, retry_max) END,
-        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($24) THEN NULL ELSE coalesce($15, retry_jitter) END,
+        max_retries = CASE WHEN 'max_retries' = ANY ($25) THEN NULL ELSE coalesce($11, max_retries) END,
+        retry_base = CASE WHEN 'retry_base' = ANY ($25) THEN NULL ELSE coalesce($12, retry_base) END,
+        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($25) THEN NULL ELSE coalesce($13, retry_multiplier) END,
+        retry_max = CASE WHEN 'retry_max' = ANY ($25) THEN NULL ELSE coalesce($14, retry_max) END,
+        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($25) THEN NULL ELSE coalesce($15, retry_jitter) END,
         retry_on = coalesce($16, retry_on), do_not_retry_on = coalesce($17, do_not_retry_on),
         on_missing_handler = coalesce($18, on_missing_handler),
-        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($24) THEN NULL ELSE coalesce($19, queue_ttl) END,
+        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($25) THEN NULL ELSE coalesce($19, queue_ttl) END,
         claim = coalesce($20, claim), batch_size = coalesce($21, batch_size),
-        throttle_limit = coalesce($22, throttle_limit), throttle_limit_per_key = coalesce($23, throttle_limit_per_key)
+        throttle_limit = coalesce($22, throttle_limit), throttle_limit_per_key = coalesce($23, throttle_limit_per_key),
+        requires = coalesce($24, requires)
     WHERE queue_id = $1 AND name = $2)");
 
 constinit pg::Statement delete_job_type("DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = $2");
@@ -197,6 +200,7 @@ void check_values(const Arguments &arguments)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown on_missing_handler \"%s\"", missing.c_str()),
                    errhint("It is wait or fail."));
     demand_if_given(maybe_wide(arguments, batch_size), core::check_batch_size);
+    require_object(arguments, required, "requires");
     const std::string rule = arguments.maybe_text(claim).value_or("auto");
     if (!core::parse_claim_rule(rule).has_value())
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown claim \"%s\"", rule.c_str()),
@@ -231,7 +235,7 @@ pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &tex
     return {pg::RawValue{TEXTARRAYOID, Datum{0}, true}};
 }
 
-// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $23 are the same. Returns whether there was a row to
+// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $24 are the same. Returns whether there was a row to
 // write.
 bool store(const Queue &queue, const std::string &name, const Arguments &arguments, const std::optional<HandlerText> &what,
            const std::optional<std::string> &decider, const std::vector<std::string> *to_reset)
@@ -272,7 +276,8 @@ bool store(const Queue &queue, const std::string &name, const Arguments &argumen
                                           claim_text,
                                           arguments.maybe_int(batch_size),
                                           arguments.raw(throttle_limit, NUMERICOID),
-                                          arguments.raw(throttle_limit_per_key, NUMERICOID)};
+                                          arguments.raw(throttle_limit_per_key, NUMERICOID),
+                                          arguments.raw(required, JSONBOID)};
     pg::Statement &statement = to_reset == nullptr ? insert_job_type : update_job_type;
     if (to_reset != nullptr)
         parameters.emplace_back(*to_reset);

@@ -214,6 +214,10 @@ AlertText text_of(shmem::Alert alert)
     case Alert::scheduler_late:
         return {"scheduler", "The scheduler of a database does not look although it should.",
                 "The server's log names it; see what it waits for in pg_stat_activity."};
+    case Alert::workers_full:
+        return {"workers",
+                "Not all external workers that were registered before the restart have room; those left out get no jobs.",
+                "Raise hipq.max_workers."};
     case Alert::marks_full:
         return {"commands on databases",
                 "More transactions with commands on databases or on the extension are open than hipq can stand aside for; its "

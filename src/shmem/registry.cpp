@@ -4,6 +4,7 @@
 #include "settings.hpp"
 #include "shmem/flight_recorder.hpp"
 #include "shmem/lanes.hpp"
+#include "shmem/workers.hpp"
 
 namespace hipq::shmem {
 
@@ -78,6 +79,7 @@ extern "C" void hipq_shmem_request()
     ::RequestAddinShmemSpace(::add_size(segment_size(), jobs_size()));
     ::RequestNamedLWLockTranche("hipq", 1);
     request_lanes();
+    request_workers();
 }
 
 extern "C" void hipq_shmem_startup()
@@ -95,6 +97,7 @@ extern "C" void hipq_shmem_startup()
     if (!found)
         set_up_jobs(jobs_head);
     set_up_lanes();
+    set_up_workers();
     lock = &::GetNamedLWLockTranche("hipq")->lock;
     ::LWLockRelease(AddinShmemInitLock);
     begin_flight_recorder();

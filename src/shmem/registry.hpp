@@ -158,9 +158,10 @@ enum class Alert : unsigned char {
     lanes_full,
     cursor_miss,
     no_start,
-    scheduler_late
+    scheduler_late,
+    workers_full
 };
-inline constexpr std::size_t alert_count = 16;
+inline constexpr std::size_t alert_count = 17;
 struct AlertRecord {
     std::int64_t times;
     pg::Time first;  // of the present spell

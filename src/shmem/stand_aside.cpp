@@ -12,6 +12,7 @@
 #include "shmem/lanes.hpp"
 #include "shmem/shares.hpp"
 #include "shmem/start_failures.hpp"
+#include "shmem/workers.hpp"
 
 namespace hipq::shmem {
 
@@ -203,6 +204,7 @@ void forget_database(Oid database) noexcept
         if (slot.database == database && slot.process == no_process)
             slot.database = InvalidOid;  // whoever is about to start there finds that the slot is not his any more
     forget_lanes(database);
+    forget_workers(database);
 }
 
 void watch_marks()

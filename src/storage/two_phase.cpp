@@ -34,6 +34,10 @@ void demand_two_phase()
     case NoTwoPhase::attempt_restored:
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                    errmsg("cannot PREPARE a transaction that has restored running hipq jobs"), errhint("Use COMMIT."));
+    case NoTwoPhase::worker_changed:
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                   errmsg("cannot PREPARE a transaction that has registered, drained or deregistered a hipq worker"),
+                   errhint("Use COMMIT."));
     case NoTwoPhase::extension_dropped:
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                    errmsg("cannot PREPARE a transaction that has dropped extension \"hipq\""), errhint("Use COMMIT."));

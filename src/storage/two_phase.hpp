@@ -12,6 +12,7 @@ enum class NoTwoPhase : unsigned char {
     none,
     job_taken,          // a job was claimed or finished
     attempt_restored,   // a job in the middle of an attempt was loaded: the scheduler would look before COMMIT PREPARED
+    worker_changed,     // a worker was registered or deregistered: it would not be known after COMMIT PREPARED
     extension_dropped,  // the workers would come back before COMMIT PREPARED
 };
 

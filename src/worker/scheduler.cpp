@@ -24,6 +24,7 @@
 #include "storage/queue_table.hpp"
 #include "storage/time_zone.hpp"
 #include "worker/audit.hpp"
+#include "worker/look_after_workers.hpp"
 #include "worker/process.hpp"
 #include "worker/recover.hpp"
 #include "worker/stalls.hpp"
@@ -289,6 +290,7 @@ Look look_around(Scheduler &scheduler)
 {
     Look look{pg::now(), pg::infinity, {}, false};
     look.again_at(recover(scheduler.recovery));
+    look.again_at(look_after_workers(look.now));
     const TimestampTz start = ::GetCurrentTimestamp();
     const auto losses = shmem::search_due();
     scheduler.searches_lanes = scheduler.searches_lanes || losses.has_value();

@@ -1,7 +1,7 @@
 -- What each right on a queue allows, and what it does not.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
-SELECT plan(61);
+SELECT plan(64);
 
 CREATE ROLE contract_owner LOGIN;
 CREATE ROLE contract_member IN ROLE contract_owner;
@@ -66,6 +66,7 @@ SELECT lives_ok('TABLE hipq.running', 'read: view running');
 SELECT lives_ok('TABLE hipq.attempts', 'read: view attempts');
 SELECT lives_ok('TABLE hipq.dead_letters', 'read: view dead_letters');
 SELECT lives_ok('TABLE hipq.executors', 'read: view executors');
+SELECT lives_ok('TABLE hipq.workers', 'read: view workers');
 SELECT set_eq('SELECT DISTINCT queue FROM hipq.lanes', $$VALUES ('contract.mail')$$, 'read: view lanes has the queue and no other');
 SELECT set_eq('SELECT DISTINCT queue FROM hipq.sizes', $$VALUES ('contract.mail')$$, 'read: view sizes has the queue and no other');
 SELECT isnt_empty(format('SELECT * FROM hipq.why(%s)', :first_id), 'read: hipq.why()');
@@ -86,6 +87,8 @@ SELECT throws_ok(format('SELECT hipq.cancel(%s)', :first_id), '42501', NULL, 're
 
 SET LOCAL ROLE contract_worker;
 SELECT lives_ok('UPDATE hipq.contract_mail SET priority = 7', 'work: UPDATE of what may be changed');
+SELECT lives_ok('TABLE hipq.workers', 'work: view workers');
+SELECT lives_ok('TABLE hipq.healthy_workers', 'work: view healthy_workers');
 SELECT throws_ok($$UPDATE hipq.contract_mail SET state = 'final'$$, '42501', NULL, 'work does not change the state');
 SELECT throws_ok('UPDATE hipq.contract_mail SET attempt = 3', '42501', NULL, 'work does not change bookkeeping');
 SELECT throws_ok('TABLE hipq.contract_mail', '42501', NULL, 'work does not read');

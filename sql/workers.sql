@@ -1,0 +1,249 @@
+-- External workers: registering, heartbeats, health, draining; what job types require; who may do and see what.
+\pset format unaligned
+\pset tuples_only on
+SET client_min_messages = warning;
+SET timezone = 'UTC';
+
+CREATE FUNCTION pg_temp.served() RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(format('%s/%s %s', queue, job_type, workers), ', ' ORDER BY queue, job_type) FROM hipq.job_types WHERE queue LIKE 'outside.%'
+$$;
+-- Numbers of workers differ from run to run.
+CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'passes';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN regexp_replace(format('%s %s', SQLSTATE, SQLERRM), 'worker \d+', 'worker <id>')
+        || CASE WHEN detail <> '' THEN E'\n  DETAIL: ' || regexp_replace(detail, 'pid \d+', 'pid <pid>') ELSE '' END
+        || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END;
+END
+$$;
+CREATE FUNCTION pg_temp.id(worker text) RETURNS bigint LANGUAGE sql AS $$ SELECT worker_id FROM hipq.workers WHERE name = worker $$;
+CREATE FUNCTION pg_temp.shown() RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT concat_ws(' ', name, queues, job_types, status, health - 'last_check') FROM hipq.workers WHERE name LIKE 'regress%'
+$$;
+
+CREATE ROLE regress_hipq_worker_owner LOGIN;
+CREATE ROLE regress_hipq_worker_a;
+CREATE ROLE regress_hipq_worker_b;
+CREATE ROLE regress_hipq_worker_reader;
+CREATE ROLE regress_hipq_worker_stranger;
+CREATE ROLE regress_hipq_worker_monitor IN ROLE pg_monitor;
+SELECT hipq.create_queue('outside.a', owner => 'regress_hipq_worker_owner') > 0, hipq.create_queue('outside.b', owner => 'regress_hipq_worker_owner') > 0;
+SELECT hipq.register_job_type('outside.a', 'scan', handler_kind => 'notify'), hipq.register_job_type('outside.a', 'none'),
+       hipq.register_job_type('outside.b', 'scan', handler_kind => 'notify', requires => '{"runtimes": ["python"]}'),
+       hipq.register_job_type('outside.b', 'only_b', handler_kind => 'notify'),
+       hipq.register_job_type('outside.a', 'inside', handler => 'SELECT 1', handler_kind => 'statement');
+SELECT hipq.grant_queue('outside.a', role::regrole, 'work'), hipq.grant_queue('outside.b', role::regrole, 'work')
+FROM unnest('{regress_hipq_worker_a, regress_hipq_worker_b}'::text[]) AS role;
+SELECT hipq.grant_queue('outside.a', 'regress_hipq_worker_reader', 'read');
+
+-- ---- requires
+SELECT queue, job_type, requires FROM hipq.job_types WHERE queue LIKE 'outside.%' ORDER BY queue, job_type;
+SELECT hipq.alter_job_type('outside.a', 'none', requires => '{"gpu": true}');
+SELECT requires FROM hipq.job_types WHERE queue = 'outside.a' AND job_type = 'none';
+SELECT hipq.alter_job_type('outside.a', 'none', max_retries => 1), hipq.alter_job_type('outside.a', 'none', requires => '{}');
+SELECT requires, max_retries FROM hipq.job_types WHERE queue = 'outside.a' AND job_type = 'none';
+SELECT pg_temp.try($$SELECT hipq.register_job_type('outside.a', 'bad', requires => '["python"]')$$);
+SELECT pg_temp.try($$SELECT hipq.alter_job_type('outside.a', 'none', requires => '"python"')$$);
+
+-- ---- what cannot be registered
+SELECT pg_temp.try(format('SELECT hipq.register_worker(%s)', arguments)) FROM unnest(ARRAY[
+    $$NULL, '{outside.a}', '{scan}'$$,
+    $$'', '{outside.a}', '{scan}'$$,
+    $$repeat('x', 64), '{outside.a}', '{scan}'$$,
+    $$'regress', NULL, '{scan}'$$,
+    $$'regress', '{}', '{scan}'$$,
+    $$'regress', '{outside.a, NULL}', '{scan}'$$,
+    $$'regress', '{outside.c}', '{scan}'$$,
+    $$'regress', '{outside}', '{scan}'$$,
+    $$'regress', '{outside.a}', NULL$$,
+    $$'regress', '{outside.a}', '{}'$$,
+    $$'regress', '{outside.a}', '{scan, only_b}'$$,
+    $$'regress', '{outside.a}', '{inside}'$$,
+    $$'regress', '{outside.a}', '{scan}', capacity => 0$$,
+    $$'regress', '{outside.a}', '{scan}', capacity => 1000001$$,
+    $$'regress', '{outside.a}', '{scan}', capacity => NULL$$,
+    $$'regress', '{outside.a}', '{scan}', prefetch => -1$$,
+    $$'regress', '{outside.a}', '{scan}', capabilities => '[]'$$]) AS arguments;
+SELECT count(*) FROM hipq.workers WHERE name LIKE 'regress%';
+
+-- ---- registering and heartbeats
+SET ROLE regress_hipq_worker_a;
+SELECT hipq.register_worker('regress a', '{outside.b, hipq.outside_a, outside.a}', '{scan, none, scan}', 4, 2, '{"runtimes": ["python", "node"]}') > 0;
+SELECT pg_temp.shown();
+SELECT capacity, prefetch, capabilities, running_jobs, is_draining, pid, last_heartbeat, registered_time <= now() FROM hipq.workers WHERE name = 'regress a';
+RESET ROLE;
+SELECT pg_temp.served();
+SET ROLE regress_hipq_worker_a;
+SELECT hipq.heartbeat(pg_temp.id('regress a'));
+SELECT status, last_heartbeat <= clock_timestamp() FROM hipq.workers WHERE name = 'regress a';
+SELECT hipq.worker_queue_depth(pg_temp.id('regress a')), hipq.worker_queue_depth(-1);
+-- what it says of itself
+SELECT hipq.heartbeat(pg_temp.id('regress a'), '{"status": "degraded", "queue_depth": 7, "total_executions": 9, "failed_executions": 2, "average_execution_time_ms": 12.5, "mood": "low"}');
+SELECT pg_temp.shown();
+SELECT hipq.heartbeat(pg_temp.id('regress a'), '{"consecutive_failures": 10}'::jsonb);
+SELECT pg_temp.shown();
+-- malformed: kept out, and the heartbeat counts
+SET ROLE regress_hipq_worker_a;
+DO $$
+DECLARE
+    worker bigint := pg_temp.id('regress a');
+    report text;
+BEGIN
+    FOREACH report IN ARRAY ARRAY['{"status":', '[]', '"healthy"', '{"status": "fine"}', '{"status": 1}', '{"queue_depth": -1}', '{"queue_depth": "7"}',
+        '{"queue_depth": 1e10}', '{"total_executions": 1, "failed_executions": 2}', '{"consecutive_failures": 1e400}', '"\u0000"']
+    LOOP
+        RAISE WARNING '%', hipq.heartbeat(worker, report);
+    END LOOP;
+    RAISE WARNING '%', hipq.heartbeat(worker, '[]'::jsonb);
+END
+$$;
+SELECT pg_temp.shown();
+-- the heartbeat counts all the same
+RESET ROLE;
+SET hipq.clock_offset = 100;
+SELECT status FROM hipq.workers WHERE name = 'regress a';
+RESET hipq.clock_offset;
+SELECT last_heartbeat AS before FROM hipq.workers WHERE name = 'regress a' \gset
+SET ROLE regress_hipq_worker_a;
+SELECT hipq.heartbeat(pg_temp.id('regress a'), 'nonsense');
+SELECT last_heartbeat > :'before' FROM hipq.workers WHERE name = 'regress a';
+SELECT hipq.heartbeat(pg_temp.id('regress a'), NULL), hipq.heartbeat(pg_temp.id('regress a'), '{}');
+SELECT pg_temp.shown();
+
+-- ---- the name
+SELECT pg_temp.try($$SELECT hipq.register_worker('regress a', '{outside.a}', '{scan}')$$);
+SELECT pg_temp.id('regress a') AS first \gset
+SELECT hipq.register_worker('regress a', '{outside.a}', '{scan}', take_over => true) > :first;
+SELECT pg_temp.shown();
+SELECT pg_temp.try(format('SELECT hipq.heartbeat(%s)', :first));
+SET ROLE regress_hipq_worker_b;
+SELECT pg_temp.try($$SELECT hipq.register_worker('regress a', '{outside.a}', '{scan}', take_over => true)$$);
+-- one that is silent is not there
+RESET ROLE;
+SET hipq.clock_offset = 31;
+SET ROLE regress_hipq_worker_a;
+SELECT pg_temp.id('regress a') AS first \gset
+SELECT hipq.register_worker('regress a', '{outside.a}', '{scan}') > :first;
+RESET ROLE;
+RESET hipq.clock_offset;
+
+-- ---- with its transaction
+SET ROLE regress_hipq_worker_b;
+BEGIN;
+SELECT hipq.register_worker('regress b', '{outside.a, outside.b}', '{scan, only_b}', capabilities => '{"runtimes": ["node"], "health": {"status": "unhealthy"}}') > 0;
+SELECT hipq.heartbeat(pg_temp.id('regress b'));
+SELECT pg_temp.shown();
+ROLLBACK;
+SELECT pg_temp.shown();
+SELECT count(*) FROM hipq._workers();
+BEGIN;
+SAVEPOINT s;
+SELECT hipq.register_worker('regress b', '{outside.a}', '{scan}') > 0;
+ROLLBACK TO s;
+SAVEPOINT s;
+SELECT hipq.register_worker('regress c', '{outside.a}', '{scan}') > 0;
+RELEASE s;
+SELECT hipq.register_worker('regress b', '{outside.a, outside.b}', '{scan, only_b}', capabilities => '{"runtimes": ["node"], "health": {"status": "degraded"}}') > 0;
+COMMIT;
+SELECT pg_temp.shown();
+SELECT count(*) FROM hipq._workers();
+BEGIN;
+SELECT hipq.deregister_worker(pg_temp.id('regress c')), hipq.drain_worker(pg_temp.id('regress b'));
+ROLLBACK;
+SELECT name, is_draining FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
+SELECT count(*) FROM hipq._workers();
+SELECT hipq.deregister_worker(pg_temp.id('regress c')), hipq.drain_worker(pg_temp.id('regress b')), hipq.drain_worker(pg_temp.id('regress b'));
+SELECT name, is_draining FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
+SELECT count(*) FROM hipq._workers();
+-- a kept-out report at registration
+SELECT hipq.register_worker('regress c', '{outside.a}', '{none}', capabilities => '{"health": {"status": "merry"}}') > 0;
+SELECT hipq.heartbeat(pg_temp.id('regress c')), hipq.heartbeat(pg_temp.id('regress b'));
+SELECT name, status FROM hipq.healthy_workers WHERE name LIKE 'regress%';
+SELECT name, status FROM hipq.workers WHERE name LIKE 'regress%' AND role = current_user::regrole;
+BEGIN;
+SELECT hipq.deregister_worker(pg_temp.id('regress c'));
+PREPARE TRANSACTION 'regress worker';
+ROLLBACK;
+
+-- ---- who may do what
+SELECT hipq.register_worker('regress d', '{outside.b}', '{only_b}') > 0;
+SELECT pg_temp.id('regress d') AS d \gset
+SET ROLE regress_hipq_worker_a;
+SELECT pg_temp.try(format('SELECT hipq.heartbeat(%s)', :d));
+SELECT pg_temp.try(format('SELECT hipq.drain_worker(%s)', :d));
+SELECT pg_temp.try(format('SELECT hipq.deregister_worker(%s)', :d));
+SELECT pg_temp.try('SELECT hipq.heartbeat(NULL)');
+SELECT pg_temp.try('SELECT hipq.drain_worker(-1)');
+SELECT pg_temp.try('SELECT hipq.deregister_worker(-1)');
+-- of others' workers only what one may read
+SELECT name FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
+SET ROLE regress_hipq_worker_reader;
+SELECT name, queues, job_types FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
+SELECT hipq.worker_queue_depth(:d) IS NULL;
+SELECT pg_temp.try($$SELECT hipq.register_worker('regress e', '{outside.a}', '{scan}')$$);
+SET ROLE regress_hipq_worker_monitor;
+SELECT name, queues, job_types FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
+SELECT hipq.worker_queue_depth(:d);
+SET ROLE regress_hipq_worker_stranger;
+SELECT pg_temp.try('TABLE hipq.workers');
+SELECT pg_temp.try($$SELECT hipq.register_worker('regress e', '{outside.a}', '{scan}')$$);
+RESET ROLE;
+SELECT pg_temp.try(format('SELECT hipq.heartbeat(%s)', :d));
+SELECT hipq.drain_worker(:d), hipq.deregister_worker(:d);
+SELECT name FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
+-- ---- who serves what: what types require, rights, queues and types that come and go
+SET ROLE regress_hipq_worker_b;
+SELECT hipq.register_worker('regress f', '{outside.a, outside.b}', '{scan, only_b, none}', capabilities => '{"runtimes": ["node"]}') > 0;
+RESET ROLE;
+SELECT name, queues, job_types, capabilities FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
+SELECT pg_temp.served();
+SELECT hipq.alter_job_type('outside.b', 'scan', requires => '{"runtimes": ["node"]}');
+SELECT pg_temp.served();
+SELECT hipq.alter_job_type('outside.b', 'scan', requires => '{"runtimes": ["node", "go"]}'), hipq.alter_job_type('outside.a', 'none', handler => 'SELECT 1', handler_kind => 'statement');
+SELECT pg_temp.served();
+BEGIN;
+SELECT hipq.revoke_queue('outside.a', 'regress_hipq_worker_b', 'work');
+SELECT pg_temp.served();
+ROLLBACK;
+SELECT pg_temp.served();
+SELECT hipq.alter_job_type('outside.a', 'none', handler => 'NONE');
+SELECT hipq.deregister_worker(pg_temp.id('regress f'));
+SELECT pg_temp.served();
+-- without the right to one of the queues
+SELECT hipq.revoke_queue('outside.b', 'regress_hipq_worker_b', 'work'), hipq.grant_queue('outside.b', 'regress_hipq_worker_b', 'read');
+SET ROLE regress_hipq_worker_b;
+SELECT pg_temp.try($$SELECT hipq.register_worker('regress e', '{outside.a, outside.b}', '{scan}')$$);
+SELECT pg_temp.try($$SELECT hipq.register_worker('regress b', '{outside.a, outside.b}', '{scan}', take_over => true)$$);
+SELECT name, is_draining FROM hipq.workers WHERE name = 'regress b';
+
+-- ---- listening
+SET ROLE regress_hipq_worker_a;
+SELECT hipq.register_worker('regress listens', '{outside.a}', '{scan}', listen => true) AS listener \gset
+SELECT count(*) FROM pg_listening_channels() AS channel WHERE channel = 'hipq_worker_' || :listener;
+SELECT status, pid = pg_backend_pid(), last_heartbeat FROM hipq.workers WHERE worker_id = :listener;
+SELECT pg_temp.try($$SELECT hipq.register_worker('regress listens', '{outside.a}', '{scan}')$$);
+SELECT hipq.deregister_worker(:listener);
+SELECT count(*) FROM pg_listening_channels();
+-- a session that listens no more is no worker
+SELECT hipq.register_worker('regress listens', '{outside.a}', '{scan}', listen => true) AS listener \gset
+BEGIN;
+UNLISTEN *;
+ROLLBACK;
+SELECT status FROM hipq.workers WHERE worker_id = :listener;
+UNLISTEN *;
+SELECT status, pid FROM hipq.workers WHERE worker_id = :listener;
+SELECT pg_temp.try(format('SELECT hipq.heartbeat(%s)', :listener));
+SELECT hipq.register_worker('regress listens', '{outside.a}', '{scan}', listen => true) > :listener;
+RESET ROLE;
+SELECT count(hipq.deregister_worker(worker_id)::text) FROM hipq.workers WHERE name LIKE 'regress%';
+SELECT count(*) FROM hipq.workers WHERE name LIKE 'regress%';
+
+SELECT hipq.drop_queue('outside.a'), hipq.drop_queue('outside.b');
+DROP OWNED BY regress_hipq_worker_a, regress_hipq_worker_b, regress_hipq_worker_reader, regress_hipq_worker_stranger, regress_hipq_worker_monitor;
+DROP ROLE regress_hipq_worker_a, regress_hipq_worker_b, regress_hipq_worker_reader, regress_hipq_worker_stranger, regress_hipq_worker_monitor;

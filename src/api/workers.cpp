@@ -1,0 +1,409 @@
+// register_worker, heartbeat, drain_worker, deregister_worker, and the function behind view hipq.workers.
+//
+// A worker belongs to the role that registered it: nobody else says that it is alive. An administrator may drain and deregister
+// it.
+#include "shmem/workers.hpp"
+
+#include "api/arguments.hpp"
+#include "api/checks.hpp"
+#include "api/self_report.hpp"
+#include "core/validate.hpp"
+#include "pg/clock.hpp"
+#include "shmem/wake.hpp"
+#include "storage/permit.hpp"
+#include "storage/rights.hpp"
+#include "storage/two_phase.hpp"
+#include "storage/workers.hpp"
+
+extern "C" {
+#include "commands/async.h"
+}
+
+namespace hipq::api {
+
+namespace {
+
+using shmem::WorkerSlot;
+using shmem::WorkerState;
+using storage::Queue;
+
+constexpr std::int32_t most_jobs = 1'000'000;
+
+enum Position { name_argument, queues_argument, job_types_argument, capacity, prefetch, capabilities, listen, take_over };
+
+constinit pg::Statement lock_worker("SELECT worker_id, role::oid FROM hipq.worker WHERE name = $1 FOR UPDATE");
+constinit pg::Statement insert_worker(R"(
+    INSERT INTO hipq.worker (name, role, queues, job_types, capacity, prefetch, capabilities, is_bound)
+    VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, '{}'), $8)
+    ON CONFLICT (name) DO NOTHING
+    RETURNING worker_id)");
+constinit pg::Statement select_role("SELECT role::oid FROM hipq.worker WHERE worker_id = $1");
+constinit pg::Statement drain_row("UPDATE hipq.worker SET is_draining = true WHERE worker_id = $1 AND NOT is_draining");
+
+// What a worker listens on.
+std::string channel_of(std::int64_t id)
+{
+    return "hipq_worker_" + std::to_string(id);
+}
+
+// ---- what a worker says it serves ----
+
+std::vector<std::string> without_repetition(std::vector<std::string> names)
+{
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+}
+
+std::vector<std::string> names_in(const Arguments &arguments, int i, const char *name)
+{
+    if (!arguments.has(i))
+        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument \"%s\" must not be null", name));
+    std::vector<std::string> names = without_repetition(arguments.texts_without_nulls(i, name));
+    if (names.empty())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must name at least one", name));
+    return names;
+}
+
+std::vector<const Queue *> queues_to_serve(const storage::Catalogue &catalogue, const std::vector<std::string> &names)
+{
+    std::vector<const Queue *> queues;
+    for (const std::string &name : names) {
+        const Queue &queue = storage::require_known_queue(catalogue, name);
+        storage::require(queue, storage::Privilege::work);
+        queues.push_back(&queue);
+    }
+    return queues;
+}
+
+// A queue can be named in two ways; the table has one.
+std::vector<std::string> full_names(const std::vector<const Queue *> &queues)
+{
+    std::vector<std::string> names(queues.size());
+    std::transform(queues.begin(), queues.end(), names.begin(), [](const Queue *queue) { return queue->full_name(); });
+    return without_repetition(std::move(names));
+}
+
+bool is_for_workers(const storage::JobType &type)
+{
+    return type.handler_kind == storage::HandlerKind::notify || type.handler_kind == storage::HandlerKind::none;
+}
+
+void check_job_type_to_serve(const std::vector<const Queue *> &queues, const std::string &name)
+{
+    bool exists = false;
+    for (const Queue *queue : queues) {
+        const storage::JobType *type = queue->find_job_type(name);
+        exists = exists || type != nullptr;
+        if (type != nullptr && is_for_workers(*type))
+            return;
+    }
+    if (!exists)
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job type \"%s\" does not exist in these queues", name.c_str()),
+                   errhint("Register it with hipq.register_job_type(queue, job_type, handler_kind => 'notify')."));
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("job type \"%s\" is run by the server", name.c_str()),
+               errhint("External workers serve types with handler_kind => 'notify'."));
+}
+
+void check_number(const char *name, std::int32_t value, std::int32_t least)
+{
+    if (value < least || value > most_jobs)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s %d is out of range", name, value),
+                   errhint("Give a number between %d and %d.", least, most_jobs));
+}
+
+void require_shared_memory()
+{
+    if (!shmem::is_loaded())
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("hipq is not preloaded"),
+                   errhint("Add hipq to shared_preload_libraries in postgresql.conf and restart the server."));
+}
+
+void require_session(bool listens)
+{
+    if (listens && MyBackendType != B_BACKEND)
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("only the session of a client can listen"),
+                   errhint("Register without listen, and send heartbeats."));
+}
+
+// ---- the name ----
+
+// A name is free when nobody has it, or nobody who had it is there any more.
+void free_name(const std::string &name, Oid role, bool takes_over)
+{
+    const pg::Rows rows = storage::as_hipq([&] { return lock_worker.run(name); });
+    if (rows.empty())
+        return;
+    const std::int64_t present = rows.front().integer(0);
+    if (rows.front().oid(1) != role)
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("worker \"%s\" belongs to another role", name.c_str()),
+                   errhint("Choose another name."));
+    const std::optional<WorkerSlot> slot = storage::find_worker(present);
+    const bool is_live = slot.has_value() && !core::is_stale(slot->record, shmem::health_limits(), pg::now().value);
+    if (is_live && !takes_over)
+        HIPQ_RAISE(
+            errcode(ERRCODE_OBJECT_IN_USE), errmsg("worker \"%s\" is already there", name.c_str()),
+            slot->record.is_bound ? errdetail("It is the session with pid %d.", slot->pid)
+                                  : errdetail("It was heard of less than hipq.heartbeat_timeout ago."),
+            errhint("Choose another name, or use take_over => true if it is the same program: the other one loses its jobs."));
+    storage::forget_worker(present);
+}
+
+// ---- register ----
+
+core::SelfReport first_report(const Arguments &arguments, const std::string &name)
+{
+    if (!arguments.has(capabilities))
+        return {};
+    const auto health = health_in(arguments.raw(capabilities, JSONBOID).value);
+    if (!health.has_value())
+        return {};
+    const ReadReport report = read_self_report(*health);
+    if (const auto *problem = std::get_if<std::string>(&report)) {
+        warn_of_report(name, *problem);
+        return {};
+    }
+    return std::get<core::SelfReport>(report);
+}
+
+std::int64_t insert(const Arguments &arguments, const std::string &name, Oid role, const std::vector<std::string> &queues,
+                    const std::vector<std::string> &job_types, bool listens)
+{
+    const pg::Rows rows = storage::as_hipq([&] {
+        return insert_worker.run(name, pg::RawValue{REGROLEOID, ObjectIdGetDatum(role)}, queues, job_types,
+                                 arguments.maybe_int(capacity), arguments.maybe_int(prefetch),
+                                 arguments.raw(capabilities, JSONBOID), listens);
+    });
+    if (rows.empty())  // somebody has registered it since
+        HIPQ_RAISE(
+            errcode(ERRCODE_OBJECT_IN_USE), errmsg("worker \"%s\" is already there", name.c_str()),
+            errhint("Choose another name, or use take_over => true if it is the same program: the other one loses its jobs."));
+    return rows.front().integer(0);
+}
+
+void take_place(const shmem::NewWorker &worker)
+{
+    if (!shmem::register_worker(worker))
+        HIPQ_RAISE(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED), errmsg("there is no room for another worker"),
+                   errhint("Deregister workers that are not needed, or raise hipq.max_workers and restart the server."));
+}
+
+std::int64_t register_worker(const Arguments &arguments)
+{
+    require_shared_memory();
+    const std::string name = arguments.text(name_argument, "name");
+    demand(core::check_worker_name(name));
+    const std::vector<std::string> queue_names = names_in(arguments, queues_argument, "queues");
+    const std::vector<std::string> job_types = names_in(arguments, job_types_argument, "job_types");
+    check_number("capacity", arguments.integer(capacity, "capacity"), 1);
+    check_number("prefetch", arguments.integer(prefetch, "prefetch"), 0);
+    require_object(arguments, capabilities, "capabilities");
+    const bool listens = arguments.maybe_bool(listen).value_or(false);
+    require_session(listens);
+    const auto catalogue = storage::catalogue();
+    const std::vector<const Queue *> queues = queues_to_serve(*catalogue, queue_names);
+    for (const std::string &type : job_types)
+        check_job_type_to_serve(queues, type);
+    const Oid role = storage::caller();
+    free_name(name, role, arguments.maybe_bool(take_over).value_or(false));
+    const std::int64_t id = insert(arguments, name, role, full_names(queues), job_types, listens);
+    take_place({id, role, *arguments.maybe_int(capacity), *arguments.maybe_int(prefetch), false, listens, name,
+                first_report(arguments, name)});
+    storage::forbid_two_phase(storage::NoTwoPhase::worker_changed);
+    const std::string channel = channel_of(id);
+    if (listens)
+        pg::call([&] { ::Async_Listen(channel.c_str()); });
+    shmem::note_look();  // jobs may have waited for it
+    return id;
+}
+
+// ---- a worker that is there ----
+
+[[noreturn]] void raise_unknown_worker(std::int64_t id)
+{
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("worker " INT64_FORMAT " does not exist", id),
+               errhint("It was deregistered, or its name was taken over: register it again."));
+}
+
+WorkerSlot require_worker(std::int64_t id)
+{
+    require_shared_memory();
+    const std::optional<WorkerSlot> slot = storage::find_worker(id);
+    if (!slot.has_value())
+        raise_unknown_worker(id);
+    return *slot;
+}
+
+[[noreturn]] void refuse_stranger(std::int64_t id)
+{
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("worker " INT64_FORMAT " belongs to another role", id));
+}
+
+WorkerSlot require_own_worker(std::int64_t id)
+{
+    const WorkerSlot slot = require_worker(id);
+    if (slot.role != storage::caller())
+        refuse_stranger(id);
+    if (slot.state == WorkerState::ended)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("worker " INT64_FORMAT " has ended", id),
+                   errdetail("Its session has ended or listens no more, or it was deregistered."), errhint("Register it again."));
+    return slot;
+}
+
+// The role of a worker. After a restart with less room it may be in the table alone.
+Oid role_of(std::int64_t id)
+{
+    require_shared_memory();
+    const std::optional<WorkerSlot> slot = storage::find_worker(id);
+    if (slot.has_value())
+        return slot->role;
+    const pg::Rows rows = storage::as_hipq([&] { return select_role.run(id); });
+    if (rows.empty())
+        raise_unknown_worker(id);
+    return rows.front().oid(0);
+}
+
+// For its role, superusers and the extension owner.
+void require_control(std::int64_t id)
+{
+    const Oid role = role_of(id);
+    const Oid owner = pg::extension_owner();
+    if (role != storage::caller() && !pg::call([&] { return ::has_privs_of_role(::GetUserId(), owner); }))
+        refuse_stranger(id);
+}
+
+// ---- heartbeat ----
+
+std::string heartbeat(std::int64_t id, const std::optional<ReadReport> &report)
+{
+    const std::string name = require_own_worker(id).name;
+    const auto *problem = report.has_value() ? std::get_if<std::string>(&*report) : nullptr;
+    const auto *good = report.has_value() ? std::get_if<core::SelfReport>(&*report) : nullptr;
+    shmem::note_heartbeat(id, good);
+    if (problem != nullptr)
+        warn_of_report(name, *problem);
+    const WorkerSlot slot = require_worker(id);
+    return std::string(core::name(core::judge(slot.record, shmem::health_limits(), pg::now().value)));
+}
+
+std::optional<ReadReport> report_in_text(const std::optional<std::string> &text)
+{
+    if (!text.has_value())
+        return std::nullopt;
+    const std::optional<Datum> json = parse_json(*text);
+    return json.has_value() ? read_self_report(*json) : ReadReport("It is not JSON.");
+}
+
+// ---- drain, deregister ----
+
+void drain(std::int64_t id)
+{
+    require_control(id);
+    storage::as_hipq([&] { drain_row.run(id); });
+    shmem::note_draining(id);
+    storage::forbid_two_phase(storage::NoTwoPhase::worker_changed);
+}
+
+void deregister(std::int64_t id)
+{
+    require_control(id);
+    const std::optional<WorkerSlot> slot = storage::find_worker(id);
+    storage::forget_worker(id);
+    storage::forbid_two_phase(storage::NoTwoPhase::worker_changed);
+    const std::string channel = channel_of(id);
+    if (slot.has_value() && slot->process == MyProc->pgprocno)
+        pg::call([&] { ::Async_Unlisten(channel.c_str()); });
+    shmem::note_look();  // what it had is somebody else's now
+}
+
+// ---- the view ----
+
+struct Seen {
+    WorkerSlot slot;
+    core::Candidate candidate;
+};
+
+void list_workers(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    storage::recall_workers();
+    const core::HealthLimits limits = shmem::health_limits();
+    const pg::Time now = pg::now();
+    std::vector<Seen> seen;
+    for (const WorkerSlot &slot : shmem::list_workers())
+        seen.push_back({slot, shmem::candidate_of(slot, limits, now)});
+    for (Seen &one : seen)  // it has to be seen as it is, whatever dispatch tries with it
+        one.candidate.may_be_probed = false;
+    std::sort(seen.begin(), seen.end(),
+              [](const Seen &one, const Seen &other) { return core::is_better(one.candidate, other.candidate); });
+    std::int32_t place = 0;
+    for (const auto &[slot, candidate] : seen) {
+        const core::HealthSummary health = core::summarize(slot.record, limits, now.value);
+        result.add(slot.id, ++place, core::name(health.status), now, std::int32_t{health.tally.consecutive_failures},
+                   health.tally.executions, health.tally.failures, health.tally.average_ms, std::int32_t{health.queue_depth},
+                   std::int32_t{slot.running}, slot.record.was_heard ? std::optional(slot.heartbeat) : std::nullopt,
+                   slot.record.is_bound ? std::optional(std::int32_t{slot.pid}) : std::nullopt);
+    }
+}
+
+void list_services(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    storage::recall_workers();
+    const auto services = storage::worker_services();
+    for (const auto &[queue_id, types] : services->by_queue())
+        for (const auto &[type, workers] : types) {
+            const shmem::ChosenWorker chosen = shmem::choose_worker(workers);
+            result.add(std::int32_t{queue_id}, type, std::int32_t{chosen.present}, chosen.id);
+        }
+}
+
+}  // namespace
+
+}  // namespace hipq::api
+
+HIPQ_FUNCTION(hipq_register_worker)
+{
+    return Int64GetDatum(hipq::api::register_worker(hipq::api::Arguments(fcinfo)));
+}
+
+HIPQ_FUNCTION(hipq_heartbeat)
+{
+    const hipq::api::Arguments arguments(fcinfo);
+    const std::int64_t id = arguments.integer64(0, "worker");
+    return hipq::api::return_text(hipq::api::heartbeat(id, hipq::api::report_in_text(arguments.maybe_text(1))));
+}
+
+HIPQ_FUNCTION(hipq_heartbeat_jsonb)
+{
+    const hipq::api::Arguments arguments(fcinfo);
+    const std::int64_t id = arguments.integer64(0, "worker");
+    std::optional<hipq::api::ReadReport> report;
+    if (arguments.has(1))
+        report = hipq::api::read_self_report(arguments.raw(1, JSONBOID).value);
+    return hipq::api::return_text(hipq::api::heartbeat(id, report));
+}
+
+HIPQ_FUNCTION(hipq_drain_worker)
+{
+    hipq::api::drain(hipq::api::Arguments(fcinfo).integer64(0, "worker"));
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq_deregister_worker)
+{
+    hipq::api::deregister(hipq::api::Arguments(fcinfo).integer64(0, "worker"));
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__worker_services)
+{
+    hipq::api::list_services(fcinfo);
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__workers)
+{
+    hipq::api::list_workers(fcinfo);
+    return hipq::api::return_void();
+}

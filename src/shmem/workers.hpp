@@ -1,0 +1,147 @@
+// External workers in shared memory: who is there, what each has in hand, how it has done.
+//
+// A cache of table hipq.worker with what only the running server knows: sessions, heartbeats, counts. After a restart the table
+// fills it again (storage/workers.hpp) and every worker is unknown until it is heard of; sessions that a worker was bound to are
+// gone. It has a lock of its own, held for straight-line code only. Workers are found by their database and number; numbers are
+// those of the current database unless one is given.
+#pragma once
+
+#include "core/worker_choice.hpp"
+#include "shmem/registry.hpp"
+
+namespace hipq::shmem {
+
+enum class WorkerState : unsigned char { free, registering, present, ended };
+
+struct WorkerSlot {
+    std::int64_t id;  // hipq.worker.worker_id
+    Oid database;
+    Oid role;
+    WorkerState state;
+    bool is_draining;
+    bool is_probed;     // one of its jobs is a probe
+    std::int32_t next;  // in its bucket
+    std::uint32_t generation;
+    int pid;      // of the session it is bound to; 0: none
+    int process;  // its PGPROC number, or no_process
+    int capacity;
+    int prefetch;
+    int running;  // jobs accepted; those dispatched: record.depth
+    std::uint64_t last_chosen;
+    pg::Time registered;
+    pg::Time heartbeat;  // the last one; -infinity: none since the server started
+    pg::Time ended;      // when its session ended, or it was deregistered with jobs in hand
+    pg::Time last_probe;
+    core::WorkerRecord record;
+    char name[64];
+};
+static_assert(std::is_trivially_copyable_v<WorkerSlot>);
+
+inline constexpr pg::Time never{std::numeric_limits<std::int64_t>::min()};
+
+// What is known of a worker when it is registered, or read from the table.
+struct NewWorker {
+    std::int64_t id;
+    Oid role;
+    int capacity;
+    int prefetch;
+    bool is_draining;
+    bool is_bound;
+    std::string name;
+    core::SelfReport report;
+};
+
+// The limits that the settings say.
+core::HealthLimits health_limits();
+
+// Coming and going
+// -----------------------------------------------------------------------------------------------------------------------------
+
+// Takes a place for a worker that this transaction registers, bound to this session or not. It is present when the transaction
+// has committed; a rollback, of a savepoint too, leaves nothing. False: there is no room.
+bool register_worker(const NewWorker &worker);
+
+// When this transaction has committed: the worker is gone. With jobs in hand it stays, as ended, until they are taken from it.
+void note_departure(std::int64_t id);
+
+// When this transaction has committed: the worker is given no more jobs.
+void note_draining(std::int64_t id);
+
+// When this transaction has committed: this session listens no more, so the workers bound to it have ended.
+void note_end_of_listening();
+
+// Adds a worker that table hipq.worker has, as of before a restart; one that is there already stays as it is. False: no room.
+bool recall_worker(const NewWorker &worker);
+
+// Whether all workers of this database have been read from the table since the server started; how often workers have come or
+// gone for good so far, in the whole server. recalled() is true only if none has since that number was read.
+bool are_recalled();
+std::uint64_t worker_changes();
+bool workers_recalled(std::uint64_t changes);
+
+// Frees the place of a worker that has ended, when nothing is left to be done about it.
+void remove_worker(std::int64_t id) noexcept;
+
+// The sessions that this process was bound to as a worker are over: at its end, or when it stops to listen.
+void end_own_workers() noexcept;
+
+// Whether this session is one that a worker is bound to.
+bool has_own_workers();
+
+// Of a database that is gone. Needs no lock.
+void forget_workers(Oid database) noexcept;
+
+// What dispatch tells; each does nothing for a worker that is not there, and cannot fail
+// -----------------------------------------------------------------------------------------------------------------------------
+
+enum class Holding : unsigned char { dispatched, accepted };
+
+void note_dispatched(std::int64_t id) noexcept;
+void note_accepted(std::int64_t id) noexcept;  // what was dispatched; a sign of life
+void note_taken(std::int64_t id) noexcept;     // accepted without having been dispatched; a sign of life
+// An accepted job has ended.
+void note_finished(std::int64_t id, bool succeeded, std::int64_t run_time) noexcept;
+// A dispatched one was not accepted in time.
+void note_expired(std::int64_t id) noexcept;
+// It has one less, and nobody is to blame: released, cancelled, drained.
+void note_returned(std::int64_t id, Holding holding) noexcept;
+// What the tables say it has in hand, when nobody has counted.
+void note_in_hand(std::int64_t id, int dispatched, int accepted) noexcept;
+// A sign of life, with what it says of itself or without. False: it is not there.
+bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept;
+
+// Looking
+// -----------------------------------------------------------------------------------------------------------------------------
+
+// A copy; nothing if it is not there. One that this transaction registers is there for this session.
+std::optional<WorkerSlot> find_worker(std::int64_t id);
+
+// All of this database, registered or ended, in no order.
+std::vector<WorkerSlot> list_workers();
+
+// A worker, and where it probably is in the table: so that a thousand are found without a search each.
+struct WorkerRef {
+    std::int64_t id;
+    std::int32_t place;
+};
+WorkerRef reference_to_worker(std::int64_t id);
+
+// The best of the workers named that are present, as core::WorkerChoice says, and how many of them are.
+struct ChosenWorker {
+    std::optional<std::int64_t> id;
+    int present;
+};
+ChosenWorker choose_worker(std::span<const WorkerRef> workers, std::int64_t avoided = 0);
+core::Candidate candidate_of(const WorkerSlot &slot, const core::HealthLimits &limits, pg::Time now);
+
+// Whether there are workers of this database in any state.
+bool has_workers_here();
+
+// registry.cpp
+// -----------------------------------------------------------------------------------------------------------------------------
+void request_workers();
+void set_up_workers();
+// Registers the callbacks at the end of transactions; called once by _PG_init. PostgreSQL regime.
+void watch_workers();
+
+}  // namespace hipq::shmem

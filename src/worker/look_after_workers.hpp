@@ -1,0 +1,12 @@
+// The scheduler's part in external workers.
+#pragma once
+
+#include "pg/spi.hpp"
+
+namespace hipq::worker {
+
+// Knows them again after a restart, and forgets those that are gone and have nothing in hand: a while after their session has
+// ended, or when they have been silent for a day. Returns when to look again.
+pg::Time look_after_workers(pg::Time now);
+
+}  // namespace hipq::worker
