@@ -178,6 +178,11 @@ CREATE FUNCTION hipq.erase(id bigint, queue text DEFAULT NULL) RETURNS boolean
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_erase';
 COMMENT ON FUNCTION hipq.erase(bigint, text) IS 'removes a final job with its attempts and dead letter; false if there is no such job';
 
+CREATE FUNCTION hipq.fail_job(id bigint, error text, queue text DEFAULT NULL) RETURNS text
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_job';
+COMMENT ON FUNCTION hipq.fail_job(bigint, text, text)
+    IS 'fails a job by hand: one that an external worker runs as a transient_error, so that it is retried if the policy says so; one that waits or stands in error for good, with a dead letter. Returns its state then. 55000 for a job that an executor runs: cancel() stops it';
+
 CREATE FUNCTION hipq.pause(queue text DEFAULT NULL, job_type text DEFAULT NULL, throttle_key text DEFAULT NULL, reason text DEFAULT 'NONE', instance text DEFAULT NULL)
     RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_pause';
 COMMENT ON FUNCTION hipq.pause(text, text, text, text, text) IS 'starts no more jobs of a queue, of a job type or of a throttle key in it, or of an instance; what runs goes on; false if it was paused already';
@@ -275,6 +280,18 @@ COMMENT ON FUNCTION hipq.retry_schedule(text, text) IS 'the delays before the re
 CREATE FUNCTION hipq.retry_schedule(job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_schedule_of_type';
 COMMENT ON FUNCTION hipq.retry_schedule(text) IS 'the delays before the retries of a job type that one queue has';
+
+CREATE FUNCTION hipq.is_job_retriable(id bigint, queue text DEFAULT NULL, OUT retriable boolean, OUT reason text) RETURNS record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_is_job_retriable';
+COMMENT ON FUNCTION hipq.is_job_retriable(bigint, text)
+    IS 'whether the retry policy gives a job another attempt after its last failure, or after the next one if it has not failed, and why';
+
+CREATE FUNCTION hipq.retry_chain(
+    id bigint, queue text DEFAULT NULL, OUT job_id bigint, OUT retry_of bigint, OUT attempt integer, OUT state text, OUT reason text, OUT sqlstate text,
+    OUT error text, OUT executor_pid integer, OUT worker_id bigint, OUT started_time timestamptz, OUT ended_time timestamptz
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_chain';
+COMMENT ON FUNCTION hipq.retry_chain(bigint, text)
+    IS 'every attempt of a job and of the jobs it was retried from or as, in order; the latest attempt of each job with its state. Reads the jobs enqueued since the first one';
 
 CREATE FUNCTION hipq.now() RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_now';
 COMMENT ON FUNCTION hipq.now() IS 'hipq''s idea of the present: clock_timestamp() plus setting hipq.clock_offset';

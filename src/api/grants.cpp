@@ -41,10 +41,12 @@ Names functions_for(Privilege privilege)
                 "_has_cron_entry",
                 "_workers",
                 "_worker_services",
-                "worker_queue_depth"};
+                "worker_queue_depth",
+                "is_job_retriable",
+                "retry_chain"};
     case Privilege::control:
-        return {"cancel", "cancel_jobs", "retry", "retry_jobs", "reschedule",           "move_jobs",         "erase", "pause",
-                "resume", "extend",      "why",   "redrive",    "dismiss_dead_letters", "purge_dead_letters"};
+        return {"cancel", "cancel_jobs", "retry", "retry_jobs", "reschedule",           "move_jobs",          "erase",   "pause",
+                "resume", "extend",      "why",   "redrive",    "dismiss_dead_letters", "purge_dead_letters", "fail_job"};
     }
     return {};
 }

@@ -110,12 +110,24 @@ bool asks_retry_handler(Reason reason)
     return !is_uncharged(reason) && reason != Reason::cancelled && reason != Reason::expired;
 }
 
+Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries)
+{
+    if (is_uncharged(reason))
+        return Verdict::put_back;
+    if (reason == Reason::cancelled || reason == Reason::expired)
+        return Verdict::never_retried;
+    if (!is_retriable(reason, sqlstate, rules))
+        return matches_any(rules.do_not_retry_on, reason, sqlstate) ? Verdict::ruled_out : Verdict::not_retriable;
+    return retry_count < max_retries ? Verdict::retry : Verdict::no_retries_left;
+}
+
 Decision decide(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries,
                 const RetryPolicy &policy, double random, bool delays_enabled)
 {
-    if (is_uncharged(reason))
+    const Verdict verdict = judge(reason, sqlstate, rules, retry_count, max_retries);
+    if (verdict == Verdict::put_back)
         return {.retry = true, .delay = 0, .charged = false};
-    if (retry_count >= max_retries || !is_retriable(reason, sqlstate, rules))
+    if (verdict != Verdict::retry)
         return {.retry = false, .delay = 0, .charged = false};
     const std::int64_t delay = delays_enabled ? retry_delay(policy, retry_count, random) : 0;
     return {.retry = true, .delay = delay, .charged = true};

@@ -65,6 +65,19 @@ bool is_uncharged(Reason reason);
 // Whether a retry handler is asked about this reason (all but released, snoozed, cancelled, expired).
 bool asks_retry_handler(Reason reason);
 
+// What the policy says of a failed attempt, and why.
+enum class Verdict : unsigned char {
+    put_back,         // uncharged
+    retry,            // charged
+    never_retried,    // cancelled, expired
+    ruled_out,        // by do_not_retry_on
+    not_retriable,    // by the nature of the reason
+    no_retries_left,  // it would be retried otherwise
+};
+
+// Uncharged reasons put the job back; a retriable failure is retried while retry_count < max_retries.
+Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries);
+
 // What becomes of a job in `error`.
 struct Decision {
     bool retry;          // false: final
@@ -72,8 +85,7 @@ struct Decision {
     bool charged;        // retry_count grows by one
 };
 
-// The decision of the policy: uncharged reasons retry at once; a retriable failure retries while retry_count < max_retries, after
-// backoff; everything else is final.
+// The decision of the policy by its verdict: what is put back runs at once, a retry after backoff; everything else is final.
 // `random` is uniform in [0, 1). `delays_enabled` is hipq.retry_enabled: off retries at once.
 Decision decide(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries,
                 const RetryPolicy &policy, double random, bool delays_enabled);

@@ -160,6 +160,12 @@ void finish_by_sql(const Queue &queue, std::span<const ClaimedJob> jobs, std::sp
     });
 }
 
+// A job that somebody cancelled, or did not want any more by then, is none.
+bool leaves_dead_letter(const Queue &queue, core::Reason reason)
+{
+    return queue.dead_letter_enabled && reason != core::Reason::cancelled && reason != core::Reason::expired;
+}
+
 bool finish_failed(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
 {
     if (!remove_running(queue, job, false))
@@ -167,7 +173,7 @@ bool finish_failed(const Queue &queue, const ClaimedJob &job, const Failure &fai
     const std::string reason = name_of(failure.reason);
     insert_final(queue, job, failure.error, reason, json_null(), now);
     shmem::note_end(job.id);
-    if (queue.dead_letter_enabled && failure.reason != core::Reason::cancelled)
+    if (leaves_dead_letter(queue, failure.reason))
         add_dead_letter(queue, job, failure, now);
     return true;
 }
@@ -236,6 +242,8 @@ bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure,
         job->started = now;
         insert_final(queue, *job, failure.error, name_of(failure.reason), json_null(), now);
         record_attempt(queue, *job, failure, now);
+        if (leaves_dead_letter(queue, failure.reason))
+            add_dead_letter(queue, *job, failure, now);
         return true;
     });
 }

@@ -31,7 +31,8 @@ bool fail_to_error(const Queue &queue, const ClaimedJob &job, const Failure &fai
 // running|error -> retry, or -> final with a dead letter, as the decision says. False: not this attempt's any more.
 bool carry_out(const Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision, pg::Time now);
 
-// initial|retry -> final for a cancelled or expired job. False: it does not wait (any more), or somebody holds it.
+// initial|retry -> final for a job that is cancelled, expired, or failed by hand. False: it does not wait (any more), or somebody
+// holds it.
 bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now);
 
 // Ends waiting jobs whose expires_time has come, at most `limit`; returns how many.

@@ -30,8 +30,8 @@ void settle_snoozed(const Queue &queue, ClaimedJob job, std::int64_t delay, pg::
 // Decides by policy for a job that stands in `error`, as stored in its row. Needs a transaction. False: stale.
 bool decide_by_policy(const Queue &queue, const ClaimedJob &job, pg::Time now);
 
-// Ends a job that nobody has in hand and that stands in `error` or waits. Needs a transaction. False: it does neither, or
-// somebody holds it.
+// Ends a job that nobody has in hand and that stands in `error` or waits: cancelled, or failed by hand. Needs a transaction.
+// False: it does neither, or somebody holds it.
 bool end_cancelled(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now);
 
 // The failure a row in `error` tells of.

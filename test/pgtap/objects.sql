@@ -605,6 +605,9 @@ FROM pg_proc
 WHERE pronamespace = 'hipq'::regnamespace
 $got$, $want$VALUES
     ('_alerts(OUT alert text, OUT times bigint, OUT first_time timestamp with time zone, OUT last_time timestamp with time zone, OUT detail text, OUT hint text)', 'SETOF record', 'v'),
+    ('fail_job(id bigint, error text, queue text DEFAULT NULL::text)', 'text', 'v'),
+    ('is_job_retriable(id bigint, queue text DEFAULT NULL::text, OUT retriable boolean, OUT reason text)', 'record', 'v'),
+    ('retry_chain(id bigint, queue text DEFAULT NULL::text, OUT job_id bigint, OUT retry_of bigint, OUT attempt integer, OUT state text, OUT reason text, OUT sqlstate text, OUT error text, OUT executor_pid integer, OUT worker_id bigint, OUT started_time timestamp with time zone, OUT ended_time timestamp with time zone)', 'SETOF record', 'v'),
     ('_catalogue_changed()', 'trigger', 'v'),
     ('_executors(OUT pid integer, OUT database oid, OUT role oid, OUT status text, OUT started_time timestamp with time zone, OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT job_started_time timestamp with time zone, OUT jobs_done bigint)', 'SETOF record', 'v'),
     ('_first_closed_gate(queue_id integer, job_type text, time_windows text, throttle_key text, throttle_factor numeric)', 'text', 'v'),

@@ -190,6 +190,20 @@ TEST(Failure, RulesDecideButUnchargedReasonsStayFree)
     EXPECT_FALSE(released.charged);
 }
 
+TEST(Failure, VerdictSaysWhy)
+{
+    const std::vector<std::string> rules{"40", "timeout"};
+    EXPECT_EQ(judge(Reason::timeout, "", {}, 0, 1), Verdict::retry);
+    EXPECT_EQ(judge(Reason::timeout, "", {}, 1, 1), Verdict::no_retries_left);
+    EXPECT_EQ(judge(Reason::timeout, "", {{}, rules}, 1, 1), Verdict::ruled_out) << "another retry would not help";
+    EXPECT_EQ(judge(Reason::transient_error, "40001", {{}, rules}, 0, 1), Verdict::ruled_out);
+    EXPECT_EQ(judge(Reason::validation_error, "22012", {}, 0, 1), Verdict::not_retriable);
+    EXPECT_EQ(judge(Reason::validation_error, "40001", {rules, {}}, 0, 1), Verdict::retry);
+    EXPECT_EQ(judge(Reason::cancelled, "", {rules, {}}, 0, 1), Verdict::never_retried);
+    EXPECT_EQ(judge(Reason::expired, "", {{}, rules}, 0, 1), Verdict::never_retried);
+    EXPECT_EQ(judge(Reason::snoozed, "", {}, 9, 1), Verdict::put_back);
+}
+
 TEST(Failure, DelayComesFromTheBackoff)
 {
     for (double random : {0.0, 0.25, 0.99}) {

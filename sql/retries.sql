@@ -1,0 +1,131 @@
+-- What the retry policy says of a job, what has become of it, and failing one by hand. Nothing runs here: what jobs look like after an attempt is
+-- written as a replica would write it.
+\pset format unaligned
+\pset tuples_only on
+SET client_min_messages = warning;
+
+CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'passes';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN format('%s %s', SQLSTATE, regexp_replace(SQLERRM, 'job [0-9]+', 'job <id>'))
+        || CASE WHEN detail <> '' THEN E'\n  DETAIL: ' || detail ELSE '' END
+        || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END;
+END
+$$;
+
+CREATE ROLE regress_hipq_retries_owner LOGIN;
+CREATE ROLE regress_hipq_retries_reader;
+CREATE ROLE regress_hipq_retries_stranger;
+SELECT hipq.create_queue('tries.q', owner => 'regress_hipq_retries_owner', throttle_limit => 0) > 0;
+SELECT hipq.register_job_type('tries.q', 'plain', max_retries => 3, do_not_retry_on => '{40001, worker_lost}');
+SELECT hipq.register_job_type('tries.q', 'external', handler_kind => 'notify', max_retries => 1);
+SELECT hipq.grant_queue('tries.q', 'regress_hipq_retries_reader', 'read');
+
+-- As it stands after an attempt that failed with this reason and SQLSTATE.
+CREATE FUNCTION pg_temp.put(wanted bigint, state text, reason text, sqlstate text DEFAULT NULL, retries integer DEFAULT 1, job_type text DEFAULT 'plain') RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    SET LOCAL session_replication_role = replica;
+    INSERT INTO hipq.tries_q (id, job_type, job_key, state, attempt, retry_count, max_retries, retry_reason, error, timeout, priority, throttle_factor, time_windows,
+                              created_time, update_time, scheduled_run_time, accepted_time, deadline)
+    VALUES (wanted, job_type, 'NONE', state::hipq.job_state, 1, retries, 3, reason, CASE WHEN reason = 'NONE' OR state = 'running' THEN 'NONE' ELSE 'broken' END, 5, 0, 1, 'NONE',
+            '2020-01-01', hipq.now(), '2020-01-01', '2020-01-01', CASE WHEN state = 'running' THEN '2100-01-01'::timestamptz ELSE 'infinity' END);
+    IF reason <> 'NONE' THEN
+        INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, job_type, job_key, reason, sqlstate, error)
+        SELECT wanted, '2020-01-01', hipq.now(), queue_id, 1, job.job_type, 'NONE', reason, put.sqlstate, 'broken' FROM hipq.tries_q AS job WHERE id = wanted;
+    END IF;
+    SET LOCAL session_replication_role = origin;
+    RETURN wanted;
+END
+$$;
+
+-- ---- is_job_retriable
+-- In one transaction: nobody else is to bring these jobs home.
+BEGIN;
+SELECT hipq.pause('tries.q');
+SELECT hipq.enqueue('plain', queue => 'tries.q') AS fresh \gset
+SELECT * FROM hipq.is_job_retriable(:fresh);
+SELECT hipq.enqueue('plain', queue => 'tries.q', max_retries => 0) AS none \gset
+SELECT * FROM hipq.is_job_retriable(:none, 'tries.q');
+SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000001, 'final', 'NONE'));
+SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000002, 'final', 'timeout', NULL, 3));
+SELECT * FROM hipq.is_job_retriable(pg_temp.put(-9100000003, 'final', 'validation_error', '22012'));
+SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000004, 'final', 'transient_error', '40001'));
+SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000005, 'final', 'worker_lost'));
+SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000006, 'final', 'crashed'));
+SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000007, 'error', 'timeout'));
+SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000008, 'error', 'permission_denied', '42501'));
+SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000009, 'retry', 'timeout'));
+SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000010, 'running', 'NONE', NULL, 3));
+SELECT hipq.cancel(:none);
+SELECT * FROM hipq.is_job_retriable(:none);
+-- a retry handler is asked about failures, whatever the policy would say
+SELECT hipq.alter_job_type('tries.q', 'plain', retry_handler => 'regress_retries_decide')
+FROM (SELECT pg_temp.try('CREATE FUNCTION public.regress_retries_decide(hipq.job) RETURNS interval LANGUAGE sql AS ''SELECT NULL::interval''')) AS made (said)
+WHERE said = 'passes';
+SELECT * FROM hipq.is_job_retriable(9100000008);
+SELECT hipq.alter_job_type('tries.q', 'plain', retry_handler => 'NONE');
+DROP FUNCTION public.regress_retries_decide(hipq.job);
+SELECT pg_temp.try('SELECT * FROM hipq.is_job_retriable(-1)');
+SELECT pg_temp.try('SELECT * FROM hipq.is_job_retriable(NULL)');
+SELECT pg_temp.try($$SELECT * FROM hipq.is_job_retriable(9100000001, 'tries.nowhere')$$);
+
+-- ---- retry_chain
+SELECT attempt, state, reason, sqlstate, error, started_time IS NULL AS not_started, ended_time IS NULL AS not_ended FROM hipq.retry_chain(:fresh);
+SELECT hipq.retry(-9100000003) AS second \gset
+SELECT hipq.cancel(:second, 'in vain') \g /dev/null
+SELECT hipq.retry(:second) AS third \gset
+SELECT CASE job_id WHEN :second THEN 'second' WHEN :third THEN 'third' ELSE 'first' END AS job, CASE retry_of WHEN :second THEN 'second' WHEN -9100000003 THEN 'first' END AS retry_of,
+       attempt, state, reason, sqlstate, error
+FROM hipq.retry_chain(:second);
+-- the same from either end
+SELECT count(*), count(*) FILTER (WHERE chain = ANY (ARRAY(SELECT chain FROM hipq.retry_chain(:third, 'tries.q') AS chain))) FROM hipq.retry_chain(-9100000003) AS chain;
+SELECT attempt, state, reason FROM hipq.retry_chain(9100000001);
+SELECT attempt, state, reason FROM hipq.retry_chain(9100000007);
+SELECT attempt, state, reason, started_time IS NOT NULL, ended_time IS NOT NULL FROM hipq.retry_chain(9100000010);
+SELECT pg_temp.try('SELECT * FROM hipq.retry_chain(-1)');
+SELECT pg_temp.try('SELECT * FROM hipq.retry_chain(NULL)');
+
+-- ---- fail_job
+SELECT hipq.fail_job(:fresh, 'no worker will ever come');
+SELECT state, attempt, error, retry_reason FROM hipq.job WHERE id = :fresh;
+SELECT reason, error, job->>'state', jsonb_array_length(history) FROM hipq.dead_letters WHERE job_id = :fresh;
+SELECT hipq.fail_job(9100000007, 'nobody decides');
+SELECT state, attempt, error, retry_reason FROM hipq.job WHERE id = 9100000007;
+-- what an external worker has: by policy
+SELECT hipq.fail_job(pg_temp.put(9100000011, 'running', 'NONE', NULL, 0, 'external'), 'its worker hangs', 'tries.q');
+SELECT state, attempt, retry_count, error, retry_reason FROM hipq.job WHERE id = 9100000011;
+SELECT hipq.fail_job(pg_temp.put(9100000012, 'running', 'NONE', NULL, 3, 'external'), 'its worker hangs');
+SELECT state, retry_count, error, retry_reason FROM hipq.job WHERE id = 9100000012;
+SELECT reason, error FROM hipq.dead_letters WHERE job_id = 9100000012;
+SELECT pg_temp.try(format('SELECT hipq.fail_job(%s, ''again'')', :fresh));
+SELECT pg_temp.try('SELECT hipq.fail_job(-1, ''x'')');
+SELECT pg_temp.try('SELECT hipq.fail_job(NULL, ''x'')');
+SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, NULL)');
+SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, '''')');
+SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, ''NONE'')');
+
+-- ---- rights
+SET ROLE regress_hipq_retries_reader;
+SELECT retriable FROM hipq.is_job_retriable(9100000009);
+SELECT count(*) FROM hipq.retry_chain(9100000009);
+SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, ''x'')');
+RESET ROLE;
+SELECT hipq.grant_queue('tries.q', 'regress_hipq_retries_stranger', 'read'), hipq.grant_queue('tries.q', 'regress_hipq_retries_stranger', 'control');
+SELECT hipq.revoke_queue('tries.q', 'regress_hipq_retries_stranger', 'read'), hipq.revoke_queue('tries.q', 'regress_hipq_retries_stranger', 'control');
+SET ROLE regress_hipq_retries_stranger;
+SELECT pg_temp.try('SELECT * FROM hipq.is_job_retriable(9100000009)');
+SELECT pg_temp.try('SELECT * FROM hipq.retry_chain(9100000009)');
+SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, ''x'')');
+RESET ROLE;
+SELECT state FROM hipq.job WHERE id = 9100000009;
+
+ROLLBACK;
+SELECT hipq.drop_queue('tries.q', force => true);
+DROP OWNED BY regress_hipq_retries_owner, regress_hipq_retries_reader, regress_hipq_retries_stranger;
+DROP ROLE regress_hipq_retries_owner, regress_hipq_retries_reader, regress_hipq_retries_stranger;

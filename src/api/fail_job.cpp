@@ -1,0 +1,73 @@
+// hipq.fail_job: an operator gives up an attempt, or a job, that nothing else ends.
+//
+// An executor stops what it runs itself (timeout, hipq.cancel), so its jobs are left to it. What an external worker has fails
+// like any attempt that went wrong on the way; that worker's own answer comes too late then. A job without an attempt to give up
+// is given up itself, and a dead letter keeps it.
+#include "api/arguments.hpp"
+#include "pg/clock.hpp"
+#include "pg/transaction.hpp"
+#include "shmem/hands.hpp"
+#include "storage/find_job.hpp"
+#include "storage/permit.hpp"
+#include "storage/settle.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+using storage::FoundJob;
+
+constinit pg::Statement select_attempt("SELECT job.attempt FROM hipq.job AS job WHERE job.id = $1 AND job.queue_id = $2");
+
+void check_error(const std::string &error)
+{
+    if (error.empty() || error == "NONE")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("error cannot be empty or \"NONE\""),
+                   errhint("Say why the job failed."));
+}
+
+[[noreturn]] void refuse(const FoundJob &job, const char *detail, const char *hint)
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("cannot fail job %lld", static_cast<long long>(job.id)),
+               errdetail("%s", detail), errhint("%s", hint));
+}
+
+bool fail_running(const FoundJob &job, const std::string &error)
+{
+    const pg::Rows rows = storage::as_hipq([&] { return select_attempt.run(job.id, job.queue->id); });
+    const auto running = rows.empty() ? std::nullopt : storage::take_running(*job.queue, job.id, rows.front().integer32(0));
+    return running.has_value() && storage::settle_failure(*job.queue, *running, {core::Reason::transient_error, "", error},
+                                                          pg::now()) != storage::Settled::stale;
+}
+
+bool fail(const FoundJob &job, const std::string &error)
+{
+    if (job.state == core::JobState::running)
+        return fail_running(job, error);
+    return storage::end_cancelled(*job.queue, job.id, {core::Reason::explicit_failure, "", error}, pg::now());
+}
+
+std::string fail_job(std::int64_t id, const std::string &error, const std::optional<std::string> &queue)
+{
+    check_error(error);
+    const auto catalogue = storage::catalogue();
+    const FoundJob job = storage::require_job(*catalogue, id, queue, storage::Privilege::control);
+    if (job.state == core::JobState::final)
+        refuse(job, "It is final.", "Use hipq.retry() to run it again as a new job.");
+    if (shmem::is_loaded() && shmem::is_running(MyDatabaseId, id))
+        refuse(job, "An executor runs it.", "Use hipq.cancel() to stop it; its timeout stops it too.");
+    if (!fail(job, error))
+        refuse(job, "Another session holds it, or it has just changed.", "Try again.");
+    return std::string(core::name(storage::require_job(*catalogue, id, queue, storage::Privilege::control).state));
+}
+
+}  // namespace
+
+}  // namespace hipq::api
+
+HIPQ_FUNCTION(hipq_fail_job)
+{
+    const hipq::api::Arguments arguments(fcinfo);
+    return hipq::api::return_text(
+        hipq::api::fail_job(arguments.integer64(0, "id"), arguments.text(1, "error"), arguments.maybe_text(2)));
+}
