@@ -14,7 +14,7 @@ MODULE_big = hipq
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" hipq.control)
 
 # The parts of the install script, in the order in which they are joined: the one list of them.
-INSTALL_PARTS = schema types catalogue job attempt functions views
+INSTALL_PARTS = schema types catalogue job attempt functions views statistics
 
 SOURCES := $(sort $(wildcard src/*.cpp $(foreach room,core pg storage shmem worker api,src/$(room)/*.cpp)))
 ALL_HEADERS := $(wildcard src/*.hpp src/*/*.hpp test/unit/*.hpp)

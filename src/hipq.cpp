@@ -5,6 +5,7 @@
 #include "settings.hpp"
 #include "shmem/registry.hpp"
 #include "shmem/stand_aside.hpp"
+#include "shmem/statistics.hpp"
 #include "shmem/wake.hpp"
 #include "shmem/workers.hpp"
 #include "storage/catalogue.hpp"
@@ -32,6 +33,7 @@ void _PG_init()
         hipq::shmem::watch_commits();
         hipq::shmem::watch_marks();
         hipq::shmem::watch_workers();
+        hipq::shmem::watch_statistics();
         hipq::storage::watch_two_phase();
         hipq::storage::watch_catalogue();
         hipq::storage::watch_worker_services();

@@ -42,6 +42,14 @@ int retention = 7 * 24 * 60;
 int dead_letter_retention = 24 * 60;
 bool dead_letter_enabled = true;
 int dead_letter_max = 100'000;
+int max_statistics = 100;
+double alert_retry_rate = 20;
+double alert_retry_success = 70;
+double alert_failures = 50;
+int alert_dead_letters = 10;
+int alert_dead_letter_depth = 100;
+int alert_held_snapshot = 600;
+int alert_least_jobs = 20;
 
 namespace {
 
@@ -156,6 +164,34 @@ void define_keeping()
                               &dead_letter_max, 100'000, 1, INT_MAX, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
 }
 
+void define_looking()
+{
+    const GucContext restart_context = process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP;
+    ::DefineCustomIntVariable("hipq.max_statistics", "Room in shared memory for statistics.",
+                              "Each job type of a queue takes 50 kB. Without room for one nothing is counted of it.",
+                              &max_statistics, 100, 1, 10'000, restart_context, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomRealVariable("hipq.alert_retry_rate", "Alert when more percent of a queue's attempts end in a retry.",
+                               "Over an hour; 100 switches it off.", &alert_retry_rate, 20, 0, 100, PGC_SIGHUP, 0, nullptr,
+                               nullptr, nullptr);
+    ::DefineCustomRealVariable("hipq.alert_retry_success", "Alert when fewer percent of a queue's jobs succeed after a retry.",
+                               "Over an hour; 0 switches it off.", &alert_retry_success, 70, 0, 100, PGC_SIGHUP, 0, nullptr,
+                               nullptr, nullptr);
+    ::DefineCustomRealVariable("hipq.alert_failures", "Alert when more percent of a queue's jobs fail for good.",
+                               "Over five minutes; 100 switches it off.", &alert_failures, 50, 0, 100, PGC_SIGHUP, 0, nullptr,
+                               nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.alert_dead_letters", "Alert when a queue gets more dead letters in a minute.",
+                              "-1 switches it off.", &alert_dead_letters, 10, -1, INT_MAX, PGC_SIGHUP, 0, nullptr, nullptr,
+                              nullptr);
+    ::DefineCustomIntVariable("hipq.alert_dead_letter_depth", "Alert when more dead letters wait in a database.",
+                              "-1 switches it off.", &alert_dead_letter_depth, 100, -1, 1'000'000, PGC_SIGHUP, 0, nullptr,
+                              nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.alert_held_snapshot", "Alert when something keeps dead rows for longer.",
+                              "-1 switches it off.", &alert_held_snapshot, 600, -1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S, nullptr,
+                              nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.alert_least_jobs", "Jobs that a share has to be of to be an alert.", nullptr,
+                              &alert_least_jobs, 20, 1, INT_MAX, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+}
+
 }  // namespace
 
 void define()
@@ -164,6 +200,7 @@ void define()
     define_defaults_of_jobs();
     define_workers();
     define_keeping();
+    define_looking();
     ::MarkGUCPrefixReserved("hipq");
 }
 

@@ -50,6 +50,16 @@ extern int dead_letter_retention;  // hipq.dead_letter_retention, min
 extern bool dead_letter_enabled;   // hipq.dead_letter_enabled
 extern int dead_letter_max;        // hipq.dead_letter_max, for each queue
 
+// Looking
+extern int max_statistics;           // hipq.max_statistics: queues and job types of which is counted
+extern double alert_retry_rate;      // hipq.alert_retry_rate, %
+extern double alert_retry_success;   // hipq.alert_retry_success, %
+extern double alert_failures;        // hipq.alert_failures, %
+extern int alert_dead_letters;       // hipq.alert_dead_letters, 1/min
+extern int alert_dead_letter_depth;  // hipq.alert_dead_letter_depth
+extern int alert_held_snapshot;      // hipq.alert_held_snapshot, s
+extern int alert_least_jobs;         // hipq.alert_least_jobs: with fewer no share is an alert
+
 // Defines them with PostgreSQL; called once by _PG_init. PostgreSQL regime.
 void define();
 

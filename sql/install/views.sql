@@ -764,6 +764,7 @@ CREATE FUNCTION hipq.worker_queue_depth(worker bigint) RETURNS integer LANGUAGE 
 COMMENT ON FUNCTION hipq.worker_queue_depth(bigint) IS 'jobs given to a worker that it has not accepted; NULL: there is no such worker that you may look at';
 REVOKE ALL ON FUNCTION hipq.worker_queue_depth(bigint) FROM PUBLIC;
 
+-- Those that shared memory tells, of the whole server; then those that take a look at this database.
 CREATE VIEW hipq.alerts WITH (security_barrier) AS
 SELECT alert.alert,
        alert.times,
@@ -771,9 +772,69 @@ SELECT alert.alert,
        alert.last_time,
        alert.detail,
        alert.hint
-FROM hipq._alerts() AS alert
+FROM (
+    SELECT raised.alert, raised.times, raised.first_time, raised.last_time, raised.detail, raised.hint
+    FROM hipq._alerts() AS raised
+    UNION ALL
+    SELECT 'dead letters waiting',
+           waiting.letters,
+           waiting.first_time,
+           waiting.last_time,
+           'More than ' || waiting.most || ' dead letters are neither handled, redriven nor dismissed.',
+           'View hipq.dead_letters has the jobs with their errors.'
+    FROM (
+        SELECT count(*) AS letters,
+               min(letter.died_time) AS first_time,
+               max(letter.died_time) AS last_time,
+               current_setting('hipq.alert_dead_letter_depth', true)::integer AS most
+        FROM (
+            SELECT dead_letter.died_time
+            FROM hipq.dead_letter
+            WHERE dead_letter.handled_time IS NULL AND dead_letter.redriven_time IS NULL AND dead_letter.dismissed_time IS NULL
+            LIMIT greatest(current_setting('hipq.alert_dead_letter_depth', true)::integer, 0) + 1
+        ) AS letter
+    ) AS waiting
+    WHERE waiting.most >= 0 AND waiting.letters > waiting.most
+    UNION ALL
+    SELECT 'held snapshot',
+           1,
+           held.since,
+           clock_timestamp(),
+           held.who || ' keeps dead rows of this database from being removed.',
+           'End it: tables of jobs grow meanwhile, and claims slow down.'
+    FROM (
+        SELECT 'Process ' || activity.pid || ' (' || coalesce(activity.usename, activity.backend_type) || coalesce(', ' || activity.state, '') || ')' AS who,
+               activity.xact_start AS since
+        FROM pg_stat_activity AS activity
+        WHERE activity.datname = current_database() AND activity.backend_type <> 'autovacuum worker'
+          AND (activity.backend_xmin IS NOT NULL OR activity.backend_xid IS NOT NULL)
+        UNION ALL
+        SELECT 'Prepared transaction "' || prepared.gid || '"', prepared.prepared
+        FROM pg_prepared_xacts AS prepared
+        WHERE prepared.database = current_database()
+    ) AS held
+    WHERE extract(epoch FROM current_setting('hipq.alert_held_snapshot', true)::interval) >= 0
+      AND clock_timestamp() - held.since > current_setting('hipq.alert_held_snapshot', true)::interval
+    UNION ALL
+    -- A leaf goes when all of it is past the retention; it is a quarter of that long.
+    SELECT 'retention',
+           count(*),
+           min(leaf.to_time + late.retention),
+           hipq.now(),
+           'Final jobs of queue "' || leaf.queue || '" are kept beyond its retention.',
+           'A reader of its tables may be in the way; or hipq.databases, or hipq.enabled, keeps hipq out.'
+    FROM hipq.sizes AS leaf
+    JOIN hipq.instance ON leaf.queue LIKE instance.name || '.%'
+    JOIN hipq.queue ON queue.instance_id = instance.instance_id AND leaf.queue = instance.name || '.' || queue.name AND NOT queue.is_dropped
+    CROSS JOIN LATERAL (
+        SELECT coalesce(nullif(queue.retention, interval '0'), current_setting('hipq.retention', true)::interval) AS retention
+    ) AS late
+    WHERE leaf.kind = 'final' AND leaf.to_time + late.retention + late.retention / 4 + interval '1 hour' < hipq.now()
+    GROUP BY leaf.queue
+    -- Alerts on external workers (health, depth) belong here.
+) AS alert
 WHERE pg_has_role('pg_monitor', 'USAGE');
-COMMENT ON VIEW hipq.alerts IS 'what an operator should know: of the whole server, and not older than five minutes';
+COMMENT ON VIEW hipq.alerts IS 'what an operator should know: of the whole server, and not older than five minutes; and what is the case now, in rates, dead letters, snapshots and retention';
 COMMENT ON COLUMN hipq.alerts.alert IS 'short name of the alert';
 COMMENT ON COLUMN hipq.alerts.times IS 'how often it has happened since first_time';
 COMMENT ON COLUMN hipq.alerts.first_time IS 'since when it has happened again and again';

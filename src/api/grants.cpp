@@ -43,10 +43,27 @@ Names functions_for(Privilege privilege)
                 "_worker_services",
                 "worker_queue_depth",
                 "is_job_retriable",
-                "retry_chain"};
+                "retry_chain",
+                "_statistics",
+                "_failure_statistics",
+                "_throughput"};
     case Privilege::control:
-        return {"cancel", "cancel_jobs", "retry", "retry_jobs", "reschedule",           "move_jobs",          "erase",   "pause",
-                "resume", "extend",      "why",   "redrive",    "dismiss_dead_letters", "purge_dead_letters", "fail_job"};
+        return {"cancel",
+                "cancel_jobs",
+                "retry",
+                "retry_jobs",
+                "reschedule",
+                "move_jobs",
+                "erase",
+                "pause",
+                "resume",
+                "extend",
+                "why",
+                "redrive",
+                "dismiss_dead_letters",
+                "purge_dead_letters",
+                "fail_job",
+                "stat_reset"};
     }
     return {};
 }
@@ -69,6 +86,9 @@ Names views_for(Privilege privilege)
             "lanes",
             "sizes",
             "throttle_keys",
+            "statistics",
+            "failure_statistics",
+            "throughput",
             "dead_letter_rates",
             "dead_letter_stats",
             "dead_letter_reasons",

@@ -1,5 +1,6 @@
 // hipq.why and the functions behind the views.
 #include "api/arguments.hpp"
+#include "api/rate_alerts.hpp"
 #include "pg/clock.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/executors.hpp"
@@ -243,6 +244,7 @@ void list_alerts(FunctionCallInfo fcinfo)
         const AlertText text = text_of(present.alert);
         result.add(text.name, present.record.times, present.record.first, present.record.last, text.detail, text.hint);
     }
+    list_rate_alerts(result);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "settings.hpp"
 #include "shmem/flight_recorder.hpp"
 #include "shmem/lanes.hpp"
+#include "shmem/statistics.hpp"
 #include "shmem/workers.hpp"
 
 namespace hipq::shmem {
@@ -80,6 +81,7 @@ extern "C" void hipq_shmem_request()
     ::RequestNamedLWLockTranche("hipq", 1);
     request_lanes();
     request_workers();
+    request_statistics();
 }
 
 extern "C" void hipq_shmem_startup()
@@ -98,6 +100,7 @@ extern "C" void hipq_shmem_startup()
         set_up_jobs(jobs_head);
     set_up_lanes();
     set_up_workers();
+    set_up_statistics();
     lock = &::GetNamedLWLockTranche("hipq")->lock;
     ::LWLockRelease(AddinShmemInitLock);
     begin_flight_recorder();

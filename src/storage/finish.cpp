@@ -10,6 +10,7 @@
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/successor.hpp"
+#include "storage/tally.hpp"
 
 namespace hipq::storage {
 
@@ -203,6 +204,7 @@ void finish_succeeded(const Queue &queue, std::span<const ClaimedJob> jobs, std:
     }
     if (queue.history_all)
         as_hipq([&] { insert_successes(jobs, now); });
+    tally_successes(queue, jobs, now);
 }
 
 void record_attempt(const Queue &, const ClaimedJob &job, const Failure &failure, pg::Time now)
@@ -225,8 +227,12 @@ bool fail_to_error(const Queue &queue, const ClaimedJob &job, const Failure &fai
 
 bool carry_out(const Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision, pg::Time now)
 {
-    return as_hipq(
+    const bool is_done = as_hipq(
         [&] { return decision.retry ? to_retry(queue, job, failure, decision, now) : finish_failed(queue, job, failure, now); });
+    const bool dies = is_done && !decision.retry && leaves_dead_letter(queue, failure.reason);
+    if (is_done)
+        tally_failure(queue, job, failure.reason, decision, dies, now);
+    return is_done;
 }
 
 bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now)
@@ -242,6 +248,7 @@ bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure,
         job->started = now;
         insert_final(queue, *job, failure.error, name_of(failure.reason), json_null(), now);
         record_attempt(queue, *job, failure, now);
+        tally_unstarted(queue, job->type, failure.reason, leaves_dead_letter(queue, failure.reason), now);
         if (leaves_dead_letter(queue, failure.reason))
             add_dead_letter(queue, *job, failure, now);
         return true;

@@ -4,6 +4,7 @@
 #include "settings.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
+#include "storage/tally.hpp"
 
 namespace hipq::storage {
 
@@ -83,7 +84,7 @@ constexpr const char *put_back_sql = R"(
     UPDATE {live} AS job
     SET state = 'retry', error = $5, retry_reason = $4, update_time = $3, deadline = 'infinity', scheduled_run_time = $3
     WHERE job.id = ANY (ARRAY(SELECT taken.id FROM taken))
-    RETURNING job.id)";
+    RETURNING job.id, job.job_type)";
 
 std::vector<std::string> types_that_charge(const Queue &queue)
 {
@@ -110,8 +111,10 @@ std::vector<std::int64_t> put_back_after_restart(const Queue &queue, const std::
             .run(ids, attempts, now, core::name(reason), sentence_for(reason), types_that_charge(queue));
     });
     std::vector<std::int64_t> result;
-    for (const pg::Row row : rows)
+    for (const pg::Row row : rows) {
         result.push_back(row.integer(0));
+        tally_put_back(queue, row.text(1), reason, now);
+    }
     return result;
 }
 

@@ -1,0 +1,125 @@
+-- What is counted of jobs, and alerts that need a look at this database. Counters are in shared memory: nothing here reads tables of jobs.
+
+CREATE FUNCTION hipq._statistics(
+    OUT queue_id integer, OUT job_type text, OUT period text, OUT since timestamptz, OUT succeeded bigint, OUT failed bigint, OUT cancelled bigint,
+    OUT expired bigint, OUT retried bigint, OUT put_back bigint, OUT recovered bigint, OUT lost bigint, OUT retries_used bigint, OUT dead_letters bigint,
+    OUT retry_rate double precision, OUT retry_success_rate double precision, OUT failure_rate double precision, OUT wait_p50 double precision,
+    OUT wait_p90 double precision, OUT wait_p99 double precision, OUT run_p50 double precision, OUT run_p90 double precision, OUT run_p99 double precision
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__statistics';
+COMMENT ON FUNCTION hipq._statistics() IS 'what is counted of jobs of this database, from shared memory; view hipq.statistics shows it';
+
+CREATE FUNCTION hipq._failure_statistics(
+    OUT queue_id integer, OUT job_type text, OUT period text, OUT reason text, OUT failures bigint, OUT retries bigint, OUT recoveries bigint
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__failure_statistics';
+COMMENT ON FUNCTION hipq._failure_statistics() IS 'the same by reason; view hipq.failure_statistics shows it';
+
+CREATE FUNCTION hipq._throughput(
+    OUT queue_id integer, OUT minute timestamptz, OUT succeeded bigint, OUT failed bigint, OUT cancelled bigint, OUT expired bigint, OUT retried bigint,
+    OUT dead_letters bigint
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__throughput';
+COMMENT ON FUNCTION hipq._throughput() IS 'the same by minute; view hipq.throughput shows it';
+
+CREATE FUNCTION hipq.stat_reset(queue text DEFAULT NULL) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_stat_reset';
+COMMENT ON FUNCTION hipq.stat_reset(text) IS 'sets the statistics of a queue, or of all queues of this database, to nothing';
+
+CREATE VIEW hipq.statistics WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       counted.job_type,
+       counted.period,
+       counted.since,
+       counted.succeeded,
+       counted.failed,
+       counted.cancelled,
+       counted.expired,
+       counted.retried,
+       counted.put_back,
+       counted.dead_letters,
+       round(((counted.succeeded + counted.failed) / greatest(1, extract(epoch FROM hipq.now() - counted.since) / 60))::numeric, 2) AS finished_per_minute,
+       round(counted.retry_rate::numeric, 2) AS retry_rate,
+       round(counted.retry_success_rate::numeric, 2) AS retry_success_rate,
+       round(counted.failure_rate::numeric, 2) AS failure_rate,
+       round(counted.retries_used / nullif(counted.succeeded + counted.failed, 0)::numeric, 3) AS retries_per_job,
+       counted.wait_p50,
+       counted.wait_p90,
+       counted.wait_p99,
+       counted.run_p50,
+       counted.run_p90,
+       counted.run_p99
+FROM hipq._statistics() AS counted
+JOIN hipq.queue ON queue.queue_id = counted.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+COMMENT ON VIEW hipq.statistics IS 'what became of jobs, and how long they waited and ran: over the last hour, and since the statistics began';
+COMMENT ON COLUMN hipq.statistics.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.statistics.job_type IS 'job type; NULL = all of the queue';
+COMMENT ON COLUMN hipq.statistics.period IS 'hour (the last one) or total';
+COMMENT ON COLUMN hipq.statistics.since IS 'when the period began';
+COMMENT ON COLUMN hipq.statistics.succeeded IS 'jobs that succeeded';
+COMMENT ON COLUMN hipq.statistics.failed IS 'jobs that failed for good';
+COMMENT ON COLUMN hipq.statistics.cancelled IS 'jobs that were cancelled';
+COMMENT ON COLUMN hipq.statistics.expired IS 'jobs that expired before they started';
+COMMENT ON COLUMN hipq.statistics.retried IS 'attempts that failed and were retried';
+COMMENT ON COLUMN hipq.statistics.put_back IS 'attempts that ended without success and without costing a retry: snoozed, released, lost to a restart';
+COMMENT ON COLUMN hipq.statistics.dead_letters IS 'jobs that left a dead letter';
+COMMENT ON COLUMN hipq.statistics.finished_per_minute IS 'jobs that succeeded or failed, per minute';
+COMMENT ON COLUMN hipq.statistics.retry_rate IS 'percent of attempts that ended in a retry';
+COMMENT ON COLUMN hipq.statistics.retry_success_rate IS 'percent of retried jobs that succeeded in the end';
+COMMENT ON COLUMN hipq.statistics.failure_rate IS 'percent of finished jobs that failed';
+COMMENT ON COLUMN hipq.statistics.retries_per_job IS 'retries that finished jobs took on average';
+COMMENT ON COLUMN hipq.statistics.wait_p50 IS 'seconds from when jobs were due to their start: half of them waited no longer';
+COMMENT ON COLUMN hipq.statistics.wait_p90 IS 'the same for 90 percent of them';
+COMMENT ON COLUMN hipq.statistics.wait_p99 IS 'the same for 99 percent of them';
+COMMENT ON COLUMN hipq.statistics.run_p50 IS 'seconds that attempts ran: half of them no longer';
+COMMENT ON COLUMN hipq.statistics.run_p90 IS 'the same for 90 percent of them';
+COMMENT ON COLUMN hipq.statistics.run_p99 IS 'the same for 99 percent of them';
+
+CREATE VIEW hipq.failure_statistics WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       counted.job_type,
+       counted.period,
+       counted.reason,
+       counted.failures,
+       counted.retries,
+       counted.recoveries,
+       round(100.0 * least(counted.recoveries, counted.retries) / nullif(counted.retries, 0), 2) AS retry_success_rate
+FROM hipq._failure_statistics() AS counted
+JOIN hipq.queue ON queue.queue_id = counted.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+COMMENT ON VIEW hipq.failure_statistics IS 'why attempts did not succeed, and what retrying them brought';
+COMMENT ON COLUMN hipq.failure_statistics.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.failure_statistics.job_type IS 'job type';
+COMMENT ON COLUMN hipq.failure_statistics.period IS 'hour (the last one) or total';
+COMMENT ON COLUMN hipq.failure_statistics.reason IS 'reason, as in hipq.attempts';
+COMMENT ON COLUMN hipq.failure_statistics.failures IS 'attempts that ended so';
+COMMENT ON COLUMN hipq.failure_statistics.retries IS 'those of them that a retry followed';
+COMMENT ON COLUMN hipq.failure_statistics.recoveries IS 'jobs that succeeded when they were retried for it';
+COMMENT ON COLUMN hipq.failure_statistics.retry_success_rate IS 'percent of these retries that led to a success';
+
+CREATE VIEW hipq.throughput WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       counted.minute,
+       counted.succeeded,
+       counted.failed,
+       counted.cancelled,
+       counted.expired,
+       counted.retried,
+       counted.dead_letters
+FROM hipq._throughput() AS counted
+JOIN hipq.queue ON queue.queue_id = counted.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+COMMENT ON VIEW hipq.throughput IS 'what became of jobs, minute by minute over the last hour';
+COMMENT ON COLUMN hipq.throughput.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.throughput.minute IS 'when the minute began; the present one is not over';
+COMMENT ON COLUMN hipq.throughput.succeeded IS 'jobs that succeeded';
+COMMENT ON COLUMN hipq.throughput.failed IS 'jobs that failed for good';
+COMMENT ON COLUMN hipq.throughput.cancelled IS 'jobs that were cancelled';
+COMMENT ON COLUMN hipq.throughput.expired IS 'jobs that expired before they started';
+COMMENT ON COLUMN hipq.throughput.retried IS 'attempts that failed and were retried';
+COMMENT ON COLUMN hipq.throughput.dead_letters IS 'jobs that left a dead letter';
+
+REVOKE ALL ON FUNCTION hipq._statistics(), hipq._failure_statistics(), hipq._throughput(), hipq.stat_reset(text) FROM PUBLIC;
+REVOKE ALL ON hipq.statistics, hipq.failure_statistics, hipq.throughput FROM PUBLIC;
+GRANT SELECT ON hipq.statistics, hipq.failure_statistics, hipq.throughput TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._statistics(), hipq._failure_statistics(), hipq._throughput() TO pg_monitor;

@@ -1,0 +1,285 @@
+// The functions behind the views of statistics, the alerts on rates, and hipq.stat_reset.
+#include "shmem/statistics.hpp"
+#include "api/arguments.hpp"
+#include "api/rate_alerts.hpp"
+#include "core/rate_alerts.hpp"
+#include "pg/clock.hpp"
+#include "settings.hpp"
+#include "storage/catalogue.hpp"
+#include "storage/permit.hpp"
+#include "storage/rights.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+using core::Ending;
+using core::Totals;
+using shmem::CountedType;
+
+std::int64_t present_minute()
+{
+    return core::minute_of(pg::now().value);
+}
+
+// What is counted of this database.
+template <class Show>
+void for_each_here(const Show &show)
+{
+    shmem::for_each_counted([&](const CountedType &type, const core::Statistics &statistics) {
+        if (type.database == MyDatabaseId)
+            show(type, statistics);
+    });
+}
+
+std::int64_t number(std::uint64_t value)
+{
+    return static_cast<std::int64_t>(value);
+}
+
+// ---- rates and latencies ----
+
+// What a row of hipq._statistics() is of: of an hour or of all time, of a job type or of a whole queue.
+struct Summary {
+    pg::Time since = pg::infinity;
+    Totals totals{};
+};
+
+void add(Summary &sum, pg::Time since, const Totals &totals)
+{
+    sum.since = std::min(sum.since, since);
+    core::add(sum.totals, totals);
+}
+
+constexpr double microseconds_per_second = 1e6;
+
+std::optional<double> seconds(const core::Histogram &histogram, double share)
+{
+    const auto microseconds = core::percentile(histogram, share);
+    return microseconds.has_value() ? std::optional(*microseconds / microseconds_per_second) : std::nullopt;
+}
+
+void add_summary(ResultSet &result, int queue_id, const std::optional<std::string> &job_type, const char *period,
+                 const Summary &summary)
+{
+    const Totals &totals = summary.totals;
+    const auto of = [&](Ending ending) { return number(totals.of(ending)); };
+    result.add(std::int32_t{queue_id}, job_type, period, summary.since, of(Ending::succeeded), of(Ending::failed),
+               of(Ending::cancelled), of(Ending::expired), of(Ending::retried), of(Ending::put_back), number(totals.recovered),
+               number(totals.lost), number(totals.retries_used), number(totals.dead_letters), core::retry_rate(totals),
+               core::retry_success_rate(totals), core::failure_rate(totals), seconds(totals.waits, 0.5),
+               seconds(totals.waits, 0.9), seconds(totals.waits, 0.99), seconds(totals.runs, 0.5), seconds(totals.runs, 0.9),
+               seconds(totals.runs, 0.99));
+}
+
+// The last hour begins with a minute; nothing is older than the statistics.
+pg::Time begin_of_hour(std::int64_t present, pg::Time since)
+{
+    return std::max(since, pg::Time{(present - core::hour + 1) * core::microseconds_per_minute});
+}
+
+void list_statistics(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    const std::int64_t present = present_minute();
+    std::map<int, Summary> hours;
+    std::map<int, Summary> totals;
+    for_each_here([&](const CountedType &type, const core::Statistics &statistics) {
+        const pg::Time since{statistics.since};
+        const Summary hour{begin_of_hour(present, since), core::sum_of_minutes(statistics, present, core::hour)};
+        const Summary total{since, statistics.totals};
+        add(hours[type.queue_id], hour.since, hour.totals);
+        add(totals[type.queue_id], total.since, total.totals);
+        add_summary(result, type.queue_id, std::string(type.job_type), "hour", hour);
+        add_summary(result, type.queue_id, std::string(type.job_type), "total", total);
+    });
+    for (const auto &[queue_id, hour] : hours)
+        add_summary(result, queue_id, std::nullopt, "hour", hour);
+    for (const auto &[queue_id, total] : totals)
+        add_summary(result, queue_id, std::nullopt, "total", total);
+}
+
+// ---- reasons ----
+
+void add_reasons(ResultSet &result, const CountedType &type, const char *period, const Totals &totals)
+{
+    for (std::size_t i = 0; i < core::reason_count; ++i)
+        if (totals.failures[i] > 0 || totals.recoveries[i] > 0)
+            result.add(std::int32_t{type.queue_id}, std::string(type.job_type), period, core::name(static_cast<core::Reason>(i)),
+                       number(totals.failures[i]), number(totals.retries[i]), number(totals.recoveries[i]));
+}
+
+void list_failures(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    const std::int64_t present = present_minute();
+    for_each_here([&](const CountedType &type, const core::Statistics &statistics) {
+        add_reasons(result, type, "hour", core::sum_of_minutes(statistics, present, core::hour));
+        add_reasons(result, type, "total", statistics.totals);
+    });
+}
+
+// ---- minutes ----
+
+void list_throughput(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    const std::int64_t present = present_minute();
+    std::map<std::pair<int, std::int64_t>, Totals> minutes;
+    for_each_here([&](const CountedType &type, const core::Statistics &statistics) {
+        for (std::int64_t minute = present - core::hour + 1; minute <= present; ++minute)
+            core::add(minutes[{type.queue_id, minute}], core::sum_of_minutes(statistics, minute, 1));
+    });
+    for (const auto &[place, totals] : minutes)
+        result.add(std::int32_t{place.first}, pg::Time{place.second * core::microseconds_per_minute},
+                   number(totals.of(Ending::succeeded)), number(totals.of(Ending::failed)), number(totals.of(Ending::cancelled)),
+                   number(totals.of(Ending::expired)), number(totals.of(Ending::retried)), number(totals.dead_letters));
+}
+
+// ---- alerts ----
+
+core::RateLimits limits()
+{
+    return {settings::alert_retry_rate, settings::alert_retry_success, settings::alert_failures, settings::alert_dead_letters,
+            settings::alert_least_jobs};
+}
+
+const char *name_of(core::RateAlert alert)
+{
+    switch (alert) {
+    case core::RateAlert::retry_rate:
+        return "retry rate";
+    case core::RateAlert::retry_success:
+        return "retry success";
+    case core::RateAlert::failures:
+        return "failures";
+    case core::RateAlert::dead_letters:
+        return "dead letters";
+    }
+    return "unknown";
+}
+
+const char *meaning_of(core::RateAlert alert)
+{
+    switch (alert) {
+    case core::RateAlert::retry_rate:
+        return "attempts ended in a retry";
+    case core::RateAlert::retry_success:
+        return "jobs that were retried succeeded in the end";
+    case core::RateAlert::failures:
+        return "jobs failed for good";
+    case core::RateAlert::dead_letters:
+        return "dead letters in a minute";
+    }
+    return "";
+}
+
+const char *hint_for(core::RateAlert alert)
+{
+    switch (alert) {
+    case core::RateAlert::retry_rate:
+    case core::RateAlert::failures:
+        return "View hipq.failure_statistics says for which reasons, hipq.attempts with which errors.";
+    case core::RateAlert::retry_success:
+        return "View hipq.failure_statistics says which reasons are retried in vain: name them in do_not_retry_on.";
+    case core::RateAlert::dead_letters:
+        return "View hipq.dead_letters has the jobs with their errors.";
+    }
+    return "";
+}
+
+std::string percent_text(double percent)
+{
+    return std::to_string(std::lround(percent)) + " %";
+}
+
+std::string detail_of(const core::RateFinding &finding, const std::string &where)
+{
+    const std::string meaning = meaning_of(finding.alert);
+    if (finding.of == 0)
+        return where + ": " + std::to_string(finding.times) + " " + meaning + ", limit " +
+               std::to_string(std::lround(finding.limit)) + ".";
+    return where + ": " + std::to_string(finding.times) + " of " + std::to_string(finding.of) + " " + meaning + " within " +
+           std::to_string(finding.minutes) + " min: " + percent_text(finding.percent()) + ", limit " +
+           percent_text(finding.limit) + ".";
+}
+
+std::string database_name(Oid database)
+{
+    const char *name = pg::call([&] { return ::get_database_name(database); });
+    return name == nullptr ? std::to_string(database) : name;
+}
+
+struct CountedQueue {
+    std::string name;
+    core::RateCounts counts{};
+};
+
+// ---- stat_reset ----
+
+void reset(const Arguments &arguments)
+{
+    const auto queue_name = arguments.maybe_text(0);
+    if (queue_name.has_value()) {
+        const auto catalogue = storage::catalogue();
+        const storage::Queue &queue = storage::require_known_queue(*catalogue, *queue_name);
+        storage::require(queue, storage::Privilege::control);
+        shmem::reset_statistics(MyDatabaseId, queue.id);
+        return;
+    }
+    if (!pg::call([] { return ::superuser(); }) && storage::caller() != pg::extension_owner())
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                   errmsg("only a superuser or the owner of the extension may reset the statistics of all queues"),
+                   errhint("Name a queue that you may control."));
+    shmem::reset_statistics(MyDatabaseId, 0);
+}
+
+}  // namespace
+
+void list_rate_alerts(ResultSet &result)
+{
+    const std::int64_t present = present_minute();
+    std::map<std::pair<Oid, int>, CountedQueue> queues;
+    shmem::for_each_counted([&](const CountedType &type, const core::Statistics &statistics) {
+        CountedQueue &queue = queues[{type.database, type.queue_id}];
+        queue.name = type.queue;
+        core::add_rate_counts(queue.counts, statistics, present);
+    });
+    for (const auto &[key, queue] : queues)
+        for (const core::RateFinding &finding : core::judge_rates(queue.counts, limits())) {
+            const std::string where = "Queue \"" + queue.name + "\" of database \"" + database_name(key.first) + "\"";
+            result.add(name_of(finding.alert), number(finding.times),
+                       pg::Time{(present - finding.minutes + 1) * core::microseconds_per_minute}, pg::now(),
+                       detail_of(finding, where), hint_for(finding.alert));
+        }
+    if (const std::int64_t uncounted = shmem::uncounted_events(); uncounted > 0)
+        result.add("statistics", uncounted, std::optional<pg::Time>(), pg::now(),
+                   "More job types than shared memory has room for: nothing is counted of some.",
+                   "Raise hipq.max_statistics; hipq.stat_reset() begins anew.");
+}
+
+}  // namespace hipq::api
+
+HIPQ_FUNCTION(hipq__statistics)
+{
+    hipq::api::list_statistics(fcinfo);
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__failure_statistics)
+{
+    hipq::api::list_failures(fcinfo);
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__throughput)
+{
+    hipq::api::list_throughput(fcinfo);
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq_stat_reset)
+{
+    hipq::api::reset(hipq::api::Arguments(fcinfo));
+    return hipq::api::return_void();
+}

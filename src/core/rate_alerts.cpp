@@ -1,0 +1,73 @@
+// Shares and limits.
+#include "rate_alerts.hpp"
+
+#include <algorithm>
+
+namespace hipq::core {
+
+namespace {
+
+std::uint64_t ended_attempts(const Totals &counted)
+{
+    return counted.finished() + counted.of(Ending::retried);
+}
+
+std::uint64_t ended_after_retry(const Totals &counted)
+{
+    return counted.recovered + counted.lost;
+}
+
+std::optional<double> share(std::uint64_t part, std::uint64_t whole)
+{
+    if (whole == 0)
+        return std::nullopt;
+    return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+bool is_enough(std::uint64_t number, const RateLimits &limits)
+{
+    return number > 0 && number >= static_cast<std::uint64_t>(std::max(limits.least, 0));
+}
+
+}  // namespace
+
+std::optional<double> retry_rate(const Totals &counted)
+{
+    return share(counted.of(Ending::retried), ended_attempts(counted));
+}
+
+std::optional<double> retry_success_rate(const Totals &counted)
+{
+    return share(counted.recovered, ended_after_retry(counted));
+}
+
+std::optional<double> failure_rate(const Totals &counted)
+{
+    return share(counted.of(Ending::failed), counted.finished());
+}
+
+void add_rate_counts(RateCounts &sum, const Statistics &statistics, std::int64_t present)
+{
+    add(sum.hour, sum_of_minutes(statistics, present, hour));
+    add(sum.recent, sum_of_minutes(statistics, present, recent_minutes));
+    sum.dead_letters +=
+        std::max(sum_of_minutes(statistics, present, 1).dead_letters, sum_of_minutes(statistics, present - 1, 1).dead_letters);
+}
+
+std::vector<RateFinding> judge_rates(const RateCounts &counted, const RateLimits &limits)
+{
+    std::vector<RateFinding> findings;
+    const Totals &hourly = counted.hour;
+    if (is_enough(ended_attempts(hourly), limits) && *retry_rate(hourly) > limits.retry_rate)
+        findings.push_back({RateAlert::retry_rate, hourly.of(Ending::retried), ended_attempts(hourly), limits.retry_rate, hour});
+    if (is_enough(ended_after_retry(hourly), limits) && *retry_success_rate(hourly) < limits.retry_success)
+        findings.push_back({RateAlert::retry_success, hourly.recovered, ended_after_retry(hourly), limits.retry_success, hour});
+    if (is_enough(counted.recent.finished(), limits) && *failure_rate(counted.recent) > limits.failures)
+        findings.push_back(
+            {RateAlert::failures, counted.recent.of(Ending::failed), counted.recent.finished(), limits.failures, recent_minutes});
+    if (limits.dead_letters >= 0 && counted.dead_letters > static_cast<std::uint64_t>(limits.dead_letters))
+        findings.push_back({RateAlert::dead_letters, counted.dead_letters, 0, static_cast<double>(limits.dead_letters), 1});
+    return findings;
+}
+
+}  // namespace hipq::core

@@ -1,0 +1,51 @@
+// When what is counted of a queue is worth an operator's attention.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "statistics.hpp"
+
+namespace hipq::core {
+
+enum class RateAlert : unsigned char { retry_rate, retry_success, failures, dead_letters };
+
+// In percent, and dead letters a minute. A share of fewer than `least` is chance.
+struct RateLimits {
+    double retry_rate = 20;     // of attempts that ended in a retry, over the hour: more is too much
+    double retry_success = 70;  // of jobs that succeeded among those that ended after a retry, over the hour: less is too little
+    double failures = 50;       // of jobs that failed among those that finished, over five minutes: more is too much
+    int dead_letters = 10;      // more in one minute is too much
+    int least = 20;
+};
+
+inline constexpr int hour = minutes_kept;
+inline constexpr int recent_minutes = 5;
+
+struct RateFinding {
+    RateAlert alert;
+    std::uint64_t times;  // what was too much, or too little
+    std::uint64_t of;     // among so many; dead letters: 0
+    double limit;
+    int minutes;  // in which it was counted
+    double percent() const { return 100.0 * static_cast<double>(times) / static_cast<double>(of); }
+};
+
+// In percent; nothing of nothing.
+std::optional<double> retry_rate(const Totals &counted);
+std::optional<double> retry_success_rate(const Totals &counted);
+std::optional<double> failure_rate(const Totals &counted);
+
+// What counts of the last hour, of the last five minutes, and of the worse of the present minute and the one before.
+struct RateCounts {
+    Totals hour;
+    Totals recent;
+    std::uint64_t dead_letters;
+};
+
+// Adds what was counted of one type to that of others of its queue.
+void add_rate_counts(RateCounts &sum, const Statistics &statistics, std::int64_t present);
+
+std::vector<RateFinding> judge_rates(const RateCounts &counted, const RateLimits &limits);
+
+}  // namespace hipq::core

@@ -1,0 +1,74 @@
+// From a job and its end to an event.
+#include "tally.hpp"
+
+#include "shmem/statistics.hpp"
+#include "storage/job_row.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+using core::Ending;
+
+void note(const Queue &queue, std::string_view job_type, const core::JobEvent &event, pg::Time now)
+{
+    shmem::note_event(queue.id, queue.instance, queue.name, job_type, event, now);
+}
+
+// A job is due when its time has come, and not before it is there.
+std::int64_t waited(const ClaimedJob &job)
+{
+    const std::int64_t due =
+        std::max(job.values->as_int64(core::Column::scheduled_run_time), job.values->as_int64(core::Column::created_time));
+    return std::max<std::int64_t>(job.started.value - due, 0);
+}
+
+std::int64_t ran(const ClaimedJob &job, pg::Time now)
+{
+    return std::max<std::int64_t>(now.value - job.started.value, 0);
+}
+
+// What it was retried for: by the policy, or by hand as a new job. Released and snoozed jobs have lost nothing.
+std::optional<core::Reason> reason_of_retry(const ClaimedJob &job)
+{
+    if (job.retry_reason == "NONE")
+        return std::nullopt;
+    const auto reason = core::parse_reason(job.retry_reason);
+    return reason.has_value() && core::is_uncharged(*reason) ? std::nullopt : reason;
+}
+
+Ending ending_of(core::Reason reason, const core::Decision &decision)
+{
+    if (decision.retry)
+        return decision.charged ? Ending::retried : Ending::put_back;
+    if (reason == core::Reason::cancelled)
+        return Ending::cancelled;
+    return reason == core::Reason::expired ? Ending::expired : Ending::failed;
+}
+
+}  // namespace
+
+void tally_successes(const Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now)
+{
+    for (const ClaimedJob &job : jobs)
+        note(queue, job.type, {Ending::succeeded, reason_of_retry(job), false, job.retry_count, waited(job), ran(job, now)}, now);
+}
+
+void tally_failure(const Queue &queue, const ClaimedJob &job, core::Reason reason, const core::Decision &decision,
+                   bool leaves_dead_letter, pg::Time now)
+{
+    note(queue, job.type, {ending_of(reason, decision), reason, leaves_dead_letter, job.retry_count, waited(job), ran(job, now)},
+         now);
+}
+
+void tally_unstarted(const Queue &queue, const std::string &job_type, core::Reason reason, bool leaves_dead_letter, pg::Time now)
+{
+    note(queue, job_type, {ending_of(reason, {false, 0, false}), reason, leaves_dead_letter}, now);
+}
+
+void tally_put_back(const Queue &queue, const std::string &job_type, core::Reason reason, pg::Time now)
+{
+    note(queue, job_type, {Ending::put_back, reason}, now);
+}
+
+}  // namespace hipq::storage

@@ -1,0 +1,156 @@
+# Monitoring: what is counted of jobs, through a restart, by the minute as hipq's clock has it, until it is reset; and the alerts on it.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $hipq = HipqCluster->new('monitoring', 'hipq.max_executors' => 2, 'hipq.retry_base' => '1ms', 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1h',
+	'max_prepared_transactions' => 2);
+$hipq->create_queue('app.main');
+$hipq->create_queue('app.other');
+$hipq->sql(q{
+	CREATE TABLE tried (id bigint); GRANT ALL ON tried TO app;
+	CREATE FUNCTION work(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		IF job.attempt <= (job.job_data->>'fails')::integer THEN RAISE EXCEPTION USING ERRCODE = coalesce(job.job_data->>'code', 'P0001'); END IF;
+	END $$;
+	CREATE FUNCTION nothing(jobs jsonb[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$;
+	CREATE FUNCTION come_again(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN INSERT INTO tried VALUES (1); IF (SELECT count(*) = 1 FROM tried) THEN PERFORM hipq.snooze('0'); END IF; END $$;
+	SELECT hipq.register_job_type('app.main', 'work', handler => 'work', max_retries => 2);
+	SELECT hipq.register_job_type('app.main', 'snooze', handler => 'come_again');
+	SELECT hipq.register_job_type('app.other', 'batch', handler => 'nothing', batch_size => 50);
+});
+
+# Alerts on rates are in percent: without jobs of this test's own there are none.
+sub counted
+{
+	my ($columns, $where) = @_;
+	return $hipq->sql("SELECT $columns FROM hipq.statistics WHERE $where");
+}
+sub alerts { return $hipq->sql(q{SELECT coalesce(string_agg(alert, ', ' ORDER BY alert), '') FROM hipq.alerts WHERE alert <> 'executors'}); }
+sub wait_until_counted
+{
+	my ($number) = @_;
+	return $hipq->wait_until("SELECT coalesce(sum(succeeded + failed + cancelled + expired), 0) FROM hipq.statistics WHERE period = 'total' AND job_type IS NULL", $number);
+}
+
+is($hipq->sql('SELECT count(*) FROM hipq.statistics'), 0, 'nothing has happened');
+is(alerts(), '', 'and nothing is wrong');
+
+# ---- what is counted
+
+$hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data) SELECT 'work', '{"fails": 0}' FROM generate_series(1, 10)});
+$hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data) VALUES
+	('work', '{"fails": 1}'), ('work', '{"fails": 2}'), ('work', '{"fails": 9}'), ('work', '{"fails": 9, "code": "22012"}'), ('snooze', '{}')});
+$hipq->sql(q{INSERT INTO hipq.app_other (job_type) SELECT 'batch' FROM generate_series(1, 120)});
+my $cancelled = $hipq->sql(q{SELECT hipq.enqueue('work', queue => 'app.main', scheduled_run_time => '2100-01-01')});
+$hipq->sql("SELECT hipq.cancel($cancelled)");
+ok(wait_until_counted(136), 'each job that has ended is counted once');
+foreach my $period ('hour', 'total')
+{
+	is(counted('succeeded, failed, cancelled, expired, retried, put_back, dead_letters', "period = '$period' AND job_type = 'work'"), '12|2|1|0|5|0|2',
+		"what became of jobs and attempts, $period");
+	is(counted('succeeded, put_back, retry_success_rate', "period = '$period' AND job_type = 'snooze'"), '1|1|', "a snooze is no failure, $period");
+	is(counted('succeeded, failed', "period = '$period' AND queue = 'app.main' AND job_type IS NULL"), '13|2', "a queue is the sum of its types, $period");
+	is(counted('succeeded', "period = '$period' AND queue = 'app.other' AND job_type IS NULL"), 120, "batches count each job, $period");
+}
+is(counted('retry_rate, retry_success_rate, failure_rate, retries_per_job', "period = 'hour' AND job_type = 'work'"), '26.32|66.67|14.29|0.357', 'rates');
+is(counted('wait_p50 > 0 AND wait_p50 <= wait_p90 AND wait_p90 <= wait_p99 AND wait_p99 < 60 AND run_p50 >= 0 AND run_p50 <= run_p99 AND run_p99 < 60',
+	"period = 'hour' AND job_type = 'work'"), 't', 'latencies');
+is($hipq->sql(q{SELECT reason, failures, retries, recoveries, retry_success_rate FROM hipq.failure_statistics WHERE period = 'hour' AND job_type = 'work' ORDER BY reason}),
+	"cancelled|1|0|0|\ntransient_error|6|5|2|40.00\nvalidation_error|1|0|0|", 'reasons');
+is($hipq->sql(q{SELECT sum(succeeded), sum(failed), sum(dead_letters), count(*) FROM hipq.throughput WHERE queue = 'app.main'}), '13|2|2|60', 'throughput by the minute');
+cmp_ok(counted('finished_per_minute', "period = 'hour' AND queue = 'app.other' AND job_type IS NULL"), '>', 1, 'and on average');
+
+# A transaction that does not commit has ended no job.
+my $kept = $hipq->sql(q{SELECT hipq.enqueue('work', queue => 'app.main', scheduled_run_time => '2100-01-01')});
+$hipq->sql("BEGIN; SELECT hipq.cancel($kept); ROLLBACK");
+is(counted('cancelled', "period = 'total' AND job_type = 'work'"), 1, 'a rolled back cancellation is none');
+
+# ---- alerts come with the rates and go with the hour
+
+$hipq->set('hipq.alert_least_jobs' => 10);
+is(alerts(), 'retry rate', 'a quarter of the attempts was retried');
+like($hipq->sql(q{SELECT detail FROM hipq.alerts WHERE alert = 'retry rate'}),
+	qr/^Queue "app\.main" of database "postgres": 5 of 20 attempts ended in a retry within 60 min: 25 %, limit 20 %\.$/, 'the alert says where and how much');
+$hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data) SELECT 'work', '{"fails": 9, "code": "22012"}' FROM generate_series(1, 25)});
+ok(wait_until_counted(161), 'failures');
+is(alerts(), 'dead letters, failures', 'jobs fail; retries are few among them by now');
+$hipq->set('hipq.alert_dead_letters' => -1, 'hipq.alert_failures' => 100, 'hipq.alert_dead_letter_depth' => 26);
+is(alerts(), 'dead letters waiting', 'limits are settings');
+$hipq->set('hipq.alert_dead_letter_depth' => 27);
+is(alerts(), '', 'and so is how many dead letters may wait');
+$hipq->set('hipq.alert_dead_letters' => 10, 'hipq.alert_failures' => 50);
+is(alerts(), 'dead letters, failures', 'they are there again');
+is($hipq->sql(q{SET hipq.clock_offset = '6min'; SELECT coalesce(string_agg(alert, ', '), '') FROM hipq.alerts WHERE alert <> 'executors'}), '', 'six minutes later they are not');
+is($hipq->sql(q{SET hipq.clock_offset = '61min'; SELECT count(*) FROM hipq.statistics WHERE period = 'hour' AND succeeded + failed > 0}), 0, 'after an hour all is quiet');
+is($hipq->sql(q{SET hipq.clock_offset = '-61min'; SELECT count(*) FROM hipq.statistics WHERE period = 'hour' AND succeeded + failed > 0}), 0,
+	'what lies ahead of a clock that was set back does not count');
+
+$hipq->set('hipq.alert_held_snapshot' => '0');
+$hipq->sql(q{BEGIN; CREATE TABLE never (); PREPARE TRANSACTION 'forgotten'});
+like($hipq->sql(q{SELECT detail FROM hipq.alerts WHERE alert = 'held snapshot' AND detail LIKE 'Prepared%'}), qr/^Prepared transaction "forgotten" keeps dead rows/, 'who holds a snapshot');
+$hipq->sql(q{ROLLBACK PREPARED 'forgotten'});
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'held snapshot' AND detail LIKE 'Prepared%'}), 0, 'until it does not');
+$hipq->set('hipq.alert_held_snapshot' => '10min');
+
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'retention'}), 0, 'nothing is kept too long');
+$hipq->sql(q{ALTER SYSTEM SET hipq.enabled = off; SELECT pg_reload_conf()});
+is($hipq->sql(q{SET hipq.clock_offset = '30 d'; SELECT count(*) > 0 FROM hipq.alerts WHERE alert = 'retention' AND detail LIKE '%"app.main"%'}), 't', 'leaves that nobody drops are told');
+
+# ---- restart, crash, reset
+
+my $before = $hipq->sql(q{SELECT to_jsonb(statistics) - 'finished_per_minute' FROM hipq.statistics ORDER BY queue, job_type, period});
+$hipq->node->restart;
+is($hipq->sql(q{SELECT to_jsonb(statistics) - 'finished_per_minute' FROM hipq.statistics ORDER BY queue, job_type, period}), $before, 'a restart loses nothing');
+my $file = $hipq->node->data_dir . '/pg_stat/hipq.stat';
+ok(!-e $file, 'the file is gone while the server runs');
+$hipq->node->stop;
+ok(-s $file, 'and there while it is down');
+truncate($file, (-s $file) - 1) or die $!;
+$hipq->node->start;
+is($hipq->sql('SELECT count(*) FROM hipq.statistics'), 0, 'a file that is not whole counts as none');
+like(PostgreSQL::Test::Utils::slurp_file($hipq->node->logfile), qr/ignoring statistics of jobs in file "pg_stat\/hipq\.stat"/, 'and the log says so');
+
+$hipq->set('hipq.enabled' => 'on');
+$hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data) VALUES ('work', '{"fails": 0}')});
+$hipq->sql(q{INSERT INTO hipq.app_other (job_type) VALUES ('batch')});
+ok(wait_until_counted(2), 'counting goes on');
+$hipq->sql(q{SELECT hipq.stat_reset('app.main')});
+is($hipq->sql(q{SELECT DISTINCT queue FROM hipq.statistics}), 'app.other', 'one queue begins anew');
+$hipq->sql(q{CREATE ROLE looker LOGIN; SELECT hipq.grant_queue('app.main', 'looker', 'control'), hipq.grant_queue('app.main', 'looker', 'read')});
+is($hipq->sql_as('looker', 'SELECT count(*) FROM hipq.statistics'), 0, 'statistics are for those who may read the queue');
+my ($status, undef, $error) = $hipq->node->psql('postgres', 'SELECT hipq.stat_reset()', extra_params => [ '-U', 'looker' ]);
+like($error, qr/only a superuser or the owner of the extension may reset the statistics of all queues/, 'not everybody may reset all');
+($status, undef, $error) = $hipq->node->psql('postgres', q{SELECT hipq.stat_reset('app.other')}, extra_params => [ '-U', 'looker' ]);
+isnt($status, 0, 'nor a queue of others');
+is($hipq->sql_as('looker', q{SELECT hipq.stat_reset('app.main')}), '', 'but one that he controls');
+$hipq->sql('SELECT hipq.stat_reset()');
+is($hipq->sql('SELECT count(*) FROM hipq.statistics'), 0, 'all begin anew');
+
+# ---- a job that an executor runs is not failed by hand
+
+$hipq->sql(q{
+	CREATE FUNCTION sleep(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(600); END $$;
+	SELECT hipq.register_job_type('app.main', 'sleep', handler => 'sleep', claim => 'record', max_retries => 1);
+});
+my $sleeps = $hipq->enqueue('sleep', q{queue => 'app.main'});
+ok($hipq->wait_until("SELECT pid IS NOT NULL FROM hipq.running WHERE id = $sleeps"), 'a job runs');
+like($hipq->error_of("SELECT hipq.fail_job($sleeps, 'enough')"), qr/55000: cannot fail job \d+.*An executor runs it\..*hipq\.cancel/s, 'the executor stops it itself');
+is($hipq->sql("SELECT retriable FROM hipq.is_job_retriable($sleeps)"), 't', 'it would be retried');
+is($hipq->sql("SELECT attempt, state, ended_time IS NULL FROM hipq.retry_chain($sleeps)"), '1|running|t', 'its chain has the attempt that runs');
+$hipq->sql("SELECT hipq.cancel($sleeps)");
+is($hipq->outcome($sleeps), 'cancelled', 'cancelled');
+is($hipq->sql("SELECT attempt, state, reason FROM hipq.retry_chain($sleeps)"), '1|final|cancelled', 'and the chain says so');
+
+# ---- no room
+
+$hipq->sql(q{ALTER SYSTEM SET hipq.max_statistics = 1});
+$hipq->node->restart;
+$hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data) VALUES ('work', '{"fails": 0}')});
+ok(wait_until_counted(1), 'the first type has room');
+my $without = $hipq->enqueue('batch', q{queue => 'app.other'});
+is($hipq->outcome($without), 'succeeded', 'jobs of another run all the same');
+ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.alerts WHERE alert = 'statistics'}), 'what is not counted is told');
+
+done_testing();

@@ -1,0 +1,206 @@
+// What is counted of jobs: durations, minutes, places, and when rates are too high or too low.
+#include "core/statistics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "core/rate_alerts.hpp"
+
+namespace hipq::core {
+namespace {
+
+const JobEvent success{Ending::succeeded, std::nullopt, false, 0, 100, 200};
+const JobEvent retry{Ending::retried, Reason::timeout, false, 0, 100, 200};
+const JobEvent recovery{Ending::succeeded, Reason::timeout, false, 1, 100, 200};
+const JobEvent failure{Ending::failed, Reason::validation_error, true, 0, 100, 200};
+const JobEvent loss{Ending::failed, Reason::timeout, true, 3, 100, 200};
+
+TEST(Statistics, BucketsFollowEachOther)
+{
+    for (std::size_t bucket = 0; bucket + 1 < bucket_count; ++bucket) {
+        ASSERT_LT(bucket_floor(bucket), bucket_floor(bucket + 1));
+        EXPECT_EQ(bucket_of(bucket_floor(bucket)), bucket);
+        EXPECT_EQ(bucket_of(bucket_floor(bucket + 1) - 1), bucket);
+    }
+    EXPECT_EQ(bucket_of(-5), 0U);
+    EXPECT_EQ(bucket_of(INT64_MAX), bucket_count - 1);
+}
+
+TEST(Statistics, PercentilesAreNearTheTruth)
+{
+    Histogram histogram{};
+    EXPECT_EQ(percentile(histogram, 0.5), std::nullopt);
+    for (std::int64_t microseconds = 1; microseconds <= 100'000; ++microseconds)
+        ++histogram[bucket_of(microseconds)];
+    for (const double share : {0.1, 0.5, 0.9, 0.99})
+        EXPECT_NEAR(*percentile(histogram, share), share * 100'000, share * 100'000 * 0.35) << share;
+    EXPECT_LE(*percentile(histogram, 0.5), *percentile(histogram, 0.9));
+    EXPECT_GT(*percentile(histogram, 0), 0);
+    EXPECT_LE(*percentile(histogram, 1), 131'072);
+}
+
+TEST(Statistics, OneLongDurationIsTheUpperEnd)
+{
+    Histogram histogram{};
+    histogram[bucket_of(100)] = 99;
+    histogram[bucket_of(INT64_MAX)] = 1;
+    EXPECT_LT(*percentile(histogram, 0.5), 150);
+    EXPECT_LT(*percentile(histogram, 0.99), 150);
+    EXPECT_GE(*percentile(histogram, 1), static_cast<double>(bucket_floor(bucket_count - 1)));
+}
+
+class Minutes : public testing::Test {
+protected:
+    Totals sum(std::int64_t present, int length = minutes_kept) const { return sum_of_minutes(*statistics, present, length); }
+    std::unique_ptr<Statistics> statistics = std::make_unique<Statistics>();
+};
+
+TEST_F(Minutes, CountEachKindOfEnd)
+{
+    for (const JobEvent &event : {success, retry, retry, recovery, failure, loss})
+        count(*statistics, event, 1'000);
+    for (const Totals &totals : {statistics->totals, sum(1'000)}) {
+        EXPECT_EQ(totals.of(Ending::succeeded), 2U);
+        EXPECT_EQ(totals.of(Ending::retried), 2U);
+        EXPECT_EQ(totals.of(Ending::failed), 2U);
+        EXPECT_EQ(totals.failures[static_cast<std::size_t>(Reason::timeout)], 3U);
+        EXPECT_EQ(totals.retries[static_cast<std::size_t>(Reason::timeout)], 2U);
+        EXPECT_EQ(totals.recoveries[static_cast<std::size_t>(Reason::timeout)], 1U);
+        EXPECT_EQ(totals.failures[static_cast<std::size_t>(Reason::validation_error)], 1U);
+        EXPECT_EQ(totals.recovered, 1U);
+        EXPECT_EQ(totals.lost, 1U);
+        EXPECT_EQ(totals.retries_used, 4U);
+        EXPECT_EQ(totals.dead_letters, 2U);
+        EXPECT_EQ(totals.waits[bucket_of(100)], 6U);
+        EXPECT_EQ(totals.runs[bucket_of(200)], 6U);
+    }
+}
+
+TEST_F(Minutes, WhatDidNotStartHasNoTimes)
+{
+    count(*statistics, {Ending::expired, Reason::expired}, 1);
+    EXPECT_EQ(sum(1).of(Ending::expired), 1U);
+    EXPECT_EQ(percentile(sum(1).waits, 0.5), std::nullopt);
+}
+
+TEST_F(Minutes, AnHourPasses)
+{
+    for (std::int64_t minute = 0; minute < 200; ++minute)
+        count(*statistics, success, minute);
+    EXPECT_EQ(sum(199).of(Ending::succeeded), 60U);
+    EXPECT_EQ(sum(199, 5).of(Ending::succeeded), 5U);
+    EXPECT_EQ(sum(199, 1).of(Ending::succeeded), 1U);
+    EXPECT_EQ(sum(229).of(Ending::succeeded), 30U);
+    EXPECT_EQ(sum(259).of(Ending::succeeded), 0U);
+    EXPECT_EQ(statistics->totals.of(Ending::succeeded), 200U);
+}
+
+TEST_F(Minutes, ClockIsSetBackAndForth)
+{
+    count(*statistics, success, 1'000);
+    count(*statistics, success, 400);
+    EXPECT_EQ(sum(400).of(Ending::succeeded), 1U) << "the minute ahead does not count";
+    EXPECT_EQ(sum(1'000).of(Ending::succeeded), 0U) << "its place was needed: 400 and 1000 share it";
+    count(*statistics, success, 401);
+    count(*statistics, success, 1'002);
+    EXPECT_EQ(sum(401).of(Ending::succeeded), 2U);
+    EXPECT_EQ(sum(1'002).of(Ending::succeeded), 1U);
+    count(*statistics, success, -61);
+    EXPECT_EQ(sum(-61).of(Ending::succeeded), 1U);
+    EXPECT_EQ(statistics->totals.of(Ending::succeeded), 5U) << "totals lose nothing";
+}
+
+TEST(Statistics, MinutesBeforeTheEpochAreWhole)
+{
+    EXPECT_EQ(minute_of(0), 0);
+    EXPECT_EQ(minute_of(microseconds_per_minute - 1), 0);
+    EXPECT_EQ(minute_of(-1), -1);
+    EXPECT_EQ(minute_of(-microseconds_per_minute), -1);
+}
+
+TEST(Statistics, PlacesAreGivenToThoseInUse)
+{
+    std::array<StatisticsPlace, 3> places{};
+    EXPECT_EQ(find_place(places, 7), std::nullopt);
+    EXPECT_EQ(choose_place(places, 100), 0U);
+    places = {{{7, 100}, {8, 20}, {9, 99}}};
+    EXPECT_EQ(find_place(places, 9), 2U);
+    EXPECT_EQ(choose_place(places, 79), std::nullopt) << "each was in use within the hour";
+    EXPECT_EQ(choose_place(places, 80), 1U);
+    EXPECT_EQ(choose_place({}, 80), std::nullopt);
+}
+
+// ---- alerts ----
+
+RateCounts counted(std::initializer_list<std::pair<JobEvent, int>> events)
+{
+    auto statistics = std::make_unique<Statistics>();
+    for (const auto &[event, times] : events)
+        for (int i = 0; i < times; ++i)
+            count(*statistics, event, 1'000);
+    RateCounts sum{};
+    add_rate_counts(sum, *statistics, 1'000);
+    return sum;
+}
+
+std::vector<RateAlert> alerts(const RateCounts &counts, const RateLimits &limits = {})
+{
+    std::vector<RateAlert> result;
+    for (const RateFinding &finding : judge_rates(counts, limits))
+        result.push_back(finding.alert);
+    return result;
+}
+
+using Alerts = std::vector<RateAlert>;
+
+TEST(RateAlerts, NothingIsNoReason)
+{
+    EXPECT_EQ(alerts(RateCounts{}), Alerts{});
+    EXPECT_EQ(alerts(RateCounts{}, {.least = 0}), Alerts{});
+}
+
+TEST(RateAlerts, RetryRateAboveItsLimit)
+{
+    EXPECT_EQ(alerts(counted({{success, 80}, {retry, 20}})), Alerts{});
+    EXPECT_EQ(alerts(counted({{success, 79}, {retry, 21}})), Alerts{RateAlert::retry_rate});
+    EXPECT_EQ(alerts(counted({{success, 9}, {retry, 10}})), Alerts{}) << "too few to tell";
+    const auto findings = judge_rates(counted({{success, 60}, {retry, 40}}), {});
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].times, 40U);
+    EXPECT_DOUBLE_EQ(findings[0].percent(), 40);
+}
+
+TEST(RateAlerts, RetrySuccessBelowItsLimit)
+{
+    const RateLimits no_dead_letters{.dead_letters = 1'000};
+    EXPECT_EQ(alerts(counted({{success, 100}, {recovery, 70}, {loss, 30}}), no_dead_letters), Alerts{});
+    EXPECT_EQ(alerts(counted({{success, 100}, {recovery, 69}, {loss, 31}}), no_dead_letters), Alerts{RateAlert::retry_success});
+}
+
+TEST(RateAlerts, FailuresOfLate)
+{
+    const RateLimits no_dead_letters{.dead_letters = 1'000};
+    EXPECT_EQ(alerts(counted({{success, 50}, {failure, 50}}), no_dead_letters), Alerts{});
+    EXPECT_EQ(alerts(counted({{success, 49}, {failure, 51}}), no_dead_letters), Alerts{RateAlert::failures});
+    EXPECT_EQ(alerts(counted({{success, 49}, {failure, 51}}), {.failures = 100, .dead_letters = 1'000}), Alerts{});
+}
+
+TEST(RateAlerts, DeadLettersInAMinute)
+{
+    EXPECT_EQ(alerts(counted({{success, 100}, {failure, 10}})), Alerts{});
+    EXPECT_EQ(alerts(counted({{success, 100}, {failure, 11}})), Alerts{RateAlert::dead_letters});
+    auto statistics = std::make_unique<Statistics>();
+    for (int i = 0; i < 11; ++i)
+        count(*statistics, failure, 999);
+    RateCounts sum{};
+    add_rate_counts(sum, *statistics, 1'000);
+    EXPECT_EQ(sum.dead_letters, 11U) << "the minute before counts while the present one is young";
+    sum = {};
+    add_rate_counts(sum, *statistics, 1'001);
+    EXPECT_EQ(sum.dead_letters, 0U);
+}
+
+}  // namespace
+}  // namespace hipq::core
