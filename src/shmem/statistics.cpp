@@ -57,6 +57,9 @@ struct NotedEvent {
     core::JobEvent event;
 };
 
+// One call can cancel a million jobs; its session need not keep room for so many.
+constexpr std::size_t most_events_kept = 10'000;
+
 // On the heap: no destructor at exit. They keep their memory from one transaction to the next.
 constinit std::vector<NotedType> *noted_types = nullptr;
 constinit std::vector<NotedEvent> *noted_events = nullptr;
@@ -100,6 +103,8 @@ void forget_notes()
     if (noted_events == nullptr)
         return;
     noted_events->clear();
+    if (noted_events->capacity() > most_events_kept)
+        std::vector<NotedEvent>().swap(*noted_events);
     noted_types->clear();
 }
 

@@ -18,6 +18,8 @@ void note(const Queue &queue, std::string_view job_type, const core::JobEvent &e
 // A job is due when its time has come, and not before it is there.
 std::int64_t waited(const ClaimedJob &job)
 {
+    if (job.values == nullptr)
+        return -1;
     const std::int64_t due =
         std::max(job.values->as_int64(core::Column::scheduled_run_time), job.values->as_int64(core::Column::created_time));
     return std::max<std::int64_t>(job.started.value - due, 0);
