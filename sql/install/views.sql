@@ -823,9 +823,9 @@ FROM (
            hipq.now(),
            'Final jobs of queue "' || leaf.queue || '" are kept beyond its retention.',
            'A reader of its tables may be in the way; or hipq.databases, or hipq.enabled, keeps hipq out.'
-    FROM hipq.sizes AS leaf
-    JOIN hipq.instance ON leaf.queue LIKE instance.name || '.%'
-    JOIN hipq.queue ON queue.instance_id = instance.instance_id AND leaf.queue = instance.name || '.' || queue.name AND NOT queue.is_dropped
+    FROM hipq.queue
+    JOIN hipq.instance ON instance.instance_id = queue.instance_id
+    JOIN hipq.sizes AS leaf ON leaf.queue = instance.name || '.' || queue.name AND NOT queue.is_dropped
     CROSS JOIN LATERAL (
         SELECT coalesce(nullif(queue.retention, interval '0'), current_setting('hipq.retention', true)::interval) AS retention
     ) AS late

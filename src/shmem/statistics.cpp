@@ -54,6 +54,7 @@ struct NotedType {
 
 struct NotedEvent {
     std::size_t type;  // in noted_types
+    SubTransactionId subtransaction;
     core::JobEvent event;
 };
 
@@ -153,12 +154,21 @@ void count_noted()
 
 extern "C" void hipq_statistics_transaction_ends(XactEvent event, void *)
 {
-    if (noted_events == nullptr || noted_events->empty())
+    if (noted_events == nullptr || noted_types->empty())
         return;
-    if (event == XACT_EVENT_COMMIT)
+    if (event == XACT_EVENT_COMMIT && !noted_events->empty())
         count_noted();
     if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
         forget_notes();
+}
+
+// What has been noted since a subtransaction began has its number, or a higher one of those within it.
+extern "C" void hipq_statistics_subtransaction_ends(SubXactEvent event, SubTransactionId subtransaction, SubTransactionId, void *)
+{
+    if (event != SUBXACT_EVENT_ABORT_SUB || noted_events == nullptr)
+        return;
+    while (!noted_events->empty() && noted_events->back().subtransaction >= subtransaction)
+        noted_events->pop_back();
 }
 
 // ---- down and up ----
@@ -215,6 +225,7 @@ void set_up_statistics()
 void watch_statistics()
 {
     ::RegisterXactCallback(hipq_statistics_transaction_ends, nullptr);
+    ::RegisterSubXactCallback(hipq_statistics_subtransaction_ends, nullptr);
 }
 
 void note_event(int queue_id, std::string_view instance, std::string_view queue, std::string_view job_type,
@@ -227,7 +238,7 @@ void note_event(int queue_id, std::string_view instance, std::string_view queue,
         noted_events = new std::vector<NotedEvent>();
     }
     noted_minute = core::minute_of(now.value);
-    noted_events->push_back({noted_type(queue_id, instance, queue, job_type), event});
+    noted_events->push_back({noted_type(queue_id, instance, queue, job_type), ::GetCurrentSubTransactionId(), event});
 }
 
 void for_each_counted(const std::function<void(const CountedType &, const core::Statistics &)> &show)

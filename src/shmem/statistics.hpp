@@ -16,8 +16,8 @@ struct CountedType {
     char job_type[NAMEDATALEN];  // cut off there; types are told apart by the whole name
 };
 
-// Notes what the current transaction does to a job; it is counted when the transaction has committed. A rolled back savepoint
-// leaves it noted.
+// Notes what the current transaction does to a job; it is counted when the transaction has committed, and not if
+// that is rolled back, or a savepoint before it.
 void note_event(int queue_id, std::string_view instance, std::string_view queue, std::string_view job_type,
                 const core::JobEvent &event, pg::Time now);
 

@@ -65,7 +65,9 @@ cmp_ok(counted('finished_per_minute', "period = 'hour' AND queue = 'app.other' A
 # A transaction that does not commit has ended no job.
 my $kept = $hipq->sql(q{SELECT hipq.enqueue('work', queue => 'app.main', scheduled_run_time => '2100-01-01')});
 $hipq->sql("BEGIN; SELECT hipq.cancel($kept); ROLLBACK");
-is(counted('cancelled', "period = 'total' AND job_type = 'work'"), 1, 'a rolled back cancellation is none');
+my $too = $hipq->sql(q{SELECT hipq.enqueue('work', queue => 'app.main', scheduled_run_time => '2100-01-01')});
+$hipq->sql("BEGIN; SAVEPOINT before; SELECT hipq.cancel($kept); SAVEPOINT within; SELECT hipq.cancel($too); RELEASE within; ROLLBACK TO before; COMMIT");
+is(counted('cancelled', "period = 'total' AND job_type = 'work'"), 1, 'a rolled back cancellation is none, nor is one after a savepoint');
 
 # ---- alerts come with the rates and go with the hour
 

@@ -22,6 +22,7 @@ $hipq->sql(q{
 	INSERT INTO hipq.app_main (job_type, job_data, scheduled_run_time) VALUES ('work', '{}', '2100-01-01');
 });
 ok($hipq->wait_until(q{SELECT coalesce(sum(succeeded + failed), 0) FROM hipq.statistics WHERE period = 'total' AND job_type IS NULL}, '40'), 'jobs have run');
+ok($hipq->wait_until(q{SELECT row_estimate FROM hipq.sizes WHERE kind = 'live'}, '1'), 'the statistics of the server know');
 
 my $root = $ENV{HIPQ_ROOT};
 my $port = PostgreSQL::Test::Cluster::get_free_port();
@@ -55,7 +56,8 @@ is(value_of('hipq_jobs_succeeded', 'queue="app.main"', $work), 20, 'jobs that su
 is(value_of('hipq_jobs_failed', 'queue="app.main"', $work), 20, 'jobs that failed');
 is(value_of('hipq_failures_failures', 'reason="validation_error"', $work), 20, 'by reason');
 is(value_of('hipq_hour_failure_rate', 'queue="app.main"'), 50, 'rates');
-is(value_of('hipq_queue_waiting', 'queue="app.main"'), 1, 'what waits');
+is(value_of('hipq_queue_unfinished', 'queue="app.main"'), 1, 'what is not final');
+is(value_of('hipq_queue_due_seconds', 'queue="app.main"'), 0, 'and not due');
 is(value_of('hipq_alert_times', 'alert="dead letters"'), 20, 'alerts');
 like(value_of('hipq_hour_wait_p99', 'queue="app.main"'), qr/^\d+(\.\d+)?(e-\d+)?$/, 'latencies');
 unlike(slurp_file($log), qr/level=error|err=/, 'the exporter has nothing to complain of');
