@@ -54,7 +54,7 @@ struct NewWorker {
 // The limits that the settings say.
 core::HealthLimits health_limits();
 
-// Coming and going
+// Coming and going: worker_transaction.cpp, worker_recall.cpp
 // -----------------------------------------------------------------------------------------------------------------------------
 
 // Takes a place for a worker that this transaction registers, bound to this session or not. It is present when the transaction
@@ -91,7 +91,7 @@ bool has_own_workers();
 // Of a database that is gone. Needs no lock.
 void forget_workers(Oid database) noexcept;
 
-// What dispatch tells; each does nothing for a worker that is not there, and cannot fail
+// What dispatch tells (worker_dispatch.cpp); each does nothing for a worker that is not there, and cannot fail
 // -----------------------------------------------------------------------------------------------------------------------------
 
 enum class Holding : unsigned char { dispatched, accepted };

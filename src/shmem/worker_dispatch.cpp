@@ -1,0 +1,109 @@
+// What dispatch tells of a worker: what it has in hand, how its jobs ended, that it lives.
+#include "pg/clock.hpp"
+#include "shmem/worker_table.hpp"
+
+namespace hipq::shmem {
+
+namespace {
+
+template <class Change>
+bool change(std::int64_t id, const Change &change_slot) noexcept
+{
+    if (!is_loaded())
+        return false;
+    const WorkerLock lock(LW_EXCLUSIVE);
+    WorkerSlot *slot = find_present(id);
+    if (slot != nullptr)
+        change_slot(*slot);
+    return slot != nullptr;
+}
+
+void note_sign_of_life(WorkerSlot &slot, pg::Time now)
+{
+    slot.heartbeat = now;
+    slot.record.last_sign = now.value;
+    slot.record.was_heard = true;
+}
+
+void take_one(int &count)
+{
+    count = std::max(count - 1, 0);
+}
+
+}  // namespace
+
+void note_dispatched(std::int64_t id) noexcept
+{
+    const core::HealthLimits limits = health_limits();
+    const pg::Time now = pg::now();
+    change(id, [&](WorkerSlot &slot) {
+        if (candidate_of(slot, limits, now).may_be_probed) {
+            slot.is_probed = true;
+            slot.last_probe = now;
+        }
+        ++slot.record.depth;
+        slot.last_chosen = ++worker_table().choices;
+    });
+}
+
+void note_accepted(std::int64_t id) noexcept
+{
+    const pg::Time now = pg::now();
+    change(id, [&](WorkerSlot &slot) {
+        take_one(slot.record.depth);
+        ++slot.running;
+        note_sign_of_life(slot, now);
+    });
+}
+
+void note_taken(std::int64_t id) noexcept
+{
+    const pg::Time now = pg::now();
+    change(id, [&](WorkerSlot &slot) {
+        ++slot.running;
+        slot.last_chosen = ++worker_table().choices;
+        note_sign_of_life(slot, now);
+    });
+}
+
+void note_finished(std::int64_t id, bool succeeded, std::int64_t run_time) noexcept
+{
+    change(id, [&](WorkerSlot &slot) {
+        take_one(slot.running);
+        core::note_execution(slot.record, succeeded, run_time, std::exchange(slot.is_probed, false));
+    });
+}
+
+void note_expired(std::int64_t id) noexcept
+{
+    change(id, [](WorkerSlot &slot) {
+        take_one(slot.record.depth);
+        slot.is_probed = false;
+        core::note_expiry(slot.record);
+    });
+}
+
+void note_returned(std::int64_t id, Holding holding) noexcept
+{
+    change(id, [&](WorkerSlot &slot) { take_one(holding == Holding::dispatched ? slot.record.depth : slot.running); });
+}
+
+void note_in_hand(std::int64_t id, int dispatched, int accepted) noexcept
+{
+    change(id, [&](WorkerSlot &slot) {
+        slot.record.depth = dispatched;
+        slot.running = accepted;
+    });
+}
+
+bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept
+{
+    const pg::Time now = pg::now();
+    return change(id, [&](WorkerSlot &slot) {
+        note_sign_of_life(slot, now);
+        if (report != nullptr)
+            slot.record.report = *report;
+    });
+}
+
+}  // namespace hipq::shmem

@@ -1,0 +1,51 @@
+// The table of workers in shared memory, for the sources behind workers.hpp: a hash table by database and number under one lock.
+//
+// Whoever takes the lock holds it for straight-line code only.
+#pragma once
+
+#include "shmem/workers.hpp"
+
+namespace hipq::shmem {
+
+// Databases of which all workers are known. One more than fit is read again and again, which costs a statement each time.
+inline constexpr std::size_t max_recalled = 256;
+
+struct WorkerTable {
+    std::int32_t capacity;
+    std::int32_t used;      // places that were ever in use: the first ones
+    std::uint64_t choices;  // so far
+    std::uint64_t changes;  // workers that came or went for good
+    Oid recalled[max_recalled];
+    WorkerSlot slots[FLEXIBLE_ARRAY_MEMBER];  // then the buckets, as many
+};
+
+class WorkerLock {
+public:
+    explicit WorkerLock(LWLockMode mode);
+    ~WorkerLock();
+    WorkerLock(const WorkerLock &) = delete;
+    WorkerLock &operator=(const WorkerLock &) = delete;
+};
+
+// Before there is shared memory there is none: is_loaded(). What follows needs the lock.
+WorkerTable &worker_table();
+
+// Those that were ever in use, free ones among them.
+std::span<WorkerSlot> worker_slots();
+
+// Null: there is none, in any state.
+WorkerSlot *find_slot(Oid database, std::int64_t id);
+WorkerSlot *find_slot(const WorkerRef &worker);
+
+// A worker that is there, to change what is known of it. Null if it is not.
+WorkerSlot *find_present(std::int64_t id);
+
+// A place for a worker of this database. Null: all are taken.
+WorkerSlot *add_worker(const NewWorker &worker, WorkerState state, pg::Time now);
+
+// Its session is over; its jobs are still to be taken from it.
+void end_worker(WorkerSlot &slot, pg::Time now);
+
+void free_place(WorkerSlot &slot);
+
+}  // namespace hipq::shmem

@@ -1,0 +1,202 @@
+// What the current transaction is to do to the workers when it commits.
+//
+// A transaction changes nothing that others see before it has committed: what it registers has a place already, because that is
+// where an error is still allowed, but is nobody else's to see; the rest are notes. All callbacks run at the end of a
+// (sub)transaction or process: they allocate nothing and cannot fail.
+#include "pg/clock.hpp"
+#include "settings.hpp"
+#include "shmem/databases.hpp"
+#include "shmem/worker_table.hpp"
+
+namespace hipq::shmem {
+
+namespace {
+
+enum class NoteKind : unsigned char { registered, bound, departed, draining, stopped_listening };
+
+struct Note {
+    NoteKind kind;
+    std::int64_t id;
+    SubTransactionId subtransaction;
+};
+
+using Notes = std::vector<Note>;
+constinit Notes *notes = nullptr;  // on the heap: no destructor at exit
+constinit bool watches_exit = false;
+
+bool has_notes()
+{
+    return notes != nullptr && !notes->empty();
+}
+
+void add_note(NoteKind kind, std::int64_t id)
+{
+    if (notes == nullptr)
+        notes = new Notes();
+    notes->push_back({kind, id, ::GetCurrentSubTransactionId()});
+}
+
+bool has_jobs(const WorkerSlot &slot)
+{
+    return slot.record.depth > 0 || slot.running > 0;
+}
+
+// Needs the lock.
+void end_own(pg::Time now)
+{
+    for (WorkerSlot &slot : worker_slots())
+        if (slot.state == WorkerState::present && slot.process == MyProc->pgprocno)
+            end_worker(slot, now);
+}
+
+void make_present(WorkerSlot &slot, bool is_bound)
+{
+    slot.state = WorkerState::present;
+    slot.record.is_bound = is_bound;
+    if (!is_bound) {
+        slot.pid = 0;
+        slot.process = no_process;
+    }
+}
+
+// Needs the lock.
+void carry_out(const Note &note, pg::Time now)
+{
+    if (note.kind == NoteKind::stopped_listening)
+        end_own(now);
+    WorkerSlot *slot = find_slot(MyDatabaseId, note.id);
+    if (slot == nullptr)
+        return;
+    if (note.kind == NoteKind::registered || note.kind == NoteKind::bound)
+        make_present(*slot, note.kind == NoteKind::bound);
+    else if (note.kind == NoteKind::draining)
+        slot->is_draining = true;
+    else if (note.kind == NoteKind::departed && !has_jobs(*slot))
+        free_place(*slot);
+    else if (note.kind == NoteKind::departed)
+        end_worker(*slot, now);
+}
+
+// Needs the lock.
+void undo(const Note &note)
+{
+    if (note.kind != NoteKind::registered && note.kind != NoteKind::bound)
+        return;
+    WorkerSlot *slot = find_slot(MyDatabaseId, note.id);
+    if (slot != nullptr && slot->state == WorkerState::registering)
+        free_place(*slot);
+}
+
+extern "C" void hipq_workers_transaction_ends(XactEvent event, void *)
+{
+    const bool commits = event == XACT_EVENT_COMMIT;
+    if (!has_notes() || (!commits && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE))
+        return;
+    const pg::Time now = pg::now();
+    {
+        const WorkerLock lock(LW_EXCLUSIVE);
+        for (const Note &note : *notes)
+            if (commits)
+                carry_out(note, now);
+            else
+                undo(note);
+        worker_table().changes += commits ? 1 : 0;
+    }
+    notes->clear();
+}
+
+extern "C" void hipq_workers_subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *)
+{
+    if (!has_notes() || (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB))
+        return;
+    const WorkerLock lock(LW_EXCLUSIVE);
+    for (std::size_t i = notes->size(); i > 0; --i) {
+        Note &note = (*notes)[i - 1];
+        if (note.subtransaction != id)
+            continue;
+        if (event == SUBXACT_EVENT_COMMIT_SUB) {
+            note.subtransaction = parent;
+        } else {
+            undo(note);
+            notes->erase(notes->begin() + static_cast<std::ptrdiff_t>(i - 1));
+        }
+    }
+}
+
+extern "C" void hipq_worker_session_exits(int, Datum)
+{
+    end_own_workers();
+}
+
+void watch_own_exit()
+{
+    if (!std::exchange(watches_exit, true))
+        pg::call([] { ::on_shmem_exit(hipq_worker_session_exits, Datum{0}); });
+}
+
+}  // namespace
+
+bool register_worker(const NewWorker &worker)
+{
+    if (worker.is_bound)
+        watch_own_exit();
+    add_note(worker.is_bound ? NoteKind::bound : NoteKind::registered, worker.id);
+    const pg::Time now = pg::now();
+    const WorkerLock lock(LW_EXCLUSIVE);
+    WorkerSlot *slot = add_worker(worker, WorkerState::registering, now);
+    if (slot == nullptr)
+        return false;
+    slot->process = MyProc->pgprocno;
+    slot->pid = MyProcPid;
+    return true;
+}
+
+void note_departure(std::int64_t id)
+{
+    add_note(NoteKind::departed, id);
+}
+
+void note_draining(std::int64_t id)
+{
+    add_note(NoteKind::draining, id);
+}
+
+void note_end_of_listening()
+{
+    add_note(NoteKind::stopped_listening, 0);
+}
+
+void end_own_workers() noexcept
+{
+    if (!watches_exit || !is_loaded())
+        return;
+    const pg::Time now = pg::now();
+    bool ended = false;
+    {
+        const WorkerLock lock(LW_EXCLUSIVE);
+        ended = std::any_of(worker_slots().begin(), worker_slots().end(), [](const WorkerSlot &slot) {
+            return slot.state == WorkerState::present && slot.process == MyProc->pgprocno;
+        });
+        end_own(now);
+    }
+    if (ended)
+        work_due(MyDatabaseId, now + std::int64_t{settings::worker_grace} * 1'000);
+}
+
+bool has_own_workers()
+{
+    if (!watches_exit || !is_loaded())
+        return false;
+    const WorkerLock lock(LW_SHARED);
+    return std::any_of(worker_slots().begin(), worker_slots().end(), [](const WorkerSlot &slot) {
+        return slot.state != WorkerState::free && slot.process == MyProc->pgprocno;
+    });
+}
+
+void watch_workers()
+{
+    ::RegisterXactCallback(hipq_workers_transaction_ends, nullptr);
+    ::RegisterSubXactCallback(hipq_workers_subtransaction_ends, nullptr);
+}
+
+}  // namespace hipq::shmem
