@@ -3,6 +3,7 @@
 #include "pg/guard.hpp"
 #include "pg/point.hpp"
 #include "settings.hpp"
+#include "shmem/external_jobs.hpp"
 #include "shmem/registry.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/statistics.hpp"
@@ -33,6 +34,7 @@ void _PG_init()
         hipq::shmem::watch_commits();
         hipq::shmem::watch_marks();
         hipq::shmem::watch_workers();
+        hipq::shmem::watch_external_jobs();
         hipq::shmem::watch_statistics();
         hipq::storage::watch_two_phase();
         hipq::storage::watch_catalogue();

@@ -29,6 +29,7 @@ int retry_max = 300'000;
 double retry_jitter = 0.2;
 int max_workers = 1'000;
 int worker_grace = 10'000;
+int queue_ttl = 300;
 bool health_enabled = true;
 int heartbeat_timeout = 30'000;
 int probe_interval = 60'000;
@@ -128,6 +129,9 @@ void define_workers()
     ::DefineCustomIntVariable("hipq.worker_grace",
                               "How long the jobs of an external worker stay its own when its session has ended.", nullptr,
                               &worker_grace, 10'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.queue_ttl",
+                              "How long a job that was given to an external worker waits for that to accept it.", nullptr,
+                              &queue_ttl, 300, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S, nullptr, nullptr, nullptr);
     ::DefineCustomBoolVariable("hipq.health_enabled", "Whether the health of external workers is judged.",
                                "Off: all are unknown, and jobs go to whoever has the fewest.", &health_enabled, true, PGC_SIGHUP,
                                0, nullptr, nullptr, nullptr);

@@ -34,6 +34,7 @@ extern double retry_jitter;      // hipq.retry_jitter
 // External workers
 extern int max_workers;         // hipq.max_workers: in shared memory, cluster-wide
 extern int worker_grace;        // hipq.worker_grace, ms: from the end of a worker's session until its jobs are somebody else's
+extern int queue_ttl;           // hipq.queue_ttl, s: from dispatch until the worker has accepted
 extern bool health_enabled;     // hipq.health_enabled: workers are judged
 extern int heartbeat_timeout;   // hipq.heartbeat_timeout, ms: without a sign of life until it is unhealthy
 extern int probe_interval;      // hipq.probe_interval, ms: from one probe of an unhealthy worker to the next

@@ -67,13 +67,36 @@ std::int32_t JobTable::insert(const JobEntry &job)
     std::int32_t &bucket = bucket_of(job.database, job.job_id);
     fresh.next = bucket;
     bucket = entry;
-    std::int32_t &first = holders_[static_cast<std::size_t>(job.holder)];
-    fresh.next_of_holder = first;
-    fresh.previous_of_holder = no_entry;
+    link_to_holder(entry, job.holder);
+    return entry;
+}
+
+void JobTable::link_to_holder(std::int32_t entry, std::int32_t holder)
+{
+    JobEntry &job = (*this)[entry];
+    std::int32_t &first = holders_[static_cast<std::size_t>(holder)];
+    job.holder = holder;
+    job.next_of_holder = first;
+    job.previous_of_holder = no_entry;
     if (first != no_entry)
         (*this)[first].previous_of_holder = entry;
     first = entry;
-    return entry;
+}
+
+void JobTable::unlink_from_holder(const JobEntry &job)
+{
+    if (job.previous_of_holder != no_entry)
+        (*this)[job.previous_of_holder].next_of_holder = job.next_of_holder;
+    else
+        holders_[static_cast<std::size_t>(job.holder)] = job.next_of_holder;
+    if (job.next_of_holder != no_entry)
+        (*this)[job.next_of_holder].previous_of_holder = job.previous_of_holder;
+}
+
+void JobTable::hand_over(std::int32_t entry, std::int32_t holder)
+{
+    unlink_from_holder(at(entry));
+    link_to_holder(entry, holder);
 }
 
 void JobTable::erase(std::int32_t entry)
@@ -83,12 +106,7 @@ void JobTable::erase(std::int32_t entry)
     while (*link != entry)
         link = &(*this)[*link].next;
     *link = gone.next;
-    if (gone.previous_of_holder != no_entry)
-        (*this)[gone.previous_of_holder].next_of_holder = gone.next_of_holder;
-    else
-        holders_[static_cast<std::size_t>(gone.holder)] = gone.next_of_holder;
-    if (gone.next_of_holder != no_entry)
-        (*this)[gone.next_of_holder].previous_of_holder = gone.previous_of_holder;
+    unlink_from_holder(gone);
     lift(gone);
     gone = JobEntry{};
     gone.next = head_->free;

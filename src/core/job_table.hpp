@@ -1,7 +1,7 @@
 // The jobs that somebody has in hand: a hash table over memory that its user provides, so that it can live in shared memory.
 //
 // Plain data, no pointers, no allocation; operations are straight-line code. At most one entry per job. Each entry belongs to a
-// holder (an executor's slot), whose entries are linked. The caller sees to locking.
+// holder (an executor, an external worker ...), whose entries are linked. The caller sees to locking.
 #pragma once
 
 #include "core/lane.hpp"
@@ -32,9 +32,11 @@ struct JobEntry {
     std::int32_t previous_of_holder;
     LaneRef lane;  // where it stood, and at which time: for its return
     std::int64_t due;
+    std::int64_t deadline;  // of a job that an external worker has; to accept it, then to end it
     JobPhase phase;
-    bool is_closed;   // its code has ended, and what follows from that cannot be stopped any more
-    bool is_weighed;  // it counts in these gauges, with this weight, until the entry goes
+    bool is_accepted;  // by the external worker that has it
+    bool is_closed;    // its code has ended, and what follows from that cannot be stopped any more
+    bool is_weighed;   // it counts in these gauges, with this weight, until the entry goes
     std::array<std::int32_t, gauges_per_job> gauges;
     Weight weight;
 };
@@ -72,6 +74,8 @@ public:
     std::int32_t find(std::uint32_t database, std::int64_t job_id) const;
     // What it weighs is given back.
     void erase(std::int32_t entry);
+    // From now on it belongs to another holder; what it weighs stays.
+    void hand_over(std::int32_t entry, std::int32_t holder);
 
     // Counts a job in hand in its gauges if there is room in all of them; one that counts already has it.
     Room take_room(std::int32_t entry, const Load &load, const WeightLimits &limits);
@@ -102,6 +106,9 @@ public:
     std::int32_t first_of(std::int32_t holder) const { return holders_[static_cast<std::size_t>(holder)]; }
     std::int32_t next_of(std::int32_t entry) const { return at(entry).next_of_holder; }
 
+    // All places, in no order; in those that are free there is job 0.
+    std::span<const JobEntry> entries() const { return entries_; }
+
     JobEntry &operator[](std::int32_t entry) { return entries_[static_cast<std::size_t>(entry)]; }
     const JobEntry &at(std::int32_t entry) const { return entries_[static_cast<std::size_t>(entry)]; }
     std::size_t size() const { return static_cast<std::size_t>(head_->used); }
@@ -109,6 +116,8 @@ public:
 
 private:
     std::int32_t &bucket_of(std::uint32_t database, std::int64_t job_id) const;
+    void link_to_holder(std::int32_t entry, std::int32_t holder);
+    void unlink_from_holder(const JobEntry &job);
     void lift(JobEntry &job);
     void note_room(const GaugeName &name);
     JobTableHead *head_;

@@ -4,6 +4,8 @@
 #include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/alerts.hpp"
+#include "shmem/external_jobs.hpp"
+#include "shmem/own_holder.hpp"
 #include "shmem/stand_aside.hpp"
 
 namespace hipq::shmem {
@@ -61,6 +63,7 @@ DatabaseSlot *slot_for(Oid database)
                                   .started = pg::Time{0},
                                   .last_look = pg::Time{0},
                                   .is_looking = false,
+                                  .dispatch_asked = false,
                                   .next_due = pg::infinity,
                                   .not_before = pg::Time{0},
                                   .failures = 0,
@@ -126,11 +129,17 @@ void release_if_unused(DatabaseSlot &slot)
 void detach_scheduler(int exit_code)
 {
     DatabaseSlot *slot = slot_of(mine);
+    const int holder = own_holder();
     mine.slot = -1;
     if (slot == nullptr)
         return;
     slot->scheduler = SchedulerState::none;
     slot->process = no_process;
+    const bool was_reading = cancel_readings(holder);
+    if (give_back_dispatch(holder))
+        slot->recovered = 0;  // the leaves tell what has become of it
+    if (was_reading || slot->dispatch_asked)
+        slot->next_due = pg::Time{0};
     if (exit_code == 0) {
         slot->failures = 0;
         release_if_unused(*slot);
@@ -183,6 +192,27 @@ void work_due(Oid database, pg::Time due) noexcept
         return;
     slot->next_due = due;
     wake_whoever_looks_at(*slot);
+}
+
+void ask_for_dispatch(Oid database) noexcept
+{
+    if (!is_loaded())
+        return;
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_or_overflow(database);
+    if (slot == nullptr || slot->closed || slot->dispatch_asked)
+        return;
+    slot->dispatch_asked = true;
+    if (slot->scheduler != SchedulerState::running)
+        slot->next_due = pg::Time{0};
+    wake_whoever_looks_at(*slot);
+}
+
+bool was_asked_for_dispatch()
+{
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_of(mine);
+    return slot != nullptr && std::exchange(slot->dispatch_asked, false);
 }
 
 void database_changed(Oid database) noexcept
@@ -370,6 +400,11 @@ bool attach_scheduler(const SchedulerTicket &ticket)
     return true;
 }
 
+int own_database_slot()
+{
+    return mine.slot;
+}
+
 void begin_look()
 {
     const pg::Time now = pg::now();
@@ -455,7 +490,7 @@ bool leave_scheduler(pg::Time stay_until)
     DatabaseSlot *slot = slot_of(mine);
     if (slot == nullptr)
         return true;
-    if (slot->next_due < stay_until || slot->watches_hands)
+    if (slot->next_due < stay_until || slot->watches_hands || slot->dispatch_asked)
         return false;
     slot->scheduler = SchedulerState::leaving;
     return true;

@@ -62,11 +62,17 @@ bool make_known(Oid database);
 // No scheduler can or may work there: none is started until database_changed() says otherwise.
 void close_database(const SchedulerTicket &ticket);
 
+// Has the scheduler find workers for jobs: one of the two has come to be there. Cannot fail.
+void ask_for_dispatch(Oid database) noexcept;
+// Scheduler: whether it was asked since this was asked last.
+bool was_asked_for_dispatch();
+
 // Executor: has the scheduler look every now and then whether the current job keeps the rest of its hand waiting.
 void watch_hand();
 
 // Scheduler: takes its slot (false: it is not meant to run any more); the exit callback gives it back.
 bool attach_scheduler(const SchedulerTicket &ticket);
+int own_database_slot();  // -1: this process is no scheduler
 // Before looking: forgets what was said so far, so that nothing said while looking is lost. After looking: the earliest of what
 // was said meanwhile and what was found.
 void begin_look();

@@ -5,6 +5,7 @@
 #include "shmem/crash_cases.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/own_executor.hpp"
+#include "shmem/own_holder.hpp"
 #include "shmem/room.hpp"
 
 namespace hipq::shmem {
@@ -27,7 +28,7 @@ core::JobEntry entry_for(const JobInLine &job)
     entry.job_id = job.id;
     entry.database = MyDatabaseId;
     entry.queue_id = job.queue_id;
-    entry.holder = own_executor_index();
+    entry.holder = own_holder();
     entry.lane = job.lane;
     entry.due = job.due.value;
     return entry;
@@ -87,7 +88,7 @@ std::size_t choose_jobs(std::span<JobInLine> jobs)
     core::JobTable table = jobs_in_hand();
     for (const JobInLine &job : jobs) {
         const std::int32_t entry = table.find(MyDatabaseId, job.id);
-        if (entry == core::no_entry || table[entry].holder != own_executor_index())
+        if (entry == core::no_entry || table[entry].holder != own_holder())
             continue;
         table[entry].phase = core::JobPhase::chosen;
         jobs[count++] = job;
@@ -111,7 +112,7 @@ void give_back(const JobInLine &job, const Note &note)
         const Lock lock(LW_EXCLUSIVE);
         core::JobTable table = jobs_in_hand();
         const std::int32_t entry = table.find(MyDatabaseId, job.id);
-        if (entry == core::no_entry || table[entry].holder != own_executor_index())
+        if (entry == core::no_entry || table[entry].holder != own_holder())
             return;
         if (job.lane.is_known() && !note())
             lose_lanes_locked(MyDatabaseId);
@@ -119,7 +120,7 @@ void give_back(const JobInLine &job, const Note &note)
         room_made = table.take_room_made();
     }
     if (room_made.any)
-        tell_of_room(room_made, own_ticket().database, own_ticket().role);
+        tell_of_room(room_made, MyDatabaseId, own_ticket().role);
 }
 
 }  // namespace
@@ -151,7 +152,7 @@ bool release_hand()
 {
     const Lock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_hand();
-    return erase_up_to(core::JobPhase::chosen, table, own_executor_index());  // nothing of it runs: no room is made
+    return erase_up_to(core::JobPhase::chosen, table, own_holder());  // nothing of it runs: no room is made
 }
 
 HandsLook look_after_hands(pg::Time now)

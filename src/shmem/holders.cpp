@@ -5,18 +5,16 @@ namespace hipq::shmem {
 
 namespace {
 
-// What the executors have in hand that counts in a gauge, as far as there is room in `holders`. Returns how many. Needs the lock.
+// What is in hand that counts in a gauge, as far as there is room in `holders`. Returns how many. Needs the lock.
 std::size_t find_holders(const core::JobTable &table, std::int32_t gauge, std::span<Holder> holders)
 {
     std::size_t count = 0;
-    for (int executor = 0; executor < registry()->executor_count; ++executor)
-        for (std::int32_t entry = table.first_of(executor); entry != core::no_entry; entry = table.next_of(entry)) {
-            const core::JobEntry &job = table.at(entry);
-            const bool counts =
-                job.is_weighed && job.weight > 0 && std::find(job.gauges.begin(), job.gauges.end(), gauge) != job.gauges.end();
-            if (counts && count < holders.size())
-                holders[count++] = {job.job_id, job.weight};
-        }
+    for (const core::JobEntry &job : table.entries()) {
+        const bool counts =
+            job.is_weighed && job.weight > 0 && std::find(job.gauges.begin(), job.gauges.end(), gauge) != job.gauges.end();
+        if (counts && count < holders.size())
+            holders[count++] = {job.job_id, job.weight};
+    }
     return count;
 }
 

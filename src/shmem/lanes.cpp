@@ -4,7 +4,7 @@
 #include "settings.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
-#include "shmem/own_executor.hpp"
+#include "shmem/own_holder.hpp"
 
 extern "C" {
 #include "common/hashfn.h"
@@ -371,7 +371,7 @@ std::optional<LaneReading> begin_reading(LaneRef ref, pg::Time now)
 {
     const LaneLock lock(ref.index);
     LaneEntry *entry = entry_of(ref);
-    return entry == nullptr ? std::nullopt : LaneReading::begin(entry->lane, own_executor_index(), now.value);
+    return entry == nullptr ? std::nullopt : LaneReading::begin(entry->lane, own_holder(), now.value);
 }
 
 void end_reading(LaneRef ref, LaneReading &reading) noexcept
@@ -392,12 +392,12 @@ void cancel_reading(LaneRef ref) noexcept
     }
 }
 
-bool cancel_readings(int executor) noexcept
+bool cancel_readings(int holder) noexcept
 {
     bool any = false;
     for (LaneEntry &entry : entries()) {
         const LaneLock lock(index_of(entry));
-        if (entry.database == InvalidOid || entry.lane.owner != executor)
+        if (entry.database == InvalidOid || entry.lane.owner != holder)
             continue;
         LaneReading::cancel(entry.lane);
         show_due(entry);

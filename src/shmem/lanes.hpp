@@ -85,13 +85,13 @@ bool lanes_are_known();
 
 using LaneReading = core::LaneReading<core::Lane>;
 
-// Begins to read a lane; it is this executor's until it says otherwise, or exits. Nothing: somebody else reads it, or it is gone.
+// Begins to read a lane; it is this process's until it says otherwise, or exits. Nothing: somebody else reads it, or it is gone.
 std::optional<LaneReading> begin_reading(LaneRef ref, pg::Time now);
 void end_reading(LaneRef ref, LaneReading &reading) noexcept;
 void cancel_reading(LaneRef ref) noexcept;
 
-// What an executor read when it ended is given back unread. Needs the lock. Returns whether there was anything.
-bool cancel_readings(int executor) noexcept;
+// What a process read when it ended is given back unread. Needs the lock. Returns whether there was anything.
+bool cancel_readings(int holder) noexcept;
 
 // Scheduler
 // ----------------------------------------------------------------------------------------------------------------------------

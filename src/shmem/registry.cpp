@@ -38,6 +38,11 @@ Size job_capacity()
     return static_cast<Size>(std::max(settings::max_running, max_worker_processes));
 }
 
+Size holder_count()
+{
+    return ::add_size(static_cast<Size>(max_worker_processes) + max_databases, static_cast<Size>(settings::max_workers) + 1);
+}
+
 // Each running job may have a throttle key of its own; queues and types come on top.
 Size gauge_capacity()
 {
@@ -49,13 +54,13 @@ Size jobs_size()
     Size size = sizeof(JobsHead);
     size = ::add_size(size, ::mul_size(sizeof(core::JobEntry) + sizeof(std::int32_t), job_capacity()));
     size = ::add_size(size, ::mul_size(sizeof(core::Gauge) + sizeof(std::int32_t), gauge_capacity()));
-    return ::add_size(size, ::mul_size(sizeof(std::int32_t), static_cast<Size>(max_worker_processes)));
+    return ::add_size(size, ::mul_size(sizeof(std::int32_t), holder_count()));
 }
 
 void set_up_jobs(JobsHead *fresh)
 {
     fresh->capacity = static_cast<std::int32_t>(job_capacity());
-    fresh->holder_count = max_worker_processes;
+    fresh->holder_count = static_cast<std::int32_t>(holder_count());
     fresh->gauge_capacity = static_cast<std::int32_t>(gauge_capacity());
     jobs_in_hand().clear();
 }
@@ -132,6 +137,16 @@ core::JobTable jobs_in_hand()
             {buckets, capacity},
             {holders, static_cast<std::size_t>(jobs_head->holder_count)},
             core::GaugeTable(&jobs_head->gauges, {gauges, gauge_count}, {gauge_buckets, gauge_count})};
+}
+
+int scheduler_holder(int database_slot)
+{
+    return registry()->executor_count + database_slot;
+}
+
+int worker_holder(std::int32_t place)
+{
+    return registry()->executor_count + max_databases + place;
 }
 
 void install_hooks()

@@ -31,6 +31,7 @@ struct DatabaseSlot {
     pg::Time started;        // of the scheduler
     pg::Time last_look;      // when its last look began, by hipq's clock
     bool is_looking;         // that has not ended
+    bool dispatch_asked;     // a job or a worker may be waiting for the other
     pg::Time next_due;       // when a scheduler has to look; infinity: when somebody says so
     pg::Time not_before;     // the launcher starts none before (after failures)
     int failures;            // in a row
@@ -243,8 +244,14 @@ bool is_loaded();
 // Null when not loaded.
 Registry *registry();
 
-// Every job that an executor has in hand, by executor slot; hands.hpp. Only when loaded.
+// Every job that somebody has in hand; hands.hpp. Only when loaded.
 core::JobTable jobs_in_hand();
+
+// Who may have jobs in hand, as the holders of that table: executors by slot (these are the first), the scheduler of each
+// database slot on their way to a worker, external workers by their place, and last of all whoever completes a job that its
+// handler has left running.
+int scheduler_holder(int database_slot);
+int worker_holder(std::int32_t place);
 
 // Asks for the memory and sets it up at server start: called by _PG_init while preloading. PostgreSQL regime.
 void install_hooks();

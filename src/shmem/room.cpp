@@ -4,7 +4,7 @@
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/lanes.hpp"
-#include "shmem/own_executor.hpp"
+#include "shmem/own_holder.hpp"
 
 namespace hipq::shmem {
 
@@ -27,7 +27,7 @@ std::vector<core::Room> take_room(std::span<const Claimant> jobs, const core::We
         core::JobTable table = jobs_in_hand();
         for (const Claimant &job : jobs) {
             const std::int32_t entry = table.find(MyDatabaseId, job.job_id);
-            if (entry == core::no_entry || table[entry].holder != own_executor_index())
+            if (entry == core::no_entry || table[entry].holder != own_holder())
                 break;
             rooms[count] = table.take_room(entry, job.load, limits);
             const core::Room room = rooms[count++];

@@ -172,7 +172,7 @@ UnresponsiveExecutor unresponsive(const ExecutorSlot &slot)
 
 // ---- requests ----
 
-// The executor that has begun with a job. Needs the lock.
+// The executor that has begun with a job; nothing also if an external worker has it. Needs the lock.
 struct Holder {
     ExecutorSlot *slot;
     bool is_closed;
@@ -184,8 +184,8 @@ std::optional<Holder> holder_of(Oid database, std::int64_t job_id)
     const std::int32_t entry = table.find(database, job_id);
     if (entry != core::no_entry) {
         const core::JobEntry &job = table.at(entry);
-        if (job.phase != core::JobPhase::running)
-            return std::nullopt;  // its row still waits
+        if (job.phase != core::JobPhase::running || job.holder >= registry()->executor_count)
+            return std::nullopt;  // its row still waits, or tells all there is
         return Holder{&registry()->executors[job.holder], job.is_closed};
     }
     // There was no room for an entry.

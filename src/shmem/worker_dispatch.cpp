@@ -32,18 +32,21 @@ void take_one(int &count)
 
 }  // namespace
 
-void note_dispatched(std::int64_t id) noexcept
+std::optional<WorkerRef> note_dispatched(std::int64_t id) noexcept
 {
     const core::HealthLimits limits = health_limits();
     const pg::Time now = pg::now();
-    change(id, [&](WorkerSlot &slot) {
-        if (candidate_of(slot, limits, now).may_be_probed) {
-            slot.is_probed = true;
-            slot.last_probe = now;
-        }
-        ++slot.record.depth;
-        slot.last_chosen = ++worker_table().choices;
-    });
+    const WorkerLock lock(LW_EXCLUSIVE);
+    WorkerSlot *slot = find_present(id);
+    if (slot == nullptr || slot->state != WorkerState::present)
+        return std::nullopt;
+    if (candidate_of(*slot, limits, now).may_be_probed) {
+        slot->is_probed = true;
+        slot->last_probe = now;
+    }
+    ++slot->record.depth;
+    slot->last_chosen = ++worker_table().choices;
+    return WorkerRef{id, static_cast<std::int32_t>(slot - worker_table().slots)};
 }
 
 void note_accepted(std::int64_t id) noexcept
@@ -52,16 +55,6 @@ void note_accepted(std::int64_t id) noexcept
     change(id, [&](WorkerSlot &slot) {
         take_one(slot.record.depth);
         ++slot.running;
-        note_sign_of_life(slot, now);
-    });
-}
-
-void note_taken(std::int64_t id) noexcept
-{
-    const pg::Time now = pg::now();
-    change(id, [&](WorkerSlot &slot) {
-        ++slot.running;
-        slot.last_chosen = ++worker_table().choices;
         note_sign_of_life(slot, now);
     });
 }

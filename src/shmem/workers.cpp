@@ -87,6 +87,24 @@ WorkerRef reference_to_worker(std::int64_t id)
     return {id, slot == nullptr ? 0 : static_cast<std::int32_t>(slot - worker_table().slots)};
 }
 
+std::optional<std::int32_t> place_of_worker(std::int64_t id)
+{
+    if (id == 0)
+        return worker_table().capacity;
+    const WorkerLock lock(LW_SHARED);
+    const WorkerSlot *slot = find_present(id);
+    return slot == nullptr ? std::nullopt : std::optional(static_cast<std::int32_t>(slot - worker_table().slots));
+}
+
+std::int64_t worker_at(std::int32_t place)
+{
+    if (place == worker_table().capacity)
+        return 0;
+    const WorkerLock lock(LW_SHARED);
+    const WorkerSlot &slot = worker_table().slots[place];
+    return slot.state != WorkerState::free && slot.database == MyDatabaseId ? slot.id : 0;
+}
+
 ChosenWorker choose_worker(std::span<const WorkerRef> workers, std::int64_t avoided)
 {
     ChosenWorker chosen{std::nullopt, 0};

@@ -51,6 +51,12 @@ struct NewWorker {
     core::SelfReport report;
 };
 
+// A worker, and where it probably is in the table: so that a thousand are found without a search each.
+struct WorkerRef {
+    std::int64_t id;
+    std::int32_t place;
+};
+
 // The limits that the settings say.
 core::HealthLimits health_limits();
 
@@ -96,9 +102,9 @@ void forget_workers(Oid database) noexcept;
 
 enum class Holding : unsigned char { dispatched, accepted };
 
-void note_dispatched(std::int64_t id) noexcept;
+// It has one more; where it is then, as long as it has any. Nothing: it is not there, or has ended.
+std::optional<WorkerRef> note_dispatched(std::int64_t id) noexcept;
 void note_accepted(std::int64_t id) noexcept;  // what was dispatched; a sign of life
-void note_taken(std::int64_t id) noexcept;     // accepted without having been dispatched; a sign of life
 // An accepted job has ended.
 void note_finished(std::int64_t id, bool succeeded, std::int64_t run_time) noexcept;
 // A dispatched one was not accepted in time.
@@ -119,12 +125,11 @@ std::optional<WorkerSlot> find_worker(std::int64_t id);
 // All of this database, registered or ended, in no order.
 std::vector<WorkerSlot> list_workers();
 
-// A worker, and where it probably is in the table: so that a thousand are found without a search each.
-struct WorkerRef {
-    std::int64_t id;
-    std::int32_t place;
-};
 WorkerRef reference_to_worker(std::int64_t id);
+// The place of one that is there, as long as it has jobs; and back, 0: there is none of this database. Worker 0, whoever
+// completes jobs that their handlers have left running, has the place after the last one.
+std::optional<std::int32_t> place_of_worker(std::int64_t id);
+std::int64_t worker_at(std::int32_t place);
 
 // The best of the workers named that are present, as core::WorkerChoice says, and how many of them are.
 struct ChosenWorker {

@@ -59,7 +59,7 @@ constexpr const char *due_sql = R"(
 
 constexpr const char *record_sql = R"(
     UPDATE {live} AS job
-    SET state = 'running', attempt = job.attempt + 1, error = 'NONE', update_time = $2, accepted_time = $2,
+    SET state = 'running', attempt = job.attempt + 1, error = 'NONE', worker_id = NULL, update_time = $2, accepted_time = $2,
         deadline = $2 + job.timeout * interval '1 second'
     FROM (
         SELECT waiting.id
@@ -91,7 +91,7 @@ constexpr const char *final_sql = R"(
 // $1 id, $2 the attempt that waited, $3 when the handler started
 constexpr const char *record_locked_sql = R"(
     UPDATE {live} AS job
-    SET state = 'running', attempt = job.attempt + 1, error = 'NONE', update_time = $3, accepted_time = $3,
+    SET state = 'running', attempt = job.attempt + 1, error = 'NONE', worker_id = NULL, update_time = $3, accepted_time = $3,
         deadline = $3 + job.timeout * interval '1 second'
     FROM (
         SELECT waiting.id
@@ -114,24 +114,6 @@ constexpr const char *running_sql = R"(
     WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running'
     FOR UPDATE SKIP LOCKED)";
 
-ClaimedJob read_claimed(const pg::Row &row)
-{
-    return ClaimedJob{row.integer32(0),
-                      row.integer(1),
-                      row.integer32(2),
-                      row.text(3),
-                      row.text(4),
-                      row.integer32(5),
-                      row.integer32(6),
-                      row.integer32(7),
-                      row.time(8),
-                      row.raw(9).type,
-                      kept(row_values(row.raw(9))),
-                      row.raw(10),
-                      row.text(11),
-                      row.text(12)};
-}
-
 std::vector<std::int64_t> ids_of(std::span<const DueJob> waiting)
 {
     std::vector<std::int64_t> ids;
@@ -144,7 +126,7 @@ std::vector<ClaimedJob> in_order_of(const std::vector<std::int64_t> &ids, const 
 {
     std::vector<ClaimedJob> jobs;
     for (const pg::Row row : rows)
-        jobs.push_back(read_claimed(row));
+        jobs.push_back(claimed_job(row));
     const auto position = [&](const ClaimedJob &job) { return std::find(ids.begin(), ids.end(), job.id); };
     if (jobs.size() > 1)
         std::sort(jobs.begin(), jobs.end(),
@@ -156,6 +138,7 @@ std::vector<ClaimedJob> in_order_of(const std::vector<std::int64_t> &ids, const 
 void make_running(ClaimedJob &job, pg::Time now)
 {
     job.is_locked = true;
+    job.worker_id.reset();
     ++job.attempt;
     job.started = now;
     job.error = "NONE";
@@ -185,9 +168,22 @@ std::vector<ClaimedJob> lock_by_sql(const Queue &queue, const std::vector<std::i
 
 }  // namespace
 
-std::optional<ClaimedJob> claimed_job(const pg::Rows &rows)
+ClaimedJob claimed_job(const pg::Row &row)
 {
-    return rows.empty() ? std::nullopt : std::optional(read_claimed(rows.front()));
+    const RowValues *values = kept(row_values(row.raw(9)));
+    ClaimedJob job{row.integer32(0), row.integer(1),   row.integer32(2), row.text(3), row.text(4),
+                   row.integer32(5), row.integer32(6), row.integer32(7), row.time(8), row.raw(9).type,
+                   values,           row.raw(10),      row.text(11),     row.text(12)};
+    if (job.started == pg::infinity)
+        job.started = pg::Time{values->as_int64(core::Column::update_time)};
+    if (!values->null(core::Column::worker_id))
+        job.worker_id = values->as_int64(core::Column::worker_id);
+    return job;
+}
+
+std::optional<ClaimedJob> first_claimed_job(const pg::Rows &rows)
+{
+    return rows.empty() ? std::nullopt : std::optional(claimed_job(rows.front()));
 }
 
 pg::RawValue row_of(const ClaimedJob &job)
@@ -261,9 +257,9 @@ std::vector<ClaimedJob> claim_by_lock(const Queue &queue, std::span<const DueJob
 
 std::optional<ClaimedJob> claim_for_trial(const Queue &queue, std::int64_t id, pg::Time now)
 {
-    auto job = claimed_job(as_hipq([&] { return statement_for(queue, waiting_sql).run(id); }));
+    auto job = first_claimed_job(as_hipq([&] { return statement_for(queue, waiting_sql).run(id); }));
     if (!job.has_value())
-        job = claimed_job(as_hipq([&] { return statement_for(queue, final_sql).run(id); }));
+        job = first_claimed_job(as_hipq([&] { return statement_for(queue, final_sql).run(id); }));
     if (job.has_value())
         make_running(*job, now);
     return job;
@@ -271,7 +267,7 @@ std::optional<ClaimedJob> claim_for_trial(const Queue &queue, std::int64_t id, p
 
 std::optional<ClaimedJob> take_locked(const Queue &queue, std::int64_t id, int attempt, pg::Time started)
 {
-    return claimed_job(as_hipq([&] { return statement_for(queue, record_locked_sql).run(id, attempt - 1, started); }));
+    return first_claimed_job(as_hipq([&] { return statement_for(queue, record_locked_sql).run(id, attempt - 1, started); }));
 }
 
 bool record_locked(const Queue &queue, ClaimedJob &job)
@@ -285,12 +281,12 @@ bool record_locked(const Queue &queue, ClaimedJob &job)
 
 std::optional<ClaimedJob> take_running(const Queue &queue, std::int64_t id, int attempt)
 {
-    return claimed_job(as_hipq([&] { return statement_for(queue, running_sql).run(id, attempt); }));
+    return first_claimed_job(as_hipq([&] { return statement_for(queue, running_sql).run(id, attempt); }));
 }
 
 std::optional<ClaimedJob> take_for_decision(const Queue &queue, std::int64_t id)
 {
-    return claimed_job(as_hipq([&] { return statement_for(queue, decision_sql).run(id); }));
+    return first_claimed_job(as_hipq([&] { return statement_for(queue, decision_sql).run(id); }));
 }
 
 }  // namespace hipq::storage

@@ -49,7 +49,7 @@ struct ClaimedJob {
     int timeout;  // seconds
     int retry_count;
     int max_retries;
-    pg::Time started;
+    pg::Time started;          // when it was accepted; by nobody yet: when it was given to its worker
     Oid row_type;              // hipq.job
     const RowValues *values;   // its row, as it is now
     pg::RawValue data;         // job_data
@@ -57,6 +57,7 @@ struct ClaimedJob {
     std::string retry_reason;  // the reason of that failure, or why it was enqueued again
     ItemPointerData place{};   // of its row; not valid: unknown
     bool is_locked = false;    // claimed by a row lock alone: the row still stands as it waited, with the attempt before
+    std::optional<std::int64_t> worker_id{};  // the external worker that has it; waiting: that had it last
 
     int stored_attempt() const { return is_locked ? attempt - 1 : attempt; }
 };
@@ -66,7 +67,8 @@ struct ClaimedJob {
     "job.queue_id, job.id, job.attempt, job.job_type, job.job_key, job.timeout, job.retry_count, job.max_retries, "              \
     "job.accepted_time, "                                                                                                        \
     "job::hipq.job, job.job_data, job.error, job.retry_reason"
-std::optional<ClaimedJob> claimed_job(const pg::Rows &rows);
+ClaimedJob claimed_job(const pg::Row &row);
+std::optional<ClaimedJob> first_claimed_job(const pg::Rows &rows);
 
 // Its row as a value of type hipq.job, formed in the current memory context.
 pg::RawValue row_of(const ClaimedJob &job);

@@ -153,7 +153,7 @@ std::optional<BegunLetter> begin_handling(const Queue &queue)
 
 std::optional<ClaimedJob> take_letter(const BegunLetter &letter)
 {
-    return as_hipq([&] { return claimed_job(take_begun.run(letter.job_id, std::int32_t{letter.start})); });
+    return as_hipq([&] { return first_claimed_job(take_begun.run(letter.job_id, std::int32_t{letter.start})); });
 }
 
 void note_handled(const BegunLetter &letter, pg::Time now)

@@ -2,6 +2,7 @@
 #include "finish.hpp"
 
 #include "pg/point.hpp"
+#include "shmem/external_jobs.hpp"
 #include "shmem/wake.hpp"
 #include "storage/dead_letter.hpp"
 #include "storage/final_rows.hpp"
@@ -68,14 +69,16 @@ constexpr const char *next_expiry_sql = R"(
     LIMIT 1)";
 
 constinit pg::Statement insert_attempt(R"(
-    INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, executor_pid, job_type, job_key, reason, sqlstate, error,
-                              detail, hint, context)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, nullif($10, ''), $11, nullif($12, ''), nullif($13, ''), nullif($14, '')))");
+    INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, executor_pid, worker_id, job_type, job_key, reason, sqlstate,
+                              error, detail, hint, context)
+    VALUES ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9, $10, nullif($11, ''), $12, nullif($13, ''), nullif($14, ''), nullif($15, '')))");
 
-// The process that ran an attempt which ended so: this one, unless nobody ran it or whoever did is gone.
-std::optional<std::int32_t> executor_of(const Failure &failure)
+// The process that ran an attempt which ended so: this one, unless nobody ran it, an external worker did or whoever did is gone.
+std::optional<std::int32_t> executor_of(const ClaimedJob &job, const Failure &failure)
 {
     using core::Reason;
+    if (job.worker_id.has_value())
+        return std::nullopt;
     if (failure.executor_pid.has_value())
         return failure.executor_pid;
     const Reason reason = failure.reason;
@@ -113,14 +116,33 @@ void insert_final(const Queue &queue, const ClaimedJob &job, std::string_view er
 void insert_successes(std::span<const ClaimedJob> jobs, pg::Time now)
 {
     for (const ClaimedJob &job : jobs)
-        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, MyProcPid, job.type, job.key, "succeeded", "",
-                           "NONE", "", "", "");
+        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt,
+                           job.worker_id.has_value() ? std::nullopt : std::optional<std::int32_t>(MyProcPid), job.worker_id,
+                           job.type, job.key, "succeeded", "", "NONE", "", "", "");
 }
 
 [[noreturn]] void raise_taken(const ClaimedJob &job)
 {
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                errmsg("job %lld has been taken from this attempt", static_cast<long long>(job.id)));
+}
+
+// What an attempt's end says of the external worker that had it.
+shmem::Leaving leaving_by(core::Reason reason)
+{
+    using core::Reason;
+    if (reason == Reason::queue_timeout)
+        return shmem::Leaving::expired;
+    const bool is_innocent = reason == Reason::cancelled || reason == Reason::released || reason == Reason::worker_lost ||
+                             reason == Reason::worker_heartbeat_stale || reason == Reason::manual_retry;
+    return is_innocent ? shmem::Leaving::returned : shmem::Leaving::failed;
+}
+
+// When this transaction has committed: the external worker that had the attempt has it no more.
+void leave_worker(const ClaimedJob &job, shmem::Leaving leaving, pg::Time now)
+{
+    if (job.worker_id.has_value() && !job.is_locked)
+        shmem::note_job_left(job.id, job.attempt, leaving, std::max<std::int64_t>(now.value - job.started.value, 0));
 }
 
 // Of one job after the other: a batch's points are between them.
@@ -191,8 +213,10 @@ bool to_retry(const Queue &queue, const ClaimedJob &job, const Failure &failure,
 
 void finish_succeeded(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results, pg::Time now)
 {
-    for (const ClaimedJob &job : jobs)
+    for (const ClaimedJob &job : jobs) {
         shmem::note_end(job.id);
+        leave_worker(job, shmem::Leaving::succeeded, now);
+    }
     auto live = LiveRows::open_to_write(queue);
     auto final_rows = live.has_value() && queue.keeps_successes ? FinalRows::open(queue, jobs, now) : std::nullopt;
     if (final_rows.has_value() || (live.has_value() && !queue.keeps_successes)) {
@@ -210,19 +234,22 @@ void finish_succeeded(const Queue &queue, std::span<const ClaimedJob> jobs, std:
 void record_attempt(const Queue &, const ClaimedJob &job, const Failure &failure, pg::Time now)
 {
     as_hipq([&] {
-        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, executor_of(failure), job.type, job.key,
-                           name_of(failure.reason), failure.sqlstate, failure.error, failure.detail, failure.hint,
-                           failure.context);
+        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, executor_of(job, failure), job.worker_id,
+                           job.type, job.key, name_of(failure.reason), failure.sqlstate, failure.error, failure.detail,
+                           failure.hint, failure.context);
     });
 }
 
 bool fail_to_error(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
 {
-    return as_hipq([&] {
+    const bool is_done = as_hipq([&] {
         return statement_for(queue, to_error_sql)
                    .run(job.id, job.attempt, failure.error, name_of(failure.reason), now)
                    .processed() == 1;
     });
+    if (is_done)
+        leave_worker(job, leaving_by(failure.reason), now);
+    return is_done;
 }
 
 bool carry_out(const Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision, pg::Time now)
@@ -231,6 +258,8 @@ bool carry_out(const Queue &queue, const ClaimedJob &job, const Failure &failure
         [&] { return decision.retry ? to_retry(queue, job, failure, decision, now) : finish_failed(queue, job, failure, now); });
     const bool dies = is_done && !decision.retry && leaves_dead_letter(queue, failure.reason);
     if (is_done)
+        leave_worker(job, leaving_by(failure.reason), now);
+    if (is_done)
         tally_failure(queue, job, failure.reason, decision, dies, now);
     return is_done;
 }
@@ -238,7 +267,7 @@ bool carry_out(const Queue &queue, const ClaimedJob &job, const Failure &failure
 bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now)
 {
     return as_hipq([&] {
-        std::optional<ClaimedJob> job = claimed_job(statement_for(queue, remove_waiting_sql).run(id));
+        std::optional<ClaimedJob> job = first_claimed_job(statement_for(queue, remove_waiting_sql).run(id));
         if (!job.has_value())
             job = take_successor(queue, id);
         if (!job.has_value())

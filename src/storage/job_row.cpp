@@ -247,6 +247,7 @@ void make_running(RowValues &values, int attempt, pg::Time started, pg::Time dea
     values.set(core::Column::update_time, TimestampTzGetDatum(started.value));
     values.set(core::Column::accepted_time, TimestampTzGetDatum(started.value));
     values.set(core::Column::deadline, TimestampTzGetDatum(deadline.value));
+    values.set_null(core::Column::worker_id);
 }
 
 std::string_view text_view(Datum value)

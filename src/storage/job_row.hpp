@@ -36,6 +36,11 @@ struct RowValues {
         nulls[static_cast<std::size_t>(column)] = false;
         is_changed = true;
     }
+    void set_null(core::Column column)
+    {
+        nulls[static_cast<std::size_t>(column)] = true;
+        is_changed = true;
+    }
     // NULL gives the value for "nothing" of each type.
     std::int64_t as_int64(core::Column column) const { return null(column) ? 0 : DatumGetInt64(value(column)); }
     int as_int32(core::Column column) const { return null(column) ? 0 : DatumGetInt32(value(column)); }

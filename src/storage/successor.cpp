@@ -133,7 +133,7 @@ bool make_successor_a_job(const Queue &queue, std::string_view type, std::string
 
 std::optional<ClaimedJob> take_successor(const Queue &queue, std::int64_t id)
 {
-    return claimed_job(as_hipq([&] { return take_by_id.run(id, queue.id); }));
+    return first_claimed_job(as_hipq([&] { return take_by_id.run(id, queue.id); }));
 }
 
 std::optional<WaitingSuccessor> find_successor(std::int64_t id)

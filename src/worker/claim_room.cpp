@@ -45,31 +45,31 @@ bool weigh_the_same(std::span<const ClaimedJob> claimed, std::span<const DueJob>
     });
 }
 
-void leave_full_key(const Executor &executor, const shmem::JobInLine &job)
+void leave_full_key(const Claimer &claimer, const shmem::JobInLine &job)
 {
     if (job.key == 0)
         shmem::put_back(job);  // there was no limit yet when the line was read: it is read again with its weight
     else
-        shmem::put_off_full(job, core::name_hash(executor.hand.job_type), pg::now() + longest_wait_for_room);
+        shmem::put_off_full(job, core::name_hash(claimer.hand.job_type), pg::now() + longest_wait_for_room);
 }
 
-void put_back_rest(Executor &executor, std::span<const shmem::JobInLine> jobs, const Rooms &rooms, bool any_claimed)
+void put_back_rest(Claimer &claimer, std::span<const shmem::JobInLine> jobs, const Rooms &rooms, bool any_claimed)
 {
     for (std::size_t i = 0; i < jobs.size(); ++i)
         if (!rooms.has(i) && !rooms.is_key_full(i))
             shmem::put_back(jobs[i]);
-    const int queue_id = executor.hand.queue_id;
-    const std::uint64_t type = core::name_hash(executor.hand.job_type);
-    give_back(executor);
+    const int queue_id = claimer.hand.queue_id;
+    const std::uint64_t type = core::name_hash(claimer.hand.job_type);
+    give_back(claimer);
     // Whoever was told of room before they were back in the line has not seen them; and this executor may be busy now.
     if (any_claimed && !shmem::waits_for_room(queue_id) && !shmem::waits_for_room(queue_id, type))
         shmem::work_due(MyDatabaseId, pg::Time{0});
 }
 
-void give_back(Executor &executor)
+void give_back(Claimer &claimer)
 {
     shmem::release_hand();
-    executor.hand = Hand{};
+    claimer.hand = Hand{};
 }
 
 }  // namespace hipq::worker

@@ -1,7 +1,8 @@
 // Room under the throttle limits for the jobs that are to be claimed next, and what becomes of those that get none.
 #pragma once
 
-#include "worker/task.hpp"
+#include "storage/claim.hpp"
+#include "worker/hand.hpp"
 
 namespace hipq::worker {
 
@@ -27,12 +28,12 @@ Rooms take_room(const storage::Queue &queue, const storage::JobType &type, std::
 bool weigh_the_same(std::span<const storage::ClaimedJob> claimed, std::span<const storage::DueJob> waiting);
 
 // Gives back what was left out because its throttle key is full: it stays in the line until there is room.
-void leave_full_key(const Executor &executor, const shmem::JobInLine &job);
+void leave_full_key(const Claimer &claimer, const shmem::JobInLine &job);
 
 // Gives back what was left out because the queue or the type is full, and all that is left of the hand with it.
-void put_back_rest(Executor &executor, std::span<const shmem::JobInLine> jobs, const Rooms &rooms, bool any_claimed);
+void put_back_rest(Claimer &claimer, std::span<const shmem::JobInLine> jobs, const Rooms &rooms, bool any_claimed);
 
 // Gives back what is left of the hand. Who may run it is asked anew then.
-void give_back(Executor &executor);
+void give_back(Claimer &claimer);
 
 }  // namespace hipq::worker

@@ -7,6 +7,7 @@
 #include "shmem/run_times.hpp"
 #include "storage/weight.hpp"
 #include "worker/claim_room.hpp"
+#include "worker/task.hpp"
 
 namespace hipq::worker {
 

@@ -83,7 +83,7 @@ Executor connect(const shmem::ExecutorTicket &ticket)
     prepare_cancellation();
     prepare_durability();
     MemoryContext memory = pg::call([] { return AllocSetContextCreate(TopMemoryContext, "hipq job", ALLOCSET_DEFAULT_SIZES); });
-    return Executor{ticket, memory};
+    return Executor(ticket, memory);
 }
 
 // Runs jobs until there are none, or until it is time to leave. Returns whether there were any.

@@ -10,6 +10,7 @@
 #include "storage/lane_rows.hpp"
 #include "worker/process.hpp"
 #include "worker/take_jobs.hpp"
+#include "worker/task.hpp"
 
 namespace hipq::worker {
 

@@ -1,4 +1,4 @@
-// What an executor has taken out of the line and not run yet, and what it could not take.
+// What a process has taken out of the line and not claimed yet, and what it could not take.
 #pragma once
 
 #include "shmem/hands.hpp"
@@ -6,7 +6,7 @@
 
 namespace hipq::worker {
 
-// Jobs of one queue and type, in order, reserved for this executor until somebody takes them back.
+// Jobs of one queue and type, in order, reserved for this process until somebody takes them back.
 struct Hand {
     int queue_id = 0;
     std::string job_type;
@@ -45,6 +45,13 @@ private:
         std::int64_t delay;
     };
     std::map<std::int64_t, Held> rows_;
+};
+
+// Who takes jobs out of the line: an executor, or a scheduler for external workers.
+struct Claimer {
+    Hand hand{};
+    HeldRows held{};
+    pg::Time next_due = pg::infinity;  // what the last look found beside what it took is due then
 };
 
 }  // namespace hipq::worker

@@ -93,7 +93,7 @@ private:
 };
 
 struct Taker {
-    Executor &executor;
+    Claimer &claimer;
     const Line &line;
     pg::Time now;
     std::size_t most;
@@ -105,7 +105,7 @@ struct Taker {
     std::set<std::uint64_t> full_keys{};
 
     bool may_start(const storage::LaneRow &row) const { return row.is_claimable && !row.is_closed && row.key.time <= now.value; }
-    std::size_t room() const { return most - executor.hand.jobs.size(); }
+    std::size_t room() const { return most - claimer.hand.jobs.size(); }
     // How many rows are read at once: more than there is room for when many may have to be passed over.
     std::size_t piece() const { return full_keys.empty() ? room() : std::max(room(), walking_piece); }
 
@@ -113,7 +113,7 @@ struct Taker {
     {
         std::vector<JobInLine> jobs;
         for (const storage::LaneRow &row : found.rows)
-            if (may_start(row) && jobs.size() < room() && !executor.held.is_held(row.key.id, now) && has_key_room(row))
+            if (may_start(row) && jobs.size() < room() && !claimer.held.is_held(row.key.id, now) && has_key_room(row))
                 jobs.push_back({row.key.id, line.queue->id, pg::Time{row.key.time}, line.lane, row.place, weighs, row.weight,
                                 row.throttle_key});
         pass_over_suspects(jobs, suspects);
@@ -138,7 +138,7 @@ struct Taker {
     // The jobs of a batch run at once.
     bool fits_in_batch(const storage::LaneRow &row)
     {
-        if (executor.hand.batch_size == 1)
+        if (claimer.hand.batch_size == 1)
             return true;
         core::Weight &taken = in_batch[row.throttle_key];
         const bool fits = core::has_room(taken, row.weight, key_limit);
@@ -158,7 +158,7 @@ struct Taker {
 
     bool others_come_first(std::span<const JobInLine> jobs) const
     {
-        return executor.hand.is_empty() && !jobs.empty() &&
+        return claimer.hand.is_empty() && !jobs.empty() &&
                line.not_after < core::LaneKey{jobs.front().due.value, jobs.front().id};
     }
 
@@ -176,8 +176,8 @@ struct Taker {
     {
         if (is_in_hand)
             return now + in_hand_delay;
-        if (executor.held.is_held(row.key.id, now))
-            return executor.held.until(row.key.id);
+        if (claimer.held.is_held(row.key.id, now))
+            return claimer.held.until(row.key.id);
         if (suspects.contains(row.key.id))
             return now + suspect_delay;
         return std::nullopt;
@@ -195,9 +195,9 @@ struct Taker {
             reading.stop();
             return;
         }
-        const std::size_t first = executor.hand.jobs.size();
-        const std::size_t considered = reserve(executor.hand, jobs, most);
-        std::span<const JobInLine> reserved = std::span(executor.hand.jobs).subspan(first);
+        const std::size_t first = claimer.hand.jobs.size();
+        const std::size_t considered = reserve(claimer.hand, jobs, most);
+        std::span<const JobInLine> reserved = std::span(claimer.hand.jobs).subspan(first);
         std::span<const JobInLine> looked_at(jobs.data(), considered);
         bool has_advanced = false;
         for (const storage::LaneRow &row : found.rows) {
@@ -221,7 +221,7 @@ struct Taker {
             } else if (const auto again = put_off_until(row, was_looked_at)) {
                 reading.held(row.key, again->value);
             } else {
-                if (has_advanced && executor.hand.is_empty())
+                if (has_advanced && claimer.hand.is_empty())
                     return;
                 reading.early(row.key);
                 reading.stop();
@@ -249,7 +249,7 @@ struct Taker {
                 continue;
             }
             take(index.read(line.head.job_type, line.head.priority, *range, now, piece(), weighs, windows,
-                            executor.hand.paused_keys),
+                            claimer.hand.paused_keys),
                  reading);
         }
     }
@@ -259,7 +259,7 @@ struct Taker {
 // counts for this reading; and the catalogue must not be older.
 void look_again_what_is_paused(const Taker &taker)
 {
-    Hand &hand = taker.executor.hand;
+    Hand &hand = taker.claimer.hand;
     if (hand.paused_keys.empty())
         return;
     const auto catalogue = storage::catalogue();
@@ -273,7 +273,7 @@ bool take_by_lane(Taker &taker, storage::LaneIndex &index)
         return false;
     OwnReading reading(taker.line.lane, taker.now);
     if (!reading.is_mine()) {
-        taker.executor.next_due = std::min(taker.executor.next_due, taker.now + reading_delay);
+        taker.claimer.next_due = std::min(taker.claimer.next_due, taker.now + reading_delay);
         return false;
     }
     look_again_what_is_paused(taker);
@@ -281,9 +281,9 @@ bool take_by_lane(Taker &taker, storage::LaneIndex &index)
     reading.end();
     for (const std::uint64_t key : taker.full_keys)
         shmem::stands_full(taker.line.queue->id, taker.type(), key);
-    if (taker.executor.hand.is_empty() && shmem::due_of(taker.line.lane) <= taker.now)  // as behind a suspect that has to wait
-        taker.executor.next_due = std::min(taker.executor.next_due, taker.now + in_hand_delay);
-    return !taker.executor.hand.is_empty();
+    if (taker.claimer.hand.is_empty() && shmem::due_of(taker.line.lane) <= taker.now)  // as behind a suspect that has to wait
+        taker.claimer.next_due = std::min(taker.claimer.next_due, taker.now + in_hand_delay);
+    return !taker.claimer.hand.is_empty();
 }
 
 // ---- by SQL ----
@@ -292,16 +292,16 @@ bool take_by_lane(Taker &taker, storage::LaneIndex &index)
 bool take_by_sql(const Taker &taker)
 {
     const Line &line = taker.line;
-    const HeldRows &held = taker.executor.held;
+    const HeldRows &held = taker.claimer.held;
     const std::size_t passed_over = held.size() + shmem::count_in_hand() + taker.suspects.size();
     std::vector<JobInLine> jobs;
     for (const storage::DueJob &job : storage::due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over,
-                                                        taker.windows, taker.executor.hand.paused_keys))
+                                                        taker.windows, taker.claimer.hand.paused_keys))
         if (!held.is_held(job.id, taker.now))
             jobs.push_back({job.id, line.queue->id, job.due, line.lane, job.place});
     pass_over_suspects(jobs, taker.suspects);
-    reserve(taker.executor.hand, jobs, taker.most);
-    return !taker.executor.hand.is_empty();
+    reserve(taker.claimer.hand, jobs, taker.most);
+    return !taker.claimer.hand.is_empty();
 }
 
 bool take(Taker &taker)
@@ -316,11 +316,11 @@ bool take(Taker &taker)
 
 }  // namespace
 
-bool take_jobs(Executor &executor, const Line &line, pg::Time now, std::size_t most)
+bool take_jobs(Claimer &claimer, const Line &line, pg::Time now, std::size_t most)
 {
     const storage::JobType *type = line.queue->find_job_type(line.head.job_type);
     storage::StartWindows windows(line.queue->id, line.head.job_type, now);
-    Taker taker{executor,
+    Taker taker{claimer,
                 line,
                 now,
                 most,
@@ -329,7 +329,7 @@ bool take_jobs(Executor &executor, const Line &line, pg::Time now, std::size_t m
                 storage::is_throttled(*line.queue, line.head.job_type),
                 type == nullptr ? core::no_weight_limit : type->throttle_limit_per_key};
     const bool any = take(taker);
-    executor.hand.closes = windows.first_closing();
+    claimer.hand.closes = windows.first_closing();
     if (windows.first_opening() != pg::infinity)  // this executor may be busy then, or gone
         shmem::work_due(MyDatabaseId, windows.first_opening());
     return any;

@@ -1,10 +1,10 @@
-// From the line into the hand: an executor reads a lane and reserves the jobs that it will run.
+// From the line into the hand: a process reads a lane and reserves the jobs that it will claim.
 #pragma once
 
 #include "core/lane.hpp"
 #include "shmem/lanes.hpp"
 #include "storage/claim.hpp"
-#include "worker/task.hpp"
+#include "worker/hand.hpp"
 
 namespace hipq::worker {
 
@@ -22,6 +22,6 @@ struct Line {
 
 // Takes up to `most` due jobs into the empty hand, reserved in shared memory. Needs a transaction. False: there are none that
 // nobody else has or looks at.
-bool take_jobs(Executor &executor, const Line &line, pg::Time now, std::size_t most);
+bool take_jobs(Claimer &claimer, const Line &line, pg::Time now, std::size_t most);
 
 }  // namespace hipq::worker

@@ -9,15 +9,13 @@
 
 namespace hipq::worker {
 
-struct Executor {
+struct Executor : Claimer {
+    Executor(const shmem::ExecutorTicket &its_ticket, MemoryContext memory) : ticket(its_ticket), job_memory(memory) {}
+
     shmem::ExecutorTicket ticket;
-    MemoryContext job_memory;  // reset before each call
-    Hand hand{};
-    HeldRows held{};
-    // What the last look for jobs found beside those that it took:
-    bool sees_more = false;            // others are due
-    pg::Time next_due = pg::infinity;  // or will be then
-    bool owes_jobs_a_turn = false;     // it has just handled a dead letter
+    MemoryContext job_memory;       // reset before each call
+    bool sees_more = false;         // the last look for jobs found others that are due
+    bool owes_jobs_a_turn = false;  // it has just handled a dead letter
 };
 
 // The catalogue stays as it was at the claim.

@@ -95,6 +95,19 @@ TEST(JobTable, ErasesWhatAHolderIsToLose)
     EXPECT_EQ(memory.table.erase_if(0, is_even), 0U);
 }
 
+TEST(JobTable, HandsAnEntryOver)
+{
+    Memory memory(8, 2, 3);
+    for (std::int64_t id = 1; id <= 3; ++id)
+        memory.table.insert(job(id, 0));
+    memory.table.insert(job(4, 2));
+    memory.table.hand_over(memory.table.find(1, 2), 2);
+    EXPECT_EQ(ids_of(memory.table, 0), (std::vector<std::int64_t>{3, 1}));
+    EXPECT_EQ(ids_of(memory.table, 2), (std::vector<std::int64_t>{2, 4}));
+    memory.table.erase(memory.table.find(1, 2));
+    EXPECT_EQ(ids_of(memory.table, 2), (std::vector<std::int64_t>{4}));
+}
+
 TEST(JobTable, AgreesWithAMap)
 {
     std::mt19937 random(20261121);
@@ -107,8 +120,13 @@ TEST(JobTable, AgreesWithAMap)
         ASSERT_EQ(entry != no_entry, model.contains(id));
         if (entry != no_entry) {
             ASSERT_EQ(memory.table.at(entry).holder, model[id]);
-            memory.table.erase(entry);
-            model.erase(id);
+            if (random() % 2 == 0) {
+                memory.table.hand_over(entry, holder);
+                model[id] = holder;
+            } else {
+                memory.table.erase(entry);
+                model.erase(id);
+            }
         } else if (memory.table.insert(job(id, holder)) != no_entry) {
             model[id] = holder;
         } else {

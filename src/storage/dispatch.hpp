@@ -1,0 +1,51 @@
+// A job on its way to an external worker and in its hands: initial|retry -> running on behalf of the worker (the dispatch is the
+// claim), then accepted by it.
+//
+// All need a transaction. Shared memory follows when that has committed (shmem/external_jobs.hpp): for the dispatch the scheduler
+// sees to that, for the rest a note does.
+#pragma once
+
+#include "storage/claim.hpp"
+
+namespace hipq::storage {
+
+// Locks those of the waiting jobs that are still due and that nobody else holds, in their order; they stay as they are.
+std::vector<ClaimedJob> lock_to_dispatch(const Queue &queue, std::span<const DueJob> waiting, pg::Time now);
+
+// How long the worker may take to accept it, microseconds: as the job says, its type, its queue, hipq.queue_ttl.
+std::int64_t queue_ttl(const Queue &queue, const ClaimedJob &job);
+
+// The worker that had the job last and is to have it again only if there is no other: one that failed with it. 0: none.
+std::int64_t worker_to_avoid(const ClaimedJob &job);
+
+// Which worker gets a job, and until when it may accept it.
+struct Assignment {
+    std::int64_t job_id;
+    std::int64_t worker_id;
+    pg::Time deadline;
+};
+// For jobs that are locked: state running, attempt + 1, deadline, not accepted yet.
+void record_dispatch(const Queue &queue, std::span<const Assignment> assignments, pg::Time now);
+
+// The worker accepts attempts that it was given: each has from now on the time that its job says. Those that are not its any
+// more, or accepted already, are left out; the others come in no order.
+std::vector<ClaimedJob> accept(const Queue &queue, std::int64_t worker_id, const std::vector<std::int64_t> &ids,
+                               const std::vector<std::int64_t> &attempts, pg::Time now);
+
+// Locks a running attempt that a worker has, or that hipq.complete_later() left, to end it or to give it more time. Waits for
+// whoever holds its row. Nothing: it is not running any more, not this attempt, or an executor has it.
+std::optional<ClaimedJob> hold_attempt(const Queue &queue, std::int64_t id, int attempt);
+// The same for the attempt that runs of the job with that key.
+std::optional<ClaimedJob> hold_attempt(const Queue &queue, std::string_view job_type, std::string_view job_key);
+
+bool is_accepted(const ClaimedJob &job);
+pg::Time deadline_of(const ClaimedJob &job);
+
+// Gives an attempt that is held until then.
+void set_deadline(const Queue &queue, const ClaimedJob &job, pg::Time deadline, pg::Time now);
+
+// The job that this process runs stays running when its handler has returned, until somebody completes it or its timeout has
+// come. In the handler's transaction. Raises 55000 when the job is not this attempt's any more.
+void leave_running(const Queue &queue, ClaimedJob job, pg::Time now);
+
+}  // namespace hipq::storage
