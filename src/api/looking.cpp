@@ -219,6 +219,10 @@ AlertText text_of(shmem::Alert alert)
         return {"workers",
                 "Not all external workers that were registered before the restart have room; those left out get no jobs.",
                 "Raise hipq.max_workers."};
+    case Alert::job_set_aside:
+        return {"job set aside",
+                "A job cannot be given to a worker, or taken back from where it was left: a database error is against it.",
+                "The server's log has the error; the job is tried again from time to time."};
     case Alert::marks_full:
         return {"commands on databases",
                 "More transactions with commands on databases or on the extension are open than hipq can stand aside for; its "

@@ -7,6 +7,7 @@
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
 #include "api/self_report.hpp"
+#include "core/names.hpp"
 #include "core/validate.hpp"
 #include "pg/clock.hpp"
 #include "shmem/wake.hpp"
@@ -39,12 +40,6 @@ constinit pg::Statement insert_worker(R"(
     RETURNING worker_id)");
 constinit pg::Statement select_role("SELECT role::oid FROM hipq.worker WHERE worker_id = $1");
 constinit pg::Statement drain_row("UPDATE hipq.worker SET is_draining = true WHERE worker_id = $1 AND NOT is_draining");
-
-// What a worker listens on.
-std::string channel_of(std::int64_t id)
-{
-    return "hipq_worker_" + std::to_string(id);
-}
 
 // ---- what a worker says it serves ----
 
@@ -210,7 +205,7 @@ std::int64_t register_worker(const Arguments &arguments)
     take_place({id, role, *arguments.maybe_int(capacity), *arguments.maybe_int(prefetch), false, listens, name,
                 first_report(arguments, name)});
     storage::forbid_two_phase(storage::NoTwoPhase::worker_changed);
-    const std::string channel = channel_of(id);
+    const std::string channel = core::worker_channel(id);
     if (listens)
         pg::call([&] { ::Async_Listen(channel.c_str()); });
     shmem::note_look();  // jobs may have waited for it
@@ -310,7 +305,7 @@ void deregister(std::int64_t id)
     const std::optional<WorkerSlot> slot = storage::find_worker(id);
     storage::forget_worker(id);
     storage::forbid_two_phase(storage::NoTwoPhase::worker_changed);
-    const std::string channel = channel_of(id);
+    const std::string channel = core::worker_channel(id);
     if (slot.has_value() && slot->process == MyProc->pgprocno)
         pg::call([&] { ::Async_Unlisten(channel.c_str()); });
     shmem::note_look();  // what it had is somebody else's now

@@ -85,6 +85,11 @@ std::optional<QueueName> parse_queue_name(std::string_view text)
     return QueueName{std::string{instance}, std::string{queue}};
 }
 
+std::string worker_channel(std::int64_t worker_id)
+{
+    return "hipq_worker_" + std::to_string(worker_id);
+}
+
 std::string default_table_name(const QueueName &name)
 {
     return name.instance == built_in_instance ? name.queue : name.instance + "_" + name.queue;

@@ -29,6 +29,9 @@ bool is_valid_job_type(std::string_view name);
 // "instance.queue" with both parts valid; nothing for every other text.
 std::optional<QueueName> parse_queue_name(std::string_view text);
 
+// What an external worker listens on.
+std::string worker_channel(std::int64_t worker_id);
+
 // The table of a queue by the default naming strategy: <instance>_<queue>; <queue> in the built-in instance "hipq".
 std::string default_table_name(const QueueName &name);
 

@@ -5,11 +5,6 @@ namespace hipq::core {
 
 namespace {
 
-bool may_be_given_a_job(const Candidate &worker)
-{
-    return !worker.is_draining && has_room(worker) && (worker.health != Health::unhealthy || worker.may_be_probed);
-}
-
 // Lower is better.
 int rank(const Candidate &worker)
 {
@@ -21,6 +16,15 @@ int rank(const Candidate &worker)
 bool has_room(const Candidate &worker)
 {
     return std::int64_t{worker.depth} + worker.running < std::int64_t{worker.capacity} + worker.prefetch;
+}
+
+int room_for_jobs(const Candidate &worker)
+{
+    if (worker.is_draining || !has_room(worker))
+        return 0;
+    if (worker.health == Health::unhealthy)
+        return worker.may_be_probed ? 1 : 0;
+    return worker.capacity + worker.prefetch - worker.depth - worker.running;
 }
 
 bool is_better(const Candidate &one, const Candidate &other)
@@ -38,7 +42,7 @@ bool is_better(const Candidate &one, const Candidate &other)
 
 void WorkerChoice::consider(const Candidate &worker)
 {
-    if (!may_be_given_a_job(worker))
+    if (room_for_jobs(worker) == 0)
         return;
     if (worker.worker_id == avoided_) {
         has_avoided_ = true;

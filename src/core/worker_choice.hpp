@@ -26,6 +26,9 @@ struct Candidate {
 // Whether it may hold one more job: as many as it runs at a time, and what it holds beyond those.
 bool has_room(const Candidate &worker);
 
+// How many more jobs it may be given now: none if it drains or is unhealthy, one if that is a probe.
+int room_for_jobs(const Candidate &worker);
+
 // Whether `one` is to be given a job rather than `other`: by health, queue depth, share of its capacity in use, and whoever was
 // chosen longer ago.
 bool is_better(const Candidate &one, const Candidate &other);

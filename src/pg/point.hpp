@@ -16,6 +16,10 @@ namespace hipq::pg {
 inline constexpr auto point_names = std::to_array<std::string_view>({
     // client
     "in-enqueue",
+    // scheduler, for an external worker
+    "before-dispatch",
+    "after-dispatch",
+    "after-dispatch-commit",
     // executor
     "executor-start",
     "before-look",

@@ -256,9 +256,11 @@ bool enter_external_job(const ExternalJob &job, const core::Load &load)
     if (table.find(MyDatabaseId, job.id) != core::no_entry)
         return true;
     const std::int32_t entry = table.insert(fresh);
-    if (entry != core::no_entry)
-        table.weigh(entry, load);
-    return entry != core::no_entry;
+    if (entry == core::no_entry)
+        return false;
+    table.weigh(entry, load);
+    note_held(job.worker_id, job.is_accepted ? Holding::accepted : Holding::dispatched);
+    return true;
 }
 
 void recount_workers()
@@ -278,6 +280,36 @@ void recount_workers()
             ++(table.at(entry).is_accepted ? accepted : dispatched);
         note_in_hand(workers[i].id, dispatched, accepted);
     }
+}
+
+void drop_external_job(std::int64_t job_id, int attempt) noexcept
+{
+    core::RoomMade room_made{};
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        core::JobTable table = jobs_in_hand();
+        const std::int32_t entry = find_attempt(table, job_id, attempt);
+        if (entry == core::no_entry)
+            return;
+        const core::JobEntry &job = table.at(entry);
+        note_returned(worker_at(place_of(job)), job.is_accepted ? Holding::accepted : Holding::dispatched);
+        table.erase(entry);
+        room_made = table.take_room_made();
+    }
+    if (room_made.any)
+        tell_of_room(room_made, MyDatabaseId, InvalidOid);
+    ask_for_dispatch(MyDatabaseId);
+}
+
+void forget_external_jobs(Oid database) noexcept
+{
+    core::JobTable table = jobs_in_hand();
+    for (std::size_t i = 0; i < table.capacity(); ++i) {
+        const auto entry = static_cast<std::int32_t>(i);
+        if (has_worker(table.at(entry)) && table.at(entry).database == database)
+            table.erase(entry);
+    }
+    (void)table.take_room_made();
 }
 
 // ---- looking ----

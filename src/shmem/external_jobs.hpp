@@ -53,6 +53,12 @@ struct OverdueJobs {
 };
 OverdueJobs overdue_jobs(pg::Time now, std::size_t most);
 
+// Forgets an attempt of which nothing is left. Cannot fail.
+void drop_external_job(std::int64_t job_id, int attempt) noexcept;
+
+// Of a database that is gone. Needs the lock.
+void forget_external_jobs(Oid database) noexcept;
+
 // Everybody
 // ----------------------------------------------------------------------------------------------------------------------------
 

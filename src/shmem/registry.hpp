@@ -160,9 +160,10 @@ enum class Alert : unsigned char {
     cursor_miss,
     no_start,
     scheduler_late,
-    workers_full
+    workers_full,
+    job_set_aside
 };
-inline constexpr std::size_t alert_count = 17;
+inline constexpr std::size_t alert_count = 18;
 struct AlertRecord {
     std::int64_t times;
     pg::Time first;  // of the present spell

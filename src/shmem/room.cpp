@@ -5,6 +5,7 @@
 #include "shmem/executors.hpp"
 #include "shmem/lanes.hpp"
 #include "shmem/own_holder.hpp"
+#include "shmem/workers.hpp"
 
 namespace hipq::shmem {
 
@@ -86,6 +87,8 @@ void tell_of_room(const core::RoomMade &made, Oid database, Oid role)
         make_room({database, 0, 0, 0});
     if (!wake_idle_executor(database, role))
         work_due(database, pg::Time{0});
+    if (has_workers_here())
+        ask_for_dispatch(database);
 }
 
 std::vector<core::Gauge> list_gauges()

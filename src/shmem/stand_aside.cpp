@@ -9,6 +9,7 @@
 #include "shmem/decisions.hpp"
 #include "shmem/ends.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/external_jobs.hpp"
 #include "shmem/lanes.hpp"
 #include "shmem/shares.hpp"
 #include "shmem/start_failures.hpp"
@@ -204,6 +205,7 @@ void forget_database(Oid database) noexcept
         if (slot.database == database && slot.process == no_process)
             slot.database = InvalidOid;  // whoever is about to start there finds that the slot is not his any more
     forget_lanes(database);
+    forget_external_jobs(database);
     forget_workers(database);
 }
 

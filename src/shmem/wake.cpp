@@ -38,6 +38,10 @@ constinit std::array<Note, max_notes> notes{};
 constinit std::size_t note_count = 0;
 constinit bool scheduler_must_look = false;
 
+// Of jobs for external workers.
+constinit pg::Time due_for_worker = pg::infinity;
+constinit pg::Time expires_for_worker = pg::infinity;
+
 // With more of them than this in one transaction, everybody who waits for one is told.
 constinit std::array<std::int64_t, 16> ended{};
 constinit std::size_t end_count = 0;
@@ -59,6 +63,8 @@ void forget()
     lane_is_missing = false;
     resumed_queue = 0;
     note_count = 0;
+    due_for_worker = pg::infinity;
+    expires_for_worker = pg::infinity;
     end_count = 0;
     scheduler_must_look = false;
     catalogue_has_changed = false;
@@ -78,6 +84,16 @@ void pass_on(const Note &note, pg::Time now)
         work_due(MyDatabaseId, note.due);
     if (note.expires != pg::infinity)
         work_due(MyDatabaseId, note.expires);
+}
+
+void pass_on_to_dispatch(pg::Time now)
+{
+    if (due_for_worker <= now)
+        ask_for_dispatch(MyDatabaseId);
+    else if (due_for_worker != pg::infinity)
+        work_due(MyDatabaseId, due_for_worker);
+    if (expires_for_worker != pg::infinity)
+        work_due(MyDatabaseId, expires_for_worker);
 }
 
 // Before anybody is woken. A job without a lane is no reason to read those of others again.
@@ -125,6 +141,7 @@ void pass_on_all()
         work_due(MyDatabaseId, pg::Time{0});
     for (std::size_t i = 0; i < note_count; ++i)
         pass_on(notes[i], now);
+    pass_on_to_dispatch(now);
 }
 
 // Rows of one lane come one after the other, as a rule.
@@ -140,8 +157,9 @@ LaneNotes::iterator find_note(LaneNotes &notes_so_far, const LaneName &lane)
 
 bool has_notes()
 {
-    return note_count > 0 || scheduler_must_look || catalogue_has_changed || rights_have_changed || lanes_are_lost ||
-           resumed_queue != 0 || changed_database != InvalidOid || (lane_notes != nullptr && !lane_notes->empty());
+    return note_count > 0 || due_for_worker != pg::infinity || scheduler_must_look || catalogue_has_changed ||
+           rights_have_changed || lanes_are_lost || resumed_queue != 0 || changed_database != InvalidOid ||
+           (lane_notes != nullptr && !lane_notes->empty());
 }
 
 extern "C" void hipq_transaction_ends(XactEvent event, void *)
@@ -216,6 +234,12 @@ void note_waiting(Oid owner, pg::Time due, pg::Time expires)
         notes[note_count++] = Note{owner, due, expires, 1};
     else
         scheduler_must_look = true;
+}
+
+void note_waiting_for_worker(pg::Time due, pg::Time expires)
+{
+    due_for_worker = std::min(due_for_worker, due);
+    expires_for_worker = std::min(expires_for_worker, expires);
 }
 
 void note_catalogue_change()

@@ -12,6 +12,9 @@ void note_lane_key(const LaneName &lane, core::LaneKey key);
 // The same for whoever has to be woken: a job of this queue owner is due from `due` until `expires`.
 void note_waiting(Oid owner, pg::Time due, pg::Time expires);
 
+// The same of a job that is for external workers: the scheduler gives it to one.
+void note_waiting_for_worker(pg::Time due, pg::Time expires);
+
 // Notes that the current transaction ends a job. Cheap.
 void note_end(std::int64_t job_id) noexcept;
 

@@ -81,6 +81,11 @@ void note_returned(std::int64_t id, Holding holding) noexcept
     change(id, [&](WorkerSlot &slot) { take_one(holding == Holding::dispatched ? slot.record.depth : slot.running); });
 }
 
+void note_held(std::int64_t id, Holding holding) noexcept
+{
+    change(id, [&](WorkerSlot &slot) { ++(holding == Holding::dispatched ? slot.record.depth : slot.running); });
+}
+
 void note_in_hand(std::int64_t id, int dispatched, int accepted) noexcept
 {
     change(id, [&](WorkerSlot &slot) {

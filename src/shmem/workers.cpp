@@ -125,6 +125,20 @@ ChosenWorker choose_worker(std::span<const WorkerRef> workers, std::int64_t avoi
     return chosen;
 }
 
+std::int64_t room_for_jobs(std::span<const WorkerRef> workers)
+{
+    if (!is_loaded())
+        return 0;
+    const core::HealthLimits limits = health_limits();
+    const pg::Time now = pg::now();
+    std::int64_t room = 0;
+    const WorkerLock lock(LW_SHARED);
+    for (const WorkerRef &worker : workers)
+        if (const WorkerSlot *slot = find_slot(worker); slot != nullptr && slot->state == WorkerState::present)
+            room += core::room_for_jobs(candidate_of(*slot, limits, now));
+    return room;
+}
+
 bool has_workers_here()
 {
     if (!is_loaded())

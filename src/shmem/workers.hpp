@@ -111,7 +111,9 @@ void note_finished(std::int64_t id, bool succeeded, std::int64_t run_time) noexc
 void note_expired(std::int64_t id) noexcept;
 // It has one less, and nobody is to blame: released, cancelled, drained.
 void note_returned(std::int64_t id, Holding holding) noexcept;
-// What the tables say it has in hand, when nobody has counted.
+// It has had one that nobody has counted.
+void note_held(std::int64_t id, Holding holding) noexcept;
+// What it has in hand, when that was counted anew.
 void note_in_hand(std::int64_t id, int dispatched, int accepted) noexcept;
 // A sign of life, with what it says of itself or without. False: it is not there.
 bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept;
@@ -137,6 +139,8 @@ struct ChosenWorker {
     int present;
 };
 ChosenWorker choose_worker(std::span<const WorkerRef> workers, std::int64_t avoided = 0);
+// How many jobs these workers may be given now, together.
+std::int64_t room_for_jobs(std::span<const WorkerRef> workers);
 core::Candidate candidate_of(const WorkerSlot &slot, const core::HealthLimits &limits, pg::Time now);
 
 // Whether there are workers of this database in any state.

@@ -147,8 +147,18 @@ void note_if_waiting(Oid leaf, const RowValues &job, const Queue &queue)
 {
     note_place(leaf, job);
     if (core::is_waiting(job.state()))
-        shmem::note_waiting(queue.owner, pg::Time{job.as_int64(Column::scheduled_run_time)},
-                            pg::Time{job.as_int64(Column::expires_time)});
+        note_due(queue, job.as_text(Column::job_type), pg::Time{job.as_int64(Column::scheduled_run_time)},
+                 pg::Time{job.as_int64(Column::expires_time)});
+}
+
+void note_due(const Queue &queue, std::string_view job_type, pg::Time due, pg::Time expires)
+{
+    const JobType *type = queue.find_job_type(job_type);
+    const HandlerKind kind = type == nullptr ? HandlerKind::none : type->handler_kind;
+    if (kind == HandlerKind::notify || kind == HandlerKind::none)
+        shmem::note_waiting_for_worker(due, expires);
+    if (kind != HandlerKind::notify)
+        shmem::note_waiting(queue.owner, due, expires);
 }
 
 }  // namespace hipq::storage

@@ -72,7 +72,7 @@ constexpr const char *put_back_sql = R"(
         CROSS JOIN LATERAL (
             SELECT job.id, job.accepted_time, job.queue_id, job.attempt, job.job_type, job.job_key
             FROM {live} AS job
-            WHERE job.id = lost.id AND job.attempt = lost.attempt AND job.state = 'running' AND job.job_type <> ALL ($6)
+            WHERE job.id = lost.id AND job.attempt = lost.attempt AND job.state = 'running' AND job.worker_id IS NULL AND job.job_type <> ALL ($6)
             FOR UPDATE SKIP LOCKED
         ) AS chosen
     ),

@@ -7,6 +7,7 @@
 #include "shmem/alerts.hpp"
 #include "shmem/hands.hpp"
 #include "shmem/wake.hpp"
+#include "storage/new_job.hpp"
 #include "storage/waiting_rows.hpp"
 
 namespace hipq::worker {
@@ -45,7 +46,7 @@ void repair(const Queue &queue, Oid leaf, const WaitingRow &row)
                 errhint("Unless triggers were switched off, this is a bug in hipq."));
     });
     shmem::note_lane_key({leaf, queue.id, row.priority, row.job_type}, row.key);
-    shmem::note_waiting(queue.owner, pg::Time{row.key.time}, pg::infinity);
+    storage::note_due(queue, row.job_type, pg::Time{row.key.time}, pg::infinity);
 }
 
 // The job as it is now, if it waits.

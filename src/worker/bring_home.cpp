@@ -3,9 +3,15 @@
 
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
+#include "shmem/alerts.hpp"
 #include "shmem/decisions.hpp"
+#include "shmem/external_jobs.hpp"
 #include "shmem/hands.hpp"
+#include "storage/dispatch.hpp"
+#include "storage/settle_external.hpp"
 #include "storage/settle_lost.hpp"
+#include "storage/weight.hpp"
+#include "worker/faults.hpp"
 #include "worker/process.hpp"
 
 namespace hipq::worker {
@@ -17,7 +23,7 @@ using storage::Queue;
 
 constexpr std::size_t jobs_at_once = 500;
 constexpr std::int64_t held_delay = 10'000'000;     // us; somebody has the row locked
-constexpr std::int64_t crowded_delay = 200'000;     // the list of decisions is full
+constexpr std::int64_t short_delay = 200'000;       // the list of decisions is full, or a worker's session is just ending it
 constexpr std::int64_t failure_delay = 10'000'000;  // after the first failure; doubles
 constexpr int most_doublings = 2;                   // then each 40 s: the scheduler stays as long as something is set aside
 
@@ -45,9 +51,43 @@ std::optional<storage::Failure> stop_failure(const Left &left, const ClaimedJob 
     return failure;
 }
 
+bool is_with_worker(LeftBy by)
+{
+    return by == LeftBy::late_worker || by == LeftBy::lost_worker || by == LeftBy::silent_worker || by == LeftBy::draining_worker;
+}
+
+// The end of a server leaves external workers as they are: the job stays with its worker. False: that is not known any more.
+bool stays_with_worker(const Queue &queue, const ClaimedJob &job)
+{
+    const shmem::ExternalJob with_worker{
+        job.id, queue.id, job.attempt, *job.worker_id, storage::is_accepted(job), storage::deadline_of(job)};
+    return shmem::enter_external_job(with_worker, storage::load_of(job));
+}
+
+storage::Settled settle_external(const Queue &queue, const ClaimedJob &job, LeftBy by, pg::Time now)
+{
+    switch (by) {
+    case LeftBy::late_worker:
+        return storage::settle_overdue(queue, job, now);
+    case LeftBy::silent_worker:
+        return storage::settle_abandoned(queue, job, core::Reason::worker_heartbeat_stale, now);
+    case LeftBy::draining_worker:
+        return storage::settle_abandoned(queue, job, core::Reason::released, now);
+    case LeftBy::restart:
+        if (stays_with_worker(queue, job))
+            return storage::Settled::stale;
+        break;
+    default:
+        break;
+    }
+    return storage::settle_abandoned(queue, job, core::Reason::worker_lost, now);
+}
+
 storage::Settled settle(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
     const pg::Time now = pg::now();
+    if (job.worker_id.has_value())
+        return settle_external(queue, job, left.by, now);
     if (left.by == LeftBy::crash)
         return storage::settle_crash(queue, job, left.started, left.pid, now);
     if (left.by == LeftBy::restart || left.by == LeftBy::neighbour)
@@ -147,15 +187,10 @@ void report_failure(const Queue &queue, const Left &left, const pg::Error &error
         ereport(WARNING, errcode(error.sqlerrcode()),
                 errmsg("cannot bring job %lld in queue \"%s\" back into line: %s", static_cast<long long>(left.id), name.c_str(),
                        error.message().c_str()),
-                errdetail("Its executor or the server ended while it ran. It is set aside and tried again from time to time."));
+                is_with_worker(left.by) ? errdetail("Its worker took too long or is gone. It is tried again from time to time.")
+                                        : errdetail("Its executor or the server ended while it ran. It is set aside and tried "
+                                                    "again from time to time."));
     });
-}
-
-// Whether an error tells of the job; else the server has no room, or wants this process to stop.
-bool is_fault_of_job(const pg::Error &error)
-{
-    const std::string sqlstate = error.sqlstate();
-    return !sqlstate.starts_with("53") && !sqlstate.starts_with("57");
 }
 
 void postpone(PostponedJobs &postponed, const Left &left, std::int64_t delay)
@@ -168,20 +203,46 @@ void set_aside(PostponedJobs &postponed, const Queue &queue, const Left &left, c
     Postponed &job = postponed[left.id];
     if (job.failures == 0)
         report_failure(queue, left, error);
+    shmem::raise_alert(shmem::Alert::job_set_aside);
     job.until = pg::now() + (failure_delay << std::min(job.failures, most_doublings));
     ++job.failures;
+}
+
+// Shared memory says that a worker has the attempt, its row says otherwise. As a rule whoever ended it is just saying so; if it
+// still is there the next time, it is forgotten.
+Fate drop_entry(PostponedJobs &postponed, const Left &left)
+{
+    if (!shmem::is_with_worker(MyDatabaseId, left.id)) {
+        postponed.erase(left.id);
+        return Fate::gone;
+    }
+    if (postponed[left.id].failures++ == 0) {
+        postpone(postponed, left, short_delay);
+        return Fate::held;
+    }
+    shmem::drop_external_job(left.id, left.attempt);
+    postponed.erase(left.id);
+    pg::call([&] {
+        ereport(WARNING,
+                errmsg("attempt %d of job %lld, which worker " INT64_FORMAT " was given, is not there any more", left.attempt,
+                       static_cast<long long>(left.id), left.worker_id),
+                errdetail("It is not looked for any longer."));
+    });
+    return Fate::gone;
 }
 
 // After the commit: what others have to know.
 Fate follow_up(PostponedJobs &postponed, const Queue &queue, const Left &left, Fate fate)
 {
     const bool was_taken = fate == Fate::settled || fate == Fate::asks;
+    if (is_with_worker(left.by) && fate == Fate::gone)
+        return drop_entry(postponed, left);
     if (left.by == LeftBy::crash && was_taken)
         report_crash(queue, left);
     if (fate == Fate::asks && !shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, left.id}))
         fate = Fate::crowded;
     if (fate == Fate::held || fate == Fate::crowded)
-        postpone(postponed, left, fate == Fate::held ? held_delay : crowded_delay);
+        postpone(postponed, left, fate == Fate::held && !is_with_worker(left.by) ? held_delay : short_delay);
     else
         postponed.erase(left.id);
     return fate;

@@ -11,6 +11,11 @@ enum class LeftBy : unsigned char {
     neighbour,      // somebody else took the server down while it ran
     crash,          // it took the server down
     lost_executor,  // its executor ended
+    // An external worker has it:
+    late_worker,      // that did not accept or end it in time
+    lost_worker,      // that is gone
+    silent_worker,    // that was not heard of for too long
+    draining_worker,  // that takes no more jobs
 };
 
 // An attempt that somebody left.
@@ -25,6 +30,8 @@ struct Left {
     bool asked_retry_handler = false;        // that one ran when the executor ended
     bool timed_out = false;                  // its code was past its deadline
     std::optional<std::string> cancelled{};  // it was to be cancelled: what it ends with
+    std::int64_t worker_id = 0;              // the external worker that has it
+    bool was_accepted = false;               // by that
 };
 
 // Jobs that could not be brought home at once, by id, and when they are tried again.

@@ -8,6 +8,7 @@
 #include "shmem/databases.hpp"
 #include "shmem/decisions.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/external_jobs.hpp"
 #include "shmem/hands.hpp"
 #include "shmem/lanes.hpp"
 #include "shmem/room.hpp"
@@ -24,6 +25,7 @@
 #include "storage/queue_table.hpp"
 #include "storage/time_zone.hpp"
 #include "worker/audit.hpp"
+#include "worker/dispatch.hpp"
 #include "worker/look_after_workers.hpp"
 #include "worker/process.hpp"
 #include "worker/recover.hpp"
@@ -31,6 +33,7 @@
 #include "worker/stop_overdue.hpp"
 #include "worker/successors.hpp"
 #include "worker/suspects.hpp"
+#include "worker/take_back.hpp"
 #include "worker/vacuum.hpp"
 
 namespace hipq::worker {
@@ -72,6 +75,8 @@ struct Scheduler {
     bool searches_lanes = true;      // there may be lanes that are not in shared memory: the tables tell
     bool lanes_are_missing = false;  // for want of room
     Recovery recovery;
+    TakingBack taking_back;
+    Dispatcher dispatcher;
     Audit audit;
     Vacuums vacuums;
     Stalls stalls;
@@ -286,11 +291,19 @@ void ask_anew_for_room(Scheduler &scheduler, const std::shared_ptr<const storage
     shmem::forget_waiting_for_room();
 }
 
+// What they left goes back into line before the next jobs are given away.
+pg::Time serve_workers(Scheduler &scheduler)
+{
+    const pg::Time next = take_back(scheduler.taking_back);
+    return std::min(next, dispatch(scheduler.dispatcher));
+}
+
 Look look_around(Scheduler &scheduler)
 {
     Look look{pg::now(), pg::infinity, {}, false};
     look.again_at(recover(scheduler.recovery));
     look.again_at(look_after_workers(look.now));
+    look.again_at(serve_workers(scheduler));
     const TimestampTz start = ::GetCurrentTimestamp();
     const auto losses = shmem::search_due();
     scheduler.searches_lanes = scheduler.searches_lanes || losses.has_value();
@@ -416,9 +429,21 @@ void pin_settings()
     });
 }
 
+// When a job for an external worker has come or a worker has room there is no need to look at everything.
+void dispatch_if_asked(Scheduler &scheduler)
+{
+    if (!shmem::was_asked_for_dispatch())
+        return;
+    show_activity("hipq scheduler dispatches");
+    const pg::Time next = serve_workers(scheduler);
+    show_idle();
+    if (next != pg::infinity)
+        shmem::work_due(MyDatabaseId, next);
+}
+
 // Waits until a look is due. While executors have hands it looks after those meanwhile, in shared memory only; what is said in
 // that time may bring the look forward.
-void rest()
+void rest(Scheduler &scheduler)
 {
     constexpr std::int64_t hand_interval = 50'000;  // us
     const pg::Time latest = pg::now() + longest_wait;
@@ -428,13 +453,13 @@ void rest()
             HIPQ_POINT("after-take-back");
             return;
         }
+        dispatch_if_asked(scheduler);
         const std::int64_t left = std::min(shmem::next_look(), latest).value - pg::now().value;
         if (left <= 0)
             return;
         wait_for_work(std::min(watches ? std::min(left, hand_interval) : left, stop_overdue(MyDatabaseId)));
-        if (!watches && !shmem::watches_hands())
-            return;
-        check_interrupts();
+        if (check_interrupts())
+            return;  // the settings may be others
     }
 }
 
@@ -457,7 +482,7 @@ bool work(Scheduler &scheduler)
     }
     if (shmem::leave_to_make_room(look.now + longest_wait))
         return false;
-    rest();
+    rest(scheduler);
     return true;
 }
 
@@ -468,6 +493,7 @@ void schedule()
     if (!shmem::attach_scheduler(ticket))
         return;
     HIPQ_POINT("scheduler-start");
+    shmem::recount_workers();
     pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, InvalidOid, 0); });
     Scheduler scheduler;
     scheduler.time_zone = storage::session_time_zone();

@@ -20,6 +20,9 @@ struct Line {
     core::LaneKey not_after = core::lane_end;  // if its first job comes after that one, others' come first: none of it is taken
 };
 
+// The lines of these queues that are not paused, due or not, in no order. Needs a transaction.
+std::vector<Line> lines_of(const std::vector<const storage::Queue *> &queues, pg::Time now);
+
 // Takes up to `most` due jobs into the empty hand, reserved in shared memory. Needs a transaction. False: there are none that
 // nobody else has or looks at.
 bool take_jobs(Claimer &claimer, const Line &line, pg::Time now, std::size_t most);

@@ -50,6 +50,23 @@ TEST(WorkerChoice, UnknownComesBetweenHealthyAndDegraded)
               (std::vector<std::int64_t>{3, 2, 1}));
 }
 
+TEST(WorkerChoice, RoomForJobs)
+{
+    Candidate worker = candidate(1, Health::degraded, 2);
+    worker.capacity = 3;
+    worker.prefetch = 4;
+    worker.running = 1;
+    EXPECT_EQ(room_for_jobs(worker), 4);
+    worker.health = Health::unhealthy;
+    EXPECT_EQ(room_for_jobs(worker), 0);
+    worker.may_be_probed = true;
+    EXPECT_EQ(room_for_jobs(worker), 1);
+    worker.is_draining = true;
+    EXPECT_EQ(room_for_jobs(worker), 0);
+    worker = candidate(1, Health::healthy, 1'001);  // it has come to have less room than it holds
+    EXPECT_EQ(room_for_jobs(worker), 0);
+}
+
 TEST(WorkerChoice, NotMoreThanItMayHold)
 {
     Candidate worker = candidate(1, Health::healthy, 1);

@@ -1,0 +1,70 @@
+// By whether the worker had accepted the attempt.
+#include "settle_external.hpp"
+
+#include "storage/dispatch.hpp"
+#include "storage/permit.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+// $1 job, $2 queue, $3 its worker now, $4 when it was given to it, $5 now. The words of "error" and "message" are the
+// specification's.
+constinit pg::Statement select_expiry(R"(
+    WITH death AS (
+        SELECT attempt.reason, attempt.worker_id, attempt.started_time, attempt.ended_time
+        FROM hipq.attempt AS attempt
+        WHERE attempt.job_id = $1 AND attempt.worker_id IS NOT NULL AND attempt.reason <> 'succeeded'
+        UNION ALL
+        SELECT 'queue_timeout', $3, $4, $5
+    ),
+    counted AS (
+        SELECT death.reason, coalesce(worker.name, death.worker_id::text) AS worker, count(*) AS count, min(death.ended_time) AS first_time,
+               max(death.ended_time) AS last_time
+        FROM death LEFT JOIN hipq.worker AS worker USING (worker_id)
+        GROUP BY death.reason, death.worker_id, worker.name
+    )
+    SELECT json_build_object(
+               'error', 'Worker queue TTL expired', 'message', 'Worker did not process execution within configured TTL',
+               'deaths', json_agg(json_build_object('reason', counted.reason, 'queue', $2, 'worker', counted.worker, 'count', counted.count,
+                                                    'first_time', counted.first_time, 'last_time', counted.last_time)
+                                  ORDER BY counted.last_time, counted.worker))::text
+    FROM counted)");
+
+Failure expiry_failure(const Queue &queue, const ClaimedJob &job, pg::Time now)
+{
+    const pg::Rows rows = as_hipq([&] { return select_expiry.run(job.id, queue.full_name(), *job.worker_id, job.started, now); });
+    return {core::Reason::queue_timeout, "", rows.front().text(0)};
+}
+
+const char *sentence_for(core::Reason reason)
+{
+    switch (reason) {
+    case core::Reason::worker_heartbeat_stale:
+        return "worker was not heard of for too long";
+    case core::Reason::released:
+        return "worker takes no more jobs";
+    default:
+        return "worker ended while it had the job";
+    }
+}
+
+}  // namespace
+
+Settled settle_overdue(const Queue &queue, const ClaimedJob &job, pg::Time now)
+{
+    if (deadline_of(job) > now)
+        return Settled::stale;
+    return settle_failure(queue, job, is_accepted(job) ? timeout_failure(job) : expiry_failure(queue, job, now), now);
+}
+
+Settled settle_abandoned(const Queue &queue, const ClaimedJob &job, core::Reason reason, pg::Time now)
+{
+    const Failure failure{reason, "", sentence_for(reason)};
+    if (is_accepted(job))
+        return reason == core::Reason::released ? Settled::stale : settle_failure(queue, job, failure, now);
+    record_attempt(queue, job, failure, now);
+    return carry_out(queue, job, failure, core::Decision{true, 0, false}, now) ? Settled::decided : Settled::stale;
+}
+
+}  // namespace hipq::storage

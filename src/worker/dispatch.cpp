@@ -1,0 +1,348 @@
+// Line by line: as many jobs as the workers of its type have room for, in one transaction; then one that only notifies.
+//
+// A database error leaves the jobs of a transaction as they were. Then they are tried one by one, and one that fails even so is
+// set aside for a while that doubles.
+#include "dispatch.hpp"
+
+#include "core/names.hpp"
+#include "pg/clock.hpp"
+#include "pg/point.hpp"
+#include "pg/transaction.hpp"
+#include "shmem/alerts.hpp"
+#include "shmem/databases.hpp"
+#include "shmem/external_jobs.hpp"
+#include "storage/dispatch.hpp"
+#include "storage/gates.hpp"
+#include "storage/weight.hpp"
+#include "storage/workers.hpp"
+#include "worker/claim_room.hpp"
+#include "worker/faults.hpp"
+#include "worker/process.hpp"
+#include "worker/take_jobs.hpp"
+
+extern "C" {
+#include "commands/async.h"
+}
+
+namespace hipq::worker {
+
+namespace {
+
+using shmem::Dispatched;
+using shmem::JobInLine;
+using storage::ClaimedJob;
+using storage::DueJob;
+using storage::JobType;
+using storage::Queue;
+
+constexpr std::size_t jobs_at_once = 100;
+
+using Workers = std::span<const shmem::WorkerRef>;
+
+// ---- which lines ----
+
+// A line, and who serves its type.
+struct ServedLine {
+    Line line;
+    Workers workers;
+};
+
+std::vector<const Queue *> open_queues(const storage::Catalogue &catalogue)
+{
+    std::vector<const Queue *> queues;
+    for (const auto &[id, queue] : catalogue.queues)
+        if (storage::queue_gate(queue).passed)
+            queues.push_back(&queue);
+    return queues;
+}
+
+bool is_for_workers(const Queue &queue, const std::string &job_type)
+{
+    const JobType *type = queue.find_job_type(job_type);
+    return type != nullptr &&
+           (type->handler_kind == storage::HandlerKind::notify || type->handler_kind == storage::HandlerKind::none);
+}
+
+// Of the queues in turn, each with its jobs in order.
+bool comes_before(const ServedLine &left, const ServedLine &right, int first_queue)
+{
+    const auto turn = [&](const ServedLine &each) { return std::pair(each.line.queue->id < first_queue, each.line.queue->id); };
+    return turn(left) != turn(right) ? turn(left) < turn(right) : storage::runs_before(left.line.head, right.line.head);
+}
+
+// The lines that are due and that workers serve. `next` is when the next of the others is.
+std::vector<ServedLine> due_lines(const storage::Catalogue &catalogue, const storage::WorkerServices &services, int first_queue,
+                                  pg::Time now, pg::Time &next)
+{
+    std::vector<ServedLine> lines;
+    for (Line &line : lines_of(open_queues(catalogue), now)) {
+        if (!is_for_workers(*line.queue, line.head.job_type))
+            continue;
+        const Workers workers = services.serving(line.queue->id, line.head.job_type);
+        if (workers.empty())
+            continue;
+        if (line.head.due > now)
+            next = std::min(next, line.head.due);
+        else
+            lines.push_back({std::move(line), workers});
+    }
+    std::stable_sort(lines.begin(), lines.end(),
+                     [&](const ServedLine &left, const ServedLine &right) { return comes_before(left, right, first_queue); });
+    return lines;
+}
+
+// ---- one line, in a transaction ----
+
+// The jobs of the hand, with what is known of them.
+struct Candidates {
+    std::vector<JobInLine> jobs;
+    std::vector<DueJob> waiting;
+};
+
+Candidates choose_all(Hand &hand)
+{
+    Candidates candidates{std::move(hand.jobs), {}};
+    hand.jobs.clear();
+    candidates.jobs.resize(shmem::choose_jobs(candidates.jobs));
+    for (const JobInLine &job : candidates.jobs)
+        candidates.waiting.push_back({job.id, job.place, job.due, job.is_weighed, job.weight, job.key});
+    return candidates;
+}
+
+// Leaves those that have room under the throttle limits; the others go back.
+void leave_out_full(Claimer &claimer, const Queue &queue, const JobType &type, Candidates &candidates)
+{
+    const Rooms rooms = take_room(queue, type, candidates.waiting);
+    Candidates kept;
+    for (std::size_t i = 0; i < candidates.jobs.size(); ++i) {
+        if (rooms.has(i)) {
+            kept.jobs.push_back(candidates.jobs[i]);
+            kept.waiting.push_back(candidates.waiting[i]);
+        } else if (rooms.is_key_full(i)) {
+            leave_full_key(claimer, candidates.jobs[i]);
+        } else {
+            shmem::put_back(candidates.jobs[i]);
+        }
+    }
+    candidates = std::move(kept);
+}
+
+// What could not be locked, or found no worker, goes back; the former not before it is worth another look.
+void leave_out_others(Claimer &claimer, const Candidates &candidates, std::span<const ClaimedJob> locked,
+                      std::span<const Dispatched> given)
+{
+    const pg::Time now = pg::now();
+    for (const JobInLine &job : candidates.jobs) {
+        const auto is_it = [&](const auto &other) { return other.id == job.id; };
+        if (std::none_of(locked.begin(), locked.end(), is_it))
+            shmem::put_off(job, claimer.held.note(job.id, now));
+        else if (std::none_of(given.begin(), given.end(), is_it))
+            shmem::put_back(job);
+        else
+            claimer.held.forget(job.id);
+    }
+}
+
+// Chooses a worker for one job after the other, until there is none that may be given one.
+void choose_workers(const Queue &queue, std::span<const ClaimedJob> jobs, Workers workers, pg::Time now,
+                    std::vector<Dispatched> &given)
+{
+    for (const ClaimedJob &job : jobs) {
+        const auto chosen = shmem::choose_worker(workers, storage::worker_to_avoid(job)).id;
+        const auto worker = chosen.has_value() ? shmem::note_dispatched(*chosen) : std::nullopt;
+        if (!worker.has_value())
+            return;
+        given.push_back({job.id, job.attempt + 1, *worker, now + storage::queue_ttl(queue, job)});
+    }
+}
+
+void record(const Queue &queue, std::span<const Dispatched> given, pg::Time now)
+{
+    std::vector<storage::Assignment> assignments;
+    for (const Dispatched &job : given)
+        assignments.push_back({job.id, job.worker.id, job.deadline});
+    storage::record_dispatch(queue, assignments, now);
+}
+
+// Needs a transaction. What is given is the workers' when that has committed.
+void give_away(Claimer &claimer, const ServedLine &served, std::size_t most, std::vector<Dispatched> &given)
+{
+    const Line &line = served.line;
+    const Queue &queue = *line.queue;
+    const JobType &type = *queue.find_job_type(line.head.job_type);
+    const pg::Time now = pg::now();
+    claimer.hand = Hand{queue.id, type.name, 1, {}};
+    claimer.hand.paused_keys = queue.paused_keys(type.name);
+    if (!take_jobs(claimer, line, now, most))
+        return;
+    HIPQ_POINT("before-dispatch");
+    Candidates candidates = choose_all(claimer.hand);
+    leave_out_full(claimer, queue, type, candidates);
+    std::vector<ClaimedJob> jobs = storage::lock_to_dispatch(queue, candidates.waiting, now);
+    if (storage::limits_of(queue, type).any() && !weigh_the_same(jobs, candidates.waiting))
+        jobs.clear();
+    choose_workers(queue, jobs, served.workers, now, given);
+    leave_out_others(claimer, candidates, jobs, given);
+    if (given.empty())
+        return;
+    record(queue, given, now);
+    shmem::begin_dispatch(given);
+    HIPQ_POINT("after-dispatch");
+}
+
+// ---- telling the workers ----
+
+// Each once. A worker that hears nothing finds its jobs when it polls.
+void notify(std::span<const Dispatched> given)
+{
+    std::set<std::int64_t> workers;
+    for (const Dispatched &job : given)
+        workers.insert(job.worker.id);
+    pg::with_transaction([&] {
+        for (const std::int64_t id : workers) {
+            const std::string channel = core::worker_channel(id);
+            pg::call([&] { ::Async_Notify(channel.c_str(), ""); });
+        }
+    });
+}
+
+void report_silence(const pg::Error &error)
+{
+    pg::call([&] {
+        ereport(WARNING, errcode(error.sqlerrcode()),
+                errmsg("cannot notify external workers of their jobs: %s", error.message().c_str()),
+                errhint("They find them when they poll."));
+    });
+}
+
+void try_to_notify(std::span<const Dispatched> given)
+{
+    std::optional<pg::Error> trouble;
+    try {
+        notify(given);
+    } catch (const pg::Error &error) {
+        if (!is_fault_of_job(error))
+            throw;
+        trouble = error;
+    }
+    if (trouble.has_value())
+        report_silence(*trouble);
+}
+
+// ---- all of it ----
+
+void report_trouble(const Queue &queue, std::int64_t id, const pg::Error &error)
+{
+    const std::string name = queue.full_name();
+    pg::call([&] {
+        ereport(WARNING, errcode(error.sqlerrcode()),
+                errmsg("cannot give job %lld in queue \"%s\" to a worker: %s", static_cast<long long>(id), name.c_str(),
+                       error.message().c_str()),
+                errdetail("It stays as it is, and is tried again from time to time."));
+    });
+}
+
+// What one try came to.
+struct Given {
+    std::size_t jobs = 0;
+    std::optional<pg::Error> trouble{};
+    std::int64_t first = 0;  // with trouble: the first of the jobs that were tried
+};
+
+Given try_to_give_away(Claimer &claimer, const ServedLine &served, std::size_t most)
+{
+    std::vector<Dispatched> given;
+    Given result;
+    try {
+        pg::with_transaction([&] { give_away(claimer, served, most, given); });
+        HIPQ_POINT("after-dispatch-commit");
+    } catch (const pg::Error &error) {
+        shmem::cancel_dispatch(given);
+        shmem::release_hand();
+        if (!is_fault_of_job(error) || given.empty())
+            throw;
+        result.trouble = error;
+        result.first = given.front().id;
+        return result;
+    }
+    shmem::end_dispatch(given);
+    shmem::release_hand();
+    if (!given.empty())
+        try_to_notify(given);
+    result.jobs = given.size();
+    return result;
+}
+
+// The first job of a line makes trouble by itself.
+void set_aside(Dispatcher &dispatcher, const Queue &queue, const Given &given)
+{
+    shmem::raise_alert(shmem::Alert::job_set_aside);
+    dispatcher.claimer.held.note(given.first, pg::now());
+    if (dispatcher.reported.insert(given.first).second)
+        report_trouble(queue, given.first, *given.trouble);
+}
+
+// Returns how many it gave away.
+std::size_t dispatch_line(Dispatcher &dispatcher, const ServedLine &served)
+{
+    const std::int64_t room = shmem::room_for_jobs(served.workers);
+    if (room <= 0)
+        return 0;  // whoever makes room asks for a dispatch
+    const auto most = static_cast<std::size_t>(std::min<std::int64_t>(room, jobs_at_once));
+    Given given = try_to_give_away(dispatcher.claimer, served, most);
+    if (given.trouble.has_value() && most > 1)
+        given = try_to_give_away(dispatcher.claimer, served, 1);
+    if (given.trouble.has_value())
+        set_aside(dispatcher, *served.line.queue, given);
+    return given.jobs;
+}
+
+// The lines, and what they point into.
+struct Lines {
+    std::shared_ptr<const storage::Catalogue> catalogue;
+    std::shared_ptr<const storage::WorkerServices> services;
+    std::vector<ServedLine> due;
+};
+
+Lines find_lines(const Dispatcher &dispatcher, pg::Time &next)
+{
+    Lines lines;
+    pg::with_transaction([&] {
+        if (!storage::enabled_gate().passed || !storage::hold_gate().passed)
+            return;
+        lines.catalogue = storage::catalogue();
+        lines.services = storage::worker_services();
+        lines.due = due_lines(*lines.catalogue, *lines.services, dispatcher.first_queue, pg::now(), next);
+    });
+    return lines;
+}
+
+// Once through all lines. Returns whether it gave anything away.
+bool go_through(Dispatcher &dispatcher, pg::Time &next)
+{
+    const Lines lines = find_lines(dispatcher, next);
+    bool any = false;
+    for (const ServedLine &served : lines.due) {
+        check_interrupts();
+        any = dispatch_line(dispatcher, served) > 0 || any;
+    }
+    if (!lines.due.empty())
+        dispatcher.first_queue = lines.due.front().line.queue->id + 1;
+    return any;
+}
+
+}  // namespace
+
+pg::Time dispatch(Dispatcher &dispatcher)
+{
+    pg::Time next = pg::infinity;
+    if (!shmem::has_workers_here())
+        return next;
+    dispatcher.claimer.next_due = pg::infinity;
+    do {
+        next = pg::infinity;
+    } while (go_through(dispatcher, next));
+    return std::min({next, dispatcher.claimer.next_due, dispatcher.claimer.held.next_try(pg::now())});
+}
+
+}  // namespace hipq::worker

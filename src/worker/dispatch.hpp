@@ -1,0 +1,20 @@
+// Jobs for external workers: the scheduler takes them out of the line and gives each to the best worker there is.
+#pragma once
+
+#include "worker/hand.hpp"
+
+namespace hipq::worker {
+
+// What a scheduler keeps from one dispatch to the next.
+struct Dispatcher {
+    Claimer claimer;
+    std::set<std::int64_t> reported;  // jobs that made trouble, and were logged
+    int first_queue = 0;              // whose turn it is to be looked at first
+};
+
+// Gives away what is due as long as there are workers for it. The dispatch is the claim, made on behalf of the worker: it is
+// durable before the worker is told, by NOTIFY on its channel. Own transactions. Returns when it is worth calling again even if
+// nobody asks for it (shmem::was_asked_for_dispatch()).
+pg::Time dispatch(Dispatcher &dispatcher);
+
+}  // namespace hipq::worker

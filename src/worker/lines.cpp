@@ -1,0 +1,54 @@
+// By the lanes in shared memory; the tables are asked only where those are not known.
+#include "take_jobs.hpp"
+
+namespace hipq::worker {
+
+namespace {
+
+using storage::Queue;
+
+Line line_of(const Queue &queue, const shmem::LaneInfo &lane)
+{
+    return {&queue, {lane.name.type, lane.name.priority, lane.due, lane.first_id}, lane.ref, lane.name.leaf};
+}
+
+// The lanes of the queues that are not paused, due or not.
+std::vector<Line> known_lines(const std::vector<const Queue *> &queues)
+{
+    std::vector<Line> lines;
+    for (const shmem::LaneInfo &lane : shmem::list_lanes()) {
+        const auto queue =
+            std::find_if(queues.begin(), queues.end(), [&](const Queue *each) { return each->id == lane.name.queue_id; });
+        if (queue != queues.end() && (*queue)->find_pause(lane.name.type) == nullptr)
+            lines.push_back(line_of(**queue, lane));
+    }
+    return lines;
+}
+
+bool is_among(const std::vector<Line> &lines, const Queue &queue, const storage::LaneHead &head)
+{
+    return std::any_of(lines.begin(), lines.end(), [&](const Line &line) {
+        return line.queue == &queue && line.head.priority == head.priority && line.head.job_type == head.job_type;
+    });
+}
+
+// Those that have no lane, because there is no room or because the scheduler has not looked yet.
+void add_unknown_lines(std::vector<Line> &lines, const std::vector<const Queue *> &queues, pg::Time now)
+{
+    for (const Queue *queue : queues)
+        for (const storage::LaneHead &head : storage::lane_heads(*queue, now))
+            if (!is_among(lines, *queue, head) && queue->find_pause(head.job_type) == nullptr)
+                lines.push_back({queue, head, shmem::no_lane, InvalidOid});
+}
+
+}  // namespace
+
+std::vector<Line> lines_of(const std::vector<const storage::Queue *> &queues, pg::Time now)
+{
+    std::vector<Line> lines = known_lines(queues);
+    if (!shmem::lanes_are_known())
+        add_unknown_lines(lines, queues, now);
+    return lines;
+}
+
+}  // namespace hipq::worker

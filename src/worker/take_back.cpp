@@ -1,0 +1,164 @@
+// By what shared memory knows of deadlines and workers; the rows decide (bring_home.hpp).
+#include "take_back.hpp"
+
+#include "pg/clock.hpp"
+#include "pg/transaction.hpp"
+#include "settings.hpp"
+#include "shmem/external_jobs.hpp"
+#include "worker/process.hpp"
+
+namespace hipq::worker {
+
+namespace {
+
+using shmem::ExternalJob;
+using shmem::WorkerSlot;
+
+constexpr std::size_t jobs_at_once = 500;
+constexpr int most_reports = 10;                      // in
+constexpr std::int64_t report_interval = 10'000'000;  // us
+
+Left left_by(const ExternalJob &job, LeftBy by)
+{
+    Left left{job.queue_id, job.id, job.attempt, by, true, pg::Time{0}, 0};
+    left.worker_id = job.worker_id;
+    left.was_accepted = job.is_accepted;
+    return left;
+}
+
+// ---- whose jobs are to be taken ----
+
+std::int64_t grace()
+{
+    return std::int64_t{settings::worker_grace} * 1'000;
+}
+
+// When a worker's jobs are somebody else's because it is gone; infinity: not as far as anybody knows.
+pg::Time end_of_grace(const WorkerSlot &worker)
+{
+    if (worker.state == shmem::WorkerState::ended)
+        return worker.ended + grace();
+    if (worker.record.is_bound || !settings::health_enabled)
+        return pg::infinity;
+    return pg::Time{worker.record.last_sign} + (std::int64_t{settings::heartbeat_timeout} * 1'000 + grace());
+}
+
+LeftBy loss_of(const WorkerSlot &worker)
+{
+    return worker.state == shmem::WorkerState::ended ? LeftBy::lost_worker : LeftBy::silent_worker;
+}
+
+struct Found {
+    std::vector<Left> jobs;
+    pg::Time next = pg::infinity;
+    bool is_all = true;
+};
+
+void find_overdue(Found &found, pg::Time now)
+{
+    const shmem::OverdueJobs overdue = shmem::overdue_jobs(now, jobs_at_once);
+    for (const ExternalJob &job : overdue.jobs)
+        found.jobs.push_back(left_by(job, LeftBy::late_worker));
+    found.is_all = overdue.jobs.size() < jobs_at_once;
+    found.next = std::min(found.next, overdue.next);
+}
+
+void find_abandoned(Found &found, pg::Time now)
+{
+    for (const WorkerSlot &worker : shmem::list_workers()) {
+        if (worker.record.depth == 0 && worker.running == 0)
+            continue;
+        const pg::Time end = end_of_grace(worker);
+        if (end > now)
+            found.next = std::min(found.next, end);
+        const bool is_gone = end <= now;
+        if (!is_gone && !worker.is_draining)
+            continue;
+        for (const ExternalJob &job : shmem::jobs_of_worker(worker.id))
+            if (is_gone || !job.is_accepted)
+                found.jobs.push_back(left_by(job, is_gone ? loss_of(worker) : LeftBy::draining_worker));
+    }
+}
+
+Found find(const PostponedJobs &postponed, pg::Time now)
+{
+    Found found;
+    find_overdue(found, now);
+    find_abandoned(found, now);
+    std::stable_sort(found.jobs.begin(), found.jobs.end(),
+                     [](const Left &left, const Left &right) { return left.queue_id < right.queue_id; });
+    std::erase_if(found.jobs, [&](const Left &left) { return is_postponed(postponed, left.id, now); });
+    return found;
+}
+
+// ---- saying so ----
+
+std::string name_of(std::int64_t worker_id)
+{
+    const auto worker = shmem::find_worker(worker_id);
+    return worker.has_value() ? std::string(worker->name) : std::to_string(worker_id);
+}
+
+void report_expiry(const Left &left)
+{
+    const std::string worker = name_of(left.worker_id);
+    pg::call([&] {
+        ereport(LOG,
+                errmsg("job %lld was not accepted by worker \"%s\" within its queue_ttl", static_cast<long long>(left.id),
+                       worker.c_str()),
+                errdetail("Attempt %d is over; hipq.attempts has what follows.", left.attempt));
+    });
+}
+
+void report_rest(TakingBack &taking)
+{
+    const int count = std::exchange(taking.unreported, 0);
+    pg::call([&] { ereport(LOG, errmsg("%d more jobs were not accepted by their workers within their queue_ttl", count)); });
+}
+
+// One line each, a few within the interval; then how many there were more.
+void report_expiries(TakingBack &taking, std::span<const Left> jobs, pg::Time now)
+{
+    if (now >= taking.reports_since + report_interval || now < taking.reports_since) {
+        if (taking.unreported > 0)
+            report_rest(taking);
+        taking.reports_since = now;
+        taking.reports = 0;
+    }
+    for (const Left &left : jobs) {
+        if (left.by != LeftBy::late_worker || left.was_accepted)
+            continue;
+        if (taking.reports++ < most_reports)
+            report_expiry(left);
+        else
+            ++taking.unreported;
+    }
+}
+
+pg::Time next_postponed(const PostponedJobs &postponed)
+{
+    pg::Time next = pg::infinity;
+    for (const auto &entry : postponed)
+        next = std::min(next, entry.second.until);
+    return next;
+}
+
+}  // namespace
+
+pg::Time take_back(TakingBack &taking)
+{
+    const pg::Time now = pg::now();
+    std::erase_if(taking.postponed, [](const auto &entry) { return !shmem::is_with_worker(MyDatabaseId, entry.first); });
+    Found found = find(taking.postponed, now);
+    while (!found.jobs.empty()) {
+        check_interrupts();
+        const BroughtHome brought = bring_home_first(taking.postponed, found.jobs);
+        report_expiries(taking, brought.home, now);
+    }
+    pg::Time next = std::min(found.next, next_postponed(taking.postponed));
+    if (taking.unreported > 0)
+        next = std::min(next, taking.reports_since + report_interval);
+    return found.is_all ? next : now;
+}
+
+}  // namespace hipq::worker

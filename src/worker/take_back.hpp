@@ -1,0 +1,19 @@
+// Takes jobs back from external workers that did not accept or end them in time, that are gone, or that drain.
+#pragma once
+
+#include "worker/bring_home.hpp"
+
+namespace hipq::worker {
+
+// What a scheduler keeps from one time to the next.
+struct TakingBack {
+    PostponedJobs postponed;
+    pg::Time reports_since{0};  // of jobs that were not accepted: so many log lines were written since then, so many were not
+    int reports = 0;
+    int unreported = 0;
+};
+
+// Own transactions. Returns when to be called again.
+pg::Time take_back(TakingBack &taking);
+
+}  // namespace hipq::worker
