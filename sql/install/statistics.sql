@@ -8,6 +8,11 @@ CREATE FUNCTION hipq._statistics(
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__statistics';
 COMMENT ON FUNCTION hipq._statistics() IS 'what is counted of jobs of this database, from shared memory; view hipq.statistics shows it';
 
+CREATE FUNCTION hipq._retry_distribution(
+    OUT queue_id integer, OUT job_type text, OUT period text, OUT retries text, OUT least_retries integer, OUT jobs bigint
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__retry_distribution';
+COMMENT ON FUNCTION hipq._retry_distribution() IS 'how many retries jobs took; view hipq.retry_distribution shows it';
+
 CREATE FUNCTION hipq._failure_statistics(
     OUT queue_id integer, OUT job_type text, OUT period text, OUT reason text, OUT failures bigint, OUT retries bigint, OUT recoveries bigint
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__failure_statistics';
@@ -96,6 +101,25 @@ COMMENT ON COLUMN hipq.failure_statistics.retries IS 'those of them that a retry
 COMMENT ON COLUMN hipq.failure_statistics.recoveries IS 'jobs that succeeded when they were retried for it';
 COMMENT ON COLUMN hipq.failure_statistics.retry_success_rate IS 'percent of these retries that led to a success';
 
+CREATE VIEW hipq.retry_distribution WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       counted.job_type,
+       counted.period,
+       counted.retries,
+       counted.least_retries,
+       counted.jobs
+FROM hipq._retry_distribution() AS counted
+JOIN hipq.queue ON queue.queue_id = counted.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+COMMENT ON VIEW hipq.retry_distribution IS 'how many retries jobs took that succeeded or failed: six rows for each queue, job type and period';
+COMMENT ON COLUMN hipq.retry_distribution.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.retry_distribution.job_type IS 'job type; NULL = all of the queue';
+COMMENT ON COLUMN hipq.retry_distribution.period IS 'hour (the last one) or total';
+COMMENT ON COLUMN hipq.retry_distribution.retries IS 'number of retries: 0, 1, 2, 3-5, 6-10, 11+';
+COMMENT ON COLUMN hipq.retry_distribution.least_retries IS 'the least of them, to order by';
+COMMENT ON COLUMN hipq.retry_distribution.jobs IS 'jobs that took so many';
+
 CREATE VIEW hipq.throughput WITH (security_barrier) AS
 SELECT instance.name || '.' || queue.name AS queue,
        counted.minute,
@@ -119,7 +143,7 @@ COMMENT ON COLUMN hipq.throughput.expired IS 'jobs that expired before they star
 COMMENT ON COLUMN hipq.throughput.retried IS 'attempts that failed and were retried';
 COMMENT ON COLUMN hipq.throughput.dead_letters IS 'jobs that left a dead letter';
 
-REVOKE ALL ON FUNCTION hipq._statistics(), hipq._failure_statistics(), hipq._throughput(), hipq.stat_reset(text) FROM PUBLIC;
-REVOKE ALL ON hipq.statistics, hipq.failure_statistics, hipq.throughput FROM PUBLIC;
-GRANT SELECT ON hipq.statistics, hipq.failure_statistics, hipq.throughput TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hipq._statistics(), hipq._failure_statistics(), hipq._throughput() TO pg_monitor;
+REVOKE ALL ON FUNCTION hipq._statistics(), hipq._retry_distribution(), hipq._failure_statistics(), hipq._throughput(), hipq.stat_reset(text) FROM PUBLIC;
+REVOKE ALL ON hipq.statistics, hipq.retry_distribution, hipq.failure_statistics, hipq.throughput FROM PUBLIC;
+GRANT SELECT ON hipq.statistics, hipq.retry_distribution, hipq.failure_statistics, hipq.throughput TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._statistics(), hipq._retry_distribution(), hipq._failure_statistics(), hipq._throughput() TO pg_monitor;

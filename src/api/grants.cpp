@@ -45,6 +45,7 @@ Names functions_for(Privilege privilege)
                 "is_job_retriable",
                 "retry_chain",
                 "_statistics",
+                "_retry_distribution",
                 "_failure_statistics",
                 "_throughput"};
     case Privilege::control:
@@ -87,6 +88,7 @@ Names views_for(Privilege privilege)
             "sizes",
             "throttle_keys",
             "statistics",
+            "retry_distribution",
             "failure_statistics",
             "throughput",
             "dead_letter_rates",

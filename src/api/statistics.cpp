@@ -78,9 +78,10 @@ pg::Time begin_of_hour(std::int64_t present, pg::Time since)
     return std::max(since, pg::Time{(present - core::hour + 1) * core::microseconds_per_minute});
 }
 
-void list_statistics(FunctionCallInfo fcinfo)
+// Of each job type, and of each queue (job type: nothing); of the last hour, and of all time.
+template <class Show>
+void for_each_summary(const Show &show)
 {
-    ResultSet result(fcinfo);
     const std::int64_t present = present_minute();
     std::map<int, Summary> hours;
     std::map<int, Summary> totals;
@@ -90,13 +91,33 @@ void list_statistics(FunctionCallInfo fcinfo)
         const Summary total{since, statistics.totals};
         add(hours[type.queue_id], hour.since, hour.totals);
         add(totals[type.queue_id], total.since, total.totals);
-        add_summary(result, type.queue_id, std::string(type.job_type), "hour", hour);
-        add_summary(result, type.queue_id, std::string(type.job_type), "total", total);
+        show(type.queue_id, std::optional(std::string(type.job_type)), "hour", hour);
+        show(type.queue_id, std::optional(std::string(type.job_type)), "total", total);
     });
     for (const auto &[queue_id, hour] : hours)
-        add_summary(result, queue_id, std::nullopt, "hour", hour);
+        show(queue_id, std::optional<std::string>(), "hour", hour);
     for (const auto &[queue_id, total] : totals)
-        add_summary(result, queue_id, std::nullopt, "total", total);
+        show(queue_id, std::optional<std::string>(), "total", total);
+}
+
+void list_statistics(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    for_each_summary([&](int queue_id, const std::optional<std::string> &job_type, const char *period, const Summary &summary) {
+        add_summary(result, queue_id, job_type, period, summary);
+    });
+}
+
+// ---- retries per job ----
+
+void list_retry_distribution(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    for_each_summary([&](int queue_id, const std::optional<std::string> &job_type, const char *period, const Summary &summary) {
+        for (std::size_t i = 0; i < core::retry_classes.size(); ++i)
+            result.add(std::int32_t{queue_id}, job_type, period, core::retry_classes[i].name, core::retry_classes[i].least,
+                       number(summary.totals.finished_by_retries[i]));
+    });
 }
 
 // ---- reasons ----
@@ -263,6 +284,12 @@ void list_rate_alerts(ResultSet &result)
 HIPQ_FUNCTION(hipq__statistics)
 {
     hipq::api::list_statistics(fcinfo);
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__retry_distribution)
+{
+    hipq::api::list_retry_distribution(fcinfo);
     return hipq::api::return_void();
 }
 

@@ -18,9 +18,10 @@ constexpr std::array<std::string_view, 11> own_tables{
     "attempt", "dead_letter", "identity", "instance", "job", "job_type", "pause", "queue", "schedule", "successor", "worker",
 };
 
-constexpr std::array<std::string_view, 17> own_views{
-    "attempts", "dead_letters", "executors",       "instances", "job_types",     "jobs",      "queues", "running", "sizes",
-    "alerts",   "progress",     "healthy_workers", "workers",   "throttle_keys", "schedules", "lanes",  "pauses",
+constexpr std::array<std::string_view, 21> own_views{
+    "attempts", "dead_letters", "executors",          "instances",          "job_types",  "jobs",          "queues",    "running",
+    "sizes",    "alerts",       "progress",           "healthy_workers",    "workers",    "throttle_keys", "schedules", "lanes",
+    "pauses",   "statistics",   "failure_statistics", "retry_distribution", "throughput",
 };
 
 // Not std::islower and its kind: they ask the locale.

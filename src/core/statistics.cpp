@@ -37,8 +37,10 @@ void count_into(Counts<Number> &counts, const JobEvent &event)
 {
     count_one(counts.endings, static_cast<std::size_t>(event.ending));
     count_reasons(counts, event);
-    if (event.ending == Ending::succeeded || event.ending == Ending::failed)
+    if (event.ending == Ending::succeeded || event.ending == Ending::failed) {
         counts.retries_used += static_cast<Number>(std::max(event.retries, 0));
+        count_one(counts.finished_by_retries, retry_class_of(event.retries));
+    }
     if (event.ending == Ending::failed && event.retries > 0)
         ++counts.lost;
     if (event.leaves_dead_letter)
@@ -66,6 +68,7 @@ void add_counts(Totals &sum, const Counts<Number> &more)
     sum.recovered += more.recovered;
     sum.lost += more.lost;
     sum.retries_used += more.retries_used;
+    add_each(sum.finished_by_retries, more.finished_by_retries);
     sum.dead_letters += more.dead_letters;
     add_each(sum.waits, more.waits);
     add_each(sum.runs, more.runs);
@@ -112,6 +115,14 @@ std::optional<double> percentile(const Histogram &histogram, double share)
     const auto from = static_cast<double>(bucket_floor(bucket));
     const auto to = static_cast<double>(bucket_floor(bucket + 1));
     return from + (to - from) * (rank - before - 0.5) / static_cast<double>(histogram[bucket]);
+}
+
+std::size_t retry_class_of(std::int32_t retries)
+{
+    std::size_t place = 0;
+    while (place + 1 < retry_classes.size() && retry_classes[place + 1].least <= retries)
+        ++place;
+    return place;
 }
 
 void add(Totals &sum, const Totals &more)

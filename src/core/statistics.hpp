@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "failure.hpp"
 
@@ -26,6 +27,16 @@ using Histogram = std::array<std::uint64_t, bucket_count>;
 // The duration, in microseconds, that `share` of what was counted did not exceed; nothing if nothing was counted. Between the
 // bounds of a bucket it is a guess, at most 20 % off.
 std::optional<double> percentile(const Histogram &histogram, double share);
+
+// ---- retries that a job took, in classes ----
+
+struct RetryClass {
+    std::string_view name;
+    std::int32_t least;  // up to where the next one begins
+};
+inline constexpr std::array<RetryClass, 6> retry_classes{{{"0", 0}, {"1", 1}, {"2", 2}, {"3-5", 3}, {"6-10", 6}, {"11+", 11}}};
+
+std::size_t retry_class_of(std::int32_t retries);
 
 // ---- what happens to a job ----
 
@@ -51,6 +62,7 @@ struct Counts {
     Number recovered;                             // jobs that succeeded after a retry
     Number lost;                                  // jobs that failed for good after a retry
     Number retries_used;                          // by jobs that succeeded or failed
+    std::array<Number, retry_classes.size()> finished_by_retries;
     Number dead_letters;
     std::array<Number, bucket_count> waits;
     std::array<Number, bucket_count> runs;

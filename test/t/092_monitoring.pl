@@ -57,6 +57,15 @@ foreach my $period ('hour', 'total')
 is(counted('retry_rate, retry_success_rate, failure_rate, retries_per_job', "period = 'hour' AND job_type = 'work'"), '26.32|66.67|14.29|0.357', 'rates');
 is(counted('wait_p50 > 0 AND wait_p50 <= wait_p90 AND wait_p90 <= wait_p99 AND wait_p99 < 60 AND run_p50 >= 0 AND run_p50 <= run_p99 AND run_p99 < 60',
 	"period = 'hour' AND job_type = 'work'"), 't', 'latencies');
+foreach my $period ('hour', 'total')
+{
+	is($hipq->sql("SELECT string_agg(retries || ': ' || jobs, ', ' ORDER BY least_retries) FROM hipq.retry_distribution WHERE period = '$period' AND job_type = 'work'"),
+		'0: 11, 1: 1, 2: 2, 3-5: 0, 6-10: 0, 11+: 0', "retries per job, $period");
+	is($hipq->sql("SELECT sum(jobs), sum(jobs) FILTER (WHERE retries = '0'), count(*) FROM hipq.retry_distribution WHERE period = '$period' AND queue = 'app.main' AND job_type IS NULL"),
+		'15|12|6', "and of the queue: the sum of its types, $period");
+}
+is($hipq->sql(q{SET hipq.clock_offset = '61min'; SELECT period, sum(jobs) FROM hipq.retry_distribution WHERE job_type = 'work' GROUP BY period ORDER BY period}), "hour|0\ntotal|14",
+	'an hour later only in all');
 is($hipq->sql(q{SELECT reason, failures, retries, recoveries, retry_success_rate FROM hipq.failure_statistics WHERE period = 'hour' AND job_type = 'work' ORDER BY reason}),
 	"cancelled|1|0|0|\ntransient_error|6|5|2|40.00\nvalidation_error|1|0|0|", 'reasons');
 is($hipq->sql(q{SELECT sum(succeeded), sum(failed), sum(dead_letters), count(*) FROM hipq.throughput WHERE queue = 'app.main'}), '13|2|2|60', 'throughput by the minute');

@@ -65,6 +65,8 @@ unlike(slurp_file($log), qr/level=error|err=/, 'the exporter has nothing to comp
 # ---- the dashboard
 
 my $dashboard = JSON::PP->new->decode(slurp_file("$root/monitoring/grafana.json"));
+is(value_of('hipq_retries_jobs', 'retries="0"', $work), 40, 'jobs by their retries');
+is(value_of('hipq_retries_jobs', 'retries="3-5"', $work), 0, 'also where there are none');
 my %asked = map { $_ => 1 } map { $_->{expr} =~ /\b(hipq_\w+)/g } map { @{ $_->{targets} } } @{ $dashboard->{panels} };
 cmp_ok(scalar(keys %asked), '>', 10, 'the dashboard asks for metrics');
 is(join(', ', grep { $metrics !~ /^\Q$_\E\{/m } sort keys %asked), '', 'and the exporter has them all');

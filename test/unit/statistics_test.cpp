@@ -78,6 +78,33 @@ TEST_F(Minutes, CountEachKindOfEnd)
     }
 }
 
+TEST(Statistics, RetriesFallIntoClasses)
+{
+    const auto class_of = [](std::int32_t retries) { return retry_classes[retry_class_of(retries)].name; };
+    for (const auto &[retries, expected] : {std::pair{0, "0"},
+                                            {1, "1"},
+                                            {2, "2"},
+                                            {3, "3-5"},
+                                            {5, "3-5"},
+                                            {6, "6-10"},
+                                            {10, "6-10"},
+                                            {11, "11+"},
+                                            {INT32_MAX, "11+"},
+                                            {-1, "0"}})
+        EXPECT_EQ(class_of(retries), expected) << retries;
+}
+
+TEST_F(Minutes, RetriesAreThoseOfFinishedJobs)
+{
+    for (const JobEvent &event :
+         {success, success, retry, recovery, loss, JobEvent{Ending::cancelled, Reason::cancelled, false, 2}})
+        count(*statistics, event, 1'000);
+    using Jobs = std::array<std::uint64_t, retry_classes.size()>;
+    EXPECT_EQ(sum(1'000).finished_by_retries, (Jobs{2, 1, 0, 1, 0, 0}));
+    EXPECT_EQ(sum(1'060).finished_by_retries, Jobs{}) << "an hour later";
+    EXPECT_EQ(statistics->totals.finished_by_retries, (Jobs{2, 1, 0, 1, 0, 0}));
+}
+
 TEST_F(Minutes, WhatDidNotStartHasNoTimes)
 {
     count(*statistics, {Ending::expired, Reason::expired}, 1);
