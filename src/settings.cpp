@@ -50,6 +50,8 @@ double alert_failures = 50;
 int alert_dead_letters = 10;
 int alert_dead_letter_depth = 100;
 int alert_held_snapshot = 600;
+double alert_unhealthy_workers = 50;
+double alert_worker_depth = 20;
 int alert_least_jobs = 20;
 
 namespace {
@@ -192,6 +194,12 @@ void define_looking()
     ::DefineCustomIntVariable("hipq.alert_held_snapshot", "Alert when something keeps dead rows for longer.",
                               "-1 switches it off.", &alert_held_snapshot, 600, -1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S, nullptr,
                               nullptr, nullptr);
+    ::DefineCustomRealVariable("hipq.alert_unhealthy_workers", "Alert when more percent of external workers are unhealthy.",
+                               "100 switches it off.", &alert_unhealthy_workers, 50, 0, 100, PGC_SIGHUP, 0, nullptr, nullptr,
+                               nullptr);
+    ::DefineCustomRealVariable("hipq.alert_worker_depth", "Alert when external workers have more jobs each not accepted.",
+                               "On average; -1 switches it off.", &alert_worker_depth, 20, -1, 1'000'000, PGC_SIGHUP, 0, nullptr,
+                               nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.alert_least_jobs", "Jobs that a share has to be of to be an alert.", nullptr,
                               &alert_least_jobs, 20, 1, INT_MAX, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
 }

@@ -52,14 +52,16 @@ extern bool dead_letter_enabled;   // hipq.dead_letter_enabled
 extern int dead_letter_max;        // hipq.dead_letter_max, for each queue
 
 // Looking
-extern int max_statistics;           // hipq.max_statistics: queues and job types of which is counted
-extern double alert_retry_rate;      // hipq.alert_retry_rate, %
-extern double alert_retry_success;   // hipq.alert_retry_success, %
-extern double alert_failures;        // hipq.alert_failures, %
-extern int alert_dead_letters;       // hipq.alert_dead_letters, 1/min
-extern int alert_dead_letter_depth;  // hipq.alert_dead_letter_depth
-extern int alert_held_snapshot;      // hipq.alert_held_snapshot, s
-extern int alert_least_jobs;         // hipq.alert_least_jobs: with fewer no share is an alert
+extern int max_statistics;              // hipq.max_statistics: queues and job types of which is counted
+extern double alert_retry_rate;         // hipq.alert_retry_rate, %
+extern double alert_retry_success;      // hipq.alert_retry_success, %
+extern double alert_failures;           // hipq.alert_failures, %
+extern int alert_dead_letters;          // hipq.alert_dead_letters, 1/min
+extern int alert_dead_letter_depth;     // hipq.alert_dead_letter_depth
+extern int alert_held_snapshot;         // hipq.alert_held_snapshot, s
+extern double alert_unhealthy_workers;  // hipq.alert_unhealthy_workers, %
+extern double alert_worker_depth;       // hipq.alert_worker_depth, jobs per worker
+extern int alert_least_jobs;            // hipq.alert_least_jobs: with fewer no share is an alert
 
 // Defines them with PostgreSQL; called once by _PG_init. PostgreSQL regime.
 void define();

@@ -1,5 +1,5 @@
 -- Views to look through. Each reads the tables with the extension owner's rights and shows only the queues that the caller may read; those without job
--- data (instances, queues, job_types, pauses, running, executors, workers, lanes, sizes, throttle_keys, dead_letter_rates, dead_letter_stats,
+-- data (instances, queues, job_types, pauses, running, executors, workers, lanes, sizes, throttle_keys, worker_health, dead_letter_rates, dead_letter_stats,
 -- dead_letter_reasons) show everything to members of pg_monitor too.
 --
 -- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _first_closed_gate(), _gauges(), _lanes(), _running_jobs(), _next_run(), _has_cron_entry(), _is_running(), _workers(), _worker_services() and now(). hipq.grant_queue() gives them.
@@ -701,6 +701,8 @@ SELECT worker.worker_id,
        worker.capacity,
        worker.prefetch,
        coalesce(known.running_jobs, 0) AS running_jobs,
+       coalesce(known.queue_depth, 0) AS queue_depth,
+       round(known.failure_rate::numeric, 2) AS failure_rate,
        worker.is_draining,
        known.pid,
        worker.registered_time
@@ -736,6 +738,8 @@ COMMENT ON COLUMN hipq.workers.capabilities IS 'what it said about itself when i
 COMMENT ON COLUMN hipq.workers.capacity IS 'jobs it runs at a time';
 COMMENT ON COLUMN hipq.workers.prefetch IS 'jobs it may hold beyond those it runs';
 COMMENT ON COLUMN hipq.workers.running_jobs IS 'jobs it has accepted and not finished';
+COMMENT ON COLUMN hipq.workers.queue_depth IS 'jobs given to it that it has not accepted, by its own count if that is more';
+COMMENT ON COLUMN hipq.workers.failure_rate IS 'percent of its latest executions that failed, 64 at most, or of all by its own count if that is more; NULL = fewer than ten';
 COMMENT ON COLUMN hipq.workers.is_draining IS 'it is given no more jobs';
 COMMENT ON COLUMN hipq.workers.pid IS 'session it is bound to; NULL = it registered without listen, or that session has ended';
 COMMENT ON COLUMN hipq.workers.registered_time IS 'when it registered';
@@ -755,12 +759,32 @@ COMMENT ON COLUMN hipq.healthy_workers.capabilities IS 'what it said about itsel
 COMMENT ON COLUMN hipq.healthy_workers.capacity IS 'jobs it runs at a time';
 COMMENT ON COLUMN hipq.healthy_workers.prefetch IS 'jobs it may hold beyond those it runs';
 COMMENT ON COLUMN hipq.healthy_workers.running_jobs IS 'jobs it has accepted and not finished';
+COMMENT ON COLUMN hipq.healthy_workers.queue_depth IS 'jobs given to it that it has not accepted, by its own count if that is more';
+COMMENT ON COLUMN hipq.healthy_workers.failure_rate IS 'percent of its latest executions that failed, 64 at most, or of all by its own count if that is more; NULL = fewer than ten';
 COMMENT ON COLUMN hipq.healthy_workers.is_draining IS 'it is given no more jobs';
 COMMENT ON COLUMN hipq.healthy_workers.pid IS 'session it is bound to; NULL = it registered without listen, or that session has ended';
 COMMENT ON COLUMN hipq.healthy_workers.registered_time IS 'when it registered';
 
+-- A row for each, whether there are such workers or not: what is zero shall be seen to be zero.
+CREATE VIEW hipq.worker_health WITH (security_barrier) AS
+SELECT health.status,
+       count(worker.worker_id) AS workers,
+       coalesce(sum(worker.queue_depth), 0) AS queue_depth,
+       round(avg(worker.queue_depth), 2) AS average_queue_depth,
+       coalesce(sum(worker.running_jobs), 0) AS running_jobs
+FROM (VALUES ('healthy', 1), ('unknown', 2), ('degraded', 3), ('unhealthy', 4)) AS health (status, place)
+LEFT JOIN hipq.workers AS worker ON worker.status = health.status
+GROUP BY health.status, health.place
+ORDER BY health.place;
+COMMENT ON VIEW hipq.worker_health IS 'how many external workers are in which health, of those in hipq.workers: always four rows';
+COMMENT ON COLUMN hipq.worker_health.status IS 'healthy, unknown, degraded or unhealthy';
+COMMENT ON COLUMN hipq.worker_health.workers IS 'number of workers';
+COMMENT ON COLUMN hipq.worker_health.queue_depth IS 'jobs given to them that they have not accepted';
+COMMENT ON COLUMN hipq.worker_health.average_queue_depth IS 'the same per worker; NULL = no such worker';
+COMMENT ON COLUMN hipq.worker_health.running_jobs IS 'jobs they have accepted and not finished';
+
 CREATE FUNCTION hipq.worker_queue_depth(worker bigint) RETURNS integer LANGUAGE sql SET search_path = pg_catalog, pg_temp
-    AS $$ SELECT (workers.health->>'queue_depth')::integer FROM hipq.workers WHERE workers.worker_id = worker $$;
+    AS $$ SELECT workers.queue_depth FROM hipq.workers WHERE workers.worker_id = worker $$;
 COMMENT ON FUNCTION hipq.worker_queue_depth(bigint) IS 'jobs given to a worker that it has not accepted; NULL: there is no such worker that you may look at';
 REVOKE ALL ON FUNCTION hipq.worker_queue_depth(bigint) FROM PUBLIC;
 
@@ -831,18 +855,45 @@ FROM (
     ) AS late
     WHERE leaf.kind = 'final' AND leaf.to_time + late.retention + late.retention / 4 + interval '1 hour' < hipq.now()
     GROUP BY leaf.queue
-    -- Alerts on external workers (health, depth) belong here.
+    UNION ALL
+    SELECT finding.alert, finding.times, NULL, hipq.now(), finding.detail, finding.hint
+    FROM (
+        SELECT counted.*,
+               100 * counted.unhealthy / nullif(counted.workers, 0) AS unhealthy_share,
+               counted.queue_depth / nullif(counted.workers, 0) AS average_depth,
+               current_setting('hipq.alert_unhealthy_workers', true)::numeric AS most_unhealthy,
+               current_setting('hipq.alert_worker_depth', true)::numeric AS most_depth
+        FROM (
+            SELECT sum(health.workers) AS workers,
+                   sum(health.workers) FILTER (WHERE health.status = 'unhealthy') AS unhealthy,
+                   sum(health.queue_depth) AS queue_depth
+            FROM hipq.worker_health AS health
+        ) AS counted
+    ) AS crew
+    CROSS JOIN LATERAL (VALUES
+        ('unhealthy workers',
+         crew.unhealthy_share > crew.most_unhealthy,
+         crew.unhealthy::bigint,
+         crew.unhealthy || ' of ' || crew.workers || ' external workers of this database are unhealthy: ' || round(crew.unhealthy_share) || ' %, limit ' || crew.most_unhealthy || ' %.',
+         'View hipq.workers says which, and what that follows from.'),
+        ('worker depth',
+         crew.most_depth >= 0 AND crew.average_depth > crew.most_depth,
+         crew.queue_depth::bigint,
+         'External workers of this database have ' || round(crew.average_depth, 1) || ' jobs each that they have not accepted, limit ' || crew.most_depth || '.',
+         'Start more workers; view hipq.workers says which are behind.')
+    ) AS finding (alert, is_the_case, times, detail, hint)
+    WHERE finding.is_the_case
 ) AS alert
 WHERE pg_has_role('pg_monitor', 'USAGE');
-COMMENT ON VIEW hipq.alerts IS 'what an operator should know: of the whole server, and not older than five minutes; and what is the case now, in rates, dead letters, snapshots and retention';
+COMMENT ON VIEW hipq.alerts IS 'what an operator should know: of the whole server, and not older than five minutes; and what is the case now, in rates, dead letters, snapshots, retention and external workers';
 COMMENT ON COLUMN hipq.alerts.alert IS 'short name of the alert';
 COMMENT ON COLUMN hipq.alerts.times IS 'how often it has happened since first_time';
-COMMENT ON COLUMN hipq.alerts.first_time IS 'since when it has happened again and again';
+COMMENT ON COLUMN hipq.alerts.first_time IS 'since when it has happened again and again; NULL = nobody knows';
 COMMENT ON COLUMN hipq.alerts.last_time IS 'when it happened last';
 COMMENT ON COLUMN hipq.alerts.detail IS 'what is slower or waits because of it';
 COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 
-REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes, hipq.workers, hipq.healthy_workers FROM PUBLIC;
+REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes, hipq.workers, hipq.healthy_workers, hipq.worker_health FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
-GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys, hipq.workers, hipq.healthy_workers, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons TO pg_monitor;
+GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys, hipq.workers, hipq.healthy_workers, hipq.worker_health, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons TO pg_monitor;
 GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;

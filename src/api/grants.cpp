@@ -72,7 +72,7 @@ Names functions_for(Privilege privilege)
 Names views_for(Privilege privilege)
 {
     if (privilege == Privilege::work)
-        return {"workers", "healthy_workers"};
+        return {"workers", "healthy_workers", "worker_health"};
     if (privilege != Privilege::read)
         return {};
     return {"instances",
@@ -96,7 +96,8 @@ Names views_for(Privilege privilege)
             "dead_letter_reasons",
             "schedules",
             "workers",
-            "healthy_workers"};
+            "healthy_workers",
+            "worker_health"};
 }
 
 // Each checks inside that its caller is the queue owner.

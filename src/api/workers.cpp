@@ -336,7 +336,8 @@ void list_workers(FunctionCallInfo fcinfo)
         const core::HealthSummary health = core::summarize(slot.record, limits, now.value);
         result.add(slot.id, ++place, core::name(health.status), now, std::int32_t{health.tally.consecutive_failures},
                    health.tally.executions, health.tally.failures, health.tally.average_ms, std::int32_t{health.queue_depth},
-                   std::int32_t{slot.running}, slot.record.was_heard ? std::optional(slot.heartbeat) : std::nullopt,
+                   health.failure_rate, std::int32_t{slot.running},
+                   slot.record.was_heard ? std::optional(slot.heartbeat) : std::nullopt,
                    slot.record.is_bound ? std::optional(std::int32_t{slot.pid}) : std::nullopt);
     }
 }

@@ -94,7 +94,8 @@ Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_
 HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
 {
     const SelfReport &report = worker.report;
-    HealthSummary summary{judge(worker, limits, now), seen_tally(worker), std::max(worker.depth, report.queue_depth)};
+    HealthSummary summary{judge(worker, limits, now), seen_tally(worker), std::max(worker.depth, report.queue_depth),
+                          std::max(worker.outcomes.failure_rate(), failure_rate_of(report.tally))};
     const int in_a_row = std::max(worker.consecutive_failures, report.tally.consecutive_failures);
     if (report.tally.executions > summary.tally.executions)
         summary.tally = report.tally;

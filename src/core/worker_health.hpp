@@ -77,6 +77,7 @@ struct HealthSummary {
     Health status;
     Tally tally;
     int queue_depth;
+    std::optional<double> failure_rate;  // percent, as it is judged by; nothing while there are too few executions
 };
 HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 

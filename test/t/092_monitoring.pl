@@ -5,7 +5,7 @@ use HipqCluster;
 use Test::More;
 
 my $hipq = HipqCluster->new('monitoring', 'hipq.max_executors' => 2, 'hipq.retry_base' => '1ms', 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1h',
-	'max_prepared_transactions' => 2);
+	'max_prepared_transactions' => 2, 'hipq.heartbeat_timeout' => '10min');
 $hipq->create_queue('app.main');
 $hipq->create_queue('app.other');
 $hipq->sql(q{
@@ -97,6 +97,35 @@ is($hipq->sql(q{SET hipq.clock_offset = '6min'; SELECT coalesce(string_agg(alert
 is($hipq->sql(q{SET hipq.clock_offset = '61min'; SELECT count(*) FROM hipq.statistics WHERE period = 'hour' AND succeeded + failed > 0}), 0, 'after an hour all is quiet');
 is($hipq->sql(q{SET hipq.clock_offset = '-61min'; SELECT count(*) FROM hipq.statistics WHERE period = 'hour' AND succeeded + failed > 0}), 0,
 	'what lies ahead of a clock that was set back does not count');
+
+# ---- external workers: health and depth are alerts while they are so, and limits are settings
+
+$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'outside', handler_kind => 'notify')});
+is($hipq->sql('SELECT string_agg(status || workers || coalesce(average_queue_depth::text, $$-$$), $$ $$) FROM hipq.worker_health'), 'healthy0- unknown0- degraded0- unhealthy0-', 'no workers: four rows');
+my @workers = map { $hipq->sql("SELECT hipq.register_worker('w$_', '{app.main}', '{outside}')") } 1 .. 4;
+sub report { my ($worker, $report) = @_; return $hipq->sql("SELECT hipq.heartbeat($workers[$worker - 1], '$report')"); }
+sub worker_alerts { return $hipq->sql(q{SELECT coalesce(string_agg(alert, ', ' ORDER BY alert), '') FROM hipq.alerts WHERE alert IN ('unhealthy workers', 'worker depth')}); }
+report(1, '{"queue_depth": 80}');
+report(2, '{"status": "unhealthy"}');
+report(3, '{"consecutive_failures": 10}');
+is($hipq->sql('SELECT string_agg(status || $$ $$ || workers, $$, $$) FROM hipq.worker_health'), 'healthy 0, unknown 1, degraded 1, unhealthy 2', 'workers by health');
+is($hipq->sql(q{SELECT average_queue_depth FROM hipq.worker_health WHERE status = 'degraded'}), '80.00', 'and how many jobs they have on average');
+is(worker_alerts(), '', 'half of them, and 20 jobs each, are at the limits');
+report(1, '{"queue_depth": 81}');
+is($hipq->sql(q{SELECT times, detail FROM hipq.alerts WHERE alert = 'worker depth'}), '81|External workers of this database have 20.3 jobs each that they have not accepted, limit 20.', 'beyond the limit');
+report(4, '{"failed_executions": 70, "total_executions": 100}');
+is($hipq->sql(q{SELECT times, detail FROM hipq.alerts WHERE alert = 'unhealthy workers'}), '3|3 of 4 external workers of this database are unhealthy: 75 %, limit 50 %.', 'more than half');
+is($hipq->sql(q{SELECT failure_rate, queue_depth FROM hipq.workers WHERE name IN ('w1', 'w4') ORDER BY name}), "|81\n70.00|0", 'what each has and how often it fails');
+is(worker_alerts(), 'unhealthy workers, worker depth', 'both');
+$hipq->set('hipq.alert_unhealthy_workers' => 75, 'hipq.alert_worker_depth' => 20.5);
+is(worker_alerts(), '', 'limits are settings');
+$hipq->set('hipq.alert_unhealthy_workers' => 50, 'hipq.alert_worker_depth' => -1);
+is(worker_alerts(), 'unhealthy workers', 'no limit');
+report($_, '{"queue_depth": 0}') foreach 1 .. 4;
+is(worker_alerts(), '', 'they are well again');
+is($hipq->sql(q{SET hipq.clock_offset = '11min'; SELECT times FROM hipq.alerts WHERE alert = 'unhealthy workers'}), 4, 'silence makes them all unhealthy');
+$hipq->set('hipq.alert_worker_depth' => 20);
+$hipq->sql('SELECT hipq.deregister_worker(worker_id) FROM hipq.workers');
 
 $hipq->set('hipq.alert_held_snapshot' => '0');
 $hipq->sql(q{BEGIN; CREATE TABLE never (); PREPARE TRANSACTION 'forgotten'});

@@ -19,6 +19,11 @@ $hipq->sql(q{
 	CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM 1 / (data->>'divisor')::integer; END $$;
 	SELECT hipq.register_job_type('app.main', 'work', handler => 'work');
 	INSERT INTO hipq.app_main (job_type, job_data) SELECT 'work', jsonb_build_object('divisor', n % 2) FROM generate_series(1, 40) AS n;
+	SELECT hipq.register_job_type('app.main', 'outside', handler_kind => 'notify');
+	SELECT hipq.register_worker(name, '{app.main}', '{outside}') FROM unnest('{one, two}'::text[]) AS name;
+	SELECT hipq.heartbeat(worker_id, CASE name
+		WHEN 'one' THEN '{"queue_depth": 12}'
+		ELSE '{"status": "degraded", "queue_depth": 6, "total_executions": 20, "failed_executions": 5, "consecutive_failures": 2}' END) FROM hipq.workers;
 	INSERT INTO hipq.app_main (job_type, job_data, scheduled_run_time) VALUES ('work', '{}', '2100-01-01');
 });
 ok($hipq->wait_until(q{SELECT coalesce(sum(succeeded + failed), 0) FROM hipq.statistics WHERE period = 'total' AND job_type IS NULL}, '40'), 'jobs have run');
@@ -60,13 +65,18 @@ is(value_of('hipq_queue_unfinished', 'queue="app.main"'), 1, 'what is not final'
 is(value_of('hipq_queue_due_seconds', 'queue="app.main"'), 0, 'and not due');
 is(value_of('hipq_alert_times', 'alert="dead letters"'), 20, 'alerts');
 like(value_of('hipq_hour_wait_p99', 'queue="app.main"'), qr/^\d+(\.\d+)?(e-\d+)?$/, 'latencies');
+is(value_of('hipq_retries_jobs', 'retries="0"', $work), 40, 'jobs by their retries');
+is(value_of('hipq_retries_jobs', 'retries="3-5"', $work), 0, 'also where there are none');
+is(value_of('hipq_worker_health_workers', "status=\"$_->[0]\""), $_->[1], "workers that are $_->[0]") foreach [ 'healthy', 1 ], [ 'unknown', 0 ], [ 'degraded', 1 ], [ 'unhealthy', 0 ];
+is(value_of('hipq_worker_health_average_queue_depth', 'status="healthy"'), 12, 'what they have on average');
+is(value_of('hipq_worker_queue_depth', 'worker="two"'), 6, 'and each of them');
+is(value_of('hipq_worker_failure_rate', 'worker="two"'), 25, 'how often its executions fail');
+is(value_of('hipq_worker_consecutive_failures', 'worker="two"'), 2, 'and in a row');
 unlike(slurp_file($log), qr/level=error|err=/, 'the exporter has nothing to complain of');
 
 # ---- the dashboard
 
 my $dashboard = JSON::PP->new->decode(slurp_file("$root/monitoring/grafana.json"));
-is(value_of('hipq_retries_jobs', 'retries="0"', $work), 40, 'jobs by their retries');
-is(value_of('hipq_retries_jobs', 'retries="3-5"', $work), 0, 'also where there are none');
 my %asked = map { $_ => 1 } map { $_->{expr} =~ /\b(hipq_\w+)/g } map { @{ $_->{targets} } } @{ $dashboard->{panels} };
 cmp_ok(scalar(keys %asked), '>', 10, 'the dashboard asks for metrics');
 is(join(', ', grep { $metrics !~ /^\Q$_\E\{/m } sort keys %asked), '', 'and the exporter has them all');

@@ -216,5 +216,25 @@ TEST(WorkerHealth, SummaryMergesBothSides)
     EXPECT_EQ(summary.status, Health::healthy);
 }
 
+TEST(WorkerHealth, SummaryHasTheShareOfFailuresThatIsJudged)
+{
+    WorkerRecord worker = fresh();
+    const auto share = [&] { return summarize(worker, limits, now).failure_rate; };
+    for (int i = 0; i < 9; ++i)
+        note_execution(worker, false, second, false);
+    EXPECT_EQ(share(), std::nullopt) << "too few to tell";
+    note_execution(worker, true, second, false);
+    EXPECT_EQ(share(), 90);
+    for (int i = 0; i < 64; ++i)
+        note_execution(worker, true, second, false);
+    EXPECT_EQ(share(), 0) << "the latest count";
+    note_expiry(worker);
+    EXPECT_EQ(share(), 100.0 / 64) << "what was not taken up failed";
+    worker.report.tally = {10, 4, 5, 0};
+    EXPECT_EQ(share(), 40) << "what it says of itself is worse";
+    worker.report.tally = {9, 9, 5, 0};
+    EXPECT_EQ(share(), 100.0 / 64);
+}
+
 }  // namespace
 }  // namespace hipq::core
