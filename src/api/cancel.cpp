@@ -1,5 +1,5 @@
-// hipq.cancel and hipq.cancel_jobs: end a job that waits or stands in `error` in its row, a running one by a request to the
-// executor that has it in hand.
+// hipq.cancel and hipq.cancel_jobs: end a job that waits, stands in `error` or is an external worker's in its row, a running one
+// of the server's by a request to the executor that has it in hand.
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
 #include "pg/clock.hpp"
@@ -21,10 +21,17 @@ constexpr long pause_microseconds = 10'000;
 
 enum class Outcome : unsigned char { cancelled, too_late, look_again, no_room };
 
+// Nobody can stop a program outside the server: the attempt is over, and its worker learns that when it says something of it.
+bool cancel_with_worker(const storage::Queue &queue, std::int64_t id, const std::string &error)
+{
+    return storage::end_with_worker(queue, id, {core::Reason::cancelled, "", error}, pg::now());
+}
+
 Outcome cancel_in_its_row(const storage::Queue &queue, std::int64_t id, const std::string &error)
 {
     const storage::Failure failure{core::Reason::cancelled, "", error};
-    return storage::end_cancelled(queue, id, failure, pg::now()) ? Outcome::cancelled : Outcome::look_again;
+    const bool is_done = storage::end_cancelled(queue, id, failure, pg::now()) || cancel_with_worker(queue, id, error);
+    return is_done ? Outcome::cancelled : Outcome::look_again;
 }
 
 // Of a job that an executor may have in hand; nothing: none has begun with it.
@@ -155,7 +162,7 @@ Outcome try_to_cancel(const storage::Queue &queue, std::int64_t id, const Filter
     if (!filter.state.has_value() || *filter.state == core::JobState::running)
         outcome = cancel_in_hand(id, error);
     if (!outcome.has_value() && filter.state == core::JobState::running)
-        return Outcome::too_late;
+        return cancel_with_worker(queue, id, error) ? Outcome::cancelled : Outcome::too_late;
     return outcome.has_value() ? *outcome : cancel_in_its_row(queue, id, error);
 }
 

@@ -6,7 +6,7 @@
 #include "api/arguments.hpp"
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
-#include "shmem/hands.hpp"
+#include "shmem/external_jobs.hpp"
 #include "storage/find_job.hpp"
 #include "storage/permit.hpp"
 #include "storage/settle.hpp"
@@ -54,7 +54,7 @@ std::string fail_job(std::int64_t id, const std::string &error, const std::optio
     const FoundJob job = storage::require_job(*catalogue, id, queue, storage::Privilege::control);
     if (job.state == core::JobState::final)
         refuse(job, "It is final.", "Use hipq.retry() to run it again as a new job.");
-    if (shmem::is_loaded() && shmem::is_running(MyDatabaseId, id))
+    if (shmem::is_loaded() && shmem::is_running(MyDatabaseId, id) && !shmem::is_with_worker(MyDatabaseId, id))
         refuse(job, "An executor runs it.", "Use hipq.cancel() to stop it; its timeout stops it too.");
     if (!fail(job, error))
         refuse(job, "Another session holds it, or it has just changed.", "Try again.");

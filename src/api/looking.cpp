@@ -223,6 +223,10 @@ AlertText text_of(shmem::Alert alert)
         return {"job set aside",
                 "A job cannot be given to a worker, or taken back from where it was left: a database error is against it.",
                 "The server's log has the error; the job is tried again from time to time."};
+    case Alert::no_worker:
+        return {
+            "no worker", "Jobs are due that external workers run, and none that serves their type may be given one.",
+            "The server's log names the job type; hipq.job_types has how many workers serve each, hipq.workers how they are."};
     case Alert::marks_full:
         return {"commands on databases",
                 "More transactions with commands on databases or on the extension are open than hipq can stand aside for; its "

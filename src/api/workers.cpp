@@ -79,18 +79,13 @@ std::vector<std::string> full_names(const std::vector<const Queue *> &queues)
     return without_repetition(std::move(names));
 }
 
-bool is_for_workers(const storage::JobType &type)
-{
-    return type.handler_kind == storage::HandlerKind::notify || type.handler_kind == storage::HandlerKind::none;
-}
-
 void check_job_type_to_serve(const std::vector<const Queue *> &queues, const std::string &name)
 {
     bool exists = false;
     for (const Queue *queue : queues) {
         const storage::JobType *type = queue->find_job_type(name);
         exists = exists || type != nullptr;
-        if (type != nullptr && is_for_workers(*type))
+        if (type != nullptr && type->is_without_handler())
             return;
     }
     if (!exists)
@@ -296,6 +291,7 @@ void drain(std::int64_t id)
     require_control(id);
     storage::as_hipq([&] { drain_row.run(id); });
     shmem::note_draining(id);
+    shmem::note_look();  // what it has not begun is somebody else's now
     storage::forbid_two_phase(storage::NoTwoPhase::worker_changed);
 }
 

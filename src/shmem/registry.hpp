@@ -161,9 +161,10 @@ enum class Alert : unsigned char {
     no_start,
     scheduler_late,
     workers_full,
-    job_set_aside
+    job_set_aside,
+    no_worker
 };
-inline constexpr std::size_t alert_count = 18;
+inline constexpr std::size_t alert_count = 19;
 struct AlertRecord {
     std::int64_t times;
     pg::Time first;  // of the present spell

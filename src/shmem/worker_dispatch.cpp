@@ -1,5 +1,6 @@
 // What dispatch tells of a worker: what it has in hand, how its jobs ended, that it lives.
 #include "pg/clock.hpp"
+#include "shmem/databases.hpp"
 #include "shmem/worker_table.hpp"
 
 namespace hipq::shmem {
@@ -96,12 +97,19 @@ void note_in_hand(std::int64_t id, int dispatched, int accepted) noexcept
 
 bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept
 {
+    const core::HealthLimits limits = health_limits();
     const pg::Time now = pg::now();
-    return change(id, [&](WorkerSlot &slot) {
+    bool has_recovered = false;
+    const bool is_there = change(id, [&](WorkerSlot &slot) {
+        const core::Health before = core::judge(slot.record, limits, now.value);
         note_sign_of_life(slot, now);
         if (report != nullptr)
             slot.record.report = *report;
+        has_recovered = before == core::Health::unhealthy && core::judge(slot.record, limits, now.value) != before;
     });
+    if (has_recovered)
+        ask_for_dispatch(MyDatabaseId);
+    return is_there;
 }
 
 }  // namespace hipq::shmem

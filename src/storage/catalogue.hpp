@@ -44,6 +44,8 @@ struct JobType {
     std::optional<Pause> pause{};
     std::map<std::string, Pause, std::less<>> paused_keys{};  // throttle keys
     core::RetryRules rules() const { return {retry_on, do_not_retry_on}; }
+    // No executor runs its jobs; external workers may.
+    bool is_without_handler() const { return handler_kind == HandlerKind::notify || handler_kind == HandlerKind::none; }
 };
 
 struct Queue {

@@ -108,6 +108,12 @@ constexpr const char *decision_sql = R"(
     WHERE job.id = $1 AND job.state = 'error'
     FOR UPDATE SKIP LOCKED)";
 
+constexpr const char *with_worker_sql = R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM {live} AS job
+    WHERE job.id = $1 AND job.state = 'running' AND job.worker_id IS NOT NULL
+    FOR UPDATE SKIP LOCKED)";
+
 constexpr const char *running_sql = R"(
     SELECT )" HIPQ_CLAIMED_COLUMNS R"(
     FROM {live} AS job
@@ -282,6 +288,11 @@ bool record_locked(const Queue &queue, ClaimedJob &job)
 std::optional<ClaimedJob> take_running(const Queue &queue, std::int64_t id, int attempt)
 {
     return first_claimed_job(as_hipq([&] { return statement_for(queue, running_sql).run(id, attempt); }));
+}
+
+std::optional<ClaimedJob> take_from_worker(const Queue &queue, std::int64_t id)
+{
+    return first_claimed_job(as_hipq([&] { return statement_for(queue, with_worker_sql).run(id); }));
 }
 
 std::optional<ClaimedJob> take_for_decision(const Queue &queue, std::int64_t id)

@@ -100,6 +100,9 @@ std::optional<ClaimedJob> take_running(const Queue &queue, std::int64_t id, int 
 // The same for an attempt that was claimed by lock, whose row tells nothing of it: it is recorded now.
 std::optional<ClaimedJob> take_locked(const Queue &queue, std::int64_t id, int attempt, pg::Time started);
 
+// Locks the running attempt that an external worker has, skipping one that somebody else holds. Needs a transaction.
+std::optional<ClaimedJob> take_from_worker(const Queue &queue, std::int64_t id);
+
 // Locks a job in state `error` for its retry decision, skipping one that somebody else holds. Needs a transaction.
 std::optional<ClaimedJob> take_for_decision(const Queue &queue, std::int64_t id);
 

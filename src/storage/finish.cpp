@@ -3,6 +3,7 @@
 
 #include "pg/point.hpp"
 #include "shmem/external_jobs.hpp"
+#include "shmem/run_times.hpp"
 #include "shmem/wake.hpp"
 #include "storage/dead_letter.hpp"
 #include "storage/final_rows.hpp"
@@ -216,6 +217,8 @@ void finish_succeeded(const Queue &queue, std::span<const ClaimedJob> jobs, std:
     for (const ClaimedJob &job : jobs) {
         shmem::note_end(job.id);
         leave_worker(job, shmem::Leaving::succeeded, now);
+        if (job.worker_id.has_value())
+            shmem::note_run_time(queue.id, job.type, std::max<std::int64_t>(now.value - job.started.value, 0));
     }
     auto live = LiveRows::open_to_write(queue);
     auto final_rows = live.has_value() && queue.keeps_successes ? FinalRows::open(queue, jobs, now) : std::nullopt;

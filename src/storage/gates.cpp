@@ -10,6 +10,7 @@
 #include "storage/handler.hpp"
 #include "storage/identity.hpp"
 #include "storage/start_windows.hpp"
+#include "storage/worker_gate.hpp"
 
 extern "C" {
 #include "utils/varlena.h"
@@ -171,10 +172,10 @@ Gate handler_gate(const Queue &queue, std::string_view job_type)
     const std::string quoted = "\"" + std::string(job_type) + "\"";
     if (type == nullptr)
         return fail("handler", "Job type " + quoted + " is not registered yet.");
+    if (runs_outside(queue, *type))
+        return pass("handler", "External workers run jobs of type " + quoted + ".");
     if (type->handler_kind == HandlerKind::none)
         return fail("handler", "Job type " + quoted + " has no handler: use hipq.alter_job_type(handler => ...).");
-    if (type->handler_kind == HandlerKind::notify)
-        return fail("handler", "Job type " + quoted + " is for external workers, which this version does not serve.");
     std::string problem;
     if (!resolve_handler(queue, *type, &problem).has_value() && !type->fails_without_handler)
         return fail("handler", "The handler cannot run: " + problem + ".");

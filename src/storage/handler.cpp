@@ -95,7 +95,7 @@ bool takes_batches(const std::string &handler, HandlerKind kind)
 
 std::optional<Handler> resolve_handler(const Queue &queue, const JobType &type, std::string *problem)
 {
-    if (type.handler_kind == HandlerKind::none || type.handler_kind == HandlerKind::notify) {
+    if (type.is_without_handler()) {
         fail(problem, "the job type has no handler in the server");
         return std::nullopt;
     }

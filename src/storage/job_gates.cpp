@@ -9,6 +9,7 @@
 #include "storage/claim.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/start_windows.hpp"
+#include "storage/worker_gate.hpp"
 
 namespace hipq::storage {
 
@@ -148,27 +149,32 @@ std::vector<Gate> gates_of(const FoundJob &job)
     gates.push_back(hold_gate());
     gates.push_back(queue_gate(*job.queue));
     gates.push_back(pause_gate(*job.queue, job.type, job.throttle_key));
-    gates.push_back(owner_gate(*job.queue));
+    const JobType *type = job.queue->find_job_type(job.type);
+    const bool is_outside = type != nullptr && runs_outside(*job.queue, *type);
+    if (!is_outside)
+        gates.push_back(owner_gate(*job.queue));
     gates.push_back(handler_gate(*job.queue, job.type));
     if (const Gate gate = crash_gate(waiting); !gate.passed)  // too rare to be shown to everybody
         gates.push_back(gate);
     if (core::is_waiting(job.state))  // what runs has taken its room
         for (Gate &gate : throttle_gates(*job.queue, waiting))
             gates.push_back(std::move(gate));
-    gates.push_back(executor_gate(*job.queue));
+    gates.push_back(is_outside ? worker_gate(*job.queue, job.type) : executor_gate(*job.queue));
     return gates;
 }
 
 const char *first_closed_gate(const Queue &queue, const WaitingJob &kind)
 {
+    const JobType *type = queue.find_job_type(kind.job_type);
+    const bool is_outside = type != nullptr && runs_outside(queue, *type);
     if (kind.time_windows != core::none_text && !window_gate(kind, pg::now()).passed)
         return "window";
     if (!loaded_gate().passed || !version_gate().passed || !enabled_gate().passed || !hold_gate().passed ||
-        !queue_gate(queue).passed || !owner_gate(queue).passed)
+        !queue_gate(queue).passed || (!is_outside && !owner_gate(queue).passed))
         return "hold";
     if (!pause_gate(queue, kind.job_type, kind.throttle_key).passed)
         return "pause";
-    if (!handler_gate(queue, kind.job_type).passed)
+    if (!handler_gate(queue, kind.job_type).passed || (is_outside && service_of(queue.id, kind.job_type).present == 0))
         return "handler";
     const std::vector<Gate> throttles = throttle_gates(queue, kind);
     const bool has_room = std::all_of(throttles.begin(), throttles.end(), [](const Gate &gate) { return gate.passed; });

@@ -13,7 +13,7 @@ std::vector<Gate> gates_of(const FoundJob &job);
 Gate line_gate(const FoundJob &job);
 
 // What keeps due jobs of one kind from starting, which their number does not matter for: "window", "hold" (of the server, the
-// database or the queue), "pause", "handler" or "throttle"; "none".
+// database or the queue), "pause", "handler" (it, or any worker, is missing) or "throttle"; "none".
 const char *first_closed_gate(const Queue &queue, const WaitingJob &kind);
 
 }  // namespace hipq::storage

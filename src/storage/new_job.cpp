@@ -154,10 +154,9 @@ void note_if_waiting(Oid leaf, const RowValues &job, const Queue &queue)
 void note_due(const Queue &queue, std::string_view job_type, pg::Time due, pg::Time expires)
 {
     const JobType *type = queue.find_job_type(job_type);
-    const HandlerKind kind = type == nullptr ? HandlerKind::none : type->handler_kind;
-    if (kind == HandlerKind::notify || kind == HandlerKind::none)
+    if (type != nullptr && type->is_without_handler())
         shmem::note_waiting_for_worker(due, expires);
-    if (kind != HandlerKind::notify)
+    else
         shmem::note_waiting(queue.owner, due, expires);
 }
 

@@ -66,6 +66,15 @@ bool end_cancelled(const Queue &queue, std::int64_t id, const Failure &failure, 
     return job.has_value() && carry_out(queue, *job, failure, core::Decision{false, 0, false}, now);
 }
 
+bool end_with_worker(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now)
+{
+    const auto job = take_from_worker(queue, id);
+    if (!job.has_value())
+        return false;
+    record_attempt(queue, *job, failure, now);
+    return carry_out(queue, *job, failure, core::Decision{false, 0, false}, now);
+}
+
 Failure stored_failure(const ClaimedJob &job)
 {
     return Failure{core::parse_reason(job.retry_reason).value_or(core::Reason::transient_error), "", job.error};

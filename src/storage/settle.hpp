@@ -34,6 +34,10 @@ bool decide_by_policy(const Queue &queue, const ClaimedJob &job, pg::Time now);
 // False: it does neither, or somebody holds it.
 bool end_cancelled(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now);
 
+// Ends an attempt that an external worker has, whose own answer comes too late then: cancelled. Needs a transaction. False: no
+// worker has it, or somebody holds it.
+bool end_with_worker(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now);
+
 // The failure a row in `error` tells of.
 Failure stored_failure(const ClaimedJob &job);
 

@@ -59,8 +59,7 @@ std::vector<const Queue *> open_queues(const storage::Catalogue &catalogue)
 bool is_for_workers(const Queue &queue, const std::string &job_type)
 {
     const JobType *type = queue.find_job_type(job_type);
-    return type != nullptr &&
-           (type->handler_kind == storage::HandlerKind::notify || type->handler_kind == storage::HandlerKind::none);
+    return type != nullptr && type->is_without_handler();
 }
 
 // Of the queues in turn, each with its jobs in order.

@@ -131,6 +131,9 @@ void leave_next_due_to_scheduler(const Executor &executor, pg::Time now)
 
 Tried take_from(Executor &executor, const Line &line, pg::Time now)
 {
+    const storage::JobType *for_workers = line.queue->find_job_type(line.head.job_type);
+    if (for_workers != nullptr && for_workers->is_without_handler())
+        return Tried::nothing;
     if (!storage::handler_gate(*line.queue, line.head.job_type).passed) {
         leave_to_scheduler(now);  // parked
         return Tried::nothing;

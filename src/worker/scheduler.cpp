@@ -5,6 +5,7 @@
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "settings.hpp"
+#include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/decisions.hpp"
 #include "shmem/executors.hpp"
@@ -24,6 +25,7 @@
 #include "storage/queue_statements.hpp"
 #include "storage/queue_table.hpp"
 #include "storage/time_zone.hpp"
+#include "storage/worker_gate.hpp"
 #include "worker/audit.hpp"
 #include "worker/dispatch.hpp"
 #include "worker/look_after_workers.hpp"
@@ -118,11 +120,39 @@ void report_unhandled(Scheduler &scheduler, const Queue &queue, const std::strin
     });
 }
 
+void report_unserved(Scheduler &scheduler, const Queue &queue, const std::string &job_type, const storage::Gate &gate)
+{
+    shmem::raise_alert(shmem::Alert::no_worker);
+    if (!scheduler.reported.insert(queue.full_name() + "/" + job_type + ": no worker").second)
+        return;
+    const std::string name = queue.full_name();
+    pg::call([&] {
+        ereport(WARNING,
+                errmsg("jobs of type \"%s\" in queue \"%s\" wait for an external worker", job_type.c_str(), name.c_str()),
+                errdetail_internal("%s", gate.explanation.c_str()));
+    });
+}
+
+// Jobs that dispatch() has left in the line.
+void look_at_unserved(Scheduler &scheduler, Look &look, const Queue &queue, const std::string &job_type)
+{
+    const storage::Service service = storage::service_of(queue.id, job_type);
+    if (service.able == 0)
+        report_unserved(scheduler, queue, job_type, storage::worker_gate(queue, job_type));
+    else
+        scheduler.reported.erase(queue.full_name() + "/" + job_type + ": no worker");
+    look.again_at(look.now + longest_wait);
+}
+
 // Jobs that are due, counted only as far as it matters.
 void look_at_due(Scheduler &scheduler, Look &look, const Queue &queue, const std::string &job_type, int count, bool owner_can_run)
 {
     if (queue.find_pause(job_type) != nullptr)
         return;  // who resumes it asks for a look
+    if (const storage::JobType *type = queue.find_job_type(job_type); type != nullptr && storage::runs_outside(queue, *type)) {
+        look_at_unserved(scheduler, look, queue, job_type);
+        return;
+    }
     const storage::Gate gate = storage::handler_gate(queue, job_type);
     if (!gate.passed)
         report_parked(scheduler, queue, job_type, gate.explanation);

@@ -1,0 +1,60 @@
+// By the predicates of dispatch itself.
+#include "worker_gate.hpp"
+
+#include "pg/clock.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+std::string name_of_worker(std::int64_t id)
+{
+    const auto worker = shmem::find_worker(id);
+    return worker.has_value() ? worker->name : std::to_string(id);
+}
+
+}  // namespace
+
+Service service_of(int queue_id, std::string_view job_type)
+{
+    Service service;
+    const core::HealthLimits limits = shmem::health_limits();
+    const pg::Time now = pg::now();
+    const auto services = worker_services();
+    const std::span<const shmem::WorkerRef> workers = services->serving(queue_id, job_type);
+    for (const shmem::WorkerRef &worker : workers) {
+        const auto slot = shmem::find_worker(worker.id);
+        if (!slot.has_value() || slot->state != shmem::WorkerState::present)
+            continue;
+        const core::Candidate candidate = shmem::candidate_of(*slot, limits, now);
+        ++service.present;
+        service.able += candidate.is_draining || candidate.health == core::Health::unhealthy ? 0 : 1;
+        service.room += core::room_for_jobs(candidate);
+    }
+    service.next_id = shmem::choose_worker(workers).id.value_or(0);
+    return service;
+}
+
+bool runs_outside(const Queue &queue, const JobType &type)
+{
+    if (type.handler_kind == HandlerKind::notify)
+        return true;
+    return type.handler_kind == HandlerKind::none && !worker_services()->serving(queue.id, type.name).empty();
+}
+
+Gate worker_gate(const Queue &queue, std::string_view job_type)
+{
+    const Service service = service_of(queue.id, job_type);
+    const std::string quoted = "\"" + std::string(job_type) + "\"";
+    const std::string count = std::to_string(service.present) + " external worker(s) serve job type " + quoted;
+    if (service.present == 0)
+        return {"worker", false,
+                "No external worker serves job type " + quoted + ": programs that do register with hipq.register_worker()."};
+    if (service.next_id != 0)
+        return {"worker", true, count + "; \"" + name_of_worker(service.next_id) + "\" gets the next job."};
+    if (service.able == 0)
+        return {"worker", false, count + ", but all of them drain or are unhealthy: see hipq.workers."};
+    return {"worker", false, count + ", and have as many jobs as they take at a time."};
+}
+
+}  // namespace hipq::storage

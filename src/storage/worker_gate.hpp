@@ -1,0 +1,24 @@
+// The gate of jobs that external workers run: whether there is one that may be given a job.
+#pragma once
+
+#include "storage/gates.hpp"
+#include "storage/workers.hpp"
+
+namespace hipq::storage {
+
+// How those fare that serve a job type.
+struct Service {
+    int present = 0;           // registered and not ended
+    int able = 0;              // of those, neither draining nor unhealthy
+    std::int64_t room = 0;     // for so many jobs
+    std::int64_t next_id = 0;  // who is given the next one; 0: nobody
+};
+Service service_of(int queue_id, std::string_view job_type);
+
+// Whether external workers run jobs of a type: its handler is `notify`, or it has none and workers name it. Needs a transaction.
+bool runs_outside(const Queue &queue, const JobType &type);
+
+// Needs a transaction.
+Gate worker_gate(const Queue &queue, std::string_view job_type);
+
+}  // namespace hipq::storage
