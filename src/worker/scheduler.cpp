@@ -331,8 +331,8 @@ pg::Time serve_workers(Scheduler &scheduler)
 Look look_around(Scheduler &scheduler)
 {
     Look look{pg::now(), pg::infinity, {}, false};
+    look.again_at(look_after_workers(look.now));  // before their jobs are found
     look.again_at(recover(scheduler.recovery));
-    look.again_at(look_after_workers(look.now));
     look.again_at(serve_workers(scheduler));
     const TimestampTz start = ::GetCurrentTimestamp();
     const auto losses = shmem::search_due();
