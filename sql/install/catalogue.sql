@@ -107,6 +107,7 @@ CREATE TABLE hipq.job_type (
     throttle_limit          numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT job_type_throttle_limit_is_not_negative CHECK (throttle_limit >= 0 AND throttle_limit <> 'NaN'),
     throttle_limit_per_key  numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT job_type_throttle_limit_per_key_is_not_negative CHECK (throttle_limit_per_key >= 0 AND throttle_limit_per_key <> 'NaN'),
     requires                jsonb       NOT NULL DEFAULT '{}' CONSTRAINT job_type_requires_is_an_object CHECK (jsonb_typeof(requires) = 'object'),
+    worker_wait_ttl         integer     CONSTRAINT job_type_worker_wait_ttl_is_positive CHECK (worker_wait_ttl > 0),
     created_time            timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT job_type_pkey PRIMARY KEY (queue_id, name),
     CONSTRAINT job_type_handler_none_iff_kind_none CHECK ((handler = 'NONE') = (handler_kind IN ('none', 'notify')))
@@ -136,6 +137,7 @@ COMMENT ON COLUMN hipq.job_type.batch_size IS 'most jobs in one call of the hand
 COMMENT ON COLUMN hipq.job_type.throttle_limit IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
 COMMENT ON COLUMN hipq.job_type.throttle_limit_per_key IS 'the same for running jobs of one throttle_key';
 COMMENT ON COLUMN hipq.job_type.requires IS 'what the capabilities of an external worker must contain to be given its jobs';
+COMMENT ON COLUMN hipq.job_type.worker_wait_ttl IS 'seconds a due job waits while no external worker can be given it, before it fails with worker_unavailable; NULL = for ever';
 COMMENT ON COLUMN hipq.job_type.created_time IS 'when the job type was registered';
 
 CREATE SEQUENCE hipq.worker_id_seq;

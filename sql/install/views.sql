@@ -54,7 +54,7 @@ SELECT instance.name || '.' || queue.name AS queue,
        queue.durability,
        queue.weight,
        queue.is_strict,
-       queue.queue_ttl,
+       coalesce(queue.queue_ttl, extract(epoch FROM current_setting('hipq.queue_ttl', true)::interval)::integer) AS queue_ttl,
        coalesce(queue.dead_letter_enabled, current_setting('hipq.dead_letter_enabled', true)::boolean) AS dead_letter_enabled,
        coalesce(queue.dead_letter_retention, current_setting('hipq.dead_letter_retention', true)::interval) AS dead_letter_retention,
        coalesce(queue.dead_letter_max, current_setting('hipq.dead_letter_max', true)::integer) AS dead_letter_max,
@@ -127,7 +127,7 @@ COMMENT ON COLUMN hipq.queues.history IS 'which attempts hipq.attempt records: f
 COMMENT ON COLUMN hipq.queues.weight IS 'share of the executors'' time when other queues have due jobs too: twice the weight, twice the time';
 COMMENT ON COLUMN hipq.queues.durability IS 'when the end of a job is safe from a crash: strict = when it commits; group = at most 10 ms later';
 COMMENT ON COLUMN hipq.queues.is_strict IS 'refuses jobs of unregistered types';
-COMMENT ON COLUMN hipq.queues.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
+COMMENT ON COLUMN hipq.queues.queue_ttl IS 'seconds within which an external worker has to accept a job that it was given, where its type does not say';
 COMMENT ON COLUMN hipq.queues.dead_letter_enabled IS 'whether failed jobs leave a dead letter';
 COMMENT ON COLUMN hipq.queues.dead_letter_retention IS 'how long dead letters are kept';
 COMMENT ON COLUMN hipq.queues.dead_letter_max IS 'how many dead letters are kept, the newest';
@@ -155,13 +155,14 @@ SELECT instance.name || '.' || queue.name AS queue,
        job_type.retry_on,
        job_type.do_not_retry_on,
        job_type.on_missing_handler,
-       coalesce(job_type.queue_ttl, queue.queue_ttl) AS queue_ttl,
+       coalesce(job_type.queue_ttl, queue.queue_ttl, extract(epoch FROM current_setting('hipq.queue_ttl', true)::interval)::integer) AS queue_ttl,
        job_type.claim,
        job_type.batch_size,
        job_type.throttle_limit,
        coalesce((SELECT round(gauge.used / 1000.0, 3) FROM hipq._gauges() AS gauge WHERE gauge.queue_id = queue.queue_id AND gauge.job_type = job_type.name), 0.000) AS throttle_used,
        job_type.throttle_limit_per_key,
        job_type.requires,
+       job_type.worker_wait_ttl,
        coalesce(service.workers, 0) AS workers,
        EXISTS (
            SELECT FROM hipq.pause
@@ -193,13 +194,14 @@ COMMENT ON COLUMN hipq.job_types.retry_jitter IS 'random spread of the delay as 
 COMMENT ON COLUMN hipq.job_types.retry_on IS 'reasons, SQLSTATEs or SQLSTATE classes that are retried although they would not be';
 COMMENT ON COLUMN hipq.job_types.do_not_retry_on IS 'reasons, SQLSTATEs or SQLSTATE classes that are never retried';
 COMMENT ON COLUMN hipq.job_types.on_missing_handler IS 'what happens to a job whose handler does not exist: wait or fail';
-COMMENT ON COLUMN hipq.job_types.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
+COMMENT ON COLUMN hipq.job_types.queue_ttl IS 'seconds within which an external worker has to accept a job that it was given';
 COMMENT ON COLUMN hipq.job_types.claim IS 'how jobs are taken: lock, record or auto';
 COMMENT ON COLUMN hipq.job_types.batch_size IS 'most jobs in one call of the handler';
 COMMENT ON COLUMN hipq.job_types.throttle_limit IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
 COMMENT ON COLUMN hipq.job_types.throttle_used IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.job_types.throttle_limit_per_key IS 'limit on that sum for the jobs of one throttle_key; below 1 = no limit';
 COMMENT ON COLUMN hipq.job_types.requires IS 'what the capabilities of an external worker must contain to be given its jobs';
+COMMENT ON COLUMN hipq.job_types.worker_wait_ttl IS 'seconds a due job waits while no external worker can be given it, before it fails with worker_unavailable; NULL = for ever';
 COMMENT ON COLUMN hipq.job_types.workers IS 'external workers that serve it: they name it, may work on its queue and have what it requires; however they do';
 COMMENT ON COLUMN hipq.job_types.is_paused IS 'starts no jobs, because it, its queue or its instance is paused; hipq.pauses says by whom';
 COMMENT ON COLUMN hipq.job_types.created_time IS 'when the job type was registered';

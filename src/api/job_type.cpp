@@ -1,6 +1,7 @@
 // register_job_type, alter_job_type, drop_job_type, retry_schedule.
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
+#include "api/short_ttl.hpp"
 #include "core/time_windows.hpp"
 #include "shmem/wake.hpp"
 #include "storage/handler.hpp"
@@ -44,27 +45,29 @@ enum Position {
     throttle_limit,
     throttle_limit_per_key,
     required,
+    worker_wait_ttl,
     reset,
 };
 
 // What falls back to a setting when the type says nothing.
-constexpr std::array<std::pair<const char *, Position>, 7> resettable{{{"default_timeout", default_timeout},
+constexpr std::array<std::pair<const char *, Position>, 8> resettable{{{"default_timeout", default_timeout},
                                                                        {"max_retries", max_retries},
                                                                        {"retry_base", retry_base},
                                                                        {"retry_multiplier", retry_multiplier},
                                                                        {"retry_max", retry_max},
                                                                        {"retry_jitter", retry_jitter},
-                                                                       {"queue_ttl", queue_ttl}}};
+                                                                       {"queue_ttl", queue_ttl},
+                                                                       {"worker_wait_ttl", worker_wait_ttl}}};
 
 // A type without handler is replaced: it is what hipq makes of a job whose type nobody registered.
 constinit pg::Statement insert_job_type(R"(
     INSERT INTO hipq.job_type AS present
         (queue_id, name, handler, handler_kind, retry_handler, default_timeout, default_priority, default_throttle_factor,
          default_time_windows, time_zone, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, retry_on, do_not_retry_on,
-         on_missing_handler, queue_ttl, claim, batch_size, throttle_limit, throttle_limit_per_key, requires)
+         on_missing_handler, queue_ttl, claim, batch_size, throttle_limit, throttle_limit_per_key, requires, worker_wait_ttl)
     SELECT queue.queue_id, $2, $3, $4, $5, $6, coalesce($7, 0), coalesce($8, 1), coalesce($9, 'NONE'), $10,
             $11, $12, $13, $14, $15, coalesce($16, '{}'), coalesce($17, '{}'), coalesce($18, 'wait'), $19,
-            coalesce($20, 'auto'), coalesce($21, 1), coalesce($22, 0), coalesce($23, 0), coalesce($24, '{}')
+            coalesce($20, 'auto'), coalesce($21, 1), coalesce($22, 0), coalesce($23, 0), coalesce($24, '{}'), $25
     FROM hipq.queue AS queue
     WHERE queue.queue_id = $1
     FOR KEY SHARE
@@ -77,28 +80,29 @@ constinit pg::Statement insert_job_type(R"(
         retry_on = EXCLUDED.retry_on, do_not_retry_on = EXCLUDED.do_not_retry_on, on_missing_handler = EXCLUDED.on_missing_handler,
         queue_ttl = EXCLUDED.queue_ttl, claim = EXCLUDED.claim, batch_size = EXCLUDED.batch_size,
         throttle_limit = EXCLUDED.throttle_limit, throttle_limit_per_key = EXCLUDED.throttle_limit_per_key,
-        requires = EXCLUDED.requires
+        requires = EXCLUDED.requires, worker_wait_ttl = EXCLUDED.worker_wait_ttl
     WHERE present.handler_kind = 'none')");
 
 constinit pg::Statement update_job_type(R"(
     UPDATE hipq.job_type
     SET handler = coalesce($3, handler), handler_kind = coalesce($4, handler_kind), retry_handler = coalesce($5, retry_handler),
-        default_timeout = CASE WHEN 'default_timeout' = ANY ($25) THEN NULL ELSE coalesce($6, default_timeout) END,
+        default_timeout = CASE WHEN 'default_timeout' = ANY ($26) THEN NULL ELSE coalesce($6, default_timeout) END,
         default_priority = coalesce($7, default_priority),
         default_throttle_factor = coalesce($8, default_throttle_factor),
         default_time_windows = coalesce($9, default_time_windows),
         time_zone = coalesce($10, time_zone),
-        max_retries = CASE WHEN 'max_retries' = ANY ($25) THEN NULL ELSE coalesce($11, max_retries) END,
-        retry_base = CASE WHEN 'retry_base' = ANY ($25) THEN NULL ELSE coalesce($12, retry_base) END,
-        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($25) THEN NULL ELSE coalesce($13, retry_multiplier) END,
-        retry_max = CASE WHEN 'retry_max' = ANY ($25) THEN NULL ELSE coalesce($14, retry_max) END,
-        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($25) THEN NULL ELSE coalesce($15, retry_jitter) END,
+        max_retries = CASE WHEN 'max_retries' = ANY ($26) THEN NULL ELSE coalesce($11, max_retries) END,
+        retry_base = CASE WHEN 'retry_base' = ANY ($26) THEN NULL ELSE coalesce($12, retry_base) END,
+        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($26) THEN NULL ELSE coalesce($13, retry_multiplier) END,
+        retry_max = CASE WHEN 'retry_max' = ANY ($26) THEN NULL ELSE coalesce($14, retry_max) END,
+        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($26) THEN NULL ELSE coalesce($15, retry_jitter) END,
         retry_on = coalesce($16, retry_on), do_not_retry_on = coalesce($17, do_not_retry_on),
         on_missing_handler = coalesce($18, on_missing_handler),
-        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($25) THEN NULL ELSE coalesce($19, queue_ttl) END,
+        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($26) THEN NULL ELSE coalesce($19, queue_ttl) END,
         claim = coalesce($20, claim), batch_size = coalesce($21, batch_size),
         throttle_limit = coalesce($22, throttle_limit), throttle_limit_per_key = coalesce($23, throttle_limit_per_key),
-        requires = coalesce($24, requires)
+        requires = coalesce($24, requires),
+        worker_wait_ttl = CASE WHEN 'worker_wait_ttl' = ANY ($26) THEN NULL ELSE coalesce($25, worker_wait_ttl) END
     WHERE queue_id = $1 AND name = $2)");
 
 constinit pg::Statement delete_job_type("DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = $2");
@@ -191,6 +195,7 @@ void check_values(const Arguments &arguments)
         demand(core::check_throttle_limit(*arguments.maybe_number(throttle_limit_per_key), "throttle_limit_per_key"));
     demand_if_given(maybe_wide(arguments, max_retries), core::check_max_retries);
     demand_if_given(maybe_wide(arguments, queue_ttl), core::check_queue_ttl);
+    demand_if_given(maybe_wide(arguments, worker_wait_ttl), core::check_worker_wait_ttl);
     check_delay("retry_base", arguments.maybe_interval(retry_base));
     check_delay("retry_max", arguments.maybe_interval(retry_max));
     check_fraction("retry_multiplier", arguments.maybe_double(retry_multiplier), 1, 1000);
@@ -235,7 +240,7 @@ pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &tex
     return {pg::RawValue{TEXTARRAYOID, Datum{0}, true}};
 }
 
-// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $24 are the same. Returns whether there was a row to
+// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $25 are the same. Returns whether there was a row to
 // write.
 bool store(const Queue &queue, const std::string &name, const Arguments &arguments, const std::optional<HandlerText> &what,
            const std::optional<std::string> &decider, const std::vector<std::string> *to_reset)
@@ -277,7 +282,8 @@ bool store(const Queue &queue, const std::string &name, const Arguments &argumen
                                           arguments.maybe_int(batch_size),
                                           arguments.raw(throttle_limit, NUMERICOID),
                                           arguments.raw(throttle_limit_per_key, NUMERICOID),
-                                          arguments.raw(required, JSONBOID)};
+                                          arguments.raw(required, JSONBOID),
+                                          arguments.maybe_int(worker_wait_ttl)};
     pg::Statement &statement = to_reset == nullptr ? insert_job_type : update_job_type;
     if (to_reset != nullptr)
         parameters.emplace_back(*to_reset);
@@ -296,6 +302,7 @@ void register_job_type(const Arguments &arguments)
     const std::string decider = storage::read_retry_handler(queue, arguments.maybe_text(retry_handler).value_or("NONE"));
     check_running(what.handler, what.kind, core::parse_claim_rule(arguments.maybe_text(claim).value_or("auto")).value(),
                   arguments.maybe_int(batch_size).value_or(1));
+    warn_of_short_ttl(queue, name, arguments.maybe_int(queue_ttl));
     if (!store(queue, name, arguments, what, decider, nullptr)) {
         const std::string queue_name = queue.full_name();
         HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -336,6 +343,7 @@ void alter_job_type(const Arguments &arguments)
     if (present == nullptr)
         raise_unknown_type(name, queue.full_name());
     check_values(arguments);
+    warn_of_short_ttl(queue, name, arguments.maybe_int(queue_ttl));
     const std::vector<std::string> to_reset = read_reset(arguments);
     const std::optional<HandlerText> what = read_new_handler(queue, arguments);
     std::optional<std::string> decider = arguments.maybe_text(retry_handler);

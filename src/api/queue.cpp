@@ -4,6 +4,7 @@
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
 #include "api/grants.hpp"
+#include "api/short_ttl.hpp"
 #include "core/names.hpp"
 #include "shmem/wake.hpp"
 #include "storage/identity.hpp"
@@ -307,6 +308,9 @@ void alter_queue(const Arguments &arguments)
     const std::optional<Oid> new_owner = arguments.maybe_oid(owner);
     check_options(arguments);
     check_reset_arguments(arguments, to_reset);
+    for (const auto &[name, type] : queue.job_types)
+        if (!type.queue_ttl.has_value() && type.is_without_handler())
+            warn_of_short_ttl(queue, name, arguments.maybe_int(queue_ttl));
     if (new_owner.has_value()) {
         check_new_owner(*new_owner);
         check_owner_of_handlers(queue, *new_owner);

@@ -77,6 +77,11 @@ std::optional<Problem> check_queue_ttl(std::int64_t seconds)
     return check_between("queue_ttl", seconds, 1, largest_integer, " of seconds");
 }
 
+std::optional<Problem> check_worker_wait_ttl(std::int64_t seconds)
+{
+    return check_between("worker_wait_ttl", seconds, 1, largest_integer, " of seconds");
+}
+
 std::optional<Problem> check_queue_weight(std::int64_t weight)
 {
     return check_between("weight", weight, 1, greatest_queue_weight, "");

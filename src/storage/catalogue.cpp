@@ -80,7 +80,7 @@ constinit pg::Statement select_job_types(R"(
            CASE WHEN retry_base IS NOT NULL THEN (least(extract(epoch FROM retry_base), 3155760000) * 1000000)::bigint END, retry_multiplier,
            CASE WHEN retry_max IS NOT NULL THEN (least(extract(epoch FROM retry_max), 3155760000) * 1000000)::bigint END, retry_jitter,
            array_to_string(retry_on, ','), array_to_string(do_not_retry_on, ','), on_missing_handler = 'fail', queue_ttl, claim, batch_size,
-           (throttle_limit * 1000)::bigint, (throttle_limit_per_key * 1000)::bigint, time_zone
+           (throttle_limit * 1000)::bigint, (throttle_limit_per_key * 1000)::bigint, time_zone, worker_wait_ttl
     FROM hipq.job_type)");
 
 // Of an instance: a row for each of its queues.
@@ -164,6 +164,7 @@ JobType read_job_type(const pg::Row &row)
     type.throttle_limit = row.integer(20);
     type.throttle_limit_per_key = row.integer(21);
     type.time_zone = row.text(22);
+    type.worker_wait_ttl = maybe_int(row, 23);
     return type;
 }
 

@@ -37,6 +37,7 @@ struct JobType {
     std::vector<std::string> do_not_retry_on;
     bool fails_without_handler;  // on_missing_handler = 'fail'
     std::optional<int> queue_ttl;
+    std::optional<int> worker_wait_ttl;  // seconds
     core::ClaimRule claim;
     int batch_size;  // most jobs in one call of the handler
     core::Weight throttle_limit;

@@ -28,6 +28,7 @@
 #include "storage/worker_gate.hpp"
 #include "worker/audit.hpp"
 #include "worker/dispatch.hpp"
+#include "worker/give_up_waiting.hpp"
 #include "worker/look_after_workers.hpp"
 #include "worker/process.hpp"
 #include "worker/recover.hpp"
@@ -341,6 +342,7 @@ Look look_around(Scheduler &scheduler)
     const auto catalogue = read_catalogue();
     ask_anew_for_room(scheduler, catalogue, look.now);
     look.again_at(put_successors_in_line(*catalogue));
+    look.again_at(give_up_waiting(*catalogue));
     for (const auto &entry : catalogue->queues) {
         const Queue &queue = entry.second;
         check_interrupts();
