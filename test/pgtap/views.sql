@@ -51,7 +51,7 @@ SELECT set_eq('SELECT id, job_key, attempt, pid, timeout, since = now() FROM hip
 SELECT set_eq('SELECT queue, job_id, duration FROM hipq.attempts', $$VALUES ('contract.mail', 9::bigint, interval '2 s')$$, 'attempts of the queue alone');
 SELECT set_eq('SELECT queue, job_id FROM hipq.dead_letters', $$VALUES ('contract.mail', 9::bigint)$$, 'dead letters of the queue alone');
 SELECT set_eq('SELECT job_type, default_timeout, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, default_priority, queue_ttl FROM hipq.job_types', $$VALUES
-    ('plain', 300, 0, interval '1 s', 2::double precision, interval '5 min', 0.2::double precision, 0::smallint, NULL::integer),
+    ('plain', 300, 0, interval '1 s', 2::double precision, interval '5 min', 0.2::double precision, 0::smallint, 300),
     ('own', 7, 3, interval '2 s', 3, interval '1 h', 0.5, 4::smallint, 9)
 $$, 'job_types: the type''s values, else the settings''');
 SELECT set_eq('SELECT kind, count(*) AS leaves, count(from_time) AS from_times, count(to_time) AS to_times FROM hipq.sizes GROUP BY kind',
