@@ -525,8 +525,8 @@ void schedule()
     if (!shmem::attach_scheduler(ticket))
         return;
     HIPQ_POINT("scheduler-start");
-    shmem::recount_workers();
     pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, InvalidOid, 0); });
+    shmem::recount_workers();  // the scheduler before may have ended in the middle of a dispatch
     Scheduler scheduler;
     scheduler.time_zone = storage::session_time_zone();
     pin_settings();

@@ -1,0 +1,186 @@
+# Jobs given to external workers, as the server sees it: to whom, until when, what takes them back, restarts and crashes in between.
+use strict;
+use warnings;
+use HipqCluster;
+use HipqFaults;
+use HipqPoints;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('dispatch', 'hipq.worker_grace' => '1s', 'hipq.heartbeat_timeout' => '1d', 'hipq.executor_idle_timeout' => '1s');
+my $points = HipqPoints->new($hipq);
+my $node = $hipq->node;
+$hipq->create_queue('app.out');
+$hipq->sql(q{
+	CREATE FUNCTION fine(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
+	SELECT hipq.register_job_type('app.out', 'send', handler_kind => 'notify', queue_ttl => 600, default_timeout => 60, max_retries => 5, retry_base => '0 s');
+	SELECT hipq.register_job_type('app.out', 'inside', handler => 'fine')});
+
+sub register { my ($name, %more) = @_; return $hipq->sql_as('app', "SELECT hipq.register_worker('$name', '{app.out}', '{send}'" . join('', map { ", $_ => $more{$_}" } sort keys %more) . ')'); }
+sub row { my ($id) = @_; return "SELECT concat_ws(' ', job.state, job.attempt, worker.name) FROM hipq.app_out AS job LEFT JOIN hipq.worker USING (worker_id) WHERE id = $id"; }
+sub reasons { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(reason, ' ' ORDER BY attempt), '') FROM hipq.attempts WHERE job_id = $id"); }
+sub depths { return $hipq->sql(q{SELECT string_agg(name || ' ' || queue_depth, ', ' ORDER BY name) FROM hipq.workers}); }
+sub failed_gates { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(gate, ' '), '') FROM hipq.why($id) WHERE NOT passed"); }
+sub finish { my ($id) = @_; $hipq->sql("SELECT hipq.cancel($id)"); return; }
+sub worker_gone { my ($name) = @_; return $hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name'", 0); }
+sub is_given { my ($id, $expected, $what) = @_; ok($hipq->wait_until(row($id), $expected), $what) or diag($hipq->sql("SELECT * FROM hipq.attempts WHERE job_id = $id")); return; }
+
+# ---- nobody is there
+my $job = $hipq->enqueue('send');
+is(failed_gates($job), 'worker', 'a job waits for a worker, and why() says so');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'no worker'}, 1), 'so does an alert');
+like(slurp_file($node->logfile), qr/jobs of type "send" in queue "app.out" wait for an external worker/, 'and the log');
+
+# ---- given, not accepted in time, given to another one
+my $one = register('one', capacity => 2);
+is_given($job, 'running 1 one', 'a worker has registered: the job is its');
+is(depths(), 'one 1', 'which is counted');
+is($hipq->sql("SELECT deadline - update_time || ' ' || accepted_time FROM hipq.app_out WHERE id = $job"), '00:10:00 infinity', 'it has queue_ttl to accept it');
+my $two = register('two');
+$hipq->set('hipq.clock_offset' => 599);
+is($hipq->sql(row($job)), 'running 1 one', 'up to its end');
+$hipq->set('hipq.clock_offset' => 601);
+is_given($job, 'running 2 two', 'then another one gets it');
+is(reasons($job), 'queue_timeout', 'and it counts as an attempt');
+like($hipq->sql("SELECT error FROM hipq.attempts WHERE job_id = $job"),
+	qr/^\{"error" : "Worker queue TTL expired", "message" : "Worker did not process execution within configured TTL", "deaths" : \[\{"reason" : "queue_timeout", "queue" : "app.out", "worker" : "one", "count" : 1,/,
+	'the error says who had it');
+like($hipq->sql("SELECT health->>'consecutive_failures' FROM hipq.workers WHERE name = 'one'"), qr/^1$/, 'counted against the worker');
+like(slurp_file($node->logfile), qr/LOG:  job $job was not accepted by worker "one" within its queue_ttl/, 'and said in the log');
+$hipq->set('hipq.clock_offset' => 0);
+
+# ---- draining, deregistered
+$hipq->sql_as('app', "SELECT hipq.drain_worker($two)");
+is_given($job, 'running 3 one', 'a worker that drains gives back what it has not accepted');
+is(reasons($job), 'queue_timeout released', 'uncharged');
+is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $job"), 1, 'only the first counts as a retry');
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($two)");
+my $three = register('three');
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($one)");
+is_given($job, 'running 4 three', 'one that is gone loses its jobs after hipq.worker_grace');
+is(reasons($job), 'queue_timeout released worker_lost', 'and history tells');
+ok(worker_gone('one'), 'then it is forgotten');
+
+# ---- the session of a worker
+my $session = $node->background_psql('postgres', extra_params => [ '-U', 'app' ]);
+$session->set_query_timer_restart;
+finish($job);
+is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $job"), 'cancelled', 'what a worker has can be cancelled');
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($three)");
+$session->query_safe(q{SELECT hipq.register_worker('bound', '{app.out}', '{send}', listen => true)});
+$job = $hipq->enqueue('send');
+is_given($job, 'running 1 bound', 'a session gets a job');
+like($session->query_safe('SELECT 1'), qr/Asynchronous notification "hipq_worker_\d+"/, 'and is notified');
+my $four = register('four');
+$session->quit;
+is_given($job, 'running 2 four', 'it ends: another worker has its job after hipq.worker_grace');
+is(reasons($job), 'worker_lost', 'for that reason');
+$hipq->set('hipq.clock_offset' => 33, 'hipq.heartbeat_timeout' => '30s');
+is_given($job, 'retry 2 four', 'a worker that is not heard of loses its jobs too');
+is(reasons($job), 'worker_lost worker_heartbeat_stale', 'for that one');
+$hipq->set('hipq.heartbeat_timeout' => '1d');
+$hipq->sql_as('app', "SELECT hipq.heartbeat($four)");
+is_given($job, 'running 3 four', 'a heartbeat brings it back');
+
+# ---- throttle, windows, priorities, pause
+finish($job);
+$hipq->set('hipq.clock_offset' => 0);
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($four)");
+ok(worker_gone('four'), 'it is gone');
+$hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 2)});
+my $five = register('five', capacity => 10, prefetch => 10);
+my @jobs = split /\n/, $hipq->sql(q{SELECT hipq.enqueue('send', queue => 'app.out', priority => priority) FROM unnest('{5, 4, 3}'::integer[]) AS priority});
+is_given($jobs[2], 'running 1 five', 'under a limit the first ones');
+is_given($jobs[1], 'running 1 five', 'are given');
+is(failed_gates($jobs[0]), 'throttle of queue', 'the next one waits for room');
+finish($jobs[2]);
+is_given($jobs[0], 'running 1 five', 'until there is');
+my $inside = $hipq->enqueue('inside');
+is($hipq->sql("SELECT bool_and(passed) FROM hipq.why($inside) WHERE gate = 'throttle of queue'"), 'f', 'they count for executors');
+finish($jobs[1]);
+is($hipq->outcome($inside), 'succeeded', 'who are told of room');
+finish($jobs[0]);
+$hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0); SELECT hipq.pause('app.out', 'send')});
+$job = $hipq->enqueue('send');
+is(failed_gates($job), 'pause', 'a paused type is not given away');
+$hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
+is_given($job, 'running 1 five', 'until it is resumed');
+finish($job);
+
+# ---- the scheduler ends in the middle
+foreach my $point (qw(before-dispatch after-dispatch after-dispatch-commit))
+{
+	foreach my $end (qw(TERM KILL))
+	{
+		$points->arm($point, 'wait');
+		$job = $hipq->enqueue('send');
+		ok($points->wait_held($point), "the scheduler stands still: $point");
+		my ($scheduler) = HipqFaults::pids_of($hipq, 'hipq scheduler');
+		kill $end, $scheduler;
+		ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $scheduler", 0), "it ends by SIG$end");
+		$points->reset;
+		is_given($job, 'running 1 five', 'the job is given away, and once');
+		is(depths(), 'five 1', 'and counted once');
+		finish($job);
+		ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'five'}, 0), 'until it has left');
+	}
+}
+
+# ---- an error while jobs are given away
+@jobs = map { $hipq->enqueue('send', q{scheduled_run_time => now() + interval '1 h'}) } 1 .. 3;
+$hipq->sql(qq{
+	CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN RAISE 'not this one'; END \$\$;
+	CREATE TRIGGER no BEFORE UPDATE ON hipq.app_out_live FOR EACH ROW WHEN (NEW.id = $jobs[1] AND NEW.state = 'running') EXECUTE FUNCTION no()});
+$hipq->set('hipq.clock_offset' => 3601);
+is_given($jobs[$_], 'running 1 five', 'the others are given away') foreach 0, 2;
+is($hipq->sql(row($jobs[1])), 'initial 0', 'the one that makes trouble stays as it is');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'job set aside'}, 1), 'with an alert');
+my $complaints = () = slurp_file($node->logfile) =~ /WARNING:  cannot give job $jobs[1] in queue "app.out" to a worker: not this one/g;
+is($complaints, 1, 'and a line in the log');
+$hipq->sql('DROP TRIGGER no ON hipq.app_out_live');
+is_given($jobs[1], 'running 1 five', 'it is tried again');
+
+# ---- and while they are taken back
+$hipq->sql(qq{CREATE TRIGGER no BEFORE UPDATE ON hipq.app_out_live FOR EACH ROW WHEN (NEW.id = $jobs[1] AND NEW.state = 'retry') EXECUTE FUNCTION no()});
+$hipq->set('hipq.clock_offset' => 4300);
+is_given($jobs[$_], 'running 2 five', 'the others are taken back, and given away again') foreach 0, 2;
+is($hipq->sql(row($jobs[1])), 'running 1 five', 'the one that makes trouble stays as it is');
+like(slurp_file($node->logfile), qr/WARNING:  cannot bring job $jobs[1] in queue "app.out" back into line: not this one/, 'the log says so');
+$hipq->sql('DROP TRIGGER no ON hipq.app_out_live');
+$hipq->set('hipq.clock_offset' => 4400);
+is_given($jobs[1], 'running 2 five', 'it is tried again');
+$hipq->set('hipq.clock_offset' => 0);
+finish($_) foreach @jobs;
+
+# ---- restart and crash: workers keep their jobs
+$hipq->sql("SELECT hipq.alter_queue('app.out', throttle_limit => 5)");
+@jobs = map { $hipq->enqueue('send', 'throttle_factor => 2') } 1 .. 3;
+is_given($jobs[$_], 'running 1 five', 'given away') foreach 0, 1;
+foreach my $stop (qw(fast immediate))
+{
+	$node->stop($stop);
+	$node->start;
+		ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'five'}, 2), "after a restart ($stop) it is known who has what");
+	is($hipq->sql(row($jobs[$_])), 'running 1 five', 'nothing has changed') foreach 0, 1;
+	is(failed_gates($jobs[2]), 'throttle of queue', 'they weigh what they did');
+}
+my $other = $node->background_psql('postgres');
+$other->set_query_timer_restart;
+kill 'KILL', $other->query_safe('SELECT pg_backend_pid()') =~ /(\d+)/;
+eval { $other->quit };
+ok($hipq->wait_until(q{SELECT coalesce(max(queue_depth), 0) FROM hipq.workers WHERE name = 'five'}, 2), 'after a crash too');
+is($hipq->sql(row($jobs[0])), 'running 1 five', 'nothing has changed');
+$hipq->sql("SELECT hipq.cancel($jobs[0])");
+is_given($jobs[2], 'running 1 five', 'room is room');
+
+# ---- without a worker for too long
+$hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 100, max_retries => 0)});
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($five)");
+ok(worker_gone('five'), 'nobody is there');
+$job = $hipq->enqueue('send');
+is(failed_gates($job), 'worker', 'a job waits');
+$hipq->set('hipq.clock_offset' => 101);
+ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ': ' || error FROM hipq.jobs WHERE id = $job", 'failed worker_unavailable: no external worker could be given the job within 100 s'), 'for worker_wait_ttl');
+is($hipq->sql("SELECT reason FROM hipq.dead_letters WHERE job_id = $job"), 'worker_unavailable', 'then it is a dead letter');
+
+done_testing();
