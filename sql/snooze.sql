@@ -1,4 +1,4 @@
--- snooze, extend: what is refused. What they do is for handlers: test/t/061_more_time.pl.
+-- snooze, complete_later, extend: what is refused. What they do is for handlers: test/t/061_more_time.pl, 065_complete_later.pl.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -37,6 +37,8 @@ SELECT pg_temp.try($$SELECT hipq.snooze('-1 s')$$);
 SELECT pg_temp.try($$SELECT hipq.snooze('200 years')$$);
 SELECT pg_temp.try($$SELECT hipq.extend('5 min')$$);
 SELECT pg_temp.try($$SELECT hipq.extend(NULL::interval)$$);
+
+SELECT pg_temp.try($$SELECT hipq.complete_later()$$);
 
 -- ---- jobs that do not run
 SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '1 min'));

@@ -239,6 +239,10 @@ COMMENT ON FUNCTION hipq.fail_permanently(text) IS 'raises SQLSTATE HQ001: in a 
 CREATE FUNCTION hipq.snooze(delay interval) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_snooze';
 COMMENT ON FUNCTION hipq.snooze(interval) IS 'in a handler: when it returns, what it wrote is committed and its job waits to be run again after that time, uncharged';
 
+CREATE FUNCTION hipq.complete_later() RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_complete_later';
+COMMENT ON FUNCTION hipq.complete_later()
+    IS 'in a handler: when it returns, what it wrote is committed and its job stays running, until somebody completes or fails it or its timeout comes; raises 55000 outside of a handler, 0A000 in one that takes batches';
+
 CREATE FUNCTION hipq.extend(more interval) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_own';
 COMMENT ON FUNCTION hipq.extend(interval) IS 'in a handler: gives its own job, or its batch, more time; returns when it times out now';
 
@@ -325,9 +329,10 @@ COMMENT ON FUNCTION hipq._executors() IS 'executors of the server from shared me
 
 CREATE FUNCTION hipq._running_jobs(
     OUT pid integer, OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT started_time timestamptz, OUT is_locked boolean,
-    OUT deadline timestamptz
+    OUT deadline timestamptz, OUT worker_id bigint, OUT is_accepted boolean
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__running_jobs';
-COMMENT ON FUNCTION hipq._running_jobs() IS 'jobs of this database that executors run, from shared memory; view hipq.running shows them';
+COMMENT ON FUNCTION hipq._running_jobs()
+    IS 'jobs of this database that executors run or external workers have, from shared memory; view hipq.running shows them';
 
 CREATE FUNCTION hipq._lanes(
     OUT queue_id integer, OUT job_type text, OUT priority integer, OUT due_time timestamptz, OUT frontier_time timestamptz, OUT frontier_id bigint,

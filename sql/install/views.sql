@@ -305,6 +305,7 @@ COMMENT ON COLUMN hipq.jobs.worker_id IS 'external worker that has the job';
 COMMENT ON COLUMN hipq.jobs.queue_ttl IS 'seconds a dispatched job may wait for its worker';
 
 -- Both what the tables call running and what the executors say they run: a job is in the one and not in the other while it is being started or finished.
+-- Of what external workers have the tables tell everything.
 CREATE VIEW hipq.running WITH (security_barrier) AS
 SELECT instance.name || '.' || queue.name AS queue,
        busy.id,
@@ -313,6 +314,8 @@ SELECT instance.name || '.' || queue.name AS queue,
        busy.attempt,
        busy.pid,
        busy.worker_id,
+       worker.name AS worker,
+       busy.is_accepted,
        busy.since,
        busy.timeout,
        busy.deadline,
@@ -326,8 +329,9 @@ FROM (
            coalesce(job.job_key, waiting.job_key) AS job_key,
            coalesce(executor.attempt, job.attempt) AS attempt,
            executor.pid,
-           job.worker_id,
-           coalesce(executor.started_time, job.accepted_time) AS since,
+           CASE WHEN executor.pid IS NULL THEN job.worker_id END AS worker_id,
+           CASE WHEN executor.pid IS NULL AND job.worker_id > 0 THEN coalesce(executor.is_accepted, job.accepted_time < 'infinity') END AS is_accepted,
+           coalesce(executor.started_time, nullif(job.accepted_time, 'infinity'), job.update_time) AS since,
            coalesce(job.timeout, waiting.timeout) AS timeout,
            coalesce(executor.deadline, job.deadline) AS deadline
     FROM (SELECT * FROM hipq.job WHERE job.state = 'running') AS job
@@ -337,9 +341,11 @@ FROM (
         FROM hipq.job AS other
         WHERE job.id IS NULL AND other.queue_id = executor.queue_id AND other.id = executor.job_id AND other.state <> 'final'
     ) AS waiting ON true
+    WHERE job.id IS NOT NULL OR executor.pid IS NOT NULL
 ) AS busy
 JOIN hipq.queue ON queue.queue_id = busy.queue_id
 JOIN hipq.instance ON instance.instance_id = queue.instance_id
+LEFT JOIN hipq.worker ON worker.worker_id = busy.worker_id
 LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid
 WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
 COMMENT ON VIEW hipq.running IS 'jobs that run at this moment, and what they wait for';
@@ -349,10 +355,12 @@ COMMENT ON COLUMN hipq.running.job_type IS 'job type';
 COMMENT ON COLUMN hipq.running.job_key IS 'job key; NONE = none; NULL = the job ended while the view was read';
 COMMENT ON COLUMN hipq.running.attempt IS 'number of the attempt';
 COMMENT ON COLUMN hipq.running.pid IS 'executor that runs it; NULL = an external worker has it, or nobody yet';
-COMMENT ON COLUMN hipq.running.worker_id IS 'external worker that has it';
-COMMENT ON COLUMN hipq.running.since IS 'when the attempt started';
+COMMENT ON COLUMN hipq.running.worker_id IS 'external worker that has it; 0 = its handler has returned and left it to be completed later';
+COMMENT ON COLUMN hipq.running.worker IS 'name of that worker';
+COMMENT ON COLUMN hipq.running.is_accepted IS 'whether that worker has accepted it; NULL = no worker has it';
+COMMENT ON COLUMN hipq.running.since IS 'when the attempt started; while its worker has not accepted it, when it was given to that';
 COMMENT ON COLUMN hipq.running.timeout IS 'seconds the attempt may run';
-COMMENT ON COLUMN hipq.running.deadline IS 'when it times out, with what hipq.extend() gave it';
+COMMENT ON COLUMN hipq.running.deadline IS 'when it times out, with what hipq.extend() gave it; while its worker has not accepted it, until when it may';
 COMMENT ON COLUMN hipq.running.wait_event_type IS 'kind of event the executor waits for; NULL = none, or not shown to the caller';
 COMMENT ON COLUMN hipq.running.wait_event IS 'event the executor waits for';
 COMMENT ON COLUMN hipq.running.blocked_by IS 'processes that hold the lock the executor waits for';

@@ -4,6 +4,7 @@
 #include "pg/clock.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/external_jobs.hpp"
 #include "shmem/hands.hpp"
 #include "shmem/room.hpp"
 #include "storage/current_job.hpp"
@@ -126,7 +127,15 @@ void list_running_jobs(FunctionCallInfo fcinfo)
         if (is_monitor || storage::may(storage::caller(), *queue, storage::Privilege::read))
             result.add(entry.pid, entry.job.queue_id, entry.job.id, entry.job.attempt, std::string(entry.job.type),
                        entry.job.started, entry.job.is_locked,
-                       entry.deadline == pg::infinity ? std::nullopt : std::optional(entry.deadline));
+                       entry.deadline == pg::infinity ? std::nullopt : std::optional(entry.deadline),
+                       std::optional<std::int64_t>(), std::optional<bool>());
+    }
+    for (const shmem::ExternalJob &job : shmem::list_external_jobs()) {
+        const storage::Queue *queue = catalogue->find(job.queue_id);
+        if (queue != nullptr && (is_monitor || storage::may(storage::caller(), *queue, storage::Privilege::read)))
+            result.add(std::optional<std::int32_t>(), std::int32_t{job.queue_id}, job.id, std::int32_t{job.attempt},
+                       std::optional<std::string>(), std::optional<pg::Time>(), false, job.deadline, job.worker_id,
+                       job.is_accepted);
     }
 }
 

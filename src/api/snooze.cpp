@@ -1,4 +1,5 @@
-// hipq.snooze and hipq.extend: more time, for a job that comes again later or for one that runs.
+// hipq.snooze, hipq.complete_later and hipq.extend: more time, for a job that comes again later, that somebody else completes, or
+// that runs.
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
 #include "shmem/watch.hpp"
@@ -91,6 +92,13 @@ HIPQ_FUNCTION(hipq_snooze)
 {
     const hipq::api::Arguments arguments(fcinfo);
     hipq::storage::request_snooze(hipq::api::check_delay("delay", arguments.interval(0, "delay")));
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq_complete_later)
+{
+    (void)fcinfo;
+    hipq::storage::request_complete_later();
     return hipq::api::return_void();
 }
 

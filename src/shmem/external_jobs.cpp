@@ -72,6 +72,8 @@ struct Note {
     pg::Time deadline;
     Leaving leaving;
     std::int64_t run_time;
+    int queue_id = 0;  // of one that is left running, and what it weighs
+    core::Load load{};
 };
 
 constinit TransactionNotes<Note> *notes = nullptr;  // on the heap: no destructor at exit
@@ -104,13 +106,33 @@ void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const Note &
     }
 }
 
+// Needs the lock. Of a job that ran in a client's session, or for which there was no room.
+std::int32_t enter_left_running(core::JobTable &table, const Note &note, std::int32_t holder)
+{
+    core::JobEntry fresh{};
+    fresh.job_id = note.job_id;
+    fresh.database = MyDatabaseId;
+    fresh.queue_id = note.queue_id;
+    fresh.attempt = note.attempt;
+    fresh.holder = holder;
+    fresh.phase = core::JobPhase::running;
+    const std::int32_t entry = table.insert(fresh);
+    if (entry != core::no_entry)
+        table.weigh(entry, note.load);
+    return entry;
+}
+
 // Needs the lock.
 pg::Time leave_running(core::JobTable &table, const Note &note)
 {
-    const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
-    if (entry == core::no_entry)  // there was no room for one
+    const std::int32_t holder = left_running_holder();
+    std::int32_t entry = table.find(MyDatabaseId, note.job_id);
+    if (entry != core::no_entry)
+        table.hand_over(entry, holder);
+    else
+        entry = enter_left_running(table, note, holder);
+    if (entry == core::no_entry)  // there is no room: its row tells
         return pg::infinity;
-    table.hand_over(entry, worker_holder(worker_table().capacity));
     table[entry].is_accepted = true;
     table[entry].deadline = note.deadline.value;
     return note.deadline;
@@ -392,9 +414,9 @@ void note_job_left(std::int64_t job_id, int attempt, Leaving leaving, std::int64
     add({NoteKind::left, job_id, attempt, pg::infinity, leaving, run_time});
 }
 
-void note_job_left_running(std::int64_t job_id, int attempt, pg::Time deadline)
+void note_job_left_running(int queue_id, std::int64_t job_id, int attempt, const core::Load &load, pg::Time deadline)
 {
-    add({NoteKind::left_running, job_id, attempt, deadline, Leaving::returned, 0});
+    add({NoteKind::left_running, job_id, attempt, deadline, Leaving::returned, 0, queue_id, load});
 }
 
 void watch_external_jobs()

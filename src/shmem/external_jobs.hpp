@@ -87,8 +87,9 @@ enum class Leaving : unsigned char {
 // `run_time` in microseconds.
 void note_job_left(std::int64_t job_id, int attempt, Leaving leaving, std::int64_t run_time);
 
-// The job of an executor stays running when that is done with it, until then.
-void note_job_left_running(std::int64_t job_id, int attempt, pg::Time deadline);
+// The job of a handler that has returned stays running, until its deadline. One that ran in a client's session was in nobody's
+// hand until then, and is entered, with what it weighs.
+void note_job_left_running(int queue_id, std::int64_t job_id, int attempt, const core::Load &load, pg::Time deadline);
 
 // Registers the callbacks; called once by _PG_init. PostgreSQL regime.
 void watch_external_jobs();

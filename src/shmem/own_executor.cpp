@@ -69,13 +69,20 @@ bool give_way(bool idle, pg::Time now)
     return true;
 }
 
+// Its handler has returned, and it belongs to whoever completes it now. Needs the lock.
+bool was_left_running(const core::JobTable &table, std::int64_t job_id)
+{
+    const std::int32_t entry = table.find(mine.database, job_id);
+    return entry != core::no_entry && table.at(entry).holder == left_running_holder();
+}
+
 // Returns how many of them ran. Needs the lock.
 std::int64_t let_go_of_begun(Oid database, Jobs outcome)
 {
     if (begun == nullptr)
         return 0;
-    std::int64_t ran = 0;
     core::JobTable table = jobs_in_hand();
+    std::int64_t ran = was_left_running(table, own_executor()->job.id) ? 1 : 0;
     for (const std::int64_t job_id : *begun) {
         const std::int32_t entry = table.find(database, job_id);
         if (entry == core::no_entry || table[entry].holder != mine.slot || table[entry].phase == core::JobPhase::reserved)

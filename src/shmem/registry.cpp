@@ -149,6 +149,11 @@ int worker_holder(std::int32_t place)
     return registry()->executor_count + max_databases + place;
 }
 
+int left_running_holder()
+{
+    return jobs_head->holder_count - 1;
+}
+
 void install_hooks()
 {
     previous_request_hook = shmem_request_hook;

@@ -254,6 +254,7 @@ core::JobTable jobs_in_hand();
 // handler has left running.
 int scheduler_holder(int database_slot);
 int worker_holder(std::int32_t place);
+int left_running_holder();
 
 // Asks for the memory and sets it up at server start: called by _PG_init while preloading. PostgreSQL regime.
 void install_hooks();

@@ -11,27 +11,26 @@ namespace {
 constinit std::vector<CurrentJob> *current = nullptr;  // on the heap: no destructor at exit
 
 // What a handler has asked for, and in which subtransaction; that of an earlier transaction of a procedure stays.
-struct Snooze {
-    bool is_wanted;
-    std::int64_t delay;
+struct Wish {
+    RequestedEnd end;
     SubTransactionId subtransaction;
 };
-constinit Snooze snooze{};
+constinit Wish wish{};
 constinit bool is_watching = false;
 
 // Numbers of subtransactions grow, so that those within another one are not less than its own.
-extern "C" void hipq_snooze_subtransaction_ends(SubXactEvent event, SubTransactionId ended, SubTransactionId, void *)
+extern "C" void hipq_wish_subtransaction_ends(SubXactEvent event, SubTransactionId ended, SubTransactionId, void *)
 {
-    if (event == SUBXACT_EVENT_ABORT_SUB && snooze.subtransaction >= ended)
-        snooze.is_wanted = false;
+    if (event == SUBXACT_EVENT_ABORT_SUB && wish.subtransaction >= ended)
+        wish.end.end = HandlerEnd::finished;
 }
 
-extern "C" void hipq_snooze_transaction_ends(XactEvent event, void *)
+extern "C" void hipq_wish_transaction_ends(XactEvent event, void *)
 {
     if (event == XACT_EVENT_COMMIT)
-        snooze.subtransaction = InvalidSubTransactionId;
-    else if (event == XACT_EVENT_ABORT && snooze.subtransaction != InvalidSubTransactionId)
-        snooze.is_wanted = false;
+        wish.subtransaction = InvalidSubTransactionId;
+    else if (event == XACT_EVENT_ABORT && wish.subtransaction != InvalidSubTransactionId)
+        wish.end.end = HandlerEnd::finished;
 }
 
 void watch_transactions()
@@ -39,9 +38,16 @@ void watch_transactions()
     if (std::exchange(is_watching, true))
         return;
     pg::call([] {
-        ::RegisterXactCallback(hipq_snooze_transaction_ends, nullptr);
-        ::RegisterSubXactCallback(hipq_snooze_subtransaction_ends, nullptr);
+        ::RegisterXactCallback(hipq_wish_transaction_ends, nullptr);
+        ::RegisterSubXactCallback(hipq_wish_subtransaction_ends, nullptr);
     });
+}
+
+void request_end(const RequestedEnd &end, const Refusal &refusal)
+{
+    (void)require_current_job(refusal);
+    watch_transactions();
+    wish = {end, ::GetCurrentSubTransactionId()};
 }
 
 constinit pg::Statement remove_row(R"(
@@ -65,7 +71,7 @@ void set_current_jobs(std::vector<CurrentJob> jobs)
     if (current == nullptr)
         current = new std::vector<CurrentJob>();
     *current = std::move(jobs);
-    snooze = Snooze{};
+    wish = Wish{};
 }
 
 bool runs_jobs()
@@ -73,21 +79,35 @@ bool runs_jobs()
     return current != nullptr && !current->empty();
 }
 
-void request_snooze(std::int64_t delay)
+const CurrentJob &require_current_job(const Refusal &refusal)
 {
     if (!runs_jobs())
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("no job runs in this session"),
-                   errhint("A handler can snooze its own job. Use hipq.reschedule() for a waiting one."));
+                   errhint("%s", refusal.outside_hint));
     if (current->front().is_of_batch)
-        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a handler that takes batches cannot snooze"),
-                   errhint("Its jobs share one fate. Use a handler of one job, or enqueue new jobs for later."));
-    watch_transactions();
-    snooze = {true, delay, ::GetCurrentSubTransactionId()};
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("%s", refusal.batch_message),
+                   errhint("%s", refusal.batch_hint));
+    return current->front();
 }
 
-std::optional<std::int64_t> requested_snooze()
+void request_snooze(std::int64_t delay)
 {
-    return snooze.is_wanted ? std::optional(snooze.delay) : std::nullopt;
+    request_end({HandlerEnd::snoozed, delay},
+                {"A handler can snooze its own job. Use hipq.reschedule() for a waiting one.",
+                 "a handler that takes batches cannot snooze",
+                 "Its jobs share one fate. Use a handler of one job, or enqueue new jobs for later."});
+}
+
+void request_complete_later()
+{
+    request_end({HandlerEnd::left_running, 0}, {"A handler can leave its own job to be completed later.",
+                                                "a handler that takes batches cannot leave jobs to be completed later",
+                                                "Its jobs share one fate. Use a handler of one job."});
+}
+
+RequestedEnd requested_end()
+{
+    return wish.end;
 }
 
 bool is_current_job(std::int64_t id)

@@ -29,10 +29,27 @@ bool is_current_job(std::int64_t id);
 // so.
 bool is_running(std::int64_t id);
 
-// The handler that runs in this session wants its job to be run again after a time (microseconds); the last wish counts, and one
-// that a subtransaction was rolled back with does not. Raises 55000 outside of a handler, 0A000 in one that takes batches.
+// The job whose handler runs in this session, for a function that is for handlers of one job. Raises 55000 with that hint outside
+// of a handler, 0A000 with that message and hint in one that takes batches.
+struct Refusal {
+    const char *outside_hint;
+    const char *batch_message;
+    const char *batch_hint;
+};
+const CurrentJob &require_current_job(const Refusal &refusal);
+
+// What the handler that runs in this session wants to become of its job when it returns: to be run again after a time
+// (microseconds), or to stay running until somebody completes it. The last wish counts, and one that a subtransaction was rolled
+// back with does not. Both raise what require_current_job() raises.
 void request_snooze(std::int64_t delay);
-std::optional<std::int64_t> requested_snooze();
+void request_complete_later();
+
+enum class HandlerEnd : unsigned char { finished, snoozed, left_running };
+struct RequestedEnd {
+    HandlerEnd end;
+    std::int64_t delay;  // of a snooze
+};
+RequestedEnd requested_end();
 
 // A new job with the very type and key of the running one is its successor: the running row makes room in the same transaction,
 // and the finish then writes the final copy only. If the handler fails, both are undone. Called before a row is inserted; does

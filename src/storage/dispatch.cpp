@@ -7,6 +7,7 @@
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/two_phase.hpp"
+#include "storage/weight.hpp"
 
 namespace hipq::storage {
 
@@ -172,7 +173,9 @@ void leave_running(const Queue &queue, ClaimedJob job, pg::Time now)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("job %lld cannot be completed later", static_cast<long long>(job.id)),
                    errdetail("It has enqueued its own successor, or was taken from this attempt."));
-    shmem::note_job_left_running(job.id, job.attempt, now + std::int64_t{job.timeout} * USECS_PER_SEC);
+    const pg::Time deadline = now + std::int64_t{job.timeout} * USECS_PER_SEC;
+    shmem::note_job_left_running(job.queue_id, job.id, job.attempt, load_of(job), deadline);
+    forbid_two_phase(NoTwoPhase::job_taken);
 }
 
 }  // namespace hipq::storage

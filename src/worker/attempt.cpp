@@ -4,6 +4,7 @@
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "storage/current_job.hpp"
+#include "storage/dispatch.hpp"
 #include "worker/failure_codes.hpp"
 
 namespace hipq::worker {
@@ -50,14 +51,21 @@ Failure missing_handler()
     return {core::Reason::handler_not_found, "42883", "handler does not exist or cannot be called"};
 }
 
-void finish_or_snooze(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results)
+void conclude(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results)
 {
-    const auto delay = storage::requested_snooze();
+    const storage::RequestedEnd requested = storage::requested_end();
     const pg::OwnSettings own;
-    if (delay.has_value())
-        storage::settle_snoozed(queue, jobs.front(), *delay, pg::now());
-    else
+    switch (requested.end) {
+    case storage::HandlerEnd::finished:
         storage::finish_succeeded(queue, jobs, results, pg::now());
+        break;
+    case storage::HandlerEnd::snoozed:
+        storage::settle_snoozed(queue, jobs.front(), requested.delay, pg::now());
+        break;
+    case storage::HandlerEnd::left_running:
+        storage::leave_running(queue, jobs.front(), pg::now());
+        break;
+    }
 }
 
 storage::Settled settle_attempt(const Queue &queue, ClaimedJob &job, const Failure &failure)

@@ -14,10 +14,9 @@ void make_current(const std::optional<storage::Handler> &handler, std::span<cons
 storage::Failure failure_of(const pg::Error &error);
 storage::Failure missing_handler();
 
-// What a handler that has returned leaves behind: its jobs are done, or its job comes again later because it has asked for that.
-// In its transaction.
-void finish_or_snooze(const storage::Queue &queue, std::span<const storage::ClaimedJob> jobs,
-                      std::span<const pg::RawValue> results);
+// What a handler that has returned leaves behind: its jobs are done, or, because it has asked for that, its job comes again later
+// or stays running. In its transaction.
+void conclude(const storage::Queue &queue, std::span<const storage::ClaimedJob> jobs, std::span<const pg::RawValue> results);
 
 // After the handler's (sub)transaction was rolled back: the attempt is recorded, and the policy decides, unless a retry handler
 // is to be asked. A job that was claimed by lock is recorded first, unless somebody else, who found it waiting, has changed it

@@ -56,7 +56,8 @@ bool is_with_worker(LeftBy by)
     return by == LeftBy::late_worker || by == LeftBy::lost_worker || by == LeftBy::silent_worker || by == LeftBy::draining_worker;
 }
 
-// The end of a server leaves external workers as they are: the job stays with its worker. False: that is not known any more.
+// The end of a server, or of the executor whose handler left it running, leaves those who have the job as they are: it stays with
+// them. False: that worker is not known any more.
 bool stays_with_worker(const Queue &queue, const ClaimedJob &job)
 {
     const shmem::ExternalJob with_worker{
@@ -74,10 +75,13 @@ storage::Settled settle_external(const Queue &queue, const ClaimedJob &job, Left
     case LeftBy::draining_worker:
         return storage::settle_abandoned(queue, job, core::Reason::released, now);
     case LeftBy::restart:
+    case LeftBy::crash:
+    case LeftBy::neighbour:
+    case LeftBy::lost_executor:
         if (stays_with_worker(queue, job))
             return storage::Settled::stale;
         break;
-    default:
+    case LeftBy::lost_worker:
         break;
     }
     return storage::settle_abandoned(queue, job, core::Reason::worker_lost, now);

@@ -69,8 +69,8 @@ std::optional<Failure> call_and_finish(const Call &call, std::span<const Claimed
     if (!call.handler.has_value())
         return missing_handler();
     const CurrentJobs current(call.handler, jobs);
-    const auto error = pg::in_subtransaction(
-        pg::Ending::kept, [&] { finish_or_snooze(call.queue, jobs, call_as_owner(call.queue, *call.handler, jobs)); });
+    const auto error = pg::in_subtransaction(pg::Ending::kept,
+                                             [&] { conclude(call.queue, jobs, call_as_owner(call.queue, *call.handler, jobs)); });
     let_cancellation_through(error);
     return error.has_value() ? std::optional(failure_of(*error)) : std::nullopt;
 }

@@ -44,7 +44,7 @@ std::optional<Failure> call(const Executor &executor, const Task &task, Watch &w
     if (auto stopped = stop_failure(watch.stop(), task.jobs.front()))  // it caught the cancellation, or was done before it struck
         return stopped;
     session.put_back();
-    finish_or_snooze(*task.queue, task.jobs, results);
+    conclude(*task.queue, task.jobs, results);
     HIPQ_POINT("after-finish");
     choose_durability(*task.queue);
     pg::commit_transaction();

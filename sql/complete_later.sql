@@ -1,0 +1,60 @@
+-- complete_later in a client's session: run_until_idle, dry_run. In executors: test/t/065_complete_later.pl.
+\pset format unaligned
+\pset tuples_only on
+SET client_min_messages = warning;
+
+CREATE ROLE regress_hipq_later_owner LOGIN;
+CREATE ROLE regress_hipq_later_worker;
+CREATE ROLE regress_hipq_later_reader;
+SELECT hipq.create_queue('later.q', owner => 'regress_hipq_later_owner', throttle_limit => 2) > 0;
+SELECT hipq.grant_queue('later.q', 'regress_hipq_later_worker', 'work'), hipq.grant_queue('later.q', 'regress_hipq_later_reader', 'read');
+SELECT hipq.pause('later.q');
+
+CREATE TABLE later_note (said text);
+GRANT ALL ON later_note TO regress_hipq_later_owner;
+CREATE FUNCTION later_run(job hipq.job) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO later_note VALUES (job.job_key);
+    PERFORM hipq.complete_later();
+    RETURN 'asked';
+END $$;
+SELECT hipq.register_job_type('later.q', 'ask', handler => 'later_run', default_timeout => 600);
+SELECT hipq.enqueue('ask', queue => 'later.q', job_key => 'tried') AS tried \gset
+SELECT hipq.enqueue('ask', queue => 'later.q', job_key => 'undone') AS undone \gset
+SELECT hipq.enqueue('ask', queue => 'later.q', job_key => 'done') AS done \gset
+
+-- ---- dry_run takes it back with all the rest
+SELECT result, error, sqlstate FROM hipq.dry_run(:tried);
+SELECT state, attempt, worker_id FROM hipq.jobs WHERE id = :tried;
+SELECT hipq.cancel(:tried);
+
+-- ---- run_until_idle leaves the job running, when the transaction commits
+BEGIN;
+SELECT hipq.resume('later.q');
+SELECT hipq.run_until_idle('later.q', 1);
+SELECT state, attempt, worker_id FROM hipq.jobs WHERE id = :undone;
+ROLLBACK;
+SELECT state, attempt, worker_id FROM hipq.jobs WHERE id = :undone;
+SELECT hipq.cancel(:undone);
+SELECT count(*) FROM hipq.running WHERE queue = 'later.q';
+BEGIN;
+SELECT hipq.resume('later.q');
+SELECT hipq.run_until_idle('later.q');
+SELECT hipq.pause('later.q');
+COMMIT;
+SELECT said FROM later_note;
+SELECT state, attempt, error, worker_id FROM hipq.jobs WHERE id = :done;
+SELECT attempt, pid, worker_id, worker, is_accepted, deadline BETWEEN hipq.now() + '550 s' AND hipq.now() + '600 s' FROM hipq.running WHERE id = :done;
+SELECT throttle_used FROM hipq.queues WHERE queue = 'later.q';
+SELECT running_jobs FROM hipq.queues WHERE queue = 'later.q';
+
+-- ---- it can be given up by hand; then it weighs nothing any more
+SELECT hipq.fail_job(:done, 'no answer');
+SELECT state, error FROM hipq.jobs WHERE id = :done;
+SELECT throttle_used FROM hipq.queues WHERE queue = 'later.q';
+
+SELECT hipq.drop_queue('later.q', force => true);
+DROP TABLE later_note;
+DROP FUNCTION later_run;
+DROP OWNED BY regress_hipq_later_owner, regress_hipq_later_worker, regress_hipq_later_reader;
+DROP ROLE regress_hipq_later_owner, regress_hipq_later_worker, regress_hipq_later_reader;

@@ -1,0 +1,137 @@
+# hipq.complete_later(): a handler returns and leaves its job running.
+use strict;
+use warnings;
+use HipqCluster;
+use HipqPoints;
+use Test::More;
+
+my $hipq = HipqCluster->new('complete_later', 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1h');
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	GRANT CREATE ON SCHEMA public TO app;
+	CREATE TABLE written (id bigint); GRANT ALL ON written TO app;
+	CREATE FUNCTION ask(job hipq.job) RETURNS text LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO written VALUES (job.id);
+		IF job.job_data ? 'snooze_first' THEN PERFORM hipq.snooze('1 h'); END IF;
+		BEGIN
+			PERFORM hipq.complete_later();
+			IF job.job_data ? 'roll_back' THEN RAISE 'caught'; END IF;
+		EXCEPTION WHEN raise_exception THEN NULL;
+		END;
+		IF job.job_data ? 'snooze' THEN PERFORM hipq.snooze('1 h'); END IF;
+		IF job.job_data ? 'successor' THEN PERFORM hipq.enqueue(job.job_type, '{"roll_back": 1}', 'app.main', job.job_key); END IF;
+		IF job.job_data ? 'fail' THEN RAISE 'no'; END IF;
+		RETURN 'asked';
+	END $$;
+	CREATE PROCEDURE ask_in_steps(id bigint, data jsonb) LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO written VALUES (id);
+		PERFORM hipq.complete_later();
+		IF data->>'then' = 'commit' THEN COMMIT; INSERT INTO written VALUES (id); ROLLBACK; END IF;
+		IF data->>'then' = 'rollback' THEN ROLLBACK; END IF;
+	END $$;
+	CREATE FUNCTION ask_together(jobs hipq.job[]) RETURNS void LANGUAGE sql AS $$ SELECT hipq.complete_later() $$;
+	SELECT hipq.register_job_type('app.main', 'lock', handler => 'ask', claim => 'lock', default_timeout => 600);
+	SELECT hipq.register_job_type('app.main', 'record', handler => 'ask', claim => 'record', default_timeout => 600);
+	SELECT hipq.register_job_type('app.main', 'steps', handler => 'ask_in_steps');
+	SELECT hipq.register_job_type('app.main', 'statement', handler => 'SELECT hipq.complete_later()');
+	SELECT hipq.register_job_type('app.main', 'batch', handler => 'ask_together', batch_size => 10)});
+
+sub row { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', state, attempt, worker_id, error) FROM hipq.jobs WHERE id = $id"); }
+sub written { my ($id) = @_; return $hipq->sql("SELECT count(*) FROM written WHERE id = $id"); }
+
+# Enqueues a job and waits until its handler has returned.
+sub handled
+{
+	my ($type, $data, $more) = @_;
+	my $id = $hipq->enqueue($type, "'$data', queue => 'app.main'" . ($more // ''));
+	$hipq->wait_until("SELECT state IN ('retry', 'final') OR worker_id = 0 FROM hipq.jobs WHERE id = $id") or diag($hipq->look_at($id));
+	return $id;
+}
+
+# ---- complete_later
+foreach my $type (qw(lock record))
+{
+	my $id = handled($type, '{}');
+	is(row($id), 'running 1 0 NONE', "$type: the job stays running");
+	is(written($id), 1, "$type: what its handler wrote is there");
+	is($hipq->sql("SELECT deadline - hipq.now() BETWEEN interval '500 s' AND interval '600 s' FROM hipq.jobs WHERE id = $id"), 't', "$type: for its timeout from then on");
+	is($hipq->sql("SELECT concat_ws(' ', attempt, coalesce(pid, -1), worker_id, is_accepted) FROM hipq.running WHERE id = $id"), '1 -1 0', "$type: in nobody's hands, view running says");
+	is($hipq->attempts($id), '', "$type: the attempt is not over");
+	is($hipq->sql("SELECT hipq.fail_job($id, 'no answer')"), 'final', "$type: it can be given up");
+	is(row($id), 'final 1 0 no answer', "$type: and is over then");
+
+	is($hipq->outcome(handled($type, '{"roll_back": 1}')), 'succeeded', "$type: what is rolled back with a block does not count");
+	$id = handled($type, '{"fail": 1}', ', max_retries => 0');
+	is($hipq->attempts($id), '1 transient_error P0001', "$type: an error is an error");
+	is(written($id), 0, "$type: and leaves nothing");
+	like(row(handled($type, '{"snooze": 1}')), qr/^retry 1 snoozed/, "$type: a snooze after it counts");
+	is(row(handled($type, '{"snooze_first": 1}')), 'running 1 0 NONE', "$type: not one before it");
+	is($hipq->attempts(handled($type, '{"successor": 1}', ", job_key => 'own', max_retries => 0")), '1 transient_error 55000', "$type: not together with a successor");
+	is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live WHERE job_key = 'own'}), 0, "$type: which is undone");
+}
+is(row(handled('statement', '{}')), 'running 1 0 NONE', 'a statement can');
+my $id = handled('steps', '{"then": "commit"}');
+is(row($id), 'running 1 0 NONE', 'so can a procedure, also before it commits');
+is(written($id), 1, 'with what it had committed');
+is($hipq->outcome(handled('steps', '{"then": "rollback"}')), 'succeeded', 'but not before it rolls back');
+is($hipq->attempts(handled('batch', '{}', ', max_retries => 0')), '1 transient_error 0A000', 'a batch cannot');
+
+# ---- what it weighs counts until it ends, whatever becomes of the executor
+$hipq->create_queue('app.one', throttle_limit => 1);
+$hipq->sql(q{SELECT hipq.register_job_type('app.one', 'one', handler => 'ask', throttle_limit_per_key => 1)});
+my @jobs = map { $hipq->enqueue('one', q{'{}', queue => 'app.one', throttle_key => 'k'}) } 1 .. 2;
+ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs WHERE id = $jobs[0]"), 'the first job waits for its answer');
+ok($hipq->wait_until("SELECT count(*) = 0 FROM hipq.executors WHERE status = 'running'"), 'no executor has it');
+is($hipq->sql(q{SELECT concat_ws(' ', throttle_used, running_jobs, waiting_throttle) FROM hipq.queues WHERE queue = 'app.one'}), '1.000 1 1', 'and the second one for room');
+is($hipq->sql(q{SELECT concat_ws(' ', throttle_key, throttle_used, running_jobs) FROM hipq.throttle_keys}), 'k 1.000 1', 'view throttle_keys says so too');
+$hipq->sql('SELECT pg_terminate_backend(pid) FROM hipq.executors');
+ok($hipq->wait_until('SELECT count(*) = 0 FROM hipq.executors WHERE pid IS NOT NULL'), 'executors go');
+is(row($jobs[0]), 'running 1 0 NONE', 'the job stays');
+$hipq->sql("SELECT hipq.fail_job($jobs[0], 'no answer')");
+ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs WHERE id = $jobs[1]"), 'when it has ended there is room for the next one');
+$hipq->sql("SELECT hipq.fail_job($jobs[1], 'no answer')");
+ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues WHERE queue = 'app.one'}), 'nothing is left of what was counted');
+is($hipq->sql(q{SELECT sum(jobs_done) FROM hipq.executors WHERE queue IS NULL}), 1, 'an executor counts it among those that it has run');
+
+# ---- whatever becomes of the executor in the moment after the handler's commit, and of the server
+$hipq->sql(q{SELECT hipq.alter_job_type('app.one', 'one', default_timeout => 600)});
+my $points = HipqPoints->new($hipq);
+foreach my $action (qw(terminate kill))
+{
+	my $log = -s $hipq->node->logfile;
+	$points->arm('after-finish-commit', $action);
+	my $job = $hipq->enqueue('one', q{'{}', queue => 'app.one', throttle_key => 'k'});
+	if ($action eq 'kill') { $hipq->node->wait_for_log(qr/was terminated by signal 9/, $log); }
+	else { ok($points->wait_fired('after-finish-commit'), 'an executor ends when its handler has left the job'); }
+	ok($hipq->wait_until("SELECT count(*) = 0 FROM hipq.executors WHERE job_id = $job OR status = 'ended'"), "$action: nobody has it any more");
+	ok($hipq->wait_until(q{SELECT throttle_used = 1 FROM hipq.queues WHERE queue = 'app.one'}), "$action: it counts");
+	my $next = $hipq->enqueue('one', q{'{"roll_back": 1}', queue => 'app.one', throttle_key => 'k'});
+	ok($hipq->wait_until("SELECT count(*) > 0 FROM hipq.why($next) WHERE NOT passed AND gate LIKE 'throttle%'"), "$action: and others wait");
+	is(row($job), 'running 1 0 NONE', "$action: it stays running");
+	is($hipq->attempts($job), '', "$action: uncharged");
+	$hipq->sql("SELECT hipq.fail_job($job, 'no answer')");
+	is($hipq->outcome($next), 'succeeded', "$action: until it has ended");
+}
+my $left = $hipq->enqueue('one', q{'{}', queue => 'app.one', throttle_key => 'k', timeout => 3});
+ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs WHERE id = $left"), 'a job is left');
+$hipq->node->restart;
+is(row($left), 'running 1 0 NONE', 'it stays over a restart');
+is($hipq->outcome($left), 'failed', 'until its timeout comes');
+is($hipq->attempts($left), '1 timeout 57014', 'which is the reason');
+ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues WHERE queue = 'app.one'}), 'it counts no more');
+
+# ---- external workers
+$hipq->create_queue('app.outside');
+$hipq->sql(q{
+	CREATE ROLE scanner; CREATE ROLE other;
+	SELECT hipq.grant_queue('app.outside', 'scanner', 'work'), hipq.grant_queue('app.outside', 'other', 'work');
+	SELECT hipq.register_job_type('app.outside', 'scan', handler_kind => 'notify')});
+my $worker = $hipq->sql(q{SET ROLE scanner; SELECT hipq.register_worker('one', '{app.outside}', '{scan}')});
+$id = $hipq->enqueue('scan', q{'{}', queue => 'app.outside'});
+ok($hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $id"), 'a worker is given a job');
+is($hipq->sql("SELECT concat_ws(' ', coalesce(pid, -1), worker_id, worker, is_accepted) FROM hipq.running WHERE id = $id"), "-1 $worker one f", 'view running says so');
+is($hipq->sql("SELECT since <= hipq.now() AND deadline > hipq.now() FROM hipq.running WHERE id = $id"), 't', 'since when, and until when it may accept it');
+
+done_testing();
