@@ -1,7 +1,24 @@
--- complete_later in a client's session: run_until_idle, dry_run. In executors: test/t/065_complete_later.pl.
+-- complete_later, report_progress in a client's session: run_until_idle, dry_run. In executors: test/t/065_complete_later.pl.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
+
+CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+    said text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'passes';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    said := format('%s %s', SQLSTATE, SQLERRM)
+        || CASE WHEN detail <> '' THEN E'\n  DETAIL: ' || detail ELSE '' END
+        || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END;
+    RETURN regexp_replace(said, '\m([Jj]ob) [0-9]+', '\1 <id>', 'g');
+END
+$$;
 
 CREATE ROLE regress_hipq_later_owner LOGIN;
 CREATE ROLE regress_hipq_later_worker;
@@ -15,6 +32,7 @@ GRANT ALL ON later_note TO regress_hipq_later_owner;
 CREATE FUNCTION later_run(job hipq.job) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO later_note VALUES (job.job_key);
+    PERFORM hipq.report_progress(1, 2, 'asks');
     PERFORM hipq.complete_later();
     RETURN 'asked';
 END $$;
@@ -48,10 +66,32 @@ SELECT attempt, pid, worker_id, worker, is_accepted, deadline BETWEEN hipq.now()
 SELECT throttle_used FROM hipq.queues WHERE queue = 'later.q';
 SELECT running_jobs FROM hipq.queues WHERE queue = 'later.q';
 
--- ---- it can be given up by hand; then it weighs nothing any more
+-- ---- who may complete it tells how far it has come
+TABLE hipq.progress;
+SET ROLE regress_hipq_later_worker;
+SELECT hipq.report_progress(:done, 1, 1, 3, 'waits for an answer');
+SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 2, 1, 3)');
+SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 1, 4, 3)');
+SET ROLE regress_hipq_later_reader;
+SELECT queue, id = :done, job_type, attempt, done, total, percent, message, reported_time <= hipq.now(), pid, worker_id FROM hipq.progress;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION hipq.report_progress(bigint, integer, bigint, bigint, text) TO regress_hipq_later_reader;
+SET ROLE regress_hipq_later_reader;
+SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 1, 2, 3)');
+RESET ROLE;
+BEGIN;
+SELECT hipq.report_progress(:done, 1, 5, NULL, repeat('äöü', 40));
+ROLLBACK;
+SELECT done, total, percent, octet_length(message), message = repeat('äöü', 33) || 'ä' FROM hipq.progress;
+SELECT hipq.report_progress(:done, 1, 0, 0);
+SELECT done, total, percent, message FROM hipq.progress;
+
+-- ---- it can be given up by hand; then it weighs nothing any more, and has nothing to tell
 SELECT hipq.fail_job(:done, 'no answer');
 SELECT state, error FROM hipq.jobs WHERE id = :done;
 SELECT throttle_used FROM hipq.queues WHERE queue = 'later.q';
+TABLE hipq.progress;
+SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 1, 2, 3)');
 
 SELECT hipq.drop_queue('later.q', force => true);
 DROP TABLE later_note;

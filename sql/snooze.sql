@@ -1,4 +1,4 @@
--- snooze, complete_later, extend: what is refused. What they do is for handlers: test/t/061_more_time.pl, 065_complete_later.pl.
+-- snooze, complete_later, report_progress, extend: what is refused. What they do is for handlers: test/t/061_more_time.pl, 065_complete_later.pl.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -39,6 +39,17 @@ SELECT pg_temp.try($$SELECT hipq.extend('5 min')$$);
 SELECT pg_temp.try($$SELECT hipq.extend(NULL::interval)$$);
 
 SELECT pg_temp.try($$SELECT hipq.complete_later()$$);
+SELECT pg_temp.try($$SELECT hipq.report_progress(1, 2, 'half')$$);
+SELECT pg_temp.try($$SELECT hipq.report_progress(NULL)$$);
+SELECT pg_temp.try($$SELECT hipq.report_progress(-1)$$);
+SELECT pg_temp.try($$SELECT hipq.report_progress(0, -1)$$);
+SELECT pg_temp.try($$SELECT hipq.report_progress(3, 2)$$);
+
+-- ---- attempts that nobody makes
+SELECT pg_temp.try(format('SELECT hipq.report_progress(%s, 0, 1, 2)', :waiting));
+SELECT pg_temp.try($$SELECT hipq.report_progress(-1, 1, 1, NULL, 'begins')$$);
+SELECT pg_temp.try(format('SELECT hipq.report_progress(%s, 1, 3, 2)', :waiting));
+SELECT pg_temp.try($$SELECT hipq.report_progress(1, NULL, 1, 2)$$);
 
 -- ---- jobs that do not run
 SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '1 min'));

@@ -243,6 +243,11 @@ CREATE FUNCTION hipq.complete_later() RETURNS void LANGUAGE c AS 'MODULE_PATHNAM
 COMMENT ON FUNCTION hipq.complete_later()
     IS 'in a handler: when it returns, what it wrote is committed and its job stays running, until somebody completes or fails it or its timeout comes; raises 55000 outside of a handler, 0A000 in one that takes batches';
 
+CREATE FUNCTION hipq.report_progress(done bigint, total bigint DEFAULT NULL, message text DEFAULT NULL) RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_report_own_progress';
+COMMENT ON FUNCTION hipq.report_progress(bigint, bigint, text)
+    IS 'in a handler: says how far it has come; view hipq.progress shows it at once, whatever becomes of the transaction; raises 22023 if done is negative or more than total';
+
 CREATE FUNCTION hipq.extend(more interval) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_own';
 COMMENT ON FUNCTION hipq.extend(interval) IS 'in a handler: gives its own job, or its batch, more time; returns when it times out now';
 
@@ -267,6 +272,11 @@ COMMENT ON FUNCTION hipq.drain_worker(bigint) IS 'gives a worker no more jobs; t
 
 CREATE FUNCTION hipq.deregister_worker(worker bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_deregister_worker';
 COMMENT ON FUNCTION hipq.deregister_worker(bigint) IS 'forgets a worker';
+
+CREATE FUNCTION hipq.report_progress(id bigint, attempt integer, done bigint, total bigint, message text DEFAULT NULL) RETURNS void
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_report_progress';
+COMMENT ON FUNCTION hipq.report_progress(bigint, integer, bigint, bigint, text)
+    IS 'says how far an attempt of a job has come that a worker of the caller''s has (total NULL: not known), and that the worker is alive; view hipq.progress shows it at once, whatever becomes of the transaction; raises HQ003 if the attempt is over, 22023 if done is negative or more than total';
 
 -- Looking ---------------------------------------------------------------------------------------------------------------------------
 
@@ -333,6 +343,12 @@ CREATE FUNCTION hipq._running_jobs(
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__running_jobs';
 COMMENT ON FUNCTION hipq._running_jobs()
     IS 'jobs of this database that executors run or external workers have, from shared memory; view hipq.running shows them';
+
+CREATE FUNCTION hipq._progress(
+    OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT done bigint, OUT total bigint, OUT message text, OUT reported_time timestamptz,
+    OUT pid integer, OUT worker_id bigint
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__progress';
+COMMENT ON FUNCTION hipq._progress() IS 'how far the jobs of this database that run have come, from shared memory; view hipq.progress shows it';
 
 CREATE FUNCTION hipq._lanes(
     OUT queue_id integer, OUT job_type text, OUT priority integer, OUT due_time timestamptz, OUT frontier_time timestamptz, OUT frontier_id bigint,

@@ -1,8 +1,8 @@
 -- Views to look through. Each reads the tables with the extension owner's rights and shows only the queues that the caller may read; those without job
--- data (instances, queues, job_types, pauses, running, executors, workers, lanes, sizes, throttle_keys, worker_health, dead_letter_rates, dead_letter_stats,
+-- data (instances, queues, job_types, pauses, running, executors, workers, lanes, sizes, throttle_keys, progress, worker_health, dead_letter_rates, dead_letter_stats,
 -- dead_letter_reasons) show everything to members of pg_monitor too.
 --
--- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _first_closed_gate(), _gauges(), _lanes(), _running_jobs(), _next_run(), _has_cron_entry(), _is_running(), _workers(), _worker_services() and now(). hipq.grant_queue() gives them.
+-- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _first_closed_gate(), _gauges(), _lanes(), _running_jobs(), _progress(), _next_run(), _has_cron_entry(), _is_running(), _workers(), _worker_services() and now(). hipq.grant_queue() gives them.
 
 CREATE VIEW hipq.instances WITH (security_barrier) AS
 SELECT instance.name,
@@ -364,6 +364,36 @@ COMMENT ON COLUMN hipq.running.deadline IS 'when it times out, with what hipq.ex
 COMMENT ON COLUMN hipq.running.wait_event_type IS 'kind of event the executor waits for; NULL = none, or not shown to the caller';
 COMMENT ON COLUMN hipq.running.wait_event IS 'event the executor waits for';
 COMMENT ON COLUMN hipq.running.blocked_by IS 'processes that hold the lock the executor waits for';
+
+CREATE VIEW hipq.progress WITH (security_barrier) AS
+SELECT instance.name || '.' || queue.name AS queue,
+       reported.job_id AS id,
+       job.job_type,
+       reported.attempt,
+       reported.done,
+       reported.total,
+       CASE WHEN reported.total = 0 THEN 100.0 ELSE round(100.0 * reported.done / reported.total, 1) END AS percent,
+       reported.message,
+       reported.reported_time,
+       reported.pid,
+       reported.worker_id
+FROM hipq._progress() AS reported
+JOIN hipq.job ON job.queue_id = reported.queue_id AND job.id = reported.job_id AND job.state <> 'final'
+JOIN hipq.queue ON queue.queue_id = job.queue_id
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+COMMENT ON VIEW hipq.progress IS 'how far jobs that run have come, as they have said by hipq.report_progress(), committed or not';
+COMMENT ON COLUMN hipq.progress.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.progress.id IS 'id of the job';
+COMMENT ON COLUMN hipq.progress.job_type IS 'job type';
+COMMENT ON COLUMN hipq.progress.attempt IS 'number of the attempt';
+COMMENT ON COLUMN hipq.progress.done IS 'what is done, in units of the job''s own';
+COMMENT ON COLUMN hipq.progress.total IS 'what is to be done; NULL = not known';
+COMMENT ON COLUMN hipq.progress.percent IS 'what part of it is done; NULL = not known';
+COMMENT ON COLUMN hipq.progress.message IS 'what it does just now, in its own words';
+COMMENT ON COLUMN hipq.progress.reported_time IS 'when it said so';
+COMMENT ON COLUMN hipq.progress.pid IS 'executor that runs it';
+COMMENT ON COLUMN hipq.progress.worker_id IS 'external worker that has it; 0 = its handler has returned and left it to be completed later';
 
 CREATE VIEW hipq.attempts WITH (security_barrier) AS
 SELECT instance.name || '.' || queue.name AS queue,
@@ -903,7 +933,7 @@ COMMENT ON COLUMN hipq.alerts.last_time IS 'when it happened last';
 COMMENT ON COLUMN hipq.alerts.detail IS 'what is slower or waits because of it';
 COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 
-REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes, hipq.workers, hipq.healthy_workers, hipq.worker_health FROM PUBLIC;
+REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.progress, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes, hipq.workers, hipq.healthy_workers, hipq.worker_health FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
-GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys, hipq.workers, hipq.healthy_workers, hipq.worker_health, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;
+GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.progress, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys, hipq.workers, hipq.healthy_workers, hipq.worker_health, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq._progress(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;

@@ -22,17 +22,8 @@ Names functions_for(Privilege privilege)
     case Privilege::enqueue:
         return {"enqueue", "enqueue_unique", "enqueue_many", "schedule", "unschedule", "_run_schedule", "now"};
     case Privilege::work:
-        return {"fail_retriable",
-                "fail_permanently",
-                "snooze",
-                "complete_later",
-                "extend",
-                "register_worker",
-                "heartbeat",
-                "drain_worker",
-                "deregister_worker",
-                "_workers",
-                "_may",
+        return {"fail_retriable",    "fail_permanently", "snooze",       "complete_later",    "report_progress", "extend",
+                "register_worker",   "heartbeat",        "drain_worker", "deregister_worker", "_workers",        "_may",
                 "worker_queue_depth"};
     case Privilege::read:
         return {"why",
@@ -44,6 +35,7 @@ Names functions_for(Privilege privilege)
                 "_gauges",
                 "_lanes",
                 "_running_jobs",
+                "_progress",
                 "_is_running",
                 "_first_closed_gate",
                 "enqueued",
@@ -91,6 +83,7 @@ Names views_for(Privilege privilege)
             "pauses",
             "jobs",
             "running",
+            "progress",
             "attempts",
             "dead_letters",
             "executors",

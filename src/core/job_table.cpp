@@ -64,6 +64,7 @@ std::int32_t JobTable::insert(const JobEntry &job)
     ++head_->used;
     JobEntry &fresh = (*this)[entry];
     fresh = job;
+    fresh.serial = ++head_->last_serial;
     std::int32_t &bucket = bucket_of(job.database, job.job_id);
     fresh.next = bucket;
     bucket = entry;

@@ -22,6 +22,7 @@ inline constexpr std::int32_t no_entry = -1;
 enum class JobPhase : unsigned char { reserved, chosen, running };
 
 struct JobEntry {
+    std::uint64_t serial;  // no two entries have the same
     std::int64_t job_id;
     std::uint32_t database;
     std::int32_t queue_id;
@@ -55,6 +56,7 @@ struct RoomMade {
 struct JobTableHead {
     std::int32_t free;
     std::int32_t used;
+    std::uint64_t last_serial;  // so far
     RoomMade room_made;
 };
 

@@ -387,6 +387,22 @@ std::vector<ExternalJob> list_external_jobs()
     return copies.take();
 }
 
+std::optional<ExternalJob> find_external_job(std::int64_t job_id)
+{
+    if (!is_loaded())
+        return std::nullopt;
+    Copies copies(1);
+    {
+        const Lock lock(LW_SHARED);
+        const core::JobTable table = jobs_in_hand();
+        const std::int32_t entry = table.find(MyDatabaseId, job_id);
+        if (entry != core::no_entry && has_worker(table.at(entry)))
+            copies.add(table.at(entry));
+    }
+    const std::vector<ExternalJob> jobs = copies.take();
+    return jobs.empty() ? std::nullopt : std::optional(jobs.front());
+}
+
 bool is_with_worker(Oid database, std::int64_t job_id)
 {
     if (!is_loaded())

@@ -67,6 +67,9 @@ std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id);
 // All of this database, in no order.
 std::vector<ExternalJob> list_external_jobs();
 
+// One of this database. Nothing: no worker has it.
+std::optional<ExternalJob> find_external_job(std::int64_t job_id);
+
 bool is_with_worker(Oid database, std::int64_t job_id);
 
 // What a transaction does; it holds when that has committed

@@ -4,6 +4,7 @@
 #include "settings.hpp"
 #include "shmem/flight_recorder.hpp"
 #include "shmem/lanes.hpp"
+#include "shmem/progress.hpp"
 #include "shmem/statistics.hpp"
 #include "shmem/workers.hpp"
 
@@ -87,6 +88,7 @@ extern "C" void hipq_shmem_request()
     request_lanes();
     request_workers();
     request_statistics();
+    request_progress(job_capacity());
 }
 
 extern "C" void hipq_shmem_startup()
@@ -106,6 +108,7 @@ extern "C" void hipq_shmem_startup()
     set_up_lanes();
     set_up_workers();
     set_up_statistics();
+    set_up_progress(job_capacity());
     lock = &::GetNamedLWLockTranche("hipq")->lock;
     ::LWLockRelease(AddinShmemInitLock);
     begin_flight_recorder();

@@ -44,6 +44,7 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_mon
     ('view hipq.pauses', 'SELECT'),
     ('view hipq.queues', 'SELECT'),
     ('view hipq.running', 'SELECT'),
+    ('view hipq.progress', 'SELECT'),
     ('view hipq.sizes', 'SELECT'),
     ('view hipq.throttle_keys', 'SELECT'),
     ('view hipq.workers', 'SELECT'),
@@ -63,6 +64,7 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_mon
     ('function hipq._lanes()', 'EXECUTE'),
     ('function hipq._may(integer,text)', 'EXECUTE'),
     ('function hipq._running_jobs()', 'EXECUTE'),
+    ('function hipq._progress()', 'EXECUTE'),
     ('function hipq.now()', 'EXECUTE')
 $$, 'rights of pg_monitor');
 

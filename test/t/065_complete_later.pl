@@ -1,4 +1,4 @@
-# hipq.complete_later(): a handler returns and leaves its job running.
+# hipq.complete_later(): a handler returns and leaves its job running; hipq.report_progress(): it says how far it has come.
 use strict;
 use warnings;
 use HipqCluster;
@@ -122,6 +122,63 @@ is($hipq->outcome($left), 'failed', 'until its timeout comes');
 is($hipq->attempts($left), '1 timeout 57014', 'which is the reason');
 ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues WHERE queue = 'app.one'}), 'it counts no more');
 
+# ---- report_progress
+$hipq->sql(q{
+	CREATE FUNCTION count_up(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		PERFORM hipq.report_progress(1);
+		PERFORM hipq.report_progress(2, 8, 'counts');
+		PERFORM pg_advisory_xact_lock(1);
+		IF job.job_data ? 'fail' THEN RAISE 'no'; END IF;
+		IF job.attempt = 1 AND job.job_data ? 'later' THEN PERFORM hipq.report_progress(3, 8); PERFORM hipq.complete_later(); END IF;
+		PERFORM pg_advisory_xact_lock(2);
+	END $$;
+	CREATE FUNCTION silent(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); END $$;
+	CREATE FUNCTION count_together(jobs hipq.job[]) RETURNS void LANGUAGE sql AS $$ SELECT hipq.report_progress(1) $$;
+	SELECT hipq.register_job_type('app.main', 'count', handler => 'count_up', claim => 'lock', retry_base => '1 h', max_retries => 1);
+	SELECT hipq.register_job_type('app.main', 'counters', handler => 'count_together', batch_size => 10)});
+sub progress { my ($of) = @_; return $hipq->sql("SELECT concat_ws(' ', attempt, done, total, percent, message, pid IS NOT NULL, worker_id) FROM hipq.progress WHERE id = $of"); }
+
+my $lock = $hipq->hold_lock;
+$id = $hipq->enqueue('count', q{'{"fail": 1}', queue => 'app.main'});
+ok($hipq->wait_until("SELECT done = 2 FROM hipq.progress WHERE id = $id"), 'progress shows at once');
+is(progress($id), '1 2 8 25.0 counts t', 'the latest, with who runs it');
+is($hipq->sql("SELECT pid FROM hipq.progress WHERE id = $id"), $hipq->pid_of($id), 'that executor');
+$lock->quit;
+ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs WHERE id = $id"), 'the attempt fails');
+is(progress($id), '', 'nothing is left of it');
+$lock = $hipq->hold_lock;
+$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'count', handler => 'silent')});
+$hipq->sql("SELECT hipq.reschedule($id, now())");
+$hipq->pid_of($id);
+is(progress($id), '', 'the next attempt has said nothing yet');
+$lock->quit;
+is($hipq->outcome($id), 'succeeded', 'and succeeds');
+$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'count', handler => 'count_up')});
+
+# The number of an attempt under a lock that has not been is used again: what that said is not shown for the one after it.
+$lock = $hipq->hold_lock;
+$id = $hipq->enqueue('count', q{'{}', queue => 'app.main'});
+ok($hipq->wait_until("SELECT done = 2 FROM hipq.progress WHERE id = $id"), 'a job reports');
+$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'count', handler => 'silent')});
+my $pid = $hipq->pid_of($id);
+$hipq->sql("SELECT pg_terminate_backend($pid)");
+ok($hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $id AND pid <> $pid"), 'its executor goes, and another one runs it');
+is(progress($id), '', 'which has said nothing yet');
+$lock->quit;
+is($hipq->outcome($id), 'succeeded', 'it succeeds');
+$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'count', handler => 'count_up')});
+
+$id = $hipq->enqueue('count', q{'{"later": 1}', queue => 'app.main'});
+ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs WHERE id = $id"), 'one is left to be completed later');
+is(progress($id), '1 3 8 37.5 f 0', 'and how far it has come');
+$hipq->sql("SELECT hipq.report_progress($id, 1, 8, 8, 'done')");
+is(progress($id), '1 8 8 100.0 done f 0', 'others go on with that');
+like($hipq->error_of("SELECT hipq.report_progress($id, 2, 8, 8)"), qr/HQ003: attempt 2 of job $id is over/, 'of the attempt that runs');
+$hipq->sql("SELECT hipq.fail_job($id, 'no answer')");
+is(progress($id), '', 'until it ends');
+like($hipq->error_of("SELECT hipq.report_progress($id, 1, 8, 8)"), qr/HQ003: attempt 1 of job $id is over/, 'not any more then');
+
 # ---- external workers
 $hipq->create_queue('app.outside');
 $hipq->sql(q{
@@ -133,5 +190,14 @@ $id = $hipq->enqueue('scan', q{'{}', queue => 'app.outside'});
 ok($hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $id"), 'a worker is given a job');
 is($hipq->sql("SELECT concat_ws(' ', coalesce(pid, -1), worker_id, worker, is_accepted) FROM hipq.running WHERE id = $id"), "-1 $worker one f", 'view running says so');
 is($hipq->sql("SELECT since <= hipq.now() AND deadline > hipq.now() FROM hipq.running WHERE id = $id"), 't', 'since when, and until when it may accept it');
+my $heard = "SELECT last_heartbeat IS NOT NULL FROM hipq.workers WHERE worker_id = $worker";
+is($hipq->sql($heard), 'f', 'the worker was not heard of yet');
+$hipq->sql("SET ROLE scanner; BEGIN; SELECT hipq.report_progress($id, 1, 7, NULL, 'scans'); ROLLBACK");
+is(progress($id), "1 7 scans f $worker", 'it says how far it has come, whatever becomes of the transaction');
+is($hipq->sql($heard), 't', 'that is a sign of life');
+like($hipq->error_of("SET ROLE other; SELECT hipq.report_progress($id, 1, 8, 8)"), qr/42501: job $id is in the hand of another role's worker/, 'nobody else may');
+is(progress($id), "1 7 scans f $worker", 'which changes nothing');
+
+is($hipq->attempts(handled('counters', '{}', ', max_retries => 0')), '1 transient_error 0A000', 'a batch cannot');
 
 done_testing();

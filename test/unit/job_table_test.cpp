@@ -49,6 +49,19 @@ std::vector<std::int64_t> ids_of(const JobTable &table, std::int32_t holder)
 
 }  // namespace
 
+TEST(JobTable, TellsAnEntryFromTheOneBefore)
+{
+    Memory memory(1, 1, 2);
+    const std::int32_t first = memory.table.insert(job(7));
+    const std::uint64_t serial = memory.table[first].serial;
+    EXPECT_NE(serial, 0U) << "that is nobody's";
+    memory.table.hand_over(first, 1);
+    EXPECT_EQ(memory.table[first].serial, serial) << "it is the same with another holder";
+    memory.table.erase(first);
+    EXPECT_EQ(memory.table.insert(job(7)), first) << "the place is the same";
+    EXPECT_NE(memory.table[first].serial, serial);
+}
+
 TEST(JobTable, HasAJobOnce)
 {
     Memory memory(4, 3, 2);

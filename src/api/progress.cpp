@@ -1,0 +1,122 @@
+// hipq.report_progress, and the function behind view hipq.progress.
+#include "shmem/progress.hpp"
+
+#include "api/arguments.hpp"
+#include "api/error_codes.hpp"
+#include "pg/clock.hpp"
+#include "shmem/external_jobs.hpp"
+#include "storage/catalogue.hpp"
+#include "storage/current_job.hpp"
+#include "storage/rights.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+using storage::Privilege;
+
+void check(std::int64_t done, std::optional<std::int64_t> total)
+{
+    if (done < 0)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("done cannot be negative"));
+    if (total.has_value() && *total < 0)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("total cannot be negative"));
+    if (total.has_value() && done > *total)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("done %lld is more than total %lld", static_cast<long long>(done), static_cast<long long>(*total)));
+}
+
+// Done, total and message, from there on.
+shmem::Progress progress_in(const Arguments &arguments, int first)
+{
+    const std::int64_t done = arguments.integer64(first, "done");
+    const std::optional<std::int64_t> total = arguments.maybe_int64(first + 1);
+    check(done, total);
+    return shmem::make_progress(done, total, arguments.maybe_text(first + 2).value_or(""), pg::now());
+}
+
+void report_own(const shmem::Progress &progress)
+{
+    const storage::CurrentJob &job = storage::require_current_job(
+        {"An external worker names its job: hipq.report_progress(id, attempt, done, total).",
+         "a handler that takes batches cannot report progress", "Its jobs share one fate. Use a handler of one job."});
+    shmem::note_own_progress(job.id, progress);
+}
+
+[[noreturn]] void raise_over(std::int64_t id, int attempt)
+{
+    HIPQ_RAISE(errcode(errcode_attempt_is_over), errmsg("attempt %d of job %lld is over", attempt, static_cast<long long>(id)),
+               errdetail("It has ended, or was taken from its worker."));
+}
+
+// A job is reported on by the worker that has it, and one that its handler has left running by whoever may complete it.
+void require_worker(const shmem::ExternalJob &job)
+{
+    if (job.worker_id == 0) {
+        const auto catalogue = storage::catalogue();
+        if (const storage::Queue *queue = catalogue->find(job.queue_id))
+            storage::require(*queue, Privilege::work);
+        return;
+    }
+    const auto worker = shmem::find_worker(job.worker_id);
+    if (!worker.has_value())
+        raise_over(job.id, job.attempt);
+    if (worker->role != storage::caller())
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                   errmsg("job %lld is in the hand of another role's worker", static_cast<long long>(job.id)));
+}
+
+void report(std::int64_t id, int attempt, const shmem::Progress &progress)
+{
+    const auto job = shmem::find_external_job(id);
+    if (!job.has_value() || job->attempt != attempt)
+        raise_over(id, attempt);
+    require_worker(*job);
+    if (!shmem::note_progress(id, attempt, progress))
+        raise_over(id, attempt);
+    shmem::note_heartbeat(job->worker_id, nullptr);
+}
+
+// Of the jobs that the caller may see.
+void list_progress(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    const auto catalogue = storage::catalogue();
+    const bool is_monitor = pg::call([] { return ::has_privs_of_role(::GetUserId(), ROLE_PG_MONITOR); });
+    for (const shmem::JobProgress &job : shmem::list_progress()) {
+        const storage::Queue *queue = catalogue->find(job.queue_id);
+        if (queue == nullptr || (!is_monitor && !storage::may(storage::caller(), *queue, Privilege::read)))
+            continue;
+        const shmem::Progress &progress = job.progress;
+        const bool has_total = progress.total != shmem::unknown_total;
+        const bool has_message = progress.message[0] != '\0';
+        result.add(std::int32_t{job.queue_id}, job.job_id, std::int32_t{job.attempt}, progress.done,
+                   has_total ? std::optional(progress.total) : std::nullopt,
+                   has_message ? std::optional(std::string(progress.message)) : std::nullopt, progress.reported,
+                   job.pid != 0 ? std::optional<std::int32_t>(job.pid) : std::nullopt,
+                   job.pid == 0 ? std::optional(job.worker_id) : std::nullopt);
+    }
+}
+
+}  // namespace
+
+}  // namespace hipq::api
+
+HIPQ_FUNCTION(hipq_report_own_progress)
+{
+    hipq::api::report_own(hipq::api::progress_in(hipq::api::Arguments(fcinfo), 0));
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq_report_progress)
+{
+    const hipq::api::Arguments arguments(fcinfo);
+    hipq::api::report(arguments.integer64(0, "id"), arguments.integer(1, "attempt"), hipq::api::progress_in(arguments, 2));
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__progress)
+{
+    hipq::api::list_progress(fcinfo);
+    return hipq::api::return_void();
+}
