@@ -281,19 +281,19 @@ void set_aside(Dispatcher &dispatcher, const Queue &queue, const Given &given)
         report_trouble(queue, given.first, *given.trouble);
 }
 
-// Returns how many it gave away.
-std::size_t dispatch_line(Dispatcher &dispatcher, const ServedLine &served)
+// Returns whether another look at the line may find more: it gave jobs away, or set one aside that was in the way.
+bool dispatch_line(Dispatcher &dispatcher, const ServedLine &served)
 {
     const std::int64_t room = shmem::room_for_jobs(served.workers);
     if (room <= 0)
-        return 0;  // whoever makes room asks for a dispatch
+        return false;  // whoever makes room asks for a dispatch
     const auto most = static_cast<std::size_t>(std::min<std::int64_t>(room, jobs_at_once));
     Given given = try_to_give_away(dispatcher.claimer, served, most);
     if (given.trouble.has_value() && most > 1)
         given = try_to_give_away(dispatcher.claimer, served, 1);
     if (given.trouble.has_value())
         set_aside(dispatcher, *served.line.queue, given);
-    return given.jobs;
+    return given.jobs > 0 || given.trouble.has_value();
 }
 
 // The lines, and what they point into.
@@ -316,14 +316,14 @@ Lines find_lines(const Dispatcher &dispatcher, pg::Time &next)
     return lines;
 }
 
-// Once through all lines. Returns whether it gave anything away.
+// Once through all lines. Returns whether it is worth going through them again.
 bool go_through(Dispatcher &dispatcher, pg::Time &next)
 {
     const Lines lines = find_lines(dispatcher, next);
     bool any = false;
     for (const ServedLine &served : lines.due) {
         check_interrupts();
-        any = dispatch_line(dispatcher, served) > 0 || any;
+        any = dispatch_line(dispatcher, served) || any;
     }
     if (!lines.due.empty())
         dispatcher.first_queue = lines.due.front().line.queue->id + 1;
@@ -338,10 +338,12 @@ pg::Time dispatch(Dispatcher &dispatcher)
     if (!shmem::has_workers_here())
         return next;
     dispatcher.claimer.next_due = pg::infinity;
+    pg::Time start{0};
     do {
+        start = pg::now();
         next = pg::infinity;
     } while (go_through(dispatcher, next));
-    return std::min({next, dispatcher.claimer.next_due, dispatcher.claimer.held.next_try(pg::now())});
+    return std::min({next, dispatcher.claimer.next_due, dispatcher.claimer.held.next_try(start)});
 }
 
 }  // namespace hipq::worker

@@ -113,9 +113,10 @@ $hipq->sql_as('second', register('silent'));
 $hipq->set('hipq.clock_offset' => '80000s');
 $hipq->sql_as('first', "SELECT hipq.heartbeat($beats)");
 $hipq->set('hipq.clock_offset' => '90000s');
-$hipq->enqueue('scan', q{queue => 'app.outside'});    # so that somebody looks
+my $look = $hipq->enqueue('scan', q{queue => 'app.outside'});    # so that somebody looks
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.workers WHERE name IN ('silent', 'drains')}, 0), 'workers that are silent for a day are forgotten');
 is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE name = 'beats'}), 1, 'others are not');
+$hipq->sql("SELECT hipq.cancel($look)");
 $hipq->set('hipq.clock_offset' => 0);
 $hipq->sql_as('first', "SELECT hipq.heartbeat($beats)");
 

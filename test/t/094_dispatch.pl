@@ -37,9 +37,9 @@ is_given($job, 'running 1 one', 'a worker has registered: the job is its');
 is(depths(), 'one 1', 'which is counted');
 is($hipq->sql("SELECT deadline - update_time || ' ' || accepted_time FROM hipq.app_out WHERE id = $job"), '00:10:00 infinity', 'it has queue_ttl to accept it');
 my $two = register('two');
-$hipq->set('hipq.clock_offset' => 599);
+$hipq->set('hipq.clock_offset' => 500);
 is($hipq->sql(row($job)), 'running 1 one', 'up to its end');
-$hipq->set('hipq.clock_offset' => 601);
+$hipq->set('hipq.clock_offset' => 700);
 is_given($job, 'running 2 two', 'then another one gets it');
 is(reasons($job), 'queue_timeout', 'and it counts as an attempt');
 like($hipq->sql("SELECT error FROM hipq.attempts WHERE job_id = $job"),
