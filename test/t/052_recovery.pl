@@ -2,10 +2,12 @@
 use strict;
 use warnings;
 use HipqCluster;
+use HipqPoints;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $hipq = HipqCluster->new('recovery', 'hipq.max_executors' => 4, max_prepared_transactions => 5);
+my $points = HipqPoints->new($hipq);
 $hipq->create_queue('app.main');
 $hipq->create_queue('app.other');
 $hipq->sql(q{
@@ -134,8 +136,11 @@ sub leave
 	my $stranger_pid = $stranger->query_safe('SELECT pg_backend_pid()');
 	$stranger->query_until(qr/begun/, "\\echo begun\nBEGIN; SELECT FROM hipq.app_main WHERE id = $id FOR UPDATE; SELECT 'mine';\n");
 	ok($hipq->wait_until("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $stranger_pid"), 'somebody waits for the row of a job');
+	$points->arm('before-orphan', 'wait');    # or the scheduler might have it before the stranger
 	$hipq->sql("SELECT pg_terminate_backend($pid)");
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq._executors() WHERE status = 'ended'}), 'and has it when its executor ends');
+	ok($hipq->wait_until("SELECT state = 'idle in transaction' FROM pg_stat_activity WHERE pid = $stranger_pid"), 'and has it when its executor ends');
+	$points->reset;
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq._executors() WHERE status = 'ended'}), 'the executor is brought home meanwhile');
 	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'locked', claim => 'record')});
 	$stranger->query_safe('COMMIT');
 	$stranger->quit;
