@@ -3,6 +3,7 @@
 #include "pg/guard.hpp"
 #include "pg/point.hpp"
 #include "settings.hpp"
+#include "shmem/decisions.hpp"
 #include "shmem/external_jobs.hpp"
 #include "shmem/registry.hpp"
 #include "shmem/stand_aside.hpp"
@@ -35,6 +36,7 @@ void _PG_init()
         hipq::shmem::watch_marks();
         hipq::shmem::watch_workers();
         hipq::shmem::watch_external_jobs();
+        hipq::shmem::watch_decisions();
         hipq::shmem::watch_statistics();
         hipq::storage::watch_two_phase();
         hipq::storage::watch_catalogue();

@@ -28,6 +28,37 @@ struct Elements {
     int count;
 };
 
+Elements elements_of(Datum array, Oid type)
+{
+    return pg::call([&] {
+        Elements found{};
+        std::int16_t length = 0;
+        bool by_value = false;
+        char alignment = 0;
+        ::get_typlenbyvalalign(type, &length, &by_value, &alignment);
+        ::deconstruct_array(DatumGetArrayTypeP(array), type, length, by_value, alignment, &found.values, &found.nulls,
+                            &found.count);
+        return found;
+    });
+}
+
+[[noreturn]] void raise_null_element(const char *name)
+{
+    HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument \"%s\" must not contain nulls", name));
+}
+
+template <class Number>
+std::vector<Number> numbers_of(const Elements &elements, const char *name, Number (*number_of)(Datum))
+{
+    std::vector<Number> numbers;
+    for (int element = 0; element < elements.count; ++element) {
+        if (elements.nulls[element])
+            raise_null_element(name);
+        numbers.push_back(number_of(elements.values[element]));
+    }
+    return numbers;
+}
+
 }  // namespace
 
 void Arguments::require(int i, const char *name) const
@@ -127,12 +158,7 @@ std::vector<std::optional<std::string>> Arguments::texts(int i) const
     std::vector<std::optional<std::string>> result;
     if (!has(i))
         return result;
-    const Elements elements = pg::call([&] {
-        Elements found{};
-        ArrayType *array = DatumGetArrayTypeP(fcinfo_->args[i].value);
-        ::deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &found.values, &found.nulls, &found.count);
-        return found;
-    });
+    const Elements elements = elements_of(fcinfo_->args[i].value, TEXTOID);
     // Elements of an array are never toasted by themselves: nothing here can raise.
     for (int element = 0; element < elements.count; ++element) {
         if (elements.nulls[element]) {
@@ -150,10 +176,39 @@ std::vector<std::string> Arguments::texts_without_nulls(int i, const char *name)
     std::vector<std::string> result;
     for (std::optional<std::string> &element : texts(i)) {
         if (!element.has_value())
-            HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument \"%s\" must not contain nulls", name));
+            raise_null_element(name);
         result.push_back(std::move(*element));
     }
     return result;
+}
+
+std::vector<std::int64_t> Arguments::integers64(int i, const char *name) const
+{
+    require(i, name);
+    return numbers_of<std::int64_t>(elements_of(fcinfo_->args[i].value, INT8OID), name,
+                                    [](Datum value) { return std::int64_t{DatumGetInt64(value)}; });
+}
+
+std::vector<std::int32_t> Arguments::integers(int i, const char *name) const
+{
+    require(i, name);
+    return numbers_of<std::int32_t>(elements_of(fcinfo_->args[i].value, INT4OID), name,
+                                    [](Datum value) { return std::int32_t{DatumGetInt32(value)}; });
+}
+
+std::vector<pg::RawValue> Arguments::jsons(int i, const char *name) const
+{
+    require(i, name);
+    const Elements elements = elements_of(fcinfo_->args[i].value, JSONBOID);
+    std::vector<pg::RawValue> values;
+    for (int element = 0; element < elements.count; ++element)
+        values.push_back({JSONBOID, elements.values[element], elements.nulls[element]});
+    return values;
+}
+
+Datum return_ids(const std::vector<std::int64_t> &ids)
+{
+    return pg::call([&] { return pg::Parameter(ids).datum(); });
 }
 
 Datum return_text(std::string_view text)

@@ -36,6 +36,11 @@ public:
     std::vector<std::optional<std::string>> texts(int i) const;
     std::vector<std::string> texts_without_nulls(int i, const char *name) const;
 
+    // Elements of a bigint[], an integer[], a jsonb[]: 22004 naming the argument if it is NULL, of numbers if an element is.
+    std::vector<std::int64_t> integers64(int i, const char *name) const;
+    std::vector<std::int32_t> integers(int i, const char *name) const;
+    std::vector<pg::RawValue> jsons(int i, const char *name) const;
+
     // The argument as it is, as a parameter of a statement; a NULL stays a NULL.
     pg::RawValue raw(int i, Oid type) const { return {type, fcinfo_->args[i].value, fcinfo_->args[i].isnull}; }
 
@@ -47,6 +52,7 @@ private:
 // Results. return_text allocates in the caller's memory context.
 Datum return_text(std::string_view text);
 Datum return_void();
+Datum return_ids(const std::vector<std::int64_t> &ids);  // bigint[]
 // An interval in the current memory context.
 pg::RawValue interval_of(std::int64_t microseconds);
 inline Datum return_bool(bool value)

@@ -67,6 +67,15 @@ std::int64_t check_delay(const char *name, const Interval &value)
     return length;
 }
 
+std::int64_t check_more(const Interval &more)
+{
+    const std::int64_t length = check_delay("more", more);
+    if (length == 0)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job can only be given more time"),
+                   errhint("Give a positive interval."));
+    return (length - 1) / USECS_PER_SEC + 1;
+}
+
 std::int64_t check_most(std::int32_t max_jobs)
 {
     constexpr std::int32_t limit = 1'000'000;
@@ -74,6 +83,13 @@ std::int64_t check_most(std::int32_t max_jobs)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max_jobs must be from 1 to %d", limit),
                    errhint("Call again for the rest."));
     return max_jobs;
+}
+
+void check_error(const std::string &error)
+{
+    if (error.empty() || error == "NONE")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("error cannot be empty or \"NONE\""),
+                   errhint("Say why the job failed."));
 }
 
 void check_reset(const std::vector<std::string> &reset, std::span<const char *const> known)

@@ -20,6 +20,9 @@ void check_keeping(const char *name, const std::optional<Interval> &value);
 // From now on, in microseconds: 22023 for a negative time, or more than 100 years.
 std::int64_t check_delay(const char *name, const Interval &value);
 
+// How much more time a job is given, in seconds, rounded up: 22023 for none, or more than 100 years.
+std::int64_t check_more(const Interval &more);
+
 // How many jobs one call may touch: 22023 unless it is 1 to 1,000,000.
 std::int64_t check_most(std::int32_t max_jobs);
 
@@ -28,6 +31,9 @@ void check_reset(const std::vector<std::string> &reset, std::span<const char *co
 
 // 22023 for a jsonb argument that is given and no object.
 void require_object(const Arguments &arguments, int i, const char *name);
+
+// What a job is to fail with: 22023 for nothing, or for what stands for "no error".
+void check_error(const std::string &error);
 
 // 42704 for a job type that the queue does not have.
 [[noreturn]] void raise_unknown_type(const std::string &name, const std::string &queue);

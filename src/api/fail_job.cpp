@@ -4,8 +4,10 @@
 // like any attempt that went wrong on the way; that worker's own answer comes too late then. A job without an attempt to give up
 // is given up itself, and a dead letter keeps it.
 #include "api/arguments.hpp"
+#include "api/checks.hpp"
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
+#include "shmem/decisions.hpp"
 #include "shmem/external_jobs.hpp"
 #include "storage/find_job.hpp"
 #include "storage/permit.hpp"
@@ -19,13 +21,6 @@ using storage::FoundJob;
 
 constinit pg::Statement select_attempt("SELECT job.attempt FROM hipq.job AS job WHERE job.id = $1 AND job.queue_id = $2");
 
-void check_error(const std::string &error)
-{
-    if (error.empty() || error == "NONE")
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("error cannot be empty or \"NONE\""),
-                   errhint("Say why the job failed."));
-}
-
 [[noreturn]] void refuse(const FoundJob &job, const char *detail, const char *hint)
 {
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("cannot fail job %lld", static_cast<long long>(job.id)),
@@ -34,10 +29,16 @@ void check_error(const std::string &error)
 
 bool fail_running(const FoundJob &job, const std::string &error)
 {
-    const pg::Rows rows = storage::as_hipq([&] { return select_attempt.run(job.id, job.queue->id); });
-    const auto running = rows.empty() ? std::nullopt : storage::take_running(*job.queue, job.id, rows.front().integer32(0));
-    return running.has_value() && storage::settle_failure(*job.queue, *running, {core::Reason::transient_error, "", error},
-                                                          pg::now()) != storage::Settled::stale;
+    const storage::Queue &queue = *job.queue;
+    const pg::Rows rows = storage::as_hipq([&] { return select_attempt.run(job.id, queue.id); });
+    const auto running = rows.empty() ? std::nullopt : storage::take_running(queue, job.id, rows.front().integer32(0));
+    if (!running.has_value())
+        return false;
+    const storage::Settled settled =
+        storage::settle_failure(queue, *running, {core::Reason::transient_error, "", error}, pg::now());
+    if (settled == storage::Settled::ask_retry_handler)
+        shmem::note_decision({MyDatabaseId, queue.owner, queue.id, job.id});
+    return settled != storage::Settled::stale;
 }
 
 bool fail(const FoundJob &job, const std::string &error)

@@ -14,16 +14,6 @@ namespace {
 constexpr int most_looks = 50;
 constexpr long pause_microseconds = 10'000;
 
-// In whole seconds, rounded up.
-std::int64_t seconds_of(const Interval &more)
-{
-    const std::int64_t length = check_delay("more", more);
-    if (length == 0)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job can only be given more time"),
-                   errhint("Give a positive interval."));
-    return (length - 1) / USECS_PER_SEC + 1;
-}
-
 [[noreturn]] void raise_stopping()
 {
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("the job is being stopped"),
@@ -32,7 +22,7 @@ std::int64_t seconds_of(const Interval &more)
 
 pg::Time extend_own(const Interval &more)
 {
-    const std::int64_t seconds = seconds_of(more);
+    const std::int64_t seconds = check_more(more);
     const shmem::Extended extended =
         shmem::is_loaded() ? shmem::extend_own_deadline(seconds) : shmem::Extended{shmem::ExtendAnswer::not_running, {}};
     if (extended.answer == shmem::ExtendAnswer::stopping)
@@ -66,7 +56,7 @@ pg::Time extend(std::int64_t id, const Interval &more, const std::optional<std::
 {
     if (storage::is_current_job(id))
         return extend_own(more);
-    const std::int64_t seconds = seconds_of(more);
+    const std::int64_t seconds = check_more(more);
     const auto catalogue = storage::catalogue();
     storage::FoundJob job = storage::require_job(*catalogue, id, queue, storage::Privilege::control);
     shmem::Extended extended = try_to_extend(id, seconds);

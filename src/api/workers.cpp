@@ -6,6 +6,7 @@
 
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
+#include "api/own_worker.hpp"
 #include "api/self_report.hpp"
 #include "core/names.hpp"
 #include "core/validate.hpp"
@@ -38,7 +39,6 @@ constinit pg::Statement insert_worker(R"(
     VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, '{}'), $8)
     ON CONFLICT (name) DO NOTHING
     RETURNING worker_id)");
-constinit pg::Statement select_role("SELECT role::oid FROM hipq.worker WHERE worker_id = $1");
 constinit pg::Statement drain_row("UPDATE hipq.worker SET is_draining = true WHERE worker_id = $1 AND NOT is_draining");
 
 // ---- what a worker says it serves ----
@@ -100,13 +100,6 @@ void check_number(const char *name, std::int32_t value, std::int32_t least)
     if (value < least || value > most_jobs)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s %d is out of range", name, value),
                    errhint("Give a number between %d and %d.", least, most_jobs));
-}
-
-void require_shared_memory()
-{
-    if (!shmem::is_loaded())
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("hipq is not preloaded"),
-                   errhint("Add hipq to shared_preload_libraries in postgresql.conf and restart the server."));
 }
 
 void require_session(bool listens)
@@ -209,57 +202,13 @@ std::int64_t register_worker(const Arguments &arguments)
 
 // ---- a worker that is there ----
 
-[[noreturn]] void raise_unknown_worker(std::int64_t id)
-{
-    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("worker " INT64_FORMAT " does not exist", id),
-               errhint("It was deregistered, or its name was taken over: register it again."));
-}
-
-WorkerSlot require_worker(std::int64_t id)
-{
-    require_shared_memory();
-    const std::optional<WorkerSlot> slot = storage::find_worker(id);
-    if (!slot.has_value())
-        raise_unknown_worker(id);
-    return *slot;
-}
-
-[[noreturn]] void refuse_stranger(std::int64_t id)
-{
-    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("worker " INT64_FORMAT " belongs to another role", id));
-}
-
-WorkerSlot require_own_worker(std::int64_t id)
-{
-    const WorkerSlot slot = require_worker(id);
-    if (slot.role != storage::caller())
-        refuse_stranger(id);
-    if (slot.state == WorkerState::ended)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("worker " INT64_FORMAT " has ended", id),
-                   errdetail("Its session has ended or listens no more, or it was deregistered."), errhint("Register it again."));
-    return slot;
-}
-
-// The role of a worker. After a restart with less room it may be in the table alone.
-Oid role_of(std::int64_t id)
-{
-    require_shared_memory();
-    const std::optional<WorkerSlot> slot = storage::find_worker(id);
-    if (slot.has_value())
-        return slot->role;
-    const pg::Rows rows = storage::as_hipq([&] { return select_role.run(id); });
-    if (rows.empty())
-        raise_unknown_worker(id);
-    return rows.front().oid(0);
-}
-
 // For its role, superusers and the extension owner.
 void require_control(std::int64_t id)
 {
-    const Oid role = role_of(id);
+    const Oid role = require_role_of(id);
     const Oid owner = pg::extension_owner();
     if (role != storage::caller() && !pg::call([&] { return ::has_privs_of_role(::GetUserId(), owner); }))
-        refuse_stranger(id);
+        raise_strange_worker(id);
 }
 
 // ---- heartbeat ----

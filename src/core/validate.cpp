@@ -65,6 +65,14 @@ std::optional<Problem> check_key(std::string_view field, std::string_view key, s
     return std::nullopt;
 }
 
+std::optional<Problem> check_size(const char *what, std::size_t bytes, std::size_t limit)
+{
+    if (bytes <= limit)
+        return std::nullopt;
+    return Problem{Problem::Kind::too_large, what + (" of " + std::to_string(bytes)) + " bytes is too large",
+                   "The limit is " + std::to_string(limit) + " bytes; store the data in a table and pass its key."};
+}
+
 }  // namespace
 
 std::optional<Problem> check_timeout(std::int64_t seconds)
@@ -146,10 +154,12 @@ std::optional<Problem> check_worker_name(std::string_view name)
 
 std::optional<Problem> check_job_data_size(std::size_t bytes, std::size_t limit)
 {
-    if (bytes <= limit)
-        return std::nullopt;
-    return Problem{Problem::Kind::too_large, "job_data of " + std::to_string(bytes) + " bytes is too large",
-                   "The limit is " + std::to_string(limit) + " bytes; store the data in a table and pass its key."};
+    return check_size("job_data", bytes, limit);
+}
+
+std::optional<Problem> check_result_size(std::size_t bytes, std::size_t limit)
+{
+    return check_size("result", bytes, limit);
 }
 
 std::optional<Problem> check_priority(std::int64_t priority)

@@ -37,6 +37,7 @@ std::optional<Problem> check_throttle_key(std::string_view key);   // 1 .. max_t
 std::optional<Problem> check_job_type(std::string_view job_type);  // names.hpp
 std::optional<Problem> check_worker_name(std::string_view name);   // like a job type's
 std::optional<Problem> check_job_data_size(std::size_t bytes, std::size_t limit);
-std::optional<Problem> check_priority(std::int64_t priority);  // smallint
+std::optional<Problem> check_result_size(std::size_t bytes, std::size_t limit);  // of a job
+std::optional<Problem> check_priority(std::int64_t priority);                    // smallint
 
 }  // namespace hipq::core

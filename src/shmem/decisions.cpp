@@ -2,6 +2,8 @@
 #include "decisions.hpp"
 
 #include "shmem/alerts.hpp"
+#include "shmem/databases.hpp"
+#include "shmem/transaction_notes.hpp"
 
 namespace hipq::shmem {
 
@@ -31,7 +33,51 @@ std::optional<Decision> take(Oid database, Oid role, bool is_dead_letter)
     return std::nullopt;
 }
 
+// ---- the transaction ----
+
+constinit TransactionNotes<Decision> *notes = nullptr;  // on the heap: no destructor at exit
+
+void offer_all()
+{
+    bool has_room = true;
+    notes->carry_out([&](const Decision &decision) { has_room = offer_decision(decision) && has_room; });
+    if (!has_room)
+        jobs_restored(MyDatabaseId);  // rows in `error` that nobody has in hand are found as those of a restore are
+    work_due(MyDatabaseId, pg::Time{0});
+}
+
+extern "C" void hipq_deciding_transaction_ends(XactEvent event, void *)
+{
+    const bool commits = event == XACT_EVENT_COMMIT;
+    if (notes == nullptr || notes->empty() || (!commits && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE))
+        return;
+    if (commits)
+        offer_all();
+    notes->forget();
+}
+
+extern "C" void hipq_deciding_subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *)
+{
+    if (notes != nullptr)
+        notes->end_subtransaction(event, id, parent);
+}
+
 }  // namespace
+
+void note_decision(const Decision &decision)
+{
+    if (!is_loaded())
+        return;
+    if (notes == nullptr)
+        notes = new TransactionNotes<Decision>();
+    notes->add(decision);
+}
+
+void watch_decisions()
+{
+    ::RegisterXactCallback(hipq_deciding_transaction_ends, nullptr);
+    ::RegisterSubXactCallback(hipq_deciding_subtransaction_ends, nullptr);
+}
 
 bool offer_decision(const Decision &decision)
 {

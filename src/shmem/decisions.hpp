@@ -8,6 +8,8 @@ namespace hipq::shmem {
 
 // False: no room now, offer it again later.
 bool offer_decision(const Decision &decision);
+// Offers it when this transaction has committed; without room the scheduler searches for it.
+void note_decision(const Decision &decision);
 std::optional<Decision> take_decision(Oid database, Oid role);
 std::optional<Decision> take_dead_letter(Oid database, Oid role);
 // Of either kind.
@@ -15,5 +17,8 @@ bool has_decisions(Oid database, Oid role);
 
 // Of a database that is gone. Needs the lock.
 void forget_decisions(Oid database) noexcept;
+
+// Registers the callbacks; called once by _PG_init. PostgreSQL regime.
+void watch_decisions();
 
 }  // namespace hipq::shmem

@@ -87,6 +87,25 @@ void add(const Note &note)
     notes->add(note);
 }
 
+// As the transaction at hand sees them.
+void add_own_changes(std::vector<ExternalJob> &jobs)
+{
+    if (notes == nullptr)
+        return;
+    notes->carry_out([&](const Note &note) {
+        const auto job = std::ranges::find_if(
+            jobs, [&](const ExternalJob &one) { return one.id == note.job_id && one.attempt == note.attempt; });
+        if (job == jobs.end())
+            return;
+        if (note.kind == NoteKind::left) {
+            jobs.erase(job);
+            return;
+        }
+        job->is_accepted = true;
+        job->deadline = note.deadline;
+    });
+}
+
 // What the worker learns from it.
 void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const Note &note)
 {
@@ -219,11 +238,15 @@ void begin_dispatch(std::span<const Dispatched> jobs)
 
 void end_dispatch(std::span<const Dispatched> jobs) noexcept
 {
-    const Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = jobs_in_hand();
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        core::JobTable table = jobs_in_hand();
+        for (const Dispatched &job : jobs)
+            if (const std::int32_t entry = table.find(MyDatabaseId, job.id); entry != core::no_entry)
+                table.hand_over(entry, worker_holder(job.worker.place));
+    }
     for (const Dispatched &job : jobs)
-        if (const std::int32_t entry = table.find(MyDatabaseId, job.id); entry != core::no_entry)
-            table.hand_over(entry, worker_holder(job.worker.place));
+        wake_waiting_worker(job.worker);
 }
 
 void cancel_dispatch(std::span<const Dispatched> jobs) noexcept
@@ -370,6 +393,7 @@ std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id)
     }
     std::vector<ExternalJob> jobs = copies.take();
     std::reverse(jobs.begin(), jobs.end());  // the one entered last comes first
+    add_own_changes(jobs);
     return jobs;
 }
 

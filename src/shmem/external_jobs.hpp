@@ -62,7 +62,8 @@ void forget_external_jobs(Oid database) noexcept;
 // Everybody
 // ----------------------------------------------------------------------------------------------------------------------------
 
-// What a worker has, in the order in which it was given; of another database, or unknown: nothing.
+// What a worker has, in the order in which it was given, with what this transaction has done to it; of another database, or
+// unknown: nothing.
 std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id);
 // All of this database, in no order.
 std::vector<ExternalJob> list_external_jobs();

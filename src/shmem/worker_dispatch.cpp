@@ -112,4 +112,24 @@ bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept
     return is_there;
 }
 
+void note_waiting_for_jobs(std::int64_t id) noexcept
+{
+    change(id, [](WorkerSlot &slot) { slot.waiting = MyProc->pgprocno; });
+}
+
+void note_end_of_waiting(std::int64_t id) noexcept
+{
+    change(id, [](WorkerSlot &slot) {
+        if (slot.waiting == MyProc->pgprocno)
+            slot.waiting = no_process;
+    });
+}
+
+void wake_waiting_worker(const WorkerRef &worker) noexcept
+{
+    const WorkerLock lock(LW_SHARED);
+    if (const WorkerSlot *slot = find_slot(worker))
+        wake_process(slot->waiting);
+}
+
 }  // namespace hipq::shmem

@@ -98,6 +98,7 @@ WorkerSlot *add_worker(const NewWorker &worker, WorkerState state, pg::Time now)
     slot->state = state;
     slot->is_draining = worker.is_draining;
     slot->process = no_process;
+    slot->waiting = no_process;
     slot->capacity = worker.capacity;
     slot->prefetch = worker.prefetch;
     slot->registered = now;
@@ -134,6 +135,7 @@ void free_place(WorkerSlot &slot)
     slot = WorkerSlot{};
     slot.generation = generation;
     slot.process = no_process;
+    slot.waiting = no_process;
 }
 
 void request_workers()
@@ -151,8 +153,10 @@ void set_up_workers()
         return;
     std::memset(static_cast<void *>(table), 0, table_size());
     table->capacity = settings::max_workers;
-    for (std::int32_t i = 0; i < table->capacity; ++i)
+    for (std::int32_t i = 0; i < table->capacity; ++i) {
         table->slots[i].process = no_process;
+        table->slots[i].waiting = no_process;
+    }
     std::fill_n(reinterpret_cast<std::int32_t *>(table->slots + table->capacity), table->capacity, no_worker);
 }
 

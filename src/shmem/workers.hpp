@@ -24,6 +24,7 @@ struct WorkerSlot {
     std::uint32_t generation;
     int pid;      // of the session it is bound to; 0: none
     int process;  // its PGPROC number, or no_process
+    int waiting;  // the same of a session that waits for jobs on its behalf
     int capacity;
     int prefetch;
     int running;  // jobs accepted; those dispatched: record.depth
@@ -117,6 +118,12 @@ void note_held(std::int64_t id, Holding holding) noexcept;
 void note_in_hand(std::int64_t id, int dispatched, int accepted) noexcept;
 // A sign of life, with what it says of itself or without. False: it is not there.
 bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept;
+
+// This process waits for jobs of that worker, or not any more. Where several do, the last one is woken.
+void note_waiting_for_jobs(std::int64_t id) noexcept;
+void note_end_of_waiting(std::int64_t id) noexcept;
+// It has been given a job.
+void wake_waiting_worker(const WorkerRef &worker) noexcept;
 
 // Looking
 // -----------------------------------------------------------------------------------------------------------------------------

@@ -20,6 +20,11 @@ std::size_t size_of(Datum value)
     return VARSIZE_ANY_EXHDR(content) + VARHDRSZ;
 }
 
+std::size_t limit()
+{
+    return static_cast<std::size_t>(settings::max_job_data) * 1024;
+}
+
 }  // namespace
 
 void demand(const std::optional<core::Problem> &problem)
@@ -33,7 +38,12 @@ void demand(const std::optional<core::Problem> &problem)
 
 void check_job_data(Datum job_data)
 {
-    demand(core::check_job_data_size(size_of(job_data), static_cast<std::size_t>(settings::max_job_data) * 1024));
+    demand(core::check_job_data_size(size_of(job_data), limit()));
+}
+
+void check_result(Datum result)
+{
+    demand(core::check_result_size(size_of(result), limit()));
 }
 
 }  // namespace hipq::storage

@@ -11,5 +11,7 @@ void demand(const std::optional<core::Problem> &problem);
 
 // job_data that is larger than hipq.max_job_data: 54000.
 void check_job_data(Datum job_data);
+// The same of a job's result.
+void check_result(Datum result);
 
 }  // namespace hipq::storage

@@ -45,6 +45,15 @@ constexpr const char *accept_sql = R"(
     WHERE job.id = taken.id
     RETURNING )" HIPQ_CLAIMED_COLUMNS;
 
+// $1 worker, $2 jobs, $3 attempts
+constexpr const char *unknown_sql = R"(
+    SELECT given.id
+    FROM unnest($2, $3) AS given(id, attempt)
+    WHERE NOT EXISTS (
+        SELECT FROM {live} AS job
+        WHERE job.id = given.id AND job.attempt = given.attempt AND job.state = 'running' AND job.worker_id = $1
+    ))";
+
 constexpr const char *hold_sql = R"(
     SELECT )" HIPQ_CLAIMED_COLUMNS R"(
     FROM {live} AS job
@@ -134,6 +143,15 @@ std::vector<ClaimedJob> accept(const Queue &queue, std::int64_t worker_id, const
     if (!jobs.empty())
         forbid_two_phase(NoTwoPhase::job_taken);
     return jobs;
+}
+
+std::vector<std::int64_t> unknown_dispatches(const Queue &queue, std::int64_t worker_id, const std::vector<std::int64_t> &ids,
+                                             const std::vector<std::int64_t> &attempts)
+{
+    std::vector<std::int64_t> unknown;
+    for (const pg::Row row : as_hipq([&] { return statement_for(queue, unknown_sql).run_latest(worker_id, ids, attempts); }))
+        unknown.push_back(row.integer(0));
+    return unknown;
 }
 
 std::optional<ClaimedJob> hold_attempt(const Queue &queue, std::int64_t id, int attempt)

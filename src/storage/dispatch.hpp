@@ -32,6 +32,10 @@ void record_dispatch(const Queue &queue, std::span<const Assignment> assignments
 std::vector<ClaimedJob> accept(const Queue &queue, std::int64_t worker_id, const std::vector<std::int64_t> &ids,
                                const std::vector<std::int64_t> &attempts, pg::Time now);
 
+// Those of the attempts that no row bears out: the job is gone, or another attempt or another worker has it, as committed by now.
+std::vector<std::int64_t> unknown_dispatches(const Queue &queue, std::int64_t worker_id, const std::vector<std::int64_t> &ids,
+                                             const std::vector<std::int64_t> &attempts);
+
 // Locks a running attempt that a worker has, or that hipq.complete_later() left, to end it or to give it more time. Waits for
 // whoever holds its row. Nothing: it is not running any more, not this attempt, or an executor has it.
 std::optional<ClaimedJob> hold_attempt(const Queue &queue, std::int64_t id, int attempt);

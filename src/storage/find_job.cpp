@@ -19,12 +19,6 @@ constinit pg::Statement find_in_queue(R"(
            (job.throttle_factor * 1000)::bigint, job.priority::integer
     FROM hipq.job AS job WHERE job.id = $1 AND job.queue_id = $2)");
 
-[[noreturn]] void refuse_unknown(std::int64_t id)
-{
-    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job %lld does not exist", static_cast<long long>(id)),
-               errhint("Final jobs are removed after the queue's retention."));
-}
-
 std::optional<FoundJob> find_among_successors(const Catalogue &catalogue, std::int64_t id, const Queue *named)
 {
     const auto found = find_successor(id);
@@ -46,6 +40,12 @@ std::optional<FoundJob> find_among_successors(const Catalogue &catalogue, std::i
 }
 
 }  // namespace
+
+void raise_unknown_job(std::int64_t id)
+{
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job %lld does not exist", static_cast<long long>(id)),
+               errhint("Final jobs are removed after the queue's retention."));
+}
 
 std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue_name)
 {
@@ -69,10 +69,10 @@ FoundJob require_job(const Catalogue &catalogue, std::int64_t id, const std::opt
 {
     const auto job = find_job(catalogue, id, queue);
     if (!job.has_value())
-        refuse_unknown(id);
+        raise_unknown_job(id);
     if (!may(caller(), *job->queue, privilege)) {
         if (!may(caller(), *job->queue, Privilege::read) && !may(caller(), *job->queue, Privilege::enqueue))
-            refuse_unknown(id);
+            raise_unknown_job(id);
         require(*job->queue, privilege);
     }
     return *job;

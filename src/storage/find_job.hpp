@@ -30,4 +30,7 @@ std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, co
 // know; 42501 when he may know of it but not do this.
 FoundJob require_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue, Privilege privilege);
 
+// The 42704 of require_job.
+[[noreturn]] void raise_unknown_job(std::int64_t id);
+
 }  // namespace hipq::storage

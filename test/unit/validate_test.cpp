@@ -142,6 +142,8 @@ TEST(Validate, JobDataSize)
     EXPECT_FALSE(check_job_data_size(100, 100).has_value());
     expect_problem(check_job_data_size(101, 100), Problem::Kind::too_large, "job_data of 101 bytes is too large");
     EXPECT_EQ(check_job_data_size(101, 100)->hint, "The limit is 100 bytes; store the data in a table and pass its key.");
+    EXPECT_FALSE(check_result_size(100, 100).has_value());
+    expect_problem(check_result_size(101, 100), Problem::Kind::too_large, "result of 101 bytes is too large");
 }
 
 }  // namespace

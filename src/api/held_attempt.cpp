@@ -1,0 +1,181 @@
+// Shared memory says in which queue a worker's job is; without an entry (there was no room, or the attempt is over) the tables
+// do.
+#include "api/held_attempt.hpp"
+
+#include "api/error_codes.hpp"
+#include "api/own_worker.hpp"
+#include "shmem/external_jobs.hpp"
+#include "storage/current_job.hpp"
+#include "storage/find_job.hpp"
+#include "storage/permit.hpp"
+#include "storage/queue_statements.hpp"
+#include "storage/two_phase.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+using storage::Catalogue;
+using storage::ClaimedJob;
+using storage::Queue;
+
+constexpr const char *standing_sql = "SELECT job.state::text, job.attempt, job.worker_id FROM {table} AS job WHERE job.id = $1";
+
+constexpr const char *key_sql = R"(
+    SELECT job.id, job.state::text, job.worker_id
+    FROM {live} AS job
+    WHERE job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE')";
+
+// ---- whose it is ----
+
+bool is_callers(const Queue &queue, const ClaimedJob &job)
+{
+    if (*job.worker_id == 0)
+        return storage::may(storage::caller(), queue, storage::Privilege::work);
+    return role_of(*job.worker_id) == storage::caller();
+}
+
+[[noreturn]] void raise_foreign(const Queue &queue, const ClaimedJob &job)
+{
+    if (!storage::has_any_right(storage::caller(), queue))
+        storage::raise_unknown_job(job.id);
+    if (*job.worker_id == 0)
+        storage::require(queue, storage::Privilege::work);
+    HIPQ_RAISE(
+        errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+        errmsg("job %lld is in the hand of another role's worker", static_cast<long long>(job.id)),
+        errhint("Only the role that registered the worker can say what becomes of it; hipq.fail_job() gives up the attempt."));
+}
+
+void require_callers(const Queue &queue, const ClaimedJob &job)
+{
+    if (!is_callers(queue, job))
+        raise_foreign(queue, job);
+}
+
+HeldAttempt held(const Queue &queue, ClaimedJob job)
+{
+    storage::forbid_two_phase(storage::NoTwoPhase::job_taken);
+    if (*job.worker_id != 0)
+        shmem::note_heartbeat(*job.worker_id, nullptr);
+    return {&queue, std::move(job)};
+}
+
+// ---- what there is instead ----
+
+bool is_with_executor(std::int64_t id)
+{
+    return storage::is_running(id) && !shmem::is_with_worker(MyDatabaseId, id);
+}
+
+[[noreturn]] void raise_executors(std::int64_t id)
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("an executor runs job %lld", static_cast<long long>(id)),
+               errhint("Its handler ends it; hipq.cancel() stops it."));
+}
+
+[[noreturn]] void raise_over(const Queue &queue, AttemptName name)
+{
+    const pg::Rows rows = storage::as_hipq([&] { return storage::statement_for(queue, standing_sql).run_latest(name.id); });
+    if (rows.empty() || !storage::has_any_right(storage::caller(), queue))
+        storage::raise_unknown_job(name.id);
+    const std::string state = rows.front().text(0);
+    const int attempt = rows.front().integer32(1);
+    const bool is_locked = is_with_executor(name.id) && state != "running";
+    if (is_locked ? attempt + 1 == name.number : state == "running" && attempt == name.number && rows.front().null(2))
+        raise_executors(name.id);
+    HIPQ_RAISE(errcode(errcode_attempt_is_over),
+               errmsg("attempt %d of job %lld is over", name.number, static_cast<long long>(name.id)),
+               errdetail("The job is in state \"%s\", attempt %d.", state.c_str(), attempt),
+               errhint("Nothing was changed. Claim the next job."));
+}
+
+[[noreturn]] void raise_without_attempt(const Queue &queue, const std::string &job_type, const std::string &job_key)
+{
+    const pg::Rows rows = storage::as_hipq([&] { return storage::statement_for(queue, key_sql).run_latest(job_type, job_key); });
+    const std::string name = queue.full_name();
+    if (rows.empty())
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("queue \"%s\" has no unfinished job of type \"%s\" with key \"%s\"",
+                                                             name.c_str(), job_type.c_str(), job_key.c_str()));
+    const pg::Row row = rows.front();
+    const std::string state = row.text(1);
+    const auto id = static_cast<long long>(row.integer(0));
+    if (is_with_executor(id) || (state == "running" && row.null(2)))
+        raise_executors(id);
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("job %lld does not run", id),
+               errdetail("It is in state \"%s\".", state.c_str()));
+}
+
+// ---- finding it ----
+
+// Null: there is no such job.
+const Queue *queue_of(const Catalogue &catalogue, std::int64_t id)
+{
+    if (const auto entry = shmem::find_external_job(id))
+        if (const Queue *queue = catalogue.find(entry->queue_id))
+            return queue;
+    const auto job = storage::find_job(catalogue, id, std::nullopt);
+    return job.has_value() ? job->queue : nullptr;
+}
+
+}  // namespace
+
+HeldAttempt hold_attempt(const Catalogue &catalogue, AttemptName name)
+{
+    const Queue *queue = queue_of(catalogue, name.id);
+    if (queue == nullptr)
+        storage::raise_unknown_job(name.id);
+    auto job = storage::hold_attempt(*queue, name.id, name.number);
+    if (!job.has_value())
+        raise_over(*queue, name);
+    require_callers(*queue, *job);
+    return held(*queue, std::move(*job));
+}
+
+std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<AttemptName> names)
+{
+    std::sort(names.begin(), names.end());  // one order for everybody: they wait for each other's rows
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    std::vector<HeldAttempt> all;
+    for (const AttemptName name : names) {
+        const Queue *queue = queue_of(catalogue, name.id);
+        auto job = queue == nullptr ? std::nullopt : storage::hold_attempt(*queue, name.id, name.number);
+        if (!job.has_value() || (!is_callers(*queue, *job) && !storage::has_any_right(storage::caller(), *queue)))
+            continue;
+        require_callers(*queue, *job);
+        all.push_back(held(*queue, std::move(*job)));
+    }
+    return all;
+}
+
+HeldAttempt hold_attempt(const Catalogue &catalogue, const std::string &queue_name, const std::string &job_type,
+                         const std::string &job_key)
+{
+    const Queue &queue = storage::require_known_queue(catalogue, queue_name);
+    storage::require(queue, storage::Privilege::work);
+    auto job = storage::hold_attempt(queue, job_type, job_key);
+    if (!job.has_value())
+        raise_without_attempt(queue, job_type, job_key);
+    require_callers(queue, *job);
+    return held(queue, std::move(*job));
+}
+
+void check_same_number(std::size_t ids, std::size_t others, const char *name)
+{
+    if (ids != others)
+        HIPQ_RAISE(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR), errmsg("ids and %s differ in length", name),
+                   errdetail("There are %zu ids and %zu %s.", ids, others, name));
+}
+
+std::vector<AttemptName> attempt_names(const Arguments &arguments, int ids, int attempts)
+{
+    const std::vector<std::int64_t> jobs = arguments.integers64(ids, "ids");
+    const std::vector<std::int32_t> numbers = arguments.integers(attempts, "attempts");
+    check_same_number(jobs.size(), numbers.size(), "attempts");
+    std::vector<AttemptName> names;
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+        names.push_back({jobs[i], numbers[i]});
+    return names;
+}
+
+}  // namespace hipq::api

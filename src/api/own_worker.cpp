@@ -1,0 +1,73 @@
+// What shared memory and table hipq.worker say of a worker's role and state.
+#include "api/own_worker.hpp"
+
+#include "storage/permit.hpp"
+#include "storage/rights.hpp"
+#include "storage/workers.hpp"
+
+namespace hipq::api {
+
+namespace {
+
+using shmem::WorkerSlot;
+
+constinit pg::Statement select_role("SELECT role::oid FROM hipq.worker WHERE worker_id = $1");
+
+[[noreturn]] void raise_unknown_worker(std::int64_t id)
+{
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("worker " INT64_FORMAT " does not exist", id),
+               errhint("It was deregistered, or its name was taken over: register it again."));
+}
+
+}  // namespace
+
+void require_shared_memory()
+{
+    if (!shmem::is_loaded())
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("hipq is not preloaded"),
+                   errhint("Add hipq to shared_preload_libraries in postgresql.conf and restart the server."));
+}
+
+WorkerSlot require_worker(std::int64_t id)
+{
+    require_shared_memory();
+    const std::optional<WorkerSlot> slot = storage::find_worker(id);
+    if (!slot.has_value())
+        raise_unknown_worker(id);
+    return *slot;
+}
+
+void raise_strange_worker(std::int64_t id)
+{
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("worker " INT64_FORMAT " belongs to another role", id));
+}
+
+WorkerSlot require_own_worker(std::int64_t id)
+{
+    const WorkerSlot slot = require_worker(id);
+    if (slot.role != storage::caller())
+        raise_strange_worker(id);
+    if (slot.state == shmem::WorkerState::ended)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("worker " INT64_FORMAT " has ended", id),
+                   errdetail("Its session has ended or listens no more, or it was deregistered."), errhint("Register it again."));
+    return slot;
+}
+
+std::optional<Oid> role_of(std::int64_t id)
+{
+    require_shared_memory();
+    if (const std::optional<WorkerSlot> slot = storage::find_worker(id))
+        return slot->role;
+    const pg::Rows rows = storage::as_hipq([&] { return select_role.run(id); });
+    return rows.empty() ? std::nullopt : std::optional(rows.front().oid(0));
+}
+
+Oid require_role_of(std::int64_t id)
+{
+    const std::optional<Oid> role = role_of(id);
+    if (!role.has_value())
+        raise_unknown_worker(id);
+    return *role;
+}
+
+}  // namespace hipq::api
