@@ -1,0 +1,187 @@
+# External workers as clients: what happens to a job when its client is stopped, killed, cut off, or wrong.
+use strict;
+use warnings;
+use HipqCluster;
+use HipqProxy;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('clients', 'hipq.worker_grace' => '500ms', 'hipq.heartbeat_timeout' => '1d', 'hipq.executor_idle_timeout' => '1s');
+my $node = $hipq->node;
+$hipq->create_queue('app.out');
+$hipq->sql(q{
+	SELECT hipq.register_job_type('app.out', 'send', handler_kind => 'notify', queue_ttl => 100, default_timeout => 50, max_retries => 1, retry_base => '0 s')});
+
+# A client: a session with a worker of its own.
+sub client
+{
+	my ($name, %more) = @_;
+	my $connstr = delete $more{connstr};
+	my $session = $node->background_psql('postgres', extra_params => [ '-U', 'app', defined $connstr ? ('-d', $connstr) : () ]);
+	$session->set_query_timer_restart;
+	my $id = ask($session, "SELECT hipq.register_worker('$name', '{app.out}', '{send}'" . join('', map { ", $_ => $more{$_}" } sort keys %more) . ')');
+	my ($pid) = $session->{run}{KIDS}[0]{PID};
+	return { session => $session, id => $id, name => $name, pid => $pid };
+}
+
+sub ask
+{
+	my ($session, $sql) = @_;
+	my $answer = $session->query_safe($sql);
+	$answer =~ s/Asynchronous notification[^\n]*\n?//g;
+	$answer =~ s/\s+$//;
+	return $answer;
+}
+sub claim { my ($client) = @_; return ask($client->{session}, "SELECT id || ' ' || attempt FROM hipq.claim($client->{id}, 10)"); }
+sub deregister { my ($client) = @_; ask($client->{session}, "SELECT hipq.deregister_worker($client->{id})"); $client->{session}->quit; return gone($client->{name}); }
+sub gone { my ($name) = @_; return ok($hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name'", 0), "$name is gone"); }
+sub row { my ($id) = @_; return "SELECT concat_ws(' ', job.state, job.attempt, worker.name, CASE WHEN job.accepted_time < 'infinity' THEN 'accepted' END) FROM hipq.app_out AS job LEFT JOIN hipq.worker USING (worker_id) WHERE id = $id"; }
+sub is_row { my ($id, $expected, $what) = @_; ok($hipq->wait_until(row($id), $expected), $what) or diag($hipq->sql("SELECT * FROM hipq.attempts WHERE job_id = $id")); return; }
+sub reasons { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(reason, ' ' ORDER BY attempt), '') FROM hipq.attempts WHERE job_id = $id"); }
+# A stale attempt is refused and changes nothing.
+sub is_refused
+{
+	my ($client, $call, $what) = @_;
+	my $before = $hipq->sql('SELECT string_agg(job::text, chr(10) ORDER BY id) FROM hipq.app_out AS job');
+	my $answer = ask($client->{session}, "DO \$\$ BEGIN PERFORM $call; EXCEPTION WHEN SQLSTATE 'HQ003' THEN NULL; END \$\$; SELECT 'refused'");
+	is($answer, 'refused', $what);
+	return is($hipq->sql('SELECT string_agg(job::text, chr(10) ORDER BY id) FROM hipq.app_out AS job'), $before, 'nothing has changed');
+}
+
+# ---- the whole way of a failure: not accepted, retried by another worker, success
+my $first = client('first');
+my $job = $hipq->enqueue('send', q{'{"to": "ann"}'});
+is_row($job, 'running 1 first', 'a job is given to a worker');
+my $second = client('second');
+$hipq->set('hipq.clock_offset' => 101);
+is_row($job, 'running 2 second', 'which does nothing: another one gets it');
+is_refused($first, "hipq.complete($job, 1)", 'what the first says then comes too late');
+is(claim($first), '', 'and it has nothing to claim');
+is(claim($second), "$job 2", 'the second claims it');
+is_row($job, 'running 2 second accepted', 'it is accepted');
+ask($second->{session}, qq{SELECT hipq.complete($job, 2, '{"sent": true}')});
+is($hipq->outcome($job), 'succeeded', 'and succeeds');
+is($hipq->sql("SELECT result->>'sent' FROM hipq.jobs WHERE id = $job"), 'true', 'with its result');
+
+# ---- and to a dead letter, redriven, success
+$hipq->set('hipq.clock_offset' => 0);
+ask($_->{session}, "SELECT hipq.heartbeat($_->{id})") foreach $first, $second;
+$job = $hipq->enqueue('send');
+ok($hipq->wait_until("SELECT state = 'running' AND attempt = 1 FROM hipq.app_out WHERE id = $job"), 'a job is given');
+$hipq->set('hipq.clock_offset' => 102);
+ok($hipq->wait_until("SELECT state = 'running' AND attempt = 2 FROM hipq.app_out WHERE id = $job"), 'not accepted, it is given again');
+$hipq->set('hipq.clock_offset' => 204);
+is($hipq->outcome($job), 'failed', 'and fails in the end');
+is($hipq->sql("SELECT reason || ' ' || (error::json->>'error') || ' ' || (SELECT sum((death->>'count')::int) FROM json_array_elements(error::json->'deaths') AS death) FROM hipq.dead_letters WHERE job_id = $job"),
+	'queue_timeout Worker queue TTL expired 2', 'as a dead letter that says why');
+my $letter = $hipq->sql("SELECT dead_letter_id FROM hipq.dead_letters WHERE job_id = $job");
+my $again = $hipq->sql("SELECT hipq.redrive($letter)");
+$hipq->set('hipq.clock_offset' => 205);
+ok($hipq->wait_until("SELECT state = 'running' FROM hipq.app_out WHERE id = $again"), 'redriven, it is given once more');
+my ($holder) = grep { $_->{name} eq $hipq->sql("SELECT name FROM hipq.app_out JOIN hipq.worker USING (worker_id) WHERE id = $again") } $first, $second;
+is(claim($holder), "$again 1", 'claimed');
+ask($holder->{session}, "SELECT hipq.complete($again, 1)");
+is($hipq->outcome($again), 'succeeded', 'and succeeds');
+$hipq->set('hipq.clock_offset' => 0);
+deregister($_) foreach $first, $second;
+
+# ---- frozen: SIGSTOP
+my $frozen = client('frozen', listen => 'true');
+$job = $hipq->enqueue('send');
+is_row($job, 'running 1 frozen', 'a client gets a job');
+is(claim($frozen), "$job 1", 'and accepts it');
+kill 'STOP', $frozen->{pid};
+my $other = client('other', listen => 'true');
+my @jobs = map { $hipq->enqueue('send') } 1 .. 2;
+is($hipq->sql("SELECT count(*) FROM hipq.app_out WHERE id = $jobs[0] AND state = 'final'"), 0, 'it is frozen');
+is_row($jobs[0], 'running 1 other', 'others get theirs');
+is(claim($other), "$jobs[0] 1", 'and accept');
+ask($other->{session}, "SELECT hipq.complete($jobs[0], 1)");
+is_row($jobs[1], 'running 1 other', 'it holds up nobody');
+is(claim($other), "$jobs[1] 1", 'the next one too');
+ask($other->{session}, "SELECT hipq.complete($jobs[1], 1)");
+$hipq->set('hipq.clock_offset' => 51);
+is_row($job, 'running 2 other', 'its own job times out and goes to another one');
+is(reasons($job), 'timeout', 'for that reason');
+kill 'CONT', $frozen->{pid};
+is_refused($frozen, "hipq.complete($job, 1)", 'thawed, it learns so');
+is(claim($other), "$job 2", 'the other one has it');
+ask($other->{session}, "SELECT hipq.complete($job, 2)");
+is($hipq->outcome($job), 'succeeded', 'and does it');
+$hipq->set('hipq.clock_offset' => 0);
+
+# ---- killed: kill -9
+$hipq->sql(q{SELECT hipq.pause('app.out')});
+deregister($other);
+$hipq->sql(q{SELECT hipq.resume('app.out')});
+$job = $hipq->enqueue('send');
+is_row($job, 'running 1 frozen', 'a client gets a job');
+is(claim($frozen), "$job 1", 'accepts it');
+kill 'KILL', $frozen->{pid};
+eval { $frozen->{session}->quit };
+my $next = client('next', listen => 'true');
+is_row($job, 'running 2 next', 'and is killed: after hipq.worker_grace another one has it');
+is(reasons($job), 'worker_lost', 'for that reason');
+$next->{session}->query_safe(qq{SELECT hipq.cancel($job)}) if 0;
+is(claim($next), "$job 2", 'claimed');
+ask($next->{session}, "SELECT hipq.fail($job, 2, 'no')");
+is($hipq->outcome($job), 'failed', 'with max_retries reached');
+gone('frozen');
+deregister($next);
+
+# ---- cut off: packets vanish, then the connection is gone
+my $proxy = HipqProxy->new($node);
+my $far = client('far', listen => 'true', connstr => $proxy->connstr('postgres') . ' user=app');
+$job = $hipq->enqueue('send');
+is_row($job, 'running 1 far', 'a client far away gets a job');
+is(claim($far), "$job 1", 'accepts it');
+$proxy->freeze;
+my $near = client('near', listen => 'true');
+$hipq->set('hipq.clock_offset' => 51);
+is_row($job, 'running 2 near', 'the network is gone: the job times out and goes to another one');
+is(claim($near), "$job 2", 'claimed');
+$proxy->thaw;
+is_refused($far, "hipq.complete($job, 1)", 'back again, the client learns so');
+$hipq->set('hipq.clock_offset' => 0);
+ask($near->{session}, "SELECT hipq.release($job, 2)");
+ok($hipq->wait_until("SELECT state = 'running' AND attempt = 3 FROM hipq.app_out WHERE id = $job"), 'a job that is released is given again');
+$hipq->sql("SELECT hipq.cancel($job)");
+is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $job"), 'cancelled', 'and cancelled');
+deregister($near);
+$job = $hipq->enqueue('send');
+is_row($job, 'running 1 far', 'the far one gets the next');
+$proxy->cut;
+ok($hipq->wait_until(q{SELECT pid IS NULL FROM hipq.workers WHERE name = 'far'}), 'the connection is cut: its end is noticed');
+$near = client('near', listen => 'true');
+is_row($job, 'running 2 near', 'and another one gets its job');
+is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $job"), 0, 'uncharged: it was not accepted');
+is(claim($near), "$job 2", 'claimed');
+ask($near->{session}, "SELECT hipq.complete($job, 2)");
+is($hipq->outcome($job), 'succeeded', 'done');
+eval { $far->{session}->quit };
+gone('far');
+
+# ---- forged and lost notifications
+is($hipq->sql("NOTIFY hipq_worker_$near->{id}, 'forged'; SELECT 1"), 1, 'somebody forges a notification');
+is(claim($near), '', 'which costs a look');
+my $deaf = client('deaf');
+deregister($near);
+$job = $hipq->enqueue('send');
+is_row($job, 'running 1 deaf', 'a worker that does not listen gets jobs');
+is(claim($deaf), "$job 1", 'and finds them when it polls');
+ask($deaf->{session}, "SELECT hipq.complete($job, 1)");
+is($hipq->outcome($job), 'succeeded', 'all the same');
+$deaf->{session}{stdin} .= "SELECT 'got ' || id FROM hipq.claim($deaf->{id}, 1, wait => '60 s');\n";
+$deaf->{session}{run}->pump_nb;
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%got%claim%' AND state = 'active' AND pid <> pg_backend_pid()}, 1), 'it may wait in the server');
+$job = $hipq->enqueue('send');
+$deaf->{session}{run}->pump until $deaf->{session}{stdout} =~ /got $job/;
+pass('and gets the next job at once');
+is_row($job, 'running 1 deaf accepted', 'accepted');
+$deaf->{session}{stdout} = '';
+ask($deaf->{session}, "SELECT hipq.complete($job, 1)");
+deregister($deaf);
+
+is($hipq->sql(q{SELECT count(*) FROM hipq.app_out_live}), 0, 'no job is left behind');
+is($hipq->sql(q{SELECT count(*) FROM hipq.workers}), 0, 'nor a worker');
+done_testing();

@@ -1,0 +1,61 @@
+# A connection to a server that can be frozen (packets vanish, nobody notices) and cut: a process that passes bytes on.
+package HipqProxy;
+
+use strict;
+use warnings;
+use IO::Select;
+use IO::Socket::INET;
+use IO::Socket::UNIX;
+use POSIX ();
+
+sub new
+{
+	my ($class, $node) = @_;
+	my $listener = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1', Proto => 'tcp') or die "cannot listen: $!";
+	my $pid = fork;
+	die "cannot fork: $!" unless defined $pid;
+	if ($pid == 0)
+	{
+		pass_on($listener, $node->host . '/.s.PGSQL.' . $node->port);
+		POSIX::_exit(0);
+	}
+	return bless { pid => $pid, port => $listener->sockport }, $class;
+}
+
+sub connstr { my ($self, $database) = @_; return "host=127.0.0.1 port=$self->{port} dbname=$database"; }
+sub freeze { kill 'STOP', $_[0]->{pid}; return; }
+sub thaw { kill 'CONT', $_[0]->{pid}; return; }
+sub cut { my ($self) = @_; kill 'KILL', $self->{pid}; waitpid $self->{pid}, 0; $self->{pid} = undef; return; }
+sub DESTROY { my ($self) = @_; local $?; $self->cut if defined $self->{pid}; return; }
+
+# Each client's socket and its socket to the server are each other's peer.
+sub pass_on
+{
+	my ($listener, $path) = @_;
+	my $select = IO::Select->new($listener);
+	my %peer;
+	while (my @ready = $select->can_read)
+	{
+		foreach my $socket (@ready)
+		{
+			if ($socket == $listener)
+			{
+				my $client = $listener->accept;
+				my $server = IO::Socket::UNIX->new($path) or next;
+				@peer{ $client, $server } = ($server, $client);
+				$select->add($client, $server);
+			}
+			elsif (sysread $socket, my $bytes, 65_536) { syswrite $peer{$socket}, $bytes; }
+			else
+			{
+				my $other = delete $peer{$socket} or next;
+				delete $peer{$other};
+				$select->remove($socket, $other);
+				close $_ foreach $socket, $other;
+			}
+		}
+	}
+	return;
+}
+
+1;
