@@ -238,13 +238,18 @@ void begin_dispatch(std::span<const Dispatched> jobs)
 
 void end_dispatch(std::span<const Dispatched> jobs) noexcept
 {
+    pg::Time next = pg::infinity;
     {
         const Lock lock(LW_EXCLUSIVE);
         core::JobTable table = jobs_in_hand();
-        for (const Dispatched &job : jobs)
+        for (const Dispatched &job : jobs) {
+            next = std::min(next, job.deadline);
             if (const std::int32_t entry = table.find(MyDatabaseId, job.id); entry != core::no_entry)
                 table.hand_over(entry, worker_holder(job.worker.place));
+        }
     }
+    if (next != pg::infinity)
+        work_due(MyDatabaseId, next);
     for (const Dispatched &job : jobs)
         wake_waiting_worker(job.worker);
 }

@@ -24,10 +24,14 @@ pg::Time end_of(const shmem::WorkerSlot &slot)
 
 }  // namespace
 
-pg::Time look_after_workers(pg::Time now)
+void recall_workers()
 {
     if (storage::must_recall_workers())
         pg::with_transaction([] { storage::recall_workers(); });
+}
+
+pg::Time forget_workers(pg::Time now)
+{
     pg::Time next = pg::infinity;
     if (!shmem::has_workers_here())
         return next;

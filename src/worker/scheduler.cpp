@@ -323,18 +323,18 @@ void ask_anew_for_room(Scheduler &scheduler, const std::shared_ptr<const storage
 }
 
 // What they left goes back into line before the next jobs are given away.
-pg::Time serve_workers(Scheduler &scheduler)
+pg::Time serve_workers(Scheduler &scheduler, pg::Time now)
 {
     const pg::Time next = take_back(scheduler.taking_back);
-    return std::min(next, dispatch(scheduler.dispatcher));
+    return std::min({next, dispatch(scheduler.dispatcher), forget_workers(now)});
 }
 
 Look look_around(Scheduler &scheduler)
 {
     Look look{pg::now(), pg::infinity, {}, false};
-    look.again_at(look_after_workers(look.now));  // before their jobs are found
+    recall_workers();  // before their jobs are found
     look.again_at(recover(scheduler.recovery));
-    look.again_at(serve_workers(scheduler));
+    look.again_at(serve_workers(scheduler, look.now));
     const TimestampTz start = ::GetCurrentTimestamp();
     const auto losses = shmem::search_due();
     scheduler.searches_lanes = scheduler.searches_lanes || losses.has_value();
@@ -467,7 +467,7 @@ void dispatch_if_asked(Scheduler &scheduler)
     if (!shmem::was_asked_for_dispatch())
         return;
     show_activity("hipq scheduler dispatches");
-    const pg::Time next = serve_workers(scheduler);
+    const pg::Time next = dispatch(scheduler.dispatcher);
     show_idle();
     if (next != pg::infinity)
         shmem::work_due(MyDatabaseId, next);

@@ -6,6 +6,7 @@ use HipqFaults;
 use HipqPoints;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(time);
 
 my $hipq = HipqCluster->new('dispatch', 'hipq.worker_grace' => '1s', 'hipq.heartbeat_timeout' => '1d', 'hipq.executor_idle_timeout' => '1s');
 my $points = HipqPoints->new($hipq);
@@ -48,6 +49,15 @@ like($hipq->sql("SELECT error FROM hipq.attempts WHERE job_id = $job"),
 like($hipq->sql("SELECT health->>'consecutive_failures' FROM hipq.workers WHERE name = 'one'"), qr/^1$/, 'counted against the worker');
 like(slurp_file($node->logfile), qr/LOG:  job $job was not accepted by worker "one" within its queue_ttl/, 'and said in the log');
 $hipq->set('hipq.clock_offset' => 0);
+
+# ---- the scheduler keeps the time of each
+$hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', queue_ttl => 2)});
+my $start = time;
+my $short = $hipq->enqueue('send');
+ok($hipq->wait_until("SELECT reason FROM hipq.attempts WHERE job_id = $short AND attempt = 1", 'queue_timeout'), 'a short queue_ttl');
+cmp_ok(time - $start, '<', 4, 'holds to the second');
+finish($short);
+$hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', queue_ttl => 600)});
 
 # ---- draining, deregistered
 $hipq->sql_as('app', "SELECT hipq.drain_worker($two)");
