@@ -7,6 +7,11 @@
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/two_phase.hpp"
+
+extern "C" {
+#include "access/xact.h"
+#include "access/xlog.h"
+}
 #include "storage/weight.hpp"
 
 namespace hipq::storage {
@@ -82,6 +87,14 @@ std::vector<ClaimedJob> claimed_jobs(const pg::Rows &rows)
     return jobs;
 }
 
+// A dispatch does not wait for the disk. The commit of a session that does not wait either must not be what a worker begins on:
+// after a crash another one would get the same attempt.
+void make_dispatch_durable()
+{
+    if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF)
+        pg::call([] { ::XLogFlush(::GetXLogInsertRecPtr()); });
+}
+
 std::vector<std::int64_t> ids_of(std::span<const DueJob> waiting)
 {
     std::vector<std::int64_t> ids;
@@ -140,8 +153,10 @@ std::vector<ClaimedJob> accept(const Queue &queue, std::int64_t worker_id, const
         claimed_jobs(as_hipq([&] { return statement_for(queue, accept_sql).run(worker_id, ids, attempts, now); }));
     for (const ClaimedJob &job : jobs)
         shmem::note_job_accepted(job.id, job.attempt, deadline_of(job));
-    if (!jobs.empty())
-        forbid_two_phase(NoTwoPhase::job_taken);
+    if (jobs.empty())
+        return jobs;
+    forbid_two_phase(NoTwoPhase::job_taken);
+    make_dispatch_durable();
     return jobs;
 }
 

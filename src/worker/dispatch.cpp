@@ -16,6 +16,7 @@
 #include "storage/weight.hpp"
 #include "storage/workers.hpp"
 #include "worker/claim_room.hpp"
+#include "worker/durability.hpp"
 #include "worker/faults.hpp"
 #include "worker/process.hpp"
 #include "worker/take_jobs.hpp"
@@ -186,6 +187,7 @@ void give_away(Claimer &claimer, const ServedLine &served, std::size_t most, std
         return;
     record(queue, given, now);
     shmem::begin_dispatch(given);
+    commit_without_waiting();  // whoever accepts the job makes that durable, and this with it
     HIPQ_POINT("after-dispatch");
 }
 

@@ -28,6 +28,7 @@
 #include "storage/worker_gate.hpp"
 #include "worker/audit.hpp"
 #include "worker/dispatch.hpp"
+#include "worker/durability.hpp"
 #include "worker/give_up_waiting.hpp"
 #include "worker/look_after_workers.hpp"
 #include "worker/process.hpp"
@@ -530,6 +531,7 @@ void schedule()
     Scheduler scheduler;
     scheduler.time_zone = storage::session_time_zone();
     pin_settings();
+    prepare_durability();
     shmem::begin_look();
     if (!is_installed()) {
         shmem::leave_scheduler(pg::infinity);
