@@ -18,6 +18,24 @@ pg_tz *known_utc()
 
 }  // namespace
 
+PlannerSettings::PlannerSettings()
+{
+    enable_seqscan = false;
+    enable_bitmapscan = false;
+    enable_indexscan = true;
+    jit_enabled = false;
+    plan_cache_mode = PLAN_CACHE_MODE_FORCE_GENERIC_PLAN;
+}
+
+PlannerSettings::~PlannerSettings()
+{
+    enable_seqscan = enable_seqscan_;
+    enable_bitmapscan = enable_bitmapscan_;
+    enable_indexscan = enable_indexscan_;
+    jit_enabled = jit_enabled_;
+    plan_cache_mode = plan_cache_mode_;
+}
+
 OwnSettings::OwnSettings()
 {
     pg_tz *const zone = known_utc();
@@ -29,11 +47,6 @@ OwnSettings::OwnSettings()
     DateOrder = DATEORDER_MDY;
     IntervalStyle = INTSTYLE_POSTGRES;
     session_timezone = zone;
-    enable_seqscan = false;
-    enable_bitmapscan = false;
-    enable_indexscan = true;
-    jit_enabled = false;
-    plan_cache_mode = PLAN_CACHE_MODE_FORCE_GENERIC_PLAN;
 }
 
 OwnSettings::~OwnSettings()
@@ -46,11 +59,6 @@ OwnSettings::~OwnSettings()
     DateOrder = date_order_;
     IntervalStyle = interval_style_;
     session_timezone = time_zone_;
-    enable_seqscan = enable_seqscan_;
-    enable_bitmapscan = enable_bitmapscan_;
-    enable_indexscan = enable_indexscan_;
-    jit_enabled = jit_enabled_;
-    plan_cache_mode = plan_cache_mode_;
 }
 
 }  // namespace hipq::pg

@@ -10,15 +10,30 @@ extern "C" {
 
 namespace hipq::pg {
 
+// Both write PostgreSQL's variables directly, at no cost. So no reload of settings and no SET but a SET LOCAL that ends in their
+// life.
+
+// While one lives, statements are planned once for all parameters, and plans use indexes wherever there are some. A sequential
+// scan is what the planner likes while a queue is empty, and keeps when it is not; and in a serializable transaction it would make
+// each job's finish depend on every other's. For what clients call often: planning would be most of its work.
+class PlannerSettings {
+public:
+    PlannerSettings();
+    ~PlannerSettings();
+    PlannerSettings(const PlannerSettings &) = delete;
+    PlannerSettings &operator=(const PlannerSettings &) = delete;
+
+private:
+    bool enable_seqscan_ = enable_seqscan;
+    bool enable_bitmapscan_ = enable_bitmapscan;
+    bool enable_indexscan_ = enable_indexscan;
+    bool jit_enabled_ = jit_enabled;
+    int plan_cache_mode_ = plan_cache_mode;
+};
+
 // While one lives, what a role or database may set does not reach what hipq does: isolation level, read-only mode, timeouts,
 // replication role, time zone and the forms of dates, the planner's means. (search_path and rights: as_extension_owner().) What
 // user code finds afterwards, SHOW included, is as it was.
-//
-// Plans use indexes wherever there are some. A sequential scan is what the planner likes while a queue is empty, and keeps when
-// it is not; and in a serializable transaction it would make each job's finish depend on every other's.
-//
-// It writes PostgreSQL's variables directly, at no cost. So no reload of settings and no SET but a SET LOCAL that ends in its
-// life.
 class OwnSettings {
 public:
     OwnSettings();
@@ -35,11 +50,7 @@ private:
     int date_order_ = DateOrder;
     int interval_style_ = IntervalStyle;
     pg_tz *time_zone_ = session_timezone;
-    bool enable_seqscan_ = enable_seqscan;
-    bool enable_bitmapscan_ = enable_bitmapscan;
-    bool enable_indexscan_ = enable_indexscan;
-    bool jit_enabled_ = jit_enabled;
-    int plan_cache_mode_ = plan_cache_mode;
+    PlannerSettings planner_;
 };
 
 }  // namespace hipq::pg

@@ -149,6 +149,7 @@ void record_dispatch(const Queue &queue, std::span<const Assignment> assignments
 std::vector<ClaimedJob> accept(const Queue &queue, std::int64_t worker_id, const std::vector<std::int64_t> &ids,
                                const std::vector<std::int64_t> &attempts, pg::Time now)
 {
+    const pg::PlannerSettings planner;
     std::vector<ClaimedJob> jobs =
         claimed_jobs(as_hipq([&] { return statement_for(queue, accept_sql).run(worker_id, ids, attempts, now); }));
     for (const ClaimedJob &job : jobs)
