@@ -15,7 +15,8 @@ struct JobInLine {
     ItemPointerData place{};  // where its row stood then; not valid: unknown
     bool is_weighed = false;  // so that these are known:
     core::Weight weight = 0;
-    std::uint64_t key = 0;  // core::throttle_key_hash()
+    std::uint64_t key = 0;         // core::throttle_key_hash()
+    std::int64_t last_worker = 0;  // the external worker that had it before its retry, where that is known
 };
 
 // Executor

@@ -18,19 +18,23 @@ namespace hipq::storage {
 
 namespace {
 
-constexpr const char *lock_sql = R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
-    FROM {live} AS job
-    WHERE job.id = ANY ($1) AND job.state IN ('initial', 'retry') AND job.scheduled_run_time <= $2 AND job.expires_time > $2
-    FOR UPDATE SKIP LOCKED)";
-
-// $1 jobs, $2 workers, $3 deadlines (microseconds of PostgreSQL's clock after $4), $4 now
+// $1 jobs, $2 workers, $3 seconds to accept where the job does not say, $4 now
 constexpr const char *dispatch_sql = R"(
     UPDATE {live} AS job
     SET state = 'running', attempt = job.attempt + 1, error = 'NONE', worker_id = given.worker_id, update_time = $4,
-        accepted_time = 'infinity', deadline = $4 + given.ttl * interval '1 microsecond'
-    FROM unnest($1, $2, $3) AS given(job_id, worker_id, ttl)
-    WHERE job.id = given.job_id)";
+        accepted_time = 'infinity', deadline = $4 + coalesce(job.queue_ttl, $3) * interval '1 second'
+    FROM (
+        SELECT free.id, assigned.worker_id
+        FROM unnest($1, $2) AS assigned(id, worker_id)
+        CROSS JOIN LATERAL (
+            SELECT job.id
+            FROM {live} AS job
+            WHERE job.id = assigned.id AND job.state IN ('initial', 'retry') AND job.scheduled_run_time <= $4 AND job.expires_time > $4
+            FOR UPDATE SKIP LOCKED
+        ) AS free
+    ) AS given
+    WHERE job.id = given.id
+    RETURNING )" HIPQ_CLAIMED_COLUMNS;
 
 // $1 worker, $2 jobs, $3 attempts, $4 now
 constexpr const char *accept_sql = R"(
@@ -95,55 +99,28 @@ void make_dispatch_durable()
         pg::call([] { ::XLogFlush(::GetXLogInsertRecPtr()); });
 }
 
-std::vector<std::int64_t> ids_of(std::span<const DueJob> waiting)
+int seconds_to_accept(const Queue &queue, const JobType &type)
 {
-    std::vector<std::int64_t> ids;
-    for (const DueJob &job : waiting)
-        ids.push_back(job.id);
-    return ids;
+    return type.queue_ttl.value_or(queue.queue_ttl.value_or(settings::queue_ttl));
 }
 
 }  // namespace
 
-std::vector<ClaimedJob> lock_to_dispatch(const Queue &queue, std::span<const DueJob> waiting, pg::Time now)
+std::vector<ClaimedJob> dispatch(const Queue &queue, const JobType &type, std::span<const Assignment> assignments, pg::Time now)
 {
-    const std::vector<std::int64_t> ids = ids_of(waiting);
-    std::vector<ClaimedJob> jobs = claimed_jobs(as_hipq([&] { return statement_for(queue, lock_sql).run(ids, now); }));
+    std::vector<std::int64_t> ids;
+    std::vector<std::int64_t> workers;
+    for (const Assignment &assignment : assignments) {
+        ids.push_back(assignment.job_id);
+        workers.push_back(assignment.worker_id);
+    }
+    std::vector<ClaimedJob> jobs = claimed_jobs(as_hipq([&] {
+        return statement_for(queue, dispatch_sql).run(ids, workers, seconds_to_accept(queue, type), now);
+    }));
     const auto position = [&](const ClaimedJob &job) { return std::find(ids.begin(), ids.end(), job.id); };
     std::sort(jobs.begin(), jobs.end(),
               [&](const ClaimedJob &left, const ClaimedJob &right) { return position(left) < position(right); });
     return jobs;
-}
-
-std::int64_t queue_ttl(const Queue &queue, const ClaimedJob &job)
-{
-    const JobType *type = queue.find_job_type(job.type);
-    int seconds = job.values->as_int32(core::Column::queue_ttl);
-    if (seconds == 0 && type != nullptr)
-        seconds = type->queue_ttl.value_or(0);
-    if (seconds == 0)
-        seconds = queue.queue_ttl.value_or(settings::queue_ttl);
-    return std::int64_t{seconds} * USECS_PER_SEC;
-}
-
-std::int64_t worker_to_avoid(const ClaimedJob &job)
-{
-    const auto reason = core::parse_reason(job.retry_reason);
-    const bool failed = job.retry_count > 0 && reason.has_value() && *reason != core::Reason::released;
-    return failed ? job.worker_id.value_or(0) : 0;
-}
-
-void record_dispatch(const Queue &queue, std::span<const Assignment> assignments, pg::Time now)
-{
-    std::vector<std::int64_t> ids;
-    std::vector<std::int64_t> workers;
-    std::vector<std::int64_t> ttls;
-    for (const Assignment &assignment : assignments) {
-        ids.push_back(assignment.job_id);
-        workers.push_back(assignment.worker_id);
-        ttls.push_back(assignment.deadline.value - now.value);
-    }
-    as_hipq([&] { statement_for(queue, dispatch_sql).run(ids, workers, ttls, now); });
 }
 
 std::vector<ClaimedJob> accept(const Queue &queue, std::int64_t worker_id, const std::vector<std::int64_t> &ids,

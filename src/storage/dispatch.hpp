@@ -9,23 +9,14 @@
 
 namespace hipq::storage {
 
-// Locks those of the waiting jobs that are still due and that nobody else holds, in their order; they stay as they are.
-std::vector<ClaimedJob> lock_to_dispatch(const Queue &queue, std::span<const DueJob> waiting, pg::Time now);
-
-// How long the worker may take to accept it, microseconds: as the job says, its type, its queue, hipq.queue_ttl.
-std::int64_t queue_ttl(const Queue &queue, const ClaimedJob &job);
-
-// The worker that had the job last and is to have it again only if there is no other: one that failed with it. 0: none.
-std::int64_t worker_to_avoid(const ClaimedJob &job);
-
-// Which worker gets a job, and until when it may accept it.
+// Which worker is to get a job.
 struct Assignment {
     std::int64_t job_id;
     std::int64_t worker_id;
-    pg::Time deadline;
 };
-// For jobs that are locked: state running, attempt + 1, deadline, not accepted yet.
-void record_dispatch(const Queue &queue, std::span<const Assignment> assignments, pg::Time now);
+// Gives those of the jobs that are still due and that nobody else holds to their workers, in their order: state running, attempt
+// + 1, not accepted yet, with a deadline by which that has to be: queue_ttl of the job, its type, its queue, or hipq.queue_ttl.
+std::vector<ClaimedJob> dispatch(const Queue &queue, const JobType &type, std::span<const Assignment> assignments, pg::Time now);
 
 // The worker accepts attempts that it was given: each has from now on the time that its job says. Those that are not its any
 // more, or accepted already, are left out; the others come in no order.

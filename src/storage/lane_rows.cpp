@@ -73,6 +73,7 @@ struct LaneIndex::Table {
 
 private:
     Datum value(Column column) const;
+    std::int64_t last_worker() const;
 };
 
 // ---- the PostgreSQL regime ----
@@ -112,6 +113,13 @@ Datum LaneIndex::Table::value(Column column) const
     return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null);
 }
 
+std::int64_t LaneIndex::Table::last_worker() const
+{
+    bool is_null = false;
+    const Datum worker = ::slot_getattr(slot, map[static_cast<std::size_t>(Column::worker_id)], &is_null);
+    return is_null ? 0 : DatumGetInt64(worker);
+}
+
 bool is_among(std::span<const std::string> keys, Datum value)
 {
     const text *key = DatumGetTextPP(value);
@@ -133,7 +141,8 @@ LaneRow LaneIndex::Table::row(const Reading &reading) const
             reading.weighs ? key_of(value(Column::throttle_key)) : 0,
             false,
             pg::Time{0},
-            key};
+            key,
+            state == reading.waiting[1] ? last_worker() : 0};
 }
 
 // Whether the row that was found is outside its time windows. Of those that are not known yet it keeps the text.

@@ -18,6 +18,7 @@ struct LaneRow {
     bool is_closed;              // it is due, and outside its time windows
     pg::Time opens;              // closed: until then
     core::LaneKey first;         // closed: the first of those that it stands for
+    std::int64_t last_worker;    // the external worker that had it before its retry; 0: none
 };
 
 struct LaneRows {

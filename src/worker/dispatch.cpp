@@ -127,41 +127,52 @@ void leave_out_full(Claimer &claimer, const Queue &queue, const JobType &type, C
     candidates = std::move(kept);
 }
 
-// What could not be locked, or found no worker, goes back; the former not before it is worth another look.
-void leave_out_others(Claimer &claimer, const Candidates &candidates, std::span<const ClaimedJob> locked,
-                      std::span<const Dispatched> given)
+// Chooses a worker for one job after the other, until there is none that may be given one. From then on it counts the job.
+std::vector<Dispatched> choose_workers(std::span<const JobInLine> jobs, Workers workers)
 {
-    const pg::Time now = pg::now();
-    for (const JobInLine &job : candidates.jobs) {
-        const auto is_it = [&](const auto &other) { return other.id == job.id; };
-        if (std::none_of(locked.begin(), locked.end(), is_it))
-            shmem::put_off(job, claimer.held.note(job.id, now));
-        else if (std::none_of(given.begin(), given.end(), is_it))
-            shmem::put_back(job);
-        else
-            claimer.held.forget(job.id);
+    std::vector<Dispatched> chosen;
+    for (const JobInLine &job : jobs) {
+        const auto best = shmem::choose_worker(workers, job.last_worker).id;
+        const auto worker = best.has_value() ? shmem::note_dispatched(*best) : std::nullopt;
+        if (!worker.has_value())
+            break;
+        chosen.push_back({job.id, 0, *worker, pg::infinity});
     }
+    return chosen;
 }
 
-// Chooses a worker for one job after the other, until there is none that may be given one.
-void choose_workers(const Queue &queue, std::span<const ClaimedJob> jobs, Workers workers, pg::Time now,
+// Those that could be claimed for their workers; nothing if one of them weighs something else by now than it has room for.
+std::vector<ClaimedJob> claim(const ServedLine &served, const Candidates &candidates, std::span<const Dispatched> chosen)
+{
+    const Queue &queue = *served.line.queue;
+    const JobType &type = *queue.find_job_type(served.line.head.job_type);
+    std::vector<storage::Assignment> assignments;
+    for (const Dispatched &job : chosen)
+        assignments.push_back({job.id, job.worker.id});
+    std::vector<ClaimedJob> jobs = storage::dispatch(queue, type, assignments, pg::now());
+    if (storage::limits_of(queue, type).any() && !weigh_the_same(jobs, candidates.waiting))
+        HIPQ_RAISE(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE), errmsg("the weight of a job has changed"));
+    return jobs;
+}
+
+// Leaves those that were claimed. The others go back: somebody else holds them.
+void leave_out_held(Claimer &claimer, const Candidates &candidates, std::span<const ClaimedJob> claimed,
                     std::vector<Dispatched> &given)
 {
-    for (const ClaimedJob &job : jobs) {
-        const auto chosen = shmem::choose_worker(workers, storage::worker_to_avoid(job)).id;
-        const auto worker = chosen.has_value() ? shmem::note_dispatched(*chosen) : std::nullopt;
-        if (!worker.has_value())
-            return;
-        given.push_back({job.id, job.attempt + 1, *worker, now + storage::queue_ttl(queue, job)});
+    const pg::Time now = pg::now();
+    std::vector<Dispatched> left;
+    auto next = claimed.begin();
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        if (next != claimed.end() && next->id == given[i].id) {
+            left.push_back({next->id, next->attempt, given[i].worker, storage::deadline_of(*next)});
+            claimer.held.forget(next->id);
+            ++next;
+            continue;
+        }
+        shmem::note_returned(given[i].worker.id, shmem::Holding::dispatched);
+        shmem::put_off(candidates.jobs[i], claimer.held.note(given[i].id, now));
     }
-}
-
-void record(const Queue &queue, std::span<const Dispatched> given, pg::Time now)
-{
-    std::vector<storage::Assignment> assignments;
-    for (const Dispatched &job : given)
-        assignments.push_back({job.id, job.worker.id, job.deadline});
-    storage::record_dispatch(queue, assignments, now);
+    given = std::move(left);
 }
 
 // Needs a transaction. What is given is the workers' when that has committed.
@@ -170,22 +181,19 @@ void give_away(Claimer &claimer, const ServedLine &served, std::size_t most, std
     const Line &line = served.line;
     const Queue &queue = *line.queue;
     const JobType &type = *queue.find_job_type(line.head.job_type);
-    const pg::Time now = pg::now();
     claimer.hand = Hand{queue.id, type.name, 1, {}};
     claimer.hand.paused_keys = queue.paused_keys(type.name);
-    if (!take_jobs(claimer, line, now, most))
+    if (!take_jobs(claimer, line, pg::now(), most))
         return;
     HIPQ_POINT("before-dispatch");
     Candidates candidates = choose_all(claimer.hand);
     leave_out_full(claimer, queue, type, candidates);
-    std::vector<ClaimedJob> jobs = storage::lock_to_dispatch(queue, candidates.waiting, now);
-    if (storage::limits_of(queue, type).any() && !weigh_the_same(jobs, candidates.waiting))
-        jobs.clear();
-    choose_workers(queue, jobs, served.workers, now, given);
-    leave_out_others(claimer, candidates, jobs, given);
+    given = choose_workers(candidates.jobs, served.workers);
+    for (std::size_t i = given.size(); i < candidates.jobs.size(); ++i)
+        shmem::put_back(candidates.jobs[i]);
     if (given.empty())
         return;
-    record(queue, given, now);
+    leave_out_held(claimer, candidates, claim(served, candidates, given), given);
     shmem::begin_dispatch(given);
     commit_without_waiting();  // whoever accepts the job makes that durable, and this with it
     HIPQ_POINT("after-dispatch");

@@ -115,7 +115,7 @@ struct Taker {
         for (const storage::LaneRow &row : found.rows)
             if (may_start(row) && jobs.size() < room() && !claimer.held.is_held(row.key.id, now) && has_key_room(row))
                 jobs.push_back({row.key.id, line.queue->id, pg::Time{row.key.time}, line.lane, row.place, weighs, row.weight,
-                                row.throttle_key});
+                                row.throttle_key, row.last_worker});
         pass_over_suspects(jobs, suspects);
         return jobs;
     }
