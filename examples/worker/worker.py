@@ -58,6 +58,11 @@ def connect():
     return connection
 
 
+def is_lost(error):
+    """The connection, that is: no SQLSTATE came, or one that says so."""
+    return not isinstance(error, psycopg2.ProgrammingError) and (error.pgcode or "08").startswith(("08", "57P"))
+
+
 def ask(connection, sql, *values):
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
@@ -73,11 +78,12 @@ def answer(sql, *values):
     with answers_lock:
         while True:
             try:
-                answers = connect() if answers is None or answers.closed else answers
+                answers = answers or connect()
                 return ask(answers, sql, *values)
-            except psycopg2.OperationalError:
-                if answers is not None and not answers.closed:
-                    raise                          # it is about this statement
+            except psycopg2.Error as error:
+                if not is_lost(error):
+                    raise
+                answers = None
                 time.sleep(1)
 
 
@@ -133,8 +139,8 @@ def main(name, queue, *job_types):
         while not stopping.is_set():
             try:
                 serve(pool, name, queue, list(job_types), take_over)
-            except psycopg2.OperationalError as error:
-                if error.pgcode is not None and not error.pgcode.startswith(("08", "57P")):
+            except psycopg2.Error as error:
+                if not is_lost(error):
                     raise                                                # the name is somebody else's, say
                 print(f"lost the server: {error}", file=sys.stderr)
                 take_over = True                                         # our own old session may still hold the name
