@@ -201,6 +201,7 @@ std::vector<pg::RawValue> Arguments::jsons(int i, const char *name) const
     require(i, name);
     const Elements elements = elements_of(fcinfo_->args[i].value, JSONBOID);
     std::vector<pg::RawValue> values;
+    values.reserve(static_cast<std::size_t>(elements.count));
     for (int element = 0; element < elements.count; ++element)
         values.push_back({JSONBOID, elements.values[element], elements.nulls[element]});
     return values;

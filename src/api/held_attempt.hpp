@@ -11,7 +11,7 @@ namespace hipq::api {
 struct AttemptName {
     std::int64_t id;
     int number;
-    auto operator<=>(const AttemptName &) const = default;
+    auto operator<=>(const AttemptName &) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
 };
 
 struct HeldAttempt {

@@ -106,7 +106,7 @@ HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, 
 bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits, std::int64_t last_probe,
                    std::int64_t now)
 {
-    return health == Health::unhealthy && !is_stale(worker, limits, now) && now - last_probe >= limits.probe_interval;
+    return health == Health::unhealthy && !is_stale(worker, limits, now) && last_probe <= now - limits.probe_interval;
 }
 
 void note_execution(WorkerRecord &worker, bool succeeded, std::int64_t run_time, bool was_probe)

@@ -87,7 +87,7 @@ Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_
 bool is_stale(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
 // Whether an unhealthy worker may be given one job to find out whether it works again.
-// `health` is what judge() says.
+// `health` is what judge() says; `last_probe` the least number there is: it never was.
 bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits, std::int64_t last_probe,
                    std::int64_t now);
 

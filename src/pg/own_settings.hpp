@@ -14,8 +14,8 @@ namespace hipq::pg {
 // life.
 
 // While one lives, statements are planned once for all parameters, and plans use indexes wherever there are some. A sequential
-// scan is what the planner likes while a queue is empty, and keeps when it is not; and in a serializable transaction it would make
-// each job's finish depend on every other's. For what clients call often: planning would be most of its work.
+// scan is what the planner likes while a queue is empty, and keeps when it is not; and in a serializable transaction it would
+// make each job's finish depend on every other's. For what clients call often: planning would be most of its work.
 class PlannerSettings {
 public:
     PlannerSettings();

@@ -317,6 +317,7 @@ void recount_workers()
 {
     const std::vector<WorkerSlot> workers = list_workers();
     std::vector<std::int32_t> places;
+    places.reserve(workers.size());
     for (const WorkerSlot &worker : workers)
         places.push_back(place_of_worker(worker.id).value_or(-1));
     const Lock lock(LW_EXCLUSIVE);

@@ -70,7 +70,9 @@ Reserved reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> rese
     Reserved result{0, 0};
     const Lock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_hand();
-    const std::size_t limit = std::min(reserved.size(), 1 + room_beyond_the_first(table));
+    // An executor always has room for one; what is for workers leaves that alone, however long they keep it.
+    const std::size_t own = own_executor_index() >= 0 ? 1 : 0;
+    const std::size_t limit = std::min(reserved.size(), own + room_beyond_the_first(table));
     if (limit < reserved.size())
         note_alert(Alert::jobs_in_hand_full);
     if (jobs.size() == 1 && suspicion_of(table, MyDatabaseId, jobs[0].id) == Suspicion::has_to_wait)

@@ -114,9 +114,8 @@ std::vector<ClaimedJob> dispatch(const Queue &queue, const JobType &type, std::s
         ids.push_back(assignment.job_id);
         workers.push_back(assignment.worker_id);
     }
-    std::vector<ClaimedJob> jobs = claimed_jobs(as_hipq([&] {
-        return statement_for(queue, dispatch_sql).run(ids, workers, seconds_to_accept(queue, type), now);
-    }));
+    std::vector<ClaimedJob> jobs = claimed_jobs(
+        as_hipq([&] { return statement_for(queue, dispatch_sql).run(ids, workers, seconds_to_accept(queue, type), now); }));
     const auto position = [&](const ClaimedJob &job) { return std::find(ids.begin(), ids.end(), job.id); };
     std::sort(jobs.begin(), jobs.end(),
               [&](const ClaimedJob &left, const ClaimedJob &right) { return position(left) < position(right); });

@@ -49,7 +49,8 @@ Gate worker_gate(const Queue &queue, std::string_view job_type)
     const std::string count = std::to_string(service.present) + " external worker(s) serve job type " + quoted;
     if (service.present == 0)
         return {"worker", false,
-                "No external worker serves job type " + quoted + ": programs that do register with hipq.register_worker()."};
+                "No external worker serves job type " + quoted +
+                    ": programs that do, and are capable of what it requires, register with hipq.register_worker()."};
     if (service.next_id != 0)
         return {"worker", true, count + "; \"" + name_of_worker(service.next_id) + "\" gets the next job."};
     if (service.able == 0)

@@ -468,7 +468,7 @@ void dispatch_if_asked(Scheduler &scheduler)
     if (!shmem::was_asked_for_dispatch())
         return;
     show_activity("hipq scheduler dispatches");
-    const pg::Time next = dispatch(scheduler.dispatcher);
+    const pg::Time next = std::min(dispatch(scheduler.dispatcher), give_up_waiting(*read_catalogue()));
     show_idle();
     if (next != pg::infinity)
         shmem::work_due(MyDatabaseId, next);

@@ -193,4 +193,33 @@ $hipq->set('hipq.clock_offset' => 101);
 ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ': ' || error FROM hipq.jobs WHERE id = $job", 'failed worker_unavailable: no external worker could be given the job within 100 s'), 'for worker_wait_ttl');
 is($hipq->sql("SELECT reason FROM hipq.dead_letters WHERE job_id = $job"), 'worker_unavailable', 'then it is a dead letter');
 
+$hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 2)});
+$start = time;
+is($hipq->outcome_of('send'), 'failed', 'without anything else to look for');
+cmp_ok(time - $start, '<', 4, 'it fails to the second');
+
+# ---- an unhealthy worker is tried again
+$hipq->set('hipq.clock_offset' => 0, 'hipq.probe_interval' => '1s');
+$hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', reset => '{worker_wait_ttl}')});
+my $sick = $hipq->sql_as('app', q{SELECT hipq.register_worker('sick', '{app.out}', '{send}', capacity => 100)});
+$hipq->sql_as('app', qq(SELECT hipq.heartbeat($sick, '{"consecutive_failures": 10}')));
+$job = $hipq->enqueue('send');
+is_given($job, 'running 1 sick', 'for a probe, as it has never been tried');
+my $second = $hipq->enqueue('send');
+is(failed_gates($second), 'worker', 'one at a time');
+finish($_) foreach $second, $job;
+
+# ---- workers' jobs leave room for executors
+$hipq = HipqCluster->new('full', 'hipq.max_running' => 16, max_worker_processes => 8);
+$hipq->create_queue('app.out');
+$hipq->sql(q{
+	CREATE FUNCTION fine(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
+	SELECT hipq.register_job_type('app.out', 'send', handler_kind => 'notify');
+	SELECT hipq.register_job_type('app.out', 'inside', handler => 'fine')});
+register('greedy', capacity => 100);
+$hipq->sql(q{SELECT count(hipq.enqueue('send')) FROM generate_series(1, 40)});
+ok($hipq->wait_until(q{SELECT queue_depth > 0 FROM hipq.workers}), 'a worker has all that there is room for');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'jobs in hand'}, 1), 'and no more');
+is($hipq->outcome_of('inside'), 'succeeded', 'an executor has room all the same');
+
 done_testing();

@@ -1,6 +1,7 @@
 // How a worker is judged: each limit by itself, what overrides what, probes.
 #include "core/worker_health.hpp"
 
+#include <limits>
 #include <utility>
 
 namespace hipq::core {
@@ -172,6 +173,7 @@ TEST(WorkerHealth, AProbeOnceAnInterval)
     WorkerRecord worker = fresh();
     EXPECT_FALSE(is_probed(worker, limits, 0)) << "it is healthy";
     worker.consecutive_failures = 10;
+    EXPECT_TRUE(is_probed(worker, limits, std::numeric_limits<std::int64_t>::min())) << "never yet";
     EXPECT_TRUE(is_probed(worker, limits, now - 60 * second));
     EXPECT_FALSE(is_probed(worker, limits, now - 60 * second + 1));
     worker.last_sign = now - 31 * second;
