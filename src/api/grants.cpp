@@ -22,10 +22,10 @@ Names functions_for(Privilege privilege)
     case Privilege::enqueue:
         return {"enqueue", "enqueue_unique", "enqueue_many", "schedule", "unschedule", "_run_schedule", "now"};
     case Privilege::work:
-        return {"fail_retriable", "fail_permanently",  "snooze",    "complete_later", "report_progress",
-                "extend",         "register_worker",   "heartbeat", "drain_worker",   "deregister_worker",
-                "claim",          "complete",          "fail",      "release",        "_workers",
-                "_may",           "worker_queue_depth"};
+        return {"fail_retriable", "fail_permanently",   "snooze",    "complete_later", "report_progress",
+                "extend",         "register_worker",    "heartbeat", "drain_worker",   "deregister_worker",
+                "claim",          "complete",           "fail",      "release",        "_workers",
+                "_may",           "worker_queue_depth", "now"};
     case Privilege::read:
         return {"why",
                 "wait_for",

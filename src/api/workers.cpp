@@ -26,7 +26,6 @@ namespace hipq::api {
 namespace {
 
 using shmem::WorkerSlot;
-using shmem::WorkerState;
 using storage::Queue;
 
 constexpr std::int32_t most_jobs = 1'000'000;

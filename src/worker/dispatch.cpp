@@ -317,8 +317,6 @@ Lines find_lines(const Dispatcher &dispatcher, pg::Time &next)
 {
     Lines lines;
     pg::with_transaction([&] {
-        if (!storage::enabled_gate().passed || !storage::hold_gate().passed)
-            return;
         lines.catalogue = storage::catalogue();
         lines.services = storage::worker_services();
         lines.due = due_lines(*lines.catalogue, *lines.services, dispatcher.first_queue, pg::now(), next);

@@ -14,8 +14,8 @@ struct Dispatcher {
 
 // Gives away what is due as long as there are workers for it. The dispatch is the claim, made on behalf of the worker, who is
 // told by NOTIFY on its channel when it has committed. It does not wait for the disk: a worker that accepts the job does
-// (storage::accept()), and before that nobody has begun with it. Own transactions. Returns when it is worth calling again even if
-// nobody asks for it (shmem::was_asked_for_dispatch()).
+// (storage::accept()), and before that nobody has begun with it. Own transactions. Whether anything may run in this database the
+// caller has asked. Returns when it is worth calling again even if nobody asks for it (shmem::was_asked_for_dispatch()).
 pg::Time dispatch(Dispatcher &dispatcher);
 
 }  // namespace hipq::worker

@@ -462,10 +462,11 @@ void pin_settings()
     });
 }
 
-// When a job for an external worker has come or a worker has room there is no need to look at everything.
+// When a job for an external worker has come or a worker has room there is no need to look at everything; unless somebody has
+// asked for that too, as he does who changes what may run at all.
 void dispatch_if_asked(Scheduler &scheduler)
 {
-    if (!shmem::was_asked_for_dispatch())
+    if (shmem::next_look() <= pg::now() || !shmem::was_asked_for_dispatch())
         return;
     show_activity("hipq scheduler dispatches");
     const pg::Time next = std::min(dispatch(scheduler.dispatcher), give_up_waiting(*read_catalogue()));
