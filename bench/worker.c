@@ -2,8 +2,8 @@
  * A client of hipq that measures: an external worker in plain C over libpq.
  *
  *   worker latency CONNINFO PINGS      enqueues one job at a time in a session of its own and serves it in another; prints for
- *                                      each the microseconds from the answer to the enqueuer's COMMIT, and from before that
- *                                      was sent, to the handler
+ *                                      each the microseconds from the answer to the enqueuer's commit to the handler, from
+ *                                      before that was sent to the handler, and those of the commit alone
  *   worker idle CONNINFO CLIENTS       registers so many workers, each with a session that listens, prints "ready" and waits
  *                                      for the end of its input
  *
@@ -122,7 +122,7 @@ static void measure_latency(const char *conninfo, int pings)
             job = run_prepared(worker, "claim", 1, values);
         } while (PQntuples(job) == 0);
         started = now();
-        printf("%.1f %.1f\n", started - answered, started - sent);
+        printf("%.1f %.1f %.1f\n", started - answered, started - sent, answered - sent);
         for (int row = 0; row < PQntuples(job); ++row) {
             const char *const values[] = {PQgetvalue(job, row, 0), PQgetvalue(job, row, 1)};
             PQclear(run_prepared(worker, "complete", 2, values));

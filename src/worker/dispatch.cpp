@@ -141,7 +141,8 @@ std::vector<Dispatched> choose_workers(std::span<const JobInLine> jobs, Workers 
     return chosen;
 }
 
-// Those that could be claimed for their workers; nothing if one of them weighs something else by now than it has room for.
+// Those that could be claimed for their workers. Raises 40001 when one of them weighs something else by now than it has room for:
+// the rows are read again then.
 std::vector<ClaimedJob> claim(const ServedLine &served, const Candidates &candidates, std::span<const Dispatched> chosen)
 {
     const Queue &queue = *served.line.queue;
