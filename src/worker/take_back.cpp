@@ -116,15 +116,19 @@ void report_rest(TakingBack &taking)
     pg::call([&] { ereport(LOG, errmsg("%d more jobs were not accepted by their workers within their queue_ttl", count)); });
 }
 
-// One line each, a few within the interval; then how many there were more.
-void report_expiries(TakingBack &taking, std::span<const Left> jobs, pg::Time now)
+// A few lines within an interval; then how many there were more.
+void begin_interval_if_due(TakingBack &taking, pg::Time now)
 {
-    if (now >= taking.reports_since + report_interval || now < taking.reports_since) {
-        if (taking.unreported > 0)
-            report_rest(taking);
-        taking.reports_since = now;
-        taking.reports = 0;
-    }
+    if (now < taking.reports_since + report_interval && now >= taking.reports_since)
+        return;
+    if (taking.unreported > 0)
+        report_rest(taking);
+    taking.reports_since = now;
+    taking.reports = 0;
+}
+
+void report_expiries(TakingBack &taking, std::span<const Left> jobs)
+{
     for (const Left &left : jobs) {
         if (left.by != LeftBy::late_worker || left.was_accepted)
             continue;
@@ -135,11 +139,13 @@ void report_expiries(TakingBack &taking, std::span<const Left> jobs, pg::Time no
     }
 }
 
-pg::Time next_postponed(const PostponedJobs &postponed)
+// One whose time has come and that was not tried again may stay where it is: its worker has more time, or is heard of again.
+pg::Time next_postponed(const PostponedJobs &postponed, pg::Time now)
 {
     pg::Time next = pg::infinity;
     for (const auto &entry : postponed)
-        next = std::min(next, entry.second.until);
+        if (entry.second.until > now)
+            next = std::min(next, entry.second.until);
     return next;
 }
 
@@ -148,14 +154,15 @@ pg::Time next_postponed(const PostponedJobs &postponed)
 pg::Time take_back(TakingBack &taking)
 {
     const pg::Time now = pg::now();
+    begin_interval_if_due(taking, now);
     std::erase_if(taking.postponed, [](const auto &entry) { return !shmem::is_with_worker(MyDatabaseId, entry.first); });
     Found found = find(taking.postponed, now);
     while (!found.jobs.empty()) {
         check_interrupts();
         const BroughtHome brought = bring_home_first(taking.postponed, found.jobs);
-        report_expiries(taking, brought.home, now);
+        report_expiries(taking, brought.home);
     }
-    pg::Time next = std::min(found.next, next_postponed(taking.postponed));
+    pg::Time next = std::min(found.next, next_postponed(taking.postponed, now));
     if (taking.unreported > 0)
         next = std::min(next, taking.reports_since + report_interval);
     return found.is_all ? next : now;

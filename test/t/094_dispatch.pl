@@ -209,6 +209,21 @@ my $second = $hipq->enqueue('send');
 is(failed_gates($second), 'worker', 'one at a time');
 finish($_) foreach $second, $job;
 
+# ---- many that expire are few lines in the log
+finish($_) foreach split /\n/, $hipq->sql(q{SELECT id FROM hipq.app_out_live});
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($sick)");
+register('many', capacity => 30);
+my $log_end = -s $node->logfile;
+$hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', queue_ttl => 5); SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
+$hipq->sql(q{SELECT count(hipq.enqueue('send')) FROM generate_series(1, 30)});
+ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'many'}, 30), 'a worker has many jobs');
+$hipq->set('hipq.clock_offset' => 6);
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_out_live}, 0), 'which it does not accept');
+my $lines = () = slurp_file($node->logfile, $log_end) =~ /LOG:  job \d+ was not accepted by worker "many"/g;
+is($lines, 10, 'ten of them are named');
+$hipq->set('hipq.clock_offset' => 20);
+ok($node->wait_for_log(qr/LOG:  20 more jobs were not accepted by their workers/, $log_end), 'the others counted');
+
 # ---- workers' jobs leave room for executors
 $hipq = HipqCluster->new('full', 'hipq.max_running' => 16, max_worker_processes => 8);
 $hipq->create_queue('app.out');
@@ -221,5 +236,7 @@ $hipq->sql(q{SELECT count(hipq.enqueue('send')) FROM generate_series(1, 40)});
 ok($hipq->wait_until(q{SELECT queue_depth > 0 FROM hipq.workers}), 'a worker has all that there is room for');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'jobs in hand'}, 1), 'and no more');
 is($hipq->outcome_of('inside'), 'succeeded', 'an executor has room all the same');
+$hipq->set('hipq.alert_worker_depth' => 5);
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'worker depth'}), 1, 'that it accepts nothing is worth an alert');
 
 done_testing();

@@ -2,6 +2,7 @@
 use strict;
 use warnings;
 use HipqCluster;
+use HipqFaults;
 use HipqProxy;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -74,6 +75,7 @@ $hipq->set('hipq.clock_offset' => 204);
 is($hipq->outcome($job), 'failed', 'and fails in the end');
 is($hipq->sql("SELECT reason || ' ' || (error::json->>'error') || ' ' || (SELECT sum((death->>'count')::int) FROM json_array_elements(error::json->'deaths') AS death) FROM hipq.dead_letters WHERE job_id = $job"),
 	'queue_timeout Worker queue TTL expired 2', 'as a dead letter that says why');
+is($hipq->sql(q{SELECT failed_by_ttl FROM hipq.dead_letter_stats WHERE queue = 'app.out'}), 1, 'and counts as failed by TTL');
 my $again = $hipq->sql("SELECT hipq.redrive($job)");
 $hipq->set('hipq.clock_offset' => 205);
 ok($hipq->wait_until("SELECT state = 'running' FROM hipq.app_out WHERE id = $again"), 'redriven, it is given once more');
@@ -158,6 +160,50 @@ ask($near->{session}, "SELECT hipq.complete($job, 2)");
 is($hipq->outcome($job), 'succeeded', 'done');
 eval { $far->{session}->quit };
 gone('far');
+
+# ---- silent: no heartbeat
+my $silent = client('silent');
+deregister($near);
+$job = $hipq->enqueue('send');
+is_row($job, 'running 1 silent', 'a client without a session of its own gets a job');
+is(claim($silent), "$job 1", 'accepts it');
+$near = client('near', listen => 'true');
+$hipq->set('hipq.clock_offset' => 31, 'hipq.heartbeat_timeout' => '30s');
+is_row($job, 'running 2 near', 'and says nothing more: another one has it');
+is(reasons($job), 'worker_heartbeat_stale', 'for that reason');
+is_refused($silent, "hipq.complete($job, 1)", 'it learns so when it speaks up');
+$hipq->set('hipq.heartbeat_timeout' => '1d', 'hipq.clock_offset' => 0);
+$hipq->sql("SELECT hipq.cancel($job)");
+deregister($silent);
+
+# ---- more time at the last moment: whoever holds the row decides, and nobody spins meanwhile
+$job = $hipq->enqueue('send');
+is_row($job, 'running 1 near', 'a job is given');
+is(claim($near), "$job 1", 'claimed');
+ask($near->{session}, "BEGIN; SELECT 'held' FROM (SELECT hipq.extend($job, 1, '1 h')) AS extended");
+$hipq->set('hipq.clock_offset' => 60);
+is($hipq->sql("SELECT state FROM hipq.app_out WHERE id = $job"), 'running', 'its time is up, but its row is held');
+ask($near->{session}, 'COMMIT');
+is_row($job, 'running 1 near accepted', 'it has more time');
+my $ticks = sub { my ($pid) = HipqFaults::pids_of($hipq, 'hipq scheduler'); return 0 unless $pid; my @stat = split / /, slurp_file("/proc/$pid/stat"); return $stat[13] + $stat[14]; };
+my $before = $ticks->();
+ok($hipq->wait_until("SELECT clock_timestamp() > '" . $hipq->sql('SELECT clock_timestamp()') . "'::timestamptz + interval '2 s'"), 'two seconds pass');
+cmp_ok($ticks->() - $before, '<', 50, 'which cost little');
+ask($near->{session}, "SELECT hipq.complete($job, 1)");
+is($hipq->outcome($job), 'succeeded', 'done');
+$hipq->set('hipq.clock_offset' => 0);
+
+# ---- measured: a queue_ttl that is too short
+$hipq->sql(q{SELECT hipq.register_job_type('app.out', 'slow', handler_kind => 'notify')});
+my $slow = ask($near->{session}, q{SELECT hipq.register_worker('slow', '{app.out}', '{slow}')});
+$job = $hipq->enqueue('slow');
+is(ask($near->{session}, "SELECT id || ' ' || attempt FROM hipq.claim($slow, wait => '60 s')"), "$job 1", 'a job that takes its time');
+ask($near->{session}, "SELECT pg_sleep(0.7); SELECT hipq.complete($job, 1)");
+my (undef, undef, $warning) = $node->psql('postgres', q{SELECT hipq.alter_job_type('app.out', 'slow', queue_ttl => 1)});
+like($warning, qr/WARNING:  queue_ttl 1 is short for job type "slow"/, 'a queue_ttl under twice the run time is warned of');
+(undef, undef, $warning) = $node->psql('postgres', q{SELECT hipq.alter_job_type('app.out', 'slow', queue_ttl => 2)});
+is($warning, '', 'a longer one is not');
+ask($near->{session}, "SELECT hipq.deregister_worker($slow)");
 
 # ---- forged and lost notifications
 is($hipq->sql("NOTIFY hipq_worker_$near->{id}, 'forged'; SELECT 1"), 1, 'somebody forges a notification');
