@@ -48,11 +48,17 @@ void offer_all()
 
 extern "C" void hipq_deciding_transaction_ends(XactEvent event, void *)
 {
-    const bool commits = event == XACT_EVENT_COMMIT;
-    if (notes == nullptr || notes->empty() || (!commits && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE))
+    if (notes != nullptr && (event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE))
+        notes->forget();
+}
+
+// After the callbacks for the commit: the worker that had the job has it no more by then. Called for the transaction and for each
+// resource owner below it: the first call does it.
+extern "C" void hipq_deciding_locks_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *)
+{
+    if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !is_commit || !is_top_level || notes == nullptr || notes->empty())
         return;
-    if (commits)
-        offer_all();
+    offer_all();
     notes->forget();
 }
 
@@ -76,6 +82,7 @@ void note_decision(const Decision &decision)
 void watch_decisions()
 {
     ::RegisterXactCallback(hipq_deciding_transaction_ends, nullptr);
+    ::RegisterResourceReleaseCallback(hipq_deciding_locks_released, nullptr);
     ::RegisterSubXactCallback(hipq_deciding_subtransaction_ends, nullptr);
 }
 

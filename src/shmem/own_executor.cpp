@@ -162,8 +162,9 @@ void announce_jobs(const RunningJob &first, std::span<const Attempt> attempts)
         std::int32_t entry = table.find(slot->database, attempt.id);
         if (entry == core::no_entry)
             entry = table.insert(running);
-        if (entry == core::no_entry)
-            continue;  // no room: the slot itself tells of the first, and only one runs then
+        if (entry == core::no_entry || table[entry].holder != mine.slot)
+            continue;  // no room, or somebody has not let go of it yet: the slot itself tells of the first, and only one runs
+                       // then
         table[entry].phase = core::JobPhase::running;
         table[entry].attempt = attempt.number;
         table[entry].is_closed = false;
