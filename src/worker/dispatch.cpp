@@ -265,7 +265,6 @@ Given try_to_give_away(Claimer &claimer, const ServedLine &served, std::size_t m
     Given result;
     try {
         pg::with_transaction([&] { give_away(claimer, served, most, given); });
-        HIPQ_POINT("after-dispatch-commit");
     } catch (const pg::Error &error) {
         shmem::cancel_dispatch(given);
         shmem::release_hand();
@@ -275,6 +274,8 @@ Given try_to_give_away(Claimer &claimer, const ServedLine &served, std::size_t m
         result.first = given.front().id;
         return result;
     }
+    if (!given.empty())
+        HIPQ_POINT("after-dispatch-commit");
     shmem::end_dispatch(given);
     shmem::release_hand();
     if (!given.empty())

@@ -114,7 +114,7 @@ $id = $hipq->enqueue('strict');
 is($hipq->outcome($id), 'failed', 'on_missing_handler => fail');
 is($hipq->attempts($id), '1 handler_not_found 42883', 'fails at once');
 is($hipq->sql("SELECT string_agg(state::text, ' ') FROM hipq.jobs WHERE id IN ($external, $nothing, $unknown, $missing)"), 'initial initial initial initial', 'others wait');
-like($hipq->why($external), qr/^handler: Job type "external" is for external workers/, 'why() of a job for external workers');
+like($hipq->why($external), qr/^worker: No external worker serves job type "external"/, 'why() of a job for external workers');
 like($hipq->why($nothing), qr/^handler: Job type "nothing" has no handler/, 'why() of a type without handler');
 like($hipq->why($unknown), qr/^handler: Job type "unknown"/, 'why() of a type that nobody registered');
 like($hipq->why($missing), qr/^handler: The handler cannot run: function public.in_sql\(jsonb\) does not exist/, 'why() of a handler that was dropped');

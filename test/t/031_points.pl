@@ -27,6 +27,7 @@ my %ways = (
 	(map { $_ => \&crash_while_a_job_runs } qw(before-recover after-recover launcher-start)),
 	(map { $_ => \&move_clock } qw(before-drop-leaf after-drop-leaf before-make-leaf after-make-leaf after-prune)),
 	'after-take-back' => \&run_long_before_others,
+	(map { $_ => \&give_to_worker } qw(before-dispatch after-dispatch after-dispatch-commit)),
 	(map { $_ => \&start_scheduler } qw(scheduler-start before-start-scheduler after-start-scheduler)),
 	'scheduler-leaves' => \&leave_nothing_to_do);
 
@@ -71,6 +72,22 @@ sub run_long_before_others
 		last if $points->wait_fired($point, 1);
 	}
 	return;
+}
+
+# A job for an external worker, who registers for it: the clock may have made the one before a silent one.
+sub give_to_worker
+{
+	$hipq->try_sql(q{SET ROLE app; SELECT hipq.register_worker('points', '{outside.jobs}', '{outside}', capacity => 1000, take_over => true)});
+	$hipq->try_sql(q{SELECT hipq.enqueue('outside', queue => 'outside.jobs')});
+	return;
+}
+
+# Whether all such jobs are some worker's in the end. They are not done.
+sub are_given
+{
+	my $are_given = $hipq->wait_until(q{SELECT count(*) FROM hipq.outside_jobs WHERE state NOT IN ('running', 'final')}, 0, $limit);
+	$hipq->try_sql(q{SELECT hipq.cancel_jobs('outside.jobs')});
+	return $are_given;
 }
 
 # Ends the scheduler if there is one, and brings about something for the next: the orphan of a job that has ended its process.
@@ -194,6 +211,7 @@ sub run_cell
 	return 'the point was not reached' unless $reached;
 	my $since = time();
 	enqueue($op + 1) if $is_client;
+	return 'a job was not given to a worker' if ($ways{$point} // 0) == \&give_to_worker && !are_given();
 	my $is_drained = $load->drain($limit);
 	$cell->{seconds} = time() - $since;
 	return 'the jobs did not end' unless $is_drained;
@@ -234,10 +252,13 @@ my $clusters = $ENV{CLUSTERS} || 3;
 my @loads;
 foreach my $number (1 .. $clusters)
 {
-	$hipq = HipqCluster->new("points_$number", HipqWorkload::settings(), 'hipq.executor_idle_timeout' => '100ms', 'hipq.retention' => '4h');
+	$hipq = HipqCluster->new("points_$number", HipqWorkload::settings(), 'hipq.executor_idle_timeout' => '100ms', 'hipq.retention' => '4h',
+		'hipq.health_enabled' => 'off', 'hipq.worker_grace' => 0);
 	$points = HipqPoints->new($hipq);
 	$load = HipqWorkload->new($hipq, changes => 1);
 	$load->add_rare_types;
+	$hipq->create_queue('outside.jobs');
+	$hipq->sql(q{SELECT hipq.register_job_type('outside.jobs', 'outside', handler_kind => 'notify', queue_ttl => 1000000)});
 	push @loads, { hipq => $hipq, points => $points, load => $load };
 }
 
