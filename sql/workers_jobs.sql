@@ -87,10 +87,18 @@ RESET ROLE;
 SET ROLE regress_hipq_ext_a;
 SELECT claim('regress ext a', 10, '0') IS NULL AS nothing_there;
 RESET ROLE;
-SELECT hipq.pause('ext.a');  -- a look at the moment of the commit might find some of them only
-SELECT count(hipq.enqueue('scan', jsonb_build_object('n', n), queue => 'ext.a', job_key => 'k' || n, priority => n)) FROM generate_series(1, 6) AS n;
-SELECT hipq.resume('ext.a');
+-- each is given before the next one is there: they are claimed in that order
+SELECT hipq.enqueue('scan', '{"n": 1}', queue => 'ext.a', job_key => 'k1') > 0;
+SELECT given('regress ext a', 1);
+SELECT hipq.enqueue('scan', '{"n": 2}', queue => 'ext.a', job_key => 'k2') > 0;
+SELECT given('regress ext a', 2);
+SELECT hipq.enqueue('scan', '{"n": 3}', queue => 'ext.a', job_key => 'k3') > 0;
+SELECT given('regress ext a', 3);
+SELECT hipq.enqueue('scan', '{"n": 4}', queue => 'ext.a', job_key => 'k4') > 0;
+SELECT given('regress ext a', 4);
+SELECT hipq.enqueue('scan', '{"n": 5}', queue => 'ext.a', job_key => 'k5') > 0;
 SELECT given('regress ext a', 5);
+SELECT hipq.enqueue('scan', '{"n": 6}', queue => 'ext.a', job_key => 'k6') > 0;
 SET ROLE regress_hipq_ext_a;
 SELECT queue, job_type, job_key, job_data, attempt, retry_count, retry_reason, deadline > now() + interval '4 min' FROM hipq.claim(w('regress ext a'), 1);
 SELECT has('regress ext a'), claim('regress ext a', 10), has('regress ext a'), claim('regress ext a', 10, '0') IS NULL AS full;
