@@ -146,10 +146,9 @@ void list_lanes(FunctionCallInfo fcinfo)
     ResultSet result(fcinfo);
     for (const shmem::LaneInfo &info : shmem::list_lanes())
         if (const auto lane = shmem::copy_lane(info.ref))
-            result.add(std::int32_t{info.name.queue_id}, std::string(info.name.type), std::int32_t{info.name.priority},
-                       pg::Time{lane->next_due().time}, pg::Time{lane->frontier.time}, lane->frontier.id,
-                       static_cast<std::int32_t>(lane->pockets.count), static_cast<std::int32_t>(lane->inbox_count),
-                       lane->owner != core::no_owner);
+            result.add(std::int32_t{info.name.queue_id}, std::string(info.name.type), std::int32_t{info.name.priority}, info.due,
+                       pg::Time{lane->frontier.time}, lane->frontier.id, static_cast<std::int32_t>(lane->pockets.count),
+                       static_cast<std::int32_t>(lane->inbox_count), lane->owner != core::no_owner);
 }
 
 // ---- gauges ----

@@ -19,7 +19,7 @@ struct LaneEntry {
     LaneName name;
     std::uint32_t generation;
     std::int32_t next;     // in its bucket
-    pg_atomic_uint64 due;  // what lane.next_due() says, to be read without the lock
+    pg_atomic_uint64 due;  // what lane.next_due() says, to be read without the lock; of a new lane: infinity
     pg_atomic_uint64 first_id;
     core::Lane lane;
 };
@@ -93,11 +93,15 @@ bool belongs_to(const LaneEntry &entry, Oid database, const LaneName &name)
     return entry.database == database && entry.name == name;
 }
 
-void show_due(LaneEntry &entry)
+void show_due(LaneEntry &entry, core::LaneKey next)
 {
-    const core::LaneKey next = entry.lane.next_due();
     ::pg_atomic_write_u64(&entry.due, static_cast<std::uint64_t>(next.time));
     ::pg_atomic_write_u64(&entry.first_id, static_cast<std::uint64_t>(next.id));
+}
+
+void show_due(LaneEntry &entry)
+{
+    show_due(entry, entry.lane.next_due());
 }
 
 pg::Time due_of(LaneEntry &entry)
@@ -194,7 +198,7 @@ LaneEntry *make(Oid database, const LaneName &name)
     entry->database = database;
     entry->name = name;
     entry->lane = core::Lane{};
-    show_due(*entry);
+    show_due(*entry, core::lane_end);
     std::int32_t &bucket = bucket_of(database, name);
     entry->next = bucket;
     bucket = index_of(*entry);
@@ -249,6 +253,11 @@ LaneRef find_or_make_lane(const LaneName &name)
     if (!made.is_known())
         raise_alert(Alert::lanes_full);
     return made;
+}
+
+void show_lane(LaneRef ref) noexcept
+{
+    change(ref, [](core::Lane &) {});
 }
 
 bool note_lane(LaneRef ref, core::KeyRange range, pg::Time not_before) noexcept

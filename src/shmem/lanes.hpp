@@ -40,8 +40,12 @@ struct LaneInfo {
 // The lane of this database with that name; no_lane: there is none.
 LaneRef find_lane(const LaneName &name);
 
-// The same; a new one if there is none, of which nothing is known; no_lane: there is no room.
+// The same; a new one if there is none; no_lane: there is no room. Of a new one nothing is known, and nobody reads it before
+// something has been said of it: its jobs are not committed yet as a rule.
 LaneRef find_or_make_lane(const LaneName &name);
+
+// Says that a lane is worth reading if nothing is known of it. Cannot fail.
+void show_lane(LaneRef ref) noexcept;
 
 // Says that jobs in the range may have become claimable, or are worth a look at a time. Cannot fail. False: that lane is not
 // there any more, see lose_lanes().

@@ -96,6 +96,14 @@ void pass_on_to_dispatch(pg::Time now)
         work_due(MyDatabaseId, expires_for_worker);
 }
 
+// The lanes that were made for what has not come about keep nobody else's place: whoever reads them finds them empty.
+void show_lanes()
+{
+    if (lane_notes != nullptr)
+        for (const LaneNote &note : *lane_notes)
+            show_lane(note.ref);
+}
+
 // Before anybody is woken. A job without a lane is no reason to read those of others again.
 void pass_on_lanes()
 {
@@ -164,8 +172,10 @@ bool has_notes()
 
 extern "C" void hipq_transaction_ends(XactEvent event, void *)
 {
-    if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-        forget();
+    if (event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
+        return;
+    show_lanes();
+    forget();
 }
 
 // Called for the transaction and for each resource owner below it: the first call does it.

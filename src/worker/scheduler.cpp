@@ -221,8 +221,10 @@ void look_at_heads(Scheduler &scheduler, Look &look, const Queue &queue, bool ow
 {
     for (const storage::LaneHead &head : storage::lane_heads(queue, look.now)) {
         const shmem::LaneName name(storage::live_leaf(queue), queue.id, head.priority, head.job_type);
-        if (shmem::find_or_make_lane(name).is_known())
+        if (const shmem::LaneRef lane = shmem::find_or_make_lane(name); lane.is_known()) {
+            shmem::show_lane(lane);
             continue;
+        }
         scheduler.lanes_are_missing = true;
         register_unknown_type(scheduler, queue, head.job_type);
         if (head.due > look.now)

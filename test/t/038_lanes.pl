@@ -24,6 +24,21 @@ $hipq->sql(q{SELECT hipq.enqueue('type1', '{}', scheduled_run_time => now() - in
 ok($hipq->wait_until($unfinished, 0), 'one from before all of them runs too');
 is($hipq->sql(q{SELECT queue || ' ' || job_type || ' ' || (due_time = 'infinity') FROM hipq.lanes}), 'app.main type1 true', 'the lane is empty then, and shown');
 
+# ---- a lane of jobs that are not committed
+my $uncommitted = q{SELECT due_time FROM hipq.lanes WHERE priority = 77};
+foreach my $end ([ 'COMMIT', 'infinity' ], [ 'ROLLBACK', '-infinity' ])
+{
+	my ($command, $due) = @$end;
+	$hipq->node->restart;
+	my $session = $hipq->node->background_psql('postgres');
+	$session->query_safe(q{BEGIN; SELECT hipq.enqueue('type1', '{}', priority => 77)});
+	is($hipq->sql($uncommitted), 'infinity', 'a lane of jobs that are not committed is not worth a look');
+	$session->query_safe($command);
+	$session->quit;
+	ok($hipq->wait_until($uncommitted, $due), "$command: what is known of it");
+}
+ok($hipq->wait_until($unfinished, 0), 'what was committed has run');
+
 # ---- more lanes than there is room for
 $hipq->set('hipq.enabled' => 'off');
 $hipq->sql(q{SELECT hipq.enqueue('type' || n, '{}', priority => p) FROM generate_series(1, 10) AS n, generate_series(0, 2) AS p});
