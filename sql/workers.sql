@@ -161,6 +161,13 @@ SELECT count(*) FROM hipq._workers();
 SELECT hipq.deregister_worker(pg_temp.id('regress c')), hipq.drain_worker(pg_temp.id('regress b')), hipq.drain_worker(pg_temp.id('regress b'));
 SELECT name, is_draining FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
 SELECT count(*) FROM hipq._workers();
+-- one that is heard of in the transaction that registers it
+BEGIN;
+SELECT hipq.register_worker('regress heard', '{outside.a}', '{scan}') AS heard \gset
+SELECT hipq.heartbeat(:heard), hipq.heartbeat(:heard, '{"status": "degraded"}');
+COMMIT;
+SELECT status, last_heartbeat IS NOT NULL FROM hipq.workers WHERE worker_id = :heard;
+SELECT hipq.deregister_worker(:heard);
 -- a kept-out report at registration
 SELECT hipq.register_worker('regress c', '{outside.a}', '{none}', capabilities => '{"health": {"status": "merry"}}') > 0;
 SELECT hipq.heartbeat(pg_temp.id('regress c')), hipq.heartbeat(pg_temp.id('regress b'));

@@ -87,20 +87,16 @@ RESET ROLE;
 SET ROLE regress_hipq_ext_a;
 SELECT claim('regress ext a', 10, '0') IS NULL AS nothing_there;
 RESET ROLE;
--- each is given before the next one is there: they are claimed in that order
-SELECT hipq.enqueue('scan', '{"n": 1}', queue => 'ext.a', job_key => 'k1') > 0;
-SELECT given('regress ext a', 1);
-SELECT hipq.enqueue('scan', '{"n": 2}', queue => 'ext.a', job_key => 'k2') > 0;
-SELECT given('regress ext a', 2);
-SELECT hipq.enqueue('scan', '{"n": 3}', queue => 'ext.a', job_key => 'k3') > 0;
-SELECT given('regress ext a', 3);
-SELECT hipq.enqueue('scan', '{"n": 4}', queue => 'ext.a', job_key => 'k4') > 0;
-SELECT given('regress ext a', 4);
-SELECT hipq.enqueue('scan', '{"n": 5}', queue => 'ext.a', job_key => 'k5') > 0;
+SELECT count(hipq.enqueue('scan', jsonb_build_object('n', n), queue => 'ext.a', job_key => 'k' || n, priority => n)) FROM generate_series(1, 6) AS n;
 SELECT given('regress ext a', 5);
-SELECT hipq.enqueue('scan', '{"n": 6}', queue => 'ext.a', job_key => 'k6') > 0;
 SET ROLE regress_hipq_ext_a;
-SELECT queue, job_type, job_key, job_data, attempt, retry_count, retry_reason, deadline > now() + interval '4 min' FROM hipq.claim(w('regress ext a'), 1);
+BEGIN READ ONLY;
+SELECT pg_temp.try(format('SELECT count(*) FROM hipq.claim(%s)', w('regress ext a')));
+ROLLBACK;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT job_key, attempt FROM hipq.claim(w('regress ext a'), 1);
+ROLLBACK;
+SELECT queue, job_type, job_key, job_data, attempt, retry_count, retry_reason, deadline > now() + interval '4 min', max_retries, scheduled_run_time <= now() AND created_time <= now(), original_job_id FROM hipq.claim(w('regress ext a'), 1);
 SELECT has('regress ext a'), claim('regress ext a', 10), has('regress ext a'), claim('regress ext a', 10, '0') IS NULL AS full;
 RESET ROLE;
 SELECT state, attempt, worker_id = w('regress ext a'), accepted_time <= now(), deadline = accepted_time + timeout * interval '1 s' FROM hipq.job WHERE job_key = 'k1';
@@ -148,6 +144,12 @@ SELECT pg_temp.try(format('SELECT hipq.fail(%s, 1, %L, NULL)', id('l1'), 'why'))
 RESET ROLE;
 SELECT reason, sqlstate, error, worker_id = w('regress ext a'), executor_pid FROM hipq.attempt WHERE job_id IN (id('f1'), id('f2')) ORDER BY job_id;
 SELECT reason, error FROM hipq.dead_letters WHERE job_key = 'f2';
+-- one that was retried by hand says where it comes from
+SELECT hipq.retry(id('f2')) > 0;
+SET ROLE regress_hipq_ext_a;
+SELECT job_key, attempt, retry_reason, original_job_id = (SELECT id FROM claimed WHERE key = 'f2') FROM hipq.claim(w('regress ext a'), 1, '60 s');
+SELECT hipq.complete('ext.a', 'scan', 'f2') > 0;
+RESET ROLE;
 -- a retry handler decides, in an executor
 SET ROLE regress_hipq_ext_a;
 BEGIN;

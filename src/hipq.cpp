@@ -35,6 +35,7 @@ void _PG_init()
         hipq::shmem::watch_commits();
         hipq::shmem::watch_marks();
         hipq::shmem::watch_workers();
+        hipq::shmem::watch_worker_places();
         hipq::shmem::watch_external_jobs();
         hipq::shmem::watch_decisions();
         hipq::shmem::watch_statistics();

@@ -250,7 +250,7 @@ COMMENT ON FUNCTION hipq.complete_later()
 CREATE FUNCTION hipq.report_progress(done bigint, total bigint DEFAULT NULL, message text DEFAULT NULL) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_report_own_progress';
 COMMENT ON FUNCTION hipq.report_progress(bigint, bigint, text)
-    IS 'in a handler: says how far it has come; view hipq.progress shows it at once, whatever becomes of the transaction; raises 22023 if done is negative or more than total';
+    IS 'in a handler: says how far it has come; view hipq.progress shows it at once, whatever becomes of the transaction, unless the job runs in a client''s session (run_until_idle, dry_run); raises 22023 if done is negative or more than total';
 
 CREATE FUNCTION hipq.extend(more interval) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_own';
 COMMENT ON FUNCTION hipq.extend(interval) IS 'in a handler: gives its own job, or its batch, more time; returns when it times out now';
@@ -284,10 +284,11 @@ COMMENT ON FUNCTION hipq.report_progress(bigint, integer, bigint, bigint, text)
 
 CREATE FUNCTION hipq.claim(
     worker bigint, max_jobs integer DEFAULT 1, wait interval DEFAULT '0', OUT id bigint, OUT attempt integer, OUT queue text, OUT job_type text,
-    OUT job_key text, OUT job_data jsonb, OUT deadline timestamptz, OUT retry_count integer, OUT retry_reason text
+    OUT job_key text, OUT job_data jsonb, OUT deadline timestamptz, OUT retry_count integer, OUT retry_reason text, OUT max_retries integer,
+    OUT scheduled_run_time timestamptz, OUT created_time timestamptz, OUT original_job_id bigint
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_claim';
 COMMENT ON FUNCTION hipq.claim(bigint, integer, interval)
-    IS 'accepts jobs that a worker of the caller''s was given, as many as it may run at once, in the order given; with wait, waits so long for the first one; deadline is when each times out. 42704, 42501, 55000: not a worker of the caller''s that is there';
+    IS 'accepts jobs that a worker of the caller''s was given, as many as it may run at once, in the order given; with wait, waits so long for the first one; deadline is when each times out, original_job_id the first of those that it was retried from by hand, if any. 42704, 42501, 55000: not a worker of the caller''s that is there';
 
 CREATE FUNCTION hipq.complete(id bigint, attempt integer, result jsonb DEFAULT 'null') RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_complete';
 COMMENT ON FUNCTION hipq.complete(bigint, integer, jsonb)

@@ -8,6 +8,7 @@
 #include "shmem/external_jobs.hpp"
 #include "shmem/wake.hpp"
 #include "storage/dispatch.hpp"
+#include "storage/job_row.hpp"
 #include "storage/rights.hpp"
 
 namespace hipq::api {
@@ -71,7 +72,7 @@ void drop(const ExternalJob &job)
                 errdetail("No row tells of attempt %d by this worker.", job.attempt),
                 errhint("If jobs stay in state running, hipq.fail_job() gives them up."));
     });
-    shmem::note_job_left(job.id, job.attempt, shmem::Leaving::returned, 0);
+    shmem::note_job_left(job.id, job.attempt, job.worker_id, shmem::Leaving::returned, 0);
 }
 
 void drop_those_that_stay(Jobs suspects)
@@ -114,10 +115,11 @@ void drop_unknown(const Queue *queue, std::int64_t worker_id, const Jobs &refuse
 
 // ---- accepting ----
 
-// Of one queue. The worker may have lost its right since it was given the job: then others get that when its time is up.
+// Of one queue. It may be dropped since, which the scheduler is about to see; or the worker may have lost its right: then others
+// get the job when its time is up.
 void accept(const Queue *queue, std::int64_t worker_id, const Jobs &jobs, std::vector<Accepted> &accepted)
 {
-    if (queue != nullptr && !storage::may(storage::caller(), *queue, storage::Privilege::work))
+    if (queue != nullptr && (queue->is_dropped || !storage::may(storage::caller(), *queue, storage::Privilege::work)))
         return;
     std::vector<ClaimedJob> taken;
     if (queue != nullptr) {
@@ -157,18 +159,22 @@ void put_in_order(std::vector<Accepted> &accepted, const Jobs &dispatched)
               [&](const Accepted &left, const Accepted &right) { return position[left.job.id] < position[right.job.id]; });
 }
 
-// What was given to the worker and not accepted yet, in that order; and how many more it may run.
-std::size_t room_of(const WorkerSlot &worker, Jobs &jobs)
+// What was given to the worker and not accepted yet, in that order; and how many more it may run beside those, and what claims of
+// others are about to accept.
+std::size_t room_of(const WorkerSlot &worker, Jobs &jobs, std::size_t claimed_by_others)
 {
     const std::size_t running = std::erase_if(jobs, [](const ExternalJob &job) { return job.is_accepted; });
     const auto capacity = static_cast<std::size_t>(worker.capacity);
-    return capacity - std::min(capacity, running);
+    return capacity - std::min(capacity, running + claimed_by_others);
 }
 
 std::vector<Accepted> accept_some(const Catalogue &catalogue, const WorkerSlot &worker, std::size_t most)
 {
+    const auto depth = static_cast<std::size_t>(std::max(worker.record.depth, 1));
+    const std::size_t taken = std::min(most, depth);                             // the others' claims may want the rest
+    const std::size_t claimed_by_others = shmem::take_places(worker.id, taken);  // before looking at what it runs
     Jobs dispatched = shmem::jobs_of_worker(worker.id);
-    most = std::min(most, room_of(worker, dispatched));
+    most = std::min(taken, room_of(worker, dispatched, claimed_by_others));
     std::vector<Accepted> accepted;
     // What cannot be accepted now does not keep what was given after it.
     for (std::span<const ExternalJob> rest = dispatched; !rest.empty() && accepted.size() < most;) {
@@ -176,6 +182,7 @@ std::vector<Accepted> accept_some(const Catalogue &catalogue, const WorkerSlot &
         accept_chunk(catalogue, worker.id, rest.first(count), accepted);
         rest = rest.subspan(count);
     }
+    shmem::give_back_places(worker.id, taken - accepted.size());
     put_in_order(accepted, dispatched);
     return accepted;
 }
@@ -232,6 +239,18 @@ std::vector<Accepted> claim(std::int64_t worker_id, std::size_t most, std::int64
     return accepted;
 }
 
+std::optional<std::int64_t> original_of(const ClaimedJob &job)
+{
+    using core::Column;
+    return job.values->null(Column::original_job_id) ? std::nullopt
+                                                     : std::optional(job.values->as_int64(Column::original_job_id));
+}
+
+pg::Time time_of(const ClaimedJob &job, core::Column column)
+{
+    return pg::Time{job.values->as_int64(column)};
+}
+
 void claim(FunctionCallInfo fcinfo)
 {
     const Arguments arguments(fcinfo);
@@ -243,7 +262,8 @@ void claim(FunctionCallInfo fcinfo)
     ResultSet result(fcinfo);
     for (const auto &[queue, job] : claim(worker_id, most, wait))
         result.add(job.id, std::int32_t{job.attempt}, queue->full_name(), job.type, job.key, job.data, storage::deadline_of(job),
-                   std::int32_t{job.retry_count}, job.retry_reason);
+                   std::int32_t{job.retry_count}, job.retry_reason, std::int32_t{job.max_retries},
+                   time_of(job, core::Column::scheduled_run_time), time_of(job, core::Column::created_time), original_of(job));
 }
 
 }  // namespace

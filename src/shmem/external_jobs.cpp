@@ -1,25 +1,16 @@
 // Entries of the table of jobs in hand whose holder is a worker's place.
 #include "external_jobs.hpp"
 
+#include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
+#include "shmem/external_entries.hpp"
 #include "shmem/own_holder.hpp"
 #include "shmem/room.hpp"
-#include "shmem/transaction_notes.hpp"
 #include "shmem/worker_table.hpp"
 
 namespace hipq::shmem {
 
 namespace {
-
-bool has_worker(const core::JobEntry &job)
-{
-    return job.job_id != 0 && job.holder >= worker_holder(0);
-}
-
-std::int32_t place_of(const core::JobEntry &job)
-{
-    return job.holder - worker_holder(0);
-}
 
 // Without its worker's id.
 ExternalJob external_job(const core::JobEntry &job)
@@ -34,7 +25,7 @@ void name_workers(std::span<ExternalJob> jobs, std::span<const std::int32_t> pla
         jobs[i].worker_id = worker_at(places[i]);
 }
 
-// Copies the jobs that `wanted` says, at most as many as there is room for.
+// Jobs copied under the lock, as many as there is room for.
 struct Copies {
     std::vector<ExternalJob> jobs;
     std::vector<std::int32_t> places;
@@ -55,166 +46,19 @@ struct Copies {
     }
 };
 
-std::int32_t find_attempt(const core::JobTable &table, std::int64_t job_id, int attempt)
+// What `copy` copies, all of it: there may be more than when the room for it was made.
+template <class Copy>
+std::vector<ExternalJob> copy_all(const Copy &copy)
 {
-    const std::int32_t entry = table.find(MyDatabaseId, job_id);
-    return entry != core::no_entry && has_worker(table.at(entry)) && table.at(entry).attempt == attempt ? entry : core::no_entry;
-}
-
-// ---- the transaction ----
-
-enum class NoteKind : unsigned char { accepted, extended, left, left_running };
-
-struct Note {
-    NoteKind kind;
-    std::int64_t job_id;
-    int attempt;
-    pg::Time deadline;
-    Leaving leaving;
-    std::int64_t run_time;
-    int queue_id = 0;  // of one that is left running, and what it weighs
-    core::Load load{};
-};
-
-constinit TransactionNotes<Note> *notes = nullptr;  // on the heap: no destructor at exit
-
-void add(const Note &note)
-{
-    if (!is_loaded())
-        return;
-    if (notes == nullptr)
-        notes = new TransactionNotes<Note>();
-    notes->add(note);
-}
-
-// As the transaction at hand sees them.
-void add_own_changes(std::vector<ExternalJob> &jobs)
-{
-    if (notes == nullptr)
-        return;
-    notes->carry_out([&](const Note &note) {
-        const auto job = std::ranges::find_if(
-            jobs, [&](const ExternalJob &one) { return one.id == note.job_id && one.attempt == note.attempt; });
-        if (job == jobs.end())
-            return;
-        if (note.kind == NoteKind::left) {
-            jobs.erase(job);
-            return;
+    for (;;) {
+        Copies copies(count_in_hand() + 1);
+        {
+            const Lock lock(LW_SHARED);
+            copy(copies);
         }
-        job->is_accepted = true;
-        job->deadline = note.deadline;
-    });
-}
-
-// What the worker learns from it.
-void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const Note &note)
-{
-    switch (note.leaving) {
-    case Leaving::succeeded:
-    case Leaving::failed:
-        if (!job.is_accepted)
-            note_accepted(worker_id);
-        note_finished(worker_id, note.leaving == Leaving::succeeded, note.run_time);
-        break;
-    case Leaving::expired:
-        note_expired(worker_id);
-        break;
-    case Leaving::returned:
-        note_returned(worker_id, job.is_accepted ? Holding::accepted : Holding::dispatched);
-        break;
+        if (!copies.is_full())
+            return copies.take();
     }
-}
-
-// Needs the lock. Of a job that ran in a client's session, or for which there was no room.
-std::int32_t enter_left_running(core::JobTable &table, const Note &note, std::int32_t holder)
-{
-    core::JobEntry fresh{};
-    fresh.job_id = note.job_id;
-    fresh.database = MyDatabaseId;
-    fresh.queue_id = note.queue_id;
-    fresh.attempt = note.attempt;
-    fresh.holder = holder;
-    fresh.phase = core::JobPhase::running;
-    const std::int32_t entry = table.insert(fresh);
-    if (entry != core::no_entry)
-        table.weigh(entry, note.load);
-    return entry;
-}
-
-// Needs the lock.
-pg::Time leave_running(core::JobTable &table, const Note &note)
-{
-    const std::int32_t holder = left_running_holder();
-    std::int32_t entry = table.find(MyDatabaseId, note.job_id);
-    if (entry != core::no_entry)
-        table.hand_over(entry, holder);
-    else
-        entry = enter_left_running(table, note, holder);
-    if (entry == core::no_entry)  // there is no room: its row tells
-        return pg::infinity;
-    table[entry].is_accepted = true;
-    table[entry].deadline = note.deadline.value;
-    return note.deadline;
-}
-
-// Needs the lock. Returns the new deadline; infinity: there is none.
-pg::Time carry_out(const Note &note)
-{
-    core::JobTable table = jobs_in_hand();
-    if (note.kind == NoteKind::left_running)
-        return leave_running(table, note);
-    const std::int32_t entry = find_attempt(table, note.job_id, note.attempt);
-    if (entry == core::no_entry)
-        return pg::infinity;
-    core::JobEntry &job = table[entry];
-    const std::int64_t worker_id = worker_at(place_of(job));
-    if (note.kind == NoteKind::left) {
-        const core::JobEntry left = job;
-        table.erase(entry);
-        tell_worker(worker_id, left, note);
-        return pg::infinity;
-    }
-    if (note.kind == NoteKind::accepted && !std::exchange(job.is_accepted, true))
-        note_accepted(worker_id);
-    job.deadline = note.deadline.value;
-    return note.deadline;
-}
-
-void carry_out_all()
-{
-    core::RoomMade room_made{};
-    pg::Time next = pg::infinity;
-    bool has_left = false;
-    {
-        const Lock lock(LW_EXCLUSIVE);
-        notes->carry_out([&](const Note &note) {
-            has_left = has_left || note.kind == NoteKind::left;
-            next = std::min(next, carry_out(note));
-        });
-        room_made = jobs_in_hand().take_room_made();
-    }
-    if (next != pg::infinity)
-        work_due(MyDatabaseId, next);
-    if (room_made.any)
-        tell_of_room(room_made, MyDatabaseId, InvalidOid);
-    if (has_left)
-        ask_for_dispatch(MyDatabaseId);
-}
-
-extern "C" void hipq_external_transaction_ends(XactEvent event, void *)
-{
-    const bool commits = event == XACT_EVENT_COMMIT;
-    if (notes == nullptr || notes->empty() || (!commits && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE))
-        return;
-    if (commits)
-        carry_out_all();
-    notes->forget();
-}
-
-extern "C" void hipq_external_subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *)
-{
-    if (notes != nullptr)
-        notes->end_subtransaction(event, id, parent);
 }
 
 }  // namespace
@@ -244,8 +88,11 @@ void end_dispatch(std::span<const Dispatched> jobs) noexcept
         core::JobTable table = jobs_in_hand();
         for (const Dispatched &job : jobs) {
             next = std::min(next, job.deadline);
-            if (const std::int32_t entry = table.find(MyDatabaseId, job.id); entry != core::no_entry)
+            const std::int32_t entry = table.find(MyDatabaseId, job.id);
+            if (entry != core::no_entry && table[entry].holder == own_holder() && table[entry].attempt == job.attempt)
                 table.hand_over(entry, worker_holder(job.worker.place));
+            else
+                note_not_given({job.worker, job.is_probe});  // somebody has ended the attempt since
         }
     }
     if (next != pg::infinity)
@@ -261,7 +108,7 @@ void cancel_dispatch(std::span<const Dispatched> jobs) noexcept
         const Lock lock(LW_EXCLUSIVE);
         core::JobTable table = jobs_in_hand();
         for (const Dispatched &job : jobs) {
-            note_returned(job.worker.id, Holding::dispatched);
+            note_not_given({job.worker, job.is_probe});
             const std::int32_t entry = table.find(MyDatabaseId, job.id);
             if (entry == core::no_entry || table[entry].holder != own_holder())
                 continue;
@@ -287,11 +134,11 @@ bool give_back_dispatch(int holder) noexcept
 
 // ---- after the end of a server or scheduler ----
 
-bool enter_external_job(const ExternalJob &job, const core::Load &load)
+Entered enter_external_job(const ExternalJob &job, const core::Load &load)
 {
     const std::optional<std::int32_t> place = place_of_worker(job.worker_id);
     if (!place.has_value())
-        return false;
+        return Entered::no_worker;
     core::JobEntry fresh{};
     fresh.job_id = job.id;
     fresh.database = MyDatabaseId;
@@ -304,13 +151,14 @@ bool enter_external_job(const ExternalJob &job, const core::Load &load)
     const Lock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_hand();
     if (table.find(MyDatabaseId, job.id) != core::no_entry)
-        return true;
-    const std::int32_t entry = table.insert(fresh);
-    if (entry == core::no_entry)
-        return false;
-    table.weigh(entry, load);
+        return Entered::yes;
+    if (room_beyond_the_first(table) == 0) {
+        note_alert(Alert::jobs_in_hand_full);
+        return Entered::no_room;
+    }
+    table.weigh(table.insert(fresh), load);
     note_held(job.worker_id, job.is_accepted ? Holding::accepted : Holding::dispatched);
-    return true;
+    return Entered::yes;
 }
 
 void recount_workers()
@@ -389,15 +237,12 @@ std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id)
     const std::optional<std::int32_t> place = is_loaded() ? place_of_worker(worker_id) : std::nullopt;
     if (!place.has_value())
         return {};
-    Copies copies(count_in_hand());
-    {
-        const Lock lock(LW_SHARED);
+    std::vector<ExternalJob> jobs = copy_all([&](Copies &copies) {
         const core::JobTable table = jobs_in_hand();
         for (std::int32_t entry = table.first_of(worker_holder(*place)); entry != core::no_entry && !copies.is_full();
              entry = table.next_of(entry))
             copies.add(table.at(entry));
-    }
-    std::vector<ExternalJob> jobs = copies.take();
+    });
     std::reverse(jobs.begin(), jobs.end());  // the one entered last comes first
     add_own_changes(jobs);
     return jobs;
@@ -407,14 +252,11 @@ std::vector<ExternalJob> list_external_jobs()
 {
     if (!is_loaded())
         return {};
-    Copies copies(count_in_hand());
-    {
-        const Lock lock(LW_SHARED);
+    return copy_all([](Copies &copies) {
         for (const core::JobEntry &job : jobs_in_hand().entries())
             if (has_worker(job) && job.database == MyDatabaseId && !copies.is_full())
                 copies.add(job);
-    }
-    return copies.take();
+    });
 }
 
 std::optional<ExternalJob> find_external_job(std::int64_t job_id)
@@ -440,35 +282,7 @@ bool is_with_worker(Oid database, std::int64_t job_id)
     const Lock lock(LW_SHARED);
     const core::JobTable table = jobs_in_hand();
     const std::int32_t entry = table.find(database, job_id);
-    return entry != core::no_entry && has_worker(table.at(entry));
-}
-
-// ---- notes ----
-
-void note_job_accepted(std::int64_t job_id, int attempt, pg::Time deadline)
-{
-    add({NoteKind::accepted, job_id, attempt, deadline, Leaving::returned, 0});
-}
-
-void note_job_extended(std::int64_t job_id, int attempt, pg::Time deadline)
-{
-    add({NoteKind::extended, job_id, attempt, deadline, Leaving::returned, 0});
-}
-
-void note_job_left(std::int64_t job_id, int attempt, Leaving leaving, std::int64_t run_time)
-{
-    add({NoteKind::left, job_id, attempt, pg::infinity, leaving, run_time});
-}
-
-void note_job_left_running(int queue_id, std::int64_t job_id, int attempt, const core::Load &load, pg::Time deadline)
-{
-    add({NoteKind::left_running, job_id, attempt, deadline, Leaving::returned, 0, queue_id, load});
-}
-
-void watch_external_jobs()
-{
-    ::RegisterXactCallback(hipq_external_transaction_ends, nullptr);
-    ::RegisterSubXactCallback(hipq_external_subtransaction_ends, nullptr);
+    return entry != core::no_entry && (has_worker(table.at(entry)) || is_being_dispatched(table.at(entry)));
 }
 
 }  // namespace hipq::shmem

@@ -26,6 +26,7 @@ struct Dispatched {
     std::int64_t id;
     int attempt;
     WorkerRef worker;
+    bool is_probe;
     pg::Time deadline;
 };
 
@@ -40,9 +41,10 @@ void cancel_dispatch(std::span<const Dispatched> jobs) noexcept;
 // so that rows tell of workers' jobs that nobody knows.
 bool give_back_dispatch(int holder) noexcept;
 
-// Enters a job of which its row tells that a worker has it, and counts what it weighs, room or not; one that is in hand stays as
-// it is. False: there is no room, or the worker is not there.
-bool enter_external_job(const ExternalJob &job, const core::Load &load);
+// Enters a job of which its row tells that a worker has it, and counts what it weighs, whatever the limits; one that is in hand
+// stays as it is.
+enum class Entered : unsigned char { yes, no_room, no_worker };
+Entered enter_external_job(const ExternalJob &job, const core::Load &load);
 // Has the workers of this database count what they have by what is known here.
 void recount_workers();
 
@@ -71,9 +73,10 @@ std::vector<ExternalJob> list_external_jobs();
 // One of this database. Nothing: no worker has it.
 std::optional<ExternalJob> find_external_job(std::int64_t job_id);
 
+// Or is just being given to one.
 bool is_with_worker(Oid database, std::int64_t job_id);
 
-// What a transaction does; it holds when that has committed
+// What a transaction does; it holds when that has committed (external_notes.cpp)
 // ----------------------------------------------------------------------------------------------------------------------------
 
 // The worker has accepted the attempt: it has until then.
@@ -88,11 +91,12 @@ enum class Leaving : unsigned char {
     expired,   // it was not accepted in time
     returned,  // nobody is to blame
 };
-// `run_time` in microseconds.
-void note_job_left(std::int64_t job_id, int attempt, Leaving leaving, std::int64_t run_time);
+// `worker_id` 0: it was left running. `run_time` in microseconds.
+void note_job_left(std::int64_t job_id, int attempt, std::int64_t worker_id, Leaving leaving, std::int64_t run_time);
 
 // The job of a handler that has returned stays running, until its deadline. One that ran in a client's session was in nobody's
-// hand until then, and is entered, with what it weighs.
+// hand until then, and is entered, with what it weighs. Where executors would have no room left the job is in nobody's hand: its
+// row tells, and has to be read (jobs_restored).
 void note_job_left_running(int queue_id, std::int64_t job_id, int attempt, const core::Load &load, pg::Time deadline);
 
 // Registers the callbacks; called once by _PG_init. PostgreSQL regime.

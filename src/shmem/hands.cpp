@@ -15,13 +15,6 @@ namespace {
 // How long a job may run before the jobs behind it in the hand are given to others.
 constexpr std::int64_t patience = 100'000;  // us
 
-// Entries that are kept for executors with empty hands.
-std::size_t room_beyond_the_first(const core::JobTable &jobs)
-{
-    const std::size_t kept = jobs.size() + static_cast<std::size_t>(registry()->executor_count);
-    return jobs.capacity() > kept ? jobs.capacity() - kept : 0;
-}
-
 core::JobEntry entry_for(const JobInLine &job)
 {
     core::JobEntry entry{};
@@ -64,6 +57,12 @@ bool has_come_to(core::JobPhase phase, Oid database, std::int64_t job_id)
 }
 
 }  // namespace
+
+std::size_t room_beyond_the_first(const core::JobTable &jobs)
+{
+    const std::size_t kept = jobs.size() + static_cast<std::size_t>(registry()->executor_count);
+    return jobs.capacity() > kept ? jobs.capacity() - kept : 0;
+}
 
 Reserved reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> reserved)
 {

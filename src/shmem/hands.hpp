@@ -76,6 +76,9 @@ bool is_running(Oid database, std::int64_t job_id);
 // Jobs in hand in the whole server.
 std::size_t count_in_hand();
 
+// Entries of the table of jobs in hand beyond those that are kept for executors with empty hands. Needs the lock.
+std::size_t room_beyond_the_first(const core::JobTable &jobs);
+
 // A running job with the process that runs it.
 struct RunningEntry {
     Oid database;

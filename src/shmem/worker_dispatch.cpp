@@ -13,7 +13,9 @@ bool change(std::int64_t id, const Change &change_slot) noexcept
     if (!is_loaded())
         return false;
     const WorkerLock lock(LW_EXCLUSIVE);
-    WorkerSlot *slot = find_present(id);
+    WorkerSlot *slot = find_slot(MyDatabaseId, id);
+    if (slot != nullptr && !is_visible(*slot))
+        slot = nullptr;
     if (slot != nullptr)
         change_slot(*slot);
     return slot != nullptr;
@@ -33,7 +35,7 @@ void take_one(int &count)
 
 }  // namespace
 
-std::optional<WorkerRef> note_dispatched(std::int64_t id) noexcept
+std::optional<Choice> note_dispatched(std::int64_t id) noexcept
 {
     const core::HealthLimits limits = health_limits();
     const pg::Time now = pg::now();
@@ -41,13 +43,25 @@ std::optional<WorkerRef> note_dispatched(std::int64_t id) noexcept
     WorkerSlot *slot = find_present(id);
     if (slot == nullptr || slot->state != WorkerState::present)
         return std::nullopt;
-    if (candidate_of(*slot, limits, now).may_be_probed) {
+    const bool is_probe = candidate_of(*slot, limits, now).may_be_probed;
+    if (is_probe) {
         slot->is_probed = true;
         slot->last_probe = now;
     }
     ++slot->record.depth;
     slot->last_chosen = ++worker_table().choices;
-    return WorkerRef{id, static_cast<std::int32_t>(slot - worker_table().slots)};
+    return Choice{{id, static_cast<std::int32_t>(slot - worker_table().slots)}, is_probe};
+}
+
+void note_not_given(const Choice &choice) noexcept
+{
+    change(choice.worker.id, [&](WorkerSlot &slot) {
+        take_one(slot.record.depth);
+        if (choice.is_probe) {
+            slot.is_probed = false;
+            slot.last_probe = never;  // it was due
+        }
+    });
 }
 
 void note_accepted(std::int64_t id) noexcept

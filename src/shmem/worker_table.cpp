@@ -77,6 +77,12 @@ WorkerSlot *find_slot(const WorkerRef &worker)
     return is_it ? &probably : find_slot(MyDatabaseId, worker.id);
 }
 
+bool is_visible(const WorkerSlot &slot)
+{
+    const bool is_own = slot.state == WorkerState::registering && slot.process == MyProc->pgprocno;
+    return is_own || slot.state == WorkerState::present || slot.state == WorkerState::ended;
+}
+
 WorkerSlot *find_present(std::int64_t id)
 {
     WorkerSlot *slot = find_slot(MyDatabaseId, id);

@@ -37,6 +37,9 @@ std::span<WorkerSlot> worker_slots();
 WorkerSlot *find_slot(Oid database, std::int64_t id);
 WorkerSlot *find_slot(const WorkerRef &worker);
 
+// Whether it is there, or this transaction registers it.
+bool is_visible(const WorkerSlot &slot);
+
 // A worker that is there, to change what is known of it. Null if it is not.
 WorkerSlot *find_present(std::int64_t id);
 

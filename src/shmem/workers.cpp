@@ -15,12 +15,6 @@ std::size_t places_in_use()
     return worker_slots().size();
 }
 
-bool is_visible(const WorkerSlot &slot)
-{
-    const bool is_own = slot.state == WorkerState::registering && slot.process == MyProc->pgprocno;
-    return is_own || slot.state == WorkerState::present || slot.state == WorkerState::ended;
-}
-
 }  // namespace
 
 core::HealthLimits health_limits()

@@ -27,7 +27,8 @@ struct WorkerSlot {
     int waiting;  // the same of a session that waits for jobs on its behalf
     int capacity;
     int prefetch;
-    int running;  // jobs accepted; those dispatched: record.depth
+    int running;                 // jobs accepted; those dispatched: record.depth
+    std::size_t claimed_places;  // of its capacity, by claims of open transactions
     std::uint64_t last_chosen;
     pg::Time registered;
     pg::Time heartbeat;  // the last one; -infinity: none since the server started
@@ -103,8 +104,14 @@ void forget_workers(Oid database) noexcept;
 
 enum class Holding : unsigned char { dispatched, accepted };
 
-// It has one more; where it is then, as long as it has any. Nothing: it is not there, or has ended.
-std::optional<WorkerRef> note_dispatched(std::int64_t id) noexcept;
+// It has one more; where it is then, as long as it has any, and whether that is a probe. Nothing: it is not there, or has ended.
+struct Choice {
+    WorkerRef worker;
+    bool is_probe;
+};
+std::optional<Choice> note_dispatched(std::int64_t id) noexcept;
+// That was not given to it after all.
+void note_not_given(const Choice &choice) noexcept;
 void note_accepted(std::int64_t id) noexcept;  // what was dispatched; a sign of life
 // An accepted job has ended.
 void note_finished(std::int64_t id, bool succeeded, std::int64_t run_time) noexcept;
@@ -124,6 +131,15 @@ void note_waiting_for_jobs(std::int64_t id) noexcept;
 void note_end_of_waiting(std::int64_t id) noexcept;
 // It has been given a job.
 void wake_waiting_worker(const WorkerRef &worker) noexcept;
+
+// Claims of several sessions at once (worker_places.cpp)
+// -----------------------------------------------------------------------------------------------------------------------------
+
+// This transaction is about to accept so many of its jobs at most: until it has ended, or gives them back, others do not count on
+// those places. Returns how many of its places other transactions have taken so. For what it runs, look afterwards.
+std::size_t take_places(std::int64_t id, std::size_t count);
+// Of those taken last so many are not needed.
+void give_back_places(std::int64_t id, std::size_t count) noexcept;
 
 // Looking
 // -----------------------------------------------------------------------------------------------------------------------------
@@ -159,5 +175,6 @@ void request_workers();
 void set_up_workers();
 // Registers the callbacks at the end of transactions; called once by _PG_init. PostgreSQL regime.
 void watch_workers();
+void watch_worker_places();
 
 }  // namespace hipq::shmem

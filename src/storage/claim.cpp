@@ -128,18 +128,6 @@ std::vector<std::int64_t> ids_of(std::span<const DueJob> waiting)
     return ids;
 }
 
-std::vector<ClaimedJob> in_order_of(const std::vector<std::int64_t> &ids, const pg::Rows &rows)
-{
-    std::vector<ClaimedJob> jobs;
-    for (const pg::Row row : rows)
-        jobs.push_back(claimed_job(row));
-    const auto position = [&](const ClaimedJob &job) { return std::find(ids.begin(), ids.end(), job.id); };
-    if (jobs.size() > 1)
-        std::sort(jobs.begin(), jobs.end(),
-                  [&](const ClaimedJob &left, const ClaimedJob &right) { return position(left) < position(right); });
-    return jobs;
-}
-
 // A waiting job as it looks while its attempt runs.
 void make_running(ClaimedJob &job, pg::Time now)
 {
@@ -166,7 +154,8 @@ std::vector<ClaimedJob> lock_directly(LiveRows &rows, std::span<const DueJob> wa
 
 std::vector<ClaimedJob> lock_by_sql(const Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now)
 {
-    std::vector<ClaimedJob> jobs = in_order_of(ids, as_hipq([&] { return statement_for(queue, lock_sql).run(ids, now); }));
+    std::vector<ClaimedJob> jobs =
+        claimed_jobs_in_order(ids, as_hipq([&] { return statement_for(queue, lock_sql).run(ids, now); }));
     for (ClaimedJob &job : jobs)
         make_running(job, now);
     return jobs;
@@ -185,6 +174,18 @@ ClaimedJob claimed_job(const pg::Row &row)
     if (!values->null(core::Column::worker_id))
         job.worker_id = values->as_int64(core::Column::worker_id);
     return job;
+}
+
+std::vector<ClaimedJob> claimed_jobs_in_order(const std::vector<std::int64_t> &ids, const pg::Rows &rows)
+{
+    std::vector<ClaimedJob> jobs;
+    for (const pg::Row row : rows)
+        jobs.push_back(claimed_job(row));
+    const auto position = [&](const ClaimedJob &job) { return std::find(ids.begin(), ids.end(), job.id); };
+    if (jobs.size() > 1)
+        std::sort(jobs.begin(), jobs.end(),
+                  [&](const ClaimedJob &left, const ClaimedJob &right) { return position(left) < position(right); });
+    return jobs;
 }
 
 std::optional<ClaimedJob> first_claimed_job(const pg::Rows &rows)
@@ -252,7 +253,7 @@ std::vector<DueJob> due_jobs(const Queue &queue, const LaneHead &lane, pg::Time 
 std::vector<ClaimedJob> claim_by_record(const Queue &queue, std::span<const DueJob> waiting, pg::Time now)
 {
     const std::vector<std::int64_t> ids = ids_of(waiting);
-    return in_order_of(ids, as_hipq([&] { return statement_for(queue, record_sql).run(ids, now); }));
+    return claimed_jobs_in_order(ids, as_hipq([&] { return statement_for(queue, record_sql).run(ids, now); }));
 }
 
 std::vector<ClaimedJob> claim_by_lock(const Queue &queue, std::span<const DueJob> waiting, pg::Time now)

@@ -69,6 +69,7 @@ struct ClaimedJob {
     "job::hipq.job, job.job_data, job.error, job.retry_reason"
 ClaimedJob claimed_job(const pg::Row &row);
 std::optional<ClaimedJob> first_claimed_job(const pg::Rows &rows);
+std::vector<ClaimedJob> claimed_jobs_in_order(const std::vector<std::int64_t> &ids, const pg::Rows &rows);
 
 // Its row as a value of type hipq.job, formed in the current memory context.
 pg::RawValue row_of(const ClaimedJob &job);

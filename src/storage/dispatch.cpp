@@ -1,20 +1,23 @@
-// The statements of dispatch and acceptance.
+// Dispatch and acceptance: row by row without SQL (live_rows.hpp) where that can be, all else by statements.
 #include "dispatch.hpp"
 
 #include "settings.hpp"
 #include "shmem/external_jobs.hpp"
 #include "storage/job_row.hpp"
+#include "storage/live_rows.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/two_phase.hpp"
+#include "storage/weight.hpp"
 
 extern "C" {
 #include "access/xact.h"
 #include "access/xlog.h"
 }
-#include "storage/weight.hpp"
 
 namespace hipq::storage {
+
+using core::Column;
 
 namespace {
 
@@ -83,20 +86,12 @@ constexpr const char *leave_running_sql = R"(
     SET worker_id = 0, update_time = $3, deadline = $3 + job.timeout * interval '1 second'
     WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running')";
 
-std::vector<ClaimedJob> claimed_jobs(const pg::Rows &rows)
-{
-    std::vector<ClaimedJob> jobs;
-    for (std::size_t i = 0; i < rows.size(); ++i)
-        jobs.push_back(claimed_job(rows[i]));
-    return jobs;
-}
-
 // A dispatch does not wait for the disk. The commit of a session that does not wait either must not be what a worker begins on:
 // after a crash another one would get the same attempt.
 void make_dispatch_durable()
 {
     if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF)
-        pg::call([] { ::XLogFlush(::GetXLogInsertRecPtr()); });
+        pg::call([] { ::XLogFlush(XactLastRecEnd); });  // what this transaction wrote comes after it
 }
 
 int seconds_to_accept(const Queue &queue, const JobType &type)
@@ -104,9 +99,49 @@ int seconds_to_accept(const Queue &queue, const JobType &type)
     return type.queue_ttl.value_or(queue.queue_ttl.value_or(settings::queue_ttl));
 }
 
-}  // namespace
+pg::Time deadline_in(pg::Time now, int seconds)
+{
+    return now + std::int64_t{seconds} * USECS_PER_SEC;
+}
 
-std::vector<ClaimedJob> dispatch(const Queue &queue, const JobType &type, std::span<const Assignment> assignments, pg::Time now)
+// ---- without SQL ----
+
+std::optional<ClaimedJob> dispatch_directly(LiveRows &rows, const Assignment &assignment, int seconds, pg::Time now)
+{
+    RowValues *row = rows.find({assignment.job_id, assignment.place});
+    if (row == nullptr || !is_due(*row, now))
+        return std::nullopt;
+    const int to_accept = row->null(Column::queue_ttl) ? seconds : row->as_int32(Column::queue_ttl);
+    make_running(*row, row->as_int32(Column::attempt) + 1, now, deadline_in(now, to_accept));
+    row->set(Column::worker_id, Int64GetDatum(assignment.worker_id));
+    row->set(Column::accepted_time, TimestampTzGetDatum(pg::infinity.value));
+    constexpr std::array changed{Column::state,       Column::attempt,       Column::error,   Column::worker_id,
+                                 Column::update_time, Column::accepted_time, Column::deadline};
+    return rows.change(*row, changed) ? std::optional(rows.job_of(*row)) : std::nullopt;
+}
+
+bool waits_for(std::int64_t worker_id, const RowValues &row, std::int64_t attempt, pg::Time now)
+{
+    return row.state() == core::JobState::running && row.as_int32(Column::attempt) == attempt &&
+           row.as_int64(Column::worker_id) == worker_id && row.as_int64(Column::accepted_time) == pg::infinity.value &&
+           row.as_int64(Column::deadline) > now.value;
+}
+
+std::optional<ClaimedJob> accept_directly(LiveRows &rows, std::int64_t worker_id, std::int64_t id, std::int64_t attempt,
+                                          pg::Time now)
+{
+    RowValues *row = rows.find({id});
+    if (row == nullptr || !waits_for(worker_id, *row, attempt, now))
+        return std::nullopt;
+    make_running(*row, row->as_int32(Column::attempt), now, deadline_in(now, row->as_int32(Column::timeout)));
+    row->set(Column::worker_id, Int64GetDatum(worker_id));
+    constexpr std::array changed{Column::update_time, Column::accepted_time, Column::deadline};
+    return rows.change(*row, changed) ? std::optional(rows.job_of(*row)) : std::nullopt;
+}
+
+// ---- by SQL ----
+
+std::vector<ClaimedJob> dispatch_by_sql(const Queue &queue, std::span<const Assignment> assignments, int seconds, pg::Time now)
 {
     std::vector<std::int64_t> ids;
     std::vector<std::int64_t> workers;
@@ -114,20 +149,59 @@ std::vector<ClaimedJob> dispatch(const Queue &queue, const JobType &type, std::s
         ids.push_back(assignment.job_id);
         workers.push_back(assignment.worker_id);
     }
-    std::vector<ClaimedJob> jobs = claimed_jobs(
-        as_hipq([&] { return statement_for(queue, dispatch_sql).run(ids, workers, seconds_to_accept(queue, type), now); }));
-    const auto position = [&](const ClaimedJob &job) { return std::find(ids.begin(), ids.end(), job.id); };
-    std::sort(jobs.begin(), jobs.end(),
-              [&](const ClaimedJob &left, const ClaimedJob &right) { return position(left) < position(right); });
+    return claimed_jobs_in_order(ids,
+                                 as_hipq([&] { return statement_for(queue, dispatch_sql).run(ids, workers, seconds, now); }));
+}
+
+std::vector<ClaimedJob> accept_by_sql(const Queue &queue, std::int64_t worker_id, const std::vector<std::int64_t> &ids,
+                                      const std::vector<std::int64_t> &attempts, pg::Time now)
+{
+    const pg::PlannerSettings planner;
+    return claimed_jobs_in_order(ids,
+                                 as_hipq([&] { return statement_for(queue, accept_sql).run(worker_id, ids, attempts, now); }));
+}
+
+// A transaction with one snapshot from its beginning to its end must not change what it does not see, which SQL knows.
+std::optional<LiveRows> rows_to_accept(const Queue &queue)
+{
+    pg::call([] { ::PreventCommandIfReadOnly("UPDATE"); });
+    return IsolationUsesXactSnapshot() ? std::nullopt : LiveRows::open_to_write(queue);
+}
+
+std::vector<ClaimedJob> take_accepted(const Queue &queue, std::int64_t worker_id, const std::vector<std::int64_t> &ids,
+                                      const std::vector<std::int64_t> &attempts, pg::Time now)
+{
+    auto rows = rows_to_accept(queue);
+    if (!rows.has_value())
+        return accept_by_sql(queue, worker_id, ids, attempts, now);
+    std::vector<ClaimedJob> jobs;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+        if (auto job = accept_directly(*rows, worker_id, ids[i], attempts[i], now))
+            jobs.push_back(std::move(*job));
+    rows->close();
+    return jobs;
+}
+
+}  // namespace
+
+std::vector<ClaimedJob> dispatch(const Queue &queue, const JobType &type, std::span<const Assignment> assignments, pg::Time now)
+{
+    const int seconds = seconds_to_accept(queue, type);
+    auto rows = LiveRows::open_to_write(queue);
+    if (!rows.has_value())
+        return dispatch_by_sql(queue, assignments, seconds, now);
+    std::vector<ClaimedJob> jobs;
+    for (const Assignment &assignment : assignments)
+        if (auto job = dispatch_directly(*rows, assignment, seconds, now))
+            jobs.push_back(std::move(*job));
+    rows->close();
     return jobs;
 }
 
 std::vector<ClaimedJob> accept(const Queue &queue, std::int64_t worker_id, const std::vector<std::int64_t> &ids,
                                const std::vector<std::int64_t> &attempts, pg::Time now)
 {
-    const pg::PlannerSettings planner;
-    std::vector<ClaimedJob> jobs =
-        claimed_jobs(as_hipq([&] { return statement_for(queue, accept_sql).run(worker_id, ids, attempts, now); }));
+    std::vector<ClaimedJob> jobs = take_accepted(queue, worker_id, ids, attempts, now);
     for (const ClaimedJob &job : jobs)
         shmem::note_job_accepted(job.id, job.attempt, deadline_of(job));
     if (jobs.empty())
@@ -183,8 +257,7 @@ void leave_running(const Queue &queue, ClaimedJob job, pg::Time now)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("job %lld cannot be completed later", static_cast<long long>(job.id)),
                    errdetail("It has enqueued its own successor, or was taken from this attempt."));
-    const pg::Time deadline = now + std::int64_t{job.timeout} * USECS_PER_SEC;
-    shmem::note_job_left_running(job.queue_id, job.id, job.attempt, load_of(job), deadline);
+    shmem::note_job_left_running(job.queue_id, job.id, job.attempt, load_of(job), deadline_in(now, job.timeout));
     forbid_two_phase(NoTwoPhase::job_taken);
 }
 

@@ -12,6 +12,7 @@ namespace hipq::storage {
 // Which worker is to get a job.
 struct Assignment {
     std::int64_t job_id;
+    ItemPointerData place;  // of its row, as DueJob has it
     std::int64_t worker_id;
 };
 // Gives those of the jobs that are still due and that nobody else holds to their workers, in their order: state running, attempt
@@ -19,7 +20,7 @@ struct Assignment {
 std::vector<ClaimedJob> dispatch(const Queue &queue, const JobType &type, std::span<const Assignment> assignments, pg::Time now);
 
 // The worker accepts attempts that it was given: each has from now on the time that its job says. Those that are not its any
-// more, or accepted already, are left out; the others come in no order.
+// more, or accepted already, are left out; the others come in the order of `ids`.
 std::vector<ClaimedJob> accept(const Queue &queue, std::int64_t worker_id, const std::vector<std::int64_t> &ids,
                                const std::vector<std::int64_t> &attempts, pg::Time now);
 

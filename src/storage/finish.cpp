@@ -143,7 +143,8 @@ shmem::Leaving leaving_by(core::Reason reason)
 void leave_worker(const ClaimedJob &job, shmem::Leaving leaving, pg::Time now)
 {
     if (job.worker_id.has_value() && !job.is_locked)
-        shmem::note_job_left(job.id, job.attempt, leaving, std::max<std::int64_t>(now.value - job.started.value, 0));
+        shmem::note_job_left(job.id, job.attempt, *job.worker_id, leaving,
+                             std::max<std::int64_t>(now.value - job.started.value, 0));
 }
 
 // Of one job after the other: a batch's points are between them.

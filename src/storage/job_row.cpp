@@ -250,6 +250,12 @@ void make_running(RowValues &values, int attempt, pg::Time started, pg::Time dea
     values.set_null(core::Column::worker_id);
 }
 
+bool is_due(const RowValues &values, pg::Time now)
+{
+    return core::is_waiting(values.state()) && values.as_int64(core::Column::scheduled_run_time) <= now.value &&
+           values.as_int64(core::Column::expires_time) > now.value;
+}
+
 std::string_view text_view(Datum value)
 {
     const auto *content = reinterpret_cast<const struct varlena *>(DatumGetPointer(value));

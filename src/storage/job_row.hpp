@@ -71,6 +71,9 @@ void fill_slot(TupleTableSlot *slot, const ColumnMap &map, const RowValues &valu
 // A waiting row as it looks while its next attempt runs: state, attempt, error and times are the attempt's.
 void make_running(RowValues &values, int attempt, pg::Time started, pg::Time deadline);
 
+// Whether its job waits, its time has come, and it has not expired.
+bool is_due(const RowValues &values, pg::Time now);
+
 // The columns in which two rows of one relation differ.
 core::ColumnSet differing_columns(Relation relation, const RowValues &before, const RowValues &after);
 

@@ -61,6 +61,9 @@ struct LiveRows::Table {
     TupleTableSlot *slot;
     Datum *columns;  // of one row, in the table's order
     bool *nulls;
+    TupleTableSlot *changed;  // the row as it is to be; null: not needed so far
+    EState *executor;         // and this, for its index entries
+    ResultRelInfo *target;
     Oid row_type;  // hipq.job
     bool brings_snapshot;
 
@@ -73,11 +76,14 @@ struct LiveRows::Table {
     RowValues *copy_row() const;
     bool lock() const;
     RowHolder holder() const;
+    bool change(const RowValues &values, std::span<const Column> to_change);
     bool erase() const;
     void close() const;
 
 private:
     bool has_block(BlockNumber block) const;
+    HeapTuple with_changes(const RowValues &values, std::span<const Column> to_change) const;
+    void insert_index_entries();
     void take_apart(HeapTuple tuple, RowValues &values) const;
 };
 
@@ -194,6 +200,51 @@ RowHolder LiveRows::Table::holder() const
     return holder;
 }
 
+// The row that was found; what is stored out of line stays where it is.
+HeapTuple LiveRows::Table::with_changes(const RowValues &values, std::span<const Column> to_change) const
+{
+    auto *is_changed = static_cast<bool *>(::palloc0(static_cast<Size>(RelationGetDescr(live)->natts) * sizeof(bool)));
+    for (const Column column : to_change) {
+        const auto from = static_cast<std::size_t>(column);
+        const int to = map[from] - 1;
+        columns[to] = values.values[from];
+        nulls[to] = values.nulls[from];
+        is_changed[to] = true;
+    }
+    return ::heap_modify_tuple(::ExecFetchSlotHeapTuple(slot, false, nullptr), RelationGetDescr(live), columns, nulls,
+                               is_changed);
+}
+
+// Of `changed`, where there was no room for it beside the row as it was, or an index is about what has changed.
+void LiveRows::Table::insert_index_entries()
+{
+    if (executor == nullptr) {
+        executor = ::CreateExecutorState();
+        target = makeNode(ResultRelInfo);
+        ::InitResultRelInfo(target, live, 0, nullptr, 0);  // no statement: it is in no range table
+        ::ExecOpenIndices(target, false);
+    }
+    (void)::ExecInsertIndexTuples(target, changed, executor, true, false, nullptr, NIL);
+    ResetPerTupleExprContext(executor);
+}
+
+bool LiveRows::Table::change(const RowValues &values, std::span<const Column> to_change)
+{
+    if (changed == nullptr)
+        changed = ::table_slot_create(live, nullptr);
+    ::ExecForceStoreHeapTuple(with_changes(values, to_change), changed, false);
+    ItemPointerData place = slot->tts_tid;
+    TM_FailureData failure{};
+    LockTupleMode lock_mode_taken{};
+    bool needs_index_entries = false;
+    if (::table_tuple_update(live, &place, changed, ::GetCurrentCommandId(true), ::GetActiveSnapshot(), InvalidSnapshot, false,
+                             &failure, &lock_mode_taken, &needs_index_entries) != TM_Ok)
+        return false;
+    if (needs_index_entries)
+        insert_index_entries();
+    return true;
+}
+
 bool LiveRows::Table::erase() const
 {
     TM_FailureData failure{};
@@ -206,8 +257,13 @@ void LiveRows::Table::close() const
 {
     if (brings_snapshot)
         ::PopActiveSnapshot();
-    if (slot != nullptr)
-        ::ExecDropSingleTupleTableSlot(slot);
+    if (executor != nullptr) {
+        ::ExecCloseIndices(target);
+        ::FreeExecutorState(executor);
+    }
+    for (TupleTableSlot *each : {slot, changed})
+        if (each != nullptr)
+            ::ExecDropSingleTupleTableSlot(each);
     if (key != nullptr)
         ::index_close(key, NoLock);
     if (live != nullptr)
@@ -218,13 +274,6 @@ void LiveRows::Table::close() const
 
 namespace {
 
-bool is_due(const RowValues &values, pg::Time now)
-{
-    return core::is_waiting(state_of(values.value(Column::state))) &&
-           DatumGetTimestampTz(values.value(Column::scheduled_run_time)) <= now.value &&
-           DatumGetTimestampTz(values.value(Column::expires_time)) > now.value;
-}
-
 // What a handler is given. Short values stay packed, as the functions of SQL take them.
 Datum unpacked(Datum value)
 {
@@ -234,27 +283,37 @@ Datum unpacked(Datum value)
     return pg::call([&] { return PointerGetDatum(PG_DETOAST_DATUM(value)); });
 }
 
-// A row whose lock was taken just now, as it looks while it runs. The job keeps `values`.
-ClaimedJob running_job(RowValues &values, Oid row_type, ItemPointerData place, pg::Time now)
+ClaimedJob job_of(const RowValues &values, Oid row_type, ItemPointerData place)
 {
+    const std::int64_t accepted = values.as_int64(Column::accepted_time);
     ClaimedJob job{};
-    job.queue_id = DatumGetInt32(values.value(Column::queue_id));
-    job.id = DatumGetInt64(values.value(Column::id));
-    job.attempt = DatumGetInt32(values.value(Column::attempt)) + 1;
+    job.queue_id = values.as_int32(Column::queue_id);
+    job.id = values.as_int64(Column::id);
+    job.attempt = values.as_int32(Column::attempt);
     job.type = text_of(values.value(Column::job_type));
     job.key = text_of(values.value(Column::job_key));
-    job.timeout = DatumGetInt32(values.value(Column::timeout));
-    job.retry_count = DatumGetInt32(values.value(Column::retry_count));
-    job.max_retries = DatumGetInt32(values.value(Column::max_retries));
-    job.started = now;
-    job.error = "NONE";
+    job.timeout = values.as_int32(Column::timeout);
+    job.retry_count = values.as_int32(Column::retry_count);
+    job.max_retries = values.as_int32(Column::max_retries);
+    job.started = pg::Time{accepted == pg::infinity.value ? values.as_int64(Column::update_time) : accepted};
+    job.error = text_of(values.value(Column::error));
     job.retry_reason = text_of(values.value(Column::retry_reason));
-    job.is_locked = true;
     job.place = place;
-    make_running(values, job.attempt, now, now + job.timeout * USECS_PER_SEC);
     job.row_type = row_type;
     job.values = &values;
     job.data = {JSONBOID, unpacked(values.value(Column::job_data)), false};
+    if (!values.null(Column::worker_id))
+        job.worker_id = values.as_int64(Column::worker_id);
+    return job;
+}
+
+// A row whose lock was taken just now, as it looks while it runs. The job keeps `values`.
+ClaimedJob running_job(RowValues &values, Oid row_type, ItemPointerData place, pg::Time now)
+{
+    const std::int64_t timeout = std::int64_t{values.as_int32(Column::timeout)} * USECS_PER_SEC;
+    make_running(values, values.as_int32(Column::attempt) + 1, now, now + timeout);
+    ClaimedJob job = job_of(values, row_type, place);
+    job.is_locked = true;
     return job;
 }
 
@@ -300,10 +359,25 @@ std::optional<LiveRows> LiveRows::open_to_write(const Queue &queue)
 
 std::optional<ClaimedJob> LiveRows::lock_due(const DueJob &waiting, pg::Time now)
 {
-    RowValues *values = pg::call([&] { return table_->find(waiting) ? table_->copy_row() : nullptr; });
+    RowValues *values = find(waiting);
     if (values == nullptr || !is_due(*values, now) || !pg::call([&] { return table_->lock(); }))
         return std::nullopt;
     return running_job(*values, table_->row_type, table_->slot->tts_tid, now);
+}
+
+RowValues *LiveRows::find(const DueJob &job)
+{
+    return pg::call([&] { return table_->find(job) ? table_->copy_row() : nullptr; });
+}
+
+bool LiveRows::change(const RowValues &values, std::span<const Column> columns)
+{
+    return pg::call([&] { return table_->change(values, columns); });
+}
+
+ClaimedJob LiveRows::job_of(const RowValues &values) const
+{
+    return storage::job_of(values, table_->row_type, ItemPointerData{});
 }
 
 bool LiveRows::remove(const ClaimedJob &job)

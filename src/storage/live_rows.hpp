@@ -1,6 +1,7 @@
 // The live leaf of a queue, row by row and without SQL: what a statement would do, without planning and checking each time.
 #pragma once
 
+#include "core/guard.hpp"
 #include "storage/claim.hpp"
 
 namespace hipq::storage {
@@ -17,6 +18,12 @@ public:
     // Locks the row of a job that is due until the transaction ends; what is returned looks as if the claim had been recorded.
     // Nothing: it is not due, not waiting any more, or somebody else holds it.
     std::optional<ClaimedJob> lock_due(const DueJob &waiting, pg::Time now);
+    // The row of a job as it is now, in the current memory context; null: there is none.
+    RowValues *find(const DueJob &job);
+    // Gives columns of the row that was found last these values. False: somebody has changed it since, or holds it.
+    bool change(const RowValues &values, std::span<const core::Column> columns);
+    // The job of a row that was found, with these values. It keeps them.
+    ClaimedJob job_of(const RowValues &values) const;
     // Takes the row of a claimed job out. False: it is not this attempt's.
     bool remove(const ClaimedJob &job);
     // Waits until those who hold the row of a job have ended their transactions; while the job is in an executor's hand, for a

@@ -32,7 +32,7 @@ enum class Fate : unsigned char {
     settled,
     asks,     // stands in `error`; its retry handler is to be asked once that is committed
     gone,     // nothing was left of that attempt
-    held,     // somebody has its row locked
+    held,     // somebody has its row locked, or there is no room for it in shared memory
     crowded,  // asks, but the list of decisions is full
     failed,
 };
@@ -56,16 +56,13 @@ bool is_with_worker(LeftBy by)
     return by == LeftBy::late_worker || by == LeftBy::lost_worker || by == LeftBy::silent_worker || by == LeftBy::draining_worker;
 }
 
-// The end of a server, or of the executor whose handler left it running, leaves those who have the job as they are: it stays with
-// them. False: that worker is not known any more.
-bool stays_with_worker(const Queue &queue, const ClaimedJob &job)
+Fate fate_of(storage::Settled settled)
 {
-    const shmem::ExternalJob with_worker{
-        job.id, queue.id, job.attempt, *job.worker_id, storage::is_accepted(job), storage::deadline_of(job)};
-    return shmem::enter_external_job(with_worker, storage::load_of(job));
+    return settled == storage::Settled::ask_retry_handler ? Fate::asks : Fate::settled;
 }
 
-storage::Settled settle_external(const Queue &queue, const ClaimedJob &job, LeftBy by, pg::Time now)
+// A worker has taken too long, or is gone.
+storage::Settled take_from_worker(const Queue &queue, const ClaimedJob &job, LeftBy by, pg::Time now)
 {
     switch (by) {
     case LeftBy::late_worker:
@@ -74,24 +71,33 @@ storage::Settled settle_external(const Queue &queue, const ClaimedJob &job, Left
         return storage::settle_abandoned(queue, job, core::Reason::worker_heartbeat_stale, now);
     case LeftBy::draining_worker:
         return storage::settle_abandoned(queue, job, core::Reason::released, now);
-    case LeftBy::restart:
-    case LeftBy::crash:
-    case LeftBy::neighbour:
-    case LeftBy::lost_executor:
-        if (stays_with_worker(queue, job))
-            return storage::Settled::stale;
-        break;
-    case LeftBy::lost_worker:
+    default:
+        return storage::settle_abandoned(queue, job, core::Reason::worker_lost, now);
+    }
+}
+
+// The end of a server, or of the executor whose handler left it running, leaves those who have the job as they are: it stays with
+// them, if that worker is still known. Where there is no room to keep it in mind its row is looked at from time to time.
+Fate leave_with_worker(const Queue &queue, const ClaimedJob &job)
+{
+    const pg::Time now = pg::now();
+    const shmem::ExternalJob with_worker{
+        job.id, queue.id, job.attempt, *job.worker_id, storage::is_accepted(job), storage::deadline_of(job)};
+    switch (shmem::enter_external_job(with_worker, storage::load_of(job))) {
+    case shmem::Entered::yes:
+        return Fate::settled;
+    case shmem::Entered::no_worker:
+        return fate_of(take_from_worker(queue, job, LeftBy::lost_worker, now));
+    case shmem::Entered::no_room:
         break;
     }
-    return storage::settle_abandoned(queue, job, core::Reason::worker_lost, now);
+    const storage::Settled settled = storage::settle_overdue(queue, job, now);
+    return settled == storage::Settled::stale ? Fate::held : fate_of(settled);
 }
 
 storage::Settled settle(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
     const pg::Time now = pg::now();
-    if (job.worker_id.has_value())
-        return settle_external(queue, job, left.by, now);
     if (left.by == LeftBy::crash)
         return storage::settle_crash(queue, job, left.started, left.pid, now);
     if (left.by == LeftBy::restart || left.by == LeftBy::neighbour)
@@ -143,11 +149,6 @@ bool is_claimed_anew(const Left &left)
     return !left.is_orphan && shmem::is_in_hand(MyDatabaseId, left.id);
 }
 
-Fate fate_of(storage::Settled settled)
-{
-    return settled == storage::Settled::ask_retry_handler ? Fate::asks : Fate::settled;
-}
-
 // It was to be cancelled when its attempt was over already.
 bool ends_cancelled(const Queue &queue, const Left &left)
 {
@@ -155,10 +156,20 @@ bool ends_cancelled(const Queue &queue, const Left &left)
            storage::end_cancelled(queue, left.id, storage::cancelled_failure(*left.cancelled, left.pid), pg::now());
 }
 
+// One whose row says that it runs.
+Fate bring_home_running(const Queue &queue, const ClaimedJob &job, const Left &left)
+{
+    if (is_claimed_anew(left))
+        return Fate::gone;
+    if (!job.worker_id.has_value())
+        return fate_of(settle(queue, job, left));
+    return is_with_worker(left.by) ? fate_of(take_from_worker(queue, job, left.by, pg::now())) : leave_with_worker(queue, job);
+}
+
 Fate bring_home(const Queue &queue, const Left &left)
 {
     if (const auto job = storage::take_running(queue, left.id, left.attempt))
-        return is_claimed_anew(left) ? Fate::gone : fate_of(settle(queue, *job, left));
+        return bring_home_running(queue, *job, left);
     if (may_be_locked(left))
         if (const auto job = storage::take_locked(queue, left.id, left.attempt, left.started))
             return fate_of(settle(queue, *job, left));
@@ -356,8 +367,12 @@ std::vector<Left> take_off(std::vector<Left> &list)
 // A queue that does not exist any more took its jobs along.
 BroughtHome nothing_left(PostponedJobs &postponed, std::vector<Left> jobs)
 {
-    for (const Left &left : jobs)
+    for (Left &left : jobs) {
         postponed.erase(left.id);
+        if (is_with_worker(left.by))
+            shmem::drop_external_job(left.id, left.attempt);
+        left.is_gone = true;
+    }
     return {std::move(jobs), {}};
 }
 
@@ -376,7 +391,7 @@ BroughtHome bring_home_first(PostponedJobs &postponed, std::vector<Left> &list)
         return {};
     const auto catalogue = read_catalogue();
     const Queue *queue = catalogue->find(jobs.front().queue_id);
-    if (queue == nullptr)
+    if (queue == nullptr || queue->is_dropped)
         return nothing_left(postponed, std::move(jobs));
     const std::vector<Fate> fates = bring_home_all(postponed, *queue, jobs);
     BroughtHome result;

@@ -48,6 +48,16 @@ struct ServedLine {
     Workers workers;
 };
 
+// The lines, and what they point into.
+struct Lines {
+    std::shared_ptr<const storage::Catalogue> catalogue;
+    std::shared_ptr<const storage::WorkerServices> services;
+    std::vector<ServedLine> due;
+
+    // Something has changed since they were found: one may be paused now. Needs a transaction.
+    bool are_outdated() const { return storage::catalogue() != catalogue; }
+};
+
 std::vector<const Queue *> open_queues(const storage::Catalogue &catalogue)
 {
     std::vector<const Queue *> queues;
@@ -133,10 +143,10 @@ std::vector<Dispatched> choose_workers(std::span<const JobInLine> jobs, Workers 
     std::vector<Dispatched> chosen;
     for (const JobInLine &job : jobs) {
         const auto best = shmem::choose_worker(workers, job.last_worker).id;
-        const auto worker = best.has_value() ? shmem::note_dispatched(*best) : std::nullopt;
-        if (!worker.has_value())
+        const auto choice = best.has_value() ? shmem::note_dispatched(*best) : std::nullopt;
+        if (!choice.has_value())
             break;
-        chosen.push_back({job.id, 0, *worker, pg::infinity});
+        chosen.push_back({job.id, 0, choice->worker, choice->is_probe, pg::infinity});
     }
     return chosen;
 }
@@ -148,8 +158,8 @@ std::vector<ClaimedJob> claim(const ServedLine &served, const Candidates &candid
     const Queue &queue = *served.line.queue;
     const JobType &type = *queue.find_job_type(served.line.head.job_type);
     std::vector<storage::Assignment> assignments;
-    for (const Dispatched &job : chosen)
-        assignments.push_back({job.id, job.worker.id});
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+        assignments.push_back({chosen[i].id, candidates.waiting[i].place, chosen[i].worker.id});
     std::vector<ClaimedJob> jobs = storage::dispatch(queue, type, assignments, pg::now());
     if (storage::limits_of(queue, type).any() && !weigh_the_same(jobs, candidates.waiting))
         HIPQ_RAISE(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE), errmsg("the weight of a job has changed"));
@@ -165,12 +175,12 @@ void leave_out_held(Claimer &claimer, const Candidates &candidates, std::span<co
     auto next = claimed.begin();
     for (std::size_t i = 0; i < given.size(); ++i) {
         if (next != claimed.end() && next->id == given[i].id) {
-            left.push_back({next->id, next->attempt, given[i].worker, storage::deadline_of(*next)});
+            left.push_back({next->id, next->attempt, given[i].worker, given[i].is_probe, storage::deadline_of(*next)});
             claimer.held.forget(next->id);
             ++next;
             continue;
         }
-        shmem::note_returned(given[i].worker.id, shmem::Holding::dispatched);
+        shmem::note_not_given({given[i].worker, given[i].is_probe});
         shmem::put_off(candidates.jobs[i], claimer.held.note(given[i].id, now));
     }
     given = std::move(left);
@@ -255,16 +265,21 @@ void report_trouble(const Queue &queue, std::int64_t id, const pg::Error &error)
 // What one try came to.
 struct Given {
     std::size_t jobs = 0;
+    bool lines_are_outdated = false;
     std::optional<pg::Error> trouble{};
     std::int64_t first = 0;  // with trouble: the first of the jobs that were tried
 };
 
-Given try_to_give_away(Claimer &claimer, const ServedLine &served, std::size_t most)
+Given try_to_give_away(Claimer &claimer, const Lines &lines, const ServedLine &served, std::size_t most)
 {
     std::vector<Dispatched> given;
     Given result;
     try {
-        pg::with_transaction([&] { give_away(claimer, served, most, given); });
+        pg::with_transaction([&] {
+            result.lines_are_outdated = lines.are_outdated();
+            if (!result.lines_are_outdated)
+                give_away(claimer, served, most, given);
+        });
     } catch (const pg::Error &error) {
         shmem::cancel_dispatch(given);
         shmem::release_hand();
@@ -293,27 +308,25 @@ void set_aside(Dispatcher &dispatcher, const Queue &queue, const Given &given)
         report_trouble(queue, given.first, *given.trouble);
 }
 
-// Returns whether another look at the line may find more: it gave jobs away, or set one aside that was in the way.
-bool dispatch_line(Dispatcher &dispatcher, const ServedLine &served)
+// What came of a line: nothing more can be given of it now, another look at it may find more, as jobs were given away or one was
+// set aside that was in the way, or all lines have to be found anew.
+enum class Came : unsigned char { nothing, something, outdated };
+
+Came dispatch_line(Dispatcher &dispatcher, const Lines &lines, const ServedLine &served)
 {
     const std::int64_t room = shmem::room_for_jobs(served.workers);
     if (room <= 0)
-        return false;  // whoever makes room asks for a dispatch
+        return Came::nothing;  // whoever makes room asks for a dispatch
     const auto most = static_cast<std::size_t>(std::min<std::int64_t>(room, jobs_at_once));
-    Given given = try_to_give_away(dispatcher.claimer, served, most);
+    Given given = try_to_give_away(dispatcher.claimer, lines, served, most);
     if (given.trouble.has_value() && most > 1)
-        given = try_to_give_away(dispatcher.claimer, served, 1);
+        given = try_to_give_away(dispatcher.claimer, lines, served, 1);
+    if (given.lines_are_outdated)
+        return Came::outdated;
     if (given.trouble.has_value())
         set_aside(dispatcher, *served.line.queue, given);
-    return given.jobs > 0 || given.trouble.has_value();
+    return given.jobs > 0 || given.trouble.has_value() ? Came::something : Came::nothing;
 }
-
-// The lines, and what they point into.
-struct Lines {
-    std::shared_ptr<const storage::Catalogue> catalogue;
-    std::shared_ptr<const storage::WorkerServices> services;
-    std::vector<ServedLine> due;
-};
 
 Lines find_lines(const Dispatcher &dispatcher, pg::Time &next)
 {
@@ -333,7 +346,10 @@ bool go_through(Dispatcher &dispatcher, pg::Time &next)
     bool any = false;
     for (const ServedLine &served : lines.due) {
         check_interrupts();
-        any = dispatch_line(dispatcher, served) || any;
+        const Came came = dispatch_line(dispatcher, lines, served);
+        if (came == Came::outdated)
+            return true;
+        any = any || came == Came::something;
     }
     if (!lines.due.empty())
         dispatcher.first_queue = lines.due.front().line.queue->id + 1;

@@ -316,11 +316,10 @@ void ask_for_executors(Look &look)
 }
 
 // Limits may have been raised, and who waited may be gone.
-void ask_anew_for_room(Scheduler &scheduler, const std::shared_ptr<const storage::Catalogue> &catalogue, pg::Time now)
+void ask_anew_for_room(Scheduler &scheduler, bool is_changed, pg::Time now)
 {
-    if (catalogue == scheduler.catalogue && now < scheduler.next_room_look)
+    if (!is_changed && now < scheduler.next_room_look)
         return;
-    scheduler.catalogue = catalogue;
     scheduler.next_room_look = now + longest_wait;
     shmem::forget_waiting_for_room();
 }
@@ -343,7 +342,10 @@ Look look_around(Scheduler &scheduler)
     scheduler.searches_lanes = scheduler.searches_lanes || losses.has_value();
     scheduler.lanes_are_missing = false;
     const auto catalogue = read_catalogue();
-    ask_anew_for_room(scheduler, catalogue, look.now);
+    const bool is_changed = std::exchange(scheduler.catalogue, catalogue) != catalogue;
+    ask_anew_for_room(scheduler, is_changed, look.now);
+    if (is_changed)
+        forget_jobs_of_dropped_queues(*catalogue);
     look.again_at(put_successors_in_line(*catalogue));
     look.again_at(give_up_waiting(*catalogue));
     for (const auto &entry : catalogue->queues) {

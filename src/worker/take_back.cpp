@@ -130,7 +130,7 @@ void begin_interval_if_due(TakingBack &taking, pg::Time now)
 void report_expiries(TakingBack &taking, std::span<const Left> jobs)
 {
     for (const Left &left : jobs) {
-        if (left.by != LeftBy::late_worker || left.was_accepted)
+        if (left.by != LeftBy::late_worker || left.was_accepted || left.is_gone)
             continue;
         if (taking.reports++ < most_reports)
             report_expiry(left);
@@ -166,6 +166,15 @@ pg::Time take_back(TakingBack &taking)
     if (taking.unreported > 0)
         next = std::min(next, taking.reports_since + report_interval);
     return found.is_all ? next : now;
+}
+
+void forget_jobs_of_dropped_queues(const storage::Catalogue &catalogue)
+{
+    for (const ExternalJob &job : shmem::list_external_jobs()) {
+        const storage::Queue *queue = catalogue.find(job.queue_id);
+        if (queue == nullptr || queue->is_dropped)
+            shmem::drop_external_job(job.id, job.attempt);
+    }
 }
 
 }  // namespace hipq::worker

@@ -16,4 +16,7 @@ struct TakingBack {
 // Own transactions. Returns when to be called again.
 pg::Time take_back(TakingBack &taking);
 
+// They went with their queues; their workers have room again.
+void forget_jobs_of_dropped_queues(const storage::Catalogue &catalogue);
+
 }  // namespace hipq::worker

@@ -684,7 +684,7 @@ $got$, $want$VALUES
     ('_failure_statistics(OUT queue_id integer, OUT job_type text, OUT period text, OUT reason text, OUT failures bigint, OUT retries bigint, OUT recoveries bigint)', 'SETOF record', 'v'),
     ('_retry_distribution(OUT queue_id integer, OUT job_type text, OUT period text, OUT retries text, OUT least_retries integer, OUT jobs bigint)', 'SETOF record', 'v'),
     ('_throughput(OUT queue_id integer, OUT minute timestamp with time zone, OUT succeeded bigint, OUT failed bigint, OUT cancelled bigint, OUT expired bigint, OUT retried bigint, OUT dead_letters bigint)', 'SETOF record', 'v'),
-    ('claim(worker bigint, max_jobs integer DEFAULT 1, wait interval DEFAULT ''00:00:00''::interval, OUT id bigint, OUT attempt integer, OUT queue text, OUT job_type text, OUT job_key text, OUT job_data jsonb, OUT deadline timestamp with time zone, OUT retry_count integer, OUT retry_reason text)', 'SETOF record', 'v'),
+    ('claim(worker bigint, max_jobs integer DEFAULT 1, wait interval DEFAULT ''00:00:00''::interval, OUT id bigint, OUT attempt integer, OUT queue text, OUT job_type text, OUT job_key text, OUT job_data jsonb, OUT deadline timestamp with time zone, OUT retry_count integer, OUT retry_reason text, OUT max_retries integer, OUT scheduled_run_time timestamp with time zone, OUT created_time timestamp with time zone, OUT original_job_id bigint)', 'SETOF record', 'v'),
     ('complete(id bigint, attempt integer, result jsonb DEFAULT ''null''::jsonb)', 'void', 'v'),
     ('complete(ids bigint[], attempts integer[], results jsonb[] DEFAULT NULL::jsonb[])', 'bigint[]', 'v'),
     ('complete(queue text, job_type text, job_key text, result jsonb DEFAULT ''null''::jsonb)', 'bigint', 'v'),

@@ -22,6 +22,34 @@ $hipq->sql(q{SELECT hipq.enqueue_many('batch', array_agg('{}'::jsonb)) FROM gene
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome <> 'succeeded'}, 0), 'jobs run although hardly any fits into shared memory');
 is($hipq->sql(q{SELECT alert || ' ' || (times > 0) || ' ' || hint FROM hipq.alerts WHERE alert = 'jobs in hand'}), 'jobs in hand true Raise hipq.max_running.', 'an alert says so');
 
+# ---- jobs that their handlers have left running: 30 entries, of which 20 are kept for executors
+$hipq->sql('ALTER SYSTEM SET hipq.max_running = 30');
+$hipq->node->restart;
+$hipq->sql(q{
+	CREATE FUNCTION leave(job hipq.job) RETURNS void LANGUAGE sql AS $$ SELECT hipq.complete_later() $$;
+	SELECT hipq.alter_queue('app.main', throttle_limit => 1000);
+	SELECT hipq.register_job_type('app.main', 'leave', handler => 'leave', default_timeout => 600, max_retries => 0);
+	SELECT hipq.enqueue_many('leave', array_agg('{}'::jsonb)) FROM generate_series(1, 40)});
+my $left = q{SELECT count(*) FROM hipq.app_main WHERE job_type = 'leave' AND state = 'running' AND worker_id = 0};
+my $weight = q{SELECT throttle_used::integer FROM hipq.queues WHERE queue = 'app.main'};
+ok($hipq->wait_until($left, 40), 'handlers leave more jobs running than fit');
+is($hipq->outcome($hipq->enqueue('run')), 'succeeded', 'others still have room');
+$hipq->set('hipq.clock_offset' => 30);
+ok($hipq->wait_until($weight, 10), 'of those that are left shared memory takes what it has room for');
+$hipq->sql(q{BEGIN; SELECT hipq.pause('app.main', 'leave'); SELECT hipq.enqueue('leave'); COMMIT});
+$hipq->sql(q{BEGIN; SELECT hipq.resume('app.main', 'leave'); SELECT hipq.run_until_idle('app.main', 1); COMMIT});
+is($hipq->sql($left), 41, 'a session of a client leaves one more');
+$hipq->sql(q{SELECT hipq.cancel(id) FROM (SELECT id FROM hipq.running WHERE job_type = 'leave' LIMIT 25) AS job});
+$hipq->set('hipq.clock_offset' => 60);
+ok($hipq->wait_until($weight, 10), 'when some have ended others take their room');
+is($hipq->sql($left), 16, 'the rest waits');
+$hipq->set('hipq.clock_offset' => 700);
+ok($hipq->wait_until($left, 0), 'they end');
+is($hipq->sql(q{SELECT string_agg(DISTINCT reason, ' ') || ' ' || count(*) FROM hipq.attempts JOIN hipq.app_main ON app_main.id = job_id WHERE app_main.job_type = 'leave' AND reason <> 'cancelled'}), 'timeout 16', 'when their timeout comes, all of them');
+ok($hipq->wait_until($weight, 0), 'nothing is left of what was counted');
+$hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 0)});
+$hipq->set('hipq.clock_offset' => 0);
+
 # ---- retry decisions: 300 jobs in state error, as replication brings them, and room for 256
 $hipq->set('hipq.enabled' => 'off');
 $hipq->wait_until('SELECT count(*) FROM hipq.executors', 0);

@@ -23,7 +23,22 @@ $hipq->sql(q{
 	CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS $$
 	BEGIN INSERT INTO public.touched VALUES (concat_ws(' ', TG_OP, TG_TABLE_NAME)); RETURN coalesce(NEW, OLD); END $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', max_retries => 1, retry_base => '10 ms', claim => 'record');
-	SELECT hipq.register_job_type('app.main', 'call', handler => 'call')});
+	SELECT hipq.register_job_type('app.main', 'call', handler => 'call');
+	SELECT hipq.register_job_type('app.main', 'out', handler_kind => 'notify');
+	CREATE EXTENSION amcheck});
+my $worker = $hipq->sql_as('app', q{SELECT hipq.register_worker('outside', '{app.main}', '{out}')});
+
+# Too long for a page, and hardly to be compressed.
+sub enqueue_outside { return $hipq->enqueue('out', q{(SELECT jsonb_build_object('what', string_agg(md5(n::text), '')) FROM generate_series(1, 1000) AS n), queue => 'app.main'}); }
+
+sub run_outside
+{
+	my ($id, $name) = @_;
+	is($hipq->sql_as('app', "SELECT id = $id AND md5(job_data->>'what') = (SELECT md5(string_agg(md5(n::text), '')) FROM generate_series(1, 1000) AS n) FROM hipq.claim($worker, 1, '60 s')"), 't', "$name: a worker accepts a job");
+	$hipq->sql_as('app', "SELECT hipq.complete($id, 1)");
+	is($hipq->sql("SELECT outcome || ' ' || attempt FROM hipq.jobs WHERE id = $id"), 'succeeded 1', 'and completes it');
+	return;
+}
 
 # Runs one job of each kind, alters the leaf while they run, lets them end.
 sub alter_between
@@ -36,16 +51,24 @@ sub alter_between
 		failing => $hipq->enqueue('run', q{'{"what": "fails", "fail": 1}', queue => 'app.main'}),
 		next => $hipq->enqueue('run', q{'{"what": "next", "next": 1}', queue => 'app.main', job_key => 'own'}),
 		call => $hipq->enqueue('call', q{queue => 'app.main'}));
+	my $outside = enqueue_outside();
+	ok($hipq->wait_until("SELECT queue_depth FROM hipq.workers", 1), "$name: a job is given to a worker");
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.running WHERE pid IS NOT NULL AND id IN ($job{plain}, $job{failing}, $job{next}, $job{call})", 4), "$name: jobs run");
 	$hipq->wait_until("SELECT count(DISTINCT id) FROM ran WHERE id IN ($job{call})", 1);
 	$hipq->sql($_) foreach @$before;
 	$lock->quit;
 	foreach my $kind (sort keys %job) { is($hipq->outcome($job{$kind}), 'succeeded', "$name: $kind"); }
+	run_outside($outside, $name);
+	run_outside(enqueue_outside(), "$name, before it is given");
 	is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count, priority, length(job_data->>'what'), result = job_data) FROM hipq.jobs WHERE id = $job{plain}"), '1 0 3 10000 t', 'the whole row is kept');
 	is($hipq->attempts($job{failing}), '1 transient_error P0001, 2 succeeded', 'and the failure');
 	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live}, 0), 'the successor runs too');
 	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'own' AND outcome <> 'succeeded'}), 0, 'and ends');
 	is($hipq->sql('SELECT count(*) - count(DISTINCT id) FROM hipq.job'), 0, 'no job is there twice');
+	my $given = enqueue_outside();
+	ok($hipq->wait_until("SELECT queue_depth FROM hipq.workers", 1), 'another is given');
+	is($hipq->sql(q{SELECT count(bt_index_check(indexrelid, true)) > 2 FROM pg_index WHERE indrelid = 'hipq.app_main_live'::regclass}), 't', 'every index has every row');
+	run_outside($given, 'the last');
 	is($hipq->outcome_of('run', q{'{"what": "later"}', queue => 'app.main'}), 'succeeded', 'later jobs run');
 	$hipq->sql($_) foreach @$after;
 	is($hipq->outcome_of('run', q{'{"what": "later still"}', queue => 'app.main'}), 'succeeded', 'and when it is taken back');

@@ -117,6 +117,30 @@ $hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
 is_given($job, 'running 1 five', 'until it is resumed');
 finish($job);
 
+# ---- paused while the lines are gone through
+$hipq->create_queue('app.also');
+$hipq->sql(q{SELECT hipq.register_job_type('app.also', 'send', handler_kind => 'notify')});
+my $also = $hipq->sql_as('app', q{SELECT hipq.register_worker('also', '{app.also}', '{send}')});
+$points->arm('after-dispatch-commit', 'wait');
+@jobs = split /\n/, $hipq->sql(q{SELECT hipq.enqueue('send', queue => 'app.out', priority => priority) FROM unnest('{3, 4}'::integer[]) AS priority});
+ok($points->wait_held('after-dispatch-commit'), 'the first of two jobs is given');
+$hipq->sql(q{SELECT hipq.pause('app.out')});
+$points->reset;
+$job = $hipq->enqueue('send', q{queue => 'app.also'});
+ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'also'}, 1), 'one of another queue is given after that');
+is($hipq->sql(row($jobs[1])), 'initial 0', 'but not the second: its queue is paused since');
+$hipq->sql(q{SELECT hipq.resume('app.out')});
+is_given($jobs[1], 'running 1 five', 'it is when that is resumed');
+finish($_) foreach @jobs;
+
+# ---- its queue is dropped
+$hipq->sql(q{SELECT hipq.drop_queue('app.also', force => true)});
+is($hipq->sql_as('app', "SELECT count(*) FROM hipq.claim($also)"), 0, 'a job that was given is gone with its queue');
+ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'also'}, 0), 'its worker has room again');
+unlike(slurp_file($node->logfile), qr/dropped a dispatch|cannot bring job/, 'nobody looks for it');
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($also)");
+ok(worker_gone('also'), 'that worker leaves');
+
 # ---- the scheduler ends in the middle
 foreach my $point (qw(before-dispatch after-dispatch after-dispatch-commit))
 {
@@ -135,6 +159,23 @@ foreach my $point (qw(before-dispatch after-dispatch after-dispatch-commit))
 		ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'five'}, 0), 'until it has left');
 	}
 }
+
+# ---- ended before its worker could know of it
+my $log_before = -s $node->logfile;
+foreach my $end (qw(cancel fail_job))
+{
+	$points->arm('after-dispatch-commit', 'wait');
+	$job = $hipq->enqueue('send', 'max_retries => 0');
+	ok($points->wait_held('after-dispatch-commit'), 'the scheduler stands still');
+	$hipq->sql("SELECT hipq.$end($job, 'by hand')");
+	$points->reset;
+	my $next = $hipq->enqueue('send');
+	is_given($next, 'running 1 five', "$end: it goes on");
+	is(depths(), 'five 1', 'and does not count what has ended');
+	is($hipq->sql_as('app', "SELECT string_agg(id::text, ' ') FROM hipq.claim($five, 10)"), $next, 'the worker gets what there is');
+	finish($next);
+}
+unlike(slurp_file($node->logfile, $log_before), qr/WARNING/, 'that is nothing to be warned of');
 
 # ---- an error while jobs are given away
 @jobs = map { $hipq->enqueue('send', q{scheduled_run_time => now() + interval '1 h'}) } 1 .. 3;
@@ -208,6 +249,31 @@ is_given($job, 'running 1 sick', 'for a probe, as it has never been tried');
 my $second = $hipq->enqueue('send');
 is(failed_gates($second), 'worker', 'one at a time');
 finish($_) foreach $second, $job;
+
+# ---- what is not given to it after all was no trial
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($sick)");
+$hipq->set('hipq.probe_interval' => '1h');
+foreach my $trouble ('an error', 'a row that somebody holds')
+{
+	$sick = $hipq->sql_as('app', qq{SELECT hipq.register_worker('sick', '{app.out}', '{send}', take_over => true)});
+	$hipq->sql_as('app', qq(SELECT hipq.heartbeat($sick, '{"consecutive_failures": 10}')));
+	$hipq->sql(q{SELECT hipq.pause('app.out', 'send')});
+	$job = $hipq->enqueue('send');
+	my $holder = $node->background_psql('postgres');
+	if ($trouble eq 'an error') { $points->arm('after-dispatch', 'error'); }
+	else
+	{
+		$holder->query_safe("BEGIN; SELECT id FROM hipq.app_out WHERE id = $job FOR UPDATE");
+		$points->arm('before-dispatch', 'none');  # counts anew
+	}
+	$hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
+	if ($trouble eq 'an error') { ok($points->wait_fired('after-dispatch'), 'its trial comes to nothing'); }
+	else { ok($hipq->wait_until(q{SELECT reached > 1 FROM point.list() WHERE name = 'before-dispatch'}), 'its trial comes to nothing'); }
+	$holder->quit;
+	is_given($job, 'running 1 sick', "for $trouble: it gets another one at once");
+	is(depths(), 'sick 1', 'which is counted');
+	finish($job);
+}
 
 # ---- many that expire are few lines in the log
 finish($_) foreach split /\n/, $hipq->sql(q{SELECT id FROM hipq.app_out_live});
