@@ -73,13 +73,23 @@ format-check:
 PG_CONFIG ?= pg_config
 tidy_flags = -std=c++20 -Wall -Wextra -Wshadow -D_GNU_SOURCE -DHIPQ_VERSION='"$(EXTVERSION)"' -DHIPQ_POINTS -Isrc -isystem $(shell $(PG_CONFIG) --includedir-server)
 
+# As in a compilation (below), what is not a rule starts with the compiled prelude; if the clang of this clang-tidy is there to compile it.
+tidy_clang := $(wildcard $(dir $(realpath $(shell command -v clang-tidy)))clang++)
+tidy_prelude = $(if $(tidy_clang),build/tidy/prelude.pch)
+with_tidy_prelude = $(if $(filter src/core/%,$<),,$(tidy_prelude:%=-include-pch %))
+
 tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok)
 	@echo "clang-tidy: $(words $(SOURCES)) files are clean"
 
-build/tidy/%.ok: src/%.cpp $(ALL_HEADERS) .clang-tidy
+build/tidy/prelude.pch: src/pg/postgres.hpp
+	@mkdir -p $(@D)
+	@echo '#include "pg/postgres.hpp"' > $(@:.pch=.hpp)
+	@$(tidy_clang) $(tidy_flags) -x c++-header -o $@ $(@:.pch=.hpp)
+
+build/tidy/%.ok: src/%.cpp $(ALL_HEADERS) .clang-tidy Makefile $(tidy_prelude)
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
-	@clang-tidy --quiet $< -- $(tidy_flags) && touch $@
+	@clang-tidy --quiet $< -- $(tidy_flags) $(with_tidy_prelude) && touch $@
 
 # `make install check`: what is not a tool's goal is made by a make that includes PGXS.
 other_goals = $(filter-out $(tool_goals),$(MAKECMDGOALS))
