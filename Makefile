@@ -36,7 +36,7 @@ OBJS = $(SOURCES:src/%.cpp=$(objdir)/%.o)
 EXTRA_CLEAN = build/obj build/obj-werror build/tidy
 
 # Goals that work before PostgreSQL's headers are there, and so without PGXS.
-tool_goals = demo check soak bench format lint format-check tidy print-%
+tool_goals = demo check soak bench format lint format-check tidy tidy-sample print-%
 
 ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
 
@@ -54,13 +54,13 @@ soak:
 bench:
 	@bench/drain
 
-lint: format-check tidy
+lint: format-check tidy-sample tidy
 
 # The value of a variable, for CMakeLists.txt and test/run.
 print-%:
 	@echo '$($*)'
 
-formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS)
+formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp)
 
 format:
 	clang-format -i $(formatted)
@@ -74,9 +74,15 @@ PG_CONFIG ?= pg_config
 tidy_flags = -std=c++20 -Wall -Wextra -Wshadow -D_GNU_SOURCE -DHIPQ_VERSION='"$(EXTVERSION)"' -DHIPQ_POINTS -Isrc -isystem $(shell $(PG_CONFIG) --includedir-server)
 
 # As in a compilation (below), what is not a rule starts with the compiled prelude; if the clang of this clang-tidy is there to compile it.
-tidy_clang := $(wildcard $(dir $(realpath $(shell command -v clang-tidy)))clang++)
+tidy_bin := $(dir $(realpath $(shell command -v clang-tidy)))
+tidy_clang := $(wildcard $(tidy_bin)clang++)
 tidy_prelude = $(if $(tidy_clang),build/tidy/prelude.pch)
 with_tidy_prelude = $(if $(filter src/core/%,$<),,$(tidy_prelude:%=-include-pch %))
+
+# What keeps checks out of others' headers, if those of clang-tidy are there to compile it.
+tidy_include := $(if $(wildcard $(tidy_bin)../include/clang-tidy/ClangTidyCheck.h),$(tidy_bin)../include)
+tidy_own_files = $(if $(tidy_include),build/tidy/own_files_only.so)
+run_tidy = clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(tidy_flags) $(with_tidy_prelude)
 
 tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok)
 	@echo "clang-tidy: $(words $(SOURCES)) files are clean"
@@ -86,10 +92,20 @@ build/tidy/prelude.pch: src/pg/postgres.hpp
 	@echo '#include "pg/postgres.hpp"' > $(@:.pch=.hpp)
 	@$(tidy_clang) $(tidy_flags) -x c++-header -o $@ $(@:.pch=.hpp)
 
-build/tidy/%.ok: src/%.cpp $(ALL_HEADERS) .clang-tidy Makefile $(tidy_prelude)
+build/tidy/own_files_only.so: tools/clang-tidy/own_files_only.cpp
+	@mkdir -p $(@D)
+	@$(CXX) -std=c++17 -O1 -fPIC -fno-rtti -shared -Wall -Wextra -isystem $(tidy_include) -o $@ $<
+
+build/tidy/%.ok: src/%.cpp $(ALL_HEADERS) .clang-tidy Makefile $(tidy_prelude) $(tidy_own_files)
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
-	@clang-tidy --quiet $< -- $(tidy_flags) $(with_tidy_prelude) && touch $@
+	@$(run_tidy) && touch $@
+
+# Whether clang-tidy, run like this, finds what it is there for: the checks that the sample names, no others.
+tidy-sample: tools/clang-tidy/sample.cpp $(tidy_prelude) $(tidy_own_files)
+	@$(run_tidy) 2>/dev/null | sed -n 's/.*\[\([a-zA-Z.-]*\),.*\]$$/\1/p' | sort -u > build/tidy/found
+	@sed -n 's|.*// finds: ||p' $< | tr ' ' '\n' | sort -u | diff - build/tidy/found
+	@echo "clang-tidy: finds all $$(wc -l < build/tidy/found) kinds of trouble in its sample"
 
 # `make install check`: what is not a tool's goal is made by a make that includes PGXS.
 other_goals = $(filter-out $(tool_goals),$(MAKECMDGOALS))

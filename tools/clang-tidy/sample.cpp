@@ -1,0 +1,51 @@
+// One line for each kind of trouble that `make tidy` has to find, named where it is. Not part of hipq.
+#include "pg/postgres.hpp"
+
+#include <utility>
+
+namespace hipq {
+
+namespace {
+
+using std::move;      // finds: misc-unused-using-decls
+typedef int BlockNo;  // finds: modernize-use-using
+
+struct Base {
+    virtual ~Base() {}  // finds: modernize-use-equals-default
+    virtual BlockNo block() const { return 0; }
+};
+
+struct Derived : Base {
+    virtual BlockNo block() const { return 1; }  // finds: modernize-use-override
+};
+
+// From PostgreSQL's headers and C++'s, which are not looked at themselves.
+extern "C" bool IsOurs(const Relation relation)  // finds: readability-identifier-naming
+{
+    return RelationIsValid(relation) && relation->rd_rel->relnatts > 0;
+}
+
+int count(std::vector<std::string> names)
+{
+    int total = names.size() == 0 ? 0 : 1;  // finds: readability-container-size-empty
+    for (const std::string name : names)    // finds: performance-for-range-copy
+        total += static_cast<int>(name.size());
+    std::string first = names.front();
+    names.push_back(std::string("last"));  // finds: modernize-use-emplace
+    const std::string moved = std::move(first);
+    total += static_cast<int>(first.size());  // finds: bugprone-use-after-move clang-analyzer-cplusplus.Move
+    int *missing = 0;                         // finds: modernize-use-nullptr
+    if (total > 3)
+        *missing = 1;                  // finds: clang-analyzer-core.NullDereference
+    const int *lost = new int(total);  // finds: clang-analyzer-cplusplus.NewDeleteLeaks clang-analyzer-deadcode.DeadStores
+    return total + static_cast<int>(moved.size());
+}
+
+}  // namespace
+
+int sample()
+{
+    return Derived().block() + static_cast<int>(IsOurs(nullptr)) + count({});
+}
+
+}  // namespace hipq
