@@ -69,8 +69,9 @@ void define_operation()
     ::DefineCustomStringVariable("hipq.databases", "Databases whose jobs are run.",
                                  "A comma-separated list, or * for all of them.", &databases, "*", PGC_SIGHUP, GUC_LIST_INPUT,
                                  nullptr, nullptr, nullptr);
-    ::DefineCustomIntVariable("hipq.max_executors", "Most executors in the whole server.", "0 runs no SQL handlers.",
-                              &max_executors, 4, 0, 1'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.max_executors", "Most executors in the whole server.",
+                              "0 runs no SQL handlers; external workers go on.", &max_executors, 4, 0, 1'000, PGC_SIGHUP, 0,
+                              nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.max_databases", "Databases whose times are kept in shared memory.",
                               "With more than that they take turns.", &max_databases, 256, 1, 256, restart_context, 0, nullptr,
                               nullptr, nullptr);

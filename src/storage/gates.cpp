@@ -116,8 +116,6 @@ Gate enabled_gate()
 {
     if (!settings::enabled)
         return fail("enabled", "hipq.enabled is off.");
-    if (settings::max_executors == 0)
-        return fail("enabled", "hipq.max_executors is 0.");
     if (!is_database_listed())
         return fail("enabled", "hipq.databases does not list this database.");
     return pass("enabled", "hipq is enabled for this database.");
@@ -240,6 +238,8 @@ Gate executor_gate(const Queue &queue)
 {
     if (!shmem::is_loaded())
         return fail("executor", "No executor works for the queue owner.");
+    if (settings::max_executors == 0)
+        return fail("executor", "hipq.max_executors is 0.");
     const shmem::Crew crew = shmem::crew_of(MyDatabaseId, queue.owner);
     const std::string own = std::to_string(crew.own) + " executor(s) work for the queue owner";
     if (crew.idle > 0)

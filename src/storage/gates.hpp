@@ -32,7 +32,7 @@ bool is_listed(const char *database);
 // Of the server and the database.
 Gate loaded_gate();   // hipq is in shared_preload_libraries; the server is no standby
 Gate version_gate();  // the extension installed here is the library's
-Gate enabled_gate();  // hipq.enabled, hipq.databases, hipq.max_executors
+Gate enabled_gate();  // hipq.enabled, hipq.databases
 Gate hold_gate();     // the identity is this database's
 // Of a queue.
 Gate owner_gate(const Queue &queue);  // exists, may log in, may connect

@@ -5,6 +5,7 @@
 #include "core/validate.hpp"
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
+#include "settings.hpp"
 #include "shmem/lanes.hpp"
 #include "storage/claim.hpp"
 #include "storage/queue_statements.hpp"
@@ -169,8 +170,9 @@ const char *first_closed_gate(const Queue &queue, const WaitingJob &kind)
     const bool is_outside = type != nullptr && runs_outside(queue, *type);
     if (kind.time_windows != core::none_text && !window_gate(kind, pg::now()).passed)
         return "window";
+    const bool may_run_inside = settings::max_executors > 0 && owner_gate(queue).passed;
     if (!loaded_gate().passed || !version_gate().passed || !enabled_gate().passed || !hold_gate().passed ||
-        !queue_gate(queue).passed || (!is_outside && !owner_gate(queue).passed))
+        !queue_gate(queue).passed || (!is_outside && !may_run_inside))
         return "hold";
     if (!pause_gate(queue, kind.job_type, kind.throttle_key).passed)
         return "pause";

@@ -73,7 +73,7 @@ is($hipq->outcome($off), 'succeeded', 'until hipq is on again');
 # ---- hipq.max_executors
 $hipq->set('hipq.max_executors' => 0);
 $id = $hipq->enqueue('where');
-is($hipq->why($id), 'enabled: hipq.max_executors is 0.', 'why() says that there may be no executor');
+is($hipq->why($id), 'executor: hipq.max_executors is 0.', 'why() says that there may be no executor');
 $hipq->set('hipq.max_executors' => 2);
 is($hipq->outcome($id), 'succeeded', 'with room for executors the job runs');
 

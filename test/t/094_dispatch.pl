@@ -290,6 +290,17 @@ is($lines, 10, 'ten of them are named');
 $hipq->set('hipq.clock_offset' => 20);
 ok($node->wait_for_log(qr/LOG:  20 more jobs were not accepted by their workers/, $log_end), 'the others counted');
 
+# ---- without executors
+$hipq->sql(q{SELECT hipq.deregister_worker(worker_id) FROM hipq.workers});
+$hipq->set('hipq.clock_offset' => 0, 'hipq.max_executors' => 0);
+register('alone');
+my ($outside, $inside) = ($hipq->enqueue('send'), $hipq->enqueue('inside'));
+is_given($outside, 'running 1 alone', 'hipq.max_executors = 0: workers are given jobs');
+is(failed_gates($inside), 'executor', 'other jobs wait, and why() says so');
+is($hipq->sql(q{SELECT waiting_hold || ' ' || ready FROM hipq.queues WHERE queue = 'app.out'}), '1 0', 'as those that are held');
+$hipq->set('hipq.max_executors' => 4);
+is($hipq->outcome($inside), 'succeeded', 'until they may run');
+
 # ---- workers' jobs leave room for executors
 $hipq = HipqCluster->new('full', 'hipq.max_running' => 16, max_worker_processes => 8);
 $hipq->create_queue('app.out');
