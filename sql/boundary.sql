@@ -13,14 +13,11 @@ CREATE FUNCTION pg_temp.surroundings_after_success() RETURNS boolean LANGUAGE c 
 CREATE FUNCTION pg_temp.sleep() RETURNS void LANGUAGE c AS 'hipq_guard_test', 'guard_test_sleep';
 CREATE FUNCTION pg_temp.memory() RETURNS bigint LANGUAGE c AS 'hipq_guard_test', 'guard_test_memory';
 
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-BEGIN
-    EXECUTE statement;
-    RETURN 'passes';
-EXCEPTION WHEN OTHERS OR query_canceled THEN
-    RETURN format('%s %s', SQLSTATE, SQLERRM);
-END
-$$;
+\getenv srcdir PG_ABS_SRCDIR
+\set try :srcdir '/test/regress/try.sql'
+\set ECHO none
+\i :try
+\set ECHO all
 
 -- An ERROR below objects of C++: their destructors run
 SELECT pg_temp.descend(0);

@@ -4,23 +4,11 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 
--- Runs a statement and says how it failed; ids of jobs are hidden.
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-    said text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'passes';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    said := format('%s %s', SQLSTATE, SQLERRM)
-        || CASE WHEN detail <> '' THEN E'\n  DETAIL: ' || detail ELSE '' END
-        || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END;
-    RETURN regexp_replace(said, '\m([Jj]ob) [0-9]+', '\1 <id>', 'g');
-END
-$$;
+\getenv srcdir PG_ABS_SRCDIR
+\set try :srcdir '/test/regress/try.sql'
+\set ECHO none
+\i :try
+\set ECHO all
 -- The job with a key, for statements that try() runs.
 CREATE FUNCTION pg_temp.job(wanted text) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT id FROM hipq.job WHERE job_key = wanted ORDER BY id LIMIT 1';
 CREATE FUNCTION pg_temp.shown(wanted bigint) RETURNS text LANGUAGE sql AS $$

@@ -4,20 +4,11 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'passes';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN format('%s %s', SQLSTATE, SQLERRM)
-        || CASE WHEN detail <> '' THEN E'\n  DETAIL: ' || detail ELSE '' END
-        || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END;
-END
-$$;
+\getenv srcdir PG_ABS_SRCDIR
+\set try :srcdir '/test/regress/try.sql'
+\set ECHO none
+\i :try
+\set ECHO all
 CREATE FUNCTION pg_temp.add(id bigint, queue integer, job_type text, job_key text, reason text, ago interval, more jsonb DEFAULT '{}') RETURNS bigint LANGUAGE sql AS $$
     INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, error, job)
     VALUES (id, now() - ago, queue, job_type, job_key, reason, 'no',

@@ -14,16 +14,11 @@ BEGIN
     RETURN coalesce(pg_stat_get_xact_function_calls('hipq._guard_job'::regproc), 0) - before;
 END $$;
 
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'passes';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
-    RETURN regexp_replace(format('%s %s', SQLSTATE, SQLERRM), '\mjob [0-9]+', 'job <id>', 'g') || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END;
-END $$;
+\getenv srcdir PG_ABS_SRCDIR
+\set try :srcdir '/test/regress/try.sql'
+\set ECHO none
+\i :try
+\set ECHO all
 
 SELECT hipq.create_queue('direct.q') > 0;
 SELECT hipq.register_job_type('direct.q', 'known', default_timeout => 7, default_priority => 3, default_throttle_factor => 2.5, default_time_windows => 'sat', max_retries => 1, queue_ttl => 9);

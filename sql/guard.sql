@@ -4,18 +4,11 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 
--- Runs a statement and says how it failed; ids of jobs and rows are hidden.
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'passes';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
-    RETURN regexp_replace(format('%s %s', SQLSTATE, SQLERRM), '\mjob [0-9]+', 'job <id>', 'g') || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END;
-END
-$$;
+\getenv srcdir PG_ABS_SRCDIR
+\set try :srcdir '/test/regress/try.sql'
+\set ECHO none
+\i :try
+\set ECHO all
 
 CREATE ROLE regress_hipq_guard_owner LOGIN;
 CREATE ROLE regress_hipq_guard_root SUPERUSER;

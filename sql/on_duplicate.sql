@@ -4,21 +4,11 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 
--- Runs a statement and says how it failed; ids of jobs are hidden.
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'passes';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN regexp_replace(format('%s %s', SQLSTATE, SQLERRM)
-        || CASE WHEN detail <> '' THEN E'\n  DETAIL: ' || detail ELSE '' END
-        || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END, '\m([Jj]ob) [0-9]+', '\1 <id>', 'g');
-END
-$$;
+\getenv srcdir PG_ABS_SRCDIR
+\set try :srcdir '/test/regress/try.sql'
+\set ECHO none
+\i :try
+\set ECHO all
 -- Nobody has a handler for the type: its jobs wait.
 CREATE ROLE regress_hipq_dup_app;
 SELECT hipq.create_queue('dup.q') > 0;

@@ -4,20 +4,11 @@
 \pset tuples_only on
 SET client_min_messages = warning;
 
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'passes';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN format('%s %s', SQLSTATE, regexp_replace(SQLERRM, 'job [0-9]+', 'job <id>'))
-        || CASE WHEN detail <> '' THEN E'\n  DETAIL: ' || detail ELSE '' END
-        || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END;
-END
-$$;
+\getenv srcdir PG_ABS_SRCDIR
+\set try :srcdir '/test/regress/try.sql'
+\set ECHO none
+\i :try
+\set ECHO all
 
 CREATE ROLE regress_hipq_retries_owner LOGIN;
 CREATE ROLE regress_hipq_retries_reader;

@@ -3,20 +3,11 @@
 \pset tuples_only on
 SET client_min_messages = warning;
 
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'passes';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN format('%s %s', SQLSTATE, SQLERRM)
-        || CASE WHEN detail <> '' THEN E'\n  DETAIL: ' || detail ELSE '' END
-        || CASE WHEN hint <> '' THEN E'\n  HINT: ' || replace(hint, current_database(), '<this database>') ELSE '' END;
-END
-$$;
+\getenv srcdir PG_ABS_SRCDIR
+\set try :srcdir '/test/regress/try.sql'
+\set ECHO none
+\i :try
+\set ECHO all
 CREATE FUNCTION pg_temp.try_cron(cron text) RETURNS text LANGUAGE sql AS $$
     SELECT regexp_replace(pg_temp.try(format('SELECT hipq.schedule(%L, %L, %L)', 'nightly', cron, 't')), '\n  HINT.*', '')
 $$;

@@ -7,21 +7,11 @@ SET timezone = 'UTC';
 CREATE FUNCTION pg_temp.served() RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(format('%s/%s %s', queue, job_type, workers), ', ' ORDER BY queue, job_type) FROM hipq.job_types WHERE queue LIKE 'outside.%'
 $$;
--- Numbers of workers differ from run to run.
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'passes';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN regexp_replace(format('%s %s', SQLSTATE, SQLERRM), 'worker \d+', 'worker <id>')
-        || CASE WHEN detail <> '' THEN E'\n  DETAIL: ' || regexp_replace(detail, 'pid \d+', 'pid <pid>') ELSE '' END
-        || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END;
-END
-$$;
+\getenv srcdir PG_ABS_SRCDIR
+\set try :srcdir '/test/regress/try.sql'
+\set ECHO none
+\i :try
+\set ECHO all
 CREATE FUNCTION pg_temp.id(worker text) RETURNS bigint LANGUAGE sql AS $$ SELECT worker_id FROM hipq.workers WHERE name = worker $$;
 CREATE FUNCTION pg_temp.shown() RETURNS SETOF text LANGUAGE sql AS $$
     SELECT concat_ws(' ', name, queues, job_types, status, health - 'last_check') FROM hipq.workers WHERE name LIKE 'regress%'

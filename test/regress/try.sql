@@ -1,0 +1,19 @@
+-- For tests of messages, by \i. Runs a statement and says how it failed: SQLSTATE, message, detail and hint, without what differs from run to run.
+CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+    said text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'passes';
+EXCEPTION WHEN OTHERS OR query_canceled THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    said := format('%s %s', SQLSTATE, SQLERRM)
+        || CASE WHEN detail <> '' THEN E'\n  DETAIL: ' || detail ELSE '' END
+        || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END;
+    said := regexp_replace(said, '\m([Jj]ob|[Ww]orker|pid) [0-9]+', '\1 <id>', 'g');
+    said := regexp_replace(said, 'Failing row contains \(.*\)', 'Failing row contains <row>');
+    RETURN replace(said, current_database(), '<this database>');
+END
+$$;
