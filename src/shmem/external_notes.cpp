@@ -23,6 +23,7 @@ struct Note {
     std::int64_t worker_id = 0;  // that it has left
     int queue_id = 0;            // of one that is left running, and what it weighs
     core::Load load{};
+    std::uint64_t serial = 0;  // the entry of one that a client's session leaves running
 };
 
 constinit TransactionNotes<Note> *notes = nullptr;  // on the heap: no destructor at exit
@@ -55,21 +56,6 @@ void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const Note &
     }
 }
 
-// Needs the lock, and room. Of a job that ran in a client's session.
-std::int32_t enter_left_running(core::JobTable &table, const Note &note, std::int32_t holder)
-{
-    core::JobEntry fresh{};
-    fresh.job_id = note.job_id;
-    fresh.database = MyDatabaseId;
-    fresh.queue_id = note.queue_id;
-    fresh.attempt = note.attempt;
-    fresh.holder = holder;
-    fresh.phase = core::JobPhase::running;
-    const std::int32_t entry = table.insert(fresh);
-    table.weigh(entry, note.load);
-    return entry;
-}
-
 // What others are to learn of a transaction's end.
 struct Done {
     pg::Time next = pg::infinity;  // the first of the new deadlines
@@ -77,30 +63,81 @@ struct Done {
     bool lacks_room = false;  // a job is left running, and only its row tells
 };
 
-// Needs the lock. Jobs that are left running do not take the room that is kept for executors. Whoever has seen the commit may
-// have ended the job already, and then an executor has it in hand no more.
+// Needs the lock. Jobs that are left running do not take the room that is kept for executors.
+bool has_room_to_leave_running(const core::JobTable &table)
+{
+    const bool has_room = room_beyond_the_first(table) > 0;
+    if (!has_room)
+        note_alert(Alert::jobs_in_hand_full);
+    return has_room;
+}
+
+// Needs the lock. Of a job that an executor has in hand. Whoever has seen the commit may have ended the job already, and then it
+// has it no more.
 void leave_running(core::JobTable &table, const Note &note, Done &done)
 {
-    const std::int32_t holder = left_running_holder();
-    std::int32_t entry = table.find(MyDatabaseId, note.job_id);
-    const bool is_executor = own_holder() >= 0;
-    if (is_executor && (entry == core::no_entry || table.at(entry).holder != own_holder()))
+    const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
+    if (entry == core::no_entry || table.at(entry).holder != own_holder())
         return;
-    if (room_beyond_the_first(table) == 0) {
-        note_alert(Alert::jobs_in_hand_full);
-        if (entry != core::no_entry)
-            table.erase(entry);
+    if (!has_room_to_leave_running(table)) {
+        table.erase(entry);
         done.lacks_room = true;
         return;
     }
-    if (entry == core::no_entry)
-        entry = enter_left_running(table, note, holder);
-    else
-        table.hand_over(entry, holder);
+    table.hand_over(entry, left_running_holder());
     table[entry].is_accepted = true;
     table[entry].deadline = note.deadline.value;
     done.next = std::min(done.next, note.deadline);
 }
+
+// ---- a client's session, which has nothing in hand ----
+
+bool is_client_s(const Note &note)
+{
+    return note.kind == NoteKind::left_running && own_holder() < 0;
+}
+
+// Needs the lock. Before the commit, since only until then nobody else can change the row. An executor may have the job in its
+// hand, as one that waits: it finds that it is gone. Should this be rolled back after all, the job stands in the line.
+void enter_left_running(core::JobTable &table, Note &note)
+{
+    if (const std::int32_t stranger = table.find(MyDatabaseId, note.job_id); stranger != core::no_entry) {
+        return_to_line(table[stranger]);
+        table.erase(stranger);
+    }
+    if (!has_room_to_leave_running(table))
+        return;
+    core::JobEntry fresh{};
+    fresh.job_id = note.job_id;
+    fresh.database = MyDatabaseId;
+    fresh.queue_id = note.queue_id;
+    fresh.attempt = note.attempt;
+    fresh.holder = left_running_holder();
+    fresh.deadline = note.deadline.value;
+    fresh.phase = core::JobPhase::running;
+    fresh.is_accepted = true;
+    const std::int32_t entry = table.insert(fresh);
+    table.weigh(entry, note.load);
+    note.serial = table[entry].serial;
+}
+
+// Needs the lock.
+void take_back_left_running(core::JobTable &table, const Note &note)
+{
+    const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
+    if (entry != core::no_entry && table.at(entry).serial == note.serial)
+        table.erase(entry);
+}
+
+void tell_of_left_running(const Note &note, Done &done)
+{
+    if (note.serial == 0)
+        done.lacks_room = true;
+    else
+        done.next = std::min(done.next, note.deadline);
+}
+
+// ---- the end of a transaction ----
 
 // By an executor. Of a row that says that it was left running: that one is just saying so.
 bool is_being_left(const core::JobEntry &job)
@@ -128,6 +165,10 @@ void leave_worker(core::JobTable &table, const Note &note, Done &done)
 void carry_out(const Note &note, Done &done)
 {
     core::JobTable table = jobs_in_hand();
+    if (is_client_s(note)) {
+        tell_of_left_running(note, done);
+        return;
+    }
     if (note.kind == NoteKind::left_running) {
         leave_running(table, note, done);
         return;
@@ -144,6 +185,26 @@ void carry_out(const Note &note, Done &done)
         note_accepted(worker_at(place_of(job)));
     job.deadline = note.deadline.value;
     done.next = std::min(done.next, note.deadline);
+}
+
+// For each note about a job that a client's session leaves running.
+template <class Function>
+void with_left_running(const Function &fn)
+{
+    if (!notes->any(is_client_s))
+        return;
+    core::RoomMade room_made{};
+    {
+        const Lock lock(LW_EXCLUSIVE);
+        core::JobTable table = jobs_in_hand();
+        notes->carry_out([&](Note &note) {
+            if (is_client_s(note))
+                fn(table, note);
+        });
+        room_made = table.take_room_made();
+    }
+    if (room_made.any)
+        tell_of_room(room_made, MyDatabaseId, InvalidOid);
 }
 
 void carry_out_all()
@@ -169,12 +230,26 @@ void carry_out_all()
 
 extern "C" void hipq_external_transaction_ends(XactEvent event, void *)
 {
-    const bool commits = event == XACT_EVENT_COMMIT;
-    if (notes == nullptr || notes->empty() || (!commits && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE))
+    if (notes == nullptr || notes->empty())
         return;
-    if (commits)
+    switch (event) {
+    case XACT_EVENT_PRE_COMMIT:
+        with_left_running(enter_left_running);
+        break;
+    case XACT_EVENT_COMMIT:
         carry_out_all();
-    notes->forget();
+        notes->forget();
+        break;
+    case XACT_EVENT_ABORT:
+        with_left_running(take_back_left_running);
+        notes->forget();
+        break;
+    case XACT_EVENT_PREPARE:
+        notes->forget();
+        break;
+    default:
+        break;
+    }
 }
 
 extern "C" void hipq_external_subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *)

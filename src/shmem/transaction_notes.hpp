@@ -17,10 +17,16 @@ public:
     bool empty() const { return notes_.empty(); }
     void forget() noexcept { notes_.clear(); }
 
-    template <class CarryOut>
-    void carry_out(const CarryOut &carry_out) const
+    template <class Predicate>
+    bool any(const Predicate &predicate) const
     {
-        for (const Noted &noted : notes_)
+        return std::ranges::any_of(notes_, [&](const Noted &noted) { return predicate(noted.note); });
+    }
+
+    template <class CarryOut>
+    void carry_out(const CarryOut &carry_out)
+    {
+        for (Noted &noted : notes_)
             carry_out(noted.note);
     }
 

@@ -122,6 +122,22 @@ is($hipq->outcome($left), 'failed', 'until its timeout comes');
 is($hipq->attempts($left), '1 timeout 57014', 'which is the reason');
 ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues WHERE queue = 'app.one'}), 'it counts no more');
 
+# ---- a client's session runs one that an executor had in its hand
+$hipq->sql(q{SELECT hipq.alter_job_type('app.one', 'one', max_retries => 1, retry_base => '0 s')});
+$points->arm('after-reserve', 'wait');
+my $shared = $hipq->enqueue('one', q{'{}', queue => 'app.one', throttle_key => 'k'});
+ok($points->wait_held('after-reserve'), 'an executor has a job in its hand');
+is($hipq->sql(q{SELECT hipq.run_until_idle('app.one')}), 1, 'which a client runs');
+$points->reset;
+is(row($shared), 'running 1 0 NONE', 'and leaves running');
+ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.executors WHERE status = 'running'}), 'the executor finds that it is gone');
+is($hipq->sql(q{SELECT concat_ws(' ', throttle_used, running_jobs) FROM hipq.queues WHERE queue = 'app.one'}), '1.000 1', 'it counts');
+is($hipq->sql("SELECT concat_ws(' ', attempt, worker_id) FROM hipq.running WHERE id = $shared"), '1 0', 'view running knows its attempt');
+$hipq->sql("SELECT hipq.fail_job($shared, 'no answer')");
+ok($hipq->wait_until("SELECT concat_ws(' ', attempt, worker_id) FROM hipq.running WHERE id = $shared", '2 0'), 'its retry is not held up');
+$hipq->sql("SELECT hipq.fail_job($shared, 'no answer')");
+ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues WHERE queue = 'app.one'}), 'nothing is left of it');
+
 # ---- report_progress
 $hipq->sql(q{
 	CREATE FUNCTION count_up(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
