@@ -172,7 +172,7 @@ void forget_jobs_of_dropped_queues(const storage::Catalogue &catalogue)
 {
     for (const ExternalJob &job : shmem::list_external_jobs()) {
         const storage::Queue *queue = catalogue.find(job.queue_id);
-        if (queue == nullptr || queue->is_dropped)
+        if (queue != nullptr && queue->is_dropped)  // one that is not known may be new
             shmem::drop_external_job(job.id, job.attempt);
     }
 }
