@@ -86,14 +86,6 @@ constexpr const char *leave_running_sql = R"(
     SET worker_id = 0, update_time = $3, deadline = $3 + job.timeout * interval '1 second'
     WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running')";
 
-// A dispatch does not wait for the disk. The commit of a session that does not wait either must not be what a worker begins on:
-// after a crash another one would get the same attempt.
-void make_dispatch_durable()
-{
-    if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF)
-        pg::call([] { ::XLogFlush(XactLastRecEnd); });  // what this transaction wrote comes after it
-}
-
 int seconds_to_accept(const Queue &queue, const JobType &type)
 {
     return type.queue_ttl.value_or(queue.queue_ttl.value_or(settings::queue_ttl));
@@ -175,10 +167,12 @@ std::vector<ClaimedJob> take_accepted(const Queue &queue, std::int64_t worker_id
     if (!rows.has_value())
         return accept_by_sql(queue, worker_id, ids, attempts, now);
     std::vector<ClaimedJob> jobs;
-    for (std::size_t i = 0; i < ids.size(); ++i)
-        if (auto job = accept_directly(*rows, worker_id, ids[i], attempts[i], now))
-            jobs.push_back(std::move(*job));
-    rows->close();
+    as_hipq([&] {  // an index may call functions
+        for (std::size_t i = 0; i < ids.size(); ++i)
+            if (auto job = accept_directly(*rows, worker_id, ids[i], attempts[i], now))
+                jobs.push_back(std::move(*job));
+        rows->close();
+    });
     return jobs;
 }
 
@@ -207,7 +201,7 @@ std::vector<ClaimedJob> accept(const Queue &queue, std::int64_t worker_id, const
     if (jobs.empty())
         return jobs;
     forbid_two_phase(NoTwoPhase::job_taken);
-    make_dispatch_durable();
+    ::ForceSyncCommit();  // of what a worker begins on, and of its dispatch: after a crash another one would get the same attempt
     return jobs;
 }
 

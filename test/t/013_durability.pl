@@ -68,6 +68,18 @@ $hipq->node->stop('immediate');
 $hipq->node->start;
 is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $id"), 'succeeded', 'a finished and flushed job survives a crash');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome <> 'succeeded'}), '0', 'as do all others');
+
+# What an external worker has accepted is on disk, whatever its session says of commits after that.
+$hipq->sql(q{SELECT hipq.register_job_type('app.safe', 'out', handler_kind => 'notify')});
+my $worker = $hipq->sql_as('app', q{SELECT hipq.register_worker('careless', '{app.safe}', '{out}')});
+my $given = $hipq->enqueue('out', q{queue => 'app.safe'});
+ok($hipq->wait_until("SELECT worker_id FROM hipq.jobs WHERE id = $given", $worker), 'a worker is given a job');
+$hipq->sql_as('app', "BEGIN; SELECT count(*) FROM hipq.claim($worker); SET LOCAL synchronous_commit = off; COMMIT");
+$hipq->node->stop('immediate');
+$hipq->node->start;
+is($hipq->sql("SELECT concat_ws(' ', state, attempt, worker_id, accepted_time < 'infinity') FROM hipq.jobs WHERE id = $given"), "running 1 $worker t", 'which it has after a crash, too');
+$hipq->sql("SELECT hipq.cancel($given)");
+
 like($hipq->error_of(q{SELECT hipq.alter_queue('app.main', durability => 'none')}), qr/22023.*unknown durability "none"/, 'unknown durability');
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', durability => 'strict')});
 is($hipq->sql(q{SELECT durability FROM hipq.queues WHERE queue = 'app.main'}), 'strict', 'durability can be changed');
