@@ -67,7 +67,7 @@ bool FinalRows::Leaf::open(const char *table_name)
     if (!OidIsValid(oid))
         return false;
     leaf = ::table_open(oid, RowExclusiveLock);
-    if (!is_plain(leaf, table))
+    if (!is_plain(leaf))
         return false;
     slots = static_cast<TupleTableSlot **>(::palloc(most_at_once * sizeof(TupleTableSlot *)));
     executor = ::CreateExecutorState();

@@ -32,7 +32,7 @@ KnownTable *known_table(const char *name)
         return nullptr;
     const Oid row_type = ::get_rel_type_id(oid);
     KnownTable &table = invalidations == before ? place : passing;
-    table = KnownTable{{}, oid, row_type, -1};
+    table = KnownTable{{}, oid, row_type};
     ::namestrcpy(&table.name, name);
     return &table;
 }

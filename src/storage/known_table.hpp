@@ -9,7 +9,6 @@ struct KnownTable {
     NameData name;
     Oid oid;
     Oid row_type;
-    int checks;  // CHECK constraints; -1: not counted so far
 };
 
 // Null: there is none. What is returned is good until the next look at a catalogue. Whoever opens the table finds out whether it

@@ -74,7 +74,7 @@ struct LiveRows::Table {
     bool find_by_key(std::int64_t id);
     Datum value(Column column) const;
     RowValues *copy_row() const;
-    bool lock() const;
+    bool lock(LockTupleMode mode) const;
     RowHolder holder() const;
     bool change(const RowValues &values, std::span<const Column> to_change);
     bool erase() const;
@@ -176,12 +176,12 @@ void LiveRows::Table::take_apart(HeapTuple tuple, RowValues &values) const
 }
 
 // The row that was found. False: somebody has changed it since, or holds it.
-bool LiveRows::Table::lock() const
+bool LiveRows::Table::lock(LockTupleMode mode) const
 {
     ItemPointerData position = slot->tts_tid;
     TM_FailureData failure{};
-    return ::table_tuple_lock(live, &position, ::GetActiveSnapshot(), slot, ::GetCurrentCommandId(false), LockTupleExclusive,
-                              LockWaitSkip, 0, &failure) == TM_Ok;
+    return ::table_tuple_lock(live, &position, ::GetActiveSnapshot(), slot, ::GetCurrentCommandId(false), mode, LockWaitSkip, 0,
+                              &failure) == TM_Ok;
 }
 
 // Of the row that was found, as its page has it now.
@@ -228,8 +228,11 @@ void LiveRows::Table::insert_index_entries()
     ResetPerTupleExprContext(executor);
 }
 
+// Locked first: heap_update() waits for whoever holds a row, and is not to be called without.
 bool LiveRows::Table::change(const RowValues &values, std::span<const Column> to_change)
 {
+    if (!lock(LockTupleNoKeyExclusive))
+        return false;
     if (changed == nullptr)
         changed = ::table_slot_create(live, nullptr);
     ::ExecForceStoreHeapTuple(with_changes(values, to_change), changed, false);
@@ -237,7 +240,7 @@ bool LiveRows::Table::change(const RowValues &values, std::span<const Column> to
     TM_FailureData failure{};
     LockTupleMode lock_mode_taken{};
     bool needs_index_entries = false;
-    if (::table_tuple_update(live, &place, changed, ::GetCurrentCommandId(true), ::GetActiveSnapshot(), InvalidSnapshot, false,
+    if (::table_tuple_update(live, &place, changed, ::GetCurrentCommandId(true), ::GetActiveSnapshot(), InvalidSnapshot, true,
                              &failure, &lock_mode_taken, &needs_index_entries) != TM_Ok)
         return false;
     if (needs_index_entries)
@@ -332,8 +335,7 @@ LiveRows::Table *LiveRows::open(const Queue &queue, Purpose purpose)
     const bool writes = purpose == Purpose::write;
     auto *table = pg::call([&] {
         auto *opened = static_cast<Table *>(::palloc0(sizeof(Table)));
-        if (opened->open(name.c_str(), writes ? RowExclusiveLock : RowShareLock) &&
-            (!writes || is_plain(opened->live, queue.table.c_str())))
+        if (opened->open(name.c_str(), writes ? RowExclusiveLock : RowShareLock) && (!writes || is_plain(opened->live)))
             return opened;
         opened->close();
         return static_cast<Table *>(nullptr);
@@ -360,7 +362,7 @@ std::optional<LiveRows> LiveRows::open_to_write(const Queue &queue)
 std::optional<ClaimedJob> LiveRows::lock_due(const DueJob &waiting, pg::Time now)
 {
     RowValues *values = find(waiting);
-    if (values == nullptr || !is_due(*values, now) || !pg::call([&] { return table_->lock(); }))
+    if (values == nullptr || !is_due(*values, now) || !pg::call([&] { return table_->lock(LockTupleExclusive); }))
         return std::nullopt;
     return running_job(*values, table_->row_type, table_->slot->tts_tid, now);
 }

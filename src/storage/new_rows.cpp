@@ -18,9 +18,7 @@ namespace {
 
 constexpr std::size_t most_slots = 100;  // rows written at once
 
-// Of the tables as the install script makes them: the unique indexes of a live leaf, the CHECK constraints of hipq.job.
-constexpr int own_unique_indexes = 2;
-constexpr int own_checks = 14;
+constexpr int own_unique_indexes = 2;  // of a live leaf as hipq makes it
 
 bool is_keyed(const RowValues &job)
 {
@@ -87,7 +85,7 @@ bool NewRows::Leaf::open(const char *name, const char *table_name)
 {
     table = open_table(table_name, RowExclusiveLock);
     leaf = table == nullptr ? nullptr : open_table(name, RowExclusiveLock);
-    return leaf != nullptr && leaf->rd_rel->relispartition && is_plain(leaf, table) && !has_more_than_hipq_made(leaf) &&
+    return leaf != nullptr && leaf->rd_rel->relispartition && is_plain(leaf) && !has_more_than_hipq_made(leaf) &&
            !has_more_than_hipq_made(table);
 }
 

@@ -34,41 +34,13 @@ bool has_guard_only(Relation relation)
     return triggers != nullptr && triggers->numtriggers == 1 && std::strcmp(triggers->triggers[0].tgname, "guard_job") == 0;
 }
 
-bool looks_plain(Relation leaf)
-{
-    return leaf->rd_rel->relkind == RELKIND_RELATION && has_guard_only(leaf) && !has_generated_column(leaf) &&
-           count_columns(leaf) == static_cast<int>(core::column_count);
-}
-
-// Of a table whose leaf is locked: so it gets no further ones, which its leaves would have to get too. -1: there is no such
-// table.
-int known_checks(const char *model)
-{
-    if (const KnownTable *known = known_table(model); known != nullptr && known->checks >= 0)
-        return known->checks;
-    Relation relation = open_table(model, AccessShareLock);
-    if (relation == nullptr)
-        return -1;
-    const int checks = count_checks(relation);
-    if (KnownTable *known = known_table(model); known != nullptr)
-        known->checks = checks;
-    ::table_close(relation, AccessShareLock);
-    return checks;
-}
-
 }  // namespace
 
-bool is_plain(Relation leaf, Relation model)
+// A constraint that somebody has added to the queue's table, or to hipq.job, is its leaves' too.
+bool is_plain(Relation leaf)
 {
-    return looks_plain(leaf) && count_checks(leaf) == count_checks(model);
-}
-
-bool is_plain(Relation leaf, const char *model)
-{
-    if (!looks_plain(leaf))
-        return false;
-    const int checks = known_checks(model);
-    return checks >= 0 && count_checks(leaf) == checks;
+    return leaf->rd_rel->relkind == RELKIND_RELATION && has_guard_only(leaf) && !has_generated_column(leaf) &&
+           count_columns(leaf) == static_cast<int>(core::column_count) && count_checks(leaf) == own_checks;
 }
 
 Relation open_table(const char *name, LOCKMODE lock)

@@ -9,9 +9,10 @@
 
 namespace hipq::storage {
 
-// `model`: the partitioned table that the leaf was made after, open or by its name.
-bool is_plain(Relation leaf, Relation model);
-bool is_plain(Relation leaf, const char *model);
+// The CHECK constraints of hipq.job, as the install script makes them: every table of jobs has these.
+constexpr int own_checks = 14;
+
+bool is_plain(Relation leaf);
 
 // A table of schema hipq; null if there is none.
 Relation open_table(const char *name, LOCKMODE lock);

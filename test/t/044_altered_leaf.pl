@@ -99,4 +99,27 @@ alter_between('a trigger, claimed by lock', [q{CREATE TRIGGER touch BEFORE UPDAT
 cmp_ok($hipq->sql(q{SELECT count(*) FROM touched WHERE what = 'DELETE app_main_live'}), '>', 0, 'that fires');
 alter_between('statistics, claimed by lock', [q{VACUUM ANALYZE hipq.app_main_live}], []);
 
+# ---- a row that the session which accepts it has locked before
+my $held = enqueue_outside();
+ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers}, 1), 'a job is given to a worker');
+is($hipq->sql_as('app', "BEGIN; SELECT id = $held FROM hipq.app_main WHERE id = $held FOR UPDATE; SELECT id = $held FROM hipq.claim($worker); COMMIT"), "t\nt", 'which locks it, and accepts it');
+$hipq->sql_as('app', "SELECT hipq.complete($held, 1)");
+
+# ---- an index that calls what an external worker may not
+my $given = enqueue_outside();
+ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers}, 1), 'a job is given to a worker');
+$hipq->sql(q{CREATE FUNCTION private(timestamptz) RETURNS float8 IMMUTABLE LANGUAGE sql AS 'SELECT extract(epoch FROM $1)::float8'; REVOKE EXECUTE ON FUNCTION private FROM PUBLIC;
+	CREATE INDEX by_private ON hipq.app_main_live (private(update_time))});
+run_outside($given, 'an index that calls what it may not');
+$hipq->sql(q{DROP INDEX hipq.by_private});
+
+# ---- a constraint of the whole queue, of which an external worker's job makes nothing
+$given = enqueue_outside();
+ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers}, 1), 'a job is given to a worker');
+$hipq->sql(q{ALTER TABLE hipq.app_main ADD CONSTRAINT unaccepted CHECK (accepted_time = 'infinity' OR job_type <> 'out') NOT VALID});
+my ($status, undef, $error) = $hipq->node->psql('postgres', "SELECT count(*) FROM hipq.claim($worker)", extra_params => [ '-U', 'app' ]);
+like($error, qr/violates check constraint "unaccepted"/, 'which may not accept it by a constraint of the queue');
+$hipq->sql(q{ALTER TABLE hipq.app_main DROP CONSTRAINT unaccepted});
+run_outside($given, 'without it');
+
 done_testing();
