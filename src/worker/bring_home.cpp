@@ -31,11 +31,17 @@ constexpr int most_doublings = 2;                   // then each 40 s: the sched
 enum class Fate : unsigned char {
     settled,
     asks,     // stands in `error`; its retry handler is to be asked once that is committed
+    stays,    // as it is: it has been given more time, or ended in another way, just now
     gone,     // nothing was left of that attempt
     held,     // somebody has its row locked, or there is no room for it in shared memory
     crowded,  // asks, but the list of decisions is full
     failed,
 };
+
+bool has_ended(Fate fate)
+{
+    return fate == Fate::settled || fate == Fate::asks;
+}
 
 // ---- one job; needs a transaction ----
 
@@ -58,7 +64,14 @@ bool is_with_worker(LeftBy by)
 
 Fate fate_of(storage::Settled settled)
 {
-    return settled == storage::Settled::ask_retry_handler ? Fate::asks : Fate::settled;
+    switch (settled) {
+    case storage::Settled::ask_retry_handler:
+        return Fate::asks;
+    case storage::Settled::stale:
+        return Fate::stays;
+    default:
+        return Fate::settled;
+    }
 }
 
 // A worker has taken too long, or is gone.
@@ -159,7 +172,7 @@ bool ends_cancelled(const Queue &queue, const Left &left)
 // One whose row says that it runs.
 Fate bring_home_running(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
-    if (is_claimed_anew(left))
+    if (!left.is_orphan && shmem::is_running(MyDatabaseId, left.id))  // somebody who has it in hand has not seen yet that it runs
         return Fate::gone;
     if (!job.worker_id.has_value())
         return fate_of(settle(queue, job, left));
@@ -249,7 +262,7 @@ Fate drop_entry(PostponedJobs &postponed, const Left &left)
 // After the commit: what others have to know.
 Fate follow_up(PostponedJobs &postponed, const Queue &queue, const Left &left, Fate fate)
 {
-    const bool was_taken = fate == Fate::settled || fate == Fate::asks;
+    const bool was_taken = has_ended(fate);
     if (is_with_worker(left.by) && fate == Fate::gone)
         return drop_entry(postponed, left);
     if (left.by == LeftBy::crash && was_taken)
@@ -351,7 +364,7 @@ std::vector<Fate> bring_home_all(PostponedJobs &postponed, const Queue &queue, s
 
 bool is_done(Fate fate)
 {
-    return fate == Fate::settled || fate == Fate::asks || fate == Fate::gone;
+    return has_ended(fate) || fate == Fate::stays || fate == Fate::gone;
 }
 
 // Takes the first jobs off the list that are of one queue.
@@ -367,11 +380,10 @@ std::vector<Left> take_off(std::vector<Left> &list)
 // A queue that does not exist any more took its jobs along.
 BroughtHome nothing_left(PostponedJobs &postponed, std::vector<Left> jobs)
 {
-    for (Left &left : jobs) {
+    for (const Left &left : jobs) {
         postponed.erase(left.id);
         if (is_with_worker(left.by))
             shmem::drop_external_job(left.id, left.attempt);
-        left.is_gone = true;
     }
     return {std::move(jobs), {}};
 }
@@ -395,8 +407,10 @@ BroughtHome bring_home_first(PostponedJobs &postponed, std::vector<Left> &list)
         return nothing_left(postponed, std::move(jobs));
     const std::vector<Fate> fates = bring_home_all(postponed, *queue, jobs);
     BroughtHome result;
-    for (std::size_t i = 0; i < jobs.size(); ++i)
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        jobs[i].has_ended = has_ended(fates[i]);
         (is_done(fates[i]) ? result.home : result.postponed).push_back(jobs[i]);
+    }
     return result;
 }
 

@@ -32,7 +32,7 @@ struct Left {
     std::optional<std::string> cancelled{};  // it was to be cancelled: what it ends with
     std::int64_t worker_id = 0;              // the external worker that has it
     bool was_accepted = false;               // by that
-    bool is_gone = false;                    // with its queue
+    bool has_ended = false;                  // by being brought home
 };
 
 // Jobs that could not be brought home at once, by id, and when they are tried again.

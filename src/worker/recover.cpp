@@ -91,7 +91,7 @@ bool begin_next_queue(Recovery &recovery)
 void note_found(Recovery &recovery, std::span<const storage::LeftJob> jobs)
 {
     for (const storage::LeftJob &job : jobs)
-        if (!shmem::is_in_hand(MyDatabaseId, job.id) && !recovery.postponed.contains(job.id))
+        if (!shmem::is_running(MyDatabaseId, job.id) && !recovery.postponed.contains(job.id))
             recovery.found.push_back({recovery.queue, job.id, job.attempt, LeftBy::restart, false, pg::Time{0}, 0});
 }
 

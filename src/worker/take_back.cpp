@@ -130,7 +130,7 @@ void begin_interval_if_due(TakingBack &taking, pg::Time now)
 void report_expiries(TakingBack &taking, std::span<const Left> jobs)
 {
     for (const Left &left : jobs) {
-        if (left.by != LeftBy::late_worker || left.was_accepted || left.is_gone)
+        if (left.by != LeftBy::late_worker || left.was_accepted || !left.has_ended)
             continue;
         if (taking.reports++ < most_reports)
             report_expiry(left);
