@@ -4,6 +4,7 @@
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "shmem/alerts.hpp"
+#include "shmem/databases.hpp"
 #include "shmem/decisions.hpp"
 #include "shmem/external_jobs.hpp"
 #include "shmem/hands.hpp"
@@ -249,6 +250,7 @@ Fate drop_entry(PostponedJobs &postponed, const Left &left)
         return Fate::held;
     }
     shmem::drop_external_job(left.id, left.attempt);
+    shmem::jobs_restored(MyDatabaseId);  // should its row tell of an attempt that nobody knows of, it is found
     postponed.erase(left.id);
     pg::call([&] {
         ereport(WARNING,
