@@ -1,9 +1,11 @@
 // The handler of dead letters, called once for each.
 //
-// Its start is counted in a transaction of its own; the call and the note that it is done are another one. So what it writes
-// happens once or not at all, and a handler that ends its process is begun a few times and no more. One that fails is not called
-// again, and leaves its error in the dead letter; it has no job that could fail, so that no dead letter comes of it.
+// Its start is counted in a transaction of its own; the call and the note how it ended are another one. So what it writes happens
+// once or not at all, and a handler that ends its process is begun a few times and no more. One that fails is rolled back in a
+// subtransaction and not called again, and leaves its error in the dead letter; it has no job that could fail, so that no dead
+// letter comes of it.
 #include "pg/clock.hpp"
+#include "pg/subtransaction.hpp"
 #include "shmem/decisions.hpp"
 #include "shmem/own_executor.hpp"
 #include "storage/dead_letter.hpp"
@@ -28,8 +30,8 @@ using storage::Handler;
 using storage::Queue;
 
 // Who handles the dead letters of a queue holds a lock of its session on its live leaf, under a number that nobody else uses: it
-// outlives both transactions, and ends with the process. Else another executor could take a letter, between them, for one that
-// was left behind.
+// outlives both transactions if they commit, and ends with the process. Else another executor could take a letter, between them,
+// for one that was left behind. An abort releases it, which is why a handler that fails does not abort its transaction.
 LOCKTAG lock_of(Oid leaf)
 {
     LOCKTAG tag;
@@ -46,7 +48,10 @@ bool try_to_lock(Oid leaf)
 void unlock(Oid leaf)
 {
     const LOCKTAG tag = lock_of(leaf);
-    pg::call([&] { ::LockRelease(&tag, ExclusiveLock, true); });
+    pg::call([&] {
+        if (::LockHeldByMe(&tag, ExclusiveLock))
+            ::LockRelease(&tag, ExclusiveLock, true);
+    });
 }
 
 struct BegunCall {
@@ -85,43 +90,60 @@ std::optional<std::string> trouble_of(const Stop &stop)
     return std::nullopt;
 }
 
-// Returns what went wrong: then the transaction is to be aborted.
-std::optional<std::string> call_handler(const Executor &executor, const Handler &handler, const ClaimedJob &job)
+// Raises what the handler raises, or what it was stopped for.
+void call_handler(const Executor &executor, const Handler &handler, const ClaimedJob &job, SessionUse &session, Watch &watch)
 {
-    Watch watch(job);
-    std::optional<std::string> error;
-    try {
-        run_handler(handler, {&job, 1}, executor.job_memory);
-        end_user_code();
-    } catch (const pg::Error &raised) {
-        error = raised.message();
-    }
-    const auto stopped = trouble_of(watch.stop());
-    return stopped.has_value() ? stopped : error;
+    session.begin();
+    run_handler(handler, {&job, 1}, executor.job_memory);
+    end_user_code();
+    if (const auto stopped = trouble_of(watch.stop()))
+        HIPQ_RAISE(errcode(ERRCODE_QUERY_CANCELED), errmsg("%s", stopped->c_str()));
+    session.put_back();
 }
 
-std::optional<std::string> handle_in_transaction(const Executor &executor, const BegunCall &call, SessionUse &session)
+// Returns what went wrong: then nothing is left of what it did.
+std::optional<std::string> try_handler(const Executor &executor, const Handler &handler, const ClaimedJob &job,
+                                       SessionUse &session)
+{
+    Watch watch(job);
+    const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
+        try {
+            call_handler(executor, handler, job, session, watch);
+        } catch (...) {
+            watch.stop();  // nothing cancels the rollback
+            throw;
+        }
+    });
+    const auto stopped = trouble_of(watch.stop());
+    return stopped.has_value() || !error.has_value() ? stopped : error->message();
+}
+
+void note_failure(const BegunLetter &letter, const std::string &trouble)
+{
+    storage::note_handler_failure(letter, trouble.empty() ? "no message" : trouble);
+}
+
+void handle_in_transaction(const Executor &executor, const BegunCall &call, SessionUse &session)
 {
     const auto job = take(executor, call.letter);
     if (!job.has_value())
-        return std::nullopt;
-    session.begin();
-    if (auto trouble = call_handler(executor, call.handler, *job))
-        return trouble;
-    session.put_back();
+        return;
+    const auto trouble = try_handler(executor, call.handler, *job, session);
     const pg::OwnSettings own;
-    storage::note_handled(call.letter, pg::now());
-    return std::nullopt;
+    if (trouble.has_value())
+        note_failure(call.letter, *trouble);
+    else
+        storage::note_handled(call.letter, pg::now());
 }
 
+// Returns why its transaction could not be committed, as happens when there is no room for what the handler notifies.
 std::optional<std::string> try_to_handle(const Executor &executor, const BegunCall &call, SessionUse &session)
 {
     std::optional<std::string> trouble;
     pg::start_transaction();
     try {
-        trouble = handle_in_transaction(executor, call, session);
-        if (!trouble.has_value())
-            pg::commit_transaction();
+        handle_in_transaction(executor, call, session);
+        pg::commit_transaction();
     } catch (const pg::Error &error) {
         trouble = error.message();
     } catch (...) {
@@ -140,7 +162,7 @@ void handle(const Executor &executor, const Queue &queue, const BegunCall &call)
     const auto trouble = try_to_handle(executor, call, session);
     session.clean();
     if (trouble.has_value())
-        pg::with_transaction([&] { storage::note_handler_failure(call.letter, trouble->empty() ? "no message" : *trouble); });
+        pg::with_transaction([&] { note_failure(call.letter, *trouble); });
 }
 
 // Of one dead letter. False: there is none to be handled.

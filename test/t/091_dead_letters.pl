@@ -50,6 +50,17 @@ is(told($id), 0, 'and nothing else');
 is($hipq->sql("SELECT handler_failures FROM hipq.dead_letter_stats"), 1, 'it is counted');
 is($hipq->sql('SELECT count(*) FROM hipq.dead_letters'), 3, 'it makes no dead letter');
 is($hipq->sql("SELECT handler_starts FROM hipq.dead_letter WHERE job_id = $id"), 1, 'it is called once');
+$hipq->create_queue('app.many');
+$hipq->sql(q{
+	CREATE SEQUENCE calls; GRANT ALL ON calls TO app;
+	CREATE FUNCTION refuse(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('calls'); RAISE 'no'; END $$;
+	SELECT hipq.register_job_type('app.many', 'work', handler => 'work', max_retries => 0), hipq.alter_queue('app.many', dead_letter_handler => 'refuse');
+	SELECT hipq.enqueue_many('work', array_fill('{}'::jsonb, '{300}'), queue => 'app.many')});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.dead_letters WHERE queue = 'app.many' AND handler_error = 'no'}, 300), 'when there are many of them');
+is($hipq->sql('SELECT last_value FROM calls'), 300, 'each is called once');
+is($hipq->sql('SELECT max(handler_starts) FROM hipq.dead_letter'), 1, 'and begun once');
+unlike(slurp_file($node->logfile), qr/WARNING.*lock/, 'the lock on the queue is held until its failure is noted');
+$hipq->sql("SELECT hipq.drop_queue('app.many', force => true)");
 $id = $hipq->enqueue('work', q{'{"error": "no", "sleep": 1}', queue => 'app.main', timeout => 1});
 ok(is_left_alone($id), 'a handler that takes too long');
 is(letter($id), q{waiting handler exceeded the job's timeout}, 'is ended by the timeout of the job');
