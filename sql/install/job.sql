@@ -102,3 +102,14 @@ COMMENT ON COLUMN hipq.successor.job_key IS 'job key, which another job holds un
 COMMENT ON COLUMN hipq.successor.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.successor.job IS 'the whole row of the job, as it will be';
 SELECT pg_extension_config_dump('hipq.successor', '');
+
+-- A column in hipq.job would cost every job.
+CREATE TABLE hipq.made_by_handler (
+    queue_id integer NOT NULL,
+    job_id   bigint  NOT NULL,
+    CONSTRAINT made_by_handler_pkey PRIMARY KEY (queue_id, job_id)
+);
+COMMENT ON TABLE hipq.made_by_handler IS 'unfinished jobs that handlers of dead letters have made: no such handler is called when they fail';
+COMMENT ON COLUMN hipq.made_by_handler.queue_id IS 'queue of the job';
+COMMENT ON COLUMN hipq.made_by_handler.job_id IS 'id of the job';
+SELECT pg_extension_config_dump('hipq.made_by_handler', '');

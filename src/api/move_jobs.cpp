@@ -1,6 +1,7 @@
 // hipq.move_jobs: moves waiting jobs to another queue. They keep their ids, times, retries and history.
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
+#include "storage/made_by_handler.hpp"
 #include "storage/permit.hpp"
 #include "storage/rights.hpp"
 
@@ -79,6 +80,7 @@ Moved move_between(const Queue &from, const Queue &to, const std::string &job_ty
         for (const pg::Row row : pg::run_once(between(move_sql, from, to), job_type, most))
             moved.ids.push_back(row.integer(0));
         move_history.run(moved.ids, std::int32_t{to.id});
+        storage::move_made_jobs(moved.ids, from, to);
         moved.held = pg::run_once(between(count_held_sql, from, to), job_type).front().integer(0);
         return moved;
     });

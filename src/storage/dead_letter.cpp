@@ -8,7 +8,6 @@ namespace hipq::storage {
 
 namespace {
 
-// A handler has redriven the job that this one retries if that happened in its transaction, so not after its end.
 // $1 id, $2 now, $3 the row, $4 reason, $5 SQLSTATE, $6 error, $7 attempt, $8 whether the queue has a handler
 constinit pg::Statement insert_letter(R"(
     INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, sqlstate, error, job, history, awaits_handler)
@@ -18,10 +17,7 @@ constinit pg::Statement insert_letter(R"(
                                                          'error', attempt.error, 'started_time', attempt.started_time,
                                                          'ended_time', attempt.ended_time) ORDER BY attempt.attempt), '[]')
             FROM hipq.attempt AS attempt WHERE attempt.job_id = $1),
-           $8 AND NOT EXISTS (
-               SELECT FROM hipq.dead_letter AS earlier
-               WHERE earlier.job_id = job.retry_of AND earlier.redriven_time <= earlier.handled_time
-           )
+           $8 AND NOT EXISTS (SELECT FROM hipq.made_by_handler AS made WHERE made.queue_id = job.queue_id AND made.job_id = $1)
     FROM (SELECT ($3::hipq.job).*) AS job
     ON CONFLICT (job_id) DO NOTHING)");
 

@@ -8,8 +8,8 @@
 
 namespace hipq::storage {
 
-// Writes the dead letter of a job that is final now. It awaits the queue's handler if there is one, unless that handler has
-// redriven the job before: so it never goes round in circles. The scheduler is told at the commit.
+// Writes the dead letter of a job that is final now. It awaits the queue's handler if there is one, unless a handler of dead
+// letters has made the job: so it never goes round in circles. The scheduler is told at the commit.
 void add_dead_letter(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
 
 // Notes that jobs were enqueued again as others.

@@ -6,6 +6,7 @@
 #include "pg/point.hpp"
 #include "shmem/wake.hpp"
 #include "storage/demand.hpp"
+#include "storage/made_by_handler.hpp"
 
 namespace hipq::storage {
 
@@ -65,9 +66,9 @@ void demand_open_queue(const Queue &queue, std::string_view job_type)
 
 // ---- what hipq fills in ----
 
-Datum next_job_id(const Catalogue &catalogue)
+std::int64_t next_job_id(const Catalogue &catalogue)
 {
-    return pg::call([&] { return Int64GetDatum(::nextval_internal(catalogue.job_ids, false)); });
+    return pg::call([&] { return ::nextval_internal(catalogue.job_ids, false); });
 }
 
 void fill(RowValues &job, Column column, Datum value)
@@ -125,8 +126,11 @@ void fill_new_job(RowValues &job, const KnownCatalogue &catalogue, const Queue &
     for (const Column column : {Column::scheduled_run_time, Column::created_time, Column::update_time})
         fill(job, column, transaction_start);
     fill(job, Column::state, state_datum(core::JobState::initial));
-    if (job.null(Column::id))
-        job.set(Column::id, next_job_id(*catalogue));
+    if (job.null(Column::id)) {
+        const std::int64_t id = next_job_id(*catalogue);
+        job.set(Column::id, Int64GetDatum(id));
+        note_made_job(id, queue.id);
+    }
 }
 
 void refuse_ids_in_use()

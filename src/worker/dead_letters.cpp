@@ -10,6 +10,7 @@
 #include "shmem/own_executor.hpp"
 #include "storage/dead_letter.hpp"
 #include "storage/lane_rows.hpp"
+#include "storage/made_by_handler.hpp"
 #include "worker/run_handler.hpp"
 #include "worker/session.hpp"
 #include "worker/task.hpp"
@@ -93,12 +94,15 @@ std::optional<std::string> trouble_of(const Stop &stop)
 // Raises what the handler raises, or what it was stopped for.
 void call_handler(const Executor &executor, const Handler &handler, const ClaimedJob &job, SessionUse &session, Watch &watch)
 {
+    const storage::MadeJobs made;
     session.begin();
     run_handler(handler, {&job, 1}, executor.job_memory);
     end_user_code();
     if (const auto stopped = trouble_of(watch.stop()))
         HIPQ_RAISE(errcode(ERRCODE_QUERY_CANCELED), errmsg("%s", stopped->c_str()));
     session.put_back();
+    const pg::OwnSettings own;
+    made.write();
 }
 
 // Returns what went wrong: then nothing is left of what it did.

@@ -21,6 +21,7 @@
 #include "storage/handler.hpp"
 #include "storage/identity.hpp"
 #include "storage/lane_rows.hpp"
+#include "storage/made_by_handler.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/queue_table.hpp"
@@ -395,6 +396,7 @@ void prune_dead_letters(const storage::Catalogue &catalogue)
         storage::prune_dead_letters(at_once);
         HIPQ_POINT("after-prune");
     });
+    pg::with_transaction([&] { storage::prune_made_jobs(catalogue); });
     for (const auto &entry : catalogue.queues)
         for (std::int64_t pruned = at_once; pruned == at_once && !entry.second.is_dropped;) {
             check_interrupts();

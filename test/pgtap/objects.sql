@@ -21,6 +21,7 @@ $got$, $want$VALUES
     ('queue', 'r'),
     ('schedule', 'r'),
     ('successor', 'r'),
+    ('made_by_handler', 'r'),
     ('worker', 'r'),
     ('alerts', 'v'),
     ('statistics', 'v'),
@@ -199,6 +200,8 @@ $got$, $want$VALUES
     ('schedule', 'last_run_time', 'timestamp with time zone', 'false', ''),
     ('schedule', 'last_action', 'text', 'false', ''),
     ('schedule', 'last_job_id', 'bigint', 'false', ''),
+    ('made_by_handler', 'queue_id', 'integer', 'true', ''),
+    ('made_by_handler', 'job_id', 'bigint', 'true', ''),
     ('successor', 'queue_id', 'integer', 'true', ''),
     ('successor', 'job_type', 'text', 'true', ''),
     ('successor', 'job_key', 'text', 'true', ''),
@@ -622,6 +625,7 @@ $got$, $want$VALUES
     ('job_type', 'job_type_throttle_factor_is_not_negative', 'CHECK (((default_throttle_factor >= (0)::numeric) AND (default_throttle_factor <> ''NaN''::numeric)))'),
     ('pause', 'pause_is_of_an_instance_or_a_queue', 'CHECK (((instance_id IS NULL) <> (queue_id IS NULL)))'),
     ('pause', 'pause_is_unique', 'UNIQUE NULLS NOT DISTINCT (queue_id, job_type, throttle_key, instance_id)'),
+    ('made_by_handler', 'made_by_handler_pkey', 'PRIMARY KEY (queue_id, job_id)'),
     ('pause', 'pause_of_a_job_type_is_in_a_queue', 'CHECK (((job_type IS NULL) OR (queue_id IS NOT NULL)))'),
     ('pause', 'pause_of_a_throttle_key_is_in_a_job_type', 'CHECK (((throttle_key IS NULL) OR (job_type IS NOT NULL)))'),
     ('queue', 'queue_dead_letter_max_is_positive', 'CHECK ((dead_letter_max > 0))'),
@@ -662,6 +666,7 @@ $got$, $want$VALUES
     ('CREATE UNIQUE INDEX instance_name_is_unique ON hipq.instance USING btree (name)'),
     ('CREATE UNIQUE INDEX instance_pkey ON hipq.instance USING btree (instance_id)'),
     ('CREATE UNIQUE INDEX job_type_pkey ON hipq.job_type USING btree (queue_id, name)'),
+    ('CREATE UNIQUE INDEX made_by_handler_pkey ON hipq.made_by_handler USING btree (queue_id, job_id)'),
     ('CREATE UNIQUE INDEX pause_is_unique ON hipq.pause USING btree (queue_id, job_type, throttle_key, instance_id) NULLS NOT DISTINCT'),
     ('CREATE UNIQUE INDEX queue_name_is_unique ON hipq.queue USING btree (instance_id, name)'),
     ('CREATE UNIQUE INDEX queue_pkey ON hipq.queue USING btree (queue_id)'),
@@ -812,7 +817,7 @@ SELECT results_eq($got$SELECT unnest(enum_range(NULL::hipq.job_state))::text$got
 SELECT set_eq($got$
 SELECT unnest(extconfig)::regclass::text FROM pg_extension WHERE extname = 'hipq'
 $got$, $want$VALUES
-    ('hipq.identity'), ('hipq.instance'), ('hipq.queue'), ('hipq.job_type'), ('hipq.pause'), ('hipq.dead_letter'), ('hipq.successor'),
+    ('hipq.identity'), ('hipq.instance'), ('hipq.queue'), ('hipq.job_type'), ('hipq.pause'), ('hipq.dead_letter'), ('hipq.successor'), ('hipq.made_by_handler'),
     ('hipq.schedule'), ('hipq.schedule_id_seq'), ('hipq.instance_id_seq'), ('hipq.queue_id_seq'), ('hipq.job_id_seq')
 $want$, 'tables and sequences that are dumped with their data');
 

@@ -75,6 +75,45 @@ is(told($again), 0, 'its handler is not called');
 my $new = $hipq->sql("SELECT hipq.redrive($again)");
 ok($hipq->wait_until("SELECT state FROM hipq.dead_letters WHERE job_id = $new", 'redriven'), 'when one of them redrives it the handler has its turn again');
 
+# ---- handlers that would keep each other going: they redrive what another one left, purge it, enqueue anew, move that elsewhere
+$hipq->create_queue('app.loop');
+$hipq->create_queue('app.aside');
+$hipq->sql(q{
+	CREATE SEQUENCE rounds; GRANT ALL ON rounds TO app;
+	CREATE FUNCTION go_round(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		PERFORM pg_sleep(0.02);	-- other jobs fail meanwhile
+		IF nextval('rounds') > 100 THEN RETURN; END IF;
+		CASE job.job_data->>'by'
+		WHEN 'redrive' THEN PERFORM hipq.redrive('app.loop');
+		WHEN 'purge' THEN PERFORM hipq.redrive(job.id); PERFORM hipq.purge_dead_letters(job.id);
+		WHEN 'retry' THEN PERFORM hipq.retry(job.id);
+		WHEN 'enqueue' THEN PERFORM hipq.enqueue('work', job.job_data, queue => 'app.loop');
+		WHEN 'many' THEN PERFORM hipq.enqueue_many('work', ARRAY[job.job_data], queue => 'app.loop');
+		WHEN 'insert' THEN EXECUTE format('INSERT INTO hipq.app_loop (job_type, job_data) VALUES (''work'', %L)', job.job_data);
+		WHEN 'move' THEN
+			PERFORM hipq.enqueue('move', job.job_data, queue => 'app.loop');
+			PERFORM hipq.move_jobs('app.loop', 'app.aside', 'move');
+		END CASE;
+	END $$;
+	SELECT hipq.register_job_type(queue, type, handler => 'work', max_retries => 0) FROM unnest('{app.loop, app.aside}'::text[]) AS queue, unnest('{work, move}'::text[]) AS type;
+	SELECT hipq.alter_queue(queue, dead_letter_handler => 'go_round') FROM unnest('{app.loop, app.aside}'::text[]) AS queue});
+my $unfinished = q{SELECT count(*) FROM hipq.jobs WHERE queue IN ('app.loop', 'app.aside') AND state <> 'final'};
+my $awaiting = q{SELECT count(*) FROM hipq.dead_letter WHERE awaits_handler};
+foreach my $by ('redrive', 'purge', 'retry', 'enqueue', 'many', 'insert', 'move')
+{
+	$hipq->sql("SELECT setval('rounds', 1, false)");
+	$hipq->sql("SELECT hipq.enqueue('work', jsonb_build_object('error', 'no', 'by', '$by', 'n', n), queue => 'app.loop') FROM generate_series(1, 4) AS n");
+	ok($hipq->wait_until("SELECT ($unfinished) + ($awaiting)", 0), "handlers that $by come to an end");
+	cmp_ok($hipq->sql('SELECT last_value FROM rounds'), '<=', 4, 'each is called for what was there before');
+	$hipq->sql("SELECT hipq.purge_dead_letters('app.loop'), hipq.purge_dead_letters('app.aside')");
+}
+cmp_ok($hipq->sql('SELECT count(*) FROM hipq.made_by_handler'), '>', 0, 'what handlers have made is noted');
+$hipq->set('hipq.clock_offset' => 120);
+fails('{"error": "look"}');    # wakes the scheduler, whose time has come
+ok($hipq->wait_until('SELECT count(*) FROM hipq.made_by_handler', 0), 'until it has finished');
+$hipq->sql("SELECT hipq.drop_queue('app.loop', force => true), hipq.drop_queue('app.aside', force => true)");
+
 # ---- a handler that cannot be called, and then can
 my $log = -s $node->logfile;
 $hipq->sql('ALTER FUNCTION tell(hipq.job) RENAME TO away');
@@ -132,7 +171,7 @@ $hipq->sql("SELECT hipq.enqueue_many('work', array_agg(jsonb_build_object('error
 ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE queue = 'app.main' AND state <> 'final'", 0), '500 jobs fail');
 my $newest = q{SELECT string_agg(job_id::text, ' ' ORDER BY died_time, job_id) FROM (SELECT * FROM hipq.dead_letters ORDER BY died_time DESC, job_id DESC LIMIT 50) AS newest};
 my $expected = $hipq->sql($newest);
-$hipq->set('hipq.clock_offset' => 120);
+$hipq->set('hipq.clock_offset' => 240);
 fails('{"error": "last"}');    # wakes the scheduler, whose time has come
 ok($hipq->wait_until('SELECT count(*) <= 51 FROM hipq.dead_letters'), 'the oldest go');
 ok($hipq->sql("SELECT bool_and(job_id::text = ANY (string_to_array('$expected', ' '))) FROM hipq.dead_letters WHERE error <> 'last'") eq 't', 'the newest stay');
