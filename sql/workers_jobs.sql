@@ -142,6 +142,10 @@ SELECT fail('f2', false), shown('f2');
 SELECT pg_temp.try(format('SELECT hipq.fail(%s, 1, %L)', id('l1'), bad)) FROM unnest('{"", NONE, NULL}'::text[]) AS bad;
 SELECT pg_temp.try(format('SELECT hipq.fail(%s, 1, %L, NULL)', id('l1'), 'why'));
 RESET ROLE;
+-- by hand: the answer is what follows
+BEGIN;
+SELECT hipq.fail_job(id('l1'), 'no sign of it');
+ROLLBACK;
 SELECT reason, sqlstate, error, worker_id = w('regress ext a'), executor_pid FROM hipq.attempt WHERE job_id IN (id('f1'), id('f2')) ORDER BY job_id;
 SELECT reason, error FROM hipq.dead_letters WHERE job_key = 'f2';
 -- one that was retried by hand says where it comes from

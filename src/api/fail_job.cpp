@@ -19,7 +19,13 @@ namespace {
 
 using storage::FoundJob;
 
-constinit pg::Statement select_attempt("SELECT job.attempt FROM hipq.job AS job WHERE job.id = $1 AND job.queue_id = $2");
+constinit pg::Statement
+    select_attempt("SELECT job.attempt, job.state::text FROM hipq.job AS job WHERE job.id = $1 AND job.queue_id = $2");
+
+pg::Rows attempt_of(const FoundJob &job)
+{
+    return storage::as_hipq([&] { return select_attempt.run(job.id, job.queue->id); });
+}
 
 [[noreturn]] void refuse(const FoundJob &job, const char *detail, const char *hint)
 {
@@ -30,7 +36,7 @@ constinit pg::Statement select_attempt("SELECT job.attempt FROM hipq.job AS job 
 bool fail_running(const FoundJob &job, const std::string &error)
 {
     const storage::Queue &queue = *job.queue;
-    const pg::Rows rows = storage::as_hipq([&] { return select_attempt.run(job.id, queue.id); });
+    const pg::Rows rows = attempt_of(job);
     const auto running = rows.empty() ? std::nullopt : storage::take_running(queue, job.id, rows.front().integer32(0));
     if (!running.has_value())
         return false;
@@ -48,6 +54,14 @@ bool fail(const FoundJob &job, const std::string &error)
     return storage::end_cancelled(*job.queue, job.id, {core::Reason::explicit_failure, "", error}, pg::now());
 }
 
+// As its row has it: until this transaction has committed, shared memory tells everybody that the attempt runs. A final job has
+// none in a queue that keeps no such rows.
+std::string state_after(const FoundJob &job)
+{
+    const pg::Rows rows = attempt_of(job);
+    return rows.empty() ? std::string(core::name(core::JobState::final)) : rows.front().text(1);
+}
+
 std::string fail_job(std::int64_t id, const std::string &error, const std::optional<std::string> &queue)
 {
     check_error(error);
@@ -59,7 +73,7 @@ std::string fail_job(std::int64_t id, const std::string &error, const std::optio
         refuse(job, "An executor runs it.", "Use hipq.cancel() to stop it; its timeout stops it too.");
     if (!fail(job, error))
         refuse(job, "Another session holds it, or it has just changed.", "Try again.");
-    return std::string(core::name(storage::require_job(*catalogue, id, queue, storage::Privilege::control).state));
+    return state_after(job);
 }
 
 }  // namespace

@@ -61,6 +61,9 @@ foreach my $type (qw(lock record))
 	is($hipq->attempts($id), '', "$type: the attempt is not over");
 	is($hipq->sql("SELECT hipq.fail_job($id, 'no answer')"), 'final', "$type: it can be given up");
 	is(row($id), 'final 1 0 no answer', "$type: and is over then");
+	$id = handled($type, '{}', ', max_retries => 1');
+	is($hipq->sql("SELECT hipq.fail_job($id, 'no answer')"), 'retry', "$type: or that attempt alone");
+	like(row($id), qr/^retry 1 /, "$type: which the answer says");
 
 	is($hipq->outcome(handled($type, '{"roll_back": 1}')), 'succeeded', "$type: what is rolled back with a block does not count");
 	$id = handled($type, '{"fail": 1}', ', max_retries => 0');
