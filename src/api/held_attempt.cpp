@@ -28,36 +28,41 @@ constexpr const char *key_sql = R"(
 
 // ---- whose it is ----
 
-bool is_callers(const Queue &queue, const ClaimedJob &job)
+bool is_callers(const Queue &queue, std::int64_t worker)
 {
-    if (*job.worker_id == 0)
+    if (worker == 0)
         return storage::may(storage::caller(), queue, storage::Privilege::work);
-    return role_of(*job.worker_id) == storage::caller();
+    return role_of(worker) == storage::caller();
 }
 
-[[noreturn]] void raise_foreign(const Queue &queue, const ClaimedJob &job)
+[[noreturn]] void raise_foreign(const Queue &queue, std::int64_t id, std::int64_t worker)
 {
     if (!storage::has_any_right(storage::caller(), queue))
-        storage::raise_unknown_job(job.id);
-    if (*job.worker_id == 0)
+        storage::raise_unknown_job(id);
+    if (worker == 0)
         storage::require(queue, storage::Privilege::work);
     HIPQ_RAISE(
         errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-        errmsg("job %lld is in the hand of another role's worker", static_cast<long long>(job.id)),
+        errmsg("job %lld is in the hand of another role's worker", static_cast<long long>(id)),
         errhint("Only the role that registered the worker can say what becomes of it; hipq.fail_job() gives up the attempt."));
 }
 
-void require_callers(const Queue &queue, const ClaimedJob &job)
+void require_callers(const Queue &queue, std::int64_t id, std::int64_t worker)
 {
-    if (!is_callers(queue, job))
-        raise_foreign(queue, job);
+    if (!is_callers(queue, worker))
+        raise_foreign(queue, id, worker);
+}
+
+void note_sign_of_life(std::int64_t worker)
+{
+    if (worker != 0)
+        shmem::note_heartbeat(worker, nullptr);
 }
 
 HeldAttempt held(const Queue &queue, ClaimedJob job)
 {
     storage::forbid_two_phase(storage::NoTwoPhase::job_taken);
-    if (*job.worker_id != 0)
-        shmem::note_heartbeat(*job.worker_id, nullptr);
+    note_sign_of_life(*job.worker_id);
     return {&queue, std::move(job)};
 }
 
@@ -74,19 +79,33 @@ bool is_with_executor(std::int64_t id)
                errhint("Its handler ends it; hipq.cancel() stops it."));
 }
 
-[[noreturn]] void raise_over(const Queue &queue, AttemptName name)
+// Where the job stands, as its row has it.
+struct Standing {
+    std::string state;
+    int attempt;
+    std::optional<std::int64_t> worker;  // none: an executor's; 0: it was left running
+
+    bool is(int number) const { return state == "running" && attempt == number; }
+};
+
+// As committed by now. 42704 also for who has no right to know.
+Standing require_standing(const Queue &queue, std::int64_t id)
 {
-    const pg::Rows rows = storage::as_hipq([&] { return storage::statement_for(queue, standing_sql).run_latest(name.id); });
+    const pg::Rows rows = storage::as_hipq([&] { return storage::statement_for(queue, standing_sql).run_latest(id); });
     if (rows.empty() || !storage::has_any_right(storage::caller(), queue))
-        storage::raise_unknown_job(name.id);
-    const std::string state = rows.front().text(0);
-    const int attempt = rows.front().integer32(1);
-    const bool is_locked = is_with_executor(name.id) && state != "running";
-    if (is_locked ? attempt + 1 == name.number : state == "running" && attempt == name.number && rows.front().null(2))
+        storage::raise_unknown_job(id);
+    const pg::Row row = rows.front();
+    return {row.text(0), row.integer32(1), row.maybe_integer(2)};
+}
+
+[[noreturn]] void raise_over(const Standing &standing, AttemptName name)
+{
+    const bool is_locked = is_with_executor(name.id) && standing.state != "running";
+    if (is_locked ? standing.attempt + 1 == name.number : standing.is(name.number) && !standing.worker.has_value())
         raise_executors(name.id);
     HIPQ_RAISE(errcode(errcode_attempt_is_over),
                errmsg("attempt %d of job %lld is over", name.number, static_cast<long long>(name.id)),
-               errdetail("The job is in state \"%s\", attempt %d.", state.c_str(), attempt),
+               errdetail("The job is in state \"%s\", attempt %d.", standing.state.c_str(), standing.attempt),
                errhint("Nothing was changed. Claim the next job."));
 }
 
@@ -118,18 +137,34 @@ const Queue *queue_of(const Catalogue &catalogue, std::int64_t id)
     return job.has_value() ? job->queue : nullptr;
 }
 
+const Queue &require_queue_of(const Catalogue &catalogue, std::int64_t id)
+{
+    const Queue *queue = queue_of(catalogue, id);
+    if (queue == nullptr)
+        storage::raise_unknown_job(id);
+    return *queue;
+}
+
 }  // namespace
 
 HeldAttempt hold_attempt(const Catalogue &catalogue, AttemptName name)
 {
-    const Queue *queue = queue_of(catalogue, name.id);
-    if (queue == nullptr)
-        storage::raise_unknown_job(name.id);
-    auto job = storage::hold_attempt(*queue, name.id, name.number);
+    const Queue &queue = require_queue_of(catalogue, name.id);
+    auto job = storage::hold_attempt(queue, name.id, name.number);
     if (!job.has_value())
-        raise_over(*queue, name);
-    require_callers(*queue, *job);
-    return held(*queue, std::move(*job));
+        raise_over(require_standing(queue, name.id), name);
+    require_callers(queue, job->id, *job->worker_id);
+    return held(queue, std::move(*job));
+}
+
+void look_at_attempt(const Catalogue &catalogue, AttemptName name)
+{
+    const Queue &queue = require_queue_of(catalogue, name.id);
+    const Standing standing = require_standing(queue, name.id);
+    if (!standing.is(name.number) || !standing.worker.has_value())
+        raise_over(standing, name);
+    require_callers(queue, name.id, *standing.worker);
+    note_sign_of_life(*standing.worker);
 }
 
 std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<AttemptName> names)
@@ -140,9 +175,9 @@ std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<A
     for (const AttemptName name : names) {
         const Queue *queue = queue_of(catalogue, name.id);
         auto job = queue == nullptr ? std::nullopt : storage::hold_attempt(*queue, name.id, name.number);
-        if (!job.has_value() || (!is_callers(*queue, *job) && !storage::has_any_right(storage::caller(), *queue)))
+        if (!job.has_value() || (!is_callers(*queue, *job->worker_id) && !storage::has_any_right(storage::caller(), *queue)))
             continue;
-        require_callers(*queue, *job);
+        require_callers(*queue, job->id, *job->worker_id);
         all.push_back(held(*queue, std::move(*job)));
     }
     return all;
@@ -156,7 +191,7 @@ HeldAttempt hold_attempt(const Catalogue &catalogue, const std::string &queue_na
     auto job = storage::hold_attempt(queue, job_type, job_key);
     if (!job.has_value())
         raise_without_attempt(queue, job_type, job_key);
-    require_callers(queue, *job);
+    require_callers(queue, job->id, *job->worker_id);
     return held(queue, std::move(*job));
 }
 

@@ -25,6 +25,10 @@ struct HeldAttempt {
 // executor runs it.
 HeldAttempt hold_attempt(const storage::Catalogue &catalogue, AttemptName name);
 
+// That it runs and is the caller's, without holding it: as its row says, for who finds nothing in shared memory. A sign of life,
+// and raises the same.
+void look_at_attempt(const storage::Catalogue &catalogue, AttemptName name);
+
 // Of many, each once, in the order of their ids. Those that are over, unknown, or in the hand of an executor are left out; 42501
 // if one is not the caller's.
 std::vector<HeldAttempt> hold_attempts(const storage::Catalogue &catalogue, std::vector<AttemptName> names);

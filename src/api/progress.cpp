@@ -2,7 +2,7 @@
 #include "shmem/progress.hpp"
 
 #include "api/arguments.hpp"
-#include "api/error_codes.hpp"
+#include "api/held_attempt.hpp"
 #include "pg/clock.hpp"
 #include "shmem/external_jobs.hpp"
 #include "storage/catalogue.hpp"
@@ -43,38 +43,41 @@ void report_own(const shmem::Progress &progress)
     shmem::note_own_progress(job.id, progress);
 }
 
-[[noreturn]] void raise_over(std::int64_t id, int attempt)
-{
-    HIPQ_RAISE(errcode(errcode_attempt_is_over), errmsg("attempt %d of job %lld is over", attempt, static_cast<long long>(id)),
-               errdetail("It has ended, or was taken from its worker."));
-}
-
-// A job is reported on by the worker that has it, and one that its handler has left running by whoever may complete it.
-void require_worker(const shmem::ExternalJob &job)
+// A job is reported on by the worker that has it, and one that its handler has left running by whoever may complete it. False:
+// nothing is known of the worker.
+bool require_worker(const shmem::ExternalJob &job)
 {
     if (job.worker_id == 0) {
         const auto catalogue = storage::catalogue();
         if (const storage::Queue *queue = catalogue->find(job.queue_id))
             storage::require(*queue, Privilege::work);
-        return;
+        return true;
     }
     const auto worker = shmem::find_worker(job.worker_id);
-    if (!worker.has_value())
-        raise_over(job.id, job.attempt);
-    if (worker->role != storage::caller())
+    if (worker.has_value() && worker->role != storage::caller())
         HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                    errmsg("job %lld is in the hand of another role's worker", static_cast<long long>(job.id)));
+    return worker.has_value();
 }
 
-void report(std::int64_t id, int attempt, const shmem::Progress &progress)
+// False: shared memory knows nothing of the attempt.
+bool report_to_its_place(AttemptName name, const shmem::Progress &progress)
 {
-    const auto job = shmem::find_external_job(id);
-    if (!job.has_value() || job->attempt != attempt)
-        raise_over(id, attempt);
-    require_worker(*job);
-    if (!shmem::note_progress(id, attempt, progress))
-        raise_over(id, attempt);
+    const auto job = shmem::find_external_job(name.id);
+    if (!job.has_value() || job->attempt != name.number || !require_worker(*job))
+        return false;
+    if (!shmem::note_progress(name.id, name.number, progress))
+        return false;
     shmem::note_heartbeat(job->worker_id, nullptr);
+    return true;
+}
+
+// After a start of the server what workers have is found again piece by piece. A report of such an attempt has no place yet and
+// is dropped; its worker is to go on.
+void report(AttemptName name, const shmem::Progress &progress)
+{
+    if (!report_to_its_place(name, progress))
+        look_at_attempt(*storage::catalogue(), name);
 }
 
 // Of the jobs that the caller may see.
@@ -111,7 +114,8 @@ HIPQ_FUNCTION(hipq_report_own_progress)
 HIPQ_FUNCTION(hipq_report_progress)
 {
     const hipq::api::Arguments arguments(fcinfo);
-    hipq::api::report(arguments.integer64(0, "id"), arguments.integer(1, "attempt"), hipq::api::progress_in(arguments, 2));
+    const hipq::api::AttemptName name{arguments.integer64(0, "id"), arguments.integer(1, "attempt")};
+    hipq::api::report(name, hipq::api::progress_in(arguments, 2));
     return hipq::api::return_void();
 }
 

@@ -217,6 +217,23 @@ is($hipq->sql($heard), 't', 'that is a sign of life');
 like($hipq->error_of("SET ROLE other; SELECT hipq.report_progress($id, 1, 8, 8)"), qr/42501: job $id is in the hand of another role's worker/, 'nobody else may');
 is(progress($id), "1 7 scans f $worker", 'which changes nothing');
 
+like($hipq->error_of("SET ROLE scanner; SELECT hipq.report_progress($id, 2, 8, 8)"), qr/HQ003: attempt 2 of job $id is over/, 'nor for another attempt');
+like($hipq->error_of('SET ROLE scanner; SELECT hipq.report_progress(-1, 1, 8, 8)'), qr/42704: job -1 does not exist/, 'nor of a job that is not there');
+
+# A server that has just started has not found the job again; with hipq off it never does.
+$hipq->set('hipq.enabled' => 'off');
+$hipq->node->restart;
+is(progress($id), '', 'after a restart nothing is known of it');
+is($hipq->sql("SET ROLE scanner; SELECT hipq.report_progress($id, 1, 8, NULL)"), '', 'its worker can report all the same');
+is($hipq->sql($heard), 't', 'that is a sign of life');
+like($hipq->error_of("SET ROLE scanner; SELECT hipq.report_progress($id, 2, 8, 8)"), qr/HQ003: attempt 2 of job $id is over/, 'not another attempt');
+like($hipq->error_of("SET ROLE other; SELECT hipq.report_progress($id, 1, 8, 8)"), qr/42501: job $id is in the hand of another role's worker/, 'nor anybody else');
+is(progress($id), '', 'there is no place for what it says');
+$hipq->set('hipq.enabled' => 'on');
+ok($hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $id AND worker_id = $worker"), 'when hipq has found it again');
+$hipq->sql("SET ROLE scanner; SELECT hipq.report_progress($id, 1, 9, NULL)");
+is(progress($id), "1 9 f $worker", 'it shows');
+
 is($hipq->attempts(handled('counters', '{}', ', max_retries => 0')), '1 transient_error 0A000', 'a batch cannot');
 
 done_testing();
