@@ -101,6 +101,21 @@ SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, NULL)');
 SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, '''')');
 SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, ''NONE'')');
 
+-- ---- the chain of a job that goes through other queues
+SELECT hipq.create_queue('tries.other', owner => 'regress_hipq_retries_owner') > 0, hipq.register_job_type('tries.other', 'plain');
+SELECT hipq.pause('tries.other');
+SELECT hipq.redrive(:fresh, 'tries.other') AS elsewhere \gset
+SELECT hipq.fail_job(:elsewhere, 'nor there') \g /dev/null
+SELECT hipq.redrive(:elsewhere) AS again \gset
+SELECT moved FROM hipq.move_jobs('tries.other', 'tries.q', 'plain');
+SELECT chain.job_id = :fresh AS is_first, chain.retry_of = :fresh AS is_second, chain.retry_of = :elsewhere AS is_third, attempt, state, reason, error FROM hipq.retry_chain(:again) AS chain;
+SELECT asked, count(*), count(*) FILTER (WHERE chain = ANY (ARRAY(SELECT chain FROM hipq.retry_chain(:again) AS chain)))
+FROM (VALUES (1, :fresh), (2, :elsewhere)) AS job (asked, id), hipq.retry_chain(job.id) AS chain GROUP BY asked ORDER BY asked;
+-- but what the caller may not read
+SET ROLE regress_hipq_retries_reader;
+SELECT count(*), bool_or(job_id = :elsewhere) FROM hipq.retry_chain(:fresh);
+RESET ROLE;
+
 -- ---- rights
 SET ROLE regress_hipq_retries_reader;
 SELECT retriable FROM hipq.is_job_retriable(9100000009);

@@ -1,9 +1,8 @@
-// hipq.is_job_retriable and hipq.retry_chain: what the retry policy says of a job, and what has become of it so far.
+// hipq.is_job_retriable: what the retry policy says of a job.
 #include "api/arguments.hpp"
 #include "settings.hpp"
 #include "storage/find_job.hpp"
 #include "storage/permit.hpp"
-#include "storage/queue_statements.hpp"
 
 namespace hipq::api {
 
@@ -126,63 +125,6 @@ Answer is_job_retriable(std::int64_t id, const std::optional<std::string> &queue
                             row.integer32(2), row.integer32(3), row.text(4)});
 }
 
-// ---- retry_chain ----
-
-// hipq.retry() makes the new job in the table of the old one, later: so no other table is read, and no row before the first.
-constexpr const char *chain_sql = R"(
-    WITH first AS (
-        SELECT coalesce(job.original_job_id, job.id) AS id FROM {table} AS job WHERE job.id = $1
-    ),
-    chain AS MATERIALIZED (
-        SELECT job.id, job.retry_of, job.attempt, job.state, job.error, job.retry_reason, job.worker_id, job.accepted_time, job.update_time
-        FROM {table} AS job
-        WHERE job.id = (SELECT first.id FROM first)
-        UNION ALL
-        SELECT job.id, job.retry_of, job.attempt, job.state, job.error, job.retry_reason, job.worker_id, job.accepted_time, job.update_time
-        FROM {table} AS job
-        WHERE job.id > (SELECT first.id FROM first) AND job.original_job_id = (SELECT first.id FROM first)
-    ),
-    told AS (
-        SELECT attempt.*, row_number() OVER (PARTITION BY attempt.job_id ORDER BY attempt.attempt, attempt.ended_time) AS place
-        FROM hipq.attempt AS attempt
-        WHERE attempt.job_id = ANY (ARRAY(SELECT chain.id FROM chain))
-    ),
-    -- An attempt that the history does not tell: it runs, or has succeeded where successes leave none; or there is none yet.
-    untold AS (
-        SELECT chain.*
-        FROM chain
-        WHERE chain.state IS DISTINCT FROM 'error'
-          AND NOT (chain.state = 'retry')
-          AND NOT EXISTS (SELECT FROM told WHERE told.job_id = chain.id AND told.attempt = chain.attempt AND chain.state = 'final')
-    )
-    SELECT told.job_id, chain.retry_of, told.attempt,
-           CASE WHEN told.place = max(told.place) OVER (PARTITION BY told.job_id)
-                 AND NOT EXISTS (SELECT FROM untold WHERE untold.id = told.job_id) THEN chain.state::text END,
-           told.reason, told.sqlstate, told.error, told.executor_pid, told.worker_id, told.started_time, told.ended_time, told.place
-    FROM told
-    JOIN chain ON chain.id = told.job_id
-    UNION ALL
-    SELECT untold.id, untold.retry_of, nullif(untold.attempt, 0), untold.state::text,
-           CASE WHEN untold.state <> 'final' THEN NULL WHEN untold.error = 'NONE' THEN 'succeeded' ELSE untold.retry_reason END,
-           NULL, untold.error, NULL, untold.worker_id,
-           CASE WHEN untold.accepted_time < 'infinity' AND untold.attempt > 0 THEN untold.accepted_time END,
-           CASE WHEN untold.state = 'final' THEN untold.update_time END, 9223372036854775807
-    FROM untold
-    ORDER BY 1, 12)";
-
-void list_chain(const FoundJob &job, ResultSet &result)
-{
-    const pg::Rows rows = storage::as_hipq([&] { return storage::statement_for(*job.queue, chain_sql).run(job.id); });
-    for (const pg::Row row : rows) {
-        const auto time = [&](int column) { return row.null(column) ? std::nullopt : std::optional(row.time(column)); };
-        const auto number = [&](int column) {
-            return row.null(column) ? std::nullopt : std::optional<std::int32_t>(row.integer32(column));
-        };
-        result.add(row.integer(0), row.maybe_integer(1), number(2), row.maybe_text(3), row.maybe_text(4), row.maybe_text(5),
-                   row.maybe_text(6), number(7), row.maybe_integer(8), time(9), time(10));
-    }
-}
-
 }  // namespace
 
 }  // namespace hipq::api
@@ -192,15 +134,4 @@ HIPQ_FUNCTION(hipq_is_job_retriable)
     const hipq::api::Arguments arguments(fcinfo);
     const auto answer = hipq::api::is_job_retriable(arguments.integer64(0, "id"), arguments.maybe_text(1));
     return hipq::api::return_row(fcinfo, answer.retriable, answer.why);
-}
-
-HIPQ_FUNCTION(hipq_retry_chain)
-{
-    const hipq::api::Arguments arguments(fcinfo);
-    const std::int64_t id = arguments.integer64(0, "id");
-    hipq::api::ResultSet result(fcinfo);
-    const auto catalogue = hipq::storage::catalogue();
-    hipq::api::list_chain(hipq::storage::require_job(*catalogue, id, arguments.maybe_text(1), hipq::storage::Privilege::read),
-                          result);
-    return hipq::api::return_void();
 }
