@@ -60,6 +60,13 @@ SELECT hipq.alter_job_type('tries.q', 'plain', retry_handler => 'regress_retries
 FROM (SELECT pg_temp.try('CREATE FUNCTION public.regress_retries_decide(hipq.job) RETURNS interval LANGUAGE sql AS ''SELECT NULL::interval''')) AS made (said)
 WHERE said = 'passes';
 SELECT * FROM hipq.is_job_retriable(9100000008);
+SELECT * FROM hipq.is_job_retriable(hipq.enqueue('plain', queue => 'tries.q', max_retries => 0));
+SELECT * FROM hipq.is_job_retriable(9100000009);
+SELECT * FROM hipq.is_job_retriable(9100000010);
+SELECT * FROM hipq.is_job_retriable(9100000002);
+SELECT * FROM hipq.is_job_retriable(pg_temp.put(9100000013, 'final', 'retry_handler_failed'));
+SELECT * FROM hipq.is_job_retriable(9100000001);
+SELECT * FROM hipq.is_job_retriable(:none);
 SELECT hipq.alter_job_type('tries.q', 'plain', retry_handler => 'NONE');
 DROP FUNCTION public.regress_retries_decide(hipq.job);
 SELECT pg_temp.try('SELECT * FROM hipq.is_job_retriable(-1)');

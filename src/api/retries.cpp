@@ -35,6 +35,12 @@ struct Answer {
     std::string why;
 };
 
+// Of a final job.
+Answer is_over(const std::string &why)
+{
+    return {false, why + " hipq.retry() runs a final job again as a new job."};
+}
+
 std::string used_up(const Failed &failed)
 {
     if (failed.max_retries == 0)
@@ -71,20 +77,16 @@ std::string without_delay()
 
 Answer answer_for_final(const Failed &failed, Verdict verdict)
 {
-    const std::string hint = " hipq.retry() runs a final job again as a new job.";
     if (failed.error == "NONE")
-        return {false, "The job has succeeded." + hint};
+        return is_over("The job has succeeded.");
     if (verdict == Verdict::retry || verdict == Verdict::put_back)
-        return {false, "The job failed for good: its retry handler said so, it crashed the server too often, or its rules were "
-                       "others then." +
-                           hint};
-    return {false, "The job is final. " + explain(verdict, failed) + hint};
+        return is_over("The job failed for good: its retry handler said so, it crashed the server too often, or its rules were "
+                       "others then.");
+    return is_over("The job is final. " + explain(verdict, failed));
 }
 
-Answer answer_for_error(const storage::JobType *type, const Failed &failed, Verdict verdict)
+Answer answer_for_error(const Failed &failed, Verdict verdict)
 {
-    if (type != nullptr && type->retry_handler != "NONE" && core::asks_retry_handler(failed.reason))
-        return {true, "Its retry handler decides whether and when."};
     const bool retriable = verdict == Verdict::retry || verdict == Verdict::put_back;
     return {retriable, explain(verdict, failed) + (retriable ? without_delay() : "")};
 }
@@ -101,15 +103,50 @@ Answer answer_for_unfailed(const FoundJob &job, const Failed &failed)
                       std::to_string(failed.max_retries) + " retries are used." + without_delay()};
 }
 
+// ---- with a retry handler: it decides instead of the policy, and may do so as often as it likes ----
+
+Answer handlers_answer_for_final(const Failed &failed)
+{
+    if (failed.reason == core::Reason::retry_handler_failed)
+        return is_over("The job is final: its retry handler failed.");
+    return is_over("The job failed for good: its retry handler said so, it was failed by hand, it crashed the server too often, "
+                   "or its rules were others then.");
+}
+
+Answer handlers_answer(core::JobState state, const Failed &failed)
+{
+    switch (state) {
+    case core::JobState::final:
+        return handlers_answer_for_final(failed);
+    case core::JobState::error:
+        return {true, "Its retry handler decides whether and when."};
+    case core::JobState::retry:
+        return {true, "The job waits for its next attempt; should that fail its retry handler decides."};
+    default:
+        return {true, "Its retry handler decides about a failure, whatever its max_retries."};
+    }
+}
+
+// A final or failed job tells what it was asked about; of the others nobody knows what they may fail with.
+bool is_for_retry_handler(const storage::JobType *type, core::JobState state, const Failed &failed)
+{
+    if (type == nullptr || type->retry_handler == "NONE")
+        return false;
+    const bool has_failed = state == core::JobState::error || state == core::JobState::final;
+    return !has_failed || (failed.error != "NONE" && core::asks_retry_handler(failed.reason));
+}
+
 Answer answer_for(const FoundJob &job, const Failed &failed)
 {
     const storage::JobType *type = job.queue->find_job_type(job.type);
+    if (is_for_retry_handler(type, job.state, failed))
+        return handlers_answer(job.state, failed);
     const core::RetryRules rules = type != nullptr ? type->rules() : core::RetryRules{};
     const Verdict verdict = core::judge(failed.reason, failed.sqlstate, rules, failed.retry_count, failed.max_retries);
     if (job.state == core::JobState::final)
         return answer_for_final(failed, verdict);
     if (job.state == core::JobState::error)
-        return answer_for_error(type, failed, verdict);
+        return answer_for_error(failed, verdict);
     return answer_for_unfailed(job, failed);
 }
 
