@@ -19,12 +19,13 @@ void count_one(std::array<Number, size> &counts, std::size_t place)
 template <class Number>
 void count_reasons(Counts<Number> &counts, const JobEvent &event)
 {
+    if (event.ending == Ending::succeeded && (event.reason.has_value() || event.retries > 0))
+        ++counts.recovered;
     if (!event.reason.has_value())
         return;
     const auto reason = static_cast<std::size_t>(*event.reason);
     if (event.ending == Ending::succeeded) {
         count_one(counts.recoveries, reason);
-        ++counts.recovered;
         return;
     }
     count_one(counts.failures, reason);

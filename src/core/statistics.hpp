@@ -46,7 +46,7 @@ inline constexpr std::size_t ending_count = 6;
 
 struct JobEvent {
     Ending ending;
-    std::optional<Reason> reason;  // of a failure; of a success, what the job had been retried for
+    std::optional<Reason> reason;  // of a failure; of a success, what the job had been retried for, if that is known
     bool leaves_dead_letter = false;
     std::int32_t retries = 0;  // charged to the job so far
     std::int64_t wait = -1;    // microseconds from when it was due to its start; -1: it did not start

@@ -3,6 +3,7 @@
 
 #include "shmem/statistics.hpp"
 #include "storage/job_row.hpp"
+#include "storage/permit.hpp"
 
 namespace hipq::storage {
 
@@ -30,13 +31,29 @@ std::int64_t ran(const ClaimedJob &job, pg::Time now)
     return std::max<std::int64_t>(now.value - job.started.value, 0);
 }
 
-// What it was retried for: by the policy, or by hand as a new job. Released and snoozed jobs have lost nothing.
+constinit pg::Statement select_last_failure(R"(
+    SELECT attempt.reason
+    FROM hipq.attempt AS attempt
+    WHERE attempt.job_id = $1 AND attempt.reason NOT IN ('released', 'snoozed', 'succeeded')
+    ORDER BY attempt.attempt DESC, attempt.ended_time DESC
+    LIMIT 1)");
+
+std::optional<core::Reason> last_failure(std::int64_t id)
+{
+    const pg::Rows rows = as_hipq([&] { return select_last_failure.run(id); });
+    return rows.empty() ? std::nullopt : core::parse_reason(rows.front().text(0));
+}
+
+// What it was retried for: by the policy, or by hand as a new job. Released and snoozed jobs have lost nothing by that; what they
+// had been retried for before their history tells.
 std::optional<core::Reason> reason_of_retry(const ClaimedJob &job)
 {
     if (job.retry_reason == "NONE")
         return std::nullopt;
     const auto reason = core::parse_reason(job.retry_reason);
-    return reason.has_value() && core::is_uncharged(*reason) ? std::nullopt : reason;
+    if (!reason.has_value() || !core::is_uncharged(*reason))
+        return reason;
+    return job.retry_count > 0 ? last_failure(job.id) : std::nullopt;
 }
 
 Ending ending_of(core::Reason reason, const core::Decision &decision)

@@ -168,6 +168,23 @@ is($hipq->sql_as('looker', q{SELECT hipq.stat_reset('app.main')}), '', 'but one 
 $hipq->sql('SELECT hipq.stat_reset()');
 is($hipq->sql('SELECT count(*) FROM hipq.statistics'), 0, 'all begin anew');
 
+# ---- a retry stays one when the job is put back after it
+
+$hipq->create_queue('app.again');
+$hipq->sql(q{
+	CREATE FUNCTION fail_then_snooze(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		IF job.attempt = 1 THEN RAISE 'no'; END IF;
+		IF job.attempt = 2 THEN PERFORM hipq.snooze('0'); END IF;
+	END $$;
+	SELECT hipq.register_job_type('app.again', 'again', handler => 'fail_then_snooze', max_retries => 2);
+	INSERT INTO hipq.app_again (job_type) SELECT 'again' FROM generate_series(1, 5)});
+ok(wait_until_counted(5), 'jobs fail, are put back, and succeed');
+is(counted('succeeded, retried, put_back, retry_success_rate', q{period = 'hour' AND job_type = 'again'}), '5|5|5|100.00', 'all of them after a retry');
+is($hipq->sql(q{SELECT reason, retries, recoveries, retry_success_rate FROM hipq.failure_statistics WHERE period = 'hour' AND job_type = 'again' AND retries > 0}),
+	'transient_error|5|5|100.00', 'for the error that they failed with');
+$hipq->sql('SELECT hipq.stat_reset()');
+
 # ---- a job that an executor runs is not failed by hand
 
 $hipq->sql(q{

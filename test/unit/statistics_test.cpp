@@ -78,6 +78,14 @@ TEST_F(Minutes, CountEachKindOfEnd)
     }
 }
 
+// Its history may be gone.
+TEST_F(Minutes, ARetryForWhoKnowsWhatIsARetry)
+{
+    count(*statistics, {Ending::succeeded, std::nullopt, false, 1, 100, 200}, 1'000);
+    EXPECT_EQ(sum(1'000).recovered, 1U);
+    EXPECT_EQ(sum(1'000).recoveries, (std::array<std::uint64_t, reason_count>{}));
+}
+
 TEST(Statistics, RetriesFallIntoClasses)
 {
     const auto class_of = [](std::int32_t retries) { return retry_classes[retry_class_of(retries)].name; };
