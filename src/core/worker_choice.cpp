@@ -31,8 +31,8 @@ bool is_better(const Candidate &one, const Candidate &other)
 {
     if (rank(one) != rank(other))
         return rank(one) < rank(other);
-    if (one.depth != other.depth)
-        return one.depth < other.depth;
+    if (one.queue_depth != other.queue_depth)
+        return one.queue_depth < other.queue_depth;
     const std::int64_t load = std::int64_t{one.running} * other.capacity;
     const std::int64_t other_load = std::int64_t{other.running} * one.capacity;
     if (load != other_load)

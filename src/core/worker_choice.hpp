@@ -14,7 +14,8 @@ namespace hipq::core {
 struct Candidate {
     std::int64_t worker_id;
     std::uint64_t last_chosen;  // grows with each choice; 0: never
-    int depth;                  // jobs dispatched, not accepted
+    int depth;                  // jobs dispatched, not accepted: they take up room
+    int queue_depth;            // the same, or what it says of itself if that is more
     int running;                // jobs accepted
     int capacity;
     int prefetch;

@@ -64,6 +64,11 @@ std::optional<double> Outcomes::failure_rate() const
     return 100.0 * failures_ / count_;
 }
 
+int queue_depth_of(const WorkerRecord &worker)
+{
+    return std::max(worker.depth, worker.report.queue_depth);
+}
+
 bool is_stale(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
 {
     return worker.is_gone || (!worker.is_bound && now - worker.last_sign > limits.heartbeat_timeout);
@@ -84,7 +89,7 @@ Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_
     };
     count(grade(std::max(worker.consecutive_failures, report.tally.consecutive_failures), limits.degraded_failures,
                 limits.unhealthy_failures));
-    count(grade(std::max(worker.depth, report.queue_depth), limits.degraded_depth, limits.unhealthy_depth));
+    count(grade(queue_depth_of(worker), limits.degraded_depth, limits.unhealthy_depth));
     count_rate(worker.outcomes.failure_rate());
     count_rate(failure_rate_of(report.tally));
     count(worker.was_heard || worker.is_bound ? Health::healthy : Health::unknown);
@@ -94,7 +99,7 @@ Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_
 HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
 {
     const SelfReport &report = worker.report;
-    HealthSummary summary{judge(worker, limits, now), seen_tally(worker), std::max(worker.depth, report.queue_depth),
+    HealthSummary summary{judge(worker, limits, now), seen_tally(worker), queue_depth_of(worker),
                           std::max(worker.outcomes.failure_rate(), failure_rate_of(report.tally))};
     const int in_a_row = std::max(worker.consecutive_failures, report.tally.consecutive_failures);
     if (report.tally.executions > summary.tally.executions)

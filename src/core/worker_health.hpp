@@ -81,6 +81,10 @@ struct HealthSummary {
 };
 HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
+// Jobs given to it that it has not accepted, or how many it says if that is more: its report may be old, what it was given since
+// counts all the same.
+int queue_depth_of(const WorkerRecord &worker);
+
 Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
 // Whether its last sign of life is too long ago. A session that is there is a sign of life.

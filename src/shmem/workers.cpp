@@ -64,6 +64,7 @@ core::Candidate candidate_of(const WorkerSlot &slot, const core::HealthLimits &l
     return {slot.id,
             slot.last_chosen,
             slot.record.depth,
+            core::queue_depth_of(slot.record),
             slot.running,
             slot.capacity,
             slot.prefetch,

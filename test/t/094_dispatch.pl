@@ -239,9 +239,25 @@ $start = time;
 is($hipq->outcome_of('send'), 'failed', 'without anything else to look for');
 cmp_ok(time - $start, '<', 4, 'it fails to the second');
 
-# ---- an unhealthy worker is tried again
-$hipq->set('hipq.clock_offset' => 0, 'hipq.probe_interval' => '1s');
+# ---- who is first: by health, then by the longer of both queue depths, what it says and what it was given
+$hipq->set('hipq.clock_offset' => 0);
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', reset => '{worker_wait_ttl}')});
+my @reports = ([ C => 'degraded', 10 ], [ B => 'healthy', 20 ], [ A => 'healthy', 5 ]);
+my %worker = map { $_->[0] => register($_->[0]) } @reports;
+$hipq->sql_as('app', qq(SELECT hipq.heartbeat($worker{$_->[0]}, '{"status": "$_->[1]", "queue_depth": $_->[2]}'))) foreach @reports;
+is($hipq->sql(q{SELECT string_agg(name, ' ') FROM hipq.workers}), 'A B C', 'the view has the best first');
+@jobs = ();
+foreach my $name (qw(A B C))
+{
+	push @jobs, $hipq->enqueue('send');
+	is_given($jobs[-1], "running 1 $name", "and so has dispatch: $name");
+}
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($_)") foreach values %worker;
+finish($_) foreach @jobs;
+ok(worker_gone($_->[0]), 'it is gone') foreach @reports;
+
+# ---- an unhealthy worker is tried again
+$hipq->set('hipq.probe_interval' => '1s');
 my $sick = $hipq->sql_as('app', q{SELECT hipq.register_worker('sick', '{app.out}', '{send}', capacity => 100)});
 $hipq->sql_as('app', qq(SELECT hipq.heartbeat($sick, '{"consecutive_failures": 10}')));
 $job = $hipq->enqueue('send');

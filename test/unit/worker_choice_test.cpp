@@ -13,7 +13,7 @@ namespace {
 
 Candidate candidate(std::int64_t id, Health health, int depth)
 {
-    return {id, 0, depth, 0, 1'000, 0, health, false, false};
+    return {id, 0, depth, depth, 0, 1'000, 0, health, false, false};
 }
 
 // The ids in the order in which workers are given jobs, when none of them takes up any.
@@ -48,6 +48,16 @@ TEST(WorkerChoice, UnknownComesBetweenHealthyAndDegraded)
 {
     EXPECT_EQ(order_of({candidate(1, Health::degraded, 0), candidate(2, Health::unknown, 7), candidate(3, Health::healthy, 9)}),
               (std::vector<std::int64_t>{3, 2, 1}));
+}
+
+TEST(WorkerChoice, WhatAWorkerSaysOfItsQueueCountsAndTakesNoRoom)
+{
+    Candidate busy = candidate(1, Health::healthy, 0);
+    Candidate free = candidate(2, Health::healthy, 2);
+    busy.capacity = free.capacity = 3;
+    busy.queue_depth = 20;
+    EXPECT_EQ(choose_worker(std::vector{busy, free}), 2);
+    EXPECT_EQ(room_for_jobs(busy), 3);
 }
 
 TEST(WorkerChoice, RoomForJobs)
@@ -187,7 +197,8 @@ TEST(WorkerChoice, AmongAThousandWithinFiftyMicroseconds)
             const WorkerRecord &record = records[i];
             const Health health = judge(record, limits, round);
             const bool probe = may_be_probed(record, health, limits, 0, round);
-            choice.consider({static_cast<std::int64_t>(i + 1), 0, record.depth, 0, 100, 0, health, probe, false});
+            choice.consider(
+                {static_cast<std::int64_t>(i + 1), 0, record.depth, queue_depth_of(record), 0, 100, 0, health, probe, false});
         }
         sum += choice.best().value_or(0);
         const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;

@@ -215,6 +215,8 @@ TEST(WorkerHealth, SummaryMergesBothSides)
     EXPECT_DOUBLE_EQ(summary.tally.average_ms, 70.5);
     EXPECT_EQ(summary.tally.consecutive_failures, 1);
     EXPECT_EQ(summary.queue_depth, 7);
+    worker.depth = 8;
+    EXPECT_EQ(queue_depth_of(worker), 8) << "the larger of the two";
     EXPECT_EQ(summary.status, Health::healthy);
 }
 
