@@ -78,7 +78,7 @@ COMMENT ON COLUMN hipq.dead_letter.reason IS 'reason of the last failure';
 COMMENT ON COLUMN hipq.dead_letter.sqlstate IS 'SQLSTATE of the last failure';
 COMMENT ON COLUMN hipq.dead_letter.error IS 'error of the last failure';
 COMMENT ON COLUMN hipq.dead_letter.job IS 'the whole row of the job';
-COMMENT ON COLUMN hipq.dead_letter.history IS 'its attempts: number, reason, sqlstate, error, times';
+COMMENT ON COLUMN hipq.dead_letter.history IS 'its attempts: number, reason, sqlstate, error, external worker, times';
 COMMENT ON COLUMN hipq.dead_letter.awaits_handler IS 'the handler of dead letters of the queue is still to be called';
 COMMENT ON COLUMN hipq.dead_letter.handler_starts IS 'how often its call was begun: more than once if executor or server ended meanwhile';
 COMMENT ON COLUMN hipq.dead_letter.handler_error IS 'how the handler failed; it is not called again then';

@@ -473,7 +473,7 @@ COMMENT ON COLUMN hipq.dead_letters.attempts IS 'how often the job was tried';
 COMMENT ON COLUMN hipq.dead_letters.redriven_as IS 'id of the job that it was enqueued again as';
 COMMENT ON COLUMN hipq.dead_letters.handler_error IS 'how the handler of dead letters failed; NULL = it did not';
 COMMENT ON COLUMN hipq.dead_letters.job IS 'the whole row of the job';
-COMMENT ON COLUMN hipq.dead_letters.history IS 'its attempts: number, reason, sqlstate, error, times';
+COMMENT ON COLUMN hipq.dead_letters.history IS 'its attempts: number, reason, sqlstate, error, external worker, times';
 
 -- What there is of dead letters, counted over those that are kept: dead_letter_retention and dead_letter_max bound it. The last hour is found by
 -- an index; the other two read every dead letter of the queues that they show.

@@ -14,8 +14,8 @@ constinit pg::Statement insert_letter(R"(
     SELECT $1, $2, job.queue_id, job.job_type, job.job_key, $4, nullif($5, ''), $6,
            to_jsonb(job) || jsonb_build_object('state', 'final', 'attempt', $7, 'error', $6, 'retry_reason', $4, 'update_time', $2),
            (SELECT coalesce(jsonb_agg(jsonb_build_object('attempt', attempt.attempt, 'reason', attempt.reason, 'sqlstate', attempt.sqlstate,
-                                                         'error', attempt.error, 'started_time', attempt.started_time,
-                                                         'ended_time', attempt.ended_time) ORDER BY attempt.attempt), '[]')
+                                                         'error', attempt.error, 'worker_id', attempt.worker_id,
+                                                         'started_time', attempt.started_time, 'ended_time', attempt.ended_time) ORDER BY attempt.attempt), '[]')
             FROM hipq.attempt AS attempt WHERE attempt.job_id = $1),
            $8 AND NOT EXISTS (SELECT FROM hipq.made_by_handler AS made WHERE made.queue_id = job.queue_id AND made.job_id = $1)
     FROM (SELECT ($3::hipq.job).*) AS job

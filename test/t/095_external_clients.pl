@@ -75,6 +75,8 @@ $hipq->set('hipq.clock_offset' => 204);
 is($hipq->outcome($job), 'failed', 'and fails in the end');
 is($hipq->sql("SELECT reason || ' ' || (error::json->>'error') || ' ' || (SELECT sum((death->>'count')::int) FROM json_array_elements(error::json->'deaths') AS death) FROM hipq.dead_letters WHERE job_id = $job"),
 	'queue_timeout Worker queue TTL expired 2', 'as a dead letter that says why');
+is($hipq->sql("SELECT string_agg(attempt->>'worker_id', ' ') FROM hipq.dead_letters, jsonb_array_elements(history) AS attempt WHERE job_id = $job"),
+	$hipq->sql("SELECT string_agg(worker_id::text, ' ' ORDER BY attempt) FROM hipq.attempts WHERE job_id = $job"), 'and who had it');
 is($hipq->sql(q{SELECT failed_by_ttl FROM hipq.dead_letter_stats WHERE queue = 'app.out'}), 1, 'and counts as failed by TTL');
 my $again = $hipq->sql("SELECT hipq.redrive($job)");
 $hipq->set('hipq.clock_offset' => 205);
