@@ -231,6 +231,13 @@ std::string database_name(Oid database)
     return name == nullptr ? std::to_string(database) : name;
 }
 
+// Until its tables can go a dropped queue is counted. What there is in other databases cannot be seen from here.
+bool is_dropped(const storage::Catalogue &catalogue, const CountedType &type)
+{
+    const storage::Queue *queue = catalogue.find(type.queue_id);
+    return type.database == MyDatabaseId && (queue == nullptr || queue->is_dropped);
+}
+
 struct CountedQueue {
     std::string name;
     core::RateCounts counts{};
@@ -260,8 +267,11 @@ void reset(const Arguments &arguments)
 void list_rate_alerts(ResultSet &result)
 {
     const std::int64_t present = present_minute();
+    const auto catalogue = storage::catalogue();
     std::map<std::pair<Oid, int>, CountedQueue> queues;
     shmem::for_each_counted([&](const CountedType &type, const core::Statistics &statistics) {
+        if (is_dropped(*catalogue, type))
+            return;
         CountedQueue &queue = queues[{type.database, type.queue_id}];
         queue.name = type.queue;
         core::add_rate_counts(queue.counts, statistics, present);

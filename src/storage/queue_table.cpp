@@ -6,6 +6,7 @@
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
+#include "shmem/statistics.hpp"
 #include "storage/permit.hpp"
 #include "storage/quote.hpp"
 #include "storage/reluctant_lock.hpp"
@@ -209,6 +210,7 @@ void forget_queue(int queue_id, std::string_view table)
     delete_pauses.run(queue_id);
     delete_queue.run(queue_id);
     delete_job_types.run(queue_id);
+    shmem::reset_statistics(MyDatabaseId, queue_id);  // nobody could reset them later
 }
 
 void mark_queue_dropped(int queue_id, std::string_view table)
