@@ -50,7 +50,7 @@ struct JobEvent {
     bool leaves_dead_letter = false;
     std::int32_t retries = 0;  // charged to the job so far
     std::int64_t wait = -1;    // microseconds from when it was due to its start; -1: it did not start
-    std::int64_t run = -1;     // and from there to its end
+    std::int64_t run = -1;     // and from there to its end; -1: as above, or no worker has begun with it
 };
 
 template <class Number>

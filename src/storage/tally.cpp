@@ -2,6 +2,7 @@
 #include "tally.hpp"
 
 #include "shmem/statistics.hpp"
+#include "storage/dispatch.hpp"
 #include "storage/job_row.hpp"
 #include "storage/permit.hpp"
 
@@ -24,6 +25,14 @@ std::int64_t waited(const ClaimedJob &job)
     const std::int64_t due =
         std::max(job.values->as_int64(core::Column::scheduled_run_time), job.values->as_int64(core::Column::created_time));
     return std::max<std::int64_t>(job.started.value - due, 0);
+}
+
+// No worker could be given the job, or the one that was has not accepted it.
+bool never_began(const ClaimedJob &job, core::Reason reason)
+{
+    const bool is_with_worker = job.worker_id.has_value() && !job.is_locked && job.values != nullptr;
+    return reason == core::Reason::worker_unavailable || reason == core::Reason::queue_timeout ||
+           (is_with_worker && !is_accepted(job));
 }
 
 std::int64_t ran(const ClaimedJob &job, pg::Time now)
@@ -76,7 +85,9 @@ void tally_successes(const Queue &queue, std::span<const ClaimedJob> jobs, pg::T
 void tally_failure(const Queue &queue, const ClaimedJob &job, core::Reason reason, const core::Decision &decision,
                    bool leaves_dead_letter, pg::Time now)
 {
-    note(queue, job.type, {ending_of(reason, decision), reason, leaves_dead_letter, job.retry_count, waited(job), ran(job, now)},
+    note(queue, job.type,
+         {ending_of(reason, decision), reason, leaves_dead_letter, job.retry_count, waited(job),
+          never_began(job, reason) ? -1 : ran(job, now)},
          now);
 }
 

@@ -199,6 +199,23 @@ is($hipq->sql(q{SELECT reason, retries, recoveries, retry_success_rate FROM hipq
 	'transient_error|5|5|100.00', 'for the error that they failed with');
 $hipq->sql('SELECT hipq.stat_reset()');
 
+# ---- an attempt that no worker has begun has not run for any time
+
+$hipq->create_queue('app.outside');
+$hipq->sql(q{
+	SELECT hipq.register_job_type('app.outside', 'unheard', handler_kind => 'notify', queue_ttl => 1), hipq.register_worker('deaf', '{app.outside}', '{unheard}');
+	SELECT hipq.register_job_type('app.outside', 'alone', handler_kind => 'notify', worker_wait_ttl => 1);
+	SELECT hipq.register_job_type('app.outside', 'given_back', handler_kind => 'notify'), hipq.register_worker('idle', '{app.outside}', '{given_back}');
+	INSERT INTO hipq.app_outside (job_type, max_retries) VALUES ('unheard', 0), ('alone', 0)});
+my $back = $hipq->enqueue('given_back', q{queue => 'app.outside'});
+ok($hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $back"), 'a worker is given a job');
+$hipq->sql("SELECT hipq.release($back, 1, '1 h')");
+ok(wait_until_counted(2), 'others fail, since no worker accepts them, or there is none');
+is($hipq->sql(q{SELECT reason FROM hipq.failure_statistics WHERE period = 'hour' AND job_type IN ('unheard', 'alone') ORDER BY reason}), "queue_timeout\nworker_unavailable",
+	'for these reasons');
+is(counted('sum(failed + put_back), count(run_p50)', q{period = 'hour' AND queue = 'app.outside' AND job_type IS NOT NULL}), '3|0', 'they have no run times');
+$hipq->sql('SELECT hipq.stat_reset()');
+
 # ---- a job that an executor runs is not failed by hand
 
 $hipq->sql(q{
