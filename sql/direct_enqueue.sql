@@ -40,13 +40,13 @@ INSERT INTO hipq.direct_q (job_type, job_data) VALUES ('t', '{"a": 1}'), ('known
 SELECT hipq.enqueue(type, '{"a": 1}', queue => 'direct.q') > 0, hipq.enqueue_many(type, '{"{\"a\": 1}"}', queue => 'direct.q') > '{}' FROM unnest('{t, known}'::text[]) AS type;
 SELECT pg_temp.differences();
 DELETE FROM hipq.direct_q;
-INSERT INTO hipq.direct_q (job_type, job_data, scheduled_run_time, priority, timeout, throttle_factor, time_windows, max_retries, expires_time, throttle_key)
-SELECT type, NULL, '2100-01-01', -4, 11, 1.23456, 'SAT,  22:00-06:00', 12, '2101-01-01', 'throttled' FROM unnest('{t, known}'::text[]) AS type;
-SELECT hipq.enqueue(type, NULL::text, 'direct.q', NULL, '2100-01-01', -4, 11, 1.23456, 'SAT,  22:00-06:00', 12, '2101-01-01', 'error', 'throttled') > 0,
-       hipq.enqueue_many(type, '{NULL}', NULL, 'direct.q', '2100-01-01', -4, 11, 1.23456, 'SAT,  22:00-06:00', 12, '2101-01-01', 'error', 'throttled') > '{}'
+INSERT INTO hipq.direct_q (job_type, job_data, scheduled_run_time, priority, timeout, throttle_factor, time_windows, max_retries, expires_time, throttle_key, queue_ttl)
+SELECT type, NULL, '2100-01-01', -4, 11, 1.23456, 'SAT,  22:00-06:00', 12, '2101-01-01', 'throttled', 17 FROM unnest('{t, known}'::text[]) AS type;
+SELECT hipq.enqueue(type, NULL::text, 'direct.q', NULL, '2100-01-01', -4, 11, 1.23456, 'SAT,  22:00-06:00', 12, '2101-01-01', 'error', 'throttled', 17) > 0,
+       hipq.enqueue_many(type, '{NULL}', NULL, 'direct.q', '2100-01-01', -4, 11, 1.23456, 'SAT,  22:00-06:00', 12, '2101-01-01', 'error', 'throttled', 17) > '{}'
 FROM unnest('{t, known}'::text[]) AS type;
 SELECT pg_temp.differences();
-SELECT DISTINCT throttle_factor, time_windows, job_data FROM hipq.direct_q;
+SELECT DISTINCT throttle_factor, time_windows, job_data, queue_ttl FROM hipq.direct_q;
 ROLLBACK;
 -- one transaction sees what it has done
 BEGIN;
@@ -97,6 +97,9 @@ SELECT bt_index_check(indexrelid, true) FROM pg_index WHERE indrelid = 'hipq.dir
 -- a snapshot may be older than the holder: INSERT knows what to do then
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT pg_temp.guard_calls($$SELECT hipq.enqueue('t', queue => 'direct.q')$$), pg_temp.guard_calls($$SELECT hipq.enqueue('t', queue => 'direct.q', job_key => 'new')$$);
+SELECT hipq.enqueue('t', queue => 'direct.q', job_key => 'newest', queue_ttl => 17) > 0, hipq.enqueue_many('t', '{1}', '{newer}', 'direct.q', queue_ttl => 17) > '{}';
+SELECT job_key, queue_ttl FROM hipq.direct_q WHERE queue_ttl = 17 ORDER BY job_key;
+SELECT pg_temp.try($$SELECT hipq.enqueue('t', queue => 'direct.q', job_key => 'bad', queue_ttl => 0)$$);
 ROLLBACK;
 
 -- ---- Ids that are in use
@@ -116,7 +119,7 @@ SELECT bt_index_check(indexrelid, true) FROM pg_index WHERE indrelid = 'hipq.dir
 -- ---- Bad values, and what cannot be written
 CREATE TABLE pg_temp.bad (n serial, arguments text);
 INSERT INTO bad (arguments) VALUES ('job_key => '''''), ('throttle_key => repeat(''x'', 1001)'), ('time_windows => ''never'''), ('time_windows => repeat('' '', 1001)'),
-    ('timeout => 0'), ('max_retries => -1'), ('throttle_factor => 999999.9999'), ('priority => 40000'), ('scheduled_run_time => ''infinity'''), ('expires_time => ''-infinity''');
+    ('timeout => 0'), ('max_retries => -1'), ('throttle_factor => 999999.9999'), ('priority => 40000'), ('scheduled_run_time => ''infinity'''), ('expires_time => ''-infinity'''), ('queue_ttl => 0');
 SELECT arguments, pg_temp.try(format('SELECT hipq.enqueue(''t'', queue => ''direct.q'', %s)', arguments)) FROM bad ORDER BY n;
 SELECT arguments, pg_temp.try(format('SELECT hipq.enqueue_many(''t'', ''{1, 2}'', queue => ''direct.q'', %s)', arguments)) FROM bad WHERE arguments !~ '^job_key' ORDER BY n;
 SELECT pg_temp.try($$SELECT hipq.enqueue_many('t', '{1, 2}', ARRAY['fine', repeat('k', 1001)], queue => 'direct.q')$$);

@@ -157,9 +157,9 @@ SELECT many.n, job.job_data, job.job_key FROM many JOIN hipq.enq_one AS job USIN
 TRUNCATE many;
 INSERT INTO many SELECT n, id FROM unnest(hipq.enqueue_many('simple', '{10, 11, 12, 13, 14, null}', '{z, NULL, a, NONE, m, NULL}', queue => 'enq.one',
     scheduled_run_time => '2100-01-01', priority => 3, timeout => 4, throttle_factor => 5, time_windows => 'mon', max_retries => 6,
-    expires_time => '2100-02-01', throttle_key => 't')) WITH ORDINALITY AS u(id, n);
+    expires_time => '2100-02-01', throttle_key => 't', queue_ttl => 8)) WITH ORDINALITY AS u(id, n);
 SELECT many.n, job.job_data, job.job_key, job.scheduled_run_time, job.priority, job.timeout, job.throttle_factor, job.time_windows, job.max_retries,
-       job.expires_time, job.throttle_key
+       job.expires_time, job.throttle_key, job.queue_ttl
 FROM many JOIN hipq.enq_one AS job USING (id) ORDER BY n;
 SELECT hipq.enqueue_many('simple', '{}');
 SELECT hipq.enqueue_many('simple', '{}', '{}');

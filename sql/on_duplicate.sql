@@ -30,11 +30,12 @@ SELECT pg_temp.shown('k');
 -- of the rest what is given
 SELECT timeout, throttle_factor, throttle_key, time_windows, max_retries, expires_time FROM hipq.dup_q WHERE id = :id;
 SELECT hipq.enqueue('t', job_key => 'k', on_duplicate => 'replace', scheduled_run_time => '2100-01-01', timeout => 5, throttle_factor => 0.5, throttle_key => 'a',
-    time_windows => 'mon', expires_time => '2100-02-01') = :id;
-SELECT timeout, throttle_factor, throttle_key, time_windows, max_retries, expires_time FROM hipq.dup_q WHERE id = :id;
+    time_windows => 'mon', expires_time => '2100-02-01', queue_ttl => 17) = :id;
+SELECT timeout, throttle_factor, throttle_key, time_windows, max_retries, expires_time, queue_ttl FROM hipq.dup_q WHERE id = :id;
 -- by the rules for new values
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', job_key => 'k', on_duplicate => 'replace', timeout => 0)$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', job_key => 'k', on_duplicate => 'replace', time_windows => 'someday')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue('t', job_key => 'k', on_duplicate => 'replace', queue_ttl => 0)$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', job_key => 'k', on_duplicate => 'replace', scheduled_run_time => 'infinity')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue('t', to_jsonb(repeat('x', 1100000)), job_key => 'k', on_duplicate => 'replace')$$);
 SELECT pg_temp.shown('k');

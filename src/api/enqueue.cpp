@@ -59,7 +59,8 @@ storage::JobOptions options_of(const Arguments &arguments)
     return {
         arguments.text(at_type, "job_type"), arguments.maybe_time(first),          priority_of(arguments.maybe_int(first + 1)),
         arguments.maybe_int(first + 2),      arguments.raw(first + 3, NUMERICOID), arguments.maybe_text(first + 4),
-        arguments.maybe_int(first + 5),      arguments.maybe_time(first + 6),      arguments.maybe_text(first + 8)};
+        arguments.maybe_int(first + 5),      arguments.maybe_time(first + 6),      arguments.maybe_text(first + 8),
+        arguments.maybe_int(first + 9)};
 }
 
 storage::OnDuplicate on_duplicate_of(const Arguments &arguments, const char *if_not_given)

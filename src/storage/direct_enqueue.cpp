@@ -52,6 +52,7 @@ RowValues chosen_values(const Queue &queue, const JobOptions &options)
     choose(Column::max_retries, options.max_retries, int_datum);
     choose(Column::expires_time, options.expires_time, time_datum);
     choose(Column::throttle_key, options.throttle_key, text_datum);
+    choose(Column::queue_ttl, options.queue_ttl, int_datum);
     if (!options.throttle_factor.null)
         chosen.set(Column::throttle_factor, options.throttle_factor.value);
     return chosen;

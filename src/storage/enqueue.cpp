@@ -13,11 +13,12 @@ namespace hipq::storage {
 namespace {
 
 #define HIPQ_OPTION_COLUMNS                                                                                                      \
-    "job_type, scheduled_run_time, priority, timeout, throttle_factor, time_windows, max_retries, expires_time, throttle_key"
-#define HIPQ_OPTION_VALUES "$1, $2, $3, $4, $5, $6, $7, $8, $9"
+    "job_type, scheduled_run_time, priority, timeout, throttle_factor, time_windows, max_retries, expires_time, throttle_key, "  \
+    "queue_ttl"
+#define HIPQ_OPTION_VALUES "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10"
 
 constexpr const char *insert_sql = "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) VALUES (" HIPQ_OPTION_VALUES
-                                   ", $10, $11) ON CONFLICT DO NOTHING RETURNING id";
+                                   ", $11, $12) ON CONFLICT DO NOTHING RETURNING id";
 
 // Keyed jobs first, in the order of their keys; then those without key in the order given.
 constexpr const char *insert_many_sql =
@@ -25,7 +26,7 @@ constexpr const char *insert_many_sql =
     R"(, element.data, element.key
     FROM (
         SELECT given.data, nullif(given.key, 'NONE') AS key, given.position
-        FROM unnest($10::jsonb[], $11::text[]) WITH ORDINALITY AS given (data, key, position)
+        FROM unnest($11::jsonb[], $12::text[]) WITH ORDINALITY AS given (data, key, position)
     ) AS element
     ORDER BY element.key COLLATE "C", element.position
     ON CONFLICT DO NOTHING
@@ -39,7 +40,8 @@ pg::Rows insert(const Queue &queue, const char *sql, const JobOptions &options, 
     return pg::as_extension_owner([&] {
         return statement_for(queue, sql)
             .run(options.type, options.scheduled_run_time, options.priority, options.timeout, options.throttle_factor,
-                 options.time_windows, options.max_retries, options.expires_time, options.throttle_key, rest...);
+                 options.time_windows, options.max_retries, options.expires_time, options.throttle_key, options.queue_ttl,
+                 rest...);
     });
 }
 

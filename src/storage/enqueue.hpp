@@ -16,6 +16,7 @@ struct JobOptions {
     std::optional<int> max_retries;
     std::optional<pg::Time> expires_time;
     std::optional<std::string> throttle_key;
+    std::optional<int> queue_ttl{};
 };
 
 // NULL and NONE: without key.

@@ -4,11 +4,14 @@
 // waited for as such: it may be a handler's.
 #include "meet_holder.hpp"
 
+#include "core/validate.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/hands.hpp"
 #include "shmem/wake.hpp"
 #include "storage/current_job.hpp"
+#include "storage/demand.hpp"
 #include "storage/live_rows.hpp"
+#include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/rights.hpp"
 
@@ -39,6 +42,9 @@ constexpr const char *replace_sql = R"(
         time_windows = coalesce($7, job.time_windows), max_retries = coalesce($8, job.max_retries),
         expires_time = coalesce($9, job.expires_time), throttle_key = coalesce($10, job.throttle_key)
     )" HIPQ_CHOSEN_WAITING;
+
+// A user's UPDATE cannot change that.
+constexpr const char *queue_ttl_sql = "UPDATE {live} AS job SET queue_ttl = $2 WHERE job.id = $1";
 
 constexpr const char *merge_sql =
     "UPDATE {live} AS job SET job_data = CASE WHEN $2 IS NULL THEN job.job_data ELSE job.job_data || $2 END " HIPQ_CHOSEN_WAITING;
@@ -78,6 +84,12 @@ pg::Rows replace(const Newcomer &newcomer, std::int64_t id)
     return statement_for(newcomer.queue, replace_sql)
         .run(id, newcomer.data, options.scheduled_run_time, priority_of(newcomer), options.timeout, options.throttle_factor,
              options.time_windows, options.max_retries, options.expires_time, options.throttle_key);
+}
+
+void replace_queue_ttl(const Newcomer &newcomer, std::int64_t id)
+{
+    demand(core::check_queue_ttl(*newcomer.options.queue_ttl));
+    as_hipq([&] { statement_for(newcomer.queue, queue_ttl_sql).run(id, *newcomer.options.queue_ttl); });
 }
 
 // As a user's UPDATE, so that the guard trigger applies the rules for new values.
@@ -159,6 +171,8 @@ std::optional<Enqueued> meet(const Newcomer &newcomer, const Holder &holder, OnD
     if (on_duplicate == OnDuplicate::debounce && due_of(newcomer.options) <= holder.due)
         return Enqueued{holder.id, EnqueueAction::returned};
     const bool changed = pg::as_extension_owner([&] { return update(newcomer, holder.id, on_duplicate).processed() == 1; });
+    if (changed && on_duplicate == OnDuplicate::replace && newcomer.options.queue_ttl.has_value())
+        replace_queue_ttl(newcomer, holder.id);
     if (changed)
         return Enqueued{holder.id, action_of(on_duplicate)};
     wait_for_change(newcomer.queue, holder.id);
