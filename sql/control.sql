@@ -10,7 +10,8 @@ SET timezone = 'UTC';
 \i :try
 \set ECHO all
 -- The job with a key, for statements that try() runs.
-CREATE FUNCTION pg_temp.job(wanted text) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT id FROM hipq.job WHERE job_key = wanted ORDER BY id LIMIT 1';
+CREATE FUNCTION pg_temp.job(wanted text) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS
+    $$ SELECT id FROM hipq.job WHERE job_key = wanted AND tableoid::regclass::text LIKE 'hipq.ctl%' ORDER BY id LIMIT 1 $$;
 CREATE FUNCTION pg_temp.shown(wanted bigint) RETURNS text LANGUAGE sql AS $$
     SELECT format('%s attempt=%s error=%s reason=%s priority=%s at=%s', state, attempt, error, retry_reason, priority,
                   CASE WHEN scheduled_run_time > '2099-01-01' THEN scheduled_run_time::date END)
