@@ -108,10 +108,28 @@ HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, 
     return summary;
 }
 
-bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits, std::int64_t last_probe,
-                   std::int64_t now)
+bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits, std::int64_t now)
 {
-    return health == Health::unhealthy && !is_stale(worker, limits, now) && last_probe <= now - limits.probe_interval;
+    return health == Health::unhealthy && !is_stale(worker, limits, now) && worker.probe_clock.has_value() &&
+           *worker.probe_clock <= now - limits.probe_interval;
+}
+
+void keep_probe_clock(WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
+{
+    if (judge(worker, limits, now) != Health::unhealthy)
+        worker.probe_clock.reset();
+    else
+        worker.probe_clock = std::min(worker.probe_clock.value_or(now), now);  // the clock may have been set back
+}
+
+void note_probe(WorkerRecord &worker, std::int64_t now)
+{
+    worker.probe_clock = now;
+}
+
+void note_no_probe(WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
+{
+    worker.probe_clock = now - limits.probe_interval;
 }
 
 void note_execution(WorkerRecord &worker, bool succeeded, std::int64_t run_time, bool was_probe)

@@ -69,6 +69,7 @@ struct WorkerRecord {
     std::int64_t run_time = 0;  // sum over executions
     Outcomes outcomes;
     SelfReport report;
+    std::optional<std::int64_t> probe_clock;  // while unhealthy: when it was found so, or had its last probe
 };
 
 // What the server sees and what the worker says, merged: the worse of the two, number by number; totals are those of whichever
@@ -90,10 +91,17 @@ Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_
 // Whether its last sign of life is too long ago. A session that is there is a sign of life.
 bool is_stale(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
-// Whether an unhealthy worker may be given one job to find out whether it works again.
-// `health` is what judge() says; `last_probe` the least number there is: it never was.
-bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits, std::int64_t last_probe,
-                   std::int64_t now);
+// Whether an unhealthy worker may be given one job to find out whether it works again: once an interval, the first time an
+// interval after it was found unhealthy. `health` is what judge() says.
+bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits, std::int64_t now);
+
+// Starts the clock of probes when the worker turns out to be unhealthy, stops it when it is not. To be called after each change,
+// and now and then, as time and settings change its health too.
+void keep_probe_clock(WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
+
+void note_probe(WorkerRecord &worker, std::int64_t now);
+// It came to nothing: the next one is due at once.
+void note_no_probe(WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
 // Counts the end of an execution. One that succeeds as a probe wipes out how those before it ended.
 void note_execution(WorkerRecord &worker, bool succeeded, std::int64_t run_time, bool was_probe);

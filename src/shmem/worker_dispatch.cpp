@@ -12,13 +12,15 @@ bool change(std::int64_t id, const Change &change_slot) noexcept
 {
     if (!is_loaded())
         return false;
+    const core::HealthLimits limits = health_limits();
+    const pg::Time now = pg::now();
     const WorkerLock lock(LW_EXCLUSIVE);
     WorkerSlot *slot = find_slot(MyDatabaseId, id);
-    if (slot != nullptr && !is_visible(*slot))
-        slot = nullptr;
-    if (slot != nullptr)
-        change_slot(*slot);
-    return slot != nullptr;
+    if (slot == nullptr || !is_visible(*slot))
+        return false;
+    change_slot(*slot);
+    core::keep_probe_clock(slot->record, limits, now.value);
+    return true;
 }
 
 void note_sign_of_life(WorkerSlot &slot, pg::Time now)
@@ -46,20 +48,23 @@ std::optional<Choice> note_dispatched(std::int64_t id) noexcept
     const bool is_probe = candidate_of(*slot, limits, now).may_be_probed;
     if (is_probe) {
         slot->is_probed = true;
-        slot->last_probe = now;
+        core::note_probe(slot->record, now.value);
     }
     ++slot->record.depth;
+    core::keep_probe_clock(slot->record, limits, now.value);
     slot->last_chosen = ++worker_table().choices;
     return Choice{{id, static_cast<std::int32_t>(slot - worker_table().slots)}, is_probe};
 }
 
 void note_not_given(const Choice &choice) noexcept
 {
+    const core::HealthLimits limits = health_limits();
+    const pg::Time now = pg::now();
     change(choice.worker.id, [&](WorkerSlot &slot) {
         take_one(slot.record.depth);
         if (choice.is_probe) {
             slot.is_probed = false;
-            slot.last_probe = never;  // it was due
+            core::note_no_probe(slot.record, limits, now.value);
         }
     });
 }
@@ -124,6 +129,16 @@ bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept
     if (has_recovered)
         ask_for_dispatch(MyDatabaseId);
     return is_there;
+}
+
+void keep_probe_clocks() noexcept
+{
+    const core::HealthLimits limits = health_limits();
+    const pg::Time now = pg::now();
+    const WorkerLock lock(LW_EXCLUSIVE);
+    for (WorkerSlot &slot : worker_slots())
+        if (slot.state == WorkerState::present && slot.database == MyDatabaseId)
+            core::keep_probe_clock(slot.record, limits, now.value);
 }
 
 void note_waiting_for_jobs(std::int64_t id) noexcept

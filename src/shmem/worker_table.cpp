@@ -109,10 +109,10 @@ WorkerSlot *add_worker(const NewWorker &worker, WorkerState state, pg::Time now)
     slot->prefetch = worker.prefetch;
     slot->registered = now;
     slot->heartbeat = never;
-    slot->last_probe = never;
     slot->ended = pg::infinity;
     slot->record.last_sign = now.value;
     slot->record.report = worker.report;
+    core::keep_probe_clock(slot->record, health_limits(), now.value);
     ::strlcpy(slot->name, worker.name.c_str(), sizeof(slot->name));
     std::int32_t &bucket = bucket_of(slot->database, slot->id);
     slot->next = bucket;

@@ -69,7 +69,7 @@ core::Candidate candidate_of(const WorkerSlot &slot, const core::HealthLimits &l
             slot.capacity,
             slot.prefetch,
             health,
-            core::may_be_probed(slot.record, health, limits, slot.last_probe.value, now.value),
+            core::may_be_probed(slot.record, health, limits, now.value),
             slot.is_draining};
 }
 

@@ -33,7 +33,6 @@ struct WorkerSlot {
     pg::Time registered;
     pg::Time heartbeat;  // the last one; -infinity: none since the server started
     pg::Time ended;      // when its session ended, or it was deregistered with jobs in hand
-    pg::Time last_probe;
     core::WorkerRecord record;
     char name[64];
 };
@@ -125,6 +124,8 @@ void note_held(std::int64_t id, Holding holding) noexcept;
 void note_in_hand(std::int64_t id, int dispatched, int accepted) noexcept;
 // A sign of life, with what it says of itself or without. False: it is not there.
 bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept;
+// Scheduler: starts the clocks of workers that time or settings have made unhealthy.
+void keep_probe_clocks() noexcept;
 
 // This process waits for jobs of that worker, or not any more. Where several do, the last one is woken.
 void note_waiting_for_jobs(std::int64_t id) noexcept;

@@ -329,6 +329,7 @@ void ask_anew_for_room(Scheduler &scheduler, bool is_changed, pg::Time now)
 pg::Time serve_workers(Scheduler &scheduler, pg::Time now)
 {
     const pg::Time next = take_back(scheduler.taking_back);
+    shmem::keep_probe_clocks();
     return std::min({next, dispatch(scheduler.dispatcher), forget_workers(now)});
 }
 

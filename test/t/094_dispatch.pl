@@ -239,38 +239,48 @@ $start = time;
 is($hipq->outcome_of('send'), 'failed', 'without anything else to look for');
 cmp_ok(time - $start, '<', 4, 'it fails to the second');
 
-# ---- who is first: by health, then by the longer of both queue depths, what it says and what it was given
+finish($_) foreach split /\n/, $hipq->sql(q{SELECT id FROM hipq.app_out_live});  # of before
+
+# ---- who is first: by health, then by the longer of both queue depths, what it says and what it was given; who is unhealthy, not at all
 $hipq->set('hipq.clock_offset' => 0);
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', reset => '{worker_wait_ttl}')});
-my @reports = ([ C => 'degraded', 10 ], [ B => 'healthy', 20 ], [ A => 'healthy', 5 ]);
+my @reports = ([ C => 'degraded', 10 ], [ B => 'healthy', 20 ], [ A => 'healthy', 5 ], [ D => 'unhealthy', 0 ]);
 my %worker = map { $_->[0] => register($_->[0]) } @reports;
+my $turned = register('E', capabilities => q('{"health": {"status": "unhealthy"}}'));
 $hipq->sql_as('app', qq(SELECT hipq.heartbeat($worker{$_->[0]}, '{"status": "$_->[1]", "queue_depth": $_->[2]}'))) foreach @reports;
-is($hipq->sql(q{SELECT string_agg(name, ' ') FROM hipq.workers}), 'A B C', 'the view has the best first');
+is($hipq->sql(q{SELECT string_agg(name, ' ') FROM hipq.workers}), 'A B C D E', 'the view has the best first');
 @jobs = ();
 foreach my $name (qw(A B C))
 {
 	push @jobs, $hipq->enqueue('send');
 	is_given($jobs[-1], "running 1 $name", "and so has dispatch: $name");
 }
-$hipq->sql_as('app', "SELECT hipq.deregister_worker($_)") foreach values %worker;
+push @jobs, $hipq->enqueue('send');
+is(failed_gates($jobs[-1]), 'worker', 'the next one waits, though unhealthy ones have room');
+$hipq->sql_as('app', "SELECT hipq.heartbeat($worker{D})");
+is($hipq->sql(row($jobs[-1])), 'initial 0', 'a heartbeat does not change that');
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($_)") foreach values %worker, $turned;
 finish($_) foreach @jobs;
-ok(worker_gone($_->[0]), 'it is gone') foreach @reports;
+ok(worker_gone($_), 'it is gone') foreach sort keys %worker, 'E';
 
 # ---- an unhealthy worker is tried again
-$hipq->set('hipq.probe_interval' => '1s');
+$hipq->set('hipq.probe_interval' => '1min');
 my $sick = $hipq->sql_as('app', q{SELECT hipq.register_worker('sick', '{app.out}', '{send}', capacity => 100)});
 $hipq->sql_as('app', qq(SELECT hipq.heartbeat($sick, '{"consecutive_failures": 10}')));
 $job = $hipq->enqueue('send');
-is_given($job, 'running 1 sick', 'for a probe, as it has never been tried');
+is(failed_gates($job), 'worker', 'not when it has just been found unhealthy');
+$hipq->set('hipq.clock_offset' => 61);
+is_given($job, 'running 1 sick', 'but hipq.probe_interval later');
 my $second = $hipq->enqueue('send');
 is(failed_gates($second), 'worker', 'one at a time');
 finish($_) foreach $second, $job;
 
 # ---- what is not given to it after all was no trial
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($sick)");
-$hipq->set('hipq.probe_interval' => '1h');
+$hipq->set('hipq.clock_offset' => 0, 'hipq.probe_interval' => '1h');
 foreach my $trouble ('an error', 'a row that somebody holds')
 {
+	$hipq->set('hipq.clock_offset' => 0);
 	$sick = $hipq->sql_as('app', qq{SELECT hipq.register_worker('sick', '{app.out}', '{send}', take_over => true)});
 	$hipq->sql_as('app', qq(SELECT hipq.heartbeat($sick, '{"consecutive_failures": 10}')));
 	$hipq->sql(q{SELECT hipq.pause('app.out', 'send')});
@@ -282,6 +292,7 @@ foreach my $trouble ('an error', 'a row that somebody holds')
 		$holder->query_safe("BEGIN; SELECT id FROM hipq.app_out WHERE id = $job FOR UPDATE");
 		$points->arm('before-dispatch', 'none');  # counts anew
 	}
+	$hipq->set('hipq.clock_offset' => 3601);  # its first trial is due
 	$hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
 	if ($trouble eq 'an error') { ok($points->wait_fired('after-dispatch'), 'its trial comes to nothing'); }
 	else { ok($hipq->wait_until(q{SELECT reached > 1 FROM point.list() WHERE name = 'before-dispatch'}), 'its trial comes to nothing'); }
@@ -295,6 +306,7 @@ foreach my $trouble ('an error', 'a row that somebody holds')
 finish($_) foreach split /\n/, $hipq->sql(q{SELECT id FROM hipq.app_out_live});
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($sick)");
 register('many', capacity => 30);
+$hipq->set('hipq.clock_offset' => 0);
 my $log_end = -s $node->logfile;
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', queue_ttl => 5); SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
 $hipq->sql(q{SELECT count(hipq.enqueue('send')) FROM generate_series(1, 30)});

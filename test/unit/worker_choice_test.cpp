@@ -196,7 +196,7 @@ TEST(WorkerChoice, AmongAThousandWithinFiftyMicroseconds)
         for (std::size_t i = 0; i < records.size(); ++i) {
             const WorkerRecord &record = records[i];
             const Health health = judge(record, limits, round);
-            const bool probe = may_be_probed(record, health, limits, 0, round);
+            const bool probe = may_be_probed(record, health, limits, round);
             choice.consider(
                 {static_cast<std::int64_t>(i + 1), 0, record.depth, queue_depth_of(record), 0, 100, 0, health, probe, false});
         }

@@ -1,7 +1,6 @@
 // How a worker is judged: each limit by itself, what overrides what, probes.
 #include "core/worker_health.hpp"
 
-#include <limits>
 #include <utility>
 
 namespace hipq::core {
@@ -25,9 +24,9 @@ Health judged(const WorkerRecord &worker)
     return judge(worker, limits, now);
 }
 
-bool is_probed(const WorkerRecord &worker, const HealthLimits &by, std::int64_t last_probe)
+bool is_probed(const WorkerRecord &worker, const HealthLimits &by, std::int64_t at)
 {
-    return may_be_probed(worker, judge(worker, by, now), by, last_probe, now);
+    return may_be_probed(worker, judge(worker, by, at), by, at);
 }
 
 TEST(WorkerHealth, NamesReadBack)
@@ -151,7 +150,8 @@ TEST(WorkerHealth, SwitchedOffItIsUnknown)
     WorkerRecord worker = fresh();
     worker.is_gone = true;
     EXPECT_EQ(judge(worker, off, now), Health::unknown);
-    EXPECT_FALSE(is_probed(worker, off, 0));
+    worker.probe_clock = 0;
+    EXPECT_FALSE(is_probed(worker, off, now));
 }
 
 TEST(WorkerHealth, LimitsAreThoseGiven)
@@ -168,16 +168,54 @@ TEST(WorkerHealth, LimitsAreThoseGiven)
     EXPECT_EQ(judge(worker, strict, now + second + 1), Health::unhealthy);
 }
 
-TEST(WorkerHealth, AProbeOnceAnInterval)
+// Bound to a session: it never falls silent.
+WorkerRecord bound_and_broken()
 {
     WorkerRecord worker = fresh();
-    EXPECT_FALSE(is_probed(worker, limits, 0)) << "it is healthy";
+    worker.is_bound = true;
     worker.consecutive_failures = 10;
-    EXPECT_TRUE(is_probed(worker, limits, std::numeric_limits<std::int64_t>::min())) << "never yet";
-    EXPECT_TRUE(is_probed(worker, limits, now - 60 * second));
-    EXPECT_FALSE(is_probed(worker, limits, now - 60 * second + 1));
-    worker.last_sign = now - 31 * second;
-    EXPECT_FALSE(is_probed(worker, limits, 0)) << "nobody is there";
+    return worker;
+}
+
+TEST(WorkerHealth, TheFirstProbeIsAnIntervalAfterItWasFoundUnhealthy)
+{
+    WorkerRecord worker = bound_and_broken();
+    EXPECT_FALSE(is_probed(worker, limits, now)) << "nobody has found it so yet";
+    keep_probe_clock(worker, limits, now);
+    EXPECT_FALSE(is_probed(worker, limits, now));
+    keep_probe_clock(worker, limits, now + 30 * second);
+    EXPECT_FALSE(is_probed(worker, limits, now + 60 * second - 1));
+    EXPECT_TRUE(is_probed(worker, limits, now + 60 * second));
+}
+
+TEST(WorkerHealth, AProbeOnceAnInterval)
+{
+    WorkerRecord worker = bound_and_broken();
+    keep_probe_clock(worker, limits, now - 60 * second);
+    EXPECT_TRUE(is_probed(worker, limits, now));
+    note_probe(worker, now);
+    keep_probe_clock(worker, limits, now);
+    EXPECT_FALSE(is_probed(worker, limits, now + 60 * second - 1));
+    EXPECT_TRUE(is_probed(worker, limits, now + 60 * second));
+    note_probe(worker, now + 60 * second);
+    note_no_probe(worker, limits, now + 61 * second);
+    EXPECT_TRUE(is_probed(worker, limits, now + 61 * second)) << "it was not given to it after all";
+    worker.is_bound = false;
+    EXPECT_FALSE(is_probed(worker, limits, now + 61 * second)) << "nobody is there";
+}
+
+TEST(WorkerHealth, TheClockOfProbesBeginsAnewWithEachTimeThatItIsUnhealthy)
+{
+    WorkerRecord worker = bound_and_broken();
+    keep_probe_clock(worker, limits, now - 60 * second);
+    worker.consecutive_failures = 0;
+    EXPECT_FALSE(is_probed(worker, limits, now)) << "it is healthy";
+    keep_probe_clock(worker, limits, now);
+    worker.consecutive_failures = 10;
+    keep_probe_clock(worker, limits, now);
+    EXPECT_FALSE(is_probed(worker, limits, now + 60 * second - 1));
+    keep_probe_clock(worker, limits, now - 3'600 * second);  // the clock was set back
+    EXPECT_TRUE(is_probed(worker, limits, now - 3'540 * second));
 }
 
 TEST(WorkerHealth, AProbeThatSucceedsWipesTheSlate)
