@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 
 namespace hipq::core {
 
@@ -69,9 +70,14 @@ int queue_depth_of(const WorkerRecord &worker)
     return std::max(worker.depth, worker.report.queue_depth);
 }
 
+std::int64_t stale_from(const WorkerRecord &worker, const HealthLimits &limits)
+{
+    return worker.is_bound ? std::numeric_limits<std::int64_t>::max() : worker.last_sign + limits.heartbeat_timeout + 1;
+}
+
 bool is_stale(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
 {
-    return worker.is_gone || (!worker.is_bound && now - worker.last_sign > limits.heartbeat_timeout);
+    return worker.is_gone || now >= stale_from(worker, limits);
 }
 
 Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)

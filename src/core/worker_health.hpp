@@ -88,6 +88,9 @@ int queue_depth_of(const WorkerRecord &worker);
 
 Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
+// When its last sign of life will be too long ago if there is no other; the greatest number there is: never.
+std::int64_t stale_from(const WorkerRecord &worker, const HealthLimits &limits);
+
 // Whether its last sign of life is too long ago. A session that is there is a sign of life.
 bool is_stale(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 

@@ -118,15 +118,16 @@ bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept
 {
     const core::HealthLimits limits = health_limits();
     const pg::Time now = pg::now();
-    bool has_recovered = false;
+    bool has_turned = false;
     const bool is_there = change(id, [&](WorkerSlot &slot) {
         const core::Health before = core::judge(slot.record, limits, now.value);
         note_sign_of_life(slot, now);
         if (report != nullptr)
             slot.record.report = *report;
-        has_recovered = before == core::Health::unhealthy && core::judge(slot.record, limits, now.value) != before;
+        const core::Health after = core::judge(slot.record, limits, now.value);
+        has_turned = (before == core::Health::unhealthy) != (after == core::Health::unhealthy);
     });
-    if (has_recovered)
+    if (has_turned)  // jobs may have waited for it, or wait for a worker now
         ask_for_dispatch(MyDatabaseId);
     return is_there;
 }

@@ -10,12 +10,23 @@ namespace hipq::shmem {
 // Databases of which all workers are known. One more than fit is read again and again, which costs a statement each time.
 inline constexpr std::size_t max_recalled = 256;
 
+// A job type whose jobs no worker can be given.
+struct UnservedType {
+    Oid database;  // InvalidOid: the place is free
+    int queue_id;
+    std::uint64_t job_type;
+    pg::Time since;
+    TimestampTz seen;  // by the server's clock
+};
+inline constexpr std::size_t max_unserved_types = 1024;
+
 struct WorkerTable {
     std::int32_t capacity;
     std::int32_t used;      // places that were ever in use: the first ones
     std::uint64_t choices;  // so far
     std::uint64_t changes;  // workers that came or went for good
     Oid recalled[max_recalled];
+    UnservedType unserved[max_unserved_types];
     WorkerSlot slots[FLEXIBLE_ARRAY_MEMBER];  // then the buckets, as many
 };
 

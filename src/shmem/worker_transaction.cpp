@@ -41,6 +41,13 @@ bool has_jobs(const WorkerSlot &slot)
     return slot.record.depth > 0 || slot.running > 0;
 }
 
+// Its jobs are taken from it then; from now on jobs may be without any worker.
+void tell_of_end(pg::Time now) noexcept
+{
+    work_due(MyDatabaseId, now + std::int64_t{settings::worker_grace} * 1'000);
+    ask_for_dispatch(MyDatabaseId);
+}
+
 // Needs the lock.
 void end_own(pg::Time now)
 {
@@ -93,6 +100,7 @@ extern "C" void hipq_workers_transaction_ends(XactEvent event, void *)
     if (!has_notes() || (!commits && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE))
         return;
     const pg::Time now = pg::now();
+    const bool has_ended = std::ranges::any_of(*notes, [](const Note &note) { return note.kind == NoteKind::stopped_listening; });
     {
         const WorkerLock lock(LW_EXCLUSIVE);
         for (const Note &note : *notes)
@@ -103,6 +111,8 @@ extern "C" void hipq_workers_transaction_ends(XactEvent event, void *)
         worker_table().changes += commits ? 1 : 0;
     }
     notes->clear();
+    if (commits && has_ended)
+        tell_of_end(now);
 }
 
 extern "C" void hipq_workers_subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *)
@@ -180,7 +190,7 @@ void end_own_workers() noexcept
         end_own(now);
     }
     if (ended)
-        work_due(MyDatabaseId, now + std::int64_t{settings::worker_grace} * 1'000);
+        tell_of_end(now);
 }
 
 bool has_own_workers()

@@ -134,6 +134,25 @@ std::int64_t room_for_jobs(std::span<const WorkerRef> workers)
     return room;
 }
 
+std::optional<pg::Time> able_until(std::span<const WorkerRef> workers)
+{
+    std::optional<pg::Time> latest;
+    if (!is_loaded())
+        return latest;
+    const core::HealthLimits limits = health_limits();
+    const pg::Time now = pg::now();
+    const WorkerLock lock(LW_SHARED);
+    for (const WorkerRef &worker : workers) {
+        const WorkerSlot *slot = find_slot(worker);
+        if (slot == nullptr || slot->state != WorkerState::present || slot->is_draining ||
+            core::judge(slot->record, limits, now.value) == core::Health::unhealthy)
+            continue;
+        const pg::Time end = limits.enabled ? pg::Time{core::stale_from(slot->record, limits)} : pg::infinity;
+        latest = std::max(latest.value_or(end), end);
+    }
+    return latest;
+}
+
 bool has_workers_here()
 {
     if (!is_loaded())

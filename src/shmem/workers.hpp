@@ -142,6 +142,18 @@ std::size_t take_places(std::int64_t id, std::size_t count);
 // Of those taken last so many are not needed.
 void give_back_places(std::int64_t id, std::size_t count) noexcept;
 
+// Job types whose jobs no worker can be given (unserved_types.cpp), for the scheduler, who looks again and again while jobs are
+// due
+// -----------------------------------------------------------------------------------------------------------------------------
+
+// Since when that is so, as far as anybody has seen: from this call on, if nobody has asked within a minute. The scheduler may
+// have been another one meanwhile.
+pg::Time unserved_since(int queue_id, std::string_view job_type);
+// It is not so, or not for want of a worker.
+void note_served(int queue_id, std::string_view job_type) noexcept;
+// Of this database.
+void note_all_served() noexcept;
+
 // Looking
 // -----------------------------------------------------------------------------------------------------------------------------
 
@@ -165,6 +177,9 @@ struct ChosenWorker {
 ChosenWorker choose_worker(std::span<const WorkerRef> workers, std::int64_t avoided = 0);
 // How many jobs these workers may be given now, together.
 std::int64_t room_for_jobs(std::span<const WorkerRef> workers);
+// Until when one of these workers can be given jobs, whether it has room or not, unless it is heard of again; infinity: as long
+// as nothing happens to it. Nothing: none can.
+std::optional<pg::Time> able_until(std::span<const WorkerRef> workers);
 core::Candidate candidate_of(const WorkerSlot &slot, const core::HealthLimits &limits, pg::Time now);
 
 // Whether there are workers of this database in any state.

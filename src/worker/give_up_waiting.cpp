@@ -1,4 +1,7 @@
 // An attempt that is over before it has begun, in one transaction.
+//
+// Since when no worker can be given jobs of a type is in shared memory. It is watched here, while jobs are due: whatever makes
+// the last worker of a type go away wakes the scheduler, but for its silence, whose time is known.
 #include "give_up_waiting.hpp"
 
 #include "pg/clock.hpp"
@@ -19,6 +22,7 @@ using storage::JobType;
 using storage::Queue;
 
 constexpr std::size_t jobs_at_once = 500;
+constexpr std::int64_t retry_interval = 1'000'000;  // us
 
 std::int64_t patience_of(const JobType &type)
 {
@@ -35,12 +39,34 @@ std::vector<const Queue *> queues_without_patience(const storage::Catalogue &cat
     return queues;
 }
 
-// Whose jobs may have waited long enough.
-bool is_unserved(const Line &line)
+// What is paused does not wait for a worker: from its resume on it does.
+void note_paused(const std::vector<const Queue *> &queues)
+{
+    for (const Queue *queue : queues)
+        for (const auto &[name, type] : queue->job_types)
+            if (type.worker_wait_ttl.has_value() && queue->find_pause(name) != nullptr)
+                shmem::note_served(queue->id, name);
+}
+
+// Jobs may be due in it that wait no longer than their type says.
+bool is_impatient(const Line &line, pg::Time now)
 {
     const JobType *type = line.queue->find_job_type(line.head.job_type);
-    return type != nullptr && type->worker_wait_ttl.has_value() && storage::runs_outside(*line.queue, *type) &&
-           storage::service_of(line.queue->id, type->name).able == 0;
+    return line.head.due <= now && type != nullptr && type->worker_wait_ttl.has_value() &&
+           storage::runs_outside(*line.queue, *type);
+}
+
+// No job of the line has waited long enough before: for so long there has been a worker, or there is one now, whose silence would
+// be noticed then. Needs a transaction.
+pg::Time first_end(const Line &line, pg::Time now)
+{
+    const JobType &type = *line.queue->find_job_type(line.head.job_type);
+    const auto services = storage::worker_services();
+    const auto able_until = shmem::able_until(services->serving(line.queue->id, type.name));
+    if (!able_until.has_value())
+        return shmem::unserved_since(line.queue->id, type.name) + patience_of(type);
+    shmem::note_served(line.queue->id, type.name);
+    return std::max(*able_until, now + 1);
 }
 
 storage::Failure failure_of(const JobType &type)
@@ -49,33 +75,59 @@ storage::Failure failure_of(const JobType &type)
             "no external worker could be given the job within " + std::to_string(*type.worker_wait_ttl) + " s"};
 }
 
-// Needs a transaction. Returns how many were found; those whose retry handler is to be asked are added to `asks`.
-std::size_t fail_first(const Line &line, pg::Time now, std::vector<std::int64_t> &asks)
-{
-    const Queue &queue = *line.queue;
-    const JobType &type = *queue.find_job_type(line.head.job_type);
-    storage::StartWindows windows(queue.id, type.name, now);
-    const pg::Time due_by = now + -patience_of(type);
-    const auto waiting = storage::due_jobs(queue, line.head, due_by, jobs_at_once, windows, queue.paused_keys(type.name));
-    const auto failure = failure_of(type);
-    for (const ClaimedJob &job : storage::claim_by_record(queue, waiting, now))
-        if (storage::settle_failure(queue, job, failure, now) == storage::Settled::ask_retry_handler)
-            asks.push_back(job.id);
-    return waiting.size();
-}
+// A line whose jobs nobody has been able to run for as long as their type says.
+struct UnservedLine {
+    const Line &line;
+    const Queue &queue;
+    const JobType &type;
+    pg::Time now;
+    std::vector<std::int64_t> asks{};  // whose retry handler is to be asked
+
+    // Needs a transaction. Returns how many were found.
+    std::size_t fail_first()
+    {
+        storage::StartWindows windows(queue.id, type.name, now);
+        const pg::Time due_by = now + -patience_of(type);
+        const auto waiting = storage::due_jobs(queue, line.head, due_by, jobs_at_once, windows, queue.paused_keys(type.name));
+        const auto failure = failure_of(type);
+        for (const ClaimedJob &job : storage::claim_by_record(queue, waiting, now))
+            if (storage::settle_failure(queue, job, failure, now) == storage::Settled::ask_retry_handler)
+                asks.push_back(job.id);
+        return waiting.size();
+    }
+
+    pg::Time end_of(pg::Time due) const
+    {
+        const pg::Time end = due + patience_of(type);
+        return end > now ? end : now + retry_interval;  // somebody holds its row
+    }
+
+    // When the first of those left has waited long enough. What the line says of its head is a limit, no job may be due then: the
+    // rows tell. Needs a transaction.
+    pg::Time next_end() const
+    {
+        storage::StartWindows windows(queue.id, type.name, now);
+        const auto due = storage::due_jobs(queue, line.head, now, 1, windows, queue.paused_keys(type.name));
+        if (!due.empty())
+            return end_of(due.front().due);
+        const auto later = storage::first_due_times(queue, type.name, line.head.priority, {now.value + 1, 0}, now, 1);
+        return std::min(later.empty() ? pg::infinity : end_of(later.front()), windows.first_opening());
+    }
+};
 
 // Returns when the next of the line has waited long enough.
 pg::Time fail_line(const Line &line, pg::Time now)
 {
-    const pg::Time end = line.head.due + patience_of(*line.queue->find_job_type(line.head.job_type));
-    if (end > now)
-        return end;
-    std::vector<std::int64_t> asks;
-    std::size_t found = 0;
-    pg::with_transaction([&] { found = fail_first(line, now, asks); });
-    for (const std::int64_t id : asks)
+    UnservedLine unserved{line, *line.queue, *line.queue->find_job_type(line.head.job_type), now};
+    pg::Time next = now;
+    pg::with_transaction([&] {
+        const std::size_t found = unserved.fail_first();
+        if (found < jobs_at_once)
+            next = unserved.next_end();
+    });
+    for (const std::int64_t id : unserved.asks)
         shmem::offer_decision({MyDatabaseId, line.queue->owner, line.queue->id, id});
-    return found == jobs_at_once ? now : now + longest_wait;
+    return next;
 }
 
 }  // namespace
@@ -87,14 +139,18 @@ pg::Time give_up_waiting(const storage::Catalogue &catalogue)
     if (queues.empty())
         return next;
     const pg::Time now = pg::now();
-    std::vector<Line> lines;
+    std::vector<std::pair<Line, pg::Time>> waiting;  // with the time from which on they have waited long enough
+    note_paused(queues);
     pg::with_transaction([&] {
-        lines = lines_of(queues, now);
-        std::erase_if(lines, [](const Line &line) { return !is_unserved(line); });
+        for (Line &line : lines_of(queues, now))
+            if (is_impatient(line, now)) {
+                const pg::Time end = first_end(line, now);
+                waiting.emplace_back(std::move(line), end);
+            }
     });
-    for (const Line &line : lines) {
+    for (const auto &[line, end] : waiting) {
         check_interrupts();
-        next = std::min(next, fail_line(line, now));
+        next = std::min(next, end > now ? end : fail_line(line, now));
     }
     return next;
 }

@@ -510,8 +510,10 @@ bool work(Scheduler &scheduler)
     check_interrupts();
     shmem::begin_look();
     stop_overdue(MyDatabaseId);
-    if (!is_open(scheduler))
+    if (!is_open(scheduler)) {
+        shmem::note_all_served();  // nothing waits for a worker
         return !shmem::leave_closed_database();
+    }
     show_activity("hipq scheduler looks for work");
     Look look = look_around(scheduler);
     maintain(scheduler, look);

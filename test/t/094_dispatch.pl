@@ -238,8 +238,64 @@ $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 2)
 $start = time;
 is($hipq->outcome_of('send'), 'failed', 'without anything else to look for');
 cmp_ok(time - $start, '<', 4, 'it fails to the second');
+$hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 1)});
+@jobs = split /\n/, $hipq->sql(q{SELECT hipq.enqueue('send', scheduled_run_time => now() + 101.3 * interval '1 s' + i * interval '400 ms') FROM generate_series(0, 3) AS i});
+is($hipq->outcome($_), 'failed', 'so do those behind') foreach @jobs;
+my $late = $hipq->sql(q{SELECT max(extract(epoch FROM update_time - scheduled_run_time)) FROM hipq.jobs WHERE id IN (} . join(', ', @jobs) . ')');
+cmp_ok($late, '<', 2, 'each within a second of its time');
 
+# ---- that time is counted while there is no worker, not before
+sub looks { return $hipq->sql(q{SELECT coalesce(max(times), 0) FROM hipq.alerts WHERE alert = 'no worker'}); }
+sub looked_since { my ($looks, $what) = @_; ok($hipq->wait_until("SELECT max(times) > $looks FROM hipq.alerts WHERE alert = 'no worker'"), $what); return; }
 finish($_) foreach split /\n/, $hipq->sql(q{SELECT id FROM hipq.app_out_live});  # of before
+$hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 100)});
+my $busy = register('busy');
+@jobs = map { $hipq->enqueue('send', 'timeout => 86400') } 1 .. 3;
+is($hipq->sql_as('app', "SELECT id FROM hipq.claim($busy, 1, wait => '10 s')"), $jobs[0], 'a worker is there, and busy');
+$hipq->set('hipq.clock_offset' => 1000);
+my $looks = looks();
+$hipq->sql_as('app', "SELECT hipq.drain_worker($busy)");
+looked_since($looks, 'it drains: now there is none');
+is($hipq->sql(row($jobs[1])), 'initial 0', 'a job that was due long before has the whole time yet');
+$looks = looks();
+$hipq->set('hipq.clock_offset' => 1090);
+looked_since($looks, 'the scheduler looks');
+is($hipq->sql(row($jobs[1])), 'initial 0', 'and nothing has failed up to its end');
+$hipq->sql(q{SELECT hipq.pause('app.out', 'send')});
+$hipq->set('hipq.clock_offset' => 2000);
+$looks = looks();
+$hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
+looked_since($looks, 'paused meanwhile, and resumed');
+is($hipq->sql(row($jobs[1])), 'initial 0', 'a pause is no lack of a worker');
+$hipq->set('hipq.clock_offset' => 2102);
+is($hipq->outcome($_), 'failed', 'it is without a worker for long enough') foreach @jobs[ 1, 2 ];
+finish($jobs[0]);
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($busy)");
+ok(worker_gone('busy'), 'it leaves');
+
+# ---- and from when the last one was there
+sub is_failed_by { my ($id, $from, $what) = @_; $hipq->outcome($id); my $late = $hipq->sql("SELECT extract(epoch FROM update_time - '$from') FROM hipq.jobs WHERE id = $id"); ok($late > 0.8 && $late < 2, $what) or diag("it took $late s"); return; }
+$hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 1)});
+$hipq->set('hipq.heartbeat_timeout' => '2s', 'hipq.worker_grace' => '1min');
+my $silent = register('silent');
+$job = $hipq->enqueue('send');
+is($hipq->sql_as('app', "SELECT id FROM hipq.claim($silent, 1, wait => '10 s')"), $job, 'a worker is busy');
+$hipq->sql_as('app', "SELECT hipq.heartbeat($silent)");
+my $behind = $hipq->enqueue('send');
+is_failed_by($behind, $hipq->sql("SELECT last_heartbeat + interval '2 s' FROM hipq.workers WHERE name = 'silent'"), 'it is silent for hipq.heartbeat_timeout, then a job waits in vain');
+$hipq->set('hipq.heartbeat_timeout' => '1d');
+finish($job);
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($silent)");
+my $short_lived = $node->background_psql('postgres', extra_params => [ '-U', 'app' ]);
+my ($bound) = $short_lived->query_safe(q{SELECT hipq.register_worker('bound', '{app.out}', '{send}', listen => true)}) =~ /(\d+)/;
+$job = $hipq->enqueue('send');
+is_given($job, 'running 1 bound', 'a session has its job');
+$behind = $hipq->enqueue('send');
+$short_lived->quit;
+is_failed_by($behind, $hipq->sql(q{SELECT clock_timestamp() + interval '2102 s'}), 'it ends: at once there is no worker');
+finish($job);
+$hipq->set('hipq.worker_grace' => '1s');
+ok(worker_gone('bound'), 'it is gone');
 
 # ---- who is first: by health, then by the longer of both queue depths, what it says and what it was given; who is unhealthy, not at all
 $hipq->set('hipq.clock_offset' => 0);

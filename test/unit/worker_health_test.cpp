@@ -1,6 +1,7 @@
 // How a worker is judged: each limit by itself, what overrides what, probes.
 #include "core/worker_health.hpp"
 
+#include <limits>
 #include <utility>
 
 namespace hipq::core {
@@ -57,12 +58,15 @@ TEST(WorkerHealth, AgeOfTheLastSignOfLife)
     WorkerRecord worker = fresh();
     worker.last_sign = now - 30 * second;
     EXPECT_EQ(judged(worker), Health::healthy);
+    EXPECT_EQ(stale_from(worker, limits), now + 1);
     worker.last_sign -= 1;
     EXPECT_EQ(judged(worker), Health::unhealthy);
+    EXPECT_EQ(stale_from(worker, limits), now);
     worker.was_heard = false;
     EXPECT_EQ(judged(worker), Health::unhealthy);
     worker.is_bound = true;
     EXPECT_EQ(judged(worker), Health::healthy) << "its session is there";
+    EXPECT_EQ(stale_from(worker, limits), std::numeric_limits<std::int64_t>::max());
     worker.is_gone = true;
     EXPECT_EQ(judged(worker), Health::unhealthy) << "it has ended";
 }
