@@ -150,8 +150,8 @@ Entered enter_external_job(const ExternalJob &job, const core::Load &load)
     fresh.is_accepted = job.is_accepted;
     const Lock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_hand();
-    if (table.find(MyDatabaseId, job.id) != core::no_entry)
-        return Entered::yes;
+    if (const std::int32_t entry = table.find(MyDatabaseId, job.id); entry != core::no_entry)
+        return table.at(entry).phase == core::JobPhase::running ? Entered::yes : Entered::in_other_hand;
     if (room_beyond_the_first(table) == 0) {
         note_alert(Alert::jobs_in_hand_full);
         return Entered::no_room;

@@ -43,7 +43,8 @@ bool give_back_dispatch(int holder) noexcept;
 
 // Enters a job of which its row tells that a worker has it, and counts what it weighs, whatever the limits; one that is in hand
 // stays as it is.
-enum class Entered : unsigned char { yes, no_room, no_worker };
+// in_other_hand: of somebody who has read it before it ran, and is about to find out.
+enum class Entered : unsigned char { yes, in_other_hand, no_room, no_worker };
 Entered enter_external_job(const ExternalJob &job, const core::Load &load);
 // Has the workers of this database count what they have by what is known here.
 void recount_workers();

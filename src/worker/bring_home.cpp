@@ -100,6 +100,8 @@ Fate leave_with_worker(const Queue &queue, const ClaimedJob &job)
     switch (shmem::enter_external_job(with_worker, storage::load_of(job))) {
     case shmem::Entered::yes:
         return Fate::settled;
+    case shmem::Entered::in_other_hand:
+        return Fate::held;
     case shmem::Entered::no_worker:
         return fate_of(take_from_worker(queue, job, LeftBy::lost_worker, now));
     case shmem::Entered::no_room:
@@ -173,7 +175,8 @@ bool ends_cancelled(const Queue &queue, const Left &left)
 // One whose row says that it runs.
 Fate bring_home_running(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
-    if (!left.is_orphan && shmem::is_running(MyDatabaseId, left.id))  // somebody who has it in hand has not seen yet that it runs
+    // Whoever has it in hand as one that waits has not seen yet that it runs.
+    if (!left.is_orphan && shmem::is_running(MyDatabaseId, left.id))
         return Fate::gone;
     if (!job.worker_id.has_value())
         return fate_of(settle(queue, job, left));
