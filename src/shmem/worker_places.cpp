@@ -79,7 +79,8 @@ std::size_t take_places(std::int64_t worker_id, std::size_t count)
     if (slot == nullptr)
         return 0;
     taken->push_back({worker_id, count, ::GetCurrentSubTransactionId()});
-    return std::exchange(slot->claimed_places, slot->claimed_places + count) - own;
+    const std::size_t before = std::exchange(slot->claimed_places, slot->claimed_places + count);
+    return before - std::min(before, own);  // the worker may have been forgotten and recalled meanwhile
 }
 
 void give_back_places(std::int64_t worker_id, std::size_t count) noexcept
