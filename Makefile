@@ -3,6 +3,8 @@
 #   make [install] [PG_CONFIG=...]   ordinary PGXS: build for, and install into, the server that pg_config belongs to
 #   make demo | check                see tools/demo and test/run; both install what they need, also PostgreSQL itself
 #   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as one likes (docs/testing.md)
+#   make fuzz [FUZZ_MINUTES=10] [SEED=...]   random statements by every kind of role
+#   make asan | check-assert         tests on a server built from Debian's source package, with sanitizers, or with assertions
 #   make bench [PEERS="graphile-worker pgq table"] [JOBS=...] [RUNS=...]   measures, beside other queues (docs/performance.md)
 #   make format | lint               clang-format in place; clang-format and clang-tidy as checks
 #
@@ -31,12 +33,13 @@ REGRESS_OPTS = --load-extension=hipq
 ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=hipq
 
-objdir = build/obj$(if $(WERROR),-werror)
+# HIPQ_SERVER is a server of tools/source-server, with flags of its own.
+objdir = build/obj$(if $(WERROR),-werror)$(HIPQ_SERVER:%=-%)
 OBJS = $(SOURCES:src/%.cpp=$(objdir)/%.o)
-EXTRA_CLEAN = build/obj build/obj-werror build/tidy
+EXTRA_CLEAN = $(wildcard build/obj*) build/tidy
 
 # Goals that work before PostgreSQL's headers are there, and so without PGXS.
-tool_goals = demo check soak bench format lint format-check tidy tidy-sample print-%
+tool_goals = demo check soak fuzz asan check-assert bench format lint format-check tidy tidy-sample print-%
 
 ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
 
@@ -50,6 +53,16 @@ check:
 
 soak:
 	@SOAK_MINUTES=$(or $(SOAK_MINUTES),10) SEED=$(SEED) test/run soak
+
+fuzz:
+	@FUZZ_MINUTES=$(or $(FUZZ_MINUTES),10) SEED=$(SEED) test/run fuzz
+
+# What crashes processes on purpose, or measures, is for the packaged server.
+asan:
+	@HIPQ_SERVER=asan test/run regress isolation pgtap sanitized
+
+check-assert:
+	@HIPQ_SERVER=assert test/run regress isolation pgtap sanitized
 
 bench:
 	@bench/drain
@@ -124,10 +137,10 @@ endif
 
 # PGXS passes no C++ flags to bitcode, so there is none.
 override with_llvm = no
-PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -fvisibility=hidden -O2
+PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -fvisibility=hidden $(if $(HIPQ_SERVER),-O1,-O2)
 PG_CPPFLAGS = -Isrc -DHIPQ_VERSION='"$(EXTVERSION)"'
 ifdef WERROR
-PG_CXXFLAGS += -Werror
+PG_CXXFLAGS += $(if $(HIPQ_SERVER),,-Werror)
 PG_CPPFLAGS += -DUSE_ASSERT_CHECKING -DHIPQ_POINTS
 endif
 # It links with the C compiler.

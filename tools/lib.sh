@@ -4,9 +4,14 @@ tools=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(dirname "$tools")
 build=$root/build
 PGVERSION=${PGVERSION:-15}
-private=$build/pg                                             # tools/private-server fills it
+# HIPQ_SERVER names another server than the packaged one, built from source: build/asan or build/assert (tools/source-server).
+private=$build/${HIPQ_SERVER:-pg}                              # tools/private-server fills it
 bindir=$private/lib/postgresql/$PGVERSION/bin
 pgxs_test=$private/lib/postgresql/$PGVERSION/lib/pgxs/src/test
+
+# For a server with sanitizers. Leaks are not looked for, as PostgreSQL frees by ending. A finding ends the process, and so its test.
+export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:print_stacktrace=1:disable_coredump=1
+export UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1:disable_coredump=1
 
 # Whatever root makes here must be readable for the user that runs the server.
 umask 022
