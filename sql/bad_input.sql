@@ -12,7 +12,7 @@ SET timezone = 'UTC';
 
 CREATE ROLE regress_hipq_input_owner LOGIN;
 CREATE ROLE regress_hipq_input_app;
-SELECT hipq.create_queue('input.q', owner => 'regress_hipq_input_owner') > 0;
+SELECT hipq.create_queue('input.q', owner => 'regress_hipq_input_owner', max_timeout => 2147483647) > 0;
 SELECT hipq.create_queue('input.strict', owner => 'regress_hipq_input_owner', strict => true) > 0;
 SELECT hipq.register_job_type('input.q', 't');
 SELECT hipq.register_job_type('input.strict', 'known');

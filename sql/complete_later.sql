@@ -31,13 +31,16 @@ SELECT hipq.enqueue('ask', queue => 'later.q', job_key => 'undone') AS undone \g
 SELECT hipq.enqueue('ask', queue => 'later.q', job_key => 'done') AS done \gset
 
 -- ---- dry_run takes it back with all the rest
+SET SESSION AUTHORIZATION regress_hipq_later_owner;
 SELECT result, error, sqlstate FROM hipq.dry_run(:tried);
+RESET SESSION AUTHORIZATION;
 SELECT state, attempt, worker_id FROM hipq.jobs WHERE id = :tried;
 SELECT hipq.cancel(:tried);
 
 -- ---- run_until_idle leaves the job running, when the transaction commits
 BEGIN;
 SELECT hipq.resume('later.q');
+SET LOCAL hipq.allow_foreign_handlers = on;
 SELECT hipq.run_until_idle('later.q', 1);
 SELECT state, attempt, worker_id FROM hipq.jobs WHERE id = :undone;
 ROLLBACK;
@@ -46,6 +49,7 @@ SELECT hipq.cancel(:undone);
 SELECT count(*) FROM hipq.running WHERE queue = 'later.q';
 BEGIN;
 SELECT hipq.resume('later.q');
+SET LOCAL hipq.allow_foreign_handlers = on;
 SELECT hipq.run_until_idle('later.q');
 SELECT hipq.pause('later.q');
 COMMIT;

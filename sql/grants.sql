@@ -21,8 +21,11 @@ RESET ROLE;
 CREATE VIEW rights AS
 SELECT role,
        array(SELECT privilege FROM unnest('{enqueue, work, read, control}'::text[]) AS privilege
-             WHERE has_table_privilege(role, CASE privilege WHEN 'control' THEN 'hipq.grants_mail_live' ELSE 'hipq.grants_mail' END,
-                                       CASE privilege WHEN 'enqueue' THEN 'INSERT' WHEN 'read' THEN 'SELECT' ELSE 'UPDATE' END)) AS privileges,
+             WHERE CASE privilege WHEN 'enqueue' THEN has_table_privilege(role, 'hipq.grants_mail', 'INSERT')
+                                  WHEN 'read' THEN has_table_privilege(role, 'hipq.grants_mail', 'SELECT')
+                                  WHEN 'work' THEN has_column_privilege(role, 'hipq.grants_mail', 'job_data', 'UPDATE')
+                                  ELSE has_column_privilege(role, 'hipq.grants_mail_live', 'priority', 'UPDATE')
+                   END) AS privileges,
        has_column_privilege(role, 'hipq.grants_mail', 'id', 'SELECT') AS sees_id,
        has_schema_privilege(role, 'hipq', 'USAGE') AS uses_schema,
        has_schema_privilege(role, 'hipq', 'CREATE') AS creates

@@ -80,8 +80,8 @@ SELECT queue, retention, is_strict, queue_ttl, dead_letter_enabled, dead_letter_
 
 -- A new owner has the rights, the old one loses them.
 SELECT hipq.alter_queue('shop.slow', owner => 'regress_hipq_queue_heir');
-SELECT role, has_table_privilege(role, 'hipq.shop_slow', 'INSERT') AS enqueue, has_table_privilege(role, 'hipq.shop_slow', 'UPDATE') AS work,
-       has_table_privilege(role, 'hipq.shop_slow', 'SELECT') AS read, has_table_privilege(role, 'hipq.shop_slow_live', 'UPDATE') AS control
+SELECT role, has_table_privilege(role, 'hipq.shop_slow', 'INSERT') AS enqueue, has_column_privilege(role, 'hipq.shop_slow', 'job_data', 'UPDATE') AS work,
+       has_table_privilege(role, 'hipq.shop_slow', 'SELECT') AS read, has_column_privilege(role, 'hipq.shop_slow_live', 'priority', 'UPDATE') AS control
 FROM unnest('{regress_hipq_queue_owner, regress_hipq_queue_heir}'::text[]) AS role;
 
 -- The queue owner changes the queue; a change that is rolled back has not happened, for this session either.

@@ -60,6 +60,9 @@ SELECT hipq.register_job_type('try.q', 'note', handler => 'run_note', max_retrie
        hipq.register_job_type('try.other', 'procedure', handler => 'run_procedure'),
        hipq.register_job_type('try.other', 'vacuum', handler => 'VACUUM run_note');
 
+-- This superuser trusts them.
+SET hipq.allow_foreign_handlers = on;
+
 -- ---- what was enqueued, before anything is committed
 BEGIN;
 SELECT hipq.enqueue('note', '{"say": "first"}', queue => 'try.q') AS first \gset
@@ -168,7 +171,6 @@ CREATE TABLE run_secret (said text);
 CREATE FUNCTION run_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO run_note VALUES ('deferred trigger'); RETURN NULL; END $$;
 CREATE CONSTRAINT TRIGGER run_at_commit AFTER INSERT ON run_parent DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION run_at_commit();
 BEGIN;
-DECLARE mine CURSOR FOR SELECT 1;
 SELECT hipq.enqueue('do', '{"do": "INSERT INTO run_secret VALUES (1)"}') > 0, hipq.enqueue('do', '{"do": "RESET ROLE"}') > 0,
        hipq.enqueue('do', '{"do": "SET work_mem = 77"}') > 0, hipq.enqueue('do', '{"do": "DECLARE theirs CURSOR WITH HOLD FOR SELECT 1"}') > 0,
        hipq.enqueue('do', '{"do": "INSERT INTO run_child VALUES (1)"}') > 0,
@@ -183,8 +185,7 @@ SELECT said, by_whom FROM run_note;
 TABLE run_child;
 TABLE run_mine;
 SELECT to_regproc('pg_temp.theirs');
-SELECT name FROM pg_cursors WHERE name IN ('mine', 'theirs');
-FETCH mine;
+SELECT name FROM pg_cursors WHERE name = 'theirs';
 SELECT current_setting('work_mem') <> '77kB';
 -- constraints are as before: one deferred, one immediate
 INSERT INTO run_child VALUES (9);
@@ -199,6 +200,39 @@ SELECT said, by_whom = current_user FROM run_note;
 INSERT INTO run_child VALUES (12);
 SELECT pg_temp.try($$SELECT hipq.run_until_idle('try.q')$$);
 ROLLBACK;
+
+-- one that puts itself off again comes to an end here
+CREATE FUNCTION run_put_off() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN SET CONSTRAINTS run_put_off DEFERRED; INSERT INTO run_note VALUES (NEW.said); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER run_put_off AFTER INSERT ON run_note DEFERRABLE FOR EACH ROW EXECUTE FUNCTION run_put_off();
+BEGIN;
+SELECT hipq.enqueue('do', '{"do": "SET CONSTRAINTS run_put_off DEFERRED; INSERT INTO run_note VALUES (1)"}', queue => 'try.q') > 0;
+SELECT hipq.run_until_idle('try.q');
+SELECT outcome, error FROM hipq.jobs WHERE queue = 'try.q';
+-- the caller's too
+SET CONSTRAINTS run_put_off DEFERRED;
+INSERT INTO run_note VALUES (1);
+SELECT pg_temp.try($$SELECT hipq.run_until_idle('try.q')$$);
+ROLLBACK;
+DROP TRIGGER run_put_off ON run_note;
+DROP FUNCTION run_put_off();
+
+-- ---- what is the session's stays out of reach (test/t/100_client_session.pl has all of it)
+PREPARE run_mine AS SELECT 'mine';
+BEGIN;
+SELECT hipq.enqueue('do', '{"do": "EXECUTE run_mine"}') > 0, hipq.enqueue('do', '{"do": "EXPLAIN ANALYZE EXECUTE run_mine"}') > 0,
+       hipq.enqueue('do', '{"do": "SELECT pg_advisory_lock(1)"}') > 0, hipq.enqueue('do', '{"do": "SELECT pg_advisory_xact_lock(1)"}') > 0,
+       hipq.enqueue('sql', '{"say": "hello"}') > 0;
+SELECT hipq.run_until_idle('try.q');
+SELECT job_data->>'do', outcome, error FROM hipq.jobs WHERE queue = 'try.q' ORDER BY id;
+EXECUTE run_mine;
+DECLARE mine CURSOR FOR SELECT 1;
+SELECT hipq.enqueue('do', '{"do": "SELECT 1"}') AS waits \gset
+SELECT pg_temp.try($$SELECT hipq.run_until_idle('try.q')$$);
+SELECT pg_temp.try(format('SELECT hipq.dry_run(%s)', :waits));
+CLOSE mine;
+SELECT hipq.run_until_idle('try.q');
+ROLLBACK;
+DEALLOCATE run_mine;
 
 -- ---- dry_run: nothing of it stays
 BEGIN;
@@ -261,6 +295,18 @@ ROLLBACK;
 -- ---- rights
 SET ROLE regress_hipq_run_member;
 SELECT hipq.run_until_idle('try.q'), (SELECT count(*) FROM hipq.enqueued(queue => 'try.q'));
+SET hipq.allow_foreign_handlers = off;
+SELECT pg_temp.try($$SELECT hipq.run_until_idle('try.q')$$);
+SELECT pg_temp.try(format('SELECT hipq.dry_run(%s)', :nothing));
+SET ROLE regress_hipq_run_owner;
+SELECT pg_temp.try($$SELECT hipq.run_until_idle('try.q')$$);
+RESET ROLE;
+SELECT pg_temp.try($$SELECT hipq.run_until_idle('try.q')$$);
+SET SESSION AUTHORIZATION regress_hipq_run_owner;
+SELECT hipq.run_until_idle('try.q');
+RESET SESSION AUTHORIZATION;
+SELECT pg_temp.try('ALTER ROLE regress_hipq_run_owner SET hipq.allow_foreign_handlers = on');
+SET hipq.allow_foreign_handlers = on;
 SET ROLE regress_hipq_run_controller;
 SELECT pg_temp.try($$SELECT hipq.run_until_idle('try.q')$$);
 SELECT pg_temp.try(format('SELECT hipq.dry_run(%s)', :nothing));

@@ -60,6 +60,12 @@ SELECT pg_temp.try(format('SELECT hipq.register_worker(%s)', arguments)) FROM un
     $$'regress', '{outside.a}', '{scan}', capacity => NULL$$,
     $$'regress', '{outside.a}', '{scan}', prefetch => -1$$,
     $$'regress', '{outside.a}', '{scan}', capabilities => '[]'$$]) AS arguments;
+-- too much of it
+SELECT pg_temp.try($$SELECT hipq.register_worker('regress', ARRAY(SELECT 'outside.' || n FROM generate_series(1, 101) AS n), '{scan}')$$);
+SELECT pg_temp.try($$SELECT hipq.register_worker('regress', '{outside.a}', ARRAY(SELECT n::text FROM generate_series(1, 101) AS n))$$);
+SELECT pg_temp.try($$SELECT hipq.register_worker('regress', '{outside.a}', '{scan}', capabilities => jsonb_build_object('all', repeat('x', 65536)))$$);
+SELECT pg_temp.try($$SELECT hipq.register_worker(repeat('x', 64), '{outside.a}', '{scan}')$$);
+SELECT pg_temp.try($$SELECT hipq.register_worker(E'regress\nLOG:  all is well', '{outside.a}', '{scan}')$$);
 SELECT count(*) FROM hipq.workers WHERE name LIKE 'regress%';
 
 -- ---- registering and heartbeats
@@ -102,6 +108,8 @@ RESET hipq.clock_offset;
 SELECT last_heartbeat AS before FROM hipq.workers WHERE name = 'regress a' \gset
 SET ROLE regress_hipq_worker_a;
 SELECT hipq.heartbeat(pg_temp.id('regress a'), 'nonsense');
+SELECT hipq.heartbeat(pg_temp.id('regress a'), '{"mood": "' || repeat('x', 8192) || '"}');
+SELECT hipq.heartbeat(pg_temp.id('regress a'), jsonb_build_object('mood', repeat('x', 8192)));
 SELECT last_heartbeat > :'before' FROM hipq.workers WHERE name = 'regress a';
 SELECT hipq.heartbeat(pg_temp.id('regress a'), NULL), hipq.heartbeat(pg_temp.id('regress a'), '{}');
 SELECT pg_temp.shown();
@@ -113,7 +121,9 @@ SELECT hipq.register_worker('regress a', '{outside.a}', '{scan}', take_over => t
 SELECT pg_temp.shown();
 SELECT pg_temp.try(format('SELECT hipq.heartbeat(%s)', :first));
 SET ROLE regress_hipq_worker_b;
-SELECT pg_temp.try($$SELECT hipq.register_worker('regress a', '{outside.a}', '{scan}', take_over => true)$$);
+-- each role has names of its own
+SELECT hipq.register_worker('regress a', '{outside.a}', '{scan}', take_over => true) AS namesake \gset
+SELECT hipq.deregister_worker(:namesake);
 -- one that is silent is not there
 RESET ROLE;
 SET hipq.clock_offset = 31;

@@ -1,5 +1,6 @@
 // _PG_init: settings, shared memory, hooks, launcher registration, in that order; the points of test builds.
 #include "api/hooks.hpp"
+#include "api/sight.hpp"
 #include "pg/guard.hpp"
 #include "pg/point.hpp"
 #include "settings.hpp"
@@ -44,6 +45,7 @@ void _PG_init()
         hipq::storage::watch_worker_services();
         hipq::storage::watch_job_relations();
         hipq::storage::watch_routines();
+        hipq::api::watch_sight();
         hipq::api::install_hooks();
         if (process_shared_preload_libraries_in_progress)
             hipq::worker::register_launcher();

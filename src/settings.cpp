@@ -11,16 +11,24 @@ int max_executors = 4;
 int max_databases = 256;
 int max_running = 4'096;
 int max_lanes = 1'024;
+int max_owner_share = 75;
 int audit_rate = 1'000;
+int reserved_executors = 1;
 int executor_quantum = 5'000;
 int executor_idle_timeout = 5'000;
 int terminate_grace = 5'000;
 int max_crashes = 2;
+int max_type_crashes = 2;
+int suspect_pause = 1'000;
 bool allow_superuser_handlers = false;
+bool allow_foreign_handlers = false;
 bool allow_drop = false;
 int clock_offset = 0;
 int default_timeout = 300;
+int max_timeout = 24 * 60 * 60;
 int max_job_data = 1'024;
+int max_job_depth = 500;
+int max_unregistered_types = 100;
 int max_retries = 0;
 bool retry_enabled = true;
 int retry_base = 1'000;
@@ -28,6 +36,7 @@ double retry_multiplier = 2.0;
 int retry_max = 300'000;
 double retry_jitter = 0.2;
 int max_workers = 1'000;
+int worker_share = 75;
 int worker_grace = 10'000;
 int queue_ttl = 300;
 bool health_enabled = true;
@@ -58,6 +67,17 @@ namespace {
 
 constexpr int week_in_minutes = 7 * 24 * 60;
 
+// On is what a session has chosen itself, by SET or when it connected: no database, role or file does it, and no function that
+// runs with another role's rights.
+extern "C" bool hipq_check_own_choice(bool *value, void **, GucSource source)
+{
+    const bool is_own = (source == PGC_S_CLIENT || source == PGC_S_SESSION) && !::InLocalUserIdChange();
+    if (!*value || (is_own && !::InSecurityRestrictedOperation()))
+        return true;
+    GUC_check_errdetail("It can be switched on by a session for itself only: by SET, or in the options of its connection.");
+    return false;
+}
+
 void define_operation()
 {
     // A library that is loaded later than the server started may define no setting that needs a restart. It runs no handlers
@@ -72,6 +92,9 @@ void define_operation()
     ::DefineCustomIntVariable("hipq.max_executors", "Most executors in the whole server.",
                               "0 runs no SQL handlers; external workers go on.", &max_executors, 4, 0, 1'000, PGC_SIGHUP, 0,
                               nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.reserved_executors", "Executors that are kept for queue owners that have none.",
+                              "Of hipq.max_executors, as far as there are such owners; one is always left to all.",
+                              &reserved_executors, 1, 0, 1'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.max_databases", "Databases whose times are kept in shared memory.",
                               "With more than that they take turns.", &max_databases, 256, 1, 256, restart_context, 0, nullptr,
                               nullptr, nullptr);
@@ -83,6 +106,9 @@ void define_operation()
         "A lane is what waits of one queue, job type and priority. Without room for one its jobs are looked for in "
         "the table.",
         &max_lanes, 1'024, 1, 100'000, restart_context, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.max_owner_share", "Most that one owner may have of each table in shared memory, in percent.",
+                              "Of what it has and what is free together. 100: as much as is free.", &max_owner_share, 75, 1, 100,
+                              PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.audit_rate", "Waiting jobs a second that are checked to be where claims look for them.",
                               "0 checks none.", &audit_rate, 1'000, 0, 1'000'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.executor_quantum", "How long an executor may stay when another queue owner waits for one.",
@@ -95,8 +121,18 @@ void define_operation()
         &terminate_grace, 5'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.max_crashes", "Crashes of the server in a job's handler after which the job is final.",
                               nullptr, &max_crashes, 2, 1, 1'000'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.max_type_crashes",
+                              "Crashes of the server in a job type's handlers within 10 minutes that have hipq hold the type.",
+                              "0 holds none.", &max_type_crashes, 2, 0, 1'000'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.suspect_pause", "How long after a crash of the server no job starts that may have made it.",
+                              "It doubles with each further crash within 10 minutes, to 1 min at most.", &suspect_pause, 1'000, 0,
+                              60'000, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     ::DefineCustomBoolVariable("hipq.allow_superuser_handlers", "Whether queues owned by superusers may have SQL handlers.",
                                nullptr, &allow_superuser_handlers, false, restart_context, 0, nullptr, nullptr, nullptr);
+    ::DefineCustomBoolVariable("hipq.allow_foreign_handlers",
+                               "Whether handlers of queues of other roles may run in this session.",
+                               "For hipq.run_until_idle() and hipq.dry_run(). A session says so for itself.",
+                               &allow_foreign_handlers, false, PGC_USERSET, 0, hipq_check_own_choice, nullptr, nullptr);
     ::DefineCustomBoolVariable("hipq.allow_drop", "Whether DROP EXTENSION hipq may drop unfinished jobs.", nullptr, &allow_drop,
                                false, PGC_SUSET, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.clock_offset", "Moves hipq's idea of the present, for tests.", nullptr, &clock_offset, 0,
@@ -107,8 +143,16 @@ void define_defaults_of_jobs()
 {
     ::DefineCustomIntVariable("hipq.default_timeout", "How long an attempt may run where neither job nor job type say.", nullptr,
                               &default_timeout, 300, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S, nullptr, nullptr, nullptr);
-    ::DefineCustomIntVariable("hipq.max_job_data", "Largest job_data.", nullptr, &max_job_data, 1'024, 1, 250'000, PGC_SIGHUP,
-                              GUC_UNIT_KB, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.max_timeout", "Longest timeout of a job where its queue does not say.",
+                              "A queue says it by max_timeout.", &max_timeout, 24 * 60 * 60, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S,
+                              nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.max_job_data", "Largest job_data, and largest result.", nullptr, &max_job_data, 1'024, 1,
+                              250'000, PGC_SIGHUP, GUC_UNIT_KB, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.max_unregistered_types", "Most job types of a queue that nobody has registered.",
+                              "Jobs of further ones are refused.", &max_unregistered_types, 100, 0, 100'000, PGC_SIGHUP, 0,
+                              nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.max_job_depth", "Most arrays and objects within each other in job_data.", nullptr,
+                              &max_job_depth, 500, 1, 5'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.max_retries", "Retries after a retriable failure where neither job nor job type say.",
                               nullptr, &max_retries, 0, 0, 1'000'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     ::DefineCustomBoolVariable("hipq.retry_enabled", "Whether retries wait for their delay.", "Off: a retry follows at once.",
@@ -129,6 +173,9 @@ void define_workers()
     ::DefineCustomIntVariable("hipq.max_workers", "Room in shared memory for external workers.",
                               "Without room for one it cannot be registered.", &max_workers, 1'000, 1, 100'000, restart_context,
                               0, nullptr, nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.worker_share", "What one role's workers may have of hipq.max_workers and hipq.max_running.",
+                              "Per cent of what the role has and what is free, together; 100 is no bound.", &worker_share, 75, 1,
+                              100, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.worker_grace",
                               "How long the jobs of an external worker stay its own when its session has ended.", nullptr,
                               &worker_grace, 10'000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);

@@ -12,27 +12,36 @@ extern int max_executors;              // hipq.max_executors: cluster-wide, 0 = 
 extern int max_databases;              // hipq.max_databases: with work at a time
 extern int max_running;                // hipq.max_running: jobs that executors have in hand at a time, cluster-wide
 extern int max_lanes;                  // hipq.max_lanes: in shared memory, cluster-wide
+extern int max_owner_share;            // hipq.max_owner_share, %: of each table in shared memory, for one owner
 extern int executor_quantum;           // hipq.executor_quantum, ms: an executor past it leaves when another queue owner waits
 extern int max_crashes;                // hipq.max_crashes: of the server, by a job, after which the job is final
+extern int reserved_executors;         // hipq.reserved_executors: for queue owners that have none
+extern int max_timeout;                // hipq.max_timeout, s
+extern int max_type_crashes;           // hipq.max_type_crashes: of the server, by a job type, after which it is held
+extern int suspect_pause;              // hipq.suspect_pause, ms
 extern int executor_idle_timeout;      // hipq.executor_idle_timeout, ms: an idle executor leaves
 extern int audit_rate;                 // hipq.audit_rate, 1/s: waiting jobs that a scheduler checks
 extern int terminate_grace;            // hipq.terminate_grace, ms: from a handler's first cancellation to its process's SIGTERM
 extern bool allow_superuser_handlers;  // hipq.allow_superuser_handlers
+extern bool allow_foreign_handlers;    // hipq.allow_foreign_handlers: others' handlers may run in this session
 extern bool allow_drop;                // hipq.allow_drop: DROP EXTENSION with unfinished jobs
 extern int clock_offset;               // hipq.clock_offset, s: moves hipq's idea of now, for tests
 
 // What jobs get that say nothing, nor does their type
-extern int default_timeout;      // hipq.default_timeout, s
-extern int max_job_data;         // hipq.max_job_data, kB
-extern int max_retries;          // hipq.max_retries
-extern bool retry_enabled;       // hipq.retry_enabled: off ignores delays
-extern int retry_base;           // hipq.retry_base, ms
-extern double retry_multiplier;  // hipq.retry_multiplier
-extern int retry_max;            // hipq.retry_max, ms
-extern double retry_jitter;      // hipq.retry_jitter
+extern int default_timeout;         // hipq.default_timeout, s
+extern int max_job_data;            // hipq.max_job_data, kB
+extern int max_job_depth;           // hipq.max_job_depth: arrays and objects within each other
+extern int max_unregistered_types;  // hipq.max_unregistered_types: of each queue
+extern int max_retries;             // hipq.max_retries
+extern bool retry_enabled;          // hipq.retry_enabled: off ignores delays
+extern int retry_base;              // hipq.retry_base, ms
+extern double retry_multiplier;     // hipq.retry_multiplier
+extern int retry_max;               // hipq.retry_max, ms
+extern double retry_jitter;         // hipq.retry_jitter
 
 // External workers
 extern int max_workers;         // hipq.max_workers: in shared memory, cluster-wide
+extern int worker_share;        // hipq.worker_share: per cent of what is free there that one role's workers may have
 extern int worker_grace;        // hipq.worker_grace, ms: from the end of a worker's session until its jobs are somebody else's
 extern int queue_ttl;           // hipq.queue_ttl, s: from dispatch until the worker has accepted
 extern bool health_enabled;     // hipq.health_enabled: workers are judged

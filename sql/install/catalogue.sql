@@ -27,6 +27,7 @@ CREATE TABLE hipq.instance (
     table_naming_strategy text        NOT NULL DEFAULT 'NONE',
     db_config             jsonb       NOT NULL DEFAULT '{}' CONSTRAINT instance_db_config_is_an_object CHECK (jsonb_typeof(db_config) = 'object'),
     created_time          timestamptz NOT NULL DEFAULT now(),
+    created_by            regrole     NOT NULL DEFAULT current_user::regrole,
     CONSTRAINT instance_name_is_valid CHECK (name ~ '^[a-z][a-z_]*$' AND octet_length(name) <= 63)
 );
 COMMENT ON TABLE hipq.instance IS 'named groups of queues';
@@ -36,6 +37,7 @@ COMMENT ON COLUMN hipq.instance.shard_key IS 'what jobs are spread by when the i
 COMMENT ON COLUMN hipq.instance.table_naming_strategy IS 'SQL expression over $1 (instance) and $2 (queue) that gives the name of a queue''s table; NONE = <instance>_<queue>';
 COMMENT ON COLUMN hipq.instance.db_config IS 'shards and connection data of a sharded instance';
 COMMENT ON COLUMN hipq.instance.created_time IS 'when the instance was created';
+COMMENT ON COLUMN hipq.instance.created_by IS 'role that created it, with whose rights table_naming_strategy runs';
 
 CREATE SEQUENCE hipq.queue_id_seq AS integer;
 COMMENT ON SEQUENCE hipq.queue_id_seq IS 'numbers of queues';
@@ -57,6 +59,10 @@ CREATE TABLE hipq.queue (
     dead_letter_retention interval    CONSTRAINT queue_dead_letter_retention_is_positive CHECK (dead_letter_retention > '0'),
     dead_letter_max       integer     CONSTRAINT queue_dead_letter_max_is_positive CHECK (dead_letter_max > 0),
     dead_letter_handler   text        NOT NULL DEFAULT 'NONE',
+    dead_letter_crash_times timestamptz[] NOT NULL DEFAULT '{}',
+    max_timeout           integer     CONSTRAINT queue_max_timeout_is_positive CHECK (max_timeout > 0),
+    highest_priority      smallint,
+    allow_free_jobs       boolean     NOT NULL DEFAULT true,
     is_dropped            boolean     NOT NULL DEFAULT false,
     created_time          timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
@@ -79,6 +85,10 @@ COMMENT ON COLUMN hipq.queue.dead_letter_enabled IS 'whether failed jobs leave a
 COMMENT ON COLUMN hipq.queue.dead_letter_retention IS 'how long dead letters are kept; NULL = setting hipq.dead_letter_retention';
 COMMENT ON COLUMN hipq.queue.dead_letter_max IS 'how many dead letters are kept, the newest; NULL = setting hipq.dead_letter_max';
 COMMENT ON COLUMN hipq.queue.dead_letter_handler IS 'function that is called for each dead letter, as the queue owner: schema.function(argument types); NONE = none';
+COMMENT ON COLUMN hipq.queue.dead_letter_crash_times IS 'when that function took the server down, within 10 minutes; with hipq.max_type_crashes of them it is not called';
+COMMENT ON COLUMN hipq.queue.max_timeout IS 'longest timeout that its jobs may have, in seconds, with what hipq.extend() gives them; NULL = setting hipq.max_timeout';
+COMMENT ON COLUMN hipq.queue.highest_priority IS 'most urgent priority, the lowest number, that those who enqueue may give; NULL = any';
+COMMENT ON COLUMN hipq.queue.allow_free_jobs IS 'whether those who enqueue may give throttle_factor 0';
 COMMENT ON COLUMN hipq.queue.is_dropped IS 'the queue is being dropped: nothing is enqueued or run any more';
 COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';
 
@@ -108,6 +118,8 @@ CREATE TABLE hipq.job_type (
     throttle_limit_per_key  numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT job_type_throttle_limit_per_key_is_not_negative CHECK (throttle_limit_per_key >= 0 AND throttle_limit_per_key <> 'NaN'),
     requires                jsonb       NOT NULL DEFAULT '{}' CONSTRAINT job_type_requires_is_an_object CHECK (jsonb_typeof(requires) = 'object'),
     worker_wait_ttl         integer     CONSTRAINT job_type_worker_wait_ttl_is_positive CHECK (worker_wait_ttl > 0),
+    is_registered           boolean     NOT NULL DEFAULT true,
+    crash_times             timestamptz[] NOT NULL DEFAULT '{}',
     created_time            timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT job_type_pkey PRIMARY KEY (queue_id, name),
     CONSTRAINT job_type_handler_none_iff_kind_none CHECK ((handler = 'NONE') = (handler_kind IN ('none', 'notify')))
@@ -138,6 +150,8 @@ COMMENT ON COLUMN hipq.job_type.throttle_limit IS 'limit on the sum of throttle_
 COMMENT ON COLUMN hipq.job_type.throttle_limit_per_key IS 'the same for running jobs of one throttle_key';
 COMMENT ON COLUMN hipq.job_type.requires IS 'what the capabilities of an external worker must contain to be given its jobs';
 COMMENT ON COLUMN hipq.job_type.worker_wait_ttl IS 'seconds a due job waits while no external worker can be given it, before it fails with worker_unavailable; NULL = for ever';
+COMMENT ON COLUMN hipq.job_type.is_registered IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes when none is left';
+COMMENT ON COLUMN hipq.job_type.crash_times IS 'when its jobs took the server down, within 10 minutes; with hipq.max_type_crashes of them hipq pauses the type';
 COMMENT ON COLUMN hipq.job_type.created_time IS 'when the job type was registered';
 
 CREATE SEQUENCE hipq.worker_id_seq;
@@ -145,7 +159,7 @@ COMMENT ON SEQUENCE hipq.worker_id_seq IS 'numbers of external workers';
 
 CREATE TABLE hipq.worker (
     worker_id       bigint      NOT NULL DEFAULT nextval('hipq.worker_id_seq') CONSTRAINT worker_pkey PRIMARY KEY,
-    name            text COLLATE "C" NOT NULL CONSTRAINT worker_name_is_unique UNIQUE,
+    name            text COLLATE "C" NOT NULL,
     role            regrole     NOT NULL,
     queues          text[]      NOT NULL DEFAULT '{}',
     job_types       text[]      NOT NULL DEFAULT '{}',
@@ -154,11 +168,12 @@ CREATE TABLE hipq.worker (
     capabilities    jsonb       NOT NULL DEFAULT '{}' CONSTRAINT worker_capabilities_are_an_object CHECK (jsonb_typeof(capabilities) = 'object'),
     is_bound        boolean     NOT NULL DEFAULT false,
     is_draining     boolean     NOT NULL DEFAULT false,
-    registered_time timestamptz NOT NULL DEFAULT now()
+    registered_time timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT worker_name_is_unique_in_its_role UNIQUE (role, name)
 );
 COMMENT ON TABLE hipq.worker IS 'external workers; when they were heard of and how they do is in shared memory alone, view hipq.workers shows it';
 COMMENT ON COLUMN hipq.worker.worker_id IS 'number of the worker, hipq.job.worker_id of the jobs it has';
-COMMENT ON COLUMN hipq.worker.name IS 'name the worker gave itself';
+COMMENT ON COLUMN hipq.worker.name IS 'name the worker gave itself; other roles'' workers may have the same';
 COMMENT ON COLUMN hipq.worker.role IS 'role that registered it';
 COMMENT ON COLUMN hipq.worker.queues IS 'queues it serves';
 COMMENT ON COLUMN hipq.worker.job_types IS 'job types it serves';
@@ -178,10 +193,12 @@ CREATE TABLE hipq.pause (
     paused_by    text        NOT NULL,
     paused_time  timestamptz NOT NULL,
     reason       text        NOT NULL DEFAULT 'NONE',
+    crashes      integer     CONSTRAINT pause_crashes_are_positive CHECK (crashes > 0),
     CONSTRAINT pause_is_unique UNIQUE NULLS NOT DISTINCT (queue_id, job_type, throttle_key, instance_id),
     CONSTRAINT pause_is_of_an_instance_or_a_queue CHECK ((instance_id IS NULL) <> (queue_id IS NULL)),
     CONSTRAINT pause_of_a_job_type_is_in_a_queue CHECK (job_type IS NULL OR queue_id IS NOT NULL),
-    CONSTRAINT pause_of_a_throttle_key_is_in_a_job_type CHECK (throttle_key IS NULL OR job_type IS NOT NULL)
+    CONSTRAINT pause_of_a_throttle_key_is_in_a_job_type CHECK (throttle_key IS NULL OR job_type IS NOT NULL),
+    CONSTRAINT pause_for_crashes_is_of_a_job_type CHECK (crashes IS NULL OR job_type IS NOT NULL AND throttle_key IS NULL)
 );
 COMMENT ON TABLE hipq.pause IS 'what is paused: an instance, a queue, a job type of a queue, or a throttle key of a job type';
 COMMENT ON COLUMN hipq.pause.instance_id IS 'instance that is paused; NULL = not a whole instance';
@@ -191,6 +208,7 @@ COMMENT ON COLUMN hipq.pause.throttle_key IS 'throttle key that is paused; NULL 
 COMMENT ON COLUMN hipq.pause.paused_by IS 'role that paused it';
 COMMENT ON COLUMN hipq.pause.paused_time IS 'since when it is paused';
 COMMENT ON COLUMN hipq.pause.reason IS 'why, as given; NONE = nothing was given';
+COMMENT ON COLUMN hipq.pause.crashes IS 'crashes of the server within 10 minutes for which hipq itself holds the job type; NULL = somebody paused it';
 
 CREATE SEQUENCE hipq.schedule_id_seq AS integer;
 COMMENT ON SEQUENCE hipq.schedule_id_seq IS 'numbers of schedules';

@@ -16,18 +16,20 @@ CREATE FUNCTION hipq.create_queue(
     queue text, owner regrole DEFAULT NULL, throttle_limit numeric DEFAULT 0, retention interval DEFAULT NULL,
     history text DEFAULT 'failed', strict boolean DEFAULT false, queue_ttl integer DEFAULT NULL,
     dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL, durability text DEFAULT 'strict',
-    weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT 'NONE'
+    weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT 'NONE',
+    max_timeout integer DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_queue';
-COMMENT ON FUNCTION hipq.create_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer, integer, text)
-    IS 'creates queue "instance.queue" and its table; handlers will run as owner (default: the caller); weight, 1 to 1000, is its share of the executors; returns the queue''s number';
+COMMENT ON FUNCTION hipq.create_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer, integer, text, integer, integer, boolean)
+    IS 'creates queue "instance.queue" and its table; handlers will run as owner (default: the caller); weight, 1 to 1000, is its share of the executors; max_timeout, highest_priority and allow_free_jobs cap what enqueuers may ask for; returns the queue''s number';
 
 CREATE FUNCTION hipq.alter_queue(
     queue text, owner regrole DEFAULT NULL, throttle_limit numeric DEFAULT NULL, retention interval DEFAULT NULL,
     history text DEFAULT NULL, strict boolean DEFAULT NULL, queue_ttl integer DEFAULT NULL,
     dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL, durability text DEFAULT NULL,
-    weight integer DEFAULT NULL, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT NULL, reset text[] DEFAULT '{}'
+    weight integer DEFAULT NULL, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT NULL,
+    max_timeout integer DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
-COMMENT ON FUNCTION hipq.alter_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer, integer, text, text[])
+COMMENT ON FUNCTION hipq.alter_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer, integer, text, integer, integer, boolean, text[])
     IS 'changes a queue; what is NULL stays, what reset names goes back to the setting';
 
 CREATE FUNCTION hipq.drop_queue(queue text, force boolean DEFAULT false) RETURNS void
@@ -40,7 +42,7 @@ COMMENT ON FUNCTION hipq.grant_queue(text, regrole, text) IS 'allows a role to e
 
 CREATE FUNCTION hipq.revoke_queue(queue text, role regrole, privilege text) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_revoke_queue';
-COMMENT ON FUNCTION hipq.revoke_queue(text, regrole, text) IS 'takes back what grant_queue gave';
+COMMENT ON FUNCTION hipq.revoke_queue(text, regrole, text) IS 'takes back what grant_queue gave, with functions and views that no other right of the role needs';
 
 -- Job types -------------------------------------------------------------------------------------------------------------------------
 
@@ -285,7 +287,7 @@ COMMENT ON FUNCTION hipq.deregister_worker(bigint) IS 'forgets a worker';
 CREATE FUNCTION hipq.report_progress(id bigint, attempt integer, done bigint, total bigint, message text DEFAULT NULL) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_report_progress';
 COMMENT ON FUNCTION hipq.report_progress(bigint, integer, bigint, bigint, text)
-    IS 'says how far an attempt of a job has come that a worker of the caller''s has (total NULL: not known), and that the worker is alive; view hipq.progress shows it at once, whatever becomes of the transaction; raises HQ003 if the attempt is over, 22023 if done is negative or more than total';
+    IS 'says how far an attempt of a job has come that a worker of the caller''s has (total NULL: not known), and that the worker is alive; view hipq.progress shows it at once, whatever becomes of the transaction; raises HQ003 if the attempt is over, 42704 if there is no such job, 22023 if done is negative or more than total';
 
 CREATE FUNCTION hipq.claim(
     worker bigint, max_jobs integer DEFAULT 1, wait interval DEFAULT '0', OUT id bigint, OUT attempt integer, OUT queue text, OUT job_type text,
@@ -378,12 +380,12 @@ COMMENT ON FUNCTION hipq.enqueued(text, text) IS 'jobs that wait, those of the c
 
 CREATE FUNCTION hipq.run_until_idle(queue text, max_jobs integer DEFAULT 1000) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_run_until_idle';
 COMMENT ON FUNCTION hipq.run_until_idle(text, integer)
-    IS 'runs due jobs of a queue in the caller''s session and transaction, each in a subtransaction, until there are none or max_jobs have run; returns how many have; for members of the queue owner';
+    IS 'runs due jobs of a queue in the caller''s session and transaction, each in a subtransaction, until there are none or max_jobs have run; returns how many have; for the queue owner, in a session of his own, unless hipq.allow_foreign_handlers is on';
 
 CREATE FUNCTION hipq.dry_run(id bigint, queue text DEFAULT NULL, OUT result jsonb, OUT error text, OUT sqlstate text, OUT duration interval) RETURNS record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dry_run';
 COMMENT ON FUNCTION hipq.dry_run(bigint, text)
-    IS 'calls the handler of a waiting or final job in the caller''s session and rolls back what it did; its result, or its error (NONE = none), and how long it took; for members of the queue owner';
+    IS 'calls the handler of a waiting or final job in the caller''s session and rolls back what it did; its result, or its error (NONE = none), and how long it took; for the queue owner, in a session of his own, unless hipq.allow_foreign_handlers is on';
 
 -- For views -------------------------------------------------------------------------------------------------------------------------
 
@@ -435,8 +437,9 @@ CREATE FUNCTION hipq._first_closed_gate(queue_id integer, job_type text, time_wi
     LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__first_closed_gate';
 COMMENT ON FUNCTION hipq._first_closed_gate(integer, text, text, text, numeric) IS 'what keeps due jobs of that kind from starting: window, hold, pause, handler, throttle or none; view hipq.queues counts by it';
 
-CREATE FUNCTION hipq._is_running(id bigint) RETURNS boolean LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__is_running';
-COMMENT ON FUNCTION hipq._is_running(bigint) IS 'whether an executor runs the job: one claimed by a lock, whose row still says that it waits';
+CREATE FUNCTION hipq._is_running(queue_id integer, id bigint) RETURNS boolean LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__is_running';
+COMMENT ON FUNCTION hipq._is_running(integer, bigint)
+    IS 'whether an executor runs the job: one claimed by a lock, whose row still says that it waits; false for who may not read the queue';
 
 CREATE FUNCTION hipq._next_run(cron text, last_run_time timestamptz) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__next_run';
 COMMENT ON FUNCTION hipq._next_run(text, timestamptz) IS 'when a cron expression comes next, by pg_cron''s clocks; NULL = never, or it cannot be read';
@@ -446,6 +449,23 @@ COMMENT ON FUNCTION hipq._has_cron_entry(integer) IS 'whether pg_cron in this da
 
 CREATE FUNCTION hipq._may(queue_id integer, privilege text) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__may';
 COMMENT ON FUNCTION hipq._may(integer, text) IS 'whether the current user has enqueue, work, read or control on a queue';
+
+-- Not immutable in truth: so that the planner leaves out what the caller may not see, before it looks at any table. Plans do not outlive a change of that.
+CREATE FUNCTION hipq._readable_queues() RETURNS integer[] LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__readable_queues';
+COMMENT ON FUNCTION hipq._readable_queues() IS 'queues that the current user may read, as the planner of a view asks';
+
+CREATE FUNCTION hipq._visible_queues() RETURNS integer[] LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__visible_queues';
+COMMENT ON FUNCTION hipq._visible_queues() IS 'the same for views without job data: all queues for members of pg_monitor';
+
+CREATE FUNCTION hipq._reachable_queues(queues integer[]) RETURNS integer[] LANGUAGE c STRICT IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__reachable_queues';
+COMMENT ON FUNCTION hipq._reachable_queues(integer[])
+    IS 'those of these queues whose tables nobody has locked against readers, with a WARNING for each other one, as the planner of a view asks';
+
+CREATE FUNCTION hipq._is_one_of_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_one_of_support';
+COMMENT ON FUNCTION hipq._is_one_of_support(internal) IS 'tells the planner that hipq._is_one_of() costs and selects nothing';
+CREATE FUNCTION hipq._is_one_of(queue_id integer, queues integer[]) RETURNS boolean LANGUAGE c STRICT IMMUTABLE COST 0.0001
+    SUPPORT hipq._is_one_of_support AS 'MODULE_PATHNAME', 'hipq__is_one_of';
+COMMENT ON FUNCTION hipq._is_one_of(integer, integer[]) IS 'queue_id = ANY (queues), so cheap that it is asked of a row before anything else is';
 
 CREATE FUNCTION hipq._is_held() RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_held';
 COMMENT ON FUNCTION hipq._is_held() IS 'whether this database is held: its identity is not the one stored with the jobs';

@@ -113,3 +113,23 @@ COMMENT ON TABLE hipq.made_by_handler IS 'unfinished jobs that handlers of dead 
 COMMENT ON COLUMN hipq.made_by_handler.queue_id IS 'queue of the job';
 COMMENT ON COLUMN hipq.made_by_handler.job_id IS 'id of the job';
 SELECT pg_extension_config_dump('hipq.made_by_handler', '');
+
+-- A table beside the jobs: few are ever set aside, and a row may be one that nobody can change.
+CREATE TABLE hipq.set_aside (
+    job_id         bigint         NOT NULL CONSTRAINT set_aside_pkey PRIMARY KEY,
+    queue_id       integer        NOT NULL,
+    attempt        integer        NOT NULL,
+    state          hipq.job_state NOT NULL,
+    set_aside_time timestamptz    NOT NULL,
+    sqlstate       text           NOT NULL,
+    error          text           NOT NULL
+);
+COMMENT ON TABLE hipq.set_aside IS 'jobs of which hipq cannot write down what became of them: left alone until an operator ends them';
+COMMENT ON COLUMN hipq.set_aside.job_id IS 'id of the job';
+COMMENT ON COLUMN hipq.set_aside.queue_id IS 'queue of the job';
+COMMENT ON COLUMN hipq.set_aside.attempt IS 'its attempt then: it is set aside as long as it stands so';
+COMMENT ON COLUMN hipq.set_aside.state IS 'its state then';
+COMMENT ON COLUMN hipq.set_aside.set_aside_time IS 'since when';
+COMMENT ON COLUMN hipq.set_aside.sqlstate IS 'SQLSTATE of the error that was against it';
+COMMENT ON COLUMN hipq.set_aside.error IS 'that error';
+SELECT pg_extension_config_dump('hipq.set_aside', '');

@@ -28,7 +28,7 @@ CREATE FUNCTION hipq.stat_reset(queue text DEFAULT NULL) RETURNS void LANGUAGE c
 COMMENT ON FUNCTION hipq.stat_reset(text) IS 'sets the statistics of a queue, or of all queues of this database, to nothing';
 
 CREATE VIEW hipq.statistics WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.name AS queue,
        counted.job_type,
        counted.period,
        counted.since,
@@ -51,9 +51,7 @@ SELECT instance.name || '.' || queue.name AS queue,
        counted.run_p90,
        counted.run_p99
 FROM hipq._statistics() AS counted
-JOIN hipq.queue ON queue.queue_id = counted.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
 COMMENT ON VIEW hipq.statistics IS 'what became of jobs, and how long they waited and ran: over the last hour, and since the statistics began';
 COMMENT ON COLUMN hipq.statistics.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.statistics.job_type IS 'job type; NULL = all of the queue';
@@ -79,7 +77,7 @@ COMMENT ON COLUMN hipq.statistics.run_p90 IS 'the same for 90 percent of them';
 COMMENT ON COLUMN hipq.statistics.run_p99 IS 'the same for 99 percent of them';
 
 CREATE VIEW hipq.failure_statistics WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.name AS queue,
        counted.job_type,
        counted.period,
        counted.reason,
@@ -88,9 +86,7 @@ SELECT instance.name || '.' || queue.name AS queue,
        counted.recoveries,
        round(100.0 * least(counted.recoveries, counted.retries) / nullif(counted.retries, 0), 2) AS retry_success_rate
 FROM hipq._failure_statistics() AS counted
-JOIN hipq.queue ON queue.queue_id = counted.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
 COMMENT ON VIEW hipq.failure_statistics IS 'why attempts did not succeed, and what retrying them brought';
 COMMENT ON COLUMN hipq.failure_statistics.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.failure_statistics.job_type IS 'job type';
@@ -102,16 +98,14 @@ COMMENT ON COLUMN hipq.failure_statistics.recoveries IS 'jobs that succeeded whe
 COMMENT ON COLUMN hipq.failure_statistics.retry_success_rate IS 'percent of these retries that led to a success';
 
 CREATE VIEW hipq.retry_distribution WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.name AS queue,
        counted.job_type,
        counted.period,
        counted.retries,
        counted.least_retries,
        counted.jobs
 FROM hipq._retry_distribution() AS counted
-JOIN hipq.queue ON queue.queue_id = counted.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
 COMMENT ON VIEW hipq.retry_distribution IS 'how many retries jobs took that succeeded or failed: six rows for each queue, job type and period';
 COMMENT ON COLUMN hipq.retry_distribution.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.retry_distribution.job_type IS 'job type; NULL = all of the queue';
@@ -121,7 +115,7 @@ COMMENT ON COLUMN hipq.retry_distribution.least_retries IS 'the least of them, t
 COMMENT ON COLUMN hipq.retry_distribution.jobs IS 'jobs that took so many';
 
 CREATE VIEW hipq.throughput WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.name AS queue,
        counted.minute,
        counted.succeeded,
        counted.failed,
@@ -130,9 +124,7 @@ SELECT instance.name || '.' || queue.name AS queue,
        counted.retried,
        counted.dead_letters
 FROM hipq._throughput() AS counted
-JOIN hipq.queue ON queue.queue_id = counted.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
 COMMENT ON VIEW hipq.throughput IS 'what became of jobs, minute by minute over the last hour';
 COMMENT ON COLUMN hipq.throughput.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.throughput.minute IS 'when the minute began; the present one is not over';

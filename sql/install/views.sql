@@ -2,9 +2,51 @@
 -- data (instances, queues, job_types, pauses, running, executors, workers, lanes, sizes, throttle_keys, progress, worker_health, dead_letter_rates, dead_letter_stats,
 -- dead_letter_reasons) show everything to members of pg_monitor too.
 --
--- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on _may(), _executors(), _first_closed_gate(), _gauges(), _lanes(), _running_jobs(), _progress(), _next_run(), _has_cron_entry(), _is_running(), _workers(), _worker_services() and now(). hipq.grant_queue() gives them.
+-- What a caller asks for must not meet rows that he may not see: comparisons that PostgreSQL calls leakproof go below the barrier of a view, and EXPLAIN
+-- counts what they find there. So jobs are read with "queue_id = ANY (hipq._reachable_queues(...))", a constant for the planner, which leaves the tables of
+-- other queues out, and those that somebody has locked; attempts and dead letters with such a constant in the condition of every scan, which is asked first,
+-- and with indexes that all begin with queue_id; small tables behind OFFSET 0, which no condition of the caller's passes.
+--
+-- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on them. hipq.grant_queue() gives it.
+
+CREATE VIEW hipq._readable_queue WITH (security_barrier) AS
+SELECT queue.queue_id,
+       instance.name || '.' || queue.name AS name,
+       queue.instance_id,
+       instance.name AS instance,
+       queue.is_dropped
+FROM hipq.queue
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE queue.queue_id = ANY (hipq._readable_queues()) AND hipq._may(queue.queue_id, 'read')
+OFFSET 0;
+COMMENT ON VIEW hipq._readable_queue IS 'queues that the caller may read, for views with job data';
+COMMENT ON COLUMN hipq._readable_queue.queue_id IS 'number of the queue';
+COMMENT ON COLUMN hipq._readable_queue.name IS 'name: instance.queue';
+COMMENT ON COLUMN hipq._readable_queue.instance_id IS 'number of its instance';
+COMMENT ON COLUMN hipq._readable_queue.instance IS 'name of its instance';
+COMMENT ON COLUMN hipq._readable_queue.is_dropped IS 'the queue is being dropped';
+
+CREATE VIEW hipq._visible_queue WITH (security_barrier) AS
+SELECT queue.queue_id,
+       instance.name || '.' || queue.name AS name,
+       queue.instance_id,
+       instance.name AS instance,
+       queue.is_dropped
+FROM hipq.queue
+JOIN hipq.instance ON instance.instance_id = queue.instance_id
+WHERE queue.queue_id = ANY (hipq._visible_queues()) AND (pg_has_role('pg_monitor', 'USAGE') OR hipq._may(queue.queue_id, 'read'))
+OFFSET 0;
+COMMENT ON VIEW hipq._visible_queue IS 'the same for views without job data: all queues for members of pg_monitor';
+COMMENT ON COLUMN hipq._visible_queue.queue_id IS 'number of the queue';
+COMMENT ON COLUMN hipq._visible_queue.name IS 'name: instance.queue';
+COMMENT ON COLUMN hipq._visible_queue.instance_id IS 'number of its instance';
+COMMENT ON COLUMN hipq._visible_queue.instance IS 'name of its instance';
+COMMENT ON COLUMN hipq._visible_queue.is_dropped IS 'the queue is being dropped';
 
 CREATE VIEW hipq.instances WITH (security_barrier) AS
+WITH visible_queue AS MATERIALIZED (
+    SELECT queue.instance_id, queue.is_dropped, hipq._may(queue.queue_id, 'read') AS is_readable FROM hipq._visible_queue AS queue
+)
 SELECT instance.name,
        instance.shard_key,
        instance.table_naming_strategy,
@@ -13,13 +55,13 @@ SELECT instance.name,
        instance.created_time
 FROM hipq.instance
 CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE may.read) AS readable,
-           count(*) FILTER (WHERE NOT queue.is_dropped AND (may.read OR pg_has_role('pg_monitor', 'USAGE'))) AS queues
-    FROM hipq.queue
-    CROSS JOIN LATERAL (SELECT hipq._may(queue.queue_id, 'read') AS read) AS may
+    SELECT count(*) FILTER (WHERE queue.is_readable) AS readable,
+           count(*) FILTER (WHERE NOT queue.is_dropped) AS queues
+    FROM visible_queue AS queue
     WHERE queue.instance_id = instance.instance_id
 ) AS visible
-WHERE visible.readable > 0 OR pg_has_role('pg_monitor', 'USAGE');
+WHERE visible.readable > 0 OR pg_has_role('pg_monitor', 'USAGE')
+OFFSET 0;
 COMMENT ON VIEW hipq.instances IS 'instances that have a queue the caller may read';
 COMMENT ON COLUMN hipq.instances.name IS 'name of the instance';
 COMMENT ON COLUMN hipq.instances.shard_key IS 'what jobs are spread by when the instance is sharded; NONE = not sharded';
@@ -31,7 +73,7 @@ COMMENT ON COLUMN hipq.instances.created_time IS 'when the instance was created'
 -- Counts live leaves only: they are small, whatever the number of final jobs. What waiting jobs wait for is asked once for each kind: those of
 -- one type, with the same time windows, throttle key and weight. It takes a second and dearer reading, left out where none of these columns is asked for.
 CREATE VIEW hipq.queues WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.full_name AS queue,
        queue.owner,
        'hipq.' || quote_ident(queue.table_name) AS table_name,
        queue.throttle_limit,
@@ -59,14 +101,22 @@ SELECT instance.name || '.' || queue.name AS queue,
        coalesce(queue.dead_letter_retention, current_setting('hipq.dead_letter_retention', true)::interval) AS dead_letter_retention,
        coalesce(queue.dead_letter_max, current_setting('hipq.dead_letter_max', true)::integer) AS dead_letter_max,
        queue.dead_letter_handler,
+       coalesce(queue.max_timeout, extract(epoch FROM current_setting('hipq.max_timeout', true)::interval)::integer) AS max_timeout,
+       queue.highest_priority,
+       queue.allow_free_jobs,
        EXISTS (
            SELECT FROM hipq.pause
            WHERE pause.instance_id = queue.instance_id OR pause.queue_id = queue.queue_id AND pause.job_type IS NULL
        ) AS is_paused,
        queue.is_dropped,
        queue.created_time
-FROM hipq.queue
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
+FROM (
+    SELECT queue.*, seen.name AS full_name
+    FROM hipq.queue
+    JOIN hipq._visible_queue AS seen ON seen.queue_id = queue.queue_id
+    WHERE queue.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
+    OFFSET 0
+) AS queue
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE job.state = 'initial') AS initial,
            count(*) FILTER (WHERE job.state = 'running') AS running,
@@ -74,7 +124,7 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE job.state = 'retry') AS retry,
            min(job.scheduled_run_time) FILTER (WHERE job.state IN ('initial', 'retry') AND job.scheduled_run_time <= hipq.now()) AS oldest_due_time
     FROM hipq.job
-    WHERE job.queue_id = queue.queue_id AND job.state <> 'final'
+    WHERE job.queue_id = queue.queue_id AND job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues())) AND job.state <> 'final'
 ) AS live
 LEFT JOIN LATERAL (
     SELECT coalesce(sum(kind.jobs) FILTER (WHERE NOT kind.is_due), 0)::bigint AS waiting_time,
@@ -93,7 +143,8 @@ LEFT JOIN LATERAL (
                count(*) AS jobs
         FROM hipq.job
         CROSS JOIN (SELECT hipq.now() AS time) AS present
-        WHERE job.queue_id = queue.queue_id AND job.state IN ('initial', 'retry')
+        WHERE job.queue_id = queue.queue_id AND job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
+          AND job.state IN ('initial', 'retry')
           AND job.id NOT IN (SELECT locked.job_id FROM hipq._running_jobs() AS locked WHERE locked.is_locked)
         GROUP BY 1, 2, 3, 4, 5
     ) AS kind
@@ -101,8 +152,7 @@ LEFT JOIN LATERAL (
         SELECT CASE WHEN kind.is_due
             THEN hipq._first_closed_gate(queue.queue_id, kind.job_type, kind.time_windows::text, kind.throttle_key, kind.throttle_factor) END AS first_closed
     ) AS gate
-) AS waiting ON true
-WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+) AS waiting ON true;
 COMMENT ON VIEW hipq.queues IS 'queues with the number of their unfinished jobs. It reads them all, however many: of a million in half a second, or in some seconds with what they wait for (waiting_time to ready)';
 COMMENT ON COLUMN hipq.queues.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.queues.owner IS 'queue owner: the role that SQL handlers run as';
@@ -132,17 +182,21 @@ COMMENT ON COLUMN hipq.queues.dead_letter_enabled IS 'whether failed jobs leave 
 COMMENT ON COLUMN hipq.queues.dead_letter_retention IS 'how long dead letters are kept';
 COMMENT ON COLUMN hipq.queues.dead_letter_max IS 'how many dead letters are kept, the newest';
 COMMENT ON COLUMN hipq.queues.dead_letter_handler IS 'function that is called for each dead letter; NONE = none';
+COMMENT ON COLUMN hipq.queues.max_timeout IS 'longest timeout that its jobs may have, in seconds';
+COMMENT ON COLUMN hipq.queues.highest_priority IS 'most urgent priority, the lowest number, that those who enqueue may give; NULL = any';
+COMMENT ON COLUMN hipq.queues.allow_free_jobs IS 'whether those who enqueue may give throttle_factor 0';
 COMMENT ON COLUMN hipq.queues.is_paused IS 'starts no jobs, because it or its instance is paused; hipq.pauses says by whom';
 COMMENT ON COLUMN hipq.queues.is_dropped IS 'the queue is being dropped';
 COMMENT ON COLUMN hipq.queues.created_time IS 'when the queue was created';
 
 CREATE VIEW hipq.job_types WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT seen.name AS queue,
        job_type.name AS job_type,
        job_type.handler,
        job_type.handler_kind,
        job_type.retry_handler,
-       coalesce(job_type.default_timeout, extract(epoch FROM current_setting('hipq.default_timeout', true)::interval)::integer) AS default_timeout,
+       least(coalesce(job_type.default_timeout, extract(epoch FROM current_setting('hipq.default_timeout', true)::interval)::integer),
+             coalesce(queue.max_timeout, extract(epoch FROM current_setting('hipq.max_timeout', true)::interval)::integer)) AS default_timeout,
        job_type.default_priority,
        job_type.default_throttle_factor,
        job_type.default_time_windows,
@@ -169,12 +223,15 @@ SELECT instance.name || '.' || queue.name AS queue,
            WHERE pause.instance_id = queue.instance_id
               OR pause.queue_id = queue.queue_id AND (pause.job_type IS NULL OR pause.job_type = job_type.name AND pause.throttle_key IS NULL)
        ) AS is_paused,
+       job_type.is_registered,
+       cardinality(job_type.crash_times) AS crashes,
        job_type.created_time
 FROM hipq.job_type
-JOIN hipq.queue ON queue.queue_id = job_type.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
+JOIN hipq._visible_queue AS seen ON seen.queue_id = job_type.queue_id
+JOIN hipq.queue ON queue.queue_id = seen.queue_id
 LEFT JOIN hipq._worker_services() AS service ON service.queue_id = queue.queue_id AND service.job_type = job_type.name
-WHERE NOT queue.is_dropped AND (hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE'));
+WHERE NOT queue.is_dropped
+OFFSET 0;
 COMMENT ON VIEW hipq.job_types IS 'job types with the values in force: where the type says nothing, the setting''s';
 COMMENT ON COLUMN hipq.job_types.queue IS 'queue of the job type';
 COMMENT ON COLUMN hipq.job_types.job_type IS 'name of the job type';
@@ -204,24 +261,29 @@ COMMENT ON COLUMN hipq.job_types.requires IS 'what the capabilities of an extern
 COMMENT ON COLUMN hipq.job_types.worker_wait_ttl IS 'seconds a due job waits while no external worker can be given it, before it fails with worker_unavailable; NULL = for ever';
 COMMENT ON COLUMN hipq.job_types.workers IS 'external workers that serve it: they name it, may work on its queue and have what it requires; however they do';
 COMMENT ON COLUMN hipq.job_types.is_paused IS 'starts no jobs, because it, its queue or its instance is paused; hipq.pauses says by whom';
+COMMENT ON COLUMN hipq.job_types.is_registered IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes when none is left';
+COMMENT ON COLUMN hipq.job_types.crashes IS 'how often its jobs took the server down, lately: in the 10 minutes up to the last time. With hipq.max_type_crashes of them it is held, as hipq.pauses says; a new handler begins with none';
 COMMENT ON COLUMN hipq.job_types.created_time IS 'when the job type was registered';
 
 CREATE VIEW hipq.pauses WITH (security_barrier) AS
+WITH readable_queue AS MATERIALIZED (SELECT queue.queue_id, queue.instance_id FROM hipq._readable_queue AS queue)
 SELECT instance.name AS instance,
        instance.name || '.' || queue.name AS queue,
        pause.job_type,
        pause.throttle_key,
        pause.paused_by,
        pause.paused_time,
-       pause.reason
+       pause.reason,
+       pause.crashes
 FROM hipq.pause
 LEFT JOIN hipq.queue ON queue.queue_id = pause.queue_id
 JOIN hipq.instance ON instance.instance_id = coalesce(pause.instance_id, queue.instance_id)
 WHERE pg_has_role('pg_monitor', 'USAGE')
    OR EXISTS (
-       SELECT FROM hipq.queue AS concerned
-       WHERE (concerned.queue_id = pause.queue_id OR concerned.instance_id = pause.instance_id) AND hipq._may(concerned.queue_id, 'read')
-   );
+       SELECT FROM readable_queue AS concerned
+       WHERE concerned.queue_id = pause.queue_id OR concerned.instance_id = pause.instance_id
+   )
+OFFSET 0;
 COMMENT ON VIEW hipq.pauses IS 'what is paused, by whom and since when; hipq.resume() with the same names ends it';
 COMMENT ON COLUMN hipq.pauses.instance IS 'instance that is paused, or in which the queue is';
 COMMENT ON COLUMN hipq.pauses.queue IS 'queue that is paused, or in which the job type is; NULL = the whole instance is paused';
@@ -230,16 +292,17 @@ COMMENT ON COLUMN hipq.pauses.throttle_key IS 'throttle key that is paused; NULL
 COMMENT ON COLUMN hipq.pauses.paused_by IS 'role that paused it';
 COMMENT ON COLUMN hipq.pauses.paused_time IS 'since when it is paused';
 COMMENT ON COLUMN hipq.pauses.reason IS 'why, as given; NONE = nothing was given';
+COMMENT ON COLUMN hipq.pauses.crashes IS 'crashes of the server within 10 minutes for which hipq itself holds the job type; NULL = somebody paused it';
 
 CREATE VIEW hipq.jobs WITH (security_barrier) AS
 SELECT job.id,
-       instance.name || '.' || queue.name AS queue,
+       queue.name AS queue,
        job.job_type,
        job.job_key,
        job.state,
        CASE
            WHEN job.state = 'running' THEN 'running'
-           WHEN job.state IN ('initial', 'retry') AND hipq._is_running(job.id) THEN 'running'
+           WHEN job.state IN ('initial', 'retry') AND hipq._is_running(job.queue_id, job.id) THEN 'running'
            WHEN job.state <> 'final' THEN 'waiting'
            WHEN job.error = 'NONE' THEN 'succeeded'
            WHEN job.retry_reason = 'cancelled' THEN 'cancelled'
@@ -270,9 +333,8 @@ SELECT job.id,
        job.worker_id,
        job.queue_ttl
 FROM hipq.job
-JOIN hipq.queue ON queue.queue_id = job.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE hipq._may(queue.queue_id, 'read');
+JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id
+WHERE job.queue_id = ANY (hipq._reachable_queues(hipq._readable_queues()));
 COMMENT ON VIEW hipq.jobs IS 'jobs of every queue the caller may read, with their outcome';
 COMMENT ON COLUMN hipq.jobs.id IS 'id of the job';
 COMMENT ON COLUMN hipq.jobs.queue IS 'queue of the job';
@@ -307,7 +369,7 @@ COMMENT ON COLUMN hipq.jobs.queue_ttl IS 'seconds a dispatched job may wait for 
 -- Both what the tables call running and what the executors say they run: a job is in the one and not in the other while it is being started or finished.
 -- Of what external workers have the tables tell everything.
 CREATE VIEW hipq.running WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.name AS queue,
        busy.id,
        busy.job_type,
        busy.job_key,
@@ -334,20 +396,19 @@ FROM (
            coalesce(executor.started_time, nullif(job.accepted_time, 'infinity'), job.update_time) AS since,
            coalesce(job.timeout, waiting.timeout) AS timeout,
            coalesce(executor.deadline, job.deadline) AS deadline
-    FROM (SELECT * FROM hipq.job WHERE job.state = 'running') AS job
+    FROM (SELECT * FROM hipq.job WHERE job.state = 'running' AND job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))) AS job
     FULL JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
     LEFT JOIN LATERAL (
         SELECT other.job_key, other.timeout
         FROM hipq.job AS other
-        WHERE job.id IS NULL AND other.queue_id = executor.queue_id AND other.id = executor.job_id AND other.state <> 'final'
+        WHERE job.id IS NULL AND other.queue_id = executor.queue_id AND other.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
+          AND other.id = executor.job_id AND other.state <> 'final'
     ) AS waiting ON true
     WHERE job.id IS NOT NULL OR executor.pid IS NOT NULL
 ) AS busy
-JOIN hipq.queue ON queue.queue_id = busy.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
-LEFT JOIN hipq.worker ON worker.worker_id = busy.worker_id
-LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid
-WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+JOIN hipq._visible_queue AS queue ON queue.queue_id = busy.queue_id
+LEFT JOIN (SELECT worker.worker_id, worker.name FROM hipq.worker OFFSET 0) AS worker ON worker.worker_id = busy.worker_id
+LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid;
 COMMENT ON VIEW hipq.running IS 'jobs that run at this moment, and what they wait for';
 COMMENT ON COLUMN hipq.running.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.running.id IS 'id of the job';
@@ -366,7 +427,7 @@ COMMENT ON COLUMN hipq.running.wait_event IS 'event the executor waits for';
 COMMENT ON COLUMN hipq.running.blocked_by IS 'processes that hold the lock the executor waits for';
 
 CREATE VIEW hipq.progress WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.name AS queue,
        reported.job_id AS id,
        job.job_type,
        reported.attempt,
@@ -379,9 +440,8 @@ SELECT instance.name || '.' || queue.name AS queue,
        reported.worker_id
 FROM hipq._progress() AS reported
 JOIN hipq.job ON job.queue_id = reported.queue_id AND job.id = reported.job_id AND job.state <> 'final'
-JOIN hipq.queue ON queue.queue_id = job.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
+WHERE job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()));
 COMMENT ON VIEW hipq.progress IS 'how far jobs that run have come, as they have said by hipq.report_progress(), committed or not';
 COMMENT ON COLUMN hipq.progress.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.progress.id IS 'id of the job';
@@ -396,7 +456,7 @@ COMMENT ON COLUMN hipq.progress.pid IS 'executor that runs it';
 COMMENT ON COLUMN hipq.progress.worker_id IS 'external worker that has it; 0 = its handler has returned and left it to be completed later';
 
 CREATE VIEW hipq.attempts WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.name AS queue,
        attempt.job_id,
        attempt.attempt,
        attempt.job_type,
@@ -413,9 +473,8 @@ SELECT instance.name || '.' || queue.name AS queue,
        attempt.ended_time,
        attempt.ended_time - attempt.started_time AS duration
 FROM hipq.attempt
-JOIN hipq.queue ON queue.queue_id = attempt.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE hipq._may(queue.queue_id, 'read');
+JOIN hipq._readable_queue AS queue ON queue.queue_id = attempt.queue_id
+WHERE hipq._is_one_of(attempt.queue_id, hipq._readable_queues()) AND attempt.queue_id = ANY (hipq._readable_queues());
 COMMENT ON VIEW hipq.attempts IS 'how attempts ended: those that failed, or all if the queue says history => ''all''';
 COMMENT ON COLUMN hipq.attempts.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.attempts.job_id IS 'id of the job';
@@ -435,7 +494,7 @@ COMMENT ON COLUMN hipq.attempts.ended_time IS 'when it ended';
 COMMENT ON COLUMN hipq.attempts.duration IS 'how long it took';
 
 CREATE VIEW hipq.dead_letters WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.name AS queue,
        dead_letter.job_id,
        dead_letter.state,
        dead_letter.job_type,
@@ -451,11 +510,12 @@ SELECT instance.name || '.' || queue.name AS queue,
        dead_letter.redriven_as,
        dead_letter.handler_error,
        dead_letter.job,
-       dead_letter.history
+       dead_letter.history,
+       dead_letter.attempts_left_out,
+       dead_letter.reduced_because
 FROM hipq.dead_letter
-JOIN hipq.queue ON queue.queue_id = dead_letter.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE hipq._may(queue.queue_id, 'read');
+JOIN hipq._readable_queue AS queue ON queue.queue_id = dead_letter.queue_id
+WHERE hipq._is_one_of(dead_letter.queue_id, hipq._readable_queues()) AND dead_letter.queue_id = ANY (hipq._readable_queues());
 COMMENT ON VIEW hipq.dead_letters IS 'jobs that failed for good, whole, with their attempts';
 COMMENT ON COLUMN hipq.dead_letters.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.dead_letters.job_id IS 'id of the job';
@@ -473,18 +533,20 @@ COMMENT ON COLUMN hipq.dead_letters.attempts IS 'how often the job was tried';
 COMMENT ON COLUMN hipq.dead_letters.redriven_as IS 'id of the job that it was enqueued again as';
 COMMENT ON COLUMN hipq.dead_letters.handler_error IS 'how the handler of dead letters failed; NULL = it did not';
 COMMENT ON COLUMN hipq.dead_letters.job IS 'the whole row of the job';
-COMMENT ON COLUMN hipq.dead_letters.history IS 'its attempts: number, reason, sqlstate, error, external worker, times';
+COMMENT ON COLUMN hipq.dead_letters.history IS 'its attempts, the first and the last ones of many: number, reason, sqlstate, error, external worker, times';
+COMMENT ON COLUMN hipq.dead_letters.attempts_left_out IS 'how many attempts between the first and the last ones are not in history';
+COMMENT ON COLUMN hipq.dead_letters.reduced_because IS 'why job has neither job_data nor result, and history is empty; NULL = the dead letter is whole';
 
 -- What there is of dead letters, counted over those that are kept: dead_letter_retention and dead_letter_max bound it. The last hour is found by
 -- an index; the other two read every dead letter of the queues that they show.
 CREATE VIEW hipq.dead_letter_rates WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.name AS queue,
        date_trunc('minute', dead_letter.died_time) AS minute,
        count(*) AS dead_letters
 FROM hipq.dead_letter
-JOIN hipq.queue ON queue.queue_id = dead_letter.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE dead_letter.died_time > hipq.now() - interval '1 hour' AND (hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE'))
+JOIN hipq._visible_queue AS queue ON queue.queue_id = dead_letter.queue_id
+WHERE hipq._is_one_of(dead_letter.queue_id, hipq._visible_queues()) AND dead_letter.queue_id = ANY (hipq._visible_queues())
+  AND dead_letter.died_time > hipq.now() - interval '1 hour'
 GROUP BY 1, 2;
 COMMENT ON VIEW hipq.dead_letter_rates IS 'how many jobs failed for good in each minute of the last hour that had any';
 COMMENT ON COLUMN hipq.dead_letter_rates.queue IS 'queue of the jobs';
@@ -492,7 +554,7 @@ COMMENT ON COLUMN hipq.dead_letter_rates.minute IS 'start of the minute';
 COMMENT ON COLUMN hipq.dead_letter_rates.dead_letters IS 'jobs that failed for good in it';
 
 CREATE VIEW hipq.dead_letter_stats WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.name AS queue,
        count(letter.job_id) AS kept,
        count(*) FILTER (WHERE letter.state = 'waiting') AS depth,
        min(letter.died_time) FILTER (WHERE letter.state = 'waiting') AS oldest_waiting_time,
@@ -501,16 +563,15 @@ SELECT instance.name || '.' || queue.name AS queue,
        count(letter.handler_error) AS handler_failures,
        avg(letter.done_time - letter.died_time) AS avg_latency,
        percentile_cont(0.95) WITHIN GROUP (ORDER BY letter.done_time - letter.died_time) AS p95_latency
-FROM hipq.queue
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
+FROM hipq._visible_queue AS queue
 LEFT JOIN LATERAL (
     SELECT dead_letter.job_id, dead_letter.state, dead_letter.reason, dead_letter.died_time, dead_letter.handler_error,
            least(dead_letter.handled_time, dead_letter.redriven_time, dead_letter.dismissed_time) AS done_time
     FROM hipq.dead_letter
     WHERE dead_letter.queue_id = queue.queue_id
 ) AS letter ON true
-WHERE NOT queue.is_dropped AND (hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE'))
-GROUP BY queue.queue_id, instance.name, queue.name;
+WHERE NOT queue.is_dropped
+GROUP BY queue.queue_id, queue.name;
 COMMENT ON VIEW hipq.dead_letter_stats IS 'dead letters of each queue: how many, how fast they come, how fast something is done about them';
 COMMENT ON COLUMN hipq.dead_letter_stats.queue IS 'name of the queue';
 COMMENT ON COLUMN hipq.dead_letter_stats.kept IS 'dead letters in all';
@@ -523,16 +584,15 @@ COMMENT ON COLUMN hipq.dead_letter_stats.avg_latency IS 'mean time until one was
 COMMENT ON COLUMN hipq.dead_letter_stats.p95_latency IS 'the time that 95 % of these did not exceed';
 
 CREATE VIEW hipq.dead_letter_reasons WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.name AS queue,
        dead_letter.job_type,
        dead_letter.reason,
        count(*) AS dead_letters,
        count(*) FILTER (WHERE dead_letter.state = 'waiting') AS depth,
        max(dead_letter.died_time) AS last_died_time
 FROM hipq.dead_letter
-JOIN hipq.queue ON queue.queue_id = dead_letter.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE')
+JOIN hipq._visible_queue AS queue ON queue.queue_id = dead_letter.queue_id
+WHERE hipq._is_one_of(dead_letter.queue_id, hipq._visible_queues()) AND dead_letter.queue_id = ANY (hipq._visible_queues())
 GROUP BY 1, 2, 3;
 COMMENT ON VIEW hipq.dead_letter_reasons IS 'dead letters by job type and reason';
 COMMENT ON COLUMN hipq.dead_letter_reasons.queue IS 'queue of the jobs';
@@ -549,7 +609,7 @@ SELECT executor.pid,
        pg_get_userbyid(executor.role) AS role,
        executor.status,
        executor.started_time,
-       instance.name || '.' || queue.name AS queue,
+       queue.name AS queue,
        executor.job_id,
        executor.attempt,
        executor.job_type,
@@ -560,10 +620,7 @@ FROM (
     FROM hipq._executors() AS every_executor
     LEFT JOIN pg_database ON pg_database.oid = every_executor.database
 ) AS executor
-LEFT JOIN hipq.queue ON executor.is_here AND queue.queue_id = executor.queue_id
-LEFT JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE pg_has_role('pg_monitor', 'USAGE')
-   OR executor.is_here AND CASE WHEN queue.queue_id IS NULL THEN pg_has_role(executor.role, 'USAGE') ELSE hipq._may(queue.queue_id, 'read') END;
+LEFT JOIN hipq._visible_queue AS queue ON executor.is_here AND queue.queue_id = executor.queue_id;
 COMMENT ON VIEW hipq.executors IS 'executors: the processes of the server that run SQL handlers';
 COMMENT ON COLUMN hipq.executors.pid IS 'process, as in pg_stat_activity';
 COMMENT ON COLUMN hipq.executors.database IS 'database it is connected to; those of other databases are shown to pg_monitor only';
@@ -578,7 +635,7 @@ COMMENT ON COLUMN hipq.executors.job_started_time IS 'when the job it runs start
 COMMENT ON COLUMN hipq.executors.jobs_done IS 'jobs it has run so far';
 
 CREATE VIEW hipq.throttle_keys WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.name AS queue,
        job.job_type,
        job.throttle_key,
        max(job_type.throttle_limit_per_key) AS throttle_limit_per_key,
@@ -586,11 +643,12 @@ SELECT instance.name || '.' || queue.name AS queue,
        count(*) AS running_jobs
 FROM hipq._running_jobs() AS executor
 JOIN hipq.job ON job.queue_id = executor.queue_id AND job.id = executor.job_id AND job.state <> 'final'
-JOIN hipq.queue ON queue.queue_id = job.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
-LEFT JOIN hipq.job_type ON job_type.queue_id = job.queue_id AND job_type.name = job.job_type
-WHERE job.throttle_key <> 'NONE' AND (hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE'))
-GROUP BY instance.name, queue.name, job.job_type, job.throttle_key;
+JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
+LEFT JOIN (
+    SELECT job_type.queue_id, job_type.name, job_type.throttle_limit_per_key FROM hipq.job_type WHERE job_type.queue_id = ANY (hipq._visible_queues()) OFFSET 0
+) AS job_type ON job_type.queue_id = job.queue_id AND job_type.name = job.job_type
+WHERE job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues())) AND job.throttle_key <> 'NONE'
+GROUP BY queue.name, job.job_type, job.throttle_key;
 COMMENT ON VIEW hipq.throttle_keys IS 'throttle keys of jobs that run';
 COMMENT ON COLUMN hipq.throttle_keys.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.throttle_keys.job_type IS 'job type: keys of different types are different keys';
@@ -602,7 +660,7 @@ COMMENT ON COLUMN hipq.throttle_keys.running_jobs IS 'jobs of the key that run n
 CREATE VIEW hipq.schedules WITH (security_barrier) AS
 SELECT schedule.name,
        schedule.cron,
-       instance.name || '.' || queue.name AS queue,
+       queue.name AS queue,
        schedule.job_type,
        schedule.job_key,
        schedule.job_data,
@@ -615,10 +673,9 @@ SELECT schedule.name,
        (SELECT jobs.outcome FROM hipq.jobs WHERE jobs.id = schedule.last_job_id) AS last_outcome,
        schedule.created_time
 FROM hipq.schedule
-JOIN hipq.queue ON queue.queue_id = schedule.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
+JOIN hipq._readable_queue AS queue ON queue.queue_id = schedule.queue_id
 CROSS JOIN LATERAL (SELECT hipq._has_cron_entry(schedule.schedule_id) AS is_active) AS entry
-WHERE hipq._may(queue.queue_id, 'read');
+OFFSET 0;
 COMMENT ON VIEW hipq.schedules IS 'jobs that pg_cron has enqueued again and again, with their last and next run';
 COMMENT ON COLUMN hipq.schedules.name IS 'name of the schedule';
 COMMENT ON COLUMN hipq.schedules.cron IS 'cron expression, as given';
@@ -636,7 +693,7 @@ COMMENT ON COLUMN hipq.schedules.last_outcome IS 'outcome of that job so far; NU
 COMMENT ON COLUMN hipq.schedules.created_time IS 'when the schedule was made';
 
 CREATE VIEW hipq.lanes WITH (security_barrier) AS
-SELECT instance.name || '.' || queue.name AS queue,
+SELECT queue.name AS queue,
        lane.job_type,
        lane.priority,
        lane.due_time,
@@ -646,9 +703,7 @@ SELECT instance.name || '.' || queue.name AS queue,
        lane.notes,
        lane.is_read
 FROM hipq._lanes() AS lane
-JOIN hipq.queue ON queue.queue_id = lane.queue_id
-JOIN hipq.instance ON instance.instance_id = queue.instance_id
-WHERE hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE');
+JOIN hipq._visible_queue AS queue ON queue.queue_id = lane.queue_id;
 COMMENT ON VIEW hipq.lanes IS 'lanes: where executors look next for waiting jobs of a queue, job type and priority';
 COMMENT ON COLUMN hipq.lanes.queue IS 'queue of the lane';
 COMMENT ON COLUMN hipq.lanes.job_type IS 'job type of the lane';
@@ -682,17 +737,22 @@ FROM (
            CASE WHEN bound.from_time < hipq.now()
                THEN (extract(epoch FROM least(bound.to_time, hipq.now()) - bound.from_time) / 86400)::numeric END AS days
     FROM (
-        SELECT instance.name || '.' || queue.name AS queue,
+        SELECT seen.name AS queue,
                'hipq.' || quote_ident(class.relname) AS name,
                CASE WHEN class.relname = queue.table_name || '_live' THEN 'live' ELSE 'final' END AS kind,
                class.oid,
                class.relpartbound
-        FROM hipq.queue
-        JOIN hipq.instance ON instance.instance_id = queue.instance_id
+        FROM (
+            SELECT queue.queue_id, queue.table_name
+            FROM hipq.queue
+            WHERE queue.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
+            OFFSET 0
+        ) AS queue
+        JOIN hipq._visible_queue AS seen ON seen.queue_id = queue.queue_id
         JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
         CROSS JOIN LATERAL pg_partition_tree(top.oid) AS tree
         JOIN pg_class AS class ON class.oid = tree.relid
-        WHERE tree.isleaf AND (hipq._may(queue.queue_id, 'read') OR pg_has_role('pg_monitor', 'USAGE'))
+        WHERE tree.isleaf
         UNION ALL
         SELECT NULL, 'hipq.' || quote_ident(class.relname), 'attempt', class.oid, class.relpartbound
         FROM pg_partition_tree('hipq.attempt') AS tree
@@ -707,7 +767,8 @@ FROM (
         SELECT substring(partition.definition FROM 'FROM \(''([^'']*)''\)')::timestamptz AS from_time,
                substring(partition.definition FROM 'TO \(''([^'']*)''\)')::timestamptz AS to_time
     ) AS bound
-) AS measured;
+) AS measured
+OFFSET 0;
 COMMENT ON VIEW hipq.sizes IS 'rows and bytes of every leaf of the queues'' tables, and per day of final jobs';
 COMMENT ON COLUMN hipq.sizes.queue IS 'queue; NULL = all queues share the table (attempts, dead letters), shown to pg_monitor only';
 COMMENT ON COLUMN hipq.sizes.table_name IS 'table: a leaf of the queue''s table';
@@ -721,6 +782,7 @@ COMMENT ON COLUMN hipq.sizes.bytes_per_day IS 'bytes a day in the time of the le
 
 -- Of a worker that is not the caller's own only the queues that the caller may read, and job types of these.
 CREATE VIEW hipq.workers WITH (security_barrier) AS
+WITH readable_queue AS MATERIALIZED (SELECT queue.queue_id, queue.name FROM hipq._readable_queue AS queue)
 SELECT worker.worker_id,
        worker.name,
        worker.role,
@@ -750,21 +812,15 @@ FROM hipq.worker
 LEFT JOIN hipq._workers() AS known ON known.worker_id = worker.worker_id
 CROSS JOIN LATERAL (
     SELECT pg_has_role('pg_monitor', 'USAGE') OR pg_has_role(worker.role::oid, 'USAGE') AS is_whole,
-           (SELECT array_agg(readable.name ORDER BY readable.name)
-            FROM (
-                SELECT instance.name || '.' || queue.name AS name
-                FROM hipq.queue
-                JOIN hipq.instance ON instance.instance_id = queue.instance_id
-                WHERE instance.name || '.' || queue.name = ANY (worker.queues) AND hipq._may(queue.queue_id, 'read')
-            ) AS readable) AS queues,
+           (SELECT array_agg(queue.name ORDER BY queue.name) FROM readable_queue AS queue WHERE queue.name = ANY (worker.queues)) AS queues,
            (SELECT array_agg(DISTINCT job_type.name)
-            FROM hipq.queue
-            JOIN hipq.instance ON instance.instance_id = queue.instance_id
+            FROM readable_queue AS queue
             JOIN hipq.job_type ON job_type.queue_id = queue.queue_id AND job_type.name = ANY (worker.job_types)
-            WHERE instance.name || '.' || queue.name = ANY (worker.queues) AND hipq._may(queue.queue_id, 'read')) AS job_types
+            WHERE queue.name = ANY (worker.queues)) AS job_types
 ) AS sight
 WHERE sight.is_whole OR sight.queues IS NOT NULL
-ORDER BY known.place, worker.worker_id;
+ORDER BY known.place, worker.worker_id
+OFFSET 0;
 COMMENT ON VIEW hipq.workers IS 'external workers, the best first: healthy, unknown, degraded, unhealthy; of each the one with the fewest jobs that it has not accepted';
 COMMENT ON COLUMN hipq.workers.worker_id IS 'number of the worker';
 COMMENT ON COLUMN hipq.workers.name IS 'name the worker gave itself';
@@ -840,6 +896,30 @@ FROM (
     SELECT raised.alert, raised.times, raised.first_time, raised.last_time, raised.detail, raised.hint
     FROM hipq._alerts() AS raised
     UNION ALL
+    SELECT 'crashing job type',
+           pause.crashes,
+           job_type.crash_times[1],
+           pause.paused_time,
+           format('Job type %s of queue %s.%s is held: its jobs took the server down %s times, at %s.', quote_ident(job_type.name), instance.name, queue.name,
+                  pause.crashes, array_to_string(job_type.crash_times, ', ')),
+           'Mend the handler, then SELECT hipq.resume(queue, job_type), or give it another one with hipq.alter_job_type().'
+    FROM hipq.pause
+    JOIN hipq.job_type ON job_type.queue_id = pause.queue_id AND job_type.name = pause.job_type
+    JOIN hipq.queue ON queue.queue_id = pause.queue_id
+    JOIN hipq.instance ON instance.instance_id = queue.instance_id
+    WHERE pause.crashes IS NOT NULL
+    UNION ALL
+    SELECT 'crashing dead letter handler',
+           cardinality(queue.dead_letter_crash_times),
+           queue.dead_letter_crash_times[1],
+           queue.dead_letter_crash_times[cardinality(queue.dead_letter_crash_times)],
+           format('The handler of dead letters of queue %s.%s is not called: it took the server down, at %s.', instance.name, queue.name,
+                  array_to_string(queue.dead_letter_crash_times, ', ')),
+           'Mend the handler, then SELECT hipq.resume(queue), or give the queue another one with hipq.alter_queue().'
+    FROM hipq.queue
+    JOIN hipq.instance ON instance.instance_id = queue.instance_id
+    WHERE NOT queue.is_dropped AND current_setting('hipq.max_type_crashes', true)::integer BETWEEN 1 AND cardinality(queue.dead_letter_crash_times)
+    UNION ALL
     SELECT 'dead letters waiting',
            waiting.letters,
            waiting.first_time,
@@ -859,6 +939,19 @@ FROM (
         ) AS letter
     ) AS waiting
     WHERE waiting.most >= 0 AND waiting.letters > waiting.most
+    UNION ALL
+    SELECT 'job set aside',
+           count(*),
+           min(aside.set_aside_time),
+           max(aside.set_aside_time),
+           'What became of ' || count(*) || ' job(s) cannot be written down; they are left alone. The latest is job '
+               || (array_agg(aside.job_id ORDER BY aside.set_aside_time DESC, aside.job_id DESC))[1] || ': '
+               || (array_agg(aside.error ORDER BY aside.set_aside_time DESC, aside.job_id DESC))[1],
+           'When the cause is gone hipq.fail_job() or hipq.cancel() ends each, and hipq.retry() runs it again; table hipq.set_aside names them.'
+    FROM hipq.set_aside AS aside
+    JOIN hipq.job ON job.id = aside.job_id AND job.queue_id = aside.queue_id AND job.attempt = aside.attempt AND job.state = aside.state
+    WHERE job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues())) AND job.state <> 'final'
+    HAVING count(*) > 0
     UNION ALL
     SELECT 'held snapshot',
            1,
@@ -933,7 +1026,7 @@ COMMENT ON COLUMN hipq.alerts.last_time IS 'when it happened last';
 COMMENT ON COLUMN hipq.alerts.detail IS 'what is slower or waits because of it';
 COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 
-REVOKE ALL ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.progress, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes, hipq.workers, hipq.healthy_workers, hipq.worker_health FROM PUBLIC;
+REVOKE ALL ON hipq._readable_queue, hipq._visible_queue, hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.progress, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes, hipq.workers, hipq.healthy_workers, hipq.worker_health FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
 GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.progress, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys, hipq.workers, hipq.healthy_workers, hipq.worker_health, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._alerts(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq._progress(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._readable_queues(), hipq._visible_queues(), hipq._reachable_queues(integer[]), hipq._is_one_of(integer, integer[]), hipq._alerts(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq._progress(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;

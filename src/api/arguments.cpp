@@ -1,6 +1,13 @@
 // Arguments and results: the detoasting macros can raise, so each stands in a guarded block.
 #include "api/arguments.hpp"
 
+#include "storage/demand.hpp"
+
+extern "C" {
+#include "access/detoast.h"
+#include "funcapi.h"
+}
+
 namespace hipq::api {
 
 namespace {
@@ -16,10 +23,12 @@ Bytes bytes_of(const struct varlena *value)
     return {VARDATA_ANY(value), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))};
 }
 
-// PostgreSQL regime. (Not in the class: its member text() hides the type of that name, which the macro needs.)
-Bytes detoasted_bytes(Datum value)
+// PostgreSQL regime. What is larger than that is not read, only measured. (Not in the class: its member text() hides the type of
+// that name, which the macro needs.)
+Bytes detoasted_bytes(Datum value, std::size_t most)
 {
-    return bytes_of(DatumGetTextPP(value));
+    const std::size_t size = ::toast_raw_datum_size(value) - VARHDRSZ;
+    return size > most ? Bytes{nullptr, size} : bytes_of(DatumGetTextPP(value));
 }
 
 struct Elements {
@@ -67,11 +76,42 @@ void Arguments::require(int i, const char *name) const
         HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument \"%s\" must not be null", name));
 }
 
-std::optional<std::string> Arguments::maybe_text(int i) const
+// As the function's definition has it. For errors: it looks into a catalogue.
+std::string Arguments::name_of(int i) const
+{
+    const char *name = pg::call([&]() -> const char * {
+        HeapTuple function = ::SearchSysCache1(PROCOID, ObjectIdGetDatum(fcinfo_->flinfo->fn_oid));
+        if (!HeapTupleIsValid(function))
+            return nullptr;
+        Oid *types = nullptr;
+        char **names = nullptr;
+        char *modes = nullptr;
+        const int count = ::get_func_arg_info(function, &types, &names, &modes);
+        const char *found = names != nullptr && i < count ? ::pstrdup(names[i]) : nullptr;
+        ::ReleaseSysCache(function);
+        return found;
+    });
+    return name == nullptr ? std::to_string(i + 1) : name;
+}
+
+void Arguments::check_length(int i, std::size_t bytes, std::size_t most) const
+{
+    if (bytes > most)
+        storage::demand(core::check_size_of(("argument \"" + name_of(i) + "\"").c_str(), bytes, most));
+}
+
+void Arguments::check_count(int i, std::size_t elements, std::size_t most) const
+{
+    if (elements > most)
+        storage::demand(core::check_count_of(("argument \"" + name_of(i) + "\"").c_str(), elements, most));
+}
+
+std::optional<std::string> Arguments::maybe_text(int i, std::size_t most) const
 {
     if (!has(i))
         return std::nullopt;
-    const Bytes bytes = pg::call([&] { return detoasted_bytes(fcinfo_->args[i].value); });
+    const Bytes bytes = pg::call([&] { return detoasted_bytes(fcinfo_->args[i].value, most); });
+    check_length(i, bytes.size, most);
     return std::string(bytes.data, bytes.size);
 }
 
@@ -117,10 +157,10 @@ std::optional<Interval> Arguments::maybe_interval(int i) const
     return has(i) ? std::optional(*DatumGetIntervalP(fcinfo_->args[i].value)) : std::nullopt;
 }
 
-std::string Arguments::text(int i, const char *name) const
+std::string Arguments::text(int i, const char *name, std::size_t most) const
 {
     require(i, name);
-    return *maybe_text(i);
+    return *maybe_text(i, most);
 }
 
 std::int32_t Arguments::integer(int i, const char *name) const
@@ -153,28 +193,31 @@ Interval Arguments::interval(int i, const char *name) const
     return *maybe_interval(i);
 }
 
-std::vector<std::optional<std::string>> Arguments::texts(int i) const
+std::vector<std::optional<std::string>> Arguments::texts(int i, std::size_t most_elements, std::size_t most) const
 {
     std::vector<std::optional<std::string>> result;
     if (!has(i))
         return result;
     const Elements elements = elements_of(fcinfo_->args[i].value, TEXTOID);
+    check_count(i, static_cast<std::size_t>(elements.count), most_elements);
     // Elements of an array are never toasted by themselves: nothing here can raise.
     for (int element = 0; element < elements.count; ++element) {
         if (elements.nulls[element]) {
             result.emplace_back(std::nullopt);
         } else {
             const Bytes bytes = bytes_of(reinterpret_cast<const struct varlena *>(DatumGetPointer(elements.values[element])));
+            check_length(i, bytes.size, most);
             result.emplace_back(std::string(bytes.data, bytes.size));
         }
     }
     return result;
 }
 
-std::vector<std::string> Arguments::texts_without_nulls(int i, const char *name) const
+std::vector<std::string> Arguments::texts_without_nulls(int i, const char *name, std::size_t most_elements,
+                                                        std::size_t most) const
 {
     std::vector<std::string> result;
-    for (std::optional<std::string> &element : texts(i)) {
+    for (std::optional<std::string> &element : texts(i, most_elements, most)) {
         if (!element.has_value())
             raise_null_element(name);
         result.push_back(std::move(*element));
@@ -185,21 +228,24 @@ std::vector<std::string> Arguments::texts_without_nulls(int i, const char *name)
 std::vector<std::int64_t> Arguments::integers64(int i, const char *name) const
 {
     require(i, name);
-    return numbers_of<std::int64_t>(elements_of(fcinfo_->args[i].value, INT8OID), name,
-                                    [](Datum value) { return std::int64_t{DatumGetInt64(value)}; });
+    const Elements elements = elements_of(fcinfo_->args[i].value, INT8OID);
+    check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
+    return numbers_of<std::int64_t>(elements, name, [](Datum value) { return std::int64_t{DatumGetInt64(value)}; });
 }
 
 std::vector<std::int32_t> Arguments::integers(int i, const char *name) const
 {
     require(i, name);
-    return numbers_of<std::int32_t>(elements_of(fcinfo_->args[i].value, INT4OID), name,
-                                    [](Datum value) { return std::int32_t{DatumGetInt32(value)}; });
+    const Elements elements = elements_of(fcinfo_->args[i].value, INT4OID);
+    check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
+    return numbers_of<std::int32_t>(elements, name, [](Datum value) { return std::int32_t{DatumGetInt32(value)}; });
 }
 
 std::vector<pg::RawValue> Arguments::jsons(int i, const char *name) const
 {
     require(i, name);
     const Elements elements = elements_of(fcinfo_->args[i].value, JSONBOID);
+    check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
     std::vector<pg::RawValue> values;
     values.reserve(static_cast<std::size_t>(elements.count));
     for (int element = 0; element < elements.count; ++element)

@@ -1,6 +1,7 @@
 // Arguments and results of SQL-callable functions as C++ values. Arguments are counted from 0; NULL is an empty optional.
 #pragma once
 
+#include "core/bounds.hpp"
 #include "pg/spi.hpp"
 
 namespace hipq::api {
@@ -13,15 +14,15 @@ public:
     // Whether the argument is not NULL.
     bool has(int i) const { return !fcinfo_->args[i].isnull; }
 
-    // Required: 22004 naming the argument if it is NULL.
-    std::string text(int i, const char *name) const;
+    // Required: 22004 naming the argument if it is NULL. Texts: 54000 naming the argument if it is longer than `most` bytes.
+    std::string text(int i, const char *name, std::size_t most = core::most_text) const;
     std::int32_t integer(int i, const char *name) const;
     std::int64_t integer64(int i, const char *name) const;
     bool boolean(int i, const char *name) const;
     Oid oid(int i, const char *name) const;
     Interval interval(int i, const char *name) const;
 
-    std::optional<std::string> maybe_text(int i) const;
+    std::optional<std::string> maybe_text(int i, std::size_t most = core::most_text) const;
     std::optional<std::int32_t> maybe_int(int i) const;
     std::optional<std::int64_t> maybe_int64(int i) const;
     std::optional<bool> maybe_bool(int i) const;
@@ -32,11 +33,14 @@ public:
     std::optional<double> maybe_double(int i) const;
     std::optional<Interval> maybe_interval(int i) const;
 
-    // Elements of a text[]; nothing at all for NULL. texts_without_nulls: 22004 naming the argument if an element is NULL.
-    std::vector<std::optional<std::string>> texts(int i) const;
-    std::vector<std::string> texts_without_nulls(int i, const char *name) const;
+    // Elements of a text[]; nothing at all for NULL. texts_without_nulls: 22004 naming the argument if an element is NULL. 54000
+    // if there are more than `most_elements`, or one is longer than `most` bytes.
+    std::vector<std::optional<std::string>> texts(int i, std::size_t most_elements, std::size_t most = core::most_text) const;
+    std::vector<std::string> texts_without_nulls(int i, const char *name, std::size_t most_elements = core::most_names,
+                                                 std::size_t most = core::most_text) const;
 
-    // Elements of a bigint[], an integer[], a jsonb[]: 22004 naming the argument if it is NULL, of numbers if an element is.
+    // Elements of a bigint[], an integer[], a jsonb[]: 22004 naming the argument if it is NULL, of numbers if an element is;
+    // 54000 if there are more than core::most_jobs_at_once.
     std::vector<std::int64_t> integers64(int i, const char *name) const;
     std::vector<std::int32_t> integers(int i, const char *name) const;
     std::vector<pg::RawValue> jsons(int i, const char *name) const;
@@ -46,6 +50,9 @@ public:
 
 private:
     void require(int i, const char *name) const;
+    std::string name_of(int i) const;
+    void check_length(int i, std::size_t bytes, std::size_t most) const;
+    void check_count(int i, std::size_t elements, std::size_t most) const;
     FunctionCallInfo fcinfo_;
 };
 

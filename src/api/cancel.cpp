@@ -3,7 +3,6 @@
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
 #include "pg/clock.hpp"
-#include "settings.hpp"
 #include "shmem/hands.hpp"
 #include "shmem/watch.hpp"
 #include "storage/find_job.hpp"
@@ -19,7 +18,7 @@ namespace {
 constexpr int most_looks = 50;
 constexpr long pause_microseconds = 10'000;
 
-enum class Outcome : unsigned char { cancelled, too_late, look_again, no_room };
+enum class Outcome : unsigned char { cancelled, too_late, look_again };
 
 // Nobody can stop a program outside the server: the attempt is over, and its worker learns that when it says something of it.
 bool cancel_with_worker(const storage::Queue &queue, std::int64_t id, const std::string &error)
@@ -44,8 +43,6 @@ std::optional<Outcome> cancel_in_hand(std::int64_t id, const std::string &error)
         return Outcome::cancelled;
     case shmem::CancelAnswer::not_in_hand:
         return std::nullopt;
-    case shmem::CancelAnswer::no_room:
-        return Outcome::no_room;
     case shmem::CancelAnswer::changing:
         break;
     }
@@ -75,26 +72,17 @@ Outcome try_to_cancel(const storage::FoundJob &job, const std::string &error)
     return outcome.has_value() ? *outcome : cancel_in_its_row(*job.queue, job.id, error);
 }
 
-[[noreturn]] void raise_no_room(std::int64_t id)
-{
-    HIPQ_RAISE(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-               errmsg("job %lld was not cancelled: too many running jobs are being cancelled", static_cast<long long>(id)),
-               errhint("Try again when the first of them have ended."));
-}
-
 bool cancel(std::int64_t id, const std::optional<std::string> &reason, const std::optional<std::string> &queue)
 {
     const std::string error = error_for(reason);
     const auto catalogue = storage::catalogue();
     storage::FoundJob job = storage::require_job(*catalogue, id, queue, storage::Privilege::control);
     Outcome outcome = try_to_cancel(job, error);
-    for (int look = 1; look < most_looks && (outcome == Outcome::look_again || outcome == Outcome::no_room); ++look) {
+    for (int look = 1; look < most_looks && outcome == Outcome::look_again; ++look) {
         pause();
         job = storage::require_job(*catalogue, id, queue, storage::Privilege::control);
         outcome = try_to_cancel(job, error);
     }
-    if (outcome == Outcome::no_room)
-        raise_no_room(id);
     return outcome == Outcome::cancelled;
 }
 
@@ -114,9 +102,6 @@ constexpr const char *select_jobs_sql = R"(
     LIMIT $6)";
 
 constexpr const char *select_unfinished_sql = "SELECT job.id FROM {live} AS job WHERE job.id = ANY ($1) ORDER BY job.id";
-
-// For executors to end their jobs, when all room for requests is taken: as long as the most stubborn handler is given, and more.
-constexpr std::int64_t patience_with_executors = 5'000'000;
 
 struct Filter {
     std::optional<std::string> job_type;
@@ -166,50 +151,29 @@ Outcome try_to_cancel(const storage::Queue &queue, std::int64_t id, const Filter
     return outcome.has_value() ? *outcome : cancel_in_its_row(queue, id, error);
 }
 
-struct Round {
-    std::int64_t cancelled = 0;
-    bool has_no_room = false;
-};
-
-// Tries each job once and leaves those of which nothing is settled.
-Round go_through(const storage::Queue &queue, Ids &ids, const Filter &filter, const std::string &error)
+// Tries each job once and leaves those of which nothing is settled. Returns how many it has cancelled.
+std::int64_t go_through(const storage::Queue &queue, Ids &ids, const Filter &filter, const std::string &error)
 {
-    Round round;
+    std::int64_t cancelled = 0;
     std::erase_if(ids, [&](std::int64_t id) {
         const Outcome outcome = try_to_cancel(queue, id, filter, error);
-        round.cancelled += outcome == Outcome::cancelled ? 1 : 0;
-        round.has_no_room = round.has_no_room || outcome == Outcome::no_room;
-        return outcome == Outcome::cancelled || outcome == Outcome::too_late;
+        cancelled += outcome == Outcome::cancelled ? 1 : 0;
+        return outcome != Outcome::look_again;
     });
     if (!ids.empty())
         ids = storage::as_hipq([&] { return ids_of(storage::statement_for(queue, select_unfinished_sql).run(ids)); });
-    return round;
+    return cancelled;
 }
 
-void warn_of_rest(std::size_t count)
-{
-    pg::call([&] {
-        ereport(WARNING, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-                errmsg("%zu jobs were not cancelled: too many running jobs are being cancelled", count),
-                errhint("Cancel the rest when the first of them have ended."));
-    });
-}
-
-// Waits for executors as long as one after the other makes room for a request.
 std::int64_t cancel_all(const storage::Queue &queue, Ids ids, const Filter &filter, const std::string &error)
 {
-    const std::int64_t patience = std::int64_t{settings::terminate_grace} * 1'000 + patience_with_executors;
     std::int64_t cancelled = 0;
     for (int looks = 1; !ids.empty(); ++looks) {
         const std::size_t before = ids.size();
-        const Round round = go_through(queue, ids, filter, error);
-        cancelled += round.cancelled;
+        cancelled += go_through(queue, ids, filter, error);
         if (ids.size() < before)
             looks = 1;
-        const std::int64_t most = round.has_no_room ? patience / pause_microseconds : most_looks;
-        if (looks >= most && round.has_no_room)
-            warn_of_rest(ids.size());
-        if (looks >= most)
+        if (looks >= most_looks)
             break;
         if (!ids.empty())
             pause();
@@ -235,7 +199,7 @@ std::int64_t cancel_jobs(const Arguments &arguments)
     const auto catalogue = storage::catalogue();
     const storage::Queue &queue = storage::require_known_queue(*catalogue, arguments.text(0, "queue"));
     storage::require(queue, storage::Privilege::control);
-    return cancel_all(queue, find_jobs(queue, filter), filter, error_for(arguments.maybe_text(5)));
+    return cancel_all(queue, find_jobs(queue, filter), filter, error_for(arguments.maybe_text(5, core::any_length)));
 }
 
 }  // namespace
@@ -245,7 +209,8 @@ std::int64_t cancel_jobs(const Arguments &arguments)
 HIPQ_FUNCTION(hipq_cancel)
 {
     const hipq::api::Arguments arguments(fcinfo);
-    return BoolGetDatum(hipq::api::cancel(arguments.integer64(0, "id"), arguments.maybe_text(1), arguments.maybe_text(2)));
+    return BoolGetDatum(hipq::api::cancel(arguments.integer64(0, "id"), arguments.maybe_text(1, hipq::core::any_length),
+                                          arguments.maybe_text(2)));
 }
 
 HIPQ_FUNCTION(hipq_cancel_jobs)

@@ -76,6 +76,14 @@ std::int64_t check_more(const Interval &more)
     return (length - 1) / USECS_PER_SEC + 1;
 }
 
+void raise_too_long(std::int64_t most)
+{
+    HIPQ_RAISE(
+        errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the job would run longer than its queue allows"),
+        errdetail("The cap is max_timeout = %lld (seconds), from the start of the attempt on.", static_cast<long long>(most)),
+        errhint("The queue owner sets it with hipq.alter_queue()."));
+}
+
 std::int64_t check_most(std::int32_t max_jobs)
 {
     constexpr std::int32_t limit = 1'000'000;
@@ -108,6 +116,7 @@ void require_object(const Arguments &arguments, int i, const char *name)
     if (!arguments.has(i))
         return;
     const Datum value = arguments.raw(i, JSONBOID).value;
+    storage::check_description(name, value);
     if (!pg::call([&] { return JB_ROOT_IS_OBJECT(DatumGetJsonbP(value)); }))
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must be a JSON object", name));
 }

@@ -23,6 +23,9 @@ std::int64_t check_delay(const char *name, const Interval &value);
 // How much more time a job is given, in seconds, rounded up: 22023 for none, or more than 100 years.
 std::int64_t check_more(const Interval &more);
 
+// 22023: with that the job would run longer than its queue allows.
+[[noreturn]] void raise_too_long(std::int64_t most);
+
 // How many jobs one call may touch: 22023 unless it is 1 to 1,000,000.
 std::int64_t check_most(std::int32_t max_jobs);
 

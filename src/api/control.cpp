@@ -51,7 +51,7 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
                    errmsg("job type \"%s\" has an unfinished job with key \"%s\"", job.type.c_str(), job.key.c_str()),
                    errhint("Wait until it has finished, or cancel it."));
     const std::int64_t new_id = rows.front().integer(0);
-    storage::note_redriven({id}, {new_id}, pg::now());
+    storage::note_redriven(*job.queue, {id}, {new_id}, pg::now());
     return new_id;
 }
 
@@ -101,8 +101,10 @@ void reschedule(std::int64_t id, const std::optional<pg::Time> &time, const std:
 // ---- erase ----
 
 constexpr const char *erase_sql = "DELETE FROM {table} AS job WHERE job.id = $1 AND job.state = 'final'";
-constinit pg::Statement erase_attempts("DELETE FROM hipq.attempt AS attempt WHERE attempt.job_id = $1");
-constinit pg::Statement erase_dead_letter("DELETE FROM hipq.dead_letter AS letter WHERE letter.job_id = $1");
+constinit pg::Statement erase_attempts("DELETE FROM hipq.attempt AS attempt WHERE attempt.queue_id = $1 AND attempt.job_id = $2");
+constinit pg::Statement
+    erase_dead_letter("DELETE FROM hipq.dead_letter AS letter WHERE letter.queue_id = $1 AND letter.job_id = $2");
+constinit pg::Statement erase_set_aside("DELETE FROM hipq.set_aside AS aside WHERE aside.job_id = $1");
 
 // Whether the caller has anything to do with the queue; for others its jobs do not exist.
 bool may_know_of(const FoundJob &job)
@@ -126,8 +128,9 @@ bool erase(std::int64_t id, const std::optional<std::string> &queue)
                    errhint("Use hipq.cancel() first."));
     return storage::as_hipq([&] {
         const bool erased = storage::statement_for(*job.queue, erase_sql).run(id).processed() == 1;
-        erase_attempts.run(id);
-        erase_dead_letter.run(id);
+        erase_attempts.run(job.queue->id, id);
+        erase_dead_letter.run(job.queue->id, id);
+        erase_set_aside.run(id);
         return erased;
     });
 }

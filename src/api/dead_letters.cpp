@@ -28,20 +28,22 @@ struct Letter {
     std::string job_type;
     std::string job_key;
     std::string state;
+    bool is_reduced;
 };
 
-constinit pg::Statement find_queue("SELECT letter.queue_id FROM hipq.dead_letter AS letter WHERE letter.job_id = $1");
+constinit pg::Statement
+    find_queue("SELECT letter.queue_id FROM hipq.dead_letter AS letter WHERE letter.queue_id = ANY ($1) AND letter.job_id = $2");
 
 constinit pg::Statement lock_letter(R"(
-    SELECT letter.job_type, letter.job_key, letter.state
+    SELECT letter.job_type, letter.job_key, letter.state, letter.reduced_because IS NOT NULL
     FROM hipq.dead_letter AS letter
-    WHERE letter.job_id = $1
+    WHERE letter.queue_id = $1 AND letter.job_id = $2
     FOR UPDATE SKIP LOCKED)");
 
 // One that the caller may not know of does not exist.
 const Queue &require_queue_of_letter(const storage::Catalogue &catalogue, std::int64_t id)
 {
-    const pg::Rows rows = storage::as_hipq([&] { return find_queue.run(id); });
+    const pg::Rows rows = storage::as_hipq([&] { return find_queue.run(storage::queue_ids(catalogue), id); });
     const Queue *queue = rows.empty() ? nullptr : catalogue.find(rows.front().integer32(0));
     if (queue == nullptr || queue->is_dropped || !storage::has_any_right(storage::caller(), *queue))
         HIPQ_RAISE(
@@ -53,12 +55,12 @@ const Queue &require_queue_of_letter(const storage::Catalogue &catalogue, std::i
 
 Letter take_letter(const Queue &queue, std::int64_t id)
 {
-    const pg::Rows rows = storage::as_hipq([&] { return lock_letter.run(id); });
+    const pg::Rows rows = storage::as_hipq([&] { return lock_letter.run(queue.id, id); });
     if (rows.empty())
         HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("dead letter of job %lld is in use", static_cast<long long>(id)),
                    errdetail("Its handler runs, or another session has just changed it."), errhint("Try again in a moment."));
     const pg::Row row = rows.front();
-    return {&queue, id, row.text(0), row.text(1), row.text(2)};
+    return {&queue, id, row.text(0), row.text(1), row.text(2), row.boolean(3)};
 }
 
 [[noreturn]] void raise_wrong_state(const Letter &letter, const char *action)
@@ -68,6 +70,14 @@ Letter take_letter(const Queue &queue, std::int64_t id)
                       letter.state.c_str()),
                letter.state == "redriven" ? errhint("Column redriven_as of hipq.dead_letters has the new job.")
                                           : errhint("There is nothing to be done about it; it goes after its time."));
+}
+
+[[noreturn]] void raise_reduced(const Letter &letter)
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("cannot redrive dead letter of job %lld: it has no job_data", static_cast<long long>(letter.job_id)),
+               errdetail("The whole job could not be written into it; column reduced_because of hipq.dead_letters says why."),
+               errhint("Use hipq.retry() while the final job is kept."));
 }
 
 // ---- filters ----
@@ -99,12 +109,15 @@ std::optional<std::string> check_state(const std::optional<std::string> &state, 
     " AND letter.died_time < $4 AND ($5 IS NULL OR letter.state = $5)"
 #define HIPQ_OLDEST_FIRST " ORDER BY letter.died_time, letter.job_id LIMIT $6 FOR UPDATE SKIP LOCKED"
 
-constinit pg::Statement
-    delete_letters("DELETE FROM hipq.dead_letter WHERE job_id IN (SELECT letter.job_id" HIPQ_FILTERED_LETTERS HIPQ_OLDEST_FIRST
-                   ")");
+// Chosen once, as an array is: a subquery in IN may be run again for each row, and choose others then.
+constinit pg::Statement delete_letters(
+    "DELETE FROM hipq.dead_letter WHERE queue_id = $1 AND job_id = ANY (ARRAY(SELECT letter.job_id" HIPQ_FILTERED_LETTERS
+        HIPQ_OLDEST_FIRST "))");
 
-constinit pg::Statement dismiss_letters("UPDATE hipq.dead_letter SET dismissed_time = $7, awaits_handler = false "
-                                        "WHERE job_id IN (SELECT letter.job_id" HIPQ_FILTERED_LETTERS HIPQ_OLDEST_FIRST ")");
+constinit pg::Statement
+    dismiss_letters("UPDATE hipq.dead_letter SET dismissed_time = $7, awaits_handler = false "
+                    "WHERE queue_id = $1 AND job_id = ANY (ARRAY(SELECT letter.job_id" HIPQ_FILTERED_LETTERS HIPQ_OLDEST_FIRST
+                    "))");
 
 const Queue &require_controlled(const storage::Catalogue &catalogue, const std::string &name)
 {
@@ -123,12 +136,13 @@ constinit pg::Statement lock_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1
     "(letter.job_key <> 'NONE' AND EXISTS (SELECT FROM {live} AS holder"                                                         \
     " WHERE holder.job_type = letter.job_type AND holder.job_key = letter.job_key))"
 
-constexpr const char *choose_sql =
-    "SELECT letter.job_id, letter.job_type" HIPQ_FILTERED_LETTERS " AND NOT " HIPQ_KEY_IS_TAKEN HIPQ_OLDEST_FIRST;
+constexpr const char *choose_sql = "SELECT letter.job_id, letter.job_type" HIPQ_FILTERED_LETTERS
+                                   " AND letter.reduced_because IS NULL AND NOT " HIPQ_KEY_IS_TAKEN HIPQ_OLDEST_FIRST;
 
 constexpr const char *count_taken_sql = "SELECT count(*)" HIPQ_FILTERED_LETTERS " AND " HIPQ_KEY_IS_TAKEN;
 
-// New jobs with what the old ones were given; their expiry has passed with them. $1 ids, $2 delays in microseconds, $3 now. Those
+// New jobs with what the old ones were given; their expiry has passed with them. $1 ids, $2 delays in microseconds, $3 now,
+// $4 the queue of the dead letters. Those
 // whose key an unfinished job holds are left.
 constexpr const char *redrive_sql = R"(
     INSERT INTO {table} (original_job_id, retry_of, retry_reason, scheduled_run_time, job_type, job_key, job_data, timeout, max_retries,
@@ -137,14 +151,14 @@ constexpr const char *redrive_sql = R"(
            letter.job_type, letter.job_key, job.job_data, job.timeout, job.max_retries,
            job.queue_ttl, job.priority, job.throttle_factor, job.throttle_key, job.time_windows, job.shard_key
     FROM unnest($1, $2) WITH ORDINALITY AS slot(job_id, delay, place)
-    JOIN hipq.dead_letter AS letter ON letter.job_id = slot.job_id
+    JOIN hipq.dead_letter AS letter ON letter.queue_id = $4 AND letter.job_id = slot.job_id
     CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, letter.job) AS job
     ORDER BY slot.place
     ON CONFLICT DO NOTHING
     RETURNING retry_of, id)";
 
 // Returns the ids of the new jobs.
-Ids enqueue_again(const Queue &to, const Ids &letters, std::optional<double> rate)
+Ids enqueue_again(const Queue &from, const Queue &to, const Ids &letters, std::optional<double> rate)
 {
     const pg::Time now = pg::now();
     Ids delays;
@@ -152,12 +166,13 @@ Ids enqueue_again(const Queue &to, const Ids &letters, std::optional<double> rat
         delays.push_back(core::redrive_delay(static_cast<std::int64_t>(i), rate));
     Ids redriven;
     Ids made;
-    const pg::Rows rows = storage::as_hipq([&] { return storage::statement_for(to, redrive_sql).run(letters, delays, now); });
+    const pg::Rows rows =
+        storage::as_hipq([&] { return storage::statement_for(to, redrive_sql).run(letters, delays, now, from.id); });
     for (const pg::Row row : rows) {
         redriven.push_back(row.integer(0));
         made.push_back(row.integer(1));
     }
-    storage::note_redriven(redriven, made, now);
+    storage::note_redriven(from, redriven, made, now);
     return made;
 }
 
@@ -187,8 +202,10 @@ std::int64_t redrive(std::int64_t id, const std::optional<std::string> &to_queue
     const Letter letter = take_letter(queue, id);
     if (letter.state == "redriven")
         raise_wrong_state(letter, "redrive");
+    if (letter.is_reduced)
+        raise_reduced(letter);
     check_type(queue, to, letter.job_type);
-    const Ids made = enqueue_again(to, {id}, std::nullopt);
+    const Ids made = enqueue_again(queue, to, {id}, std::nullopt);
     if (made.empty())
         HIPQ_RAISE(
             errcode(ERRCODE_UNIQUE_VIOLATION),
@@ -223,7 +240,7 @@ Redriven redrive_jobs(const Arguments &arguments)
         check_type(queue, to, row.text(1));
         letters.push_back(row.integer(0));
     }
-    const auto made = static_cast<std::int64_t>(enqueue_again(to, letters, rate).size());
+    const auto made = static_cast<std::int64_t>(enqueue_again(queue, to, letters, rate).size());
     const pg::Rows taken = storage::as_hipq([&] {
         return storage::statement_for(to, count_taken_sql)
             .run(queue.id, filter.job_type, filter.reason, filter.before, filter.state);
@@ -234,15 +251,16 @@ Redriven redrive_jobs(const Arguments &arguments)
 // ---- dismiss ----
 
 constinit pg::Statement
-    dismiss_letter("UPDATE hipq.dead_letter SET dismissed_time = $2, awaits_handler = false WHERE job_id = $1");
+    dismiss_letter("UPDATE hipq.dead_letter SET dismissed_time = $3, awaits_handler = false WHERE queue_id = $1 AND job_id = $2");
 
 void dismiss(std::int64_t id)
 {
     const auto catalogue = storage::catalogue();
-    const Letter letter = take_letter(require_queue_of_letter(*catalogue, id), id);
+    const Queue &queue = require_queue_of_letter(*catalogue, id);
+    const Letter letter = take_letter(queue, id);
     if (letter.state != "waiting")
         raise_wrong_state(letter, "dismiss");
-    storage::as_hipq([&] { dismiss_letter.run(id, pg::now()); });
+    storage::as_hipq([&] { dismiss_letter.run(queue.id, id, pg::now()); });
 }
 
 std::int64_t dismiss_many(const Arguments &arguments)
@@ -260,13 +278,14 @@ std::int64_t dismiss_many(const Arguments &arguments)
 
 // ---- purge ----
 
-constinit pg::Statement delete_letter("DELETE FROM hipq.dead_letter WHERE job_id = $1");
+constinit pg::Statement delete_letter("DELETE FROM hipq.dead_letter WHERE queue_id = $1 AND job_id = $2");
 
 void purge(std::int64_t id)
 {
     const auto catalogue = storage::catalogue();
-    take_letter(require_queue_of_letter(*catalogue, id), id);
-    storage::as_hipq([&] { delete_letter.run(id); });
+    const Queue &queue = require_queue_of_letter(*catalogue, id);
+    take_letter(queue, id);
+    storage::as_hipq([&] { delete_letter.run(queue.id, id); });
 }
 
 std::int64_t purge_many(const Arguments &arguments)

@@ -5,6 +5,7 @@
 #include "core/json_text.hpp"
 #include "core/validate.hpp"
 #include "pg/transaction.hpp"
+#include "storage/demand.hpp"
 #include "storage/rights.hpp"
 
 namespace hipq::api {
@@ -56,11 +57,16 @@ storage::JobOptions options_of(const Arguments &arguments)
 {
     const int first = enqueue_places.scheduled_run_time;  // the same place in both functions
     check_throttle_factor(arguments.maybe_number(first + 3));
-    return {
-        arguments.text(at_type, "job_type"), arguments.maybe_time(first),          priority_of(arguments.maybe_int(first + 1)),
-        arguments.maybe_int(first + 2),      arguments.raw(first + 3, NUMERICOID), arguments.maybe_text(first + 4),
-        arguments.maybe_int(first + 5),      arguments.maybe_time(first + 6),      arguments.maybe_text(first + 8),
-        arguments.maybe_int(first + 9)};
+    return {arguments.text(at_type, "job_type"),
+            arguments.maybe_time(first),
+            priority_of(arguments.maybe_int(first + 1)),
+            arguments.maybe_int(first + 2),
+            arguments.raw(first + 3, NUMERICOID),
+            arguments.maybe_text(first + 4, core::most_time_windows),
+            arguments.maybe_int(first + 5),
+            arguments.maybe_time(first + 6),
+            arguments.maybe_text(first + 8),
+            arguments.maybe_int(first + 9)};
 }
 
 storage::OnDuplicate on_duplicate_of(const Arguments &arguments, const char *if_not_given)
@@ -85,7 +91,7 @@ pg::RawValue json_of_text(const std::string &text)
 
 pg::RawValue json_of_any(pg::RawValue value)
 {
-    const pg::Rows rows = pg::run_once("SELECT pg_catalog.to_jsonb($1)", value);
+    const pg::Rows rows = pg::run_as_caller("SELECT pg_catalog.to_jsonb($1)", value);
     return rows.front().raw(0);
 }
 
@@ -99,7 +105,7 @@ pg::RawValue data_of(FunctionCallInfo fcinfo)
     if (type == JSONBOID)
         return arguments.raw(at_data, JSONBOID);
     if (type == TEXTOID || type == VARCHAROID || type == BPCHAROID || !OidIsValid(type))
-        return json_of_text(arguments.text(at_data, "job_data"));
+        return json_of_text(arguments.text(at_data, "job_data", core::most_json_text));
     return json_of_any(arguments.raw(at_data, type));
 }
 
@@ -135,8 +141,9 @@ const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::
     if (const Queue *queue = catalogue->find("hipq.main"))
         return *queue;
     const bool may_create = pg::call([] {
+        const Oid any_arguments = InvalidOid;  // no null pointer: servers with assertions allow that for no arguments only
         const Oid function = ::LookupFuncName(
-            list_make2(::makeString(::pstrdup("hipq")), ::makeString(::pstrdup("create_queue"))), -1, nullptr, false);
+            list_make2(::makeString(::pstrdup("hipq")), ::makeString(::pstrdup("create_queue"))), -1, &any_arguments, false);
         return ::pg_proc_aclcheck(function, ::GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
     });
     if (!may_create)
@@ -147,7 +154,7 @@ const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::
     pg::as_extension_owner([] { pg::run_once("LOCK TABLE hipq.queue IN SHARE ROW EXCLUSIVE MODE"); });
     catalogue = storage::catalogue();
     if (catalogue->find("hipq.main") == nullptr)
-        pg::run_once("SELECT hipq.create_queue('hipq.main')");
+        pg::run_as_caller("SELECT hipq.create_queue('hipq.main')");
     catalogue = storage::catalogue();
     return storage::require_queue(*catalogue, "hipq.main");
 }
@@ -214,7 +221,8 @@ std::vector<std::int64_t> enqueue_many(FunctionCallInfo fcinfo)
                    errhint("Give an array of jsonb, it may be empty."));
     const ArrayType *data = array_of(fcinfo->args[at_data].value);
     const auto count = static_cast<std::size_t>(pg::call([&] { return ::ArrayGetNItems(ARR_NDIM(data), ARR_DIMS(data)); }));
-    const auto keys = arguments.texts(enqueue_many_places.key);
+    storage::demand(core::check_count_of("job_data", count, core::most_jobs_at_once));
+    const auto keys = arguments.texts(enqueue_many_places.key, core::most_jobs_at_once);
     if (arguments.has(enqueue_many_places.key) && keys.size() != count)
         HIPQ_RAISE(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
                    errmsg("job_keys has %zu elements, job_data has %zu", keys.size(), count),

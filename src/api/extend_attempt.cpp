@@ -19,8 +19,17 @@ void require_accepted(const HeldAttempt &attempt)
                    errhint("Accept it with hipq.claim(), then ask for more time."));
 }
 
+// Counted from its acceptance.
+void require_time_left(const HeldAttempt &attempt, std::int64_t more)
+{
+    const std::int64_t most = attempt.queue->caps.max_timeout;
+    if (storage::deadline_of(attempt.job) + more > attempt.job.started + most * USECS_PER_SEC)
+        raise_too_long(most);
+}
+
 pg::Time extend(const HeldAttempt &attempt, std::int64_t more)
 {
+    require_time_left(attempt, more);
     const pg::Time now = pg::now();
     const pg::Time deadline = std::min(storage::deadline_of(attempt.job) + more, now + century);
     storage::set_deadline(*attempt.queue, attempt.job, deadline, now);

@@ -40,7 +40,7 @@ std::string state_of(const HeldAttempt &attempt)
 std::string fail(const Arguments &arguments)
 {
     const AttemptName name{arguments.integer64(0, "id"), arguments.integer(1, "attempt")};
-    const std::string error = arguments.text(2, "error");
+    const std::string error = arguments.text(2, "error", core::any_length);
     const bool is_retriable = arguments.boolean(3, "retriable");
     check_error(error);
     const auto catalogue = storage::catalogue();
@@ -51,7 +51,7 @@ std::string fail(const Arguments &arguments)
 
 std::string fail_by_key(const Arguments &arguments)
 {
-    const std::string error = arguments.text(3, "error");
+    const std::string error = arguments.text(3, "error", core::any_length);
     const bool is_retriable = arguments.boolean(4, "retriable");
     check_error(error);
     const auto catalogue = storage::catalogue();
@@ -64,7 +64,7 @@ std::string fail_by_key(const Arguments &arguments)
 std::vector<std::int64_t> fail_many(const Arguments &arguments)
 {
     const std::vector<AttemptName> names = attempt_names(arguments, 0, 1);
-    const std::vector<std::string> errors = arguments.texts_without_nulls(2, "errors");
+    const std::vector<std::string> errors = arguments.texts_without_nulls(2, "errors", core::most_jobs_at_once, core::any_length);
     const bool is_retriable = arguments.boolean(3, "retriable");
     check_same_number(names.size(), errors.size(), "errors");
     std::map<AttemptName, const std::string *> error_of;

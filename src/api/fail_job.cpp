@@ -11,6 +11,7 @@
 #include "shmem/external_jobs.hpp"
 #include "storage/find_job.hpp"
 #include "storage/permit.hpp"
+#include "storage/queue_statements.hpp"
 #include "storage/settle.hpp"
 
 namespace hipq::api {
@@ -19,12 +20,11 @@ namespace {
 
 using storage::FoundJob;
 
-constinit pg::Statement
-    select_attempt("SELECT job.attempt, job.state::text FROM hipq.job AS job WHERE job.id = $1 AND job.queue_id = $2");
+constexpr const char *select_attempt_sql = "SELECT job.attempt, job.state::text FROM {table} AS job WHERE job.id = $1";
 
 pg::Rows attempt_of(const FoundJob &job)
 {
-    return storage::as_hipq([&] { return select_attempt.run(job.id, job.queue->id); });
+    return storage::as_hipq([&] { return storage::statement_for(*job.queue, select_attempt_sql).run(job.id); });
 }
 
 [[noreturn]] void refuse(const FoundJob &job, const char *detail, const char *hint)
@@ -83,6 +83,6 @@ std::string fail_job(std::int64_t id, const std::string &error, const std::optio
 HIPQ_FUNCTION(hipq_fail_job)
 {
     const hipq::api::Arguments arguments(fcinfo);
-    return hipq::api::return_text(
-        hipq::api::fail_job(arguments.integer64(0, "id"), arguments.text(1, "error"), arguments.maybe_text(2)));
+    return hipq::api::return_text(hipq::api::fail_job(
+        arguments.integer64(0, "id"), arguments.text(1, "error", hipq::core::any_length), arguments.maybe_text(2)));
 }

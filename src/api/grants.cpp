@@ -3,6 +3,8 @@
 
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
+#include "shmem/wake.hpp"
+#include "storage/name_lock.hpp"
 #include "storage/permit.hpp"
 #include "storage/quote.hpp"
 
@@ -22,16 +24,20 @@ Names functions_for(Privilege privilege)
     case Privilege::enqueue:
         return {"enqueue", "enqueue_unique", "enqueue_many", "schedule", "unschedule", "_run_schedule", "now"};
     case Privilege::work:
-        return {"fail_retriable", "fail_permanently",   "snooze",    "complete_later", "report_progress",
-                "extend",         "register_worker",    "heartbeat", "drain_worker",   "deregister_worker",
-                "claim",          "complete",           "fail",      "release",        "_workers",
-                "_may",           "worker_queue_depth", "now"};
+        return {"fail_retriable", "fail_permanently",   "snooze",    "complete_later",  "report_progress",
+                "extend",         "register_worker",    "heartbeat", "drain_worker",    "deregister_worker",
+                "claim",          "complete",           "fail",      "release",         "_workers",
+                "_may",           "worker_queue_depth", "now",       "_readable_queues"};
     case Privilege::read:
         return {"why",
                 "wait_for",
                 "retry_schedule",
                 "now",
                 "_may",
+                "_readable_queues",
+                "_visible_queues",
+                "_reachable_queues",
+                "_is_one_of",
                 "_executors",
                 "_gauges",
                 "_lanes",
@@ -115,13 +121,21 @@ constinit pg::Statement select_functions(R"(
     SELECT 'FUNCTION ' || oid::regprocedure::text
     FROM pg_proc
     WHERE pronamespace = 'hipq'::regnamespace AND proname = ANY ($1)
+      AND NOT EXISTS (SELECT FROM aclexplode(proacl) AS acl WHERE acl.grantee = $2 AND acl.privilege_type = 'EXECUTE')
     ORDER BY 1)");
 
 constinit pg::Statement select_views(R"(
     SELECT 'TABLE hipq.' || quote_ident(relname)
     FROM pg_class
     WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND relname = ANY ($1)
+      AND NOT EXISTS (SELECT FROM aclexplode(relacl) AS acl WHERE acl.grantee = $2 AND acl.privilege_type = 'SELECT')
     ORDER BY 1)");
+
+constinit pg::Statement select_schema(R"(
+    SELECT 'SCHEMA hipq'
+    FROM pg_namespace
+    WHERE nspname = 'hipq'
+      AND NOT EXISTS (SELECT FROM aclexplode(nspacl) AS acl WHERE acl.grantee = $1 AND acl.privilege_type = 'USAGE'))");
 
 // Whether the role itself was given INSERT.
 constinit pg::Statement select_insert_grant(R"(
@@ -131,31 +145,209 @@ constinit pg::Statement select_insert_grant(R"(
         WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1
           AND acl.grantee = $2 AND acl.privilege_type = 'INSERT'))");
 
+// What a role was itself given on queues that are there: enqueue, work, read, control; and whether it owns one. $1 role
+constinit pg::Statement select_held(R"(
+    WITH part AS (
+        SELECT relation.oid, relation.relacl, relation.relname <> queue.table_name AS is_live
+        FROM hipq.queue AS queue
+        JOIN pg_class AS relation
+          ON relation.relnamespace = 'hipq'::regnamespace AND relation.relname IN (queue.table_name, queue.table_name || '_live')
+        WHERE NOT queue.is_dropped
+    ),
+    given AS (
+        SELECT part.is_live, acl.privilege_type
+        FROM part
+        CROSS JOIN LATERAL aclexplode(part.relacl) AS acl
+        WHERE acl.grantee = $1
+        UNION ALL
+        SELECT part.is_live, acl.privilege_type
+        FROM part
+        JOIN pg_attribute AS place ON place.attrelid = part.oid
+        CROSS JOIN LATERAL aclexplode(place.attacl) AS acl
+        WHERE acl.grantee = $1 AND acl.privilege_type = 'UPDATE'
+    )
+    SELECT coalesce(bool_or(NOT given.is_live AND given.privilege_type = 'INSERT'), false),
+           coalesce(bool_or(NOT given.is_live AND given.privilege_type = 'UPDATE'), false),
+           coalesce(bool_or(NOT given.is_live AND given.privilege_type = 'SELECT'), false),
+           coalesce(bool_or(given.is_live AND given.privilege_type = 'UPDATE'), false),
+           EXISTS (SELECT FROM hipq.queue AS queue WHERE queue.owner = $1 AND NOT queue.is_dropped)
+    FROM given)");
+
+// Of the functions and views named in $1 and not in $2 those that role $3 was given since the extension was installed.
+constinit pg::Statement select_given_functions(R"(
+    SELECT 'FUNCTION ' || object.oid::regprocedure::text
+    FROM pg_proc AS object
+    WHERE object.pronamespace = 'hipq'::regnamespace AND object.proname = ANY ($1) AND object.proname <> ALL ($2)
+      AND EXISTS (SELECT FROM aclexplode(object.proacl) AS acl WHERE acl.grantee = $3)
+      AND NOT EXISTS (
+          SELECT FROM pg_init_privs AS first
+          CROSS JOIN LATERAL aclexplode(first.initprivs) AS acl
+          WHERE first.classoid = 'pg_proc'::regclass AND first.objoid = object.oid AND acl.grantee = $3))");
+
+constinit pg::Statement select_given_views(R"(
+    SELECT 'TABLE hipq.' || quote_ident(object.relname)
+    FROM pg_class AS object
+    WHERE object.relnamespace = 'hipq'::regnamespace AND object.relkind = 'v' AND object.relname = ANY ($1) AND object.relname <> ALL ($2)
+      AND EXISTS (SELECT FROM aclexplode(object.relacl) AS acl WHERE acl.grantee = $3)
+      AND NOT EXISTS (
+          SELECT FROM pg_init_privs AS first
+          CROSS JOIN LATERAL aclexplode(first.initprivs) AS acl
+          WHERE first.classoid = 'pg_class'::regclass AND first.objoid = object.oid AND acl.grantee = $3))");
+
+// Whether role $1 was given anything that is in the schema.
+constinit pg::Statement select_needs_schema(R"(
+    SELECT EXISTS (
+        SELECT FROM pg_proc AS object
+        CROSS JOIN LATERAL aclexplode(object.proacl) AS acl
+        WHERE object.pronamespace = 'hipq'::regnamespace AND acl.grantee = $1
+    ) OR EXISTS (
+        SELECT FROM pg_class AS object
+        CROSS JOIN LATERAL aclexplode(object.relacl) AS acl
+        WHERE object.relnamespace = 'hipq'::regnamespace AND acl.grantee = $1
+    ) OR EXISTS (
+        SELECT FROM pg_class AS object
+        JOIN pg_attribute AS place ON place.attrelid = object.oid
+        CROSS JOIN LATERAL aclexplode(place.attacl) AS acl
+        WHERE object.relnamespace = 'hipq'::regnamespace AND acl.grantee = $1
+    ))");
+
+constinit pg::Statement select_holders(R"(
+    SELECT DISTINCT acl.grantee
+    FROM pg_class AS relation
+    LEFT JOIN pg_attribute AS place ON place.attrelid = relation.oid
+    CROSS JOIN LATERAL (
+        SELECT given.grantee FROM aclexplode(relation.relacl) AS given
+        UNION ALL
+        SELECT given.grantee FROM aclexplode(place.attacl) AS given
+    ) AS acl
+    JOIN pg_roles AS role ON role.oid = acl.grantee
+    WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname IN ($1, $1 || '_live'))");
+
 std::string role_name(Oid role)
 {
     return storage::quote_name(require_role(role));
 }
 
-// What stands on the tables of a queue: "INSERT, SELECT (id) ON TABLE hipq.app_mail".
+// What stands on the tables of a queue: "INSERT, SELECT (id) ON TABLE hipq.app_mail". UPDATE is given on columns alone: on the
+// table it would allow LOCK TABLE in every mode.
 std::string table_part(const storage::Queue &queue, Privilege privilege)
 {
     switch (privilege) {
     case Privilege::enqueue:
         return "INSERT, SELECT (id) ON TABLE " + queue.qualified_table();
     case Privilege::work:
-        return "UPDATE ON TABLE " + queue.qualified_table();
+        return "UPDATE (job_data, scheduled_run_time, expires_time, timeout, max_retries, priority, throttle_factor, "
+               "throttle_key, "
+               "time_windows) ON TABLE " +
+               queue.qualified_table();
     case Privilege::read:
         return "SELECT ON TABLE " + queue.qualified_table();
     case Privilege::control:
-        return "UPDATE ON TABLE " + queue.qualified_live_table();
+        return "UPDATE (scheduled_run_time, priority) ON TABLE " + queue.qualified_live_table();
     }
     return {};
+}
+
+// The same for REVOKE. Taking a right on a table takes it on all columns too.
+std::string whole_table_part(const storage::Queue &queue, Privilege privilege)
+{
+    switch (privilege) {
+    case Privilege::work:
+        return "UPDATE ON TABLE " + queue.qualified_table();
+    case Privilege::control:
+        return "UPDATE ON TABLE " + queue.qualified_live_table();
+    default:
+        return table_part(queue, privilege);
+    }
 }
 
 void grant_on(const pg::Rows &objects, const char *privilege, const std::string &role)
 {
     for (const pg::Row row : objects)
         pg::run_once(std::string("GRANT ") + privilege + " ON " + row.text(0) + " TO " + role);
+}
+
+void revoke_on(const pg::Rows &objects, const char *privilege, const std::string &role)
+{
+    for (const pg::Row row : objects)
+        pg::run_once(std::string("REVOKE ") + privilege + " ON " + row.text(0) + " FROM " + role);
+}
+
+struct Needs {
+    Names functions;
+    Names views;
+
+    void add(Privilege privilege)
+    {
+        const Names more_functions = functions_for(privilege);
+        const Names more_views = views_for(privilege);
+        functions.insert(functions.end(), more_functions.begin(), more_functions.end());
+        views.insert(views.end(), more_views.begin(), more_views.end());
+    }
+    void add_owners()
+    {
+        const Names more = functions_for_owner();
+        functions.insert(functions.end(), more.begin(), more.end());
+    }
+};
+
+// What the role needs for the rights that it has itself. As the extension owner.
+Needs needs_of(Oid role)
+{
+    const pg::Rows rows = select_held.run(role);
+    const pg::Row held = rows.front();
+    Needs needs;
+    for (std::size_t i = 0; i < all_privileges.size(); ++i)
+        if (held.boolean(static_cast<int>(i)))
+            needs.add(all_privileges[i]);
+    if (held.boolean(static_cast<int>(all_privileges.size())))
+        needs.add_owners();
+    return needs;
+}
+
+// Takes from a role what came with rights that it has no more, and no other right of its own on a queue needs. What hipq does not
+// give with them stays, and so does the schema for it. As the extension owner.
+void take_what_came_with(const Needs &taken, Oid role)
+{
+    const std::string name = role_name(role);
+    const Needs needs = needs_of(role);
+    revoke_on(select_given_functions.run(taken.functions, needs.functions, role), "EXECUTE", name);
+    revoke_on(select_given_views.run(taken.views, needs.views, role), "SELECT", name);
+    if (!select_needs_schema.run(role).front().boolean(0))
+        pg::run_once("REVOKE USAGE ON SCHEMA hipq FROM " + name);
+}
+
+Needs all_needs()
+{
+    Needs all;
+    for (const Privilege privilege : all_privileges)
+        all.add(privilege);
+    all.add_owners();
+    return all;
+}
+
+struct Shared {
+    Names functions;
+    Names views;
+};
+
+// What all queues share: each right once per role. That can be written by one transaction at a time, so what is there already is
+// left alone.
+void give_shared(Oid role, const Shared &wanted)
+{
+    const auto missing = [&] {
+        return std::array{select_schema.run_latest(role), select_functions.run_latest(wanted.functions, role),
+                          select_views.run_latest(wanted.views, role)};
+    };
+    const auto before = missing();
+    if (std::all_of(before.begin(), before.end(), [](const pg::Rows &rows) { return rows.empty(); }))
+        return;
+    storage::lock_shared_objects();
+    const auto objects = missing();
+    const std::string name = role_name(role);
+    grant_on(objects[0], "USAGE", name);
+    grant_on(objects[1], "EXECUTE", name);
+    grant_on(objects[2], "SELECT", name);
 }
 
 Privilege require_privilege(const std::string &text)
@@ -173,38 +365,71 @@ void give_privilege(const storage::Queue &queue, Oid role, Privilege privilege)
 {
     const std::string name = role_name(role);
     storage::as_hipq([&] {
-        pg::run_once("GRANT USAGE ON SCHEMA hipq TO " + name);
         pg::run_once("GRANT " + table_part(queue, privilege) + " TO " + name);
-        grant_on(select_functions.run(functions_for(privilege)), "EXECUTE", name);
-        grant_on(select_views.run(views_for(privilege)), "SELECT", name);
+        give_shared(role, {functions_for(privilege), views_for(privilege)});
     });
 }
 
-void take_privilege(const storage::Queue &queue, Oid role, Privilege privilege)
+namespace {
+
+// As the extension owner.
+void take_table_part(const storage::Queue &queue, Oid role, Privilege privilege)
 {
     const std::string name = role_name(role);
+    pg::run_once("REVOKE " + whole_table_part(queue, privilege) + " FROM " + name);
+    // Taking SELECT on a table takes it on the columns too.
+    if (privilege == Privilege::read && select_insert_grant.run(queue.table, role).front().boolean(0))
+        pg::run_once("GRANT SELECT (id) ON TABLE " + queue.qualified_table() + " TO " + name);
+}
+
+}  // namespace
+
+void take_privilege(const storage::Queue &queue, Oid role, Privilege privilege)
+{
     storage::as_hipq([&] {
-        pg::run_once("REVOKE " + table_part(queue, privilege) + " FROM " + name);
-        // Taking SELECT on a table takes it on the columns too.
-        if (privilege == Privilege::read && select_insert_grant.run(queue.table, role).front().boolean(0))
-            pg::run_once("GRANT SELECT (id) ON TABLE " + queue.qualified_table() + " TO " + name);
+        take_table_part(queue, role, privilege);
+        Needs taken;
+        taken.add(privilege);
+        take_what_came_with(taken, role);
     });
+    if (privilege == Privilege::work)
+        shmem::note_look();  // what workers of the role have is somebody else's now
 }
 
 void give_ownership(const storage::Queue &queue, Oid role)
 {
     for (const Privilege privilege : all_privileges)
         give_privilege(queue, role, privilege);
-    const std::string name = role_name(role);
-    storage::as_hipq([&] { grant_on(select_functions.run(functions_for_owner()), "EXECUTE", name); });
+    storage::as_hipq([&] { give_shared(role, {functions_for_owner(), {}}); });
 }
 
 void take_ownership(const storage::Queue &queue, Oid role)
 {
     if (pg::call([&] { return ::GetUserNameFromId(role, true); }) == nullptr)
         return;
-    for (const Privilege privilege : all_privileges)
-        take_privilege(queue, role, privilege);
+    storage::as_hipq([&] {
+        for (const Privilege privilege : all_privileges)
+            take_table_part(queue, role, privilege);
+        take_what_came_with(all_needs(), role);
+    });
+}
+
+std::vector<Oid> holders_of_rights(const storage::Queue &queue)
+{
+    std::vector<Oid> roles;
+    const pg::Rows rows = storage::as_hipq([&] { return select_holders.run(queue.table); });
+    for (const pg::Row row : rows)
+        if (row.oid(0) != pg::extension_owner())
+            roles.push_back(row.oid(0));
+    return roles;
+}
+
+void take_what_came_with_queues(const std::vector<Oid> &roles)
+{
+    storage::as_hipq([&] {
+        for (const Oid role : roles)
+            take_what_came_with(all_needs(), role);
+    });
 }
 
 namespace {

@@ -8,11 +8,15 @@ namespace hipq::api {
 // Gives a role one privilege on a queue: on its tables, and on the functions and views that go with it. Needs a transaction.
 void give_privilege(const storage::Queue &queue, Oid role, storage::Privilege privilege);
 
-// Takes the table's part back. Functions, views and the schema stay: they give nothing by themselves.
+// Takes it back, with the functions, the views and the schema, as far as no other right of that role on a queue needs them.
 void take_privilege(const storage::Queue &queue, Oid role, storage::Privilege privilege);
 
 // What a queue owner has: the four privileges and the functions that manage a queue.
 void give_ownership(const storage::Queue &queue, Oid role);
 void take_ownership(const storage::Queue &queue, Oid role);
+
+// Who has rights on a queue; and taking from them, when it is gone, what came with it.
+std::vector<Oid> holders_of_rights(const storage::Queue &queue);
+void take_what_came_with_queues(const std::vector<Oid> &roles);
 
 }  // namespace hipq::api

@@ -11,6 +11,7 @@
 #include "storage/new_job.hpp"
 #include "storage/permit.hpp"
 #include "storage/two_phase.hpp"
+#include "storage/unregistered_types.hpp"
 
 namespace hipq::api {
 
@@ -172,6 +173,14 @@ void note_restored(core::JobState state)
     storage::forbid_two_phase(storage::NoTwoPhase::attempt_restored);
 }
 
+// One that hipq makes of another: retried, redriven.
+void check_made_job(const JobRow &row, const storage::Queue &queue)
+{
+    storage::demand_room_for_type(queue, row.as_text(Column::job_type));
+    if (!row.null(Column::retry_of))
+        storage::check_caps(row, queue, core::ColumnSet().set());
+}
+
 HeapTuple guard_insert(Relation relation, HeapTuple tuple)
 {
     JobRow row(relation, tuple);
@@ -188,6 +197,8 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
     const storage::Queue &queue = queue_of(*catalogue, row);
     if (caller == Caller::user)
         storage::check_new_job(row, queue);
+    else if (row.null(Column::id))  // not one that is only written anew
+        check_made_job(row, queue);
     storage::fill_new_job(row, catalogue, queue);
     if (core::is_unfinished(row.state()))
         storage::make_room_for_successor(queue.id, row.as_text(Column::job_type), row.as_text(Column::job_key));
@@ -207,14 +218,17 @@ HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple afte
         storage::note_place(RelationGetRelid(relation), after);
         return after_tuple;
     }
-    if (const auto refusal =
-            core::check_update(caller, before.state(), after.state(), differing_columns(relation, before, after)))
+    const core::ColumnSet changed = differing_columns(relation, before, after);
+    if (const auto refusal = core::check_update(caller, before.state(), after.state(), changed))
         refuse(*refusal, before);
     if (caller == Caller::user)
         storage::check_chosen_values(after);
     const auto catalogue = storage::catalogue();
-    if (const storage::Queue *queue = catalogue->find(after.as_int32(Column::queue_id)))
+    if (const storage::Queue *queue = catalogue->find(after.as_int32(Column::queue_id))) {
+        if (caller == Caller::user)
+            storage::check_caps(after, *queue, changed);
         storage::note_if_waiting(RelationGetRelid(relation), after, *queue);
+    }
     note_if_taken(after, caller);
     return after.is_changed ? after.form() : after_tuple;
 }

@@ -28,17 +28,29 @@ constexpr const char *key_sql = R"(
 
 // ---- whose it is ----
 
+bool is_own(std::int64_t worker)
+{
+    return worker != 0 && role_of(worker) == storage::caller();
+}
+
 bool is_callers(const Queue &queue, std::int64_t worker)
 {
-    if (worker == 0)
-        return storage::may(storage::caller(), queue, storage::Privilege::work);
-    return role_of(worker) == storage::caller();
+    return (worker == 0 || is_own(worker)) && storage::may(storage::caller(), queue, storage::Privilege::work);
+}
+
+// His worker has it, and he may not work on the queue any more: what he may see has nothing to do with it.
+[[noreturn]] void raise_revoked(const Queue &queue, std::int64_t id)
+{
+    const std::string name = queue.full_name();
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for job %lld", static_cast<long long>(id)),
+               errdetail("Privilege \"work\" on queue \"%s\" is needed; it was revoked since the job was claimed.", name.c_str()),
+               errhint("The job is given to another worker."));
 }
 
 [[noreturn]] void raise_foreign(const Queue &queue, std::int64_t id, std::int64_t worker)
 {
-    if (!storage::has_any_right(storage::caller(), queue))
-        storage::raise_unknown_job(id);
+    if (is_own(worker))
+        raise_revoked(queue, id);
     if (worker == 0)
         storage::require(queue, storage::Privilege::work);
     HIPQ_RAISE(
@@ -88,11 +100,11 @@ struct Standing {
     bool is(int number) const { return state == "running" && attempt == number; }
 };
 
-// As committed by now. 42704 also for who has no right to know.
+// As committed by now.
 Standing require_standing(const Queue &queue, std::int64_t id)
 {
     const pg::Rows rows = storage::as_hipq([&] { return storage::statement_for(queue, standing_sql).run_latest(id); });
-    if (rows.empty() || !storage::has_any_right(storage::caller(), queue))
+    if (rows.empty())
         storage::raise_unknown_job(id);
     const pg::Row row = rows.front();
     return {row.text(0), row.integer32(1), row.maybe_integer(2)};
@@ -137,10 +149,31 @@ const Queue *queue_of(const Catalogue &catalogue, std::int64_t id)
     return job.has_value() ? job->queue : nullptr;
 }
 
+// Whether the caller has to do with attempts of the queue. For others, and for who may enqueue alone, its jobs do not exist: they
+// neither wait for a row nor hear how it stands.
+bool may_know_attempts(const Queue &queue)
+{
+    const Oid role = storage::caller();
+    return storage::may(role, queue, storage::Privilege::work) || storage::may(role, queue, storage::Privilege::read) ||
+           storage::may(role, queue, storage::Privilege::control);
+}
+
+// Whatever has become of the right to work: what its worker has in hand is known to its role.
+bool is_with_own_worker(std::int64_t id)
+{
+    const auto entry = shmem::find_external_job(id);
+    return entry.has_value() && entry->worker_id != 0 && role_of(entry->worker_id) == storage::caller();
+}
+
+bool may_know(const Queue &queue, std::int64_t id)
+{
+    return may_know_attempts(queue) || is_with_own_worker(id);
+}
+
 const Queue &require_queue_of(const Catalogue &catalogue, std::int64_t id)
 {
     const Queue *queue = queue_of(catalogue, id);
-    if (queue == nullptr)
+    if (queue == nullptr || !may_know(*queue, id))
         storage::raise_unknown_job(id);
     return *queue;
 }
@@ -174,8 +207,10 @@ std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<A
     std::vector<HeldAttempt> all;
     for (const AttemptName name : names) {
         const Queue *queue = queue_of(catalogue, name.id);
-        auto job = queue == nullptr ? std::nullopt : storage::hold_attempt(*queue, name.id, name.number);
-        if (!job.has_value() || (!is_callers(*queue, *job->worker_id) && !storage::has_any_right(storage::caller(), *queue)))
+        if (queue == nullptr || !may_know(*queue, name.id))
+            continue;
+        auto job = storage::hold_attempt(*queue, name.id, name.number);
+        if (!job.has_value())
             continue;
         require_callers(*queue, job->id, *job->worker_id);
         all.push_back(held(*queue, std::move(*job)));

@@ -1,14 +1,16 @@
-// The hooks: DROP ROLE, commands on databases and the extension, two-phase commit, rights, COPY of jobs, and a NULL queue_id in
-// an INSERT.
+// The hooks: DROP ROLE, commands on databases and the extension, two-phase commit, rights, COPY of jobs, what handlers do in a
+// client's session, and a NULL queue_id in an INSERT.
 #include "hooks.hpp"
 
 #include "api/copy_jobs.hpp"
 #include "api/database_commands.hpp"
+#include "api/sight.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/wake.hpp"
 #include "shmem/workers.hpp"
 #include "storage/catalogue.hpp"
 #include "storage/two_phase.hpp"
+#include "worker/visit.hpp"
 
 namespace hipq::api {
 
@@ -89,6 +91,7 @@ bool is_transaction_command(const PlannedStmt &planned, TransactionStmtKind kind
 
 void before_utility(const PlannedStmt &planned, ProcessUtilityContext context)
 {
+    worker::check_utility_in_visit(planned.utilityStmt);
     if (is_transaction_command(planned, TRANS_STMT_PREPARE))
         storage::demand_two_phase();
     else if (IsA(planned.utilityStmt, DropRoleStmt))
@@ -191,8 +194,12 @@ void before_planning(Query &query)
 extern "C" PlannedStmt *hipq_planner(Query *query, const char *text, int options, ParamListInfo parameters)
 {
     pg::enter([&] { before_planning(*query); });
+    const bool outer = set_planned_by_sight(false);  // planning may plan other statements within
     const auto next = previous_planner != nullptr ? previous_planner : ::standard_planner;
-    return next(query, text, options, parameters);
+    PlannedStmt *planned = next(query, text, options, parameters);
+    if (set_planned_by_sight(outer))
+        planned->dependsOnRole = true;
+    return planned;
 }
 
 }  // namespace
@@ -203,6 +210,7 @@ void install_hooks()
     ProcessUtility_hook = hipq_process_utility;
     previous_planner = planner_hook;
     planner_hook = hipq_planner;
+    worker::watch_visits();
     if (creating_extension && !process_shared_preload_libraries_in_progress)
         ereport(WARNING, errmsg("hipq is not preloaded: jobs can be enqueued, but nothing runs them"),
                 errhint("Add hipq to shared_preload_libraries in postgresql.conf and restart the server."));

@@ -14,10 +14,11 @@ namespace hipq::api {
 namespace {
 
 constinit pg::Statement insert_instance(R"(
-    INSERT INTO hipq.instance (name, shard_key, table_naming_strategy, db_config)
-    VALUES ($1, $2, $3, coalesce($4, '{}'))
+    INSERT INTO hipq.instance (name, shard_key, table_naming_strategy, db_config, created_by)
+    VALUES ($1, $2, $3, coalesce($4, '{}'), $5::regrole)
     ON CONFLICT DO NOTHING
     RETURNING instance_id)");
+constinit pg::Statement lock_instance("SELECT FROM hipq.instance WHERE instance.name = $1 FOR UPDATE");
 constinit pg::Statement select_queues_of_instance(R"(
     SELECT queue_id, table_name, is_dropped
     FROM hipq.queue
@@ -39,6 +40,8 @@ void check_naming_strategy(const std::string &strategy)
 
 void check_db_config(const pg::RawValue &config)
 {
+    if (!config.null)
+        storage::check_description("db_config", config.value);
     if (!config.null && !pg::call([&] { return JB_ROOT_IS_OBJECT(DatumGetJsonbP(config.value)); }))
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("db_config must be a JSON object"));
 }
@@ -46,7 +49,7 @@ void check_db_config(const pg::RawValue &config)
 std::int32_t create_instance(const Arguments &arguments)
 {
     const std::string name = arguments.text(0, "name");
-    const std::string shard_key = arguments.maybe_text(1).value_or("NONE");
+    const std::string shard_key = arguments.maybe_text(1, core::most_shard_key).value_or("NONE");
     const std::string strategy = arguments.maybe_text(2).value_or("NONE");
     const pg::RawValue config = arguments.raw(3, JSONBOID);
     if (!core::is_valid_name(name))
@@ -57,9 +60,10 @@ std::int32_t create_instance(const Arguments &arguments)
                    errhint("Use \"NONE\" for an instance that is not sharded."));
     check_naming_strategy(strategy);
     check_db_config(config);
+    const Oid creator = ::GetUserId();
     std::optional<std::int32_t> id;
     storage::as_hipq([&] {
-        const pg::Rows rows = insert_instance.run(name, shard_key, strategy, config);
+        const pg::Rows rows = insert_instance.run(name, shard_key, strategy, config, creator);
         if (!rows.empty())
             id = rows.front().integer32(0);
     });
@@ -74,8 +78,8 @@ void drop_instance(const std::string &name)
     std::int64_t queues = 0;
     std::uint64_t dropped = 0;
     storage::as_hipq([&] {
-        pg::run_once("LOCK TABLE hipq.queue IN SHARE ROW EXCLUSIVE MODE");
-        const pg::Rows rows = select_queues_of_instance.run(name);
+        lock_instance.run(name);  // create_queue() locks it too
+        const pg::Rows rows = select_queues_of_instance.run_latest(name);
         for (const pg::Row row : rows)
             queues += row.boolean(2) ? 0 : 1;
         if (queues > 0)

@@ -9,6 +9,7 @@
 #include "storage/read_handler.hpp"
 #include "storage/rights.hpp"
 #include "storage/time_zone.hpp"
+#include "storage/type_crashes.hpp"
 
 namespace hipq::api {
 
@@ -80,7 +81,7 @@ constinit pg::Statement insert_job_type(R"(
         retry_on = EXCLUDED.retry_on, do_not_retry_on = EXCLUDED.do_not_retry_on, on_missing_handler = EXCLUDED.on_missing_handler,
         queue_ttl = EXCLUDED.queue_ttl, claim = EXCLUDED.claim, batch_size = EXCLUDED.batch_size,
         throttle_limit = EXCLUDED.throttle_limit, throttle_limit_per_key = EXCLUDED.throttle_limit_per_key,
-        requires = EXCLUDED.requires, worker_wait_ttl = EXCLUDED.worker_wait_ttl
+        requires = EXCLUDED.requires, worker_wait_ttl = EXCLUDED.worker_wait_ttl, is_registered = true
     WHERE present.handler_kind = 'none')");
 
 constinit pg::Statement update_job_type(R"(
@@ -102,7 +103,8 @@ constinit pg::Statement update_job_type(R"(
         claim = coalesce($20, claim), batch_size = coalesce($21, batch_size),
         throttle_limit = coalesce($22, throttle_limit), throttle_limit_per_key = coalesce($23, throttle_limit_per_key),
         requires = coalesce($24, requires),
-        worker_wait_ttl = CASE WHEN 'worker_wait_ttl' = ANY ($26) THEN NULL ELSE coalesce($25, worker_wait_ttl) END
+        worker_wait_ttl = CASE WHEN 'worker_wait_ttl' = ANY ($26) THEN NULL ELSE coalesce($25, worker_wait_ttl) END,
+        is_registered = true
     WHERE queue_id = $1 AND name = $2)");
 
 constinit pg::Statement delete_job_type("DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = $2");
@@ -245,7 +247,8 @@ pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &tex
 bool store(const Queue &queue, const std::string &name, const Arguments &arguments, const std::optional<HandlerText> &what,
            const std::optional<std::string> &decider, const std::vector<std::string> *to_reset)
 {
-    const std::optional<std::string> windows = read_time_windows(arguments.maybe_text(default_time_windows));
+    const std::optional<std::string> windows =
+        read_time_windows(arguments.maybe_text(default_time_windows, core::most_time_windows));
     const std::optional<std::string> zone = zone_to_store(arguments.maybe_text(time_zone), to_reset == nullptr);
     if (zone.has_value())
         shmem::note_change_of_zone();
@@ -290,6 +293,13 @@ bool store(const Queue &queue, const std::string &name, const Arguments &argumen
     return storage::as_hipq([&] { return statement.execute(std::span<const pg::Parameter>(parameters)).processed() > 0; });
 }
 
+// Priority and throttle_factor of a type are the owner's to choose, whose caps these are.
+void demand_timeout_cap(const Queue &queue, const Arguments &arguments)
+{
+    if (const auto timeout = arguments.maybe_int(default_timeout); timeout.has_value())
+        demand(core::check_timeout_cap(*timeout, queue.caps));
+}
+
 void register_job_type(const Arguments &arguments)
 {
     const auto catalogue = storage::catalogue();
@@ -297,7 +307,8 @@ void register_job_type(const Arguments &arguments)
     const std::string name = arguments.text(job_type_argument, "job_type");
     demand(core::check_job_type(name));
     check_values(arguments);
-    const HandlerText what = storage::read_handler(queue, arguments.maybe_text(handler).value_or("NONE"),
+    demand_timeout_cap(queue, arguments);
+    const HandlerText what = storage::read_handler(queue, arguments.maybe_text(handler, core::most_handler_text).value_or("NONE"),
                                                    arguments.maybe_text(handler_kind).value_or("auto"));
     const std::string decider = storage::read_retry_handler(queue, arguments.maybe_text(retry_handler).value_or("NONE"));
     check_running(what.handler, what.kind, core::parse_claim_rule(arguments.maybe_text(claim).value_or("auto")).value(),
@@ -316,7 +327,7 @@ void register_job_type(const Arguments &arguments)
 std::optional<HandlerText> read_new_handler(const Queue &queue, const Arguments &arguments)
 {
     const std::string kind = arguments.maybe_text(handler_kind).value_or("auto");
-    const std::optional<std::string> text = arguments.maybe_text(handler);
+    const std::optional<std::string> text = arguments.maybe_text(handler, core::most_handler_text);
     if (!text.has_value() && kind == "auto")
         return std::nullopt;
     return storage::read_handler(queue, text.value_or("NONE"), kind);
@@ -343,6 +354,7 @@ void alter_job_type(const Arguments &arguments)
     if (present == nullptr)
         raise_unknown_type(name, queue.full_name());
     check_values(arguments);
+    demand_timeout_cap(queue, arguments);
     warn_of_short_ttl(queue, name, arguments.maybe_int(queue_ttl));
     const std::vector<std::string> to_reset = read_reset(arguments);
     const std::optional<HandlerText> what = read_new_handler(queue, arguments);
@@ -355,6 +367,8 @@ void alter_job_type(const Arguments &arguments)
                   arguments.maybe_int(batch_size).value_or(present->batch_size));
     if (!store(queue, name, arguments, what, decider, &to_reset))  // dropped since the catalogue was read
         raise_unknown_type(name, queue.full_name());
+    if (what.has_value() || decider.has_value())
+        storage::forget_type_crashes(queue.id, name);
     shmem::note_catalogue_change();
 }
 

@@ -1,15 +1,18 @@
 // hipq.why and the functions behind the views.
 #include "api/arguments.hpp"
 #include "api/rate_alerts.hpp"
+#include "api/sight.hpp"
 #include "pg/clock.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/external_jobs.hpp"
 #include "shmem/hands.hpp"
 #include "shmem/room.hpp"
+#include "shmem/set_aside.hpp"
 #include "storage/current_job.hpp"
 #include "storage/identity.hpp"
 #include "storage/job_gates.hpp"
+#include "storage/queue_lock.hpp"
 #include "storage/start_windows.hpp"
 
 #include <cmath>
@@ -49,8 +52,7 @@ std::optional<std::string> first_closed_gate(FunctionCallInfo fcinfo)
     const Arguments arguments(fcinfo);
     const auto catalogue = storage::catalogue();
     const storage::Queue *queue = catalogue->find(arguments.integer(0, "queue_id"));
-    const auto is_monitor = [] { return pg::call([] { return ::has_privs_of_role(::GetUserId(), ROLE_PG_MONITOR); }); };
-    if (queue == nullptr || (!storage::may(storage::caller(), *queue, storage::Privilege::read) && !is_monitor()))
+    if (queue == nullptr || Sight().visible(queue->id) == nullptr)
         return std::nullopt;
     const std::string type = arguments.text(1, "job_type");
     const double factor = arguments.maybe_number(4).value_or(0);
@@ -81,32 +83,31 @@ const char *status_of(const shmem::ExecutorSlot &slot)
     return "free";
 }
 
-// The whole server to monitors; to others the executors of this database, and of those a job only where they may read its queue.
-struct Sight {
-    bool executor;
-    bool job;
-};
-
-Sight sight_of(const storage::Catalogue &catalogue, const shmem::ExecutorSlot &slot)
+bool has_job(const shmem::ExecutorSlot &slot)
 {
-    if (pg::call([] { return ::has_privs_of_role(::GetUserId(), ROLE_PG_MONITOR); }))
-        return {true, true};
-    const bool is_here = slot.database == MyDatabaseId;
-    const storage::Queue *queue = is_here ? catalogue.find(slot.job.queue_id) : nullptr;
-    return {is_here, queue != nullptr && storage::may(storage::caller(), *queue, storage::Privilege::read)};
+    return slot.job.id != 0 && slot.job.attempt != 0;
+}
+
+// The whole server to monitors; to others the executors of this database that run a job of a queue they may read, and, without
+// job, those of roles whose rights they have.
+bool is_visible(Sight &sight, const shmem::ExecutorSlot &slot)
+{
+    if (sight.is_whole() || slot.database != MyDatabaseId)
+        return sight.is_whole();
+    if (has_job(slot))
+        return sight.visible(slot.job.queue_id) != nullptr;
+    return pg::call([&] { return ::has_privs_of_role(::GetUserId(), slot.role); });
 }
 
 void list_executors(FunctionCallInfo fcinfo)
 {
     ResultSet result(fcinfo);
-    const auto catalogue = storage::catalogue();
+    Sight sight;
     for (const shmem::ExecutorSlot &slot : shmem::list_executors()) {
-        const Sight sight = sight_of(*catalogue, slot);
-        if (!sight.executor)
+        if (!is_visible(sight, slot))
             continue;
-        const bool has_job = slot.job.id != 0 && slot.job.attempt != 0 && sight.job;
         const bool has_process = slot.pid != 0;
-        const auto if_job = [&](auto value) { return has_job ? std::optional(value) : std::nullopt; };
+        const auto if_job = [&](auto value) { return has_job(slot) ? std::optional(value) : std::nullopt; };
         result.add(has_process ? std::optional<std::int32_t>(slot.pid) : std::nullopt, slot.database, slot.role, status_of(slot),
                    has_process ? std::optional<pg::Time>(slot.started) : std::nullopt, if_job(std::int32_t{slot.job.queue_id}),
                    if_job(slot.job.id), if_job(std::int32_t{slot.job.attempt}), if_job(std::string(slot.job.type)),
@@ -118,25 +119,18 @@ void list_executors(FunctionCallInfo fcinfo)
 void list_running_jobs(FunctionCallInfo fcinfo)
 {
     ResultSet result(fcinfo);
-    const auto catalogue = storage::catalogue();
-    const bool is_monitor = pg::call([] { return ::has_privs_of_role(::GetUserId(), ROLE_PG_MONITOR); });
-    for (const shmem::RunningEntry &entry : shmem::list_running_jobs()) {
-        const storage::Queue *queue = entry.database == MyDatabaseId ? catalogue->find(entry.job.queue_id) : nullptr;
-        if (queue == nullptr || entry.job.attempt == 0)
-            continue;
-        if (is_monitor || storage::may(storage::caller(), *queue, storage::Privilege::read))
+    Sight sight;
+    for (const shmem::RunningEntry &entry : shmem::list_running_jobs())
+        if (entry.database == MyDatabaseId && entry.job.attempt != 0 && sight.visible(entry.job.queue_id) != nullptr)
             result.add(entry.pid, entry.job.queue_id, entry.job.id, entry.job.attempt, std::string(entry.job.type),
                        entry.job.started, entry.job.is_locked,
                        entry.deadline == pg::infinity ? std::nullopt : std::optional(entry.deadline),
                        std::optional<std::int64_t>(), std::optional<bool>());
-    }
-    for (const shmem::ExternalJob &job : shmem::list_external_jobs()) {
-        const storage::Queue *queue = catalogue->find(job.queue_id);
-        if (queue != nullptr && (is_monitor || storage::may(storage::caller(), *queue, storage::Privilege::read)))
+    for (const shmem::ExternalJob &job : shmem::list_external_jobs())
+        if (sight.visible(job.queue_id) != nullptr)
             result.add(std::optional<std::int32_t>(), std::int32_t{job.queue_id}, job.id, std::int32_t{job.attempt},
                        std::optional<std::string>(), std::optional<pg::Time>(), false, job.deadline, job.worker_id,
                        job.is_accepted);
-    }
 }
 
 // ---- lanes ----
@@ -144,8 +138,9 @@ void list_running_jobs(FunctionCallInfo fcinfo)
 void list_lanes(FunctionCallInfo fcinfo)
 {
     ResultSet result(fcinfo);
+    Sight sight;
     for (const shmem::LaneInfo &info : shmem::list_lanes())
-        if (const auto lane = shmem::copy_lane(info.ref))
+        if (const auto lane = sight.visible(info.name.queue_id) != nullptr ? shmem::copy_lane(info.ref) : std::nullopt)
             result.add(std::int32_t{info.name.queue_id}, std::string(info.name.type), std::int32_t{info.name.priority}, info.due,
                        pg::Time{lane->frontier.time}, lane->frontier.id, static_cast<std::int32_t>(lane->pockets.count),
                        static_cast<std::int32_t>(lane->inbox_count), lane->owner != core::no_owner);
@@ -153,13 +148,13 @@ void list_lanes(FunctionCallInfo fcinfo)
 
 // ---- gauges ----
 
-// Of queues (no type) and job types that the catalogue knows; keys stand for texts that nobody keeps.
+// Of queues (no type) and job types that the catalogue knows and the caller may see; keys stand for texts that nobody keeps.
 void list_gauges(FunctionCallInfo fcinfo)
 {
     ResultSet result(fcinfo);
-    const auto catalogue = storage::catalogue();
+    Sight sight;
     for (const core::Gauge &gauge : shmem::list_gauges()) {
-        const storage::Queue *queue = catalogue->find(gauge.name.queue_id);
+        const storage::Queue *queue = sight.visible(gauge.name.queue_id);
         if (queue == nullptr || gauge.name.key != 0)
             continue;
         std::optional<std::string> type;
@@ -199,11 +194,6 @@ AlertText text_of(shmem::Alert alert)
     case Alert::executor_unresponsive:
         return {"unresponsive", "The handler of an executor had to stop and does not even react to SIGTERM.",
                 "hipq.executors says which; its code has to check for interrupts."};
-    case Alert::cancellations_full:
-        return {
-            "cancellations",
-            "More running jobs are being cancelled than shared memory has room for; hipq.cancel() waits, then raises an error.",
-            "Cancel the rest when the first have ended."};
     case Alert::start_failures_full:
         return {
             "executors that fail to start",
@@ -211,9 +201,9 @@ AlertText text_of(shmem::Alert alert)
             "The server's log says why they fail; hipq.why() of a job too."};
     case Alert::lanes_full:
         return {"lanes",
-                "More queues, job types and priorities have waiting jobs than shared memory has room for; those jobs are looked "
-                "for in the table, which is slower.",
-                "Raise hipq.max_lanes."};
+                "More queues, job types and priorities have waiting jobs than shared memory has room for, or than one owner may "
+                "have; those jobs are looked for in the table, which is slower.",
+                "Raise hipq.max_lanes or hipq.max_owner_share; use fewer priorities."};
     case Alert::cursor_miss:
         return {"cursor miss", "The audit found a waiting job where no executor would have looked for it; now it runs.",
                 "This is a bug in hipq, or somebody has written to its tables with triggers switched off. Please report it."};
@@ -228,13 +218,20 @@ AlertText text_of(shmem::Alert alert)
                 "Not all external workers that were registered before the restart have room; those left out get no jobs.",
                 "Raise hipq.max_workers."};
     case Alert::job_set_aside:
-        return {"job set aside",
-                "A job cannot be given to a worker, or taken back from where it was left: a database error is against it.",
-                "The server's log has the error; the job is tried again from time to time."};
+        return {
+            "job set aside",
+            "A job cannot be started, given to a worker, or taken back from where it was left: a database error is against it.",
+            "The server's log has the error; the job is tried again from time to time."};
     case Alert::no_worker:
         return {
             "no worker", "Jobs are due that external workers run, and none that serves their type may be given one.",
             "The server's log names the job type; hipq.job_types has how many workers serve each, hipq.workers how they are."};
+    case Alert::worker_quota:
+        return {
+            "worker quota",
+            "External workers of one role would take more than its share: of places for workers, or of jobs in hand. Those of "
+            "other roles get theirs.",
+            "hipq.workers says who has how many. Raise hipq.max_workers, hipq.max_running or hipq.worker_share."};
     case Alert::marks_full:
         return {"commands on databases",
                 "More transactions with commands on databases or on the extension are open than hipq can stand aside for; its "
@@ -253,13 +250,42 @@ AlertText text_of(shmem::Alert alert)
     return {"unknown", "", ""};
 }
 
+// A duty of the scheduler of this database that was set aside.
+void add_set_aside(ResultSet &result, const storage::Catalogue &catalogue, const shmem::SetAside &aside)
+{
+    const storage::Queue *queue = catalogue.find(aside.queue_id);
+    const std::string whom = queue == nullptr ? "this database" : "queue \"" + queue->full_name() + "\"";
+    const std::string duty(core::name(aside.duty));
+    if (aside.trouble == core::Trouble::failed || queue == nullptr) {
+        result.add("duty set aside", aside.times, aside.first, aside.last,
+                   "The scheduler cannot " + duty + " of " + whom + ": " + aside.error + ".",
+                   "It is tried again from time to time, all else goes on. Mend what the error tells of.");
+        return;
+    }
+    const std::string holders = storage::lock_holders(*queue);
+    result.add("locked queue", aside.times, aside.first, aside.last,
+               "The scheduler cannot " + duty + " of " + whom + ": " +
+                   (holders.empty() ? std::string("a lock was against it.") : holders + "."),
+               "Jobs of that queue alone wait meanwhile. End the transaction that holds the lock.");
+}
+
+void list_set_aside(ResultSet &result)
+{
+    const auto catalogue = storage::catalogue();
+    for (const shmem::SetAside &aside : shmem::list_set_aside())
+        add_set_aside(result, *catalogue, aside);
+}
+
 void list_alerts(FunctionCallInfo fcinfo)
 {
     ResultSet result(fcinfo);
+    if (!is_monitor())  // they tell of all databases
+        return;
     for (const shmem::PresentAlert &present : shmem::present_alerts()) {
         const AlertText text = text_of(present.alert);
         result.add(text.name, present.record.times, present.record.first, present.record.last, text.detail, text.hint);
     }
+    list_set_aside(result);
     list_rate_alerts(result);
 }
 
@@ -313,7 +339,8 @@ HIPQ_FUNCTION(hipq__alerts)
 
 HIPQ_FUNCTION(hipq__is_running)
 {
-    return BoolGetDatum(hipq::storage::is_running(PG_GETARG_INT64(0)));
+    const bool is_running = hipq::storage::is_running(PG_GETARG_INT64(1));
+    return BoolGetDatum(is_running && hipq::api::Sight().visible(PG_GETARG_INT32(0)) != nullptr);
 }
 
 HIPQ_FUNCTION(hipq__is_held)

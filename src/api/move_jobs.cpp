@@ -45,7 +45,16 @@ constexpr const char *count_held_sql = R"(
     JOIN {to_live} AS holder ON holder.job_type = job.job_type AND holder.job_key = job.job_key
     WHERE job.job_type = $1 AND job.job_key <> 'NONE' AND job.state IN ('initial', 'retry'))";
 
-constinit pg::Statement move_history("UPDATE hipq.attempt SET queue_id = $2 WHERE job_id = ANY ($1)");
+// $1 job type, $2 to $4 what the other queue allows.
+constexpr const char *too_much_sql = R"(
+    SELECT job.id, job.timeout, job.priority::integer, job.throttle_factor::float8
+    FROM {from} AS job
+    WHERE job.job_type = $1 AND job.state IN ('initial', 'retry')
+      AND (job.timeout > $2 OR job.priority < $3 OR job.throttle_factor = 0 AND NOT $4)
+    ORDER BY job.id
+    LIMIT 1)";
+
+constinit pg::Statement move_history("UPDATE hipq.attempt SET queue_id = $2 WHERE queue_id = $1 AND job_id = ANY ($3)");
 
 // The statement with its placeholders filled in: rare enough to be planned each time.
 std::string between(const char *text, const Queue &from, const Queue &to)
@@ -68,6 +77,22 @@ const Queue &require_controlled(const storage::Catalogue &catalogue, const std::
     return queue;
 }
 
+// The caps of the queue that they would come to bind them too; what the type there gives does not matter, as they bring their
+// own.
+void demand_caps(const Queue &from, const Queue &to, const std::string &job_type)
+{
+    const core::JobCaps &caps = to.caps;
+    const pg::Rows rows = storage::as_hipq([&] {
+        return pg::run_once(between(too_much_sql, from, to), job_type, caps.max_timeout, caps.highest_priority,
+                            caps.allows_free_jobs);
+    });
+    for (const pg::Row row : rows) {
+        demand(core::check_timeout_cap(row.integer32(1), caps));
+        demand(core::check_priority_cap(row.integer32(2), caps));
+        demand(core::check_factor_cap(row.number(3), caps));
+    }
+}
+
 struct Moved {
     std::vector<std::int64_t> ids;
     std::int64_t held;
@@ -79,7 +104,7 @@ Moved move_between(const Queue &from, const Queue &to, const std::string &job_ty
         Moved moved{{}, 0};
         for (const pg::Row row : pg::run_once(between(move_sql, from, to), job_type, most))
             moved.ids.push_back(row.integer(0));
-        move_history.run(moved.ids, std::int32_t{to.id});
+        move_history.run(std::int32_t{from.id}, std::int32_t{to.id}, moved.ids);
         storage::move_made_jobs(moved.ids, from, to);
         moved.held = pg::run_once(between(count_held_sql, from, to), job_type).front().integer(0);
         return moved;
@@ -99,6 +124,7 @@ void move_jobs(FunctionCallInfo fcinfo)
                    errhint("Name another queue to move jobs to."));
     if (to.find_job_type(job_type) == nullptr)
         raise_unknown_type(job_type, to.full_name());
+    demand_caps(from, to, job_type);
     ResultSet result(fcinfo);
     const Moved moved = move_between(from, to, job_type, most);
     result.add(static_cast<std::int64_t>(moved.ids.size()), moved.held);

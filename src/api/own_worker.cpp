@@ -1,6 +1,8 @@
 // What shared memory and table hipq.worker say of a worker's role and state.
 #include "api/own_worker.hpp"
 
+#include "pg/clock.hpp"
+#include "shmem/databases.hpp"
 #include "storage/permit.hpp"
 #include "storage/rights.hpp"
 #include "storage/workers.hpp"
@@ -42,6 +44,19 @@ void raise_strange_worker(std::int64_t id)
     HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("worker " INT64_FORMAT " belongs to another role", id));
 }
 
+namespace {
+
+// Whoever finds out has the scheduler take its jobs and its place.
+[[noreturn]] void raise_without_work(std::int64_t id)
+{
+    shmem::work_due(MyDatabaseId, pg::now());
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("worker " INT64_FORMAT " may not work any more", id),
+               errdetail("Its role has privilege \"work\" on none of the queues that it serves."),
+               errhint("The queue owner can give it with hipq.grant_queue()."));
+}
+
+}  // namespace
+
 WorkerSlot require_own_worker(std::int64_t id)
 {
     const WorkerSlot slot = require_worker(id);
@@ -50,6 +65,8 @@ WorkerSlot require_own_worker(std::int64_t id)
     if (slot.state == shmem::WorkerState::ended)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("worker " INT64_FORMAT " has ended", id),
                    errdetail("Its session has ended or listens no more, or it was deregistered."), errhint("Register it again."));
+    if (slot.state == shmem::WorkerState::present && !storage::has_work(id))
+        raise_without_work(id);
     return slot;
 }
 

@@ -8,7 +8,8 @@ namespace hipq::api {
 // 55000 where nothing can be known of workers: hipq is not preloaded.
 void require_shared_memory();
 
-// 42704: there is none (any more). 42501: it is another role's. 55000: its session has ended, or it was deregistered.
+// 42704: there is none (any more). 42501: it is another role's, or its role may not work any more. 55000: its session has ended,
+// or it was deregistered.
 shmem::WorkerSlot require_worker(std::int64_t id);
 shmem::WorkerSlot require_own_worker(std::int64_t id);
 

@@ -7,6 +7,7 @@
 #include "shmem/wake.hpp"
 #include "storage/permit.hpp"
 #include "storage/rights.hpp"
+#include "storage/type_crashes.hpp"
 
 namespace hipq::api {
 
@@ -144,7 +145,9 @@ bool resume(const Names &names)
     const bool was_paused = storage::as_hipq([&] {
         return delete_pause.run(target.instance_id, target.queue_id, target.job_type, target.throttle_key).processed() == 1;
     });
-    if (!was_paused)
+    const bool is_whole_queue = target.queue_id.has_value() && !target.job_type.has_value();
+    const bool was_held = is_whole_queue && storage::forget_dead_letter_crashes(*target.queue_id);
+    if (!was_paused && !was_held)
         return false;
     shmem::note_catalogue_change();
     if (target.throttle_key.has_value())

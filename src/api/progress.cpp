@@ -3,6 +3,7 @@
 
 #include "api/arguments.hpp"
 #include "api/held_attempt.hpp"
+#include "api/sight.hpp"
 #include "pg/clock.hpp"
 #include "shmem/external_jobs.hpp"
 #include "storage/catalogue.hpp"
@@ -32,7 +33,7 @@ shmem::Progress progress_in(const Arguments &arguments, int first)
     const std::int64_t done = arguments.integer64(first, "done");
     const std::optional<std::int64_t> total = arguments.maybe_int64(first + 1);
     check(done, total);
-    return shmem::make_progress(done, total, arguments.maybe_text(first + 2).value_or(""), pg::now());
+    return shmem::make_progress(done, total, arguments.maybe_text(first + 2, core::any_length).value_or(""), pg::now());
 }
 
 void report_own(const shmem::Progress &progress)
@@ -43,28 +44,24 @@ void report_own(const shmem::Progress &progress)
     shmem::note_own_progress(job.id, progress);
 }
 
-// A job is reported on by the worker that has it, and one that its handler has left running by whoever may complete it. False:
-// nothing is known of the worker.
-bool require_worker(const shmem::ExternalJob &job)
+// A job is reported on by the worker that has it, and one that its handler has left running by whoever may complete it.
+bool is_callers(const shmem::ExternalJob &job)
 {
-    if (job.worker_id == 0) {
-        const auto catalogue = storage::catalogue();
-        if (const storage::Queue *queue = catalogue->find(job.queue_id))
-            storage::require(*queue, Privilege::work);
+    const auto catalogue = storage::catalogue();
+    const storage::Queue *queue = catalogue->find(job.queue_id);
+    if (queue == nullptr || !storage::may(storage::caller(), *queue, Privilege::work))
+        return false;
+    if (job.worker_id == 0)
         return true;
-    }
     const auto worker = shmem::find_worker(job.worker_id);
-    if (worker.has_value() && worker->role != storage::caller())
-        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                   errmsg("job %lld is in the hand of another role's worker", static_cast<long long>(job.id)));
-    return worker.has_value();
+    return worker.has_value() && worker->role == storage::caller();
 }
 
-// False: shared memory knows nothing of the attempt.
+// False: shared memory does not know the attempt as the caller's.
 bool report_to_its_place(AttemptName name, const shmem::Progress &progress)
 {
     const auto job = shmem::find_external_job(name.id);
-    if (!job.has_value() || job->attempt != name.number || !require_worker(*job))
+    if (!job.has_value() || job->attempt != name.number || !is_callers(*job))
         return false;
     if (!shmem::note_progress(name.id, name.number, progress))
         return false;
@@ -73,7 +70,7 @@ bool report_to_its_place(AttemptName name, const shmem::Progress &progress)
 }
 
 // After a start of the server what workers have is found again piece by piece. A report of such an attempt has no place yet and
-// is dropped; its worker is to go on.
+// is dropped; its worker is to go on. One of a job of somebody else's gets the error of complete().
 void report(AttemptName name, const shmem::Progress &progress)
 {
     if (!report_to_its_place(name, progress))
@@ -84,11 +81,9 @@ void report(AttemptName name, const shmem::Progress &progress)
 void list_progress(FunctionCallInfo fcinfo)
 {
     ResultSet result(fcinfo);
-    const auto catalogue = storage::catalogue();
-    const bool is_monitor = pg::call([] { return ::has_privs_of_role(::GetUserId(), ROLE_PG_MONITOR); });
+    Sight sight;
     for (const shmem::JobProgress &job : shmem::list_progress()) {
-        const storage::Queue *queue = catalogue->find(job.queue_id);
-        if (queue == nullptr || (!is_monitor && !storage::may(storage::caller(), *queue, Privilege::read)))
+        if (sight.visible(job.queue_id) == nullptr)
             continue;
         const shmem::Progress &progress = job.progress;
         const bool has_total = progress.total != shmem::unknown_total;

@@ -1,6 +1,7 @@
 // create_queue, alter_queue, drop_queue.
 //
-// All three hold a lock on hipq.queue that lets only one of them run at a time; readers and enqueuers are not in their way.
+// All three hold a lock on the queue's name until their transaction ends; other queues' are not in their way, but for a moment
+// two that make queues (lock_shared_objects).
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
 #include "api/grants.hpp"
@@ -8,12 +9,15 @@
 #include "core/names.hpp"
 #include "shmem/wake.hpp"
 #include "storage/identity.hpp"
+#include "storage/name_lock.hpp"
 #include "storage/permit.hpp"
 #include "storage/quote.hpp"
 #include "storage/read_handler.hpp"
 #include "storage/routine.hpp"
 #include "storage/schedule.hpp"
 #include "storage/time_tree.hpp"
+#include "storage/type_crashes.hpp"
+#include "worker/client_session.hpp"
 
 namespace hipq::api {
 
@@ -36,14 +40,17 @@ enum Position {
     weight,
     dead_letter_max,
     dead_letter_handler,
+    max_timeout,
+    highest_priority,
+    allow_free_jobs,
     reset
 };
 
-constexpr std::array<const char *, 5> resettable{"retention", "queue_ttl", "dead_letter_enabled", "dead_letter_retention",
-                                                 "dead_letter_max"};
+constexpr std::array<const char *, 7> resettable{"retention",       "queue_ttl",   "dead_letter_enabled", "dead_letter_retention",
+                                                 "dead_letter_max", "max_timeout", "highest_priority"};
 
 constinit pg::Statement insert_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
-constinit pg::Statement select_naming_strategy("SELECT table_naming_strategy FROM hipq.instance WHERE name = $1");
+constinit pg::Statement select_naming_strategy("SELECT table_naming_strategy, created_by FROM hipq.instance WHERE name = $1");
 constinit pg::Statement select_dropped_queue(R"(
     SELECT queue.queue_id, queue.table_name
     FROM hipq.queue AS queue
@@ -51,9 +58,10 @@ constinit pg::Statement select_dropped_queue(R"(
     WHERE instance.name = $1 AND queue.name = $2 AND queue.is_dropped)");
 constinit pg::Statement insert_queue(R"(
     INSERT INTO hipq.queue (instance_id, name, owner, table_name, throttle_limit, retention, history, is_strict, queue_ttl,
-                            dead_letter_enabled, dead_letter_retention, durability, weight, dead_letter_max, dead_letter_handler)
+                            dead_letter_enabled, dead_letter_retention, durability, weight, dead_letter_max, dead_letter_handler,
+                            max_timeout, highest_priority, allow_free_jobs)
     SELECT instance_id, $2, $3::regrole, $4, coalesce($5, 0), $6, coalesce($7, 'failed'), coalesce($8, false), $9, $10, $11,
-           coalesce($12, 'strict'), coalesce($13, 100), $14, $15
+           coalesce($12, 'strict'), coalesce($13, 100), $14, $15, $16, $17, coalesce($18, true)
     FROM hipq.instance
     WHERE name = $1
     FOR KEY SHARE
@@ -71,7 +79,10 @@ constinit pg::Statement update_queue(R"(
         durability = coalesce($10, durability),
         weight = coalesce($12, weight),
         dead_letter_max = CASE WHEN 'dead_letter_max' = ANY ($11) THEN NULL ELSE coalesce($13, dead_letter_max) END,
-        dead_letter_handler = coalesce($14, dead_letter_handler)
+        dead_letter_handler = coalesce($14, dead_letter_handler),
+        max_timeout = CASE WHEN 'max_timeout' = ANY ($11) THEN NULL ELSE coalesce($15, max_timeout) END,
+        highest_priority = CASE WHEN 'highest_priority' = ANY ($11) THEN NULL ELSE coalesce($16, highest_priority) END,
+        allow_free_jobs = coalesce($17, allow_free_jobs)
     WHERE queue_id = $1)");
 
 // Views, foreign keys and functions of users that hang on the tables of a queue.
@@ -94,11 +105,6 @@ constinit pg::Statement select_dependent_objects(R"(
     ORDER BY 1
     LIMIT 1)");
 
-void lock_queues()
-{
-    storage::as_hipq([] { pg::run_once("LOCK TABLE hipq.queue IN SHARE ROW EXCLUSIVE MODE"); });
-}
-
 // Checks what both functions take; NULL passes.
 void check_options(const Arguments &arguments)
 {
@@ -108,6 +114,10 @@ void check_options(const Arguments &arguments)
         demand(core::check_queue_ttl(*ttl));
     if (const auto share = arguments.maybe_int(weight); share.has_value())
         demand(core::check_queue_weight(*share));
+    if (const auto most = arguments.maybe_int(max_timeout); most.has_value())
+        demand(core::check_timeout(*most, "max_timeout"));
+    if (const auto highest = arguments.maybe_int(highest_priority); highest.has_value())
+        demand(core::check_priority(*highest, "highest_priority"));
     check_retention(arguments.maybe_interval(retention));
     check_keeping("dead_letter_retention", arguments.maybe_interval(dead_letter_retention));
     if (const auto most = arguments.maybe_int(dead_letter_max); most.has_value())
@@ -151,23 +161,44 @@ void check_new_owner(Oid role)
     });
 }
 
-// The name by the instance's strategy: SQL of whoever made the instance, run with the caller's rights.
+// SQL of whoever made the instance. It runs with his rights, in a security-restricted operation, since code that it could put off
+// would run with the caller's, and not on the caller's search_path, which could lead to the caller's code.
+std::optional<std::string> run_naming_strategy(const std::string &strategy, const core::QueueName &name)
+{
+    const worker::Visit visit(worker::temporary_objects());
+    pg::run_as_caller("SET LOCAL search_path = pg_catalog, pg_temp");
+    const pg::Rows rows = pg::run_once("SELECT strategy.name::pg_catalog.text FROM (SELECT " + strategy + "\n) AS strategy(name)",
+                                       name.instance, name.queue);
+    worker::drop_temporary_objects_but(visit.clients_objects());
+    return rows.size() == 1 ? rows.front().maybe_text(0) : std::nullopt;
+}
+
+std::optional<std::string> run_naming_strategy_as(Oid creator, const std::string &strategy, const core::QueueName &name)
+{
+    require_role(creator);
+    worker::refuse_open_cursors("a table_naming_strategy cannot run");
+    return pg::as_role(creator, [&] { return pg::as_restricted([&] { return run_naming_strategy(strategy, name); }); });
+}
+
+// The name by the instance's strategy.
 std::string table_name_of(const core::QueueName &name)
 {
-    std::string strategy;
+    std::string strategy = "NONE";
+    Oid creator = InvalidOid;
     storage::as_hipq([&] {
-        const pg::Rows rows = select_naming_strategy.run(name.instance);
-        strategy = rows.empty() ? "NONE" : rows.front().text(0);
+        for (const pg::Row row : select_naming_strategy.run(name.instance)) {
+            strategy = row.text(0);
+            creator = row.oid(1);
+        }
     });
     if (strategy == "NONE")
         return core::default_table_name(name);
-    const pg::Rows rows =
-        pg::run_once("SELECT strategy.name::text FROM (SELECT " + strategy + "\n) AS strategy(name)", name.instance, name.queue);
-    if (rows.size() != 1 || rows.front().null(0))
+    const auto given = run_naming_strategy_as(creator, strategy, name);
+    if (!given.has_value())
         HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME),
                    errmsg("table_naming_strategy of instance \"%s\" gives no table name", name.instance.c_str()),
                    errhint("It must give one text that is not null."));
-    return rows.front().text(0);
+    return *given;
 }
 
 std::optional<std::string> table_name_problem(const std::string &table)
@@ -231,26 +262,30 @@ std::int32_t create_queue(const Arguments &arguments)
     const core::QueueName name = parse_name(text);
     const Oid role = arguments.maybe_oid(owner).value_or(storage::caller());
     check_options(arguments);
-    lock_queues();
+    storage::lock_queue_name(text);
     if (storage::catalogue()->find(text) != nullptr)
         HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("queue \"%s\" already exists", text.c_str()));
     check_new_owner(role);
     finish_drop(name);
     const std::string table = table_name_of(name);
+    storage::lock_table_name(table);
     check_table_name(text, table);
+    storage::lock_shared_objects();
     const std::string handler = read_dead_letter_handler(name, role, arguments).value_or("NONE");
     storage::claim_identity_if_new();
     std::int32_t id = 0;
     storage::as_hipq([&] {
         insert_instance.run(name.instance);
-        id = insert_queue
-                 .run(name.instance, name.queue, role, table, arguments.raw(throttle_limit, NUMERICOID),
-                      arguments.raw(retention, INTERVALOID), arguments.maybe_text(history), arguments.maybe_bool(strict),
-                      arguments.maybe_int(queue_ttl), arguments.maybe_bool(dead_letter_enabled),
-                      arguments.raw(dead_letter_retention, INTERVALOID), arguments.maybe_text(durability),
-                      arguments.maybe_int(weight), arguments.maybe_int(dead_letter_max), handler)
-                 .front()
-                 .integer32(0);
+        id =
+            insert_queue
+                .run(name.instance, name.queue, role, table, arguments.raw(throttle_limit, NUMERICOID),
+                     arguments.raw(retention, INTERVALOID), arguments.maybe_text(history), arguments.maybe_bool(strict),
+                     arguments.maybe_int(queue_ttl), arguments.maybe_bool(dead_letter_enabled),
+                     arguments.raw(dead_letter_retention, INTERVALOID), arguments.maybe_text(durability),
+                     arguments.maybe_int(weight), arguments.maybe_int(dead_letter_max), handler, arguments.maybe_int(max_timeout),
+                     arguments.maybe_int(highest_priority), arguments.maybe_bool(allow_free_jobs))
+                .front()
+                .integer32(0);
     });
     const auto catalogue = storage::catalogue();
     const Queue *created = catalogue->find(id);
@@ -288,11 +323,13 @@ void check_owner_of_handlers(const Queue &queue, Oid role)
 void check_reset_arguments(const Arguments &arguments, const std::vector<std::string> &names)
 {
     check_reset(names, resettable);
-    const std::array<std::pair<const char *, Position>, 5> positions{{{"retention", retention},
+    const std::array<std::pair<const char *, Position>, 7> positions{{{"retention", retention},
                                                                       {"queue_ttl", queue_ttl},
                                                                       {"dead_letter_enabled", dead_letter_enabled},
                                                                       {"dead_letter_retention", dead_letter_retention},
-                                                                      {"dead_letter_max", dead_letter_max}}};
+                                                                      {"dead_letter_max", dead_letter_max},
+                                                                      {"max_timeout", max_timeout},
+                                                                      {"highest_priority", highest_priority}}};
     for (const auto &entry : positions)
         if (arguments.has(entry.second) && std::find(names.begin(), names.end(), entry.first) != names.end())
             HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be both set and reset", entry.first));
@@ -301,7 +338,7 @@ void check_reset_arguments(const Arguments &arguments, const std::vector<std::st
 void alter_queue(const Arguments &arguments)
 {
     const std::string text = arguments.text(queue_argument, "queue");
-    lock_queues();
+    storage::lock_queue_name(text);
     const auto catalogue = storage::catalogue();
     const Queue &queue = require_own_queue(*catalogue, text);
     const std::vector<std::string> to_reset = arguments.texts_without_nulls(reset, "reset");
@@ -321,8 +358,11 @@ void alter_queue(const Arguments &arguments)
                          arguments.maybe_text(history), arguments.maybe_bool(strict), arguments.maybe_int(queue_ttl),
                          arguments.maybe_bool(dead_letter_enabled), arguments.raw(dead_letter_retention, INTERVALOID),
                          arguments.maybe_text(durability), to_reset, arguments.maybe_int(weight),
-                         arguments.maybe_int(dead_letter_max), handler);
+                         arguments.maybe_int(dead_letter_max), handler, arguments.maybe_int(max_timeout),
+                         arguments.maybe_int(highest_priority), arguments.maybe_bool(allow_free_jobs));
     });
+    if (handler.has_value())
+        storage::forget_dead_letter_crashes(queue.id);
     if (new_owner.has_value() && *new_owner != queue.owner) {
         take_ownership(queue, queue.owner);
         give_ownership(queue, *new_owner);
@@ -363,7 +403,7 @@ void drop_queue(const Arguments &arguments)
 {
     const std::string text = arguments.text(0, "queue");
     const bool force = arguments.maybe_bool(1).value_or(false);
-    lock_queues();
+    storage::lock_queue_name(text);
     const auto catalogue = storage::catalogue();
     const Queue &queue = require_own_queue(*catalogue, text);
     if (!force && has_unfinished_jobs(queue))
@@ -373,12 +413,14 @@ void drop_queue(const Arguments &arguments)
     check_dependent_objects(queue);
     storage::forget_schedules_of(queue.id);
     const bool has_scheduler = shmem::is_loaded() && !storage::is_held();
+    const std::vector<Oid> roles = holders_of_rights(queue);
     storage::as_hipq([&] {
         if (has_scheduler)
             storage::mark_queue_dropped(queue.id, queue.table);
         else
             storage::forget_queue(queue.id, queue.table);
     });
+    take_what_came_with_queues(roles);
     shmem::note_catalogue_change();
 }
 

@@ -3,6 +3,7 @@
 #include "settings.hpp"
 #include "storage/find_job.hpp"
 #include "storage/permit.hpp"
+#include "storage/queue_statements.hpp"
 
 namespace hipq::api {
 
@@ -13,13 +14,13 @@ using storage::FoundJob;
 
 // ---- is_job_retriable ----
 
-constinit pg::Statement select_failure(R"(
+constexpr const char *select_failure_sql = R"(
     SELECT job.error, job.retry_reason, job.retry_count, job.max_retries,
            (SELECT attempt.sqlstate FROM hipq.attempt AS attempt
-            WHERE attempt.job_id = job.id AND attempt.attempt = job.attempt
+            WHERE attempt.queue_id = job.queue_id AND attempt.job_id = job.id AND attempt.attempt = job.attempt
             ORDER BY attempt.ended_time DESC LIMIT 1)
-    FROM hipq.job AS job
-    WHERE job.id = $1 AND job.queue_id = $2)");
+    FROM {table} AS job
+    WHERE job.id = $1)";
 
 // What the policy judges by, as the job's row and history have it.
 struct Failed {
@@ -154,7 +155,7 @@ Answer is_job_retriable(std::int64_t id, const std::optional<std::string> &queue
 {
     const auto catalogue = storage::catalogue();
     const FoundJob job = storage::require_job(*catalogue, id, queue, storage::Privilege::read);
-    const pg::Rows rows = storage::as_hipq([&] { return select_failure.run(id, job.queue->id); });
+    const pg::Rows rows = storage::as_hipq([&] { return storage::statement_for(*job.queue, select_failure_sql).run(id); });
     if (rows.empty())  // it follows the job that holds its key
         return {true, "It is put in line when the job that holds its key has finished."};
     const pg::Row row = rows.front();

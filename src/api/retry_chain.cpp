@@ -3,8 +3,11 @@
 // All of them name the first one. As a rule they are in one queue; a dead letter may have been redriven into another one, and
 // hipq.move_jobs() takes a job to another one. Jobs that those known by now are linked with say which queues to read.
 #include "api/arguments.hpp"
+#include "pg/subtransaction.hpp"
+#include "storage/dead_letter.hpp"
 #include "storage/find_job.hpp"
 #include "storage/permit.hpp"
+#include "storage/queue_lock.hpp"
 #include "storage/queue_statements.hpp"
 
 #include <set>
@@ -23,7 +26,7 @@ using Ids = std::vector<std::int64_t>;
 
 constexpr const char *first_sql = "SELECT coalesce(job.original_job_id, job.id) FROM {table} AS job WHERE job.id = $1";
 
-// $1 the first job. Those made from it are later: no row before it is read.
+// $1 the first job, $2 the queue. Those made from it are later: no row before it is read.
 constexpr const char *chain_sql = R"(
     WITH chain AS MATERIALIZED (
         SELECT job.id, job.retry_of, job.attempt, job.state, job.error, job.retry_reason, job.worker_id, job.accepted_time, job.update_time
@@ -37,7 +40,7 @@ constexpr const char *chain_sql = R"(
     told AS (
         SELECT attempt.*, row_number() OVER (PARTITION BY attempt.job_id ORDER BY attempt.attempt, attempt.ended_time) AS place
         FROM hipq.attempt AS attempt
-        WHERE attempt.job_id = ANY (ARRAY(SELECT chain.id FROM chain))
+        WHERE attempt.queue_id = $2 AND attempt.job_id = ANY (ARRAY(SELECT chain.id FROM chain))
     ),
     -- An attempt that the history does not tell: it runs, or has succeeded where successes leave none; or there is none yet.
     untold AS (
@@ -89,21 +92,34 @@ Told told(pg::Row row)
 
 // ---- all queues ----
 
-// What dead letters of these jobs, and those of what they were enqueued again as, were enqueued again as.
+// What dead letters of these jobs, and those of what they were enqueued again as, were enqueued again as. $2 all queues
 constinit pg::Statement select_redriven(R"(
     WITH RECURSIVE redriven AS (
         SELECT letter.redriven_as AS id
         FROM hipq.dead_letter AS letter
-        WHERE letter.job_id = ANY ($1) AND letter.redriven_as IS NOT NULL
+        WHERE letter.queue_id = ANY ($2) AND letter.job_id = ANY ($1) AND letter.redriven_as IS NOT NULL
         UNION
         SELECT letter.redriven_as
         FROM redriven
-        JOIN hipq.dead_letter AS letter ON letter.job_id = redriven.id
+        JOIN hipq.dead_letter AS letter ON letter.queue_id = ANY ($2) AND letter.job_id = redriven.id
         WHERE letter.redriven_as IS NOT NULL
     )
     SELECT redriven.id FROM redriven)");
 
-constinit pg::Statement select_queues("SELECT DISTINCT job.queue_id FROM hipq.job AS job WHERE job.id = ANY ($1)");
+constexpr const char *has_one_sql = "SELECT 1 FROM {table} AS job WHERE job.id = ANY ($1) LIMIT 1";
+
+// What somebody has locked is left out: the chain tells of the queue that it was asked for.
+bool has_one_of(const Queue &queue, const Ids &ids)
+{
+    bool has = false;
+    const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
+        const pg::LockTimeoutScope bounded(1);
+        has = storage::as_hipq([&] { return !storage::statement_for(queue, has_one_sql).run(ids).empty(); });
+    });
+    if (error.has_value() && !storage::is_lock_trouble(*error))
+        throw *error;  // NOLINT(cert-err60-cpp): as it came
+    return has;
+}
 
 class Chain {
 public:
@@ -123,7 +139,8 @@ private:
     void read(const Queue &queue)
     {
         read_.insert(queue.id);
-        for (const pg::Row row : storage::as_hipq([&] { return storage::statement_for(queue, chain_sql).run(first_); })) {
+        for (const pg::Row row :
+             storage::as_hipq([&] { return storage::statement_for(queue, chain_sql).run(first_, queue.id); })) {
             told_.push_back(told(row));
             found_.insert(told_.back().job_id);
             linked_.insert(told_.back().job_id);
@@ -135,7 +152,8 @@ private:
     // Jobs of the chain that nobody has looked for.
     Ids strangers()
     {
-        for (const pg::Row row : storage::as_hipq([&] { return select_redriven.run(Ids(linked_.begin(), linked_.end())); }))
+        for (const pg::Row row : storage::as_hipq(
+                 [&] { return select_redriven.run(Ids(linked_.begin(), linked_.end()), storage::queue_ids(catalogue_)); }))
             linked_.insert(row.integer(0));
         Ids ids;
         std::set_difference(linked_.begin(), linked_.end(), found_.begin(), found_.end(), std::back_inserter(ids));
@@ -149,12 +167,11 @@ private:
         if (ids.empty())
             return false;
         bool any = false;
-        for (const pg::Row row : storage::as_hipq([&] { return select_queues.run(ids); })) {
-            const Queue *queue = catalogue_.find(row.integer32(0));
-            if (queue == nullptr || read_.contains(queue->id) ||
-                !storage::may(storage::caller(), *queue, storage::Privilege::read))
+        for (const auto &[id, queue] : catalogue_.queues) {
+            if (queue.is_dropped || read_.contains(id) || !storage::may(storage::caller(), queue, storage::Privilege::read) ||
+                !has_one_of(queue, ids))
                 continue;
-            read(*queue);
+            read(queue);
             any = true;
         }
         return any;

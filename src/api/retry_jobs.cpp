@@ -25,7 +25,8 @@ constexpr const char *retry_sql = R"(
     WHERE job.state = 'final' AND job.error <> 'NONE' AND job.retry_reason NOT IN ('cancelled', 'expired')
       AND ($2 IS NULL OR job.job_type = $2) AND job.update_time >= $3 AND job.update_time < $4
       AND NOT EXISTS (SELECT FROM {table} AS later WHERE later.retry_of = job.id)
-      AND NOT EXISTS (SELECT FROM hipq.dead_letter AS letter WHERE letter.job_id = job.id AND letter.redriven_time IS NOT NULL)
+      AND NOT EXISTS (SELECT FROM hipq.dead_letter AS letter
+                      WHERE letter.queue_id = job.queue_id AND letter.job_id = job.id AND letter.redriven_time IS NOT NULL)
       AND NOT EXISTS (
           SELECT FROM {live} AS holder
           WHERE job.job_key <> 'NONE' AND holder.job_key = job.job_key AND holder.job_type = job.job_type
@@ -55,7 +56,7 @@ std::int64_t retry_jobs(const Arguments &arguments)
             made.push_back(row.integer(1));
         }
         // A queue that keeps no successes has no other trace of a retry that succeeded.
-        storage::note_redriven(retried, made, pg::now());
+        storage::note_redriven(queue, retried, made, pg::now());
         return static_cast<std::int64_t>(retried.size());
     });
 }

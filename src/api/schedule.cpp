@@ -3,10 +3,12 @@
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
 #include "api/queue_for.hpp"
+#include "api/sight.hpp"
 #include "core/cron.hpp"
 #include "core/validate.hpp"
 #include "pg/clock.hpp"
 #include "pg/subtransaction.hpp"
+#include "storage/name_lock.hpp"
 #include "storage/rights.hpp"
 #include "storage/time_zone.hpp"
 
@@ -81,16 +83,17 @@ Schedule schedule_of(const Arguments &arguments, const Queue &queue)
 {
     Schedule schedule{0,
                       arguments.text(at_name, "name"),
-                      arguments.text(at_cron, "cron"),
+                      arguments.text(at_cron, "cron", core::most_cron),
                       storage::caller(),
                       queue.id,
                       arguments.maybe_text(at_key).value_or(arguments.text(at_name, "name")),
                       arguments.raw(at_data, JSONBOID)};
-    schedule.options = {arguments.text(at_type, "job_type"),           std::nullopt,
-                        priority_of(arguments.maybe_int(at_priority)), arguments.maybe_int(at_timeout),
-                        arguments.raw(at_throttle_factor, NUMERICOID), arguments.maybe_text(at_time_windows),
-                        arguments.maybe_int(at_max_retries),           std::nullopt,
-                        arguments.maybe_text(at_throttle_key)};
+    schedule.options = {
+        arguments.text(at_type, "job_type"),           std::nullopt,
+        priority_of(arguments.maybe_int(at_priority)), arguments.maybe_int(at_timeout),
+        arguments.raw(at_throttle_factor, NUMERICOID), arguments.maybe_text(at_time_windows, core::most_time_windows),
+        arguments.maybe_int(at_max_retries),           std::nullopt,
+        arguments.maybe_text(at_throttle_key)};
     schedule.expires_after = arguments.raw(at_expires_after, INTERVALOID);
     return schedule;
 }
@@ -172,7 +175,7 @@ void demand_change(const storage::Catalogue &catalogue, const Schedule &schedule
 
 pg::Time schedule(const Arguments &arguments)
 {
-    const pg::Time next = require_next_run(arguments.text(at_cron, "cron"));
+    const pg::Time next = require_next_run(arguments.text(at_cron, "cron", core::most_cron));
     auto catalogue = storage::catalogue();
     const Queue &queue = queue_for(catalogue, arguments.maybe_text(at_queue), arguments.text(at_type, "job_type"));
     storage::require(queue, Privilege::enqueue);
@@ -180,7 +183,7 @@ pg::Time schedule(const Arguments &arguments)
     check_values(arguments, queue, wanted);
     demand_login(wanted.role);
     storage::demand_cron();
-    storage::lock_schedules();
+    storage::lock_schedule_name(wanted.name);
     const auto present = storage::find_schedule(wanted.name, pg::now());
     if (present.has_value()) {
         demand_change(*catalogue, *present);
@@ -254,7 +257,7 @@ HIPQ_FUNCTION(hipq__run_schedule)
 HIPQ_FUNCTION(hipq__next_run)
 {
     const hipq::api::Arguments arguments(fcinfo);
-    const auto cron = hipq::core::parse_cron(arguments.text(0, "cron"));
+    const auto cron = hipq::core::parse_cron(arguments.text(0, "cron", hipq::core::most_cron));
     const auto *readable = std::get_if<hipq::core::Cron>(&cron);
     const auto next = readable == nullptr ? std::nullopt : hipq::api::next_run(*readable, arguments.maybe_time(1));
     if (!next.has_value())
@@ -264,5 +267,8 @@ HIPQ_FUNCTION(hipq__next_run)
 
 HIPQ_FUNCTION(hipq__has_cron_entry)
 {
-    return hipq::api::return_bool(hipq::storage::has_entry(hipq::api::Arguments(fcinfo).integer(0, "schedule_id")));
+    const int id = hipq::api::Arguments(fcinfo).integer(0, "schedule_id");
+    const auto schedule = hipq::storage::find_schedule(id, hipq::pg::now());
+    const bool is_visible = schedule.has_value() && hipq::api::Sight().readable(schedule->queue_id) != nullptr;
+    return hipq::api::return_bool(is_visible && hipq::storage::has_entry(id));
 }

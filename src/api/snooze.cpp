@@ -20,11 +20,23 @@ constexpr long pause_microseconds = 10'000;
                errdetail("It has exceeded its timeout, or was cancelled."));
 }
 
+// Seconds that the jobs of this session's queue may run.
+std::int64_t longest_of_current()
+{
+    const auto catalogue = storage::catalogue();
+    const auto id = storage::current_queue();
+    const storage::Queue *queue = id.has_value() ? catalogue->find(*id) : nullptr;
+    return queue == nullptr ? core::JobCaps{}.max_timeout : queue->caps.max_timeout;
+}
+
 pg::Time extend_own(const Interval &more)
 {
     const std::int64_t seconds = check_more(more);
+    const std::int64_t most = longest_of_current();
     const shmem::Extended extended =
-        shmem::is_loaded() ? shmem::extend_own_deadline(seconds) : shmem::Extended{shmem::ExtendAnswer::not_running, {}};
+        shmem::is_loaded() ? shmem::extend_own_deadline(seconds, most) : shmem::Extended{shmem::ExtendAnswer::not_running, {}};
+    if (extended.answer == shmem::ExtendAnswer::too_long)
+        raise_too_long(most);
     if (extended.answer == shmem::ExtendAnswer::stopping)
         raise_stopping();
     if (extended.answer != shmem::ExtendAnswer::extended && storage::runs_jobs())
@@ -45,9 +57,9 @@ pg::Time extend_own(const Interval &more)
                                                   : errhint("Only a job whose handler runs can be given more time."));
 }
 
-shmem::Extended try_to_extend(std::int64_t id, std::int64_t seconds)
+shmem::Extended try_to_extend(std::int64_t id, std::int64_t seconds, std::int64_t most)
 {
-    return shmem::is_loaded() ? shmem::extend_deadline(MyDatabaseId, id, seconds)
+    return shmem::is_loaded() ? shmem::extend_deadline(MyDatabaseId, id, seconds, most)
                               : shmem::Extended{shmem::ExtendAnswer::not_running, {}};
 }
 
@@ -59,16 +71,19 @@ pg::Time extend(std::int64_t id, const Interval &more, const std::optional<std::
     const std::int64_t seconds = check_more(more);
     const auto catalogue = storage::catalogue();
     storage::FoundJob job = storage::require_job(*catalogue, id, queue, storage::Privilege::control);
-    shmem::Extended extended = try_to_extend(id, seconds);
+    const std::int64_t most = job.queue->caps.max_timeout;
+    shmem::Extended extended = try_to_extend(id, seconds, most);
     for (int look = 1; look < most_looks && extended.answer == shmem::ExtendAnswer::changing; ++look) {
         pg::call([] {
             CHECK_FOR_INTERRUPTS();
             ::pg_usleep(pause_microseconds);
         });
-        extended = try_to_extend(id, seconds);
+        extended = try_to_extend(id, seconds, most);
     }
     if (extended.answer == shmem::ExtendAnswer::stopping)
         raise_stopping();
+    if (extended.answer == shmem::ExtendAnswer::too_long)
+        raise_too_long(most);
     if (extended.answer != shmem::ExtendAnswer::extended)
         raise_not_running(storage::require_job(*catalogue, id, queue, storage::Privilege::control));
     return extended.deadline;

@@ -2,6 +2,7 @@
 #include "shmem/statistics.hpp"
 #include "api/arguments.hpp"
 #include "api/rate_alerts.hpp"
+#include "api/sight.hpp"
 #include "core/rate_alerts.hpp"
 #include "pg/clock.hpp"
 #include "settings.hpp"
@@ -22,12 +23,13 @@ std::int64_t present_minute()
     return core::minute_of(pg::now().value);
 }
 
-// What is counted of this database.
+// What is counted of queues of this database that the caller may look at.
 template <class Show>
 void for_each_here(const Show &show)
 {
+    Sight sight;
     shmem::for_each_counted([&](const CountedType &type, const core::Statistics &statistics) {
-        if (type.database == MyDatabaseId)
+        if (type.database == MyDatabaseId && sight.visible(type.queue_id) != nullptr)
             show(type, statistics);
     });
 }

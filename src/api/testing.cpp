@@ -1,9 +1,11 @@
 // hipq.enqueued, run_until_idle and dry_run: for the tests of those who use hipq.
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
+#include "settings.hpp"
 #include "storage/current_job.hpp"
 #include "storage/find_job.hpp"
 #include "storage/permit.hpp"
+#include "storage/quote.hpp"
 #include "worker/run_in_session.hpp"
 
 namespace hipq::api {
@@ -21,7 +23,7 @@ constinit pg::Statement select_waiting(R"(
     FROM (
         SELECT job.id, job
         FROM hipq.job AS job
-        WHERE job.queue_id = ANY ($1) AND job.state IN ('initial', 'retry') AND NOT hipq._is_running(job.id)
+        WHERE job.queue_id = ANY ($1) AND job.state IN ('initial', 'retry') AND NOT hipq._is_running(job.queue_id, job.id)
         UNION ALL
         SELECT entry.id, entry
         FROM hipq.successor AS successor
@@ -73,12 +75,28 @@ void demand_a_place_to_run(const char *function)
     pg::call([&] { ::PreventCommandIfReadOnly(function); });
 }
 
+// In a session of its owner's a handler can do nothing that its owner could not do anyway. In another there are rights and things
+// that are not the owner's.
+void demand_own_session(const Queue &queue)
+{
+    if (settings::allow_foreign_handlers || (::GetUserId() == queue.owner && ::GetSessionUserId() == queue.owner))
+        return;
+    const std::string name = queue.full_name();
+    const std::string owner = storage::quote_name(require_role(queue.owner));
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+               errmsg("handlers of queue \"%s\" would run in the session of another role", name.c_str()),
+               errdetail("They are the queue owner's code, and you may have rights that the owner has not."),
+               errhint("Run SET SESSION AUTHORIZATION %s first, or SET hipq.allow_foreign_handlers = on if you trust them.",
+                       owner.c_str()));
+}
+
 std::int32_t run_until_idle(const std::string &name, std::int32_t max_jobs)
 {
     demand_a_place_to_run("hipq.run_until_idle()");
     const auto most = static_cast<int>(check_most(max_jobs));
     const auto catalogue = storage::catalogue();
     const Queue &queue = require_own_queue(*catalogue, name);
+    demand_own_session(queue);
     return worker::run_until_idle(queue.id, most);
 }
 
@@ -101,6 +119,7 @@ Datum dry_run(FunctionCallInfo fcinfo)
     const auto catalogue = storage::catalogue();
     const storage::FoundJob job = storage::require_job(*catalogue, id, arguments.maybe_text(1), Privilege::control);
     storage::require_owner(*job.queue);
+    demand_own_session(*job.queue);
     refuse_state(job);
     const worker::Trial trial = worker::try_handler(*job.queue, id);
     const std::string error = trial.error.has_value() ? trial.error->message() : std::string(core::none_text);

@@ -8,16 +8,21 @@
 #include "api/checks.hpp"
 #include "api/own_worker.hpp"
 #include "api/self_report.hpp"
+#include "api/sight.hpp"
 #include "core/names.hpp"
 #include "core/validate.hpp"
 #include "pg/clock.hpp"
+#include "shmem/alerts.hpp"
+#include "shmem/databases.hpp"
 #include "shmem/wake.hpp"
 #include "storage/permit.hpp"
 #include "storage/rights.hpp"
 #include "storage/two_phase.hpp"
 #include "storage/workers.hpp"
+#include "worker/visit.hpp"
 
 extern "C" {
+#include "access/detoast.h"
 #include "commands/async.h"
 }
 
@@ -29,14 +34,18 @@ using shmem::WorkerSlot;
 using storage::Queue;
 
 constexpr std::int32_t most_jobs = 1'000'000;
+// What everybody's dispatch reads of each worker.
+constexpr std::size_t most_queues = 100;
+constexpr std::size_t most_job_types = 100;
+constexpr std::size_t longest_report = 8'192;  // bytes
 
 enum Position { name_argument, queues_argument, job_types_argument, capacity, prefetch, capabilities, listen, take_over };
 
-constinit pg::Statement lock_worker("SELECT worker_id, role::oid FROM hipq.worker WHERE name = $1 FOR UPDATE");
+constinit pg::Statement lock_worker("SELECT worker_id FROM hipq.worker WHERE role = $1 AND name = $2 FOR UPDATE");
 constinit pg::Statement insert_worker(R"(
     INSERT INTO hipq.worker (name, role, queues, job_types, capacity, prefetch, capabilities, is_bound)
     VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, '{}'), $8)
-    ON CONFLICT (name) DO NOTHING
+    ON CONFLICT (role, name) DO NOTHING
     RETURNING worker_id)");
 constinit pg::Statement drain_row("UPDATE hipq.worker SET is_draining = true WHERE worker_id = $1 AND NOT is_draining");
 
@@ -49,14 +58,31 @@ std::vector<std::string> without_repetition(std::vector<std::string> names)
     return names;
 }
 
-std::vector<std::string> names_in(const Arguments &arguments, int i, const char *name)
+std::vector<std::string> names_in(const Arguments &arguments, int i, const char *name, std::size_t most)
 {
     if (!arguments.has(i))
         HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument \"%s\" must not be null", name));
     std::vector<std::string> names = without_repetition(arguments.texts_without_nulls(i, name));
     if (names.empty())
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must name at least one", name));
+    if (names.size() > most)
+        HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("%s must name no more than %zu", name, most),
+                   errdetail("There are %zu.", names.size()), errhint("Register several workers."));
     return names;
+}
+
+std::size_t size_of(Datum json)
+{
+    return pg::call([&] { return ::toast_raw_datum_size(json); });
+}
+
+void check_capabilities(const Arguments &arguments)
+{
+    if (arguments.has(capabilities) && size_of(arguments.raw(capabilities, JSONBOID).value) > core::most_description)
+        HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                   errmsg("capabilities are larger than %zu bytes", core::most_description),
+                   errhint("Name only what job types require."));
+    require_object(arguments, capabilities, "capabilities");
 }
 
 std::vector<const Queue *> queues_to_serve(const storage::Catalogue &catalogue, const std::vector<std::string> &names)
@@ -106,20 +132,26 @@ void require_session(bool listens)
     if (listens && MyBackendType != B_BACKEND)
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("only the session of a client can listen"),
                    errhint("Register without listen, and send heartbeats."));
+    if (listens && worker::is_visit())
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a handler cannot listen in a client's session"),
+                   errhint("Register without listen, and send heartbeats."));
 }
 
 // ---- the name ----
 
-// A name is free when nobody has it, or nobody who had it is there any more.
-void free_name(const std::string &name, Oid role, bool takes_over)
+pg::RawValue as_role(Oid role)
 {
-    const pg::Rows rows = storage::as_hipq([&] { return lock_worker.run(name); });
+    return {REGROLEOID, ObjectIdGetDatum(role)};
+}
+
+// Each role has names of its own: nobody can take another's. One is free when no worker of the role has it, or none that is
+// there. Returns who had it.
+std::optional<std::int64_t> free_name(const std::string &name, Oid role, bool takes_over)
+{
+    const pg::Rows rows = storage::as_hipq([&] { return lock_worker.run(as_role(role), name); });
     if (rows.empty())
-        return;
+        return std::nullopt;
     const std::int64_t present = rows.front().integer(0);
-    if (rows.front().oid(1) != role)
-        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("worker \"%s\" belongs to another role", name.c_str()),
-                   errhint("Choose another name."));
     const std::optional<WorkerSlot> slot = storage::find_worker(present);
     const bool is_live = slot.has_value() && !core::is_stale(slot->record, shmem::health_limits(), pg::now().value);
     if (is_live && !takes_over)
@@ -129,6 +161,7 @@ void free_name(const std::string &name, Oid role, bool takes_over)
                                   : errdetail("It was heard of less than hipq.heartbeat_timeout ago."),
             errhint("Choose another name, or use take_over => true if it is the same program: the other one loses its jobs."));
     storage::forget_worker(present);
+    return present;
 }
 
 // ---- register ----
@@ -152,9 +185,8 @@ std::int64_t insert(const Arguments &arguments, const std::string &name, Oid rol
                     const std::vector<std::string> &job_types, bool listens)
 {
     const pg::Rows rows = storage::as_hipq([&] {
-        return insert_worker.run(name, pg::RawValue{REGROLEOID, ObjectIdGetDatum(role)}, queues, job_types,
-                                 arguments.maybe_int(capacity), arguments.maybe_int(prefetch),
-                                 arguments.raw(capabilities, JSONBOID), listens);
+        return insert_worker.run(name, as_role(role), queues, job_types, arguments.maybe_int(capacity),
+                                 arguments.maybe_int(prefetch), arguments.raw(capabilities, JSONBOID), listens);
     });
     if (rows.empty())  // somebody has registered it since
         HIPQ_RAISE(
@@ -163,11 +195,27 @@ std::int64_t insert(const Arguments &arguments, const std::string &name, Oid rol
     return rows.front().integer(0);
 }
 
-void take_place(const shmem::NewWorker &worker)
+void take_place(const shmem::NewWorker &worker, std::optional<std::int64_t> predecessor)
 {
-    if (!shmem::register_worker(worker))
-        HIPQ_RAISE(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED), errmsg("there is no room for another worker"),
-                   errhint("Deregister workers that are not needed, or raise hipq.max_workers and restart the server."));
+    const shmem::Registered registered = shmem::register_worker(worker, predecessor);
+    if (registered == shmem::Registered::yes)
+        return;
+    const std::string role = pg::call([&] { return ::GetUserNameFromId(worker.role, false); });
+    if (registered == shmem::Registered::too_often)
+        HIPQ_RAISE(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+                   errmsg("workers of role \"%s\" register too often", role.c_str()),
+                   errdetail("A role may register 1000 workers at once, and 20 each second from then on."),
+                   errhint("Try again in a second; let a worker stay for many jobs."));
+    shmem::raise_alert(shmem::Alert::worker_quota);
+    shmem::work_due(MyDatabaseId, pg::now());  // some may be there that nobody needs any more
+    if (registered == shmem::Registered::no_share)
+        HIPQ_RAISE(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+                   errmsg("role \"%s\" has as many workers as it may have", role.c_str()),
+                   errdetail("What is left of hipq.max_workers is kept for other roles."),
+                   errhint("Deregister workers that are not needed, or give them more jobs at a time; a superuser can raise "
+                           "hipq.max_workers or hipq.worker_share."));
+    HIPQ_RAISE(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED), errmsg("there is no room for another worker"),
+               errhint("Deregister workers that are not needed, or raise hipq.max_workers and restart the server."));
 }
 
 std::int64_t register_worker(const Arguments &arguments)
@@ -175,11 +223,11 @@ std::int64_t register_worker(const Arguments &arguments)
     require_shared_memory();
     const std::string name = arguments.text(name_argument, "name");
     demand(core::check_worker_name(name));
-    const std::vector<std::string> queue_names = names_in(arguments, queues_argument, "queues");
-    const std::vector<std::string> job_types = names_in(arguments, job_types_argument, "job_types");
+    const std::vector<std::string> queue_names = names_in(arguments, queues_argument, "queues", most_queues);
+    const std::vector<std::string> job_types = names_in(arguments, job_types_argument, "job_types", most_job_types);
     check_number("capacity", arguments.integer(capacity, "capacity"), 1);
     check_number("prefetch", arguments.integer(prefetch, "prefetch"), 0);
-    require_object(arguments, capabilities, "capabilities");
+    check_capabilities(arguments);
     const bool listens = arguments.maybe_bool(listen).value_or(false);
     require_session(listens);
     const auto catalogue = storage::catalogue();
@@ -187,10 +235,11 @@ std::int64_t register_worker(const Arguments &arguments)
     for (const std::string &type : job_types)
         check_job_type_to_serve(queues, type);
     const Oid role = storage::caller();
-    free_name(name, role, arguments.maybe_bool(take_over).value_or(false));
+    const auto predecessor = free_name(name, role, arguments.maybe_bool(take_over).value_or(false));
     const std::int64_t id = insert(arguments, name, role, full_names(queues), job_types, listens);
     take_place({id, role, *arguments.maybe_int(capacity), *arguments.maybe_int(prefetch), false, listens, name,
-                first_report(arguments, name)});
+                first_report(arguments, name)},
+               predecessor);
     storage::forbid_two_phase(storage::NoTwoPhase::worker_changed);
     const std::string channel = core::worker_channel(id);
     if (listens)
@@ -224,12 +273,24 @@ std::string heartbeat(std::int64_t id, const std::optional<ReadReport> &report)
     return std::string(core::name(core::judge(slot.record, shmem::health_limits(), pg::now().value)));
 }
 
+ReadReport too_long()
+{
+    return "It is longer than " + std::to_string(longest_report) + " bytes.";
+}
+
 std::optional<ReadReport> report_in_text(const std::optional<std::string> &text)
 {
     if (!text.has_value())
         return std::nullopt;
+    if (text->size() > longest_report)
+        return too_long();
     const std::optional<Datum> json = parse_json(*text);
     return json.has_value() ? read_self_report(*json) : ReadReport("It is not JSON.");
+}
+
+ReadReport report_in_json(Datum json)
+{
+    return size_of(json) > longest_report ? too_long() : read_self_report(json);
 }
 
 // ---- drain, deregister ----
@@ -262,6 +323,40 @@ struct Seen {
     core::Candidate candidate;
 };
 
+constinit pg::Statement select_servants(R"(
+    SELECT worker.worker_id
+    FROM hipq.worker
+    WHERE EXISTS (
+        SELECT FROM hipq.queue
+        JOIN hipq.instance ON instance.instance_id = queue.instance_id
+        WHERE queue.queue_id = ANY ($1) AND instance.name || '.' || queue.name = ANY (worker.queues)))");
+
+// Those that serve a queue which the caller may read.
+std::set<std::int64_t> servants(Sight &sight)
+{
+    std::set<std::int64_t> ids;
+    const std::vector<std::int32_t> queues = sight.readable();
+    const std::vector<std::int64_t> numbers(queues.begin(), queues.end());
+    const pg::Rows rows = storage::as_hipq([&] { return select_servants.run(numbers); });
+    for (const pg::Row row : rows)
+        ids.insert(row.integer(0));
+    return ids;
+}
+
+// All to monitors; to others their own, and those that serve what they may read.
+std::vector<WorkerSlot> visible_workers()
+{
+    std::vector<WorkerSlot> slots = shmem::list_workers();
+    Sight sight;
+    if (sight.is_whole())
+        return slots;
+    const std::set<std::int64_t> known = servants(sight);
+    std::erase_if(slots, [&](const WorkerSlot &slot) {
+        return !known.contains(slot.id) && !pg::call([&] { return ::has_privs_of_role(storage::caller(), slot.role); });
+    });
+    return slots;
+}
+
 void list_workers(FunctionCallInfo fcinfo)
 {
     ResultSet result(fcinfo);
@@ -269,7 +364,7 @@ void list_workers(FunctionCallInfo fcinfo)
     const core::HealthLimits limits = shmem::health_limits();
     const pg::Time now = pg::now();
     std::vector<Seen> seen;
-    for (const WorkerSlot &slot : shmem::list_workers())
+    for (const WorkerSlot &slot : visible_workers())
         seen.push_back({slot, shmem::candidate_of(slot, limits, now)});
     for (Seen &one : seen)  // it has to be seen as it is, whatever dispatch tries with it
         one.candidate.may_be_probed = false;
@@ -291,9 +386,13 @@ void list_services(FunctionCallInfo fcinfo)
     ResultSet result(fcinfo);
     storage::recall_workers();
     const auto services = storage::worker_services();
+    Sight sight;
+    const shmem::JobShares shares;
     for (const auto &[queue_id, types] : services->by_queue())
         for (const auto &[type, workers] : types) {
-            const shmem::ChosenWorker chosen = shmem::choose_worker(workers);
+            if (sight.visible(queue_id) == nullptr)
+                continue;
+            const shmem::ChosenWorker chosen = shmem::choose_worker(workers, shares);
             result.add(std::int32_t{queue_id}, type, std::int32_t{chosen.present}, chosen.id);
         }
 }
@@ -311,7 +410,8 @@ HIPQ_FUNCTION(hipq_heartbeat)
 {
     const hipq::api::Arguments arguments(fcinfo);
     const std::int64_t id = arguments.integer64(0, "worker");
-    return hipq::api::return_text(hipq::api::heartbeat(id, hipq::api::report_in_text(arguments.maybe_text(1))));
+    return hipq::api::return_text(
+        hipq::api::heartbeat(id, hipq::api::report_in_text(arguments.maybe_text(1, hipq::core::any_length))));
 }
 
 HIPQ_FUNCTION(hipq_heartbeat_jsonb)
@@ -320,7 +420,7 @@ HIPQ_FUNCTION(hipq_heartbeat_jsonb)
     const std::int64_t id = arguments.integer64(0, "worker");
     std::optional<hipq::api::ReadReport> report;
     if (arguments.has(1))
-        report = hipq::api::read_self_report(arguments.raw(1, JSONBOID).value);
+        report = hipq::api::report_in_json(arguments.raw(1, JSONBOID).value);
     return hipq::api::return_text(hipq::api::heartbeat(id, report));
 }
 

@@ -29,6 +29,11 @@ Role role_of(const FlightSlotRead &slot, EndOfLife end, std::size_t suspects)
     return suspects == 1 ? Role::culprit : Role::suspect;
 }
 
+std::size_t unmarked_slots(const FlightLog &log)
+{
+    return static_cast<std::size_t>(std::ranges::count(log.slots, QuitMark::none, &FlightSlotRead::mark));
+}
+
 std::uint8_t one_more(std::uint8_t count)
 {
     return count < std::numeric_limits<std::uint8_t>::max() ? count + 1 : count;
@@ -66,6 +71,20 @@ void add(Cases &cases, const FlightSlotRead &slot, const FlightJob &job, Role ro
         witness(entry);
 }
 
+// Of each process that crashed the first job stands for its type. Where they were of several queues nobody can tell; within one,
+// whoever knows the types of the jobs.
+void blame_types(Cases &cases, const FlightLog &log, std::int64_t now)
+{
+    const auto is_suspect = [](const FlightSlotRead &slot) { return slot.mark == QuitMark::none; };
+    const auto first = std::ranges::find_if(log.slots, is_suspect);
+    const bool is_one_queue = std::ranges::all_of(log.slots, [&](const FlightSlotRead &slot) {
+        return !is_suspect(slot) || (slot.database == first->database && slot.queue_id == first->queue_id);
+    });
+    for (const FlightSlotRead &slot : log.slots)
+        if (is_one_queue && is_suspect(slot))
+            cases[{slot.database, slot.jobs.front().id}].crashed = now;
+}
+
 // Normalised, since a file may say anything.
 CrashCase normal(CrashCase entry)
 {
@@ -77,8 +96,8 @@ CrashCase normal(CrashCase entry)
 
 int weight(const CrashCase &entry)
 {
-    return (entry.charge_due != 0 ? 8 : 0) + (entry.runs_alone != 0 ? 4 : 0) + (entry.sightings != 0 ? 2 : 0) +
-           (entry.return_due != 0 ? 1 : 0);
+    return (entry.crashed != 0 ? 16 : 0) + (entry.charge_due != 0 ? 8 : 0) + (entry.runs_alone != 0 ? 4 : 0) +
+           (entry.sightings != 0 ? 2 : 0) + (entry.return_due != 0 ? 1 : 0);
 }
 
 }  // namespace
@@ -93,7 +112,7 @@ EndOfLife end_of_life(const FlightLog &log, bool same_server)
     return log.quit_for_stop || has_mark(QuitMark::stop) ? EndOfLife::stop : EndOfLife::killed;
 }
 
-std::vector<CrashCase> judge(const FlightLog &log, EndOfLife end)
+std::vector<CrashCase> judge(const FlightLog &log, EndOfLife end, std::int64_t now)
 {
     Cases cases;
     for (const CrashCase &entry : log.cases)
@@ -104,11 +123,29 @@ std::vector<CrashCase> judge(const FlightLog &log, EndOfLife end)
     for (const FlightSlotRead &slot : log.slots)
         for (const FlightJob &job : slot.jobs)
             add(cases, slot, job, role_of(slot, end, suspects), is_sighting);
+    if (end == EndOfLife::crash)
+        blame_types(cases, log, now);
     std::vector<CrashCase> result;
     for (const auto &entry : cases)
         result.push_back(entry.second);
     std::ranges::stable_sort(result, std::ranges::greater(), weight);
     return result;
+}
+
+CrashStreak streak_after(const FlightLog &log, EndOfLife end, std::int64_t now)
+{
+    if (end != EndOfLife::crash || unmarked_slots(log) == 0)
+        return log.streak;
+    const bool goes_on = log.streak.count > 0 && now - log.streak.last < crash_window;
+    return {now, goes_on ? log.streak.count + 1 : 1};
+}
+
+std::int64_t suspect_pause(CrashStreak streak, std::int64_t first_pause)
+{
+    constexpr std::int64_t most_doublings = 16;
+    if (streak.count <= 0)
+        return 0;
+    return std::min(first_pause << std::min(streak.count - 1, most_doublings), longest_suspect_pause);
 }
 
 CrashCase settled(CrashCase entry)
@@ -120,7 +157,7 @@ CrashCase settled(CrashCase entry)
 
 bool is_open(const CrashCase &entry)
 {
-    return entry.charge_due != 0 || entry.return_due != 0 || entry.runs_alone != 0 || entry.sightings != 0;
+    return entry.crashed != 0 || entry.charge_due != 0 || entry.return_due != 0 || entry.runs_alone != 0 || entry.sightings != 0;
 }
 
 }  // namespace hipq::core

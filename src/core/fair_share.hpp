@@ -93,6 +93,19 @@ constexpr bool makes_room(const Contender &own, std::int64_t stayed, const Conte
     return stayed >= turn(quantum, own.weight, other.weight) && own.used - other.used >= owed;
 }
 
+// Places for executors that are kept for owners who have none: some are reserved, of which no more are kept than there are such
+// owners, and one place is left to all in any case.
+constexpr int kept_places(int reserved, int most, int owners_without)
+{
+    return std::clamp(std::min(reserved, owners_without), 0, std::max(most - 1, 0));
+}
+
+// Whether an owner who has some executors may have one more, when so many places are taken.
+constexpr bool may_have_another(int own, int taken, int most, int kept)
+{
+    return taken < (own == 0 ? most : most - kept);
+}
+
 // Who is given an executor next: the least claim. Those that it has count as if each had used a quantum already.
 constexpr VirtualTime claim(const Contender &owner, std::int64_t quantum)
 {

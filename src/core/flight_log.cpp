@@ -10,7 +10,7 @@ namespace hipq::core {
 namespace {
 
 constexpr std::uint64_t magic = 0x7265646f63657268;  // spells its purpose in a dump
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 
 // FNV-1a over whole words: guards against damage, not against forgers.
 class Sum {
@@ -32,7 +32,7 @@ std::uint64_t check_of(const FlightHeader &header)
 {
     Sum sum;
     sum.add(header.magic, header.version, header.slot_count, header.case_count, header.slot_size, header.stamp.system_identifier,
-            header.stamp.server_start);
+            header.stamp.server_start, header.streak.last, header.streak.count);
     for (const char c : header.stamp.boot_id)
         sum.add(static_cast<unsigned char>(c));
     return sum.wide();
@@ -98,12 +98,13 @@ std::uint32_t check_of(const FlightSlot &slot, std::uint32_t generation, std::si
 std::uint32_t check_of(const CrashCase &entry)
 {
     return Sum()
-        .add(entry.job_id, entry.started, entry.database, entry.queue_id, entry.attempt, entry.pid, entry.charge_due,
-             entry.return_due, entry.runs_alone, entry.sightings)
+        .add(entry.job_id, entry.started, entry.crashed, entry.database, entry.queue_id, entry.attempt, entry.pid,
+             entry.charge_due, entry.return_due, entry.runs_alone, entry.sightings)
         .narrow();
 }
 
-std::vector<std::byte> new_flight_log(const FlightStamp &stamp, std::size_t slots, std::span<const CrashCase> cases)
+std::vector<std::byte> new_flight_log(const FlightStamp &stamp, std::size_t slots, std::span<const CrashCase> cases,
+                                      CrashStreak streak)
 {
     FlightHeader header{};
     header.magic = magic;
@@ -112,6 +113,7 @@ std::vector<std::byte> new_flight_log(const FlightStamp &stamp, std::size_t slot
     header.case_count = max_crash_cases;
     header.slot_size = sizeof(FlightSlot);
     header.stamp = stamp;
+    header.streak = streak;
     header.check = check_of(header);
     std::vector<std::byte> file(flight_log_size(header.slot_count));
     std::memcpy(file.data(), &header, sizeof(header));
@@ -131,7 +133,7 @@ std::optional<FlightLog> read_flight_log(std::span<const std::byte> file, const 
     const auto header = read_at<FlightHeader>(file, 0);
     if (!is_whole(header, file.size()) || !belongs_to(header, stamp))
         return std::nullopt;
-    FlightLog log{header.quit_for_crash != 0, header.quit_for_stop != 0, {}, {}};
+    FlightLog log{header.quit_for_crash != 0, header.quit_for_stop != 0, {}, {}, header.streak};
     std::size_t offset = sizeof(FlightHeader);
     for (std::uint32_t i = 0; i < header.slot_count; ++i, offset += sizeof(FlightSlot))
         if (auto slot = read_slot(read_at<FlightSlot>(file, offset)))

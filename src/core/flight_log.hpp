@@ -67,6 +67,7 @@ constexpr FlightWord unpack(std::uint64_t word)
 struct CrashCase {
     std::int64_t job_id;  // 0: none
     std::int64_t started;
+    std::int64_t crashed;  // when it was that its type may have taken the server down; 0: it did not, or was blamed
     std::uint32_t database;
     std::int32_t queue_id;
     std::int32_t attempt;
@@ -78,6 +79,12 @@ struct CrashCase {
     std::uint32_t check;
 };
 
+// Crashes that a handler may have made, one soon after the other.
+struct CrashStreak {
+    std::int64_t last;  // when the latest was, microseconds
+    std::int64_t count;
+};
+
 // The head of the file. `check` covers what stands before it; what comes after changes while the server lives.
 struct FlightHeader {
     std::uint64_t magic;
@@ -86,11 +93,12 @@ struct FlightHeader {
     std::uint32_t case_count;
     std::uint32_t slot_size;
     FlightStamp stamp;
+    CrashStreak streak;
     std::uint64_t check;
     std::uint64_t quit_for_crash;  // a process of hipq was told to quit because another one had crashed
     std::uint64_t quit_for_stop;   // ... because of an immediate stop
 };
-static_assert(sizeof(FlightHeader) == 104 && sizeof(FlightSlot) == 32 + 16 * max_flight_jobs && sizeof(CrashCase) == 40);
+static_assert(sizeof(FlightHeader) == 120 && sizeof(FlightSlot) == 32 + 16 * max_flight_jobs && sizeof(CrashCase) == 48);
 static_assert(sizeof(FlightHeader) % 8 == 0 && sizeof(FlightSlot) % 8 == 0 && sizeof(CrashCase) % 8 == 0);
 
 constexpr std::size_t flight_log_size(std::size_t slots)
@@ -103,7 +111,8 @@ std::uint32_t check_of(const FlightSlot &slot, std::uint32_t generation, std::si
 std::uint32_t check_of(const CrashCase &entry);
 
 // A new file, with the cases that are still open (those past max_crash_cases are left out).
-std::vector<std::byte> new_flight_log(const FlightStamp &stamp, std::size_t slots, std::span<const CrashCase> cases);
+std::vector<std::byte> new_flight_log(const FlightStamp &stamp, std::size_t slots, std::span<const CrashCase> cases,
+                                      CrashStreak streak = {});
 
 // A slot that had jobs when the server's last life ended.
 struct FlightSlotRead {
@@ -121,6 +130,7 @@ struct FlightLog {
     bool quit_for_stop;
     std::vector<FlightSlotRead> slots;
     std::vector<CrashCase> cases;
+    CrashStreak streak{};
 };
 
 // Nothing: it is no flight recorder, of another version, incomplete, damaged, or not this server's since the machine was started.

@@ -43,8 +43,8 @@ void JobTable::clear()
     }
     for (std::int32_t &bucket : buckets_)
         bucket = no_entry;
-    for (std::int32_t &first : holders_)
-        first = no_entry;
+    for (HolderList &list : holders_)
+        list = {no_entry, 0};
 }
 
 std::int32_t JobTable::find(std::uint32_t database, std::int64_t job_id) const
@@ -75,21 +75,25 @@ std::int32_t JobTable::insert(const JobEntry &job)
 void JobTable::link_to_holder(std::int32_t entry, std::int32_t holder)
 {
     JobEntry &job = (*this)[entry];
-    std::int32_t &first = holders_[static_cast<std::size_t>(holder)];
+    HolderList &list = holders_[static_cast<std::size_t>(holder)];
     job.holder = holder;
-    job.next_of_holder = first;
+    job.is_cancelled = false;
+    job.next_of_holder = list.first;
     job.previous_of_holder = no_entry;
-    if (first != no_entry)
-        (*this)[first].previous_of_holder = entry;
-    first = entry;
+    if (list.first != no_entry)
+        (*this)[list.first].previous_of_holder = entry;
+    list.first = entry;
+    ++list.count;
 }
 
 void JobTable::unlink_from_holder(const JobEntry &job)
 {
+    HolderList &list = holders_[static_cast<std::size_t>(job.holder)];
+    --list.count;
     if (job.previous_of_holder != no_entry)
         (*this)[job.previous_of_holder].next_of_holder = job.next_of_holder;
     else
-        holders_[static_cast<std::size_t>(job.holder)] = job.next_of_holder;
+        list.first = job.next_of_holder;
     if (job.next_of_holder != no_entry)
         (*this)[job.next_of_holder].previous_of_holder = job.previous_of_holder;
 }

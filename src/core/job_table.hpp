@@ -35,9 +35,10 @@ struct JobEntry {
     std::int64_t due;
     std::int64_t deadline;  // of a job that an external worker has; to accept it, then to end it
     JobPhase phase;
-    bool is_accepted;  // by the external worker that has it
-    bool is_closed;    // its code has ended, and what follows from that cannot be stopped any more
-    bool is_weighed;   // it counts in these gauges, with this weight, until the entry goes
+    bool is_accepted;   // by the external worker that has it
+    bool is_closed;     // its code has ended, and what follows from that cannot be stopped any more
+    bool is_cancelled;  // its holder was asked to cancel it
+    bool is_weighed;    // it counts in these gauges, with this weight, until the entry goes
     std::array<std::int32_t, gauges_per_job> gauges;
     Weight weight;
 };
@@ -53,6 +54,12 @@ struct RoomMade {
     std::array<GaugeName, most_keys> keys;
 };
 
+// What a holder has.
+struct HolderList {
+    std::int32_t first;
+    std::int32_t count;
+};
+
 struct JobTableHead {
     std::int32_t free;
     std::int32_t used;
@@ -62,7 +69,7 @@ struct JobTableHead {
 
 class JobTable {
 public:
-    JobTable(JobTableHead *head, std::span<JobEntry> entries, std::span<std::int32_t> buckets, std::span<std::int32_t> holders,
+    JobTable(JobTableHead *head, std::span<JobEntry> entries, std::span<std::int32_t> buckets, std::span<HolderList> holders,
              GaugeTable gauges)
         : head_(head), entries_(entries), buckets_(buckets), holders_(holders), gauges_(gauges)
     {
@@ -105,8 +112,13 @@ public:
     }
 
     // The entries of a holder: first, then next, until no_entry; the one entered last comes first.
-    std::int32_t first_of(std::int32_t holder) const { return holders_[static_cast<std::size_t>(holder)]; }
+    std::int32_t first_of(std::int32_t holder) const { return holders_[static_cast<std::size_t>(holder)].first; }
     std::int32_t next_of(std::int32_t entry) const { return at(entry).next_of_holder; }
+
+    // How many they are.
+    std::int32_t count_of(std::int32_t holder) const { return holders_[static_cast<std::size_t>(holder)].count; }
+
+    std::span<HolderList> holders() const { return holders_; }
 
     // All places, in no order; in those that are free there is job 0.
     std::span<const JobEntry> entries() const { return entries_; }
@@ -125,7 +137,7 @@ private:
     JobTableHead *head_;
     std::span<JobEntry> entries_;
     std::span<std::int32_t> buckets_;
-    std::span<std::int32_t> holders_;
+    std::span<HolderList> holders_;
     GaugeTable gauges_;
 };
 

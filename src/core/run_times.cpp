@@ -19,9 +19,10 @@ std::optional<std::int64_t> RunTimes::find(std::uint64_t key) const
     return std::nullopt;
 }
 
-bool RunTimes::note(std::uint64_t key, std::int64_t microseconds)
+bool RunTimes::note(std::uint64_t key, std::int64_t microseconds, std::uint32_t owner)
 {
     RunTime *free_place = nullptr;
+    RunTime *own_place = nullptr;
     for (std::size_t step = 0; step < neighbours; ++step) {
         RunTime &candidate = place(key, step);
         if (candidate.key == key) {
@@ -30,9 +31,12 @@ bool RunTimes::note(std::uint64_t key, std::int64_t microseconds)
         }
         if (candidate.key == 0 && free_place == nullptr)
             free_place = &candidate;
+        if (candidate.owner == owner && own_place == nullptr)
+            own_place = &candidate;
     }
     const bool replaces = free_place == nullptr;
-    (replaces ? place(key, 0) : *free_place) = RunTime{key, average_run_time(std::nullopt, microseconds)};
+    RunTime &replaced = own_place != nullptr ? *own_place : place(key, 0);
+    (replaces ? replaced : *free_place) = RunTime{key, average_run_time(std::nullopt, microseconds), owner};
     return replaces;
 }
 

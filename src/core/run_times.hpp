@@ -11,18 +11,19 @@ namespace hipq::core {
 struct RunTime {
     std::uint64_t key;  // 0: free
     std::int64_t average;
+    std::uint32_t owner;
 };
 
 class RunTimes {
 public:
-    // As many places as there are; more types than that push each other out.
+    // As many places as there are; more types than that push each other out, rather those of one owner.
     explicit RunTimes(std::span<RunTime> places) : places_(places) {}
 
     // Microseconds on average; nothing for a key that is not known (any more). A key is never 0.
     std::optional<std::int64_t> find(std::uint64_t key) const;
 
     // Counts one more run. Returns whether another key had to go.
-    bool note(std::uint64_t key, std::int64_t microseconds);
+    bool note(std::uint64_t key, std::int64_t microseconds, std::uint32_t owner = 0);
 
 private:
     RunTime &place(std::uint64_t key, std::size_t step) const { return places_[(key + step) % places_.size()]; }

@@ -1,6 +1,8 @@
 // Buckets by the highest bits, minutes in a ring.
 #include "statistics.hpp"
 
+#include "fair_quota.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -157,14 +159,48 @@ std::optional<std::size_t> find_place(std::span<const StatisticsPlace> places, s
     return static_cast<std::size_t>(found - places.begin());
 }
 
-std::optional<std::size_t> choose_place(std::span<const StatisticsPlace> places, std::int64_t present)
+namespace {
+
+bool is_idle(const StatisticsPlace &place, std::int64_t present)
 {
-    if (const auto free = find_place(places, 0))
-        return free;
-    const auto longest_idle = std::ranges::min_element(places, {}, &StatisticsPlace::latest);
-    if (longest_idle == places.end() || longest_idle->latest > present - minutes_kept)
-        return std::nullopt;
-    return static_cast<std::size_t>(longest_idle - places.begin());
+    return place.latest <= present - minutes_kept;
+}
+
+// Those of others that are idle are as good as free.
+QuotaUse use_of(std::span<const StatisticsPlace> places, std::uint32_t owner, std::int64_t present)
+{
+    QuotaUse use{0, 0};
+    for (const StatisticsPlace &place : places) {
+        const bool is_own = place.key != 0 && place.owner == owner;
+        use.own += is_own ? 1 : 0;
+        use.all += is_own || (place.key != 0 && !is_idle(place, present)) ? 1 : 0;
+    }
+    return use;
+}
+
+// Of one owner, or of all.
+std::optional<std::size_t> longest_idle(std::span<const StatisticsPlace> places, std::optional<std::uint32_t> owner,
+                                        std::int64_t present)
+{
+    std::optional<std::size_t> longest;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const bool is_meant = !owner.has_value() || places[i].owner == *owner;
+        if (is_meant && is_idle(places[i], present) && (!longest.has_value() || places[i].latest < places[*longest].latest))
+            longest = i;
+    }
+    return longest;
+}
+
+}  // namespace
+
+std::optional<std::size_t> choose_place(std::span<const StatisticsPlace> places, std::uint32_t owner, int share,
+                                        std::int64_t present)
+{
+    const Quota quota = table_quota(static_cast<std::int64_t>(places.size()), share);
+    if (!may_take_one(quota, use_of(places, owner, present)))
+        return longest_idle(places, owner, present);
+    const auto free = find_place(places, 0);
+    return free.has_value() ? free : longest_idle(places, std::nullopt, present);
 }
 
 }  // namespace hipq::core

@@ -107,13 +107,15 @@ Totals sum_of_minutes(const Statistics &statistics, std::int64_t present, int le
 struct StatisticsPlace {
     std::uint64_t key;    // 0: free
     std::int64_t latest;  // minute in which something was counted
+    std::uint32_t owner;
 };
 
 // The place of a key; nothing: it has none.
 std::optional<std::size_t> find_place(std::span<const StatisticsPlace> places, std::uint64_t key);
 
-// A place for a new key: a free one, or that of the key of which nothing has been counted for longest, if that is over an hour
-// ago. Nothing: there is none.
-std::optional<std::size_t> choose_place(std::span<const StatisticsPlace> places, std::int64_t present);
+// A place for a new key of an owner: a free one, or that of the key of which nothing has been counted for longest, if that is
+// over an hour ago; of its own keys if it has its share (per cent). Nothing: there is none.
+std::optional<std::size_t> choose_place(std::span<const StatisticsPlace> places, std::uint32_t owner, int share,
+                                        std::int64_t present);
 
 }  // namespace hipq::core

@@ -1,12 +1,14 @@
 // The limits on what users choose for a job, and the words that say so.
 #include "validate.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "bounds.hpp"
 #include "fair_share.hpp"
 #include "names.hpp"
 
@@ -77,7 +79,12 @@ std::optional<Problem> check_size(const char *what, std::size_t bytes, std::size
 
 std::optional<Problem> check_timeout(std::int64_t seconds)
 {
-    return check_between("timeout", seconds, 1, largest_integer, " of seconds");
+    return check_timeout(seconds, "timeout");
+}
+
+std::optional<Problem> check_timeout(std::int64_t seconds, std::string_view field)
+{
+    return check_between(field, seconds, 1, largest_integer, " of seconds");
 }
 
 std::optional<Problem> check_queue_ttl(std::int64_t seconds)
@@ -152,6 +159,48 @@ std::optional<Problem> check_worker_name(std::string_view name)
                    "A worker's name has 1 to " + std::to_string(max_identifier_length) + " bytes and no control characters."};
 }
 
+std::optional<Problem> check_size_of(const char *what, std::size_t bytes, std::size_t limit)
+{
+    if (bytes <= limit)
+        return std::nullopt;
+    return Problem{Problem::Kind::too_large, what + (" of " + std::to_string(bytes)) + " bytes is too large",
+                   "The limit is " + std::to_string(limit) + " bytes."};
+}
+
+std::optional<Problem> check_json_depth(const char *what, std::size_t depth, std::size_t limit)
+{
+    if (depth <= limit)
+        return std::nullopt;
+    return Problem{Problem::Kind::too_large, std::string(what) + " is nested too deeply",
+                   "The limit is " + std::to_string(limit) + " arrays and objects within each other (hipq.max_job_depth)."};
+}
+
+std::optional<Problem> check_json_text_size(const char *what, std::size_t bytes, std::size_t limit)
+{
+    if (bytes <= limit)
+        return std::nullopt;
+    return Problem{Problem::Kind::too_large, std::string(what) + " is too large as text",
+                   "The limit is " + std::to_string(limit) + " bytes, with all digits of its numbers."};
+}
+
+std::optional<Problem> check_count_of(const char *what, std::size_t count, std::size_t limit)
+{
+    if (count <= limit)
+        return std::nullopt;
+    return Problem{Problem::Kind::too_large, std::string(what) + " has too many elements: " + std::to_string(count),
+                   "The limit is " + std::to_string(limit) + "."};
+}
+
+bool may_exceed(std::size_t bytes, std::size_t most_depth, std::size_t most_bytes_of_text)
+{
+    return bytes > most_depth * bytes_per_level || bytes > most_bytes_of_text / most_text_per_byte;
+}
+
+std::size_t most_text_of_json(std::size_t most_bytes)
+{
+    return std::min(most_bytes * text_per_byte, most_json_text);
+}
+
 std::optional<Problem> check_job_data_size(std::size_t bytes, std::size_t limit)
 {
     return check_size("job_data", bytes, limit);
@@ -164,8 +213,12 @@ std::optional<Problem> check_result_size(std::size_t bytes, std::size_t limit)
 
 std::optional<Problem> check_priority(std::int64_t priority)
 {
-    return check_between("priority", priority, std::numeric_limits<std::int16_t>::min(), std::numeric_limits<std::int16_t>::max(),
-                         "");
+    return check_priority(priority, "priority");
+}
+
+std::optional<Problem> check_priority(std::int64_t priority, std::string_view field)
+{
+    return check_between(field, priority, std::numeric_limits<std::int16_t>::min(), std::numeric_limits<std::int16_t>::max(), "");
 }
 
 }  // namespace hipq::core

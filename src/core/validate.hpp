@@ -21,7 +21,8 @@ inline constexpr std::size_t max_throttle_key_length = 1000;
 inline constexpr std::size_t max_batch_size = 1000;
 inline constexpr std::string_view none_text = "NONE";  // in a column of text: nothing, no key, no error
 
-std::optional<Problem> check_timeout(std::int64_t seconds);          // 1 .. 2^31 - 1
+std::optional<Problem> check_timeout(std::int64_t seconds);  // 1 .. 2^31 - 1
+std::optional<Problem> check_timeout(std::int64_t seconds, std::string_view field);
 std::optional<Problem> check_queue_ttl(std::int64_t seconds);        // 1 .. 2^31 - 1
 std::optional<Problem> check_worker_wait_ttl(std::int64_t seconds);  // the same
 std::optional<Problem> check_queue_weight(std::int64_t weight);      // 1 .. greatest_queue_weight
@@ -39,5 +40,18 @@ std::optional<Problem> check_worker_name(std::string_view name);   // like a job
 std::optional<Problem> check_job_data_size(std::size_t bytes, std::size_t limit);
 std::optional<Problem> check_result_size(std::size_t bytes, std::size_t limit);  // of a job
 std::optional<Problem> check_priority(std::int64_t priority);                    // smallint
+std::optional<Problem> check_priority(std::int64_t priority, std::string_view field);
+
+// Of what has a bound in bounds.hpp.
+std::optional<Problem> check_size_of(const char *what, std::size_t bytes, std::size_t limit);
+std::optional<Problem> check_count_of(const char *what, std::size_t count, std::size_t limit);
+
+// Of jsonb: how deep it is nested, and how large it is as text.
+std::optional<Problem> check_json_depth(const char *what, std::size_t depth, std::size_t limit);
+std::optional<Problem> check_json_text_size(const char *what, std::size_t bytes, std::size_t limit);
+// Whether a jsonb value of so many bytes may be beyond one of these limits: of a small one it need not be looked at.
+bool may_exceed(std::size_t bytes, std::size_t most_depth, std::size_t most_bytes_of_text);
+// How large a jsonb value may be as text that may have so many bytes.
+std::size_t most_text_of_json(std::size_t most_bytes);
 
 }  // namespace hipq::core

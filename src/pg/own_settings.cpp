@@ -8,6 +8,7 @@ namespace hipq::pg {
 namespace {
 
 constinit pg_tz *utc = nullptr;
+constinit int lock_patience = 0;  // ms; 0: as long as it takes
 
 pg_tz *known_utc()
 {
@@ -36,12 +37,22 @@ PlannerSettings::~PlannerSettings()
     plan_cache_mode = plan_cache_mode_;
 }
 
+LockPatience::LockPatience(int milliseconds) : before_(lock_patience)
+{
+    lock_patience = milliseconds;
+}
+
+LockPatience::~LockPatience()
+{
+    lock_patience = before_;
+}
+
 OwnSettings::OwnSettings()
 {
     pg_tz *const zone = known_utc();
     XactIsoLevel = XACT_READ_COMMITTED;
     XactReadOnly = false;
-    LockTimeout = 0;
+    LockTimeout = lock_patience;
     SessionReplicationRole = SESSION_REPLICATION_ROLE_ORIGIN;
     DateStyle = USE_ISO_DATES;
     DateOrder = DATEORDER_MDY;

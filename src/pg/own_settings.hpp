@@ -31,6 +31,18 @@ private:
     int plan_cache_mode_ = plan_cache_mode;
 };
 
+// While one lives, hipq's own transactions in this process wait for no lock longer than that.
+class LockPatience {
+public:
+    explicit LockPatience(int milliseconds);
+    ~LockPatience();
+    LockPatience(const LockPatience &) = delete;
+    LockPatience &operator=(const LockPatience &) = delete;
+
+private:
+    int before_;
+};
+
 // While one lives, what a role or database may set does not reach what hipq does: isolation level, read-only mode, timeouts,
 // replication role, time zone and the forms of dates, the planner's means. (search_path and rights: as_extension_owner().) What
 // user code finds afterwards, SHOW included, is as it was.

@@ -144,9 +144,9 @@ private:
     std::uint64_t processed_;
 };
 
-// One SQL statement, prepared at its first run and kept for the life of the process. Needs a transaction. Runs as the current
-// user with the current search_path (as_extension_owner pins both), reads with a fresh snapshot in READ COMMITTED. Raises what
-// the statement raises.
+// One SQL statement, prepared at its first run and kept for the life of the process. Needs a transaction, and a pinned
+// search_path (as_extension_owner; the scheduler's session), which the test build asserts. Runs as the current user, reads with a
+// fresh snapshot in READ COMMITTED. Raises what the statement raises.
 class Statement {
 public:
     // `sql` must outlive the statement: a constant, or a text kept for the life of the process.
@@ -175,13 +175,22 @@ private:
 };
 
 // Runs a statement once, without keeping its plan: DDL and statements built from identifiers. Same surroundings as Statement.
-Rows execute_once(const std::string &sql, std::span<const Parameter> parameters);
+Rows execute_once(const std::string &sql, std::span<const Parameter> parameters, bool with_callers_path = false);
 
 template <class... Arguments>
 Rows run_once(const std::string &sql, const Arguments &...arguments)
 {
     const std::array<Parameter, sizeof...(Arguments)> parameters{Parameter(arguments)...};
     return execute_once(sql, std::span<const Parameter>(parameters));
+}
+
+// The same as the caller, with the search_path that he happens to have: what hipq adds to his own text names all by its schema
+// and has no operator.
+template <class... Arguments>
+Rows run_as_caller(const std::string &sql, const Arguments &...arguments)
+{
+    const std::array<Parameter, sizeof...(Arguments)> parameters{Parameter(arguments)...};
+    return execute_once(sql, std::span<const Parameter>(parameters), true);
 }
 
 }  // namespace hipq::pg

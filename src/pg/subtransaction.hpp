@@ -14,6 +14,21 @@ SubtransactionScope begin_subtransaction();
 void release_subtransaction(const SubtransactionScope &before);
 void roll_back_subtransaction(const SubtransactionScope &before);
 
+// While one lives, no lock is waited for longer than so many milliseconds, nor than the session's lock_timeout.
+class LockTimeoutScope {
+public:
+    explicit LockTimeoutScope(int milliseconds) : before_(LockTimeout)
+    {
+        LockTimeout = before_ == 0 ? milliseconds : std::min(before_, milliseconds);
+    }
+    ~LockTimeoutScope() { LockTimeout = before_; }
+    LockTimeoutScope(const LockTimeoutScope &) = delete;
+    LockTimeoutScope &operator=(const LockTimeoutScope &) = delete;
+
+private:
+    int before_;
+};
+
 enum class Ending : unsigned char { kept, rolled_back };
 
 // Runs `fn` in a subtransaction, which is kept or not when it succeeds, and rolled back when it fails. Returns the error that it

@@ -57,11 +57,11 @@ Oid extension_owner()
 namespace {
 
 // PostgreSQL regime.
-RoleScope enter_scope_of(Oid role)
+RoleScope enter_scope_of(Oid role, int limits)
 {
     RoleScope scope{};
     ::GetUserIdAndSecContext(&scope.user, &scope.security_context);
-    ::SetUserIdAndSecContext(role, scope.security_context | SECURITY_LOCAL_USERID_CHANGE);
+    ::SetUserIdAndSecContext(role, scope.security_context | limits);
     scope.guc_level = ::NewGUCNestLevel();
     return scope;
 }
@@ -72,7 +72,7 @@ RoleScope become_extension_owner()
 {
     const Oid owner = extension_owner();
     return call([&] {
-        const RoleScope scope = enter_scope_of(owner);
+        const RoleScope scope = enter_scope_of(owner, SECURITY_LOCAL_USERID_CHANGE);
         (void)::set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
                                   false);
         return scope;
@@ -81,7 +81,12 @@ RoleScope become_extension_owner()
 
 RoleScope become(Oid role)
 {
-    return call([&] { return enter_scope_of(role); });
+    return call([&] { return enter_scope_of(role, SECURITY_LOCAL_USERID_CHANGE); });
+}
+
+RoleScope become_restricted()
+{
+    return call([] { return enter_scope_of(::GetUserId(), SECURITY_RESTRICTED_OPERATION); });
 }
 
 void leave(const RoleScope &scope)

@@ -32,7 +32,7 @@ void with_transaction(Function &&fn)
 // The owner of schema hipq: who owns the extension and the queues' tables. Needs a transaction; raises 3F000 without the schema.
 Oid extension_owner();
 
-// What as_extension_owner and as_role save and put back on the normal path; on the error path the abort does it.
+// What as_extension_owner, as_role and as_restricted save and put back on the normal path; on the error path the abort does it.
 struct RoleScope {
     Oid user;
     int security_context;
@@ -40,6 +40,7 @@ struct RoleScope {
 };
 RoleScope become_extension_owner();
 RoleScope become(Oid role);
+RoleScope become_restricted();
 void leave(const RoleScope &scope);
 
 // Runs `fn` in that scope.
@@ -70,6 +71,14 @@ template <class Function>
 auto as_role(Oid role, Function &&fn) -> std::invoke_result_t<Function &>
 {
     return in_scope(become(role), fn);
+}
+
+// Runs `fn` as the current user in a security-restricted operation: user code in it can put nothing off until the end of the
+// transaction, and makes nothing that would stay in the session.
+template <class Function>
+auto as_restricted(Function &&fn) -> std::invoke_result_t<Function &>
+{
+    return in_scope(become_restricted(), fn);
 }
 
 }  // namespace hipq::pg

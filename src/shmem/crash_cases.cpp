@@ -1,6 +1,7 @@
 // The cases in memory. Changed under the registry's lock; a case whose store a crash cuts short fails its check and is lost.
 #include "crash_cases.hpp"
 
+#include "settings.hpp"
 #include "shmem/databases.hpp"
 
 namespace hipq::shmem {
@@ -12,6 +13,7 @@ using core::CrashCase;
 constexpr std::size_t most_woken = 8;  // databases; more of them look by themselves within 10 s
 
 constinit std::span<CrashCase> cases{};  // empty: there is no flight recorder
+constinit core::CrashStreak streak{};    // that this life of the server began with
 
 bool has_cases()
 {
@@ -43,13 +45,18 @@ bool is_another_in_hand(const core::JobTable &table, const CrashCase &suspect)
     });
 }
 
+bool is_dealt_with(const CrashCase &entry)
+{
+    return entry.charge_due == 0 && entry.return_due == 0 && entry.crashed == 0;
+}
+
 // Returns whether one of them was a suspect.
 bool close_cases(Oid database, std::span<const core::FlightJob> jobs)
 {
     bool any = false;
     for (const core::FlightJob &job : jobs) {
         CrashCase *entry = find_case(database, job.id);
-        if (entry == nullptr || entry->charge_due != 0 || entry->return_due != 0)
+        if (entry == nullptr || !is_dealt_with(*entry))
             continue;
         any = any || entry->runs_alone != 0;
         forget(*entry);
@@ -85,9 +92,10 @@ void wake(const Woken &woken)
 
 }  // namespace
 
-void keep_crash_cases_in(std::span<CrashCase> memory, std::size_t open_cases)
+void keep_crash_cases_in(std::span<CrashCase> memory, std::size_t open_cases, core::CrashStreak crashes)
 {
     cases = memory;
+    streak = crashes;
     registry()->open_crash_cases = static_cast<int>(std::min(open_cases, memory.size()));
 }
 
@@ -143,7 +151,16 @@ Suspicion suspicion_of(const core::JobTable &table, Oid database, std::int64_t j
     const CrashCase *entry = find_case(database, job_id);
     if (entry == nullptr || (entry->runs_alone == 0 && entry->charge_due == 0))
         return Suspicion::none;
-    return entry->charge_due != 0 || is_another_in_hand(table, *entry) ? Suspicion::has_to_wait : Suspicion::may_run;
+    if (entry->charge_due != 0 || entry->crashed != 0 || is_another_in_hand(table, *entry))
+        return Suspicion::has_to_wait;
+    return suspect_pause_left() > 0 ? Suspicion::has_to_pause : Suspicion::may_run;
+}
+
+// No longer than it may be, should the clock have been set back.
+std::int64_t suspect_pause_left()
+{
+    const std::int64_t pause = core::suspect_pause(streak, std::int64_t{settings::suspect_pause} * 1'000);
+    return std::clamp<std::int64_t>(streak.last + pause - ::GetCurrentTimestamp(), 0, pause);
 }
 
 Suspicion suspicion_of(Oid database, std::int64_t job_id)

@@ -1,7 +1,9 @@
 // What the slots of executors say.
 #include "crew.hpp"
 
+#include "settings.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/reserve.hpp"
 
 namespace hipq::shmem {
 
@@ -39,13 +41,17 @@ Crew crew_of(Oid database, Oid role)
 {
     Crew crew;
     const pg::Time now{::GetCurrentTimestamp()};
+    int everywhere = 0;
     for (const ExecutorSlot &slot : list_executors()) {
-        crew.everywhere += slot.state == ExecutorState::orphaned ? 0 : 1;
+        everywhere += slot.state == ExecutorState::orphaned ? 0 : 1;
         if (slot.database == database && slot.role == role)
             count_own(crew, slot);
         else if (slot.state == ExecutorState::idle && slot.state_since + idle_for_a_while < now)
             crew.stranger_makes_room = true;
     }
+    const Lock lock(LW_SHARED);
+    crew.has_place = has_place(places(), database, role);
+    crew.is_kept_back = !crew.has_place && everywhere < settings::max_executors;
     return crew;
 }
 

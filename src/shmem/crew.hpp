@@ -10,7 +10,8 @@ struct Crew {
     int idle = 0;  // those of them that have no job and stay
     int starting = 0;
     int requested = 0;
-    int everywhere = 0;                // in the whole server
+    bool has_place = false;            // one more may be started
+    bool is_kept_back = false;         // it may not: the places that are left are kept for owners that have none
     bool stranger_makes_room = false;  // one of another owner has had nothing to do for a while, so it leaves when asked
 };
 Crew crew_of(Oid database, Oid role);

@@ -69,10 +69,12 @@ DatabaseSlot *slot_for(Oid database)
                                   .failures = 0,
                                   .closed = false,
                                   .changed = false,
+                                  .queue_owners = owners_not_known,
                                   .looked = false,
                                   .restores = 1,
                                   .lane_losses = 1,
                                   .lane_searches = 0,
+                                  .crowded = {},
                                   .recovered = 0};
     return free_slot;
 }

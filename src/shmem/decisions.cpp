@@ -1,6 +1,8 @@
 // The list of retry decisions to be made, and of dead letters to be handled.
 #include "decisions.hpp"
 
+#include "core/fair_quota.hpp"
+#include "settings.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/transaction_notes.hpp"
@@ -90,7 +92,9 @@ bool offer_decision(const Decision &decision)
 {
     const Lock lock(LW_EXCLUSIVE);
     Decision *free_entry = nullptr;
+    core::QuotaUse use{registry()->decision_count, 0};
     for (Decision &entry : entries()) {
+        use.own += entry.job_id != 0 && entry.role == decision.role ? 1 : 0;
         if (entry.job_id == decision.job_id && entry.database == decision.database &&
             entry.is_dead_letter == decision.is_dead_letter) {
             entry.role = decision.role;  // the queue may have got another owner
@@ -99,7 +103,7 @@ bool offer_decision(const Decision &decision)
         if (entry.job_id == 0 && free_entry == nullptr)
             free_entry = &entry;
     }
-    if (free_entry == nullptr) {
+    if (free_entry == nullptr || !core::may_take_one(core::table_quota(max_decisions, settings::max_owner_share), use)) {
         note_alert(Alert::decisions_full);
         return false;
     }

@@ -1,6 +1,8 @@
 // A list without order, looked through from one end to the other, which happens only while somebody waits.
 #include "ends.hpp"
 
+#include "core/fair_quota.hpp"
+
 #include "shmem/databases.hpp"
 
 namespace hipq::shmem {
@@ -8,6 +10,9 @@ namespace hipq::shmem {
 namespace {
 
 constinit bool leaves_at_exit = false;
+
+// A scheduler waits for as many jobs as have successors, each session for one: per cent of what is free is for the scheduler.
+constexpr int schedulers_share = 50;
 
 // All of it needs the lock.
 std::span<AwaitedEnd> entries()
@@ -88,9 +93,10 @@ void look_at_end_of(std::span<const std::int64_t> job_ids)
         return;
     const Lock lock(LW_EXCLUSIVE);
     erase_entries(is_schedulers);
-    for (const std::int64_t id : job_ids)
-        if (!add_entry({id, MyDatabaseId, no_process, false}))
-            return;
+    const core::Quota quota{max_awaited_ends, schedulers_share, 0};
+    const auto room = core::left_for_owner(quota, {registry()->awaited_count, 0});
+    for (const std::int64_t id : job_ids.first(std::min(job_ids.size(), static_cast<std::size_t>(room))))
+        add_entry({id, MyDatabaseId, no_process, false});
 }
 
 void forget_ends(Oid database) noexcept

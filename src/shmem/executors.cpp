@@ -6,6 +6,7 @@
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/hands.hpp"
+#include "shmem/reserve.hpp"
 #include "shmem/shares.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/start_failures.hpp"
@@ -43,17 +44,11 @@ void ask_idle_stranger_to_leave(Oid database, Oid role)
 // Marks a free slot as requested. Needs the lock. False: no slot, no room under hipq.max_executors, or none may be started now.
 bool request_slot(Oid database, Oid role, pg::Time now)
 {
-    if (!may_start(database, role, now))
+    if (!may_start(database, role, now) || !has_place(places(), database, role))
         return false;
-    int alive = 0;
-    ExecutorSlot *candidate = nullptr;
-    for (ExecutorSlot &slot : executor_slots()) {
-        if (is_alive(slot))
-            ++alive;
-        else if (slot.state == ExecutorState::free && candidate == nullptr)
-            candidate = &slot;
-    }
-    if (candidate == nullptr || alive >= settings::max_executors)
+    const auto candidate = std::find_if(executor_slots().begin(), executor_slots().end(),
+                                        [](const ExecutorSlot &slot) { return slot.state == ExecutorState::free; });
+    if (candidate == executor_slots().end())
         return false;
     candidate->state = ExecutorState::requested;
     candidate->state_since = now;
@@ -105,7 +100,6 @@ bool empty_hand(const ExecutorSlot &slot, bool running_too)
 void free_executor_slot(ExecutorSlot &slot)
 {
     empty_hand(slot, true);
-    forget_cancellations(index_of(slot));
     const std::uint32_t generation = slot.generation + 1;
     slot = ExecutorSlot{};
     slot.generation = generation;

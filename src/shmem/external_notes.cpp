@@ -1,4 +1,6 @@
 // What a transaction does to jobs of external workers, and the callback that carries it out when that has committed.
+#include "core/worker_quota.hpp"
+#include "settings.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/external_entries.hpp"
@@ -63,10 +65,14 @@ struct Done {
     bool lacks_room = false;  // a job is left running, and only its row tells
 };
 
-// Needs the lock. Jobs that are left running do not take the room that is kept for executors.
+// Needs the lock. Jobs that are left running do not take the room that is kept for executors, and of the rest, all together, no
+// more than the workers of one role may.
 bool has_room_to_leave_running(const core::JobTable &table)
 {
-    const bool has_room = room_beyond_the_first(table) > 0;
+    const auto used = static_cast<std::int64_t>(table.size());
+    const auto room = static_cast<std::int64_t>(room_beyond_the_first(table));
+    const bool has_room =
+        core::left_for_role(used + room, settings::worker_share, {used, table.count_of(left_running_holder())}) > 0;
     if (!has_room)
         note_alert(Alert::jobs_in_hand_full);
     return has_room;

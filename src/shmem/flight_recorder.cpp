@@ -46,7 +46,12 @@ void log_verdict(std::span<const CrashCase> cases, const core::FlightLog &log)
     });
 }
 
-std::vector<CrashCase> judge_last_life(const core::FlightStamp &stamp)
+struct Verdict {
+    std::vector<CrashCase> cases;
+    core::CrashStreak streak;
+};
+
+Verdict judge_last_life(const core::FlightStamp &stamp)
 {
     const std::vector<std::byte> bytes = read_flight_file();
     if (bytes.empty())
@@ -59,10 +64,12 @@ std::vector<CrashCase> judge_last_life(const core::FlightStamp &stamp)
         });
         return {};
     }
-    std::vector<CrashCase> cases = core::judge(*log, core::end_of_life(*log, !is_first_life));
+    const core::EndOfLife end = core::end_of_life(*log, !is_first_life);
+    const std::int64_t now = ::GetCurrentTimestamp();
+    Verdict verdict{core::judge(*log, end, now), core::streak_after(*log, end, now)};
     if (!log->slots.empty())
-        log_verdict(cases, *log);
-    return cases;
+        log_verdict(verdict.cases, *log);
+    return verdict;
 }
 
 // ---- the beginning of a life ----
@@ -72,7 +79,7 @@ void end_recording()
     if (recorder.header != nullptr)
         unmap_flight_file(recorder);
     recorder = FlightMemory{};
-    keep_crash_cases_in({}, 0);
+    keep_crash_cases_in({}, 0, {});
 }
 
 void report_no_recorder()
@@ -87,15 +94,16 @@ void begin()
 {
     end_recording();
     const core::FlightStamp stamp = own_flight_stamp();
-    const std::vector<CrashCase> cases = judge_last_life(stamp);
-    const auto memory =
-        replace_flight_file(core::new_flight_log(stamp, static_cast<std::size_t>(registry()->executor_count), cases));
+    const Verdict verdict = judge_last_life(stamp);
+    const std::vector<CrashCase> &cases = verdict.cases;
+    const auto memory = replace_flight_file(
+        core::new_flight_log(stamp, static_cast<std::size_t>(registry()->executor_count), cases, verdict.streak));
     if (!memory.has_value()) {
         report_no_recorder();
         return;
     }
     recorder = *memory;
-    keep_crash_cases_in(recorder.cases, cases.size());
+    keep_crash_cases_in(recorder.cases, cases.size(), verdict.streak);
     if (cases.size() > recorder.cases.size())
         note_alert(Alert::crash_cases_full);
 }

@@ -1,6 +1,7 @@
 // Reserved, chosen and running jobs.
 #include "hands.hpp"
 
+#include "core/worker_quota.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/crash_cases.hpp"
 #include "shmem/databases.hpp"
@@ -64,17 +65,24 @@ std::size_t room_beyond_the_first(const core::JobTable &jobs)
     return jobs.capacity() > kept ? jobs.capacity() - kept : 0;
 }
 
+std::size_t room_for_hands(const core::JobTable &jobs)
+{
+    const std::size_t room = room_beyond_the_first(jobs);
+    return room - std::min(room, static_cast<std::size_t>(core::kept_for_newcomers(static_cast<std::int64_t>(jobs.capacity()))));
+}
+
 Reserved reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> reserved)
 {
     Reserved result{0, 0};
     const Lock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_hand();
-    // An executor always has room for one; what is for workers leaves that alone, however long they keep it.
-    const std::size_t own = own_executor_index() >= 0 ? 1 : 0;
-    const std::size_t limit = std::min(reserved.size(), own + room_beyond_the_first(table));
+    // An executor always has room for one; what is for workers leaves that alone, however long they keep it. Nor do the hands of
+    // executors take what is left for workers.
+    const bool is_for_worker = own_executor_index() < 0;
+    const std::size_t limit = std::min(reserved.size(), is_for_worker ? room_beyond_the_first(table) : 1 + room_for_hands(table));
     if (limit < reserved.size())
         note_alert(Alert::jobs_in_hand_full);
-    if (jobs.size() == 1 && suspicion_of(table, MyDatabaseId, jobs[0].id) == Suspicion::has_to_wait)
+    if (jobs.size() == 1 && is_kept_back(suspicion_of(table, MyDatabaseId, jobs[0].id)))
         return result;
     for (; result.considered < jobs.size() && result.jobs < limit; ++result.considered)
         if (const JobInLine &job = jobs[result.considered]; table.insert(entry_for(job)) != core::no_entry)

@@ -78,6 +78,8 @@ std::size_t count_in_hand();
 
 // Entries of the table of jobs in hand beyond those that are kept for executors with empty hands. Needs the lock.
 std::size_t room_beyond_the_first(const core::JobTable &jobs);
+// The same but for what is kept for workers. Needs the lock.
+std::size_t room_for_hands(const core::JobTable &jobs);
 
 // A running job with the process that runs it.
 struct RunningEntry {

@@ -1,6 +1,7 @@
 // A hash table of lanes; every entry has its own lock, one more guards the table.
 #include "lanes.hpp"
 
+#include "core/fair_quota.hpp"
 #include "settings.hpp"
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 struct LaneEntry {
     Oid database;  // InvalidOid: free
+    Oid owner;     // of the queue, when the lane was made; InvalidOid: unknown
     LaneName name;
     std::uint32_t generation;
     std::int32_t next;     // in its bucket
@@ -169,16 +171,31 @@ bool is_empty(LaneEntry &entry)
     return entry.lane.owner == core::no_owner && entry.lane.next_due() == core::lane_end;
 }
 
-// A free place, if need be that of a lane in which there is nothing; null when there is none.
-LaneEntry *free_entry()
+// Lanes in which there is nothing, others' at least, are as good as free.
+core::QuotaUse use_of(Oid owner)
+{
+    core::QuotaUse use{0, 0};
+    for (LaneEntry &entry : entries()) {
+        const bool is_own = entry.database != InvalidOid && entry.owner == owner;
+        use.own += is_own ? 1 : 0;
+        use.all += is_own || (entry.database != InvalidOid && due_of(entry) != pg::infinity) ? 1 : 0;
+    }
+    return use;
+}
+
+LaneEntry *unused_entry()
 {
     for (LaneEntry &entry : entries())
         if (entry.database == InvalidOid)
             return &entry;
-    if (table->used < table->capacity)
-        return &table->entries[table->used++];
+    return table->used < table->capacity ? &table->entries[table->used++] : nullptr;
+}
+
+// That of a lane in which there is nothing: of an owner, or of any.
+LaneEntry *vacated_entry(std::optional<Oid> owner)
+{
     for (LaneEntry &entry : entries()) {
-        if (due_of(entry) != pg::infinity)
+        if (due_of(entry) != pg::infinity || (owner.has_value() && entry.owner != *owner))
             continue;
         const LaneLock lock(index_of(entry));
         if (!is_empty(entry))
@@ -189,13 +206,23 @@ LaneEntry *free_entry()
     return nullptr;
 }
 
-LaneEntry *make(Oid database, const LaneName &name)
+// A place for a lane of an owner; null when there is none for it.
+LaneEntry *free_entry(Oid owner)
 {
-    LaneEntry *entry = free_entry();
+    if (!core::may_take_one(core::table_quota(table->capacity, settings::max_owner_share), use_of(owner)))
+        return vacated_entry(owner);
+    LaneEntry *entry = unused_entry();
+    return entry != nullptr ? entry : vacated_entry(std::nullopt);
+}
+
+LaneEntry *make(Oid database, const LaneName &name, Oid owner)
+{
+    LaneEntry *entry = free_entry(owner);
     if (entry == nullptr)
         return nullptr;
     const LaneLock lock(index_of(*entry));
     entry->database = database;
+    entry->owner = owner;
     entry->name = name;
     entry->lane = core::Lane{};
     show_due(*entry, core::lane_end);
@@ -239,7 +266,7 @@ LaneRef find_lane(const LaneName &name)
     return reference_to(find(MyDatabaseId, name));
 }
 
-LaneRef find_or_make_lane(const LaneName &name)
+LaneRef find_or_make_lane(const LaneName &name, Oid owner)
 {
     const LaneRef known = find_lane(name);
     if (!is_loaded() || known.is_known())
@@ -248,7 +275,7 @@ LaneRef find_or_make_lane(const LaneName &name)
     {
         const TableLock lock(LW_EXCLUSIVE);
         const LaneEntry *entry = find(MyDatabaseId, name);
-        made = reference_to(entry != nullptr ? entry : make(MyDatabaseId, name));
+        made = reference_to(entry != nullptr ? entry : make(MyDatabaseId, name, owner));
     }
     if (!made.is_known())
         raise_alert(Alert::lanes_full);
@@ -295,12 +322,29 @@ void lose_lanes_locked(Oid database) noexcept
         ++slot->lane_losses;
 }
 
-void search_lanes(Oid database) noexcept
+namespace {
+
+// Null: neither is there, nor a free one. Needs the lock.
+CrowdedQueue *crowded_entry(DatabaseSlot &slot, int queue_id)
+{
+    CrowdedQueue *const found = std::ranges::find(slot.crowded, queue_id, &CrowdedQueue::queue_id);
+    CrowdedQueue *const entry = found != slot.crowded.end() ? found : std::ranges::find(slot.crowded, 0, &CrowdedQueue::queue_id);
+    return entry == slot.crowded.end() ? nullptr : entry;
+}
+
+}  // namespace
+
+void search_lanes(Oid database, int queue_id) noexcept
 {
     if (!is_loaded())
         return;
     const Lock lock(LW_EXCLUSIVE);
-    if (DatabaseSlot *slot = slot_of(database))
+    DatabaseSlot *slot = slot_of(database);
+    if (slot == nullptr)
+        return;
+    if (CrowdedQueue *entry = crowded_entry(*slot, queue_id))
+        *entry = {queue_id, entry->misses + 1};
+    else
         ++slot->lane_losses;
 }
 
@@ -376,6 +420,14 @@ bool lanes_are_known()
     return slot != nullptr && slot->lane_losses == slot->lane_searches;
 }
 
+bool lanes_are_known(int queue_id)
+{
+    const Lock lock(LW_SHARED);
+    const DatabaseSlot *slot = slot_of(MyDatabaseId);
+    return slot != nullptr && slot->lane_losses == slot->lane_searches &&
+           std::ranges::find(slot->crowded, queue_id, &CrowdedQueue::queue_id) == slot->crowded.end();
+}
+
 std::optional<LaneReading> begin_reading(LaneRef ref, pg::Time now)
 {
     const LaneLock lock(ref.index);
@@ -429,6 +481,29 @@ void search_done(unsigned losses)
     const Lock lock(LW_EXCLUSIVE);
     if (DatabaseSlot *slot = slot_of(MyDatabaseId))
         slot->lane_searches = losses;
+}
+
+std::vector<CrowdedQueue> crowded_queues()
+{
+    std::vector<CrowdedQueue> queues(max_crowded_queues);  // before the lock: allocation
+    {
+        const Lock lock(LW_SHARED);
+        if (const DatabaseSlot *slot = slot_of(MyDatabaseId))
+            std::ranges::copy(slot->crowded, queues.begin());
+    }
+    std::erase_if(queues, [](const CrowdedQueue &queue) { return queue.queue_id == 0; });
+    return queues;
+}
+
+void all_lanes_found(const CrowdedQueue &queue)
+{
+    const Lock lock(LW_EXCLUSIVE);
+    DatabaseSlot *slot = slot_of(MyDatabaseId);
+    if (slot == nullptr)
+        return;
+    for (CrowdedQueue &entry : slot->crowded)
+        if (entry.queue_id == queue.queue_id && entry.misses == queue.misses)
+            entry = {};
 }
 
 void remove_lane(LaneRef ref)

@@ -40,9 +40,9 @@ struct LaneInfo {
 // The lane of this database with that name; no_lane: there is none.
 LaneRef find_lane(const LaneName &name);
 
-// The same; a new one if there is none; no_lane: there is no room. Of a new one nothing is known, and nobody reads it before
-// something has been said of it: its jobs are not committed yet as a rule.
-LaneRef find_or_make_lane(const LaneName &name);
+// The same; a new one if there is none, of that queue owner; no_lane: there is no room, or the owner has its share. Of a new one
+// nothing is known, and nobody reads it before something has been said of it: its jobs are not committed yet as a rule.
+LaneRef find_or_make_lane(const LaneName &name, Oid owner);
 
 // Says that a lane is worth reading if nothing is known of it. Cannot fail.
 void show_lane(LaneRef ref) noexcept;
@@ -71,9 +71,9 @@ void read_lanes_again(Oid database, int queue_id) noexcept;
 // No job in it is due before; infinity: there is none.
 pg::Time due_of(LaneRef ref);
 
-// Says that a job may stand in a lane for which there is no room here: the scheduler and the executors look for such in the
-// tables. Cannot fail.
-void search_lanes(Oid database) noexcept;
+// Says that a job of a queue may stand in a lane for which there is no room here: the scheduler and the executors look for such
+// in the queue's table. Cannot fail.
+void search_lanes(Oid database, int queue_id) noexcept;
 
 // The lanes of this database.
 std::vector<LaneInfo> list_lanes();
@@ -81,8 +81,9 @@ std::vector<LaneInfo> list_lanes();
 // A lane as it is; nothing: it is gone.
 std::optional<core::Lane> copy_lane(LaneRef ref);
 
-// Whether every lane of this database has its place here.
+// Whether every lane of this database has its place here, but for those of crowded queues; and every one of a queue.
 bool lanes_are_known();
+bool lanes_are_known(int queue_id);
 
 // Executor
 // ----------------------------------------------------------------------------------------------------------------------------
@@ -103,6 +104,10 @@ bool cancel_readings(int holder) noexcept;
 // Whether it has to look for lanes that are not known: how often they were lost so far, to be given back once all are found.
 std::optional<unsigned> search_due();
 void search_done(unsigned losses);
+
+// The queues of this database of which lanes had no room; and one of them, of which all lanes have been found since.
+std::vector<CrowdedQueue> crowded_queues();
+void all_lanes_found(const CrowdedQueue &queue);
 
 // Drops a lane whose table or queue is gone. Should there be jobs all the same, they are searched.
 void remove_lane(LaneRef ref);

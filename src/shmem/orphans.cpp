@@ -14,7 +14,7 @@ namespace {
 Orphan orphan_of(int index, const ExecutorSlot &slot, const RunningJob &job)
 {
     const bool was_watched = slot.watch.job_id == 0 || slot.watch.job_id == job.id;
-    const bool is_cancelled = cancellation_of(slot.database, job.id).job_id != 0;
+    const bool is_cancelled = cancellation_of(slot.database, job.id).is_there;
     return {index, slot.generation, job, slot.pid, slot.watch.asks_retry_handler, slot.watch.missed && was_watched, is_cancelled};
 }
 
@@ -45,7 +45,7 @@ std::string cancellation_of(const Orphan &orphan)
         const Lock lock(LW_SHARED);
         cancellation = cancellation_of(registry()->executors[orphan.slot].database, orphan.job.id);
     }
-    return cancellation.error;
+    return cancellation.error.data();
 }
 
 namespace {
@@ -56,12 +56,12 @@ void release(const Orphan &orphan, core::JobTable &table)
     ExecutorSlot &slot = registry()->executors[orphan.slot];
     if (slot.generation != orphan.generation || slot.state != ExecutorState::orphaned)
         return;
+    forget_cancellation(slot.database, orphan.job.id);
     const std::int32_t entry = table.find(slot.database, orphan.job.id);
     if (entry != core::no_entry && table[entry].holder == orphan.slot) {
         return_to_line(table[entry]);
         table.erase(entry);
     }
-    forget_cancellation(slot.database, orphan.job.id);
     if (table.first_of(orphan.slot) == core::no_entry)
         free_executor_slot(slot);
 }

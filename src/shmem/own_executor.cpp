@@ -6,6 +6,7 @@
 #include "shmem/databases.hpp"
 #include "shmem/flight_recorder.hpp"
 #include "shmem/hands.hpp"
+#include "shmem/reserve.hpp"
 #include "shmem/room.hpp"
 #include "shmem/shares.hpp"
 #include "shmem/stand_aside.hpp"
@@ -58,12 +59,18 @@ extern "C" void hipq_executor_exits(int, Datum)
     announce_departure();
 }
 
+// For others' sake. Needs the lock.
+bool has_to_leave(const ExecutorSlot &slot, bool idle, pg::Time now)
+{
+    return (somebody_waits() && gives_way(slot, idle, now)) || takes_kept_place(slot);
+}
+
 // Executors that are in the middle of their work leave one after the other, so that not more go than are wanted.
 bool give_way(bool idle, pg::Time now)
 {
     const Lock lock(LW_EXCLUSIVE);
     ExecutorSlot *slot = own_executor();
-    if (!gives_way(*slot, idle, now) || (!idle && somebody_leaves()))
+    if (!has_to_leave(*slot, idle, now) || (!idle && somebody_leaves()))
         return false;
     slot->asked_to_leave = true;
     return true;
@@ -197,7 +204,6 @@ void announce_idle(Jobs outcome)
         slot->state_since = now;
         slot->job = RunningJob{};
         slot->watch = JobWatch{};
-        forget_cancellations(mine.slot);
         room_made = jobs_in_hand().take_room_made();
     }
     if (room_made.any)
@@ -217,7 +223,7 @@ bool should_leave(bool idle, pg::Time now)
         const ExecutorSlot *slot = own_executor();
         if (slot == nullptr || slot->asked_to_leave || is_one_too_many(*slot))
             return true;
-        if (!somebody_waits() || !gives_way(*slot, idle, now))
+        if (!has_to_leave(*slot, idle, now))
             return false;
     }
     return give_way(idle, now);

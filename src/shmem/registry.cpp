@@ -41,13 +41,13 @@ Size job_capacity()
 
 Size holder_count()
 {
-    return ::add_size(static_cast<Size>(max_worker_processes) + max_databases, static_cast<Size>(settings::max_workers) + 1);
+    return ::add_size(static_cast<Size>(max_worker_processes) + max_databases, static_cast<Size>(worker_places()) + 1);
 }
 
-// Each running job may have a throttle key of its own; queues and types come on top.
+// Each running job may have a queue, a type and a throttle key of its own: a limit holds however many others there are.
 Size gauge_capacity()
 {
-    return ::add_size(job_capacity(), 2'048);
+    return ::mul_size(job_capacity(), core::gauges_per_job);
 }
 
 Size jobs_size()
@@ -55,7 +55,9 @@ Size jobs_size()
     Size size = sizeof(JobsHead);
     size = ::add_size(size, ::mul_size(sizeof(core::JobEntry) + sizeof(std::int32_t), job_capacity()));
     size = ::add_size(size, ::mul_size(sizeof(core::Gauge) + sizeof(std::int32_t), gauge_capacity()));
-    return ::add_size(size, ::mul_size(sizeof(std::int32_t), holder_count()));
+    size =
+        ::add_size(size, ::mul_size(max_cancellation_error, ::add_size(job_capacity(), static_cast<Size>(max_worker_processes))));
+    return ::add_size(size, ::mul_size(sizeof(core::HolderList), holder_count()));
 }
 
 void set_up_jobs(JobsHead *fresh)
@@ -134,12 +136,32 @@ core::JobTable jobs_in_hand()
     auto *gauges = reinterpret_cast<core::Gauge *>(entries + capacity);
     auto *buckets = reinterpret_cast<std::int32_t *>(gauges + gauge_count);
     auto *gauge_buckets = buckets + capacity;
-    auto *holders = gauge_buckets + gauge_count;
+    auto *holders = reinterpret_cast<core::HolderList *>(gauge_buckets + gauge_count);
     return {&jobs_head->table,
             {entries, capacity},
             {buckets, capacity},
             {holders, static_cast<std::size_t>(jobs_head->holder_count)},
             core::GaugeTable(&jobs_head->gauges, {gauges, gauge_count}, {gauge_buckets, gauge_count})};
+}
+
+namespace {
+
+// Those of the entries, then those of the executors: the last part of the memory of the jobs in hand.
+char *cancellation_errors()
+{
+    return reinterpret_cast<char *>(jobs_in_hand().holders().data() + jobs_head->holder_count);
+}
+
+}  // namespace
+
+char *cancellation_error(std::int32_t entry)
+{
+    return cancellation_errors() + static_cast<std::size_t>(entry) * max_cancellation_error;
+}
+
+char *cancellation_error(const ExecutorSlot &slot)
+{
+    return cancellation_error(jobs_head->capacity + static_cast<std::int32_t>(&slot - registry()->executors));
 }
 
 int scheduler_holder(int database_slot)

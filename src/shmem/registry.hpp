@@ -5,6 +5,7 @@
 // nothing else.
 #pragma once
 
+#include "core/duty.hpp"
 #include "core/fair_share.hpp"
 #include "core/job_table.hpp"
 #include "core/run_times.hpp"
@@ -20,7 +21,16 @@ namespace hipq::shmem {
 inline constexpr int max_databases = 256;
 inline constexpr int no_process = -1;
 
+// A queue for whose lanes there is not room enough; lanes.hpp.
+inline constexpr std::size_t max_crowded_queues = 16;
+struct CrowdedQueue {
+    int queue_id;     // 0: free
+    unsigned misses;  // how often a lane found no room
+};
+
 enum class SchedulerState : unsigned char { none, starting, running, leaving };
+
+inline constexpr int owners_not_known = -1;
 
 struct DatabaseSlot {
     Oid database;  // InvalidOid: free
@@ -37,11 +47,13 @@ struct DatabaseSlot {
     int failures;            // in a row
     bool closed;             // nothing may run there: commits there start no scheduler until database_changed()
     bool changed;            // by database_changed(), since the last look
+    int queue_owners;        // that may need executors, as the scheduler has counted them; or owners_not_known
     bool looked;             // a scheduler has looked: what an earlier life of the server left is in order
     unsigned restores;       // by jobs_restored(), and one more
     unsigned lane_losses;    // by lose_lanes(), and one more; lanes.hpp
     unsigned lane_searches;  // `lane_losses` when all lanes were found last; 0: not yet
-    unsigned recovered;      // when all live leaves were read for what was left there: `restores` at that time; 0: not yet
+    std::array<CrowdedQueue, max_crowded_queues> crowded;  // of which not all were
+    unsigned recovered;  // when all live leaves were read for what was left there: `restores` at that time; 0: not yet
 };
 
 enum class ExecutorState : unsigned char { free, requested, starting, idle, running, orphaned };
@@ -71,21 +83,14 @@ struct JobWatch {
     bool reported;            // as unresponsive
     bool missed;              // the executor has ended past the deadline, with its code
     bool is_closed;           // as in JobEntry, for a job without one
+    bool is_cancelled;        // the same
     std::int64_t job_id;      // whose code it is; 0: of all jobs of a batch
     pg::Time deadline;
+    pg::Time began;
     std::int64_t extended;  // by so many seconds
     pg::Time requested;     // when its cancellation was asked for first; infinity: it was not
     pg::Time cancelled;     // when the last signal for that was sent
     pg::Time terminated;    // when SIGTERM was sent; infinity: it was not
-};
-
-// A job in hand that is to be cancelled.
-inline constexpr int max_cancellations = 64;
-struct Cancellation {
-    Oid database;
-    std::int64_t job_id;  // 0: free
-    int holder;           // the executor's slot
-    char error[1'024];    // what the job ends with
 };
 
 // The hand that an executor works on; shares.hpp.
@@ -151,7 +156,6 @@ enum class Alert : unsigned char {
     no_worker_slot,
     executor_wanted,
     executor_unresponsive,
-    cancellations_full,
     no_flight_recorder,
     crash_cases_full,
     start_failures_full,
@@ -162,7 +166,8 @@ enum class Alert : unsigned char {
     scheduler_late,
     workers_full,
     job_set_aside,
-    no_worker
+    no_worker,
+    worker_quota
 };
 inline constexpr std::size_t alert_count = 19;
 struct AlertRecord {
@@ -209,6 +214,19 @@ struct StandAside {
     int pid;
 };
 
+// A duty of a scheduler that a lock or an error was against; set_aside.hpp.
+inline constexpr int max_set_aside = 128;
+struct SetAside {
+    Oid database;  // InvalidOid: free
+    int queue_id;  // 0: of the whole database
+    core::Duty duty;
+    core::Trouble trouble;  // the last time
+    std::int64_t times;
+    pg::Time first;
+    pg::Time last;
+    char error[256];
+};
+
 struct Registry {
     ServerMark server_mark;
     int launcher;          // PGPROC number, or no_process
@@ -231,9 +249,8 @@ struct Registry {
     Decision decisions[max_decisions];
     int awaited_count;  // entries in use, which come first
     AwaitedEnd awaited_ends[max_awaited_ends];
-    int cancellation_count;  // entries in use
-    Cancellation cancellations[max_cancellations];
     AlertRecord alerts[alert_count];
+    SetAside set_aside[max_set_aside];
     core::RunTime run_times[max_run_times];
     DatabaseSlot databases[max_databases];
     ExecutorSlot executors[FLEXIBLE_ARRAY_MEMBER];
@@ -248,6 +265,12 @@ Registry *registry();
 
 // Every job that somebody has in hand; hands.hpp. Only when loaded.
 core::JobTable jobs_in_hand();
+
+// What a job ends with that is to be cancelled: kept beside its entry, or where it has none beside the slot of its executor.
+// Needs the lock.
+inline constexpr std::size_t max_cancellation_error = 256;
+char *cancellation_error(std::int32_t entry);
+char *cancellation_error(const ExecutorSlot &slot);
 
 // Who may have jobs in hand, as the holders of that table: executors by slot (these are the first), the scheduler of each
 // database slot on their way to a worker, external workers by their place, and last of all whoever completes a job that its

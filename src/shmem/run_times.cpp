@@ -28,11 +28,11 @@ std::optional<std::int64_t> run_time(int queue_id, std::string_view job_type)
     return core::RunTimes(registry()->run_times).find(key);
 }
 
-void note_run_time(int queue_id, std::string_view job_type, std::int64_t microseconds)
+void note_run_time(int queue_id, Oid owner, std::string_view job_type, std::int64_t microseconds)
 {
     const std::uint64_t key = key_of(queue_id, job_type);
     const Lock lock(LW_EXCLUSIVE);
-    if (core::RunTimes(registry()->run_times).note(key, microseconds))
+    if (core::RunTimes(registry()->run_times).note(key, microseconds, owner))
         note_alert(Alert::run_times_full);
 }
 

@@ -10,6 +10,6 @@ namespace hipq::shmem {
 std::optional<std::int64_t> run_time(int queue_id, std::string_view job_type);
 
 // Notes one more run of `microseconds`.
-void note_run_time(int queue_id, std::string_view job_type, std::int64_t microseconds);
+void note_run_time(int queue_id, Oid owner, std::string_view job_type, std::int64_t microseconds);
 
 }  // namespace hipq::shmem

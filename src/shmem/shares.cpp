@@ -9,6 +9,7 @@
 #include "shmem/databases.hpp"
 #include "shmem/executors.hpp"
 #include "shmem/own_executor.hpp"
+#include "shmem/reserve.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/start_failures.hpp"
 
@@ -267,9 +268,11 @@ OwnerShare *next_to_serve()
     const auto place = [&](const OwnerShare &owner) {
         return std::tuple(core::claim(contender(owner), quantum()), owner.waits_since);
     };
+    const Places present = places();
     OwnerShare *next = nullptr;
     for (OwnerShare &owner : owners())
-        if (waits(owner, now) && (next == nullptr || place(owner) < place(*next)))
+        if (waits(owner, now) && (next == nullptr || place(owner) < place(*next)) &&
+            has_place(present, owner.database, owner.role))
             next = &owner;
     return next;
 }
@@ -300,7 +303,8 @@ bool gives_way(const ExecutorSlot &slot, bool idle, pg::Time now)
         const core::Contender waiting = contender(other);
         if (idle)
             return waiting.executors == 0;
-        return own == nullptr || core::makes_room(contender(*own), stayed, waiting, quantum());
+        return (own == nullptr || core::makes_room(contender(*own), stayed, waiting, quantum())) &&
+               has_place(places(&slot), other.database, other.role);
     });
 }
 

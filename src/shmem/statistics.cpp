@@ -1,6 +1,7 @@
 // An array of entries, their keys apart from them so that a look-up reads little; the notes of the current transaction.
 #include "statistics.hpp"
 
+#include "core/fair_quota.hpp"
 #include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/statistics_file.hpp"
@@ -49,6 +50,7 @@ Size segment_size()
 
 struct NotedType {
     std::uint64_t key;
+    std::uint64_t key_of_others;  // of its queue
     CountedType type;
 };
 
@@ -83,7 +85,7 @@ std::uint64_t key_of(int queue_id, std::string_view job_type)
 }
 
 // Jobs of one type come one after the other, as a rule.
-std::size_t noted_type(int queue_id, std::string_view instance, std::string_view queue, std::string_view job_type)
+std::size_t noted_type(int queue_id, Oid owner, std::string_view instance, std::string_view queue, std::string_view job_type)
 {
     const std::uint64_t key = key_of(queue_id, job_type);
     if (!noted_events->empty() && (*noted_types)[noted_events->back().type].key == key)
@@ -92,7 +94,7 @@ std::size_t noted_type(int queue_id, std::string_view instance, std::string_view
         std::find_if(noted_types->begin(), noted_types->end(), [&](const NotedType &type) { return type.key == key; });
     if (found != noted_types->end())
         return static_cast<std::size_t>(found - noted_types->begin());
-    NotedType type{key, {MyDatabaseId, queue_id, {}, {}}};
+    NotedType type{key, key_of(queue_id, ""), {MyDatabaseId, owner, queue_id, {}, {}}};
     copy_text(type.type.queue, std::string(instance) + "." + std::string(queue));
     copy_text(type.type.job_type, job_type);
     noted_types->push_back(type);
@@ -113,23 +115,41 @@ void forget_notes()
 
 void begin_entry(std::size_t place, const NotedType &type, std::int64_t minute)
 {
-    places()[place] = {type.key, minute};
+    places()[place] = {type.key, minute, type.type.owner};
     Counted &entry = counted()[place];
     std::memset(static_cast<void *>(&entry), 0, sizeof(entry));
     entry.type = type.type;
     entry.statistics.since = minute * core::microseconds_per_minute;
 }
 
-// Null: there is no room.
-core::Statistics *entry_of(const NotedType &type, std::int64_t minute)
+// Its place, or a new one if the owner may have so much of them; nothing: there is no room.
+std::optional<std::size_t> place_of(const NotedType &type, int share, std::int64_t minute)
 {
     auto place = core::find_place(places(), type.key);
     if (!place.has_value()) {
-        place = core::choose_place(places(), minute);
-        if (!place.has_value())
-            return nullptr;
-        begin_entry(*place, type, minute);
+        place = core::choose_place(places(), type.type.owner, share, minute);
+        if (place.has_value())
+            begin_entry(*place, type, minute);
     }
+    return place;
+}
+
+NotedType others_of(const NotedType &type)
+{
+    NotedType others = type;
+    others.key = type.key_of_others;
+    std::memcpy(others.type.job_type, other_types.data(), other_types.size() + 1);
+    return others;
+}
+
+// Beyond its share an owner has room for a sum over all other types of each queue. Null: there is none.
+core::Statistics *entry_of(const NotedType &type, std::int64_t minute)
+{
+    auto place = place_of(type, settings::max_owner_share, minute);
+    if (!place.has_value())
+        place = place_of(others_of(type), core::whole_table, minute);
+    if (!place.has_value())
+        return nullptr;
     places()[*place].latest = minute;
     return &counted()[*place].statistics;
 }
@@ -228,7 +248,7 @@ void watch_statistics()
     ::RegisterSubXactCallback(hipq_statistics_subtransaction_ends, nullptr);
 }
 
-void note_event(int queue_id, std::string_view instance, std::string_view queue, std::string_view job_type,
+void note_event(int queue_id, Oid owner, std::string_view instance, std::string_view queue, std::string_view job_type,
                 const core::JobEvent &event, pg::Time now)
 {
     if (head == nullptr)
@@ -238,7 +258,7 @@ void note_event(int queue_id, std::string_view instance, std::string_view queue,
         noted_events = new std::vector<NotedEvent>();
     }
     noted_minute = core::minute_of(now.value);
-    noted_events->push_back({noted_type(queue_id, instance, queue, job_type), ::GetCurrentSubTransactionId(), event});
+    noted_events->push_back({noted_type(queue_id, owner, instance, queue, job_type), ::GetCurrentSubTransactionId(), event});
 }
 
 void for_each_counted(const std::function<void(const CountedType &, const core::Statistics &)> &show)
@@ -270,7 +290,7 @@ void reset_statistics(Oid database, int queue_id)
     for (std::size_t i = 0; i < places().size(); ++i) {
         const CountedType &type = counted()[i].type;
         if (type.database == database && (queue_id == 0 || type.queue_id == queue_id))
-            places()[i] = {0, 0};
+            places()[i] = {};
     }
     head->uncounted = 0;
     ::LWLockRelease(lock);

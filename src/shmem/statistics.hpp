@@ -11,14 +11,18 @@ namespace hipq::shmem {
 // Whose statistics. The queue by name too, so that it can be told in other databases.
 struct CountedType {
     Oid database;
+    Oid owner;  // of the queue
     int queue_id;
     char queue[2 * NAMEDATALEN + 2];
     char job_type[NAMEDATALEN];  // cut off there; types are told apart by the whole name
 };
 
+// The job type under which those of a queue are counted together for which there is no room.
+inline constexpr std::string_view other_types = "(others)";
+
 // Notes what the current transaction does to a job; it is counted when the transaction has committed, and not if
 // that is rolled back, or a savepoint before it.
-void note_event(int queue_id, std::string_view instance, std::string_view queue, std::string_view job_type,
+void note_event(int queue_id, Oid owner, std::string_view instance, std::string_view queue, std::string_view job_type,
                 const core::JobEvent &event, pg::Time now);
 
 // Calls `show` for each queue and job type, with a copy of what is counted.

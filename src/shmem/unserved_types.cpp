@@ -1,7 +1,9 @@
 // Since when jobs of a type wait for want of a worker. It outlives the scheduler, who may have to leave again and again where
 // there are more databases than background workers.
+#include "core/fair_quota.hpp"
 #include "core/throttle.hpp"
 #include "pg/clock.hpp"
+#include "settings.hpp"
 #include "shmem/worker_table.hpp"
 
 namespace hipq::shmem {
@@ -21,10 +23,30 @@ UnservedType *find_unserved(int queue_id, std::uint64_t job_type)
     return found == end ? nullptr : found;
 }
 
-// Free, or that of the type that nobody has asked for for the longest time. Needs the lock.
-UnservedType &place_for_unserved()
+bool is_of_queue(const UnservedType &entry, int queue_id)
 {
-    return *std::ranges::min_element(worker_table().unserved, {}, [](const UnservedType &each) {
+    return entry.database == MyDatabaseId && entry.queue_id == queue_id;
+}
+
+core::QuotaUse use_of(int queue_id)
+{
+    core::QuotaUse use{0, 0};
+    for (const UnservedType &entry : worker_table().unserved) {
+        use.all += entry.database != InvalidOid ? 1 : 0;
+        use.own += is_of_queue(entry, queue_id) ? 1 : 0;
+    }
+    return use;
+}
+
+// Free, or that of the type that nobody has asked for for the longest time: of the queue's own types if it has its share. Needs
+// the lock.
+UnservedType &place_for_unserved(int queue_id)
+{
+    const core::Quota quota = core::table_quota(max_unserved_types, settings::max_owner_share);
+    const bool has_its_share = !core::may_take_one(quota, use_of(queue_id)) && use_of(queue_id).own > 0;
+    return *std::ranges::min_element(worker_table().unserved, {}, [&](const UnservedType &each) {
+        if (has_its_share && !is_of_queue(each, queue_id))
+            return std::numeric_limits<TimestampTz>::max();
         return each.database == InvalidOid ? std::numeric_limits<TimestampTz>::min() : each.seen;
     });
 }
@@ -40,7 +62,7 @@ pg::Time unserved_since(int queue_id, std::string_view job_type)
     UnservedType *entry = find_unserved(queue_id, type);
     if (entry == nullptr || clock - entry->seen > longest_gap) {
         if (entry == nullptr)
-            entry = &place_for_unserved();
+            entry = &place_for_unserved(queue_id);
         *entry = {MyDatabaseId, queue_id, type, now, clock};
     }
     entry->since = std::min(entry->since, now);  // the clock may have been set back

@@ -50,6 +50,7 @@ constinit bool catalogue_has_changed = false;
 constinit bool restored = false;
 constinit bool lanes_are_lost = false;
 constinit bool lane_is_missing = false;
+constinit bool has_no_room_for_lanes = false;  // for more of them
 constinit bool zone_has_changed = false;
 constinit int resumed_queue = 0;  // with a throttle key that was paused; 0: none
 constinit bool rights_have_changed = false;
@@ -61,6 +62,7 @@ void forget()
         lane_notes->clear();
     lanes_are_lost = false;
     lane_is_missing = false;
+    has_no_room_for_lanes = false;
     resumed_queue = 0;
     note_count = 0;
     due_for_worker = pg::infinity;
@@ -104,23 +106,29 @@ void show_lanes()
             show_lane(note.ref);
 }
 
+void pass_on_lane_notes()
+{
+    int missed_queue = 0;
+    for (const LaneNote &note : *lane_notes)
+        if (note.ref.is_known())
+            lanes_are_lost = !note_lane(note.ref, note.range) || lanes_are_lost;
+        else if (std::exchange(missed_queue, note.name.queue_id) != note.name.queue_id)
+            search_lanes(MyDatabaseId, note.name.queue_id);
+    lane_is_missing = lane_is_missing || missed_queue != 0;
+}
+
 // Before anybody is woken. A job without a lane is no reason to read those of others again.
 void pass_on_lanes()
 {
     if (lane_notes != nullptr)
-        for (const LaneNote &note : *lane_notes) {
-            const bool has_lane = note.ref.is_known();
-            lane_is_missing = lane_is_missing || !has_lane;
-            lanes_are_lost = (has_lane && !note_lane(note.ref, note.range)) || lanes_are_lost;
-        }
+        pass_on_lane_notes();
     if (resumed_queue != 0) {
         read_lanes_again(MyDatabaseId, resumed_queue);
-        lane_is_missing = true;  // a lane of which all was passed over may have lost its place
+        search_lanes(MyDatabaseId, resumed_queue);  // a lane of which all was passed over may have lost its place
+        lane_is_missing = true;
     }
     if (lanes_are_lost)
         lose_lanes(MyDatabaseId);
-    else if (lane_is_missing)
-        search_lanes(MyDatabaseId);
     if (zone_has_changed)
         look_again_at_lanes(MyDatabaseId);
 }
@@ -193,7 +201,19 @@ extern "C" void hipq_locks_released(ResourceReleasePhase phase, bool is_commit, 
 
 }  // namespace
 
-void note_lane_key(const LaneName &lane, core::LaneKey key)
+namespace {
+
+// Where there was no room for one lane of this transaction none is looked for again: it may have very many.
+LaneRef lane_for(const LaneName &lane, Oid owner)
+{
+    const LaneRef ref = has_no_room_for_lanes ? find_lane(lane) : find_or_make_lane(lane, owner);
+    has_no_room_for_lanes = has_no_room_for_lanes || !ref.is_known();
+    return ref;
+}
+
+}  // namespace
+
+void note_lane_key(const LaneName &lane, core::LaneKey key, Oid owner)
 {
     if (!is_loaded())
         return;
@@ -204,7 +224,7 @@ void note_lane_key(const LaneName &lane, core::LaneKey key)
         note->range = core::hull(note->range, {key, key});
         return;
     }
-    lane_notes->push_back({lane, find_or_make_lane(lane), {key, key}});
+    lane_notes->push_back({lane, lane_for(lane, owner), {key, key}});
 }
 
 void note_end(std::int64_t job_id) noexcept

@@ -6,8 +6,8 @@
 namespace hipq::shmem {
 
 // Notes that the current transaction makes a job claimable: it stands in that lane under that key. Cheap; called for each row,
-// before it is written.
-void note_lane_key(const LaneName &lane, core::LaneKey key);
+// before it is written. The queue owner is whose share of the lanes a new one counts to; InvalidOid: it is not known.
+void note_lane_key(const LaneName &lane, core::LaneKey key, Oid owner);
 
 // The same for whoever has to be woken: a job of this queue owner is due from `due` until `expires`.
 void note_waiting(Oid owner, pg::Time due, pg::Time expires);

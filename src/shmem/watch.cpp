@@ -36,39 +36,51 @@ bool has_scheduler(Oid database)
     return slot != nullptr && slot->scheduler == SchedulerState::running;
 }
 
-// ---- cancellations; all of it needs the lock ----
+// ---- requests to cancel; all of it needs the lock ----
 
-Cancellation *find_cancellation(Oid database, std::int64_t job_id)
+// Where that for a job stands: with its entry, or where there was no room for one with its executor.
+struct Request {
+    bool *is_there;
+    char *error;
+};
+
+Request request_of(std::int32_t entry)
 {
-    if (registry()->cancellation_count == 0)
-        return nullptr;
-    for (Cancellation &entry : registry()->cancellations)
-        if (entry.job_id == job_id && entry.database == database)
-            return &entry;
+    return {&jobs_in_hand()[entry].is_cancelled, cancellation_error(entry)};
+}
+
+Request request_of(ExecutorSlot &slot)
+{
+    return {&slot.watch.is_cancelled, cancellation_error(slot)};
+}
+
+// An executor that runs a job without entry; null: none.
+ExecutorSlot *find_slot(Oid database, std::int64_t job_id)
+{
+    for (ExecutorSlot &slot : executor_slots())
+        if (slot.state != ExecutorState::free && slot.database == database && slot.job.id == job_id)
+            return &slot;
     return nullptr;
 }
 
-// False: there is no room.
-bool place_cancellation(Oid database, std::int64_t job_id, int holder, const std::string &error, int length)
+std::optional<Request> find_request(Oid database, std::int64_t job_id)
 {
-    for (Cancellation &entry : registry()->cancellations) {
-        if (entry.job_id != 0)
-            continue;
-        entry.database = database;
-        entry.job_id = job_id;
-        entry.holder = holder;
-        std::memcpy(entry.error, error.data(), static_cast<std::size_t>(length));
-        entry.error[length] = '\0';
-        ++registry()->cancellation_count;
-        return true;
-    }
-    return false;
+    const std::int32_t entry = jobs_in_hand().find(database, job_id);
+    if (entry != core::no_entry)
+        return request_of(entry);
+    ExecutorSlot *slot = find_slot(database, job_id);
+    return slot == nullptr ? std::nullopt : std::optional(request_of(*slot));
 }
 
-void release(Cancellation &entry)
+// Of none: null.
+Cancellation copy_of(const char *error)
 {
-    entry.job_id = 0;
-    --registry()->cancellation_count;
+    Cancellation copy{};
+    if (error != nullptr) {
+        copy.is_there = true;
+        ::strlcpy(copy.error.data(), error, copy.error.size());
+    }
+    return copy;
 }
 
 bool is_watched(const JobWatch &watch, std::int64_t job_id)
@@ -102,16 +114,17 @@ void set_closed(std::int64_t job_id, bool closed)
         table[entry].is_closed = closed;
 }
 
-// The request for a job that is watched, if there is one.
-const Cancellation *request_for(const ExecutorSlot &slot)
+// What is watched is to end with; null: nobody has asked for its cancellation.
+const char *requested_error(const ExecutorSlot &slot)
 {
-    if (registry()->cancellation_count == 0)
-        return nullptr;
-    for (const Cancellation &entry : registry()->cancellations)
-        if (entry.job_id != 0 && entry.holder == own_executor_index() && entry.database == slot.database &&
-            is_watched(slot.watch, entry.job_id))
-            return &entry;
-    return nullptr;
+    if (slot.watch.is_cancelled && is_watched(slot.watch, slot.job.id))
+        return cancellation_error(slot);
+    const core::JobTable table = jobs_in_hand();
+    const bool is_batch = slot.watch.job_id == 0;
+    std::int32_t entry = is_batch ? table.first_of(own_executor_index()) : table.find(slot.database, slot.watch.job_id);
+    while (is_batch && entry != core::no_entry && !table.at(entry).is_cancelled)
+        entry = table.next_of(entry);
+    return entry != core::no_entry && table.at(entry).is_cancelled ? cancellation_error(entry) : nullptr;
 }
 
 // ---- signals ----
@@ -176,6 +189,7 @@ UnresponsiveExecutor unresponsive(const ExecutorSlot &slot)
 struct Holder {
     ExecutorSlot *slot;
     bool is_closed;
+    Request request;
 };
 
 std::optional<Holder> holder_of(Oid database, std::int64_t job_id)
@@ -186,21 +200,20 @@ std::optional<Holder> holder_of(Oid database, std::int64_t job_id)
         const core::JobEntry &job = table.at(entry);
         if (job.phase != core::JobPhase::running || job.holder >= registry()->executor_count)
             return std::nullopt;  // its row still waits, or tells all there is
-        return Holder{&registry()->executors[job.holder], job.is_closed};
+        return Holder{&registry()->executors[job.holder], job.is_closed, request_of(entry)};
     }
-    // There was no room for an entry.
-    for (ExecutorSlot &slot : executor_slots())
-        if (slot.state != ExecutorState::free && slot.database == database && slot.job.id == job_id)
-            return Holder{&slot, slot.watch.is_closed};
-    return std::nullopt;
+    ExecutorSlot *slot = find_slot(database, job_id);
+    return slot == nullptr ? std::nullopt : std::optional(Holder{slot, slot->watch.is_closed, request_of(*slot)});
 }
 
 // Needs the lock.
-Extended extend(JobWatch &watch, std::int64_t wanted)
+Extended extend(JobWatch &watch, std::int64_t wanted, std::int64_t most)
 {
     const std::int64_t seconds = std::min(wanted, longest_extension - watch.extended);
     if (watch.deadline <= pg::Time{::GetCurrentTimestamp()} || watch.requested != pg::infinity)
         return {ExtendAnswer::stopping, {}};
+    if (watch.deadline + seconds * USECS_PER_SEC > watch.began + most * USECS_PER_SEC)
+        return {ExtendAnswer::too_long, {}};
     watch.deadline = watch.deadline + seconds * USECS_PER_SEC;
     watch.extended += seconds;
     return {ExtendAnswer::extended, watch.deadline};
@@ -213,14 +226,17 @@ bool begin_watch(std::int64_t job_id, pg::Time deadline, bool asks_retry_handler
     const pg::Time now{::GetCurrentTimestamp()};
     const Lock lock(LW_EXCLUSIVE);
     ExecutorSlot &slot = *own_executor();
+    const bool was_cancelled = slot.watch.is_cancelled;
     slot.watch = JobWatch{};
+    slot.watch.is_cancelled = was_cancelled;
     slot.watch.is_on = true;
     slot.watch.asks_retry_handler = asks_retry_handler;
     slot.watch.job_id = job_id;
+    slot.watch.began = now;
     slot.watch.deadline = deadline;
     slot.watch.terminated = pg::infinity;
     set_closed(job_id, false);
-    const bool is_requested = request_for(slot) != nullptr;
+    const bool is_requested = requested_error(slot) != nullptr;
     slot.watch.requested = is_requested ? now : pg::infinity;
     slot.watch.cancelled = now;
     return is_requested;
@@ -235,13 +251,12 @@ EndedWatch end_watch()
         const Lock lock(LW_EXCLUSIVE);
         ExecutorSlot &slot = *own_executor();
         extended = slot.watch.extended;
-        if (const Cancellation *found = request_for(slot))
-            request = *found;
+        request = copy_of(requested_error(slot));
         signalled = slot.watch.signalled;
         slot.watch.is_on = false;
         set_closed(slot.watch.job_id, true);
     }
-    return {signalled, request.job_id != 0 ? std::optional<std::string>(request.error) : std::nullopt, extended};
+    return {signalled, request.is_there ? std::optional<std::string>(request.error.data()) : std::nullopt, extended};
 }
 
 void reopen_jobs()
@@ -256,22 +271,47 @@ void settled(std::int64_t job_id)
     forget_cancellation(MyDatabaseId, job_id);
 }
 
-std::vector<RequestedJob> close_jobs()
+namespace {
+
+// How many jobs this executor runs: nobody else changes that.
+std::size_t count_running()
 {
-    std::vector<RequestedJob> requested;
-    std::vector<Cancellation> left(max_cancellations);  // before the lock: allocation
+    std::size_t count = 0;
+    const Lock lock(LW_SHARED);
+    for_running_jobs([&](const core::JobEntry &) { ++count; });
+    return count;
+}
+
+// Closes all jobs. Returns those that are to be cancelled and were open.
+std::vector<std::int64_t> close_cancelled_jobs()
+{
+    std::vector<std::int64_t> cancelled(count_running());  // before the lock: allocation
     std::size_t count = 0;
     {
         const Lock lock(LW_EXCLUSIVE);
         for_running_jobs([&](core::JobEntry &entry) {
-            const Cancellation *request = entry.is_closed ? nullptr : find_cancellation(entry.database, entry.job_id);
-            if (request != nullptr && count < left.size())
-                left[count++] = *request;
+            if (entry.is_cancelled && !entry.is_closed && count < cancelled.size())
+                cancelled[count++] = entry.job_id;
             entry.is_closed = true;
         });
     }
-    for (std::size_t i = 0; i < count; ++i)
-        requested.push_back({left[i].job_id, left[i].error});
+    cancelled.resize(count);
+    return cancelled;
+}
+
+Cancellation find_cancellation(std::int64_t job_id)
+{
+    const Lock lock(LW_SHARED);
+    return cancellation_of(MyDatabaseId, job_id);
+}
+
+}  // namespace
+
+std::vector<RequestedJob> close_jobs()
+{
+    std::vector<RequestedJob> requested;
+    for (const std::int64_t id : close_cancelled_jobs())
+        requested.push_back({id, find_cancellation(id).error.data()});
     return requested;
 }
 
@@ -291,7 +331,7 @@ void wake_watchers() noexcept
 CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::string &error)
 {
     const pg::Time now{::GetCurrentTimestamp()};
-    const int length = ::pg_mbcliplen(error.data(), static_cast<int>(error.size()), sizeof(Cancellation::error) - 1);
+    const int length = ::pg_mbcliplen(error.data(), static_cast<int>(error.size()), max_cancellation_error - 1);
     const Lock lock(LW_EXCLUSIVE);
     const auto holder = holder_of(database, job_id);
     if (!holder.has_value())
@@ -299,12 +339,10 @@ CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::
     ExecutorSlot &slot = *holder->slot;
     if (slot.state != ExecutorState::running || holder->is_closed)
         return CancelAnswer::changing;
-    if (find_cancellation(database, job_id) != nullptr)
+    if (std::exchange(*holder->request.is_there, true))
         return CancelAnswer::placed;
-    if (!place_cancellation(database, job_id, index_of(slot), error, length)) {
-        note_alert(Alert::cancellations_full);
-        return CancelAnswer::no_room;
-    }
+    std::memcpy(holder->request.error, error.data(), static_cast<std::size_t>(length));
+    holder->request.error[length] = '\0';
     if (is_watched(slot.watch, job_id)) {
         slot.watch.requested = std::min(slot.watch.requested, now);
         send_cancellation(slot, now);
@@ -313,7 +351,7 @@ CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::
     return CancelAnswer::placed;
 }
 
-Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds)
+Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds, std::int64_t most)
 {
     const Lock lock(LW_EXCLUSIVE);
     const auto holder = holder_of(database, job_id);
@@ -321,16 +359,16 @@ Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds
         return {ExtendAnswer::not_running, {}};
     if (holder->slot->state != ExecutorState::running || holder->is_closed || !is_watched(holder->slot->watch, job_id))
         return {ExtendAnswer::changing, {}};
-    return extend(holder->slot->watch, seconds);
+    return extend(holder->slot->watch, seconds, most);
 }
 
-Extended extend_own_deadline(std::int64_t seconds)
+Extended extend_own_deadline(std::int64_t seconds, std::int64_t most)
 {
     const Lock lock(LW_EXCLUSIVE);
     ExecutorSlot *slot = own_executor();
     if (slot == nullptr || !slot->watch.is_on || slot->watch.asks_retry_handler)
         return {ExtendAnswer::not_running, {}};
-    return extend(slot->watch, seconds);
+    return extend(slot->watch, seconds, most);
 }
 
 Stopped stop_overdue_jobs(Oid database, std::int64_t grace)
@@ -361,23 +399,14 @@ Stopped stop_overdue_jobs(Oid database, std::int64_t grace)
 
 Cancellation cancellation_of(Oid database, std::int64_t job_id) noexcept
 {
-    const Cancellation *found = find_cancellation(database, job_id);
-    return found == nullptr ? Cancellation{} : *found;
+    const auto request = find_request(database, job_id);
+    return copy_of(request.has_value() && *request->is_there ? request->error : nullptr);
 }
 
 void forget_cancellation(Oid database, std::int64_t job_id) noexcept
 {
-    if (Cancellation *found = find_cancellation(database, job_id))
-        release(*found);
-}
-
-void forget_cancellations(int holder) noexcept
-{
-    if (registry()->cancellation_count == 0)
-        return;
-    for (Cancellation &entry : registry()->cancellations)
-        if (entry.job_id != 0 && entry.holder == holder)
-            release(entry);
+    if (const auto request = find_request(database, job_id))
+        *request->is_there = false;
 }
 
 }  // namespace hipq::shmem

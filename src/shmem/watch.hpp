@@ -28,7 +28,7 @@ EndedWatch end_watch();
 // Jobs of a batch that will be run one by one: requests for them are welcome again.
 void reopen_jobs();
 
-// What became of a job of this executor is durable: the place of a request for it is free for another one.
+// What became of a job of this executor is durable: a request for it has had its time.
 void settled(std::int64_t job_id);
 
 // A job that is to be cancelled, and no code of it was there to be stopped.
@@ -52,7 +52,6 @@ enum class CancelAnswer : unsigned char {
     placed,       // unless the server crashes the job ends as cancelled
     not_in_hand,  // no executor has begun with it
     changing,     // its code has ended, or its executor: what has become of it will be seen in its row in a moment
-    no_room,      // as many requests stand as shared memory has room for
 };
 
 // Asks for the cancellation of a job that an executor has in hand. Of `error` what fits is kept, in whole characters.
@@ -63,6 +62,7 @@ enum class ExtendAnswer : unsigned char {
     not_running,  // no executor runs its handler
     changing,     // its handler is about to start, or has ended
     stopping,     // its deadline has come, or it is being cancelled
+    too_long,     // it would run longer than it may
 };
 struct Extended {
     ExtendAnswer answer;
@@ -70,11 +70,11 @@ struct Extended {
 };
 
 // Puts off the deadline of a running job, and of the batch that it runs in. By whole seconds: the executor's timer, which is not
-// set anew, rings each second from the first deadline on.
-Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds);
+// set anew, rings each second from the first deadline on. `most`: seconds that it may run in all.
+Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds, std::int64_t most);
 
 // The same for what runs in this session.
-Extended extend_own_deadline(std::int64_t seconds);
+Extended extend_own_deadline(std::int64_t seconds, std::int64_t most);
 
 // Scheduler and launcher
 // -----------------------------------------------------------------------------------------------------------------------------
@@ -97,9 +97,12 @@ Stopped stop_overdue_jobs(Oid database, std::int64_t grace);
 // Of the registry itself; they need the lock
 // -----------------------------------------------------------------------------------------------------------------------------
 
-// job_id 0: there is none.
+// A request to cancel a job.
+struct Cancellation {
+    bool is_there;
+    std::array<char, max_cancellation_error> error;  // what the job ends with
+};
 Cancellation cancellation_of(Oid database, std::int64_t job_id) noexcept;
 void forget_cancellation(Oid database, std::int64_t job_id) noexcept;
-void forget_cancellations(int holder) noexcept;
 
 }  // namespace hipq::shmem

@@ -30,6 +30,9 @@ void note_sign_of_life(WorkerSlot &slot, pg::Time now)
     slot.record.was_heard = true;
 }
 
+// A worker that says in turn that it is well and that it is not keeps nobody busy.
+constexpr std::int64_t turn_interval = 1'000'000;  // us
+
 void take_one(int &count)
 {
     count = std::max(count - 1, 0);
@@ -119,6 +122,7 @@ bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept
     const core::HealthLimits limits = health_limits();
     const pg::Time now = pg::now();
     bool has_turned = false;
+    pg::Time turned_before = never;
     const bool is_there = change(id, [&](WorkerSlot &slot) {
         const core::Health before = core::judge(slot.record, limits, now.value);
         note_sign_of_life(slot, now);
@@ -126,9 +130,13 @@ bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept
             slot.record.report = *report;
         const core::Health after = core::judge(slot.record, limits, now.value);
         has_turned = (before == core::Health::unhealthy) != (after == core::Health::unhealthy);
+        if (has_turned)
+            turned_before = std::exchange(slot.turned, now);
     });
-    if (has_turned)  // jobs may have waited for it, or wait for a worker now
-        ask_for_dispatch(MyDatabaseId);
+    if (has_turned && (turned_before + turn_interval < now || turned_before > now))
+        ask_for_dispatch(MyDatabaseId);  // jobs may have waited for it, or wait for a worker now
+    else if (has_turned)
+        work_due(MyDatabaseId, now + turn_interval);
     return is_there;
 }
 

@@ -13,7 +13,8 @@ bool recall_worker(const NewWorker &worker)
         const WorkerLock lock(LW_EXCLUSIVE);
         if (find_slot(MyDatabaseId, worker.id) != nullptr)
             return true;
-        WorkerSlot *slot = add_worker(worker, WorkerState::present, now);
+        const bool is_full = count_workers(worker.role).registered >= worker_table().most;
+        WorkerSlot *slot = is_full ? nullptr : add_worker(worker, WorkerState::present, now);
         has_room = slot != nullptr;
         if (has_room && worker.is_bound)
             end_worker(*slot, now);

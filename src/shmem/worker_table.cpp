@@ -21,7 +21,7 @@ constexpr const char *tranche = "hipq workers";
 Size table_size()
 {
     const Size per_worker = sizeof(WorkerSlot) + sizeof(std::int32_t);
-    return ::add_size(offsetof(WorkerTable, slots), ::mul_size(per_worker, static_cast<Size>(settings::max_workers)));
+    return ::add_size(offsetof(WorkerTable, slots), ::mul_size(per_worker, static_cast<Size>(worker_places())));
 }
 
 std::int32_t &bucket_of(Oid database, std::int64_t id)
@@ -90,6 +90,27 @@ WorkerSlot *find_present(std::int64_t id)
     return is_there ? slot : nullptr;
 }
 
+std::int32_t worker_places()
+{
+    return 2 * settings::max_workers;
+}
+
+WorkerCounts count_workers(Oid role)
+{
+    WorkerCounts counts{};
+    for (const WorkerSlot &slot : worker_slots()) {
+        if (slot.state == WorkerState::free)
+            continue;
+        const int registered = slot.has_departed || slot.is_successor ? 0 : 1;
+        const int own = slot.role == role ? 1 : 0;
+        counts.registered += registered;
+        counts.places += 1;
+        counts.own_registered += own * registered;
+        counts.own_places += own;
+    }
+    return counts;
+}
+
 WorkerSlot *add_worker(const NewWorker &worker, WorkerState state, pg::Time now)
 {
     WorkerSlot *slot = free_slot();
@@ -110,6 +131,7 @@ WorkerSlot *add_worker(const NewWorker &worker, WorkerState state, pg::Time now)
     slot->registered = now;
     slot->heartbeat = never;
     slot->ended = pg::infinity;
+    slot->turned = never;
     slot->record.last_sign = now.value;
     slot->record.report = worker.report;
     core::keep_probe_clock(slot->record, health_limits(), now.value);
@@ -158,7 +180,8 @@ void set_up_workers()
     if (found)
         return;
     std::memset(static_cast<void *>(table), 0, table_size());
-    table->capacity = settings::max_workers;
+    table->capacity = worker_places();
+    table->most = settings::max_workers;
     for (std::int32_t i = 0; i < table->capacity; ++i) {
         table->slots[i].process = no_process;
         table->slots[i].waiting = no_process;

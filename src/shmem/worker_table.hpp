@@ -3,6 +3,7 @@
 // Whoever takes the lock holds it for straight-line code only.
 #pragma once
 
+#include "core/rate_limit.hpp"
 #include "shmem/workers.hpp"
 
 namespace hipq::shmem {
@@ -20,13 +21,22 @@ struct UnservedType {
 };
 inline constexpr std::size_t max_unserved_types = 1024;
 
+// How often the workers of a role have registered lately.
+struct RoleRate {
+    Oid role;  // InvalidOid: the place is free
+    core::RateState state;
+};
+inline constexpr std::size_t max_role_rates = 256;
+
 struct WorkerTable {
-    std::int32_t capacity;
+    std::int32_t capacity;  // worker_places()
+    std::int32_t most;      // that may be registered at a time
     std::int32_t used;      // places that were ever in use: the first ones
     std::uint64_t choices;  // so far
     std::uint64_t changes;  // workers that came or went for good
     Oid recalled[max_recalled];
     UnservedType unserved[max_unserved_types];
+    RoleRate rates[max_role_rates];
     WorkerSlot slots[FLEXIBLE_ARRAY_MEMBER];  // then the buckets, as many
 };
 
@@ -53,6 +63,15 @@ bool is_visible(const WorkerSlot &slot);
 
 // A worker that is there, to change what is known of it. Null if it is not.
 WorkerSlot *find_present(std::int64_t id);
+
+// What workers there are of a role, and of all.
+struct WorkerCounts {
+    std::int64_t registered;      // or about to be, but for those that succeed others
+    std::int64_t places;          // with those that have departed
+    std::int64_t own_registered;  // of the role
+    std::int64_t own_places;
+};
+WorkerCounts count_workers(Oid role);
 
 // A place for a worker of this database. Null: all are taken.
 WorkerSlot *add_worker(const NewWorker &worker, WorkerState state, pg::Time now);

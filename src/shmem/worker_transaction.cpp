@@ -3,6 +3,7 @@
 // A transaction changes nothing that others see before it has committed: what it registers has a place already, because that is
 // where an error is still allowed, but is nobody else's to see; the rest are notes. All callbacks run at the end of a
 // (sub)transaction or process: they allocate nothing and cannot fail.
+#include "core/worker_quota.hpp"
 #include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/databases.hpp"
@@ -59,11 +60,18 @@ void end_own(pg::Time now)
 void make_present(WorkerSlot &slot, bool is_bound)
 {
     slot.state = WorkerState::present;
+    slot.is_successor = false;
     slot.record.is_bound = is_bound;
     if (!is_bound) {
         slot.pid = 0;
         slot.process = no_process;
     }
+}
+
+void depart(WorkerSlot &slot, pg::Time now)
+{
+    end_worker(slot, now);
+    slot.has_departed = true;
 }
 
 // Needs the lock.
@@ -81,7 +89,7 @@ void carry_out(const Note &note, pg::Time now)
     else if (note.kind == NoteKind::departed && !has_jobs(*slot))
         free_place(*slot);
     else if (note.kind == NoteKind::departed)
-        end_worker(*slot, now);
+        depart(*slot, now);
 }
 
 // Needs the lock.
@@ -138,6 +146,43 @@ extern "C" void hipq_worker_session_exits(int, Datum)
     end_own_workers();
 }
 
+// ---- whether there is room ----
+
+// Each that comes or goes has everybody read anew who serves what, and the scheduler look. All workers of a large role may start
+// at once.
+constexpr core::RateLimit registration_rate{50'000, 1'000};
+
+// The one that has been quiet longest makes room for a role that is new.
+core::RateState &rate_of(Oid role)
+{
+    auto &rates = worker_table().rates;
+    RoleRate *rate = std::ranges::find(rates, role, &RoleRate::role);
+    if (rate == std::end(rates)) {
+        rate = std::ranges::min_element(rates, {}, [](const RoleRate &one) { return one.state.paid_until; });
+        *rate = {role, {}};
+    }
+    return rate->state;
+}
+
+// Those that have departed with jobs in hand take up the share of their role too, and nobody else's.
+std::int64_t left_to_register(const WorkerCounts &counts)
+{
+    const WorkerTable &table = worker_table();
+    const std::int64_t departed_beyond = counts.places - (table.capacity - table.most);
+    return core::left_for_role(table.most, settings::worker_share,
+                               {std::max(counts.registered, departed_beyond), counts.own_places});
+}
+
+// A worker that takes the name of another takes its place too, however full the table is. The other one may stay for its jobs:
+// one for each that is registered, and a few more for one that fails again and again.
+bool may_succeed(std::int64_t predecessor, const WorkerCounts &counts)
+{
+    const WorkerSlot *slot = find_slot(MyDatabaseId, predecessor);
+    const std::int64_t departed = counts.own_places - counts.own_registered;
+    return slot != nullptr && !slot->has_departed &&
+           departed < counts.own_registered + core::reserve_of_role(worker_table().most);
+}
+
 void watch_own_exit()
 {
     if (!std::exchange(watches_exit, true))
@@ -146,19 +191,27 @@ void watch_own_exit()
 
 }  // namespace
 
-bool register_worker(const NewWorker &worker)
+Registered register_worker(const NewWorker &worker, std::optional<std::int64_t> predecessor)
 {
     if (worker.is_bound)
         watch_own_exit();
     add_note(worker.is_bound ? NoteKind::bound : NoteKind::registered, worker.id);
     const pg::Time now = pg::now();
+    const TimestampTz clock = ::GetCurrentTimestamp();
     const WorkerLock lock(LW_EXCLUSIVE);
+    if (!core::may_do_now(rate_of(worker.role), registration_rate, clock))
+        return Registered::too_often;
+    const WorkerCounts counts = count_workers(worker.role);
+    const bool succeeds = predecessor.has_value() && may_succeed(*predecessor, counts);
+    if (!succeeds && left_to_register(counts) == 0)
+        return counts.registered < worker_table().most ? Registered::no_share : Registered::no_room;
     WorkerSlot *slot = add_worker(worker, WorkerState::registering, now);
     if (slot == nullptr)
-        return false;
+        return Registered::no_room;
+    slot->is_successor = succeeds;
     slot->process = MyProc->pgprocno;
     slot->pid = MyProcPid;
-    return true;
+    return Registered::yes;
 }
 
 void note_departure(std::int64_t id)

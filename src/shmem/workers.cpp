@@ -100,9 +100,9 @@ std::int64_t worker_at(std::int32_t place)
     return slot.state != WorkerState::free && slot.database == MyDatabaseId ? slot.id : 0;
 }
 
-ChosenWorker choose_worker(std::span<const WorkerRef> workers, std::int64_t avoided)
+ChosenWorker choose_worker(std::span<const WorkerRef> workers, const JobShares &shares, std::int64_t avoided)
 {
-    ChosenWorker chosen{std::nullopt, 0};
+    ChosenWorker chosen{std::nullopt, 0, InvalidOid};
     if (!is_loaded())
         return chosen;
     const core::HealthLimits limits = health_limits();
@@ -113,24 +113,34 @@ ChosenWorker choose_worker(std::span<const WorkerRef> workers, std::int64_t avoi
         const WorkerSlot *slot = find_slot(worker);
         if (slot == nullptr || slot->state != WorkerState::present)
             continue;
-        choice.consider(candidate_of(*slot, limits, now));
         ++chosen.present;
+        if (shares.left(slot->role) > 0)
+            choice.consider(candidate_of(*slot, limits, now));
     }
     chosen.id = choice.best();
+    if (const WorkerSlot *slot = chosen.id.has_value() ? find_slot(MyDatabaseId, *chosen.id) : nullptr)
+        chosen.role = slot->role;
     return chosen;
 }
 
-std::int64_t room_for_jobs(std::span<const WorkerRef> workers)
+RoomForJobs room_for_jobs(std::span<const WorkerRef> workers, JobShares shares)
 {
+    RoomForJobs room;
     if (!is_loaded())
-        return 0;
+        return room;
     const core::HealthLimits limits = health_limits();
     const pg::Time now = pg::now();
-    std::int64_t room = 0;
     const WorkerLock lock(LW_SHARED);
-    for (const WorkerRef &worker : workers)
-        if (const WorkerSlot *slot = find_slot(worker); slot != nullptr && slot->state == WorkerState::present)
-            room += core::room_for_jobs(candidate_of(*slot, limits, now));
+    for (const WorkerRef &worker : workers) {
+        const WorkerSlot *slot = find_slot(worker);
+        if (slot == nullptr || slot->state != WorkerState::present)
+            continue;
+        const std::int64_t wanted = core::room_for_jobs(candidate_of(*slot, limits, now));
+        const std::int64_t shared = std::min(wanted, shares.left(slot->role));
+        room.wanted += wanted;
+        room.shared += shared;
+        shares.take(slot->role, shared);
+    }
     return room;
 }
 

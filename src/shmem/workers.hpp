@@ -19,6 +19,8 @@ struct WorkerSlot {
     Oid role;
     WorkerState state;
     bool is_draining;
+    bool is_successor;  // until its transaction ends: it takes the place of one that departs in the same
+    bool has_departed;  // deregistered or taken over: it stays for the jobs that it still has
     bool is_probed;     // one of its jobs is a probe
     std::int32_t next;  // in its bucket
     std::uint32_t generation;
@@ -32,6 +34,7 @@ struct WorkerSlot {
     std::uint64_t last_chosen;
     pg::Time registered;
     pg::Time heartbeat;  // the last one; -infinity: none since the server started
+    pg::Time turned;     // when what it says of itself made it unhealthy, or not so any more; -infinity: never
     pg::Time ended;      // when its session ended, or it was deregistered with jobs in hand
     core::WorkerRecord record;
     char name[64];
@@ -65,8 +68,10 @@ core::HealthLimits health_limits();
 // -----------------------------------------------------------------------------------------------------------------------------
 
 // Takes a place for a worker that this transaction registers, bound to this session or not. It is present when the transaction
-// has committed; a rollback, of a savepoint too, leaves nothing. False: there is no room.
-bool register_worker(const NewWorker &worker);
+// has committed; a rollback, of a savepoint too, leaves nothing. One that succeeds another, which departs in this transaction,
+// takes the place of that one; others need one in the share of their role.
+enum class Registered : unsigned char { yes, too_often, no_share, no_room };
+Registered register_worker(const NewWorker &worker, std::optional<std::int64_t> predecessor);
 
 // When this transaction has committed: the worker is gone. With jobs in hand it stays, as ended, until they are taken from it.
 void note_departure(std::int64_t id);
@@ -94,6 +99,9 @@ void end_own_workers() noexcept;
 
 // Whether this session is one that a worker is bound to.
 bool has_own_workers();
+
+// Places for workers: as many as may be registered, and as many for those that have departed and still have jobs.
+std::int32_t worker_places();
 
 // Of a database that is gone. Needs no lock.
 void forget_workers(Oid database) noexcept;
@@ -154,6 +162,30 @@ void note_served(int queue_id, std::string_view job_type) noexcept;
 // Of this database.
 void note_all_served() noexcept;
 
+// Shares in the table of jobs in hand (worker_shares.cpp)
+// -----------------------------------------------------------------------------------------------------------------------------
+
+// How many more jobs the workers of each role may have in hand, in the whole server: as of when this was made, and less what was
+// taken of it since.
+class JobShares {
+public:
+    JobShares();
+    std::int64_t left(Oid role) const;
+    void take(Oid role, std::int64_t count = 1);
+    // There is nothing left for anybody.
+    bool is_table_full() const { return used_ >= capacity_; }
+
+private:
+    struct Share {
+        Oid role;
+        std::int64_t own;
+    };
+    void add(Oid role, std::int64_t count);
+    std::vector<Share> shares_;  // by role
+    std::int64_t capacity_ = 0;
+    std::int64_t used_ = 0;
+};
+
 // Looking
 // -----------------------------------------------------------------------------------------------------------------------------
 
@@ -173,10 +205,17 @@ std::int64_t worker_at(std::int32_t place);
 struct ChosenWorker {
     std::optional<std::int64_t> id;
     int present;
+    Oid role;  // of the one that was chosen
 };
-ChosenWorker choose_worker(std::span<const WorkerRef> workers, std::int64_t avoided = 0);
-// How many jobs these workers may be given now, together.
-std::int64_t room_for_jobs(std::span<const WorkerRef> workers);
+// Of those whose role may have one more job.
+ChosenWorker choose_worker(std::span<const WorkerRef> workers, const JobShares &shares, std::int64_t avoided = 0);
+// How many jobs these workers may be given now, together; and how many if there were no shares.
+struct RoomForJobs {
+    std::int64_t shared = 0;
+    std::int64_t wanted = 0;
+};
+RoomForJobs room_for_jobs(std::span<const WorkerRef> workers, JobShares shares);
+
 // Until when one of these workers can be given jobs, whether it has room or not, unless it is heard of again; infinity: as long
 // as nothing happens to it. Nothing: none can.
 std::optional<pg::Time> able_until(std::span<const WorkerRef> workers);

@@ -19,6 +19,7 @@ constexpr std::int64_t microseconds_per_millisecond = 1'000;
 // The values of the settings that queues and types fall back to.
 struct Defaults {
     int default_timeout;
+    int max_timeout;
     int max_retries;
     int retry_base;
     double retry_multiplier;
@@ -33,9 +34,9 @@ struct Defaults {
 
 Defaults present_defaults()
 {
-    return {settings::default_timeout,     settings::max_retries,    settings::retry_base, settings::retry_multiplier,
-            settings::retry_max,           settings::retry_jitter,   settings::retention,  settings::dead_letter_retention,
-            settings::dead_letter_enabled, settings::dead_letter_max};
+    return {settings::default_timeout,       settings::max_timeout,         settings::max_retries,    settings::retry_base,
+            settings::retry_multiplier,      settings::retry_max,           settings::retry_jitter,   settings::retention,
+            settings::dead_letter_retention, settings::dead_letter_enabled, settings::dead_letter_max};
 }
 
 struct Cache {
@@ -70,7 +71,8 @@ constinit pg::Statement select_queues(R"(
            CASE WHEN queue.dead_letter_retention IS NOT NULL
                THEN (least(extract(epoch FROM queue.dead_letter_retention), 3155760000) * 1000000)::bigint END,
            queue.queue_ttl, queue.durability = 'group', (queue.throttle_limit * 1000)::bigint,
-           queue.weight, queue.dead_letter_max, queue.dead_letter_handler
+           queue.weight, queue.dead_letter_max, queue.dead_letter_handler, cardinality(queue.dead_letter_crash_times),
+           queue.max_timeout, queue.highest_priority::integer, queue.allow_free_jobs
     FROM hipq.queue AS queue
     JOIN hipq.instance AS instance USING (instance_id))");
 
@@ -80,12 +82,14 @@ constinit pg::Statement select_job_types(R"(
            CASE WHEN retry_base IS NOT NULL THEN (least(extract(epoch FROM retry_base), 3155760000) * 1000000)::bigint END, retry_multiplier,
            CASE WHEN retry_max IS NOT NULL THEN (least(extract(epoch FROM retry_max), 3155760000) * 1000000)::bigint END, retry_jitter,
            array_to_string(retry_on, ','), array_to_string(do_not_retry_on, ','), on_missing_handler = 'fail', queue_ttl, claim, batch_size,
-           (throttle_limit * 1000)::bigint, (throttle_limit_per_key * 1000)::bigint, time_zone, worker_wait_ttl
+           (throttle_limit * 1000)::bigint, (throttle_limit_per_key * 1000)::bigint, time_zone, worker_wait_ttl,
+           is_registered
     FROM hipq.job_type)");
 
 // Of an instance: a row for each of its queues.
 constinit pg::Statement select_pauses(R"(
-    SELECT queue.queue_id, pause.instance_id IS NOT NULL, pause.job_type, pause.throttle_key, pause.paused_by, pause.paused_time, pause.reason
+    SELECT queue.queue_id, pause.instance_id IS NOT NULL, pause.job_type, pause.throttle_key, pause.paused_by, pause.paused_time, pause.reason,
+           pause.crashes
     FROM hipq.pause AS pause
     JOIN hipq.queue AS queue ON queue.queue_id = pause.queue_id OR queue.instance_id = pause.instance_id)");
 
@@ -112,6 +116,15 @@ core::RetryPolicy default_policy()
             settings::retry_max * microseconds_per_millisecond, settings::retry_jitter};
 }
 
+core::JobCaps caps_of(std::optional<int> max_timeout, std::optional<int> highest_priority, bool allows_free_jobs)
+{
+    core::JobCaps caps{};
+    caps.max_timeout = max_timeout.value_or(settings::max_timeout);
+    caps.highest_priority = highest_priority.value_or(static_cast<int>(caps.highest_priority));
+    caps.allows_free_jobs = allows_free_jobs;
+    return caps;
+}
+
 Queue read_queue(const pg::Row &row)
 {
     Queue queue{};
@@ -134,6 +147,8 @@ Queue read_queue(const pg::Row &row)
     queue.weight = row.integer32(14);
     queue.dead_letter_max = row.maybe_integer(15).value_or(settings::dead_letter_max);
     queue.dead_letter_handler = row.text(16);
+    queue.dead_letter_crashes = row.integer32(17);
+    queue.caps = caps_of(maybe_int(row, 18), maybe_int(row, 19), row.boolean(20));
     return queue;
 }
 
@@ -165,6 +180,7 @@ JobType read_job_type(const pg::Row &row)
     type.throttle_limit_per_key = row.integer(21);
     type.time_zone = row.text(22);
     type.worker_wait_ttl = maybe_int(row, 23);
+    type.is_registered = row.boolean(24);
     return type;
 }
 
@@ -172,7 +188,7 @@ JobType read_job_type(const pg::Row &row)
 void add_pause(Queue &queue, const pg::Row &row)
 {
     const auto type = queue.job_types.find(row.text(2));
-    const Pause pause{row.text(4), row.time(5), row.text(6)};
+    const Pause pause{row.text(4), row.time(5), row.text(6), maybe_int(row, 7)};
     if (row.boolean(1))
         queue.instance_pause = pause;
     else if (row.null(2))
@@ -198,6 +214,7 @@ std::shared_ptr<const Catalogue> read_catalogue()
             const auto queue = result->queues.find(type.queue_id);  // gone when it was dropped between the two statements
             if (queue != result->queues.end()) {
                 std::string name = type.name;
+                queue->second.unregistered_types += type.is_registered ? 0 : 1;
                 queue->second.job_types.emplace(std::move(name), std::move(type));
             }
         }

@@ -4,6 +4,7 @@
 #include "core/backoff.hpp"
 #include "core/claiming.hpp"
 #include "core/failure.hpp"
+#include "core/job_caps.hpp"
 #include "core/throttle.hpp"
 #include "pg/spi.hpp"
 
@@ -17,7 +18,8 @@ std::string_view name(HandlerKind kind);
 struct Pause {
     std::string by;  // a role
     pg::Time since;
-    std::string reason;  // "NONE": nothing was given
+    std::string reason;            // "NONE": nothing was given
+    std::optional<int> crashes{};  // of the server, by jobs of the type, for which hipq holds it; nothing: somebody paused it
 };
 
 struct JobType {
@@ -42,9 +44,12 @@ struct JobType {
     int batch_size;  // most jobs in one call of the handler
     core::Weight throttle_limit;
     core::Weight throttle_limit_per_key;
+    bool is_registered;  // by somebody, not by its jobs
     std::optional<Pause> pause{};
     std::map<std::string, Pause, std::less<>> paused_keys{};  // throttle keys
     core::RetryRules rules() const { return {retry_on, do_not_retry_on}; }
+    // For crashes of the server.
+    bool is_held() const { return pause.has_value() && pause->crashes.has_value(); }
     // No executor runs its jobs; external workers may.
     bool is_without_handler() const { return handler_kind == HandlerKind::notify || handler_kind == HandlerKind::none; }
 };
@@ -65,10 +70,13 @@ struct Queue {
     std::int64_t dead_letter_retention;  // microseconds
     std::int64_t dead_letter_max;        // how many of them are kept, the newest
     std::string dead_letter_handler;     // "NONE" = none
+    int dead_letter_crashes;             // of the server, by that handler, within 10 minutes
     std::optional<int> queue_ttl;
+    core::JobCaps caps;  // on what enqueuers choose
     core::Weight throttle_limit;
     std::int64_t weight;  // its share of the executors; core/fair_share.hpp
     std::map<std::string, JobType, std::less<>> job_types;
+    std::size_t unregistered_types;  // among them
     std::optional<Pause> instance_pause;
     std::optional<Pause> pause;
 

@@ -15,9 +15,10 @@ namespace {
 
 constexpr const char *heads_sql = R"(
     WITH RECURSIVE lane AS (
-        (SELECT job.job_type, job.priority FROM {live} AS job ORDER BY job.job_type, job.priority LIMIT 1)
+        (SELECT job.job_type, job.priority, 1 AS place FROM {live} AS job
+         WHERE (job.job_type, job.priority) > ($2, $3::smallint) ORDER BY job.job_type, job.priority LIMIT 1)
         UNION ALL
-        SELECT next.job_type, next.priority
+        SELECT next.job_type, next.priority, lane.place + 1
         FROM lane
         CROSS JOIN LATERAL (
             SELECT job.job_type, job.priority
@@ -26,17 +27,19 @@ constexpr const char *heads_sql = R"(
             ORDER BY job.job_type, job.priority
             LIMIT 1
         ) AS next
+        WHERE lane.place < $4
     )
     SELECT lane.job_type, lane.priority::integer, head.scheduled_run_time, head.id
     FROM lane
-    CROSS JOIN LATERAL (
+    LEFT JOIN LATERAL (
         SELECT job.scheduled_run_time, job.id
         FROM {live} AS job
         WHERE job.job_type = lane.job_type AND job.priority = lane.priority
           AND job.state IN ('initial', 'retry') AND job.expires_time > $1
         ORDER BY job.scheduled_run_time, job.id
         LIMIT 1
-    ) AS head)";
+    ) AS head ON true
+    ORDER BY lane.job_type, lane.priority)";
 
 // $1 job type, $2 priority, $3 and $4 the key, $5 now, $6 limit
 constexpr const char *first_due_sql = R"(
@@ -198,13 +201,26 @@ pg::RawValue row_of(const ClaimedJob &job)
     return row_of(*job.values, job.row_type);
 }
 
+std::vector<LaneHead> lane_heads(const Queue &queue, pg::Time now, LanePlace &after, int most)
+{
+    const pg::Rows rows = as_hipq([&] {
+        return statement_for(queue, heads_sql).run(now, after.job_type, std::int32_t{after.priority}, std::int32_t{most});
+    });
+    std::vector<LaneHead> heads;
+    for (const pg::Row row : rows) {
+        after = {row.text(0), row.integer32(1)};
+        if (!row.null(3))
+            heads.push_back(LaneHead{row.text(0), row.integer32(1), row.time(2), row.integer(3)});
+    }
+    if (rows.size() < static_cast<std::size_t>(most))
+        after = LanePlace{};
+    return heads;
+}
+
 std::vector<LaneHead> lane_heads(const Queue &queue, pg::Time now)
 {
-    const pg::Rows rows = as_hipq([&] { return statement_for(queue, heads_sql).run(now); });
-    std::vector<LaneHead> heads;
-    for (const pg::Row row : rows)
-        heads.push_back(LaneHead{row.text(0), row.integer32(1), row.time(2), row.integer(3)});
-    return heads;
+    LanePlace start;
+    return lane_heads(queue, now, start, std::numeric_limits<int>::max());
 }
 
 std::vector<pg::Time> first_due_times(const Queue &queue, std::string_view job_type, int priority, core::LaneKey from,

@@ -16,8 +16,18 @@ struct LaneHead {
     std::int64_t id;
 };
 
-// The heads of all lanes of a queue, due or not; jobs that have expired are passed over. In no order. Needs a transaction.
+// A lane in the order of job types and priorities; as it is made: before the first.
+struct LanePlace {
+    std::string job_type;
+    int priority = std::numeric_limits<std::int16_t>::min();
+    bool operator==(const LanePlace &) const = default;
+};
+
+// The heads of the lanes of a queue, due or not, in the order of job types and priorities; jobs that have expired are passed
+// over. Needs a transaction.
 std::vector<LaneHead> lane_heads(const Queue &queue, pg::Time now);
+// The same of at most so many lanes behind one of them, which becomes the last of these, or after the last of all anew the first.
+std::vector<LaneHead> lane_heads(const Queue &queue, pg::Time now, LanePlace &after, int most);
 
 // When the first waiting jobs of a lane are due from a key on, at most `limit`, in order; those that have expired are passed
 // over. Needs a transaction.

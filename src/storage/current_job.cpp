@@ -3,6 +3,7 @@
 
 #include "shmem/hands.hpp"
 #include "storage/permit.hpp"
+#include "storage/queue_statements.hpp"
 
 namespace hipq::storage {
 
@@ -50,9 +51,8 @@ void request_end(const RequestedEnd &end, const Refusal &refusal)
     wish = {end, ::GetCurrentSubTransactionId()};
 }
 
-constinit pg::Statement remove_row(R"(
-    DELETE FROM hipq.job
-    WHERE queue_id = $1 AND id = $2 AND attempt = $3 AND state IN ('initial', 'retry', 'running'))");
+constexpr const char *remove_row_sql =
+    "DELETE FROM {live} AS job WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('initial', 'retry', 'running')";
 
 const CurrentJob *find_current(int queue_id, std::string_view type, std::string_view key)
 {
@@ -116,6 +116,11 @@ bool is_current_job(std::int64_t id)
            std::any_of(current->begin(), current->end(), [&](const CurrentJob &job) { return job.id == id; });
 }
 
+std::optional<int> current_queue()
+{
+    return current == nullptr || current->empty() ? std::nullopt : std::optional(current->front().queue_id);
+}
+
 bool is_running(std::int64_t id)
 {
     return is_current_job(id) || shmem::is_running(MyDatabaseId, id);
@@ -131,7 +136,9 @@ void make_room_for_successor(int queue_id, std::string_view type, std::string_vi
             errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("a procedure cannot enqueue a job with the type and key of its own job"),
             errhint("It may commit before it ends. Use hipq.enqueue() with on_duplicate => 'after', or a function as handler."));
-    as_hipq([&] { remove_row.run(job->queue_id, job->id, job->attempt); });
+    const auto catalogue = storage::catalogue();
+    if (const Queue *queue = catalogue->find(queue_id))
+        as_hipq([&] { statement_for(*queue, remove_row_sql).run(job->id, job->attempt); });
 }
 
 }  // namespace hipq::storage

@@ -24,6 +24,7 @@ void set_current_jobs(std::vector<CurrentJob> jobs);
 
 bool runs_jobs();
 bool is_current_job(std::int64_t id);
+std::optional<int> current_queue();  // theirs
 
 // Whether the handler of a job runs, in an executor or in this session. The row of one that was claimed by a lock does not say
 // so.

@@ -1,31 +1,62 @@
 // The statements over hipq.dead_letter that several rooms need.
 #include "dead_letter.hpp"
 
+#include "pg/subtransaction.hpp"
 #include "shmem/wake.hpp"
+#include "storage/faults.hpp"
 #include "storage/permit.hpp"
 
 namespace hipq::storage {
 
 namespace {
 
-// $1 id, $2 now, $3 the row, $4 reason, $5 SQLSTATE, $6 error, $7 attempt, $8 whether the queue has a handler
+// $1 id, $2 now, $3 the row, $4 reason, $5 SQLSTATE, $6 error, $7 attempt; that is what a whole and a reduced letter have in
+// common.
+#define HIPQ_LETTER_AS_IT_DIED                                                                                                   \
+    "jsonb_build_object('state', 'final', 'attempt', $7, 'error', $6, 'retry_reason', $4, 'update_time', $2)"
+
+// $8 whether the queue has a handler, $9 and $10 how many of its first and last attempts are kept
 constinit pg::Statement insert_letter(R"(
-    INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, sqlstate, error, job, history, awaits_handler)
-    SELECT $1, $2, job.queue_id, job.job_type, job.job_key, $4, nullif($5, ''), $6,
-           to_jsonb(job) || jsonb_build_object('state', 'final', 'attempt', $7, 'error', $6, 'retry_reason', $4, 'update_time', $2),
-           (SELECT coalesce(jsonb_agg(jsonb_build_object('attempt', attempt.attempt, 'reason', attempt.reason, 'sqlstate', attempt.sqlstate,
-                                                         'error', attempt.error, 'worker_id', attempt.worker_id,
-                                                         'started_time', attempt.started_time, 'ended_time', attempt.ended_time) ORDER BY attempt.attempt), '[]')
-            FROM hipq.attempt AS attempt WHERE attempt.job_id = $1),
+    INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, sqlstate, error, job, history, attempts_left_out,
+                                  awaits_handler)
+    SELECT $1, $2, job.queue_id, job.job_type, job.job_key, $4, nullif($5, ''), $6, to_jsonb(job) || )" HIPQ_LETTER_AS_IT_DIED
+                                      R"(,
+           past.history, past.left_out,
            $8 AND NOT EXISTS (SELECT FROM hipq.made_by_handler AS made WHERE made.queue_id = job.queue_id AND made.job_id = $1)
     FROM (SELECT ($3::hipq.job).*) AS job
-    ON CONFLICT (job_id) DO NOTHING)");
+    CROSS JOIN LATERAL (
+        SELECT coalesce(jsonb_agg(jsonb_build_object('attempt', attempt.attempt, 'reason', attempt.reason, 'sqlstate', attempt.sqlstate,
+                                                     'error', attempt.error, 'worker_id', attempt.worker_id,
+                                                     'started_time', attempt.started_time, 'ended_time', attempt.ended_time) ORDER BY attempt.place), '[]') AS history,
+               coalesce(max(attempt.count), 0) - count(*) AS left_out
+        FROM (
+            SELECT entry.*, row_number() OVER (ORDER BY entry.attempt, entry.ended_time) AS place, count(*) OVER () AS count
+            FROM hipq.attempt AS entry
+            WHERE entry.queue_id = job.queue_id AND entry.job_id = $1
+        ) AS attempt
+        WHERE attempt.place <= $9 OR attempt.place > attempt.count - $10
+    ) AS past
+    ON CONFLICT (queue_id, job_id) DO NOTHING)");
 
+// $8 why. Nothing of it can be large or deep.
+constinit pg::Statement insert_reduced_letter(R"(
+    INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, sqlstate, error, job, reduced_because)
+    SELECT $1, $2, job.queue_id, job.job_type, job.job_key, $4, nullif($5, ''), $6, to_jsonb(job) || )" HIPQ_LETTER_AS_IT_DIED
+                                              R"(, $8
+    FROM (
+        SELECT whole.id, whole.original_job_id, whole.retry_of, whole.worker_id, whole.scheduled_run_time, whole.created_time, whole.accepted_time,
+               whole.deadline, whole.expires_time, whole.queue_id, whole.timeout, whole.retry_count, whole.max_retries, whole.queue_ttl,
+               whole.priority, whole.throttle_factor, whole.job_type, whole.job_key, whole.throttle_key, whole.time_windows, whole.shard_key
+        FROM (SELECT ($3::hipq.job).*) AS whole
+    ) AS job
+    ON CONFLICT (queue_id, job_id) DO NOTHING)");
+
+// $1 queue
 constinit pg::Statement update_redriven(R"(
     UPDATE hipq.dead_letter AS letter
-    SET redriven_time = $3, redriven_as = made.id, awaits_handler = false
-    FROM unnest($1, $2) AS made(job_id, id)
-    WHERE letter.job_id = made.job_id AND letter.redriven_time IS NULL)");
+    SET redriven_time = $4, redriven_as = made.id, awaits_handler = false
+    FROM unnest($2, $3) AS made(job_id, id)
+    WHERE letter.queue_id = $1 AND letter.job_id = made.job_id AND letter.redriven_time IS NULL)");
 
 // The oldest that is kept. $1 queue, $2 how many are
 constinit pg::Statement select_oldest_kept(R"(
@@ -38,14 +69,14 @@ constinit pg::Statement select_oldest_kept(R"(
 
 constinit pg::Statement delete_older(R"(
     DELETE FROM hipq.dead_letter
-    WHERE job_id IN (
+    WHERE queue_id = $1 AND job_id = ANY (ARRAY(
         SELECT letter.job_id
         FROM hipq.dead_letter AS letter
         WHERE letter.queue_id = $1 AND (letter.died_time, letter.job_id) < ($2, $3)
         ORDER BY letter.died_time, letter.job_id
         LIMIT $4
         FOR UPDATE SKIP LOCKED
-    ))");
+    )))");
 
 constinit pg::Statement select_awaiting(R"(
     SELECT EXISTS (SELECT FROM hipq.dead_letter AS letter WHERE letter.queue_id = $1 AND letter.awaits_handler))");
@@ -56,15 +87,14 @@ constinit pg::Statement begin_oldest(R"(
     SET handler_starts = letter.handler_starts + (letter.handler_starts < $2)::integer,
         awaits_handler = letter.handler_starts < $2,
         handler_error = CASE WHEN letter.handler_starts >= $2 THEN $3 END
-    FROM (
+    WHERE letter.queue_id = $1 AND letter.job_id = (
         SELECT chosen.job_id
         FROM hipq.dead_letter AS chosen
         WHERE chosen.queue_id = $1 AND chosen.awaits_handler
         ORDER BY chosen.died_time, chosen.job_id
         LIMIT 1
         FOR UPDATE SKIP LOCKED
-    ) AS oldest
-    WHERE letter.job_id = oldest.job_id
+    )
     RETURNING letter.job_id, letter.handler_starts, letter.awaits_handler)");
 
 constinit pg::Statement take_begun(R"(
@@ -72,20 +102,20 @@ constinit pg::Statement take_begun(R"(
     FROM (
         SELECT letter.job AS whole
         FROM hipq.dead_letter AS letter
-        WHERE letter.job_id = $1 AND letter.handler_starts = $2 AND letter.awaits_handler
+        WHERE letter.queue_id = $1 AND letter.job_id = $2 AND letter.handler_starts = $3 AND letter.awaits_handler
         FOR UPDATE SKIP LOCKED
     ) AS taken
     CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, taken.whole) AS job)");
 
 constinit pg::Statement update_handled(R"(
     UPDATE hipq.dead_letter AS letter
-    SET handled_time = $2, awaits_handler = false
-    WHERE letter.job_id = $1)");
+    SET handled_time = $3, awaits_handler = false
+    WHERE letter.queue_id = $1 AND letter.job_id = $2)");
 
 constinit pg::Statement update_failed(R"(
     UPDATE hipq.dead_letter AS letter
-    SET handler_error = $3, awaits_handler = false
-    WHERE letter.job_id = $1 AND letter.handler_starts = $2 AND letter.awaits_handler)");
+    SET handler_error = $4, awaits_handler = false
+    WHERE letter.queue_id = $1 AND letter.job_id = $2 AND letter.handler_starts = $3 AND letter.awaits_handler)");
 
 constexpr int most_starts = 3;
 
@@ -96,20 +126,57 @@ bool may_handle(const Queue &queue)
 
 }  // namespace
 
-void add_dead_letter(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+namespace {
+
+void add_whole_letter(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
 {
-    const std::string reason(core::name(failure.reason));
+    const std::string_view reason = core::name(failure.reason);
     as_hipq([&] {
         insert_letter.run(job.id, now, row_of(job), reason, failure.sqlstate, failure.error, job.attempt,
-                          queue.handles_dead_letters());
+                          queue.handles_dead_letters(), core::first_attempts_kept, core::last_attempts_kept);
     });
     if (queue.handles_dead_letters())
         shmem::note_look();
 }
 
-void note_redriven(const std::vector<std::int64_t> &job_ids, const std::vector<std::int64_t> &new_ids, pg::Time now)
+void add_reduced_letter(const ClaimedJob &job, const Failure &failure, pg::Time now, const pg::Error &trouble)
 {
-    as_hipq([&] { update_redriven.run(job_ids, new_ids, now); });
+    const std::string_view reason = core::name(failure.reason);
+    const std::string why = short_message(trouble);
+    as_hipq(
+        [&] { insert_reduced_letter.run(job.id, now, row_of(job), reason, failure.sqlstate, failure.error, job.attempt, why); });
+    pg::call([&] {
+        ereport(WARNING, errcode(trouble.sqlerrcode()),
+                errmsg("dead letter of job %lld is without job_data, result and history: %s", static_cast<long long>(job.id),
+                       why.c_str()),
+                errhint("hipq.retry() enqueues the job again while its final row is kept."));
+    });
+}
+
+}  // namespace
+
+void add_dead_letter(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    const auto trouble = pg::in_subtransaction(pg::Ending::kept, [&] { add_whole_letter(queue, job, failure, now); });
+    if (!trouble.has_value())
+        return;
+    if (!is_fault_of_job(*trouble))
+        throw *trouble;  // NOLINT(cert-err60-cpp): as it came
+    add_reduced_letter(job, failure, now, *trouble);
+}
+
+std::vector<std::int64_t> queue_ids(const Catalogue &catalogue)
+{
+    std::vector<std::int64_t> ids;
+    for (const auto &entry : catalogue.queues)
+        ids.push_back(entry.first);
+    return ids;
+}
+
+void note_redriven(const Queue &queue, const std::vector<std::int64_t> &job_ids, const std::vector<std::int64_t> &new_ids,
+                   pg::Time now)
+{
+    as_hipq([&] { update_redriven.run(queue.id, job_ids, new_ids, now); });
 }
 
 std::int64_t prune_surplus_dead_letters(const Queue &queue, int limit)
@@ -142,24 +209,27 @@ std::optional<BegunLetter> begin_handling(const Queue &queue)
                 return std::nullopt;
             const pg::Row letter = rows.front();
             if (letter.boolean(2))
-                return BegunLetter{letter.integer(0), letter.integer32(1)};
+                return BegunLetter{queue.id, letter.integer(0), letter.integer32(1)};
         }
     });
 }
 
 std::optional<ClaimedJob> take_letter(const BegunLetter &letter)
 {
-    return as_hipq([&] { return first_claimed_job(take_begun.run(letter.job_id, std::int32_t{letter.start})); });
+    return as_hipq([&] {
+        return first_claimed_job(take_begun.run(std::int32_t{letter.queue_id}, letter.job_id, std::int32_t{letter.start}));
+    });
 }
 
 void note_handled(const BegunLetter &letter, pg::Time now)
 {
-    as_hipq([&] { update_handled.run(letter.job_id, now); });
+    as_hipq([&] { update_handled.run(std::int32_t{letter.queue_id}, letter.job_id, now); });
 }
 
 void note_handler_failure(const BegunLetter &letter, std::string_view error)
 {
-    as_hipq([&] { update_failed.run(letter.job_id, std::int32_t{letter.start}, error); });
+    as_hipq(
+        [&] { update_failed.run(std::int32_t{letter.queue_id}, letter.job_id, std::int32_t{letter.start}, short_text(error)); });
 }
 
 }  // namespace hipq::storage

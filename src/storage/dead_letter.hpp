@@ -8,12 +8,17 @@
 
 namespace hipq::storage {
 
-// Writes the dead letter of a job that is final now. It awaits the queue's handler if there is one, unless a handler of dead
-// letters has made the job: so it never goes round in circles. The scheduler is told at the commit.
+// Writes the dead letter of a job that is final now; a reduced one if the whole one cannot be written. It awaits the queue's
+// handler if there is one, unless a handler of dead letters has made the job: so it never goes round in circles. The scheduler is
+// told at the commit.
 void add_dead_letter(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
 
-// Notes that jobs were enqueued again as others.
-void note_redriven(const std::vector<std::int64_t> &job_ids, const std::vector<std::int64_t> &new_ids, pg::Time now);
+// The numbers of all queues, for who looks for a dead letter by its job alone: its index begins with the queue.
+std::vector<std::int64_t> queue_ids(const Catalogue &catalogue);
+
+// Notes that jobs of a queue were enqueued again as others.
+void note_redriven(const Queue &queue, const std::vector<std::int64_t> &job_ids, const std::vector<std::int64_t> &new_ids,
+                   pg::Time now);
 
 // Removes the oldest ones beyond dead_letter_max, at most `limit`; returns how many.
 std::int64_t prune_surplus_dead_letters(const Queue &queue, int limit);
@@ -25,6 +30,7 @@ bool has_dead_letters_to_handle(const Queue &queue);
 
 // A dead letter whose handler may be called now.
 struct BegunLetter {
+    int queue_id;
     std::int64_t job_id;
     int start;  // how often it was begun, with this time
 };

@@ -1,7 +1,9 @@
 // The words are core's.
 #include "demand.hpp"
 
+#include "core/bounds.hpp"
 #include "settings.hpp"
+#include "storage/json_shape.hpp"
 
 extern "C" {
 #include "access/detoast.h"
@@ -25,6 +27,17 @@ std::size_t limit()
     return static_cast<std::size_t>(settings::max_job_data) * 1024;
 }
 
+void demand_shape(const char *what, Datum json, std::size_t size, std::size_t most_bytes)
+{
+    const auto most_depth = static_cast<std::size_t>(settings::max_job_depth);
+    const std::size_t most_text = core::most_text_of_json(most_bytes);
+    if (!core::may_exceed(size, most_depth, most_text))
+        return;
+    const JsonShape shape = json_shape(json, most_depth, most_text);
+    demand(core::check_json_depth(what, shape.depth, most_depth));
+    demand(core::check_json_text_size(what, shape.text_bytes, most_text));
+}
+
 }  // namespace
 
 void demand(const std::optional<core::Problem> &problem)
@@ -38,12 +51,23 @@ void demand(const std::optional<core::Problem> &problem)
 
 void check_job_data(Datum job_data)
 {
-    demand(core::check_job_data_size(size_of(job_data), limit()));
+    const std::size_t size = size_of(job_data);
+    demand(core::check_job_data_size(size, limit()));
+    demand_shape("job_data", job_data, size, limit());
 }
 
 void check_result(Datum result)
 {
-    demand(core::check_result_size(size_of(result), limit()));
+    const std::size_t size = size_of(result);
+    demand(core::check_result_size(size, limit()));
+    demand_shape("result", result, size, limit());
+}
+
+void check_description(const char *name, Datum json)
+{
+    const std::size_t size = size_of(json);
+    demand(core::check_size_of(name, size, core::most_description));
+    demand_shape(name, json, size, core::most_description);
 }
 
 }  // namespace hipq::storage

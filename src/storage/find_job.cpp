@@ -1,23 +1,30 @@
-// The partition tree finds a job by the index on id of each leaf.
+// A queue's partition tree finds a job by the index on id of each leaf. Each queue is looked into by itself: a statement over
+// hipq.job would wait for whoever has the tables of one of them locked.
 #include "find_job.hpp"
 
+#include "pg/subtransaction.hpp"
 #include "pg/transaction.hpp"
 #include "storage/current_job.hpp"
+#include "storage/known_table.hpp"
+#include "storage/queue_lock.hpp"
+#include "storage/queue_statements.hpp"
 #include "storage/successor.hpp"
 
 namespace hipq::storage {
 
 namespace {
 
-constinit pg::Statement find_anywhere(R"(
-    SELECT job.queue_id, job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, job.throttle_key,
+constexpr const char *find_sql = R"(
+    SELECT job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, job.throttle_key,
            (job.throttle_factor * 1000)::bigint, job.priority::integer
-    FROM hipq.job AS job WHERE job.id = $1)");
+    FROM {table} AS job WHERE job.id = $1)";
 
-constinit pg::Statement find_in_queue(R"(
-    SELECT job.queue_id, job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, job.throttle_key,
-           (job.throttle_factor * 1000)::bigint, job.priority::integer
-    FROM hipq.job AS job WHERE job.id = $1 AND job.queue_id = $2)");
+// How long the lock on a queue's tables is waited for (ms): first for a moment, then, if the job is in no other queue, as long as
+// a change of tables may take.
+constexpr int moment = 1;
+constexpr int longest_wait = 400;
+
+using Queues = std::vector<const Queue *>;
 
 std::optional<FoundJob> find_among_successors(const Catalogue &catalogue, std::int64_t id, const Queue *named)
 {
@@ -39,6 +46,66 @@ std::optional<FoundJob> find_among_successors(const Catalogue &catalogue, std::i
                     true};
 }
 
+FoundJob found_in(const Queue &queue, std::int64_t id, const pg::Row &row)
+{
+    core::JobState state = core::parse_job_state(row.text(0)).value();
+    if (core::is_waiting(state) && is_running(id))
+        state = core::JobState::running;
+    return FoundJob{&queue,      id,          state,       row.text(1),    row.text(2),     row.time(3),
+                    row.time(4), row.text(5), row.text(6), row.integer(7), row.integer32(8)};
+}
+
+// The table of a queue that is just being made may not be there yet, for an event trigger that looks.
+std::optional<FoundJob> look_into(const Queue &queue, std::int64_t id)
+{
+    if (pg::call([&] { return known_table(queue.table.c_str()); }) == nullptr)
+        return std::nullopt;
+    const pg::Rows rows = pg::as_extension_owner([&] { return statement_for(queue, find_sql).run(id); });
+    return rows.empty() ? std::nullopt : std::optional(found_in(queue, id, rows.front()));
+}
+
+// Looks into the queues one after the other. Leaves those that it cannot look into in that time, because somebody has their
+// tables locked.
+std::optional<FoundJob> look_into(Queues &queues, std::int64_t id, int milliseconds)
+{
+    std::optional<FoundJob> found;
+    std::erase_if(queues, [&](const Queue *queue) {
+        if (found.has_value())
+            return false;
+        const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
+            const pg::LockTimeoutScope bounded(milliseconds);
+            found = look_into(*queue, id);
+        });
+        if (error.has_value() && !is_lock_trouble(*error))
+            throw *error;  // NOLINT(cert-err60-cpp): as it came
+        return !error.has_value();
+    });
+    return found;
+}
+
+// Where the caller may find it: for others it does not exist.
+Queues queues_to_look_into(const Catalogue &catalogue, const Queue *named)
+{
+    if (named != nullptr)
+        return {named};
+    Queues queues;
+    for (const auto &entry : catalogue.queues)
+        if (!entry.second.is_dropped && has_any_right(caller(), entry.second))
+            queues.push_back(&entry.second);
+    return queues;
+}
+
+[[noreturn]] void raise_locked(std::int64_t id, const Queue &queue)
+{
+    const std::string name = queue.full_name();
+    const std::string holders = lock_holders(queue);
+    HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+               errmsg("cannot look for job %lld in queue \"%s\", because its tables are locked", static_cast<long long>(id),
+                      name.c_str()),
+               holders.empty() ? 0 : errdetail_internal("%s.", holders.c_str()),
+               errhint("Try again when that transaction has ended; or name the queue that the job is in."));
+}
+
 }  // namespace
 
 void raise_unknown_job(std::int64_t id)
@@ -50,19 +117,15 @@ void raise_unknown_job(std::int64_t id)
 std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue_name)
 {
     const Queue *named = queue_name.has_value() ? &require_known_queue(catalogue, *queue_name) : nullptr;
-    const pg::Rows rows =
-        pg::as_extension_owner([&] { return named != nullptr ? find_in_queue.run(id, named->id) : find_anywhere.run(id); });
-    if (rows.empty())
-        return find_among_successors(catalogue, id, named);
-    const pg::Row row = rows.front();
-    const Queue *queue = catalogue.find(row.integer32(0));
-    if (queue == nullptr)
-        return std::nullopt;
-    core::JobState state = core::parse_job_state(row.text(1)).value();
-    if (core::is_waiting(state) && is_running(id))
-        state = core::JobState::running;
-    return FoundJob{queue,       id,          state,       row.text(2),    row.text(3),     row.time(4),
-                    row.time(5), row.text(6), row.text(7), row.integer(8), row.integer32(9)};
+    Queues queues = queues_to_look_into(catalogue, named);
+    auto found = look_into(queues, id, moment);
+    if (!found.has_value())
+        found = find_among_successors(catalogue, id, named);
+    if (!found.has_value() && !queues.empty())
+        found = look_into(queues, id, std::max(moment, longest_wait / static_cast<int>(queues.size())));
+    if (!found.has_value() && !queues.empty())
+        raise_locked(id, *queues.front());
+    return found;
 }
 
 FoundJob require_job(const Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue, Privilege privilege)

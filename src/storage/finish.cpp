@@ -2,15 +2,18 @@
 #include "finish.hpp"
 
 #include "pg/point.hpp"
+#include "pg/subtransaction.hpp"
 #include "shmem/external_jobs.hpp"
 #include "shmem/run_times.hpp"
 #include "shmem/wake.hpp"
 #include "storage/dead_letter.hpp"
+#include "storage/faults.hpp"
 #include "storage/final_rows.hpp"
 #include "storage/job_row.hpp"
 #include "storage/live_rows.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
+#include "storage/set_aside.hpp"
 #include "storage/successor.hpp"
 #include "storage/tally.hpp"
 
@@ -49,7 +52,7 @@ constexpr const char *insert_final_sql = R"(
 constexpr const char *to_error_sql = R"(
     UPDATE {live} AS job
     SET state = 'error', error = $3, retry_reason = $4, update_time = $5, deadline = 'infinity'
-    WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running')";
+    WHERE job.id = $1 AND job.attempt = $2 AND (job.state = 'running' OR ($6 AND job.state = 'error')))";
 
 constexpr const char *to_retry_sql = R"(
     UPDATE {live} AS job
@@ -59,13 +62,14 @@ constexpr const char *to_retry_sql = R"(
 
 constexpr const char *expired_sql = R"(
     SELECT job.id FROM {live} AS job
-    WHERE job.expires_time <= $1 AND job.expires_time < 'infinity' AND job.state IN ('initial', 'retry')
+    WHERE job.expires_time <= $1 AND job.expires_time < 'infinity' AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_SET_ASIDE
+                                    R"(
     ORDER BY job.expires_time
     LIMIT $2)";
 
 constexpr const char *next_expiry_sql = R"(
     SELECT job.expires_time FROM {live} AS job
-    WHERE job.expires_time < 'infinity' AND job.state IN ('initial', 'retry')
+    WHERE job.expires_time < 'infinity' AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_SET_ASIDE R"(
     ORDER BY job.expires_time
     LIMIT 1)";
 
@@ -203,6 +207,18 @@ bool finish_failed(const Queue &queue, const ClaimedJob &job, const Failure &fai
     return true;
 }
 
+bool to_error(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now, bool may_stand_there)
+{
+    const bool is_done = as_hipq([&] {
+        return statement_for(queue, to_error_sql)
+                   .run(job.id, job.attempt, failure.error, name_of(failure.reason), now, may_stand_there)
+                   .processed() == 1;
+    });
+    if (is_done)
+        leave_worker(job, leaving_by(failure.reason), now);
+    return is_done;
+}
+
 bool to_retry(const Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision, pg::Time now)
 {
     return statement_for(queue, to_retry_sql)
@@ -219,7 +235,7 @@ void finish_succeeded(const Queue &queue, std::span<const ClaimedJob> jobs, std:
         shmem::note_end(job.id);
         leave_worker(job, shmem::Leaving::succeeded, now);
         if (job.worker_id.has_value())
-            shmem::note_run_time(queue.id, job.type, std::max<std::int64_t>(now.value - job.started.value, 0));
+            shmem::note_run_time(queue.id, queue.owner, job.type, std::max<std::int64_t>(now.value - job.started.value, 0));
     }
     auto live = LiveRows::open_to_write(queue);
     auto final_rows = live.has_value() && queue.keeps_successes ? FinalRows::open(queue, jobs, now) : std::nullopt;
@@ -250,14 +266,12 @@ void record_attempt(const Queue &, const ClaimedJob &job, const Failure &failure
 
 bool fail_to_error(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
 {
-    const bool is_done = as_hipq([&] {
-        return statement_for(queue, to_error_sql)
-                   .run(job.id, job.attempt, failure.error, name_of(failure.reason), now)
-                   .processed() == 1;
-    });
-    if (is_done)
-        leave_worker(job, leaving_by(failure.reason), now);
-    return is_done;
+    return to_error(queue, job, failure, now, false);
+}
+
+bool stand_in_error(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    return to_error(queue, job, failure, now, true);
 }
 
 bool carry_out(const Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision, pg::Time now)
@@ -292,13 +306,39 @@ bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure,
     });
 }
 
+namespace {
+
+// Returns the error against it, and nothing has happened then. Raises one that is not the fault of these jobs.
+std::optional<pg::Error> try_to_expire(const Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now, int &count)
+{
+    const Failure expired{core::Reason::expired, "", "job expired before it started"};
+    int ended = 0;
+    auto trouble = pg::in_subtransaction(pg::Ending::kept, [&] {
+        for (const std::int64_t id : ids)
+            ended += finish_waiting(queue, id, expired, now) ? 1 : 0;
+    });
+    if (trouble.has_value() && !is_fault_of_job(*trouble))
+        throw *trouble;  // NOLINT(cert-err60-cpp): as it came
+    count += trouble.has_value() ? 0 : ended;
+    return trouble;
+}
+
+}  // namespace
+
 int expire_waiting(const Queue &queue, pg::Time now, int limit)
 {
-    const pg::Rows rows = as_hipq([&] { return statement_for(queue, expired_sql).run(now, static_cast<std::int64_t>(limit)); });
-    const Failure expired{core::Reason::expired, "", "job expired before it started"};
+    std::vector<std::int64_t> ids;
+    for (const pg::Row row :
+         as_hipq([&] { return statement_for(queue, expired_sql).run(now, static_cast<std::int64_t>(limit)); }))
+        ids.push_back(row.integer(0));
     int count = 0;
-    for (const pg::Row row : rows)
-        count += finish_waiting(queue, row.integer(0), expired, now) ? 1 : 0;
+    if (ids.empty() || !try_to_expire(queue, ids, now, count).has_value())
+        return count;
+    for (const std::int64_t id : ids)  // one of them makes trouble: each goes alone
+        if (const auto trouble = try_to_expire(queue, {id}, now, count)) {
+            note_set_aside(queue, id, *trouble, now);
+            report_set_aside(queue, id, *trouble);
+        }
     return count;
 }
 

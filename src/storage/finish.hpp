@@ -4,17 +4,25 @@
 #pragma once
 
 #include "storage/claim.hpp"
+#include "storage/short_text.hpp"
 
 namespace hipq::storage {
 
-// How an attempt failed.
+// How an attempt failed. Its texts are cut when it is made: what is written of it never fails because of their length.
 struct Failure {
+    Failure(core::Reason why, std::string_view state, std::string_view message, std::string_view detail_text = {},
+            std::string_view hint_text = {}, std::string_view context_text = {})
+        : reason(why), sqlstate(state), error(short_text(message)), detail(short_text(detail_text)), hint(short_text(hint_text)),
+          context(short_text(context_text))
+    {
+    }
+
     core::Reason reason;
     std::string sqlstate;  // empty: not an error of the server
     std::string error;     // message; never empty
-    std::string detail{};
-    std::string hint{};
-    std::string context{};
+    std::string detail;
+    std::string hint;
+    std::string context;
     std::optional<std::int32_t> executor_pid{};  // who ran it, where it is not this process
 };
 
@@ -28,6 +36,9 @@ void record_attempt(const Queue &queue, const ClaimedJob &job, const Failure &fa
 // running -> error: the failure stands, the decision is still to come. False: not this attempt's any more.
 bool fail_to_error(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
 
+// The same where it is not known which of the two it is.
+bool stand_in_error(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
+
 // running|error -> retry, or -> final with a dead letter, as the decision says. False: not this attempt's any more.
 bool carry_out(const Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision, pg::Time now);
 
@@ -35,7 +46,7 @@ bool carry_out(const Queue &queue, const ClaimedJob &job, const Failure &failure
 // holds it.
 bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now);
 
-// Ends waiting jobs whose expires_time has come, at most `limit`; returns how many.
+// Ends waiting jobs whose expires_time has come, at most `limit`; returns how many. One whose end cannot be written is set aside.
 int expire_waiting(const Queue &queue, pg::Time now, int limit);
 
 // The first expires_time to come, or infinity.

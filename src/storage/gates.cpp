@@ -2,6 +2,7 @@
 #include "gates.hpp"
 
 #include "pg/clock.hpp"
+#include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "shmem/crash_cases.hpp"
 #include "shmem/crew.hpp"
@@ -70,11 +71,26 @@ std::string seconds_text(std::int64_t microseconds)
     return std::to_string((microseconds + 999'999) / 1'000'000) + " s";
 }
 
+std::string told_of_hold(const std::string &what, const Pause &pause, const std::string &since)
+{
+    return what + " is held since " + since + ": its jobs took the server down " + std::to_string(*pause.crashes) +
+           " times within 10 minutes. It goes on after hipq.resume(), or with a new handler (hipq.alter_job_type()).";
+}
+
 std::string told_of(const std::string &what, const Pause &pause)
 {
     const std::string since = pg::call([&] { return ::timestamptz_to_str(pause.since.value); });
+    if (pause.crashes.has_value())
+        return told_of_hold(what, pause, since);
     const std::string reason = pause.reason == "NONE" ? "" : " (" + pause.reason + ")";
     return what + " is paused by " + pause.by + " since " + since + reason + ": it goes on after hipq.resume().";
+}
+
+std::string version_of_extension()
+{
+    if (!OidIsValid(pg::call([] { return ::get_extension_oid("hipq", true); })))
+        return "not installed";
+    return pg::as_extension_owner([] { return installed_version.run(); }).front().text(0);
 }
 
 }  // namespace
@@ -104,8 +120,7 @@ Gate loaded_gate()
 
 Gate version_gate()
 {
-    const pg::Rows rows = installed_version.run();
-    const std::string installed = rows.empty() ? "not installed" : rows.front().text(0);
+    const std::string installed = version_of_extension();
     if (installed == HIPQ_VERSION)
         return pass("version", "Library and extension are version " HIPQ_VERSION ".");
     return fail("version", "The extension is version " + installed +
@@ -228,6 +243,9 @@ Gate crash_gate(const WaitingJob &job)
         return pass("crash", "It is not suspected of having crashed the server.");
     case shmem::Suspicion::may_run:
         return pass("crash", "It may have crashed the server: such jobs run one at a time, and none runs now.");
+    case shmem::Suspicion::has_to_pause:
+        return fail("crash", "It may have crashed the server: such jobs pause after a crash, for " +
+                                 seconds_text(shmem::suspect_pause_left()) + " more.");
     case shmem::Suspicion::has_to_wait:
         break;
     }
@@ -252,8 +270,11 @@ Gate executor_gate(const Queue &queue)
                                     seconds_text(next->value - now.value) + ". The server's log says why.");
     if (!shmem::has_free_worker_slots())
         return fail("executor", "No background worker slot is free: raise max_worker_processes.");
-    if (crew.requested > 0 || crew.everywhere < settings::max_executors)
+    if (crew.requested > 0 || crew.has_place)
         return pass("executor", "An executor will be started.");
+    if (crew.is_kept_back)
+        return fail("executor", own + " and all have a job; what is left of hipq.max_executors is kept for queue owners that "
+                                      "have none (hipq.reserved_executors).");
     if (crew.stranger_makes_room)
         return pass("executor", "An executor will be started in place of one that has nothing to do.");
     if (crew.own == 0)

@@ -1,6 +1,7 @@
 // From what is stored to what an executor runs, checked anew each time: what was right at registration need not be now.
 #include "handler.hpp"
 
+#include "core/crash_report.hpp"
 #include "settings.hpp"
 #include "storage/routine.hpp"
 
@@ -158,6 +159,11 @@ std::optional<Handler> resolve_dead_letter_handler(const Queue &queue, std::stri
 {
     if (!queue.handles_dead_letters()) {
         fail(problem, "the queue has no handler of dead letters");
+        return std::nullopt;
+    }
+    if (core::is_held_for_crashes(queue.dead_letter_crashes, settings::max_type_crashes)) {
+        fail(problem, "it took the server down " + std::to_string(queue.dead_letter_crashes) +
+                          " times within 10 minutes; it goes on after hipq.resume(), or with a new one (hipq.alter_queue())");
         return std::nullopt;
     }
     if (superuser_is_refused(queue, problem))

@@ -9,6 +9,7 @@
 #include "shmem/lanes.hpp"
 #include "storage/claim.hpp"
 #include "storage/queue_statements.hpp"
+#include "storage/set_aside.hpp"
 #include "storage/start_windows.hpp"
 #include "storage/worker_gate.hpp"
 
@@ -19,6 +20,7 @@ namespace {
 // ---- the line ----
 
 constexpr std::int64_t most_counted = 10'000;
+constexpr int most_lanes = 1'000;
 
 // $1 job type, $2 priority, $3 and $4 from this key on, or one of the ids in $5, $6 and $7 before this key, $8 now, $9 limit
 constexpr const char *count_sql = R"(
@@ -76,9 +78,10 @@ std::vector<Stretch> due_stretches(const Queue &queue, pg::Time now)
             if (auto stretch = stretch_of(info, now))
                 stretches.push_back(std::move(*stretch));
     }
-    if (shmem::lanes_are_known())
+    if (shmem::lanes_are_known(queue.id))
         return stretches;
-    for (const LaneHead &head : lane_heads(queue, now))
+    LanePlace start;
+    for (const LaneHead &head : lane_heads(queue, now, start, most_lanes))
         if (!known.contains({head.job_type, head.priority}))
             stretches.push_back({head.job_type, head.priority, {head.due.value, head.id}});
     return stretches;
@@ -100,6 +103,16 @@ std::int64_t count_before(const FoundJob &job, const Stretch &stretch, pg::Time 
              pg::Time{end.time}, end.id, now, limit)
         .front()
         .integer(0);
+}
+
+std::optional<Gate> set_aside_gate(const FoundJob &job)
+{
+    const auto error = why_set_aside(*job.queue, job.id);
+    if (!error.has_value())
+        return std::nullopt;
+    return Gate{"set aside", false,
+                "What became of it cannot be written down, it is left alone: " + *error +
+                    ". When the cause is gone hipq.fail_job() or hipq.cancel() ends it, and hipq.retry() runs it again."};
 }
 
 // As far as it is worth while.
@@ -137,6 +150,8 @@ std::vector<Gate> gates_of(const FoundJob &job)
     gates.push_back(state_gate(waiting));
     if (job.state == core::JobState::final)
         return gates;
+    if (auto gate = set_aside_gate(job))  // too rare to be shown to everybody
+        gates.push_back(std::move(*gate));
     if (job.follows)
         gates.push_back({"predecessor", false, "It is put in line when the job that holds its key has finished."});
     const pg::Time now = pg::now();

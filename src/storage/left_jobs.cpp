@@ -3,6 +3,7 @@
 
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
+#include "storage/set_aside.hpp"
 
 namespace hipq::storage {
 
@@ -13,15 +14,16 @@ constinit pg::Statement pages("SELECT pg_relation_size(to_regclass($1)) / curren
 constexpr const char *left_sql = R"(
     SELECT job.id, job.attempt
     FROM {live} AS job
-    WHERE job.ctid >= ('(' || $1 || ',0)')::tid AND job.ctid < ('(' || $2 || ',0)')::tid AND job.state IN ('running', 'error'))";
+    WHERE job.ctid >= ('(' || $1 || ',0)')::tid AND job.ctid < ('(' || $2 || ',0)')::tid
+      AND (job.state = 'running' OR (job.state = 'error' AND NOT )" HIPQ_IS_SET_ASIDE "))";
 
 constexpr const char *is_left_sql = R"(
     SELECT 1
     FROM {live} AS job
-    WHERE job.id = $1 AND (job.state = 'error' OR (job.attempt = $2 AND job.state = 'running')
+    WHERE job.id = $1 AND ((job.state = 'error' AND NOT )" HIPQ_IS_SET_ASIDE R"() OR (job.attempt = $2 AND job.state = 'running')
                            OR ($3 AND job.attempt = $2 - 1 AND job.state IN ('initial', 'retry'))))";
 
-constinit pg::Statement unfinished("SELECT job.id FROM hipq.job AS job WHERE job.id = ANY ($1) AND job.state <> 'final'");
+constexpr const char *unfinished_sql = "SELECT job.id FROM {live} AS job WHERE job.id = ANY ($1)";
 
 }  // namespace
 
@@ -45,9 +47,9 @@ bool is_left(const Queue &queue, std::int64_t id, int attempt, bool may_be_locke
     return as_hipq([&] { return !statement_for(queue, is_left_sql).run(id, attempt, may_be_locked).empty(); });
 }
 
-std::vector<std::int64_t> unfinished_jobs(const std::vector<std::int64_t> &ids)
+std::vector<std::int64_t> unfinished_jobs(const Queue &queue, const std::vector<std::int64_t> &ids)
 {
-    const pg::Rows rows = as_hipq([&] { return unfinished.run(ids); });
+    const pg::Rows rows = as_hipq([&] { return statement_for(queue, unfinished_sql).run(ids); });
     std::vector<std::int64_t> result;
     for (const pg::Row row : rows)
         result.push_back(row.integer(0));

@@ -21,7 +21,7 @@ std::vector<LeftJob> left_jobs(const Queue &queue, std::int64_t first_page, std:
 // as before. Asked after taking it failed: then somebody holds its row. Needs a transaction.
 bool is_left(const Queue &queue, std::int64_t id, int attempt, bool may_be_locked);
 
-// Which of these jobs are unfinished, in any queue. Needs a transaction.
-std::vector<std::int64_t> unfinished_jobs(const std::vector<std::int64_t> &ids);
+// Which of these jobs of a queue are unfinished. Needs a transaction.
+std::vector<std::int64_t> unfinished_jobs(const Queue &queue, const std::vector<std::int64_t> &ids);
 
 }  // namespace hipq::storage

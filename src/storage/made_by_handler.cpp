@@ -66,15 +66,18 @@ void move_made_jobs(const std::vector<std::int64_t> &ids, const Queue &from, con
             present->queues_[i] = to.id;
 }
 
-void prune_made_jobs(const Catalogue &catalogue)
+std::vector<int> queues_with_made_jobs()
 {
-    as_hipq([&] {
-        for (const pg::Row row : select_queues.run()) {
-            const Queue *queue = catalogue.find(row.integer32(0));
-            if (queue != nullptr && !queue->is_dropped)
-                statement_for(*queue, delete_finished_sql).run(std::int32_t{queue->id});
-        }
-    });
+    const pg::Rows rows = as_hipq([] { return select_queues.run(); });
+    std::vector<int> ids;
+    for (const pg::Row row : rows)
+        ids.push_back(row.integer32(0));
+    return ids;
+}
+
+void prune_made_jobs(const Queue &queue)
+{
+    as_hipq([&] { statement_for(queue, delete_finished_sql).run(std::int32_t{queue.id}); });
 }
 
 }  // namespace hipq::storage

@@ -30,7 +30,10 @@ void note_made_job(std::int64_t id, int queue_id);
 // Notes that jobs are another queue's now.
 void move_made_jobs(const std::vector<std::int64_t> &ids, const Queue &from, const Queue &to);
 
-// Forgets those that have finished, of all queues.
-void prune_made_jobs(const Catalogue &catalogue);
+// The queues that have some. Needs a transaction.
+std::vector<int> queues_with_made_jobs();
+
+// Forgets those of a queue that have finished. Needs a transaction.
+void prune_made_jobs(const Queue &queue);
 
 }  // namespace hipq::storage

@@ -2,11 +2,13 @@
 // little: these rules are most of what a new job costs besides its row.
 #include "new_job.hpp"
 
+#include "core/bounds.hpp"
 #include "core/time_windows.hpp"
 #include "pg/point.hpp"
 #include "shmem/wake.hpp"
 #include "storage/demand.hpp"
 #include "storage/made_by_handler.hpp"
+#include "storage/unregistered_types.hpp"
 
 namespace hipq::storage {
 
@@ -94,11 +96,43 @@ void check_chosen_values(RowValues &job)
         demand(core::check_job_key(job.as_text(Column::job_key)));
     if (!job.null(Column::throttle_key))
         demand(core::check_throttle_key(job.as_text(Column::throttle_key)));
+    if (!job.null(Column::shard_key))
+        demand(core::check_size_of("shard_key", job.as_text(Column::shard_key).size(), core::most_shard_key));
     check_time(job, Column::scheduled_run_time, false);
     check_time(job, Column::expires_time, true);
     if (!job.null(Column::job_data))
         check_job_data(job.value(Column::job_data));
     canonicalise_time_windows(job);
+}
+
+namespace {
+
+bool is_free(const RowValues &job)
+{
+    return number_of(job.value(Column::throttle_factor)) == 0;
+}
+
+core::ColumnSet capped_columns()
+{
+    core::ColumnSet columns;
+    for (const Column column : {Column::timeout, Column::priority, Column::throttle_factor})
+        columns.set(static_cast<std::size_t>(column));
+    return columns;
+}
+
+}  // namespace
+
+void check_caps(const RowValues &job, const Queue &queue, const core::ColumnSet &given)
+{
+    const auto is_given = [&](Column column) { return given.test(static_cast<std::size_t>(column)) && !job.null(column); };
+    const JobType *type = queue.find_job_type(job.as_text(Column::job_type));
+    if (is_given(Column::timeout))
+        demand(core::check_timeout_cap(job.as_int32(Column::timeout), queue.caps));
+    if (is_given(Column::priority) && (type == nullptr || job.as_int32(Column::priority) != type->default_priority))
+        demand(core::check_priority_cap(job.as_int32(Column::priority), queue.caps));
+    if (!queue.caps.allows_free_jobs && is_given(Column::throttle_factor) && is_free(job) &&
+        (type == nullptr || std::stod(type->default_throttle_factor) != 0))
+        demand(core::check_factor_cap(0, queue.caps));
 }
 
 void demand_job_type(const RowValues &job)
@@ -109,8 +143,11 @@ void demand_job_type(const RowValues &job)
 
 void check_new_job(RowValues &job, const Queue &queue)
 {
+    static const core::ColumnSet capped = capped_columns();
     check_chosen_values(job);
+    check_caps(job, queue, capped);
     demand_open_queue(queue, job.as_text(Column::job_type));
+    demand_room_for_type(queue, job.as_text(Column::job_type));
     HIPQ_POINT("in-enqueue");
 }
 
@@ -139,17 +176,17 @@ void refuse_ids_in_use()
                errhint("Use setval() to set it above the largest id in hipq.job."));
 }
 
-void note_place(Oid leaf, const RowValues &job)
+void note_place(Oid leaf, const RowValues &job, Oid owner)
 {
     if (core::is_waiting(job.state()))
         shmem::note_lane_key(
             {leaf, job.as_int32(Column::queue_id), job.as_int32(Column::priority), job.as_text(Column::job_type)},
-            {job.as_int64(Column::scheduled_run_time), job.as_int64(Column::id)});
+            {job.as_int64(Column::scheduled_run_time), job.as_int64(Column::id)}, owner);
 }
 
 void note_if_waiting(Oid leaf, const RowValues &job, const Queue &queue)
 {
-    note_place(leaf, job);
+    note_place(leaf, job, queue.owner);
     if (core::is_waiting(job.state()))
         note_due(queue, job.as_text(Column::job_type), pg::Time{job.as_int64(Column::scheduled_run_time)},
                  pg::Time{job.as_int64(Column::expires_time)});

@@ -9,11 +9,14 @@ namespace hipq::storage {
 // form.
 void check_chosen_values(RowValues &job);
 
+// Of that, what the queue's owner has capped (core/job_caps.hpp): 22023. What the job's type gives is the owner's own choice.
+void check_caps(const RowValues &job, const Queue &queue, const core::ColumnSet &given);
+
 // 23502 for a job without type.
 void demand_job_type(const RowValues &job);
 
 // What a user is about to enqueue, which has a type: its values, and the queue: 55000 for one that is being dropped, 42704 for a
-// type that a strict queue does not know.
+// type that a strict queue does not know, 54000 for one that is not registered where too many are not.
 void check_new_job(RowValues &job, const Queue &queue);
 
 // Fills in what is not given: from the job's type, start values, and an id.
@@ -26,7 +29,7 @@ void fill_new_job(RowValues &job, const KnownCatalogue &catalogue, const Queue &
 void note_if_waiting(Oid leaf, const RowValues &job, const Queue &queue);
 // Of that, whom it tells: the executors of the queue owner, or the scheduler, who finds an external worker.
 void note_due(const Queue &queue, std::string_view job_type, pg::Time due, pg::Time expires);
-// The first half of that, which needs no catalogue.
-void note_place(Oid leaf, const RowValues &job);
+// The first half of that, which needs no catalogue: the owner may be unknown.
+void note_place(Oid leaf, const RowValues &job, Oid owner = InvalidOid);
 
 }  // namespace hipq::storage

@@ -71,13 +71,6 @@ void create_final_tree(const std::string &table, std::int64_t retention)
     attach(table, tree, "'final'");
 }
 
-struct MarkedQueue {
-    int id;
-    std::string table;
-    Oid relation;      // InvalidOid: there is none any more
-    bool is_attached;  // to hipq.job
-};
-
 constinit pg::Statement select_marked_queues(R"(
     SELECT queue.queue_id, queue.table_name, relation.oid, coalesce(relation.relispartition, false)
     FROM hipq.queue AS queue
@@ -89,22 +82,10 @@ constinit pg::Statement lock_marked_queue("SELECT 1 FROM hipq.queue WHERE queue_
 
 // What forget_queue writes besides.
 constinit pg::Statement select_catalogue("SELECT unnest('{hipq.queue, hipq.job_type, hipq.pause, hipq.dead_letter, "
-                                         "hipq.successor, hipq.made_by_handler}'::regclass[])::oid");
+                                         "hipq.successor, hipq.made_by_handler, hipq.set_aside}'::regclass[])::oid");
 
 // What DETACH PARTITION locks.
 constinit pg::Statement select_tree("SELECT 'hipq.job'::regclass::oid UNION ALL SELECT relid::oid FROM pg_partition_tree($1)");
-
-std::vector<MarkedQueue> read_marked_queues()
-{
-    std::vector<MarkedQueue> queues;
-    pg::with_transaction([&] {
-        pg::as_extension_owner([&] {
-            for (const pg::Row row : select_marked_queues.run())
-                queues.push_back({row.integer32(0), row.text(1), row.null(2) ? InvalidOid : row.oid(2), row.boolean(3)});
-        });
-    });
-    return queues;
-}
 
 // Whether the queue is still one to drop. Somebody may have finished that meanwhile, and the table of that name be another
 // queue's. Locks the queue's row if so.
@@ -151,29 +132,11 @@ bool drop_detached(const MarkedQueue &queue, Patience &patience)
     });
 }
 
-// A view or foreign key made on the tables of a queue since it was marked keeps it: said once a pass, and the others go on.
-bool drop_marked_queue(const MarkedQueue &queue, Patience &patience)
-{
-    std::string problem;
-    try {
-        return detach(queue, patience) && drop_detached(queue, patience);
-    } catch (const pg::Error &error) {
-        if (error.sqlerrcode() != ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST)
-            throw;
-        problem = error.detail().value_or(error.message());
-    }
-    pg::call([&] {
-        ereport(WARNING, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-                errmsg("cannot drop table \"%s\" of a dropped queue because other objects depend on it", queue.table.c_str()),
-                errdetail_internal("%s", problem.c_str()));
-    });
-    return false;
-}
-
 }  // namespace
 
 void create_queue_table(int queue_id, std::string_view table, std::int64_t retention)
 {
+    pin_table_settings();
     const std::string name(table);
     const std::string queue = name_of_queue(queue_id);
     create_table(name, "job", " PARTITION BY LIST (state)");
@@ -200,6 +163,7 @@ void forget_queue(int queue_id, std::string_view table)
     static constinit pg::Statement delete_dead_letters("DELETE FROM hipq.dead_letter WHERE queue_id = $1");
     static constinit pg::Statement delete_successors("DELETE FROM hipq.successor WHERE queue_id = $1");
     static constinit pg::Statement delete_made("DELETE FROM hipq.made_by_handler WHERE queue_id = $1");
+    static constinit pg::Statement delete_set_aside("DELETE FROM hipq.set_aside WHERE queue_id = $1");
     static constinit pg::Statement delete_job_types("DELETE FROM hipq.job_type WHERE queue_id = $1");
     static constinit pg::Statement delete_queue("DELETE FROM hipq.queue WHERE queue_id = $1");
     static constinit pg::Statement delete_pauses("DELETE FROM hipq.pause WHERE queue_id = $1");
@@ -207,6 +171,7 @@ void forget_queue(int queue_id, std::string_view table)
     delete_dead_letters.run(queue_id);
     delete_successors.run(queue_id);
     delete_made.run(queue_id);
+    delete_set_aside.run(queue_id);
     delete_pauses.run(queue_id);
     delete_queue.run(queue_id);
     delete_job_types.run(queue_id);
@@ -221,34 +186,57 @@ void mark_queue_dropped(int queue_id, std::string_view table)
     strip_grants(std::string(table) + "_live");
 }
 
-bool finish_dropping_queues(Patience &patience)
+std::vector<MarkedQueue> read_marked_queues()
 {
-    bool done = true;
-    for (const MarkedQueue &queue : read_marked_queues())
-        done = drop_marked_queue(queue, patience) && done;
-    return done;
+    std::vector<MarkedQueue> queues;
+    pg::with_transaction([&] {
+        pg::as_extension_owner([&] {
+            for (const pg::Row row : select_marked_queues.run())
+                queues.push_back({row.integer32(0), row.text(1), row.null(2) ? InvalidOid : row.oid(2), row.boolean(3)});
+        });
+    });
+    return queues;
+}
+
+// A view or foreign key made on the tables of a queue since it was marked keeps it: said once a pass, and the others go on.
+bool drop_marked_queue(const MarkedQueue &queue, Patience &patience)
+{
+    std::string problem;
+    try {
+        return detach(queue, patience) && drop_detached(queue, patience);
+    } catch (const pg::Error &error) {
+        if (error.sqlerrcode() != ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST)
+            throw;
+        problem = error.detail().value_or(error.message());
+    }
+    pg::call([&] {
+        ereport(WARNING, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+                errmsg("cannot drop table \"%s\" of a dropped queue because other objects depend on it", queue.table.c_str()),
+                errdetail_internal("%s", problem.c_str()));
+    });
+    return false;
 }
 
 std::int64_t prune_dead_letters(int limit)
 {
-    // The least retention of all bounds the look into the index; each queue's own decides.
     static constinit pg::Statement delete_dead_letters(R"(
-        WITH setting AS (SELECT make_interval(mins => $2) AS retention),
-        shortest AS (
-            SELECT least((SELECT min(dead_letter_retention) FROM hipq.queue), setting.retention) AS retention
-            FROM setting
-        ),
-        due AS (
-            SELECT letter.job_id
-            FROM hipq.dead_letter AS letter
-            LEFT JOIN hipq.queue AS queue USING (queue_id)
-            WHERE letter.died_time <= $1 - (SELECT retention FROM shortest)
-              AND letter.died_time <= $1 - coalesce(queue.dead_letter_retention, (SELECT retention FROM setting))
-            ORDER BY letter.died_time
+        WITH due AS MATERIALIZED (
+            SELECT oldest.queue_id, oldest.job_id
+            FROM hipq.queue AS queue
+            CROSS JOIN LATERAL (
+                SELECT letter.queue_id, letter.job_id
+                FROM hipq.dead_letter AS letter
+                WHERE letter.queue_id = queue.queue_id
+                  AND letter.died_time <= $1 - coalesce(queue.dead_letter_retention, make_interval(mins => $2))
+                ORDER BY letter.died_time
+                LIMIT $3
+                FOR UPDATE SKIP LOCKED
+            ) AS oldest
             LIMIT $3
-            FOR UPDATE OF letter SKIP LOCKED
         )
-        DELETE FROM hipq.dead_letter WHERE job_id IN (SELECT job_id FROM due))");
+        DELETE FROM hipq.dead_letter AS letter
+        USING due
+        WHERE letter.queue_id = due.queue_id AND letter.job_id = due.job_id)");
     std::int64_t removed = 0;
     as_hipq([&] {
         removed =

@@ -37,8 +37,17 @@ std::int64_t prune_dead_letters(int limit);
 // drops the roles next does not meet a scheduler that works at the same tables. Needs a transaction and as_hipq.
 void mark_queue_dropped(int queue_id, std::string_view table);
 
-// Drops the queues that drop_queue marked, as far as locks allow; true when none is left. Own transactions, first one that takes
-// the queue out of hipq.job: dropping the tables takes much longer, and then only concerns who still uses them.
-bool finish_dropping_queues(Patience &patience);
+// The queues that drop_queue marked. Own transaction.
+struct MarkedQueue {
+    int id;
+    std::string table;
+    Oid relation;      // InvalidOid: there is none any more
+    bool is_attached;  // to hipq.job
+};
+std::vector<MarkedQueue> read_marked_queues();
+
+// Drops one of them, as far as locks allow; true when it is gone. Own transactions, first one that takes the queue out of
+// hipq.job: dropping the tables takes much longer, and then only concerns who still uses them.
+bool drop_marked_queue(const MarkedQueue &queue, Patience &patience);
 
 }  // namespace hipq::storage

@@ -20,18 +20,35 @@ const char *name_of(Privilege privilege)
     return "";
 }
 
-AclMode mode_of(Privilege privilege)
+// The right that a privilege is known by: on a whole table, or on one of its columns.
+struct Mark {
+    AclMode mode;
+    bool on_live_leaf;
+    const char *column;  // null: the table
+};
+
+Mark mark_of(Privilege privilege)
 {
     switch (privilege) {
     case Privilege::enqueue:
-        return ACL_INSERT;
+        return {ACL_INSERT, false, nullptr};
     case Privilege::read:
-        return ACL_SELECT;
+        return {ACL_SELECT, false, nullptr};
     case Privilege::work:
+        return {ACL_UPDATE, false, "job_data"};
     case Privilege::control:
-        return ACL_UPDATE;
+        return {ACL_UPDATE, true, "priority"};
     }
-    return 0;
+    return {0, false, nullptr};
+}
+
+// PostgreSQL regime.
+bool has_mark(Oid role, Oid table, const Mark &mark)
+{
+    if (::pg_class_aclcheck(table, role, mark.mode) == ACLCHECK_OK)
+        return true;
+    const AttrNumber column = mark.column == nullptr ? InvalidAttrNumber : ::get_attnum(table, mark.column);
+    return column != InvalidAttrNumber && ::pg_attribute_aclcheck(table, column, role, mark.mode) == ACLCHECK_OK;
 }
 
 }  // namespace
@@ -48,11 +65,12 @@ bool may(Oid role, const Queue &queue, Privilege privilege)
 {
     if (acts_as_owner(role, queue))
         return true;
-    const std::string table = privilege == Privilege::control ? queue.table + "_live" : queue.table;
+    const Mark mark = mark_of(privilege);
+    const std::string table = mark.on_live_leaf ? queue.table + "_live" : queue.table;
     return pg::call([&] {
         const Oid schema = ::get_namespace_oid("hipq", true);
         const Oid relation = OidIsValid(schema) ? ::get_relname_relid(table.c_str(), schema) : InvalidOid;
-        return OidIsValid(relation) && ::pg_class_aclcheck(relation, role, mode_of(privilege)) == ACLCHECK_OK;
+        return OidIsValid(relation) && has_mark(role, relation, mark);
     });
 }
 

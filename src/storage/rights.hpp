@@ -5,7 +5,8 @@
 
 namespace hipq::storage {
 
-// enqueue: INSERT on the queue's table. work: UPDATE on it. read: SELECT on it. control: UPDATE on its live leaf.
+// enqueue: INSERT on the queue's table. work: UPDATE of what may be changed in waiting jobs. read: SELECT on it. control: UPDATE
+// of when a job runs, on its live leaf.
 enum class Privilege : unsigned char { enqueue, work, read, control };
 std::optional<Privilege> parse_privilege(std::string_view text);
 

@@ -122,11 +122,6 @@ std::optional<Schedule> find_schedule(int id, pg::Time now)
     return read(as_hipq([&] { return select_by_id.run(id, now); }));
 }
 
-void lock_schedules()
-{
-    as_hipq([] { pg::run_once("LOCK TABLE hipq.schedule IN SHARE ROW EXCLUSIVE MODE"); });
-}
-
 int add_schedule(const Schedule &schedule, pg::Time now)
 {
     const JobOptions &job = schedule.options;

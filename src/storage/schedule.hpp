@@ -22,8 +22,6 @@ struct Schedule {
 std::optional<Schedule> find_schedule(std::string_view name, pg::Time now);
 std::optional<Schedule> find_schedule(int id, pg::Time now);
 
-// Waits for whoever else does so; nobody else adds or changes one before the transaction ends.
-void lock_schedules();
 int add_schedule(const Schedule &schedule, pg::Time now);
 void change_schedule(const Schedule &schedule);
 void forget_schedule(int id);

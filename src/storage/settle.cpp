@@ -31,9 +31,9 @@ Failure timeout_failure(const ClaimedJob &job, std::int64_t extended)
     return {core::Reason::timeout, "57014", "job exceeded its timeout of " + std::to_string(job.timeout) + " s" + besides};
 }
 
-Failure cancelled_failure(std::string error, int executor_pid)
+Failure cancelled_failure(std::string_view error, int executor_pid)
 {
-    Failure failure{core::Reason::cancelled, "57014", std::move(error)};
+    Failure failure{core::Reason::cancelled, "57014", error};
     failure.executor_pid = executor_pid;
     return failure;
 }

@@ -18,7 +18,7 @@ JobType type_of(const Queue &queue, const ClaimedJob &job);
 Failure timeout_failure(const ClaimedJob &job, std::int64_t extended = 0);
 
 // What a job ends with that hipq.cancel() stopped in the process given.
-Failure cancelled_failure(std::string error, int executor_pid);
+Failure cancelled_failure(std::string_view error, int executor_pid);
 
 // Records the attempt and decides by the type's policy, or leaves the decision to the type's retry handler. Needs a transaction.
 Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);

@@ -8,13 +8,14 @@ namespace hipq::storage {
 
 namespace {
 
-// $1 job, $2 queue, $3 its worker now, $4 when it was given to it, $5 now. The words of "error" and "message" are the
-// specification's.
+// $1 job, $2 queue, $3 its worker now, $4 when it was given to it, $5 now, $6 the queue's number. The words of "error" and
+// "message" are the specification's. So many deaths, the last ones, are said that all of it is shorter than
+// core::most_failure_text.
 constinit pg::Statement select_expiry(R"(
     WITH death AS (
         SELECT attempt.reason, attempt.worker_id, attempt.started_time, attempt.ended_time
         FROM hipq.attempt AS attempt
-        WHERE attempt.job_id = $1 AND attempt.worker_id IS NOT NULL AND attempt.reason <> 'succeeded'
+        WHERE attempt.queue_id = $6 AND attempt.job_id = $1 AND attempt.worker_id IS NOT NULL AND attempt.reason <> 'succeeded'
         UNION ALL
         SELECT 'queue_timeout', $3, $4, $5
     ),
@@ -23,6 +24,8 @@ constinit pg::Statement select_expiry(R"(
                max(death.ended_time) AS last_time
         FROM death LEFT JOIN hipq.worker AS worker USING (worker_id)
         GROUP BY death.reason, death.worker_id, worker.name
+        ORDER BY last_time DESC
+        LIMIT 16
     )
     SELECT json_build_object(
                'error', 'Worker queue TTL expired', 'message', 'Worker did not process execution within configured TTL',
@@ -33,7 +36,8 @@ constinit pg::Statement select_expiry(R"(
 
 Failure expiry_failure(const Queue &queue, const ClaimedJob &job, pg::Time now)
 {
-    const pg::Rows rows = as_hipq([&] { return select_expiry.run(job.id, queue.full_name(), *job.worker_id, job.started, now); });
+    const pg::Rows rows =
+        as_hipq([&] { return select_expiry.run(job.id, queue.full_name(), *job.worker_id, job.started, now, queue.id); });
     return {core::Reason::queue_timeout, "", rows.front().text(0)};
 }
 
@@ -49,6 +53,15 @@ const char *sentence_for(core::Reason reason)
     }
 }
 
+// Nobody is charged for an attempt that was not accepted.
+Settled settle_lost(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    if (is_accepted(job))
+        return settle_failure(queue, job, failure, now);
+    record_attempt(queue, job, failure, now);
+    return carry_out(queue, job, failure, core::Decision{true, 0, false}, now) ? Settled::decided : Settled::stale;
+}
+
 }  // namespace
 
 Settled settle_overdue(const Queue &queue, const ClaimedJob &job, pg::Time now)
@@ -60,11 +73,14 @@ Settled settle_overdue(const Queue &queue, const ClaimedJob &job, pg::Time now)
 
 Settled settle_abandoned(const Queue &queue, const ClaimedJob &job, core::Reason reason, pg::Time now)
 {
-    const Failure failure{reason, "", sentence_for(reason)};
-    if (is_accepted(job))
-        return reason == core::Reason::released ? Settled::stale : settle_failure(queue, job, failure, now);
-    record_attempt(queue, job, failure, now);
-    return carry_out(queue, job, failure, core::Decision{true, 0, false}, now) ? Settled::decided : Settled::stale;
+    if (is_accepted(job) && reason == core::Reason::released)
+        return Settled::stale;
+    return settle_lost(queue, job, {reason, "", sentence_for(reason)}, now);
+}
+
+Settled settle_revoked(const Queue &queue, const ClaimedJob &job, pg::Time now)
+{
+    return settle_lost(queue, job, {core::Reason::worker_lost, "", "its role may not work on the queue any more"}, now);
 }
 
 }  // namespace hipq::storage

@@ -14,4 +14,7 @@ Settled settle_overdue(const Queue &queue, const ClaimedJob &job, pg::Time now);
 // where it is: stale. Needs a transaction.
 Settled settle_abandoned(const Queue &queue, const ClaimedJob &job, core::Reason reason, pg::Time now);
 
+// The role of its worker may not work on the queue any more: as if the worker were gone.
+Settled settle_revoked(const Queue &queue, const ClaimedJob &job, pg::Time now);
+
 }  // namespace hipq::storage

@@ -25,18 +25,18 @@ struct Losses {
 
 constinit pg::Statement count_losses(R"(
     SELECT count(*), count(*) FILTER (WHERE attempt.reason = 'crashed'),
-           count(*) FILTER (WHERE attempt.reason = 'crashed' AND attempt.started_time = $2) > 0
+           count(*) FILTER (WHERE attempt.reason = 'crashed' AND attempt.started_time = $3) > 0
     FROM hipq.attempt AS attempt
-    WHERE attempt.job_id = $1 AND attempt.reason IN ('crashed', 'worker_lost'))");
+    WHERE attempt.queue_id = $1 AND attempt.job_id = $2 AND attempt.reason IN ('crashed', 'worker_lost'))");
 
 constinit pg::Statement count_lost_decisions(R"(
     SELECT count(*)
     FROM hipq.attempt AS attempt
-    WHERE attempt.job_id = $1 AND attempt.attempt = $2 AND attempt.reason = 'worker_lost')");
+    WHERE attempt.queue_id = $1 AND attempt.job_id = $2 AND attempt.attempt = $3 AND attempt.reason = 'worker_lost')");
 
-Losses losses_of(std::int64_t id, pg::Time started)
+Losses losses_of(const Queue &queue, std::int64_t id, pg::Time started)
 {
-    const pg::Rows rows = as_hipq([&] { return count_losses.run(id, started); });
+    const pg::Rows rows = as_hipq([&] { return count_losses.run(queue.id, id, started); });
     const pg::Row row = rows.front();
     return {row.integer(0), row.integer(1), row.boolean(2)};
 }
@@ -46,7 +46,7 @@ bool put_back(const Queue &queue, const ClaimedJob &job, const Failure &failure,
 {
     record_attempt(queue, job, failure, now);
     const bool is_suspicious = failure.reason != core::Reason::server_restart;
-    const std::int64_t delay = is_suspicious ? core::loss_delay(losses_of(job.id, job.started).all) : 0;
+    const std::int64_t delay = is_suspicious ? core::loss_delay(losses_of(queue, job.id, job.started).all) : 0;
     return carry_out(queue, job, failure, core::Decision{true, delay, false}, now);
 }
 
@@ -121,7 +121,7 @@ std::vector<std::int64_t> put_back_after_restart(const Queue &queue, const std::
 Settled settle_crash(const Queue &queue, const ClaimedJob &job, pg::Time started, int pid, pg::Time now)
 {
     const bool is_asking = job.error != "NONE";  // its retry handler: the job itself stands in `error`
-    const Losses losses = losses_of(job.id, started);
+    const Losses losses = losses_of(queue, job.id, started);
     if (losses.is_charged)
         return is_asking ? Settled::ask_retry_handler : Settled::stale;
     ClaimedJob charged = job;
@@ -146,7 +146,7 @@ Settled settle_lost_decision(const Queue &queue, const ClaimedJob &job, pg::Time
     ClaimedJob lost = job;
     lost.started = started;
     record_attempt(queue, lost, {core::Reason::worker_lost, "", "executor ended while it asked the retry handler"}, now);
-    if (as_hipq([&] { return count_lost_decisions.run(job.id, job.attempt); }).front().integer(0) < most_losses)
+    if (as_hipq([&] { return count_lost_decisions.run(queue.id, job.id, job.attempt); }).front().integer(0) < most_losses)
         return Settled::ask_retry_handler;
     const Failure failure = retry_handler_failure(job, "it ends its executor");
     return carry_out(queue, job, failure, core::Decision{false, 0, false}, now) ? Settled::decided : Settled::stale;

@@ -5,6 +5,7 @@
 #include "core/validate.hpp"
 #include "pg/transaction.hpp"
 #include "storage/current_job.hpp"
+#include "storage/queue_statements.hpp"
 
 extern "C" {
 #include "access/xlog.h"
@@ -15,10 +16,10 @@ namespace hipq::storage {
 
 namespace {
 
-constinit pg::Statement find_job(R"(
+constexpr const char *find_job_sql = R"(
     SELECT job.state::text, job.error, job.retry_reason, job.result, job.xmin::text
-    FROM hipq.job AS job
-    WHERE job.id = $1 AND job.queue_id = $2)");
+    FROM {table} AS job
+    WHERE job.id = $1)";
 
 constinit pg::Statement find_successor(R"(
     SELECT successor.xmin::text
@@ -50,7 +51,7 @@ std::optional<Standing> standing_of_successor(const Queue &queue, std::int64_t i
 
 std::optional<Standing> standing_of(const Queue &queue, std::int64_t id)
 {
-    const pg::Rows rows = pg::as_extension_owner([&] { return find_job.run(id, queue.id); });
+    const pg::Rows rows = pg::as_extension_owner([&] { return statement_for(queue, find_job_sql).run(id); });
     if (rows.empty())
         return standing_of_successor(queue, id);
     const pg::Row row = rows.front();

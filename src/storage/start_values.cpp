@@ -55,7 +55,7 @@ Datum numeric_datum(const char *number)
 
 void set_what_type_decides(RowValues &row, const JobType &type, const Queue &queue)
 {
-    row.set(Column::timeout, Int32GetDatum(type.default_timeout));
+    row.set(Column::timeout, Int32GetDatum(std::min<std::int64_t>(type.default_timeout, queue.caps.max_timeout)));
     row.set(Column::priority, Int16GetDatum(static_cast<std::int16_t>(type.default_priority)));
     row.set(Column::throttle_factor, numeric_datum(type.default_throttle_factor.c_str()));
     row.set(Column::time_windows, text_datum(type.default_time_windows));

@@ -14,7 +14,7 @@ using core::Ending;
 
 void note(const Queue &queue, std::string_view job_type, const core::JobEvent &event, pg::Time now)
 {
-    shmem::note_event(queue.id, queue.instance, queue.name, job_type, event, now);
+    shmem::note_event(queue.id, queue.owner, queue.instance, queue.name, job_type, event, now);
 }
 
 // A job is due when its time has come, and not before it is there.
@@ -43,26 +43,26 @@ std::int64_t ran(const ClaimedJob &job, pg::Time now)
 constinit pg::Statement select_last_failure(R"(
     SELECT attempt.reason
     FROM hipq.attempt AS attempt
-    WHERE attempt.job_id = $1 AND attempt.reason NOT IN ('released', 'snoozed', 'succeeded')
+    WHERE attempt.queue_id = $1 AND attempt.job_id = $2 AND attempt.reason NOT IN ('released', 'snoozed', 'succeeded')
     ORDER BY attempt.attempt DESC, attempt.ended_time DESC
     LIMIT 1)");
 
-std::optional<core::Reason> last_failure(std::int64_t id)
+std::optional<core::Reason> last_failure(const Queue &queue, std::int64_t id)
 {
-    const pg::Rows rows = as_hipq([&] { return select_last_failure.run(id); });
+    const pg::Rows rows = as_hipq([&] { return select_last_failure.run(queue.id, id); });
     return rows.empty() ? std::nullopt : core::parse_reason(rows.front().text(0));
 }
 
 // What it was retried for: by the policy, or by hand as a new job. Released and snoozed jobs have lost nothing by that; what they
 // had been retried for before their history tells.
-std::optional<core::Reason> reason_of_retry(const ClaimedJob &job)
+std::optional<core::Reason> reason_of_retry(const Queue &queue, const ClaimedJob &job)
 {
     if (job.retry_reason == "NONE")
         return std::nullopt;
     const auto reason = core::parse_reason(job.retry_reason);
     if (!reason.has_value() || !core::is_uncharged(*reason))
         return reason;
-    return job.retry_count > 0 ? last_failure(job.id) : std::nullopt;
+    return job.retry_count > 0 ? last_failure(queue, job.id) : std::nullopt;
 }
 
 Ending ending_of(core::Reason reason, const core::Decision &decision)
@@ -79,7 +79,8 @@ Ending ending_of(core::Reason reason, const core::Decision &decision)
 void tally_successes(const Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now)
 {
     for (const ClaimedJob &job : jobs)
-        note(queue, job.type, {Ending::succeeded, reason_of_retry(job), false, job.retry_count, waited(job), ran(job, now)}, now);
+        note(queue, job.type,
+             {Ending::succeeded, reason_of_retry(queue, job), false, job.retry_count, waited(job), ran(job, now)}, now);
 }
 
 void tally_failure(const Queue &queue, const ClaimedJob &job, core::Reason reason, const core::Decision &decision,

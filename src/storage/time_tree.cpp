@@ -126,7 +126,7 @@ Tree read_tree(const std::string &parent)
 void make_indexes(const TimeTree &tree, const std::string &leaf)
 {
     if (!tree.has_key_index) {
-        pg::run_once("CREATE INDEX " + quote_name(leaf + "_job_id") + " ON " + quote_table(leaf) + " (job_id, attempt)");
+        pg::run_once("CREATE INDEX " + quote_name(leaf + "_job") + " ON " + quote_table(leaf) + " (queue_id, job_id, attempt)");
         return;
     }
     pg::run_once("CREATE UNIQUE INDEX " + quote_name(leaf + "_id") + " ON " + quote_table(leaf) + " (id)");
@@ -134,11 +134,28 @@ void make_indexes(const TimeTree &tree, const std::string &leaf)
                  " (job_type, job_key) WHERE job_key <> 'NONE'");
 }
 
+constinit pg::Statement select_statistics_targets(R"(
+    SELECT quote_ident(attname), attstattarget
+    FROM pg_attribute
+    WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attstattarget >= 0)");
+
+// LIKE does not copy them.
+void copy_statistics_targets(const std::string &from, const std::string &to)
+{
+    std::string changes;
+    for (const pg::Row row : select_statistics_targets.run(quote_table(from)))
+        changes.append(changes.empty() ? "" : ", ")
+            .append("ALTER COLUMN " + row.text(0) + " SET STATISTICS " + std::to_string(row.integer32(1)));
+    if (!changes.empty())
+        pg::run_once("ALTER TABLE " + quote_table(to) + " " + changes);
+}
+
 void make_detached_leaf(const TimeTree &tree, const std::string &leaf, const std::string &comment)
 {
     pg::run_once("CREATE TABLE " + quote_table(leaf) + " (LIKE " + quote_table(tree.parent) +
                  " INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS)");
     strip_grants(leaf);
+    copy_statistics_targets(tree.parent, leaf);
     make_indexes(tree, leaf);
     pg::run_once("COMMENT ON TABLE " + quote_table(leaf) + " IS " + quote_literal(comment));
 }
@@ -332,6 +349,16 @@ void strip_grants(std::string_view table)
         pg::run_once("REVOKE ALL ON TABLE " + quote_table(table) + " FROM " + row.text(0));
 }
 
+void pin_table_settings()
+{
+    pg::call([] {
+        for (const auto &[name, value] :
+             {std::pair{"default_tablespace", ""}, std::pair{"default_table_access_method", "heap"},
+              std::pair{"default_toast_compression", "pglz"}, std::pair{"standard_conforming_strings", "on"}})
+            (void)::set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+    });
+}
+
 TimeTree attempt_tree()
 {
     return {"attempt", "ended_time", settings::retention * microseconds_per_minute, false};
@@ -353,6 +380,7 @@ void make_leaves(const TimeTree &tree)
 
 void make_attempt_leaves_once()
 {
+    pin_table_settings();
     if (!OidIsValid(relation_oid("attempt_default")))
         make_leaves(attempt_tree());
 }

@@ -14,6 +14,10 @@ std::int64_t unix_now();
 // extension owner.
 void strip_grants(std::string_view table);
 
+// Tables that are made from now on are as hipq makes them, wherever and whatever the session's settings want (default_tablespace
+// and the like): until as_hipq ends. Needs as_hipq.
+void pin_table_settings();
+
 // The tree of hipq.attempt.
 TimeTree attempt_tree();
 // The final jobs of a queue.

@@ -22,6 +22,7 @@ Service service_of(int queue_id, std::string_view job_type)
     const pg::Time now = pg::now();
     const auto services = worker_services();
     const std::span<const shmem::WorkerRef> workers = services->serving(queue_id, job_type);
+    const shmem::JobShares shares;
     for (const shmem::WorkerRef &worker : workers) {
         const auto slot = shmem::find_worker(worker.id);
         if (!slot.has_value() || slot->state != shmem::WorkerState::present)
@@ -29,9 +30,9 @@ Service service_of(int queue_id, std::string_view job_type)
         const core::Candidate candidate = shmem::candidate_of(*slot, limits, now);
         ++service.present;
         service.able += candidate.is_draining || candidate.health == core::Health::unhealthy ? 0 : 1;
-        service.room += core::room_for_jobs(candidate);
     }
-    service.next_id = shmem::choose_worker(workers).id.value_or(0);
+    service.lacks_share = shmem::room_for_jobs(workers, shares).wanted > 0;
+    service.next_id = shmem::choose_worker(workers, shares).id.value_or(0);
     return service;
 }
 
@@ -55,6 +56,9 @@ Gate worker_gate(const Queue &queue, std::string_view job_type)
         return {"worker", true, count + "; \"" + name_of_worker(service.next_id) + "\" gets the next job."};
     if (service.able == 0)
         return {"worker", false, count + ", but all of them drain or are unhealthy: see hipq.workers."};
+    if (service.lacks_share)
+        return {"worker", false,
+                count + ", but their role has the share of hipq.max_running that is for it: it gets more when jobs have ended."};
     return {"worker", false, count + ", and have as many jobs as they take at a time."};
 }
 

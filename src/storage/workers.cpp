@@ -9,10 +9,19 @@ namespace hipq::storage {
 
 namespace {
 
+// Of the roles in turn: there may be less room than before.
 constinit pg::Statement select_workers(R"(
-    SELECT worker_id, role::oid, capacity, prefetch, is_draining, is_bound, name FROM hipq.worker)");
+    SELECT worker_id, role::oid, capacity, prefetch, is_draining, is_bound, name
+    FROM hipq.worker
+    ORDER BY row_number() OVER (PARTITION BY role ORDER BY worker_id), worker_id)");
 
 constinit pg::Statement delete_worker("DELETE FROM hipq.worker WHERE worker_id = $1");
+
+// Of a row that nobody holds: its role may have it locked, by drain_worker() in a transaction that stays open.
+constinit pg::Statement delete_worker_not_held(R"(
+    DELETE FROM hipq.worker
+    WHERE worker_id IN (SELECT held.worker_id FROM hipq.worker AS held WHERE held.worker_id = $1 FOR UPDATE SKIP LOCKED))");
+constinit pg::Statement select_worker("SELECT FROM hipq.worker WHERE worker_id = $1");
 
 // What workers name and what there is, by queue. A worker whose role was dropped serves nothing.
 constinit pg::Statement select_services(R"(
@@ -24,6 +33,16 @@ constinit pg::Statement select_services(R"(
     JOIN hipq.queue ON queue.instance_id = instance.instance_id AND queue.name = split_part(served.queue, '.', 2) AND NOT queue.is_dropped
     JOIN hipq.job_type ON job_type.queue_id = queue.queue_id AND job_type.name = ANY (worker.job_types)
     WHERE job_type.handler_kind IN ('none', 'notify') AND worker.capabilities @> job_type.requires)");
+
+// The queues that workers name, 0: one that is not there; of all workers, or of one.
+constinit pg::Statement select_queues(R"(
+    SELECT worker.worker_id, worker.role::oid, coalesce(queue.queue_id, 0)
+    FROM hipq.worker
+    CROSS JOIN LATERAL unnest(worker.queues) AS served(queue)
+    LEFT JOIN hipq.instance ON instance.name = split_part(served.queue, '.', 1)
+    LEFT JOIN hipq.queue ON queue.instance_id = instance.instance_id AND queue.name = split_part(served.queue, '.', 2) AND NOT queue.is_dropped
+    WHERE $1 IS NULL OR worker.worker_id = $1
+    ORDER BY worker.worker_id)");
 
 // A process that reads while others write tries this often before it takes what it has; the next call reads again.
 constexpr int max_reads = 5;
@@ -45,6 +64,12 @@ void forget(Datum, Oid relation) noexcept
     const bool is_queue = queue_tables != nullptr && std::binary_search(queue_tables->begin(), queue_tables->end(), relation);
     if (!OidIsValid(relation) || relation == worker_table || is_queue)
         ++generation;
+}
+
+// A role has been dropped, or is a member of fewer others.
+void forget_roles(Datum, int, std::uint32_t) noexcept
+{
+    ++generation;
 }
 
 Oid table_named(const std::string &name)
@@ -84,7 +109,54 @@ private:
     std::map<std::pair<Oid, int>, bool> known_;
 };
 
+// What one worker may still work on.
+struct Rights {
+    std::vector<int> queues;
+    bool lacks_one = false;
+};
+
+// Of those workers that name queues, which all do.
+std::map<std::int64_t, Rights> read_rights(const Catalogue &catalogue, std::optional<std::int64_t> worker_id)
+{
+    std::map<std::int64_t, Rights> all;
+    Permissions permissions(catalogue);
+    const pg::Rows rows = as_hipq([&] { return select_queues.run_latest(worker_id); });
+    for (const pg::Row row : rows) {
+        Rights &rights = all[row.integer(0)];
+        if (permissions.may_work(row.oid(1), row.integer32(2)))
+            rights.queues.push_back(row.integer32(2));
+        else
+            rights.lacks_one = true;
+    }
+    return all;
+}
+
+// What is known of one worker: a session asks about its own again and again.
+struct KnownWork {
+    std::int64_t worker_id;
+    std::uint64_t generation;
+    std::shared_ptr<const Catalogue> catalogue;
+    bool has_work;
+};
+constinit KnownWork *known_work = nullptr;
+
 }  // namespace
+
+bool has_work(std::int64_t worker_id)
+{
+    if (known_work == nullptr)
+        known_work = new KnownWork{};
+    const auto present = storage::catalogue();
+    if (known_work->worker_id == worker_id && known_work->generation == generation && known_work->catalogue == present)
+        return known_work->has_work;
+    watch_tables(*present);
+    const std::uint64_t before = generation;
+    const auto rights = read_rights(*present, worker_id);
+    const auto found = rights.find(worker_id);
+    const bool has_work = found != rights.end() && !found->second.queues.empty();
+    *known_work = KnownWork{worker_id, before, present, has_work};
+    return has_work;
+}
 
 bool must_recall_workers()
 {
@@ -126,6 +198,15 @@ bool forget_worker(std::int64_t id)
     return was_there;
 }
 
+bool forget_worker_unless_held(std::int64_t id)
+{
+    const bool is_gone =
+        as_hipq([&] { return delete_worker_not_held.run(id).processed() == 1 || select_worker.run_latest(id).empty(); });
+    if (is_gone)
+        shmem::note_departure(id);
+    return is_gone;
+}
+
 std::span<const shmem::WorkerRef> WorkerServices::serving(int queue_id, std::string_view job_type) const
 {
     const auto queue = ids_.find(queue_id);
@@ -133,6 +214,29 @@ std::span<const shmem::WorkerRef> WorkerServices::serving(int queue_id, std::str
         return {};
     const auto type = queue->second.find(job_type);
     return type == queue->second.end() ? std::span<const shmem::WorkerRef>() : std::span<const shmem::WorkerRef>(type->second);
+}
+
+bool WorkerServices::may_work(std::int64_t worker_id, int queue_id) const
+{
+    const auto found = lacking_.find(worker_id);
+    return found == lacking_.end() || std::ranges::find(found->second, queue_id) != found->second.end();
+}
+
+bool WorkerServices::lacks_a_right(std::int64_t worker_id) const
+{
+    return lacking_.contains(worker_id);
+}
+
+bool WorkerServices::has_no_work(std::int64_t worker_id) const
+{
+    const auto found = lacking_.find(worker_id);
+    return found != lacking_.end() && found->second.empty();
+}
+
+void WorkerServices::know_rights(std::int64_t worker_id, const std::vector<int> &queues, bool lacks_a_right)
+{
+    if (lacks_a_right)
+        lacking_.emplace(worker_id, queues);
 }
 
 std::shared_ptr<const WorkerServices> worker_services()
@@ -152,6 +256,8 @@ std::shared_ptr<const WorkerServices> worker_services()
         for (const pg::Row row : rows)
             if (permissions.may_work(row.oid(3), row.integer32(0)))
                 services->ids_[row.integer32(0)][row.text(1)].push_back(shmem::reference_to_worker(row.integer(2)));
+        for (const auto &[worker, rights] : read_rights(*present, std::nullopt))
+            services->know_rights(worker, rights.queues, rights.lacks_one);
         *cache = Cache{std::move(services), present, before};
     }
     return cache->services;
@@ -160,6 +266,8 @@ std::shared_ptr<const WorkerServices> worker_services()
 void watch_worker_services()
 {
     ::CacheRegisterRelcacheCallback(forget, Datum{0});
+    ::CacheRegisterSyscacheCallback(AUTHOID, forget_roles, Datum{0});
+    ::CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, forget_roles, Datum{0});
 }
 
 }  // namespace hipq::storage

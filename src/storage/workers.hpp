@@ -19,18 +19,33 @@ std::optional<shmem::WorkerSlot> find_worker(std::int64_t id);
 // Takes a worker out of the table, and when the transaction commits out of shared memory. False: it is not there.
 bool forget_worker(std::int64_t id);
 
+// The same for who must not wait for others' locks. False: somebody holds its row, nothing was changed.
+bool forget_worker_unless_held(std::int64_t id);
+
+// Whether the role of a worker may still work on one of the queues that it serves; asked anew when rights, roles, queues or
+// workers have changed. Needs a transaction.
+bool has_work(std::int64_t worker_id);
+
 // Which workers serve a job type: they name it and its queue, may work on that queue, and have what the type requires.
 class WorkerServices {
 public:
     // In no order. Those that are there, and how they do, shmem::choose_worker() knows.
     std::span<const shmem::WorkerRef> serving(int queue_id, std::string_view job_type) const;
 
+    // Whether the worker's role may work on the queue, which the worker has named. A worker that registers just now may.
+    bool may_work(std::int64_t worker_id, int queue_id) const;
+    // Whether there is a queue that a worker has named and that its role may not work on (any more); or none that it may.
+    bool lacks_a_right(std::int64_t worker_id) const;
+    bool has_no_work(std::int64_t worker_id) const;
+
     using ByType = std::map<std::string, std::vector<shmem::WorkerRef>, std::less<>>;
     const std::map<int, ByType> &by_queue() const { return ids_; }
 
 private:
     friend std::shared_ptr<const WorkerServices> worker_services();
+    void know_rights(std::int64_t worker_id, const std::vector<int> &queues, bool lacks_a_right);
     std::map<int, ByType> ids_;
+    std::map<std::int64_t, std::vector<int>> lacking_;  // workers that lack a right, with the queues that they may work on
 };
 
 // Cached in this process until workers, queues or job types change, or rights on a queue. Needs a transaction.

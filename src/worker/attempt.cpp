@@ -4,6 +4,7 @@
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "storage/current_job.hpp"
+#include "storage/demand.hpp"
 #include "storage/dispatch.hpp"
 #include "worker/failure_codes.hpp"
 
@@ -19,6 +20,17 @@ namespace {
 std::string storable(const std::string &message)
 {
     return message.empty() || message == "NONE" ? "error without a message: \"" + message + "\"" : message;
+}
+
+// All jobs of a statement share one.
+void check_results(std::span<const pg::RawValue> results)
+{
+    const pg::RawValue *before = nullptr;
+    for (const pg::RawValue &result : results) {
+        if (!result.null && (before == nullptr || result.value != before->value))
+            storage::check_result(result.value);
+        before = &result;
+    }
 }
 
 }  // namespace
@@ -38,12 +50,11 @@ Failure failure_of(const pg::Error &error)
     const std::string sqlstate = error.sqlstate();
     const core::Reason reason =
         sqlstate == permanent_failure_sqlstate ? core::Reason::explicit_failure : core::classify(sqlstate);
-    return {reason,
-            sqlstate,
-            storable(error.message()),
-            error.detail().value_or(""),
-            error.hint().value_or(""),
-            error.context().value_or("")};
+    const auto text_of = [](const std::optional<std::string> &text) {
+        return text.has_value() ? std::string_view(*text) : std::string_view();
+    };
+    return {
+        reason, sqlstate, storable(error.message()), text_of(error.detail()), text_of(error.hint()), text_of(error.context())};
 }
 
 Failure missing_handler()
@@ -55,6 +66,7 @@ void conclude(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<co
 {
     const storage::RequestedEnd requested = storage::requested_end();
     const pg::OwnSettings own;
+    check_results(results);
     switch (requested.end) {
     case storage::HandlerEnd::finished:
         storage::finish_succeeded(queue, jobs, results, pg::now());

@@ -9,6 +9,7 @@
 #include "shmem/wake.hpp"
 #include "storage/new_job.hpp"
 #include "storage/waiting_rows.hpp"
+#include "worker/duties.hpp"
 
 namespace hipq::worker {
 
@@ -30,7 +31,7 @@ bool has_paused_key(const Queue &queue, const WaitingRow &row)
 
 bool is_in_its_place(const Queue &queue, Oid leaf, const WaitingRow &row)
 {
-    if (has_paused_key(queue, row))
+    if (has_paused_key(queue, row) || !shmem::lanes_are_known(queue.id))
         return true;
     const shmem::LaneRef lane = shmem::find_lane({leaf, queue.id, row.priority, row.job_type});
     // In this order: a claim puts it into a hand before it takes it out of the lane.
@@ -45,7 +46,7 @@ void repair(const Queue &queue, Oid leaf, const WaitingRow &row)
         ereport(WARNING, errmsg("job %lld waited where no executor would have looked for it", static_cast<long long>(row.key.id)),
                 errhint("Unless triggers were switched off, this is a bug in hipq."));
     });
-    shmem::note_lane_key({leaf, queue.id, row.priority, row.job_type}, row.key);
+    shmem::note_lane_key({leaf, queue.id, row.priority, row.job_type}, row.key, queue.owner);
     storage::note_due(queue, row.job_type, pg::Time{row.key.time}, pg::infinity);
 }
 
@@ -62,8 +63,8 @@ void look_again(const Audit::Doubt &doubt, const Queue &queue, pg::Time now)
 void look_at_doubts(Audit &audit, const storage::Catalogue &catalogue, pg::Time now)
 {
     for (const Audit::Doubt &doubt : std::exchange(audit.doubts, {}))
-        if (const Queue *queue = catalogue.find(doubt.queue_id))
-            look_again(doubt, *queue, now);
+        if (const Queue *queue = catalogue.find(doubt.queue_id); queue != nullptr && storage::try_to_lock(*queue))
+            look_again(doubt, *queue, now);  // else the next walk finds it again
 }
 
 // A piece of the walk through one queue.
@@ -102,13 +103,15 @@ std::optional<std::int64_t> audit(Audit &audit, const storage::Catalogue &catalo
     const Queue *queue = next_queue(audit, catalogue);
     if (queue == nullptr)
         return std::nullopt;
-    pg::with_transaction([&] {
-        look_at_doubts(audit, catalogue, now);
-        if (!queue->is_dropped)
+    do_duty(core::Duty::audit, nullptr, [&] { pg::with_transaction([&] { look_at_doubts(audit, catalogue, now); }); });
+    const bool has_walked = !queue->is_dropped && do_duty(core::Duty::audit, queue, [&] {
+        pg::with_transaction([&] {
+            storage::lock_or_raise(*queue);
             walk(audit, *queue, static_cast<std::size_t>(settings::audit_rate * std::max(passed, interval) / interval), now);
-        else
-            audit.queue_id = queue->id + 1;
+        });
     });
+    if (!has_walked)
+        audit.queue_id = queue->id + 1;
     return again();
 }
 

@@ -12,7 +12,8 @@
 #include "storage/settle_external.hpp"
 #include "storage/settle_lost.hpp"
 #include "storage/weight.hpp"
-#include "worker/faults.hpp"
+#include "worker/bookkeeping.hpp"
+#include "worker/duties.hpp"
 #include "worker/process.hpp"
 
 namespace hipq::worker {
@@ -26,6 +27,7 @@ constexpr std::size_t jobs_at_once = 500;
 constexpr std::int64_t held_delay = 10'000'000;     // us; somebody has the row locked
 constexpr std::int64_t short_delay = 200'000;       // the list of decisions is full, or a worker's session is just ending it
 constexpr std::int64_t failure_delay = 10'000'000;  // after the first failure; doubles
+constexpr int most_failures = 2;                    // after which it is set aside for good
 constexpr int most_doublings = 2;                   // then each 40 s: the scheduler stays as long as something is set aside
 
 // What became of a job within a transaction.
@@ -35,6 +37,7 @@ enum class Fate : unsigned char {
     stays,    // as it is: it has been given more time, or ended in another way, just now
     gone,     // nothing was left of that attempt
     held,     // somebody has its row locked, or there is no room for it in shared memory
+    put_off,  // the queue's tables are locked, or an error was against them
     crowded,  // asks, but the list of decisions is full
     failed,
 };
@@ -60,7 +63,8 @@ std::optional<storage::Failure> stop_failure(const Left &left, const ClaimedJob 
 
 bool is_with_worker(LeftBy by)
 {
-    return by == LeftBy::late_worker || by == LeftBy::lost_worker || by == LeftBy::silent_worker || by == LeftBy::draining_worker;
+    return by == LeftBy::late_worker || by == LeftBy::lost_worker || by == LeftBy::silent_worker ||
+           by == LeftBy::draining_worker || by == LeftBy::revoked_worker;
 }
 
 Fate fate_of(storage::Settled settled)
@@ -85,6 +89,8 @@ storage::Settled take_from_worker(const Queue &queue, const ClaimedJob &job, Lef
         return storage::settle_abandoned(queue, job, core::Reason::worker_heartbeat_stale, now);
     case LeftBy::draining_worker:
         return storage::settle_abandoned(queue, job, core::Reason::released, now);
+    case LeftBy::revoked_worker:
+        return storage::settle_revoked(queue, job, now);
     default:
         return storage::settle_abandoned(queue, job, core::Reason::worker_lost, now);
     }
@@ -144,7 +150,7 @@ Fate decide(const Queue &queue, const ClaimedJob &job, const Left &left)
     if (!may_ask_again(queue, job, left))
         return Fate::settled;
     const storage::JobType *type = queue.find_job_type(job.type);
-    if (type == nullptr || type->retry_handler == "NONE") {
+    if (type == nullptr || type->retry_handler == "NONE" || type->is_held()) {
         storage::decide_by_policy(queue, job, pg::now());
         return Fate::settled;
     }
@@ -193,7 +199,8 @@ Fate bring_home(const Queue &queue, const Left &left)
     if (ends_cancelled(queue, left))
         return Fate::settled;
     if (const auto asking = storage::take_for_decision(queue, left.id))
-        return is_claimed_anew(left) ? Fate::gone : decide(queue, *asking, left);
+        return is_claimed_anew(left) || storage::why_set_aside(queue, left.id).has_value() ? Fate::gone
+                                                                                           : decide(queue, *asking, left);
     if (is_claimed_anew(left))
         return Fate::gone;
     return storage::is_left(queue, left.id, left.attempt, may_be_locked(left)) ? Fate::held : Fate::gone;
@@ -215,10 +222,11 @@ void report_crash(const Queue &queue, const Left &left)
 void report_failure(const Queue &queue, const Left &left, const pg::Error &error)
 {
     const std::string name = queue.full_name();
+    const std::string message = storage::short_message(error);
     pg::call([&] {
         ereport(WARNING, errcode(error.sqlerrcode()),
                 errmsg("cannot bring job %lld in queue \"%s\" back into line: %s", static_cast<long long>(left.id), name.c_str(),
-                       error.message().c_str()),
+                       message.c_str()),
                 is_with_worker(left.by) ? errdetail("Its worker took too long or is gone. It is tried again from time to time.")
                                         : errdetail("Its executor or the server ended while it ran. It is set aside and tried "
                                                     "again from time to time."));
@@ -228,6 +236,26 @@ void report_failure(const Queue &queue, const Left &left, const pg::Error &error
 void postpone(PostponedJobs &postponed, const Left &left, std::int64_t delay)
 {
     postponed[left.id].until = pg::now() + delay;
+}
+
+// As the attempt that was left, or as one that failed and is to be decided on.
+bool set_aside_row(const Queue &queue, const Left &left, const pg::Error &error)
+{
+    const pg::Time now = pg::now();
+    if (const auto job = storage::take_running(queue, left.id, left.attempt))
+        return storage::set_aside(queue, *job, {core::Reason::worker_lost, "", "the attempt was left"}, error, now);
+    const auto job = storage::take_for_decision(queue, left.id);
+    return job.has_value() && storage::set_aside(queue, *job, storage::stored_failure(*job), error, now);
+}
+
+// It is left alone for good, once it has been tried often enough. False: not even that can be written.
+bool set_aside_for_good(const Queue &queue, const Left &left, const pg::Error &error)
+{
+    bool is_aside = false;
+    if (try_to_write([&] { is_aside = set_aside_row(queue, left, error); }).has_value() || !is_aside)
+        return false;
+    storage::report_set_aside(queue, left.id, error);
+    return true;
 }
 
 void set_aside(PostponedJobs &postponed, const Queue &queue, const Left &left, const pg::Error &error)
@@ -274,7 +302,7 @@ Fate follow_up(PostponedJobs &postponed, const Queue &queue, const Left &left, F
         report_crash(queue, left);
     if (fate == Fate::asks && !shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, left.id}))
         fate = Fate::crowded;
-    if (fate == Fate::held || fate == Fate::crowded)
+    if (fate == Fate::put_off || fate == Fate::held || fate == Fate::crowded)
         postpone(postponed, left, fate == Fate::held && !is_with_worker(left.by) ? held_delay : short_delay);
     else
         postponed.erase(left.id);
@@ -321,13 +349,14 @@ std::optional<std::vector<Fate>> bring_home_together(const Queue &queue, std::sp
     try {
         reach_point_before(jobs.front());
         pg::with_transaction([&] {
+            storage::lock_or_raise(queue);
             const std::set<std::int64_t> done = put_back(queue, jobs);
             for (const Left &left : jobs)
                 fates.push_back(done.contains(left.id) ? Fate::settled : bring_home(queue, left));
             reach_point_after(jobs.front());
         });
     } catch (const pg::Error &error) {
-        if (!is_fault_of_job(error))
+        if (!storage::is_fault_of_job(error) || storage::is_lock_trouble(error))
             throw;
         return std::nullopt;
     }
@@ -341,12 +370,16 @@ Fate bring_home_alone(PostponedJobs &postponed, const Queue &queue, const Left &
     try {
         pg::with_transaction([&] { fate = bring_home(queue, left); });
     } catch (const pg::Error &error) {
-        if (!is_fault_of_job(error))
+        if (!storage::is_fault_of_job(error) || storage::is_lock_trouble(error))
             throw;
         trouble = error;
     }
     if (!trouble.has_value())
         return follow_up(postponed, queue, left, fate);
+    if (postponed[left.id].failures >= most_failures && set_aside_for_good(queue, left, *trouble)) {
+        postponed.erase(left.id);
+        return Fate::stays;
+    }
     set_aside(postponed, queue, left, *trouble);
     return Fate::failed;
 }
@@ -382,6 +415,14 @@ std::vector<Left> take_off(std::vector<Left> &list)
     return jobs;
 }
 
+// Those that were brought home before the trouble are found to be so the next time.
+std::vector<Fate> put_all_off(PostponedJobs &postponed, const Queue &queue, std::span<const Left> jobs)
+{
+    for (const Left &left : jobs)
+        follow_up(postponed, queue, left, Fate::put_off);
+    return std::vector<Fate>(jobs.size(), Fate::put_off);
+}
+
 // A queue that does not exist any more took its jobs along.
 BroughtHome nothing_left(PostponedJobs &postponed, std::vector<Left> jobs)
 {
@@ -410,7 +451,9 @@ BroughtHome bring_home_first(PostponedJobs &postponed, std::vector<Left> &list)
     const Queue *queue = catalogue->find(jobs.front().queue_id);
     if (queue == nullptr || queue->is_dropped)
         return nothing_left(postponed, std::move(jobs));
-    const std::vector<Fate> fates = bring_home_all(postponed, *queue, jobs);
+    std::vector<Fate> fates;
+    if (!do_duty(core::Duty::recovery, queue, [&] { fates = bring_home_all(postponed, *queue, jobs); }))
+        fates = put_all_off(postponed, *queue, jobs);
     BroughtHome result;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
         jobs[i].has_ended = has_ended(fates[i]);

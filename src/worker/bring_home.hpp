@@ -16,6 +16,7 @@ enum class LeftBy : unsigned char {
     lost_worker,      // that is gone
     silent_worker,    // that was not heard of for too long
     draining_worker,  // that takes no more jobs
+    revoked_worker,   // whose role may not work on the queue any more
 };
 
 // An attempt that somebody left.

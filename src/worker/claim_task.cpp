@@ -2,9 +2,13 @@
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
+#include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/own_executor.hpp"
 #include "shmem/run_times.hpp"
+#include "storage/faults.hpp"
+#include "storage/queue_lock.hpp"
+#include "storage/short_text.hpp"
 #include "storage/weight.hpp"
 #include "worker/claim_room.hpp"
 #include "worker/task.hpp"
@@ -32,7 +36,8 @@ core::ClaimMode mode_of(const storage::JobType &type, const Task &task)
 
 struct Claim {
     std::optional<Task> task;
-    Rooms rooms;  // what the jobs got under the throttle limits
+    Rooms rooms;                         // what the jobs got under the throttle limits
+    std::optional<pg::Error> trouble{};  // a database error was against it, and nothing has happened
 };
 
 // Whether something has been paused or resumed since the hand was filled.
@@ -52,7 +57,7 @@ Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &
     const storage::JobType *type = task.queue == nullptr ? nullptr : task.queue->find_job_type(job_type);
     if (type == nullptr || task.queue->is_dropped || task.queue->owner != executor.ticket.role)
         return nothing();
-    executor.hand.is_paused = has_changed(executor.hand, *task.queue, type->name);
+    executor.hand.is_paused = has_changed(executor.hand, *task.queue, type->name) || !storage::try_to_lock(*task.queue);
     if (executor.hand.is_paused)
         return nothing();
     task.handler = storage::known_handler(*task.queue, *type);
@@ -60,6 +65,9 @@ Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &
         return nothing();
     task.run_time = shmem::run_time(queue_id, type->name);
     task.mode = mode_of(*type, task);
+    executor.hand.is_paused = task.mode == core::ClaimMode::record && !storage::try_to_lock(*task.queue, RowExclusiveLock);
+    if (executor.hand.is_paused)
+        return nothing();
     Claim claim{std::nullopt, take_room(*task.queue, *type, waiting)};
     for (std::size_t i = waiting.size(); i-- > 0;)
         if (!claim.rooms.has(i))
@@ -100,6 +108,11 @@ Claim claim(Executor &executor, int queue_id, const std::string &job_type, std::
             pg::abort_transaction();
         else if (task->mode == core::ClaimMode::record)
             pg::commit_transaction();
+    } catch (const pg::Error &error) {
+        pg::abort_transaction();
+        if (!storage::is_fault_of_job(error))
+            throw;
+        result = Claim{std::nullopt, room_for_all(0), error};
     } catch (...) {
         pg::abort_transaction();
         throw;
@@ -113,6 +126,34 @@ void put_off_until(const shmem::JobInLine &job, pg::Time again)
 {
     shmem::put_off(job, again);
     shmem::work_due(MyDatabaseId, again);  // this executor may be busy then
+}
+
+void report_trouble(std::int64_t id, const pg::Error &error)
+{
+    shmem::raise_alert(shmem::Alert::job_set_aside);
+    const std::string message = storage::short_message(error);
+    pg::call([&] {
+        ereport(WARNING, errcode(error.sqlerrcode()),
+                errmsg("cannot start job %lld: %s", static_cast<long long>(id), message.c_str()),
+                errdetail("It stays as it is, and is tried again from time to time."));
+    });
+}
+
+// A database error is against one of these jobs. Of several it is not known which: then they are claimed one by one for a while.
+void put_off_trouble(Executor &executor, std::span<const shmem::JobInLine> jobs, const pg::Error &error)
+{
+    constexpr std::int64_t caution = 10'000'000;  // us
+    const pg::Time now = pg::now();
+    if (jobs.size() > 1) {
+        executor.single_until = now + caution;
+        for (const shmem::JobInLine &job : jobs)
+            shmem::put_back(job);
+        return;
+    }
+    const shmem::JobInLine &job = jobs.front();
+    if (executor.held.until(job.id) == pg::Time{0})
+        report_trouble(job.id, error);
+    put_off_until(job, executor.held.note(job.id, now));
 }
 
 // What had room and could not be claimed is held by somebody else, or was changed. The jobs of the task are in the order of
@@ -162,7 +203,8 @@ std::optional<Task> claim_next(Executor &executor)
         give_back(executor);
         return std::nullopt;
     }
-    const std::size_t count = std::min(hand.batch_size, hand.jobs.size() - hand.next);
+    const std::size_t most = pg::now() < executor.single_until ? 1 : hand.batch_size;
+    const std::size_t count = std::min(most, hand.jobs.size() - hand.next);
     const std::span<shmem::JobInLine> chosen(hand.jobs.data() + hand.next, count);
     hand.next += count;
     const std::span<const shmem::JobInLine> jobs = chosen.first(shmem::choose_jobs(chosen));
@@ -176,6 +218,10 @@ std::optional<Task> claim_next(Executor &executor)
     }
     ::MemoryContextReset(executor.job_memory);
     Claim claimed = claim(executor, hand.queue_id, hand.job_type, std::move(waiting));
+    if (claimed.trouble.has_value()) {
+        put_off_trouble(executor, jobs, *claimed.trouble);
+        return std::nullopt;
+    }
     if (hand.is_paused) {
         give_back(executor);
         return std::nullopt;
@@ -190,7 +236,17 @@ std::optional<Task> claim_next(Executor &executor)
 
 std::optional<Task> claim_again(Executor &executor, const Task &batch, std::int64_t job_id)
 {
-    return claim(executor, batch.queue->id, batch.jobs.front().type, {DueJob{job_id}}).task;
+    Claim claimed = claim(executor, batch.queue->id, batch.jobs.front().type, {DueJob{job_id}});
+    if (claimed.trouble.has_value())
+        put_off(executor, job_id);
+    return std::move(claimed.task);
+}
+
+void put_off(Executor &executor, std::int64_t job_id)
+{
+    for (const shmem::JobInLine &job : executor.hand.jobs)
+        if (job.id == job_id)
+            put_off_until(job, executor.held.note(job_id, pg::now()));
 }
 
 }  // namespace hipq::worker

@@ -1,8 +1,6 @@
 // SET CONSTRAINTS, and the portals of a subtransaction.
 #include "client_session.hpp"
 
-#include "pg/spi.hpp"
-
 extern "C" {
 #include "utils/portal.h"
 }
@@ -25,7 +23,26 @@ constinit pg::Statement initially_deferred(R"(
 
 constinit pg::Statement open_cursors("SELECT cursor.name FROM pg_catalog.pg_cursors AS cursor");
 
-// SET CONSTRAINTS ALL IMMEDIATE holds for the rest of the transaction.
+// ---- what was put off ----
+
+// Deferred triggers fire; from then on none is deferred.
+void fire_deferred_triggers()
+{
+    pg::run_as_caller("SET CONSTRAINTS ALL IMMEDIATE");
+}
+
+// The same where a trigger cannot put itself off by SET CONSTRAINTS, over and over: until there are none, or with an error. A
+// second time, when nothing is left that could fire, because one may have said SET CONSTRAINTS and done nothing.
+void fire_all_deferred_triggers()
+{
+    pg::as_restricted([] {
+        fire_deferred_triggers();
+        fire_deferred_triggers();
+    });
+}
+
+// SET CONSTRAINTS ALL IMMEDIATE holds for the rest of the transaction: constraints are as at its beginning again. SET CONSTRAINTS
+// of the client's is forgotten.
 void defer_again()
 {
     pg::as_extension_owner([] {
@@ -34,63 +51,63 @@ void defer_again()
     });
 }
 
+// ---- cursors ----
+
+std::vector<std::string> names_of_cursors()
+{
+    std::vector<std::string> names;
+    for (const pg::Row row : pg::as_extension_owner([] { return open_cursors.run(); }))
+        names.push_back(row.text(0));
+    return names;
+}
+
+// One that is active runs the statement that brought us here: nobody can fetch from it.
+bool can_be_read(const std::string &cursor)
+{
+    return pg::call([&] {
+        Portal portal = ::GetPortalByName(cursor.c_str());
+        return PortalIsValid(portal) && portal->status != PORTAL_ACTIVE;
+    });
+}
+
 // Of this subtransaction, those of others within it included: they come to belong to it.
 void close_own_cursors()
 {
-    for (const pg::Row row : open_cursors.run()) {
-        const std::string name = row.text(0);
+    for (const std::string &name : names_of_cursors())
         pg::call([&] {
             Portal portal = ::GetPortalByName(name.c_str());
             if (PortalIsValid(portal) && portal->createSubid == ::GetCurrentSubTransactionId())
                 ::PortalDrop(portal, false);
         });
-    }
-}
-
-constinit pg::Statement objects_of_session(R"(
-    SELECT depend.classid, depend.objid
-    FROM pg_depend AS depend
-    WHERE depend.refclassid = 'pg_namespace'::regclass AND depend.refobjid = pg_my_temp_schema() AND depend.refobjid <> 0)");
-
-// With what has come to depend on it.
-void drop(Oid object, Oid catalogue)
-{
-    pg::call([&] {
-        const ObjectAddress address{catalogue, object, 0};
-        ::performDeletion(&address, DROP_CASCADE, PERFORM_DELETION_INTERNAL | PERFORM_DELETION_QUIETLY);
-        ::CommandCounterIncrement();
-    });
 }
 
 }  // namespace
 
-void fire_deferred_triggers()
+void refuse_open_cursors(const char *what)
 {
-    pg::run_once("SET CONSTRAINTS ALL IMMEDIATE");
+    for (const std::string &name : names_of_cursors())
+        if (can_be_read(name))
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_CURSOR_STATE), errmsg("%s while cursor \"%s\" is open", what, name.c_str()),
+                       errdetail("Code of other roles could read it."),
+                       errhint("Close it, or leave the loop over its rows, first."));
+}
+
+void clear_the_way()
+{
+    fire_deferred_triggers();
+    fire_all_deferred_triggers();
     defer_again();
+    refuse_open_cursors("jobs cannot run");
 }
 
-HandlerVisit::Objects HandlerVisit::temporary_objects()
-{
-    Objects objects;
-    for (const pg::Row row : pg::as_extension_owner([] { return objects_of_session.run(); }))
-        objects.emplace(row.oid(1), row.oid(0));
-    return objects;
-}
-
-HandlerVisit::HandlerVisit() : clients_(temporary_objects()) {}
+HandlerVisit::HandlerVisit() : visit_(temporary_objects()) {}
 
 void HandlerVisit::end() const
 {
-    fire_deferred_triggers();
+    fire_all_deferred_triggers();
+    defer_again();
     close_own_cursors();
-    // One may have gone with another.
-    for (Objects left = temporary_objects(); left != clients_; left = temporary_objects()) {
-        const auto own = std::find_if(left.begin(), left.end(), [&](const auto &each) { return !clients_.contains(each); });
-        if (own == left.end())  // the handler has dropped one of the client's
-            return;
-        drop(own->first, own->second);
-    }
+    drop_temporary_objects_but(visit_.clients_objects());
 }
 
 }  // namespace hipq::worker

@@ -9,8 +9,10 @@
 #include "shmem/decisions.hpp"
 #include "shmem/own_executor.hpp"
 #include "storage/dead_letter.hpp"
+#include "storage/faults.hpp"
 #include "storage/lane_rows.hpp"
 #include "storage/made_by_handler.hpp"
+#include "storage/short_text.hpp"
 #include "worker/run_handler.hpp"
 #include "worker/session.hpp"
 #include "worker/task.hpp"
@@ -169,6 +171,17 @@ void handle(const Executor &executor, const Queue &queue, const BegunCall &call)
         pg::with_transaction([&] { note_failure(call.letter, *trouble); });
 }
 
+void report_trouble(const Queue &queue, const pg::Error &error)
+{
+    const std::string name = queue.full_name();
+    const std::string message = storage::short_message(error);
+    pg::call([&] {
+        ereport(WARNING, errcode(error.sqlerrcode()),
+                errmsg("cannot call the handler of dead letters of queue \"%s\": %s", name.c_str(), message.c_str()),
+                errdetail("It is tried again from time to time."));
+    });
+}
+
 // Of one dead letter. False: there is none to be handled.
 bool handle_one(const Executor &executor, const Queue &queue)
 {
@@ -179,6 +192,22 @@ bool handle_one(const Executor &executor, const Queue &queue)
         shmem::announce_idle(shmem::Jobs::unknown);
     }
     return call.has_value();
+}
+
+// The same, past an error against what is written about it: the scheduler offers the letter again.
+bool try_to_handle_one(const Executor &executor, const Queue &queue)
+{
+    std::optional<pg::Error> trouble;
+    try {
+        return handle_one(executor, queue);
+    } catch (const pg::Error &error) {
+        if (!storage::is_fault_of_job(error))
+            throw;
+        trouble = error;
+    }
+    shmem::announce_idle(shmem::Jobs::unknown);
+    report_trouble(queue, *trouble);
+    return false;
 }
 
 }  // namespace
@@ -201,7 +230,7 @@ bool handle_next_dead_letter(const Executor &executor)
         return true;
     if (!try_to_lock(leaf))
         return true;  // who has it offers the next one
-    const bool found = handle_one(executor, *queue);
+    const bool found = try_to_handle_one(executor, *queue);
     unlock(leaf);
     if (found)
         shmem::offer_decision(*offer);  // there may be more

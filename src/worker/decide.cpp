@@ -4,6 +4,7 @@
 #include "shmem/decisions.hpp"
 #include "shmem/own_executor.hpp"
 #include "storage/settle.hpp"
+#include "worker/bookkeeping.hpp"
 #include "worker/run_handler.hpp"
 #include "worker/session.hpp"
 #include "worker/task.hpp"
@@ -30,7 +31,8 @@ std::optional<ClaimedJob> take(const Executor &executor, const Queue &queue, std
 bool decided_by_policy(const Queue &queue, const ClaimedJob &job)
 {
     const storage::JobType *type = queue.find_job_type(job.type);
-    if (type != nullptr && type->retry_handler != "NONE")
+    const bool may_ask = type != nullptr && type->retry_handler != "NONE" && !type->is_held();
+    if (may_ask)
         return false;
     const pg::OwnSettings own;
     storage::decide_by_policy(queue, job, pg::now());
@@ -118,18 +120,36 @@ std::optional<Trouble> try_to_decide(const Executor &executor, const Queue &queu
 }
 
 // Final, with what went wrong.
-void give_up(const Queue &queue, std::int64_t id, const Trouble &trouble)
+void give_up_in_transaction(const Queue &queue, std::int64_t id, const Trouble &trouble)
 {
     HIPQ_POINT("before-give-up");
-    pg::with_transaction([&] {
+    const auto job = storage::take_for_decision(queue, id);
+    if (!job.has_value())
+        return;
+    const Failure failure = trouble.cancelled.has_value() ? storage::cancelled_failure(*trouble.cancelled, MyProcPid)
+                                                          : storage::retry_handler_failure(*job, trouble.why);
+    storage::carry_out(queue, *job, failure, core::Decision{false, 0, false}, pg::now());
+    HIPQ_POINT("after-give-up");
+}
+
+// It stands in `error` already, and stays there.
+void leave_undecided(const Queue &queue, std::int64_t id, const pg::Error &trouble)
+{
+    bool is_aside = false;
+    const auto refusal = try_to_write([&] {
         const auto job = storage::take_for_decision(queue, id);
-        if (!job.has_value())
-            return;
-        const Failure failure = trouble.cancelled.has_value() ? storage::cancelled_failure(*trouble.cancelled, MyProcPid)
-                                                              : storage::retry_handler_failure(*job, trouble.why);
-        storage::carry_out(queue, *job, failure, core::Decision{false, 0, false}, pg::now());
-        HIPQ_POINT("after-give-up");
+        is_aside = job.has_value() && storage::set_aside(queue, *job, storage::stored_failure(*job), trouble, pg::now());
     });
+    if (refusal.has_value())
+        throw *refusal;  // NOLINT(cert-err60-cpp): as it came
+    if (is_aside)
+        storage::report_set_aside(queue, id, trouble);
+}
+
+void give_up(const Queue &queue, std::int64_t id, const Trouble &trouble)
+{
+    if (const auto against = try_to_write([&] { give_up_in_transaction(queue, id, trouble); }))
+        leave_undecided(queue, id, *against);
 }
 
 }  // namespace

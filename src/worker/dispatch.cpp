@@ -12,12 +12,14 @@
 #include "shmem/databases.hpp"
 #include "shmem/external_jobs.hpp"
 #include "storage/dispatch.hpp"
+#include "storage/faults.hpp"
 #include "storage/gates.hpp"
+#include "storage/short_text.hpp"
 #include "storage/weight.hpp"
 #include "storage/workers.hpp"
 #include "worker/claim_room.hpp"
 #include "worker/durability.hpp"
-#include "worker/faults.hpp"
+#include "worker/duties.hpp"
 #include "worker/process.hpp"
 #include "worker/take_jobs.hpp"
 
@@ -138,14 +140,15 @@ void leave_out_full(Claimer &claimer, const Queue &queue, const JobType &type, C
 }
 
 // Chooses a worker for one job after the other, until there is none that may be given one. From then on it counts the job.
-std::vector<Dispatched> choose_workers(std::span<const JobInLine> jobs, Workers workers)
+std::vector<Dispatched> choose_workers(std::span<const JobInLine> jobs, Workers workers, shmem::JobShares &shares)
 {
     std::vector<Dispatched> chosen;
     for (const JobInLine &job : jobs) {
-        const auto best = shmem::choose_worker(workers, job.last_worker).id;
-        const auto choice = best.has_value() ? shmem::note_dispatched(*best) : std::nullopt;
+        const shmem::ChosenWorker best = shmem::choose_worker(workers, shares, job.last_worker);
+        const auto choice = best.id.has_value() ? shmem::note_dispatched(*best.id) : std::nullopt;
         if (!choice.has_value())
             break;
+        shares.take(best.role);
         chosen.push_back({job.id, 0, choice->worker, choice->is_probe, pg::infinity});
     }
     return chosen;
@@ -187,11 +190,13 @@ void leave_out_held(Claimer &claimer, const Candidates &candidates, std::span<co
 }
 
 // Needs a transaction. What is given is the workers' when that has committed.
-void give_away(Claimer &claimer, const ServedLine &served, std::size_t most, std::vector<Dispatched> &given)
+void give_away(Dispatcher &dispatcher, const ServedLine &served, std::size_t most, std::vector<Dispatched> &given)
 {
+    Claimer &claimer = dispatcher.claimer;
     const Line &line = served.line;
     const Queue &queue = *line.queue;
     const JobType &type = *queue.find_job_type(line.head.job_type);
+    storage::lock_or_raise(queue);
     claimer.hand = Hand{queue.id, type.name, 1, {}};
     claimer.hand.paused_keys = queue.paused_keys(type.name);
     if (!take_jobs(claimer, line, pg::now(), most))
@@ -199,7 +204,7 @@ void give_away(Claimer &claimer, const ServedLine &served, std::size_t most, std
     HIPQ_POINT("before-dispatch");
     Candidates candidates = choose_all(claimer.hand);
     leave_out_full(claimer, queue, type, candidates);
-    given = choose_workers(candidates.jobs, served.workers);
+    given = choose_workers(candidates.jobs, served.workers, dispatcher.shares);
     for (std::size_t i = given.size(); i < candidates.jobs.size(); ++i)
         shmem::put_back(candidates.jobs[i]);
     if (given.empty())
@@ -228,9 +233,9 @@ void notify(std::span<const Dispatched> given)
 
 void report_silence(const pg::Error &error)
 {
+    const std::string message = storage::short_message(error);
     pg::call([&] {
-        ereport(WARNING, errcode(error.sqlerrcode()),
-                errmsg("cannot notify external workers of their jobs: %s", error.message().c_str()),
+        ereport(WARNING, errcode(error.sqlerrcode()), errmsg("cannot notify external workers of their jobs: %s", message.c_str()),
                 errhint("They find them when they poll."));
     });
 }
@@ -241,7 +246,7 @@ void try_to_notify(std::span<const Dispatched> given)
     try {
         notify(given);
     } catch (const pg::Error &error) {
-        if (!is_fault_of_job(error))
+        if (!storage::is_fault_of_job(error))
             throw;
         trouble = error;
     }
@@ -254,10 +259,11 @@ void try_to_notify(std::span<const Dispatched> given)
 void report_trouble(const Queue &queue, std::int64_t id, const pg::Error &error)
 {
     const std::string name = queue.full_name();
+    const std::string message = storage::short_message(error);
     pg::call([&] {
         ereport(WARNING, errcode(error.sqlerrcode()),
                 errmsg("cannot give job %lld in queue \"%s\" to a worker: %s", static_cast<long long>(id), name.c_str(),
-                       error.message().c_str()),
+                       message.c_str()),
                 errdetail("It stays as it is, and is tried again from time to time."));
     });
 }
@@ -270,7 +276,7 @@ struct Given {
     std::int64_t first = 0;  // with trouble: the first of the jobs that were tried
 };
 
-Given try_to_give_away(Claimer &claimer, const Lines &lines, const ServedLine &served, std::size_t most)
+Given try_to_give_away(Dispatcher &dispatcher, const Lines &lines, const ServedLine &served, std::size_t most)
 {
     std::vector<Dispatched> given;
     Given result;
@@ -278,12 +284,12 @@ Given try_to_give_away(Claimer &claimer, const Lines &lines, const ServedLine &s
         pg::with_transaction([&] {
             result.lines_are_outdated = lines.are_outdated();
             if (!result.lines_are_outdated)
-                give_away(claimer, served, most, given);
+                give_away(dispatcher, served, most, given);
         });
     } catch (const pg::Error &error) {
         shmem::cancel_dispatch(given);
         shmem::release_hand();
-        if (!is_fault_of_job(error) || given.empty())
+        if (!storage::is_fault_of_job(error) || given.empty())
             throw;
         result.trouble = error;
         result.first = given.front().id;
@@ -312,15 +318,18 @@ void set_aside(Dispatcher &dispatcher, const Queue &queue, const Given &given)
 // set aside that was in the way, or all lines have to be found anew.
 enum class Came : unsigned char { nothing, something, outdated };
 
-Came dispatch_line(Dispatcher &dispatcher, const Lines &lines, const ServedLine &served)
+Came try_line(Dispatcher &dispatcher, const Lines &lines, const ServedLine &served)
 {
-    const std::int64_t room = shmem::room_for_jobs(served.workers);
-    if (room <= 0)
-        return Came::nothing;  // whoever makes room asks for a dispatch
-    const auto most = static_cast<std::size_t>(std::min<std::int64_t>(room, jobs_at_once));
-    Given given = try_to_give_away(dispatcher.claimer, lines, served, most);
+    const shmem::RoomForJobs room = shmem::room_for_jobs(served.workers, dispatcher.shares);
+    if (room.shared <= 0) {  // whoever makes room asks for a dispatch
+        if (room.wanted > 0)
+            shmem::raise_alert(dispatcher.shares.is_table_full() ? shmem::Alert::jobs_in_hand_full : shmem::Alert::worker_quota);
+        return Came::nothing;
+    }
+    const auto most = static_cast<std::size_t>(std::min<std::int64_t>(room.shared, jobs_at_once));
+    Given given = try_to_give_away(dispatcher, lines, served, most);
     if (given.trouble.has_value() && most > 1)
-        given = try_to_give_away(dispatcher.claimer, lines, served, 1);
+        given = try_to_give_away(dispatcher, lines, served, 1);
     if (given.lines_are_outdated)
         return Came::outdated;
     if (given.trouble.has_value())
@@ -328,13 +337,22 @@ Came dispatch_line(Dispatcher &dispatcher, const Lines &lines, const ServedLine 
     return given.jobs > 0 || given.trouble.has_value() ? Came::something : Came::nothing;
 }
 
+Came dispatch_line(Dispatcher &dispatcher, const Lines &lines, const ServedLine &served)
+{
+    Came came = Came::nothing;
+    do_duty(core::Duty::dispatch, served.line.queue, [&] { came = try_line(dispatcher, lines, served); });
+    return came;
+}
+
 Lines find_lines(const Dispatcher &dispatcher, pg::Time &next)
 {
     Lines lines;
-    pg::with_transaction([&] {
-        lines.catalogue = storage::catalogue();
-        lines.services = storage::worker_services();
-        lines.due = due_lines(*lines.catalogue, *lines.services, dispatcher.first_queue, pg::now(), next);
+    do_duty(core::Duty::dispatch, nullptr, [&] {
+        pg::with_transaction([&] {
+            lines.catalogue = storage::catalogue();
+            lines.services = storage::worker_services();
+            lines.due = due_lines(*lines.catalogue, *lines.services, dispatcher.first_queue, pg::now(), next);
+        });
     });
     return lines;
 }
@@ -343,6 +361,8 @@ Lines find_lines(const Dispatcher &dispatcher, pg::Time &next)
 bool go_through(Dispatcher &dispatcher, pg::Time &next)
 {
     const Lines lines = find_lines(dispatcher, next);
+    if (!lines.due.empty())
+        dispatcher.shares = shmem::JobShares();
     bool any = false;
     for (const ServedLine &served : lines.due) {
         check_interrupts();

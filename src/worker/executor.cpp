@@ -12,6 +12,7 @@
 #include "worker/cancellable.hpp"
 #include "worker/deadline.hpp"
 #include "worker/durability.hpp"
+#include "worker/pinned_settings.hpp"
 #include "worker/process.hpp"
 #include "worker/task.hpp"
 
@@ -79,6 +80,7 @@ bool run_next(Executor &executor)
 Executor connect(const shmem::ExecutorTicket &ticket)
 {
     pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, ticket.role, 0); });
+    pin_settings_of_executor();
     prepare_deadline();
     prepare_cancellation();
     prepare_durability();
@@ -114,6 +116,7 @@ void execute()
     Executor executor = connect(ticket);
     shmem::announce_idle(shmem::Jobs::unknown);
     pg::Time idle_since{::GetCurrentTimestamp()};
+    bool is_told = false;
     for (bool first = true;; first = false) {
         if (drain(executor))
             idle_since = pg::Time{::GetCurrentTimestamp()};
@@ -122,7 +125,8 @@ void execute()
         show_idle();
         const pg::Time now{::GetCurrentTimestamp()};
         const std::int64_t idle_end = idle_since.value + std::int64_t{settings::executor_idle_timeout} * 1000;
-        if (!settings::enabled || shmem::should_leave(true, now) || now.value >= idle_end)
+        is_told = !settings::enabled || shmem::should_leave(true, now);
+        if (is_told || now.value >= idle_end)
             break;
         flush_now();
         if (!shmem::was_woken())
@@ -130,7 +134,9 @@ void execute()
     }
     HIPQ_POINT("executor-leaves");
     shmem::begin_leaving();
-    const bool found_more = run_next(executor);  // what came between the last look and begin_leaving(); there may be more of it
+    // What came between the last look and begin_leaving(); there may be more of it. Who leaves for others' sake begins no further
+    // job, which may take for ever.
+    const bool found_more = is_told || run_next(executor);
     if (shmem::release_hand() || found_more)
         shmem::work_due(ticket.database, pg::Time{0});
     flush_now();

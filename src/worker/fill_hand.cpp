@@ -8,6 +8,7 @@
 #include "shmem/shares.hpp"
 #include "storage/gates.hpp"
 #include "storage/lane_rows.hpp"
+#include "storage/queue_lock.hpp"
 #include "worker/process.hpp"
 #include "worker/take_jobs.hpp"
 #include "worker/task.hpp"
@@ -18,8 +19,9 @@ namespace {
 
 using storage::Queue;
 
-constexpr std::size_t largest_hand = 1'000;  // a batch of the largest size fits
-constexpr std::int64_t shortly = 1'000'000;  // us
+constexpr std::size_t largest_hand = 1'000;   // a batch of the largest size fits
+constexpr std::int64_t lock_delay = 500'000;  // us
+constexpr std::int64_t shortly = 1'000'000;   // us
 
 // What came of a line: nothing of it can be run now, its jobs are left to somebody who is just reading it, or the hand is full.
 enum class Tried : unsigned char { nothing, left, taken };
@@ -134,6 +136,10 @@ Tried take_from(Executor &executor, const Line &line, pg::Time now)
     const storage::JobType *for_workers = line.queue->find_job_type(line.head.job_type);
     if (for_workers != nullptr && for_workers->is_without_handler())
         return Tried::nothing;
+    if (!storage::try_to_lock(*line.queue)) {  // its owner, or whoever locks it, shall not stop this executor
+        executor.next_due = std::min(executor.next_due, now + lock_delay);
+        return Tried::nothing;
+    }
     if (!storage::handler_gate(*line.queue, line.head.job_type).passed) {
         leave_to_scheduler(now);  // parked
         return Tried::nothing;

@@ -5,11 +5,12 @@
 #include "give_up_waiting.hpp"
 
 #include "pg/clock.hpp"
-#include "pg/transaction.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/decisions.hpp"
 #include "storage/settle.hpp"
 #include "storage/worker_gate.hpp"
+#include "worker/bookkeeping.hpp"
+#include "worker/duties.hpp"
 #include "worker/process.hpp"
 #include "worker/take_jobs.hpp"
 
@@ -17,6 +18,7 @@ namespace hipq::worker {
 
 namespace {
 
+using core::Duty;
 using storage::ClaimedJob;
 using storage::JobType;
 using storage::Queue;
@@ -83,17 +85,46 @@ struct UnservedLine {
     pg::Time now;
     std::vector<std::int64_t> asks{};  // whose retry handler is to be asked
 
-    // Needs a transaction. Returns how many were found.
-    std::size_t fail_first()
+    // Those whose time is up, at most so many. Needs a transaction.
+    std::vector<storage::DueJob> first_overdue() const
     {
         storage::StartWindows windows(queue.id, type.name, now);
-        const pg::Time due_by = now + -patience_of(type);
-        const auto waiting = storage::due_jobs(queue, line.head, due_by, jobs_at_once, windows, queue.paused_keys(type.name));
+        return first_due(now + -patience_of(type), jobs_at_once, windows);
+    }
+
+    std::vector<storage::DueJob> first_due(pg::Time due_by, std::size_t most, storage::StartWindows &windows) const
+    {
+        const std::set<std::int64_t> aside = storage::waiting_set_aside(queue);
+        auto waiting = storage::due_jobs(queue, line.head, due_by, most + aside.size(), windows, queue.paused_keys(type.name));
+        std::erase_if(waiting, [&](const storage::DueJob &job) { return aside.contains(job.id); });
+        return waiting;
+    }
+
+    // In a transaction of its own. Returns the error against it.
+    std::optional<pg::Error> fail(std::span<const storage::DueJob> waiting)
+    {
         const auto failure = failure_of(type);
-        for (const ClaimedJob &job : storage::claim_by_record(queue, waiting, now))
-            if (storage::settle_failure(queue, job, failure, now) == storage::Settled::ask_retry_handler)
-                asks.push_back(job.id);
-        return waiting.size();
+        const std::size_t asked_before = asks.size();
+        return try_to_write([&] {
+            asks.resize(asked_before);
+            for (const ClaimedJob &job : storage::claim_by_record(queue, waiting, now))
+                if (storage::settle_failure(queue, job, failure, now) == storage::Settled::ask_retry_handler)
+                    asks.push_back(job.id);
+        });
+    }
+
+    // Each in its own transaction, as one of them makes trouble.
+    void fail_one_by_one(std::span<const storage::DueJob> waiting)
+    {
+        asks.clear();
+        for (const storage::DueJob &job : waiting) {
+            check_interrupts();
+            const auto trouble = fail({&job, 1});
+            if (!trouble.has_value())
+                continue;
+            pg::with_transaction([&] { storage::note_set_aside(queue, job.id, *trouble, now); });
+            storage::report_set_aside(queue, job.id, *trouble);
+        }
     }
 
     pg::Time end_of(pg::Time due) const
@@ -107,7 +138,7 @@ struct UnservedLine {
     pg::Time next_end() const
     {
         storage::StartWindows windows(queue.id, type.name, now);
-        const auto due = storage::due_jobs(queue, line.head, now, 1, windows, queue.paused_keys(type.name));
+        const auto due = first_due(now, 1, windows);
         if (!due.empty())
             return end_of(due.front().due);
         const auto later = storage::first_due_times(queue, type.name, line.head.priority, {now.value + 1, 0}, now, 1);
@@ -120,11 +151,15 @@ pg::Time fail_line(const Line &line, pg::Time now)
 {
     UnservedLine unserved{line, *line.queue, *line.queue->find_job_type(line.head.job_type), now};
     pg::Time next = now;
+    std::vector<storage::DueJob> overdue;
     pg::with_transaction([&] {
-        const std::size_t found = unserved.fail_first();
-        if (found < jobs_at_once)
-            next = unserved.next_end();
+        storage::lock_or_raise(*line.queue);
+        overdue = unserved.first_overdue();
     });
+    if (!overdue.empty() && unserved.fail(overdue).has_value())
+        unserved.fail_one_by_one(overdue);
+    if (overdue.size() < jobs_at_once)
+        pg::with_transaction([&] { next = unserved.next_end(); });
     for (const std::int64_t id : unserved.asks)
         shmem::offer_decision({MyDatabaseId, line.queue->owner, line.queue->id, id});
     return next;
@@ -141,16 +176,23 @@ pg::Time give_up_waiting(const storage::Catalogue &catalogue)
     const pg::Time now = pg::now();
     std::vector<std::pair<Line, pg::Time>> waiting;  // with the time from which on they have waited long enough
     note_paused(queues);
-    pg::with_transaction([&] {
-        for (Line &line : lines_of(queues, now))
-            if (is_impatient(line, now)) {
-                const pg::Time end = first_end(line, now);
-                waiting.emplace_back(std::move(line), end);
-            }
+    do_duty(Duty::worker_wait, nullptr, [&] {
+        pg::with_transaction([&] {
+            for (Line &line : lines_of(queues, now))
+                if (is_impatient(line, now)) {
+                    const pg::Time end = first_end(line, now);
+                    waiting.emplace_back(std::move(line), end);
+                }
+        });
     });
-    for (const auto &[line, end] : waiting) {
+    for (const auto &entry : waiting) {
+        const Line &line = entry.first;
+        const pg::Time end = entry.second;
         check_interrupts();
-        next = std::min(next, end > now ? end : fail_line(line, now));
+        pg::Time again = end;
+        if (end <= now && !do_duty(Duty::worker_wait, line.queue, [&] { again = fail_line(line, now); }))
+            again = now + retry_interval;
+        next = std::min(next, again);
     }
     return next;
 }

@@ -1,6 +1,8 @@
 // By the lanes in shared memory; the tables are asked only where those are not known.
 #include "take_jobs.hpp"
 
+#include "storage/queue_lock.hpp"
+
 namespace hipq::worker {
 
 namespace {
@@ -32,13 +34,26 @@ bool is_among(const std::vector<Line> &lines, const Queue &queue, const storage:
     });
 }
 
-// Those that have no lane, because there is no room or because the scheduler has not looked yet.
-void add_unknown_lines(std::vector<Line> &lines, const std::vector<const Queue *> &queues, pg::Time now)
+// A queue may have very many lanes without room. A look goes through so many, and the next one goes on.
+constexpr int lanes_at_once = 500;
+using Places = std::map<int, storage::LanePlace>;  // by queue
+constinit Places *places = nullptr;                // on the heap: no destructor at exit
+
+std::vector<storage::LaneHead> next_heads(const Queue &queue, pg::Time now)
 {
-    for (const Queue *queue : queues)
-        for (const storage::LaneHead &head : storage::lane_heads(*queue, now))
-            if (!is_among(lines, *queue, head) && queue->find_pause(head.job_type) == nullptr)
-                lines.push_back({queue, head, shmem::no_lane, InvalidOid});
+    if (places == nullptr)
+        places = new Places();
+    return storage::lane_heads(queue, now, (*places)[queue.id], lanes_at_once);
+}
+
+// Those that have no lane, because there is no room or because the scheduler has not looked yet.
+void add_unknown_lines(std::vector<Line> &lines, const Queue &queue, pg::Time now)
+{
+    if (!storage::try_to_lock(queue))
+        return;
+    for (const storage::LaneHead &head : next_heads(queue, now))
+        if (!is_among(lines, queue, head) && queue.find_pause(head.job_type) == nullptr)
+            lines.push_back({&queue, head, shmem::no_lane, InvalidOid});
 }
 
 }  // namespace
@@ -46,8 +61,9 @@ void add_unknown_lines(std::vector<Line> &lines, const std::vector<const Queue *
 std::vector<Line> lines_of(const std::vector<const storage::Queue *> &queues, pg::Time now)
 {
     std::vector<Line> lines = known_lines(queues);
-    if (!shmem::lanes_are_known())
-        add_unknown_lines(lines, queues, now);
+    for (const Queue *queue : queues)
+        if (!shmem::lanes_are_known(queue->id))
+            add_unknown_lines(lines, *queue, now);
     return lines;
 }
 

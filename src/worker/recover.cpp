@@ -8,6 +8,7 @@
 #include "shmem/flight_recorder.hpp"
 #include "shmem/hands.hpp"
 #include "shmem/orphans.hpp"
+#include "worker/duties.hpp"
 #include "worker/process.hpp"
 #include "worker/suspects.hpp"
 
@@ -67,11 +68,25 @@ bool recover_orphans(Recovery &recovery)
 // ---- live leaves ----
 
 // Needs a transaction.
-std::int64_t pages_of(int queue_id)
+std::int64_t pages_of(const Queue &queue)
 {
-    const auto catalogue = storage::catalogue();
-    const Queue *queue = catalogue->find(queue_id);
-    return queue == nullptr || queue->is_dropped ? 0 : storage::live_pages(*queue);
+    return queue.is_dropped ? 0 : storage::live_pages(queue);
+}
+
+// Reads in a transaction. One whose tables cannot be read now is begun with again later.
+template <class Read>
+void read_or_put_off(Recovery &recovery, const Queue &queue, Read read)
+{
+    const bool was_read = do_duty(core::Duty::recovery, &queue, [&] {
+        pg::with_transaction([&] {
+            storage::lock_or_raise(queue);
+            read();
+        });
+    });
+    if (was_read)
+        return;
+    recovery.unread.push_back(queue.id);
+    recovery.page = recovery.end_page = 0;
 }
 
 // Begins with the next queue that has a live leaf. False: none is left.
@@ -81,7 +96,9 @@ bool begin_next_queue(Recovery &recovery)
         recovery.queue = recovery.queues.back();
         recovery.queues.pop_back();
         recovery.page = 0;
-        pg::with_transaction([&] { recovery.end_page = pages_of(recovery.queue); });
+        recovery.end_page = 0;
+        if (const auto catalogue = read_catalogue(); const Queue *queue = catalogue->find(recovery.queue))
+            read_or_put_off(recovery, *queue, [&] { recovery.end_page = pages_of(*queue); });
         if (recovery.end_page > 0)
             return true;
     }
@@ -107,7 +124,8 @@ bool read_on(Recovery &recovery)
     if (queue == nullptr)
         return true;
     std::vector<storage::LeftJob> jobs;
-    pg::with_transaction([&] { jobs = storage::left_jobs(*queue, first, recovery.page); });
+    const std::int64_t end = recovery.page;
+    read_or_put_off(recovery, *queue, [&] { jobs = storage::left_jobs(*queue, first, end); });
     note_found(recovery, jobs);
     return true;
 }
@@ -127,7 +145,7 @@ void note_read(Recovery &recovery)
 {
     if (recovery.reads_for.has_value())
         recovery.has_read_for = *std::exchange(recovery.reads_for, std::nullopt);
-    if (recovery.postponed.empty() && shmem::recovery_due() == recovery.has_read_for)
+    if (recovery.postponed.empty() && recovery.unread.empty() && shmem::recovery_due() == recovery.has_read_for)
         shmem::recovery_done(recovery.has_read_for);
 }
 
@@ -139,6 +157,12 @@ void take_up_postponed(Recovery &recovery)
     const auto is_due = [&](const Left &left) { return !is_postponed(recovery.postponed, left.id, now); };
     std::copy_if(recovery.later.begin(), recovery.later.end(), std::back_inserter(recovery.found), is_due);
     std::erase_if(recovery.later, is_due);
+}
+
+void take_up_unread(Recovery &recovery)
+{
+    recovery.queues.insert(recovery.queues.end(), recovery.unread.begin(), recovery.unread.end());
+    recovery.unread.clear();
 }
 
 pg::Time next_postponed(const Recovery &recovery)
@@ -178,6 +202,7 @@ pg::Time recover(Recovery &recovery)
     close_crash_cases(recovery.postponed);
     take_up_postponed(recovery);
     begin_to_read(recovery);
+    take_up_unread(recovery);
     recover_found(recovery);
     if (has_more(recovery) || !has_all_orphans)
         return pg::now();

@@ -10,6 +10,7 @@ struct Recovery {
     std::optional<unsigned> reads_for;  // shmem::recovery_due() when it began to read the leaves; nothing: it does not read
     unsigned has_read_for = 0;          // what that was when all had been read
     std::vector<int> queues;            // whose live leaves are to be read, last first
+    std::vector<int> unread{};          // that could not be read the last time
     int queue = 0;                      // the one being read
     std::int64_t page = 0;
     std::int64_t end_page = 0;

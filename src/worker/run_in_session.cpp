@@ -277,7 +277,7 @@ ClaimedJob require_claim(const Queue &queue, std::int64_t id)
 
 int run_until_idle(int queue_id, int most)
 {
-    fire_deferred_triggers();  // a commit would have done so before any job starts
+    clear_the_way();
     return Runner(queue_id, most).run_all();
 }
 
@@ -285,7 +285,7 @@ Trial try_handler(const Queue &queue, std::int64_t id)
 {
     Trial trial{{JSONBOID, Datum{0}, true}, std::nullopt, 0};
     const auto trouble = pg::in_subtransaction(pg::Ending::rolled_back, [&] {
-        fire_deferred_triggers();
+        clear_the_way();
         const ClaimedJob job = require_claim(queue, id);
         const std::optional<Handler> handler = require_handler(queue, job);
         const CurrentJobs current(handler, {&job, 1});

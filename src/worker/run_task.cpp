@@ -4,6 +4,7 @@
 #include "shmem/run_times.hpp"
 #include "shmem/watch.hpp"
 #include "worker/attempt.hpp"
+#include "worker/bookkeeping.hpp"
 #include "worker/durability.hpp"
 #include "worker/process.hpp"
 #include "worker/run_handler.hpp"
@@ -85,16 +86,31 @@ std::optional<Failure> run_in_clean_session(const Executor &executor, const Task
     return failure;
 }
 
-void settle(const Executor &executor, Task &task, const Failure &failure)
+// A job that not even can be set aside: it is tried again after a while if it stands in line, else the scheduler looks after it
+// when this process has ended.
+void leave(Executor &executor, const ClaimedJob &job, const pg::Error &refusal)
 {
-    HIPQ_POINT("before-settle");
+    if (!job.is_locked)
+        throw refusal;  // NOLINT(cert-err60-cpp): as it came
+    put_off(executor, job.id);
+}
+
+void settle(Executor &executor, const Task &task, const Failure &failure)
+{
     storage::Settled settled = storage::Settled::stale;
-    ClaimedJob &job = task.jobs.front();
-    pg::with_transaction([&] {
-        settled = settle_attempt(*task.queue, job, failure);
+    const ClaimedJob &job = task.jobs.front();
+    const auto trouble = try_to_write([&] {
+        HIPQ_POINT("before-settle");
+        ClaimedJob present = job;
+        settled = settle_attempt(*task.queue, present, failure);
         HIPQ_POINT("after-settle");
         choose_durability(*task.queue);
     });
+    if (trouble.has_value()) {
+        if (const auto refusal = set_aside(*task.queue, job, failure, *trouble))
+            leave(executor, job, *refusal);
+        return;
+    }
     HIPQ_POINT("after-settle-commit");
     if (settled == storage::Settled::ask_retry_handler)
         decide(executor, *task.queue, job.id);
@@ -138,7 +154,7 @@ bool run_task(Executor &executor, Task &task)
     flush_before_long_job(task.run_time);
     const std::optional<Failure> failure = run_in_clean_session(executor, task);
     const auto jobs = static_cast<std::int64_t>(task.jobs.size());
-    shmem::note_run_time(task.queue->id, task.jobs.front().type, (::GetCurrentTimestamp() - start) / jobs);
+    shmem::note_run_time(task.queue->id, task.queue->owner, task.jobs.front().type, (::GetCurrentTimestamp() - start) / jobs);
     if (failure.has_value() && jobs > 1)
         run_one_by_one(executor, task);
     else if (failure.has_value())

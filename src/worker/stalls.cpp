@@ -13,6 +13,7 @@
 #include "storage/lane_rows.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
+#include "worker/duties.hpp"
 #include "worker/process.hpp"
 
 namespace hipq::worker {
@@ -25,6 +26,7 @@ using storage::Queue;
 constexpr std::int64_t first_patience = 1'000'000;  // us
 constexpr std::int64_t patience = 5'000'000;
 constexpr std::size_t most_candidates = 100;  // of a line
+constexpr int most_lines = 1'000;
 
 // ---- a job that should have started ----
 
@@ -77,7 +79,8 @@ std::optional<FoundJob> find_in_line(const storage::Catalogue &catalogue, const 
 std::optional<FoundJob> find_in_queue(const storage::Catalogue &catalogue, const Queue &queue)
 {
     const pg::Time now = pg::now();
-    for (const storage::LaneHead &head : storage::lane_heads(queue, now)) {
+    storage::LanePlace start;
+    for (const storage::LaneHead &head : storage::lane_heads(queue, now, start, most_lines)) {
         if (head.due > now || queue.find_pause(head.job_type) != nullptr)
             continue;
         if (auto job = find_in_line(catalogue, queue, head, now))
@@ -89,7 +92,7 @@ std::optional<FoundJob> find_in_queue(const storage::Catalogue &catalogue, const
 std::optional<FoundJob> find_in_queues(const storage::Catalogue &catalogue, Oid owner)
 {
     for (const auto &[id, queue] : catalogue.queues)
-        if (queue.owner == owner && !queue.is_dropped)
+        if (queue.owner == owner && !queue.is_dropped && storage::try_to_lock(queue))
             if (auto job = find_in_queue(catalogue, queue))
                 return job;
     return std::nullopt;
@@ -141,8 +144,7 @@ void look_for_stalled(Stall &stall, const storage::Catalogue &catalogue, Oid own
 bool could_start_more(Oid owner)
 {
     const shmem::Crew crew = shmem::crew_of(MyDatabaseId, owner);
-    return crew.idle + crew.starting + crew.requested > 0 || crew.everywhere < settings::max_executors ||
-           crew.stranger_makes_room;
+    return crew.idle + crew.starting + crew.requested > 0 || crew.has_place || crew.stranger_makes_room;
 }
 
 // Those who have due jobs, in line or in hand, and could have one more started.
@@ -186,7 +188,8 @@ std::optional<std::int64_t> watch_for_stalls(Stalls &stalls, const storage::Cata
     for (const Oid owner : owners) {
         const pg::Time now{::GetCurrentTimestamp()};
         const auto stall = stalls.try_emplace(owner, Stall{.since = now, .seen = now, .progress = {}}).first;
-        const std::int64_t again = watch(stall->second, catalogue, owner, now);
+        std::int64_t again = patience;
+        do_duty(core::Duty::stall_watch, nullptr, [&] { again = watch(stall->second, catalogue, owner, now); });
         next = std::min(next.value_or(again), again);
     }
     return next;

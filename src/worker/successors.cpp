@@ -4,7 +4,9 @@
 #include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/ends.hpp"
+#include "storage/short_text.hpp"
 #include "storage/successor.hpp"
+#include "worker/duties.hpp"
 #include "worker/process.hpp"
 
 namespace hipq::worker {
@@ -19,23 +21,19 @@ constexpr int longest_lock = 10;
 constexpr std::int64_t held_delay = 100'000;
 constexpr std::int64_t failure_delay = 60'000'000;
 
-bool is_held(const pg::Error &error)
-{
-    return error.sqlerrcode() == ERRCODE_LOCK_NOT_AVAILABLE || error.sqlerrcode() == ERRCODE_T_R_DEADLOCK_DETECTED;
-}
-
 void report_failure(const Queue &queue, const Successor &successor, const pg::Error &error)
 {
     const std::string name = queue.full_name();
+    const std::string message = storage::short_message(error);
     pg::call([&] {
         ereport(WARNING, errcode(error.sqlerrcode()),
                 errmsg("cannot put the successor of type \"%s\" with key \"%s\" in queue \"%s\" in line: %s",
-                       successor.type.c_str(), successor.key.c_str(), name.c_str(), error.message().c_str()),
+                       successor.type.c_str(), successor.key.c_str(), name.c_str(), message.c_str()),
                 errdetail("It stays in hipq.successor and is tried again from time to time."));
     });
 }
 
-// Returns when it is to be tried again; infinity: need not be.
+// Its queue is not locked, as far as anybody knows. Returns when it is to be tried again; infinity: need not be.
 pg::Time put_in_line(const Queue &queue, const Successor &successor)
 {
     std::optional<pg::Error> trouble;
@@ -51,7 +49,7 @@ pg::Time put_in_line(const Queue &queue, const Successor &successor)
     }
     if (!trouble.has_value())
         return pg::infinity;
-    if (is_held(*trouble))
+    if (storage::is_lock_trouble(*trouble))
         return pg::now() + held_delay;
     report_failure(queue, successor, *trouble);
     return pg::now() + failure_delay;
@@ -60,7 +58,7 @@ pg::Time put_in_line(const Queue &queue, const Successor &successor)
 std::vector<const Queue *> queues_with_successors(const storage::Catalogue &catalogue)
 {
     std::vector<int> ids;
-    pg::with_transaction([&] { ids = storage::queues_with_successors(); });
+    do_duty(core::Duty::successors, nullptr, [&] { pg::with_transaction([&] { ids = storage::queues_with_successors(); }); });
     std::vector<const Queue *> queues;
     for (const int id : ids)
         if (const Queue *queue = catalogue.find(id); queue != nullptr && !queue->is_dropped)
@@ -71,7 +69,12 @@ std::vector<const Queue *> queues_with_successors(const storage::Catalogue &cata
 std::vector<Successor> successors_now(const Queue &queue)
 {
     std::vector<Successor> found;
-    pg::with_transaction([&] { found = storage::successors(queue); });
+    do_duty(core::Duty::successors, &queue, [&] {
+        pg::with_transaction([&] {
+            storage::lock_or_raise(queue);
+            found = storage::successors(queue);
+        });
+    });
     return found;
 }
 

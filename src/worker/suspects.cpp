@@ -3,6 +3,9 @@
 
 #include "pg/clock.hpp"
 #include "shmem/crash_cases.hpp"
+#include "storage/faults.hpp"
+#include "storage/type_crashes.hpp"
+#include "worker/duties.hpp"
 #include "worker/process.hpp"
 
 namespace hipq::worker {
@@ -25,15 +28,103 @@ std::map<std::int64_t, core::CrashCase> waiting_cases()
 {
     std::map<std::int64_t, core::CrashCase> cases;
     for (const core::CrashCase &entry : shmem::crash_cases(MyDatabaseId))
-        if (!is_to_be_settled(entry))
+        if (!is_to_be_settled(entry) && entry.crashed == 0)
             cases[entry.job_id] = entry;
     return cases;
+}
+
+// ---- job types ----
+
+constexpr std::int64_t blame_delay = 1'000'000;  // us; somebody has the type's row locked
+
+// Cases of one crash and queue.
+using Crash = std::pair<int, std::int64_t>;
+using Crashes = std::map<Crash, std::vector<core::CrashCase>>;
+
+Crashes crashes_to_blame(const PostponedJobs &postponed)
+{
+    const pg::Time now = pg::now();
+    Crashes crashes;
+    for (const core::CrashCase &entry : shmem::crash_cases(MyDatabaseId))
+        if (entry.crashed != 0 && !is_postponed(postponed, entry.job_id, now))
+            crashes[{entry.queue_id, entry.crashed}].push_back(entry);
+    return crashes;
+}
+
+std::vector<std::int64_t> ids_of(std::span<const core::CrashCase> cases)
+{
+    std::vector<std::int64_t> ids;
+    std::ranges::transform(cases, std::back_inserter(ids), &core::CrashCase::job_id);
+    return ids;
+}
+
+// False: somebody has the type's row locked.
+bool try_to_blame(std::span<const core::CrashCase> cases)
+{
+    const auto catalogue = read_catalogue();
+    const storage::Queue *queue = catalogue->find(cases.front().queue_id);
+    if (queue == nullptr || queue->is_dropped)
+        return true;
+    try {
+        pg::with_transaction([&] { storage::blame_type_of(*queue, ids_of(cases), pg::Time{cases.front().crashed}); });
+    } catch (const pg::Error &error) {
+        if (!storage::is_fault_of_job(error))
+            throw;
+        return false;
+    }
+    return true;
+}
+
+void keep_as_blamed(PostponedJobs &postponed, core::CrashCase entry)
+{
+    postponed.erase(entry.job_id);
+    entry.crashed = 0;
+    shmem::keep_case(entry);
+}
+
+// While the jobs are where they were: what is brought home may be final.
+void blame_types(PostponedJobs &postponed)
+{
+    for (const auto &[crash, cases] : crashes_to_blame(postponed)) {
+        check_interrupts();
+        const bool is_done = try_to_blame(cases);
+        for (const core::CrashCase &entry : cases)
+            if (is_done)
+                keep_as_blamed(postponed, entry);
+            else
+                postponed[entry.job_id].until = pg::now() + blame_delay;
+    }
+}
+
+// Those of the jobs that are not unfinished; none where that cannot be seen now.
+std::vector<std::int64_t> finished_jobs(const storage::Catalogue &catalogue, int queue_id, const std::vector<std::int64_t> &ids)
+{
+    const storage::Queue *queue = catalogue.find(queue_id);
+    if (queue == nullptr || queue->is_dropped)
+        return ids;
+    std::vector<std::int64_t> finished = ids;
+    const bool is_known = do_duty(core::Duty::recovery, queue, [&] {
+        pg::with_transaction([&] {
+            storage::lock_or_raise(*queue);
+            for (const std::int64_t id : storage::unfinished_jobs(*queue, ids))
+                std::erase(finished, id);
+        });
+    });
+    return is_known ? finished : std::vector<std::int64_t>();
+}
+
+void forget_case(core::CrashCase entry)
+{
+    entry.runs_alone = 0;
+    entry.sightings = 0;
+    shmem::keep_case(entry);
 }
 
 }  // namespace
 
 void close_crash_cases(PostponedJobs &postponed)
 {
+    blame_types(postponed);
     const pg::Time now = pg::now();
     std::map<std::int64_t, core::CrashCase> cases;
     std::vector<Left> jobs;
@@ -54,21 +145,16 @@ void close_crash_cases(PostponedJobs &postponed)
 
 void forget_stale_cases()
 {
-    std::map<std::int64_t, core::CrashCase> cases = waiting_cases();
+    const std::map<std::int64_t, core::CrashCase> cases = waiting_cases();
     if (cases.empty())
         return;
-    std::vector<std::int64_t> ids;
-    ids.reserve(cases.size());
-    for (const auto &entry : cases)
-        ids.push_back(entry.first);
-    pg::with_transaction([&] { ids = storage::unfinished_jobs(ids); });
-    for (const std::int64_t id : ids)
-        cases.erase(id);
-    for (auto &[id, entry] : cases) {
-        entry.runs_alone = 0;
-        entry.sightings = 0;
-        shmem::keep_case(entry);
-    }
+    const auto catalogue = read_catalogue();
+    std::map<int, std::vector<std::int64_t>> ids;  // by queue
+    for (const auto &[id, entry] : cases)
+        ids[entry.queue_id].push_back(id);
+    for (const auto &[queue_id, jobs] : ids)
+        for (const std::int64_t id : finished_jobs(*catalogue, queue_id, jobs))
+            forget_case(cases.at(id));
 }
 
 }  // namespace hipq::worker

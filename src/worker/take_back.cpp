@@ -5,6 +5,7 @@
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "shmem/external_jobs.hpp"
+#include "storage/workers.hpp"
 #include "worker/process.hpp"
 
 namespace hipq::worker {
@@ -63,11 +64,41 @@ void find_overdue(Found &found, pg::Time now)
     found.next = std::min(found.next, overdue.next);
 }
 
-void find_abandoned(Found &found, pg::Time now)
+// Who may work on what.
+struct Rights {
+    std::shared_ptr<const storage::Catalogue> catalogue;
+    std::shared_ptr<const storage::WorkerServices> services;
+
+    // Jobs of a queue that is being dropped end with it.
+    bool is_revoked(const ExternalJob &job) const
+    {
+        const storage::Queue *queue = catalogue->find(job.queue_id);
+        return queue != nullptr && !queue->is_dropped && !services->may_work(job.worker_id, job.queue_id);
+    }
+};
+
+Rights read_rights()
+{
+    Rights rights;
+    pg::with_transaction([&] { rights = {storage::catalogue(), storage::worker_services()}; });
+    return rights;
+}
+
+// Who may not work on a queue any more has no jobs of it, accepted or not.
+void find_revoked(Found &found, const Rights &rights, std::int64_t worker_id)
+{
+    for (const ExternalJob &job : shmem::jobs_of_worker(worker_id))
+        if (rights.is_revoked(job))
+            found.jobs.push_back(left_by(job, LeftBy::revoked_worker));
+}
+
+void find_abandoned(Found &found, const Rights &rights, pg::Time now)
 {
     for (const WorkerSlot &worker : shmem::list_workers()) {
         if (worker.record.depth == 0 && worker.running == 0)
             continue;
+        if (rights.services->lacks_a_right(worker.id))
+            find_revoked(found, rights, worker.id);
         const pg::Time end = end_of_grace(worker);
         if (end > now)
             found.next = std::min(found.next, end);
@@ -84,7 +115,8 @@ Found find(const PostponedJobs &postponed, pg::Time now)
 {
     Found found;
     find_overdue(found, now);
-    find_abandoned(found, now);
+    if (shmem::has_workers_here())
+        find_abandoned(found, read_rights(), now);
     std::stable_sort(found.jobs.begin(), found.jobs.end(),
                      [](const Left &left, const Left &right) { return left.queue_id < right.queue_id; });
     std::erase_if(found.jobs, [&](const Left &left) { return is_postponed(postponed, left.id, now); });

@@ -48,8 +48,7 @@ void pass_over_suspects(std::vector<JobInLine> &jobs, const Suspects &suspects)
     const auto is_suspect = [&](const JobInLine &job) { return suspects.contains(job.id); };
     const auto first =
         std::find_if(jobs.begin(), jobs.end(), [](const JobInLine &job) { return !shmem::is_in_hand(MyDatabaseId, job.id); });
-    if (first != jobs.end() && is_suspect(*first) &&
-        shmem::suspicion_of(MyDatabaseId, first->id) != shmem::Suspicion::has_to_wait)
+    if (first != jobs.end() && is_suspect(*first) && !shmem::is_kept_back(shmem::suspicion_of(MyDatabaseId, first->id)))
         jobs = {*first};
     else
         std::erase_if(jobs, is_suspect);

@@ -16,6 +16,7 @@ struct Executor : Claimer {
     MemoryContext job_memory;       // reset before each call
     bool sees_more = false;         // the last look for jobs found others that are due
     bool owes_jobs_a_turn = false;  // it has just handled a dead letter
+    pg::Time single_until{0};       // a batch could not be claimed: until then jobs go one by one
 };
 
 // The catalogue stays as it was at the claim.
@@ -39,6 +40,9 @@ std::optional<Task> claim_next(Executor &executor);
 
 // The same for one job of a batch that failed.
 std::optional<Task> claim_again(Executor &executor, const Task &batch, std::int64_t job_id);
+
+// Puts off a job of the hand against which there is a database error.
+void put_off(Executor &executor, std::int64_t job_id);
 
 // Says in shared memory what runs now: from before the claim is durable until the jobs have left.
 void announce(const Task &task);

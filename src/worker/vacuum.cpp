@@ -3,10 +3,13 @@
 
 #include "pg/transaction.hpp"
 #include "storage/lane_rows.hpp"
+#include "worker/duties.hpp"
+#include "worker/pinned_settings.hpp"
 #include "worker/process.hpp"
 
 extern "C" {
 #include "commands/vacuum.h"
+#include "storage/lmgr.h"
 }
 
 namespace hipq::worker {
@@ -44,7 +47,9 @@ Leaf leaf_of(const Queue &queue)
     return pg::call([&] {
         Leaf leaf{oid, {0, 0}, InvalidTransactionId};
         const PgStat_StatTabEntry *statistics = OidIsValid(oid) ? ::pgstat_fetch_stat_tabentry(oid) : nullptr;
-        Relation relation = statistics == nullptr ? nullptr : ::try_relation_open(oid, AccessShareLock);
+        if (statistics == nullptr || !::ConditionalLockRelationOid(oid, AccessShareLock))
+            return leaf;
+        Relation relation = ::try_relation_open(oid, NoLock);
         if (relation == nullptr)
             return leaf;
         leaf.use = {statistics->n_live_tuples, statistics->n_dead_tuples};
@@ -119,6 +124,8 @@ void run_vacuum()
     const auto ticket = read_extra<VacuumTicket>();
     install_signal_handlers();
     pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, InvalidOid, 0); });
+    pin_settings();
+    pg::call([] { ::SetConfigOption("lock_timeout", "1s", PGC_SUSET, PGC_S_OVERRIDE); });  // an index may be locked by itself
     show_activity("hipq vacuums a live leaf");
     pg::call([&] { vacuum_leaf(ticket.leaf); });
 }
@@ -134,25 +141,27 @@ std::optional<std::int64_t> look_after_leaves(Vacuums &vacuums, const storage::C
         return shortly;
     const pg::Time now = real_now();
     std::optional<std::int64_t> next = somebody_works ? std::optional(shortly) : std::nullopt;
-    pg::with_transaction([&] {
-        for (const auto &[id, queue] : catalogue.queues) {
-            const Leaf leaf = queue.is_dropped ? Leaf{InvalidOid, {0, 0}, InvalidTransactionId} : leaf_of(queue);
-            if (std::exchange(vacuums.dead[id], leaf.use.dead) != leaf.use.dead)
-                next = shortly;
-            switch (core::vacuum_need(leaf.use, vacuums.last[id], leaf.horizon, now.value)) {
-            case VacuumNeed::none:
-                break;
-            case VacuumNeed::blocked:
-                next = next.value_or(longest_wait);
-                break;
-            case VacuumNeed::now:
-                if (running == nullptr)
-                    start(vacuums, queue, leaf);
-                [[fallthrough]];
-            case VacuumNeed::later:
-                next = shortly;
+    do_duty(core::Duty::vacuum, nullptr, [&] {
+        pg::with_transaction([&] {
+            for (const auto &[id, queue] : catalogue.queues) {
+                const Leaf leaf = queue.is_dropped ? Leaf{InvalidOid, {0, 0}, InvalidTransactionId} : leaf_of(queue);
+                if (std::exchange(vacuums.dead[id], leaf.use.dead) != leaf.use.dead)
+                    next = shortly;
+                switch (core::vacuum_need(leaf.use, vacuums.last[id], leaf.horizon, now.value)) {
+                case VacuumNeed::none:
+                    break;
+                case VacuumNeed::blocked:
+                    next = next.value_or(longest_wait);
+                    break;
+                case VacuumNeed::now:
+                    if (running == nullptr)
+                        start(vacuums, queue, leaf);
+                    [[fallthrough]];
+                case VacuumNeed::later:
+                    next = shortly;
+                }
             }
-        }
+        });
     });
     return next;
 }

@@ -7,6 +7,7 @@
 #include "storage/current_job.hpp"
 #include "storage/settle.hpp"
 #include "worker/attempt.hpp"
+#include "worker/bookkeeping.hpp"
 #include "worker/cancellable.hpp"
 #include "worker/deadline.hpp"
 
@@ -62,11 +63,26 @@ std::optional<storage::Failure> stop_failure(const Stop &stop, const storage::Cl
     return std::nullopt;
 }
 
+namespace {
+
+void report_uncancelled(std::int64_t id, const pg::Error &trouble)
+{
+    const std::string message = storage::short_message(trouble);
+    pg::call([&] {
+        ereport(WARNING, errcode(trouble.sqlerrcode()),
+                errmsg("cannot cancel job %lld: %s", static_cast<long long>(id), message.c_str()),
+                errdetail("It stays as it is."));
+    });
+}
+
+}  // namespace
+
 void heed_cancellations(const storage::Queue &queue)
 {
     for (const shmem::RequestedJob &job : shmem::close_jobs()) {
         const storage::Failure failure = storage::cancelled_failure(job.error, MyProcPid);
-        pg::with_transaction([&] { storage::end_cancelled(queue, job.id, failure, pg::now()); });
+        if (const auto trouble = try_to_write([&] { storage::end_cancelled(queue, job.id, failure, pg::now()); }))
+            report_uncancelled(job.id, *trouble);
     }
 }
 

@@ -123,12 +123,15 @@ SELECT hipq.revoke_queue('contract.mail', 'contract_role', 'read');
 
 SELECT hipq.grant_queue('contract.mail', 'contract_role', 'work');
 SELECT set_eq($$SELECT name, privilege_type FROM given WHERE grantee = 'contract_role'::regrole$$,
-    $$VALUES ('hipq.contract_mail', 'UPDATE')$$, 'work is UPDATE');
+    $$SELECT 'hipq.contract_mail.' || granted.name AS name, 'UPDATE' AS privilege_type FROM unnest('{job_data, scheduled_run_time, expires_time, timeout,
+        max_retries, priority, throttle_factor, throttle_key, time_windows}'::text[]) AS granted (name)$$,
+    'work is UPDATE of what may be changed in waiting jobs');
 SELECT hipq.revoke_queue('contract.mail', 'contract_role', 'work');
 
 SELECT hipq.grant_queue('contract.mail', 'contract_role', 'control');
 SELECT set_eq($$SELECT name, privilege_type FROM given WHERE grantee = 'contract_role'::regrole$$,
-    $$VALUES ('hipq.contract_mail_live', 'UPDATE')$$, 'control is UPDATE of the live leaf, which nobody uses directly');
+    $$VALUES ('hipq.contract_mail_live.scheduled_run_time', 'UPDATE'), ('hipq.contract_mail_live.priority', 'UPDATE')$$,
+    'control is UPDATE of two columns of the live leaf, which nobody uses directly');
 SELECT hipq.revoke_queue('contract.mail', 'contract_role', 'control');
 
 SELECT is_empty($$SELECT * FROM given WHERE grantee = 'contract_role'::regrole$$, 'revoke_queue leaves nothing');

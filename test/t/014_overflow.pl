@@ -5,7 +5,7 @@ use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('overflow', 'hipq.max_running' => 16, 'hipq.executor_idle_timeout' => '60s', max_connections => 60);
+my $hipq = HipqCluster->new('overflow', 'hipq.max_running' => 16, 'hipq.worker_share' => 100, 'hipq.executor_idle_timeout' => '60s', max_connections => 60);
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$;
@@ -37,7 +37,7 @@ is($hipq->outcome($hipq->enqueue('run')), 'succeeded', 'others still have room')
 $hipq->set('hipq.clock_offset' => 30);
 ok($hipq->wait_until($weight, 10), 'of those that are left shared memory takes what it has room for');
 $hipq->sql(q{BEGIN; SELECT hipq.pause('app.main', 'leave'); SELECT hipq.enqueue('leave'); COMMIT});
-$hipq->sql(q{BEGIN; SELECT hipq.resume('app.main', 'leave'); SELECT hipq.run_until_idle('app.main', 1); COMMIT});
+$hipq->sql_as('app', q{BEGIN; SELECT hipq.resume('app.main', 'leave'); SELECT hipq.run_until_idle('app.main', 1); COMMIT});
 is($hipq->sql($left), 41, 'a session of a client leaves one more');
 $hipq->sql(q{SELECT hipq.cancel(id) FROM (SELECT id FROM hipq.running WHERE job_type = 'leave' LIMIT 25) AS job});
 $hipq->set('hipq.clock_offset' => 60);
@@ -131,6 +131,7 @@ ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE queue LIKE 'owner.%'
 $hipq->sql(q{
 	ALTER SYSTEM SET hipq.max_running = 4096;
 	ALTER SYSTEM SET hipq.max_executors = 3;
+	ALTER SYSTEM SET hipq.reserved_executors = 0;
 	CREATE FUNCTION all_wait(data jsonb[]) RETURNS void LANGUAGE sql AS $$ SELECT pg_advisory_xact_lock_shared(1) $$;
 	SELECT hipq.register_job_type('app.main', 'waits', handler => 'all_wait', batch_size => 1000, claim => 'lock')});
 $hipq->node->restart;

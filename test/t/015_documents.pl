@@ -13,7 +13,7 @@ my @manual = map { "docs/$_.md" } qw(functions settings monitoring external-work
 my $hipq = HipqCluster->new('documents');
 my %named = (
 	function => q{SELECT DISTINCT proname FROM pg_proc WHERE pronamespace = 'hipq'::regnamespace AND proname NOT LIKE '\_%'},
-	view => q{SELECT relname FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v'},
+	view => q{SELECT relname FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND relname NOT LIKE '\_%'},
 	setting => q{SELECT name FROM pg_settings WHERE name LIKE 'hipq.%'});
 foreach my $kind (sort keys %named)
 {

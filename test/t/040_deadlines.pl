@@ -110,14 +110,14 @@ is($hipq->outcome_of('quick'), 'succeeded', 'others run');
 	check_timeout('afterwards its job', $id, 2, 60);
 }
 
-# ---- or with one that waits for a lock
+# ---- or beside somebody who locks the queue's table
 {
 	$id = $hipq->enqueue('deaf', q{max_retries => 0});
 	$pid = $hipq->pid_of($id);
 	my $session = $node->background_psql('postgres');
 	$session->query_safe('BEGIN; LOCK TABLE hipq.app_main_live IN ACCESS EXCLUSIVE MODE');
-	$hipq->sql(q{SELECT pg_reload_conf()});  # everybody looks
-	ok($hipq->wait_until(q{SELECT wait_event_type FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}, 'Lock'), 'the scheduler is held up');
+	$hipq->sql(q{SELECT pg_reload_conf()});    # everybody looks
+	ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.alerts WHERE alert = 'locked queue'}), 'the scheduler has met the lock');
 	ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0, 20), 'a deaf handler is ended all the same');
 	$session->query_safe('COMMIT');
 	$session->quit;

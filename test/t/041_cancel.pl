@@ -115,7 +115,7 @@ foreach my $type ('suicide', 'suicide_at_end')
 ($id) = start('work', '{}');
 $hipq->sql("SELECT hipq.cancel($id, repeat('\x{e2}\x{82}\x{ac}', 1000))");
 $hipq->outcome($id);
-is($hipq->sql("SELECT length(error) > 300 AND error ~ '^cancelled: \x{e2}\x{82}\x{ac}+\$' FROM hipq.jobs WHERE id = $id"), 't', 'of a long reason what fits is kept, in whole characters');
+is($hipq->sql("SELECT length(error) > 80 AND error ~ '^cancelled: \x{e2}\x{82}\x{ac}+\$' FROM hipq.jobs WHERE id = $id"), 't', 'of a long reason what fits is kept, in whole characters');
 
 # ---- before its code starts, and after it has ended: commits that wait for a standby that there is not
 $hipq->sql('TRUNCATE written');
@@ -145,7 +145,7 @@ is($hipq->outcome($id), 'succeeded', 'only fails the attempt');
 is($hipq->attempts($id), '1 transient_error 57014', 'with its SQLSTATE');
 is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs WHERE id = $id"), '2 1', 'charged');
 
-# ---- more requests than there is room for
+# ---- a batch of which any number is cancelled
 $hipq->sql(q{
 	CREATE FUNCTION spin(path text) RETURNS void LANGUAGE c STRICT AS 'hipq_guard_test', 'guard_test_spin';
 	CREATE FUNCTION all_deaf(data jsonb[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM spin(data[1]->>'file'); END $$;
@@ -157,14 +157,12 @@ append_to_file($file, '');
 $hipq->sql(qq{SELECT hipq.enqueue_many('deaf', array_agg('{"file": "$file"}'::jsonb)) FROM generate_series(1, 100)});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.running WHERE job_type = 'deaf'}, 100), 'a batch of 100 jobs that does not listen');
 my @batch = split /\n/, $hipq->sql(q{SELECT id FROM hipq.running WHERE job_type = 'deaf' ORDER BY id});
-is($hipq->sql("SELECT bool_and(hipq.cancel(id, 'all')) FROM unnest('{@{[join ',', @batch[0 .. 63]]}}'::bigint[]) AS id"), 't', 'there is room for 64 cancellations');
+is($hipq->sql("SELECT bool_and(hipq.cancel(id, 'all')) FROM unnest('{@{[join ',', @batch[0 .. 89]]}}'::bigint[]) AS id"), 't', 'ninety of them are cancelled');
 is($hipq->sql("SELECT hipq.cancel($batch[3], 'again')"), 't', 'asked again for a job that is being cancelled the answer is the same');
-like($hipq->error_of("SELECT hipq.cancel($batch[64], 'one more')"), qr/53400: job $batch[64] was not cancelled: too many running jobs are being cancelled/, 'one more raises an error');
-is($hipq->sql(q{SELECT alert FROM hipq.alerts WHERE alert = 'cancellations'}), 'cancellations', 'and an alert');
 unlink $file;
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live WHERE job_type = 'deaf'}, 0), 'when the batch ends');
 is($hipq->sql(q{SELECT string_agg(format('%s %s', outcome, count), ', ' ORDER BY outcome) FROM (SELECT outcome, count(*) FROM hipq.jobs WHERE job_type = 'deaf' GROUP BY outcome) AS outcomes}),
-	'cancelled 64, succeeded 36', 'those that were cancelled are, the others run to their ends');
+	'cancelled 90, succeeded 10', 'those that were cancelled are, the others run to their ends');
 $hipq->set('hipq.terminate_grace' => '1s', 'hipq.max_executors' => 4);
 
 # ---- many short jobs, some of them cancelled at any moment

@@ -6,7 +6,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep time);
 
-my $hipq = HipqCluster->new('crashes', 'hipq.retry_jitter' => 0, 'hipq.max_executors' => 6, max_prepared_transactions => 5);
+my $hipq = HipqCluster->new('crashes', 'hipq.retry_jitter' => 0, 'hipq.max_executors' => 6, 'hipq.max_type_crashes' => 0, 'hipq.suspect_pause' => 0, max_prepared_transactions => 5);
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE TABLE ran (id bigint, attempt integer);

@@ -6,7 +6,7 @@ use PostgreSQL::Test::Utils;
 use POSIX ();
 use Test::More;
 
-my $hipq = HipqCluster->new('recorder', max_prepared_transactions => 5, wal_level => 'replica', max_wal_senders => 2);
+my $hipq = HipqCluster->new('recorder', 'hipq.max_type_crashes' => 0, 'hipq.suspect_pause' => 0, max_prepared_transactions => 5, wal_level => 'replica', max_wal_senders => 2);
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
@@ -45,7 +45,7 @@ my $whole;
 	my %content = (
 		'an empty file' => '', 'garbage' => 'x' x length $whole, 'a short file' => substr($whole, 0, 1000), 'a file one byte short' => substr($whole, 0, -1),
 		'a long file' => $whole . 'x', 'a huge file' => $whole . "\0" x 20_000_000, 'another magic number' => $flip->(0), 'another version' => $flip->(8),
-		'another number of slots' => $flip->(12), 'another system identifier' => $flip->(24), 'another boot' => $flip->(35), 'another checksum' => $flip->(80));
+		'another number of slots' => $flip->(12), 'another system identifier' => $flip->(24), 'another boot' => $flip->(35), 'another streak' => $flip->(80), 'another checksum' => $flip->(96));
 	my $log_end = -s $node->logfile;
 	foreach my $what (sort keys %content)
 	{
@@ -120,7 +120,7 @@ my $whole;
 
 # ---- cases are forgotten with their jobs
 {
-	my $cases = sub { return scalar grep { $_ } unpack '(q x32)*', substr(slurp_file($file), -40 * 2048); };
+	my $cases = sub { return scalar grep { $_ } unpack '(q x40)*', substr(slurp_file($file), -48 * 2048); };
 	is($cases->(), 0, 'all jobs that were there in a crash have come to their end: no case is open');
 	hold(1);
 	my $id = $hipq->enqueue('run');

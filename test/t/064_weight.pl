@@ -4,7 +4,7 @@ use warnings;
 use HipqCluster;
 use Test::More;
 
-my $hipq = HipqCluster->new('weight', 'hipq.max_executors' => 1, 'hipq.enabled' => 'off', fsync => 'off');
+my $hipq = HipqCluster->new('weight', 'hipq.max_executors' => 1, 'hipq.reserved_executors' => 0, 'hipq.enabled' => 'off', fsync => 'off');
 $hipq->sql(q{
 	CREATE ROLE other LOGIN;
 	GRANT CREATE ON SCHEMA public TO app, other;

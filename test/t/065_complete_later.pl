@@ -130,7 +130,7 @@ $hipq->sql(q{SELECT hipq.alter_job_type('app.one', 'one', max_retries => 1, retr
 $points->arm('after-reserve', 'wait');
 my $shared = $hipq->enqueue('one', q{'{}', queue => 'app.one', throttle_key => 'k'});
 ok($points->wait_held('after-reserve'), 'an executor has a job in its hand');
-is($hipq->sql(q{SELECT hipq.run_until_idle('app.one')}), 1, 'which a client runs');
+is($hipq->sql_as('app', q{SELECT hipq.run_until_idle('app.one')}), 1, 'which a client runs');
 $points->reset;
 is(row($shared), 'running 1 0 NONE', 'and leaves running');
 ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.executors WHERE status = 'running'}), 'the executor finds that it is gone');

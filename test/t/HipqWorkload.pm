@@ -42,7 +42,7 @@ sub settings
 {
 	return (
 		shared_preload_libraries => 'hipq, hipq_marks_test', wal_level => 'logical', max_replication_slots => 2,
-		'hipq.max_executors' => 6, 'hipq.retry_jitter' => 0, checkpoint_timeout => '1h', max_wal_size => '4GB');
+		'hipq.max_executors' => 6, 'hipq.retry_jitter' => 0, 'hipq.max_type_crashes' => 0, 'hipq.suspect_pause' => 0, checkpoint_timeout => '1h', max_wal_size => '4GB');
 }
 
 sub make_handlers

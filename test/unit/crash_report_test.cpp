@@ -230,5 +230,87 @@ TEST(CrashReport, WhatMattersMostIsKept)
     EXPECT_EQ(kept.front().job_id, 999'999);
 }
 
+// ---- job types, and the pace ----
+
+TEST(CrashReport, TheTypeOfTheOnlyOneWithoutAMarkIsToBlame)
+{
+    const auto one = judge(log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::none, {{2, 1, 0}})}), EndOfLife::crash, 77);
+    EXPECT_EQ(find(one, 2).crashed, 77);
+    EXPECT_EQ(find(one, 1).crashed, 0);
+    const auto batch = judge(log_of({slot(QuitMark::none, {{1, 1, 0}, {2, 1, 0}})}), EndOfLife::crash, 77);
+    EXPECT_EQ(find(batch, 1).crashed, 77) << "a batch is of one type";
+    EXPECT_EQ(find(batch, 2).crashed, 0) << "which is blamed once";
+    const auto asking = judge(log_of({slot(QuitMark::none, {{1, 0, 0}})}), EndOfLife::crash, 77);
+    EXPECT_EQ(find(asking, 1).crashed, 77) << "its retry handler counts";
+}
+
+TEST(CrashReport, SeveralOfOneQueueMayBeOfOneType)
+{
+    const auto cases = judge(log_of({slot(QuitMark::none, {{1, 1, 0}, {2, 1, 0}}), slot(QuitMark::crash, {{3, 1, 0}}),
+                                     slot(QuitMark::none, {{4, 1, 0}})}),
+                             EndOfLife::crash, 77);
+    EXPECT_EQ(find(cases, 1).crashed, 77);
+    EXPECT_EQ(find(cases, 2).crashed, 0);
+    EXPECT_EQ(find(cases, 3).crashed, 0);
+    EXPECT_EQ(find(cases, 4).crashed, 77);
+}
+
+TEST(CrashReport, NoTypeIsToBlameForWhatSeveralQueuesMayHaveDone)
+{
+    FlightSlotRead other = slot(QuitMark::none, {{2, 1, 0}});
+    other.queue_id = 2;
+    for (const auto &log : {log_of({slot(QuitMark::none, {{1, 1, 0}}), other}),
+                            log_of({slot(QuitMark::none, {{1, 1, 0}}, 5), slot(QuitMark::none, {{2, 1, 0}}, 6)}),
+                            log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})}), log_of({})})
+        for (const CrashCase &entry : judge(log, EndOfLife::crash, 77))
+            EXPECT_EQ(entry.crashed, 0);
+    EXPECT_EQ(find(judge(log_of({slot(QuitMark::none, {{1, 1, 0}})}), EndOfLife::killed, 77), 1).crashed, 0);
+}
+
+TEST(CrashReport, BlameOutlivesASecondCrash)
+{
+    auto cases = judge(log_of({slot(QuitMark::none, {{1, 1, 0}})}), EndOfLife::crash, 77);
+    cases = judge(log_of({slot(QuitMark::none, {{2, 1, 0}})}, cases), EndOfLife::crash, 88);
+    EXPECT_EQ(find(cases, 1).crashed, 77);
+    EXPECT_EQ(find(cases, 2).crashed, 88);
+    CrashCase entry = settled(find(cases, 1));
+    EXPECT_TRUE(is_open(entry)) << "until the type has been blamed";
+    entry.crashed = 0;
+    entry.runs_alone = 0;
+    EXPECT_FALSE(is_open(entry));
+}
+
+TEST(CrashReport, AStreakIsOfCrashesSoonOneAfterTheOther)
+{
+    FlightLog log = log_of({slot(QuitMark::none, {{1, 1, 0}})});
+    for (std::int64_t i = 1; i <= 3; ++i) {
+        log.streak = streak_after(log, EndOfLife::crash, i * 1'000'000);
+        EXPECT_EQ(log.streak.count, i);
+        EXPECT_EQ(log.streak.last, i * 1'000'000);
+    }
+    EXPECT_EQ(streak_after(log, EndOfLife::stop, 4'000'000).count, 3) << "a stop is none";
+    EXPECT_EQ(streak_after(log, EndOfLife::crash, 3'000'000 + crash_window).count, 1) << "long ago";
+    log.slots = {slot(QuitMark::crash, {{1, 1, 0}})};
+    EXPECT_EQ(streak_after(log, EndOfLife::crash, 4'000'000).count, 3) << "somebody else's crash";
+}
+
+TEST(CrashReport, ThePauseDoublesToAMinute)
+{
+    EXPECT_EQ(suspect_pause({0, 0}, 1'000'000), 0);
+    EXPECT_EQ(suspect_pause({5, 1}, 1'000'000), 1'000'000);
+    EXPECT_EQ(suspect_pause({5, 2}, 1'000'000), 2'000'000);
+    EXPECT_EQ(suspect_pause({5, 6}, 1'000'000), 32'000'000);
+    EXPECT_EQ(suspect_pause({5, 7}, 1'000'000), longest_suspect_pause);
+    EXPECT_EQ(suspect_pause({5, std::numeric_limits<std::int64_t>::max()}, 60'000'000), longest_suspect_pause);
+    EXPECT_EQ(suspect_pause({5, 9}, 0), 0);
+}
+
+TEST(CrashReport, ATypeIsHeldWithSoManyCrashes)
+{
+    EXPECT_FALSE(is_held_for_crashes(1, 2));
+    EXPECT_TRUE(is_held_for_crashes(2, 2));
+    EXPECT_FALSE(is_held_for_crashes(1'000, 0)) << "0 holds none";
+}
+
 }  // namespace
 }  // namespace hipq::core

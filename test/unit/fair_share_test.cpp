@@ -278,3 +278,25 @@ TEST(Turn, NobodyWaitsLongerThanTheOthersTurns)
     EXPECT_LE(unequal[0].longest_wait, 1'000 * (least_turn + 20'000)) << "its turn times the weight of the other over its own";
     EXPECT_GT(unequal[0].used, 0);
 }
+
+// ---- places that are kept ----
+
+TEST(FairShare, PlacesAreKeptForOwnersWithoutExecutors)
+{
+    EXPECT_EQ(kept_places(1, 4, 0), 0) << "nobody is without";
+    EXPECT_EQ(kept_places(1, 4, 3), 1);
+    EXPECT_EQ(kept_places(2, 4, 1), 1) << "no more than there are such owners";
+    EXPECT_EQ(kept_places(9, 4, 9), 3) << "one is left to all";
+    EXPECT_EQ(kept_places(1, 1, 9), 0);
+    EXPECT_EQ(kept_places(1, 0, 9), 0);
+    EXPECT_EQ(kept_places(1, 4, -2), 0);
+}
+
+TEST(FairShare, OnlyWhoHasNoneMayTakeAKeptPlace)
+{
+    EXPECT_TRUE(may_have_another(2, 2, 4, 1));
+    EXPECT_FALSE(may_have_another(3, 3, 4, 1));
+    EXPECT_TRUE(may_have_another(0, 3, 4, 1));
+    EXPECT_FALSE(may_have_another(0, 4, 4, 0));
+    EXPECT_TRUE(may_have_another(3, 3, 4, 0));
+}

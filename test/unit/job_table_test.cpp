@@ -16,7 +16,7 @@ struct Memory {
     JobTableHead head{};
     std::vector<JobEntry> entries;
     std::vector<std::int32_t> buckets;
-    std::vector<std::int32_t> holders;
+    std::vector<HolderList> holders;
     GaugeTableHead gauge_head{};
     std::vector<Gauge> gauges;
     std::vector<std::int32_t> gauge_buckets;

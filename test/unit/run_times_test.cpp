@@ -37,3 +37,15 @@ TEST(RunTimes, ForgetsWhenItIsFull)
     EXPECT_EQ(known, 16);
     EXPECT_EQ(times.find(100), 100) << "the latest is there";
 }
+
+TEST(RunTimes, AnOwnerPushesOutItsOwn)
+{
+    std::array<RunTime, 16> memory{};
+    RunTimes times(memory);
+    for (std::uint64_t key = 1; key <= 4; ++key)
+        times.note(key, 10, 1);
+    for (std::uint64_t key = 5; key <= 1'000; ++key)
+        times.note(key, 10, 2);
+    for (std::uint64_t key = 1; key <= 4; ++key)
+        EXPECT_TRUE(times.find(key).has_value()) << "of another owner, who was there before";
+}

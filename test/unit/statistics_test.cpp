@@ -159,12 +159,24 @@ TEST(Statistics, PlacesAreGivenToThoseInUse)
 {
     std::array<StatisticsPlace, 3> places{};
     EXPECT_EQ(find_place(places, 7), std::nullopt);
-    EXPECT_EQ(choose_place(places, 100), 0U);
-    places = {{{7, 100}, {8, 20}, {9, 99}}};
+    EXPECT_EQ(choose_place(places, 1, 100, 100), 0U);
+    places = {{{7, 100, 1}, {8, 20, 1}, {9, 99, 1}}};
     EXPECT_EQ(find_place(places, 9), 2U);
-    EXPECT_EQ(choose_place(places, 79), std::nullopt) << "each was in use within the hour";
-    EXPECT_EQ(choose_place(places, 80), 1U);
-    EXPECT_EQ(choose_place({}, 80), std::nullopt);
+    EXPECT_EQ(choose_place(places, 1, 100, 79), std::nullopt) << "each was in use within the hour";
+    EXPECT_EQ(choose_place(places, 1, 100, 80), 1U);
+    EXPECT_EQ(choose_place({}, 1, 100, 80), std::nullopt);
+}
+
+TEST(Statistics, AnOwnerWithItsShareGetsThePlacesOfItsOwnIdleTypes)
+{
+    std::vector<StatisticsPlace> places(100);
+    for (std::size_t i = 0; i < 75; ++i)
+        places[i] = {i + 1, 100, 1};
+    EXPECT_EQ(choose_place(places, 1, 75, 100), std::nullopt);
+    EXPECT_EQ(choose_place(places, 2, 75, 100), 75U);
+    EXPECT_EQ(choose_place(places, 1, 100, 100), 75U);
+    places[50].latest = 10;
+    EXPECT_EQ(choose_place(places, 1, 75, 100), 50U);
 }
 
 // ---- alerts ----

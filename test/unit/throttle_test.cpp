@@ -18,7 +18,7 @@ struct Memory {
     GaugeTableHead gauge_head{};
     std::vector<JobEntry> entries;
     std::vector<std::int32_t> buckets;
-    std::vector<std::int32_t> holders;
+    std::vector<HolderList> holders;
     std::vector<Gauge> gauges;
     std::vector<std::int32_t> gauge_buckets;
     JobTable table;

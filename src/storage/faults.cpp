@@ -1,7 +1,7 @@
 // By SQLSTATE: classes 53 (insufficient resources) and 57 (operator intervention) are the server's.
 #include "faults.hpp"
 
-namespace hipq::worker {
+namespace hipq::storage {
 
 bool is_fault_of_job(const pg::Error &error)
 {
@@ -9,4 +9,4 @@ bool is_fault_of_job(const pg::Error &error)
     return !sqlstate.starts_with("53") && !sqlstate.starts_with("57");
 }
 
-}  // namespace hipq::worker
+}  // namespace hipq::storage

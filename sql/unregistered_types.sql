@@ -1,0 +1,41 @@
+-- Job types that nobody has registered: so many in each queue, whichever way their jobs come.
+\pset format unaligned
+\pset tuples_only on
+\set SHOW_CONTEXT never
+SELECT hipq.create_queue('bounded.main') > 0 AS main, hipq.create_queue('bounded.other') > 0 AS other;
+SELECT hipq.register_job_type('bounded.main', 'known');
+SHOW hipq.max_unregistered_types;
+-- one statement may bring them all, and not one more
+INSERT INTO hipq.bounded_main (job_type) SELECT 'type ' || n FROM generate_series(1, 101) AS n;
+INSERT INTO hipq.bounded_main (job_type) SELECT 'type ' || n % 100 FROM generate_series(1, 200) AS n;
+-- those that are there are welcome, others at no door
+SELECT hipq.enqueue('type 7', '{}', queue => 'bounded.main') > 0 AS enqueued;
+SELECT hipq.enqueue('known', '{}', queue => 'bounded.main') > 0 AS enqueued;
+SELECT hipq.enqueue('one more', '{}', queue => 'bounded.main');
+SELECT hipq.enqueue_many('one more', ARRAY['{}', '{}']::jsonb[], queue => 'bounded.main');
+SELECT * FROM hipq.enqueue_unique('one more', '{}', queue => 'bounded.main', job_key => 'k');
+INSERT INTO hipq.bounded_main (job_type) VALUES ('one more');
+COPY hipq.bounded_main (job_type, job_data) FROM stdin;
+known	{}
+one more	{}
+\.
+SELECT hipq.move_jobs('bounded.main', 'bounded.other', 'type 7');
+-- another queue has its own, and may be brought to its bound in a transaction
+BEGIN;
+SELECT count(hipq.enqueue('type ' || n, '{}', queue => 'bounded.other')) FROM generate_series(1, 100) AS n;
+SAVEPOINT full_queue;
+SELECT hipq.enqueue('one more', '{}', queue => 'bounded.other');
+ROLLBACK TO full_queue;
+SELECT hipq.enqueue('type 100', '{}', queue => 'bounded.other') > 0 AS enqueued;
+ROLLBACK;
+-- nothing is left of what was rolled back
+SELECT hipq.enqueue('one more', '{}', queue => 'bounded.other') > 0 AS enqueued;
+-- a type that somebody registers is none of them
+SELECT hipq.register_job_type('bounded.main', 'one more');
+SELECT hipq.enqueue('one more', '{}', queue => 'bounded.main') > 0 AS enqueued;
+SELECT hipq.register_job_type('bounded.main', 'type 1');
+SELECT job_type, is_registered FROM hipq.job_types WHERE queue = 'bounded.main' AND is_registered ORDER BY job_type;
+SELECT hipq.enqueue('in its place', '{}', queue => 'bounded.main') > 0 AS enqueued;
+SELECT hipq.enqueue('too many', '{}', queue => 'bounded.main');
+SELECT hipq.drop_queue('bounded.main', force => true);
+SELECT hipq.drop_queue('bounded.other', force => true);

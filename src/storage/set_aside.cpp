@@ -1,0 +1,108 @@
+// A table beside the jobs: few are ever set aside, and a row may be one that nobody can change. It names how the job stood, so
+// that the job is free as soon as it stands otherwise.
+#include "set_aside.hpp"
+
+#include "pg/subtransaction.hpp"
+#include "storage/permit.hpp"
+#include "storage/queue_statements.hpp"
+
+namespace hipq::storage {
+
+namespace {
+
+// $1 id, $2 now, $3 SQLSTATE, $4 the error
+constexpr const char *note_sql = R"(
+    INSERT INTO hipq.set_aside AS aside (job_id, queue_id, attempt, state, set_aside_time, sqlstate, error)
+    SELECT job.id, job.queue_id, job.attempt, job.state, $2, $3, $4
+    FROM {live} AS job
+    WHERE job.id = $1
+    ON CONFLICT (job_id) DO UPDATE
+    SET queue_id = EXCLUDED.queue_id, attempt = EXCLUDED.attempt, state = EXCLUDED.state, set_aside_time = EXCLUDED.set_aside_time,
+        sqlstate = EXCLUDED.sqlstate, error = EXCLUDED.error)";
+
+constexpr const char *why_sql = R"(
+    SELECT aside.error
+    FROM {live} AS job
+    JOIN hipq.set_aside AS aside ON aside.job_id = job.id AND aside.attempt = job.attempt AND aside.state = job.state
+    WHERE job.id = $1)";
+
+constexpr const char *waiting_sql = R"(
+    SELECT job.id
+    FROM hipq.set_aside AS aside
+    JOIN {live} AS job ON job.id = aside.job_id AND job.attempt = aside.attempt AND job.state = aside.state
+    WHERE aside.queue_id = $1 AND job.state IN ('initial', 'retry'))";
+
+constexpr const char *prune_sql = R"(
+    DELETE FROM hipq.set_aside AS aside
+    WHERE aside.queue_id = $1
+      AND NOT EXISTS (SELECT FROM {live} AS job WHERE job.id = aside.job_id AND job.attempt = aside.attempt AND job.state = aside.state))";
+
+constinit pg::Statement select_queues("SELECT DISTINCT aside.queue_id FROM hipq.set_aside AS aside");
+
+std::string error_of(const Failure &failure, const pg::Error &trouble)
+{
+    return "its end cannot be written: " + short_message(trouble) + "; it had failed: " + failure.error;
+}
+
+}  // namespace
+
+bool set_aside(const Queue &queue, const ClaimedJob &job, const Failure &failure, const pg::Error &trouble, pg::Time now)
+{
+    ClaimedJob recorded = job;
+    if (recorded.is_locked && !record_locked(queue, recorded))
+        return false;
+    // Its history has a line of it, unless that is what cannot be written.
+    (void)pg::in_subtransaction(pg::Ending::kept, [&] { record_attempt(queue, recorded, failure, now); });
+    Failure standing = failure;
+    standing.error = short_text(error_of(failure, trouble));
+    if (!stand_in_error(queue, recorded, standing, now))
+        return false;
+    note_set_aside(queue, job.id, trouble, now);
+    return true;
+}
+
+void note_set_aside(const Queue &queue, std::int64_t id, const pg::Error &trouble, pg::Time now)
+{
+    const std::string error = short_message(trouble);
+    as_hipq([&] { statement_for(queue, note_sql).run(id, now, trouble.sqlstate(), error); });
+}
+
+void report_set_aside(const Queue &queue, std::int64_t id, const pg::Error &trouble)
+{
+    const std::string name = queue.full_name();
+    const std::string message = short_message(trouble);
+    pg::call([&] {
+        ereport(WARNING, errcode(trouble.sqlerrcode()),
+                errmsg("job %lld in queue \"%s\" is set aside: %s", static_cast<long long>(id), name.c_str(), message.c_str()),
+                errdetail("What became of it cannot be written down. It is left alone; others go on."),
+                errhint("When the cause is gone hipq.fail_job() or hipq.cancel() ends it, and hipq.retry() runs it again."));
+    });
+}
+
+std::optional<std::string> why_set_aside(const Queue &queue, std::int64_t id)
+{
+    const pg::Rows rows = as_hipq([&] { return statement_for(queue, why_sql).run(id); });
+    return rows.empty() ? std::nullopt : rows.front().maybe_text(0);
+}
+
+std::set<std::int64_t> waiting_set_aside(const Queue &queue)
+{
+    const pg::Rows rows = as_hipq([&] { return statement_for(queue, waiting_sql).run(std::int32_t{queue.id}); });
+    std::set<std::int64_t> ids;
+    for (const pg::Row row : rows)
+        ids.insert(row.integer(0));
+    return ids;
+}
+
+void prune_set_aside(const Catalogue &catalogue)
+{
+    as_hipq([&] {
+        for (const pg::Row row : select_queues.run()) {
+            const Queue *queue = catalogue.find(row.integer32(0));
+            if (queue != nullptr && !queue->is_dropped)
+                statement_for(*queue, prune_sql).run(std::int32_t{queue->id});
+        }
+    });
+}
+
+}  // namespace hipq::storage

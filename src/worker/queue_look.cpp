@@ -1,0 +1,247 @@
+// What is due in a queue, by its lanes in shared memory; the tables say when their first jobs are due.
+#include "worker/queue_look.hpp"
+
+#include "pg/point.hpp"
+#include "pg/transaction.hpp"
+#include "settings.hpp"
+#include "shmem/alerts.hpp"
+#include "shmem/decisions.hpp"
+#include "shmem/lanes.hpp"
+#include "shmem/start_failures.hpp"
+#include "storage/claim.hpp"
+#include "storage/dead_letter.hpp"
+#include "storage/finish.hpp"
+#include "storage/gates.hpp"
+#include "storage/handler.hpp"
+#include "storage/lane_rows.hpp"
+#include "storage/unregistered_types.hpp"
+#include "storage/worker_gate.hpp"
+#include "worker/duties.hpp"
+#include "worker/process.hpp"
+
+namespace hipq::worker {
+
+namespace {
+
+using core::Duty;
+using storage::Queue;
+
+constexpr int expire_at_once = 1'000;
+
+void report_parked(QueueLooks &looks, const Queue &queue, const std::string &job_type, const std::string &explanation)
+{
+    if (!looks.reported.insert(queue.full_name() + "/" + job_type).second)
+        return;
+    const std::string name = queue.full_name();
+    pg::call([&] {
+        ereport(WARNING, errmsg("jobs of type \"%s\" in queue \"%s\" wait for their handler", job_type.c_str(), name.c_str()),
+                errdetail_internal("%s", explanation.c_str()));
+    });
+}
+
+void report_unhandled(QueueLooks &looks, const Queue &queue, const std::string &problem)
+{
+    const std::string name = queue.full_name();
+    if (!looks.reported.insert(name + "/dead letters: " + problem).second)
+        return;
+    pg::call([&] {
+        ereport(WARNING, errmsg("dead letters of queue \"%s\" wait for their handler", name.c_str()),
+                errdetail_internal("%s", problem.c_str()));
+    });
+}
+
+void report_unserved(QueueLooks &looks, const Queue &queue, const std::string &job_type, const storage::Gate &gate)
+{
+    shmem::raise_alert(shmem::Alert::no_worker);
+    if (!looks.reported.insert(queue.full_name() + "/" + job_type + ": no worker").second)
+        return;
+    const std::string name = queue.full_name();
+    pg::call([&] {
+        ereport(WARNING,
+                errmsg("jobs of type \"%s\" in queue \"%s\" wait for an external worker", job_type.c_str(), name.c_str()),
+                errdetail_internal("%s", gate.explanation.c_str()));
+    });
+}
+
+// Jobs that dispatch() has left in the line.
+void look_at_unserved(QueueLooks &looks, Look &look, const Queue &queue, const std::string &job_type)
+{
+    const storage::Service service = storage::service_of(queue.id, job_type);
+    if (service.able == 0)
+        report_unserved(looks, queue, job_type, storage::worker_gate(queue, job_type));
+    else
+        looks.reported.erase(queue.full_name() + "/" + job_type + ": no worker");
+    look.again_at(look.now + longest_wait);
+}
+
+// Jobs that are due, counted only as far as it matters.
+void look_at_due(QueueLooks &looks, Look &look, const Queue &queue, const std::string &job_type, int count, bool owner_can_run)
+{
+    if (queue.find_pause(job_type) != nullptr)
+        return;  // who resumes it asks for a look
+    if (const storage::JobType *type = queue.find_job_type(job_type); type != nullptr && storage::runs_outside(queue, *type)) {
+        look_at_unserved(looks, look, queue, job_type);
+        return;
+    }
+    const storage::Gate gate = storage::handler_gate(queue, job_type);
+    if (!gate.passed)
+        report_parked(looks, queue, job_type, gate.explanation);
+    if (!gate.passed || !owner_can_run || !storage::room_gate(queue, job_type).passed)
+        look.again_at(look.now + longest_wait);
+    else
+        look.wanted[queue.owner].executors += count;
+}
+
+// When the first jobs of a lane are due that stand from a key on.
+std::vector<pg::Time> due_times(const Look &look, const Queue &queue, const shmem::LaneInfo &lane, core::LaneKey from)
+{
+    if (from == core::lane_end)
+        return {};
+    return storage::first_due_times(queue, lane.name.type, lane.name.priority, from, look.now,
+                                    std::max(1, settings::max_executors));
+}
+
+// A lane may hold less than it seems to: what was noted there may be gone.
+void look_at_lane(QueueLooks &looks, Look &look, const Queue &queue, const shmem::LaneInfo &lane, bool owner_can_run)
+{
+    const std::string job_type = lane.name.type;
+    const core::Lane::Places places = shmem::places_of(lane.ref, look.now);
+    const std::vector<pg::Time> times = due_times(look, queue, lane, places.from);
+    if (places.next_key_due != core::lane_limit)
+        look.again_at(pg::Time{places.next_key_due});
+    const auto due = static_cast<int>(places.single_keys) +
+                     static_cast<int>(std::count_if(times.begin(), times.end(), [&](pg::Time time) { return time <= look.now; }));
+    if (due > 0 || !times.empty())
+        storage::register_unknown_type(queue, job_type, looks.time_zone);
+    if (due == 0 && !times.empty())
+        look.again_at(times.front());
+    else if (due > 0 && lane.due > look.now)  // put off: somebody else holds them
+        look.again_at(lane.due);
+    else if (due > 0)
+        look_at_due(looks, look, queue, job_type, due, owner_can_run);
+}
+
+// Those of a queue in which there is something.
+const std::vector<shmem::LaneInfo> &lanes_of(Look &look, const Queue &queue)
+{
+    if (!look.lanes.has_value()) {
+        look.lanes.emplace();
+        for (const shmem::LaneInfo &lane : shmem::list_lanes())
+            if (lane.due != pg::infinity)
+                (*look.lanes)[lane.name.queue_id].push_back(lane);
+    }
+    return (*look.lanes)[queue.id];
+}
+
+void look_at_lanes(QueueLooks &looks, Look &look, const Queue &queue, bool owner_can_run)
+{
+    const Oid leaf = storage::live_leaf(queue);
+    for (const shmem::LaneInfo &lane : lanes_of(look, queue))
+        if (lane.name.leaf == leaf)
+            look_at_lane(looks, look, queue, lane, owner_can_run);
+        else
+            shmem::remove_lane(lane.ref);  // somebody has put another table in its place
+}
+
+// Without room for a lane its jobs are looked for in the table each time.
+void look_at_head(QueueLooks &looks, Look &look, const Queue &queue, const storage::LaneHead &head, bool owner_can_run)
+{
+    const shmem::LaneName name(storage::live_leaf(queue), queue.id, head.priority, head.job_type);
+    if (const shmem::LaneRef lane = shmem::find_or_make_lane(name, queue.owner); lane.is_known()) {
+        shmem::show_lane(lane);
+        return;
+    }
+    looks.lane_search.note_missing(queue.id);
+    storage::register_unknown_type(queue, head.job_type, looks.time_zone);
+    if (head.due > look.now)
+        look.again_at(head.due);
+    else
+        look_at_due(looks, look, queue, head.job_type, 1, owner_can_run);
+}
+
+void look_at_heads(QueueLooks &looks, Look &look, const Queue &queue, bool owner_can_run)
+{
+    constexpr std::int64_t search_interval = 300'000;
+    look.lanes.reset();
+    for (const storage::LaneHead &head : looks.lane_search.next_heads(queue, look.now))
+        look_at_head(looks, look, queue, head, owner_can_run);
+    if (looks.lane_search.end_heads(queue.id))
+        look.again_at(look.now + search_interval);
+}
+
+// An executor goes through them all, so that one offer for the queue is enough.
+void offer_dead_letters(QueueLooks &looks, Look &look, const Queue &queue)
+{
+    if (!storage::has_dead_letters_to_handle(queue))
+        return;
+    std::string problem;
+    if (storage::resolve_dead_letter_handler(queue, &problem).has_value())
+        shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, queue.id, true});
+    else
+        report_unhandled(looks, queue, problem);
+    look.again_at(look.now + longest_wait);
+}
+
+// Needs a transaction. Returns when the first of its jobs expires.
+pg::Time look_at_line(QueueLooks &looks, Look &look, const Queue &queue)
+{
+    storage::lock_or_raise(queue);
+    HIPQ_POINT("before-expire");
+    const pg::Time expiry = storage::next_expiry(queue);
+    HIPQ_POINT("after-expire");
+    const bool owner_can_run = storage::owner_gate(queue).passed;
+    Wanted &wanted = look.wanted[queue.owner];
+    const int before = wanted.executors;
+    shmem::refuse_starts(MyDatabaseId, queue.owner, !owner_can_run);
+    if (looks.lane_search.concerns(queue.id))
+        look_at_heads(looks, look, queue, owner_can_run);
+    look_at_lanes(looks, look, queue, owner_can_run);
+    if (owner_can_run)
+        offer_dead_letters(looks, look, queue);
+    if (shmem::has_decisions(MyDatabaseId, queue.owner))
+        wanted.executors += 1;
+    if (wanted.executors > before)
+        wanted.weight += queue.weight;
+    return expiry;
+}
+
+// Needs a transaction.
+void expire(Look &look, const Queue &queue)
+{
+    storage::lock_or_raise(queue);
+    if (storage::expire_waiting(queue, look.now, expire_at_once) == expire_at_once)
+        look.again_at(look.now);
+    look.again_at(storage::next_expiry(queue));
+}
+
+}  // namespace
+
+void look_at_queue(QueueLooks &looks, Look &look, const Queue &queue)
+{
+    pg::Time expiry = pg::infinity;
+    const bool is_done =
+        do_duty(Duty::line, &queue, [&] { pg::with_transaction([&] { expiry = look_at_line(looks, look, queue); }); });
+    if (!is_done)
+        looks.lane_search.note_unsearched(queue.id);
+    if (expiry > look.now)
+        look.again_at(expiry);
+    else
+        do_duty(Duty::expiry, &queue, [&] { pg::with_transaction([&] { expire(look, queue); }); });
+}
+
+// They would keep their place in shared memory for ever.
+void remove_lanes_of_dropped_queues(const storage::Catalogue &catalogue)
+{
+    const auto is_gone = [&](int queue_id) {
+        const Queue *queue = catalogue.find(queue_id);
+        return queue == nullptr || queue->is_dropped;
+    };
+    for (const shmem::LaneInfo &lane : shmem::list_lanes())
+        if (is_gone(lane.name.queue_id))
+            shmem::remove_lane(lane.ref);
+    for (const shmem::CrowdedQueue &queue : shmem::crowded_queues())
+        if (is_gone(queue.queue_id))
+            shmem::all_lanes_found(queue);
+}
+
+}  // namespace hipq::worker

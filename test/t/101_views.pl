@@ -1,0 +1,160 @@
+# What a role sees of others' queues: nothing, by functions that it may call, by errors, by plans that were made before; and what somebody locks in
+# one queue keeps nobody from looking at the others. (test/pgtap/neighbours.sql has what plans tell.)
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $hipq = HipqCluster->new('views', 'hipq.executor_idle_timeout' => '10s');
+$hipq->sql(q{
+	CREATE ROLE other LOGIN;
+	CREATE ROLE reader LOGIN;
+	CREATE ROLE monitor LOGIN IN ROLE pg_monitor});
+$hipq->create_queue('app.mine');
+$hipq->create_queue('other.secret', owner => 'other', throttle_limit => 100);
+$hipq->sql("SELECT hipq.grant_queue('app.mine', 'reader', right_given) FROM unnest('{enqueue, read, work, control}'::text[]) AS right_given");
+$hipq->sql(q{
+	CREATE FUNCTION hold(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN PERFORM hipq.report_progress(1, 2); PERFORM pg_advisory_xact_lock_shared(1); END $$;
+	CREATE FUNCTION fails(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
+	SELECT hipq.register_job_type(queue, 'hold', handler => 'hold', throttle_limit => 10), hipq.register_job_type(queue, 'fails', handler => 'fails', max_retries => 0),
+		hipq.register_job_type(queue, 'outside', handler_kind => 'notify')
+	FROM unnest('{app.mine, other.secret}'::text[]) AS queue});
+my $lock = $hipq->hold_lock;
+my %job;
+foreach my $queue ('app.mine', 'other.secret')
+{
+	$job{$queue} = { map { $_ => $hipq->enqueue($_, "'{}', queue => '$queue'") } qw(hold fails outside) };
+	is($hipq->outcome($job{$queue}{fails}), 'failed', "$queue has a failure");
+	$hipq->pid_of($job{$queue}{hold});
+}
+my $worker = $hipq->sql_as('other', q{SELECT hipq.register_worker('other worker', '{other.secret}', '{outside}', listen => false)});
+ok($hipq->wait_until("SELECT worker_id = $worker FROM hipq.jobs WHERE id = $job{'other.secret'}{outside}"), 'a worker has a job');
+is($hipq->sql_as('other', "SELECT attempt FROM hipq.claim($worker)"), 1, 'and runs it');
+my $mine = $hipq->sql(q{SELECT queue_id FROM hipq.queue WHERE table_name = 'app_mine'});
+
+# ---- functions
+
+my @functions = split /\n/, $hipq->sql(q{
+	SELECT proname FROM pg_proc
+	WHERE pronamespace = 'hipq'::regnamespace AND proretset AND pronargs = 0 AND 'queue_id' = ANY (proargnames) ORDER BY 1});
+foreach my $function (@functions)
+{
+	my $others = "SELECT count(*) > 0 FROM hipq.$function() WHERE queue_id <> $mine";
+	is($hipq->sql($others), 't', "$function tells a superuser of both queues");
+	is($hipq->sql_as('reader', $others), 'f', "$function tells a reader of his queue alone");
+}
+cmp_ok(scalar @functions, '>=', 9, 'there are such functions');
+is($hipq->sql_as('reader', 'SELECT count(*) FROM hipq._workers()'), 0, 'nothing of workers that serve other queues');
+is($hipq->sql_as('monitor', 'SELECT count(*) FROM hipq._workers()'), 1, 'all of them to a monitor');
+my $secret = $hipq->sql(q{SELECT queue_id FROM hipq.queue WHERE table_name = 'other_secret'});
+is($hipq->sql_as('reader', "SELECT hipq._is_running($secret, $job{'other.secret'}{hold})"), 'f', 'nor whether a job runs');
+is($hipq->sql_as('reader', "SELECT hipq._is_running($mine, $job{'app.mine'}{hold})"), 't', 'but of his own');
+
+# ---- errors: of a job of somebody else's as of one that there is not
+
+my @calls = (
+	'complete(?, 1)', q{fail(?, 1, 'no')}, 'release(?, 1)', q{extend(?, 1, '1 min'::interval)}, 'report_progress(?, 1, 1, 2)', 'complete(ARRAY[?], ARRAY[1])', q{fail(ARRAY[?], ARRAY[1], ARRAY['no'])},
+	'release(ARRAY[?], ARRAY[1])', q{extend(ARRAY[?], ARRAY[1], '1 min')}, 'cancel(?)', 'retry(?)', q{reschedule(?, now())}, 'erase(?)', 'why(?)', q{wait_for(?, '0')}, 'fail_job(?)',
+	'retry_chain(?)', 'is_job_retriable(?)', q{extend(?, '1 min'::interval)}, 'redrive(?)', 'dismiss_dead_letters(?)', 'purge_dead_letters(?)');
+sub answer
+{
+	my ($call, $id) = @_;
+	my ($status, $out, $err) = $hipq->node->psql('postgres', "\\set VERBOSITY verbose\nSELECT hipq.$call", extra_params => [ '-U', 'reader' ]);
+	s/\b$id\b/ID/g, s/LOCATION:.*//s foreach $out, $err;
+	return "$status $out $err";
+}
+foreach my $call (@calls)
+{
+	my ($nobodys, @others) = map { my $id = $_; answer($call =~ s/\?/$id/r, $id) } 987654321, values %{ $job{'other.secret'} };
+	is_deeply([ grep { $_ ne $nobodys } @others ], [], "$call: no difference") or diag($nobodys);
+}
+
+# ---- plans that outlive their moment
+
+my $session = $hipq->node->background_psql('postgres');
+my $queues = 'EXECUTE jobs_of; EXECUTE letters_of; EXECUTE attempts_of; EXECUTE queues_there';
+my $list = q{SELECT coalesce(string_agg(DISTINCT queue, ' ' ORDER BY queue), 'none') FROM};
+$session->query_safe("PREPARE jobs_of AS $list hipq.jobs; PREPARE letters_of AS $list hipq.dead_letters; PREPARE attempts_of AS $list hipq.attempts; PREPARE queues_there AS $list hipq.queues");
+sub seen { return join ', ', sort keys %{ { map { $_ => 1 } split /\n/, $session->query_safe($queues) } }; }
+is(seen(), 'app.mine other.secret', 'a superuser sees both');
+$session->query_safe('SET ROLE reader');
+is(seen(), 'app.mine', 'the role changes: so does what prepared statements show');
+$hipq->sql(q{SELECT hipq.grant_queue('other.secret', 'reader', 'read')});
+is(seen(), 'app.mine other.secret', 'grant_queue');
+$session->query_safe('BEGIN');
+is(seen(), 'app.mine other.secret', 'in a transaction');
+$hipq->sql(q{SELECT hipq.revoke_queue('other.secret', 'reader', 'read')});
+is(seen(), 'app.mine', 'revoke_queue, in the midst of a transaction');
+$hipq->sql('GRANT other TO reader');
+is(seen(), 'app.mine other.secret', 'a membership');
+$hipq->sql('REVOKE other FROM reader');
+is(seen(), 'app.mine', 'the end of a membership');
+$hipq->sql('GRANT SELECT ON hipq.other_secret TO reader');
+is(seen(), 'app.mine other.secret', 'GRANT on the table itself');
+$hipq->sql('REVOKE SELECT ON hipq.other_secret FROM reader');
+$session->query_safe('COMMIT');
+$hipq->create_queue('app.second');
+$hipq->sql(q{SELECT hipq.grant_queue('app.second', 'reader', 'read'), hipq.enqueue('later', '{}', queue => 'app.second')});
+like($session->query_safe('EXECUTE jobs_of'), qr/^app\.mine app\.second$/, 'a new queue');
+$session->query_safe('RESET ROLE');
+is(seen(), 'app.mine app.second other.secret, app.mine other.secret', 'back to the superuser');
+
+# ---- a lock on one queue's table
+
+my $locker = $hipq->node->background_psql('postgres');
+$locker->query_safe('BEGIN; LOCK TABLE hipq.other_secret IN ACCESS EXCLUSIVE MODE');
+sub look { return $hipq->node->psql('postgres', "SET statement_timeout = '20s'; $_[1]", extra_params => [ '-U', $_[0] ]); }
+foreach my $view (split /\n/, $hipq->sql(q{
+	SELECT relname FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND relname !~ '^_' AND has_table_privilege('monitor', oid, 'SELECT') ORDER BY 1}))
+{
+	my ($status, $out, $err) = look('monitor', "SELECT * FROM hipq.$view");
+	is($status, 0, "$view does not wait for the lock") or diag($err);
+}
+my ($status, $out, $err) = look('monitor', 'SELECT queue FROM hipq.queues ORDER BY 1');
+is($out, "app.mine\napp.second", 'the other queues are there');
+like($err, qr/WARNING:  queue "other\.secret" is left out because its table is locked/, 'and a warning names the one that is not');
+($status, $out, $err) = look('postgres', 'SELECT DISTINCT queue FROM hipq.jobs ORDER BY 1');
+is("$status $out", "0 app.mine\napp.second", 'jobs of the others');
+like($err, qr/other\.secret/, 'with a warning');
+($status, $out, $err) = look('reader', 'SELECT DISTINCT queue FROM hipq.jobs ORDER BY 1');
+is("$status $out $err", "0 app.mine\napp.second ", 'who may not read it is not told');
+$session->query_safe(q{SET statement_timeout = '20s'});
+is($session->query('EXECUTE queues_there'), 'app.mine app.second', 'nor does a prepared statement wait');
+$locker->query_safe('ROLLBACK; BEGIN; LOCK TABLE hipq.other_secret_live IN ACCESS EXCLUSIVE MODE');
+($status, $out, $err) = look('monitor', 'SELECT queue FROM hipq.queues ORDER BY 1');
+is($out, "app.mine\napp.second", 'a lock on a leaf is as good');
+$locker->query_safe('ROLLBACK');
+$locker->quit;
+is($session->query('EXECUTE queues_there'), 'app.mine app.second other.secret', 'without it the queue is there again');
+$session->quit;
+
+# ---- all of it is taken back
+
+my $rights = q{
+	SELECT count(*) FROM (
+		SELECT nspacl AS acl FROM pg_namespace WHERE nspname = 'hipq'
+		UNION ALL SELECT proacl FROM pg_proc WHERE pronamespace = 'hipq'::regnamespace
+		UNION ALL SELECT relacl FROM pg_class WHERE relnamespace = 'hipq'::regnamespace
+		UNION ALL SELECT attacl FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid WHERE relnamespace = 'hipq'::regnamespace
+	) AS object CROSS JOIN LATERAL aclexplode(acl) AS given WHERE given.grantee = '%s'::regrole};
+my $of = sub { return $hipq->sql(sprintf $rights, $_[0]); };
+$hipq->sql(q{SELECT hipq.revoke_queue('app.mine', 'reader', 'read')});
+is($hipq->sql_as('reader', 'SELECT DISTINCT queue FROM hipq.jobs'), 'app.second', 'what another right needs stays');
+$hipq->sql(q{SELECT hipq.revoke_queue('app.second', 'reader', 'read')});
+$hipq->sql("SELECT hipq.revoke_queue('app.mine', 'reader', right_taken) FROM unnest('{enqueue, work, control}'::text[]) AS right_taken");
+is($of->('reader'), 0, 'with the last right everything goes');
+like($hipq->error_of('SET ROLE reader; SELECT hipq.now()'), qr/permission denied for schema hipq/, 'the schema too');
+my $before = $of->('monitor') + $of->('pg_monitor');
+$hipq->sql(q{SELECT hipq.grant_queue('app.mine', 'pg_monitor', 'read'), hipq.revoke_queue('app.mine', 'pg_monitor', 'read')});
+$hipq->sql(q{SELECT hipq.revoke_queue('app.mine', 'pg_monitor', 'read')});
+is($hipq->sql_as('monitor', 'SELECT count(*) > 0 FROM hipq.queues'), 't', 'what pg_monitor was given at installation stays');
+$hipq->sql(q{GRANT EXECUTE ON FUNCTION hipq.create_instance TO other});
+$lock->quit;
+$hipq->sql(q{SELECT hipq.alter_queue('other.secret', owner => 'app')});
+is($of->('other'), 2, 'of an owner of old as well, but for what a superuser gave, with the schema');
+$hipq->sql(q{SELECT hipq.grant_queue('app.second', 'reader', 'control')});
+$hipq->sql(q{SELECT hipq.drop_queue('app.second', force => true)});
+is($of->('reader'), 0, 'drop_queue takes back what the queue gave');
+
+done_testing();

@@ -1,0 +1,107 @@
+# Whoever has the tables of one queue locked delays that queue alone: the scheduler, executors and the functions that look for a
+# job pass it over, and hipq.alerts names who it is. Open transactions that change queues keep others from the same name only.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $hipq = HipqCluster->new('locks', 'hipq.max_executors' => 4);
+my $node = $hipq->node;
+$hipq->sql('CREATE ROLE other LOGIN');
+$hipq->create_queue('app.main');
+$hipq->create_queue('other.main', owner => 'other');
+$hipq->sql(q{
+	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE sql AS 'SELECT';
+	SELECT hipq.register_job_type('app.main', 'mine', handler => 'run'), hipq.register_job_type('other.main', 'other', handler => 'run')});
+
+sub scheduler { return $hipq->sql(q{SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}); }
+sub alert { return "SELECT coalesce(string_agg(detail, ' '), '') FROM hipq._alerts() WHERE alert = 'locked queue'"; }
+sub finished { my ($table, $id) = @_; return $hipq->wait_until("SELECT count(*) = 1 FROM hipq.$table WHERE id = $id AND state = 'final'", 't', 20); }
+
+# What a statement says, and that it says so at once (a busy machine is given its time).
+sub quickly
+{
+	my ($name, $sql, $expected) = @_;
+	my $begin = time();
+	my $said = $hipq->error_of("SET statement_timeout = '5s'; $sql");
+	like($said, $expected, $name);
+	cmp_ok(time() - $begin, '<', 4, 'without waiting');
+	return;
+}
+
+my $job = $hipq->enqueue('mine', q{queue => 'app.main'});
+my $final = $hipq->enqueue('other', q{queue => 'other.main'});
+ok(finished('app_main', $job) && finished('other_main', $final), 'both queues work');
+
+# It leaves when there is nothing to do; it ends with an error only when it is terminated.
+sub ends { return scalar(() = slurp_file($node->logfile) =~ /"hipq scheduler[^"]*" \(PID \d+\) exited with exit code [^0]/g); }
+my $terminated = 0;
+
+# ---- the scheduler and executors
+
+foreach my $lock ('hipq.app_main IN ACCESS EXCLUSIVE MODE', 'hipq.app_main_live IN SHARE MODE')
+{
+	my $locked = $hipq->enqueue('mine', q{queue => 'app.main', scheduled_run_time => hipq.now() + interval '2 s'});
+	my $scheduled = $hipq->enqueue('other', q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '2 s'});
+	my $locker = $node->background_psql('postgres', extra_params => [ '-d', 'dbname=postgres application_name=locker' ]);
+	my ($locker_pid) = $locker->query_safe("BEGIN; LOCK TABLE $lock; SELECT pg_backend_pid()") =~ /(\d+)/;
+	ok(finished('other_main', $scheduled), "under $lock: scheduled jobs of others run");
+	ok(finished('other_main', $hipq->enqueue('other', q{queue => 'other.main'})), 'and others');
+	ok($hipq->wait_until("SELECT detail LIKE '%process $locker_pid (role \"postgres\", application \"locker\") holds %' FROM (" . alert() . ') AS alert (detail)'),
+		'an alert names who has it locked');
+	is(ends(), $terminated, 'no scheduler has ended');
+
+	if ($lock =~ /ACCESS/)
+	{
+		quickly('why() of a job of another queue', "SELECT count(*) FROM hipq.why($scheduled)", qr/no error: \d/);
+		quickly('why() of a job of that queue', "SELECT hipq.why($locked)", qr/55P03.*cannot look for job $locked in queue "app\.main".*process $locker_pid/s);
+		quickly('why() with its name', "SELECT hipq.why($locked, 'app.main')", qr/55P03.*app\.main/s);
+		quickly('retry() in another queue', "SELECT hipq.retry($scheduled) > 0", qr/no error: t/);
+		quickly('cancel() in that queue', "SELECT hipq.cancel($locked)", qr/55P03.*app\.main/s);
+		quickly('erase() in another queue', "SELECT hipq.erase($final)", qr/no error: t/);
+		quickly('for who has no right on it the job does not exist', "SET ROLE other; SELECT hipq.cancel($locked)", qr/42704/);
+		my $pid = scheduler();
+		quickly('what a scheduler begins with', 'SELECT pg_terminate_backend(' . $pid . ')', qr/no error: t/);
+		ok($hipq->wait_until("SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'hipq scheduler' AND pid <> $pid", 't', 30), 'a new scheduler comes');
+		my $later = $hipq->enqueue('other', q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '1 s'});
+		ok(finished('other_main', $later), 'and serves the others');
+		$terminated = ends();
+	}
+	$locker->query_safe('ROLLBACK');
+	$locker->quit;
+	ok(finished('app_main', $locked), 'unlocked, the queue goes on');
+	ok($hipq->wait_until(alert(), ''), 'and the alert is gone');
+}
+
+# ---- rows
+
+$hipq->sql(q{SELECT hipq.grant_queue('app.main', 'other', 'work'), hipq.grant_queue('app.main', 'other', 'read')});
+$hipq->sql(q{SELECT hipq.pause('app.main')});
+my $expiring = $hipq->enqueue('mine', q{queue => 'app.main', expires_time => hipq.now() + interval '2 s'});
+my $rows = $node->background_psql('postgres', extra_params => [ '-U', 'other' ]);
+$rows->query_safe("BEGIN; SELECT id FROM hipq.app_main WHERE id = $expiring FOR UPDATE");
+ok(finished('other_main', $hipq->enqueue('other', q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '3 s'})), 'a locked row stops no scheduler');
+is(ends(), $terminated, 'nor ends it');
+$rows->query_safe('ROLLBACK');
+$rows->quit;
+ok(finished('app_main', $expiring), 'the job expires when it is let go');
+
+# ---- open transactions
+
+my $changer = $node->background_psql('postgres');
+$changer->query_safe(q{BEGIN; SELECT hipq.alter_queue('app.main', weight => 50); SELECT hipq.grant_queue('app.main', 'app', 'read')});
+quickly('beside an open alter_queue() another queue is altered', q{SELECT hipq.alter_queue('other.main', weight => 60) IS NOT NULL}, qr/no error: t/);
+quickly('a job type registered', q{SELECT hipq.register_job_type('other.main', 'more') IS NOT NULL}, qr/no error: t/);
+quickly('a queue made', q{SELECT hipq.create_queue('other.second', owner => 'other') > 0}, qr/no error: t/);
+quickly('and one dropped', q{SELECT hipq.drop_queue('other.second') IS NOT NULL}, qr/no error: t/);
+quickly('rights given to a role that is known', q{SELECT hipq.grant_queue('other.main', 'app', 'read') IS NOT NULL}, qr/no error: t/);
+quickly('the same queue has to wait', q{SET lock_timeout = '200ms'; SELECT hipq.alter_queue('app.main', weight => 70)}, qr/55P03/);
+$changer->query_safe('ROLLBACK');
+$changer->query_safe(q{BEGIN; SELECT hipq.create_queue('app.open', owner => 'app')});
+quickly('beside an open create_queue() others are altered', q{SELECT hipq.alter_queue('other.main', weight => 80) IS NOT NULL}, qr/no error: t/);
+like($hipq->error_of(q{SELECT hipq.create_queue('other.third', owner => 'other')}), qr/55P03.*makes a queue.*process \d+ \(role "postgres"/s, 'and one who makes a queue is told whom he waits for');
+$changer->query_safe('ROLLBACK');
+$changer->quit;
+done_testing();

@@ -1,0 +1,106 @@
+# Neither settings of a database nor an error in the tables of one queue end the scheduler: that duty of that queue is set aside,
+# hipq.alerts says so, all else goes on; mended, it works again.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $hipq = HipqCluster->new('survives', 'hipq.max_executors' => 4);
+my $node = $hipq->node;
+
+# ---- settings of the database
+
+$hipq->sql(q{CREATE ROLE keeper LOGIN; CREATE DATABASE tenant OWNER keeper; CREATE ROLE bad LOGIN});
+my $tenant = $hipq->in('tenant');
+$tenant->sql('CREATE EXTENSION hipq');
+my %hostile = (
+	default_tablespace => 'pg_global', default_toast_compression => 'pglz', exit_on_error => 'on',
+	statement_timeout => '1ms', lock_timeout => '1ms', default_transaction_read_only => 'on', default_transaction_isolation => 'serializable',
+	standard_conforming_strings => 'off', backslash_quote => 'off', quote_all_identifiers => 'on', DateStyle => 'SQL, DMY', IntervalStyle => 'sql_standard',
+	TimeZone => 'Asia/Kathmandu', work_mem => '64kB', row_security => 'off', bytea_output => 'escape', client_encoding => 'LATIN1',
+	enable_indexscan => 'off', jit_above_cost => 0, search_path => 'public');
+$node->safe_psql('postgres', join(';', map { "ALTER DATABASE tenant SET $_ = '$hostile{$_}'" } sort keys %hostile), extra_params => [ '-U', 'keeper' ]);
+sub ends { return scalar(() = slurp_file($node->logfile) =~ /"hipq scheduler[^"]*" \(PID \d+\) exited with exit code [^0]/g); }
+
+# Who looks has settings of its own.
+my %calm = (exit_on_error => 'off', statement_timeout => 0, lock_timeout => 0, default_transaction_read_only => 'off', standard_conforming_strings => 'on',
+	default_transaction_isolation => 'read committed', client_encoding => 'UTF8', quote_all_identifiers => 'off', search_path => 'public');
+$node->safe_psql('postgres', 'CREATE ROLE boss SUPERUSER LOGIN');
+foreach my $role ('boss', 'app')
+{
+	$node->safe_psql('postgres', join(';', map { "ALTER ROLE $role IN DATABASE tenant SET $_ = '$calm{$_}'" } sort keys %calm));
+}
+sub tenant { my ($sql) = @_; return $node->safe_psql('tenant', $sql, extra_params => [ '-U', 'boss' ]); }
+
+sub wait_for
+{
+	my ($query) = @_;
+	foreach (1 .. 600)
+	{
+		return 1 if tenant($query) eq 't';
+		usleep(100_000);
+	}
+	return 0;
+}
+
+# What was given a tablespace that cannot be gets the database's.
+tenant(q{SELECT hipq.create_queue('app.main', owner => 'app')});
+is(tenant(q{SELECT string_agg(DISTINCT reltablespace::text, ' ') FROM pg_class WHERE relname LIKE 'app_main%'}), '0', 'tables of queues are in the tablespace of their database');
+tenant(q{CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE sql AS 'SELECT'; SELECT hipq.register_job_type('app.main', 'mine', handler => 'run')});
+my $id = tenant(q{SELECT hipq.enqueue('mine', scheduled_run_time => hipq.now() + interval '1 s')});
+ok(wait_for("SELECT count(*) = 1 FROM hipq.app_main WHERE id = $id AND state = 'final'"), 'jobs run in that database');
+$hipq->set('hipq.clock_offset' => 432_000);
+tenant(q{SELECT hipq.enqueue('mine')});
+ok(wait_for(qq{SELECT count(*) >= 2 AND bool_or(relname ~ to_char(hipq.now(), 'YYYYMM')) FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+	WHERE inhparent = 'hipq.app_main_final'::regclass}), 'leaves are made');
+is(ends(), 0, 'no scheduler has ended with an error');
+$hipq->set('hipq.clock_offset' => '0');
+
+# ---- errors in the tables of one queue
+
+$hipq->create_queue('app.main');
+$hipq->create_queue('bad.main', owner => 'bad');
+$hipq->sql(q{
+	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE sql AS 'SELECT';
+	SELECT hipq.register_job_type(queue, 'mine', handler => 'run') FROM unnest('{app.main, bad.main}'::text[]) AS queue});
+sub finished { my ($table, $job) = @_; return $hipq->wait_until("SELECT count(*) = 1 FROM hipq.$table WHERE id = $job AND state = 'final'", 't', 30); }
+sub alerts { my ($text) = @_; return "SELECT count(*) > 0 FROM hipq._alerts() WHERE alert = 'duty set aside' AND detail LIKE '%$text%'"; }
+ok(finished('bad_main', $hipq->enqueue('mine', q{queue => 'bad.main'})), 'the queue works');
+
+sub check_others
+{
+	my ($name) = @_;
+	ok(finished('app_main', $hipq->enqueue('mine', q{queue => 'app.main', scheduled_run_time => hipq.now() + interval '1 s'})), "$name: others' scheduled jobs run");
+	is(ends(), 0, 'no scheduler has ended');
+	return;
+}
+
+# A job that cannot expire.
+$hipq->sql(q{
+	CREATE FUNCTION sabotage() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		IF OLD.job_key = 'doomed' THEN RAISE 'sabotaged' USING ERRCODE = '22000'; END IF;
+		RETURN OLD;
+	END $$;
+	CREATE TRIGGER sabotage BEFORE DELETE ON hipq.bad_main_live FOR EACH ROW EXECUTE FUNCTION sabotage()});
+my $doomed = $hipq->enqueue('later', q{queue => 'bad.main', job_key => 'doomed', expires_time => hipq.now() + interval '1 s'});
+ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.alerts WHERE alert = 'job set aside'}), 'it is set aside, with an alert');
+like($hipq->sql("SELECT string_agg(explanation, ' ') FROM hipq.why($doomed)"), qr/sabotaged/, 'why() says for what');
+check_others('expiry that fails');
+ok(finished('bad_main', $hipq->enqueue('mine', q{queue => 'bad.main', scheduled_run_time => hipq.now() + interval '1 s'})), 'other jobs of that queue run');
+$hipq->sql('DROP TRIGGER sabotage ON hipq.bad_main_live');
+is($hipq->sql("SELECT hipq.cancel($doomed)"), 't', 'mended, an operator ends it');
+
+# A leaf that is gone.
+my $waiting = $hipq->enqueue('mine', q{queue => 'bad.main', scheduled_run_time => hipq.now() + interval '2 s'});
+$hipq->sql('ALTER TABLE hipq.bad_main_live RENAME TO bad_main_away');
+ok($hipq->wait_until(alerts('of queue "bad.main": relation')), 'a leaf is away: an alert says so');
+check_others('a leaf that is away');
+$hipq->sql('ALTER TABLE hipq.bad_main_away RENAME TO bad_main_live');
+ok(finished('bad_main', $waiting), 'back again, its jobs run');
+ok($hipq->wait_until(alerts(''), 'f'), 'and all alerts are gone');
+my @lines = slurp_file($node->logfile) =~ /cannot [^\n]* of queue "bad\.main"/g;
+cmp_ok(scalar @lines, '<', 12, 'the log has it now and then');
+done_testing();

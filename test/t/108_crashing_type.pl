@@ -1,0 +1,155 @@
+# A job type that takes the server down again and again is held: a few crashes for any number of its jobs, an alert, and all else goes on.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $hipq = HipqCluster->new('crashing_type', 'hipq.max_executors' => 4, 'hipq.suspect_pause' => 0);
+$hipq->create_queue('app.main');
+$hipq->create_queue('app.other');
+$hipq->sql(q{
+	CREATE TABLE here (id bigint);
+	GRANT ALL ON here TO app;
+	CREATE FUNCTION end_process(how text) RETURNS void LANGUAGE c STRICT AS 'hipq_crash_test', 'crash_test';
+	CREATE FUNCTION crash(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF data ? 'how' THEN PERFORM end_process(data->>'how'); END IF; END $$;
+	CREATE FUNCTION crash_all(jobs hipq.job[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM end_process('abort'); END $$;
+	CREATE FUNCTION fail(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'fails'; END $$;
+	CREATE FUNCTION decide(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$ BEGIN PERFORM end_process('abort'); RETURN NULL; END $$;
+	CREATE FUNCTION bury(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM end_process('abort'); END $$;
+	CREATE FUNCTION fine(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
+	SELECT hipq.register_job_type('app.main', type, handler => 'crash', claim => claim, max_retries => 5)
+	FROM (VALUES ('by lock', 'lock'), ('by record', 'record'), ('killed', 'record')) AS types (type, claim);
+	SELECT hipq.register_job_type('app.main', 'batch', handler => 'crash_all', batch_size => 5);
+	SELECT hipq.register_job_type('app.main', 'asks', handler => 'fail', retry_handler => 'decide');
+	SELECT hipq.register_job_type('app.main', 'fine', handler => 'fine');
+	SELECT hipq.register_job_type('app.other', 'fails', handler => 'fail');
+	SELECT hipq.register_job_type('app.other', 'other', handler => 'fine')});
+
+# How often the server crashed since the last question.
+my $log_end = 0;
+sub crashes
+{
+	my $log = slurp_file($hipq->node->logfile, $log_end);
+	$log_end = -s $hipq->node->logfile;
+	return scalar(() = $log =~ /all server processes terminated; reinitializing/g);
+}
+
+# All at once: paused until they are there. The server may go down before psql has its answer.
+sub let_loose
+{
+	my ($type, $count, $data) = @_;
+	$hipq->sql("SELECT hipq.pause('app.main', '$type'); SELECT count(hipq.enqueue('$type', '$data')) FROM generate_series(1, $count)");
+	crashes();
+	$hipq->try_sql("SELECT hipq.resume('app.main', '$type')");
+	return;
+}
+
+sub held
+{
+	my ($type) = @_;
+	return "SELECT count(*) FROM hipq.pauses WHERE job_type = '$type' AND paused_by = 'hipq' AND crashes = 2";
+}
+
+foreach my $case ([ 'by lock', 5, '{"how": "abort"}' ], [ 'by record', 20, '{"how": "segv"}' ], [ 'killed', 5, '{"how": "kill"}' ], [ 'batch', 30, '{}' ])
+{
+	my ($type, $count, $data) = @$case;
+	let_loose($type, $count, $data);
+	ok($hipq->wait_until(held($type), 1), "$type: after two crashes the type is held");
+	is($hipq->outcome_of('fine'), 'succeeded', 'others of its queue run');
+	is($hipq->outcome_of('other', q{queue => 'app.other'}), 'succeeded', 'others of its owner too');
+	is(crashes(), 2, "$count jobs made two crashes");
+	is($hipq->sql("SELECT is_paused, crashes FROM hipq.job_types WHERE job_type = '$type'"), 't|2', 'view job_types says so');
+	my $id = $hipq->sql("SELECT min(id) FROM hipq.jobs WHERE job_type = '$type' AND state <> 'final'");
+	like($hipq->why($id), qr/^pause: Job type "$type" is held since .*: its jobs took the server down 2 times within 10 minutes\. It goes on after hipq\.resume\(\), or with a new handler/, 'why() says so, and what mends it');
+	like($hipq->sql(qq{SELECT times || ' ' || detail || ' ' || hint FROM hipq.alerts WHERE alert = 'crashing job type' AND detail LIKE '%$type%'}),
+		qr/^2 Job type "?$type"? of queue app\.main is held: its jobs took the server down 2 times, at .*hipq\.resume/, 'so does an alert');
+}
+like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue "app.main" is held/, 'and the log');
+
+# ---- it stays so
+{
+	$hipq->node->restart('fast');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.pauses WHERE crashes IS NOT NULL}), 4, 'a restart ends no hold');
+	crashes();
+	is($hipq->outcome_of('fine'), 'succeeded', 'others run');
+}
+
+# ---- who may resume it, and what comes of it
+{
+	$hipq->sql(q{CREATE ROLE stranger LOGIN; CREATE ROLE controller LOGIN; SELECT hipq.grant_queue('app.main', 'controller', 'control')});
+	like($hipq->error_of(q{SET SESSION AUTHORIZATION stranger; SELECT hipq.resume('app.main', 'by lock')}), qr/ERROR/, 'a stranger cannot resume it');
+	crashes();
+	$hipq->node->psql('postgres', q{SELECT hipq.resume('app.main', 'by lock')}, extra_params => [ '-U', 'controller' ]);
+	ok($hipq->wait_until(q{SELECT max(cardinality(crash_times)) FROM hipq.job_type WHERE name = 'by lock'}, 3), 'a role with control can: it has another try');
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.pauses WHERE job_type = 'by lock' AND crashes = 3}, 1), 'and is held at once when it crashes the server again');
+	is(crashes(), 1, 'which was one crash more');
+	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'by lock', handler => 'fine')});
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE job_type = 'by lock' AND state <> 'final'}), 'a new handler ends the hold');
+	is($hipq->sql(q{SELECT is_paused, crashes FROM hipq.job_types WHERE job_type = 'by lock'}), 'f|0', 'and begins anew');
+	is(crashes(), 0, 'no crash any more');
+}
+
+# ---- what somebody has paused stays his
+{
+	$hipq->sql(q{SELECT hipq.pause('app.main', 'fine', reason => 'mine'); SELECT hipq.alter_job_type('app.main', 'fine', handler => 'fine')});
+	is($hipq->sql(q{SELECT reason FROM hipq.pauses WHERE job_type = 'fine'}), 'mine', 'a new handler ends no pause of an operator');
+	$hipq->sql(q{SELECT hipq.resume('app.main', 'fine')});
+}
+
+# ---- its retry handler
+{
+	let_loose('asks', 5, '{}');
+	ok($hipq->wait_until(held('asks'), 1), 'a crashing retry handler has its type held');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE job_type = 'asks' AND state = 'error'}), 'and is not asked again: the policy decides');
+	is($hipq->outcome_of('fine'), 'succeeded', 'others run');
+	is(crashes(), 2, 'it made two crashes');
+}
+
+# ---- the handler of dead letters
+{
+	$hipq->outcome_of('fails', q{queue => 'app.other'});
+	$hipq->sql(q{SELECT count(hipq.enqueue('fails', queue => 'app.other')) FROM generate_series(1, 3)});
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE job_type = 'fails' AND state <> 'final'}), 'jobs die');
+	crashes();
+	$hipq->try_sql(q{SELECT hipq.alter_queue('app.other', dead_letter_handler => 'bury')});
+	$hipq->try_sql(q{SELECT hipq.enqueue('fails', queue => 'app.other')}) foreach 1 .. 3;
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'crashing dead letter handler' AND times = 2}, 1), 'a crashing handler of dead letters is held');
+	is($hipq->outcome_of('other', q{queue => 'app.other'}), 'succeeded', 'jobs of its queue run');
+	is(crashes(), 2, 'it made two crashes');
+	$hipq->sql(q{SELECT hipq.alter_queue('app.other', dead_letter_handler => 'NONE')});
+	is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'crashing dead letter handler'}), 0, 'until the queue is given another one');
+}
+
+# ---- who holds the row of the type holds up nobody else
+{
+	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'guarded', handler => 'crash', claim => 'record', max_retries => 5)});
+	crashes();
+	$hipq->sql(q{ALTER SYSTEM SET max_prepared_transactions = 2});
+	$hipq->node->restart('fast');
+	crashes();
+	$hipq->sql(q{BEGIN; SELECT FROM hipq.job_type WHERE name = 'guarded' FOR UPDATE; PREPARE TRANSACTION 'row'});
+	my $before = -s $hipq->node->logfile;
+	$hipq->try_sql(q{SELECT hipq.enqueue('guarded', '{"how": "abort"}')});
+	$hipq->node->wait_for_log(qr/all server processes terminated; reinitializing/, $before);
+	ok($hipq->wait_until('SELECT true'), 'the server is back');
+	is($hipq->outcome_of('other', q{queue => 'app.other'}, 30), 'succeeded', 'others run while somebody has the row of a crashing type locked');
+	$hipq->sql(q{ROLLBACK PREPARED 'row'});
+	ok($hipq->wait_until(q{SELECT crashes = 1 OR crashes = 2 FROM hipq.job_types WHERE job_type = 'guarded'}), 'its crash is laid to it when the row is free');
+	ok($hipq->wait_until(q{SELECT outcome FROM hipq.jobs WHERE job_type = 'guarded'}, 'failed'), 'and the job is given up after another one');
+}
+
+# ---- suspects start after a pause that grows
+{
+	$hipq->set('hipq.max_type_crashes' => 0, 'hipq.max_crashes' => 3, 'hipq.suspect_pause' => 2000);
+	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'paces', handler => 'crash', claim => 'record', max_retries => 5)});
+	$hipq->try_sql(q{SELECT hipq.enqueue('paces', '{"how": "abort"}')});
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.attempts WHERE job_type = 'paces' AND reason = 'crashed'}, 1), 'a crash');
+	my ($id) = $hipq->sql(q{SELECT id FROM hipq.jobs WHERE job_type = 'paces'});
+	like($hipq->why($id), qr/^crash: It may have crashed the server: such jobs pause after a crash, for \d+ s more\./, 'why() tells of the pause');
+	is($hipq->outcome_of('other', q{queue => 'app.other'}), 'succeeded', 'others do not pause');
+	is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = $id"), 1, 'it does');
+}
+
+done_testing();
