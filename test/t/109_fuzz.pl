@@ -1,0 +1,201 @@
+# Random statements by every kind of role at once, while executors and an external worker run jobs: no crash, no internal error, nothing
+# changed by what was refused, nothing of others seen, and in the end every job ends. FUZZ_MINUTES (1), SEED; `make fuzz` takes ten.
+use strict;
+use warnings;
+use HipqCluster;
+use HipqFuzz;
+use IPC::Run ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $seed = $ENV{SEED} || 1 + int(time()) % 1_000_000;
+my $end = time() + 60 * ($ENV{FUZZ_MINUTES} || 1);
+my $sessions = 3;
+my $script_size = 120;
+note("SEED=$seed");
+
+my $hipq = HipqCluster->new(
+	'fuzz', extension => 0, database => 'postgres', 'hipq.max_executors' => 4, 'hipq.retry_base' => '10ms', 'hipq.retry_max' => '100ms', max_prepared_transactions => 10,
+	'hipq.worker_grace' => '5s', 'hipq.heartbeat_timeout' => '20s', fsync => 'off',
+	log_line_prefix => '%m [%p] %b %e ', log_min_error_statement => 'panic', log_error_verbosity => 'terse');
+my $folder = PostgreSQL::Test::Utils::tempdir();
+
+# ---- what there is
+
+$hipq->sql(q{
+	CREATE ROLE fuzz_extension LOGIN SUPERUSER;
+	CREATE ROLE fuzz_enqueue LOGIN; CREATE ROLE "Fuzz Reader" LOGIN; CREATE ROLE fuzz_control LOGIN; CREATE ROLE fuzz_worker LOGIN;
+	CREATE ROLE fuzz_stranger LOGIN; CREATE ROLE fuzz_monitor LOGIN IN ROLE pg_monitor; CREATE ROLE fuzz_database LOGIN; CREATE ROLE fuzz_hidden LOGIN;
+	ALTER DATABASE postgres OWNER TO fuzz_database;
+	SET SESSION AUTHORIZATION fuzz_extension;
+	CREATE EXTENSION hipq;
+	RESET SESSION AUTHORIZATION;
+
+	CREATE SCHEMA fuzz;
+	GRANT USAGE ON SCHEMA fuzz TO PUBLIC;
+	CREATE FUNCTION fuzz.ok(data jsonb) RETURNS jsonb LANGUAGE sql RETURN data;
+	CREATE FUNCTION fuzz.fails(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'fails'; END $$;
+	CREATE FUNCTION fuzz.slow(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT pg_sleep(0.05)';
+	CREATE FUNCTION fuzz.later(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT hipq.complete_later()';
+	CREATE FUNCTION fuzz.run_sql(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE data #>> '{}'; END $$;
+
+	-- A refusal takes back what it did: with one snapshot only its own doing could be seen.
+	CREATE FUNCTION fuzz.digest() RETURNS text LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+		SELECT md5(concat(
+			(SELECT string_agg(md5(job::text), '' ORDER BY job.id) FROM hipq.job WHERE state <> 'final'), (SELECT count(*) FROM hipq.job),
+			(SELECT string_agg(queue::text, '' ORDER BY queue_id) FROM hipq.queue), (SELECT string_agg(job_type::text, '' ORDER BY queue_id, name) FROM hipq.job_type),
+			(SELECT string_agg(instance::text, '' ORDER BY name) FROM hipq.instance), (SELECT string_agg(pause::text, '' ORDER BY pause::text) FROM hipq.pause),
+			(SELECT string_agg(md5(successor::text), '' ORDER BY job_id) FROM hipq.successor), (SELECT count(*) FROM hipq.dead_letter), (SELECT count(*) FROM hipq.attempt),
+			(SELECT string_agg(worker::text, '' ORDER BY worker_id) FROM hipq.worker))) $$;
+	CREATE FUNCTION fuzz.unchanged_by_refusal(statement text) RETURNS void LANGUAGE plpgsql AS $$
+	DECLARE before text := fuzz.digest();
+	BEGIN
+		EXECUTE statement;
+	EXCEPTION WHEN OTHERS THEN
+		IF fuzz.digest() <> before THEN RAISE 'FUZZ: refused with %, but something was changed', SQLSTATE; END IF;
+		RAISE;
+	END $$;
+	CREATE FUNCTION fuzz.in_subtransaction(statement text) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR i IN 1 .. 2 LOOP
+			BEGIN
+				EXECUTE statement;
+				IF i = 1 THEN RAISE 'back'; END IF;
+			EXCEPTION WHEN raise_exception THEN NULL;
+			END;
+		END LOOP;
+	END $$;
+	CREATE FUNCTION fuzz.run_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE NEW.statement; RETURN NULL; END $$;
+	CREATE TABLE fuzz.by_trigger (statement text);
+	GRANT INSERT ON fuzz.by_trigger TO PUBLIC;
+	CREATE TRIGGER run_row BEFORE INSERT ON fuzz.by_trigger FOR EACH ROW EXECUTE FUNCTION fuzz.run_row();
+	-- An event trigger that asks hipq, in the middle of hipq's own DDL too.
+	CREATE FUNCTION fuzz.on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		PERFORM hipq.why(1), hipq.now(), count(*) FROM hipq.jobs;
+	EXCEPTION WHEN insufficient_privilege OR undefined_function OR invalid_schema_name THEN NULL;
+	END $$;
+	CREATE EVENT TRIGGER fuzz_on_ddl ON ddl_command_end EXECUTE FUNCTION fuzz.on_ddl();
+
+	SELECT hipq.create_queue('app.main', owner => 'app'), hipq.create_queue('app.ext', owner => 'app');
+	SELECT hipq.register_job_type('app.main', name, handler => 'fuzz.' || name, default_timeout => 2, max_retries => 2) FROM unnest('{ok,fails,slow,later,run_sql}'::text[]) AS name;
+	SELECT hipq.register_job_type('app.ext', 'ext', handler_kind => 'notify', default_timeout => 2, max_retries => 1);
+	SELECT hipq.grant_queue(queue, role::regrole, privilege)
+	FROM unnest('{app.main,app.ext}'::text[]) AS queue,
+		(VALUES ('fuzz_enqueue', 'enqueue'), ('"Fuzz Reader"', 'read'), ('fuzz_control', 'control'), ('fuzz_worker', 'work')) AS given (role, privilege);
+	-- What none but its owner and pg_monitor may read anywhere; names of tables stand in pg_class, for everybody.
+	SELECT hipq.create_queue('hidden.queue', owner => 'fuzz_hidden');
+	SELECT hipq.register_job_type('hidden.queue', 'topsecret_type', handler => 'fuzz.fails', max_retries => 0);
+	INSERT INTO hipq.hidden_queue (job_type, job_key, job_data) SELECT 'topsecret_type', 'topsecret_key' || n, '"topsecret"' FROM generate_series(1, 10) AS n});
+
+my @roles = (
+	{ name => $hipq->sql('SELECT session_user'), is_superuser => 1 }, { name => 'fuzz_extension', is_superuser => 1 }, { name => 'app' }, { name => 'app' }, { name => 'fuzz_enqueue' },
+	{ name => 'Fuzz Reader' }, { name => 'fuzz_control' }, { name => 'fuzz_worker' }, { name => 'fuzz_worker' }, { name => 'fuzz_stranger' }, { name => 'fuzz_monitor' }, { name => 'fuzz_database' });
+my %may_see_all = map { $_ => 1 } ($roles[0]{name}, 'fuzz_extension', 'fuzz_monitor');
+
+sub functions
+{
+	my $rows = $hipq->sql(q{
+		SELECT proname, array_to_string(proargnames[1:pronargs], ','), array_to_string(ARRAY(SELECT format_type(type, NULL) FROM unnest(proargtypes) WITH ORDINALITY AS a (type, n) ORDER BY n), ','), pronargdefaults
+		FROM pg_proc WHERE pronamespace = 'hipq'::regnamespace AND prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype) ORDER BY oid});
+	return map { my ($name, $names, $types, $defaults) = split /\|/; [ $name, [ split /,/, $names ], [ split /,/, $types ], $defaults ] } split /\n/, $rows;
+}
+
+sub tables
+{
+	my %columns;
+	my $rows = $hipq->sql(q{
+		SELECT quote_ident(relname), quote_ident(attname), format_type(atttypid, NULL) FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+		WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p', 'v') AND attnum > 0 AND NOT attisdropped ORDER BY 1, attnum});
+	foreach (split /\n/, $rows) { my ($table, $column, $type) = split /\|/; push @{ $columns{$table} }, [ $column, $type ]; }
+	return map { [ $_, $columns{$_} ] } sort keys %columns;
+}
+
+my $copy_file = "$folder/jobs.copy";
+append_to_file($copy_file, join '', map { "$_\n" } "ok\tone\t{}", "fails\tNONE\t\"x\"", "ok\t\\N\t[1]", "slow\t" . 'k' x 900 . "\t{}", "ok\ttwo\t{\"deep\": " . '[' x 200 . ']' x 200 . '}');
+my $fuzz = HipqFuzz->new(seed => $seed, functions => [ functions() ], tables => [ tables() ], copy_file => $copy_file);
+cmp_ok(scalar @{ $fuzz->{functions} }, '>', 60, 'there are functions');
+cmp_ok(scalar @{ $fuzz->{tables} }, '>', 30, 'there are tables');
+
+# ---- the run
+
+my $number = 0;
+my $statements = 0;
+my @found;
+my %answers;    # SQLSTATE => how often
+
+sub start
+{
+	my $role = $roles[ $number % @roles ];
+	my %run = (role => $role, number => ++$number, out => '', err => '', file => "$folder/$number.sql");
+	my @lines = $fuzz->script($role, $number, $script_size);
+	$statements += @lines;
+	append_to_file($run{file}, join "\n", '\set VERBOSITY verbose', '\pset pager off', @lines, '');
+	local $ENV{PGOPTIONS} = '-c statement_timeout=1500 -c application_name=fuzz -c idle_in_transaction_session_timeout=10000';
+	$run{process} = IPC::Run::start([ 'psql', '-X', '-q', '-A', '-t', '-f', $run{file}, '-h', $hipq->node->host, '-p', $hipq->node->port, '-U', $role->{name}, 'postgres' ],
+		'<', \'', '>', \$run{out}, '2>', \$run{err});
+	return \%run;
+}
+
+sub object
+{
+	my ($run, $line, $text) = @_;
+	my @lines = split /\n/, slurp_file($run->{file});
+	my $statement = $line ? substr($lines[ $line - 1 ], 0, 1500) : '';
+	push @found, "$run->{role}{name}, script $run->{number}: $text\n    $statement";
+	return;
+}
+
+# A lost connection ends psql with 2.
+sub judge
+{
+	my ($run) = @_;
+	$run->{process}->finish;
+	object($run, $_->[0], $_->[1]) foreach HipqFuzz::objections($run->{err});
+	object($run, 0, 'lost its connection: ' . substr($run->{err}, -500)) if $run->{process}->result(0) == 2;
+	object($run, 0, "saw \"$1\"") if !$may_see_all{ $run->{role}{name} } && "$run->{out}$run->{err}" =~ /^(.*topsecret.*)$/m;
+	$answers{$1}++ while $run->{err} =~ /(?:ERROR|FATAL): +(\w{5}):/g;
+	unlink $run->{file};
+	return;
+}
+
+# Cancels one of the sessions now and then.
+sub disturb { return $hipq->try_sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'fuzz' AND state = 'active' ORDER BY random() LIMIT 1}); }
+
+my @running;
+while (time() < $end && @found < 20)
+{
+	push @running, start() while @running < $sessions;
+	foreach (@running) { $_->{process}->pump_nb if $_->{process}->pumpable }
+	judge($_) foreach grep { !$_->{process}->pumpable } @running;
+	@running = grep { $_->{process}->pumpable } @running;
+	disturb() if rand() < 0.02;
+	usleep(20_000);
+}
+judge($_) foreach @running;
+note("$number scripts, $statements statements");
+is(join("\n", @found), '', 'what is refused is refused with a sensible SQLSTATE and changes nothing, nobody sees what is hidden') or diag("SEED=$seed");
+note('refusals: ', join ', ', map { "$_ $answers{$_}" } sort { $answers{$b} <=> $answers{$a} } keys %answers);
+cmp_ok($statements, '>=', $sessions * $script_size, 'statements were run');
+
+# ---- afterwards
+
+$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'fuzz'});
+$hipq->sql("ROLLBACK PREPARED '$_'") foreach split /\n/, $hipq->sql('SELECT gid FROM pg_prepared_xacts');
+ok(defined eval { $hipq->sql('TABLE hipq.alerts') }, 'alerts can be read');
+# Until then somebody may hold a job: the worker who is gone, a retry's delay.
+my $idle = q{FROM hipq.jobs AS job WHERE state <> 'final' AND NOT EXISTS (SELECT FROM hipq.why(job.id) WHERE NOT passed)};
+ok($hipq->wait_until("SELECT count(*) = 0 $idle", 't', 90), 'every job that nothing keeps waiting ends') or diag($hipq->sql("SELECT to_json(job) $idle LIMIT 5"));
+$hipq->sql(q{SELECT hipq.cancel_jobs(queue, max_jobs => 1000000) FROM hipq.queues});
+ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE state <> 'final'}, 't', 90), 'every other one can be cancelled')
+  or diag($hipq->sql(q{SELECT to_json(job), ARRAY(SELECT why FROM hipq.why(job.id) WHERE NOT passed) FROM hipq.jobs AS job WHERE state <> 'final' LIMIT 5}));
+is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', sqlstate, error), E'\n') FROM hipq.attempts WHERE sqlstate LIKE 'XX%' OR sqlstate LIKE '58%'}), '', 'no handler met an internal error');
+
+like($hipq->sql(q{SELECT string_agg(DISTINCT outcome, ' ' ORDER BY outcome) FROM hipq.jobs}), qr/cancelled.*failed.*succeeded/, 'jobs came to every end');
+
+my $log = slurp_file($hipq->node->logfile);
+is(join("\n", $log =~ /^(.*(?:terminated by signal|PANIC|TRAP|AddressSanitizer|runtime error).*)$/mg), '', 'no process crashed');
+is(join("\n", $log =~ /^(.*hipq (?:launcher|scheduler|executor).*(?:exited with exit code [^0]|ERROR|FATAL).*)$/mg), '', 'no process of hipq ended by an error');
+diag("SEED=$seed") if !Test::More->builder->is_passing;
+done_testing();
