@@ -211,11 +211,6 @@ const char *hint_for(core::RateAlert alert)
     return "";
 }
 
-std::string percent_text(double percent)
-{
-    return std::to_string(std::lround(percent)) + " %";
-}
-
 std::string detail_of(const core::RateFinding &finding, const std::string &where)
 {
     const std::string meaning = meaning_of(finding.alert);
@@ -223,8 +218,8 @@ std::string detail_of(const core::RateFinding &finding, const std::string &where
         return where + ": " + std::to_string(finding.times) + " " + meaning + ", limit " +
                std::to_string(std::lround(finding.limit)) + ".";
     return where + ": " + std::to_string(finding.times) + " of " + std::to_string(finding.of) + " " + meaning + " within " +
-           std::to_string(finding.minutes) + " min: " + percent_text(finding.percent()) + ", limit " +
-           percent_text(finding.limit) + ".";
+           std::to_string(finding.minutes) + " min: " + core::percent_text(finding.percent(), finding.limit) + ", limit " +
+           core::percent_text(finding.limit, finding.limit) + ".";
 }
 
 std::string database_name(Oid database)

@@ -2,6 +2,8 @@
 #include "rate_alerts.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 namespace hipq::core {
 
@@ -24,6 +26,17 @@ std::optional<double> share(std::uint64_t part, std::uint64_t whole)
     return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
+std::string percent_text(double percent, int decimals)
+{
+    std::array<char, 32> buffer{};
+    std::snprintf(buffer.data(), buffer.size(), "%.*f", decimals, percent);
+    std::string text = buffer.data();
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.')
+        text.pop_back();
+    return text + " %";
+}
+
 bool is_enough(std::uint64_t number, const RateLimits &limits)
 {
     return number > 0 && number >= static_cast<std::uint64_t>(std::max(limits.least, 0));
@@ -44,6 +57,15 @@ std::optional<double> retry_success_rate(const Totals &counted)
 std::optional<double> failure_rate(const Totals &counted)
 {
     return share(counted.of(Ending::failed), counted.finished());
+}
+
+std::string percent_text(double percent, double limit)
+{
+    constexpr int most_decimals = 6;
+    int decimals = 2;
+    while (decimals < most_decimals && percent_text(percent, decimals) == percent_text(limit, most_decimals))
+        ++decimals;
+    return percent_text(percent, decimals);
 }
 
 void add_rate_counts(RateCounts &sum, const Statistics &statistics, std::int64_t present)

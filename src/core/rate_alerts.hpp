@@ -36,6 +36,9 @@ std::optional<double> retry_rate(const Totals &counted);
 std::optional<double> retry_success_rate(const Totals &counted);
 std::optional<double> failure_rate(const Totals &counted);
 
+// "69.57 %": with two decimals at most, and as many more as it takes to tell it from its limit.
+std::string percent_text(double percent, double limit);
+
 // What counts of the last hour, of the last five minutes, and of the worse of the present minute and the one before.
 struct RateCounts {
     Totals hour;

@@ -249,5 +249,15 @@ TEST(RateAlerts, DeadLettersInAMinute)
     EXPECT_EQ(sum.dead_letters, 0U);
 }
 
+TEST(RateAlerts, TellAPercentageFromItsLimit)
+{
+    EXPECT_EQ(percent_text(100.0 * 16 / 23, 70), "69.57 %");
+    EXPECT_EQ(percent_text(25, 20), "25 %");
+    EXPECT_EQ(percent_text(69.9996, 70), "69.9996 %");
+    EXPECT_EQ(percent_text(70, 70), "70 %");
+    EXPECT_EQ(percent_text(0, 20), "0 %");
+}
+
 }  // namespace
+
 }  // namespace hipq::core
