@@ -18,6 +18,7 @@
 #include "storage/worker_gate.hpp"
 #include "worker/duties.hpp"
 #include "worker/process.hpp"
+#include "worker/take_jobs.hpp"
 
 namespace hipq::worker {
 
@@ -92,6 +93,42 @@ void look_at_due(QueueLooks &looks, Look &look, const Queue &queue, const std::s
         look.wanted[queue.owner].executors += count;
 }
 
+// Nobody takes its jobs, so that nobody reads its lane.
+bool is_left_alone(const Queue &queue, const std::string &job_type)
+{
+    const storage::JobType *type = queue.find_job_type(job_type);
+    if (type != nullptr && storage::runs_outside(queue, *type))
+        return storage::service_of(queue.id, job_type).able == 0;
+    return !storage::handler_gate(queue, job_type).passed;
+}
+
+// Gives back what this process has taken, also after an error.
+struct Returning {
+    Returning() = default;
+    ~Returning() { shmem::release_hand(); }
+    Returning(const Returning &) = delete;
+    Returning &operator=(const Returning &) = delete;
+};
+
+// Jobs that were given back are noted one by one; those that have gone since stay noted until somebody reads the lane. Reads it up
+// to the first that is there.
+void forget_what_is_gone(const Queue &queue, const shmem::LaneInfo &lane, pg::Time now)
+{
+    Claimer claimer;
+    claimer.hand = Hand{queue.id, lane.name.type, 1, {}};
+    const Returning returning;
+    take_jobs(claimer, {&queue, {lane.name.type, lane.name.priority, lane.due, lane.first_id}, lane.ref, lane.name.leaf}, now, 1);
+}
+
+core::Lane::Places places_of(const Queue &queue, const shmem::LaneInfo &lane, pg::Time now)
+{
+    const core::Lane::Places places = shmem::places_of(lane.ref, now);
+    if (places.single_keys == 0 || queue.find_pause(lane.name.type) != nullptr || !is_left_alone(queue, lane.name.type))
+        return places;
+    forget_what_is_gone(queue, lane, now);
+    return shmem::places_of(lane.ref, now);
+}
+
 // When the first jobs of a lane are due that stand from a key on.
 std::vector<pg::Time> due_times(const Look &look, const Queue &queue, const shmem::LaneInfo &lane, core::LaneKey from)
 {
@@ -105,7 +142,7 @@ std::vector<pg::Time> due_times(const Look &look, const Queue &queue, const shme
 void look_at_lane(QueueLooks &looks, Look &look, const Queue &queue, const shmem::LaneInfo &lane, bool owner_can_run)
 {
     const std::string job_type = lane.name.type;
-    const core::Lane::Places places = shmem::places_of(lane.ref, look.now);
+    const core::Lane::Places places = places_of(queue, lane, look.now);
     const std::vector<pg::Time> times = due_times(look, queue, lane, places.from);
     if (places.next_key_due != core::lane_limit)
         look.again_at(pg::Time{places.next_key_due});

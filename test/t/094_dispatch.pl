@@ -32,6 +32,16 @@ is(failed_gates($job), 'worker', 'a job waits for a worker, and why() says so');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'no worker'}, 1), 'so does an alert');
 like(slurp_file($node->logfile), qr/jobs of type "send" in queue "app.out" wait for an external worker/, 'and the log');
 
+# ---- one that was given back and is gone since is nobody's alarm
+my $brief = register('brief');
+is_given($job, 'running 1 brief', 'a worker has it for a moment');
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($brief)");
+is_given($job, 'retry 1', 'it is given back');
+$hipq->sql("SELECT hipq.cancel($job)");
+$hipq->sql('SELECT pg_reload_conf()');    # which makes the scheduler look
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.lanes WHERE due_time <= hipq.now()}, 0), 'cancelled, nothing of it stays due');
+$job = $hipq->enqueue('send');
+
 # ---- given, not accepted in time, given to another one
 my $one = register('one', capacity => 2);
 is_given($job, 'running 1 one', 'a worker has registered: the job is its');
