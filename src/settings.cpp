@@ -58,6 +58,7 @@ double alert_retry_success = 70;
 double alert_failures = 50;
 int alert_dead_letters = 10;
 int alert_dead_letter_depth = 100;
+int alert_waiting = 60;
 int alert_held_snapshot = 600;
 double alert_unhealthy_workers = 50;
 double alert_worker_depth = 20;
@@ -239,6 +240,9 @@ void define_looking()
     ::DefineCustomIntVariable("hipq.alert_dead_letter_depth", "Alert when more dead letters wait in a database.",
                               "-1 switches it off.", &alert_dead_letter_depth, 100, -1, 1'000'000, PGC_SIGHUP, 0, nullptr,
                               nullptr, nullptr);
+    ::DefineCustomIntVariable("hipq.alert_waiting", "Alert when jobs have been due for longer and do not start.",
+                              "-1 switches it off.", &alert_waiting, 60, -1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S, nullptr, nullptr,
+                              nullptr);
     ::DefineCustomIntVariable("hipq.alert_held_snapshot", "Alert when something keeps dead rows for longer.",
                               "-1 switches it off.", &alert_held_snapshot, 600, -1, INT_MAX, PGC_SIGHUP, GUC_UNIT_S, nullptr,
                               nullptr, nullptr);

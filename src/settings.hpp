@@ -67,6 +67,7 @@ extern double alert_retry_success;      // hipq.alert_retry_success, %
 extern double alert_failures;           // hipq.alert_failures, %
 extern int alert_dead_letters;          // hipq.alert_dead_letters, 1/min
 extern int alert_dead_letter_depth;     // hipq.alert_dead_letter_depth
+extern int alert_waiting;               // hipq.alert_waiting, s
 extern int alert_held_snapshot;         // hipq.alert_held_snapshot, s
 extern double alert_unhealthy_workers;  // hipq.alert_unhealthy_workers, %
 extern double alert_worker_depth;       // hipq.alert_worker_depth, jobs per worker

@@ -432,6 +432,9 @@ COMMENT ON FUNCTION hipq._worker_services() IS 'job types that external workers 
 CREATE FUNCTION hipq._alerts(OUT alert text, OUT times bigint, OUT first_time timestamptz, OUT last_time timestamptz, OUT detail text, OUT hint text) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__alerts';
 COMMENT ON FUNCTION hipq._alerts() IS 'what shared memory has to tell an operator; view hipq.alerts shows it';
+CREATE FUNCTION hipq._overdue(OUT alert text, OUT severity text, OUT jobs bigint, OUT first_time timestamptz, OUT last_time timestamptz, OUT detail text, OUT hint text) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__overdue';
+COMMENT ON FUNCTION hipq._overdue() IS 'jobs of this database that should have started long ago, a row for each thing that keeps them; view hipq.alerts shows it';
 
 CREATE FUNCTION hipq._first_closed_gate(queue_id integer, job_type text, time_windows text, throttle_key text, throttle_factor numeric) RETURNS text
     LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__first_closed_gate';

@@ -887,16 +887,21 @@ REVOKE ALL ON FUNCTION hipq.worker_queue_depth(bigint) FROM PUBLIC;
 -- Those that shared memory tells, of the whole server; then those that take a look at this database.
 CREATE VIEW hipq.alerts WITH (security_barrier) AS
 SELECT alert.alert,
+       alert.severity,
        alert.times,
        alert.first_time,
        alert.last_time,
        alert.detail,
        alert.hint
 FROM (
-    SELECT raised.alert, raised.times, raised.first_time, raised.last_time, raised.detail, raised.hint
+    SELECT raised.alert, 'alarm' AS severity, raised.times, raised.first_time, raised.last_time, raised.detail, raised.hint
     FROM hipq._alerts() AS raised
     UNION ALL
+    SELECT overdue.alert, overdue.severity, overdue.jobs, overdue.first_time, overdue.last_time, overdue.detail, overdue.hint
+    FROM hipq._overdue() AS overdue
+    UNION ALL
     SELECT 'crashing job type',
+           'alarm',
            pause.crashes,
            job_type.crash_times[1],
            pause.paused_time,
@@ -910,6 +915,7 @@ FROM (
     WHERE pause.crashes IS NOT NULL
     UNION ALL
     SELECT 'crashing dead letter handler',
+           'alarm',
            cardinality(queue.dead_letter_crash_times),
            queue.dead_letter_crash_times[1],
            queue.dead_letter_crash_times[cardinality(queue.dead_letter_crash_times)],
@@ -921,6 +927,7 @@ FROM (
     WHERE NOT queue.is_dropped AND current_setting('hipq.max_type_crashes', true)::integer BETWEEN 1 AND cardinality(queue.dead_letter_crash_times)
     UNION ALL
     SELECT 'dead letters waiting',
+           'alarm',
            waiting.letters,
            waiting.first_time,
            waiting.last_time,
@@ -941,6 +948,7 @@ FROM (
     WHERE waiting.most >= 0 AND waiting.letters > waiting.most
     UNION ALL
     SELECT 'job set aside',
+           'alarm',
            count(*),
            min(aside.set_aside_time),
            max(aside.set_aside_time),
@@ -954,6 +962,7 @@ FROM (
     HAVING count(*) > 0
     UNION ALL
     SELECT 'held snapshot',
+           'alarm',
            1,
            held.since,
            clock_timestamp(),
@@ -975,6 +984,7 @@ FROM (
     UNION ALL
     -- A leaf goes when all of it is past the retention; it is a quarter of that long.
     SELECT 'retention',
+           'alarm',
            count(*),
            min(leaf.to_time + late.retention),
            hipq.now(),
@@ -989,7 +999,7 @@ FROM (
     WHERE leaf.kind = 'final' AND leaf.to_time + late.retention + late.retention / 4 + interval '1 hour' < hipq.now()
     GROUP BY leaf.queue
     UNION ALL
-    SELECT finding.alert, finding.times, NULL, hipq.now(), finding.detail, finding.hint
+    SELECT finding.alert, 'alarm', finding.times, NULL, hipq.now(), finding.detail, finding.hint
     FROM (
         SELECT counted.*,
                100 * counted.unhealthy / nullif(counted.workers, 0) AS unhealthy_share,
@@ -1007,7 +1017,7 @@ FROM (
         ('unhealthy workers',
          crew.unhealthy_share > crew.most_unhealthy,
          crew.unhealthy::bigint,
-         crew.unhealthy || ' of ' || crew.workers || ' external workers of this database are unhealthy: ' || round(crew.unhealthy_share) || ' %, limit ' || crew.most_unhealthy || ' %.',
+         crew.unhealthy || ' of ' || crew.workers || ' external workers of this database are unhealthy: ' || trim_scale(round(crew.unhealthy_share, 2)) || ' %, limit ' || crew.most_unhealthy || ' %.',
          'View hipq.workers says which, and what that follows from.'),
         ('worker depth',
          crew.most_depth >= 0 AND crew.average_depth > crew.most_depth,
@@ -1019,8 +1029,9 @@ FROM (
 ) AS alert
 WHERE pg_has_role('pg_monitor', 'USAGE');
 COMMENT ON VIEW hipq.alerts IS 'what an operator should know: of the whole server, and not older than five minutes; and what is the case now, in rates, dead letters, snapshots, retention and external workers';
-COMMENT ON COLUMN hipq.alerts.alert IS 'short name of the alert';
-COMMENT ON COLUMN hipq.alerts.times IS 'how often it has happened since first_time';
+COMMENT ON COLUMN hipq.alerts.alert IS 'short name of the alert; ''jobs wait: ...'' names a gate of hipq.why()';
+COMMENT ON COLUMN hipq.alerts.severity IS 'alarm: somebody has to do something; information: jobs wait because somebody wants it so (a pause, time windows, a limit), or for their turn';
+COMMENT ON COLUMN hipq.alerts.times IS 'how often it has happened since first_time; of jobs that wait: how many';
 COMMENT ON COLUMN hipq.alerts.first_time IS 'since when it has happened again and again; NULL = nobody knows';
 COMMENT ON COLUMN hipq.alerts.last_time IS 'when it happened last';
 COMMENT ON COLUMN hipq.alerts.detail IS 'what is slower or waits because of it';
@@ -1029,4 +1040,4 @@ COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 REVOKE ALL ON hipq._readable_queue, hipq._visible_queue, hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.progress, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes, hipq.workers, hipq.healthy_workers, hipq.worker_health FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
 GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.progress, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys, hipq.workers, hipq.healthy_workers, hipq.worker_health, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._readable_queues(), hipq._visible_queues(), hipq._reachable_queues(integer[]), hipq._is_one_of(integer, integer[]), hipq._alerts(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq._progress(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._readable_queues(), hipq._visible_queues(), hipq._reachable_queues(integer[]), hipq._is_one_of(integer, integer[]), hipq._alerts(), hipq._overdue(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq._progress(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;

@@ -39,6 +39,12 @@ bool is_database_listed()
     });
 }
 
+// It is closed and shall be.
+Gate hold_back(const char *name, std::string explanation)
+{
+    return {name, false, std::move(explanation), true};
+}
+
 struct RoleFacts {
     bool exists;
     bool may_log_in;
@@ -112,7 +118,7 @@ bool is_listed(const char *database)
 Gate loaded_gate()
 {
     if (shmem::is_loaded() && ::RecoveryInProgress())
-        return fail("loaded", "The server is a standby: jobs run in its primary, and here after a promotion.");
+        return hold_back("loaded", "The server is a standby: jobs run in its primary, and here after a promotion.");
     if (shmem::is_loaded())
         return pass("loaded", "hipq is loaded by shared_preload_libraries.");
     return fail("loaded", "hipq is not in shared_preload_libraries: add it and restart the server.");
@@ -166,16 +172,16 @@ Gate queue_gate(const Queue &queue)
 Gate pause_gate(const Queue &queue, std::string_view job_type, std::string_view throttle_key)
 {
     if (queue.instance_pause.has_value())
-        return fail("pause", told_of("Instance \"" + queue.instance + "\"", *queue.instance_pause));
+        return hold_back("pause", told_of("Instance \"" + queue.instance + "\"", *queue.instance_pause));
     if (queue.pause.has_value())
-        return fail("pause", told_of("Queue \"" + queue.full_name() + "\"", *queue.pause));
+        return hold_back("pause", told_of("Queue \"" + queue.full_name() + "\"", *queue.pause));
     const JobType *type = queue.find_job_type(job_type);
     if (type == nullptr)
         return pass("pause", "Nothing of it is paused.");
     if (type->pause.has_value())
-        return fail("pause", told_of("Job type \"" + type->name + "\"", *type->pause));
+        return hold_back("pause", told_of("Job type \"" + type->name + "\"", *type->pause));
     if (const auto key = type->paused_keys.find(throttle_key); key != type->paused_keys.end())
-        return fail("pause", told_of("Throttle key \"" + key->first + "\"", key->second));
+        return hold_back("pause", told_of("Throttle key \"" + key->first + "\"", key->second));
     return pass("pause", "Nothing of it is paused.");
 }
 
@@ -211,7 +217,7 @@ Gate time_gate(const WaitingJob &job, pg::Time now)
 {
     if (job.due <= now)
         return pass("scheduled time", "Its time has come.");
-    return fail("scheduled time", "It waits for its time, " + seconds_text(job.due.value - now.value) + ".");
+    return hold_back("scheduled time", "It waits for its time, " + seconds_text(job.due.value - now.value) + ".");
 }
 
 Gate window_gate(const WaitingJob &job, pg::Time now)
@@ -221,8 +227,8 @@ Gate window_gate(const WaitingJob &job, pg::Time now)
     if (window.problem != nullptr)
         return fail("time window", "Its time windows are " + windows + ": " + window.problem + ".");
     if (!window.is_open(now))
-        return fail("time window",
-                    "It waits for its time windows " + windows + ", " + seconds_text(window.from.value - now.value) + ".");
+        return hold_back("time window",
+                         "It waits for its time windows " + windows + ", " + seconds_text(window.from.value - now.value) + ".");
     if (window.until == pg::infinity)
         return pass("time window", "Its time windows " + windows + " are always open.");
     return pass("time window",
@@ -244,12 +250,12 @@ Gate crash_gate(const WaitingJob &job)
     case shmem::Suspicion::may_run:
         return pass("crash", "It may have crashed the server: such jobs run one at a time, and none runs now.");
     case shmem::Suspicion::has_to_pause:
-        return fail("crash", "It may have crashed the server: such jobs pause after a crash, for " +
-                                 seconds_text(shmem::suspect_pause_left()) + " more.");
+        return hold_back("crash", "It may have crashed the server: such jobs pause after a crash, for " +
+                                      seconds_text(shmem::suspect_pause_left()) + " more.");
     case shmem::Suspicion::has_to_wait:
         break;
     }
-    return fail("crash", "It may have crashed the server: such jobs run one at a time, and another one's turn has come.");
+    return hold_back("crash", "It may have crashed the server: such jobs run one at a time, and another one's turn has come.");
 }
 
 Gate executor_gate(const Queue &queue)
@@ -273,13 +279,14 @@ Gate executor_gate(const Queue &queue)
     if (crew.requested > 0 || crew.has_place)
         return pass("executor", "An executor will be started.");
     if (crew.is_kept_back)
-        return fail("executor", own + " and all have a job; what is left of hipq.max_executors is kept for queue owners that "
-                                      "have none (hipq.reserved_executors).");
+        return hold_back("executor", own +
+                                         " and all have a job; what is left of hipq.max_executors is kept for queue owners that "
+                                         "have none (hipq.reserved_executors).");
     if (crew.stranger_makes_room)
         return pass("executor", "An executor will be started in place of one that has nothing to do.");
     if (crew.own == 0)
-        return fail("executor", "No executor works for the queue owner and hipq.max_executors are busy elsewhere.");
-    return fail("executor", own + " and all have a job; hipq.max_executors allows no more.");
+        return hold_back("executor", "No executor works for the queue owner and hipq.max_executors are busy elsewhere.");
+    return hold_back("executor", own + " and all have a job; hipq.max_executors allows no more.");
 }
 
 }  // namespace hipq::storage

@@ -11,6 +11,8 @@ struct Gate {
     const char *name;
     bool passed;
     std::string explanation;  // a sentence
+    // Closed because somebody wants it so, by a limit that is used up, or for a moment: nothing that has to be mended.
+    bool is_meant = false;
 };
 
 // What a gate of one job asks about.

@@ -138,7 +138,7 @@ Gate line_gate(const FoundJob &job)
     if (before == 0)
         return {"line", true, "No job of its queue that may start stands before it."};
     const std::string count = before > most_counted ? "More than " + std::to_string(most_counted) : std::to_string(before);
-    return {"line", false, count + " job(s) of its queue that are due stand before it."};
+    return {"line", false, count + " job(s) of its queue that are due stand before it.", true};
 }
 
 std::vector<Gate> gates_of(const FoundJob &job)
@@ -153,7 +153,7 @@ std::vector<Gate> gates_of(const FoundJob &job)
     if (auto gate = set_aside_gate(job))  // too rare to be shown to everybody
         gates.push_back(std::move(*gate));
     if (job.follows)
-        gates.push_back({"predecessor", false, "It is put in line when the job that holds its key has finished."});
+        gates.push_back({"predecessor", false, "It is put in line when the job that holds its key has finished.", true});
     const pg::Time now = pg::now();
     gates.push_back(time_gate(waiting, now));
     if (job.time_windows != core::none_text)

@@ -57,10 +57,10 @@ Gate gate_of(const Limit &limit, const shmem::Usage &usage, bool has_room, core:
 {
     if (!has_room)
         return {limit.gate, false,
-                "The " + limit.name + " is reached: " + text_of(usage, limit.limit) + "; it weighs " + text_of(weight) + "."};
+                "The " + limit.name + " is reached: " + text_of(usage, limit.limit) + "; it weighs " + text_of(weight) + ".", true};
     if (limit.is_awaited)
         return {limit.gate, false,
-                "A job before it waits for room under the " + limit.name + ": " + text_of(usage, limit.limit) + "."};
+                "A job before it waits for room under the " + limit.name + ": " + text_of(usage, limit.limit) + ".", true};
     if (limit.limit < core::weight_unit)
         return {limit.gate, true, "There is no limit."};
     return {limit.gate, true,
@@ -109,9 +109,9 @@ Gate key_throttle_gate(const Queue &queue, const JobType &type, const WaitingJob
 Gate room_gate(const Queue &queue, std::string_view job_type)
 {
     if (is_awaited(queue, job_type))
-        return {"throttle of queue", false, "A job of the queue waits for room."};
+        return {"throttle of queue", false, "A job of the queue waits for room.", true};
     if (is_type_awaited(queue, job_type))
-        return {"throttle of type", false, "A job of the type waits for room."};
+        return {"throttle of type", false, "A job of the type waits for room.", true};
     return {"throttle", true, "Nobody waits for room."};
 }
 

@@ -63,7 +63,7 @@ is(value_of('hipq_failures_failures', 'reason="validation_error"', $work), 20, '
 is(value_of('hipq_hour_failure_rate', 'queue="app.main"'), 50, 'rates');
 is(value_of('hipq_queue_unfinished', 'queue="app.main"'), 1, 'what is not final');
 is(value_of('hipq_queue_due_seconds', 'queue="app.main"'), 0, 'and not due');
-is(value_of('hipq_alert_times', 'alert="dead letters"'), 20, 'alerts');
+is(value_of('hipq_alert_times', 'alert="dead letters"', 'severity="alarm"'), 20, 'alerts');
 like(value_of('hipq_hour_wait_p99', 'queue="app.main"'), qr/^\d+(\.\d+)?(e-\d+)?$/, 'latencies');
 is(value_of('hipq_retries_jobs', 'retries="0"', $work), 40, 'jobs by their retries');
 is(value_of('hipq_retries_jobs', 'retries="3-5"', $work), 0, 'also where there are none');
