@@ -12,12 +12,13 @@ namespace {
 
 constexpr int longest_schedule = 1000;
 
-// In floating point, because there the power grows to infinity instead of overflowing.
-double uncapped_delay(const RetryPolicy &policy, int retry_count, double random)
+// Without jitter. In floating point, because there the power grows to infinity instead of overflowing.
+double capped_delay(const RetryPolicy &policy, int retry_count)
 {
     const double growth = std::pow(policy.multiplier, std::max(retry_count, 0));
-    const double spread = 1.0 + policy.jitter * (2.0 * random - 1.0);
-    return static_cast<double>(policy.base) * growth * spread;
+    const double delay = static_cast<double>(policy.base) * growth;
+    const auto cap = static_cast<double>(policy.max);
+    return delay < cap ? delay : cap;  // so that NaN, too, becomes the cap: waiting too long does no harm
 }
 
 }  // namespace
@@ -26,10 +27,14 @@ std::int64_t retry_delay(const RetryPolicy &policy, int retry_count, double rand
 {
     if (policy.base <= 0 || policy.max <= 0)
         return 0;
-    const double delay = uncapped_delay(policy, retry_count, random);
-    if (!(delay < static_cast<double>(policy.max)))  // so that NaN, too, becomes the cap: waiting too long does no harm
+    const double spread = policy.jitter * (2.0 * random - 1.0);
+    if (!std::isfinite(spread))
         return policy.max;
-    return std::llround(std::max(delay, 0.0));
+    const auto cap = static_cast<double>(policy.max);
+    const double delay = capped_delay(policy, retry_count) * (1.0 + spread);
+    // What the spread carries over the cap is as far below it: many jobs at the cap do not come back at one moment.
+    const double below = std::clamp(delay < cap ? delay : 2 * cap - delay, 0.0, cap);
+    return below == cap ? policy.max : std::llround(below);  // a double may not hold the cap
 }
 
 std::vector<std::int64_t> retry_schedule(const RetryPolicy &policy, int max_retries)

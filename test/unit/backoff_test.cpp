@@ -48,23 +48,39 @@ TEST(Backoff, JitterSpreadsBothWays)
     EXPECT_EQ(retry_delay(policy, 1, nearly_one), 2'400'000);
 }
 
-TEST(Backoff, JitterComesBeforeTheCap)
+TEST(Backoff, JitterSpreadsBelowTheCap)
 {
-    const RetryPolicy policy{};
-    // Far over the cap even when spread down: exactly the cap, always.
-    for (double random : {0.0, 0.1, 0.5, 0.9, nearly_one})
-        EXPECT_EQ(retry_delay(policy, 20, random), policy.max);
-    // 256 s spread up goes over the cap of 300 s and is cut; spread down it stays.
-    EXPECT_EQ(retry_delay(policy, 8, nearly_one), policy.max);
+    const RetryPolicy policy{.base = 1'000'000, .multiplier = 2.0, .max = 300'000'000, .jitter = 0.2};
+    EXPECT_EQ(retry_delay(policy, 20, 0.0), 240'000'000);
+    EXPECT_EQ(retry_delay(policy, 20, 0.25), 270'000'000);
+    EXPECT_EQ(retry_delay(policy, 20, no_jitter), 300'000'000);
+    EXPECT_EQ(retry_delay(policy, 20, 0.75), 270'000'000);
+    EXPECT_EQ(retry_delay(policy, 20, nearly_one), 240'000'000);
+    // 256 s spread up goes over the cap of 300 s: as far below it.
+    EXPECT_EQ(retry_delay(policy, 8, nearly_one), 292'800'000);
     EXPECT_EQ(retry_delay(policy, 8, 0.0), 204'800'000);
-    // 512 s is over the cap, but jitter of 50 % brings it under: the cap is not applied first.
-    EXPECT_EQ(retry_delay({.jitter = 0.5}, 9, 0.0), 256'000'000);
+    // The cap is applied first.
+    EXPECT_EQ(retry_delay({.jitter = 0.5}, 9, 0.0), 150'000'000);
+    EXPECT_EQ(retry_delay({.jitter = 1}, 9, nearly_one), 0);
+}
+
+TEST(Backoff, IsNeverAboveTheCapAndRarelyAtIt)
+{
+    const RetryPolicy policy{.base = 1'000'000, .multiplier = 2.0, .max = 300'000'000, .jitter = 0.2};
+    int at_the_cap = 0;
+    for (int i = 0; i < 400; ++i) {
+        const std::int64_t delay = retry_delay(policy, 12, i / 400.0);
+        EXPECT_LE(delay, policy.max);
+        EXPECT_GE(delay, 240'000'000);
+        at_the_cap += delay == policy.max ? 1 : 0;
+    }
+    EXPECT_EQ(at_the_cap, 1);
 }
 
 TEST(Backoff, NoOverflowAtTheLastRetry)
 {
     EXPECT_EQ(retry_delay({}, last_retry, no_jitter), 300'000'000);
-    EXPECT_EQ(retry_delay({.base = longest, .multiplier = 1e300, .max = longest}, last_retry, nearly_one), longest);
+    EXPECT_EQ(retry_delay({.base = longest, .multiplier = 1e300, .max = longest}, last_retry, no_jitter), longest);
     EXPECT_EQ(retry_delay({.base = longest, .multiplier = 1.0, .max = longest}, 0, no_jitter), longest);
     EXPECT_EQ(retry_delay({.base = 1, .multiplier = 2.0, .max = longest}, 63, no_jitter), longest);
     EXPECT_EQ(retry_delay({.base = 1, .multiplier = 2.0, .max = longest}, 62, no_jitter), std::int64_t{1} << 62);
@@ -88,7 +104,7 @@ TEST(Backoff, NonsenseGivesZeroOrTheCap)
     EXPECT_EQ(retry_delay({.multiplier = not_a_number}, 3, no_jitter), 300'000'000);
     EXPECT_EQ(retry_delay({.jitter = not_a_number}, 3, no_jitter), 300'000'000);
     EXPECT_EQ(retry_delay({.jitter = infinity}, 3, no_jitter), 300'000'000);
-    EXPECT_EQ(retry_delay({.jitter = infinity}, 3, 0.0), 0);
+    EXPECT_EQ(retry_delay({.jitter = infinity}, 3, 0.0), 300'000'000);
     EXPECT_EQ(retry_delay({.jitter = 3.0}, 3, 0.0), 0);
     EXPECT_EQ(retry_delay({}, 3, not_a_number), 300'000'000);
     EXPECT_EQ(retry_delay({.multiplier = -2.0}, 3, no_jitter), 0);
