@@ -156,7 +156,7 @@ void define_defaults_of_jobs()
                               &max_job_depth, 500, 1, 5'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.max_retries", "Retries after a retriable failure where neither job nor job type say.",
                               nullptr, &max_retries, 0, 0, 1'000'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
-    ::DefineCustomBoolVariable("hipq.retry_enabled", "Whether retries wait for their delay.", "Off: a retry follows at once.",
+    ::DefineCustomBoolVariable("hipq.retry_enabled", "Whether failed jobs are retried.", "Off: a failure is final.",
                                &retry_enabled, true, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.retry_base", "Delay before the first retry.", nullptr, &retry_base, 1'000, 0, INT_MAX,
                               PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);

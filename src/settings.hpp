@@ -33,7 +33,7 @@ extern int max_job_data;            // hipq.max_job_data, kB
 extern int max_job_depth;           // hipq.max_job_depth: arrays and objects within each other
 extern int max_unregistered_types;  // hipq.max_unregistered_types: of each queue
 extern int max_retries;             // hipq.max_retries
-extern bool retry_enabled;          // hipq.retry_enabled: off ignores delays
+extern bool retry_enabled;          // hipq.retry_enabled: off makes every failure final
 extern int retry_base;              // hipq.retry_base, ms
 extern double retry_multiplier;     // hipq.retry_multiplier
 extern int retry_max;               // hipq.retry_max, ms

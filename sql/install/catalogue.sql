@@ -63,6 +63,7 @@ CREATE TABLE hipq.queue (
     max_timeout           integer     CONSTRAINT queue_max_timeout_is_positive CHECK (max_timeout > 0),
     highest_priority      smallint,
     allow_free_jobs       boolean     NOT NULL DEFAULT true,
+    retry_enabled         boolean,
     is_dropped            boolean     NOT NULL DEFAULT false,
     created_time          timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
@@ -89,6 +90,7 @@ COMMENT ON COLUMN hipq.queue.dead_letter_crash_times IS 'when that function took
 COMMENT ON COLUMN hipq.queue.max_timeout IS 'longest timeout that its jobs may have, in seconds, with what hipq.extend() gives them; NULL = setting hipq.max_timeout';
 COMMENT ON COLUMN hipq.queue.highest_priority IS 'most urgent priority, the lowest number, that those who enqueue may give; NULL = any';
 COMMENT ON COLUMN hipq.queue.allow_free_jobs IS 'whether those who enqueue may give throttle_factor 0';
+COMMENT ON COLUMN hipq.queue.retry_enabled IS 'whether failed jobs are retried; NULL = setting hipq.retry_enabled';
 COMMENT ON COLUMN hipq.queue.is_dropped IS 'the queue is being dropped: nothing is enqueued or run any more';
 COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';
 
@@ -118,6 +120,7 @@ CREATE TABLE hipq.job_type (
     throttle_limit_per_key  numeric(12,3) NOT NULL DEFAULT 0 CONSTRAINT job_type_throttle_limit_per_key_is_not_negative CHECK (throttle_limit_per_key >= 0 AND throttle_limit_per_key <> 'NaN'),
     requires                jsonb       NOT NULL DEFAULT '{}' CONSTRAINT job_type_requires_is_an_object CHECK (jsonb_typeof(requires) = 'object'),
     worker_wait_ttl         integer     CONSTRAINT job_type_worker_wait_ttl_is_positive CHECK (worker_wait_ttl > 0),
+    retry_enabled           boolean,
     is_registered           boolean     NOT NULL DEFAULT true,
     crash_times             timestamptz[] NOT NULL DEFAULT '{}',
     created_time            timestamptz NOT NULL DEFAULT now(),
@@ -150,6 +153,7 @@ COMMENT ON COLUMN hipq.job_type.throttle_limit IS 'limit on the sum of throttle_
 COMMENT ON COLUMN hipq.job_type.throttle_limit_per_key IS 'the same for running jobs of one throttle_key';
 COMMENT ON COLUMN hipq.job_type.requires IS 'what the capabilities of an external worker must contain to be given its jobs';
 COMMENT ON COLUMN hipq.job_type.worker_wait_ttl IS 'seconds a due job waits while no external worker can be given it, before it fails with worker_unavailable; NULL = for ever';
+COMMENT ON COLUMN hipq.job_type.retry_enabled IS 'whether failed jobs are retried; NULL = as the queue says';
 COMMENT ON COLUMN hipq.job_type.is_registered IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes when none is left';
 COMMENT ON COLUMN hipq.job_type.crash_times IS 'when its jobs took the server down, within 10 minutes; with hipq.max_type_crashes of them hipq pauses the type';
 COMMENT ON COLUMN hipq.job_type.created_time IS 'when the job type was registered';

@@ -17,9 +17,10 @@ CREATE FUNCTION hipq.create_queue(
     history text DEFAULT 'failed', strict boolean DEFAULT false, queue_ttl integer DEFAULT NULL,
     dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL, durability text DEFAULT 'strict',
     weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT 'NONE',
-    max_timeout integer DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true
+    max_timeout integer DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,
+    retry_enabled boolean DEFAULT NULL
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_queue';
-COMMENT ON FUNCTION hipq.create_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer, integer, text, integer, integer, boolean)
+COMMENT ON FUNCTION hipq.create_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer, integer, text, integer, integer, boolean, boolean)
     IS 'creates queue "instance.queue" and its table; handlers will run as owner (default: the caller); weight, 1 to 1000, is its share of the executors; max_timeout, highest_priority and allow_free_jobs cap what enqueuers may ask for; returns the queue''s number';
 
 CREATE FUNCTION hipq.alter_queue(
@@ -27,9 +28,10 @@ CREATE FUNCTION hipq.alter_queue(
     history text DEFAULT NULL, strict boolean DEFAULT NULL, queue_ttl integer DEFAULT NULL,
     dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL, durability text DEFAULT NULL,
     weight integer DEFAULT NULL, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT NULL,
-    max_timeout integer DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL, reset text[] DEFAULT '{}'
+    max_timeout integer DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL,
+    retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
-COMMENT ON FUNCTION hipq.alter_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer, integer, text, integer, integer, boolean, text[])
+COMMENT ON FUNCTION hipq.alter_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer, integer, text, integer, integer, boolean, boolean, text[])
     IS 'changes a queue; what is NULL stays, what reset names goes back to the setting';
 
 CREATE FUNCTION hipq.drop_queue(queue text, force boolean DEFAULT false) RETURNS void
@@ -53,9 +55,10 @@ CREATE FUNCTION hipq.register_job_type(
     retry_base interval DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max interval DEFAULT NULL,
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT '{}', do_not_retry_on text[] DEFAULT '{}',
     on_missing_handler text DEFAULT 'wait', queue_ttl integer DEFAULT NULL, claim text DEFAULT 'auto', batch_size integer DEFAULT 1,
-    throttle_limit numeric DEFAULT 0, throttle_limit_per_key numeric DEFAULT 0, requires jsonb DEFAULT '{}', worker_wait_ttl integer DEFAULT NULL
+    throttle_limit numeric DEFAULT 0, throttle_limit_per_key numeric DEFAULT 0, requires jsonb DEFAULT '{}', worker_wait_ttl integer DEFAULT NULL,
+    retry_enabled boolean DEFAULT NULL
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_job_type';
-COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, jsonb, integer)
+COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, jsonb, integer, boolean)
     IS 'registers a job type of a queue: its handler and what its jobs start with; registering a type that hipq found by itself replaces it';
 
 CREATE FUNCTION hipq.alter_job_type(
@@ -66,9 +69,9 @@ CREATE FUNCTION hipq.alter_job_type(
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT NULL, do_not_retry_on text[] DEFAULT NULL,
     on_missing_handler text DEFAULT NULL, queue_ttl integer DEFAULT NULL, claim text DEFAULT NULL, batch_size integer DEFAULT NULL,
     throttle_limit numeric DEFAULT NULL, throttle_limit_per_key numeric DEFAULT NULL, requires jsonb DEFAULT NULL, worker_wait_ttl integer DEFAULT NULL,
-    reset text[] DEFAULT '{}'
+    retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_job_type';
-COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, jsonb, integer, text[])
+COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, jsonb, integer, boolean, text[])
     IS 'changes a job type for jobs to come (its time_zone for all that wait); what is NULL stays, what reset names goes back to the setting';
 
 CREATE FUNCTION hipq.drop_job_type(queue text, job_type text, force boolean DEFAULT false) RETURNS void

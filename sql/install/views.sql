@@ -104,6 +104,7 @@ SELECT queue.full_name AS queue,
        coalesce(queue.max_timeout, extract(epoch FROM current_setting('hipq.max_timeout', true)::interval)::integer) AS max_timeout,
        queue.highest_priority,
        queue.allow_free_jobs,
+       coalesce(queue.retry_enabled, current_setting('hipq.retry_enabled', true)::boolean) AS retry_enabled,
        EXISTS (
            SELECT FROM hipq.pause
            WHERE pause.instance_id = queue.instance_id OR pause.queue_id = queue.queue_id AND pause.job_type IS NULL
@@ -185,6 +186,7 @@ COMMENT ON COLUMN hipq.queues.dead_letter_handler IS 'function that is called fo
 COMMENT ON COLUMN hipq.queues.max_timeout IS 'longest timeout that its jobs may have, in seconds';
 COMMENT ON COLUMN hipq.queues.highest_priority IS 'most urgent priority, the lowest number, that those who enqueue may give; NULL = any';
 COMMENT ON COLUMN hipq.queues.allow_free_jobs IS 'whether those who enqueue may give throttle_factor 0';
+COMMENT ON COLUMN hipq.queues.retry_enabled IS 'whether failed jobs are retried, unless their type says otherwise';
 COMMENT ON COLUMN hipq.queues.is_paused IS 'starts no jobs, because it or its instance is paused; hipq.pauses says by whom';
 COMMENT ON COLUMN hipq.queues.is_dropped IS 'the queue is being dropped';
 COMMENT ON COLUMN hipq.queues.created_time IS 'when the queue was created';
@@ -217,6 +219,7 @@ SELECT seen.name AS queue,
        job_type.throttle_limit_per_key,
        job_type.requires,
        job_type.worker_wait_ttl,
+       coalesce(job_type.retry_enabled, queue.retry_enabled, current_setting('hipq.retry_enabled', true)::boolean) AS retry_enabled,
        coalesce(service.workers, 0) AS workers,
        EXISTS (
            SELECT FROM hipq.pause
@@ -261,6 +264,7 @@ COMMENT ON COLUMN hipq.job_types.requires IS 'what the capabilities of an extern
 COMMENT ON COLUMN hipq.job_types.worker_wait_ttl IS 'seconds a due job waits while no external worker can be given it, before it fails with worker_unavailable; NULL = for ever';
 COMMENT ON COLUMN hipq.job_types.workers IS 'external workers that serve it: they name it, may work on its queue and have what it requires; however they do';
 COMMENT ON COLUMN hipq.job_types.is_paused IS 'starts no jobs, because it, its queue or its instance is paused; hipq.pauses says by whom';
+COMMENT ON COLUMN hipq.job_types.retry_enabled IS 'whether failed jobs are retried';
 COMMENT ON COLUMN hipq.job_types.is_registered IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes when none is left';
 COMMENT ON COLUMN hipq.job_types.crashes IS 'how often its jobs took the server down, lately: in the 10 minutes up to the last time. With hipq.max_type_crashes of them it is held, as hipq.pauses says; a new handler begins with none';
 COMMENT ON COLUMN hipq.job_types.created_time IS 'when the job type was registered';

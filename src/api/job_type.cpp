@@ -47,28 +47,31 @@ enum Position {
     throttle_limit_per_key,
     required,
     worker_wait_ttl,
+    retry_enabled,
     reset,
 };
 
 // What falls back to a setting when the type says nothing.
-constexpr std::array<std::pair<const char *, Position>, 8> resettable{{{"default_timeout", default_timeout},
+constexpr std::array<std::pair<const char *, Position>, 9> resettable{{{"default_timeout", default_timeout},
                                                                        {"max_retries", max_retries},
                                                                        {"retry_base", retry_base},
                                                                        {"retry_multiplier", retry_multiplier},
                                                                        {"retry_max", retry_max},
                                                                        {"retry_jitter", retry_jitter},
                                                                        {"queue_ttl", queue_ttl},
-                                                                       {"worker_wait_ttl", worker_wait_ttl}}};
+                                                                       {"worker_wait_ttl", worker_wait_ttl},
+                                                                       {"retry_enabled", retry_enabled}}};
 
 // A type without handler is replaced: it is what hipq makes of a job whose type nobody registered.
 constinit pg::Statement insert_job_type(R"(
     INSERT INTO hipq.job_type AS present
         (queue_id, name, handler, handler_kind, retry_handler, default_timeout, default_priority, default_throttle_factor,
          default_time_windows, time_zone, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, retry_on, do_not_retry_on,
-         on_missing_handler, queue_ttl, claim, batch_size, throttle_limit, throttle_limit_per_key, requires, worker_wait_ttl)
+         on_missing_handler, queue_ttl, claim, batch_size, throttle_limit, throttle_limit_per_key, requires, worker_wait_ttl,
+         retry_enabled)
     SELECT queue.queue_id, $2, $3, $4, $5, $6, coalesce($7, 0), coalesce($8, 1), coalesce($9, 'NONE'), $10,
             $11, $12, $13, $14, $15, coalesce($16, '{}'), coalesce($17, '{}'), coalesce($18, 'wait'), $19,
-            coalesce($20, 'auto'), coalesce($21, 1), coalesce($22, 0), coalesce($23, 0), coalesce($24, '{}'), $25
+            coalesce($20, 'auto'), coalesce($21, 1), coalesce($22, 0), coalesce($23, 0), coalesce($24, '{}'), $25, $26
     FROM hipq.queue AS queue
     WHERE queue.queue_id = $1
     FOR KEY SHARE
@@ -81,29 +84,30 @@ constinit pg::Statement insert_job_type(R"(
         retry_on = EXCLUDED.retry_on, do_not_retry_on = EXCLUDED.do_not_retry_on, on_missing_handler = EXCLUDED.on_missing_handler,
         queue_ttl = EXCLUDED.queue_ttl, claim = EXCLUDED.claim, batch_size = EXCLUDED.batch_size,
         throttle_limit = EXCLUDED.throttle_limit, throttle_limit_per_key = EXCLUDED.throttle_limit_per_key,
-        requires = EXCLUDED.requires, worker_wait_ttl = EXCLUDED.worker_wait_ttl, is_registered = true
+        requires = EXCLUDED.requires, worker_wait_ttl = EXCLUDED.worker_wait_ttl, retry_enabled = EXCLUDED.retry_enabled, is_registered = true
     WHERE present.handler_kind = 'none')");
 
 constinit pg::Statement update_job_type(R"(
     UPDATE hipq.job_type
     SET handler = coalesce($3, handler), handler_kind = coalesce($4, handler_kind), retry_handler = coalesce($5, retry_handler),
-        default_timeout = CASE WHEN 'default_timeout' = ANY ($26) THEN NULL ELSE coalesce($6, default_timeout) END,
+        default_timeout = CASE WHEN 'default_timeout' = ANY ($27) THEN NULL ELSE coalesce($6, default_timeout) END,
         default_priority = coalesce($7, default_priority),
         default_throttle_factor = coalesce($8, default_throttle_factor),
         default_time_windows = coalesce($9, default_time_windows),
         time_zone = coalesce($10, time_zone),
-        max_retries = CASE WHEN 'max_retries' = ANY ($26) THEN NULL ELSE coalesce($11, max_retries) END,
-        retry_base = CASE WHEN 'retry_base' = ANY ($26) THEN NULL ELSE coalesce($12, retry_base) END,
-        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($26) THEN NULL ELSE coalesce($13, retry_multiplier) END,
-        retry_max = CASE WHEN 'retry_max' = ANY ($26) THEN NULL ELSE coalesce($14, retry_max) END,
-        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($26) THEN NULL ELSE coalesce($15, retry_jitter) END,
+        max_retries = CASE WHEN 'max_retries' = ANY ($27) THEN NULL ELSE coalesce($11, max_retries) END,
+        retry_base = CASE WHEN 'retry_base' = ANY ($27) THEN NULL ELSE coalesce($12, retry_base) END,
+        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($27) THEN NULL ELSE coalesce($13, retry_multiplier) END,
+        retry_max = CASE WHEN 'retry_max' = ANY ($27) THEN NULL ELSE coalesce($14, retry_max) END,
+        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($27) THEN NULL ELSE coalesce($15, retry_jitter) END,
         retry_on = coalesce($16, retry_on), do_not_retry_on = coalesce($17, do_not_retry_on),
         on_missing_handler = coalesce($18, on_missing_handler),
-        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($26) THEN NULL ELSE coalesce($19, queue_ttl) END,
+        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($27) THEN NULL ELSE coalesce($19, queue_ttl) END,
         claim = coalesce($20, claim), batch_size = coalesce($21, batch_size),
         throttle_limit = coalesce($22, throttle_limit), throttle_limit_per_key = coalesce($23, throttle_limit_per_key),
         requires = coalesce($24, requires),
-        worker_wait_ttl = CASE WHEN 'worker_wait_ttl' = ANY ($26) THEN NULL ELSE coalesce($25, worker_wait_ttl) END,
+        worker_wait_ttl = CASE WHEN 'worker_wait_ttl' = ANY ($27) THEN NULL ELSE coalesce($25, worker_wait_ttl) END,
+        retry_enabled = CASE WHEN 'retry_enabled' = ANY ($27) THEN NULL ELSE coalesce($26, retry_enabled) END,
         is_registered = true
     WHERE queue_id = $1 AND name = $2)");
 
@@ -242,7 +246,7 @@ pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &tex
     return {pg::RawValue{TEXTARRAYOID, Datum{0}, true}};
 }
 
-// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $25 are the same. Returns whether there was a row to
+// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $26 are the same. Returns whether there was a row to
 // write.
 bool store(const Queue &queue, const std::string &name, const Arguments &arguments, const std::optional<HandlerText> &what,
            const std::optional<std::string> &decider, const std::vector<std::string> *to_reset)
@@ -286,7 +290,8 @@ bool store(const Queue &queue, const std::string &name, const Arguments &argumen
                                           arguments.raw(throttle_limit, NUMERICOID),
                                           arguments.raw(throttle_limit_per_key, NUMERICOID),
                                           arguments.raw(required, JSONBOID),
-                                          arguments.maybe_int(worker_wait_ttl)};
+                                          arguments.maybe_int(worker_wait_ttl),
+                                          arguments.maybe_bool(retry_enabled)};
     pg::Statement &statement = to_reset == nullptr ? insert_job_type : update_job_type;
     if (to_reset != nullptr)
         parameters.emplace_back(*to_reset);

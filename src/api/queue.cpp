@@ -43,11 +43,12 @@ enum Position {
     max_timeout,
     highest_priority,
     allow_free_jobs,
+    retry_enabled,
     reset
 };
 
-constexpr std::array<const char *, 7> resettable{"retention",       "queue_ttl",   "dead_letter_enabled", "dead_letter_retention",
-                                                 "dead_letter_max", "max_timeout", "highest_priority"};
+constexpr std::array<const char *, 8> resettable{"retention",       "queue_ttl",   "dead_letter_enabled", "dead_letter_retention",
+                                                 "dead_letter_max", "max_timeout", "highest_priority",    "retry_enabled"};
 
 constinit pg::Statement insert_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
 constinit pg::Statement select_naming_strategy("SELECT table_naming_strategy, created_by FROM hipq.instance WHERE name = $1");
@@ -59,9 +60,9 @@ constinit pg::Statement select_dropped_queue(R"(
 constinit pg::Statement insert_queue(R"(
     INSERT INTO hipq.queue (instance_id, name, owner, table_name, throttle_limit, retention, history, is_strict, queue_ttl,
                             dead_letter_enabled, dead_letter_retention, durability, weight, dead_letter_max, dead_letter_handler,
-                            max_timeout, highest_priority, allow_free_jobs)
+                            max_timeout, highest_priority, allow_free_jobs, retry_enabled)
     SELECT instance_id, $2, $3::regrole, $4, coalesce($5, 0), $6, coalesce($7, 'failed'), coalesce($8, false), $9, $10, $11,
-           coalesce($12, 'strict'), coalesce($13, 100), $14, $15, $16, $17, coalesce($18, true)
+           coalesce($12, 'strict'), coalesce($13, 100), $14, $15, $16, $17, coalesce($18, true), $19
     FROM hipq.instance
     WHERE name = $1
     FOR KEY SHARE
@@ -82,7 +83,8 @@ constinit pg::Statement update_queue(R"(
         dead_letter_handler = coalesce($14, dead_letter_handler),
         max_timeout = CASE WHEN 'max_timeout' = ANY ($11) THEN NULL ELSE coalesce($15, max_timeout) END,
         highest_priority = CASE WHEN 'highest_priority' = ANY ($11) THEN NULL ELSE coalesce($16, highest_priority) END,
-        allow_free_jobs = coalesce($17, allow_free_jobs)
+        allow_free_jobs = coalesce($17, allow_free_jobs),
+        retry_enabled = CASE WHEN 'retry_enabled' = ANY ($11) THEN NULL ELSE coalesce($18, retry_enabled) END
     WHERE queue_id = $1)");
 
 // Views, foreign keys and functions of users that hang on the tables of a queue.
@@ -276,16 +278,16 @@ std::int32_t create_queue(const Arguments &arguments)
     std::int32_t id = 0;
     storage::as_hipq([&] {
         insert_instance.run(name.instance);
-        id =
-            insert_queue
-                .run(name.instance, name.queue, role, table, arguments.raw(throttle_limit, NUMERICOID),
-                     arguments.raw(retention, INTERVALOID), arguments.maybe_text(history), arguments.maybe_bool(strict),
-                     arguments.maybe_int(queue_ttl), arguments.maybe_bool(dead_letter_enabled),
-                     arguments.raw(dead_letter_retention, INTERVALOID), arguments.maybe_text(durability),
-                     arguments.maybe_int(weight), arguments.maybe_int(dead_letter_max), handler, arguments.maybe_int(max_timeout),
-                     arguments.maybe_int(highest_priority), arguments.maybe_bool(allow_free_jobs))
-                .front()
-                .integer32(0);
+        id = insert_queue
+                 .run(name.instance, name.queue, role, table, arguments.raw(throttle_limit, NUMERICOID),
+                      arguments.raw(retention, INTERVALOID), arguments.maybe_text(history), arguments.maybe_bool(strict),
+                      arguments.maybe_int(queue_ttl), arguments.maybe_bool(dead_letter_enabled),
+                      arguments.raw(dead_letter_retention, INTERVALOID), arguments.maybe_text(durability),
+                      arguments.maybe_int(weight), arguments.maybe_int(dead_letter_max), handler,
+                      arguments.maybe_int(max_timeout), arguments.maybe_int(highest_priority),
+                      arguments.maybe_bool(allow_free_jobs), arguments.maybe_bool(retry_enabled))
+                 .front()
+                 .integer32(0);
     });
     const auto catalogue = storage::catalogue();
     const Queue *created = catalogue->find(id);
@@ -359,7 +361,8 @@ void alter_queue(const Arguments &arguments)
                          arguments.maybe_bool(dead_letter_enabled), arguments.raw(dead_letter_retention, INTERVALOID),
                          arguments.maybe_text(durability), to_reset, arguments.maybe_int(weight),
                          arguments.maybe_int(dead_letter_max), handler, arguments.maybe_int(max_timeout),
-                         arguments.maybe_int(highest_priority), arguments.maybe_bool(allow_free_jobs));
+                         arguments.maybe_int(highest_priority), arguments.maybe_bool(allow_free_jobs),
+                         arguments.maybe_bool(retry_enabled));
     });
     if (handler.has_value())
         storage::forget_dead_letter_crashes(queue.id);

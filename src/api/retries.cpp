@@ -4,6 +4,7 @@
 #include "storage/find_job.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
+#include "storage/settle.hpp"
 
 namespace hipq::api {
 
@@ -29,6 +30,7 @@ struct Failed {
     int retry_count;
     int max_retries;
     std::string sqlstate;
+    std::optional<std::string> switched_off_by;  // the retries of its type
 };
 
 struct Answer {
@@ -67,13 +69,10 @@ std::string explain(Verdict verdict, const Failed &failed)
         return "Reason " + reason + " is not retried.";
     case Verdict::no_retries_left:
         return used_up(failed);
+    case Verdict::switched_off:
+        return "Retries are switched off: " + failed.switched_off_by.value_or("") + " is off.";
     }
     return "";
-}
-
-std::string without_delay()
-{
-    return settings::retry_enabled ? "" : " It does not wait for its delay: hipq.retry_enabled is off.";
 }
 
 Answer answer_for_final(const Failed &failed, Verdict verdict)
@@ -89,7 +88,7 @@ Answer answer_for_final(const Failed &failed, Verdict verdict)
 Answer answer_for_error(const Failed &failed, Verdict verdict)
 {
     const bool retriable = verdict == Verdict::retry || verdict == Verdict::put_back;
-    return {retriable, explain(verdict, failed) + (retriable ? without_delay() : "")};
+    return {retriable, explain(verdict, failed)};
 }
 
 // One that waits, or runs, has not failed since: then the next failure counts.
@@ -97,11 +96,13 @@ Answer answer_for_unfailed(const FoundJob &job, const Failed &failed)
 {
     if (job.state == core::JobState::retry)
         return {true, "The job waits for its next attempt; " + std::to_string(failed.retry_count) + " of " +
-                          std::to_string(failed.max_retries) + " retries are used." + without_delay()};
+                          std::to_string(failed.max_retries) + " retries are used."};
+    if (failed.switched_off_by.has_value())
+        return {false, "The next failure is final. " + explain(Verdict::switched_off, failed)};
     if (failed.retry_count >= failed.max_retries)
         return {false, "The next failure is final. " + used_up(failed)};
     return {true, "A failure with a retriable reason would be retried: " + std::to_string(failed.retry_count) + " of " +
-                      std::to_string(failed.max_retries) + " retries are used." + without_delay()};
+                      std::to_string(failed.max_retries) + " retries are used."};
 }
 
 // ---- with a retry handler: it decides instead of the policy, and may do so as often as it likes ----
@@ -140,10 +141,14 @@ bool is_for_retry_handler(const storage::JobType *type, core::JobState state, co
 Answer answer_for(const FoundJob &job, const Failed &failed)
 {
     const storage::JobType *type = job.queue->find_job_type(job.type);
-    if (is_for_retry_handler(type, job.state, failed))
+    const bool is_switched_off = failed.switched_off_by.has_value();
+    const bool asks_handler = is_for_retry_handler(type, job.state, failed);
+    if (asks_handler && !is_switched_off)
         return handlers_answer(job.state, failed);
     const core::RetryRules rules = type != nullptr ? type->rules() : core::RetryRules{};
-    const Verdict verdict = core::judge(failed.reason, failed.sqlstate, rules, failed.retry_count, failed.max_retries);
+    const Verdict verdict = asks_handler ? Verdict::switched_off
+                                         : core::judge(failed.reason, failed.sqlstate, rules, failed.retry_count,
+                                                       failed.max_retries, !is_switched_off);
     if (job.state == core::JobState::final)
         return answer_for_final(failed, verdict);
     if (job.state == core::JobState::error)
@@ -160,7 +165,8 @@ Answer is_job_retriable(std::int64_t id, const std::optional<std::string> &queue
         return {true, "It is put in line when the job that holds its key has finished."};
     const pg::Row row = rows.front();
     return answer_for(job, {row.text(0), core::parse_reason(row.text(1)).value_or(core::Reason::transient_error),
-                            row.integer32(2), row.integer32(3), row.text(4)});
+                            row.integer32(2), row.integer32(3), row.text(4),
+                            storage::what_stops_retries(*job.queue, job.queue->find_job_type(job.type))});
 }
 
 }  // namespace

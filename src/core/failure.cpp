@@ -110,7 +110,8 @@ bool asks_retry_handler(Reason reason)
     return !is_uncharged(reason) && reason != Reason::cancelled && reason != Reason::expired;
 }
 
-Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries)
+Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries,
+              bool retries_enabled)
 {
     if (is_uncharged(reason))
         return Verdict::put_back;
@@ -118,19 +119,20 @@ Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules,
         return Verdict::never_retried;
     if (!is_retriable(reason, sqlstate, rules))
         return matches_any(rules.do_not_retry_on, reason, sqlstate) ? Verdict::ruled_out : Verdict::not_retriable;
-    return retry_count < max_retries ? Verdict::retry : Verdict::no_retries_left;
+    if (retry_count >= max_retries)
+        return Verdict::no_retries_left;
+    return retries_enabled ? Verdict::retry : Verdict::switched_off;
 }
 
 Decision decide(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries,
-                const RetryPolicy &policy, double random, bool delays_enabled)
+                const RetryPolicy &policy, double random, bool retries_enabled)
 {
-    const Verdict verdict = judge(reason, sqlstate, rules, retry_count, max_retries);
+    const Verdict verdict = judge(reason, sqlstate, rules, retry_count, max_retries, retries_enabled);
     if (verdict == Verdict::put_back)
         return {.retry = true, .delay = 0, .charged = false};
     if (verdict != Verdict::retry)
         return {.retry = false, .delay = 0, .charged = false};
-    const std::int64_t delay = delays_enabled ? retry_delay(policy, retry_count, random) : 0;
-    return {.retry = true, .delay = delay, .charged = true};
+    return {.retry = true, .delay = retry_delay(policy, retry_count, random), .charged = true};
 }
 
 }  // namespace hipq::core

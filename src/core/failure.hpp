@@ -73,10 +73,12 @@ enum class Verdict : unsigned char {
     ruled_out,        // by do_not_retry_on
     not_retriable,    // by the nature of the reason
     no_retries_left,  // it would be retried otherwise
+    switched_off,     // it would be retried otherwise
 };
 
-// Uncharged reasons put the job back; a retriable failure is retried while retry_count < max_retries.
-Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries);
+// Uncharged reasons put the job back; a retriable failure is retried while retry_count < max_retries and retries are enabled.
+Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries,
+              bool retries_enabled);
 
 // What becomes of a job in `error`.
 struct Decision {
@@ -86,8 +88,8 @@ struct Decision {
 };
 
 // The decision of the policy by its verdict: what is put back runs at once, a retry after backoff; everything else is final.
-// `random` is uniform in [0, 1). `delays_enabled` is hipq.retry_enabled: off retries at once.
+// `random` is uniform in [0, 1).
 Decision decide(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries,
-                const RetryPolicy &policy, double random, bool delays_enabled);
+                const RetryPolicy &policy, double random, bool retries_enabled);
 
 }  // namespace hipq::core

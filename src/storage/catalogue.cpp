@@ -72,7 +72,7 @@ constinit pg::Statement select_queues(R"(
                THEN (least(extract(epoch FROM queue.dead_letter_retention), 3155760000) * 1000000)::bigint END,
            queue.queue_ttl, queue.durability = 'group', (queue.throttle_limit * 1000)::bigint,
            queue.weight, queue.dead_letter_max, queue.dead_letter_handler, cardinality(queue.dead_letter_crash_times),
-           queue.max_timeout, queue.highest_priority::integer, queue.allow_free_jobs
+           queue.max_timeout, queue.highest_priority::integer, queue.allow_free_jobs, queue.retry_enabled
     FROM hipq.queue AS queue
     JOIN hipq.instance AS instance USING (instance_id))");
 
@@ -83,7 +83,7 @@ constinit pg::Statement select_job_types(R"(
            CASE WHEN retry_max IS NOT NULL THEN (least(extract(epoch FROM retry_max), 3155760000) * 1000000)::bigint END, retry_jitter,
            array_to_string(retry_on, ','), array_to_string(do_not_retry_on, ','), on_missing_handler = 'fail', queue_ttl, claim, batch_size,
            (throttle_limit * 1000)::bigint, (throttle_limit_per_key * 1000)::bigint, time_zone, worker_wait_ttl,
-           is_registered
+           is_registered, retry_enabled
     FROM hipq.job_type)");
 
 // Of an instance: a row for each of its queues.
@@ -108,6 +108,11 @@ std::vector<std::string> split(std::string_view list)
 std::optional<int> maybe_int(const pg::Row &row, int column)
 {
     return row.null(column) ? std::nullopt : std::optional(row.integer32(column));
+}
+
+std::optional<bool> maybe_boolean(const pg::Row &row, int column)
+{
+    return row.null(column) ? std::nullopt : std::optional(row.boolean(column));
 }
 
 core::RetryPolicy default_policy()
@@ -149,6 +154,7 @@ Queue read_queue(const pg::Row &row)
     queue.dead_letter_handler = row.text(16);
     queue.dead_letter_crashes = row.integer32(17);
     queue.caps = caps_of(maybe_int(row, 18), maybe_int(row, 19), row.boolean(20));
+    queue.retry_enabled = maybe_boolean(row, 21);
     return queue;
 }
 
@@ -181,6 +187,7 @@ JobType read_job_type(const pg::Row &row)
     type.time_zone = row.text(22);
     type.worker_wait_ttl = maybe_int(row, 23);
     type.is_registered = row.boolean(24);
+    type.retry_enabled = maybe_boolean(row, 25);
     return type;
 }
 

@@ -34,6 +34,7 @@ struct JobType {
     std::string default_time_windows;
     std::string time_zone;  // by name: that of the windows of its jobs
     int max_retries;
+    std::optional<bool> retry_enabled;  // nothing: as its queue says
     core::RetryPolicy policy;
     std::vector<std::string> retry_on;
     std::vector<std::string> do_not_retry_on;
@@ -64,6 +65,7 @@ struct Queue {
     bool is_dropped;
     bool history_all;
     bool dead_letter_enabled;
+    std::optional<bool> retry_enabled;   // nothing: as the setting says
     bool commits_in_groups;              // durability = 'group'
     bool keeps_successes;                // unless retention => '0'
     std::int64_t retention;              // microseconds, of what is kept

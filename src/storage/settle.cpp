@@ -11,10 +11,25 @@ namespace hipq::storage {
 
 namespace {
 
-core::Decision decision_of_policy(const JobType &type, const ClaimedJob &job, const Failure &failure)
+// Whether a failure would lead to a retry, or to the question, if these were not switched off.
+bool ends_by_switch(const JobType &type, const ClaimedJob &job, const Failure &failure)
 {
-    return core::decide(failure.reason, failure.sqlstate, type.rules(), job.retry_count, job.max_retries, type.policy,
-                        ::pg_prng_double(&::pg_global_prng_state), settings::retry_enabled);
+    if (type.retry_handler != "NONE")
+        return core::asks_retry_handler(failure.reason);
+    return core::judge(failure.reason, failure.sqlstate, type.rules(), job.retry_count, job.max_retries, false) ==
+           core::Verdict::switched_off;
+}
+
+bool follow_policy(const Queue &queue, const JobType &type, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    const auto off = what_stops_retries(queue, &type);
+    const core::Decision decision = core::decide(failure.reason, failure.sqlstate, type.rules(), job.retry_count, job.max_retries,
+                                                 type.policy, ::pg_prng_double(&::pg_global_prng_state), !off.has_value());
+    if (!off.has_value() || !ends_by_switch(type, job, failure))
+        return carry_out(queue, job, failure, decision, now);
+    Failure told = failure;
+    told.error = short_text(failure.error + " (not retried: " + *off + " is off)");
+    return carry_out(queue, job, told, decision, now);
 }
 
 }  // namespace
@@ -23,6 +38,15 @@ JobType type_of(const Queue &queue, const ClaimedJob &job)
 {
     const JobType *type = queue.find_job_type(job.type);
     return type != nullptr ? *type : unregistered_job_type(queue.id, job.type);
+}
+
+std::optional<std::string> what_stops_retries(const Queue &queue, const JobType *type)
+{
+    if (type != nullptr && type->retry_enabled.has_value())
+        return *type->retry_enabled ? std::nullopt : std::optional<std::string>("retry_enabled of the job type");
+    if (queue.retry_enabled.has_value())
+        return *queue.retry_enabled ? std::nullopt : std::optional<std::string>("retry_enabled of the queue");
+    return settings::retry_enabled ? std::nullopt : std::optional<std::string>("hipq.retry_enabled");
 }
 
 Failure timeout_failure(const ClaimedJob &job, std::int64_t extended)
@@ -42,9 +66,10 @@ Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure 
 {
     const JobType type = type_of(queue, job);
     record_attempt(queue, job, failure, now);
-    if (type.retry_handler != "NONE" && core::asks_retry_handler(failure.reason))
+    const bool may_ask = type.retry_handler != "NONE" && !what_stops_retries(queue, &type).has_value();
+    if (may_ask && core::asks_retry_handler(failure.reason))
         return fail_to_error(queue, job, failure, now) ? Settled::ask_retry_handler : Settled::stale;
-    return carry_out(queue, job, failure, decision_of_policy(type, job, failure), now) ? Settled::decided : Settled::stale;
+    return follow_policy(queue, type, job, failure, now) ? Settled::decided : Settled::stale;
 }
 
 void settle_snoozed(const Queue &queue, ClaimedJob job, std::int64_t delay, pg::Time now)
@@ -87,8 +112,7 @@ Failure retry_handler_failure(const ClaimedJob &job, const std::string &why)
 
 bool decide_by_policy(const Queue &queue, const ClaimedJob &job, pg::Time now)
 {
-    const Failure failure = stored_failure(job);
-    return carry_out(queue, job, failure, decision_of_policy(type_of(queue, job), job, failure), now);
+    return follow_policy(queue, type_of(queue, job), job, stored_failure(job), now);
 }
 
 }  // namespace hipq::storage

@@ -14,6 +14,9 @@ enum class Settled : unsigned char {
 // The job's type, also when it is not registered.
 JobType type_of(const Queue &queue, const ClaimedJob &job);
 
+// What switches off the retries of jobs of a type: "hipq.retry_enabled", or that of the queue or job type. Nothing: they are on.
+std::optional<std::string> what_stops_retries(const Queue &queue, const JobType *type);
+
 // What a job that ran over its timeout, and what it was given besides (seconds), failed with.
 Failure timeout_failure(const ClaimedJob &job, std::int64_t extended = 0);
 

@@ -118,13 +118,31 @@ is($hipq->outcome($id), 'failed', 'a retry handler that fails ends the job');
 like(final_row($id), qr/^failed 1 0 retry_handler_failed told to fail \(retry handler failed: cannot decide\)$/, 'and says so');
 is($hipq->outcome($hipq->enqueue('thrice', q{'{"state": "22012", "times": 2}'})), 'succeeded', 'a retry that was granted may succeed');
 
-# ---- without delays
-$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'slow', handler => 'act', max_retries => 2, retry_base => '1 hour')});
+# ---- retries switched off: of the server, a queue, a job type
+$hipq->sql(q{
+	SELECT hipq.register_job_type('app.main', 'retried', handler => 'act', max_retries => 2, retry_base => '1ms');
+	SELECT hipq.register_job_type('app.main', 'never', handler => 'act', max_retries => 2, retry_base => '1ms', retry_enabled => false)});
+sub is_not_retried
+{
+	my ($type, $switch, $what) = @_;
+	my $job = $hipq->enqueue($type, q{'{"state": "P0001"}'});
+	is($hipq->outcome($job), 'failed', "$what: a failure is final");
+	is(final_row($job), "failed 1 0 transient_error told to fail (not retried: $switch is off)", "$what: the error names the switch");
+	is($hipq->sql("SELECT reason FROM hipq.dead_letters WHERE job_id = $job"), 'transient_error', "$what: it leaves a dead letter");
+	like($hipq->sql("SELECT reason FROM hipq.is_job_retriable($job)"), qr/Retries are switched off: \Q$switch\E is off/, "$what: is_job_retriable says so");
+	return;
+}
 $hipq->set('hipq.retry_enabled' => 'off');
-$id = $hipq->enqueue('slow', q{'{"state": "P0001"}'});
-is($hipq->outcome($id), 'failed', 'hipq.retry_enabled off: retries follow at once');
-is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = $id"), '3', 'all of them');
+is_not_retried('retried', 'hipq.retry_enabled', 'of the server');
+is_not_retried('thrice', 'hipq.retry_enabled', 'with a retry handler');
+$hipq->sql(q{SELECT hipq.alter_queue('app.main', retry_enabled => true)});
+is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = " . do { my $job = $hipq->enqueue('retried', q{'{"state": "P0001"}'}); $hipq->outcome($job); $job }), 3, 'a queue may have them nonetheless');
+is_not_retried('never', 'retry_enabled of the job type', 'of a type');
+is($hipq->sql(q{SELECT string_agg(job_type || ' ' || retry_enabled, ', ' ORDER BY job_type) FROM hipq.job_types WHERE job_type IN ('retried', 'never')}), 'never false, retried true', 'the view has what is in force');
 $hipq->set('hipq.retry_enabled' => 'on');
+$hipq->sql(q{SELECT hipq.alter_queue('app.main', retry_enabled => false)});
+is_not_retried('retried', 'retry_enabled of the queue', 'of a queue');
+$hipq->sql(q{SELECT hipq.alter_queue('app.main', reset => '{retry_enabled}')});
 
 # ---- timeout
 $hipq->sql(q{

@@ -171,12 +171,13 @@ TEST(Failure, LastRetryIsGiven)
     EXPECT_FALSE(decide_plainly(Reason::timeout, 3, 3).retry);
 }
 
-TEST(Failure, DelaysSwitchedOffRetryAtOnceAndStillCharge)
+TEST(Failure, RetriesSwitchedOffEndAJobButPutBackWhatIsFree)
 {
-    const Decision decision = decide(Reason::timeout, "", {}, 5, 9, policy, 0.5, false);
-    EXPECT_TRUE(decision.retry);
-    EXPECT_TRUE(decision.charged);
-    EXPECT_EQ(decision.delay, 0);
+    EXPECT_FALSE(decide(Reason::timeout, "", {}, 5, 9, policy, 0.5, false).retry);
+    EXPECT_TRUE(decide(Reason::snoozed, "", {}, 5, 9, policy, 0.5, false).retry);
+    EXPECT_EQ(judge(Reason::timeout, "", {}, 5, 9, false), Verdict::switched_off);
+    EXPECT_EQ(judge(Reason::timeout, "", {}, 9, 9, false), Verdict::no_retries_left);
+    EXPECT_EQ(judge(Reason::validation_error, "22012", {}, 5, 9, false), Verdict::not_retriable);
 }
 
 TEST(Failure, RulesDecideButUnchargedReasonsStayFree)
@@ -193,15 +194,15 @@ TEST(Failure, RulesDecideButUnchargedReasonsStayFree)
 TEST(Failure, VerdictSaysWhy)
 {
     const std::vector<std::string> rules{"40", "timeout"};
-    EXPECT_EQ(judge(Reason::timeout, "", {}, 0, 1), Verdict::retry);
-    EXPECT_EQ(judge(Reason::timeout, "", {}, 1, 1), Verdict::no_retries_left);
-    EXPECT_EQ(judge(Reason::timeout, "", {{}, rules}, 1, 1), Verdict::ruled_out) << "another retry would not help";
-    EXPECT_EQ(judge(Reason::transient_error, "40001", {{}, rules}, 0, 1), Verdict::ruled_out);
-    EXPECT_EQ(judge(Reason::validation_error, "22012", {}, 0, 1), Verdict::not_retriable);
-    EXPECT_EQ(judge(Reason::validation_error, "40001", {rules, {}}, 0, 1), Verdict::retry);
-    EXPECT_EQ(judge(Reason::cancelled, "", {rules, {}}, 0, 1), Verdict::never_retried);
-    EXPECT_EQ(judge(Reason::expired, "", {{}, rules}, 0, 1), Verdict::never_retried);
-    EXPECT_EQ(judge(Reason::snoozed, "", {}, 9, 1), Verdict::put_back);
+    EXPECT_EQ(judge(Reason::timeout, "", {}, 0, 1, true), Verdict::retry);
+    EXPECT_EQ(judge(Reason::timeout, "", {}, 1, 1, true), Verdict::no_retries_left);
+    EXPECT_EQ(judge(Reason::timeout, "", {{}, rules}, 1, 1, true), Verdict::ruled_out) << "another retry would not help";
+    EXPECT_EQ(judge(Reason::transient_error, "40001", {{}, rules}, 0, 1, true), Verdict::ruled_out);
+    EXPECT_EQ(judge(Reason::validation_error, "22012", {}, 0, 1, true), Verdict::not_retriable);
+    EXPECT_EQ(judge(Reason::validation_error, "40001", {rules, {}}, 0, 1, true), Verdict::retry);
+    EXPECT_EQ(judge(Reason::cancelled, "", {rules, {}}, 0, 1, true), Verdict::never_retried);
+    EXPECT_EQ(judge(Reason::expired, "", {{}, rules}, 0, 1, true), Verdict::never_retried);
+    EXPECT_EQ(judge(Reason::snoozed, "", {}, 9, 1, true), Verdict::put_back);
 }
 
 TEST(Failure, DelayComesFromTheBackoff)
