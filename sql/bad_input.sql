@@ -24,7 +24,7 @@ INSERT INTO pg_temp.mistake (field, value) VALUES
     ('timeout', '0'), ('timeout', '-1'),
     ('max_retries', '-1'), ('max_retries', '1000001'),
     ('throttle_factor', '-0.5'), ('throttle_factor', '''NaN'''), ('throttle_factor', '''Infinity'''), ('throttle_factor', '''-Infinity'''), ('throttle_factor', '1000000'),
-    ('throttle_factor', '999999.9999'), ('throttle_factor', '1e100'),
+    ('throttle_factor', '999999.9999'), ('throttle_factor', '1e100'), ('throttle_factor', '0.0004'),
     ('scheduled_run_time', '''infinity'''), ('scheduled_run_time', '''-infinity'''), ('expires_time', '''-infinity'''),
     ('throttle_key', ''''''), ('throttle_key', 'repeat(''x'', 1001)'),
     ('job_key', ''''''), ('job_key', 'repeat(''x'', 1001)'), ('job_key', 'repeat(''ä'', 501)'),

@@ -68,7 +68,7 @@ SELECT try($$SELECT hipq.create_queue('division.mail')$$);
 SELECT try($$SELECT hipq.create_queue('clash.queue')$$);
 
 -- Queues: values
-SELECT try($$SELECT hipq.create_queue('bad.fresh', throttle_limit => -1)$$);
+SELECT try($$SELECT hipq.create_queue('bad.fresh', throttle_limit => 1e9)$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', throttle_limit => 'NaN')$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', throttle_limit => 'infinity')$$);
 SELECT try($$SELECT hipq.create_queue('bad.fresh', retention => '59 s')$$);
@@ -86,7 +86,7 @@ SELECT try($$SELECT hipq.create_queue('bad.fresh', owner => '4294967295')$$);
 -- Queues: changes
 SELECT try($$SELECT hipq.alter_queue('bad.nowhere')$$);
 SELECT try($$SELECT hipq.alter_queue('nowhere')$$);
-SELECT try($$SELECT hipq.alter_queue('bad.queue', throttle_limit => -1)$$);
+SELECT try($$SELECT hipq.alter_queue('bad.queue', throttle_limit => 1e9)$$);
 SELECT try($$SELECT hipq.alter_queue('bad.queue', reset => '{owner}')$$);
 SELECT try($$SELECT hipq.alter_queue('bad.queue', reset => '{NULL}')$$);
 SELECT try($$SELECT hipq.alter_queue('bad.queue', retention => '1 day', reset => '{retention}')$$);
@@ -135,9 +135,9 @@ SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', on_missing_handler 
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', claim => 'grab')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', batch_size => 0)$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', batch_size => 1001)$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', throttle_limit => -1)$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', throttle_limit => 1e9)$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', throttle_limit => 'NaN')$$);
-SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'a', throttle_limit_per_key => -0.001)$$);
+SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'a', throttle_limit_per_key => -1e9)$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', throttle_limit_per_key => 1e9)$$);
 CREATE FUNCTION bad_single(jsonb) RETURNS void LANGUAGE sql AS '';
 CREATE FUNCTION bad_batch(jsonb[]) RETURNS void LANGUAGE sql AS '';

@@ -19,6 +19,11 @@ SELECT queue, throttle_limit, retention, history, is_strict, queue_ttl, dead_let
 FROM hipq.queues
 WHERE queue = 'shop.slow';
 
+-- Below 1, negative too, there is no limit.
+SELECT hipq.alter_queue('shop.slow', throttle_limit => -1);
+SELECT throttle_limit FROM hipq.queues WHERE queue = 'shop.slow';
+SELECT hipq.alter_queue('shop.slow', throttle_limit => 2.5);
+
 -- The table, its leaves, their indexes; nobody but the owner of the extension and the queue owner has rights. Leaves by time are named by time.
 SELECT regexp_replace(part.relid::regclass::text, '_p[0-9]+$', '_p<time>') AS table, part.level, part.isleaf,
        CASE WHEN pg_get_expr(class.relpartbound, class.oid) ~ 'FROM' THEN 'FROM ... TO ...'

@@ -24,7 +24,7 @@ CREATE TABLE hipq.job (
     max_retries        integer         NOT NULL,
     queue_ttl          integer,
     priority           smallint        NOT NULL,
-    throttle_factor    numeric(9,3)    NOT NULL,
+    throttle_factor    numeric         NOT NULL,
     job_type           text COLLATE "C" NOT NULL,
     job_key            text COLLATE "C" NOT NULL DEFAULT 'NONE',
     error              text            NOT NULL DEFAULT 'NONE',

@@ -44,11 +44,8 @@ std::optional<Problem> check_between(std::string_view field, std::int64_t value,
                             std::to_string(most) + ".");
 }
 
-// Written so that NaN fails.
-std::optional<Problem> check_weight(std::string_view field, double value, double end)
+Problem weight_out_of_range(std::string_view field, double value, double end)
 {
-    if (value >= 0 && value < end)
-        return std::nullopt;
     return out_of_range(field, text_of(value),
                         "Give a number that is at least 0 and less than " + std::to_string(std::llround(end)) + ".");
 }
@@ -119,7 +116,14 @@ std::optional<Problem> check_batch_size(std::int64_t jobs)
 
 std::optional<Problem> check_throttle_factor(double factor)
 {
-    return check_weight("throttle_factor", factor, throttle_factor_end);
+    constexpr double thousandths = 1000;
+    const double kept = std::round(factor * thousandths) / thousandths;
+    if (factor > 0 && kept == 0)
+        return out_of_range("throttle_factor", text_of(factor),
+                            "It is kept with three decimals. Give at least 0.001, or 0 for a job that is free.");
+    if (factor >= 0 && kept < throttle_factor_end)  // written so that NaN fails
+        return std::nullopt;
+    return weight_out_of_range("throttle_factor", factor, throttle_factor_end);
 }
 
 std::optional<Problem> check_throttle_limit(double limit)
@@ -129,7 +133,9 @@ std::optional<Problem> check_throttle_limit(double limit)
 
 std::optional<Problem> check_throttle_limit(double limit, std::string_view field)
 {
-    return check_weight(field, limit, throttle_limit_end);
+    if (std::abs(limit) < throttle_limit_end)  // written so that NaN fails
+        return std::nullopt;
+    return out_of_range(field, text_of(limit), "Give a number of less than 1000000000; below 1 there is no limit.");
 }
 
 std::optional<Problem> check_job_key(std::string_view key)

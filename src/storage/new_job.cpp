@@ -35,6 +35,18 @@ void check_time(const RowValues &job, Column column, bool infinity_allowed)
                errhint("Give a point in time."));
 }
 
+// Kept with three decimals: what is counted of it.
+void canonicalise_throttle_factor(RowValues &job)
+{
+    if (job.null(Column::throttle_factor))
+        return;
+    const Datum given = job.value(Column::throttle_factor);
+    demand(core::check_throttle_factor(number_of(given)));
+    constexpr int decimals = 3;
+    job.set(Column::throttle_factor,
+            pg::call([&] { return DirectFunctionCall2(::numeric_round, given, Int32GetDatum(decimals)); }));
+}
+
 // Parses the windows and puts their canonical form into the row.
 void canonicalise_time_windows(RowValues &job)
 {
@@ -90,8 +102,7 @@ void check_chosen_values(RowValues &job)
         demand(core::check_queue_ttl(job.as_int32(Column::queue_ttl)));
     if (!job.null(Column::max_retries))
         demand(core::check_max_retries(job.as_int32(Column::max_retries)));
-    if (!job.null(Column::throttle_factor))
-        demand(core::check_throttle_factor(number_of(job.value(Column::throttle_factor))));
+    canonicalise_throttle_factor(job);
     if (!job.null(Column::job_key))
         demand(core::check_job_key(job.as_text(Column::job_key)));
     if (!job.null(Column::throttle_key))

@@ -218,10 +218,6 @@ void NewRows::coerce(RowValues &chosen) const
         const auto attribute = [&](Column column) {
             return TupleDescAttr(RelationGetDescr(leaf_->leaf), leaf_->map[static_cast<std::size_t>(column)] - 1);
         };
-        if (!chosen.null(Column::throttle_factor))
-            chosen.set(Column::throttle_factor,
-                       DirectFunctionCall2(::numeric, chosen.value(Column::throttle_factor),
-                                           Int32GetDatum(attribute(Column::throttle_factor)->atttypmod)));
         if (!chosen.null(Column::time_windows))
             ::domain_check(chosen.value(Column::time_windows), false, attribute(Column::time_windows)->atttypid, nullptr,
                            CurrentMemoryContext);

@@ -57,7 +57,8 @@ Gate gate_of(const Limit &limit, const shmem::Usage &usage, bool has_room, core:
 {
     if (!has_room)
         return {limit.gate, false,
-                "The " + limit.name + " is reached: " + text_of(usage, limit.limit) + "; it weighs " + text_of(weight) + ".", true};
+                "The " + limit.name + " is reached: " + text_of(usage, limit.limit) + "; it weighs " + text_of(weight) + ".",
+                true};
     if (limit.is_awaited)
         return {limit.gate, false,
                 "A job before it waits for room under the " + limit.name + ": " + text_of(usage, limit.limit) + ".", true};

@@ -58,7 +58,8 @@ Gate worker_gate(const Queue &queue, std::string_view job_type)
         return {"worker", false, count + ", but all of them drain or are unhealthy: see hipq.workers."};
     if (service.lacks_share)
         return {"worker", false,
-                count + ", but their role has the share of hipq.max_running that is for it: it gets more when jobs have ended.", true};
+                count + ", but their role has the share of hipq.max_running that is for it: it gets more when jobs have ended.",
+                true};
     return {"worker", false, count + ", and have as many jobs as they take at a time.", true};
 }
 

@@ -98,14 +98,20 @@ TEST(Validate, ThrottleFactor)
     expect_weight(check_throttle_factor, 1e6);
     expect_problem(check_throttle_factor(-0.5), Problem::Kind::invalid_value, "throttle_factor -0.5 is out of range");
     expect_problem(check_throttle_factor(infinity), Problem::Kind::invalid_value, "throttle_factor inf is out of range");
+    expect_problem(check_throttle_factor(0.0004), Problem::Kind::invalid_value, "throttle_factor 4e-04 is out of range");
+    EXPECT_FALSE(check_throttle_factor(0.0005).has_value());
+    EXPECT_EQ(check_throttle_factor(0.0004)->hint,
+              "It is kept with three decimals. Give at least 0.001, or 0 for a job that is free.");
     EXPECT_EQ(check_throttle_factor(-1)->hint, "Give a number that is at least 0 and less than 1000000.");
 }
 
 TEST(Validate, ThrottleLimit)
 {
-    expect_weight(check_throttle_limit, 1e9);
-    expect_problem(check_throttle_limit(-2), Problem::Kind::invalid_value, "throttle_limit -2 is out of range");
-    EXPECT_EQ(check_throttle_limit(-1)->hint, "Give a number that is at least 0 and less than 1000000000.");
+    for (const double limit : {-5.0, 0.0, 0.5, 1.0, 999'999'999.0})
+        EXPECT_FALSE(check_throttle_limit(limit).has_value()) << limit;
+    expect_problem(check_throttle_limit(1e9), Problem::Kind::invalid_value, "throttle_limit 1e+09 is out of range");
+    expect_problem(check_throttle_limit(not_a_number), Problem::Kind::invalid_value, "throttle_limit nan is out of range");
+    EXPECT_EQ(check_throttle_limit(infinity)->hint, "Give a number of less than 1000000000; below 1 there is no limit.");
 }
 
 TEST(Validate, JobKey)
