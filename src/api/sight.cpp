@@ -239,7 +239,11 @@ HIPQ_FUNCTION(hipq__visible_queues)
 HIPQ_FUNCTION(hipq__reachable_queues)
 {
     hipq::api::note_function(fcinfo->flinfo->fn_oid);
-    return hipq::api::array_of(hipq::api::reachable(hipq::api::Arguments(fcinfo).integers(0, "queues")));
+    std::vector<std::int32_t> ids = hipq::api::reachable(hipq::api::Arguments(fcinfo).integers(0, "queues"));
+    // PostgreSQL's planner takes an empty array for no condition on partitions, and would wait for all locks. No queue is 0.
+    if (ids.empty())
+        ids.push_back(0);
+    return hipq::api::array_of(ids);
 }
 
 HIPQ_FUNCTION(hipq__is_one_of)

@@ -9,7 +9,7 @@ use Time::HiRes qw(time);
 
 my $hipq = HipqCluster->new('locks', 'hipq.max_executors' => 4);
 my $node = $hipq->node;
-$hipq->sql('CREATE ROLE other LOGIN');
+$hipq->sql('CREATE ROLE other LOGIN; CREATE ROLE stranger; GRANT USAGE ON SCHEMA hipq TO stranger; GRANT SELECT ON hipq.jobs TO stranger; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA hipq TO stranger');
 $hipq->create_queue('app.main');
 $hipq->create_queue('other.main', owner => 'other');
 $hipq->sql(q{
@@ -61,6 +61,7 @@ foreach my $lock ('hipq.app_main IN ACCESS EXCLUSIVE MODE', 'hipq.app_main_live 
 		quickly('retry() in another queue', "SELECT hipq.retry($scheduled) > 0", qr/no error: t/);
 		quickly('cancel() in that queue', "SELECT hipq.cancel($locked)", qr/55P03.*app\.main/s);
 		quickly('erase() in another queue', "SELECT hipq.erase($final)", qr/no error: t/);
+		quickly('a role that may read no queue waits for none', 'SET ROLE stranger; SELECT count(*) FROM hipq.jobs', qr/no error: 0/);
 		quickly('for who has no right on it the job does not exist', "SET ROLE other; SELECT hipq.cancel($locked)", qr/42704/);
 		my $pid = scheduler();
 		quickly('what a scheduler begins with', 'SELECT pg_terminate_backend(' . $pid . ')', qr/no error: t/);
