@@ -21,7 +21,7 @@ sub new
 	my $archiving = delete $settings{archiving};
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	my $self = bless { node => $node, database => $database }, $class;
-	$node->init(allows_streaming => $streaming, has_archiving => $archiving);
+	init($node, allows_streaming => $streaming, has_archiving => $archiving);
 	$node->append_conf('postgresql.conf', "max_worker_processes = 20\nrestart_after_crash = on\nlog_statement = none\n");
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'hipq'\n") if $preload;
 	$node->append_conf('postgresql.conf', "$_ = '$settings{$_}'\n") foreach sort keys %settings;
@@ -30,6 +30,19 @@ sub new
 	$self->sql('CREATE EXTENSION hipq') if $extension;
 	push @clusters, $self;
 	return $self;
+}
+
+# initdb takes longer than the rest of a start. So there is one for all tests, which is copied (INITDB_TEMPLATE, from test/run).
+# Cluster.pm does so by itself from PostgreSQL 16 on.
+sub init
+{
+	my ($node, @options) = @_;
+	return $node->init(@options) unless defined $ENV{INITDB_TEMPLATE};
+	my $run = \&PostgreSQL::Test::Utils::system_or_bail;
+	no warnings 'redefine';
+	local *PostgreSQL::Test::Utils::system_or_bail =
+	  sub { return $run->($_[0] eq 'initdb' ? ('cp', '-RPp', $ENV{INITDB_TEMPLATE}, $node->data_dir) : @_); };
+	return $node->init(@options);
 }
 
 # Of a test that makes the audit find a job which no claim would have found.
