@@ -1,16 +1,19 @@
 # Random statements by every kind of role at once, while executors and an external worker run jobs: no crash, no internal error, nothing
 # changed by what was refused, nothing of others seen, and in the end every job ends. FUZZ_MINUTES (1), SEED; `make fuzz` takes ten.
+#
+# Whoever judges that is first shown a sample of what he is there for.
 use strict;
 use warnings;
 use HipqCluster;
 use HipqFuzz;
+use HipqPoints;
 use IPC::Run ();
+use List::Util qw(sum0);
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
 my $seed = $ENV{SEED} || 1 + int(time()) % 1_000_000;
-my $end = time() + 60 * ($ENV{FUZZ_MINUTES} || 1);
 my $sessions = 3;
 my $script_size = 120;
 note("SEED=$seed");
@@ -40,9 +43,12 @@ $hipq->sql(q{
 	CREATE FUNCTION fuzz.later(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT hipq.complete_later()';
 	CREATE FUNCTION fuzz.run_sql(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE data #>> '{}'; END $$;
 
-	-- A refusal takes back what it did: with one snapshot only its own doing could be seen.
+	-- A refusal takes back what it did: with one snapshot only its own doing could be seen. What it could leave all the same: locks and
+	-- settings of its session.
 	CREATE FUNCTION fuzz.digest() RETURNS text LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 		SELECT md5(concat(
+			(SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory'), current_setting('role'), current_setting('lock_timeout'),
+			current_setting('statement_timeout'), (SELECT string_agg(name || setting, '' ORDER BY name) FROM pg_settings WHERE name LIKE 'hipq.%'),
 			(SELECT string_agg(md5(job::text), '' ORDER BY job.id) FROM hipq.job WHERE state <> 'final'), (SELECT count(*) FROM hipq.job),
 			(SELECT string_agg(queue::text, '' ORDER BY queue_id) FROM hipq.queue), (SELECT string_agg(job_type::text, '' ORDER BY queue_id, name) FROM hipq.job_type),
 			(SELECT string_agg(instance::text, '' ORDER BY name) FROM hipq.instance), (SELECT string_agg(pause::text, '' ORDER BY pause::text) FROM hipq.pause),
@@ -55,6 +61,25 @@ $hipq->sql(q{
 	EXCEPTION WHEN OTHERS THEN
 		IF fuzz.digest() <> before THEN RAISE 'FUZZ: refused with %, but something was changed', SQLSTATE; END IF;
 		RAISE;
+	END $$;
+	-- The same for a statement that was alone: what others see of it afterwards, shared memory included.
+	CREATE FUNCTION fuzz.digest_alone() RETURNS text LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+		SELECT md5(concat(fuzz.digest(), (SELECT string_agg(queue || throttle_used, '' ORDER BY queue) FROM hipq.queues),
+			(SELECT string_agg(concat_ws(' ', worker_id, queue_depth, running_jobs), ',' ORDER BY worker_id) FROM hipq._workers()),
+			(SELECT string_agg(id::text, '' ORDER BY id) FROM hipq.running))) $$;
+	CREATE FUNCTION fuzz.judge_alone(before text, was_refused boolean, refused_with text) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		IF was_refused AND fuzz.digest_alone() <> before THEN RAISE 'FUZZ: refused with %, but something was changed', refused_with; END IF;
+	END $$;
+
+	-- Samples.
+	CREATE FUNCTION fuzz.internal_error() RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'sample' USING ERRCODE = 'XX000'; END $$;
+	CREATE FUNCTION fuzz.leaves_lock() RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_lock(99); RAISE 'sample'; END $$;
+	CREATE PROCEDURE fuzz.leaves_row() LANGUAGE plpgsql AS $$
+	BEGIN
+		PERFORM hipq.enqueue('ok', '{}', queue => 'app.main', scheduled_run_time => now() + interval '1 day');
+		COMMIT;
+		RAISE 'sample';
 	END $$;
 	CREATE FUNCTION fuzz.in_subtransaction(statement text) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
@@ -118,7 +143,7 @@ my $fuzz = HipqFuzz->new(seed => $seed, functions => [ functions() ], tables => 
 cmp_ok(scalar @{ $fuzz->{functions} }, '>', 60, 'there are functions');
 cmp_ok(scalar @{ $fuzz->{tables} }, '>', 30, 'there are tables');
 
-# ---- the run
+# ---- how scripts are run and judged
 
 my $number = 0;
 my $statements = 0;
@@ -128,11 +153,19 @@ my %answers;    # SQLSTATE => how often
 sub start
 {
 	my $role = $roles[ $number % @roles ];
-	my %run = (role => $role, number => ++$number, out => '', err => '', file => "$folder/$number.sql");
-	my @lines = $fuzz->script($role, $number, $script_size);
+	my @lines = $fuzz->script($role, ++$number, $script_size);
 	$statements += @lines;
+	return run($role, @lines);
+}
+
+# Runs a script, whose lines are statements in their surroundings.
+my $runs = 0;
+sub run
+{
+	my ($role, @lines) = @_;
+	my %run = (role => $role, number => $number, out => '', err => '', file => "$folder/" . ++$runs . '.sql');
 	append_to_file($run{file}, join "\n", '\set VERBOSITY verbose', '\pset pager off', @lines, '');
-	local $ENV{PGOPTIONS} = '-c statement_timeout=1500 -c application_name=fuzz -c idle_in_transaction_session_timeout=10000';
+	local $ENV{PGOPTIONS} = '-c statement_timeout=1500 -c application_name=fuzz -c idle_in_transaction_session_timeout=60000';
 	$run{process} = IPC::Run::start([ 'psql', '-X', '-q', '-A', '-t', '-f', $run{file}, '-h', $hipq->node->host, '-p', $hipq->node->port, '-U', $role->{name}, 'postgres' ],
 		'<', \'', '>', \$run{out}, '2>', \$run{err});
 	return \%run;
@@ -160,9 +193,94 @@ sub judge
 	return;
 }
 
+# What is found by running these lines.
+sub found_by
+{
+	my ($role, @lines) = @_;
+	judge(run($role, @lines));
+	return join("\n", splice @found);
+}
+
 # Cancels one of the sessions now and then.
 sub disturb { return $hipq->try_sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'fuzz' AND state = 'active' ORDER BY random() LIMIT 1}); }
 
+# Queries for what should be nothing.
+my $unfinished = q{FROM hipq.jobs AS job WHERE state <> 'final'};
+my $idle = qq{$unfinished AND NOT EXISTS (SELECT FROM hipq.why(job.id) WHERE NOT passed)};
+my $internal_errors = q{SELECT string_agg(DISTINCT concat_ws(' ', sqlstate, error), E'\n') FROM hipq.attempts WHERE sqlstate LIKE 'XX%' OR sqlstate LIKE '58%'};
+
+my $log_begin = 0;
+sub log_lines { my ($pattern) = @_; return join("\n", slurp_file($hipq->node->logfile, $log_begin) =~ /^(.*(?:$pattern).*)$/mg); }
+sub crashes { return log_lines(qr/terminated by signal|PANIC|TRAP|AddressSanitizer|runtime error/); }
+sub ends_by_error { return log_lines(qr/hipq (?:launcher|scheduler|executor).*(?:exited with exit code [^0]|ERROR|FATAL)/); }
+
+# ---- the judges
+
+{
+	my ($stranger) = grep { $_->{name} eq 'fuzz_stranger' } @roles;
+	is(found_by($stranger, 'SELECT 1/0;', 'SELECT nonsense;', "SELECT hipq.cancel(1);"), '', 'an ordinary refusal is nothing');
+	like(found_by($stranger, 'SELECT 1;', 'SELECT fuzz.internal_error();'), qr/XX000: sample\n    SELECT fuzz.internal_error/, 'an internal error is found');
+	like(found_by($stranger, 'SELECT pg_terminate_backend(pg_backend_pid());'), qr/lost its connection/, 'and a lost connection');
+	like(found_by($stranger, q{SELECT 'topsecret_type';}), qr/saw ".*topsecret/, 'and what is seen of others');
+	like(found_by($stranger, HipqFuzz::in_one_snapshot('SELECT fuzz.leaves_lock()')), qr/FUZZ: refused with P0001, but something was changed/, 'and what a refusal leaves in its session');
+	is(found_by($stranger, HipqFuzz::in_one_snapshot('SELECT 1/0')), '', 'unless it leaves nothing');
+
+	# Jobs that do not end: one that does not start, one that runs. Then an executor that ends by an error.
+	my $points = HipqPoints->new($hipq);
+	$points->arm('before-look', 'wait');
+	my $stuck = $hipq->enqueue('ok', q{'{}', queue => 'app.main'});
+	ok($points->wait_held('before-look'), 'an executor stands still');
+	is($hipq->sql("SELECT min(id) $idle"), $stuck, 'a job that nothing keeps waiting and that does not end is found');
+	$points->reset;
+	is($hipq->outcome($stuck), 'succeeded', 'it ends');
+	is($hipq->sql("SELECT min(id) $idle"), '', 'then nothing is found');
+	my $lock = $hipq->hold_lock;
+	my $held = $hipq->enqueue('run_sql', q{'"SELECT pg_advisory_xact_lock_shared(1)"', queue => 'app.main', timeout => 600});
+	my $pid = $hipq->pid_of($held);
+	is($hipq->sql("SELECT min(id) $unfinished AND job_type = 'run_sql'"), $held, 'a job that runs and does not end is found');
+	is(ends_by_error(), '', 'until now nobody has ended by an error');
+	$hipq->sql("SELECT pg_terminate_backend($pid)");
+	ok($hipq->wait_until("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"), 'an executor is ended');
+	like(ends_by_error(), qr/hipq executor/, 'which is found');
+	$lock->quit;
+	$hipq->outcome($held);
+	is($hipq->sql($internal_errors), '', 'until now no handler has met an internal error');
+	my $failed = $hipq->enqueue('run_sql', q{'"SELECT fuzz.internal_error()"', queue => 'app.main', max_retries => 0});
+	is($hipq->outcome($failed), 'failed', 'one does');
+	like($hipq->sql($internal_errors), qr/XX000 sample/, 'which is found');
+	$hipq->sql("DELETE FROM hipq.attempt WHERE job_id = $failed; DROP FUNCTION fuzz.internal_error()");    # somebody may retry it
+
+	# A process that crashes takes the server with it.
+	is(crashes(), '', 'until now nobody has crashed');
+	my $victim = $hipq->node->background_psql('postgres', on_error_stop => 0);
+	my ($backend) = $victim->query_safe('SELECT pg_backend_pid()') =~ /(\d+)/;
+	my $log_end = -s $hipq->node->logfile;
+	kill 'KILL', $backend;
+	$hipq->node->wait_for_log(qr/database system is ready to accept connections/, $log_end);
+	like(crashes(), qr/server process .* was terminated by signal 9/, 'a crash is found');
+	eval { $victim->quit };
+	ok($hipq->wait_until('SELECT true'), 'the server is back');
+}
+
+# ---- refusals of a session that is alone
+
+{
+	my $jobs = 60;
+	$hipq->sql("SELECT count(hipq.enqueue((ARRAY['ok', 'fails', 'ext'])[1 + n % 3], '{}', scheduled_run_time => now() + interval '1 hour', job_key => 'alone' || n)) FROM generate_series(1, $jobs) AS n");
+	$hipq->set('hipq.enabled' => 'off');
+	$hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq executor', 'hipq scheduler')}, 0);
+	like(found_by($roles[0], HipqFuzz::alone('CALL fuzz.leaves_row()')), qr/FUZZ: refused with P0001, but something was changed/, 'what a refusal leaves for others is found');
+	%answers = ();
+	my @all = map { found_by($roles[$_], $fuzz->script_alone($roles[$_], 1000 + $_, 40)) } 0 .. $#roles;
+	is(join("\n", grep { $_ ne '' } @all), '', 'a statement that is alone changes nothing when it is refused') or diag("SEED=$seed");
+	cmp_ok(sum0(values %answers), '>', 100, 'and many were');
+	$hipq->set('hipq.enabled' => 'on');
+}
+$log_begin = -s $hipq->node->logfile;
+
+# ---- the run
+
+my $end = time() + 60 * ($ENV{FUZZ_MINUTES} || 1);
 my @running;
 while (time() < $end && @found < 20)
 {
@@ -185,17 +303,15 @@ $hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE applic
 $hipq->sql("ROLLBACK PREPARED '$_'") foreach split /\n/, $hipq->sql('SELECT gid FROM pg_prepared_xacts');
 ok(defined eval { $hipq->sql('TABLE hipq.alerts') }, 'alerts can be read');
 # Until then somebody may hold a job: the worker who is gone, a retry's delay.
-my $idle = q{FROM hipq.jobs AS job WHERE state <> 'final' AND NOT EXISTS (SELECT FROM hipq.why(job.id) WHERE NOT passed)};
 ok($hipq->wait_until("SELECT count(*) = 0 $idle", 't', 90), 'every job that nothing keeps waiting ends') or diag($hipq->sql("SELECT to_json(job) $idle LIMIT 5"));
 $hipq->sql(q{SELECT hipq.cancel_jobs(queue, max_jobs => 1000000) FROM hipq.queues});
-ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE state <> 'final'}, 't', 90), 'every other one can be cancelled')
+ok($hipq->wait_until("SELECT count(*) = 0 $unfinished", 't', 90), 'every other one can be cancelled')
   or diag($hipq->sql(q{SELECT to_json(job), ARRAY(SELECT why FROM hipq.why(job.id) WHERE NOT passed) FROM hipq.jobs AS job WHERE state <> 'final' LIMIT 5}));
-is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', sqlstate, error), E'\n') FROM hipq.attempts WHERE sqlstate LIKE 'XX%' OR sqlstate LIKE '58%'}), '', 'no handler met an internal error');
+is($hipq->sql($internal_errors), '', 'no handler met an internal error');
 
 like($hipq->sql(q{SELECT string_agg(DISTINCT outcome, ' ' ORDER BY outcome) FROM hipq.jobs}), qr/cancelled.*failed.*succeeded/, 'jobs came to every end');
 
-my $log = slurp_file($hipq->node->logfile);
-is(join("\n", $log =~ /^(.*(?:terminated by signal|PANIC|TRAP|AddressSanitizer|runtime error).*)$/mg), '', 'no process crashed');
-is(join("\n", $log =~ /^(.*hipq (?:launcher|scheduler|executor).*(?:exited with exit code [^0]|ERROR|FATAL).*)$/mg), '', 'no process of hipq ended by an error');
+is(crashes(), '', 'no process crashed');
+is(ends_by_error(), '', 'no process of hipq ended by an error');
 diag("SEED=$seed") if !Test::More->builder->is_passing;
 done_testing();

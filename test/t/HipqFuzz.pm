@@ -86,7 +86,7 @@ sub call
 	my ($name, $names, $types, $defaults) = @{ pick(@{ $self->{functions} }) };
 	my $needed = @$types - $defaults;
 	my @arguments;
-	if (chance(50) && !grep { $_ eq '' } @$names)
+	if (chance(50) && @$names == @$types && !grep { $_ eq '' } @$names)
 	{
 		@arguments = map { $_ < $needed || chance(40) ? "$names->[$_] => " . value($types->[$_]) : () } 0 .. $#$types;
 	}
@@ -153,6 +153,11 @@ sub statement
 
 sub dollar { return "\$fuzz\$$_[0]\$fuzz\$"; }
 
+sub in_one_snapshot { return 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT fuzz.unchanged_by_refusal(' . dollar($_[0]) . '); COMMIT;'; }
+
+# What was there before it is compared with what is there after it.
+sub alone { return "SELECT fuzz.digest_alone() AS before \\gset \\\\ $_[0]; SELECT fuzz.judge_alone(:'before', :ERROR, :'SQLSTATE');"; }
+
 sub begin { return 'BEGIN' . pick('', ' ISOLATION LEVEL SERIALIZABLE', ' ISOLATION LEVEL REPEATABLE READ', ' READ ONLY', ' ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE'); }
 
 # A line: the statement in one of its surroundings. `rolls_back`: nothing of it may stay.
@@ -167,7 +172,7 @@ sub surround
 	return begin() . "; $statement; " . pick('COMMIT', 'ROLLBACK', 'COMMIT AND CHAIN; ROLLBACK') . ';' if $kind < 42;
 	return "BEGIN; SAVEPOINT one; $statement; ROLLBACK TO one; SELECT 1; $statement; RELEASE one; COMMIT;" if $kind < 48;
 	return "SET statement_timeout = '" . (1 + int(rand(15))) . "ms'; $statement; RESET statement_timeout;" if $kind < 58;
-	return 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT fuzz.unchanged_by_refusal(' . dollar($statement) . '); COMMIT;' if $kind < 66;
+	return in_one_snapshot($statement) if $kind < 66;
 	return 'SELECT fuzz.in_subtransaction(' . dollar($statement) . ');' if $kind < 72;
 	return 'INSERT INTO fuzz.by_trigger VALUES (' . dollar($statement) . ');' if $kind < 77;
 	return "SELECT hipq.enqueue('run_sql', to_jsonb(" . dollar($statement) . "::text), queue => 'app.main');" if $kind < 81;
@@ -178,6 +183,12 @@ sub surround
 	return "$statement;";
 }
 
+sub is_superusers_write
+{
+	my ($role, $statement) = @_;
+	return $role->{is_superuser} && $statement =~ /^(?:INSERT|UPDATE|DELETE|TRUNCATE|DROP|ALTER|COMMENT)/ && $statement !~ /^INSERT INTO hipq\.app_main \(job_type/;
+}
+
 # The lines of a script. The same seed and number give the same script.
 sub script
 {
@@ -185,9 +196,16 @@ sub script
 	srand($self->{seed} * 10_007 + $number);
 	return map {
 		my $statement = $self->statement;
-		my $is_superusers_write = $role->{is_superuser} && $statement =~ /^(?:INSERT|UPDATE|DELETE|TRUNCATE|DROP|ALTER|COMMENT)/ && $statement !~ /^INSERT INTO hipq\.app_main \(job_type/;
-		surround($statement, "${number}_$_", $statement =~ $rolled_back || $is_superusers_write)
+		surround($statement, "${number}_$_", $statement =~ $rolled_back || is_superusers_write($role, $statement))
 	} 1 .. $size;
+}
+
+# Lines for a session that is alone. What nothing could be judged after is left out.
+sub script_alone
+{
+	my ($self, $role, $number, $size) = @_;
+	srand($self->{seed} * 10_007 + $number);
+	return map { $_ =~ $rolled_back || $_ =~ /^\\|:\w/ || is_superusers_write($role, $_) ? () : alone($_) } map { $self->statement } 1 .. $size;
 }
 
 # ---- judging
