@@ -22,6 +22,7 @@ $source->sql(q{
 		IF job.job_data ? 'fail' THEN RAISE 'fails'; END IF;
 	END $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', default_priority => 3, retry_on => '{22012}', max_retries => 0, claim => 'record');
+	SELECT hipq.register_job_type('app.main', 'retries', handler => 'run', max_retries => 1, retry_base => '1 hour', retry_max => '1 hour');
 	SELECT hipq.register_job_type('other.mail', 'later', handler => 'run');
 	SELECT hipq.pause('other.mail', reason => 'not today');
 	INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key) SELECT 'nightly', '@daily', 'app', queue_id, 'later', 'NONE' FROM hipq.queue WHERE name = 'mail';
@@ -32,7 +33,7 @@ $source->sql(q{
 my @done = map { $source->enqueue('run', qq{'{"n": $_}', job_key => 'key $_'}) } 1 .. 20;
 push @done, map { $source->enqueue('run', q{'{"fail": 1}'}) } 1 .. 3;
 $source->outcome($_) foreach @done;
-my $retry = $source->enqueue('run', q{'{"fail": 1}', max_retries => 1});
+my $retry = $source->enqueue('retries', q{'{"fail": 1}'});
 $source->wait_until("SELECT state FROM hipq.jobs WHERE id = $retry", 'retry');
 my $lock = $source->hold_lock;
 my $running = $source->enqueue('run', q{'{"lock": 1}', job_key => 'running'});
