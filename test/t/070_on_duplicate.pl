@@ -173,6 +173,7 @@ $hipq->sql(q{
 	DECLARE start_time timestamptz := clock_timestamp();
 	BEGIN
 		INSERT INTO ran (id) VALUES (job.id);
+		IF job.id % 100 = 0 THEN PERFORM pg_sleep(0.05); END IF;    -- so that some are found running, however busy the machine is
 		INSERT INTO stay VALUES (job.job_key, start_time, clock_timestamp());
 	END $$;
 	CREATE FUNCTION try_enqueue(mode text, key integer) RETURNS void LANGUAGE plpgsql AS $$
