@@ -171,6 +171,15 @@ void demand_change(const storage::Catalogue &catalogue, const Schedule &schedule
                    errhint("Choose another name."));
 }
 
+// Locked if the caller may change it: what is others' he must not keep from running.
+std::optional<Schedule> find_to_change(const storage::Catalogue &catalogue, const std::string &name)
+{
+    auto present = storage::find_schedule(name, pg::now());
+    if (present.has_value() && may_change(catalogue, *present))
+        present = storage::lock_schedule(present->id, pg::now());
+    return present;
+}
+
 // ---- the functions ----
 
 pg::Time schedule(const Arguments &arguments)
@@ -184,7 +193,7 @@ pg::Time schedule(const Arguments &arguments)
     demand_login(wanted.role);
     storage::demand_cron();
     storage::lock_schedule_name(wanted.name);
-    const auto present = storage::find_schedule(wanted.name, pg::now());
+    const auto present = find_to_change(*catalogue, wanted.name);
     if (present.has_value()) {
         demand_change(*catalogue, *present);
         wanted.id = present->id;
@@ -200,7 +209,7 @@ pg::Time schedule(const Arguments &arguments)
 void unschedule(const std::string &name)
 {
     const auto catalogue = storage::catalogue();
-    const auto present = storage::find_schedule(name, pg::now());
+    const auto present = find_to_change(*catalogue, name);
     const Queue *queue = present.has_value() ? catalogue->find(present->queue_id) : nullptr;
     const bool may_know = present.has_value() && (may_change(*catalogue, *present) ||
                                                   (queue != nullptr && storage::may(storage::caller(), *queue, Privilege::read)));
@@ -211,11 +220,18 @@ void unschedule(const std::string &name)
     storage::forget_schedule(present->id);
 }
 
+// How long a run waits for whoever changes the schedule, or has just enqueued under its key (ms). pg_cron runs a limited number
+// at a time, of all roles.
+constexpr int longest_wait = 10'000;
+
 // Called by pg_cron. The rights are those of the moment.
 std::string run(int id)
 {
+    const pg::LockTimeoutScope bounded(longest_wait);
     const pg::Time now = pg::now();
-    const auto present = storage::find_schedule(id, now);
+    auto present = storage::find_schedule(id, now);
+    if (present.has_value() && acts_as(present->role))
+        present = storage::lock_schedule(id, now);
     if (!present.has_value() || !acts_as(present->role))
         HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("schedule %d does not exist", id),
                    errhint("If pg_cron calls for it, cron.unschedule() removes its job there."));

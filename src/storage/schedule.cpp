@@ -15,9 +15,11 @@ namespace {
     "schedule.max_retries, $2 + schedule.expires_after, schedule.throttle_key"
 
 constinit pg::Statement select_by_name("SELECT " HIPQ_SCHEDULE_COLUMNS
-                                       " FROM hipq.schedule AS schedule WHERE schedule.name = $1 FOR UPDATE");
+                                       " FROM hipq.schedule AS schedule WHERE schedule.name = $1");
 constinit pg::Statement select_by_id("SELECT " HIPQ_SCHEDULE_COLUMNS
-                                     " FROM hipq.schedule AS schedule WHERE schedule.schedule_id = $1 FOR UPDATE");
+                                     " FROM hipq.schedule AS schedule WHERE schedule.schedule_id = $1");
+constinit pg::Statement select_for_update("SELECT " HIPQ_SCHEDULE_COLUMNS
+                                          " FROM hipq.schedule AS schedule WHERE schedule.schedule_id = $1 FOR UPDATE");
 
 constinit pg::Statement insert(R"(
     INSERT INTO hipq.schedule (name, cron, role, queue_id, job_key, job_data, job_type, priority, timeout, throttle_factor, time_windows,
@@ -120,6 +122,11 @@ std::optional<Schedule> find_schedule(std::string_view name, pg::Time now)
 std::optional<Schedule> find_schedule(int id, pg::Time now)
 {
     return read(as_hipq([&] { return select_by_id.run(id, now); }));
+}
+
+std::optional<Schedule> lock_schedule(int id, pg::Time now)
+{
+    return read(as_hipq([&] { return select_for_update.run(id, now); }));
 }
 
 int add_schedule(const Schedule &schedule, pg::Time now)

@@ -18,9 +18,12 @@ struct Schedule {
     pg::RawValue expires_after{INTERVALOID, Datum{0}, true};
 };
 
-// Locked until the transaction ends. With the expires_time of a job that comes at that time. Nothing: there is none.
+// With the expires_time of a job that comes at that time. Nothing: there is none.
 std::optional<Schedule> find_schedule(std::string_view name, pg::Time now);
 std::optional<Schedule> find_schedule(int id, pg::Time now);
+// As it is when nobody else changes it; locked until the transaction ends. For those who may change it or are to run it: a run
+// waits for whoever has it locked.
+std::optional<Schedule> lock_schedule(int id, pg::Time now);
 
 int add_schedule(const Schedule &schedule, pg::Time now);
 void change_schedule(const Schedule &schedule);

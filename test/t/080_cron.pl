@@ -73,6 +73,32 @@ ok($hipq->wait_until(q{SELECT last_outcome FROM hipq.schedules WHERE name = 'by 
 like($hipq->sql_as('producer', "SELECT hipq._run_schedule($number)"), qr/^enqueued job/, 'then the next one is enqueued');
 $hipq->sql(q{SELECT hipq.unschedule('by hand')});
 
+# ---- who looks at a schedule, or changes another one, holds up nobody
+schedule('producer', q{'shared', '@yearly', 'welcome', '{"to": "by hand"}', job_key => 'NONE'});
+$number = $hipq->sql(q{SELECT schedule_id FROM hipq.schedule WHERE name = 'shared'});
+my $run = "SET statement_timeout = '5s'; SELECT hipq._run_schedule($number)";
+{
+	my $reader = $hipq->node->background_psql('postgres', extra_params => [ '-U', 'reader' ]);
+	$reader->query_safe(q{BEGIN READ ONLY; SELECT * FROM hipq.schedules});
+	like(refused('producer', $run), qr/no error: enqueued job/, 'a run beside an open transaction that has read the view');
+	$reader->query_safe("ROLLBACK; BEGIN; SELECT hipq._has_cron_entry($number)");
+	like(refused('producer', $run), qr/no error: enqueued job/, 'or what the view asks');
+	$reader->query_safe('ROLLBACK');
+	$reader->quit;
+	my $other = $hipq->node->background_psql('postgres', extra_params => [ '-U', 'app' ]);
+	$other->query_safe(q{BEGIN; SELECT hipq.schedule('another', '@yearly', 'welcome')});
+	like(refused('producer', $run), qr/no error: enqueued job/, 'or is making another one');
+	like(refused('producer', q{SET statement_timeout = '5s'; SELECT hipq.schedule('second', '@yearly', 'welcome'); SELECT hipq.unschedule('second')}), qr/no error/, 'beside which others are made and ended');
+	like(refused('producer', q{SET lock_timeout = '200ms'; SELECT hipq.schedule('another', '@yearly', 'welcome')}), qr/55P03/, 'the same name has to wait');
+	like(refused('producer', q{SELECT hipq.unschedule('another')}), qr/42704/, 'and is not there to be ended');
+	$other->query_safe(q{ROLLBACK; BEGIN; SELECT hipq.schedule('shared', '@daily', 'welcome')});
+	like(refused('stranger', "SET statement_timeout = '5s'; SELECT hipq._run_schedule($number)"), qr/42704/, 'who may not know of a schedule does not wait for it');
+	like(refused('producer', "SELECT hipq._run_schedule($number)"), qr/55P03: canceling statement due to lock timeout/, 'a run waits for who changes it, but not for ever');
+	$other->query_safe('ROLLBACK');
+	$other->quit;
+	$hipq->sql(q{SELECT hipq.unschedule('shared')});
+}
+
 # ---- pg_cron's next minute
 my $holder = $hipq->enqueue('welcome', q{'{}', job_key => 'held', scheduled_run_time => '2100-01-01'});
 $hipq->sql(q{SELECT hipq.grant_queue('app.mail', 'stranger', 'enqueue')});
