@@ -167,6 +167,12 @@ SELECT hipq.reschedule(:c, '2100-04-04'), hipq.cancel(:c, 'by the owner'), hipq.
 RESET ROLE;
 SELECT count(*) FROM hipq.job WHERE id = :c;
 
+-- who looks for a job keeps no lock on queues that it is not in
+BEGIN;
+SELECT hipq.erase(-1);
+SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND relation::regclass::text LIKE 'hipq.ctl%';
+ROLLBACK;
+
 SELECT hipq.drop_queue('ctl.q', force => true), hipq.drop_queue('ctl.elsewhere', force => true);
 DROP OWNED BY regress_hipq_control_owner, regress_hipq_control_operator, regress_hipq_control_reader, regress_hipq_control_stranger;
 DROP ROLE regress_hipq_control_owner, regress_hipq_control_operator, regress_hipq_control_reader, regress_hipq_control_stranger;

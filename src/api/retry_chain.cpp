@@ -112,7 +112,7 @@ constexpr const char *has_one_sql = "SELECT 1 FROM {table} AS job WHERE job.id =
 bool has_one_of(const Queue &queue, const Ids &ids)
 {
     bool has = false;
-    const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
+    const auto error = pg::in_subtransaction(pg::Ending::rolled_back, [&] {  // keeps no locks
         const pg::LockTimeoutScope bounded(1);
         has = storage::as_hipq([&] { return !storage::statement_for(queue, has_one_sql).run(ids).empty(); });
     });

@@ -1,5 +1,6 @@
 // A queue's partition tree finds a job by the index on id of each leaf. Each queue is looked into by itself: a statement over
-// hipq.job would wait for whoever has the tables of one of them locked.
+// hipq.job would wait for whoever has the tables of one of them locked. All live leaves come first, as most look for a job that
+// is unfinished; one that becomes final meanwhile is found by the second look.
 #include "find_job.hpp"
 
 #include "pg/subtransaction.hpp"
@@ -10,14 +11,32 @@
 #include "storage/queue_statements.hpp"
 #include "storage/successor.hpp"
 
+extern "C" {
+#include "utils/plancache.h"
+}
+
 namespace hipq::storage {
 
 namespace {
 
-constexpr const char *find_sql = R"(
-    SELECT job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, job.throttle_key,
-           (job.throttle_factor * 1000)::bigint, job.priority::integer
-    FROM {table} AS job WHERE job.id = $1)";
+#define HIPQ_FOUND_COLUMNS                                                                                                       \
+    "SELECT job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, "      \
+    "job.throttle_key, (job.throttle_factor * 1000)::bigint, job.priority::integer "
+constexpr const char *find_unfinished_sql = HIPQ_FOUND_COLUMNS "FROM {live} AS job WHERE job.id = $1";
+constexpr const char *find_sql = HIPQ_FOUND_COLUMNS "FROM {table} AS job WHERE job.id = $1";
+
+// While one lives, statements are planned once, whatever their parameters: five plans for each queue would take longer than all
+// looks of a session.
+class OnePlan {
+public:
+    OnePlan() : before_(std::exchange(plan_cache_mode, PLAN_CACHE_MODE_FORCE_GENERIC_PLAN)) {}
+    ~OnePlan() { plan_cache_mode = before_; }
+    OnePlan(const OnePlan &) = delete;
+    OnePlan &operator=(const OnePlan &) = delete;
+
+private:
+    int before_;
+};
 
 // How long the lock on a queue's tables is waited for (ms): first for a moment, then, if the job is in no other queue, as long as
 // a change of tables may take.
@@ -55,31 +74,42 @@ FoundJob found_in(const Queue &queue, std::int64_t id, const pg::Row &row)
                     row.time(4), row.text(5), row.text(6), row.integer(7), row.integer32(8)};
 }
 
-// The table of a queue that is just being made may not be there yet, for an event trigger that looks.
-std::optional<FoundJob> look_into(const Queue &queue, std::int64_t id)
+// What is looked into: a statement, and the table that it reads.
+struct Look {
+    const char *sql;
+    const char *table_suffix;
+};
+constexpr Look unfinished{find_unfinished_sql, "_live"};
+constexpr Look anywhere{find_sql, ""};
+
+// The tables of a queue that is just being made may not be there yet, for an event trigger that looks.
+std::optional<FoundJob> look_into(const Queue &queue, const Look &look, std::int64_t id)
 {
-    if (pg::call([&] { return known_table(queue.table.c_str()); }) == nullptr)
+    const std::string table = queue.table + look.table_suffix;
+    if (pg::call([&] { return known_table(table.c_str()); }) == nullptr)
         return std::nullopt;
-    const pg::Rows rows = pg::as_extension_owner([&] { return statement_for(queue, find_sql).run(id); });
+    const pg::Rows rows = statement_for(queue, look.sql).run(id);
     return rows.empty() ? std::nullopt : std::optional(found_in(queue, id, rows.front()));
 }
 
 // Looks into the queues one after the other. Leaves those that it cannot look into in that time, because somebody has their
-// tables locked.
-std::optional<FoundJob> look_into(Queues &queues, std::int64_t id, int milliseconds)
+// tables locked. Itself it keeps none of its locks, which are a dozen for each queue.
+std::optional<FoundJob> look_into(Queues &queues, const Look &look, std::int64_t id, int milliseconds)
 {
+    const OnePlan one_plan;
     std::optional<FoundJob> found;
-    std::erase_if(queues, [&](const Queue *queue) {
+    const auto is_done = [&](const Queue *queue) {
         if (found.has_value())
             return false;
-        const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
+        const auto error = pg::in_subtransaction(pg::Ending::rolled_back, [&] {
             const pg::LockTimeoutScope bounded(milliseconds);
-            found = look_into(*queue, id);
+            found = look_into(*queue, look, id);
         });
         if (error.has_value() && !is_lock_trouble(*error))
             throw *error;  // NOLINT(cert-err60-cpp): as it came
         return !error.has_value();
-    });
+    };
+    pg::as_extension_owner([&] { std::erase_if(queues, is_done); });
     return found;
 }
 
@@ -118,11 +148,14 @@ std::optional<FoundJob> find_job(const Catalogue &catalogue, std::int64_t id, co
 {
     const Queue *named = queue_name.has_value() ? &require_known_queue(catalogue, *queue_name) : nullptr;
     Queues queues = queues_to_look_into(catalogue, named);
-    auto found = look_into(queues, id, moment);
+    Queues with_live_leaf = queues;
+    auto found = look_into(with_live_leaf, unfinished, id, moment);
+    if (!found.has_value())
+        found = look_into(queues, anywhere, id, moment);
     if (!found.has_value())
         found = find_among_successors(catalogue, id, named);
     if (!found.has_value() && !queues.empty())
-        found = look_into(queues, id, std::max(moment, longest_wait / static_cast<int>(queues.size())));
+        found = look_into(queues, anywhere, id, std::max(moment, longest_wait / static_cast<int>(queues.size())));
     if (!found.has_value() && !queues.empty())
         raise_locked(id, *queues.front());
     return found;
