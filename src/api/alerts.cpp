@@ -60,10 +60,10 @@ AlertText text_of(shmem::Alert alert)
                 "Not all external workers that were registered before the restart have room; those left out get no jobs.",
                 "Raise hipq.max_workers."};
     case Alert::job_set_aside:
-        return {
-            "job set aside",
-            "A job cannot be started, given to a worker, or taken back from where it was left: a database error is against it.",
-            "The server's log has the error; the job is tried again from time to time."};
+        return {"job set aside",
+                "A job cannot be started, given to a worker, or taken back from where it was left, or its dead letter cannot be "
+                "handled: a database error is against it.",
+                "The server's log has the error; the job is tried again from time to time."};
     case Alert::no_worker:
         return {
             "no worker", "Jobs are due that external workers run, and none that serves their type may be given one.",

@@ -78,24 +78,32 @@ constinit pg::Statement delete_older(R"(
         FOR UPDATE SKIP LOCKED
     )))");
 
-constinit pg::Statement select_awaiting(R"(
-    SELECT EXISTS (SELECT FROM hipq.dead_letter AS letter WHERE letter.queue_id = $1 AND letter.awaits_handler))");
+// Nobody could count a start of the handler on it; see src/storage/set_aside.cpp.
+#define HIPQ_LETTER_IS_SET_ASIDE                                                                                                 \
+    "EXISTS (SELECT FROM hipq.set_aside AS aside WHERE aside.job_id = letter.job_id AND aside.state = 'final')"
 
-// $1 queue, $2 most starts, $3 what it is given up with
-constinit pg::Statement begin_oldest(R"(
+// Whether there is any, and one that is not set aside.
+constinit pg::Statement select_awaiting(R"(
+    SELECT EXISTS (SELECT FROM hipq.dead_letter AS letter WHERE letter.queue_id = $1 AND letter.awaits_handler),
+           EXISTS (SELECT FROM hipq.dead_letter AS letter
+                   WHERE letter.queue_id = $1 AND letter.awaits_handler AND NOT )" HIPQ_LETTER_IS_SET_ASIDE ")");
+
+constinit pg::Statement lock_oldest(R"(
+    SELECT letter.job_id
+    FROM hipq.dead_letter AS letter
+    WHERE letter.queue_id = $1 AND letter.awaits_handler AND NOT )" HIPQ_LETTER_IS_SET_ASIDE R"(
+    ORDER BY letter.died_time, letter.job_id
+    LIMIT 1
+    FOR UPDATE OF letter SKIP LOCKED)");
+
+// $1 queue, $2 id, $3 most starts, $4 what it is given up with
+constinit pg::Statement begin_letter(R"(
     UPDATE hipq.dead_letter AS letter
-    SET handler_starts = letter.handler_starts + (letter.handler_starts < $2)::integer,
-        awaits_handler = letter.handler_starts < $2,
-        handler_error = CASE WHEN letter.handler_starts >= $2 THEN $3 END
-    WHERE letter.queue_id = $1 AND letter.job_id = (
-        SELECT chosen.job_id
-        FROM hipq.dead_letter AS chosen
-        WHERE chosen.queue_id = $1 AND chosen.awaits_handler
-        ORDER BY chosen.died_time, chosen.job_id
-        LIMIT 1
-        FOR UPDATE SKIP LOCKED
-    )
-    RETURNING letter.job_id, letter.handler_starts, letter.awaits_handler)");
+    SET handler_starts = letter.handler_starts + (letter.handler_starts < $3)::integer,
+        awaits_handler = letter.handler_starts < $3,
+        handler_error = CASE WHEN letter.handler_starts >= $3 THEN $4 END
+    WHERE letter.queue_id = $1 AND letter.job_id = $2
+    RETURNING letter.handler_starts, letter.awaits_handler)");
 
 constinit pg::Statement take_begun(R"(
     SELECT )" HIPQ_CLAIMED_COLUMNS R"(
@@ -190,26 +198,28 @@ std::int64_t prune_surplus_dead_letters(const Queue &queue, int limit)
     });
 }
 
-bool has_dead_letters_to_handle(const Queue &queue)
+AwaitingLetters letters_to_handle(const Queue &queue)
 {
     if (!may_handle(queue))
-        return false;
-    return as_hipq([&] { return select_awaiting.run(queue.id).front().boolean(0); });
+        return {};
+    const pg::Rows rows = as_hipq([&] { return select_awaiting.run(queue.id); });
+    return {rows.front().boolean(0), rows.front().boolean(1)};
 }
 
-std::optional<BegunLetter> begin_handling(const Queue &queue)
+std::optional<BegunLetter> begin_handling(const Queue &queue, std::int64_t &chosen)
 {
     if (!may_handle(queue))
         return std::nullopt;
     const std::string lost = "executor or server ended while the handler ran, " + std::to_string(most_starts) + " times";
     return as_hipq([&]() -> std::optional<BegunLetter> {
         for (;;) {
-            const pg::Rows rows = begin_oldest.run(queue.id, std::int32_t{most_starts}, lost);
-            if (rows.empty())
+            const pg::Rows oldest = lock_oldest.run(queue.id);
+            if (oldest.empty())
                 return std::nullopt;
-            const pg::Row letter = rows.front();
-            if (letter.boolean(2))
-                return BegunLetter{queue.id, letter.integer(0), letter.integer32(1)};
+            chosen = oldest.front().integer(0);
+            for (const pg::Row letter : begin_letter.run(queue.id, chosen, std::int32_t{most_starts}, lost))
+                if (letter.boolean(1))
+                    return BegunLetter{queue.id, chosen, letter.integer32(0)};
         }
     });
 }

@@ -25,8 +25,12 @@ std::int64_t prune_surplus_dead_letters(const Queue &queue, int limit);
 
 // ---- the handler
 
-// Whether any awaits the queue's handler, in somebody's hand or not. A paused queue's wait.
-bool has_dead_letters_to_handle(const Queue &queue);
+// Whether any awaits the queue's handler, in somebody's hand or not, and whether one is not set aside. A paused queue's wait.
+struct AwaitingLetters {
+    bool any = false;
+    bool any_free = false;
+};
+AwaitingLetters letters_to_handle(const Queue &queue);
 
 // A dead letter whose handler may be called now.
 struct BegunLetter {
@@ -37,8 +41,8 @@ struct BegunLetter {
 
 // Counts a start of the handler on the oldest dead letter that awaits it and that nobody else has in hand. The count is to be
 // durable before the handler runs: one that takes its process or the server down is not called for ever. Nothing: there is none,
-// or the queue is paused.
-std::optional<BegunLetter> begin_handling(const Queue &queue);
+// or the queue is paused. `chosen` is its job, also when an error is against it.
+std::optional<BegunLetter> begin_handling(const Queue &queue, std::int64_t &chosen);
 
 // Locks it until the transaction ends, and gives the job as it died. Nothing: it is not as it was.
 std::optional<ClaimedJob> take_letter(const BegunLetter &letter);

@@ -20,6 +20,15 @@ constexpr const char *note_sql = R"(
     SET queue_id = EXCLUDED.queue_id, attempt = EXCLUDED.attempt, state = EXCLUDED.state, set_aside_time = EXCLUDED.set_aside_time,
         sqlstate = EXCLUDED.sqlstate, error = EXCLUDED.error)";
 
+// The same for a job that is dead: what cannot be written is that the handler is called for it. $1 id, $2 queue, $3 now,
+// $4 SQLSTATE, $5 the error
+constinit pg::Statement note_letter(R"(
+    INSERT INTO hipq.set_aside AS aside (job_id, queue_id, attempt, state, set_aside_time, sqlstate, error)
+    VALUES ($1, $2, 0, 'final', $3, $4, $5)
+    ON CONFLICT (job_id) DO UPDATE
+    SET queue_id = EXCLUDED.queue_id, attempt = EXCLUDED.attempt, state = EXCLUDED.state, set_aside_time = EXCLUDED.set_aside_time,
+        sqlstate = EXCLUDED.sqlstate, error = EXCLUDED.error)");
+
 constexpr const char *why_sql = R"(
     SELECT aside.error
     FROM {live} AS job
@@ -32,10 +41,13 @@ constexpr const char *waiting_sql = R"(
     JOIN {live} AS job ON job.id = aside.job_id AND job.attempt = aside.attempt AND job.state = aside.state
     WHERE aside.queue_id = $1 AND job.state IN ('initial', 'retry'))";
 
+// $1 queue, $2 since when a dead letter may be set aside
 constexpr const char *prune_sql = R"(
     DELETE FROM hipq.set_aside AS aside
-    WHERE aside.queue_id = $1
+    WHERE aside.queue_id = $1 AND (aside.state <> 'final' OR aside.set_aside_time < $2)
       AND NOT EXISTS (SELECT FROM {live} AS job WHERE job.id = aside.job_id AND job.attempt = aside.attempt AND job.state = aside.state))";
+
+constexpr std::int64_t longest_rest_of_letter = 600'000'000;  // us
 
 constinit pg::Statement select_queues("SELECT DISTINCT aside.queue_id FROM hipq.set_aside AS aside");
 
@@ -67,6 +79,12 @@ void note_set_aside(const Queue &queue, std::int64_t id, const pg::Error &troubl
     as_hipq([&] { statement_for(queue, note_sql).run(id, now, trouble.sqlstate(), error); });
 }
 
+void set_letter_aside(const Queue &queue, std::int64_t id, const pg::Error &trouble, pg::Time now)
+{
+    const std::string error = "its dead letter cannot be handled: " + short_message(trouble);
+    as_hipq([&] { note_letter.run(id, queue.id, now, trouble.sqlstate(), error); });
+}
+
 void report_set_aside(const Queue &queue, std::int64_t id, const pg::Error &trouble)
 {
     const std::string name = queue.full_name();
@@ -94,13 +112,13 @@ std::set<std::int64_t> waiting_set_aside(const Queue &queue)
     return ids;
 }
 
-void prune_set_aside(const Catalogue &catalogue)
+void prune_set_aside(const Catalogue &catalogue, pg::Time now)
 {
     as_hipq([&] {
         for (const pg::Row row : select_queues.run()) {
             const Queue *queue = catalogue.find(row.integer32(0));
             if (queue != nullptr && !queue->is_dropped)
-                statement_for(*queue, prune_sql).run(std::int32_t{queue->id});
+                statement_for(*queue, prune_sql).run(std::int32_t{queue->id}, now + -longest_rest_of_letter);
         }
     });
 }

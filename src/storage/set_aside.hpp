@@ -15,6 +15,9 @@ bool set_aside(const Queue &queue, const ClaimedJob &job, const Failure &failure
 // The same for a job that waits, which stays as it is.
 void note_set_aside(const Queue &queue, std::int64_t id, const pg::Error &trouble, pg::Time now);
 
+// A dead letter whose handler cannot be called: it is tried again after ten minutes.
+void set_letter_aside(const Queue &queue, std::int64_t id, const pg::Error &trouble, pg::Time now);
+
 // Tells the log; view hipq.alerts reads the table.
 void report_set_aside(const Queue &queue, std::int64_t id, const pg::Error &trouble);
 
@@ -24,8 +27,8 @@ std::optional<std::string> why_set_aside(const Queue &queue, std::int64_t id);
 // Waiting jobs of a queue that are set aside.
 std::set<std::int64_t> waiting_set_aside(const Queue &queue);
 
-// Forgets those that stand otherwise by now.
-void prune_set_aside(const Catalogue &catalogue);
+// Forgets those that stand otherwise by now, and dead letters that are to be tried again.
+void prune_set_aside(const Catalogue &catalogue, pg::Time now);
 
 // What statements over a live leaf, whose row is named "job", say of it. A condition.
 #define HIPQ_IS_SET_ASIDE                                                                                                        \

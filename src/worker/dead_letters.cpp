@@ -6,12 +6,14 @@
 // letter comes of it.
 #include "pg/clock.hpp"
 #include "pg/subtransaction.hpp"
+#include "shmem/alerts.hpp"
 #include "shmem/decisions.hpp"
 #include "shmem/own_executor.hpp"
 #include "storage/dead_letter.hpp"
 #include "storage/faults.hpp"
 #include "storage/lane_rows.hpp"
 #include "storage/made_by_handler.hpp"
+#include "storage/set_aside.hpp"
 #include "storage/short_text.hpp"
 #include "worker/run_handler.hpp"
 #include "worker/session.hpp"
@@ -62,13 +64,13 @@ struct BegunCall {
     BegunLetter letter;
 };
 
-// Nothing: there is no dead letter left to handle, or none can be.
-std::optional<BegunCall> begin_call(const Queue &queue)
+// Nothing: there is no dead letter left to handle, or none can be. `chosen` is its job, also when an error is against it.
+std::optional<BegunCall> begin_call(const Queue &queue, std::int64_t &chosen)
 {
     std::optional<BegunCall> call;
     pg::with_transaction([&] {
         const auto handler = storage::resolve_dead_letter_handler(queue);  // the scheduler tells why there is none
-        const auto letter = handler.has_value() ? storage::begin_handling(queue) : std::nullopt;
+        const auto letter = handler.has_value() ? storage::begin_handling(queue, chosen) : std::nullopt;
         if (letter.has_value())
             call = BegunCall{*handler, *letter};
     });
@@ -171,21 +173,24 @@ void handle(const Executor &executor, const Queue &queue, const BegunCall &call)
         pg::with_transaction([&] { note_failure(call.letter, *trouble); });
 }
 
-void report_trouble(const Queue &queue, const pg::Error &error)
+// The job is 0 where none was chosen yet.
+void report_trouble(const Queue &queue, std::int64_t job_id, const pg::Error &error)
 {
     const std::string name = queue.full_name();
     const std::string message = storage::short_message(error);
     pg::call([&] {
         ereport(WARNING, errcode(error.sqlerrcode()),
                 errmsg("cannot call the handler of dead letters of queue \"%s\": %s", name.c_str(), message.c_str()),
-                errdetail("It is tried again from time to time."));
+                job_id == 0 ? errdetail("It is tried again from time to time.")
+                            : errdetail("The dead letter of job %lld is left alone for ten minutes; others go on.",
+                                        static_cast<long long>(job_id)));
     });
 }
 
 // Of one dead letter. False: there is none to be handled.
-bool handle_one(const Executor &executor, const Queue &queue)
+bool handle_one(const Executor &executor, const Queue &queue, std::int64_t &chosen)
 {
-    const auto call = begin_call(queue);
+    const auto call = begin_call(queue, chosen);
     if (call.has_value()) {
         handle(executor, queue, *call);
         heed_cancellations(queue);
@@ -194,20 +199,29 @@ bool handle_one(const Executor &executor, const Queue &queue)
     return call.has_value();
 }
 
-// The same, past an error against what is written about it: the scheduler offers the letter again.
+void leave_alone(const Queue &queue, std::int64_t job_id, const pg::Error &trouble)
+{
+    pg::with_transaction([&] { storage::set_letter_aside(queue, job_id, trouble, pg::now()); });
+    shmem::raise_alert(shmem::Alert::job_set_aside);
+}
+
+// The same, past an error against what is written about it: that dead letter is left alone.
 bool try_to_handle_one(const Executor &executor, const Queue &queue)
 {
     std::optional<pg::Error> trouble;
+    std::int64_t chosen = 0;
     try {
-        return handle_one(executor, queue);
+        return handle_one(executor, queue, chosen);
     } catch (const pg::Error &error) {
         if (!storage::is_fault_of_job(error))
             throw;
         trouble = error;
     }
     shmem::announce_idle(shmem::Jobs::unknown);
-    report_trouble(queue, *trouble);
-    return false;
+    if (chosen != 0)
+        leave_alone(queue, chosen, *trouble);
+    report_trouble(queue, chosen, *trouble);
+    return chosen != 0;
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ void prune_surplus_dead_letters(const Queue &queue)
 }
 
 // Those whose time is over, and of each queue the oldest that are too many.
-void prune_dead_letters(const storage::Catalogue &catalogue)
+void prune_dead_letters(const storage::Catalogue &catalogue, pg::Time now)
 {
     try_duty(Duty::dead_letters, nullptr, [] {
         pg::with_transaction([] {
@@ -94,7 +94,7 @@ void prune_dead_letters(const storage::Catalogue &catalogue)
             HIPQ_POINT("after-prune");
         });
     });
-    try_duty(Duty::made_jobs, nullptr, [&] { pg::with_transaction([&] { storage::prune_set_aside(catalogue); }); });
+    try_duty(Duty::made_jobs, nullptr, [&] { pg::with_transaction([&] { storage::prune_set_aside(catalogue, now); }); });
     for (const auto &entry : catalogue.queues)
         if (!entry.second.is_dropped)
             try_duty(Duty::dead_letters, &entry.second, [&] { prune_surplus_dead_letters(entry.second); });
@@ -138,7 +138,7 @@ void maintain_now(Maintenance &maintenance, pg::Time now)
     storage::Patience patience;
     const bool dropped = finish_drops(*catalogue, patience);
     const bool trees_done = maintain_trees(*catalogue, patience);
-    prune_dead_letters(*catalogue);
+    prune_dead_letters(*catalogue, now);
     forget_made_jobs(*catalogue);
     forget_unused_types(*catalogue, now);
     maintenance.is_left = !dropped || !trees_done;

@@ -209,13 +209,14 @@ void look_at_heads(QueueLooks &looks, Look &look, const Queue &queue, bool owner
 // An executor goes through them all, so that one offer for the queue is enough.
 void offer_dead_letters(QueueLooks &looks, Look &look, const Queue &queue)
 {
-    if (!storage::has_dead_letters_to_handle(queue))
+    const storage::AwaitingLetters letters = storage::letters_to_handle(queue);
+    if (!letters.any)
         return;
     std::string problem;
-    if (storage::resolve_dead_letter_handler(queue, &problem).has_value())
-        shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, queue.id, true});
-    else
+    if (!storage::resolve_dead_letter_handler(queue, &problem).has_value())
         report_unhandled(looks, queue, problem);
+    else if (letters.any_free)
+        shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, queue.id, true});
     look.again_at(look.now + longest_wait);
 }
 

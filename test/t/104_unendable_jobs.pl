@@ -140,6 +140,46 @@ foreach my $claim ('lock', 'record')
 	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'fail', claim => 'record')});
 }
 
+# ---- a job that cannot be given up when no worker comes
+{
+	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'outside', handler_kind => 'notify', worker_wait_ttl => 1);
+		CREATE TRIGGER poison BEFORE INSERT ON hipq.app_main_final FOR EACH ROW WHEN (NEW.job_key = 'no end') EXECUTE FUNCTION poison();
+		CREATE TRIGGER poison BEFORE UPDATE OR DELETE ON hipq.app_main_live FOR EACH ROW WHEN (OLD.job_key = 'no change') EXECUTE FUNCTION poison()});
+	$hipq->sql(q{SELECT count(hipq.enqueue('outside', job_key => key, queue => 'app.main')) FROM unnest('{NONE, no end, NONE, no change, NONE}'::text[]) AS key});
+	my $left = q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'outside' AND state <> 'final'};
+	ok($hipq->wait_until($left, 2), 'jobs that wait for a worker in vain are given up beside two that cannot be');
+	is($hipq->sql(q{SELECT string_agg(DISTINCT retry_reason, ' ') FROM hipq.jobs WHERE job_type = 'outside' AND state = 'final'}), 'worker_unavailable', 'for that reason');
+	my ($one, $other) = split /\n/, $hipq->sql(q{SELECT id FROM hipq.jobs WHERE job_type = 'outside' AND state <> 'final' ORDER BY id});
+	is_set_aside($other, 'no worker comes');    # the alert names the latest
+	like($hipq->why($one), qr/^set aside: .*poisonous row/, 'both are');
+	$hipq->sql(q{SELECT hipq.enqueue('outside', queue => 'app.main')});
+	ok($hipq->wait_until($left, 2), 'and one that comes later');
+	$hipq->sql('DROP TRIGGER poison ON hipq.app_main_final; DROP TRIGGER poison ON hipq.app_main_live');
+	is($hipq->sql(q{SELECT count(hipq.fail_job(id, 'enough')) FROM hipq.jobs WHERE job_type = 'outside' AND state <> 'final'}), 2, 'an operator ends them');
+	nobody_ended('no worker comes');
+}
+
+# ---- a dead letter whose handler cannot be called
+{
+	$hipq->create_queue('app.dead');
+	$hipq->sql(q{CREATE FUNCTION bury(job hipq.job) RETURNS void LANGUAGE sql AS 'SELECT';
+		SELECT hipq.register_job_type('app.dead', 'fail', handler => 'fail'), hipq.alter_queue('app.dead', dead_letter_handler => 'bury');
+		CREATE TRIGGER poison BEFORE UPDATE ON hipq.dead_letter FOR EACH ROW WHEN (OLD.job_key = 'poison') EXECUTE FUNCTION poison()});
+	my $handled = q{SELECT count(*) FROM hipq.dead_letters WHERE queue = 'app.dead' AND state = 'handled'};
+	$hipq->outcome_of('fail', "job_key => '$_', queue => 'app.dead'") foreach 'poison', 1 .. 3;
+	ok($hipq->wait_until($handled, 3), 'dead letters are handled behind one for which that cannot be written down');
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'job set aside' AND detail ~ 'dead letter cannot be handled'}, 1), 'an alert says so');
+	$hipq->set('hipq.clock_offset' => '5 min');
+	$hipq->outcome_of('fail', q{queue => 'app.dead'});
+	ok($hipq->wait_until($handled, 4), 'others go on');
+	is(scalar(() = slurp_file($hipq->node->logfile, $log_end) =~ /cannot call the handler of dead letters of queue "app.dead": poisonous row/g), 1, 'it is not tried again and again');
+	$hipq->sql('DROP TRIGGER poison ON hipq.dead_letter');
+	$hipq->set('hipq.clock_offset' => '20 min');
+	ok($hipq->wait_until($handled, 5), 'but after a while, when the cause is gone');
+	$hipq->set('hipq.clock_offset' => 0);
+	nobody_ended('a dead letter');
+}
+
 # ---- how deep and how large jobs may be
 {
 	my $deep = sub { my ($levels) = @_; return "(repeat('[', $levels) || repeat(']', $levels))" };
