@@ -84,6 +84,32 @@ SELECT * FROM hipq.move_jobs('caps.open', 'caps.main', 'plain');
 SELECT hipq.alter_queue('caps.open', max_timeout => 60);
 SELECT hipq.retry(:long);
 
+-- made again of what failed: retry_jobs, redrive, with and without another queue
+SELECT hipq.enqueue('plain', queue => 'caps.open', timeout => 60, priority => -6) AS failed \gset
+SELECT hipq.fail_job(:failed, 'enough');
+SELECT hipq.redrive(:failed, to_queue => 'caps.main');
+SELECT * FROM hipq.redrive('caps.open', to_queue => 'caps.main');
+SELECT hipq.alter_queue('caps.open', highest_priority => -5);
+SELECT hipq.retry(:failed);
+SELECT hipq.retry_jobs('caps.open', 'plain');
+SELECT hipq.redrive(:failed);
+SELECT * FROM hipq.redrive('caps.open');
+SELECT count(*) FROM hipq.jobs WHERE retry_of = :failed;
+SELECT hipq.alter_queue('caps.open', reset => '{highest_priority}');
+SELECT redriven FROM hipq.redrive('caps.open');
+
+-- schedules, the one more job of 'after', the leaf itself, MERGE
+SET ROLE regress_hipq_caps_client;
+SELECT hipq.schedule('capped', '@daily', 'plain', queue => 'caps.main', timeout => 61);
+SELECT hipq.schedule('capped', '@daily', 'plain', queue => 'caps.main', priority => -6);
+SELECT hipq.schedule('capped', '@daily', 'plain', queue => 'caps.main', throttle_factor => 0);
+SELECT hipq.enqueue('plain', queue => 'caps.main', job_key => 'two', on_duplicate => 'after', timeout => 61);
+SELECT hipq.enqueue_many('plain', '{"{}"}', queue => 'caps.main', job_keys => '{one}', on_duplicate => 'replace', priority => -6);
+MERGE INTO hipq.caps_main USING (VALUES (1)) AS one (n) ON false WHEN NOT MATCHED THEN INSERT (job_type, timeout) VALUES ('plain', 61);
+RESET ROLE;
+INSERT INTO hipq.caps_main_live (job_type, timeout) VALUES ('plain', 61);
+INSERT INTO hipq.job (queue_id, job_type, timeout) SELECT queue_id, 'plain', 61 FROM hipq.queue WHERE table_name = 'caps_main';
+
 -- the caps change: what waits keeps what it has
 SELECT hipq.alter_queue('caps.main', max_timeout => 10);
 SELECT max(timeout) FROM hipq.jobs WHERE queue = 'caps.main';

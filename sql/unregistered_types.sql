@@ -20,6 +20,20 @@ known	{}
 one more	{}
 \.
 SELECT hipq.move_jobs('bounded.main', 'bounded.other', 'type 7');
+-- nor by what is made of others: retried, redriven, scheduled, to follow
+SELECT hipq.register_job_type('bounded.main', 'forgotten');
+SELECT hipq.enqueue('forgotten', '{}', queue => 'bounded.main') AS failed \gset
+SELECT hipq.fail_job(:failed, 'enough');
+SELECT hipq.drop_job_type('bounded.main', 'forgotten');
+SELECT hipq.retry(:failed);
+SELECT hipq.retry_jobs('bounded.main');
+SELECT hipq.redrive(:failed);
+SELECT * FROM hipq.redrive('bounded.main');
+SELECT hipq.schedule('bounded', '@daily', 'one more', queue => 'bounded.main');
+SELECT hipq.enqueue('one more', '{}', queue => 'bounded.main', job_key => 'k', on_duplicate => 'after');
+INSERT INTO hipq.bounded_main_live (job_type) VALUES ('one more');
+MERGE INTO hipq.bounded_main USING (VALUES (1)) AS one (n) ON false WHEN NOT MATCHED THEN INSERT (job_type) VALUES ('one more');
+UPDATE hipq.bounded_main SET job_type = 'one more' WHERE job_type = 'type 7';
 -- another queue has its own, and may be brought to its bound in a transaction
 BEGIN;
 SELECT count(hipq.enqueue('type ' || n, '{}', queue => 'bounded.other')) FROM generate_series(1, 100) AS n;

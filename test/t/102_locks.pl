@@ -104,5 +104,12 @@ $changer->query_safe(q{BEGIN; SELECT hipq.create_queue('app.open', owner => 'app
 quickly('beside an open create_queue() others are altered', q{SELECT hipq.alter_queue('other.main', weight => 80) IS NOT NULL}, qr/no error: t/);
 like($hipq->error_of(q{SELECT hipq.create_queue('other.third', owner => 'other')}), qr/55P03.*makes a queue.*process \d+ \(role "postgres"/s, 'and one who makes a queue is told whom he waits for');
 $changer->query_safe('ROLLBACK');
+$changer->query_safe(q{SELECT hipq.create_queue('app.gone', owner => 'app'); BEGIN; SELECT hipq.drop_queue('app.gone')});
+quickly('beside an open drop_queue() others are made', q{SELECT hipq.create_queue('other.third', owner => 'other') > 0}, qr/no error: t/);
+quickly('altered', q{SELECT hipq.alter_queue('other.third', weight => 90) IS NOT NULL}, qr/no error: t/);
+quickly('and dropped', q{SELECT hipq.drop_queue('other.third') IS NOT NULL}, qr/no error: t/);
+quickly('the same one has to wait', q{SET lock_timeout = '200ms'; SELECT hipq.drop_queue('app.gone')}, qr/55P03/);
+ok(finished('other_main', $hipq->enqueue('other', q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '1 s'})), 'scheduled jobs of others run');
+$changer->query_safe('ROLLBACK');
 $changer->quit;
 done_testing();

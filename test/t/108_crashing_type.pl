@@ -68,10 +68,33 @@ foreach my $case ([ 'by lock', 5, '{"how": "abort"}' ], [ 'by record', 20, '{"ho
 }
 like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue "app.main" is held/, 'and the log');
 
+# ---- several owners have types of one name: each is held for what its own jobs did
+{
+	$hipq->sql(q{CREATE ROLE first LOGIN; CREATE ROLE second LOGIN; CREATE ROLE third LOGIN});
+	$hipq->create_queue("$_.main", owner => $_) foreach qw(first second third);
+	$hipq->sql(q{SELECT hipq.register_job_type(owner || '.main', 'shared name', handler => 'crash', claim => 'record', max_retries => 5), hipq.pause(owner || '.main')
+		FROM unnest('{first, second}'::text[]) AS owner;
+		SELECT hipq.register_job_type('third.main', 'shared name', handler => 'crash', claim => 'record');
+		SELECT count(hipq.enqueue('shared name', '{"how": "abort"}', queue => owner || '.main')) FROM unnest('{first, second}'::text[]) AS owner, generate_series(1, 8)});
+	crashes();
+	$hipq->try_sql(q{SELECT hipq.resume(owner || '.main') FROM unnest('{first, second}'::text[]) AS owner});
+	my $holds = q{SELECT string_agg(queue, ' ' ORDER BY queue) FROM hipq.pauses WHERE job_type = 'shared name' AND crashes = 2};
+	ok($hipq->wait_until($holds, 'first.main second.main'), 'types of one name of two owners are held, each for itself');
+	is($hipq->outcome_of('shared name', q{queue => 'third.main'}), 'succeeded', 'a third one, which does no harm, is not');
+	# Of several that crash at the same moment none is blamed: then they run alone.
+	my $crashes = crashes();
+	ok($crashes >= 4 && $crashes <= 8, "sixteen jobs of two types made few crashes: $crashes");
+	like($hipq->error_of(q{SELECT hipq.resume('second.main', 'shared name')}, extra_params => [ '-U', 'first' ]), qr/42704/, 'an owner cannot resume what is not his');
+	$hipq->sql_as('first', q{SELECT hipq.alter_job_type('first.main', 'shared name', handler => 'fine')});
+	is($hipq->sql($holds), 'second.main', 'a new handler for one says nothing of the other');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE queue = 'first.main' AND state <> 'final'}), 'its jobs run');
+	$hipq->sql(q{SELECT hipq.drop_queue(owner || '.main', force => true) FROM unnest('{first, second, third}'::text[]) AS owner});
+}
+
 # ---- it stays so
 {
 	$hipq->node->restart('fast');
-	is($hipq->sql(q{SELECT count(*) FROM hipq.pauses WHERE crashes IS NOT NULL}), 4, 'a restart ends no hold');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.pauses WHERE queue = 'app.main' AND crashes IS NOT NULL}), 4, 'a restart ends no hold');
 	crashes();
 	is($hipq->outcome_of('fine'), 'succeeded', 'others run');
 }
@@ -118,8 +141,17 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'crashing dead letter handler' AND times = 2}, 1), 'a crashing handler of dead letters is held');
 	is($hipq->outcome_of('other', q{queue => 'app.other'}), 'succeeded', 'jobs of its queue run');
 	is(crashes(), 2, 'it made two crashes');
+	$hipq->sql(q{CREATE ROLE undertaker LOGIN; CREATE FUNCTION bury_well(job hipq.job) RETURNS void LANGUAGE sql AS 'SELECT'});
+	$hipq->create_queue('undertaker.main', owner => 'undertaker', dead_letter_handler => 'bury_well');
+	$hipq->sql(q{SELECT hipq.register_job_type('undertaker.main', 'fails', handler => 'fail')});
+	$hipq->outcome_of('fails', q{queue => 'undertaker.main'});
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.dead_letters WHERE queue = 'undertaker.main' AND state = 'handled'}, 1), 'that of another owner goes on');
+	like($hipq->error_of(q{SELECT hipq.resume('app.other')}, extra_params => [ '-U', 'undertaker' ]), qr/42704/, 'who cannot resume it');
+	$hipq->sql(q{CREATE OR REPLACE FUNCTION bury(job hipq.job) RETURNS void LANGUAGE sql AS 'SELECT'; SELECT hipq.resume('app.other')});
+	is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'crashing dead letter handler'}), 0, 'the owner can, or gives the queue another one');
+	ok($hipq->wait_until(q{SELECT count(handled_time) > 0 AND NOT bool_or(awaits_handler) FROM hipq.dead_letter JOIN hipq.queue USING (queue_id) WHERE table_name = 'app_other'}),
+		'then the mended handler is called');
 	$hipq->sql(q{SELECT hipq.alter_queue('app.other', dead_letter_handler => 'NONE')});
-	is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'crashing dead letter handler'}), 0, 'until the queue is given another one');
 }
 
 # ---- who holds the row of the type holds up nobody else
