@@ -57,6 +57,7 @@ SET ROLE regress_hipq_lock_control;
 UPDATE hipq.lock_mail_live SET job_data = '{}';
 SELECT hipq.reschedule(:job_id, now() + interval '2 days', 5);
 SELECT hipq.cancel(:job_id);
+SELECT hipq.retry(:job_id, job_data => '{"mine": true}');
 RESET ROLE;
 SELECT job_data, priority, timeout, outcome FROM hipq.jobs WHERE queue = 'lock.mail';
 

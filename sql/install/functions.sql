@@ -163,7 +163,7 @@ COMMENT ON FUNCTION hipq.cancel_jobs(text, text, text, text, timestamptz, text, 
 
 CREATE FUNCTION hipq.retry(id bigint, reason text DEFAULT 'manual_retry', job_data jsonb DEFAULT NULL, queue text DEFAULT NULL) RETURNS bigint
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry';
-COMMENT ON FUNCTION hipq.retry(bigint, text, jsonb, text) IS 'runs a final job again as a new job, with new data if given; returns the new id';
+COMMENT ON FUNCTION hipq.retry(bigint, text, jsonb, text) IS 'runs a final job again as a new job, with new data if given, which needs the right to enqueue; returns the new id';
 
 CREATE FUNCTION hipq.retry_jobs(
     queue text, job_type text DEFAULT NULL, failed_after timestamptz DEFAULT NULL, failed_before timestamptz DEFAULT NULL,

@@ -376,7 +376,7 @@ CREATE VIEW hipq.running WITH (security_barrier) AS
 SELECT queue.name AS queue,
        busy.id,
        busy.job_type,
-       busy.job_key,
+       CASE WHEN hipq._may(busy.queue_id, 'read') THEN busy.job_key END AS job_key,
        busy.attempt,
        busy.pid,
        busy.worker_id,
@@ -417,7 +417,7 @@ COMMENT ON VIEW hipq.running IS 'jobs that run at this moment, and what they wai
 COMMENT ON COLUMN hipq.running.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.running.id IS 'id of the job';
 COMMENT ON COLUMN hipq.running.job_type IS 'job type';
-COMMENT ON COLUMN hipq.running.job_key IS 'job key; NONE = none; NULL = the job ended while the view was read';
+COMMENT ON COLUMN hipq.running.job_key IS 'job key; NONE = none; NULL = the job ended while the view was read, or the caller may not read the queue';
 COMMENT ON COLUMN hipq.running.attempt IS 'number of the attempt';
 COMMENT ON COLUMN hipq.running.pid IS 'executor that runs it; NULL = an external worker has it, or nobody yet';
 COMMENT ON COLUMN hipq.running.worker_id IS 'external worker that has it; 0 = its handler has returned and left it to be completed later';
@@ -454,7 +454,7 @@ COMMENT ON COLUMN hipq.progress.attempt IS 'number of the attempt';
 COMMENT ON COLUMN hipq.progress.done IS 'what is done, in units of the job''s own';
 COMMENT ON COLUMN hipq.progress.total IS 'what is to be done; NULL = not known';
 COMMENT ON COLUMN hipq.progress.percent IS 'what part of it is done; NULL = not known';
-COMMENT ON COLUMN hipq.progress.message IS 'what it does just now, in its own words';
+COMMENT ON COLUMN hipq.progress.message IS 'what it does just now, in its own words; NULL to who may not read the queue';
 COMMENT ON COLUMN hipq.progress.reported_time IS 'when it said so';
 COMMENT ON COLUMN hipq.progress.pid IS 'executor that runs it';
 COMMENT ON COLUMN hipq.progress.worker_id IS 'external worker that has it; 0 = its handler has returned and left it to be completed later';

@@ -43,8 +43,10 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("job %lld is not final", static_cast<long long>(id)),
                    errdetail("It is in state \"%s\".", state.c_str()),
                    errhint("Use hipq.reschedule() to run a waiting job sooner."));
-    if (!data.null)
+    if (!data.null) {
+        storage::require(*job.queue, Privilege::enqueue);  // 'control' alone is not to say what a handler gets
         check_job_data(data.value);
+    }
     const pg::Rows rows = storage::as_hipq([&] { return storage::statement_for(*job.queue, retry_sql).run(id, reason, data); });
     if (rows.empty())
         HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),

@@ -87,10 +87,10 @@ void list_progress(FunctionCallInfo fcinfo)
             continue;
         const shmem::Progress &progress = job.progress;
         const bool has_total = progress.total != shmem::unknown_total;
-        const bool has_message = progress.message[0] != '\0';
+        const bool shows_message = progress.message[0] != '\0' && sight.readable(job.queue_id) != nullptr;
         result.add(std::int32_t{job.queue_id}, job.job_id, std::int32_t{job.attempt}, progress.done,
                    has_total ? std::optional(progress.total) : std::nullopt,
-                   has_message ? std::optional(std::string(progress.message)) : std::nullopt, progress.reported,
+                   shows_message ? std::optional(std::string(progress.message)) : std::nullopt, progress.reported,
                    job.pid != 0 ? std::optional<std::int32_t>(job.pid) : std::nullopt,
                    job.pid == 0 ? std::optional(job.worker_id) : std::nullopt);
     }

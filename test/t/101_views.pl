@@ -15,7 +15,7 @@ $hipq->create_queue('other.secret', owner => 'other', throttle_limit => 100);
 $hipq->sql("SELECT hipq.grant_queue('app.mine', 'reader', right_given) FROM unnest('{enqueue, read, work, control}'::text[]) AS right_given");
 $hipq->sql(q{
 	CREATE FUNCTION hold(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
-	BEGIN PERFORM hipq.report_progress(1, 2); PERFORM pg_advisory_xact_lock_shared(1); END $$;
+	BEGIN PERFORM hipq.report_progress(1, 2, 'private message'); PERFORM pg_advisory_xact_lock_shared(1); END $$;
 	CREATE FUNCTION fails(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
 	SELECT hipq.register_job_type(queue, 'hold', handler => 'hold', throttle_limit => 10), hipq.register_job_type(queue, 'fails', handler => 'fails', max_retries => 0),
 		hipq.register_job_type(queue, 'outside', handler_kind => 'notify')
@@ -24,7 +24,7 @@ my $lock = $hipq->hold_lock;
 my %job;
 foreach my $queue ('app.mine', 'other.secret')
 {
-	$job{$queue} = { map { $_ => $hipq->enqueue($_, "'{}', queue => '$queue'") } qw(hold fails outside) };
+	$job{$queue} = { map { $_ => $hipq->enqueue($_, "'{}', queue => '$queue', job_key => 'private key'") } qw(hold fails outside) };
 	is($hipq->outcome($job{$queue}{fails}), 'failed', "$queue has a failure");
 	$hipq->pid_of($job{$queue}{hold});
 }
@@ -50,6 +50,17 @@ is($hipq->sql_as('monitor', 'SELECT count(*) FROM hipq._workers()'), 1, 'all of 
 my $secret = $hipq->sql(q{SELECT queue_id FROM hipq.queue WHERE table_name = 'other_secret'});
 is($hipq->sql_as('reader', "SELECT hipq._is_running($secret, $job{'other.secret'}{hold})"), 'f', 'nor whether a job runs');
 is($hipq->sql_as('reader', "SELECT hipq._is_running($mine, $job{'app.mine'}{hold})"), 't', 'but of his own');
+
+# ---- what a monitor sees: no key, data or message
+
+foreach my $view (split /\n/, $hipq->sql(q{
+	SELECT relname FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND relname !~ '^_' AND has_table_privilege('monitor', oid, 'SELECT') ORDER BY 1}))
+{
+	is($hipq->sql_as('monitor', "SELECT count(*) FROM hipq.$view AS row WHERE row::text ~ 'private'"), 0, "$view shows a monitor nothing that a job has in it");
+}
+is($hipq->sql_as('monitor', q{SELECT count(*) FROM hipq._progress() AS row WHERE row::text ~ 'private'}), 0, 'nor does what it asks');
+is($hipq->sql_as('monitor', q{SELECT count(*) FROM hipq.progress}), 2, 'it sees how far the jobs are');
+is($hipq->sql_as('reader', q{SELECT message || ' ' || job_key FROM hipq.progress JOIN hipq.running USING (id)}), 'private message private key', 'who may read the queue sees it');
 
 # ---- errors: of a job of somebody else's as of one that there is not
 
