@@ -9,8 +9,9 @@ private=$build/${HIPQ_SERVER:-pg}                              # tools/private-s
 bindir=$private/lib/postgresql/$PGVERSION/bin
 pgxs_test=$private/lib/postgresql/$PGVERSION/lib/pgxs/src/test
 
-# For a server with sanitizers. Leaks are not looked for, as PostgreSQL frees by ending. A finding ends the process, and so its test.
-export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:print_stacktrace=1:disable_coredump=1
+# For a server with sanitizers. Leaks are not looked for, as PostgreSQL frees by ending. Locals stay on the stack, whose depth it
+# measures by their addresses. A finding ends the process, and so its test.
+export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:abort_on_error=1:print_stacktrace=1:disable_coredump=1
 export UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1:disable_coredump=1
 
 # Whatever root makes here must be readable for the user that runs the server.
