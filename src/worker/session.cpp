@@ -6,6 +6,7 @@ extern "C" {
 #include "commands/prepare.h"
 #include "storage/lock.h"
 #include "utils/portal.h"
+#include "utils/snapmgr.h"
 }
 
 namespace hipq::worker {
@@ -28,7 +29,10 @@ void reset_session()
     ::SetPGVariable("role", NIL, false);
     ::ResetAllOptions();
     ::Async_UnlistenAll();
+    // Rows of the catalogue are deleted under a snapshot, as their values out of line are read for that.
+    ::PushActiveSnapshot(::GetTransactionSnapshot());
     ::ResetTempTableNamespace();
+    ::PopActiveSnapshot();
 }
 
 }  // namespace
