@@ -187,11 +187,9 @@ COPY hipq.direct_q (timeout) FROM STDIN;
 COPY hipq.direct_q (job_type, timeout) FROM STDIN;
 t	x
 \.
-COPY hipq.direct_q (job_type, job_type) FROM STDIN;
-\.
+\copy hipq.direct_q (job_type, job_type) FROM /dev/null
 BEGIN READ ONLY;
-COPY hipq.direct_q (job_type) FROM STDIN;
-\.
+\copy hipq.direct_q (job_type) FROM /dev/null
 ROLLBACK;
 SELECT count(*) FROM hipq.direct_q;
 -- many rows, more than are written at once
@@ -225,8 +223,7 @@ RESET ROLE;
 SELECT pg_temp.guard_calls();
 SELECT priority FROM hipq.direct_q ORDER BY id;
 SET LOCAL ROLE regress_hipq_direct_column;
-COPY hipq.direct_q (job_type, timeout) FROM STDIN;
-\.
+\copy hipq.direct_q (job_type, timeout) FROM /dev/null
 ROLLBACK;
 DROP OWNED BY regress_hipq_direct_app, regress_hipq_direct_column;
 DROP ROLE regress_hipq_direct_app, regress_hipq_direct_column;
