@@ -110,8 +110,8 @@ struct Returning {
     Returning &operator=(const Returning &) = delete;
 };
 
-// Jobs that were given back are noted one by one; those that have gone since stay noted until somebody reads the lane. Reads it up
-// to the first that is there.
+// Jobs that were given back are noted one by one; those that have gone since stay noted until somebody reads the lane. Reads it
+// up to the first that is there.
 void forget_what_is_gone(const Queue &queue, const shmem::LaneInfo &lane, pg::Time now)
 {
     Claimer claimer;
