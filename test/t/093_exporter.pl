@@ -12,7 +12,7 @@ use Test::More;
 my $exporter = (grep { -x } '/usr/bin/prometheus-postgres-exporter', '/usr/bin/postgres_exporter')[0];
 plan(skip_all => 'package prometheus-postgres-exporter is not installed: tools/setup check installs it where it can be had') unless $exporter;
 
-my $hipq = HipqCluster->new('exporter', 'hipq.max_executors' => 2);
+my $hipq = HipqCluster->new('exporter', 'hipq.max_executors' => 2, 'hipq.heartbeat_timeout' => '10min');
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE ROLE watcher LOGIN IN ROLE pg_monitor;
