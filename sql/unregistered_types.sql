@@ -33,7 +33,9 @@ SELECT hipq.schedule('bounded', '@daily', 'one more', queue => 'bounded.main');
 SELECT hipq.enqueue('one more', '{}', queue => 'bounded.main', job_key => 'k', on_duplicate => 'after');
 INSERT INTO hipq.bounded_main_live (job_type) VALUES ('one more');
 MERGE INTO hipq.bounded_main USING (VALUES (1)) AS one (n) ON false WHEN NOT MATCHED THEN INSERT (job_type) VALUES ('one more');
+\set VERBOSITY sqlstate
 UPDATE hipq.bounded_main SET job_type = 'one more' WHERE job_type = 'type 7';
+\set VERBOSITY default
 -- another queue has its own, and may be brought to its bound in a transaction
 BEGIN;
 SELECT count(hipq.enqueue('type ' || n, '{}', queue => 'bounded.other')) FROM generate_series(1, 100) AS n;
