@@ -438,6 +438,9 @@ COMMENT ON FUNCTION hipq._alerts() IS 'what shared memory has to tell an operato
 CREATE FUNCTION hipq._overdue(OUT alert text, OUT severity text, OUT jobs bigint, OUT first_time timestamptz, OUT last_time timestamptz, OUT detail text, OUT hint text) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__overdue';
 COMMENT ON FUNCTION hipq._overdue() IS 'jobs of this database that should have started long ago, a row for each thing that keeps them; view hipq.alerts shows it';
+CREATE FUNCTION hipq._jobs_set_aside(OUT queue_id integer, OUT job_id bigint, OUT set_aside_time timestamptz, OUT error text) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__jobs_set_aside';
+COMMENT ON FUNCTION hipq._jobs_set_aside() IS 'jobs whose end cannot be written down, of queues that the caller may look at; view hipq.alerts shows it';
 
 CREATE FUNCTION hipq._first_closed_gate(queue_id integer, job_type text, time_windows text, throttle_key text, throttle_factor numeric) RETURNS text
     LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__first_closed_gate';

@@ -960,9 +960,7 @@ FROM (
                || (array_agg(aside.job_id ORDER BY aside.set_aside_time DESC, aside.job_id DESC))[1] || ': '
                || (array_agg(aside.error ORDER BY aside.set_aside_time DESC, aside.job_id DESC))[1],
            'When the cause is gone hipq.fail_job() or hipq.cancel() ends each, and hipq.retry() runs it again; table hipq.set_aside names them.'
-    FROM hipq.set_aside AS aside
-    JOIN hipq.job ON job.id = aside.job_id AND job.queue_id = aside.queue_id AND job.attempt = aside.attempt AND job.state = aside.state
-    WHERE job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues())) AND job.state <> 'final'
+    FROM hipq._jobs_set_aside() AS aside
     HAVING count(*) > 0
     UNION ALL
     SELECT 'held snapshot',
@@ -1044,4 +1042,4 @@ COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 REVOKE ALL ON hipq._readable_queue, hipq._visible_queue, hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.progress, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes, hipq.workers, hipq.healthy_workers, hipq.worker_health FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
 GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.progress, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys, hipq.workers, hipq.healthy_workers, hipq.worker_health, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._readable_queues(), hipq._visible_queues(), hipq._reachable_queues(integer[]), hipq._is_one_of(integer, integer[]), hipq._alerts(), hipq._overdue(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq._progress(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._readable_queues(), hipq._visible_queues(), hipq._reachable_queues(integer[]), hipq._is_one_of(integer, integer[]), hipq._alerts(), hipq._jobs_set_aside(), hipq._overdue(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq._progress(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;

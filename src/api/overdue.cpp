@@ -1,8 +1,10 @@
-// Jobs that should have started long ago, a row for each thing that keeps them: hipq._overdue().
+// Jobs that should have started long ago, a row for each thing that keeps them, hipq._overdue(), and those that nobody may touch
+// before an operator has, hipq._jobs_set_aside().
 #include "storage/overdue.hpp"
 #include "api/arguments.hpp"
 #include "api/sight.hpp"
 #include "pg/clock.hpp"
+#include "storage/set_aside.hpp"
 
 namespace hipq::api {
 
@@ -115,6 +117,16 @@ void list_overdue(FunctionCallInfo fcinfo)
                    finding.since, now, detail_of(finding), mend_of(finding.gate.name));
 }
 
+void list_set_aside(FunctionCallInfo fcinfo)
+{
+    ResultSet result(fcinfo);
+    const auto catalogue = storage::catalogue();
+    Sight sight;
+    for (const storage::SetAside &job : storage::jobs_set_aside(*catalogue))
+        if (sight.visible(job.queue_id) != nullptr)
+            result.add(std::int32_t{job.queue_id}, job.job_id, job.since, job.error);
+}
+
 }  // namespace
 
 }  // namespace hipq::api
@@ -122,5 +134,11 @@ void list_overdue(FunctionCallInfo fcinfo)
 HIPQ_FUNCTION(hipq__overdue)
 {
     hipq::api::list_overdue(fcinfo);
+    return hipq::api::return_void();
+}
+
+HIPQ_FUNCTION(hipq__jobs_set_aside)
+{
+    hipq::api::list_set_aside(fcinfo);
     return hipq::api::return_void();
 }

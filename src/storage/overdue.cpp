@@ -2,14 +2,13 @@
 // asked once for those that have them in common.
 #include "overdue.hpp"
 
-#include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "shmem/hands.hpp"
 #include "storage/claim.hpp"
 #include "storage/job_gates.hpp"
 #include "storage/lane_rows.hpp"
-#include "storage/queue_lock.hpp"
 #include "storage/queue_statements.hpp"
+#include "storage/read_apart.hpp"
 #include "storage/worker_gate.hpp"
 
 namespace hipq::storage {
@@ -104,6 +103,13 @@ void add_queue(std::vector<Overdue> &found, const Queue &queue, pg::Time now, co
     }
 }
 
+void add_apart(std::vector<Overdue> &found, const Queue &queue, pg::Time now, const std::vector<std::int64_t> &running)
+{
+    std::vector<Overdue> in_queue;  // of a queue that is left out midway: nothing
+    read_apart(queue, [&] { add_queue(in_queue, queue, now, running); });
+    std::move(in_queue.begin(), in_queue.end(), std::back_inserter(found));
+}
+
 // Their rows say that they wait.
 std::vector<std::int64_t> claimed_by_lock()
 {
@@ -122,11 +128,9 @@ std::vector<Overdue> overdue_jobs(const Catalogue &catalogue, pg::Time now)
     if (settings::alert_waiting < 0)
         return found;
     const std::vector<std::int64_t> running = claimed_by_lock();
-    for (const auto &entry : catalogue.queues) {
-        const Queue &queue = entry.second;
-        if (!queue.is_dropped && try_to_lock(queue, AccessShareLock) && OidIsValid(live_leaf(queue)))
-            pg::as_extension_owner([&] { add_queue(found, queue, now, running); });
-    }
+    for (const auto &entry : catalogue.queues)
+        if (!entry.second.is_dropped)
+            add_apart(found, entry.second, now, running);
     return found;
 }
 

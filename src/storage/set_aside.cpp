@@ -5,6 +5,7 @@
 #include "pg/subtransaction.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
+#include "storage/read_apart.hpp"
 
 namespace hipq::storage {
 
@@ -41,6 +42,14 @@ constexpr const char *waiting_sql = R"(
     JOIN {live} AS job ON job.id = aside.job_id AND job.attempt = aside.attempt AND job.state = aside.state
     WHERE aside.queue_id = $1 AND job.state IN ('initial', 'retry'))";
 
+// $1 queue
+constexpr const char *standing_sql = R"(
+    SELECT aside.job_id, aside.set_aside_time, aside.error
+    FROM hipq.set_aside AS aside
+    JOIN {live} AS job ON job.id = aside.job_id AND job.attempt = aside.attempt AND job.state = aside.state
+    WHERE aside.queue_id = $1
+    ORDER BY aside.set_aside_time, aside.job_id)";
+
 // $1 queue, $2 since when a dead letter may be set aside
 constexpr const char *prune_sql = R"(
     DELETE FROM hipq.set_aside AS aside
@@ -50,6 +59,17 @@ constexpr const char *prune_sql = R"(
 constexpr std::int64_t longest_rest_of_letter = 600'000'000;  // us
 
 constinit pg::Statement select_queues("SELECT DISTINCT aside.queue_id FROM hipq.set_aside AS aside");
+
+// Those that are in its live leaf, if that can be read; left out midway, none.
+void add_standing(std::vector<SetAside> &found, const Queue &queue)
+{
+    std::vector<SetAside> in_queue;
+    read_apart(queue, [&] {
+        for (const pg::Row row : statement_for(queue, standing_sql).run(std::int32_t{queue.id}))
+            in_queue.push_back({queue.id, row.integer(0), row.time(1), row.text(2)});
+    });
+    std::move(in_queue.begin(), in_queue.end(), std::back_inserter(found));
+}
 
 std::string error_of(const Failure &failure, const pg::Error &trouble)
 {
@@ -110,6 +130,17 @@ std::set<std::int64_t> waiting_set_aside(const Queue &queue)
     for (const pg::Row row : rows)
         ids.insert(row.integer(0));
     return ids;
+}
+
+std::vector<SetAside> jobs_set_aside(const Catalogue &catalogue)
+{
+    std::vector<SetAside> found;
+    for (const pg::Row row : as_hipq([] { return select_queues.run(); })) {
+        const Queue *queue = catalogue.find(row.integer32(0));
+        if (queue != nullptr && !queue->is_dropped)
+            add_standing(found, *queue);
+    }
+    return found;
 }
 
 void prune_set_aside(const Catalogue &catalogue, pg::Time now)

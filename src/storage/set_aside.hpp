@@ -27,6 +27,15 @@ std::optional<std::string> why_set_aside(const Queue &queue, std::int64_t id);
 // Waiting jobs of a queue that are set aside.
 std::set<std::int64_t> waiting_set_aside(const Queue &queue);
 
+// Jobs that are set aside and still stand as they did then, of all queues that can be read at once.
+struct SetAside {
+    int queue_id;
+    std::int64_t job_id;
+    pg::Time since;
+    std::string error;
+};
+std::vector<SetAside> jobs_set_aside(const Catalogue &catalogue);
+
 // Forgets those that stand otherwise by now, and dead letters that are to be tried again.
 void prune_set_aside(const Catalogue &catalogue, pg::Time now);
 

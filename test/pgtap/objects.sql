@@ -732,6 +732,7 @@ FROM pg_proc
 WHERE pronamespace = 'hipq'::regnamespace
 $got$, $want$VALUES
     ('_alerts(OUT alert text, OUT times bigint, OUT first_time timestamp with time zone, OUT last_time timestamp with time zone, OUT detail text, OUT hint text)', 'SETOF record', 'v'),
+    ('_jobs_set_aside(OUT queue_id integer, OUT job_id bigint, OUT set_aside_time timestamp with time zone, OUT error text)', 'SETOF record', 'v'),
     ('_overdue(OUT alert text, OUT severity text, OUT jobs bigint, OUT first_time timestamp with time zone, OUT last_time timestamp with time zone, OUT detail text, OUT hint text)', 'SETOF record', 'v'),
     ('_statistics(OUT queue_id integer, OUT job_type text, OUT period text, OUT since timestamp with time zone, OUT succeeded bigint, OUT failed bigint, OUT cancelled bigint, OUT expired bigint, OUT retried bigint, OUT put_back bigint, OUT recovered bigint, OUT lost bigint, OUT retries_used bigint, OUT dead_letters bigint, OUT retry_rate double precision, OUT retry_success_rate double precision, OUT failure_rate double precision, OUT wait_p50 double precision, OUT wait_p90 double precision, OUT wait_p99 double precision, OUT run_p50 double precision, OUT run_p90 double precision, OUT run_p99 double precision)', 'SETOF record', 'v'),
     ('_failure_statistics(OUT queue_id integer, OUT job_type text, OUT period text, OUT reason text, OUT failures bigint, OUT retries bigint, OUT recoveries bigint)', 'SETOF record', 'v'),

@@ -150,6 +150,15 @@ like(told('pause'), qr/^At least \d+ job\(s\) of type "run"/, 'of many kinds the
 $hipq->sql(q{SELECT hipq.cancel_jobs('app.main')});
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, priority) SELECT 'run', number % 2 FROM generate_series(1, 300) AS number});
 like(told('pause'), qr/^300 job\(s\) of type "run"/, 'of one kind all');
+
+# ---- a queue whose tables cannot be read
+my $move_file = q{UPDATE pg_class SET relfilenode = (relfilenode::bigint %s 1000000)::oid WHERE oid IN (SELECT relid FROM pg_partition_tree('hipq.app_full') WHERE isleaf)};
+$hipq->sql(sprintf $move_file, '+');
+my ($rc, $stdout, $stderr) = $node->psql('postgres', q{SET hipq.clock_offset = 120; SELECT alert || ' ' || times FROM hipq.alerts WHERE alert LIKE 'jobs wait: %'});
+is($stdout, 'jobs wait: pause 300', 'the alerts of other queues are there');
+like($stderr, qr/^psql:.* WARNING:  queue "app.full" is left out because it cannot be read: could not open file/, 'and a warning names the one that is left out');
+$hipq->sql(sprintf $move_file, '-');
+
 $hipq->set('hipq.alert_waiting' => -1);
 is(alerts_after(120), '', 'hipq.alert_waiting = -1 switches it off');
 
