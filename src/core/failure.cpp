@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace hipq::core {
 
@@ -29,8 +30,9 @@ constexpr std::array<std::string_view, reason_count> names{
     "expired",
     "released",
     "snoozed",
+    "conflict",
 };
-static_assert(names.back() == "snoozed" && static_cast<std::size_t>(Reason::snoozed) == reason_count - 1);
+static_assert(names.back() == "conflict" && static_cast<std::size_t>(Reason::conflict) == reason_count - 1);
 
 constexpr std::size_t sqlstate_length = 5;
 constexpr std::size_t sqlstate_class_length = 2;
@@ -84,10 +86,14 @@ bool is_valid_rule(std::string_view text)
 
 Reason classify(std::string_view sqlstate)
 {
+    if (sqlstate == "22023")
+        return Reason::invalid_parameters;
     if (sqlstate.starts_with("22") || sqlstate.starts_with("23"))
         return Reason::validation_error;
     if (sqlstate == "42501")
         return Reason::permission_denied;
+    if (sqlstate.starts_with("42") || sqlstate == "3F000")
+        return Reason::handler_not_found;
     return Reason::transient_error;
 }
 
@@ -100,9 +106,21 @@ bool is_retriable(Reason reason, std::string_view sqlstate, const RetryRules &ru
     return matches_any(rules.retry_on, reason, sqlstate) || is_retriable_by_nature(reason);
 }
 
+bool is_conflict(std::string_view sqlstate)
+{
+    return sqlstate == "40001" || sqlstate == "40P01";
+}
+
+std::int64_t conflict_delay(int conflicts, double random)
+{
+    constexpr double first = 10'000;
+    constexpr int most_doublings = 6;
+    return std::llround(std::ldexp(first, std::clamp(conflicts, 0, most_doublings)) * (1.0 + random));
+}
+
 bool is_uncharged(Reason reason)
 {
-    return reason == Reason::released || reason == Reason::snoozed;
+    return reason == Reason::released || reason == Reason::snoozed || reason == Reason::conflict;
 }
 
 bool asks_retry_handler(Reason reason)

@@ -36,8 +36,9 @@ enum class Reason : unsigned char {
     // uncharged: the job goes back into the line as if nothing had happened
     released,
     snoozed,
+    conflict,
 };
-inline constexpr std::size_t reason_count = 19;
+inline constexpr std::size_t reason_count = 20;
 
 std::string_view name(Reason reason);
 std::optional<Reason> parse_reason(std::string_view text);
@@ -51,18 +52,31 @@ struct RetryRules {
 // Whether `text` is a reason, a SQLSTATE (five of 0-9A-Z) or a SQLSTATE class (two of 0-9A-Z).
 bool is_valid_rule(std::string_view text);
 
-// The reason for an error that a handler raised. SQLSTATE classes 22 and 23 are validation_error, 42501 is permission_denied,
-// everything else, RAISE EXCEPTION (P0001) included, is transient_error. What only the caller can know (the deadline fired, the
-// handler itself does not exist, hipq.fail_permanently() was called) it decides before asking.
+// The reason for an error that a handler raised. SQLSTATE 22023 is invalid_parameters, classes 22 and 23 are validation_error
+// otherwise; 42501 is permission_denied, and what else is of class 42 (no such function, table or column, a syntax error), or
+// 3F000 (no such schema), is handler_not_found: what the handler needs is not there. Everything else, RAISE EXCEPTION (P0001)
+// included, is transient_error. What only the caller can know (the deadline fired, the handler itself does not exist,
+// hipq.fail_permanently() was called) it decides before asking.
 Reason classify(std::string_view sqlstate);
 
 // Whether the policy may retry: do_not_retry_on beats retry_on beats the reason's own nature. cancelled and expired never retry.
 bool is_retriable(Reason reason, std::string_view sqlstate, const RetryRules &rules);
 
-// Reasons that cost the job no retry: released, snoozed.
+// Whether an error only says that the transaction was in the way of another one: serialization failure or deadlock (40001,
+// 40P01). Begun anew, it most likely succeeds; nothing of it has happened.
+bool is_conflict(std::string_view sqlstate);
+
+// How often a job may begin anew for conflicts without being charged.
+inline constexpr int most_conflicts = 10;
+
+// How long it waits, in microseconds, after so many before: between one and two hundredths of a second, doubling, about a second
+// at most. `random` is uniform in [0, 1): those that met must not meet again.
+std::int64_t conflict_delay(int conflicts, double random);
+
+// Reasons that cost the job no retry: released, snoozed, conflict.
 bool is_uncharged(Reason reason);
 
-// Whether a retry handler is asked about this reason (all but released, snoozed, cancelled, expired).
+// Whether a retry handler is asked about this reason (all but those that cost none, cancelled, expired).
 bool asks_retry_handler(Reason reason);
 
 // What the policy says of a failed attempt, and why.

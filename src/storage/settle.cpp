@@ -2,6 +2,7 @@
 #include "settle.hpp"
 
 #include "settings.hpp"
+#include "storage/permit.hpp"
 
 extern "C" {
 #include "common/pg_prng.h"
@@ -10,6 +11,9 @@ extern "C" {
 namespace hipq::storage {
 
 namespace {
+
+constinit pg::Statement count_conflicts(
+    "SELECT count(*) FROM hipq.attempt WHERE attempt.queue_id = $1 AND attempt.job_id = $2 AND attempt.reason = 'conflict'");
 
 // Whether a failure would lead to a retry, or to the question, if these were not switched off.
 bool ends_by_switch(const JobType &type, const ClaimedJob &job, const Failure &failure)
@@ -30,6 +34,16 @@ bool follow_policy(const Queue &queue, const JobType &type, const ClaimedJob &jo
     Failure told = failure;
     told.error = short_text(failure.error + " (not retried: " + *off + " is off)");
     return carry_out(queue, job, told, decision, now);
+}
+
+bool may_begin_anew(const Queue &queue, const JobType &type, const Failure &failure)
+{
+    return core::is_retriable(failure.reason, failure.sqlstate, type.rules()) && !what_stops_retries(queue, &type).has_value();
+}
+
+int conflicts_of(const Queue &queue, const ClaimedJob &job)
+{
+    return static_cast<int>(as_hipq([&] { return count_conflicts.run(queue.id, job.id); }).front().integer(0));
 }
 
 }  // namespace
@@ -70,6 +84,19 @@ Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure 
     if (may_ask && core::asks_retry_handler(failure.reason))
         return fail_to_error(queue, job, failure, now) ? Settled::ask_retry_handler : Settled::stale;
     return follow_policy(queue, type, job, failure, now) ? Settled::decided : Settled::stale;
+}
+
+Settled settle_conflict(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    const JobType type = type_of(queue, job);
+    const int before = may_begin_anew(queue, type, failure) ? conflicts_of(queue, job) : core::most_conflicts;
+    if (before >= core::most_conflicts)
+        return settle_failure(queue, job, failure, now);
+    Failure conflict = failure;
+    conflict.reason = core::Reason::conflict;
+    record_attempt(queue, job, conflict, now);
+    const std::int64_t delay = core::conflict_delay(before, ::pg_prng_double(&::pg_global_prng_state));
+    return carry_out(queue, job, conflict, core::Decision{true, delay, false}, now) ? Settled::decided : Settled::stale;
 }
 
 void settle_snoozed(const Queue &queue, ClaimedJob job, std::int64_t delay, pg::Time now)

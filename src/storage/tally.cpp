@@ -43,7 +43,7 @@ std::int64_t ran(const ClaimedJob &job, pg::Time now)
 constinit pg::Statement select_last_failure(R"(
     SELECT attempt.reason
     FROM hipq.attempt AS attempt
-    WHERE attempt.queue_id = $1 AND attempt.job_id = $2 AND attempt.reason NOT IN ('released', 'snoozed', 'succeeded')
+    WHERE attempt.queue_id = $1 AND attempt.job_id = $2 AND attempt.reason NOT IN ('released', 'snoozed', 'conflict', 'succeeded')
     ORDER BY attempt.attempt DESC, attempt.ended_time DESC
     LIMIT 1)");
 
@@ -53,7 +53,7 @@ std::optional<core::Reason> last_failure(const Queue &queue, std::int64_t id)
     return rows.empty() ? std::nullopt : core::parse_reason(rows.front().text(0));
 }
 
-// What it was retried for: by the policy, or by hand as a new job. Released and snoozed jobs have lost nothing by that; what they
+// What it was retried for: by the policy, or by hand as a new job. Jobs that were put back have lost nothing by that; what they
 // had been retried for before their history tells.
 std::optional<core::Reason> reason_of_retry(const Queue &queue, const ClaimedJob &job)
 {

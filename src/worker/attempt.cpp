@@ -80,11 +80,16 @@ void conclude(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<co
     }
 }
 
-storage::Settled settle_attempt(const Queue &queue, ClaimedJob &job, const Failure &failure)
+storage::Settled settle_attempt(const Queue &queue, ClaimedJob &job, const std::optional<storage::Handler> &handler,
+                                const Failure &failure)
 {
     if (job.is_locked && !storage::record_locked(queue, job))
         return storage::Settled::stale;
-    return storage::settle_failure(queue, job, failure, pg::now());
+    const pg::Time now = pg::now();
+    const bool has_done_nothing = handler.has_value() && !handler->may_commit;
+    if (has_done_nothing && core::is_conflict(failure.sqlstate))
+        return storage::settle_conflict(queue, job, failure, now);
+    return storage::settle_failure(queue, job, failure, now);
 }
 
 }  // namespace hipq::worker

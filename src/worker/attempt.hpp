@@ -20,7 +20,9 @@ void conclude(const storage::Queue &queue, std::span<const storage::ClaimedJob> 
 
 // After the handler's (sub)transaction was rolled back: the attempt is recorded, and the policy decides, unless a retry handler
 // is to be asked. A job that was claimed by lock is recorded first, unless somebody else, who found it waiting, has changed it
-// meanwhile: then this attempt has not happened. Needs a transaction.
-storage::Settled settle_attempt(const storage::Queue &queue, storage::ClaimedJob &job, const storage::Failure &failure);
+// meanwhile: then this attempt has not happened. Nothing of a handler that may not commit is left: what was only in the way of
+// another transaction begins anew, uncharged. Needs a transaction.
+storage::Settled settle_attempt(const storage::Queue &queue, storage::ClaimedJob &job,
+                                const std::optional<storage::Handler> &handler, const storage::Failure &failure);
 
 }  // namespace hipq::worker

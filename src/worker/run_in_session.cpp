@@ -113,15 +113,15 @@ void decide(const Queue &queue, std::int64_t id)
         storage::carry_out(queue, *job, storage::stored_failure(*job), answer.decision, pg::now());
 }
 
-void settle(const Queue &queue, ClaimedJob &job, const Failure &failure)
+void settle(const Call &call, ClaimedJob &job, const Failure &failure)
 {
     storage::Settled settled = storage::Settled::stale;
     {
         const pg::OwnSettings own;
-        settled = settle_attempt(queue, job, failure);
+        settled = settle_attempt(call.queue, job, call.handler, failure);
     }
     if (settled == storage::Settled::ask_retry_handler)
-        decide(queue, job.id);
+        decide(call.queue, job.id);
 }
 
 // Makes the attempt, and when a batch has failed one for each of its jobs. Their rows stay locked in between.
@@ -134,7 +134,7 @@ void run(Call &call)
         if (call.jobs.size() > 1)
             failure = call_and_finish(call, {&job, 1});
         if (failure.has_value())
-            settle(call.queue, job, *failure);
+            settle(call, job, *failure);
     }
 }
 

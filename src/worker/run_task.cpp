@@ -102,7 +102,7 @@ void settle(Executor &executor, const Task &task, const Failure &failure)
     const auto trouble = try_to_write([&] {
         HIPQ_POINT("before-settle");
         ClaimedJob present = job;
-        settled = settle_attempt(*task.queue, present, failure);
+        settled = settle_attempt(*task.queue, present, task.handler, failure);
         HIPQ_POINT("after-settle");
         choose_durability(*task.queue);
     });

@@ -65,6 +65,8 @@ my $classify = sub {
 $classify->('22012', '1 validation_error 22012');
 $classify->('23505', '1 validation_error 23505');
 $classify->('42501', '1 permission_denied 42501');
+$classify->('22023', '1 invalid_parameters 22023');
+$classify->($_, "1 handler_not_found $_") foreach '42883', '42P01', '42703', '42601', '3F000';
 $classify->('HQ001', '1 explicit_failure HQ001');
 $classify->('HQ002', join ', ', map { "$_ transient_error HQ002" } 1 .. 4);
 $hipq->sql(q{
@@ -100,6 +102,40 @@ foreach my $type (sort keys %attempts_of)
 		is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = $job"), $attempts_of{$type}{$state}, "$type and $state");
 	}
 }
+
+# ---- conflicts
+$hipq->sql(q{
+	SELECT hipq.register_job_type('app.main', 'once', handler => 'act', max_retries => 0);
+	CREATE PROCEDURE commits(job hipq.job) LANGUAGE plpgsql AS $$ BEGIN RAISE 'told to fail' USING ERRCODE = '40P01'; END $$;
+	GRANT EXECUTE ON PROCEDURE commits TO app;
+	SELECT hipq.register_job_type('app.main', 'commits', handler => 'commits', max_retries => 0)});
+$id = $hipq->enqueue('once', q{'{"state": "40001", "times": 3}'});
+is($hipq->outcome($id), 'succeeded', 'what was only in the way of another transaction begins anew, whatever max_retries says');
+is(final_row($id), 'succeeded 4 0 conflict NONE', 'uncharged');
+is($hipq->attempts($id), join(', ', map { "$_ conflict 40001" } 1 .. 3), 'and its attempts say so');
+$id = $hipq->enqueue('once', q{'{"state": "40P01"}'});
+is($hipq->outcome($id), 'failed', 'but not without end');
+is(final_row($id), 'failed 11 0 transient_error told to fail', 'ten times, then the policy decides');
+is($hipq->sql("SELECT count(*) FILTER (WHERE reason = 'conflict'), count(*), max(ended_time) - min(started_time) < '30 s' FROM hipq.attempts WHERE job_id = $id"), '10|11|t', 'after short times');
+$id = $hipq->enqueue('commits');
+$hipq->outcome($id);
+is($hipq->attempts($id), '1 transient_error 40P01', 'of a handler that may commit midway something may have happened');
+is($hipq->sql(q{SELECT failures, retries FROM hipq.failure_statistics WHERE period = 'total' AND job_type = 'once' AND reason = 'conflict'}), '13|0', 'they are counted apart');
+is($hipq->sql(q{SELECT put_back, retried, failed FROM hipq.statistics WHERE period = 'total' AND job_type = 'once'}), '13|0|1', 'and are no retries');
+
+$hipq->sql(q{
+	CREATE FUNCTION cross_over(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		PERFORM pg_advisory_xact_lock((job.job_data->>'first')::bigint);
+		WHILE job.attempt = 1 AND (SELECT count(*) < 2 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (70001, 70002) AND granted) LOOP
+			PERFORM pg_sleep(0.001);
+		END LOOP;
+		PERFORM pg_advisory_xact_lock((job.job_data->>'second')::bigint);
+	END $$;
+	SELECT hipq.register_job_type('app.main', 'cross', handler => 'cross_over', max_retries => 0)});
+my @crossing = ($hipq->enqueue('cross', q{'{"first": 70001, "second": 70002}'}), $hipq->enqueue('cross', q{'{"first": 70002, "second": 70001}'}));
+is($hipq->outcome($_), 'succeeded', 'jobs that lock each other out end well') foreach @crossing;
+is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE job_id IN ($crossing[0], $crossing[1]) AND reason = 'conflict' AND sqlstate = '40P01'"), '1', 'one of them in two attempts');
 
 # ---- retry handlers
 $hipq->sql(q{

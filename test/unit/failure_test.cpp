@@ -37,6 +37,7 @@ constexpr Expected expectations[]{
     {Reason::expired, "expired", false, false, false},
     {Reason::released, "released", true, true, false},
     {Reason::snoozed, "snoozed", true, true, false},
+    {Reason::conflict, "conflict", true, true, false},
 };
 static_assert(std::size(expectations) == reason_count);
 
@@ -93,8 +94,24 @@ TEST(Failure, ClassificationOfSqlstates)
     for (std::string_view sqlstate : {"22000", "22P02", "22012", "23505", "23503", "23514"})
         EXPECT_EQ(classify(sqlstate), Reason::validation_error) << sqlstate;
     EXPECT_EQ(classify("42501"), Reason::permission_denied);
-    for (std::string_view sqlstate : {"P0001", "40001", "40P01", "42883", "42P01", "53300", "57014", "XX000", "02200", "", "2"})
+    EXPECT_EQ(classify("22023"), Reason::invalid_parameters);
+    for (std::string_view sqlstate : {"42883", "42P01", "42703", "42601", "42000", "3F000"})
+        EXPECT_EQ(classify(sqlstate), Reason::handler_not_found) << sqlstate;
+    for (std::string_view sqlstate : {"P0001", "40001", "40P01", "53300", "57014", "XX000", "3D000", "02200", "04200", "", "2"})
         EXPECT_EQ(classify(sqlstate), Reason::transient_error) << sqlstate;
+}
+
+TEST(Failure, ConflictsBeginAnewAfterAShortWhile)
+{
+    EXPECT_TRUE(is_conflict("40001"));
+    EXPECT_TRUE(is_conflict("40P01"));
+    for (std::string_view sqlstate : {"40000", "40002", "P0001", "4000", ""})
+        EXPECT_FALSE(is_conflict(sqlstate)) << sqlstate;
+    EXPECT_EQ(conflict_delay(0, 0.0), 10'000);
+    EXPECT_EQ(conflict_delay(0, 0.5), 15'000);
+    EXPECT_EQ(conflict_delay(3, 0.0), 80'000);
+    EXPECT_EQ(conflict_delay(1000, 0.5), 960'000);
+    EXPECT_EQ(conflict_delay(-1, 0.0), 10'000);
 }
 
 TEST(Failure, RulesMatchReasonsSqlstatesAndClasses)
