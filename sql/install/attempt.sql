@@ -22,7 +22,7 @@ COMMENT ON COLUMN hipq.attempt.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.attempt.started_time IS 'when the attempt started';
 COMMENT ON COLUMN hipq.attempt.ended_time IS 'when it ended';
 COMMENT ON COLUMN hipq.attempt.queue_id IS 'queue of the job';
-COMMENT ON COLUMN hipq.attempt.attempt IS 'number of the attempt, from 1';
+COMMENT ON COLUMN hipq.attempt.attempt IS 'number of the attempt, from 1; of a job that ended, or failed, before a start that of the last one; 0: it was never tried';
 COMMENT ON COLUMN hipq.attempt.executor_pid IS 'process that ran it in the server';
 COMMENT ON COLUMN hipq.attempt.worker_id IS 'external worker that ran it';
 COMMENT ON COLUMN hipq.attempt.job_type IS 'job type';

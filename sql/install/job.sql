@@ -35,7 +35,7 @@ CREATE TABLE hipq.job (
     job_data           jsonb           NOT NULL DEFAULT '{}',
     result             jsonb           NOT NULL DEFAULT 'null',
     CONSTRAINT job_initial_has_not_been_tried CHECK (state <> 'initial' OR (attempt = 0 AND retry_count = 0 AND error = 'NONE')),
-    CONSTRAINT job_past_initial_has_been_tried CHECK (state = 'initial' OR attempt >= 1),
+    CONSTRAINT job_past_initial_has_been_tried_or_failed CHECK (state = 'initial' OR attempt >= 1 OR error <> 'NONE'),
     CONSTRAINT job_running_has_no_error CHECK (state <> 'running' OR error = 'NONE'),
     CONSTRAINT job_error_and_retry_have_an_error CHECK (state NOT IN ('error', 'retry') OR error <> 'NONE'),
     CONSTRAINT job_scheduled_run_time_is_finite CHECK (isfinite(scheduled_run_time)),
@@ -55,7 +55,7 @@ COMMENT ON COLUMN hipq.job.original_job_id IS 'first job of the chain of retries
 COMMENT ON COLUMN hipq.job.retry_of IS 'the final job that this one was made from by hipq.retry()';
 COMMENT ON COLUMN hipq.job.worker_id IS 'external worker that has the job';
 COMMENT ON COLUMN hipq.job.scheduled_run_time IS 'not started before; a retry moves it';
-COMMENT ON COLUMN hipq.job.update_time IS 'when hipq last changed the state; decides the leaf of a final job';
+COMMENT ON COLUMN hipq.job.update_time IS 'when the row last changed, but for one that has not been tried yet; decides the leaf of a final job';
 COMMENT ON COLUMN hipq.job.created_time IS 'when the job was enqueued (start of the transaction)';
 COMMENT ON COLUMN hipq.job.accepted_time IS 'when the present or last attempt started; infinity = none yet';
 COMMENT ON COLUMN hipq.job.deadline IS 'when the running attempt times out; infinity when not running';

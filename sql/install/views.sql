@@ -356,7 +356,7 @@ COMMENT ON COLUMN hipq.jobs.priority IS 'lower runs first';
 COMMENT ON COLUMN hipq.jobs.timeout IS 'seconds an attempt may run';
 COMMENT ON COLUMN hipq.jobs.created_time IS 'when the job was enqueued';
 COMMENT ON COLUMN hipq.jobs.accepted_time IS 'when the present or last attempt started; infinity = none yet';
-COMMENT ON COLUMN hipq.jobs.update_time IS 'when the state last changed; for a final job, when it ended';
+COMMENT ON COLUMN hipq.jobs.update_time IS 'when the row last changed, but for one that has not been tried yet; for a final job, when it ended';
 COMMENT ON COLUMN hipq.jobs.deadline IS 'when the running attempt times out; infinity when not running';
 COMMENT ON COLUMN hipq.jobs.expires_time IS 'not started by then: final with reason expired';
 COMMENT ON COLUMN hipq.jobs.job_data IS 'data for the handler';
@@ -482,7 +482,7 @@ WHERE hipq._is_one_of(attempt.queue_id, hipq._readable_queues()) AND attempt.que
 COMMENT ON VIEW hipq.attempts IS 'how attempts ended: those that failed, or all if the queue says history => ''all''';
 COMMENT ON COLUMN hipq.attempts.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.attempts.job_id IS 'id of the job';
-COMMENT ON COLUMN hipq.attempts.attempt IS 'number of the attempt, from 1';
+COMMENT ON COLUMN hipq.attempts.attempt IS 'number of the attempt, from 1; of a job that ended, or failed, before a start that of the last one; 0: it was never tried';
 COMMENT ON COLUMN hipq.attempts.job_type IS 'job type';
 COMMENT ON COLUMN hipq.attempts.job_key IS 'job key; NONE = none';
 COMMENT ON COLUMN hipq.attempts.reason IS 'reason: timeout, transient_error, validation_error, ...; succeeded';

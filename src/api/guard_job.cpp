@@ -4,6 +4,7 @@
 // It gathers facts; the rules are in core/guard.hpp and storage/new_job.hpp. It never looks for duplicates: the unique index
 // does.
 #include "core/validate.hpp"
+#include "pg/clock.hpp"
 #include "pg/transaction.hpp"
 #include "shmem/wake.hpp"
 #include "storage/catalogue.hpp"
@@ -209,6 +210,14 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
 
 // ---- update and delete ----
 
+// Of a job that has been tried, update_time is that of any change; of one in `initial` it stays that of the enqueue.
+void note_time(const JobRow &before, JobRow &after, const core::ColumnSet &changed)
+{
+    const bool stays_in_retry = before.state() == JobState::retry && after.state() == JobState::retry;
+    if (stays_in_retry && changed.any() && !changed.test(static_cast<std::size_t>(Column::update_time)))
+        after.set(Column::update_time, TimestampTzGetDatum(pg::now().value));
+}
+
 HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple after_tuple)
 {
     const JobRow before(relation, before_tuple);
@@ -230,6 +239,7 @@ HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple afte
         storage::note_if_waiting(RelationGetRelid(relation), after, *queue);
     }
     note_if_taken(after, caller);
+    note_time(before, after, changed);
     return after.is_changed ? after.form() : after_tuple;
 }
 

@@ -25,10 +25,9 @@ constexpr std::array steps{
 
 // Retry to retry, the release of a job that was claimed in the same transaction, is missing: nothing changes between the states.
 constexpr std::array shortcuts{
-    Transition{JobState::initial, JobState::final},
-    Transition{JobState::initial, JobState::retry},
-    Transition{JobState::retry, JobState::final},
-    Transition{JobState::running, JobState::retry},
+    Transition{JobState::initial, JobState::final}, Transition{JobState::initial, JobState::error},
+    Transition{JobState::initial, JobState::retry}, Transition{JobState::retry, JobState::error},
+    Transition{JobState::retry, JobState::final},   Transition{JobState::running, JobState::retry},
 };
 
 }  // namespace

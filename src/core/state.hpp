@@ -28,6 +28,7 @@ bool is_step(JobState from, JobState to);
 
 // What one committed transaction may do to a job, as the net effect of several legal steps (initial|retry -> final for a
 // cancelled, expired or lock-claimed job; running -> retry for an immediate decision; initial|retry -> retry for a release;
+// initial|retry -> error for a job that nobody could be given;
 // and every single step). Staying in the same state is no transition and gives false.
 bool is_net_effect(JobState from, JobState to);
 

@@ -39,6 +39,20 @@ constexpr const char *remove_waiting_sql = R"(
     WHERE job.id = chosen.id
     RETURNING )" HIPQ_CLAIMED_COLUMNS;
 
+// $1 ids, $2 now, $3 error, $4 reason
+constexpr const char *fail_untried_sql = R"(
+    UPDATE {live} AS job
+    SET state = 'error', error = $3, retry_reason = $4, worker_id = NULL, update_time = $2
+    FROM (
+        SELECT waiting.id
+        FROM {live} AS waiting
+        WHERE waiting.id = ANY ($1) AND waiting.state IN ('initial', 'retry')
+          AND waiting.scheduled_run_time <= $2 AND waiting.expires_time > $2
+        FOR UPDATE SKIP LOCKED
+    ) AS chosen
+    WHERE job.id = chosen.id
+    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+
 // $1 the row, $2 attempt, $3 now, $4 error, $5 reason, $6 result
 constexpr const char *insert_final_sql = R"(
     INSERT INTO {table} (id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline,
@@ -295,7 +309,7 @@ bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure,
         if (!job.has_value())
             return false;
         shmem::note_end(id);
-        ++job->attempt;  // through running to final in one transaction
+        job->started = now;
         job->started = now;
         insert_final(queue, *job, failure.error, name_of(failure.reason), json_null(), now);
         record_attempt(queue, *job, failure, now);
@@ -304,6 +318,19 @@ bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure,
             add_dead_letter(queue, *job, failure, now);
         return true;
     });
+}
+
+std::vector<ClaimedJob> fail_untried(const Queue &queue, std::span<const DueJob> waiting, const Failure &failure, pg::Time now)
+{
+    std::vector<std::int64_t> ids;
+    for (const DueJob &job : waiting)
+        ids.push_back(job.id);
+    std::vector<ClaimedJob> jobs = claimed_jobs_in_order(
+        ids,
+        as_hipq([&] { return statement_for(queue, fail_untried_sql).run(ids, now, failure.error, name_of(failure.reason)); }));
+    for (ClaimedJob &job : jobs)
+        job.started = now;
+    return jobs;
 }
 
 namespace {

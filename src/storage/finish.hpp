@@ -46,6 +46,10 @@ bool carry_out(const Queue &queue, const ClaimedJob &job, const Failure &failure
 // holds it.
 bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure, pg::Time now);
 
+// initial|retry -> error, of those that are still due and that nobody holds: nobody could be given them, so the number of their
+// attempts stays. Needs a transaction, in which they are settled (settle_untried()).
+std::vector<ClaimedJob> fail_untried(const Queue &queue, std::span<const DueJob> waiting, const Failure &failure, pg::Time now);
+
 // Ends waiting jobs whose expires_time has come, at most `limit`; returns how many. One whose end cannot be written is set aside.
 int expire_waiting(const Queue &queue, pg::Time now, int limit);
 

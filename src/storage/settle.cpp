@@ -36,6 +36,12 @@ bool follow_policy(const Queue &queue, const JobType &type, const ClaimedJob &jo
     return carry_out(queue, job, told, decision, now);
 }
 
+bool asks_retry_handler(const Queue &queue, const JobType &type, const Failure &failure)
+{
+    return type.retry_handler != "NONE" && core::asks_retry_handler(failure.reason) &&
+           !what_stops_retries(queue, &type).has_value();
+}
+
 bool may_begin_anew(const Queue &queue, const JobType &type, const Failure &failure)
 {
     return core::is_retriable(failure.reason, failure.sqlstate, type.rules()) && !what_stops_retries(queue, &type).has_value();
@@ -80,9 +86,17 @@ Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure 
 {
     const JobType type = type_of(queue, job);
     record_attempt(queue, job, failure, now);
-    const bool may_ask = type.retry_handler != "NONE" && !what_stops_retries(queue, &type).has_value();
-    if (may_ask && core::asks_retry_handler(failure.reason))
+    if (asks_retry_handler(queue, type, failure))
         return fail_to_error(queue, job, failure, now) ? Settled::ask_retry_handler : Settled::stale;
+    return follow_policy(queue, type, job, failure, now) ? Settled::decided : Settled::stale;
+}
+
+Settled settle_untried(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    const JobType type = type_of(queue, job);
+    record_attempt(queue, job, failure, now);
+    if (asks_retry_handler(queue, type, failure))
+        return Settled::ask_retry_handler;
     return follow_policy(queue, type, job, failure, now) ? Settled::decided : Settled::stale;
 }
 

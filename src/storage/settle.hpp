@@ -26,6 +26,9 @@ Failure cancelled_failure(std::string_view error, int executor_pid);
 // Records the attempt and decides by the type's policy, or leaves the decision to the type's retry handler. Needs a transaction.
 Settled settle_failure(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
 
+// The same for a job that nobody could be given (fail_untried()).
+Settled settle_untried(const Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
+
 // As settle_failure(), for a job whose only transaction was in the way of another one (core::is_conflict) and has done nothing:
 // it begins anew, uncharged, up to core::most_conflicts times, unless the type or the switch for retries says that it is not to
 // be.

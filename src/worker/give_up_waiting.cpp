@@ -107,8 +107,8 @@ struct UnservedLine {
         const std::size_t asked_before = asks.size();
         return try_to_write([&] {
             asks.resize(asked_before);
-            for (const ClaimedJob &job : storage::claim_by_record(queue, waiting, now))
-                if (storage::settle_failure(queue, job, failure, now) == storage::Settled::ask_retry_handler)
+            for (const ClaimedJob &job : storage::fail_untried(queue, waiting, failure, now))
+                if (storage::settle_untried(queue, job, failure, now) == storage::Settled::ask_retry_handler)
                     asks.push_back(job.id);
         });
     }

@@ -638,7 +638,7 @@ $got$, $want$VALUES
     ('job', 'job_initial_has_not_been_tried', 'CHECK (((state <> ''initial''::hipq.job_state) OR ((attempt = 0) AND (retry_count = 0) AND (error = ''NONE''::text))))'),
     ('job', 'job_key_is_short', 'CHECK (((octet_length(job_key) >= 1) AND (octet_length(job_key) <= 1000)))'),
     ('job', 'job_max_retries_is_not_negative', 'CHECK ((max_retries >= 0))'),
-    ('job', 'job_past_initial_has_been_tried', 'CHECK (((state = ''initial''::hipq.job_state) OR (attempt >= 1)))'),
+    ('job', 'job_past_initial_has_been_tried_or_failed', 'CHECK (((state = ''initial''::hipq.job_state) OR (attempt >= 1) OR (error <> ''NONE''::text)))'),
     ('job', 'job_queue_ttl_is_positive', 'CHECK ((queue_ttl > 0))'),
     ('job', 'job_retry_count_is_not_negative', 'CHECK ((retry_count >= 0))'),
     ('job', 'job_running_has_no_error', 'CHECK (((state <> ''running''::hipq.job_state) OR (error = ''NONE''::text)))'),

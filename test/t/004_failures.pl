@@ -211,7 +211,27 @@ is($hipq->sql("SELECT count(*) FROM written WHERE what = 'slept'"), '0', 'what i
 # ---- expiry
 $id = $hipq->enqueue('act', q{scheduled_run_time => now() + interval '1 hour', expires_time => now() + interval '300 ms'});
 is($hipq->outcome($id), 'expired', 'a job that has not started by its expires_time expires');
-is(final_row($id), 'expired 1 0 expired job expired before it started', 'and says so');
+is(final_row($id), 'expired 0 0 expired job expired before it started', 'and says so');
+
+# ---- the time of the last change
+$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'slowly', handler => 'act', max_retries => 1, retry_base => '1 day')});
+my $retried = $hipq->enqueue('slowly', q{'{"state": "P0001"}'});
+ok($hipq->wait_until(qq{SELECT state = 'retry' FROM hipq.jobs WHERE id = $retried}), 'a job waits for its retry');
+my $fresh = $hipq->enqueue('slowly', q{scheduled_run_time => now() + interval '1 day'});
+foreach my $change ("UPDATE hipq.app_main SET priority = priority + 1 WHERE id = %s", "SELECT hipq.reschedule(%s, now() + interval '2 days')")
+{
+	foreach my $case ([ $retried, 't' ], [ $fresh, 'f' ])
+	{
+		my ($job, $expected) = @$case;
+		my $before = $hipq->sql("SELECT update_time FROM hipq.app_main WHERE id = $job");
+		$hipq->sql(sprintf $change, $job);
+		is($hipq->sql("SELECT update_time > '$before' FROM hipq.app_main WHERE id = $job"), $expected, "$change: update_time, $expected");
+	}
+}
+my $unchanged = $hipq->sql("SELECT update_time FROM hipq.app_main WHERE id = $retried");
+$hipq->sql("UPDATE hipq.app_main SET priority = priority WHERE id = $retried");
+is($hipq->sql("SELECT update_time FROM hipq.app_main WHERE id = $retried"), $unchanged, 'an UPDATE that changes nothing is none');
+$hipq->sql("SELECT hipq.cancel($_)") foreach $retried, $fresh;
 
 # ---- history
 $hipq->sql(q{SELECT hipq.register_job_type('app.full', 'kept', handler => 'act')});

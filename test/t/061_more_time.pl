@@ -77,7 +77,7 @@ foreach my $type (qw(nap recorded))
 	$id = attempted($type, '{"for": "1 h", "fail": 1}', ', max_retries => 0');
 	is(row($id), 'final 1 0 transient_error no', "$type: an error is an error");
 	is(written($id), 0, "$type: and leaves nothing");
-	is($hipq->attempts(attempted($type, '{"for": "-1 s"}', ', max_retries => 0')), '1 validation_error 22023', "$type: no time in the past");
+	is($hipq->attempts(attempted($type, '{"for": "-1 s"}', ', max_retries => 0')), '1 invalid_parameters 22023', "$type: no time in the past");
 	is($hipq->attempts(attempted($type, '{"for": "1 h", "successor": 1}', ", job_key => 'own', max_retries => 0")), '1 transient_error 55000', "$type: not together with a successor");
 	is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live WHERE job_key = 'own'}), 0, "$type: which is undone");
 }

@@ -240,6 +240,7 @@ $job = $hipq->enqueue('send');
 is(failed_gates($job), 'worker', 'a job waits');
 $hipq->set('hipq.clock_offset' => 101);
 ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ': ' || error FROM hipq.jobs WHERE id = $job", 'failed worker_unavailable: no external worker could be given the job within 100 s'), 'for worker_wait_ttl');
+is($hipq->sql("SELECT attempt || ' ' || (SELECT string_agg(attempt || ' ' || reason, ',') FROM hipq.attempts WHERE job_id = id) FROM hipq.jobs WHERE id = $job"), '0 0 worker_unavailable', 'which nobody has tried');
 is($hipq->sql("SELECT reason FROM hipq.dead_letters WHERE job_id = $job"), 'worker_unavailable', 'then it is a dead letter');
 
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 2)});

@@ -232,7 +232,7 @@ TEST(Guard, UpdateThatForgetsToReportTheStateIsStillRefused)
 {
     expect_refusal(check_update(Caller::user, JobState::initial, JobState::final, {}), Rule::state_changed, Column::state,
                    "user");
-    expect_refusal(check_update(Caller::hipq, JobState::initial, JobState::error, {}), Rule::illegal_transition, Column::state,
+    expect_refusal(check_update(Caller::hipq, JobState::error, JobState::running, {}), Rule::illegal_transition, Column::state,
                    "hipq");
 }
 

@@ -20,10 +20,10 @@ constexpr Matrix steps{
     ".....",  // final
 };
 constexpr Matrix net_effects{
-    ".x.xx",  // initial
+    ".xxxx",  // initial
     "..xxx",  // running
     "...xx",  // error
-    ".x..x",  // retry
+    ".xx.x",  // retry
     ".....",  // final
 };
 
