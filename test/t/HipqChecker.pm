@@ -361,11 +361,26 @@ sub check_changes
 	return @{ $book->{found} };
 }
 
+# The ids of final rows that a transaction has moved from the default leaf to a leaf made for their time, if it did nothing else.
+# A final row has no replica identity: which row was taken out the slot does not tell.
+sub moved_rows
+{
+	my (@changes) = @_;
+	my @taken = grep { $_->[1] eq 'final' && $_->[2] eq 'delete' && !defined $_->[3] } @changes;
+	my @put = grep { $_->[1] eq 'final' && $_->[2] eq 'insert' } @changes;
+	return @taken && @taken == @put && @taken + @put == @changes ? map { $_->[3] } @put : ();
+}
+
 # What one transaction has made of each job: where it stands afterwards.
 sub enter_transaction
 {
 	my ($index, $book, @changes) = @_;
 	my (%after, %effects);
+	if (my @moved = moved_rows(@changes))
+	{
+		push @{ $book->{found} }, map { [ 'I4', "job $_ was moved among final ones, which it was not" ] } grep { ($book->{state}{$_} // 'none') ne 'final' } @moved;
+		return;
+	}
 	foreach my $change (@changes)
 	{
 		my ($xid, $table, $action, $id, $state, $attempt, $key) = @$change;
@@ -374,10 +389,10 @@ sub enter_transaction
 			$effects{$id} = 1;
 			next;
 		}
-		my $place = $after{$id} //= { live => undef, final => undef };
+		my $place = $after{ $id // 'without an id' } //= { live => undef, final => undef };
 		$place->{$table} = $action eq 'delete' ? 'none' : [ $state, $attempt, $key ];
 	}
-	enter_job($index, $book, $_, $after{$_}, delete $effects{$_}) foreach sort { $a <=> $b } keys %after;
+	enter_job($index, $book, $_, $after{$_}, delete $effects{$_}) foreach sort keys %after;
 	push @{ $book->{found} }, map { [ 'I6', "an effect of job $_ committed without the job's end" ] }
 	  grep { !is_weak($index, $_) } sort { $a <=> $b } keys %effects;
 	my @twice = grep { keys %{ $book->{held}{$_} } > 1 } map { key_of($after{$_}) // () } keys %after;
