@@ -51,7 +51,7 @@ CREATE PROCEDURE run_procedure(data jsonb) LANGUAGE sql AS $$ INSERT INTO run_no
 SELECT hipq.register_job_type('try.q', 'note', handler => 'run_note', max_retries => 1, retry_base => '1 h', retry_jitter => 0),
        hipq.register_job_type('try.q', 'do', handler => 'run_data'),
        hipq.register_job_type('try.q', 'batch', handler => 'run_batch', batch_size => 3),
-       hipq.register_job_type('try.q', 'asks', handler => 'run_note', retry_handler => 'run_delay'),
+       hipq.register_job_type('try.q', 'asks', handler => 'run_note', retry_handler => 'run_delay', max_retries => 1),
        hipq.register_job_type('try.q', 'asks in vain', handler => 'run_note', retry_handler => 'run_no_delay'),
        hipq.register_job_type('try.q', 'sql', handler => 'INSERT INTO run_note VALUES ($1->>''say'')'),
        hipq.register_job_type('try.q', 'night', handler => 'run_note', default_time_windows => '00:00-00:01', time_zone => 'UTC'),

@@ -132,7 +132,7 @@ COMMENT ON COLUMN hipq.job_type.queue_id IS 'queue of the job type';
 COMMENT ON COLUMN hipq.job_type.name IS 'name, as in hipq.job.job_type';
 COMMENT ON COLUMN hipq.job_type.handler IS 'what runs: schema.function(argument types), or one SQL statement; NONE = nothing yet, jobs wait';
 COMMENT ON COLUMN hipq.job_type.handler_kind IS 'none, function, procedure, statement, or notify (external workers)';
-COMMENT ON COLUMN hipq.job_type.retry_handler IS 'function of the job giving the delay before its next attempt, or NULL for none; NONE = the retry policy decides';
+COMMENT ON COLUMN hipq.job_type.retry_handler IS 'function of the job, or SQL statement, giving the delay before its next attempt, or NULL for none; NONE = the retry policy decides';
 COMMENT ON COLUMN hipq.job_type.default_timeout IS 'timeout of jobs that give none, in seconds; NULL = setting hipq.default_timeout';
 COMMENT ON COLUMN hipq.job_type.default_priority IS 'priority of jobs that give none; lower runs first';
 COMMENT ON COLUMN hipq.job_type.default_throttle_factor IS 'throttle_factor of jobs that give none';

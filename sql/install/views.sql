@@ -240,7 +240,7 @@ COMMENT ON COLUMN hipq.job_types.queue IS 'queue of the job type';
 COMMENT ON COLUMN hipq.job_types.job_type IS 'name of the job type';
 COMMENT ON COLUMN hipq.job_types.handler IS 'what runs: schema.function(argument types), or one SQL statement; NONE = nothing yet, jobs wait';
 COMMENT ON COLUMN hipq.job_types.handler_kind IS 'none, function, procedure, statement, or notify (external workers)';
-COMMENT ON COLUMN hipq.job_types.retry_handler IS 'function that decides about retries; NONE = the retry policy decides';
+COMMENT ON COLUMN hipq.job_types.retry_handler IS 'function or SQL statement that decides about retries; NONE = the retry policy decides';
 COMMENT ON COLUMN hipq.job_types.default_timeout IS 'timeout of jobs that give none, in seconds';
 COMMENT ON COLUMN hipq.job_types.default_priority IS 'priority of jobs that give none; lower runs first';
 COMMENT ON COLUMN hipq.job_types.default_throttle_factor IS 'throttle_factor of jobs that give none';

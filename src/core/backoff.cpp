@@ -37,6 +37,12 @@ std::int64_t retry_delay(const RetryPolicy &policy, int retry_count, double rand
     return below == cap ? policy.max : std::llround(below);  // a double may not hold the cap
 }
 
+std::int64_t granted_delay(std::int64_t asked, const RetryPolicy &policy, int retry_count, int max_retries, double random)
+{
+    const std::int64_t least = retry_count < max_retries ? 0 : retry_delay(policy, retry_count, random);
+    return std::max(asked, least);
+}
+
 std::vector<std::int64_t> retry_schedule(const RetryPolicy &policy, int max_retries)
 {
     RetryPolicy exact = policy;

@@ -3,6 +3,7 @@
 
 #include "core/crash_report.hpp"
 #include "settings.hpp"
+#include "storage/read_handler.hpp"
 #include "storage/routine.hpp"
 
 extern "C" {
@@ -47,16 +48,6 @@ std::string call_text(const std::string &stored, HandlerArguments arguments)
     return parse_stored(stored)->name + (arguments == HandlerArguments::id_and_data ? "($1, $2)" : "($1)");
 }
 
-// Whether a statement may end the transaction it runs in: what is no query, as VACUUM, CALL or DO.
-bool may_commit(const std::string &statement)
-{
-    const NodeTag tag = pg::call([&] {
-        List *parsed = ::raw_parser(statement.c_str(), RAW_PARSE_DEFAULT);
-        return list_length(parsed) == 1 ? nodeTag(static_cast<RawStmt *>(linitial(parsed))->stmt) : T_Invalid;
-    });
-    return tag != T_SelectStmt && tag != T_InsertStmt && tag != T_UpdateStmt && tag != T_DeleteStmt && tag != T_MergeStmt;
-}
-
 bool superuser_is_refused(const Queue &queue, std::string *problem)
 {
     if (may_run_handlers(queue.owner))
@@ -87,6 +78,15 @@ extern "C" void hipq_routine_changed(Datum, int, uint32)
 }
 
 }  // namespace
+
+bool may_commit(const std::string &statement)
+{
+    const NodeTag tag = pg::call([&] {
+        List *parsed = ::raw_parser(statement.c_str(), RAW_PARSE_DEFAULT);
+        return list_length(parsed) == 1 ? nodeTag(static_cast<RawStmt *>(linitial(parsed))->stmt) : T_Invalid;
+    });
+    return tag != T_SelectStmt && tag != T_InsertStmt && tag != T_UpdateStmt && tag != T_DeleteStmt && tag != T_MergeStmt;
+}
 
 bool takes_batches(const std::string &handler, HandlerKind kind)
 {
@@ -147,6 +147,8 @@ std::optional<Handler> resolve_retry_handler(const Queue &queue, const JobType &
     }
     if (superuser_is_refused(queue, problem))
         return std::nullopt;
+    if (!is_name_of_routine(type.retry_handler))
+        return Handler{HandlerKind::statement, HandlerArguments::all_of_job, type.retry_handler, true, false};
     const std::optional<Routine> routine =
         resolve_routine(queue, type.retry_handler, Purpose::retry_handler, HandlerKind::function, problem);
     if (!routine.has_value())

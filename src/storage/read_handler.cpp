@@ -20,7 +20,7 @@ const char *wanted_signature(Purpose purpose)
                "returns one value or nothing; of batches a function with arguments (hipq.job[]) or (jsonb[]).";
     case Purpose::retry_handler:
         return "A retry handler is a function with arguments (hipq.job), (jsonb) or (bigint, jsonb) that returns "
-               "interval.";
+               "interval, or a query that gives one.";
     case Purpose::dead_letter_handler:
         break;
     }
@@ -75,32 +75,6 @@ std::string trimmed(std::string_view text)
 bool is_identifier_byte(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || (c & 0x80) != 0;
-}
-
-// Whether a text can only be a name of a function, "schema.name" or "schema.name(types)": what is not is taken for a statement.
-bool looks_like_a_name(const std::string &text)
-{
-    const auto [name, arguments] = split_arguments(text);
-    if (arguments.has_value() && arguments->back() != ')')
-        return false;
-    bool quoted = false;
-    const std::string bare = trimmed(name);
-    for (const char c : bare) {
-        if (c == '"')
-            quoted = !quoted;
-        else if (!quoted && c != '.' && !is_identifier_byte(c))
-            return false;
-    }
-    // "select(1)", "values (1)": words that cannot be a function's name without quotes.
-    const std::string first = bare.substr(0, bare.find('.'));
-    std::string folded;
-    for (const char c : first)
-        folded += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    if (!arguments.has_value() && (folded == "vacuum" || folded == "analyze" || folded == "checkpoint"))
-        return false;
-    const int keyword = ::ScanKeywordLookup(folded.c_str(), &ScanKeywords);
-    return keyword < 0 || ScanKeywordCategories[keyword] == UNRESERVED_KEYWORD ||
-           ScanKeywordCategories[keyword] == TYPE_FUNC_NAME_KEYWORD;
 }
 
 void refuse_superuser(const Queue &queue)
@@ -184,6 +158,15 @@ void check_statement(const std::string &text)
                    errhint("A procedure may commit midway."));
 }
 
+// One that shares its transaction.
+void check_query(const std::string &text)
+{
+    check_statement(text);
+    if (may_commit(text))
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("this statement cannot be a retry handler"),
+                   errdetail("It gives no interval."), errhint("%s", wanted_signature(Purpose::retry_handler)));
+}
+
 void refuse_empty(const std::string &handler, Purpose purpose)
 {
     if (handler.empty())
@@ -205,6 +188,31 @@ std::string read_function(const Queue &queue, std::string_view name, Purpose pur
 
 }  // namespace
 
+bool is_name_of_routine(const std::string &text)
+{
+    const auto [name, arguments] = split_arguments(text);
+    if (arguments.has_value() && arguments->back() != ')')
+        return false;
+    bool quoted = false;
+    const std::string bare = trimmed(name);
+    for (const char c : bare) {
+        if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && c != '.' && !is_identifier_byte(c))
+            return false;
+    }
+    // "select(1)", "values (1)": words that cannot be a function's name without quotes.
+    const std::string first = bare.substr(0, bare.find('.'));
+    std::string folded;
+    for (const char c : first)
+        folded += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (!arguments.has_value() && (folded == "vacuum" || folded == "analyze" || folded == "checkpoint"))
+        return false;
+    const int keyword = ::ScanKeywordLookup(folded.c_str(), &ScanKeywords);
+    return keyword < 0 || ScanKeywordCategories[keyword] == UNRESERVED_KEYWORD ||
+           ScanKeywordCategories[keyword] == TYPE_FUNC_NAME_KEYWORD;
+}
+
 HandlerText read_handler(const Queue &queue, std::string_view handler, std::string_view kind)
 {
     const std::string text = trimmed(handler);
@@ -222,7 +230,7 @@ HandlerText read_handler(const Queue &queue, std::string_view handler, std::stri
     if (is_none)
         return {"NONE", wanted};
     refuse_superuser(queue);
-    if (wanted == HandlerKind::statement || (kind == "auto" && !looks_like_a_name(text))) {
+    if (wanted == HandlerKind::statement || (kind == "auto" && !is_name_of_routine(text))) {
         check_statement(text);
         return {text, HandlerKind::statement};
     }
@@ -232,7 +240,12 @@ HandlerText read_handler(const Queue &queue, std::string_view handler, std::stri
 
 std::string read_retry_handler(const Queue &queue, std::string_view handler)
 {
-    return read_function(queue, handler, Purpose::retry_handler);
+    std::string text = trimmed(handler);
+    if (text.empty() || text == "NONE" || is_name_of_routine(text))
+        return read_function(queue, text, Purpose::retry_handler);
+    refuse_superuser(queue);
+    check_query(text);
+    return text;
 }
 
 std::string read_dead_letter_handler(const Queue &queue, std::string_view handler)

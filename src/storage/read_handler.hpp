@@ -18,11 +18,15 @@ struct HandlerText {
 // owner is a superuser and hipq.allow_superuser_handlers is off).
 HandlerText read_handler(const Queue &queue, std::string_view handler, std::string_view kind);
 
-// A retry handler: function (hipq.job | jsonb | bigint, jsonb) RETURNS interval. Returns the stored form, "NONE" for "NONE". Same
-// errors.
+// A retry handler: function (hipq.job | jsonb | bigint, jsonb) RETURNS interval, or a query whose first value is an interval,
+// with $1 = job_data, $2 = id and $3 = the job. Returns what is stored, "NONE" for "NONE". Same errors.
 std::string read_retry_handler(const Queue &queue, std::string_view handler);
 
 // A handler of dead letters: function (hipq.job | jsonb | bigint, jsonb). Likewise.
 std::string read_dead_letter_handler(const Queue &queue, std::string_view handler);
+
+// Whether a text, as registered or stored, can only be a name of a function, "schema.name" or "schema.name(types)": what is not
+// is taken for a statement.
+bool is_name_of_routine(const std::string &text);
 
 }  // namespace hipq::storage

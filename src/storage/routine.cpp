@@ -81,6 +81,7 @@ Oid first_argument(HandlerArguments arguments)
     case HandlerArguments::data_of_jobs:
         return JSONBARRAYOID;
     case HandlerArguments::data:
+    case HandlerArguments::all_of_job:
     case HandlerArguments::none:
         break;
     }

@@ -2,6 +2,7 @@
 #include "settle.hpp"
 
 #include "settings.hpp"
+#include "storage/job_row.hpp"
 #include "storage/permit.hpp"
 
 extern "C" {
@@ -146,9 +147,30 @@ Failure stored_failure(const ClaimedJob &job)
     return Failure{core::parse_reason(job.retry_reason).value_or(core::Reason::transient_error), "", job.error};
 }
 
-Failure retry_handler_failure(const ClaimedJob &job, const std::string &why)
+bool carry_out_answer(const Queue &queue, const ClaimedJob &job, std::optional<std::int64_t> delay, pg::Time now)
 {
-    return {core::Reason::retry_handler_failed, "", job.error + " (retry handler failed: " + why + ")"};
+    core::Decision decision{false, 0, false};
+    if (delay.has_value())
+        decision = {true,
+                    core::granted_delay(*delay, type_of(queue, job).policy, job.retry_count, job.max_retries,
+                                        ::pg_prng_double(&::pg_global_prng_state)),
+                    true};
+    return carry_out(queue, job, stored_failure(job), decision, now);
+}
+
+Failure retry_handler_failure(std::string_view sqlstate, std::string_view error)
+{
+    return {core::Reason::retry_handler_failed, sqlstate, error};
+}
+
+bool end_undecided(const Queue &queue, const ClaimedJob &job, const Failure &of_handler, pg::Time now)
+{
+    ClaimedJob asked = job;
+    asked.started = pg::Time{job.values->as_int64(core::Column::update_time)};  // since then it stands in `error`
+    record_attempt(queue, asked, of_handler, now);
+    Failure both = of_handler;
+    both.error = short_text(job.error + " (retry handler failed: " + of_handler.error + ")");
+    return carry_out(queue, job, both, core::Decision{false, 0, false}, now);
 }
 
 bool decide_by_policy(const Queue &queue, const ClaimedJob &job, pg::Time now)

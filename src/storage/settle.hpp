@@ -52,7 +52,15 @@ bool end_with_worker(const Queue &queue, std::int64_t id, const Failure &failure
 // The failure a row in `error` tells of.
 Failure stored_failure(const ClaimedJob &job);
 
-// The same after its retry handler failed: it is that of the job, with why nobody could decide on it. Final.
-Failure retry_handler_failure(const ClaimedJob &job, const std::string &why);
+// ---- what a retry handler says of a job that stands in `error`. Need a transaction. False: stale. ----
+
+// error -> retry after `delay` (microseconds; core::granted_delay() says how soon that may be), or, without one, error -> final.
+bool carry_out_answer(const Queue &queue, const ClaimedJob &job, std::optional<std::int64_t> delay, pg::Time now);
+
+// How a retry handler failed, as the history tells it.
+Failure retry_handler_failure(std::string_view sqlstate, std::string_view error);
+
+// error -> final: nobody can decide, as the retry handler has failed so. The job's error tells both.
+bool end_undecided(const Queue &queue, const ClaimedJob &job, const Failure &of_handler, pg::Time now);
 
 }  // namespace hipq::storage

@@ -148,8 +148,7 @@ Settled settle_lost_decision(const Queue &queue, const ClaimedJob &job, pg::Time
     record_attempt(queue, lost, {core::Reason::worker_lost, "", "executor ended while it asked the retry handler"}, now);
     if (as_hipq([&] { return count_lost_decisions.run(queue.id, job.id, job.attempt); }).front().integer(0) < most_losses)
         return Settled::ask_retry_handler;
-    const Failure failure = retry_handler_failure(job, "it ends its executor");
-    return carry_out(queue, job, failure, core::Decision{false, 0, false}, now) ? Settled::decided : Settled::stale;
+    return end_undecided(queue, job, retry_handler_failure("", "it ends its executor"), now) ? Settled::decided : Settled::stale;
 }
 
 }  // namespace hipq::storage

@@ -62,6 +62,23 @@ Failure missing_handler()
     return {core::Reason::handler_not_found, "42883", "handler does not exist or cannot be called"};
 }
 
+Failure retry_failure_of(const pg::Error &error)
+{
+    Failure failure = failure_of(error);
+    failure.reason = core::Reason::retry_handler_failed;
+    return failure;
+}
+
+Failure missing_retry_handler()
+{
+    return storage::retry_handler_failure("42883", "retry handler does not exist or cannot be called");
+}
+
+Failure overdue_retry_handler()
+{
+    return storage::retry_handler_failure("57014", "retry handler exceeded the job's timeout");
+}
+
 void conclude(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results)
 {
     const storage::RequestedEnd requested = storage::requested_end();

@@ -14,6 +14,11 @@ void make_current(const std::optional<storage::Handler> &handler, std::span<cons
 storage::Failure failure_of(const pg::Error &error);
 storage::Failure missing_handler();
 
+// The same of a retry handler.
+storage::Failure retry_failure_of(const pg::Error &error);
+storage::Failure missing_retry_handler();
+storage::Failure overdue_retry_handler();
+
 // What a handler that has returned leaves behind: its jobs are done, or, because it has asked for that, its job comes again later
 // or stays running. In its transaction.
 void conclude(const storage::Queue &queue, std::span<const storage::ClaimedJob> jobs, std::span<const pg::RawValue> results);

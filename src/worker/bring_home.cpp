@@ -12,6 +12,7 @@
 #include "storage/settle_external.hpp"
 #include "storage/settle_lost.hpp"
 #include "storage/weight.hpp"
+#include "worker/attempt.hpp"
 #include "worker/bookkeeping.hpp"
 #include "worker/duties.hpp"
 #include "worker/process.hpp"
@@ -139,8 +140,7 @@ bool may_ask_again(const Queue &queue, const ClaimedJob &job, const Left &left)
         return true;
     if (!left.timed_out)
         return storage::settle_lost_decision(queue, job, left.started, pg::now()) == storage::Settled::ask_retry_handler;
-    const storage::Failure failure = storage::retry_handler_failure(job, "retry handler exceeded the job's timeout");
-    storage::carry_out(queue, job, failure, core::Decision{false, 0, false}, pg::now());
+    storage::end_undecided(queue, job, overdue_retry_handler(), pg::now());
     return false;
 }
 

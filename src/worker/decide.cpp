@@ -4,6 +4,7 @@
 #include "shmem/decisions.hpp"
 #include "shmem/own_executor.hpp"
 #include "storage/settle.hpp"
+#include "worker/attempt.hpp"
 #include "worker/bookkeeping.hpp"
 #include "worker/run_handler.hpp"
 #include "worker/session.hpp"
@@ -40,19 +41,15 @@ bool decided_by_policy(const Queue &queue, const ClaimedJob &job)
     return true;
 }
 
-// Why there is no answer.
-struct Trouble {
-    std::optional<std::string> cancelled;  // hipq.cancel(): what the job ends with
-    std::string why{};
-};
-using Answer = std::variant<core::Decision, Trouble>;
+// The delay that it asks for, if any; or why there is no answer: it failed, or hipq.cancel() ends the job.
+using Answer = std::variant<std::optional<std::int64_t>, Failure>;
 
-std::optional<Trouble> trouble_of(const Stop &stop)
+std::optional<Failure> trouble_of(const Stop &stop)
 {
     if (stop.cancelled.has_value())
-        return Trouble{*stop.cancelled};
+        return storage::cancelled_failure(*stop.cancelled, MyProcPid);
     if (stop.missed_deadline)
-        return Trouble{std::nullopt, "retry handler exceeded the job's timeout"};
+        return overdue_retry_handler();
     return std::nullopt;
 }
 
@@ -60,10 +57,10 @@ Answer ask_retry_handler(const Executor &executor, const Queue &queue, const Cla
 {
     const auto handler = storage::resolve_retry_handler(queue, *queue.find_job_type(job.type));
     if (!handler.has_value())
-        return Trouble{std::nullopt, "retry handler does not exist or cannot be called"};
+        return missing_retry_handler();
     Watch watch(job);
     std::optional<std::int64_t> delay;
-    std::optional<std::string> error;
+    std::optional<Failure> failure;
     try {
         if (!watch.comes_too_late()) {
             delay = run_retry_handler(*handler, job, executor.job_memory);
@@ -71,18 +68,18 @@ Answer ask_retry_handler(const Executor &executor, const Queue &queue, const Cla
         }
         HIPQ_POINT("after-retry-handler");
     } catch (const pg::Error &raised) {
-        error = raised.message();
+        failure = retry_failure_of(raised);
     }
     if (auto trouble = trouble_of(watch.stop()))
         return *trouble;
-    if (error.has_value())
-        return Trouble{std::nullopt, *error};
-    return core::Decision{delay.has_value(), delay.value_or(0), true};
+    if (failure.has_value())
+        return *failure;
+    return delay;
 }
 
 // The row is locked, the retry handler is asked (in read committed: lock and answer share the transaction), and what it says is
 // carried out. Returns what went wrong: then the transaction is to be aborted.
-std::optional<Trouble> decide_in_transaction(const Executor &executor, const Queue &queue, std::int64_t id, SessionUse &session)
+std::optional<Failure> decide_in_transaction(const Executor &executor, const Queue &queue, std::int64_t id, SessionUse &session)
 {
     const auto job = take(executor, queue, id);
     if (!job.has_value())
@@ -92,17 +89,17 @@ std::optional<Trouble> decide_in_transaction(const Executor &executor, const Que
         return std::nullopt;
     session.begin();
     const Answer answer = ask_retry_handler(executor, queue, *job);
-    if (const auto *trouble = std::get_if<Trouble>(&answer))
+    if (const auto *trouble = std::get_if<Failure>(&answer))
         return *trouble;
     session.put_back();
     const pg::OwnSettings own;
-    storage::carry_out(queue, *job, storage::stored_failure(*job), std::get<core::Decision>(answer), pg::now());
+    storage::carry_out_answer(queue, *job, std::get<std::optional<std::int64_t>>(answer), pg::now());
     return std::nullopt;
 }
 
-std::optional<Trouble> try_to_decide(const Executor &executor, const Queue &queue, std::int64_t id, SessionUse &session)
+std::optional<Failure> try_to_decide(const Executor &executor, const Queue &queue, std::int64_t id, SessionUse &session)
 {
-    std::optional<Trouble> trouble;
+    std::optional<Failure> trouble;
     pg::start_transaction();
     try {
         trouble = decide_in_transaction(executor, queue, id, session);
@@ -110,7 +107,7 @@ std::optional<Trouble> try_to_decide(const Executor &executor, const Queue &queu
         if (!trouble.has_value())
             pg::commit_transaction();
     } catch (const pg::Error &error) {
-        trouble = Trouble{std::nullopt, error.message()};
+        trouble = retry_failure_of(error);
     } catch (...) {
         pg::abort_transaction();
         throw;
@@ -121,15 +118,16 @@ std::optional<Trouble> try_to_decide(const Executor &executor, const Queue &queu
 }
 
 // Final, with what went wrong.
-void give_up_in_transaction(const Queue &queue, std::int64_t id, const Trouble &trouble)
+void give_up_in_transaction(const Queue &queue, std::int64_t id, const Failure &trouble)
 {
     HIPQ_POINT("before-give-up");
     const auto job = storage::take_for_decision(queue, id);
     if (!job.has_value())
         return;
-    const Failure failure = trouble.cancelled.has_value() ? storage::cancelled_failure(*trouble.cancelled, MyProcPid)
-                                                          : storage::retry_handler_failure(*job, trouble.why);
-    storage::carry_out(queue, *job, failure, core::Decision{false, 0, false}, pg::now());
+    if (trouble.reason == core::Reason::cancelled)
+        storage::carry_out(queue, *job, trouble, core::Decision{false, 0, false}, pg::now());
+    else
+        storage::end_undecided(queue, *job, trouble, pg::now());
     HIPQ_POINT("after-give-up");
 }
 
@@ -147,7 +145,7 @@ void leave_undecided(const Queue &queue, std::int64_t id, const pg::Error &troub
         storage::report_set_aside(queue, id, trouble);
 }
 
-void give_up(const Queue &queue, std::int64_t id, const Trouble &trouble)
+void give_up(const Queue &queue, std::int64_t id, const Failure &trouble)
 {
     if (const auto against = try_to_write([&] { give_up_in_transaction(queue, id, trouble); }))
         leave_undecided(queue, id, *against);

@@ -1,20 +1,24 @@
 // Portals for handlers.
 #include "run_handler.hpp"
 
+#include "pg/clock.hpp"
 #include "worker/handler_plan.hpp"
 
 extern "C" {
+#include "common/int.h"
 #include "tcop/cmdtag.h"
 #include "tcop/dest.h"
+#include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/portal.h"
+#include "utils/timestamp.h"
 }
 
 namespace hipq::worker {
 
 namespace {
 
-constexpr int max_arguments = 2;
+constexpr int max_arguments = 3;
 
 // A call as the PostgreSQL regime needs it: plain data.
 struct Call {
@@ -84,6 +88,11 @@ Call call_of(const storage::Handler &handler, std::span<const storage::ClaimedJo
         add(array.type, array.value);
         break;
     }
+    case HandlerArguments::all_of_job:
+        add(JSONBOID, job.data.value);
+        add(INT8OID, Int64GetDatum(job.id));
+        add(job.row_type, storage::row_of(job).value);
+        break;
     case HandlerArguments::id_and_data:
         if (is_statement)
             add(JSONBOID, job.data.value);
@@ -217,9 +226,21 @@ void give_to_each(std::span<pg::RawValue> results, ArrayType *array)
         results[i] = pg::RawValue{JSONBOID, values[i], nulls[i]};
 }
 
-std::int64_t microseconds_of(const Interval &interval)
+// The PostgreSQL regime. Raises where the sum is no number, or leads past the last time that there is: infinity, too.
+std::int64_t delay_of(const Interval &interval, pg::Time now)
 {
-    return interval.time + (static_cast<std::int64_t>(interval.month) * DAYS_PER_MONTH + interval.day) * USECS_PER_DAY;
+    const std::int64_t days = static_cast<std::int64_t>(interval.month) * DAYS_PER_MONTH + interval.day;
+    std::int64_t delay = 0;
+    std::int64_t time = 0;
+    const bool fits = !::pg_mul_s64_overflow(days, USECS_PER_DAY, &delay) &&
+                      !::pg_add_s64_overflow(delay, interval.time, &delay) &&
+                      !::pg_add_s64_overflow(now.value, std::max<std::int64_t>(delay, 0), &time) && IS_VALID_TIMESTAMP(time);
+    if (!fits)
+        ereport(ERROR, errcode(ERRCODE_DATETIME_FIELD_OVERFLOW), errmsg("delay of a retry is out of range"),
+                errdetail("The retry handler returned %s.",
+                          DatumGetCString(DirectFunctionCall1(::interval_out, IntervalPGetDatum(&interval)))),
+                errhint("Return an interval that is finite, or NULL for no retry."));
+    return delay;
 }
 
 }  // namespace
@@ -247,10 +268,19 @@ std::optional<std::int64_t> run_retry_handler(const storage::Handler &handler, c
                                               MemoryContext memory)
 {
     const Call call = call_of(handler, {&job, 1}, memory);
-    const Outcome outcome = pg::call([&] { return run_call(call); });
-    if (!outcome.has_row || outcome.is_null || outcome.type != INTERVALOID)
-        return std::nullopt;
-    return std::max<std::int64_t>(0, microseconds_of(*DatumGetIntervalP(outcome.value)));
+    std::optional<std::int64_t> delay;
+    const pg::Time now = pg::now();
+    pg::call([&] {
+        const Outcome outcome = run_call(call);
+        if (!outcome.has_row || outcome.is_null)
+            return;
+        if (outcome.type != INTERVALOID)
+            ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
+                    errmsg("retry handler returned type %s, not interval", ::format_type_be(outcome.type)),
+                    errhint("Return an interval, or NULL for no retry."));
+        delay = delay_of(*DatumGetIntervalP(outcome.value), now);
+    });
+    return delay;
 }
 
 void end_user_code()

@@ -12,7 +12,8 @@ namespace hipq::worker {
 std::vector<pg::RawValue> run_handler(const storage::Handler &handler, std::span<const storage::ClaimedJob> jobs,
                                       MemoryContext memory);
 
-// Calls a retry handler: the delay in microseconds, or nothing for NULL ("no retry").
+// Calls a retry handler: the delay in microseconds, or nothing for NULL or no row ("no retry"). Raises what it raises, 42804 if
+// it gives something else, and 22008 for a delay past the last time that there is.
 std::optional<std::int64_t> run_retry_handler(const storage::Handler &handler, const storage::ClaimedJob &job,
                                               MemoryContext memory);
 

@@ -75,16 +75,14 @@ std::optional<Failure> call_and_finish(const Call &call, std::span<const Claimed
     return error.has_value() ? std::optional(failure_of(*error)) : std::nullopt;
 }
 
-struct Answer {
-    core::Decision decision;
-    std::optional<std::string> trouble;  // there is none because of that
-};
+// The delay that it asks for, if any, or how it failed.
+using Answer = std::variant<std::optional<std::int64_t>, Failure>;
 
 Answer ask_retry_handler(const Queue &queue, const ClaimedJob &job)
 {
     const auto handler = storage::resolve_retry_handler(queue, *queue.find_job_type(job.type));
     if (!handler.has_value())
-        return {{}, "retry handler does not exist or cannot be called"};
+        return missing_retry_handler();
     std::optional<std::int64_t> delay;
     const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
         pg::as_role(queue.owner, [&] {
@@ -95,8 +93,8 @@ Answer ask_retry_handler(const Queue &queue, const ClaimedJob &job)
     });
     let_cancellation_through(error);
     if (error.has_value())
-        return {{}, error->message()};
-    return {core::Decision{delay.has_value(), delay.value_or(0), true}, std::nullopt};
+        return retry_failure_of(*error);
+    return delay;
 }
 
 void decide(const Queue &queue, std::int64_t id)
@@ -106,11 +104,10 @@ void decide(const Queue &queue, std::int64_t id)
         return;
     const Answer answer = ask_retry_handler(queue, *job);
     const pg::OwnSettings own;
-    if (answer.trouble.has_value())
-        storage::carry_out(queue, *job, storage::retry_handler_failure(*job, *answer.trouble), core::Decision{false, 0, false},
-                           pg::now());
+    if (const auto *failure = std::get_if<Failure>(&answer))
+        storage::end_undecided(queue, *job, *failure, pg::now());
     else
-        storage::carry_out(queue, *job, storage::stored_failure(*job), answer.decision, pg::now());
+        storage::carry_out_answer(queue, *job, std::get<std::optional<std::int64_t>>(answer), pg::now());
 }
 
 void settle(const Call &call, ClaimedJob &job, const Failure &failure)

@@ -142,7 +142,7 @@ $hipq->sql(q{
 	CREATE FUNCTION thrice(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$
 	BEGIN INSERT INTO ran (id) VALUES (job.id); RETURN CASE WHEN job.attempt < 3 AND job.state = 'error' THEN interval '20 ms' END; END $$;
 	CREATE FUNCTION broken(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$ BEGIN RAISE 'cannot decide'; END $$;
-	SELECT hipq.register_job_type('app.main', 'thrice', handler => 'act', retry_handler => 'thrice');
+	SELECT hipq.register_job_type('app.main', 'thrice', handler => 'act', retry_handler => 'thrice', max_retries => 3);
 	SELECT hipq.register_job_type('app.main', 'broken', handler => 'act', retry_handler => 'broken')});
 $id = $hipq->enqueue('thrice', q{'{"state": "22012"}'});
 is($hipq->outcome($id), 'failed', 'a retry handler that says NULL ends the job');
@@ -152,7 +152,44 @@ is($hipq->sql("SELECT reason FROM hipq.dead_letters WHERE job_id = $id"), 'valid
 $id = $hipq->enqueue('broken', q{'{"state": "P0001"}'});
 is($hipq->outcome($id), 'failed', 'a retry handler that fails ends the job');
 like(final_row($id), qr/^failed 1 0 retry_handler_failed told to fail \(retry handler failed: cannot decide\)$/, 'and says so');
+is($hipq->attempts($id), '1 transient_error P0001, 1 retry_handler_failed P0001', 'the history has the errors of both');
+is($hipq->sql("SELECT concat_ws(' ', error, ended_time >= started_time, context) FROM hipq.attempts WHERE job_id = $id AND reason = 'retry_handler_failed'"),
+	'cannot decide t PL/pgSQL function broken(hipq.job) line 1 at RAISE', 'each with its context');
 is($hipq->outcome($hipq->enqueue('thrice', q{'{"state": "22012", "times": 2}'})), 'succeeded', 'a retry that was granted may succeed');
+
+# A retry handler may be a query, and is given what a handler is given.
+$hipq->sql(q{
+	SELECT hipq.register_job_type('app.main', 'asked', handler => 'act', max_retries => 3,
+		retry_handler => $$SELECT interval '1 ms' WHERE ($3).id = $2 AND ($3).attempt < 3 AND $1->>'state' = 'P0001'$$);
+	SELECT hipq.register_job_type('app.main', 'wordy', handler => 'act', retry_handler => $$SELECT 'soon'$$);
+	SELECT hipq.register_job_type('app.main', 'endless', handler => 'act', retry_handler => $$SELECT interval '178000000 years'$$);
+	SELECT hipq.register_job_type('app.main', 'beyond', handler => 'act', retry_handler => $$SELECT interval '296530 years'$$)});
+$id = $hipq->enqueue('asked', q{'{"state": "P0001"}'});
+is($hipq->outcome($id), 'failed', 'a query may decide');
+is(final_row($id), 'failed 3 2 transient_error told to fail', 'and says no by giving no row');
+foreach my $case ([ wordy => '42804', 'retry handler returned type text, not interval' ], [ endless => '22008', 'delay of a retry is out of range' ], [ beyond => '22008', 'delay of a retry is out of range' ])
+{
+	my ($type, $state, $error) = @$case;
+	$id = $hipq->enqueue($type, q{'{"state": "P0001"}'});
+	is($hipq->outcome($id), 'failed', "$type: no answer is the end of the job");
+	is($hipq->sql("SELECT sqlstate || ' ' || error FROM hipq.attempts WHERE job_id = $id AND reason = 'retry_handler_failed'"), "$state $error", "$type: and the history says so");
+}
+foreach my $refused ('CALL commits(NULL)', 'VACUUM', 'SELECT 1; SELECT 2', 'SELECT FROM WHERE')
+{
+	my ($rc, $stdout, $stderr) = $hipq->node->psql('postgres', "SELECT hipq.alter_job_type('app.main', 'asked', retry_handler => '$refused')");
+	like($stderr, qr/this statement cannot be a retry handler|a handler is one SQL statement|handler function VACUUM does not exist|syntax error/, "$refused is refused");
+}
+
+# However it answers, after the first max_retries it is no faster than the schedule.
+$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'eager', handler => 'act', max_retries => 2, retry_base => '12 h', retry_max => '1 day')});
+foreach my $answer ("interval '0'", "interval '-178000 years'")
+{
+	$hipq->sql("SELECT hipq.alter_job_type('app.main', 'eager', retry_handler => \$\$SELECT $answer\$\$)");
+	$id = $hipq->enqueue('eager', q{'{"state": "P0001"}'});
+	ok($hipq->wait_until(qq{SELECT state = 'retry' AND attempt = 3 AND scheduled_run_time - update_time = '1 day' FROM hipq.jobs WHERE id = $id}),
+		"$answer: at once twice, then by the schedule");
+	$hipq->sql("SELECT hipq.cancel($id)");
+}
 
 # ---- retries switched off: of the server, a queue, a job type
 $hipq->sql(q{

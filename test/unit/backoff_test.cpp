@@ -155,5 +155,18 @@ TEST(Backoff, AJobThatCostsItsProcessAgainAndAgainWaits)
     EXPECT_EQ(loss_delay(longest), 256'000'000);
 }
 
+TEST(Backoff, RetryHandlersHaveTheirWayUpToMaxRetries)
+{
+    const RetryPolicy policy{};
+    EXPECT_EQ(granted_delay(0, policy, 0, 3, no_jitter), 0);
+    EXPECT_EQ(granted_delay(-5, policy, 2, 3, no_jitter), 0);
+    EXPECT_EQ(granted_delay(20'000, policy, 2, 3, no_jitter), 20'000);
+    EXPECT_EQ(granted_delay(0, policy, 3, 3, no_jitter), 8'000'000);
+    EXPECT_EQ(granted_delay(-longest, policy, 0, 0, no_jitter), 1'000'000);
+    EXPECT_EQ(granted_delay(7'999'999, policy, 3, 3, no_jitter), 8'000'000);
+    EXPECT_EQ(granted_delay(8'000'001, policy, 3, 3, no_jitter), 8'000'001);
+    EXPECT_EQ(granted_delay(longest, policy, 3, 3, no_jitter), longest);
+}
+
 }  // namespace
 }  // namespace hipq::core
