@@ -121,6 +121,8 @@ CREATE TABLE hipq.job_type (
     requires                jsonb       NOT NULL DEFAULT '{}' CONSTRAINT job_type_requires_is_an_object CHECK (jsonb_typeof(requires) = 'object'),
     worker_wait_ttl         integer     CONSTRAINT job_type_worker_wait_ttl_is_positive CHECK (worker_wait_ttl > 0),
     retry_enabled           boolean,
+    parameters              jsonb       NOT NULL DEFAULT '{}' CONSTRAINT job_type_parameters_are_an_object CHECK (jsonb_typeof(parameters) = 'object'),
+    validate                text        NOT NULL DEFAULT 'enqueue' CONSTRAINT job_type_validate_is_known CHECK (validate IN ('enqueue', 'run')),
     is_registered           boolean     NOT NULL DEFAULT true,
     crash_times             timestamptz[] NOT NULL DEFAULT '{}',
     created_time            timestamptz NOT NULL DEFAULT now(),
@@ -154,6 +156,8 @@ COMMENT ON COLUMN hipq.job_type.throttle_limit_per_key IS 'the same for running 
 COMMENT ON COLUMN hipq.job_type.requires IS 'what the capabilities of an external worker must contain to be given its jobs';
 COMMENT ON COLUMN hipq.job_type.worker_wait_ttl IS 'seconds a due job waits while no external worker can be given it, before it fails with worker_unavailable; NULL = for ever';
 COMMENT ON COLUMN hipq.job_type.retry_enabled IS 'whether failed jobs are retried; NULL = as the queue says';
+COMMENT ON COLUMN hipq.job_type.parameters IS 'what job_data has to have: for each parameter its type, required, default, secret; {} = anything';
+COMMENT ON COLUMN hipq.job_type.validate IS 'when that is checked: enqueue = what does not fit is refused; run = its attempt fails with invalid_parameters';
 COMMENT ON COLUMN hipq.job_type.is_registered IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes when none is left';
 COMMENT ON COLUMN hipq.job_type.crash_times IS 'when its jobs took the server down, within 10 minutes; with hipq.max_type_crashes of them hipq pauses the type';
 COMMENT ON COLUMN hipq.job_type.created_time IS 'when the job type was registered';

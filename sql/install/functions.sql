@@ -56,9 +56,9 @@ CREATE FUNCTION hipq.register_job_type(
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT '{}', do_not_retry_on text[] DEFAULT '{}',
     on_missing_handler text DEFAULT 'wait', queue_ttl integer DEFAULT NULL, claim text DEFAULT 'auto', batch_size integer DEFAULT 1,
     throttle_limit numeric DEFAULT 0, throttle_limit_per_key numeric DEFAULT 0, requires jsonb DEFAULT '{}', worker_wait_ttl integer DEFAULT NULL,
-    retry_enabled boolean DEFAULT NULL
+    retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT '{}', validate text DEFAULT 'enqueue'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_job_type';
-COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, jsonb, integer, boolean)
+COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, jsonb, integer, boolean, jsonb, text)
     IS 'registers a job type of a queue: its handler and what its jobs start with; registering a type that hipq found by itself replaces it';
 
 CREATE FUNCTION hipq.alter_job_type(
@@ -69,9 +69,9 @@ CREATE FUNCTION hipq.alter_job_type(
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT NULL, do_not_retry_on text[] DEFAULT NULL,
     on_missing_handler text DEFAULT NULL, queue_ttl integer DEFAULT NULL, claim text DEFAULT NULL, batch_size integer DEFAULT NULL,
     throttle_limit numeric DEFAULT NULL, throttle_limit_per_key numeric DEFAULT NULL, requires jsonb DEFAULT NULL, worker_wait_ttl integer DEFAULT NULL,
-    retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}'
+    retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT NULL, validate text DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_job_type';
-COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, jsonb, integer, boolean, text[])
+COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, jsonb, integer, boolean, jsonb, text, text[])
     IS 'changes a job type for jobs to come (its time_zone for all that wait); what is NULL stays, what reset names goes back to the setting';
 
 CREATE FUNCTION hipq.drop_job_type(queue text, job_type text, force boolean DEFAULT false) RETURNS void
@@ -449,6 +449,12 @@ COMMENT ON FUNCTION hipq._first_closed_gate(integer, text, text, text, numeric) 
 CREATE FUNCTION hipq._is_running(queue_id integer, id bigint) RETURNS boolean LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__is_running';
 COMMENT ON FUNCTION hipq._is_running(integer, bigint)
     IS 'whether an executor runs the job: one claimed by a lock, whose row still says that it waits; false for who may not read the queue';
+
+-- Stable, so that whoever does not ask for the column does not pay for it.
+CREATE FUNCTION hipq._masked(queue_id integer, job_type text, job_data jsonb) RETURNS jsonb LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__masked';
+COMMENT ON FUNCTION hipq._masked(integer, text, jsonb) IS 'job_data as views show it: secret parameters of the job type are ***; NULL for who may not read the queue';
+CREATE FUNCTION hipq._masked_job(queue_id integer, job_type text, job jsonb) RETURNS jsonb LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__masked_job';
+COMMENT ON FUNCTION hipq._masked_job(integer, text, jsonb) IS 'the same of a whole job in a dead letter';
 
 CREATE FUNCTION hipq._next_run(cron text, last_run_time timestamptz) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__next_run';
 COMMENT ON FUNCTION hipq._next_run(text, timestamptz) IS 'when a cron expression comes next, by pg_cron''s clocks; NULL = never, or it cannot be read';

@@ -220,6 +220,8 @@ SELECT seen.name AS queue,
        job_type.requires,
        job_type.worker_wait_ttl,
        coalesce(job_type.retry_enabled, queue.retry_enabled, current_setting('hipq.retry_enabled', true)::boolean) AS retry_enabled,
+       job_type.parameters,
+       job_type.validate,
        coalesce(service.workers, 0) AS workers,
        EXISTS (
            SELECT FROM hipq.pause
@@ -265,6 +267,8 @@ COMMENT ON COLUMN hipq.job_types.worker_wait_ttl IS 'seconds a due job waits whi
 COMMENT ON COLUMN hipq.job_types.workers IS 'external workers that serve it: they name it, may work on its queue and have what it requires; however they do';
 COMMENT ON COLUMN hipq.job_types.is_paused IS 'starts no jobs, because it, its queue or its instance is paused; hipq.pauses says by whom';
 COMMENT ON COLUMN hipq.job_types.retry_enabled IS 'whether failed jobs are retried';
+COMMENT ON COLUMN hipq.job_types.parameters IS 'what job_data has to have: for each parameter its type, required, default, secret; {} = anything';
+COMMENT ON COLUMN hipq.job_types.validate IS 'when that is checked: enqueue = what does not fit is refused; run = its attempt fails with invalid_parameters';
 COMMENT ON COLUMN hipq.job_types.is_registered IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes when none is left';
 COMMENT ON COLUMN hipq.job_types.crashes IS 'how often its jobs took the server down, lately: in the 10 minutes up to the last time. With hipq.max_type_crashes of them it is held, as hipq.pauses says; a new handler begins with none';
 COMMENT ON COLUMN hipq.job_types.created_time IS 'when the job type was registered';
@@ -326,7 +330,7 @@ SELECT job.id,
        job.update_time,
        job.deadline,
        job.expires_time,
-       job.job_data,
+       hipq._masked(job.queue_id, job.job_type, job.job_data) AS job_data,
        job.result,
        job.original_job_id,
        job.retry_of,
@@ -359,7 +363,7 @@ COMMENT ON COLUMN hipq.jobs.accepted_time IS 'when the present or last attempt s
 COMMENT ON COLUMN hipq.jobs.update_time IS 'when the row last changed, but for one that has not been tried yet; for a final job, when it ended';
 COMMENT ON COLUMN hipq.jobs.deadline IS 'when the running attempt times out; infinity when not running';
 COMMENT ON COLUMN hipq.jobs.expires_time IS 'not started by then: final with reason expired';
-COMMENT ON COLUMN hipq.jobs.job_data IS 'data for the handler';
+COMMENT ON COLUMN hipq.jobs.job_data IS 'data for the handler; secret parameters are ***';
 COMMENT ON COLUMN hipq.jobs.result IS 'what the handler returned';
 COMMENT ON COLUMN hipq.jobs.original_job_id IS 'first job of the chain of retries this one belongs to';
 COMMENT ON COLUMN hipq.jobs.retry_of IS 'the final job that this one was made from by hipq.retry()';
@@ -513,7 +517,7 @@ SELECT queue.name AS queue,
        (dead_letter.job ->> 'attempt')::integer AS attempts,
        dead_letter.redriven_as,
        dead_letter.handler_error,
-       dead_letter.job,
+       hipq._masked_job(dead_letter.queue_id, dead_letter.job_type, dead_letter.job) AS job,
        dead_letter.history,
        dead_letter.attempts_left_out,
        dead_letter.reduced_because
@@ -536,7 +540,7 @@ COMMENT ON COLUMN hipq.dead_letters.dismissed_time IS 'when it was dismissed';
 COMMENT ON COLUMN hipq.dead_letters.attempts IS 'how often the job was tried';
 COMMENT ON COLUMN hipq.dead_letters.redriven_as IS 'id of the job that it was enqueued again as';
 COMMENT ON COLUMN hipq.dead_letters.handler_error IS 'how the handler of dead letters failed; NULL = it did not';
-COMMENT ON COLUMN hipq.dead_letters.job IS 'the whole row of the job';
+COMMENT ON COLUMN hipq.dead_letters.job IS 'the whole row of the job; secret parameters are ***';
 COMMENT ON COLUMN hipq.dead_letters.history IS 'its attempts, the first and the last ones of many: number, reason, sqlstate, error, external worker, times';
 COMMENT ON COLUMN hipq.dead_letters.attempts_left_out IS 'how many attempts between the first and the last ones are not in history';
 COMMENT ON COLUMN hipq.dead_letters.reduced_because IS 'why job has neither job_data nor result, and history is empty; NULL = the dead letter is whole';
@@ -667,7 +671,7 @@ SELECT schedule.name,
        queue.name AS queue,
        schedule.job_type,
        schedule.job_key,
-       schedule.job_data,
+       hipq._masked(schedule.queue_id, schedule.job_type, schedule.job_data) AS job_data,
        schedule.role,
        entry.is_active,
        CASE WHEN entry.is_active THEN hipq._next_run(schedule.cron, schedule.last_run_time) END AS next_run_time,
@@ -686,7 +690,7 @@ COMMENT ON COLUMN hipq.schedules.cron IS 'cron expression, as given';
 COMMENT ON COLUMN hipq.schedules.queue IS 'queue of its jobs';
 COMMENT ON COLUMN hipq.schedules.job_type IS 'job type of its jobs';
 COMMENT ON COLUMN hipq.schedules.job_key IS 'job key of its jobs; NONE = none';
-COMMENT ON COLUMN hipq.schedules.job_data IS 'job data of its jobs';
+COMMENT ON COLUMN hipq.schedules.job_data IS 'job data of its jobs; secret parameters are ***';
 COMMENT ON COLUMN hipq.schedules.role IS 'role that made it, and that enqueues';
 COMMENT ON COLUMN hipq.schedules.is_active IS 'pg_cron has an active job for it; if not, as after a restore into another server, call hipq.schedule() again';
 COMMENT ON COLUMN hipq.schedules.next_run_time IS 'when it runs next, by pg_cron''s clocks (cron.timezone, GMT by default); NULL = it does not';

@@ -5,11 +5,14 @@
 #include "api/checks.hpp"
 #include "api/own_worker.hpp"
 #include "pg/clock.hpp"
+#include "shmem/decisions.hpp"
 #include "shmem/external_jobs.hpp"
 #include "shmem/wake.hpp"
 #include "storage/dispatch.hpp"
+#include "storage/job_parameters.hpp"
 #include "storage/job_row.hpp"
 #include "storage/rights.hpp"
+#include "storage/settle.hpp"
 
 namespace hipq::api {
 
@@ -115,6 +118,19 @@ void drop_unknown(const Queue *queue, std::int64_t worker_id, const Jobs &refuse
 
 // ---- accepting ----
 
+// What its type has not let an executor start is not started here either. Returns whether that is so; it has failed then.
+bool end_misfit(const Queue &queue, const ClaimedJob &job)
+{
+    const storage::JobType *type = queue.find_job_type(job.type);
+    const auto problem = type == nullptr ? std::nullopt : storage::what_does_not_fit(*type, job.data);
+    if (!problem.has_value())
+        return false;
+    const storage::Failure failure{core::Reason::invalid_parameters, "22023", problem->message, "", problem->hint};
+    if (storage::settle_failure(queue, job, failure, pg::now()) == storage::Settled::ask_retry_handler)
+        shmem::note_decision({MyDatabaseId, queue.owner, queue.id, job.id});
+    return true;
+}
+
 // Of one queue. It may be dropped since, which the scheduler is about to see; or the worker may have lost its right: then others
 // get the job when its time is up.
 void accept(const Queue *queue, std::int64_t worker_id, const Jobs &jobs, std::vector<Accepted> &accepted)
@@ -136,7 +152,8 @@ void accept(const Queue *queue, std::int64_t worker_id, const Jobs &jobs, std::v
         return std::ranges::none_of(taken, [&](const ClaimedJob &one) { return one.id == job.id; });
     });
     for (ClaimedJob &job : taken)
-        accepted.push_back({queue, std::move(job)});
+        if (!end_misfit(*queue, job))
+            accepted.push_back({queue, std::move(job)});
     drop_unknown(queue, worker_id, refused);
 }
 

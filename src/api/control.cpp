@@ -6,6 +6,7 @@
 #include "storage/dead_letter.hpp"
 #include "storage/find_job.hpp"
 #include "storage/identity.hpp"
+#include "storage/job_parameters.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 
@@ -46,6 +47,8 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
     if (!data.null) {
         storage::require(*job.queue, Privilege::enqueue);  // 'control' alone is not to say what a handler gets
         check_job_data(data.value);
+        if (const storage::JobType *type = job.queue->find_job_type(job.type); type != nullptr)
+            data = storage::complete_job_data(*type, data);
     }
     const pg::Rows rows = storage::as_hipq([&] { return storage::statement_for(*job.queue, retry_sql).run(id, reason, data); });
     if (rows.empty())

@@ -44,6 +44,8 @@ Names functions_for(Privilege privilege)
                 "_running_jobs",
                 "_progress",
                 "_is_running",
+                "_masked",
+                "_masked_job",
                 "_first_closed_gate",
                 "enqueued",
                 "_next_run",

@@ -9,6 +9,7 @@
 #include "shmem/wake.hpp"
 #include "storage/catalogue.hpp"
 #include "storage/current_job.hpp"
+#include "storage/job_parameters.hpp"
 #include "storage/new_job.hpp"
 #include "storage/permit.hpp"
 #include "storage/two_phase.hpp"
@@ -179,7 +180,7 @@ void check_made_job(const JobRow &row, const storage::Queue &queue)
 {
     storage::demand_room_for_type(queue, row.as_text(Column::job_type));
     if (!row.null(Column::retry_of))
-        storage::check_caps(row, queue, core::ColumnSet().set());
+        storage::check_caps(row, queue, queue.find_job_type(row.as_text(Column::job_type)), core::ColumnSet().set());
 }
 
 HeapTuple guard_insert(Relation relation, HeapTuple tuple)
@@ -218,6 +219,15 @@ void note_time(const JobRow &before, JobRow &after, const core::ColumnSet &chang
         after.set(Column::update_time, TimestampTzGetDatum(pg::now().value));
 }
 
+// What a user may not choose for any job of its type.
+void check_changed_job(JobRow &after, const storage::Queue &queue, const core::ColumnSet &changed)
+{
+    const storage::JobType *type = queue.find_job_type(after.as_text(Column::job_type));
+    storage::check_caps(after, queue, type, changed);
+    if (changed.test(static_cast<std::size_t>(Column::job_data)))
+        storage::complete_job_data(after, type);
+}
+
 HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple after_tuple)
 {
     const JobRow before(relation, before_tuple);
@@ -235,7 +245,7 @@ HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple afte
     const auto catalogue = storage::catalogue();
     if (const storage::Queue *queue = catalogue->find(after.as_int32(Column::queue_id))) {
         if (caller == Caller::user)
-            storage::check_caps(after, *queue, changed);
+            check_changed_job(after, *queue, changed);
         storage::note_if_waiting(RelationGetRelid(relation), after, *queue);
     }
     note_if_taken(after, caller);

@@ -5,6 +5,7 @@
 #include "core/time_windows.hpp"
 #include "shmem/wake.hpp"
 #include "storage/handler.hpp"
+#include "storage/job_parameters.hpp"
 #include "storage/permit.hpp"
 #include "storage/read_handler.hpp"
 #include "storage/rights.hpp"
@@ -48,6 +49,8 @@ enum Position {
     required,
     worker_wait_ttl,
     retry_enabled,
+    parameters_argument,
+    validate,
     reset,
 };
 
@@ -68,10 +71,11 @@ constinit pg::Statement insert_job_type(R"(
         (queue_id, name, handler, handler_kind, retry_handler, default_timeout, default_priority, default_throttle_factor,
          default_time_windows, time_zone, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, retry_on, do_not_retry_on,
          on_missing_handler, queue_ttl, claim, batch_size, throttle_limit, throttle_limit_per_key, requires, worker_wait_ttl,
-         retry_enabled)
+         retry_enabled, parameters, validate)
     SELECT queue.queue_id, $2, $3, $4, $5, $6, coalesce($7, 0), coalesce($8, 1), coalesce($9, 'NONE'), $10,
             $11, $12, $13, $14, $15, coalesce($16, '{}'), coalesce($17, '{}'), coalesce($18, 'wait'), $19,
-            coalesce($20, 'auto'), coalesce($21, 1), coalesce($22, 0), coalesce($23, 0), coalesce($24, '{}'), $25, $26
+            coalesce($20, 'auto'), coalesce($21, 1), coalesce($22, 0), coalesce($23, 0), coalesce($24, '{}'), $25, $26,
+            coalesce($27, '{}'), coalesce($28, 'enqueue')
     FROM hipq.queue AS queue
     WHERE queue.queue_id = $1
     FOR KEY SHARE
@@ -84,30 +88,32 @@ constinit pg::Statement insert_job_type(R"(
         retry_on = EXCLUDED.retry_on, do_not_retry_on = EXCLUDED.do_not_retry_on, on_missing_handler = EXCLUDED.on_missing_handler,
         queue_ttl = EXCLUDED.queue_ttl, claim = EXCLUDED.claim, batch_size = EXCLUDED.batch_size,
         throttle_limit = EXCLUDED.throttle_limit, throttle_limit_per_key = EXCLUDED.throttle_limit_per_key,
-        requires = EXCLUDED.requires, worker_wait_ttl = EXCLUDED.worker_wait_ttl, retry_enabled = EXCLUDED.retry_enabled, is_registered = true
+        requires = EXCLUDED.requires, worker_wait_ttl = EXCLUDED.worker_wait_ttl, retry_enabled = EXCLUDED.retry_enabled,
+        parameters = EXCLUDED.parameters, validate = EXCLUDED.validate, is_registered = true
     WHERE present.handler_kind = 'none')");
 
 constinit pg::Statement update_job_type(R"(
     UPDATE hipq.job_type
     SET handler = coalesce($3, handler), handler_kind = coalesce($4, handler_kind), retry_handler = coalesce($5, retry_handler),
-        default_timeout = CASE WHEN 'default_timeout' = ANY ($27) THEN NULL ELSE coalesce($6, default_timeout) END,
+        default_timeout = CASE WHEN 'default_timeout' = ANY ($29) THEN NULL ELSE coalesce($6, default_timeout) END,
         default_priority = coalesce($7, default_priority),
         default_throttle_factor = coalesce($8, default_throttle_factor),
         default_time_windows = coalesce($9, default_time_windows),
         time_zone = coalesce($10, time_zone),
-        max_retries = CASE WHEN 'max_retries' = ANY ($27) THEN NULL ELSE coalesce($11, max_retries) END,
-        retry_base = CASE WHEN 'retry_base' = ANY ($27) THEN NULL ELSE coalesce($12, retry_base) END,
-        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($27) THEN NULL ELSE coalesce($13, retry_multiplier) END,
-        retry_max = CASE WHEN 'retry_max' = ANY ($27) THEN NULL ELSE coalesce($14, retry_max) END,
-        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($27) THEN NULL ELSE coalesce($15, retry_jitter) END,
+        max_retries = CASE WHEN 'max_retries' = ANY ($29) THEN NULL ELSE coalesce($11, max_retries) END,
+        retry_base = CASE WHEN 'retry_base' = ANY ($29) THEN NULL ELSE coalesce($12, retry_base) END,
+        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($29) THEN NULL ELSE coalesce($13, retry_multiplier) END,
+        retry_max = CASE WHEN 'retry_max' = ANY ($29) THEN NULL ELSE coalesce($14, retry_max) END,
+        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($29) THEN NULL ELSE coalesce($15, retry_jitter) END,
         retry_on = coalesce($16, retry_on), do_not_retry_on = coalesce($17, do_not_retry_on),
         on_missing_handler = coalesce($18, on_missing_handler),
-        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($27) THEN NULL ELSE coalesce($19, queue_ttl) END,
+        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($29) THEN NULL ELSE coalesce($19, queue_ttl) END,
         claim = coalesce($20, claim), batch_size = coalesce($21, batch_size),
         throttle_limit = coalesce($22, throttle_limit), throttle_limit_per_key = coalesce($23, throttle_limit_per_key),
         requires = coalesce($24, requires),
-        worker_wait_ttl = CASE WHEN 'worker_wait_ttl' = ANY ($27) THEN NULL ELSE coalesce($25, worker_wait_ttl) END,
-        retry_enabled = CASE WHEN 'retry_enabled' = ANY ($27) THEN NULL ELSE coalesce($26, retry_enabled) END,
+        worker_wait_ttl = CASE WHEN 'worker_wait_ttl' = ANY ($29) THEN NULL ELSE coalesce($25, worker_wait_ttl) END,
+        retry_enabled = CASE WHEN 'retry_enabled' = ANY ($29) THEN NULL ELSE coalesce($26, retry_enabled) END,
+        parameters = coalesce($27, parameters), validate = coalesce($28, validate),
         is_registered = true
     WHERE queue_id = $1 AND name = $2)");
 
@@ -190,6 +196,17 @@ std::optional<std::string> zone_to_store(const std::optional<std::string> &given
     return read_time_zone(given.has_value() ? *given : storage::session_time_zone());
 }
 
+void check_parameters(const Arguments &arguments)
+{
+    require_object(arguments, parameters_argument, "parameters");
+    if (arguments.has(parameters_argument))
+        storage::check_job_parameters(arguments.raw(parameters_argument, JSONBOID).value);
+    const std::string when = arguments.maybe_text(validate).value_or("enqueue");
+    if (when != "enqueue" && when != "run")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown validate \"%s\"", when.c_str()),
+                   errhint("It is enqueue or run."));
+}
+
 // Every check on a value that stands by itself; NULL passes.
 void check_values(const Arguments &arguments)
 {
@@ -212,6 +229,7 @@ void check_values(const Arguments &arguments)
                    errhint("It is wait or fail."));
     demand_if_given(maybe_wide(arguments, batch_size), core::check_batch_size);
     require_object(arguments, required, "requires");
+    check_parameters(arguments);
     const std::string rule = arguments.maybe_text(claim).value_or("auto");
     if (!core::parse_claim_rule(rule).has_value())
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown claim \"%s\"", rule.c_str()),
@@ -246,7 +264,7 @@ pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &tex
     return {pg::RawValue{TEXTARRAYOID, Datum{0}, true}};
 }
 
-// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $26 are the same. Returns whether there was a row to
+// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $28 are the same. Returns whether there was a row to
 // write.
 bool store(const Queue &queue, const std::string &name, const Arguments &arguments, const std::optional<HandlerText> &what,
            const std::optional<std::string> &decider, const std::vector<std::string> *to_reset)
@@ -260,6 +278,7 @@ bool store(const Queue &queue, const std::string &name, const Arguments &argumen
     const auto not_retried = read_rules(arguments, do_not_retry_on, "do_not_retry_on");
     const std::optional<std::string> missing = arguments.maybe_text(on_missing_handler);
     const std::optional<std::string> claim_text = arguments.maybe_text(claim);
+    const std::optional<std::string> validated = arguments.maybe_text(validate);
     const std::optional<std::string> handler_text = what.has_value() ? std::optional(what->handler) : std::nullopt;
     const std::optional<std::string> kind_text =
         what.has_value() ? std::optional<std::string>(storage::name(what->kind)) : std::nullopt;
@@ -291,7 +310,9 @@ bool store(const Queue &queue, const std::string &name, const Arguments &argumen
                                           arguments.raw(throttle_limit_per_key, NUMERICOID),
                                           arguments.raw(required, JSONBOID),
                                           arguments.maybe_int(worker_wait_ttl),
-                                          arguments.maybe_bool(retry_enabled)};
+                                          arguments.maybe_bool(retry_enabled),
+                                          arguments.raw(parameters_argument, JSONBOID),
+                                          validated};
     pg::Statement &statement = to_reset == nullptr ? insert_job_type : update_job_type;
     if (to_reset != nullptr)
         parameters.emplace_back(*to_reset);

@@ -7,6 +7,7 @@
 
 #include "pg/transaction.hpp"
 #include "settings.hpp"
+#include "storage/job_parameters.hpp"
 #include "storage/time_zone.hpp"
 
 namespace hipq::storage {
@@ -83,7 +84,7 @@ constinit pg::Statement select_job_types(R"(
            CASE WHEN retry_max IS NOT NULL THEN (least(extract(epoch FROM retry_max), 3155760000) * 1000000)::bigint END, retry_jitter,
            array_to_string(retry_on, ','), array_to_string(do_not_retry_on, ','), on_missing_handler = 'fail', queue_ttl, claim, batch_size,
            (throttle_limit * 1000)::bigint, (throttle_limit_per_key * 1000)::bigint, time_zone, worker_wait_ttl,
-           is_registered, retry_enabled
+           is_registered, retry_enabled, nullif(parameters, '{}'), validate = 'run'
     FROM hipq.job_type)");
 
 // Of an instance: a row for each of its queues.
@@ -188,6 +189,8 @@ JobType read_job_type(const pg::Row &row)
     type.worker_wait_ttl = maybe_int(row, 23);
     type.is_registered = row.boolean(24);
     type.retry_enabled = maybe_boolean(row, 25);
+    if (!row.null(26))
+        type.parameters = read_job_parameters(row.datum(26), row.boolean(27));
     return type;
 }
 

@@ -14,6 +14,8 @@ enum class HandlerKind : unsigned char { none, function, procedure, statement, n
 HandlerKind parse_handler_kind(std::string_view text);  // as stored in hipq.job_type.handler_kind; none: not one of its words
 std::string_view name(HandlerKind kind);
 
+struct JobParameters;  // job_parameters.hpp
+
 // That something starts no jobs; hipq.pause().
 struct Pause {
     std::string by;  // a role
@@ -45,7 +47,8 @@ struct JobType {
     int batch_size;  // most jobs in one call of the handler
     core::Weight throttle_limit;
     core::Weight throttle_limit_per_key;
-    bool is_registered;  // by somebody, not by its jobs
+    bool is_registered;                                 // by somebody, not by its jobs
+    std::shared_ptr<const JobParameters> parameters{};  // null: it declares none
     std::optional<Pause> pause{};
     std::map<std::string, Pause, std::less<>> paused_keys{};  // throttle keys
     core::RetryRules rules() const { return {retry_on, do_not_retry_on}; }

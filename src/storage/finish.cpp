@@ -153,7 +153,8 @@ shmem::Leaving leaving_by(core::Reason reason)
     if (reason == Reason::queue_timeout)
         return shmem::Leaving::expired;
     const bool is_innocent = reason == Reason::cancelled || reason == Reason::released || reason == Reason::worker_lost ||
-                             reason == Reason::worker_heartbeat_stale || reason == Reason::manual_retry;
+                             reason == Reason::worker_heartbeat_stale || reason == Reason::manual_retry ||
+                             reason == Reason::invalid_parameters;
     return is_innocent ? shmem::Leaving::returned : shmem::Leaving::failed;
 }
 

@@ -7,6 +7,7 @@
 #include "pg/point.hpp"
 #include "shmem/wake.hpp"
 #include "storage/demand.hpp"
+#include "storage/job_parameters.hpp"
 #include "storage/made_by_handler.hpp"
 #include "storage/unregistered_types.hpp"
 
@@ -64,9 +65,9 @@ void canonicalise_time_windows(RowValues &job)
 }
 
 // 55000 for a queue that is being dropped, 42704 for a type that a strict queue does not know.
-void demand_open_queue(const Queue &queue, std::string_view job_type)
+void demand_open_queue(const Queue &queue, std::string_view job_type, const JobType *type)
 {
-    const bool is_unknown = queue.is_strict && queue.find_job_type(job_type) == nullptr;
+    const bool is_unknown = queue.is_strict && type == nullptr;
     if (!queue.is_dropped && !is_unknown)
         return;
     const std::string name = queue.full_name();
@@ -133,10 +134,9 @@ core::ColumnSet capped_columns()
 
 }  // namespace
 
-void check_caps(const RowValues &job, const Queue &queue, const core::ColumnSet &given)
+void check_caps(const RowValues &job, const Queue &queue, const JobType *type, const core::ColumnSet &given)
 {
     const auto is_given = [&](Column column) { return given.test(static_cast<std::size_t>(column)) && !job.null(column); };
-    const JobType *type = queue.find_job_type(job.as_text(Column::job_type));
     if (is_given(Column::timeout))
         demand(core::check_timeout_cap(job.as_int32(Column::timeout), queue.caps));
     if (is_given(Column::priority) && (type == nullptr || job.as_int32(Column::priority) != type->default_priority))
@@ -156,8 +156,10 @@ void check_new_job(RowValues &job, const Queue &queue)
 {
     static const core::ColumnSet capped = capped_columns();
     check_chosen_values(job);
-    check_caps(job, queue, capped);
-    demand_open_queue(queue, job.as_text(Column::job_type));
+    const JobType *type = queue.find_job_type(job.as_text(Column::job_type));
+    check_caps(job, queue, type, capped);
+    demand_open_queue(queue, job.as_text(Column::job_type), type);
+    complete_job_data(job, type);
     demand_room_for_type(queue, job.as_text(Column::job_type));
     HIPQ_POINT("in-enqueue");
 }

@@ -9,14 +9,16 @@ namespace hipq::storage {
 // form.
 void check_chosen_values(RowValues &job);
 
-// Of that, what the queue's owner has capped (core/job_caps.hpp): 22023. What the job's type gives is the owner's own choice.
-void check_caps(const RowValues &job, const Queue &queue, const core::ColumnSet &given);
+// Of that, what the queue's owner has capped (core/job_caps.hpp): 22023. What the job's type (null: not known) gives is the
+// owner's own choice.
+void check_caps(const RowValues &job, const Queue &queue, const JobType *type, const core::ColumnSet &given);
 
 // 23502 for a job without type.
 void demand_job_type(const RowValues &job);
 
 // What a user is about to enqueue, which has a type: its values, and the queue: 55000 for one that is being dropped, 42704 for a
-// type that a strict queue does not know, 54000 for one that is not registered where too many are not.
+// type that a strict queue does not know, 54000 for one that is not registered where too many are not. Fills in the parameters
+// that the type has defaults for.
 void check_new_job(RowValues &job, const Queue &queue);
 
 // Fills in what is not given: from the job's type, start values, and an id.

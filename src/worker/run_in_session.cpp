@@ -4,6 +4,7 @@
 #include "pg/clock.hpp"
 #include "pg/subtransaction.hpp"
 #include "storage/current_job.hpp"
+#include "storage/job_parameters.hpp"
 #include "storage/start_windows.hpp"
 #include "storage/successor.hpp"
 #include "worker/attempt.hpp"
@@ -69,8 +70,10 @@ std::optional<Failure> call_and_finish(const Call &call, std::span<const Claimed
     if (!call.handler.has_value())
         return missing_handler();
     const CurrentJobs current(call.handler, jobs);
-    const auto error = pg::in_subtransaction(pg::Ending::kept,
-                                             [&] { conclude(call.queue, jobs, call_as_owner(call.queue, *call.handler, jobs)); });
+    const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
+        storage::demand_fitting_data(call.queue, jobs);
+        conclude(call.queue, jobs, call_as_owner(call.queue, *call.handler, jobs));
+    });
     let_cancellation_through(error);
     return error.has_value() ? std::optional(failure_of(*error)) : std::nullopt;
 }
@@ -288,6 +291,7 @@ Trial try_handler(const Queue &queue, std::int64_t id)
         const CurrentJobs current(handler, {&job, 1});
         const TimestampTz start = ::GetCurrentTimestamp();
         trial.error = pg::in_subtransaction(pg::Ending::rolled_back, [&] {
+            storage::demand_fitting_data(queue, {&job, 1});
             trial.result = call_as_owner(queue, *handler, {&job, 1}).front();
         });
         trial.duration = ::GetCurrentTimestamp() - start;

@@ -3,6 +3,7 @@
 #include "pg/transaction.hpp"
 #include "shmem/run_times.hpp"
 #include "shmem/watch.hpp"
+#include "storage/job_parameters.hpp"
 #include "worker/attempt.hpp"
 #include "worker/bookkeeping.hpp"
 #include "worker/durability.hpp"
@@ -37,6 +38,7 @@ std::optional<Failure> call(const Executor &executor, const Task &task, Watch &w
     }
     if (task.mode == core::ClaimMode::record)
         pg::start_session_transaction();
+    storage::demand_fitting_data(*task.queue, task.jobs);
     session.begin();
     HIPQ_POINT("before-handler");
     const std::vector<pg::RawValue> results = run_handler(*task.handler, task.jobs, executor.job_memory);

@@ -1,0 +1,40 @@
+// The parameters of a job type, as hipq.job_type has them, and the job_data that they are held against.
+#pragma once
+
+#include "core/parameters.hpp"
+#include "storage/catalogue.hpp"
+#include "storage/claim.hpp"
+
+namespace hipq::storage {
+
+// Of a type that declares any.
+struct JobParameters {
+    std::vector<core::JobParameter> all;
+    std::vector<char> defaults;  // a jsonb object; empty: none has one
+    bool has_secrets = false;
+    bool is_checked_at_start = false;  // validate = 'run'
+};
+
+// What hipq.job_type says; null for a declaration that is none: somebody has written it past register_job_type().
+std::shared_ptr<const JobParameters> read_job_parameters(Datum declared, bool is_checked_at_start);
+
+// 22023 for a declaration that register_job_type() is given and that is none, 54000 for one that is too large.
+void check_job_parameters(Datum declared);
+
+// What a job of the type is to have for job_data: with the defaults. NULL is {}. 22023 for data that do not fit, unless that is
+// found out at the start.
+pg::RawValue complete_job_data(const JobType &type, pg::RawValue data);
+// The same in a row.
+void complete_job_data(RowValues &job, const JobType *type);
+
+// Why a job that is about to start must not: its data do not fit, and its type has that found out now.
+std::optional<core::Problem> what_does_not_fit(const JobType &type, pg::RawValue data);
+// 22023 for the first of them.
+void demand_fitting_data(const Queue &queue, std::span<const ClaimedJob> jobs);
+
+// job_data as views show it: without the values of secrets.
+Datum masked(const JobType *type, Datum data);
+// The same in a whole job as a dead letter has it.
+Datum masked_job(const JobType *type, Datum job);
+
+}  // namespace hipq::storage
