@@ -225,9 +225,9 @@ void define_looking()
     ::DefineCustomIntVariable("hipq.max_statistics", "Room in shared memory for statistics.",
                               "Each job type of a queue takes 50 kB. Without room for one nothing is counted of it.",
                               &max_statistics, 100, 1, 10'000, restart_context, 0, nullptr, nullptr, nullptr);
-    ::DefineCustomRealVariable("hipq.alert_retry_rate", "Alert when more percent of a queue's attempts end in a retry.",
-                               "Over an hour; 100 switches it off.", &alert_retry_rate, 20, 0, 100, PGC_SIGHUP, 0, nullptr,
-                               nullptr, nullptr);
+    ::DefineCustomRealVariable(
+        "hipq.alert_retry_rate", "Alert when a queue's executions that are retries are more percent of those that are not.",
+        "Over an hour; -1 switches it off.", &alert_retry_rate, 20, -1, 10'000, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     ::DefineCustomRealVariable("hipq.alert_retry_success", "Alert when fewer percent of a queue's jobs succeed after a retry.",
                                "Over an hour; 0 switches it off.", &alert_retry_success, 70, 0, 100, PGC_SIGHUP, 0, nullptr,
                                nullptr, nullptr);

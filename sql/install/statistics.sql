@@ -65,7 +65,7 @@ COMMENT ON COLUMN hipq.statistics.retried IS 'attempts that failed and were retr
 COMMENT ON COLUMN hipq.statistics.put_back IS 'attempts that ended without success and without costing a retry: snoozed, released, lost to a restart';
 COMMENT ON COLUMN hipq.statistics.dead_letters IS 'jobs that left a dead letter';
 COMMENT ON COLUMN hipq.statistics.finished_per_minute IS 'jobs that succeeded or failed, per minute';
-COMMENT ON COLUMN hipq.statistics.retry_rate IS 'percent of attempts that ended in a retry';
+COMMENT ON COLUMN hipq.statistics.retry_rate IS 'executions that were retries (retry_count > 0) in percent of those that were not; Infinity = there were only retries';
 COMMENT ON COLUMN hipq.statistics.retry_success_rate IS 'percent of retried jobs that succeeded in the end';
 COMMENT ON COLUMN hipq.statistics.failure_rate IS 'percent of finished jobs that failed';
 COMMENT ON COLUMN hipq.statistics.retries_per_job IS 'retries that finished jobs took on average';

@@ -186,7 +186,7 @@ const char *meaning_of(core::RateAlert alert)
 {
     switch (alert) {
     case core::RateAlert::retry_rate:
-        return "attempts ended in a retry";
+        return "executions were retries";
     case core::RateAlert::retry_success:
         return "jobs that were retried succeeded in the end";
     case core::RateAlert::failures:
@@ -214,11 +214,14 @@ const char *hint_for(core::RateAlert alert)
 std::string detail_of(const core::RateFinding &finding, const std::string &where)
 {
     const std::string meaning = meaning_of(finding.alert);
-    if (finding.of == 0)
-        return where + ": " + std::to_string(finding.times) + " " + meaning + ", limit " +
-               std::to_string(std::lround(finding.limit)) + ".";
-    return where + ": " + std::to_string(finding.times) + " of " + std::to_string(finding.of) + " " + meaning + " within " +
-           std::to_string(finding.minutes) + " min: " + core::percent_text(finding.percent(), finding.limit) + ", limit " +
+    const std::string times = where + ": " + std::to_string(finding.times);
+    const std::string of = std::to_string(finding.of);
+    if (finding.alert == core::RateAlert::dead_letters)
+        return times + " " + meaning + ", limit " + std::to_string(std::lround(finding.limit)) + ".";
+    const std::string counted = finding.alert == core::RateAlert::retry_rate ? times + " " + meaning + ", " + of + " were not,"
+                                                                             : times + " of " + of + " " + meaning;
+    const std::string percent = finding.of == 0 ? "" : ": " + core::percent_text(finding.percent(), finding.limit);
+    return counted + " within " + std::to_string(finding.minutes) + " min" + percent + ", limit " +
            core::percent_text(finding.limit, finding.limit) + ".";
 }
 

@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <limits>
 
 namespace hipq::core {
 
 namespace {
 
-std::uint64_t ended_attempts(const Totals &counted)
+std::uint64_t executions(const Totals &counted)
 {
-    return counted.finished() + counted.of(Ending::retried);
+    return counted.first_runs + counted.repeated_runs;
 }
 
 std::uint64_t ended_after_retry(const Totals &counted)
@@ -46,7 +47,9 @@ bool is_enough(std::uint64_t number, const RateLimits &limits)
 
 std::optional<double> retry_rate(const Totals &counted)
 {
-    return share(counted.of(Ending::retried), ended_attempts(counted));
+    if (counted.first_runs == 0 && counted.repeated_runs > 0)
+        return std::numeric_limits<double>::infinity();
+    return share(counted.repeated_runs, counted.first_runs);
 }
 
 std::optional<double> retry_success_rate(const Totals &counted)
@@ -80,8 +83,8 @@ std::vector<RateFinding> judge_rates(const RateCounts &counted, const RateLimits
 {
     std::vector<RateFinding> findings;
     const Totals &hourly = counted.hour;
-    if (is_enough(ended_attempts(hourly), limits) && *retry_rate(hourly) > limits.retry_rate)
-        findings.push_back({RateAlert::retry_rate, hourly.of(Ending::retried), ended_attempts(hourly), limits.retry_rate, hour});
+    if (limits.retry_rate >= 0 && is_enough(executions(hourly), limits) && *retry_rate(hourly) > limits.retry_rate)
+        findings.push_back({RateAlert::retry_rate, hourly.repeated_runs, hourly.first_runs, limits.retry_rate, hour});
     if (is_enough(ended_after_retry(hourly), limits) && *retry_success_rate(hourly) < limits.retry_success)
         findings.push_back({RateAlert::retry_success, hourly.recovered, ended_after_retry(hourly), limits.retry_success, hour});
     if (is_enough(counted.recent.finished(), limits) && *failure_rate(counted.recent) > limits.failures)

@@ -35,11 +35,21 @@ void count_reasons(Counts<Number> &counts, const JobEvent &event)
         count_one(counts.retries, reason);
 }
 
+// What was put back, or cancelled, is no execution by which to judge; nor is what never began.
+template <class Number>
+void count_run(Counts<Number> &counts, const JobEvent &event)
+{
+    const bool has_ended = event.ending == Ending::succeeded || event.ending == Ending::failed || event.ending == Ending::retried;
+    if (has_ended && event.run >= 0)
+        ++(event.retries > 0 ? counts.repeated_runs : counts.first_runs);
+}
+
 template <class Number>
 void count_into(Counts<Number> &counts, const JobEvent &event)
 {
     count_one(counts.endings, static_cast<std::size_t>(event.ending));
     count_reasons(counts, event);
+    count_run(counts, event);
     if (event.ending == Ending::succeeded || event.ending == Ending::failed) {
         counts.retries_used += static_cast<Number>(std::max(event.retries, 0));
         count_one(counts.finished_by_retries, retry_class_of(event.retries));
@@ -71,6 +81,8 @@ void add_counts(Totals &sum, const Counts<Number> &more)
     sum.recovered += more.recovered;
     sum.lost += more.lost;
     sum.retries_used += more.retries_used;
+    sum.first_runs += more.first_runs;
+    sum.repeated_runs += more.repeated_runs;
     add_each(sum.finished_by_retries, more.finished_by_retries);
     sum.dead_letters += more.dead_letters;
     add_each(sum.waits, more.waits);

@@ -62,6 +62,8 @@ struct Counts {
     Number recovered;                             // jobs that succeeded after a retry
     Number lost;                                  // jobs that failed for good after a retry
     Number retries_used;                          // by jobs that succeeded or failed
+    Number first_runs;                            // executions that were no retry (retry_count = 0) and have succeeded or failed
+    Number repeated_runs;                         // the same of those that were one
     std::array<Number, retry_classes.size()> finished_by_retries;
     Number dead_letters;
     std::array<Number, bucket_count> waits;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -76,6 +77,22 @@ TEST_F(Minutes, CountEachKindOfEnd)
         EXPECT_EQ(totals.waits[bucket_of(100)], 6U);
         EXPECT_EQ(totals.runs[bucket_of(200)], 6U);
     }
+}
+
+TEST_F(Minutes, ExecutionsAreFirstOnesOrRetries)
+{
+    for (const JobEvent &event :
+         {success, retry, failure, recovery, loss, JobEvent{Ending::retried, Reason::timeout, false, 1, 100, 200}})
+        count(*statistics, event, 1'000);
+    count(*statistics, {Ending::put_back, Reason::snoozed, false, 1, 100, 200}, 1'000);
+    count(*statistics, {Ending::cancelled, Reason::cancelled, false, 1, 100, 200}, 1'000);
+    count(*statistics, {Ending::retried, Reason::queue_timeout, false, 1, 100}, 1'000);
+    count(*statistics, {Ending::failed, Reason::worker_unavailable}, 1'000);
+    for (const Totals &totals : {statistics->totals, sum(1'000)}) {
+        EXPECT_EQ(totals.first_runs, 3U);
+        EXPECT_EQ(totals.repeated_runs, 3U);
+    }
+    EXPECT_DOUBLE_EQ(*retry_rate(statistics->totals), 100);
 }
 
 // Its history may be gone.
@@ -208,22 +225,36 @@ TEST(RateAlerts, NothingIsNoReason)
     EXPECT_EQ(alerts(RateCounts{}, {.least = 0}), Alerts{});
 }
 
+// Executions that are retries are set against those that are not.
 TEST(RateAlerts, RetryRateAboveItsLimit)
 {
-    EXPECT_EQ(alerts(counted({{success, 80}, {retry, 20}})), Alerts{});
-    EXPECT_EQ(alerts(counted({{success, 79}, {retry, 21}})), Alerts{RateAlert::retry_rate});
-    EXPECT_EQ(alerts(counted({{success, 9}, {retry, 10}})), Alerts{}) << "too few to tell";
-    const auto findings = judge_rates(counted({{success, 60}, {retry, 40}}), {});
+    EXPECT_EQ(alerts(counted({{success, 100}, {recovery, 20}})), Alerts{});
+    EXPECT_EQ(alerts(counted({{success, 100}, {recovery, 21}})), Alerts{RateAlert::retry_rate});
+    EXPECT_EQ(alerts(counted({{success, 79}, {retry, 21}, {recovery, 20}})), Alerts{}) << "what is retried was a first execution";
+    EXPECT_EQ(alerts(counted({{success, 79}, {retry, 21}, {recovery, 21}})), Alerts{RateAlert::retry_rate});
+    EXPECT_EQ(alerts(counted({{success, 9}, {recovery, 10}})), Alerts{}) << "too few to tell";
+    EXPECT_EQ(alerts(counted({{success, 9}, {recovery, 11}})), Alerts{RateAlert::retry_rate});
+    EXPECT_EQ(alerts(counted({{success, 9}, {recovery, 99}}), {.retry_rate = -1}), Alerts{});
+    const auto findings = judge_rates(counted({{success, 60}, {recovery, 30}}), {});
     ASSERT_EQ(findings.size(), 1U);
-    EXPECT_EQ(findings[0].times, 40U);
-    EXPECT_DOUBLE_EQ(findings[0].percent(), 40);
+    EXPECT_EQ(findings[0].times, 30U);
+    EXPECT_EQ(findings[0].of, 60U);
+    EXPECT_DOUBLE_EQ(findings[0].percent(), 50);
+}
+
+TEST(RateAlerts, NothingButRetriesIsBeyondEachLimit)
+{
+    EXPECT_EQ(alerts(counted({{recovery, 30}}), {.retry_rate = 10'000}), Alerts{RateAlert::retry_rate});
+    EXPECT_TRUE(std::isinf(*retry_rate(counted({{recovery, 1}}).hour)));
+    EXPECT_EQ(retry_rate(counted({}).hour), std::nullopt);
+    EXPECT_EQ(retry_rate(counted({{success, 1}}).hour), 0.0);
 }
 
 TEST(RateAlerts, RetrySuccessBelowItsLimit)
 {
     const RateLimits no_dead_letters{.dead_letters = 1'000};
-    EXPECT_EQ(alerts(counted({{success, 100}, {recovery, 70}, {loss, 30}}), no_dead_letters), Alerts{});
-    EXPECT_EQ(alerts(counted({{success, 100}, {recovery, 69}, {loss, 31}}), no_dead_letters), Alerts{RateAlert::retry_success});
+    EXPECT_EQ(alerts(counted({{success, 1'000}, {recovery, 70}, {loss, 30}}), no_dead_letters), Alerts{});
+    EXPECT_EQ(alerts(counted({{success, 1'000}, {recovery, 69}, {loss, 31}}), no_dead_letters), Alerts{RateAlert::retry_success});
 }
 
 TEST(RateAlerts, FailuresOfLate)
