@@ -73,11 +73,11 @@ SELECT pg_temp.try(format('SELECT hipq.retry(%s)', :a));
 SELECT pg_temp.try(format('SELECT hipq.retry(%s)', :a2));
 SELECT hipq.cancel(:a2);
 SELECT hipq.retry(:a2, 'fixed', '{"n": 2}') AS a3 \gset
-SELECT original_job_id = :a, retry_of = :a2, job_data, retry_reason FROM hipq.job WHERE id = :a3;
+SELECT original_job_id = :a, retry_of = :a2, job_data, retry_reason, manual_reason FROM hipq.job WHERE id = :a3;
 SELECT hipq.cancel(:a3);
 -- NULL reason is the default; JSON null is data
 SELECT hipq.retry(:a, NULL, 'null'::jsonb, queue => 'ctl.q') AS a4 \gset
-SELECT original_job_id = :a, retry_of = :a, job_data, retry_reason FROM hipq.job WHERE id = :a4;
+SELECT original_job_id = :a, retry_of = :a, job_data, retry_reason, manual_reason FROM hipq.job WHERE id = :a4;
 SELECT hipq.cancel(:a4);
 SELECT pg_temp.try($$SELECT hipq.retry(-1)$$);
 SELECT pg_temp.try($$SELECT hipq.retry(NULL)$$);

@@ -44,7 +44,7 @@ SELECT pg_temp.letters();
 
 -- ---- one job
 SELECT hipq.redrive(-998) AS new \gset
-SELECT job_type, job_key, job_data, retry_reason, retry_of, original_job_id, state, attempt, retry_count, max_retries, timeout, priority, throttle_factor, throttle_key,
+SELECT job_type, job_key, job_data, retry_reason, manual_reason, retry_of, original_job_id, state, attempt, retry_count, max_retries, timeout, priority, throttle_factor, throttle_key,
        scheduled_run_time <= now(), expires_time
 FROM hipq.jobs WHERE id = :new;
 SELECT redriven_as = :new FROM hipq.dead_letters WHERE job_id = -998;

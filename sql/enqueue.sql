@@ -185,9 +185,9 @@ INSERT INTO hipq.enq_one (job_type) VALUES ('simple') RETURNING id > 0, state, t
 -- as an ORM does it: every column, NULL where it has no value, id asked back; with the right to enqueue alone
 PREPARE orm AS INSERT INTO hipq.enq_one (id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline,
     expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error,
-    throttle_key, time_windows, retry_reason, shard_key, job_data, result)
+    throttle_key, time_windows, retry_reason, shard_key, job_data, result, manual_reason)
 VALUES ($1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, $2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, $3, NULL, NULL, NULL, NULL, NULL,
-    NULL, NULL, NULL) RETURNING id > 0;
+    NULL, NULL, NULL, NULL) RETURNING id > 0;
 SET ROLE regress_hipq_enqueue_app;
 EXECUTE orm(NULL, NULL, 'tuned');
 EXECUTE orm(NULL, NULL, 'tuned');

@@ -31,7 +31,7 @@ CREATE TABLE pg_temp.given (n serial, col text, value text);
 INSERT INTO given (col, value) VALUES
     ('id', '-1'), ('original_job_id', '1'), ('retry_of', '1'), ('worker_id', '1'), ('update_time', 'now()'), ('created_time', 'now()'),
     ('accepted_time', 'now()'), ('deadline', 'now()'), ('state', '''running'''), ('state', '''error'''), ('state', '''retry'''), ('state', '''final'''),
-    ('attempt', '1'), ('retry_count', '1'), ('error', '''E'''), ('retry_reason', '''R'''), ('result', '''1''');
+    ('attempt', '1'), ('retry_count', '1'), ('error', '''E'''), ('retry_reason', '''R'''), ('result', '''1'''), ('manual_reason', '''M''');
 GRANT SELECT ON pg_temp.given TO PUBLIC;
 SELECT col, value, pg_temp.try(format('INSERT INTO hipq.guarded_q (job_type, %I) VALUES (''t'', %s)', col, value)) FROM given ORDER BY n;
 SET ROLE regress_hipq_guard_owner;

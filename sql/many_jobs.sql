@@ -63,7 +63,7 @@ SELECT pg_temp.shown('bulk.%');
 -- ---- move_jobs
 SELECT * FROM hipq.move_jobs('bulk.a', 'bulk.b', 't');
 SELECT pg_temp.shown('bulk.%');
-SELECT id, table_name, state, retry_count, retry_reason, error, timeout, max_retries, job_data, created_time < now() - interval '1 h' AS old, queue_id = :b AS of_b
+SELECT id, table_name, state, retry_count, retry_reason, manual_reason, error, timeout, max_retries, job_data, created_time < now() - interval '1 h' AS old, queue_id = :b AS of_b
 FROM (SELECT *, tableoid::regclass AS table_name FROM hipq.job) AS job WHERE id = -998;
 INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, job_type, job_key, reason, error) VALUES (-998, now(), now(), :b, 1, 't', 'two', 'timeout', 'no');
 SELECT * FROM hipq.move_jobs('bulk.b', 'bulk.a', 't', max_jobs => 1);
@@ -93,7 +93,8 @@ INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, re
 BEGIN; SELECT hipq.retry_jobs('bulk.c', 't', max_jobs => 1), hipq.retry_jobs('bulk.c', 't', max_jobs => 1), hipq.retry_jobs('bulk.c', 't', max_jobs => 1); ROLLBACK;
 BEGIN; SELECT hipq.retry_jobs('bulk.c', failed_after => now() - interval '150 min', failed_before => now() - interval '90 min'); ROLLBACK;
 SELECT hipq.retry_jobs('bulk.c', reason => 'mended'), hipq.retry_jobs('bulk.c');
-SELECT retry_of, original_job_id, job_type, job_key, state, retry_reason, retry_count, max_retries, job_data FROM hipq.jobs WHERE retry_of IS NOT NULL AND queue = 'bulk.c' ORDER BY retry_of;
+SELECT retry_of, original_job_id, job_type, job_key, state, retry_reason, manual_reason, retry_count, max_retries, job_data FROM hipq.jobs WHERE retry_of IS NOT NULL AND queue = 'bulk.c' ORDER BY retry_of;
+BEGIN; SELECT * FROM hipq.move_jobs('bulk.c', 'bulk.b', 't'); SELECT retry_reason, manual_reason FROM hipq.jobs WHERE queue = 'bulk.b' AND retry_of = -977; ROLLBACK;
 SELECT job_id, redriven_time IS NOT NULL FROM hipq.dead_letters WHERE queue = 'bulk.c' ORDER BY job_id;
 -- a key that is free again
 SELECT hipq.cancel_jobs('bulk.c', job_key => 'k'), hipq.retry_jobs('bulk.c'), hipq.cancel_jobs('bulk.c', job_key => 'held'), hipq.retry_jobs('bulk.c'), hipq.retry_jobs('bulk.c');

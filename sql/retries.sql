@@ -77,9 +77,9 @@ SELECT pg_temp.try($$SELECT * FROM hipq.is_job_retriable(9100000001, 'tries.nowh
 SELECT attempt, state, reason, sqlstate, error, started_time IS NULL AS not_started, ended_time IS NULL AS not_ended FROM hipq.retry_chain(:fresh);
 SELECT hipq.retry(-9100000003) AS second \gset
 SELECT hipq.cancel(:second, 'in vain') \g /dev/null
-SELECT hipq.retry(:second) AS third \gset
+SELECT hipq.retry(:second, 'once more') AS third \gset
 SELECT CASE job_id WHEN :second THEN 'second' WHEN :third THEN 'third' ELSE 'first' END AS job, CASE retry_of WHEN :second THEN 'second' WHEN -9100000003 THEN 'first' END AS retry_of,
-       attempt, state, reason, sqlstate, error
+       attempt, state, reason, sqlstate, error, manual_reason
 FROM hipq.retry_chain(:second);
 -- the same from either end
 SELECT count(*), count(*) FILTER (WHERE chain = ANY (ARRAY(SELECT chain FROM hipq.retry_chain(:third, 'tries.q') AS chain))) FROM hipq.retry_chain(-9100000003) AS chain;
@@ -115,7 +115,7 @@ SELECT hipq.redrive(:fresh, 'tries.other') AS elsewhere \gset
 SELECT hipq.fail_job(:elsewhere, 'nor there') \g /dev/null
 SELECT hipq.redrive(:elsewhere) AS again \gset
 SELECT moved FROM hipq.move_jobs('tries.other', 'tries.q', 'plain');
-SELECT chain.job_id = :fresh AS is_first, chain.retry_of = :fresh AS is_second, chain.retry_of = :elsewhere AS is_third, attempt, state, reason, error FROM hipq.retry_chain(:again) AS chain;
+SELECT chain.job_id = :fresh AS is_first, chain.retry_of = :fresh AS is_second, chain.retry_of = :elsewhere AS is_third, attempt, state, reason, error, manual_reason FROM hipq.retry_chain(:again) AS chain;
 SELECT asked, count(*), count(*) FILTER (WHERE chain = ANY (ARRAY(SELECT chain FROM hipq.retry_chain(:again) AS chain)))
 FROM (VALUES (1, :fresh), (2, :elsewhere)) AS job (asked, id), hipq.retry_chain(job.id) AS chain GROUP BY asked ORDER BY asked;
 -- but what the caller may not read

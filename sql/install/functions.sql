@@ -364,10 +364,11 @@ COMMENT ON FUNCTION hipq.is_job_retriable(bigint, text)
 
 CREATE FUNCTION hipq.retry_chain(
     id bigint, queue text DEFAULT NULL, OUT job_id bigint, OUT retry_of bigint, OUT attempt integer, OUT state text, OUT reason text, OUT sqlstate text,
-    OUT error text, OUT executor_pid integer, OUT worker_id bigint, OUT started_time timestamptz, OUT ended_time timestamptz
+    OUT error text, OUT executor_pid integer, OUT worker_id bigint, OUT started_time timestamptz, OUT ended_time timestamptz,
+    OUT manual_reason text
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_chain';
 COMMENT ON FUNCTION hipq.retry_chain(bigint, text)
-    IS 'every attempt of a job and of the jobs it was retried from or as, in order; the latest attempt of each job with its state. Reads the jobs enqueued since the first one';
+    IS 'every attempt of a job and of the jobs it was retried from or as, in order; the latest attempt of each job with its state; manual_reason as in view hipq.jobs. Reads the jobs enqueued since the first one';
 
 CREATE FUNCTION hipq.now() RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_now';
 COMMENT ON FUNCTION hipq.now() IS 'hipq''s idea of the present: clock_timestamp() plus setting hipq.clock_offset';

@@ -34,6 +34,7 @@ CREATE TABLE hipq.job (
     shard_key          text            NOT NULL DEFAULT 'NONE',
     job_data           jsonb           NOT NULL DEFAULT '{}',
     result             jsonb           NOT NULL DEFAULT 'null',
+    manual_reason      text,
     CONSTRAINT job_initial_has_not_been_tried CHECK (state <> 'initial' OR (attempt = 0 AND retry_count = 0 AND error = 'NONE')),
     CONSTRAINT job_past_initial_has_been_tried_or_failed CHECK (state = 'initial' OR attempt >= 1 OR error <> 'NONE'),
     CONSTRAINT job_running_has_no_error CHECK (state <> 'running' OR error = 'NONE'),
@@ -74,7 +75,8 @@ COMMENT ON COLUMN hipq.job.job_key IS 'at most one unfinished job per job_type a
 COMMENT ON COLUMN hipq.job.error IS 'error of the last failed attempt; NONE = none';
 COMMENT ON COLUMN hipq.job.throttle_key IS 'jobs with the same key share a limit; NONE = no key';
 COMMENT ON COLUMN hipq.job.time_windows IS 'when the job may start; NULL at INSERT = the job type''s; NONE = always';
-COMMENT ON COLUMN hipq.job.retry_reason IS 'why the last attempt did not succeed, or why the job was enqueued again; NONE = neither';
+COMMENT ON COLUMN hipq.job.retry_reason IS 'why the last attempt did not succeed; before the first of a job that was enqueued again: manual_retry or redriven; NONE = neither';
+COMMENT ON COLUMN hipq.job.manual_reason IS 'why somebody enqueued the job again, in the words given to hipq.retry(), or manual_retry; redriven: a dead letter was; NULL = nobody did';
 COMMENT ON COLUMN hipq.job.shard_key IS 'what a sharded instance places the job by';
 COMMENT ON COLUMN hipq.job.job_data IS 'data for the handler: any JSON';
 COMMENT ON COLUMN hipq.job.result IS 'what the handler returned';

@@ -93,7 +93,7 @@ COMMENT ON COLUMN hipq.failure_statistics.job_type IS 'job type';
 COMMENT ON COLUMN hipq.failure_statistics.period IS 'hour (the last one) or total';
 COMMENT ON COLUMN hipq.failure_statistics.reason IS 'reason, as in hipq.attempts';
 COMMENT ON COLUMN hipq.failure_statistics.failures IS 'attempts that ended so';
-COMMENT ON COLUMN hipq.failure_statistics.retries IS 'those of them that a retry followed';
+COMMENT ON COLUMN hipq.failure_statistics.retries IS 'those of them that a retry followed; manual_retry: jobs that somebody enqueued again, and that have succeeded or failed';
 COMMENT ON COLUMN hipq.failure_statistics.recoveries IS 'jobs that succeeded when they were retried for it';
 COMMENT ON COLUMN hipq.failure_statistics.retry_success_rate IS 'percent of these retries that led to a success';
 

@@ -322,6 +322,7 @@ SELECT job.id,
        job.retry_count,
        job.max_retries,
        job.retry_reason,
+       job.manual_reason,
        job.scheduled_run_time,
        job.priority,
        job.timeout,
@@ -354,7 +355,8 @@ COMMENT ON COLUMN hipq.jobs.error IS 'error of the last failed attempt; NONE = n
 COMMENT ON COLUMN hipq.jobs.attempt IS 'attempts started so far';
 COMMENT ON COLUMN hipq.jobs.retry_count IS 'retries charged so far';
 COMMENT ON COLUMN hipq.jobs.max_retries IS 'retries after a retriable failure';
-COMMENT ON COLUMN hipq.jobs.retry_reason IS 'why the last attempt did not succeed, or why the job was enqueued again; NONE = neither';
+COMMENT ON COLUMN hipq.jobs.retry_reason IS 'why the last attempt did not succeed; before the first of a job that was enqueued again: manual_retry or redriven; NONE = neither';
+COMMENT ON COLUMN hipq.jobs.manual_reason IS 'why somebody enqueued the job again, in the words given to hipq.retry(), or manual_retry; redriven: a dead letter was; NULL = nobody did';
 COMMENT ON COLUMN hipq.jobs.scheduled_run_time IS 'not started before';
 COMMENT ON COLUMN hipq.jobs.priority IS 'lower runs first';
 COMMENT ON COLUMN hipq.jobs.timeout IS 'seconds an attempt may run';

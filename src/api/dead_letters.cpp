@@ -145,9 +145,9 @@ constexpr const char *count_taken_sql = "SELECT count(*)" HIPQ_FILTERED_LETTERS 
 // $4 the queue of the dead letters. Those
 // whose key an unfinished job holds are left.
 constexpr const char *redrive_sql = R"(
-    INSERT INTO {table} (original_job_id, retry_of, retry_reason, scheduled_run_time, job_type, job_key, job_data, timeout, max_retries,
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, job_type, job_key, job_data, timeout, max_retries,
                          queue_ttl, priority, throttle_factor, throttle_key, time_windows, shard_key)
-    SELECT coalesce(job.original_job_id, letter.job_id), letter.job_id, 'redriven', $3 + slot.delay * interval '1 microsecond',
+    SELECT coalesce(job.original_job_id, letter.job_id), letter.job_id, 'redriven', 'redriven', $3 + slot.delay * interval '1 microsecond',
            letter.job_type, letter.job_key, job.job_data, job.timeout, job.max_retries,
            job.queue_ttl, job.priority, job.throttle_factor, job.throttle_key, job.time_windows, job.shard_key
     FROM unnest($1, $2) WITH ORDINALITY AS slot(job_id, delay, place)

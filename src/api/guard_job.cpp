@@ -136,8 +136,8 @@ core::ColumnSet given_bookkeeping(const JobRow &row)
 {
     core::ColumnSet given;
     const auto note = [&](Column column, bool is_given) { given.set(static_cast<std::size_t>(column), is_given); };
-    for (const Column column :
-         {Column::id, Column::original_job_id, Column::retry_of, Column::worker_id, Column::update_time, Column::created_time})
+    for (const Column column : {Column::id, Column::original_job_id, Column::retry_of, Column::worker_id, Column::update_time,
+                                Column::created_time, Column::manual_reason})
         note(column, !row.null(column));
     for (const Column column : {Column::accepted_time, Column::deadline})
         note(column, !row.null(column) && !TIMESTAMP_IS_NOEND(row.as_int64(column)));

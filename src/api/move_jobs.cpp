@@ -15,7 +15,7 @@ using storage::Queue;
 constexpr const char *columns =
     "id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline, "
     "expires_time, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, "
-    "error, throttle_key, time_windows, retry_reason, shard_key, job_data, result";
+    "error, throttle_key, time_windows, retry_reason, shard_key, job_data, result, manual_reason";
 
 // $1 job type, $2 limit. A job that somebody holds, as an executor does that runs it, is passed over; one whose key is taken in
 // the other queue stays. Jobs come out of one table only as they have come into the other.

@@ -29,11 +29,13 @@ constexpr const char *first_sql = "SELECT coalesce(job.original_job_id, job.id) 
 // $1 the first job, $2 the queue. Those made from it are later: no row before it is read.
 constexpr const char *chain_sql = R"(
     WITH chain AS MATERIALIZED (
-        SELECT job.id, job.retry_of, job.attempt, job.state, job.error, job.retry_reason, job.worker_id, job.accepted_time, job.update_time
+        SELECT job.id, job.retry_of, job.attempt, job.state, job.error, job.retry_reason, job.worker_id, job.accepted_time, job.update_time,
+               job.manual_reason
         FROM {table} AS job
         WHERE job.id = $1
         UNION ALL
-        SELECT job.id, job.retry_of, job.attempt, job.state, job.error, job.retry_reason, job.worker_id, job.accepted_time, job.update_time
+        SELECT job.id, job.retry_of, job.attempt, job.state, job.error, job.retry_reason, job.worker_id, job.accepted_time, job.update_time,
+               job.manual_reason
         FROM {table} AS job
         WHERE job.id > $1 AND job.original_job_id = $1
     ),
@@ -53,7 +55,8 @@ constexpr const char *chain_sql = R"(
     SELECT told.job_id, chain.retry_of, told.attempt,
            CASE WHEN told.place = max(told.place) OVER (PARTITION BY told.job_id)
                  AND NOT EXISTS (SELECT FROM untold WHERE untold.id = told.job_id) THEN chain.state::text END,
-           told.reason, told.sqlstate, told.error, told.executor_pid, told.worker_id, told.started_time, told.ended_time, told.place
+           told.reason, told.sqlstate, told.error, told.executor_pid, told.worker_id, told.started_time, told.ended_time, told.place,
+           chain.manual_reason
     FROM told
     JOIN chain ON chain.id = told.job_id
     UNION ALL
@@ -61,7 +64,8 @@ constexpr const char *chain_sql = R"(
            CASE WHEN untold.state <> 'final' THEN NULL WHEN untold.error = 'NONE' THEN 'succeeded' ELSE untold.retry_reason END,
            NULL, untold.error, NULL, untold.worker_id,
            CASE WHEN untold.accepted_time < 'infinity' AND untold.attempt > 0 THEN untold.accepted_time END,
-           CASE WHEN untold.state = 'final' THEN untold.update_time END, 9223372036854775807
+           CASE WHEN untold.state = 'final' THEN untold.update_time END, 9223372036854775807,
+           untold.manual_reason
     FROM untold
     ORDER BY 1, 12)";
 
@@ -77,6 +81,7 @@ struct Told {
     std::optional<std::int64_t> worker_id;
     std::optional<pg::Time> started;
     std::optional<pg::Time> ended;
+    std::optional<std::string> manual_reason;
 };
 
 Told told(pg::Row row)
@@ -87,7 +92,7 @@ Told told(pg::Row row)
     };
     return {row.integer(0),    row.maybe_integer(1), number(2), row.maybe_text(3),    row.maybe_text(4),
             row.maybe_text(5), row.maybe_text(6),    number(7), row.maybe_integer(8), time(9),
-            time(10)};
+            time(10),          row.maybe_text(12)};
 }
 
 // ---- all queues ----
@@ -192,7 +197,7 @@ void list_chain(const Catalogue &catalogue, const FoundJob &job, ResultSet &resu
         return;
     for (const Told &told : Chain(catalogue, rows.front().integer(0)).tell_from(*job.queue))
         result.add(told.job_id, told.retry_of, told.attempt, told.state, told.reason, told.sqlstate, told.error,
-                   told.executor_pid, told.worker_id, told.started, told.ended);
+                   told.executor_pid, told.worker_id, told.started, told.ended, told.manual_reason);
 }
 
 }  // namespace

@@ -14,9 +14,8 @@ constexpr std::array<std::string_view, column_count> names{
     "queue_id",    "state",           "timeout",       "attempt",         "retry_count",
     "max_retries", "queue_ttl",       "priority",      "throttle_factor", "job_type",
     "job_key",     "error",           "throttle_key",  "time_windows",    "retry_reason",
-    "shard_key",   "job_data",        "result",
-};
-static_assert(names.back() == "result" && static_cast<std::size_t>(Column::result) == column_count - 1);
+    "shard_key",   "job_data",        "result",        "manual_reason"};
+static_assert(names.back() == "manual_reason" && static_cast<std::size_t>(Column::manual_reason) == column_count - 1);
 
 constexpr std::size_t index(Column column)
 {

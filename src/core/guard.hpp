@@ -49,8 +49,9 @@ enum class Column : unsigned char {
     shard_key,
     job_data,
     result,
+    manual_reason,
 };
-inline constexpr std::size_t column_count = 28;
+inline constexpr std::size_t column_count = 29;
 using ColumnSet = std::bitset<column_count>;
 
 std::string_view name(Column column);

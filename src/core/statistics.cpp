@@ -21,9 +21,9 @@ void count_one(std::array<Number, size> &counts, std::size_t place)
 template <class Number>
 void count_reasons(Counts<Number> &counts, const JobEvent &event)
 {
-    if (event.ending == Ending::succeeded && (event.reason.has_value() || event.retries > 0))
+    if (event.ending == Ending::succeeded && (event.reason.has_value() || event.retries > 0 || event.is_manual))
         ++counts.recovered;
-    if (!event.reason.has_value())
+    if (!event.reason.has_value() || event.reason == Reason::manual_retry)
         return;
     const auto reason = static_cast<std::size_t>(*event.reason);
     if (event.ending == Ending::succeeded) {
@@ -33,6 +33,18 @@ void count_reasons(Counts<Number> &counts, const JobEvent &event)
     count_one(counts.failures, reason);
     if (event.ending == Ending::retried)
         count_one(counts.retries, reason);
+}
+
+// A retry by hand has no failed attempt of its own job before it; whatever happens to that job later, it was one.
+template <class Number>
+void count_manual(Counts<Number> &counts, const JobEvent &event)
+{
+    constexpr auto manual = static_cast<std::size_t>(Reason::manual_retry);
+    if (!event.is_manual || (event.ending != Ending::succeeded && event.ending != Ending::failed))
+        return;
+    count_one(counts.retries, manual);
+    if (event.ending == Ending::succeeded)
+        count_one(counts.recoveries, manual);
 }
 
 // What was put back, or cancelled, is no execution by which to judge; nor is what never began.
@@ -49,12 +61,13 @@ void count_into(Counts<Number> &counts, const JobEvent &event)
 {
     count_one(counts.endings, static_cast<std::size_t>(event.ending));
     count_reasons(counts, event);
+    count_manual(counts, event);
     count_run(counts, event);
     if (event.ending == Ending::succeeded || event.ending == Ending::failed) {
         counts.retries_used += static_cast<Number>(std::max(event.retries, 0));
         count_one(counts.finished_by_retries, retry_class_of(event.retries));
     }
-    if (event.ending == Ending::failed && event.retries > 0)
+    if (event.ending == Ending::failed && (event.retries > 0 || event.is_manual))
         ++counts.lost;
     if (event.leaves_dead_letter)
         ++counts.dead_letters;

@@ -51,13 +51,14 @@ struct JobEvent {
     std::int32_t retries = 0;  // charged to the job so far
     std::int64_t wait = -1;    // microseconds from when it was due to its start; -1: it did not start
     std::int64_t run = -1;     // and from there to its end; -1: as above, or no worker has begun with it
+    bool is_manual = false;    // somebody has enqueued the job again
 };
 
 template <class Number>
 struct Counts {
     std::array<Number, ending_count> endings;
     std::array<Number, reason_count> failures;    // attempts, by reason
-    std::array<Number, reason_count> retries;     // attempts that a charged retry followed, by reason
+    std::array<Number, reason_count> retries;     // attempts that a charged retry followed, by reason; manual: jobs that ended
     std::array<Number, reason_count> recoveries;  // jobs that succeeded after a retry, by what it was for
     Number recovered;                             // jobs that succeeded after a retry
     Number lost;                                  // jobs that failed for good after a retry

@@ -57,10 +57,12 @@ constexpr const char *fail_untried_sql = R"(
 constexpr const char *insert_final_sql = R"(
     INSERT INTO {table} (id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline,
                          expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor,
-                         job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result)
+                         job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result,
+                         manual_reason)
     SELECT job.id, job.original_job_id, job.retry_of, job.worker_id, job.scheduled_run_time, $3, job.created_time, job.accepted_time, 'infinity',
            job.expires_time, job.queue_id, 'final', job.timeout, $2, job.retry_count, job.max_retries, job.queue_ttl, job.priority, job.throttle_factor,
-           job.job_type, job.job_key, $4, job.throttle_key, job.time_windows, coalesce($5, job.retry_reason), job.shard_key, job.job_data, $6
+           job.job_type, job.job_key, $4, job.throttle_key, job.time_windows, coalesce($5, job.retry_reason), job.shard_key, job.job_data, $6,
+           job.manual_reason
     FROM (SELECT ($1::hipq.job).*) AS job)";
 
 constexpr const char *to_error_sql = R"(
@@ -314,7 +316,7 @@ bool finish_waiting(const Queue &queue, std::int64_t id, const Failure &failure,
         job->started = now;
         insert_final(queue, *job, failure.error, name_of(failure.reason), json_null(), now);
         record_attempt(queue, *job, failure, now);
-        tally_unstarted(queue, job->type, failure.reason, leaves_dead_letter(queue, failure.reason), now);
+        tally_unstarted(queue, *job, failure.reason, leaves_dead_letter(queue, failure.reason), now);
         if (leaves_dead_letter(queue, failure.reason))
             add_dead_letter(queue, *job, failure, now);
         return true;

@@ -54,11 +54,12 @@ constexpr const char *make_job_sql = R"(
     made AS (
         INSERT INTO {table} (id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline,
                              expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor,
-                             job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result)
+                             job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result,
+                             manual_reason)
         SELECT job.id, job.original_job_id, job.retry_of, job.worker_id, job.scheduled_run_time, job.update_time, job.created_time, job.accepted_time,
                job.deadline, job.expires_time, job.queue_id, job.state, job.timeout, job.attempt, job.retry_count, job.max_retries, job.queue_ttl,
                job.priority, job.throttle_factor, job.job_type, job.job_key, job.error, job.throttle_key, job.time_windows, job.retry_reason,
-               job.shard_key, job.job_data, job.result
+               job.shard_key, job.job_data, job.result, job.manual_reason
         FROM job
         ON CONFLICT DO NOTHING
         RETURNING id

@@ -40,6 +40,12 @@ std::int64_t ran(const ClaimedJob &job, pg::Time now)
     return std::max<std::int64_t>(now.value - job.started.value, 0);
 }
 
+// Somebody has enqueued it again.
+bool is_manual(const ClaimedJob &job)
+{
+    return job.values != nullptr && !job.values->null(core::Column::manual_reason);
+}
+
 constinit pg::Statement select_last_failure(R"(
     SELECT attempt.reason
     FROM hipq.attempt AS attempt
@@ -80,7 +86,8 @@ void tally_successes(const Queue &queue, std::span<const ClaimedJob> jobs, pg::T
 {
     for (const ClaimedJob &job : jobs)
         note(queue, job.type,
-             {Ending::succeeded, reason_of_retry(queue, job), false, job.retry_count, waited(job), ran(job, now)}, now);
+             {Ending::succeeded, reason_of_retry(queue, job), false, job.retry_count, waited(job), ran(job, now), is_manual(job)},
+             now);
 }
 
 void tally_failure(const Queue &queue, const ClaimedJob &job, core::Reason reason, const core::Decision &decision,
@@ -88,13 +95,13 @@ void tally_failure(const Queue &queue, const ClaimedJob &job, core::Reason reaso
 {
     note(queue, job.type,
          {ending_of(reason, decision), reason, leaves_dead_letter, job.retry_count, waited(job),
-          never_began(job, reason) ? -1 : ran(job, now)},
+          never_began(job, reason) ? -1 : ran(job, now), is_manual(job)},
          now);
 }
 
-void tally_unstarted(const Queue &queue, const std::string &job_type, core::Reason reason, bool leaves_dead_letter, pg::Time now)
+void tally_unstarted(const Queue &queue, const ClaimedJob &job, core::Reason reason, bool leaves_dead_letter, pg::Time now)
 {
-    note(queue, job_type, {ending_of(reason, {false, 0, false}), reason, leaves_dead_letter}, now);
+    note(queue, job.type, {ending_of(reason, {false, 0, false}), reason, leaves_dead_letter, 0, -1, -1, is_manual(job)}, now);
 }
 
 void tally_put_back(const Queue &queue, const std::string &job_type, core::Reason reason, pg::Time now)

@@ -14,7 +14,7 @@ void tally_failure(const Queue &queue, const ClaimedJob &job, core::Reason reaso
                    bool leaves_dead_letter, pg::Time now);
 
 // A job ended without an attempt.
-void tally_unstarted(const Queue &queue, const std::string &job_type, core::Reason reason, bool leaves_dead_letter, pg::Time now);
+void tally_unstarted(const Queue &queue, const ClaimedJob &job, core::Reason reason, bool leaves_dead_letter, pg::Time now);
 
 // Attempts that a restart ended went back into the line; nobody knows their times.
 void tally_put_back(const Queue &queue, const std::string &job_type, core::Reason reason, pg::Time now);

@@ -133,6 +133,7 @@ $got$, $want$VALUES
     ('job', 'throttle_key', 'text', 'true', '''NONE''::text'),
     ('job', 'time_windows', 'hipq.time_windows', 'true', ''),
     ('job', 'retry_reason', 'text', 'true', '''NONE''::text'),
+    ('job', 'manual_reason', 'text', 'false', ''),
     ('job', 'shard_key', 'text', 'true', '''NONE''::text'),
     ('job', 'job_data', 'jsonb', 'true', '''{}''::jsonb'),
     ('job', 'result', 'jsonb', 'true', '''null''::jsonb'),
@@ -245,7 +246,7 @@ $got$, $want$VALUES
 $want$, 'columns of tables: type, NOT NULL, default');
 
 SELECT is((SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'hipq.job'::regclass AND attnum > 0),
-    'id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline, expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result',
+    'id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline, expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result, manual_reason',
     'order of the columns of hipq.job, the row type of handlers: new ones come last');
 
 SELECT set_eq($got$
@@ -459,6 +460,7 @@ $got$, $want$VALUES
     ('jobs', 'retry_count', 'integer'),
     ('jobs', 'max_retries', 'integer'),
     ('jobs', 'retry_reason', 'text'),
+    ('jobs', 'manual_reason', 'text'),
     ('jobs', 'scheduled_run_time', 'timestamp with time zone'),
     ('jobs', 'priority', 'smallint'),
     ('jobs', 'timeout', 'integer'),
@@ -758,7 +760,7 @@ $got$, $want$VALUES
     ('stat_reset(queue text DEFAULT NULL::text)', 'void', 'v'),
     ('fail_job(id bigint, error text, queue text DEFAULT NULL::text)', 'text', 'v'),
     ('is_job_retriable(id bigint, queue text DEFAULT NULL::text, OUT retriable boolean, OUT reason text)', 'record', 'v'),
-    ('retry_chain(id bigint, queue text DEFAULT NULL::text, OUT job_id bigint, OUT retry_of bigint, OUT attempt integer, OUT state text, OUT reason text, OUT sqlstate text, OUT error text, OUT executor_pid integer, OUT worker_id bigint, OUT started_time timestamp with time zone, OUT ended_time timestamp with time zone)', 'SETOF record', 'v'),
+    ('retry_chain(id bigint, queue text DEFAULT NULL::text, OUT job_id bigint, OUT retry_of bigint, OUT attempt integer, OUT state text, OUT reason text, OUT sqlstate text, OUT error text, OUT executor_pid integer, OUT worker_id bigint, OUT started_time timestamp with time zone, OUT ended_time timestamp with time zone, OUT manual_reason text)', 'SETOF record', 'v'),
     ('_catalogue_changed()', 'trigger', 'v'),
     ('_executors(OUT pid integer, OUT database oid, OUT role oid, OUT status text, OUT started_time timestamp with time zone, OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT job_started_time timestamp with time zone, OUT jobs_done bigint)', 'SETOF record', 'v'),
     ('_first_closed_gate(queue_id integer, job_type text, time_windows text, throttle_key text, throttle_factor numeric)', 'text', 'v'),

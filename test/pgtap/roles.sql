@@ -31,10 +31,10 @@ SELECT lives_ok($$INSERT INTO hipq.contract_mail (job_type, job_key, scheduled_r
 SELECT lives_ok($$
     INSERT INTO hipq.contract_mail (id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline, expires_time,
         queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error, throttle_key, time_windows,
-        retry_reason, shard_key, job_data, result)
+        retry_reason, shard_key, job_data, result, manual_reason)
     VALUES (NULL, NULL, NULL, NULL, '2100-01-01', NULL, NULL, NULL, NULL, NULL,
         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'mail', NULL, NULL, NULL, NULL,
-        NULL, NULL, NULL, NULL) RETURNING id
+        NULL, NULL, NULL, NULL, NULL) RETURNING id
 $$, 'enqueue: every column written, NULLs included');
 SELECT ok(hipq.enqueue('mail', '{}', queue => 'contract.mail', scheduled_run_time => '2100-01-01') > 0, 'enqueue: hipq.enqueue()');
 SELECT is(cardinality(hipq.enqueue_many('mail', '{1,2}', queue => 'contract.mail', scheduled_run_time => '2100-01-01')), 2, 'enqueue: hipq.enqueue_many()');

@@ -54,6 +54,16 @@ is($hipq->sql("SELECT to_jsonb(job) = dead_letter.job FROM hipq.job JOIN hipq.de
 my $again = $hipq->sql(qq{SELECT hipq.retry($id, job_data => '{}')});
 is($hipq->outcome($again), 'succeeded', 'retry() runs it again as a new job');
 is($hipq->sql("SELECT concat_ws(' ', retry_of = $id, original_job_id = $id, job_key, retry_reason) FROM hipq.jobs WHERE id = $again"), 't t k manual_retry', 'that knows where it comes from');
+sub by_hand { my ($job) = @_; return $hipq->sql("SELECT concat_ws(' ', outcome, retry_reason, manual_reason) FROM hipq.jobs WHERE id = $job"); }
+is(by_hand($again), 'succeeded manual_retry manual_retry', 'and that somebody has retried it');
+$again = $hipq->sql(qq{SELECT hipq.retry($id, 'the mail server is back', job_data => '{"state": "P0001"}')});
+is($hipq->outcome($again), 'failed', 'a retry that fails, after retries of its own');
+is(by_hand($again), 'failed transient_error the mail server is back', 'still has the words of whoever retried it');
+is($hipq->sql("SELECT concat_ws(' ', job->>'retry_reason', job->>'manual_reason') FROM hipq.dead_letters WHERE job_id = $again"), 'transient_error the mail server is back', 'and its dead letter');
+my $redriven = $hipq->sql("SELECT hipq.redrive($again)");
+is($hipq->outcome($redriven), 'failed', 'so does one');
+is(by_hand($redriven), 'failed transient_error redriven', 'that was redriven');
+is(by_hand($id), 'failed transient_error', 'nobody had retried the first');
 
 # ---- classification
 my $classify = sub {

@@ -16,7 +16,7 @@ $hipq->sql(q{
 	DECLARE results jsonb[];
 	BEGIN
 		INSERT INTO call SELECT nextval('call_number'), array_agg(job.id), array_agg(job.job_data), array_agg(job.state::text || job.attempt) FROM unnest(jobs) AS job;
-		SELECT array_agg(to_jsonb(job.job_data->'n') ORDER BY position) INTO results FROM unnest(jobs) WITH ORDINALITY AS job(id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline, expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result, position);
+		SELECT array_agg(to_jsonb(job.job_data->'n') ORDER BY position) INTO results FROM unnest(jobs) WITH ORDINALITY AS job(id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline, expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result, manual_reason, position);
 		RETURN results;
 	END $$;
 	CREATE FUNCTION of_data(data jsonb[]) RETURNS void LANGUAGE plpgsql AS $$

@@ -241,4 +241,19 @@ my $without = $hipq->enqueue('batch', q{queue => 'app.other'});
 is($hipq->outcome($without), 'succeeded', 'jobs of another run all the same');
 ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.alerts WHERE alert = 'statistics'}), 'what is not counted is told');
 
+# ---- retries by hand have a success rate of their own, whatever happens to their jobs later
+
+$hipq->sql(q{SELECT hipq.stat_reset('app.main')});
+my $failed = $hipq->enqueue('work', q{'{"fails": 9, "code": "22012"}', queue => 'app.main'});
+is($hipq->outcome($failed), 'failed', 'a job fails');
+foreach my $try ([ '{"fails": 0}', 'succeeded' ], [ '{"fails": 1}', 'succeeded' ], [ '{"fails": 9, "code": "22012"}', 'failed' ])
+{
+	my ($data, $outcome) = @$try;
+	is($hipq->outcome($hipq->sql("SELECT hipq.retry($failed, 'in other words', job_data => '$data')")), $outcome, "it is retried by hand: $data");
+}
+ok($hipq->wait_until(q{SELECT succeeded || ' ' || failed FROM hipq.statistics WHERE queue = 'app.main' AND job_type = 'work' AND period = 'hour'}, '2 2'), 'all are counted');
+is($hipq->sql(q{SELECT reason, failures, retries, recoveries, retry_success_rate FROM hipq.failure_statistics WHERE queue = 'app.main' AND job_type = 'work' AND period = 'hour' ORDER BY reason}),
+	"manual_retry|0|3|2|66.67\ntransient_error|1|1|1|100.00\nvalidation_error|2|0|0|", 'two of three succeeded, one after a failure');
+is($hipq->sql(q{SELECT retry_success_rate FROM hipq.statistics WHERE queue = 'app.main' AND job_type = 'work' AND period = 'hour'}), '66.67', 'all retries together');
+
 done_testing();

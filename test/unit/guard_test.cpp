@@ -108,6 +108,7 @@ TEST(Guard, ColumnNamesAreDistinctAndInTableOrder)
     EXPECT_EQ(name(Column::error), "error");
     EXPECT_EQ(name(Column::retry_reason), "retry_reason");
     EXPECT_EQ(name(Column::result), "result");
+    EXPECT_EQ(name(Column::manual_reason), "manual_reason");
 }
 
 TEST(Guard, KindsOfColumns)

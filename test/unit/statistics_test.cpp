@@ -95,6 +95,27 @@ TEST_F(Minutes, ExecutionsAreFirstOnesOrRetries)
     EXPECT_DOUBLE_EQ(*retry_rate(statistics->totals), 100);
 }
 
+TEST_F(Minutes, RetriesByHandHaveASuccessRateOfTheirOwn)
+{
+    constexpr auto manual = static_cast<std::size_t>(Reason::manual_retry);
+    constexpr auto timeout = static_cast<std::size_t>(Reason::timeout);
+    count(*statistics, {Ending::succeeded, Reason::manual_retry, false, 0, 100, 200, true}, 1'000);
+    count(*statistics, {Ending::retried, Reason::timeout, false, 0, 100, 200, true}, 1'000);
+    count(*statistics, {Ending::succeeded, Reason::timeout, false, 1, 100, 200, true}, 1'000);
+    count(*statistics, {Ending::succeeded, std::nullopt, false, 0, 100, 200, true}, 1'000);
+    count(*statistics, {Ending::failed, Reason::timeout, true, 0, 100, 200, true}, 1'000);
+    count(*statistics, {Ending::cancelled, Reason::cancelled, false, 0, 100, 200, true}, 1'000);
+    for (const Totals &totals : {statistics->totals, sum(1'000)}) {
+        EXPECT_EQ(totals.retries[manual], 4U);
+        EXPECT_EQ(totals.recoveries[manual], 3U);
+        EXPECT_EQ(totals.failures[manual], 0U);
+        EXPECT_EQ(totals.retries[timeout], 1U);
+        EXPECT_EQ(totals.recoveries[timeout], 1U);
+        EXPECT_EQ(totals.recovered, 3U);
+        EXPECT_EQ(totals.lost, 1U);
+    }
+}
+
 // Its history may be gone.
 TEST_F(Minutes, ARetryForWhoKnowsWhatIsARetry)
 {
