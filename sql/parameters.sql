@@ -228,13 +228,37 @@ INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key, job_da
 SELECT job_data FROM hipq.schedules WHERE name = 'par';
 DELETE FROM hipq.schedule WHERE name = 'par';
 
+-- ---- From another queue: what does not fit here
+SELECT hipq.pause('par.other'), hipq.register_job_type('par.other', 'welcome');
+SELECT hipq.enqueue_many('welcome', ARRAY['{"token": "a"}', '{"token": 1}']::jsonb[], queue => 'par.other') AS ids \gset
+SELECT hipq.alter_job_type('par.q', 'welcome', parameters => '{"token": {"type": "string", "required": true}, "n": {"default": 1}}'), hipq.pause('par.q');
+SELECT pg_temp.try($$SELECT * FROM hipq.move_jobs('par.other', 'par.q', 'welcome')$$);
+SELECT * FROM hipq.move_jobs('par.other', 'par.q', 'welcome', max_jobs => 1);
+SELECT queue, job_data FROM hipq.jobs WHERE id = ANY (:'ids') ORDER BY id;
+SELECT hipq.fail_job(id, 'enough') FROM hipq.par_other WHERE id = ANY (:'ids');
+SELECT hipq.fail_job(id, 'enough') FROM hipq.par_q WHERE id = ANY (:'ids');
+SELECT pg_temp.try($$SELECT hipq.redrive('par.other', reason => 'explicit_failure', to_queue => 'par.q')$$);
+SELECT pg_temp.try(format('SELECT hipq.redrive(%s, ''par.q'')', id)) FROM hipq.par_other WHERE id = ANY (:'ids');
+-- as it is in the queue that it was in, and as it is wanted in the other one
+SELECT count(hipq.redrive(id)) FROM hipq.par_other WHERE id = ANY (:'ids');
+SELECT hipq.redrive(id, 'par.other') AS there FROM hipq.par_q WHERE id = ANY (:'ids') \gset
+SELECT queue, job_data FROM hipq.jobs WHERE id = :there;
+SELECT hipq.fail_job(:there, 'enough');
+SELECT hipq.alter_job_type('par.q', 'welcome', parameters => '{"token": {"type": "string", "required": true}, "m": {"default": 2}}');
+SELECT hipq.redrive(:there, 'par.q') AS back \gset
+SELECT queue, job_data FROM hipq.jobs WHERE id = :back;
+-- or with validate => 'run' is found out there
+SELECT hipq.alter_job_type('par.q', 'welcome', validate => 'run');
+SELECT moved FROM hipq.move_jobs('par.other', 'par.q', 'welcome');
+
 -- ---- What somebody has written past register_job_type() is no declaration, and keeps nothing from working.
 UPDATE hipq.job_type SET parameters = '{"to": "string"}' WHERE name = 'welcome';
 SELECT hipq.enqueue('welcome', '{}', scheduled_run_time => '2100-01-01') > 0;
 
 SELECT pg_temp.wait_until('NOT EXISTS (SELECT FROM hipq.par_q WHERE state = ''running'')');
-SET hipq.allow_drop = on;
+SELECT hipq.resume('par.q'), hipq.resume('par.other');
 SELECT hipq.drop_queue('par.q', force => true), hipq.drop_queue('par.other', force => true);
+SELECT pg_temp.wait_until('NOT EXISTS (SELECT FROM hipq.queue WHERE table_name ~ ''^par_'')');
 DROP FUNCTION par_echo(jsonb), par_many(jsonb[]);
 DROP OWNED BY regress_hipq_par_owner, regress_hipq_par_reader, regress_hipq_par_app;
 DROP ROLE regress_hipq_par_owner, regress_hipq_par_reader, regress_hipq_par_app;

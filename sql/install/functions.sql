@@ -457,6 +457,10 @@ COMMENT ON FUNCTION hipq._masked(integer, text, jsonb) IS 'job_data as views sho
 CREATE FUNCTION hipq._masked_job(queue_id integer, job_type text, job jsonb) RETURNS jsonb LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__masked_job';
 COMMENT ON FUNCTION hipq._masked_job(integer, text, jsonb) IS 'the same of a whole job in a dead letter';
 
+CREATE FUNCTION hipq._fitting_data(queue_id integer, job_type text, job_id bigint, job_data jsonb) RETURNS jsonb LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__fitting_data';
+COMMENT ON FUNCTION hipq._fitting_data(integer, text, bigint, jsonb)
+    IS 'job_data of a job that comes from another queue, with the defaults of this one''s job type; 22023: they do not fit its parameters';
+
 CREATE FUNCTION hipq._next_run(cron text, last_run_time timestamptz) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__next_run';
 COMMENT ON FUNCTION hipq._next_run(text, timestamptz) IS 'when a cron expression comes next, by pg_cron''s clocks; NULL = never, or it cannot be read';
 

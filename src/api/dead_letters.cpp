@@ -142,13 +142,15 @@ constexpr const char *choose_sql = "SELECT letter.job_id, letter.job_type" HIPQ_
 constexpr const char *count_taken_sql = "SELECT count(*)" HIPQ_FILTERED_LETTERS " AND " HIPQ_KEY_IS_TAKEN;
 
 // New jobs with what the old ones were given; their expiry has passed with them. $1 ids, $2 delays in microseconds, $3 now,
-// $4 the queue of the dead letters. Those
-// whose key an unfinished job holds are left.
+// $4 the queue of the dead letters, $5 that of the new jobs: data that come into another one have to fit there. Those whose key
+// an unfinished job holds are left.
 constexpr const char *redrive_sql = R"(
     INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, job_type, job_key, job_data, timeout, max_retries,
                          queue_ttl, priority, throttle_factor, throttle_key, time_windows, shard_key)
     SELECT coalesce(job.original_job_id, letter.job_id), letter.job_id, 'redriven', 'redriven', $3 + slot.delay * interval '1 microsecond',
-           letter.job_type, letter.job_key, job.job_data, job.timeout, job.max_retries,
+           letter.job_type, letter.job_key,
+           CASE WHEN $5 = $4 THEN job.job_data ELSE hipq._fitting_data($5, letter.job_type, letter.job_id, job.job_data) END,
+           job.timeout, job.max_retries,
            job.queue_ttl, job.priority, job.throttle_factor, job.throttle_key, job.time_windows, job.shard_key
     FROM unnest($1, $2) WITH ORDINALITY AS slot(job_id, delay, place)
     JOIN hipq.dead_letter AS letter ON letter.queue_id = $4 AND letter.job_id = slot.job_id
@@ -167,7 +169,7 @@ Ids enqueue_again(const Queue &from, const Queue &to, const Ids &letters, std::o
     Ids redriven;
     Ids made;
     const pg::Rows rows =
-        storage::as_hipq([&] { return storage::statement_for(to, redrive_sql).run(letters, delays, now, from.id); });
+        storage::as_hipq([&] { return storage::statement_for(to, redrive_sql).run(letters, delays, now, from.id, to.id); });
     for (const pg::Row row : rows) {
         redriven.push_back(row.integer(0));
         made.push_back(row.integer(1));

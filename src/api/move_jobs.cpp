@@ -12,13 +12,16 @@ namespace {
 using storage::Queue;
 
 // What a job takes along: all but queue_id, which the table of a queue gives by default.
-constexpr const char *columns =
-    "id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline, "
-    "expires_time, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, "
-    "error, throttle_key, time_windows, retry_reason, shard_key, job_data, result, manual_reason";
+#define HIPQ_MOVED_COLUMNS(job_data)                                                                                             \
+    "id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline, "         \
+    "expires_time, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, " \
+    "error, throttle_key, time_windows, retry_reason, shard_key, " job_data ", result, manual_reason"
+constexpr const char *columns = HIPQ_MOVED_COLUMNS("job_data");
+// The data have to fit the job type's parameters in the other queue.
+constexpr const char *columns_as_they_come = HIPQ_MOVED_COLUMNS("hipq._fitting_data($3, job_type, id, job_data)");
 
-// $1 job type, $2 limit. A job that somebody holds, as an executor does that runs it, is passed over; one whose key is taken in
-// the other queue stays. Jobs come out of one table only as they have come into the other.
+// $1 job type, $2 limit, $3 the other queue. A job that somebody holds, as an executor does that runs it, is passed over; one
+// whose key is taken in the other queue stays. Jobs come out of one table only as they have come into the other.
 constexpr const char *move_sql = R"(
     WITH chosen AS MATERIALIZED (
         SELECT {columns}
@@ -31,7 +34,7 @@ constexpr const char *move_sql = R"(
     ),
     placed AS (
         INSERT INTO {to} ({columns})
-        SELECT {columns} FROM chosen ORDER BY chosen.id
+        SELECT {columns as they come} FROM chosen ORDER BY chosen.id
         ON CONFLICT DO NOTHING
         RETURNING id
     )
@@ -59,7 +62,8 @@ constinit pg::Statement move_history("UPDATE hipq.attempt SET queue_id = $2 WHER
 // The statement with its placeholders filled in: rare enough to be planned each time.
 std::string between(const char *text, const Queue &from, const Queue &to)
 {
-    const std::array<std::pair<std::string_view, std::string>, 4> names{{{"{columns}", columns},
+    const std::array<std::pair<std::string_view, std::string>, 5> names{{{"{columns}", columns},
+                                                                         {"{columns as they come}", columns_as_they_come},
                                                                          {"{from}", from.qualified_live_table()},
                                                                          {"{to_live}", to.qualified_live_table()},
                                                                          {"{to}", to.qualified_table()}}};
@@ -102,7 +106,7 @@ Moved move_between(const Queue &from, const Queue &to, const std::string &job_ty
 {
     return storage::as_hipq([&] {
         Moved moved{{}, 0};
-        for (const pg::Row row : pg::run_once(between(move_sql, from, to), job_type, most))
+        for (const pg::Row row : pg::run_once(between(move_sql, from, to), job_type, most, std::int32_t{to.id}))
             moved.ids.push_back(row.integer(0));
         move_history.run(std::int32_t{from.id}, std::int32_t{to.id}, moved.ids);
         storage::move_made_jobs(moved.ids, from, to);

@@ -188,6 +188,13 @@ Datum empty_object()
     return pg::call([] { return DirectFunctionCall1(::jsonb_in, CStringGetDatum("{}")); });
 }
 
+[[noreturn]] void refuse(const core::Problem &problem, std::optional<std::int64_t> job)
+{
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg_internal("%s", problem.message.c_str()),
+               job.has_value() ? errdetail("The data are those of job %lld.", static_cast<long long>(*job)) : 0,
+               errhint("%s", problem.hint.c_str()));
+}
+
 // What the data have themselves comes before.
 Datum with_defaults(const JobParameters &parameters, const Jsonb *data)
 {
@@ -252,15 +259,15 @@ void check_job_parameters(Datum declared)
         demand(*problem);
 }
 
-pg::RawValue complete_job_data(const JobType &type, pg::RawValue data)
+pg::RawValue complete_job_data(const JobType &type, pg::RawValue data, std::optional<std::int64_t> job)
 {
     if (type.parameters == nullptr)
         return data;
     const JobParameters &parameters = *type.parameters;
     Jsonb *given = json_of(data.null ? empty_object() : data.value);
     const Findings findings = compare(type, parameters, given);
-    if (!parameters.is_checked_at_start)
-        demand(findings.problem);
+    if (findings.problem.has_value() && !parameters.is_checked_at_start)
+        refuse(*findings.problem, job);
     if (!findings.lacks_defaults)
         return data;
     return {JSONBOID, with_defaults(parameters, given), false};

@@ -22,8 +22,8 @@ std::shared_ptr<const JobParameters> read_job_parameters(Datum declared, bool is
 void check_job_parameters(Datum declared);
 
 // What a job of the type is to have for job_data: with the defaults. NULL is {}. 22023 for data that do not fit, unless that is
-// found out at the start.
-pg::RawValue complete_job_data(const JobType &type, pg::RawValue data);
+// found out at the start; the error names the job whose data they are, if they are one's.
+pg::RawValue complete_job_data(const JobType &type, pg::RawValue data, std::optional<std::int64_t> job = std::nullopt);
 // The same in a row.
 void complete_job_data(RowValues &job, const JobType *type);
 

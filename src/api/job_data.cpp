@@ -1,4 +1,5 @@
-// hipq._masked, hipq._masked_job: what views show of job_data, where its type declares secret parameters.
+// hipq._masked, hipq._masked_job: what views show of job_data, where its type declares secret parameters. hipq._fitting_data:
+// job_data that comes from another queue.
 #include "api/arguments.hpp"
 #include "storage/job_parameters.hpp"
 #include "storage/rights.hpp"
@@ -22,9 +23,23 @@ Datum show(FunctionCallInfo fcinfo, Mask mask)
     return mask(queue->find_job_type(arguments.text(1, "job_type")), fcinfo->args[2].value);
 }
 
+Datum fitting_data(const Arguments &arguments)
+{
+    const auto catalogue = storage::catalogue();
+    const pg::RawValue data = arguments.raw(3, JSONBOID);
+    const storage::Queue *queue = catalogue->find(arguments.integer(0, "queue_id"));
+    const storage::JobType *type = queue == nullptr ? nullptr : queue->find_job_type(arguments.text(1, "job_type"));
+    return type == nullptr ? data.value : storage::complete_job_data(*type, data, arguments.integer64(2, "job_id")).value;
+}
+
 }  // namespace
 
 }  // namespace hipq::api
+
+HIPQ_FUNCTION(hipq__fitting_data)
+{
+    return hipq::api::fitting_data(hipq::api::Arguments(fcinfo));
+}
 
 HIPQ_FUNCTION(hipq__masked)
 {
