@@ -37,7 +37,7 @@ my $mine = $hipq->sql(q{SELECT queue_id FROM hipq.queue WHERE table_name = 'app_
 
 my @functions = split /\n/, $hipq->sql(q{
 	SELECT proname FROM pg_proc
-	WHERE pronamespace = 'hipq'::regnamespace AND proretset AND pronargs = 0 AND 'queue_id' = ANY (proargnames) ORDER BY 1});
+	WHERE pronamespace = 'hipq'::regnamespace AND proretset AND pronargs = 0 AND 'queue_id' = ANY (proargnames) AND has_function_privilege('reader', oid, 'EXECUTE') ORDER BY 1});
 foreach my $function (@functions)
 {
 	my $others = "SELECT count(*) > 0 FROM hipq.$function() WHERE queue_id <> $mine";
