@@ -62,7 +62,7 @@ asan:
 	@HIPQ_SERVER=asan test/run regress isolation pgtap sanitized
 
 check-assert:
-	@HIPQ_SERVER=assert test/run regress isolation pgtap sanitized
+	@HIPQ_SERVER=assert test/run regress isolation pgtap sanitized installcheck
 
 bench:
 	@bench/drain
