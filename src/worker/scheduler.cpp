@@ -117,7 +117,8 @@ pg::Time serve_workers(Scheduler &scheduler, pg::Time now)
 {
     const pg::Time next = take_back(scheduler.taking_back);
     shmem::keep_probe_clocks();
-    return std::min({next, dispatch(scheduler.dispatcher), forget_workers(now)});
+    const pg::Time next_dispatch = dispatch(scheduler.dispatcher);
+    return std::min({next, next_dispatch, next_loss(now), forget_workers(now)});
 }
 
 bool runs_handlers(const Queue &queue)
@@ -211,7 +212,8 @@ void dispatch_if_asked(Scheduler &scheduler)
     if (shmem::next_look() <= pg::now() || !shmem::was_asked_for_dispatch())
         return;
     show_activity("hipq scheduler dispatches");
-    const pg::Time next = std::min(dispatch(scheduler.dispatcher), give_up_waiting(*read_catalogue()));
+    const pg::Time next_dispatch = dispatch(scheduler.dispatcher);
+    const pg::Time next = std::min({next_dispatch, next_loss(pg::now()), give_up_waiting(*read_catalogue())});
     show_idle();
     if (next != pg::infinity)
         shmem::work_due(MyDatabaseId, next);

@@ -99,10 +99,7 @@ void find_abandoned(Found &found, const Rights &rights, pg::Time now)
             continue;
         if (rights.services->lacks_a_right(worker.id))
             find_revoked(found, rights, worker.id);
-        const pg::Time end = end_of_grace(worker);
-        if (end > now)
-            found.next = std::min(found.next, end);
-        const bool is_gone = end <= now;
+        const bool is_gone = end_of_grace(worker) <= now;
         if (!is_gone && !worker.is_draining)
             continue;
         for (const ExternalJob &job : shmem::jobs_of_worker(worker.id))
@@ -198,6 +195,15 @@ pg::Time take_back(TakingBack &taking)
     if (taking.unreported > 0)
         next = std::min(next, taking.reports_since + report_interval);
     return found.is_all ? next : now;
+}
+
+pg::Time next_loss(pg::Time now)
+{
+    pg::Time next = pg::infinity;
+    for (const WorkerSlot &worker : shmem::list_workers())
+        if (const pg::Time end = end_of_grace(worker); end > now && (worker.record.depth > 0 || worker.running > 0))
+            next = std::min(next, end);
+    return next;
 }
 
 void forget_jobs_of_dropped_queues(const storage::Catalogue &catalogue)

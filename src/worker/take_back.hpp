@@ -16,6 +16,10 @@ struct TakingBack {
 // Own transactions. Returns when to be called again.
 pg::Time take_back(TakingBack &taking);
 
+// When the jobs of a worker will be somebody else's, should it stay as silent as it is. Asked after a dispatch: who had no job
+// may have one since.
+pg::Time next_loss(pg::Time now);
+
 // They went with their queues; their workers have room again.
 void forget_jobs_of_dropped_queues(const storage::Catalogue &catalogue);
 
