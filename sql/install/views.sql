@@ -45,7 +45,7 @@ COMMENT ON COLUMN hipq._visible_queue.is_dropped IS 'the queue is being dropped'
 
 CREATE VIEW hipq.instances WITH (security_barrier) AS
 WITH visible_queue AS MATERIALIZED (
-    SELECT queue.instance_id, queue.is_dropped, hipq._may(queue.queue_id, 'read') AS is_readable FROM hipq._visible_queue AS queue
+    SELECT queue.name, queue.instance_id, queue.is_dropped, hipq._may(queue.queue_id, 'read') AS is_readable FROM hipq._visible_queue AS queue
 )
 SELECT instance.name,
        instance.shard_key,
@@ -56,7 +56,7 @@ SELECT instance.name,
 FROM hipq.instance
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE queue.is_readable) AS readable,
-           count(*) FILTER (WHERE NOT queue.is_dropped) AS queues
+           coalesce(array_agg(queue.name ORDER BY queue.name) FILTER (WHERE NOT queue.is_dropped), '{}') AS queues
     FROM visible_queue AS queue
     WHERE queue.instance_id = instance.instance_id
 ) AS visible
@@ -67,13 +67,14 @@ COMMENT ON COLUMN hipq.instances.name IS 'name of the instance';
 COMMENT ON COLUMN hipq.instances.shard_key IS 'what jobs are spread by when the instance is sharded; NONE = not sharded';
 COMMENT ON COLUMN hipq.instances.table_naming_strategy IS 'SQL expression that gives the name of a queue''s table; NONE = <instance>_<queue>';
 COMMENT ON COLUMN hipq.instances.db_config IS 'shards and connection data; NULL for those who may read no queue of the instance';
-COMMENT ON COLUMN hipq.instances.queues IS 'number of its queues that the caller may look at';
+COMMENT ON COLUMN hipq.instances.queues IS 'its queues that the caller may look at, by name: instance.queue';
 COMMENT ON COLUMN hipq.instances.created_time IS 'when the instance was created';
 
 -- Counts live leaves only: they are small, whatever the number of final jobs. What waiting jobs wait for is asked once for each kind: those of
 -- one type, with the same time windows, throttle key and weight. It takes a second and dearer reading, left out where none of these columns is asked for.
 CREATE VIEW hipq.queues WITH (security_barrier) AS
 SELECT queue.full_name AS queue,
+       queue.instance,
        queue.owner,
        'hipq.' || quote_ident(queue.table_name) AS table_name,
        queue.throttle_limit,
@@ -112,7 +113,7 @@ SELECT queue.full_name AS queue,
        queue.is_dropped,
        queue.created_time
 FROM (
-    SELECT queue.*, seen.name AS full_name
+    SELECT queue.*, seen.name AS full_name, seen.instance
     FROM hipq.queue
     JOIN hipq._visible_queue AS seen ON seen.queue_id = queue.queue_id
     WHERE queue.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
@@ -156,6 +157,7 @@ LEFT JOIN LATERAL (
 ) AS waiting ON true;
 COMMENT ON VIEW hipq.queues IS 'queues with the number of their unfinished jobs. It reads them all, however many: of a million in half a second, or in some seconds with what they wait for (waiting_time to ready)';
 COMMENT ON COLUMN hipq.queues.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.queues.instance IS 'name of its instance';
 COMMENT ON COLUMN hipq.queues.owner IS 'queue owner: the role that SQL handlers run as';
 COMMENT ON COLUMN hipq.queues.table_name IS 'the queue''s table: enqueue by INSERT into it';
 COMMENT ON COLUMN hipq.queues.throttle_limit IS 'limit on the sum of throttle_factor over running jobs; below 1 = no limit';

@@ -1,7 +1,7 @@
 -- What each right on a queue allows, and what it does not.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
-SELECT plan(64);
+SELECT plan(65);
 
 CREATE ROLE contract_owner LOGIN;
 CREATE ROLE contract_member IN ROLE contract_owner;
@@ -60,7 +60,8 @@ SET LOCAL ROLE contract_reader;
 SELECT is((SELECT count(*) FROM hipq.contract_mail), 6::bigint, 'read: SELECT from the queue''s table');
 SELECT is((SELECT count(*) FROM hipq.jobs), 6::bigint, 'read: view jobs has its jobs and no others');
 SELECT set_eq('SELECT queue FROM hipq.queues', $$VALUES ('contract.mail')$$, 'read: view queues has the queue and no other');
-SELECT is((SELECT queues FROM hipq.instances WHERE name = 'contract'), 1::bigint, 'read: view instances counts the queue and no other');
+SELECT is((SELECT queues FROM hipq.instances WHERE name = 'contract'), '{contract.mail}', 'read: view instances names the queue and no other');
+SELECT set_eq('SELECT instance FROM hipq.queues', $$VALUES ('contract')$$, 'read: view queues has its instance');
 SELECT lives_ok('TABLE hipq.job_types', 'read: view job_types');
 SELECT lives_ok('TABLE hipq.running', 'read: view running');
 SELECT lives_ok('TABLE hipq.attempts', 'read: view attempts');

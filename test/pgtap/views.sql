@@ -82,7 +82,7 @@ SELECT set_eq($$SELECT queue, running FROM hipq.queues WHERE queue LIKE 'contrac
     'and how much waits in every queue');
 SELECT isnt_empty($$SELECT * FROM hipq.sizes WHERE kind = 'attempt'$$, 'and the size of the history');
 SELECT isnt_empty($$SELECT * FROM hipq.sizes WHERE kind = 'dead_letter'$$, 'and of the dead letters');
-SELECT is((SELECT queues FROM hipq.instances WHERE name = 'contract'), 2::bigint, 'and how many queues there are');
+SELECT is((SELECT queues FROM hipq.instances WHERE name = 'contract'), '{contract.mail,contract.secret}', 'and which queues there are');
 
 SET LOCAL ROLE contract_owner;
 SELECT is((SELECT count(*) FROM hipq.jobs), 13::bigint, 'the queue owner sees the jobs of both queues');
