@@ -126,7 +126,11 @@ SELECT pg_temp.try($$TRUNCATE hipq.guarded_q$$);
 SELECT pg_temp.try($$DROP TABLE hipq.guarded_q$$);
 SELECT pg_temp.try($$ALTER TABLE hipq.guarded_q DISABLE TRIGGER guard_job$$);
 RESET ROLE;
-WITH gone AS (DELETE FROM hipq.guarded_q WHERE job_type = 'loaded' RETURNING job_key) SELECT job_key FROM gone ORDER BY 1;
+SELECT pg_temp.try($$DELETE FROM hipq.guarded_q WHERE job_type = 'loaded' AND state = 'running'$$);
+SELECT pg_temp.try($$DELETE FROM hipq.guarded_q WHERE job_type = 'loaded' AND state = 'error'$$);
+-- an UPDATE that changes nothing writes nothing in final rows
+WITH written AS (UPDATE hipq.guarded_q SET priority = priority WHERE job_type = 'loaded' AND state = 'final' RETURNING 1) SELECT count(*) FROM written;
+WITH gone AS (DELETE FROM hipq.guarded_q WHERE job_type = 'loaded' AND state NOT IN ('running', 'error') RETURNING job_key) SELECT job_key FROM gone ORDER BY 1;
 ROLLBACK;
 
 -- the CHECK constraints judge what is restored

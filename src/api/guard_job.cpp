@@ -104,6 +104,11 @@ std::string name_of(JobState state)
                    errhint("Use hipq.retry() to run it again as a new job, or hipq.erase() to remove it."));
     case Rule::illegal_transition:
         HIPQ_RAISE(errcode(ERRCODE_INTERNAL_ERROR), errmsg("job %lld cannot leave state \"%s\" that way", id, state.c_str()));
+    case Rule::delete_running:
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("job %lld in state \"%s\" cannot be deleted", id, state.c_str()),
+                   errdetail("Its end would be written nevertheless."),
+                   errhint("Use hipq.cancel(), and hipq.erase() when it is final."));
     case Rule::delete_refused:
         HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("job %lld cannot be deleted", id),
                    errhint("Use hipq.cancel() for a waiting job, hipq.erase() for a final one."));
@@ -240,6 +245,8 @@ HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple afte
     const core::ColumnSet changed = differing_columns(relation, before, after);
     if (const auto refusal = core::check_update(caller, before.state(), after.state(), changed))
         refuse(*refusal, before);
+    if (caller == Caller::user && before.state() == JobState::final)
+        return nullptr;  // it passed, so nothing changes: nothing is written either
     if (caller == Caller::user)
         storage::check_chosen_values(after);
     const auto catalogue = storage::catalogue();
@@ -256,9 +263,12 @@ HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple afte
 HeapTuple guard_delete(Relation relation, HeapTuple tuple)
 {
     const Caller caller = caller_of_change();
-    const bool is_owner = caller == Caller::user && ::GetUserId() == pg::extension_owner();
-    if (const auto refusal = core::check_delete(caller, is_owner))
-        refuse(*refusal, JobRow(relation, tuple));
+    if (caller != Caller::user)
+        return tuple;
+    const JobRow row(relation, tuple);
+    const bool is_owner = ::GetUserId() == pg::extension_owner();
+    if (const auto refusal = core::check_delete(caller, is_owner, row.state()))
+        refuse(*refusal, row);
     return tuple;
 }
 

@@ -123,11 +123,15 @@ std::optional<Refusal> check_update(Caller caller, JobState from, JobState to, c
     return caller == Caller::user ? check_user_update(from, to, complete) : check_own_update(from, to, complete);
 }
 
-std::optional<Refusal> check_delete(Caller caller, bool is_extension_owner)
+std::optional<Refusal> check_delete(Caller caller, bool is_extension_owner, JobState state)
 {
-    if (caller != Caller::user || is_extension_owner)
+    if (caller != Caller::user)
         return std::nullopt;
-    return Refusal{Refusal::Rule::delete_refused, Column::id};
+    if (!is_extension_owner)
+        return Refusal{Refusal::Rule::delete_refused, Column::id};
+    if (state == JobState::running || state == JobState::error)
+        return Refusal{Refusal::Rule::delete_running, Column::id};
+    return std::nullopt;
 }
 
 }  // namespace hipq::core

@@ -76,6 +76,7 @@ struct Refusal {
         already_final,        // UPDATE of a final job, by anyone
         illegal_transition,   // hipq itself tried a transition outside the state machine
         delete_refused,       // DELETE by anyone but the extension owner
+        delete_running,       // DELETE of a job that runs, or stands in error, by the extension owner
     };
     Rule rule;
     Column column;
@@ -90,7 +91,8 @@ std::optional<Refusal> check_insert(Caller caller, JobState state, const ColumnS
 // every state. Restore and replica pass. hipq passes when the states are equal and not final, or is_net_effect(from, to).
 std::optional<Refusal> check_update(Caller caller, JobState from, JobState to, const ColumnSet &changed);
 
-// hipq, restore and replica pass; a user passes only as the extension owner.
-std::optional<Refusal> check_delete(Caller caller, bool is_extension_owner);
+// hipq, restore and replica pass; a user passes only as the extension owner, and only while nobody runs the job: who did would
+// write its end all the same.
+std::optional<Refusal> check_delete(Caller caller, bool is_extension_owner, JobState state);
 
 }  // namespace hipq::core

@@ -264,10 +264,14 @@ TEST(Guard, UpdateNamesTheFirstColumnThatBreaksTheRule)
 TEST(Guard, DeleteOfEveryCaller)
 {
     for (Caller caller : all_callers) {
-        EXPECT_FALSE(check_delete(caller, true).has_value());
-        EXPECT_EQ(check_delete(caller, false).has_value(), caller == Caller::user);
+        for (JobState state : all_job_states) {
+            const bool runs = state == JobState::running || state == JobState::error;
+            EXPECT_EQ(check_delete(caller, true, state).has_value(), caller == Caller::user && runs) << name(state);
+            EXPECT_EQ(check_delete(caller, false, state).has_value(), caller == Caller::user) << name(state);
+        }
     }
-    EXPECT_EQ(check_delete(Caller::user, false)->rule, Rule::delete_refused);
+    EXPECT_EQ(check_delete(Caller::user, false, JobState::running)->rule, Rule::delete_refused);
+    EXPECT_EQ(check_delete(Caller::user, true, JobState::running)->rule, Rule::delete_running);
 }
 
 }  // namespace
