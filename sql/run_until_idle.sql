@@ -166,6 +166,35 @@ SELECT hipq.run_until_idle('try.q');
 SELECT state, result, error, retry_reason, retry_count, scheduled_run_time > hipq.now() FROM hipq.jobs WHERE queue = 'try.q' ORDER BY id;
 ROLLBACK;
 
+-- ---- what is rolled back with a block counts no more, but what was asked for before
+CREATE FUNCTION run_wish(wishes jsonb) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    wish jsonb;
+BEGIN
+    FOR wish IN SELECT value FROM jsonb_array_elements(wishes) LOOP
+        IF wish ? 'snooze' THEN PERFORM hipq.snooze((wish->>'snooze')::interval); CONTINUE; END IF;
+        BEGIN
+            PERFORM public.run_wish(coalesce(wish->'kept', wish->'undone'));
+            IF wish ? 'undone' THEN RAISE assert_failure; END IF;
+        EXCEPTION WHEN assert_failure THEN NULL;
+        END;
+    END LOOP;
+END $$;
+BEGIN;
+SELECT hipq.register_job_type('try.q', 'wish', handler => 'run_wish');
+SELECT hipq.enqueue('wish', wishes::jsonb) > 0 FROM (VALUES
+    ('[{"undone": [{"snooze": "1 h"}]}]'),
+    ('[{"snooze": "2 h"}, {"undone": [{"snooze": "1 h"}]}]'),
+    ('[{"snooze": "2 h"}, {"kept": [{"snooze": "1 h"}]}]'),
+    ('[{"kept": [{"snooze": "2 h"}]}, {"undone": [{"snooze": "1 h"}]}]'),
+    ('[{"snooze": "2 h"}, {"undone": [{"kept": [{"snooze": "1 h"}]}]}]'),
+    ('[{"snooze": "3 h"}, {"kept": [{"snooze": "2 h"}, {"undone": [{"snooze": "1 h"}]}]}]'),
+    ('[{"snooze": "3 h"}, {"undone": [{"snooze": "2 h"}, {"kept": [{"snooze": "1 h"}]}, {"kept": [{"snooze": "4 h"}]}]}]'),
+    ('[{"snooze": "3 h"}, {"undone": [{"kept": [{"snooze": "2 h"}]}, {"snooze": "1 h"}]}, {"undone": []}]')) AS wish (wishes);
+SELECT hipq.run_until_idle('try.q');
+SELECT job_data, state, error, round(extract(epoch FROM scheduled_run_time - hipq.now()) / 3600) AS hours FROM hipq.jobs WHERE job_type = 'wish' ORDER BY id;
+ROLLBACK;
+
 -- ---- with the queue owner's rights, out of which no handler gets; its settings, cursors and deferred triggers end with it
 CREATE TABLE run_secret (said text);
 CREATE FUNCTION run_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO run_note VALUES ('deferred trigger'); RETURN NULL; END $$;
@@ -321,7 +350,7 @@ RESET ROLE;
 
 SELECT hipq.drop_queue('try.q', force => true), hipq.drop_queue('try.other', force => true), hipq.drop_queue('try.third');
 DROP TABLE run_note, run_parent, run_child, run_strict, run_secret;
-DROP FUNCTION run_note(hipq.job), run_data(jsonb), run_batch(hipq.job[]), run_delay(hipq.job), run_no_delay(hipq.job), run_at_commit();
+DROP FUNCTION run_note(hipq.job), run_data(jsonb), run_wish(jsonb), run_batch(hipq.job[]), run_delay(hipq.job), run_no_delay(hipq.job), run_at_commit();
 DROP PROCEDURE run_procedure(jsonb);
 DROP OWNED BY regress_hipq_run_owner, regress_hipq_run_member, regress_hipq_run_controller, regress_hipq_run_reader, regress_hipq_run_stranger;
 DROP ROLE regress_hipq_run_owner, regress_hipq_run_member, regress_hipq_run_controller, regress_hipq_run_reader, regress_hipq_run_stranger;

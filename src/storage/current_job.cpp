@@ -16,22 +16,39 @@ struct Wish {
     RequestedEnd end;
     SubTransactionId subtransaction;
 };
-constinit Wish wish{};
+// The last one counts. One is kept for each subtransaction in progress that has any, outer ones first: their numbers grow.
+constinit std::vector<Wish> *wishes = nullptr;
 constinit bool is_watching = false;
 
-// Numbers of subtransactions grow, so that those within another one are not less than its own.
-extern "C" void hipq_wish_subtransaction_ends(SubXactEvent event, SubTransactionId ended, SubTransactionId, void *)
+// Callbacks at the end of transactions allocate nothing.
+void keep_wish(SubTransactionId committed, SubTransactionId parent) noexcept
 {
-    if (event == SUBXACT_EVENT_ABORT_SUB && wish.subtransaction >= ended)
-        wish.end.end = HandlerEnd::finished;
+    if (wishes->empty() || wishes->back().subtransaction != committed)
+        return;
+    if (wishes->size() > 1 && wishes->end()[-2].subtransaction == parent)
+        wishes->erase(wishes->end() - 2);
+    wishes->back().subtransaction = parent;
+}
+
+void forget_wishes_since(SubTransactionId first) noexcept
+{
+    std::erase_if(*wishes, [&](const Wish &wish) { return wish.subtransaction >= first; });
+}
+
+extern "C" void hipq_wish_subtransaction_ends(SubXactEvent event, SubTransactionId ended, SubTransactionId parent, void *)
+{
+    if (event == SUBXACT_EVENT_COMMIT_SUB)
+        keep_wish(ended, parent);
+    else if (event == SUBXACT_EVENT_ABORT_SUB)
+        forget_wishes_since(ended);
 }
 
 extern "C" void hipq_wish_transaction_ends(XactEvent event, void *)
 {
     if (event == XACT_EVENT_COMMIT)
-        wish.subtransaction = InvalidSubTransactionId;
-    else if (event == XACT_EVENT_ABORT && wish.subtransaction != InvalidSubTransactionId)
-        wish.end.end = HandlerEnd::finished;
+        keep_wish(TopSubTransactionId, InvalidSubTransactionId);
+    else if (event == XACT_EVENT_ABORT)
+        forget_wishes_since(TopSubTransactionId);
 }
 
 void watch_transactions()
@@ -47,8 +64,12 @@ void watch_transactions()
 void request_end(const RequestedEnd &end, const Refusal &refusal)
 {
     (void)require_current_job(refusal);
+    if (wishes == nullptr)
+        wishes = new std::vector<Wish>();
     watch_transactions();
-    wish = {end, ::GetCurrentSubTransactionId()};
+    const SubTransactionId subtransaction = ::GetCurrentSubTransactionId();
+    forget_wishes_since(subtransaction);
+    wishes->push_back({end, subtransaction});
 }
 
 constexpr const char *remove_row_sql =
@@ -71,7 +92,8 @@ void set_current_jobs(std::vector<CurrentJob> jobs)
     if (current == nullptr)
         current = new std::vector<CurrentJob>();
     *current = std::move(jobs);
-    wish = Wish{};
+    if (wishes != nullptr)
+        wishes->clear();
 }
 
 bool runs_jobs()
@@ -107,7 +129,7 @@ void request_complete_later()
 
 RequestedEnd requested_end()
 {
-    return wish.end;
+    return wishes == nullptr || wishes->empty() ? RequestedEnd{HandlerEnd::finished, 0} : wishes->back().end;
 }
 
 bool is_current_job(std::int64_t id)

@@ -40,8 +40,8 @@ struct Refusal {
 const CurrentJob &require_current_job(const Refusal &refusal);
 
 // What the handler that runs in this session wants to become of its job when it returns: to be run again after a time
-// (microseconds), or to stay running until somebody completes it. The last wish counts, and one that a subtransaction was rolled
-// back with does not. Both raise what require_current_job() raises.
+// (microseconds), or to stay running until somebody completes it. The last wish counts; when it is rolled back with a
+// subtransaction, the one before it. Both raise what require_current_job() raises.
 void request_snooze(std::int64_t delay);
 void request_complete_later();
 

@@ -28,7 +28,7 @@ $hipq->sql(q{
 	BEGIN
 		INSERT INTO written VALUES (id);
 		PERFORM hipq.complete_later();
-		IF data->>'then' = 'commit' THEN COMMIT; INSERT INTO written VALUES (id); ROLLBACK; END IF;
+		IF data->>'then' = 'commit' THEN COMMIT; INSERT INTO written VALUES (id); IF data ? 'snooze' THEN PERFORM hipq.snooze('1 h'); END IF; ROLLBACK; END IF;
 		IF data->>'then' = 'rollback' THEN ROLLBACK; END IF;
 	END $$;
 	CREATE FUNCTION ask_together(jobs hipq.job[]) RETURNS void LANGUAGE sql AS $$ SELECT hipq.complete_later() $$;
@@ -69,6 +69,7 @@ foreach my $type (qw(lock record))
 	$id = handled($type, '{"fail": 1}', ', max_retries => 0');
 	is($hipq->attempts($id), '1 transient_error P0001', "$type: an error is an error");
 	is(written($id), 0, "$type: and leaves nothing");
+	like(row(handled($type, '{"snooze_first": 1, "roll_back": 1}')), qr/^retry 1 snoozed/, "$type: a snooze before what is rolled back does");
 	like(row(handled($type, '{"snooze": 1}')), qr/^retry 1 snoozed/, "$type: a snooze after it counts");
 	is(row(handled($type, '{"snooze_first": 1}')), 'running 1 0 NONE', "$type: not one before it");
 	is($hipq->attempts(handled($type, '{"successor": 1}', ", job_key => 'own', max_retries => 0")), '1 transient_error 55000', "$type: not together with a successor");
@@ -78,6 +79,8 @@ is(row(handled('statement', '{}')), 'running 1 0 NONE', 'a statement can');
 my $id = handled('steps', '{"then": "commit"}');
 is(row($id), 'running 1 0 NONE', 'so can a procedure, also before it commits');
 is(written($id), 1, 'with what it had committed');
+$id = handled('steps', '{"then": "commit", "snooze": 1}');
+is(row($id), 'running 1 0 NONE', 'and in one that is rolled back after that, a snooze does not count');
 is($hipq->outcome(handled('steps', '{"then": "rollback"}')), 'succeeded', 'but not before it rolls back');
 is($hipq->attempts(handled('batch', '{}', ', max_retries => 0')), '1 transient_error 0A000', 'a batch cannot');
 
