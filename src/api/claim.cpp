@@ -34,7 +34,7 @@ constexpr long pause_between_those = 10'000;  // us
 using Jobs = std::vector<ExternalJob>;
 
 struct Accepted {
-    const Queue *queue;
+    const Queue *queue;  // of the look's catalogue
     ClaimedJob job;
 };
 
@@ -231,29 +231,36 @@ private:
     std::int64_t worker_id_;
 };
 
+struct Look {
+    std::shared_ptr<const Catalogue> catalogue;  // of the queues of what was accepted
+    std::vector<Accepted> accepted;
+    bool is_draining;
+};
+
 // One that drains is given nothing more.
-std::vector<Accepted> look(std::int64_t worker_id, std::size_t most, bool &is_draining)
+Look look_for_jobs(std::int64_t worker_id, std::size_t most)
 {
     const WorkerSlot worker = require_own_worker(worker_id);
     shmem::note_heartbeat(worker_id, nullptr);
-    is_draining = worker.is_draining;
-    const auto catalogue = storage::catalogue();
-    return is_draining ? std::vector<Accepted>() : accept_some(*catalogue, worker, most);
+    Look look{storage::catalogue(), {}, worker.is_draining};
+    if (!look.is_draining)
+        look.accepted = accept_some(*look.catalogue, worker, most);
+    return look;
 }
 
-std::vector<Accepted> claim(std::int64_t worker_id, std::size_t most, std::int64_t wait)
+Look claim(std::int64_t worker_id, std::size_t most, std::int64_t wait)
 {
-    bool is_draining = false;
-    std::vector<Accepted> accepted = look(worker_id, most, is_draining);
-    if (wait == 0 || !accepted.empty() || is_draining)
-        return accepted;
+    Look look = look_for_jobs(worker_id, most);
+    const auto is_over = [&] { return !look.accepted.empty() || look.is_draining; };
+    if (wait == 0 || is_over())
+        return look;
     const TimestampTz end = ::GetCurrentTimestamp() + wait;
     const Waiting waiting(worker_id);
-    while (accepted.empty() && !is_draining && ::GetCurrentTimestamp() < end) {
+    while (!is_over() && ::GetCurrentTimestamp() < end) {
         Waiting::wait(end);
-        accepted = look(worker_id, most, is_draining);
+        look = look_for_jobs(worker_id, most);
     }
-    return accepted;
+    return look;
 }
 
 std::optional<std::int64_t> original_of(const ClaimedJob &job)
@@ -277,7 +284,8 @@ void claim(FunctionCallInfo fcinfo)
     if (wait > 0)
         demand_fresh_snapshots();
     ResultSet result(fcinfo);
-    for (const auto &[queue, job] : claim(worker_id, most, wait))
+    const Look look = claim(worker_id, most, wait);
+    for (const auto &[queue, job] : look.accepted)
         result.add(job.id, std::int32_t{job.attempt}, queue->full_name(), job.type, job.key, job.data, storage::deadline_of(job),
                    std::int32_t{job.retry_count}, job.retry_reason, std::int32_t{job.max_retries},
                    time_of(job, core::Column::scheduled_run_time), time_of(job, core::Column::created_time), original_of(job));

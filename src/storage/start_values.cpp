@@ -1,4 +1,4 @@
-// One row of constants for each type, kept as long as the catalogue it was made from is the present one.
+// One row of constants for each type, kept as long as anybody holds the catalogue it was made from.
 #include "start_values.hpp"
 
 #include "core/validate.hpp"
@@ -13,27 +13,39 @@ namespace {
 
 using core::Column;
 
-struct Cache {
+struct Values {
     KnownCatalogue catalogue;
     MemoryContext memory;  // of the values
     // By the type, or by the queue for types that are not registered; both belong to the catalogue.
     std::unordered_map<const void *, RowValues> rows;
 };
 
-constinit Cache *cache = nullptr;  // on the heap: no destructor at exit
+// Of the present catalogue, the last one, and of older ones that somebody still makes jobs with: what a trigger does between the
+// making of a row and its writing may change the catalogue. On the heap: no destructor at exit.
+constinit std::vector<Values> *kept = nullptr;
 
-void forget_all_of_others(const KnownCatalogue &catalogue)
+void forget_those_nobody_holds()
 {
-    if (cache == nullptr) {
-        MemoryContext memory =
-            pg::call([] { return AllocSetContextCreate(TopMemoryContext, "hipq start values", ALLOCSET_SMALL_SIZES); });
-        cache = new Cache{nullptr, memory, {}};
-    }
-    if (cache->catalogue == catalogue)
-        return;
-    cache->rows.clear();
-    cache->catalogue = catalogue;
-    pg::call([] { ::MemoryContextReset(cache->memory); });
+    std::erase_if(*kept, [](const Values &values) {
+        const bool is_held = values.catalogue.use_count() > 1;
+        if (!is_held)
+            pg::call([&] { ::MemoryContextDelete(values.memory); });
+        return !is_held;
+    });
+}
+
+Values &values_of(const KnownCatalogue &catalogue)
+{
+    if (kept == nullptr)
+        kept = new std::vector<Values>();
+    const auto found =
+        std::find_if(kept->rbegin(), kept->rend(), [&](const Values &values) { return values.catalogue == catalogue; });
+    if (found != kept->rend())
+        return *found;
+    forget_those_nobody_holds();
+    MemoryContext memory =
+        pg::call([] { return AllocSetContextCreate(TopMemoryContext, "hipq start values", ALLOCSET_SMALL_SIZES); });
+    return kept->emplace_back(Values{catalogue, memory, {}});
 }
 
 // ---- the PostgreSQL regime ----
@@ -85,20 +97,20 @@ void set_the_rest(RowValues &row)
 
 const RowValues &start_values(const KnownCatalogue &catalogue, const Queue &queue, const JobType *type)
 {
-    forget_all_of_others(catalogue);
+    Values &values = values_of(catalogue);
     const void *key = type != nullptr ? static_cast<const void *>(type) : &queue;
-    if (const auto known = cache->rows.find(key); known != cache->rows.end())
+    if (const auto known = values.rows.find(key); known != values.rows.end())
         return known->second;
     const JobType source = type != nullptr ? *type : unregistered_job_type(queue.id, "");
     RowValues row{};
     row.nulls.fill(true);
     pg::call([&] {
-        MemoryContext before = ::MemoryContextSwitchTo(cache->memory);
+        MemoryContext before = ::MemoryContextSwitchTo(values.memory);
         set_what_type_decides(row, source, queue);
         set_the_rest(row);
         ::MemoryContextSwitchTo(before);
     });
-    return cache->rows.emplace(key, row).first->second;
+    return values.rows.emplace(key, row).first->second;
 }
 
 }  // namespace hipq::storage

@@ -5,6 +5,8 @@ use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+# What is used after it was freed does not look as it did before.
+local @ENV{qw(MALLOC_PERTURB_ GLIBC_TUNABLES)} = (165, 'glibc.malloc.tcache_count=0');
 my $hipq = HipqCluster->new('altered_leaf', 'hipq.retry_jitter' => 0);
 $hipq->create_queue('app.main', history => 'all');
 $hipq->sql(q{
@@ -14,7 +16,7 @@ $hipq->sql(q{
 	BEGIN
 		INSERT INTO ran VALUES (job.id, job.job_data->>'what');
 		PERFORM pg_advisory_xact_lock_shared(1);
-		IF job.job_data ? 'next' THEN PERFORM hipq.enqueue('run', job.job_data - 'next', queue => 'app.main', job_key => job.job_key); END IF;
+		IF job.job_data ? 'next' THEN PERFORM hipq.enqueue(job.job_type, job.job_data - 'next', queue => 'app.main', job_key => job.job_key); END IF;
 		IF job.job_data ? 'fail' AND job.attempt < 2 THEN RAISE 'no'; END IF;
 		RETURN job.job_data;
 	END $$;
@@ -121,5 +123,39 @@ my ($status, undef, $error) = $hipq->node->psql('postgres', "SELECT count(*) FRO
 like($error, qr/violates check constraint "unaccepted"/, 'which may not accept it by a constraint of the queue');
 $hipq->sql(q{ALTER TABLE hipq.app_main DROP CONSTRAINT unaccepted});
 run_outside($given, 'without it');
+
+# ---- a trigger that changes the catalogue and has it read again: nobody's copy goes, nor what was made with it
+my $own = $hipq->sql(q{
+	CREATE FUNCTION alter_type() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		PERFORM hipq.alter_job_type('app.main', 'out', default_priority => 7);
+		PERFORM hipq.heartbeat(worker_id) FROM hipq.workers WHERE name = 'own';
+		RETURN NEW;
+	END $$;
+	CREATE FUNCTION alter_and_enqueue() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		PERFORM hipq.alter_job_type('app.main', 'light', default_priority => 7);
+		PERFORM hipq.enqueue('light', queue => 'app.main', scheduled_run_time => '2100-01-01');
+		RETURN OLD;
+	END $$;
+	SELECT hipq.register_job_type('app.main', 'heavy', handler => 'run', default_throttle_factor => 2, default_time_windows => '00:00-24:00');
+	SELECT hipq.register_job_type('app.main', 'light', default_throttle_factor => 7.5);
+	SELECT hipq.deregister_worker(%s);
+	SELECT hipq.register_worker('own', '{app.main}', '{out}')} =~ s/%s/$worker/r) =~ s/.*\n//sr;
+$given = enqueue_outside();
+ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers}, 1), 'a job is given to a worker');
+$hipq->sql(q{CREATE TRIGGER alter_type BEFORE UPDATE ON hipq.app_main_live FOR EACH ROW EXECUTE FUNCTION alter_type()});
+is($hipq->sql("SELECT concat_ws(' ', id, queue) FROM hipq.claim($own)"), "$given app.main", 'which accepts it, and learns its queue');
+$hipq->sql("SELECT hipq.complete($given, 1)");
+$hipq->sql(q{DROP TRIGGER alter_type ON hipq.app_main_live;
+	CREATE TRIGGER alter_and_enqueue BEFORE DELETE ON hipq.app_main_live FOR EACH ROW WHEN (OLD.job_data ? 'next') EXECUTE FUNCTION alter_and_enqueue()});
+$hipq->sql(q{SET hipq.allow_foreign_handlers = on;
+	BEGIN;
+	SELECT hipq.enqueue('heavy', '{"next": 1}', queue => 'app.main', job_key => 'twin');
+	SELECT hipq.run_until_idle('app.main');
+	COMMIT});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'twin' AND outcome = 'succeeded'}, 2), 'a job enqueues its successor');
+is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', job_type, throttle_factor, left(time_windows, 20)), ', ') FROM hipq.jobs WHERE job_type IN ('heavy', 'light')}),
+	'heavy 2.000 00:00-24:00, light 7.500 NONE', 'which has the values of its type');
 
 done_testing();
