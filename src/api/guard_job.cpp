@@ -74,6 +74,31 @@ std::string name_of(JobState state)
     return std::string(core::name(state));
 }
 
+// What changes a column that users do not.
+const char *way_to_change(Column column)
+{
+    switch (column) {
+    case Column::id:
+    case Column::original_job_id:
+    case Column::retry_of:
+    case Column::created_time:
+    case Column::update_time:
+        return "It tells where the job comes from. Leave it as it is.";
+    case Column::queue_id:
+        return "Use hipq.move_jobs().";
+    case Column::deadline:
+        return "Use hipq.extend() to give a running job more time; column \"timeout\" is for one that waits.";
+    case Column::worker_id:
+    case Column::accepted_time:
+        return "External workers take jobs with hipq.claim(), and give them back with hipq.release().";
+    case Column::error:
+    case Column::result:
+        return "Use hipq.complete(), hipq.fail_job() or hipq.cancel() to end the job.";
+    default:
+        return "Use hipq.cancel(), hipq.retry() or hipq.reschedule().";
+    }
+}
+
 [[noreturn]] void refuse(const core::Refusal &refusal, const JobRow &row)
 {
     using Rule = core::Refusal::Rule;
@@ -90,7 +115,7 @@ std::string name_of(JobState state)
     case Rule::bookkeeping_changed:
         HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                    errmsg("column \"%s\" of job %lld is changed by hipq only", column.c_str(), id),
-                   errhint("Use hipq.cancel(), hipq.retry() or hipq.reschedule()."));
+                   errhint("%s", way_to_change(refusal.column)));
     case Rule::fixed_changed:
         HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                    errmsg("column \"%s\" of job %lld is fixed when it is enqueued", column.c_str(), id),
