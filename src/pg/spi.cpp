@@ -69,6 +69,31 @@ SPIPlanPtr prepare(Execution &execution)
     return plan;
 }
 
+// Types go with DROP EXTENSION, and those of the next one have other numbers.
+bool takes(SPIPlanPtr plan, std::span<const Parameter> parameters)
+{
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (::SPI_getargtypeid(plan, static_cast<int>(i)) != parameters[i].type())
+            return false;
+    return true;
+}
+
+void free_kept_plan(SPIPlanPtr &kept)
+{
+    SPIPlanPtr plan = std::exchange(kept, nullptr);
+    check(::SPI_freeplan(plan), "SPI_freeplan", "");
+}
+
+SPIPlanPtr plan_for(Execution &execution)
+{
+    if (execution.kept_plan == nullptr || *execution.kept_plan == nullptr)
+        return prepare(execution);
+    if (takes(*execution.kept_plan, execution.parameters))
+        return *execution.kept_plan;
+    free_kept_plan(*execution.kept_plan);
+    return prepare(execution);
+}
+
 // Copies one value into the caller's memory context.
 Cell copy_cell(HeapTuple tuple, TupleDesc descriptor, int column, MemoryContext caller)
 {
@@ -139,9 +164,7 @@ void run_execution(Execution &execution)
     if (brings_snapshot)
         ::PushActiveSnapshot(execution.reads_latest ? ::GetLatestSnapshot() : ::GetTransactionSnapshot());
     check(::SPI_connect(), "SPI_connect", execution.sql);
-    SPIPlanPtr plan = execution.kept_plan != nullptr ? *execution.kept_plan : nullptr;
-    if (plan == nullptr)
-        plan = prepare(execution);
+    SPIPlanPtr plan = plan_for(execution);
     Datum values[max_parameters];
     char nulls[max_parameters];
     for (std::size_t i = 0; i < execution.parameters.size(); ++i) {

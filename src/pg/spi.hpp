@@ -144,9 +144,9 @@ private:
     std::uint64_t processed_;
 };
 
-// One SQL statement, prepared at its first run and kept for the life of the process. Needs a transaction, and a pinned
-// search_path (as_extension_owner; the scheduler's session), which the test build asserts. Runs as the current user, reads with a
-// fresh snapshot in READ COMMITTED. Raises what the statement raises.
+// One SQL statement, prepared at its first run and kept for the life of the process; anew for parameters of other types. Needs a
+// transaction, and a pinned search_path (as_extension_owner; the scheduler's session), which the test build asserts. Runs as the
+// current user, reads with a fresh snapshot in READ COMMITTED. Raises what the statement raises.
 class Statement {
 public:
     // `sql` must outlive the statement: a constant, or a text kept for the life of the process.

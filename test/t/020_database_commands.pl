@@ -239,6 +239,31 @@ sub finished_after
 	is($db->outcome($db->enqueue('quick')), 'succeeded', 'and again');
 }
 
+# ---- a session that goes on: its statements are those of the new extension
+{
+	my $db = $hipq->in('goes_on');
+	$admin->sql('CREATE DATABASE goes_on');
+	my $round = q{
+		CREATE EXTENSION hipq;
+		SELECT hipq.create_queue('app.q', owner => 'app');
+		SELECT hipq.register_job_type('app.q', 'again', handler => 'again', max_retries => 0);
+		BEGIN;
+		SELECT hipq.enqueue('again', '{"next": 1}', queue => 'app.q', job_key => 'own');
+		SELECT hipq.enqueue('again', '{"fail": 1}', queue => 'app.q');
+		SELECT hipq.run_until_idle('app.q');
+		COMMIT;
+		SELECT concat_ws(' ', count(*), count(*) FILTER (WHERE outcome = 'succeeded')) AS "jobs" FROM hipq.jobs;
+		SELECT count(*) FROM hipq.dead_letters;
+		DROP EXTENSION hipq CASCADE;};
+	is($db->sql(q{
+		SET client_min_messages = warning; SET hipq.allow_drop = on; SET hipq.allow_foreign_handlers = on;
+		CREATE FUNCTION again(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+		BEGIN
+			IF data ? 'fail' THEN RAISE 'no'; END IF;
+			IF data ? 'next' THEN PERFORM hipq.enqueue('again', '{}', queue => 'app.q', job_key => 'own', on_duplicate => 'after'); END IF;
+		END $$;} . $round . $round), join("\n", ("1\n\n1\n2\n3\n3 2\n1") x 2), 'DROP EXTENSION and CREATE EXTENSION in one session');
+}
+
 # ---- barriers: DROP DATABASE waits until every process of the server has answered
 {
 	my $db = create_database('neighbour');
