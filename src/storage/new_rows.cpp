@@ -30,11 +30,9 @@ bool is_keyed(const RowValues &job)
 // What INSERT INTO the queue's table would respect, and neither the leaf nor its rows show.
 bool has_more_than_hipq_made(Relation table)
 {
-    const TupleConstr *constraints = RelationGetDescr(table)->constr;
-    const bool has_own_checks = constraints != nullptr && constraints->num_check == own_checks;
     const bool has_own_triggers = table->trigdesc != nullptr && table->trigdesc->numtriggers == 1;
     const bool has_policies = table->rd_rel->relrowsecurity && table->rd_rel->relforcerowsecurity;
-    return !has_own_checks || !has_own_triggers || has_policies || table->rd_rules != nullptr;
+    return !has_own_checks_only(table) || !has_own_triggers || has_policies || table->rd_rules != nullptr;
 }
 
 bool demands_what_starts_empty(Relation leaf, const ColumnMap &map)

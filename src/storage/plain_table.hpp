@@ -9,8 +9,9 @@
 
 namespace hipq::storage {
 
-// The CHECK constraints of hipq.job, as the install script makes them: every table of jobs has these.
-constexpr int own_checks = 14;
+// Whether a table has the CHECK constraints of hipq.job, as the install script names them, and no others. Every table of jobs
+// has.
+bool has_own_checks_only(Relation relation);
 
 bool is_plain(Relation leaf);
 

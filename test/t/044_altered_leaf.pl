@@ -118,6 +118,11 @@ $hipq->sql(q{DROP INDEX hipq.by_private});
 # ---- a constraint of the whole queue, of which an external worker's job makes nothing
 $given = enqueue_outside();
 ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers}, 1), 'a job is given to a worker');
+# One for another, so that there are as many as before.
+$hipq->sql(q{ALTER TABLE hipq.job DROP CONSTRAINT job_timeout_is_positive, ADD CONSTRAINT swapped CHECK (priority <> 78)});
+like($hipq->error_of(q{SELECT hipq.enqueue('run', queue => 'app.main', priority => 78)}), qr/23514: .*"swapped"/, 'a constraint in the place of another holds for new jobs');
+is($hipq->outcome_of('run', q{'{"what": "swapped"}', queue => 'app.main'}), 'succeeded', 'and others run');
+$hipq->sql(q{ALTER TABLE hipq.job DROP CONSTRAINT swapped, ADD CONSTRAINT job_timeout_is_positive CHECK (timeout > 0)});
 $hipq->sql(q{ALTER TABLE hipq.app_main ADD CONSTRAINT unaccepted CHECK (accepted_time = 'infinity' OR job_type <> 'out') NOT VALID});
 my ($status, undef, $error) = $hipq->node->psql('postgres', "SELECT count(*) FROM hipq.claim($worker)", extra_params => [ '-U', 'app' ]);
 like($error, qr/violates check constraint "unaccepted"/, 'which may not accept it by a constraint of the queue');
