@@ -98,7 +98,7 @@ sub leave
 	my $id = $hipq->enqueue('hopeless');
 	is($hipq->outcome($id), 'failed', 'a retry handler that ends its process fails in the end');
 	is($hipq->sql("SELECT reason || ': ' || error FROM hipq.dead_letters WHERE job_id = $id"), 'retry_handler_failed: fails (retry handler failed: it ends its executor)', 'as the dead letter says');
-	is($hipq->attempts($id), '1 transient_error P0001, 1 worker_lost, 1 worker_lost, 1 worker_lost', 'after it was asked three times');
+	is($hipq->attempts($id), '1 transient_error P0001, 1 worker_lost, 1 worker_lost, 1 worker_lost, 1 retry_handler_failed', 'after it was asked three times');
 }
 
 # ---- rows are loaded that a restore took from the middle of an attempt
