@@ -51,14 +51,26 @@ SELECT timeout, priority, throttle_factor, time_windows, max_retries, queue_ttl 
 CREATE FUNCTION pg_temp.data_of(wanted bigint) RETURNS jsonb LANGUAGE sql AS 'SELECT job_data FROM hipq.enq_one WHERE id = wanted';
 SELECT given, pg_temp.data_of(hipq.enqueue('simple', given))
 FROM (VALUES (1, '{"a": [1, null]}'), (2, '[1, 2]'), (3, '"text"'), (4, '12'), (5, '-1.5e3'), (6, 'true'), (7, 'false'), (8, 'null'), (9, 'hello'),
-             (10, 'true story'), (11, '12 apples'), (12, ''), (13, ' '), (14, 'NULL'), (15, '  {"b": 2}'), (16, '01'), (17, 'a "quoted" \ word')) AS v(n, given)
+             (10, 'true story'), (11, '12 apples'), (12, ''), (13, ' '), (14, 'NULL'), (15, '  {"b": 2}'), (16, '01'), (17, 'a "quoted" \ word'),
+             (18, '"quoted" text')) AS v(n, given)
 ORDER BY n;
 SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '{"a": ')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '[1, 2')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '"open')$$);
 SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '{"a": 1} and more')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '[x] done')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '"a": 1, "b": 2')$$);
 SELECT pg_temp.data_of(hipq.enqueue('simple', NULL));
 SELECT pg_temp.data_of(hipq.enqueue('simple', NULL::text));
+
+-- job_text is a string, whatever is in it
+SELECT given, pg_temp.data_of(hipq.enqueue('simple', job_text => given))
+FROM (VALUES (1, '[x] done'), (2, '{"a": 1}'), (3, '"a'), (4, '12'), (5, 'null'), (6, ''), (7, 'two
+lines')) AS v(n, given) ORDER BY n;
+SELECT pg_temp.data_of(id), action FROM hipq.enqueue_unique('simple', job_text => '[x] once', queue => 'enq.one', job_key => 'text');
+SELECT pg_temp.data_of(hipq.enqueue('simple', job_text => NULL));
+SELECT pg_temp.try($$SELECT hipq.enqueue('simple', '{"a": 1}', job_text => 'x')$$);
+SELECT hipq.cancel_jobs('enq.one', 'simple', job_key => 'text');
 
 -- any other type as to_jsonb() makes it
 CREATE TYPE pg_temp.pair AS (a integer, b text);

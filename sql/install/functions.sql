@@ -85,10 +85,10 @@ CREATE FUNCTION hipq.enqueue(
     scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout integer DEFAULT NULL,
     throttle_factor numeric DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
     expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL,
-    queue_ttl integer DEFAULT NULL
+    queue_ttl integer DEFAULT NULL, job_text text DEFAULT NULL
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue';
-COMMENT ON FUNCTION hipq.enqueue(text, text, text, text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text, integer)
-    IS 'enqueues a job in the caller''s transaction and returns its id; text that is no JSON becomes a JSON string';
+COMMENT ON FUNCTION hipq.enqueue(text, text, text, text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text, integer, text)
+    IS 'enqueues a job in the caller''s transaction and returns its id; text that is no JSON becomes a JSON string, job_text always does';
 
 CREATE FUNCTION hipq.enqueue(
     job_type text, job_data anyelement, queue text DEFAULT NULL, job_key text DEFAULT NULL,
@@ -105,10 +105,10 @@ CREATE FUNCTION hipq.enqueue_unique(
     scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout integer DEFAULT NULL,
     throttle_factor numeric DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
     expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'return', throttle_key text DEFAULT NULL,
-    queue_ttl integer DEFAULT NULL,
+    queue_ttl integer DEFAULT NULL, job_text text DEFAULT NULL,
     OUT id bigint, OUT action text
 ) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_unique';
-COMMENT ON FUNCTION hipq.enqueue_unique(text, text, text, text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text, integer)
+COMMENT ON FUNCTION hipq.enqueue_unique(text, text, text, text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text, integer, text)
     IS 'enqueues a job unless an unfinished one has its key; returns the id of either and what was done: inserted, returned, replaced, merged, debounced, after';
 
 CREATE FUNCTION hipq.enqueue_unique(

@@ -23,6 +23,7 @@ struct Places {
     int scheduled_run_time;
 };
 constexpr Places enqueue_places{3, 2, 4};
+constexpr int at_text = 14;  // job_text, of the functions that take job_data as text
 constexpr Places enqueue_many_places{2, 3, 4};
 
 storage::OnDuplicate parse_on_duplicate(const std::string &text)
@@ -76,11 +77,9 @@ storage::OnDuplicate on_duplicate_of(const Arguments &arguments, const char *if_
 
 // ---- job_data ----
 
-pg::RawValue json_of_text(const std::string &text)
+pg::RawValue json_string(const std::string &text)
 {
     return pg::call([&] {
-        if (core::reads_as_json(text))
-            return pg::RawValue{JSONBOID, DirectFunctionCall1(::jsonb_in, CStringGetDatum(text.c_str()))};
         JsonbValue value;
         value.type = jbvString;
         value.val.string.val = const_cast<char *>(text.c_str());
@@ -89,16 +88,55 @@ pg::RawValue json_of_text(const std::string &text)
     });
 }
 
+// Raises what jsonb raises, with what to do if no JSON was meant.
+pg::RawValue parse_json(const std::string &text)
+{
+    std::optional<pg::Error> refusal;
+    try {
+        return pg::call([&] { return pg::RawValue{JSONBOID, DirectFunctionCall1(::jsonb_in, CStringGetDatum(text.c_str()))}; });
+    } catch (const pg::Error &error) {
+        if (error.sqlerrcode() != ERRCODE_INVALID_TEXT_REPRESENTATION)
+            throw;
+        refusal = error;
+    }
+    HIPQ_RAISE(
+        errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("job_data is not valid JSON"),
+        errdetail_internal("%s", refusal->detail().value_or(refusal->message()).c_str()),
+        errhint("Text that begins with {, [ or \" is read as JSON. To enqueue it as a string, give it as job_text => '...'."));
+}
+
+pg::RawValue json_of_text(const std::string &text)
+{
+    return core::reads_as_json(text) ? parse_json(text) : json_string(text);
+}
+
 pg::RawValue json_of_any(pg::RawValue value)
 {
     const pg::Rows rows = pg::run_as_caller("SELECT pg_catalog.to_jsonb($1)", value);
     return rows.front().raw(0);
 }
 
-// Any JSON as it is; text that is no JSON as a JSON string; any other type as to_jsonb() makes it.
+bool has_job_text(const Arguments &arguments)
+{
+    return arguments.count() > at_text && arguments.has(at_text);
+}
+
+// Whether job_data is what a caller gets who does not give it.
+bool is_default_data(const Arguments &arguments)
+{
+    return !arguments.has(at_data) || arguments.text(at_data, "job_data", core::most_json_text) == "{}";
+}
+
+// Any JSON as it is; text that is no JSON, and whatever job_text is, as a JSON string; any other type as to_jsonb() makes it.
 pg::RawValue data_of(FunctionCallInfo fcinfo)
 {
     const Arguments arguments(fcinfo);
+    if (has_job_text(arguments)) {
+        if (!is_default_data(arguments))
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("job_data and job_text cannot be given together"),
+                       errhint("Give job_text alone: the job's data is that string."));
+        return json_string(arguments.text(at_text, "job_text", core::most_json_text));
+    }
     if (!arguments.has(at_data))
         return {JSONBOID, Datum{0}, true};
     const Oid type = pg::call([&] { return ::getBaseType(::get_fn_expr_argtype(fcinfo->flinfo, at_data)); });

@@ -1,6 +1,8 @@
 // JSON or plain string, by the first look.
 #include "json_text.hpp"
 
+#include <optional>
+
 namespace hipq::core {
 
 namespace {
@@ -57,6 +59,25 @@ bool is_number(std::string_view text)
     return text.empty();
 }
 
+// What follows the JSON string at the front; nothing if that does not end.
+std::optional<std::string_view> after_string(std::string_view text)
+{
+    for (std::size_t i = 1; i < text.size(); ++i) {
+        if (text[i] == '\\')
+            ++i;
+        else if (text[i] == '"')
+            return trimmed(text.substr(i + 1));
+    }
+    return std::nullopt;
+}
+
+// Words in quotes and then more words. After a slip in JSON (braces that are missing) there would be one of its own characters.
+bool is_quotation(std::string_view text)
+{
+    const auto rest = after_string(text);
+    return rest.has_value() && !rest->empty() && std::string_view(",:]}").find(rest->front()) == std::string_view::npos;
+}
+
 }  // namespace
 
 bool reads_as_json(std::string_view text)
@@ -64,8 +85,10 @@ bool reads_as_json(std::string_view text)
     const std::string_view content = trimmed(text);
     if (content.empty())
         return false;
-    if (std::string_view("{[\"").find(content.front()) != std::string_view::npos)
+    if (content.front() == '{' || content.front() == '[')
         return true;
+    if (content.front() == '"')
+        return !is_quotation(content);
     return content == "true" || content == "false" || content == "null" || is_number(content);
 }
 

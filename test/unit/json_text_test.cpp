@@ -9,14 +9,34 @@ namespace {
 TEST(JsonText, ReadsJson)
 {
     for (const char *text :
-         {"{}", " {\"a\": 1}", "[1, 2]", "\"hello\"", "true", "false", " null ", "0", "-1", "12.5", "1e9", "-0.1E-7", "{broken"})
+         {"{}",       " {\"a\": 1}",  "[1, 2]",       "\"hello\"", "true",    "false",    " null ",     "0",
+          "-1",       "12.5",         "1e9",          "-0.1E-7",   "{broken", "[x] done", "\"unclosed", "\"closed \\\" not yet",
+          "\"a\": 1", "\"a\", \"b\"", " \"blanks\" ", "\"a\"}",    "\"a\"]"})
         EXPECT_TRUE(reads_as_json(text)) << text;
 }
 
 TEST(JsonText, TakesTheRestAsStrings)
 {
-    for (const char *text :
-         {"", "  ", "hello", "2026-11-21", "True", "nulls", "01", "1.", ".5", "1e", "+1", "-", "0x10", "1 2", "NaN"})
+    for (const char *text : {"",
+                             "  ",
+                             "hello",
+                             "2026-11-21",
+                             "True",
+                             "nulls",
+                             "01",
+                             "1.",
+                             ".5",
+                             "1e",
+                             "+1",
+                             "-",
+                             "0x10",
+                             "1 2",
+                             "NaN",
+                             "\"quoted\" text",
+                             " \"a \\\" b\" c",
+                             "\"a\" \"b\"",
+                             "\"a\"-b",
+                             "\"\"x"})
         EXPECT_FALSE(reads_as_json(text)) << text;
 }
 
