@@ -42,9 +42,10 @@ bool has_jobs(const WorkerSlot &slot)
     return slot.record.depth > 0 || slot.running > 0;
 }
 
-// Its jobs are taken from it then; from now on jobs may be without any worker.
+// Those that it has accepted are taken from it then, the others at once; from now on jobs may be without any worker.
 void tell_of_end(pg::Time now) noexcept
 {
+    work_due(MyDatabaseId, now);
     work_due(MyDatabaseId, now + std::int64_t{settings::worker_grace} * 1'000);
     ask_for_dispatch(MyDatabaseId);
 }
@@ -108,7 +109,8 @@ extern "C" void hipq_workers_transaction_ends(XactEvent event, void *)
     if (!has_notes() || (!commits && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE))
         return;
     const pg::Time now = pg::now();
-    const bool has_ended = std::ranges::any_of(*notes, [](const Note &note) { return note.kind == NoteKind::stopped_listening; });
+    const bool has_ended = std::ranges::any_of(
+        *notes, [](const Note &note) { return note.kind == NoteKind::stopped_listening || note.kind == NoteKind::departed; });
     {
         const WorkerLock lock(LW_EXCLUSIVE);
         for (const Note &note : *notes)

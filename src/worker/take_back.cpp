@@ -92,6 +92,19 @@ void find_revoked(Found &found, const Rights &rights, std::int64_t worker_id)
             found.jobs.push_back(left_by(job, LeftBy::revoked_worker));
 }
 
+// Why others are given a job of a worker; nothing: it may keep it. What it has not accepted it cannot accept any more once it has
+// ended, so that waiting for its answer would only keep the job, and a place in its role's share, from its successor.
+std::optional<LeftBy> reason_to_take(const WorkerSlot &worker, const ExternalJob &job, pg::Time now)
+{
+    if (end_of_grace(worker) <= now)
+        return loss_of(worker);
+    if (job.is_accepted)
+        return std::nullopt;
+    if (worker.state == shmem::WorkerState::ended)
+        return LeftBy::ended_worker;
+    return worker.is_draining ? std::optional(LeftBy::draining_worker) : std::nullopt;
+}
+
 void find_abandoned(Found &found, const Rights &rights, pg::Time now)
 {
     for (const WorkerSlot &worker : shmem::list_workers()) {
@@ -99,12 +112,11 @@ void find_abandoned(Found &found, const Rights &rights, pg::Time now)
             continue;
         if (rights.services->lacks_a_right(worker.id))
             find_revoked(found, rights, worker.id);
-        const bool is_gone = end_of_grace(worker) <= now;
-        if (!is_gone && !worker.is_draining)
+        if (worker.state == shmem::WorkerState::present && !worker.is_draining && end_of_grace(worker) > now)
             continue;
         for (const ExternalJob &job : shmem::jobs_of_worker(worker.id))
-            if (is_gone || !job.is_accepted)
-                found.jobs.push_back(left_by(job, is_gone ? loss_of(worker) : LeftBy::draining_worker));
+            if (const auto by = reason_to_take(worker, job, now))
+                found.jobs.push_back(left_by(job, *by));
     }
 }
 

@@ -77,9 +77,29 @@ is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $job"), 1, 'only 
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($two)");
 my $three = register('three');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($one)");
-is_given($job, 'running 4 three', 'one that is gone loses its jobs after hipq.worker_grace');
+is_given($job, 'running 4 three', 'one that is gone loses what it has not accepted');
 is(reasons($job), 'queue_timeout released worker_lost', 'and history tells');
 ok(worker_gone('one'), 'then it is forgotten');
+
+# ---- what a worker has accepted stays its own for hipq.worker_grace; the rest it could not accept any more
+$hipq->set('hipq.worker_grace' => '1h');
+$hipq->sql_as('app', "SELECT hipq.complete($job, 4) FROM hipq.claim($three)");
+my $again = register('again', capacity => 3);
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($three)");
+my @jobs = map { $hipq->enqueue('send') } 1 .. 3;
+is_given($_, 'running 1 again', 'a worker has jobs') foreach @jobs;
+is($hipq->sql_as('app', "SELECT id FROM hipq.claim($again, 1)"), $jobs[0], 'it accepts one');
+$three = $hipq->sql_as('app', q{SELECT hipq.register_worker('again', '{app.out}', '{send}', capacity => 3, take_over => true)});
+is_given($_, 'running 2 again', 'who takes its place over has the others at once') foreach @jobs[1, 2];
+is($hipq->sql("SELECT string_agg(DISTINCT worker_id::text, ' ') FROM hipq.app_out WHERE id IN ($jobs[1], $jobs[2])"), $three, 'under its own number');
+is($hipq->sql("SELECT worker_id, attempt FROM hipq.app_out WHERE id = $jobs[0]"), "$again|1", 'the one that it accepted stays with it');
+is(reasons($jobs[1]), 'worker_lost', 'history tells');
+is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $jobs[1]"), 0, 'and nobody is charged');
+is($hipq->sql_as('app', "SELECT hipq.complete($jobs[0], 1)"), '', 'its answer counts');
+$hipq->set('hipq.worker_grace' => '1s');
+finish($_) foreach @jobs[1, 2];
+$job = $hipq->enqueue('send');
+is_given($job, 'running 1 again', 'there is a job again');
 
 # ---- the session of a worker
 my $session = $node->background_psql('postgres', extra_params => [ '-U', 'app' ]);
@@ -93,7 +113,7 @@ is_given($job, 'running 1 bound', 'a session gets a job');
 like($session->query_safe('SELECT 1'), qr/Asynchronous notification "hipq_worker_\d+"/, 'and is notified');
 my $four = register('four');
 $session->quit;
-is_given($job, 'running 2 four', 'it ends: another worker has its job after hipq.worker_grace');
+is_given($job, 'running 2 four', 'it ends: another worker has its job');
 is(reasons($job), 'worker_lost', 'for that reason');
 $hipq->set('hipq.clock_offset' => 33, 'hipq.heartbeat_timeout' => '30s');
 is_given($job, 'retry 2 four', 'a worker that is not heard of loses its jobs too');
@@ -231,6 +251,7 @@ ok($hipq->wait_until(q{SELECT coalesce(max(queue_depth), 0) FROM hipq.workers WH
 is($hipq->sql(row($jobs[0])), 'running 1 five', 'nothing has changed');
 $hipq->sql("SELECT hipq.cancel($jobs[0])");
 is_given($jobs[2], 'running 1 five', 'room is room');
+finish($_) foreach @jobs[1, 2];
 
 # ---- without a worker for too long
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 100, max_retries => 0)});
