@@ -73,6 +73,8 @@ void begin_dispatch(std::span<const Dispatched> jobs)
         const std::int32_t entry = table.find(MyDatabaseId, job.id);
         if (entry == core::no_entry || table[entry].holder != own_holder())
             continue;
+        if (!table[entry].is_weighed)  // there is no limit now; there may be one while it runs
+            table.weigh(entry, job.load);
         table[entry].phase = core::JobPhase::running;
         table[entry].attempt = job.attempt;
         table[entry].deadline = job.deadline.value;

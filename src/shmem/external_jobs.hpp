@@ -28,6 +28,7 @@ struct Dispatched {
     WorkerRef worker;
     bool is_probe;
     pg::Time deadline;
+    core::Load load{};
 };
 
 // These jobs, chosen from this scheduler's hand, are about to be claimed for their workers, who count them already.

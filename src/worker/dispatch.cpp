@@ -149,7 +149,7 @@ std::vector<Dispatched> choose_workers(std::span<const JobInLine> jobs, Workers 
         if (!choice.has_value())
             break;
         shares.take(best.role);
-        chosen.push_back({job.id, 0, choice->worker, choice->is_probe, pg::infinity});
+        chosen.push_back({job.id, 0, choice->worker, choice->is_probe, pg::infinity, {}});
     }
     return chosen;
 }
@@ -178,7 +178,8 @@ void leave_out_held(Claimer &claimer, const Candidates &candidates, std::span<co
     auto next = claimed.begin();
     for (std::size_t i = 0; i < given.size(); ++i) {
         if (next != claimed.end() && next->id == given[i].id) {
-            left.push_back({next->id, next->attempt, given[i].worker, given[i].is_probe, storage::deadline_of(*next)});
+            left.push_back({next->id, next->attempt, given[i].worker, given[i].is_probe, storage::deadline_of(*next),
+                            storage::load_of(*next)});
             claimer.held.forget(next->id);
             ++next;
             continue;

@@ -253,6 +253,19 @@ $hipq->sql("SELECT hipq.cancel($jobs[0])");
 is_given($jobs[2], 'running 1 five', 'room is room');
 finish($_) foreach @jobs[1, 2];
 
+# ---- a limit that is set while workers have jobs counts those
+$hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
+@jobs = map { $hipq->enqueue('send') } 1, 2;
+is_given($_, 'running 1 five', 'given away without a limit') foreach @jobs;
+$hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 2)});
+push @jobs, $hipq->enqueue('send');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.why($jobs[2]) WHERE gate = 'throttle of queue' AND NOT passed", 1), 'with a limit there is no room');
+is($hipq->sql(row($jobs[2])), 'initial 0', 'it waits');
+finish($jobs[0]);
+is_given($jobs[2], 'running 1 five', 'until one has ended');
+finish($_) foreach @jobs[1, 2];
+$hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
+
 # ---- without a worker for too long
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 100, max_retries => 0)});
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($five)");
