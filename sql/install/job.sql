@@ -54,7 +54,7 @@ COMMENT ON TABLE hipq.job IS 'every job of every queue; a queue is a partition, 
 COMMENT ON COLUMN hipq.job.id IS 'id, given by hipq';
 COMMENT ON COLUMN hipq.job.original_job_id IS 'first job of the chain of retries this one belongs to';
 COMMENT ON COLUMN hipq.job.retry_of IS 'the final job that this one was made from by hipq.retry()';
-COMMENT ON COLUMN hipq.job.worker_id IS 'external worker that has the job';
+COMMENT ON COLUMN hipq.job.worker_id IS 'external worker that has the job; -1 = it is for one worker alone, see hipq.aimed_job';
 COMMENT ON COLUMN hipq.job.scheduled_run_time IS 'not started before; a retry moves it';
 COMMENT ON COLUMN hipq.job.update_time IS 'when the row last changed, but for one that has not been tried yet; decides the leaf of a final job';
 COMMENT ON COLUMN hipq.job.created_time IS 'when the job was enqueued (start of the transaction)';
@@ -115,6 +115,19 @@ COMMENT ON TABLE hipq.made_by_handler IS 'unfinished jobs that handlers of dead 
 COMMENT ON COLUMN hipq.made_by_handler.queue_id IS 'queue of the job';
 COMMENT ON COLUMN hipq.made_by_handler.job_id IS 'id of the job';
 SELECT pg_extension_config_dump('hipq.made_by_handler', '');
+
+-- Few jobs are for one worker alone. Their rows say so by a worker_id that no worker has.
+CREATE TABLE hipq.aimed_job (
+    queue_id integer NOT NULL,
+    job_id   bigint  NOT NULL,
+    worker   text COLLATE "C" NOT NULL,
+    CONSTRAINT aimed_job_pkey PRIMARY KEY (queue_id, job_id)
+);
+COMMENT ON TABLE hipq.aimed_job IS 'jobs that are for one external worker alone until their first attempt: enqueue(..., worker => ...)';
+COMMENT ON COLUMN hipq.aimed_job.queue_id IS 'queue of the job';
+COMMENT ON COLUMN hipq.aimed_job.job_id IS 'id of the job';
+COMMENT ON COLUMN hipq.aimed_job.worker IS 'name of the worker';
+SELECT pg_extension_config_dump('hipq.aimed_job', '');
 
 -- A table beside the jobs: few are ever set aside, and a row may be one that nobody can change.
 CREATE TABLE hipq.set_aside (

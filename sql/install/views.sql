@@ -341,7 +341,7 @@ SELECT job.id,
        job.throttle_key,
        job.time_windows,
        job.shard_key,
-       job.worker_id,
+       nullif(job.worker_id, -1) AS worker_id,
        job.queue_ttl
 FROM hipq.job
 JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id

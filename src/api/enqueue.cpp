@@ -5,6 +5,7 @@
 #include "core/json_text.hpp"
 #include "core/validate.hpp"
 #include "pg/transaction.hpp"
+#include "storage/aimed_jobs.hpp"
 #include "storage/demand.hpp"
 #include "storage/rights.hpp"
 
@@ -23,7 +24,8 @@ struct Places {
     int scheduled_run_time;
 };
 constexpr Places enqueue_places{3, 2, 4};
-constexpr int at_text = 14;  // job_text, of the functions that take job_data as text
+constexpr int at_worker = 14;
+constexpr int at_text = 15;  // job_text, of the functions that take job_data as text
 constexpr Places enqueue_many_places{2, 3, 4};
 
 storage::OnDuplicate parse_on_duplicate(const std::string &text)
@@ -217,15 +219,36 @@ const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue, const std::o
 
 namespace {
 
+// Whether a job would be changed that somebody else has enqueued, or stand in no line yet.
+bool meets_holder(storage::OnDuplicate on_duplicate)
+{
+    return on_duplicate != storage::OnDuplicate::error && on_duplicate != storage::OnDuplicate::return_holder;
+}
+
+// The external worker that the job is for; nothing: any.
+std::optional<std::string> worker_of(const Arguments &arguments, storage::OnDuplicate on_duplicate)
+{
+    auto worker = arguments.maybe_text(at_worker);
+    if (worker.has_value() && meets_holder(on_duplicate))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job for one worker cannot replace or follow another one"),
+                   errhint("Use on_duplicate => 'error' or 'return'."));
+    return worker;
+}
+
 storage::Enqueued enqueue(FunctionCallInfo fcinfo, const char *on_duplicate_if_not_given)
 {
     const Arguments arguments(fcinfo);
+    const storage::OnDuplicate on_duplicate = on_duplicate_of(arguments, on_duplicate_if_not_given);
+    const auto worker = worker_of(arguments, on_duplicate);
     const storage::JobOptions options = options_of(arguments);
     auto catalogue = storage::catalogue();
     const Queue &queue = queue_for(catalogue, arguments.maybe_text(enqueue_places.queue), options.type);
     storage::require(queue, storage::Privilege::enqueue);
-    return storage::enqueue(queue, options, data_of(fcinfo), arguments.maybe_text(enqueue_places.key),
-                            on_duplicate_of(arguments, on_duplicate_if_not_given));
+    const storage::Enqueued job =
+        storage::enqueue(queue, options, data_of(fcinfo), arguments.maybe_text(enqueue_places.key), on_duplicate);
+    if (worker.has_value() && job.action == storage::EnqueueAction::inserted)
+        storage::aim(queue, options.type, job.id, *worker);
+    return job;
 }
 
 Datum enqueue_unique(FunctionCallInfo fcinfo)

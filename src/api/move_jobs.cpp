@@ -1,6 +1,7 @@
 // hipq.move_jobs: moves waiting jobs to another queue. They keep their ids, times, retries and history.
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
+#include "shmem/wake.hpp"
 #include "storage/made_by_handler.hpp"
 #include "storage/permit.hpp"
 #include "storage/rights.hpp"
@@ -59,6 +60,9 @@ constexpr const char *too_much_sql = R"(
 
 constinit pg::Statement move_history("UPDATE hipq.attempt SET queue_id = $2 WHERE queue_id = $1 AND job_id = ANY ($3)");
 
+// Jobs that are for one worker stay so.
+constinit pg::Statement move_aims("UPDATE hipq.aimed_job SET queue_id = $2 WHERE queue_id = $1 AND job_id = ANY ($3)");
+
 // The statement with its placeholders filled in: rare enough to be planned each time.
 std::string between(const char *text, const Queue &from, const Queue &to)
 {
@@ -109,6 +113,8 @@ Moved move_between(const Queue &from, const Queue &to, const std::string &job_ty
         for (const pg::Row row : pg::run_once(between(move_sql, from, to), job_type, most, std::int32_t{to.id}))
             moved.ids.push_back(row.integer(0));
         move_history.run(std::int32_t{from.id}, std::int32_t{to.id}, moved.ids);
+        if (move_aims.run(std::int32_t{from.id}, std::int32_t{to.id}, moved.ids).processed() > 0)
+            shmem::note_aimed_job();
         storage::move_made_jobs(moved.ids, from, to);
         moved.held = pg::run_once(between(count_held_sql, from, to), job_type).front().integer(0);
         return moved;

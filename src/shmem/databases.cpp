@@ -72,6 +72,7 @@ DatabaseSlot *slot_for(Oid database)
                                   .queue_owners = owners_not_known,
                                   .looked = false,
                                   .restores = 1,
+                                  .aims = 1,
                                   .lane_losses = 1,
                                   .lane_searches = 0,
                                   .crowded = {},
@@ -238,6 +239,15 @@ void jobs_restored(Oid database) noexcept
     const Lock lock(LW_EXCLUSIVE);
     if (DatabaseSlot *slot = slot_or_overflow(database); slot != nullptr)
         ++slot->restores;
+}
+
+void jobs_aimed(Oid database) noexcept
+{
+    if (!is_loaded())
+        return;
+    const Lock lock(LW_EXCLUSIVE);
+    if (DatabaseSlot *slot = slot_or_overflow(database); slot != nullptr)
+        ++slot->aims;
 }
 
 bool make_known(Oid database)
@@ -427,6 +437,13 @@ std::optional<unsigned> recovery_due()
     if (slot == nullptr || slot->recovered == slot->restores)
         return std::nullopt;
     return slot->restores;
+}
+
+unsigned count_aims()
+{
+    const Lock lock(LW_SHARED);
+    const DatabaseSlot *slot = slot_of(mine);
+    return slot == nullptr ? 0 : slot->aims;
 }
 
 void recovery_done(unsigned restores)

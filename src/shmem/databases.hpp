@@ -23,6 +23,9 @@ void database_changed(Oid database) noexcept;
 // Says that jobs in the middle of an attempt may have been loaded: recovery_due(). Cannot fail.
 void jobs_restored(Oid database) noexcept;
 
+// Says that jobs for one worker each may have been enqueued: count_aims(). Cannot fail.
+void jobs_aimed(Oid database) noexcept;
+
 // Has every scheduler that runs look again: there is room for an executor. Cannot fail.
 void everybody_looks() noexcept;
 
@@ -89,6 +92,10 @@ void stop_watching_hands() noexcept;  // needs the lock
 // schedulers to come; 0 says that there is something left again.
 std::optional<unsigned> recovery_due();
 void recovery_done(unsigned restores);
+
+// How often jobs_aimed() was called for this process's database: when it is another number there may be jobs that this scheduler
+// has not seen. 0: this process is no scheduler.
+unsigned count_aims();
 
 // Leaves unless something became due earlier than `stay_until` meanwhile; true: gone.
 bool leave_scheduler(pg::Time stay_until);

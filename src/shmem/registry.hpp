@@ -50,6 +50,7 @@ struct DatabaseSlot {
     int queue_owners;        // that may need executors, as the scheduler has counted them; or owners_not_known
     bool looked;             // a scheduler has looked: what an earlier life of the server left is in order
     unsigned restores;       // by jobs_restored(), and one more
+    unsigned aims;           // by jobs_aimed(), and one more
     unsigned lane_losses;    // by lose_lanes(), and one more; lanes.hpp
     unsigned lane_searches;  // `lane_losses` when all lanes were found last; 0: not yet
     std::array<CrowdedQueue, max_crowded_queues> crowded;  // of which not all were

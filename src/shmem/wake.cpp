@@ -48,6 +48,7 @@ constinit std::size_t end_count = 0;
 
 constinit bool catalogue_has_changed = false;
 constinit bool restored = false;
+constinit bool has_aimed = false;
 constinit bool lanes_are_lost = false;
 constinit bool lane_is_missing = false;
 constinit bool has_no_room_for_lanes = false;  // for more of them
@@ -71,6 +72,7 @@ void forget()
     scheduler_must_look = false;
     catalogue_has_changed = false;
     restored = false;
+    has_aimed = false;
     zone_has_changed = false;
     rights_have_changed = false;
     changed_database = InvalidOid;
@@ -151,6 +153,8 @@ void pass_on_all()
         everybody_looks();
     if (restored)
         jobs_restored(MyDatabaseId);
+    if (has_aimed || lanes_are_lost || restored)
+        jobs_aimed(MyDatabaseId);
     if (catalogue_has_changed)
         database_changed(MyDatabaseId);
     else if (scheduler_must_look || lanes_are_lost || lane_is_missing)
@@ -270,6 +274,11 @@ void note_waiting_for_worker(pg::Time due, pg::Time expires)
 {
     due_for_worker = std::min(due_for_worker, due);
     expires_for_worker = std::min(expires_for_worker, expires);
+}
+
+void note_aimed_job()
+{
+    has_aimed = true;
 }
 
 void note_catalogue_change()

@@ -15,6 +15,9 @@ void note_waiting(Oid owner, pg::Time due, pg::Time expires);
 // The same of a job that is for external workers: the scheduler gives it to one.
 void note_waiting_for_worker(pg::Time due, pg::Time expires);
 
+// Notes that the current transaction enqueues a job for one worker (storage/aimed_jobs.hpp).
+void note_aimed_job();
+
 // Notes that the current transaction ends a job. Cheap.
 void note_end(std::int64_t job_id) noexcept;
 

@@ -4,6 +4,7 @@
 #include "claim.hpp"
 
 #include "core/validate.hpp"
+#include "storage/aimed_jobs.hpp"
 #include "storage/job_row.hpp"
 #include "storage/live_rows.hpp"
 #include "storage/permit.hpp"
@@ -46,18 +47,18 @@ constexpr const char *first_due_sql = R"(
     SELECT job.scheduled_run_time
     FROM {live} AS job
     WHERE job.job_type = $1 AND job.priority = $2::smallint AND (job.scheduled_run_time, job.id) >= ($3, $4)
-      AND job.state IN ('initial', 'retry') AND job.expires_time > $5
+      AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_AIMED R"( AND job.expires_time > $5
     ORDER BY job.scheduled_run_time, job.id
     LIMIT $6)";
 
 // $5 time windows that are closed
 constexpr const char *due_sql = R"(
-    SELECT waiting.id, waiting.scheduled_run_time, waiting.ctid, waiting.time_windows::text
-    FROM {live} AS waiting
-    WHERE waiting.job_type = $1 AND waiting.priority = $2::smallint AND waiting.state IN ('initial', 'retry')
-      AND waiting.scheduled_run_time <= $3 AND waiting.expires_time > $3 AND waiting.time_windows <> ALL ($5)
-      AND waiting.throttle_key <> ALL ($6)
-    ORDER BY waiting.scheduled_run_time, waiting.id
+    SELECT job.id, job.scheduled_run_time, job.ctid, job.time_windows::text
+    FROM {live} AS job
+    WHERE job.job_type = $1 AND job.priority = $2::smallint AND job.state IN ('initial', 'retry')
+      AND job.scheduled_run_time <= $3 AND job.expires_time > $3 AND job.time_windows <> ALL ($5)
+      AND job.throttle_key <> ALL ($6) AND NOT )" HIPQ_IS_AIMED R"(
+    ORDER BY job.scheduled_run_time, job.id
     LIMIT $4)";
 
 constexpr const char *record_sql = R"(
@@ -174,7 +175,7 @@ ClaimedJob claimed_job(const pg::Row &row)
                    values,           row.raw(10),      row.text(11),     row.text(12)};
     if (job.started == pg::infinity)
         job.started = pg::Time{values->as_int64(core::Column::update_time)};
-    if (!values->null(core::Column::worker_id))
+    if (!values->null(core::Column::worker_id) && values->as_int64(core::Column::worker_id) != aimed_worker_id)
         job.worker_id = values->as_int64(core::Column::worker_id);
     return job;
 }

@@ -5,6 +5,7 @@
 
 #include "pg/subtransaction.hpp"
 #include "pg/transaction.hpp"
+#include "storage/aimed_jobs.hpp"
 #include "storage/current_job.hpp"
 #include "storage/known_table.hpp"
 #include "storage/queue_lock.hpp"
@@ -21,7 +22,8 @@ namespace {
 
 #define HIPQ_FOUND_COLUMNS                                                                                                       \
     "SELECT job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, "      \
-    "job.throttle_key, (job.throttle_factor * 1000)::bigint, job.priority::integer "
+    "job.throttle_key, (job.throttle_factor * 1000)::bigint, job.priority::integer, job.state = 'initial' AND " HIPQ_IS_AIMED    \
+    " "
 constexpr const char *find_unfinished_sql = HIPQ_FOUND_COLUMNS "FROM {live} AS job WHERE job.id = $1";
 constexpr const char *find_sql = HIPQ_FOUND_COLUMNS "FROM {table} AS job WHERE job.id = $1";
 
@@ -62,6 +64,7 @@ std::optional<FoundJob> find_among_successors(const Catalogue &catalogue, std::i
                     found->throttle_key,
                     found->weight,
                     found->priority,
+                    false,
                     true};
 }
 
@@ -70,8 +73,8 @@ FoundJob found_in(const Queue &queue, std::int64_t id, const pg::Row &row)
     core::JobState state = core::parse_job_state(row.text(0)).value();
     if (core::is_waiting(state) && is_running(id))
         state = core::JobState::running;
-    return FoundJob{&queue,      id,          state,       row.text(1),    row.text(2),     row.time(3),
-                    row.time(4), row.text(5), row.text(6), row.integer(7), row.integer32(8)};
+    return FoundJob{&queue,      id,          state,       row.text(1),    row.text(2),      row.time(3),
+                    row.time(4), row.text(5), row.text(6), row.integer(7), row.integer32(8), row.boolean(9)};
 }
 
 // What is looked into: a statement, and the table that it reads.

@@ -19,7 +19,8 @@ struct FoundJob {
     std::string throttle_key;
     core::Weight weight;  // its throttle_factor
     int priority;
-    bool follows = false;  // it is to follow the job that holds its key, and not in line yet
+    bool is_aimed = false;  // at one external worker
+    bool follows = false;   // it is to follow the job that holds its key, and not in line yet
 };
 
 // The job, in the queue named or in any that the caller has a right on. Nothing if there is none. Raises the error of an unknown

@@ -59,7 +59,7 @@ constexpr const char *insert_final_sql = R"(
                          expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor,
                          job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result,
                          manual_reason)
-    SELECT job.id, job.original_job_id, job.retry_of, job.worker_id, job.scheduled_run_time, $3, job.created_time, job.accepted_time, 'infinity',
+    SELECT job.id, job.original_job_id, job.retry_of, nullif(job.worker_id, -1), job.scheduled_run_time, $3, job.created_time, job.accepted_time, 'infinity',
            job.expires_time, job.queue_id, 'final', job.timeout, $2, job.retry_count, job.max_retries, job.queue_ttl, job.priority, job.throttle_factor,
            job.job_type, job.job_key, $4, job.throttle_key, job.time_windows, coalesce($5, job.retry_reason), job.shard_key, job.job_data, $6,
            job.manual_reason

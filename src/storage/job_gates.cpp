@@ -7,6 +7,7 @@
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "shmem/lanes.hpp"
+#include "storage/aimed_jobs.hpp"
 #include "storage/claim.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/set_aside.hpp"
@@ -30,6 +31,7 @@ constexpr const char *count_sql = R"(
         FROM {live} AS job
         WHERE job.job_type = $1 AND job.priority = $2::smallint AND (job.scheduled_run_time, job.id) >= ($3, $4)
           AND (job.scheduled_run_time, job.id) < ($6, $7) AND job.state IN ('initial', 'retry') AND job.expires_time > $8
+          AND NOT )" HIPQ_IS_AIMED R"(
         UNION ALL
         SELECT
         FROM {live} AS job
@@ -115,6 +117,12 @@ std::optional<Gate> set_aside_gate(const FoundJob &job)
                     ". When the cause is gone hipq.fail_job() or hipq.cancel() ends it, and hipq.retry() runs it again."};
 }
 
+Gate aim_gate(const FoundJob &job)
+{
+    const auto aim = aim_of(*job.queue, job.id);
+    return aim.has_value() ? worker_gate(*job.queue, job.type, *aim) : worker_gate(*job.queue, job.type);
+}
+
 // As far as it is worth while.
 std::int64_t count_before(const FoundJob &job, pg::Time now)
 {
@@ -175,7 +183,7 @@ std::vector<Gate> gates_of(const FoundJob &job)
     if (core::is_waiting(job.state))  // what runs has taken its room
         for (Gate &gate : throttle_gates(*job.queue, waiting))
             gates.push_back(std::move(gate));
-    gates.push_back(is_outside ? worker_gate(*job.queue, job.type) : executor_gate(*job.queue));
+    gates.push_back(!is_outside ? executor_gate(*job.queue) : job.is_aimed ? aim_gate(job) : worker_gate(*job.queue, job.type));
     return gates;
 }
 

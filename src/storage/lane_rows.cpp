@@ -2,6 +2,7 @@
 #include "lane_rows.hpp"
 
 #include "core/validate.hpp"
+#include "storage/aimed_jobs.hpp"
 #include "storage/job_row.hpp"
 #include "storage/plain_table.hpp"
 #include "storage/weight.hpp"
@@ -74,6 +75,7 @@ struct LaneIndex::Table {
 private:
     Datum value(Column column) const;
     std::int64_t last_worker() const;
+    bool is_aimed() const { return last_worker() == aimed_worker_id; }
 };
 
 // ---- the PostgreSQL regime ----
@@ -136,7 +138,7 @@ LaneRow LaneIndex::Table::row(const Reading &reading) const
         !reading.paused_keys.empty() && key.time <= reading.now && is_among(reading.paused_keys, value(Column::throttle_key));
     return {key,
             slot->tts_tid,
-            waits && !is_paused && DatumGetTimestampTz(value(Column::expires_time)) > reading.now,
+            waits && !is_paused && !is_aimed() && DatumGetTimestampTz(value(Column::expires_time)) > reading.now,
             reading.weighs ? weight_of(value(Column::throttle_factor)) : 0,
             reading.weighs ? key_of(value(Column::throttle_key)) : 0,
             false,

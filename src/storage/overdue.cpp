@@ -1,9 +1,10 @@
-// Lane by lane, each from its first job on. Jobs of a lane differ in their time windows, throttle keys and weights; the gates are
-// asked once for those that have them in common.
+// Lane by lane, each from its first job on. Jobs of a lane differ in their time windows, throttle keys, weights and aims; the
+// gates are asked once for those that have them in common.
 #include "overdue.hpp"
 
 #include "settings.hpp"
 #include "shmem/hands.hpp"
+#include "storage/aimed_jobs.hpp"
 #include "storage/claim.hpp"
 #include "storage/job_gates.hpp"
 #include "storage/lane_rows.hpp"
@@ -23,9 +24,10 @@ constexpr std::int64_t most_kinds = 100;
 // are set aside have an alert of their own.
 constexpr const char *kinds_sql = R"(
     SELECT (array_agg(late.id ORDER BY late.scheduled_run_time, late.id))[1], min(late.scheduled_run_time), count(*),
-           late.time_windows::text, late.throttle_key, (late.throttle_factor * 1000)::bigint
+           late.time_windows::text, late.throttle_key, (late.throttle_factor * 1000)::bigint, late.is_aimed
     FROM (
-        SELECT job.id, job.scheduled_run_time, job.time_windows, job.throttle_key, job.throttle_factor
+        SELECT job.id, job.scheduled_run_time, job.time_windows, job.throttle_key, job.throttle_factor,
+               job.state = 'initial' AND )" HIPQ_IS_AIMED R"( AS is_aimed
         FROM {live} AS job
         WHERE job.job_type = $1 AND job.priority = $2::smallint AND job.scheduled_run_time <= $3 AND job.expires_time > $4
           AND job.state IN ('initial', 'retry') AND job.id <> ALL ($5)
@@ -35,7 +37,7 @@ constexpr const char *kinds_sql = R"(
         ORDER BY job.scheduled_run_time, job.id
         LIMIT $6
     ) AS late
-    GROUP BY late.time_windows, late.throttle_key, late.throttle_factor
+    GROUP BY late.time_windows, late.throttle_key, late.throttle_factor, late.is_aimed
     ORDER BY 2, 1
     LIMIT $7)";
 
@@ -56,7 +58,7 @@ std::vector<Kind> kinds_of(const Lane &lane, pg::Time due_until, pg::Time now, c
     for (const pg::Row &row : statement_for(lane.queue, kinds_sql)
                                   .run(lane.head.job_type, lane.head.priority, due_until, now, running, most_counted, most_kinds))
         kinds.push_back({{&lane.queue, row.integer(0), core::JobState::initial, lane.head.job_type, std::string(), row.time(1),
-                          pg::infinity, row.text(3), row.text(4), row.integer(5), lane.head.priority},
+                          pg::infinity, row.text(3), row.text(4), row.integer(5), lane.head.priority, row.boolean(6)},
                          row.integer(2)});
     return kinds;
 }

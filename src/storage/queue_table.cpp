@@ -81,8 +81,9 @@ constinit pg::Statement select_marked_queues(R"(
 constinit pg::Statement lock_marked_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 AND is_dropped FOR UPDATE");
 
 // What forget_queue writes besides.
-constinit pg::Statement select_catalogue("SELECT unnest('{hipq.queue, hipq.job_type, hipq.pause, hipq.dead_letter, "
-                                         "hipq.successor, hipq.made_by_handler, hipq.set_aside}'::regclass[])::oid");
+constinit pg::Statement
+    select_catalogue("SELECT unnest('{hipq.queue, hipq.job_type, hipq.pause, hipq.dead_letter, "
+                     "hipq.successor, hipq.made_by_handler, hipq.aimed_job, hipq.set_aside}'::regclass[])::oid");
 
 // What DETACH PARTITION locks.
 constinit pg::Statement select_tree("SELECT 'hipq.job'::regclass::oid UNION ALL SELECT relid::oid FROM pg_partition_tree($1)");
@@ -163,6 +164,7 @@ void forget_queue(int queue_id, std::string_view table)
     static constinit pg::Statement delete_dead_letters("DELETE FROM hipq.dead_letter WHERE queue_id = $1");
     static constinit pg::Statement delete_successors("DELETE FROM hipq.successor WHERE queue_id = $1");
     static constinit pg::Statement delete_made("DELETE FROM hipq.made_by_handler WHERE queue_id = $1");
+    static constinit pg::Statement delete_aimed("DELETE FROM hipq.aimed_job WHERE queue_id = $1");
     static constinit pg::Statement delete_set_aside("DELETE FROM hipq.set_aside WHERE queue_id = $1");
     static constinit pg::Statement delete_job_types("DELETE FROM hipq.job_type WHERE queue_id = $1");
     static constinit pg::Statement delete_queue("DELETE FROM hipq.queue WHERE queue_id = $1");
@@ -171,6 +173,7 @@ void forget_queue(int queue_id, std::string_view table)
     delete_dead_letters.run(queue_id);
     delete_successors.run(queue_id);
     delete_made.run(queue_id);
+    delete_aimed.run(queue_id);
     delete_set_aside.run(queue_id);
     delete_pauses.run(queue_id);
     delete_queue.run(queue_id);

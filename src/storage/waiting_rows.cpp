@@ -2,6 +2,7 @@
 // many.
 #include "waiting_rows.hpp"
 
+#include "storage/aimed_jobs.hpp"
 #include "storage/job_row.hpp"
 #include "storage/plain_table.hpp"
 
@@ -82,7 +83,14 @@ std::optional<WaitingRow> waiting_row(TupleTableSlot *slot, const ColumnMap &map
         bool is_null = false;
         return pg::call([&] { return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null); });
     };
-    if (!core::is_waiting(state_of(value(Column::state))) || DatumGetTimestampTz(value(Column::expires_time)) <= now.value)
+    const auto is_aimed = [&] {
+        bool is_null = false;
+        const Datum worker =
+            pg::call([&] { return ::slot_getattr(slot, map[static_cast<std::size_t>(Column::worker_id)], &is_null); });
+        return !is_null && DatumGetInt64(worker) == aimed_worker_id;
+    };
+    if (!core::is_waiting(state_of(value(Column::state))) || is_aimed() ||
+        DatumGetTimestampTz(value(Column::expires_time)) <= now.value)
         return std::nullopt;
     return WaitingRow{text_of(value(Column::job_type)),
                       DatumGetInt16(value(Column::priority)),

@@ -43,6 +43,23 @@ bool runs_outside(const Queue &queue, const JobType &type)
     return type.handler_kind == HandlerKind::none && !worker_services()->serving(queue.id, type.name).empty();
 }
 
+Gate worker_gate(const Queue &queue, std::string_view job_type, const Aim &aim)
+{
+    const std::string worker = "external worker \"" + aim.worker + "\"";
+    const auto services = worker_services();
+    bool is_there = false;
+    for (const shmem::WorkerRef &each : services->serving(queue.id, job_type)) {
+        const auto slot = shmem::find_worker(each.id);
+        is_there = is_there || (slot.has_value() && slot->state == shmem::WorkerState::present && slot->name == aim.worker);
+    }
+    const std::string until = pg::call([&] { return ::timestamptz_to_str(aim.ends.value); });
+    if (!is_there)
+        return {"worker", false,
+                "It is for " + worker + ", which does not serve job type \"" + std::string(job_type) +
+                    "\" now. If it does not come by " + until + " the attempt has failed (worker_unavailable)."};
+    return {"worker", true, "It is for " + worker + ", until " + until + "."};
+}
+
 Gate worker_gate(const Queue &queue, std::string_view job_type)
 {
     const Service service = service_of(queue.id, job_type);

@@ -1,6 +1,7 @@
 // The gate of jobs that external workers run: whether there is one that may be given a job.
 #pragma once
 
+#include "storage/aimed_jobs.hpp"
 #include "storage/gates.hpp"
 #include "storage/workers.hpp"
 
@@ -20,5 +21,7 @@ bool runs_outside(const Queue &queue, const JobType &type);
 
 // Needs a transaction.
 Gate worker_gate(const Queue &queue, std::string_view job_type);
+// The same for a job that is for one worker alone.
+Gate worker_gate(const Queue &queue, std::string_view job_type, const Aim &aim);
 
 }  // namespace hipq::storage

@@ -23,6 +23,8 @@
 #include "worker/process.hpp"
 #include "worker/take_jobs.hpp"
 
+#include <list>
+
 extern "C" {
 #include "commands/async.h"
 }
@@ -48,12 +50,14 @@ using Workers = std::span<const shmem::WorkerRef>;
 struct ServedLine {
     Line line;
     Workers workers;
+    std::vector<DueJob> aimed{};  // the line is of these jobs, which are for these workers alone; none: it is a lane
 };
 
 // The lines, and what they point into.
 struct Lines {
     std::shared_ptr<const storage::Catalogue> catalogue;
     std::shared_ptr<const storage::WorkerServices> services;
+    std::list<std::vector<shmem::WorkerRef>> named;  // of the lines of jobs that are for them alone
     std::vector<ServedLine> due;
 
     // Something has changed since they were found: one may be paused now. Needs a transaction.
@@ -96,11 +100,40 @@ std::vector<ServedLine> due_lines(const storage::Catalogue &catalogue, const sto
         if (line.head.due > now)
             next = std::min(next, line.head.due);
         else
-            lines.push_back({std::move(line), workers});
+            lines.push_back({std::move(line), workers, {}});
     }
     std::stable_sort(lines.begin(), lines.end(),
                      [&](const ServedLine &left, const ServedLine &right) { return comes_before(left, right, first_queue); });
     return lines;
+}
+
+// Of the workers that serve a type those of a name; several roles may have one each.
+std::vector<shmem::WorkerRef> workers_named(Workers workers, std::string_view name)
+{
+    std::vector<shmem::WorkerRef> named;
+    for (const shmem::WorkerRef &worker : workers)
+        if (const auto slot = shmem::find_worker(worker.id); slot.has_value() && slot->name == name)
+            named.push_back(worker);
+    return named;
+}
+
+// They come before the lanes: nobody else can take them, and their time for that is short.
+void add_aimed_lines(Lines &lines, std::vector<AimedLine> &aimed)
+{
+    std::vector<ServedLine> served;
+    for (AimedLine &each : aimed) {
+        const Queue *queue = lines.catalogue->find(each.queue_id);
+        if (queue == nullptr || !is_for_workers(*queue, each.job_type))
+            continue;
+        const auto &workers =
+            lines.named.emplace_back(workers_named(lines.services->serving(queue->id, each.job_type), each.worker));
+        const DueJob first = each.jobs.front();
+        if (!workers.empty())
+            served.push_back({{queue, {each.job_type, each.priority, first.due, first.id}, shmem::no_lane, InvalidOid},
+                              workers,
+                              std::move(each.jobs)});
+    }
+    lines.due.insert(lines.due.begin(), std::make_move_iterator(served.begin()), std::make_move_iterator(served.end()));
 }
 
 // ---- one line, in a transaction ----
@@ -178,8 +211,7 @@ void leave_out_held(Claimer &claimer, const Candidates &candidates, std::span<co
     auto next = claimed.begin();
     for (std::size_t i = 0; i < given.size(); ++i) {
         if (next != claimed.end() && next->id == given[i].id) {
-            left.push_back({next->id, next->attempt, given[i].worker, given[i].is_probe, storage::deadline_of(*next),
-                            storage::load_of(*next)});
+            left.push_back({next->id, next->attempt, given[i].worker, given[i].is_probe, storage::deadline_of(*next), storage::load_of(*next)});
             claimer.held.forget(next->id);
             ++next;
             continue;
@@ -200,7 +232,10 @@ void give_away(Dispatcher &dispatcher, const ServedLine &served, std::size_t mos
     storage::lock_or_raise(queue);
     claimer.hand = Hand{queue.id, type.name, 1, {}};
     claimer.hand.paused_keys = queue.paused_keys(type.name);
-    if (!take_jobs(claimer, line, pg::now(), most))
+    const pg::Time now = pg::now();
+    const bool any =
+        served.aimed.empty() ? take_jobs(claimer, line, now, most) : take_these(claimer, line, served.aimed, now, most);
+    if (!any)
         return;
     HIPQ_POINT("before-dispatch");
     Candidates candidates = choose_all(claimer.hand);
@@ -345,14 +380,18 @@ Came dispatch_line(Dispatcher &dispatcher, const Lines &lines, const ServedLine 
     return came;
 }
 
-Lines find_lines(const Dispatcher &dispatcher, pg::Time &next)
+Lines find_lines(Dispatcher &dispatcher, pg::Time &next)
 {
     Lines lines;
+    std::vector<AimedLine> aimed = look_at_aims(dispatcher.aims, next);
+    if (!shmem::has_workers_here())
+        return lines;
     do_duty(core::Duty::dispatch, nullptr, [&] {
         pg::with_transaction([&] {
             lines.catalogue = storage::catalogue();
             lines.services = storage::worker_services();
             lines.due = due_lines(*lines.catalogue, *lines.services, dispatcher.first_queue, pg::now(), next);
+            add_aimed_lines(lines, aimed);
         });
     });
     return lines;
@@ -372,8 +411,9 @@ bool go_through(Dispatcher &dispatcher, pg::Time &next)
             return true;
         any = any || came == Came::something;
     }
-    if (!lines.due.empty())
-        dispatcher.first_queue = lines.due.front().line.queue->id + 1;
+    const auto first = std::ranges::find_if(lines.due, [](const ServedLine &served) { return served.aimed.empty(); });
+    if (first != lines.due.end())
+        dispatcher.first_queue = first->line.queue->id + 1;
     return any;
 }
 
@@ -382,8 +422,6 @@ bool go_through(Dispatcher &dispatcher, pg::Time &next)
 pg::Time dispatch(Dispatcher &dispatcher)
 {
     pg::Time next = pg::infinity;
-    if (!shmem::has_workers_here())
-        return next;
     dispatcher.claimer.next_due = pg::infinity;
     pg::Time start{0};
     do {

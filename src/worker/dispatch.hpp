@@ -2,6 +2,7 @@
 #pragma once
 
 #include "shmem/workers.hpp"
+#include "worker/aims.hpp"
 #include "worker/hand.hpp"
 
 namespace hipq::worker {
@@ -11,7 +12,8 @@ struct Dispatcher {
     Claimer claimer;
     std::set<std::int64_t> reported;  // jobs that made trouble, and were logged
     int first_queue = 0;              // whose turn it is to be looked at first
-    shmem::JobShares shares{};        // at the beginning of a way through the lines, and what was given since
+    Aims aims{};
+    shmem::JobShares shares{};  // at the beginning of a way through the lines, and what was given since
 };
 
 // Gives away what is due as long as there are workers for it. The dispatch is the claim, made on behalf of the worker, who is

@@ -77,33 +77,16 @@ storage::Failure failure_of(const JobType &type)
             "no external worker could be given the job within " + std::to_string(*type.worker_wait_ttl) + " s"};
 }
 
-// A line whose jobs nobody has been able to run for as long as their type says.
-struct UnservedLine {
-    const Line &line;
+// Waiting jobs of a queue that are to fail.
+struct GivingUp {
     const Queue &queue;
-    const JobType &type;
+    const storage::Failure &failure;
     pg::Time now;
     std::vector<std::int64_t> asks{};  // whose retry handler is to be asked
-
-    // Those whose time is up, at most so many. Needs a transaction.
-    std::vector<storage::DueJob> first_overdue() const
-    {
-        storage::StartWindows windows(queue.id, type.name, now);
-        return first_due(now + -patience_of(type), jobs_at_once, windows);
-    }
-
-    std::vector<storage::DueJob> first_due(pg::Time due_by, std::size_t most, storage::StartWindows &windows) const
-    {
-        const std::set<std::int64_t> aside = storage::waiting_set_aside(queue);
-        auto waiting = storage::due_jobs(queue, line.head, due_by, most + aside.size(), windows, queue.paused_keys(type.name));
-        std::erase_if(waiting, [&](const storage::DueJob &job) { return aside.contains(job.id); });
-        return waiting;
-    }
 
     // In a transaction of its own. Returns the error against it.
     std::optional<pg::Error> fail(std::span<const storage::DueJob> waiting)
     {
-        const auto failure = failure_of(type);
         const std::size_t asked_before = asks.size();
         return try_to_write([&] {
             asks.resize(asked_before);
@@ -125,6 +108,29 @@ struct UnservedLine {
             pg::with_transaction([&] { storage::note_set_aside(queue, job.id, *trouble, now); });
             storage::report_set_aside(queue, job.id, *trouble);
         }
+    }
+};
+
+// A line whose jobs nobody has been able to run for as long as their type says.
+struct UnservedLine {
+    const Line &line;
+    const Queue &queue;
+    const JobType &type;
+    pg::Time now;
+
+    // Those whose time is up, at most so many. Needs a transaction.
+    std::vector<storage::DueJob> first_overdue() const
+    {
+        storage::StartWindows windows(queue.id, type.name, now);
+        return first_due(now + -patience_of(type), jobs_at_once, windows);
+    }
+
+    std::vector<storage::DueJob> first_due(pg::Time due_by, std::size_t most, storage::StartWindows &windows) const
+    {
+        const std::set<std::int64_t> aside = storage::waiting_set_aside(queue);
+        auto waiting = storage::due_jobs(queue, line.head, due_by, most + aside.size(), windows, queue.paused_keys(type.name));
+        std::erase_if(waiting, [&](const storage::DueJob &job) { return aside.contains(job.id); });
+        return waiting;
     }
 
     pg::Time end_of(pg::Time due) const
@@ -149,23 +155,29 @@ struct UnservedLine {
 // Returns when the next of the line has waited long enough.
 pg::Time fail_line(const Line &line, pg::Time now)
 {
-    UnservedLine unserved{line, *line.queue, *line.queue->find_job_type(line.head.job_type), now};
+    const UnservedLine unserved{line, *line.queue, *line.queue->find_job_type(line.head.job_type), now};
     pg::Time next = now;
     std::vector<storage::DueJob> overdue;
     pg::with_transaction([&] {
         storage::lock_or_raise(*line.queue);
         overdue = unserved.first_overdue();
     });
-    if (!overdue.empty() && unserved.fail(overdue).has_value())
-        unserved.fail_one_by_one(overdue);
+    give_up(*line.queue, overdue, failure_of(unserved.type), now);
     if (overdue.size() < jobs_at_once)
         pg::with_transaction([&] { next = unserved.next_end(); });
-    for (const std::int64_t id : unserved.asks)
-        shmem::offer_decision({MyDatabaseId, line.queue->owner, line.queue->id, id});
     return next;
 }
 
 }  // namespace
+
+void give_up(const Queue &queue, std::span<const storage::DueJob> waiting, const storage::Failure &failure, pg::Time now)
+{
+    GivingUp giving_up{queue, failure, now};
+    if (!waiting.empty() && giving_up.fail(waiting).has_value())
+        giving_up.fail_one_by_one(waiting);
+    for (const std::int64_t id : giving_up.asks)
+        shmem::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
+}
 
 pg::Time give_up_waiting(const storage::Catalogue &catalogue)
 {

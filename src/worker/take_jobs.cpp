@@ -291,16 +291,10 @@ bool take_by_lane(Taker &taker, storage::LaneIndex &index)
 bool take_by_sql(const Taker &taker)
 {
     const Line &line = taker.line;
-    const HeldRows &held = taker.claimer.held;
-    const std::size_t passed_over = held.size() + shmem::count_in_hand() + taker.suspects.size();
-    std::vector<JobInLine> jobs;
-    for (const storage::DueJob &job : storage::due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over,
-                                                        taker.windows, taker.claimer.hand.paused_keys))
-        if (!held.is_held(job.id, taker.now))
-            jobs.push_back({job.id, line.queue->id, job.due, line.lane, job.place});
-    pass_over_suspects(jobs, taker.suspects);
-    reserve(taker.claimer.hand, jobs, taker.most);
-    return !taker.claimer.hand.is_empty();
+    const std::size_t passed_over = taker.claimer.held.size() + shmem::count_in_hand() + taker.suspects.size();
+    const auto due = storage::due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over, taker.windows,
+                                       taker.claimer.hand.paused_keys);
+    return take_these(taker.claimer, line, due, taker.now, taker.most);
 }
 
 bool take(Taker &taker)
@@ -314,6 +308,17 @@ bool take(Taker &taker)
 }
 
 }  // namespace
+
+bool take_these(Claimer &claimer, const Line &line, std::span<const storage::DueJob> due, pg::Time now, std::size_t most)
+{
+    std::vector<JobInLine> jobs;
+    for (const storage::DueJob &job : due)
+        if (!claimer.held.is_held(job.id, now))
+            jobs.push_back({job.id, line.queue->id, job.due, line.lane, job.place});
+    pass_over_suspects(jobs, suspects());
+    reserve(claimer.hand, jobs, most);
+    return !claimer.hand.is_empty();
+}
 
 bool take_jobs(Claimer &claimer, const Line &line, pg::Time now, std::size_t most)
 {

@@ -27,4 +27,7 @@ std::vector<Line> lines_of(const std::vector<const storage::Queue *> &queues, pg
 // nobody else has or looks at.
 bool take_jobs(Claimer &claimer, const Line &line, pg::Time now, std::size_t most);
 
+// The same with these jobs, which stand in no lane or were looked for without it.
+bool take_these(Claimer &claimer, const Line &line, std::span<const storage::DueJob> due, pg::Time now, std::size_t most);
+
 }  // namespace hipq::worker

@@ -12,6 +12,7 @@ $got$, $want$VALUES
     ('queue_id_seq', 'S'),
     ('worker_id_seq', 'S'),
     ('schedule_id_seq', 'S'),
+    ('aimed_job', 'r'),
     ('attempt', 'p'),
     ('job', 'p'),
     ('dead_letter', 'r'),
@@ -61,6 +62,9 @@ JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
 LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
 WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
 $got$, $want$VALUES
+    ('aimed_job', 'queue_id', 'integer', 'true', ''),
+    ('aimed_job', 'job_id', 'bigint', 'true', ''),
+    ('aimed_job', 'worker', 'text', 'true', ''),
     ('attempt', 'job_id', 'bigint', 'true', ''),
     ('attempt', 'started_time', 'timestamp with time zone', 'true', ''),
     ('attempt', 'ended_time', 'timestamp with time zone', 'true', ''),
@@ -275,7 +279,8 @@ $got$, $want$VALUES
     ('schedule', 'throttle_key'),
     ('successor', 'job_key'),
     ('successor', 'job_type'),
-    ('worker', 'name')
+    ('worker', 'name'),
+    ('aimed_job', 'worker')
 $want$, 'columns that compare bytes');
 
 SELECT set_eq($got$
@@ -680,6 +685,7 @@ $got$, $want$VALUES
     ('pause', 'pause_for_crashes_is_of_a_job_type', 'CHECK (((crashes IS NULL) OR ((job_type IS NOT NULL) AND (throttle_key IS NULL))))'),
     ('pause', 'pause_is_unique', 'UNIQUE NULLS NOT DISTINCT (queue_id, job_type, throttle_key, instance_id)'),
     ('made_by_handler', 'made_by_handler_pkey', 'PRIMARY KEY (queue_id, job_id)'),
+    ('aimed_job', 'aimed_job_pkey', 'PRIMARY KEY (queue_id, job_id)'),
     ('set_aside', 'set_aside_pkey', 'PRIMARY KEY (job_id)'),
     ('pause', 'pause_of_a_job_type_is_in_a_queue', 'CHECK (((job_type IS NULL) OR (queue_id IS NOT NULL)))'),
     ('pause', 'pause_of_a_throttle_key_is_in_a_job_type', 'CHECK (((throttle_key IS NULL) OR (job_type IS NOT NULL)))'),
@@ -721,6 +727,7 @@ $got$, $want$VALUES
     ('CREATE UNIQUE INDEX instance_name_is_unique ON hipq.instance USING btree (name)'),
     ('CREATE UNIQUE INDEX instance_pkey ON hipq.instance USING btree (instance_id)'),
     ('CREATE UNIQUE INDEX job_type_pkey ON hipq.job_type USING btree (queue_id, name)'),
+    ('CREATE UNIQUE INDEX aimed_job_pkey ON hipq.aimed_job USING btree (queue_id, job_id)'),
     ('CREATE UNIQUE INDEX made_by_handler_pkey ON hipq.made_by_handler USING btree (queue_id, job_id)'),
     ('CREATE UNIQUE INDEX set_aside_pkey ON hipq.set_aside USING btree (job_id)'),
     ('CREATE UNIQUE INDEX pause_is_unique ON hipq.pause USING btree (queue_id, job_type, throttle_key, instance_id) NULLS NOT DISTINCT'),
@@ -804,11 +811,11 @@ $got$, $want$VALUES
     ('dry_run(id bigint, queue text DEFAULT NULL::text, OUT result jsonb, OUT error text, OUT sqlstate text, OUT duration interval)', 'record', 'v'),
     ('enqueued(job_type text DEFAULT NULL::text, queue text DEFAULT NULL::text)', 'SETOF hipq.job', 'v'),
     ('run_until_idle(queue text, max_jobs integer DEFAULT 1000)', 'integer', 'v'),
-    ('enqueue(job_type text, job_data anyelement, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, queue_ttl integer DEFAULT NULL::integer)', 'bigint', 'v'),
-    ('enqueue(job_type text, job_data text DEFAULT ''{}''::text, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, queue_ttl integer DEFAULT NULL::integer, job_text text DEFAULT NULL::text)', 'bigint', 'v'),
+    ('enqueue(job_type text, job_data anyelement, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, queue_ttl integer DEFAULT NULL::integer, worker text DEFAULT NULL::text)', 'bigint', 'v'),
+    ('enqueue(job_type text, job_data text DEFAULT ''{}''::text, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, queue_ttl integer DEFAULT NULL::integer, worker text DEFAULT NULL::text, job_text text DEFAULT NULL::text)', 'bigint', 'v'),
     ('enqueue_many(job_type text, job_data jsonb[], job_keys text[] DEFAULT NULL::text[], queue text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, queue_ttl integer DEFAULT NULL::integer)', 'bigint[]', 'v'),
-    ('enqueue_unique(job_type text, job_data anyelement, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''return''::text, throttle_key text DEFAULT NULL::text, queue_ttl integer DEFAULT NULL::integer, OUT id bigint, OUT action text)', 'record', 'v'),
-    ('enqueue_unique(job_type text, job_data text DEFAULT ''{}''::text, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''return''::text, throttle_key text DEFAULT NULL::text, queue_ttl integer DEFAULT NULL::integer, job_text text DEFAULT NULL::text, OUT id bigint, OUT action text)', 'record', 'v'),
+    ('enqueue_unique(job_type text, job_data anyelement, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''return''::text, throttle_key text DEFAULT NULL::text, queue_ttl integer DEFAULT NULL::integer, worker text DEFAULT NULL::text, OUT id bigint, OUT action text)', 'record', 'v'),
+    ('enqueue_unique(job_type text, job_data text DEFAULT ''{}''::text, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, on_duplicate text DEFAULT ''return''::text, throttle_key text DEFAULT NULL::text, queue_ttl integer DEFAULT NULL::integer, worker text DEFAULT NULL::text, job_text text DEFAULT NULL::text, OUT id bigint, OUT action text)', 'record', 'v'),
     ('erase(id bigint, queue text DEFAULT NULL::text)', 'boolean', 'v'),
     ('extend(id bigint, more interval, queue text DEFAULT NULL::text)', 'timestamp with time zone', 'v'),
     ('extend(id bigint, more text, queue text)', 'timestamp with time zone', 'v'),
@@ -884,7 +891,7 @@ SELECT set_eq($got$
 SELECT unnest(extconfig)::regclass::text FROM pg_extension WHERE extname = 'hipq'
 $got$, $want$VALUES
     ('hipq.identity'), ('hipq.instance'), ('hipq.queue'), ('hipq.job_type'), ('hipq.pause'), ('hipq.dead_letter'), ('hipq.successor'), ('hipq.made_by_handler'),
-    ('hipq.set_aside'),    ('hipq.schedule'), ('hipq.schedule_id_seq'), ('hipq.instance_id_seq'), ('hipq.queue_id_seq'), ('hipq.job_id_seq')
+    ('hipq.aimed_job'), ('hipq.set_aside'), ('hipq.schedule'), ('hipq.schedule_id_seq'), ('hipq.instance_id_seq'), ('hipq.queue_id_seq'), ('hipq.job_id_seq')
 $want$, 'tables and sequences that are dumped with their data');
 
 SELECT * FROM finish();
