@@ -211,7 +211,8 @@ void leave_out_held(Claimer &claimer, const Candidates &candidates, std::span<co
     auto next = claimed.begin();
     for (std::size_t i = 0; i < given.size(); ++i) {
         if (next != claimed.end() && next->id == given[i].id) {
-            left.push_back({next->id, next->attempt, given[i].worker, given[i].is_probe, storage::deadline_of(*next), storage::load_of(*next)});
+            left.push_back({next->id, next->attempt, given[i].worker, given[i].is_probe, storage::deadline_of(*next),
+                            storage::load_of(*next)});
             claimer.held.forget(next->id);
             ++next;
             continue;
