@@ -67,7 +67,8 @@ Error::Error(const ErrorData &data)
       detail_log_(optional_text(data.detail_log)), hint_(optional_text(data.hint)), context_(optional_text(data.context)),
       schema_name_(optional_text(data.schema_name)), table_name_(optional_text(data.table_name)),
       column_name_(optional_text(data.column_name)), datatype_name_(optional_text(data.datatype_name)),
-      constraint_name_(optional_text(data.constraint_name))
+      constraint_name_(optional_text(data.constraint_name)), internal_query_(optional_text(data.internalquery)),
+      internal_position_(data.internalpos)
 {
 }
 

@@ -20,6 +20,10 @@ public:
     const std::optional<std::string> &detail() const { return detail_; }
     const std::optional<std::string> &hint() const { return hint_; }
     const std::optional<std::string> &context() const { return context_; }
+    // The statement that could not be understood, and where (characters, from 1; 0: unknown). Nobody is shown it: it may be
+    // hipq's own.
+    const std::optional<std::string> &internal_query() const { return internal_query_; }
+    int internal_position() const { return internal_position_; }
     const char *what() const noexcept override { return message_.c_str(); }
 
     // A copy in the current memory context for ReThrowError; null when there is no memory for it. Never raises.
@@ -36,6 +40,8 @@ private:
     std::string message_;
     std::optional<std::string> detail_, detail_log_, hint_, context_;
     std::optional<std::string> schema_name_, table_name_, column_name_, datatype_name_, constraint_name_;
+    std::optional<std::string> internal_query_;
+    int internal_position_;
 };
 
 // Runs `function(argument)` in the PostgreSQL regime; an ERROR inside comes out as Error. The untyped ground of call().

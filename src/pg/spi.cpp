@@ -1,6 +1,8 @@
 // Statements over SPI: one guarded block per statement.
 #include "spi.hpp"
 
+#include "misfit.hpp"
+
 namespace hipq::pg {
 
 namespace {
@@ -184,8 +186,21 @@ void run_execution(Execution &execution)
         ::PopActiveSnapshot();
 }
 
-Rows rows_of(const Execution &execution)
+// Runs it. What cannot be understood in this database is said in other words than those of PostgreSQL: the statement is hipq's.
+Rows rows_of(Execution &execution)
 {
+    std::optional<Error> misfit;
+    try {
+        call([&] { run_execution(execution); });
+    } catch (const Error &error) {
+        if (execution.with_callers_path || !is_misfit(error, execution.sql))
+            throw;
+        misfit = error;
+    }
+    if (misfit.has_value()) {
+        explain_misfit(*misfit, execution.sql);
+        throw *misfit;
+    }
     return {execution.cells, execution.rows, execution.columns, execution.processed};
 }
 
@@ -220,21 +235,18 @@ Datum Parameter::datum() const
 Rows Statement::execute(std::span<const Parameter> parameters)
 {
     Execution execution{sql_, &plan_, parameters, false, false};
-    call([&] { run_execution(execution); });
     return rows_of(execution);
 }
 
 Rows Statement::execute_latest(std::span<const Parameter> parameters)
 {
     Execution execution{sql_, &plan_, parameters, true, false};
-    call([&] { run_execution(execution); });
     return rows_of(execution);
 }
 
 Rows execute_once(const std::string &sql, std::span<const Parameter> parameters, bool with_callers_path)
 {
     Execution execution{sql.c_str(), nullptr, parameters, false, with_callers_path};
-    call([&] { run_execution(execution); });
     return rows_of(execution);
 }
 

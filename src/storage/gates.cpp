@@ -2,6 +2,7 @@
 #include "gates.hpp"
 
 #include "pg/clock.hpp"
+#include "pg/extension.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "shmem/crash_cases.hpp"
@@ -69,9 +70,6 @@ RoleFacts facts_of(Oid role)
     });
 }
 
-constinit pg::Statement
-    installed_version("SELECT extension.extversion FROM pg_catalog.pg_extension AS extension WHERE extension.extname = 'hipq'");
-
 std::string seconds_text(std::int64_t microseconds)
 {
     return std::to_string((microseconds + 999'999) / 1'000'000) + " s";
@@ -90,13 +88,6 @@ std::string told_of(const std::string &what, const Pause &pause)
         return told_of_hold(what, pause, since);
     const std::string reason = pause.reason == "NONE" ? "" : " (" + pause.reason + ")";
     return what + " is paused by " + pause.by + " since " + since + reason + ": it goes on after hipq.resume().";
-}
-
-std::string version_of_extension()
-{
-    if (!OidIsValid(pg::call([] { return ::get_extension_oid("hipq", true); })))
-        return "not installed";
-    return pg::as_extension_owner([] { return installed_version.run(); }).front().text(0);
 }
 
 }  // namespace
@@ -126,7 +117,7 @@ Gate loaded_gate()
 
 Gate version_gate()
 {
-    const std::string installed = version_of_extension();
+    const std::string installed = pg::installed_version().value_or("not installed");
     if (installed == HIPQ_VERSION)
         return pass("version", "Library and extension are version " HIPQ_VERSION ".");
     return fail("version", "The extension is version " + installed +

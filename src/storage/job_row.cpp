@@ -1,6 +1,7 @@
 // Rows of jobs by column.
 #include "job_row.hpp"
 
+#include "pg/misfit.hpp"
 #include "storage/key_index.hpp"
 #include "storage/known_table.hpp"
 
@@ -37,7 +38,7 @@ extern "C" void hipq_enum_changed(Datum, int, uint32)
     states_known = false;
 }
 
-ColumnMap read_column_map(const TupleDesc descriptor, const char *relation_name)
+ColumnMap read_column_map(const TupleDesc descriptor, Oid relation)
 {
     ColumnMap map{};
     for (std::size_t i = 0; i < core::column_count; ++i) {
@@ -47,25 +48,35 @@ ColumnMap read_column_map(const TupleDesc descriptor, const char *relation_name)
             if (!form->attisdropped && name == NameStr(form->attname))
                 map[i] = form->attnum;
         }
-        if (map[i] != 0)
-            continue;
-        const std::string missing(name);
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("table \"%s\" has no column \"%s\"", relation_name, missing.c_str()),
-                   errhint("The tables of hipq are its own; do not alter them."));
+        if (map[i] == 0)
+            pg::raise_missing_column(relation, std::string(name));
     }
     return map;
 }
 
+// Zero would be written into rows for it.
+void require_state(Oid state, const char *label)
+{
+    if (OidIsValid(state))
+        return;
+    pg::require_fit("type \"hipq.job_state\" has no value \"" + std::string(label) + "\"");
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("type \"hipq.job_state\" has no value \"%s\"", label),
+               errhint("The types of hipq are its own. Rename the value back."));
+}
+
 States read_states()
 {
+    static constexpr std::array<const char *, core::all_job_states.size()> labels{"initial", "running", "error", "retry",
+                                                                                  "final"};
     States result{};
     pg::call([&] {
         const Oid schema = ::get_namespace_oid("hipq", false);
         const Oid type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("job_state"), ObjectIdGetDatum(schema));
-        static const char *const labels[] = {"initial", "running", "error", "retry", "final"};
         for (std::size_t i = 0; i < result.size(); ++i)
             result[i] = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type), CStringGetDatum(labels[i]));
     });
+    for (std::size_t i = 0; i < result.size(); ++i)
+        require_state(result[i], labels[i]);
     return result;
 }
 
@@ -107,8 +118,7 @@ ColumnMap column_map(Relation relation)
     const Oid oid = RelationGetRelid(relation);
     if (const auto found = maps->find(oid); found != maps->end())
         return found->second;
-    return maps->insert_or_assign(oid, read_column_map(RelationGetDescr(relation), RelationGetRelationName(relation)))
-        .first->second;
+    return maps->insert_or_assign(oid, read_column_map(RelationGetDescr(relation), oid)).first->second;
 }
 
 JobRow::JobRow(Relation relation, HeapTuple tuple)
@@ -183,7 +193,7 @@ const ColumnMap &row_type_map(Oid type)
     static constinit std::uint64_t known_definition = 0;
     const TypeCacheEntry *entry = pg::call([&] { return ::lookup_type_cache(type, TYPECACHE_TUPDESC); });
     if (entry->tupDesc_identifier != known_definition) {
-        known = read_column_map(entry->tupDesc, "hipq.job");
+        known = read_column_map(entry->tupDesc, entry->typrelid);
         known_definition = entry->tupDesc_identifier;
     }
     return known;

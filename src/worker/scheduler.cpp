@@ -198,7 +198,8 @@ bool is_right_version()
         if (right)
             return;
         pg::call([&] {
-            ereport(WARNING, errmsg("hipq runs no jobs in database \"%s\"", ::get_database_name(MyDatabaseId)),
+            ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("hipq runs no jobs in database \"%s\"", ::get_database_name(MyDatabaseId)),
                     errdetail_internal("%s", gate.explanation.c_str()));
         });
     });

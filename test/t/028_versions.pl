@@ -42,6 +42,32 @@ is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'initial', 'nothing
 $text = slurp_file($node->logfile, $offset);
 my $lines = () = $text =~ /hipq runs no jobs in database/g;
 is($lines, 1, 'the log has one line of it');
+
+# ---- what old SQL does not have: client functions say that it is old
+my $misfit = qr/55000: the library of hipq and the extension in this database do not fit each other.*The extension is version 0\.0\.1, the library \Q$version\E: .*Run ALTER EXTENSION hipq UPDATE, or restart the server when the old library is still loaded\./s;
+my %calls = (
+	enqueue => q{SELECT hipq.enqueue('run')},
+	insert => q{INSERT INTO hipq.app_main (job_type) VALUES ('run')},
+	copy => qq{COPY hipq.app_main (job_type) FROM STDIN;\nrun\n\\.},
+	create_queue => q{SELECT hipq.create_queue('app.more')},
+	pause => q{SELECT hipq.pause('app.main')},
+	cancel => "SELECT hipq.cancel($id)",
+	why => "SELECT * FROM hipq.why($id)");
+sub fails_by { my ($column, @calls) = @_; like($hipq->error_of($calls{$_}), qr/$misfit/, "$_ without $column") foreach @calls; return; }
+
+my $jobs = $hipq->sql('SELECT count(*) FROM hipq.job');
+$hipq->sql('ALTER TABLE hipq.queue RENAME COLUMN weight TO heft');
+fails_by('queue.weight', sort keys %calls);
+$hipq->sql('ALTER TABLE hipq.queue RENAME COLUMN heft TO weight; ALTER TABLE hipq.job RENAME COLUMN throttle_key TO brake');
+fails_by('job.throttle_key', qw(enqueue insert copy cancel));
+$hipq->sql('ALTER TABLE hipq.job RENAME COLUMN brake TO throttle_key; ALTER TABLE hipq.pause RENAME COLUMN crashes TO falls');
+fails_by('pause.crashes', qw(enqueue pause));
+$hipq->sql('ALTER TABLE hipq.pause RENAME COLUMN falls TO crashes; ALTER TYPE hipq.job_state RENAME VALUE $$retry$$ TO $$again$$');
+fails_by('a state', qw(enqueue insert copy cancel));
+$hipq->sql('ALTER TYPE hipq.job_state RENAME VALUE $$again$$ TO $$retry$$; ALTER TABLE hipq.successor RENAME TO follower');
+is($hipq->sql(q{SELECT hipq.enqueue('run') > 0}), 't', 'what does not need it works');
+$hipq->sql('ALTER TABLE hipq.follower RENAME TO successor');
+is($hipq->sql('SELECT count(*) FROM hipq.job'), $jobs + 1, 'nothing was half done');
 $hipq->sql(qq{UPDATE pg_extension SET extversion = '$version' WHERE extname = 'hipq'; SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE});
 is($hipq->outcome($id, 10), 'succeeded', 'after ALTER EXTENSION UPDATE the jobs run');
 

@@ -1,0 +1,96 @@
+# Somebody drops a column of hipq's tables: what needs it says which table lost which column, and changes nothing; nothing crashes,
+# and jobs go on once the column is back.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('lost_columns', 'hipq.retry_jitter' => 0);
+my $node = $hipq->node;
+$hipq->create_queue('app.main', history => 'all');
+$hipq->sql(q{
+	CREATE TABLE ran (id bigint); GRANT ALL ON ran TO app;
+	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS 'INSERT INTO public.ran SELECT (data->>$$n$$)::bigint';
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run');
+	CREATE FUNCTION run_and_wait(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+		BEGIN INSERT INTO public.ran SELECT (data->>'n')::bigint; PERFORM pg_advisory_xact_lock_shared(1); END $$;
+	SELECT hipq.register_job_type('app.main', 'wait', handler => 'run_and_wait', claim => 'record');
+	SELECT hipq.register_job_type('app.main', 'out', handler_kind => 'notify')});
+my $worker = $hipq->sql_as('app', q{SELECT hipq.register_worker('outside', '{app.main}', '{out}')});
+is($hipq->outcome_of('run', q{'{"n": 1}'}), 'succeeded', 'jobs run');
+my $id = $hipq->enqueue('run', q{'{"n": 2}', scheduled_run_time => now() + interval '1 day'});
+my $postmaster = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
+
+my %calls = (
+	enqueue => q{SELECT hipq.enqueue('run', '{"n": 3}')},
+	enqueue_many => q{SELECT hipq.enqueue_many('run', ARRAY['{"n": 3}', '{"n": 3}']::jsonb[])},
+	insert => q{INSERT INTO hipq.app_main (job_type, job_data) VALUES ('run', '{"n": 3}')},
+	copy => qq{COPY hipq.app_main (job_type) FROM STDIN;\nrun\n\\.},
+	update => qq{UPDATE hipq.app_main SET priority = 1 WHERE id = $id},
+	reschedule => "SELECT hipq.reschedule($id, now())",
+	cancel => "SELECT hipq.cancel($id)",
+	claim => "SET ROLE app; SELECT hipq.claim($worker)",
+	pause => q{SELECT hipq.pause('app.main')},
+	resume => q{SELECT hipq.resume('app.main')},
+	create_queue => q{SELECT hipq.create_queue('app.more')},
+	run_until_idle => q{SET hipq.allow_foreign_handlers = on; SELECT hipq.run_until_idle('app.main')},
+	register_worker => q{SELECT hipq.register_worker('other', '{app.main}', '{out}')});
+
+# A column that a view shows goes only with the view, and that with the extension: unless somebody takes the views out of it.
+$hipq->sql(q{DO $$ DECLARE view regclass; BEGIN
+	FOR view IN SELECT oid FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' LOOP EXECUTE format('ALTER EXTENSION hipq DROP VIEW %s', view); END LOOP; END $$});
+
+# The column as it was, for ADD COLUMN.
+sub definition_of
+{
+	my ($table, $column) = @_;
+	return $hipq->sql(qq{SELECT concat_ws(' ', format_type(atttypid, atttypmod), CASE WHEN attnotnull THEN 'NOT NULL' END, 'DEFAULT ' || pg_get_expr(adbin, adrelid))
+		FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE attrelid = 'hipq.$table'::regclass AND attname = '$column'});
+}
+
+# Drops it, with what stands on it; tries the calls; adds it again.
+sub without
+{
+	my ($table, $column, @calls) = @_;
+	my $definition = definition_of($table, $column);
+	my $before = $hipq->sql('SELECT string_agg(concat_ws($$ $$, id, state, attempt, priority), $$, $$ ORDER BY id) FROM hipq.job');
+	$hipq->sql("SET client_min_messages = warning; ALTER TABLE hipq.$table DROP COLUMN $column CASCADE");
+	foreach my $call (@calls)
+	{
+		like($hipq->error_of($calls{$call}),
+			qr/42703: table "hipq\.$table" has no column "$column".*Somebody has dropped or renamed this column\..*Rename it back, or add it as hipq--[0-9.]+\.sql defines it/s,
+			"$table.$column: $call");
+	}
+	is($hipq->sql('SELECT string_agg(concat_ws($$ $$, id, state, attempt, priority), $$, $$ ORDER BY id) FROM hipq.job'), $before, "$table.$column: nothing has changed");
+	$hipq->sql("ALTER TABLE hipq.$table ADD COLUMN $column $definition");
+	is($hipq->sql(q{SELECT hipq.enqueue('run', '{"n": 4}') > 0}), 't', "$table.$column is back: enqueue works");
+	ok($hipq->wait_until('SELECT count(*) FROM ran WHERE id = 4', 1), 'and the job runs');
+	$hipq->sql('TRUNCATE ran');
+	return;
+}
+
+without('queue', 'weight', sort keys %calls);
+without('job_type', 'claim', qw(enqueue insert));
+without('pause', 'crashes', qw(enqueue pause resume));
+without('job', 'throttle_key', qw(enqueue enqueue_many insert copy update reschedule cancel));
+without('job', 'shard_key', qw(enqueue insert));
+without('worker', 'capabilities', qw(register_worker));
+
+# ---- while a job runs, whose end cannot be written down then
+my $definition = definition_of('job', 'shard_key');
+my $lock = $hipq->hold_lock(1);
+my $running = $hipq->enqueue('wait', q{'{"n": 5}'});
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}, 1), 'a job runs');
+$hipq->sql('ALTER TABLE hipq.job DROP COLUMN shard_key CASCADE');
+my $offset = -s $node->logfile;
+$lock->quit;
+ok($node->wait_for_log(qr/table "hipq\.job" has no column "shard_key"/, $offset), 'a job that ran: the log says what is missing');
+$hipq->sql("ALTER TABLE hipq.job ADD COLUMN shard_key $definition");
+ok($hipq->wait_until("SELECT state || ' ' || error FROM hipq.job WHERE id = $running", 'final NONE'), 'it ends once the column is back');
+is($hipq->sql('SELECT count(*) FROM ran WHERE id = 5'), 1, 'having run once');
+
+is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $postmaster, 'the server is the same');
+unlike(slurp_file($node->logfile), qr/terminated by signal|TRAP:|PANIC|server process .* exited/, 'nothing crashed');
+
+done_testing();
