@@ -1,6 +1,7 @@
 // Arguments and results: the detoasting macros can raise, so each stands in a guarded block.
 #include "api/arguments.hpp"
 
+#include "pg/misfit.hpp"
 #include "storage/demand.hpp"
 
 extern "C" {
@@ -68,7 +69,21 @@ std::vector<Number> numbers_of(const Elements &elements, const char *name, Numbe
     return numbers;
 }
 
+// For what a script of another version may have declared otherwise.
+[[noreturn]] void raise_other_declaration(FunctionCallInfo fcinfo, const char *problem)
+{
+    const char *function = pg::call([&] { return ::format_procedure(fcinfo->flinfo->fn_oid); });
+    pg::require_fit("function " + std::string(function) + " " + problem);
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION), errmsg("function %s %s", function, problem),
+               errhint("The functions of hipq are declared by its script alone."));
+}
+
 }  // namespace
+
+void Arguments::raise_too_few() const
+{
+    raise_other_declaration(fcinfo_, "has fewer arguments than the library knows");
+}
 
 void Arguments::require(int i, const char *name) const
 {
@@ -284,10 +299,8 @@ struct RowDatums {
     Datum values[32];
     bool nulls[32];
 
-    RowDatums(std::span<const pg::Parameter> row, int columns)
+    explicit RowDatums(std::span<const pg::Parameter> row)
     {
-        if (row.size() > 32 || static_cast<int>(row.size()) != columns)
-            elog(ERROR, "wrong number of columns in a result of hipq");
         for (std::size_t i = 0; i < row.size(); ++i) {
             nulls[i] = row[i].null();
             values[i] = nulls[i] ? Datum{0} : row[i].datum();
@@ -295,20 +308,28 @@ struct RowDatums {
     }
 };
 
+void require_columns(FunctionCallInfo fcinfo, std::span<const pg::Parameter> row, const TupleDesc descriptor)
+{
+    if (descriptor == nullptr || row.size() > 32 || static_cast<int>(row.size()) != descriptor->natts)
+        raise_other_declaration(fcinfo, "has other results than the library knows");
+}
+
 }  // namespace
 
 Datum return_one_row(FunctionCallInfo fcinfo, std::span<const pg::Parameter> row)
 {
+    const TupleDesc descriptor = pg::call([&] {
+        TupleDesc found = nullptr;
+        return ::get_call_result_type(fcinfo, nullptr, &found) == TYPEFUNC_COMPOSITE ? found : nullptr;
+    });
+    require_columns(fcinfo, row, descriptor);
     return pg::call([&] {
-        TupleDesc descriptor = nullptr;
-        if (::get_call_result_type(fcinfo, nullptr, &descriptor) != TYPEFUNC_COMPOSITE)
-            elog(ERROR, "a function of hipq with OUT parameters is declared without them");
-        RowDatums datums(row, descriptor->natts);
+        RowDatums datums(row);
         return HeapTupleGetDatum(::heap_form_tuple(::BlessTupleDesc(descriptor), datums.values, datums.nulls));
     });
 }
 
-ResultSet::ResultSet(FunctionCallInfo fcinfo)
+ResultSet::ResultSet(FunctionCallInfo fcinfo) : fcinfo_(fcinfo)
 {
     pg::call([&] { ::InitMaterializedSRF(fcinfo, 0); });
     info_ = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
@@ -327,8 +348,9 @@ void ResultSet::add_composite(pg::RawValue row)
 
 void ResultSet::add_row(std::span<const pg::Parameter> row)
 {
+    require_columns(fcinfo_, row, info_->setDesc);
     pg::call([&] {
-        RowDatums datums(row, info_->setDesc->natts);
+        RowDatums datums(row);
         ::tuplestore_putvalues(info_->setResult, info_->setDesc, datums.values, datums.nulls);
     });
 }

@@ -12,7 +12,7 @@ public:
 
     int count() const { return fcinfo_->nargs; }
     // Whether the argument is not NULL.
-    bool has(int i) const { return !fcinfo_->args[i].isnull; }
+    bool has(int i) const { return !argument(i).isnull; }
 
     // Required: 22004 naming the argument if it is NULL. Texts: 54000 naming the argument if it is longer than `most` bytes.
     std::string text(int i, const char *name, std::size_t most = core::most_text) const;
@@ -46,9 +46,17 @@ public:
     std::vector<pg::RawValue> jsons(int i, const char *name) const;
 
     // The argument as it is, as a parameter of a statement; a NULL stays a NULL.
-    pg::RawValue raw(int i, Oid type) const { return {type, fcinfo_->args[i].value, fcinfo_->args[i].isnull}; }
+    pg::RawValue raw(int i, Oid type) const { return {type, argument(i).value, argument(i).isnull}; }
 
 private:
+    // What lies behind the last one is anything.
+    const NullableDatum &argument(int i) const
+    {
+        if (i >= fcinfo_->nargs)
+            raise_too_few();
+        return fcinfo_->args[i];
+    }
+    [[noreturn]] void raise_too_few() const;
     void require(int i, const char *name) const;
     std::string name_of(int i) const;
     void check_length(int i, std::size_t bytes, std::size_t most) const;
@@ -97,6 +105,7 @@ public:
     void add_composite(pg::RawValue row);
 
 private:
+    FunctionCallInfo fcinfo_;
     ReturnSetInfo *info_;
 };
 

@@ -20,7 +20,7 @@ Datum show(FunctionCallInfo fcinfo, Mask mask)
         fcinfo->isnull = true;
         return Datum{0};
     }
-    return mask(queue->find_job_type(arguments.text(1, "job_type")), fcinfo->args[2].value);
+    return mask(queue->find_job_type(arguments.text(1, "job_type")), arguments.raw(2, JSONBOID).value);
 }
 
 Datum fitting_data(const Arguments &arguments)

@@ -68,8 +68,21 @@ $hipq->sql('ALTER TYPE hipq.job_state RENAME VALUE $$again$$ TO $$retry$$; ALTER
 is($hipq->sql(q{SELECT hipq.enqueue('run') > 0}), 't', 'what does not need it works');
 $hipq->sql('ALTER TABLE hipq.follower RENAME TO successor');
 is($hipq->sql('SELECT count(*) FROM hipq.job'), $jobs + 1, 'nothing was half done');
+
+# ---- functions as an old script may have declared them: fewer arguments, other results
+$hipq->sql(q{
+	CREATE FUNCTION old_enqueue(job_type text, job_data jsonb) RETURNS bigint LANGUAGE c AS '$libdir/hipq', 'hipq_enqueue';
+	CREATE FUNCTION old_enqueue_unique(text, jsonb, text, text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text, integer, OUT id bigint, OUT action text, OUT more text)
+		LANGUAGE c AS '$libdir/hipq', 'hipq_enqueue_unique';
+	CREATE FUNCTION old_why(id bigint, queue text, OUT gate text, OUT passed boolean) RETURNS SETOF record LANGUAGE c AS '$libdir/hipq', 'hipq_why'});
+my %old_calls = (
+	'few arguments' => q{SELECT old_enqueue('run', '{}')},
+	'many columns' => q{SELECT old_enqueue_unique('run', '{}', NULL, 'key', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)},
+	'few columns in a set' => "SELECT old_why($id, NULL)");
+like($hipq->error_of($old_calls{$_}), $misfit, "too $_") foreach sort keys %old_calls;
 $hipq->sql(qq{UPDATE pg_extension SET extversion = '$version' WHERE extname = 'hipq'; SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE});
 is($hipq->outcome($id, 10), 'succeeded', 'after ALTER EXTENSION UPDATE the jobs run');
+like($hipq->error_of($old_calls{$_}), qr/42P13: function old_.* has .* than the library knows.*The functions of hipq are declared by its script alone/s, "too $_, of no version") foreach sort keys %old_calls;
 
 # ---- binary upgrade mode
 my $future = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '2 s'});
