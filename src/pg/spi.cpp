@@ -232,14 +232,38 @@ Datum Parameter::datum() const
     }
 }
 
+namespace {
+
+// Counts an execution, however it ends.
+class UnderWay {
+public:
+    explicit UnderWay(int &executions) : executions_(executions) { ++executions_; }
+    ~UnderWay() { --executions_; }
+    UnderWay(const UnderWay &) = delete;
+    UnderWay &operator=(const UnderWay &) = delete;
+
+private:
+    int &executions_;
+};
+
+}  // namespace
+
+void Statement::forget_plan()
+{
+    if (plan_ != nullptr)
+        call([&] { free_kept_plan(plan_); });
+}
+
 Rows Statement::execute(std::span<const Parameter> parameters)
 {
+    const UnderWay under_way(executions_);
     Execution execution{sql_, &plan_, parameters, false, false};
     return rows_of(execution);
 }
 
 Rows Statement::execute_latest(std::span<const Parameter> parameters)
 {
+    const UnderWay under_way(executions_);
     Execution execution{sql_, &plan_, parameters, true, false};
     return rows_of(execution);
 }

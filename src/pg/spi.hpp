@@ -169,9 +169,15 @@ public:
     }
     Rows execute_latest(std::span<const Parameter> parameters);
 
+    // Whether it is being executed: what it runs may come back to it.
+    bool is_under_way() const { return executions_ > 0; }
+    // Frees its plan; the next execution prepares it anew. Not while it is under way.
+    void forget_plan();
+
 private:
     const char *sql_;
     SPIPlanPtr plan_ = nullptr;
+    int executions_ = 0;
 };
 
 // Runs a statement once, without keeping its plan: DDL and statements built from identifiers. Same surroundings as Statement.
