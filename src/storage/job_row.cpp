@@ -4,6 +4,7 @@
 #include "pg/misfit.hpp"
 #include "storage/key_index.hpp"
 #include "storage/known_table.hpp"
+#include "storage/own_checks.hpp"
 
 extern "C" {
 #include "catalog/pg_enum.h"
@@ -25,6 +26,7 @@ extern "C" void hipq_relation_changed(Datum, Oid relation)
 {
     forget_key_index(relation);
     forget_known_table(relation);
+    forget_checks(relation);
     if (maps == nullptr)
         return;
     if (OidIsValid(relation))

@@ -2,6 +2,7 @@
 #include "new_rows.hpp"
 
 #include "core/validate.hpp"
+#include "storage/own_checks.hpp"
 #include "storage/permit.hpp"
 #include "storage/plain_table.hpp"
 

@@ -2,6 +2,7 @@
 #include "plain_table.hpp"
 
 #include "storage/known_table.hpp"
+#include "storage/own_checks.hpp"
 
 namespace hipq::storage {
 
@@ -16,25 +17,6 @@ int count_columns(Relation relation)
     return count;
 }
 
-// In the order in which the relation cache keeps them.
-constexpr std::array<std::string_view, 14> own_checks{
-    "job_error_and_retry_have_an_error",
-    "job_expires_time_is_a_time",
-    "job_initial_has_not_been_tried",
-    "job_key_is_short",
-    "job_max_retries_is_not_negative",
-    "job_past_initial_has_been_tried_or_failed",
-    "job_queue_ttl_is_positive",
-    "job_retry_count_is_not_negative",
-    "job_running_has_no_error",
-    "job_scheduled_run_time_is_finite",
-    "job_throttle_factor_is_not_negative",
-    "job_throttle_key_is_short",
-    "job_timeout_is_positive",
-    "job_type_is_short",
-};
-static_assert(std::is_sorted(own_checks.begin(), own_checks.end()));
-
 bool has_generated_column(Relation relation)
 {
     const TupleConstr *constraints = RelationGetDescr(relation)->constr;
@@ -48,15 +30,6 @@ bool has_guard_only(Relation relation)
 }
 
 }  // namespace
-
-bool has_own_checks_only(Relation relation)
-{
-    const TupleConstr *constraints = RelationGetDescr(relation)->constr;
-    if (constraints == nullptr || constraints->num_check != static_cast<int>(own_checks.size()))
-        return false;
-    return std::equal(own_checks.begin(), own_checks.end(), constraints->check,
-                      [](std::string_view own, const ConstrCheck &check) { return own == check.ccname; });
-}
 
 // A constraint that somebody has added to the queue's table, or to hipq.job, is its leaves' too.
 bool is_plain(Relation leaf)

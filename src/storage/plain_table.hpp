@@ -9,10 +9,6 @@
 
 namespace hipq::storage {
 
-// Whether a table has the CHECK constraints of hipq.job, as the install script names them, and no others. Every table of jobs
-// has.
-bool has_own_checks_only(Relation relation);
-
 bool is_plain(Relation leaf);
 
 // A table of schema hipq; null if there is none.

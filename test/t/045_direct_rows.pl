@@ -80,6 +80,8 @@ my %additions = (
 	'a trigger on the final leaf' => ["CREATE TABLE told (id bigint); GRANT ALL ON told TO app; CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN INSERT INTO public.told VALUES (new.id); RETURN new; END \$\$;
 		CREATE TRIGGER added AFTER INSERT ON $final FOR EACH ROW EXECUTE FUNCTION tell()", 'DROP FUNCTION tell CASCADE'],
 	'no primary key' => ['ALTER TABLE hipq.app_main_live DROP CONSTRAINT app_main_live_pkey', 'ALTER TABLE hipq.app_main_live ADD CONSTRAINT app_main_live_pkey PRIMARY KEY (id)'],
+	'another condition under the name of a constraint' => ['ALTER TABLE hipq.job DROP CONSTRAINT job_timeout_is_positive, ADD CONSTRAINT job_timeout_is_positive CHECK (timeout > 0 AND id > 0)',
+		'ALTER TABLE hipq.job DROP CONSTRAINT job_timeout_is_positive, ADD CONSTRAINT job_timeout_is_positive CHECK (timeout > 0)'],
 	'a constraint' => ["ALTER TABLE $final ADD CONSTRAINT added CHECK (id > 0)", "ALTER TABLE $final DROP CONSTRAINT added"]);
 foreach my $what (sort keys %additions)
 {
