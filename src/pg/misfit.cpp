@@ -8,6 +8,8 @@ namespace hipq::pg {
 
 namespace {
 
+constexpr const char *script = "hipq--" HIPQ_VERSION ".sql";
+
 // A column of a partition is that of the table on top. PostgreSQL regime.
 Oid top_of(Oid table)
 {
@@ -15,6 +17,18 @@ Oid top_of(Oid table)
         return table;
     List *ancestors = ::get_partition_ancestors(table);
     return ancestors == NIL ? table : llast_oid(ancestors);
+}
+
+struct Named {
+    std::string name;  // for errors
+    bool is_hipqs;
+};
+
+Named name_of(Oid table)
+{
+    const bool is_hipqs = call([&] { return ::get_rel_namespace(table) == ::get_namespace_oid("hipq", true); });
+    const char *name = call([&] { return ::get_rel_name(top_of(table)); });
+    return {(is_hipqs ? "hipq." : "") + std::string(name == nullptr ? "?" : name), is_hipqs};
 }
 
 // Of those that a statement names, the one that has lost the column; InvalidOid: it cannot be told.
@@ -49,16 +63,27 @@ void require_fit(const std::string &problem)
 
 void raise_missing_column(Oid table, const std::string &column)
 {
-    const bool is_hipqs = call([&] { return ::get_rel_namespace(table) == ::get_namespace_oid("hipq", true); });
-    const char *relation = call([&] { return ::get_rel_name(top_of(table)); });
-    const std::string name = (is_hipqs ? "hipq." : "") + std::string(relation == nullptr ? "?" : relation);
-    if (is_hipqs)
-        require_fit("table \"" + name + "\" has no column \"" + column + "\"");
-    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("table \"%s\" has no column \"%s\"", name.c_str(), column.c_str()),
-               is_hipqs ? errdetail("The tables of hipq are its own. Somebody has dropped or renamed this column.") : 0,
-               is_hipqs ? errhint("Rename it back, or add it as %s defines it; what was in it has to come from a backup.",
-                                  "hipq--" HIPQ_VERSION ".sql")
-                        : errhint("The triggers of hipq are for its own tables."));
+    const Named named = name_of(table);
+    const char *name = named.name.c_str();
+    if (!named.is_hipqs)
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("table \"%s\" has no column \"%s\"", name, column.c_str()),
+                   errhint("The triggers of hipq are for its own tables."));
+    require_fit("table \"" + named.name + "\" has no column \"" + column + "\"");
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("table \"%s\" has no column \"%s\"", name, column.c_str()),
+               errdetail("The tables of hipq are its own. Somebody has dropped or renamed this column."),
+               errhint("Rename it back, or add it as %s defines it; what was in it has to come from a backup.", script));
+}
+
+void raise_other_type(Oid table, const std::string &column, Oid type, Oid expected)
+{
+    const Named named = name_of(table);
+    const std::string is = call([&] { return ::format_type_be(type); });
+    const std::string shall = call([&] { return ::format_type_be(expected); });
+    const std::string problem = "column \"" + column + "\" of table \"" + named.name + "\" is of type " + is + ", not " + shall;
+    if (named.is_hipqs)
+        require_fit(problem);
+    HIPQ_RAISE(errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("%s", problem.c_str()),
+               errhint("The tables of hipq are its own. Give the column its type back, as %s defines it.", script));
 }
 
 bool is_misfit(const Error &error, std::string_view sql)

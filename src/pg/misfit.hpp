@@ -12,6 +12,9 @@ void require_fit(const std::string &problem);
 // 55000 as above; 42703 when somebody has dropped or renamed the column.
 [[noreturn]] void raise_missing_column(Oid table, const std::string &column);
 
+// 55000 as above; 42804 when somebody has given the column another type.
+[[noreturn]] void raise_other_type(Oid table, const std::string &column, Oid type, Oid expected);
+
 // Whether a statement of hipq's own has failed before it was run, because it cannot be understood here.
 bool is_misfit(const Error &error, std::string_view sql);
 

@@ -254,6 +254,14 @@ void Statement::forget_plan()
         call([&] { free_kept_plan(plan_); });
 }
 
+void Row::raise_no_text(Oid type)
+{
+    const std::string name = call([&] { return ::format_type_be(type); });
+    require_fit("a column is of type " + name + ", not text");
+    HIPQ_RAISE(errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("a column that hipq reads as text is of type %s", name.c_str()),
+               errhint("The tables of hipq are its own. Somebody has given one of its columns another type."));
+}
+
 Rows Statement::execute(std::span<const Parameter> parameters)
 {
     const UnderWay under_way(executions_);

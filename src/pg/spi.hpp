@@ -89,7 +89,7 @@ public:
     bool boolean(int column) const { return cells_[column].integer != 0; }
     double number(int column) const { return cells_[column].number; }
     Time time(int column) const { return Time{cells_[column].integer}; }
-    std::string text(int column) const { return cells_[column].null ? std::string() : std::string(cells_[column].text); }
+    std::string text(int column) const { return cells_[column].null ? std::string() : std::string(chars(column)); }
     ItemPointerData place(int column) const { return cells_[column].place; }  // NULL: not valid
     Datum datum(int column) const { return cells_[column].datum; }
     RawValue raw(int column) const { return RawValue{cells_[column].type, cells_[column].datum, cells_[column].null}; }
@@ -103,6 +103,13 @@ public:
     }
 
 private:
+    const char *chars(int column) const
+    {
+        if (cells_[column].text == nullptr)
+            raise_no_text(cells_[column].type);
+        return cells_[column].text;
+    }
+    [[noreturn]] static void raise_no_text(Oid type);  // 42804: somebody has altered a table of hipq
     const Cell *cells_;
 };
 

@@ -40,18 +40,52 @@ extern "C" void hipq_enum_changed(Datum, int, uint32)
     states_known = false;
 }
 
+// Domains by what they are made of. That of the state belongs to hipq: it has no constant number.
+constexpr Oid state_type = InvalidOid;
+constexpr std::array<Oid, core::column_count> column_types{
+    INT8OID,        INT8OID,        INT8OID,    INT8OID,    TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
+    TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID,    state_type, INT4OID,        INT4OID,        INT4OID,        INT4OID,
+    INT4OID,        INT2OID,        NUMERICOID, TEXTOID,    TEXTOID,        TEXTOID,        TEXTOID,        TEXTOID,
+    TEXTOID,        TEXTOID,        JSONBOID,   JSONBOID,   TEXTOID,
+};
+
+// PostgreSQL regime.
+Oid state_type_here()
+{
+    return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("job_state"),
+                           ObjectIdGetDatum(::get_namespace_oid("hipq", true)));
+}
+
+// A value of another type would be taken for an address.
+void require_type(Oid relation, std::string_view column, Oid type, Oid expected)
+{
+    if (type == expected)
+        return;
+    const Oid own_type = expected == state_type ? pg::call([] { return state_type_here(); }) : expected;
+    if (pg::call([&] { return ::getBaseType(type); }) != own_type)
+        pg::raise_other_type(relation, std::string(column), type, own_type);
+}
+
 ColumnMap read_column_map(const TupleDesc descriptor, Oid relation)
 {
     ColumnMap map{};
+    std::array<Oid, core::column_count> types{};
     for (std::size_t i = 0; i < core::column_count; ++i) {
         const std::string_view name = core::name(static_cast<core::Column>(i));
         for (int attribute = 0; attribute < descriptor->natts; ++attribute) {
             const Form_pg_attribute form = TupleDescAttr(descriptor, attribute);
-            if (!form->attisdropped && name == NameStr(form->attname))
-                map[i] = form->attnum;
+            if (form->attisdropped || name != NameStr(form->attname))
+                continue;
+            map[i] = form->attnum;
+            types[i] = form->atttypid;
         }
+    }
+    // Looks at catalogues, which may take the descriptor away.
+    for (std::size_t i = 0; i < core::column_count; ++i) {
+        const std::string_view name = core::name(static_cast<core::Column>(i));
         if (map[i] == 0)
             pg::raise_missing_column(relation, std::string(name));
+        require_type(relation, name, types[i], column_types[i]);
     }
     return map;
 }
@@ -72,8 +106,7 @@ States read_states()
                                                                                   "final"};
     States result{};
     pg::call([&] {
-        const Oid schema = ::get_namespace_oid("hipq", false);
-        const Oid type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("job_state"), ObjectIdGetDatum(schema));
+        const Oid type = state_type_here();
         for (std::size_t i = 0; i < result.size(); ++i)
             result[i] = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type), CStringGetDatum(labels[i]));
     });

@@ -1,5 +1,5 @@
-# Somebody drops a column of hipq's tables: what needs it says which table lost which column, and changes nothing; nothing crashes,
-# and jobs go on once the column is back.
+# Somebody drops a column of hipq's tables, or gives it another type: what needs it says which table and column it is, and changes
+# nothing; nothing crashes, and jobs go on once the column is as it was.
 use strict;
 use warnings;
 use HipqCluster;
@@ -76,6 +76,15 @@ without('pause', 'crashes', qw(enqueue pause resume));
 without('job', 'throttle_key', qw(enqueue enqueue_many insert copy update reschedule cancel));
 without('job', 'shard_key', qw(enqueue insert));
 without('worker', 'capabilities', qw(register_worker));
+
+# ---- a column of another type
+$hipq->sql('ALTER TABLE hipq.job ALTER COLUMN throttle_key DROP DEFAULT, ALTER COLUMN throttle_key TYPE bigint USING 7');
+foreach my $call (qw(enqueue enqueue_many insert copy update cancel))
+{
+	like($hipq->error_of($calls{$call}), qr/42804: column "throttle_key" (?:of table "hipq\.job" is of type bigint, not text|is of type bigint but expression is of type text)|42804: a column that hipq reads as text is of type bigint/, "job.throttle_key is a bigint: $call");
+}
+$hipq->sql(q{ALTER TABLE hipq.job ALTER COLUMN throttle_key TYPE text COLLATE "C" USING 'NONE', ALTER COLUMN throttle_key SET DEFAULT 'NONE'});
+is($hipq->sql(q{SELECT hipq.enqueue('run', '{"n": 4}') > 0}), 't', 'a text again: enqueue works');
 
 # ---- while a job runs, whose end cannot be written down then
 my $definition = definition_of('job', 'shard_key');
