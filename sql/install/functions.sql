@@ -423,8 +423,8 @@ CREATE FUNCTION hipq._gauges(OUT queue_id integer, OUT job_type text, OUT used b
 COMMENT ON FUNCTION hipq._gauges() IS 'what runs in each queue (job_type NULL) and of each job type in thousandths of throttle_factor, from shared memory; views hipq.queues and hipq.job_types show it';
 
 CREATE FUNCTION hipq._workers(
-    OUT worker_id bigint, OUT place integer, OUT status text, OUT last_check timestamptz, OUT consecutive_failures integer, OUT total_executions bigint,
-    OUT failed_executions bigint, OUT average_execution_time_ms double precision, OUT queue_depth integer, OUT failure_rate double precision, OUT running_jobs integer,
+    OUT worker_id bigint, OUT place integer, OUT is_active boolean, OUT health text, OUT last_check timestamptz, OUT consecutive_failures integer,
+    OUT total_executions bigint, OUT failed_executions bigint, OUT average_execution_time_ms double precision, OUT queue_depth integer, OUT failure_rate double precision, OUT running_jobs integer,
     OUT last_heartbeat timestamptz, OUT pid integer
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__workers';
 COMMENT ON FUNCTION hipq._workers() IS 'external workers of this database from shared memory; view hipq.workers shows them';

@@ -800,18 +800,10 @@ SELECT worker.worker_id,
        worker.role,
        CASE WHEN sight.is_whole THEN worker.queues ELSE sight.queues END AS queues,
        CASE WHEN sight.is_whole THEN worker.job_types ELSE sight.job_types END AS job_types,
-       coalesce(known.status, 'unknown') AS status,
-       jsonb_build_object(
-           'status', coalesce(known.status, 'unknown'),
-           'last_check', known.last_check,
-           'consecutive_failures', coalesce(known.consecutive_failures, 0),
-           'total_executions', coalesce(known.total_executions, 0),
-           'failed_executions', coalesce(known.failed_executions, 0),
-           'average_execution_time_ms', coalesce(known.average_execution_time_ms, 0),
-           'queue_depth', coalesce(known.queue_depth, 0)
-       ) AS health,
+       CASE WHEN known.is_active THEN 'active' ELSE 'inactive' END AS status,
+       merged.health,
        known.last_heartbeat,
-       worker.capabilities,
+       worker.capabilities || jsonb_build_object('health', merged.health) AS capabilities,
        worker.capacity,
        worker.prefetch,
        coalesce(known.running_jobs, 0) AS running_jobs,
@@ -822,6 +814,17 @@ SELECT worker.worker_id,
        worker.registered_time
 FROM hipq.worker
 LEFT JOIN hipq._workers() AS known ON known.worker_id = worker.worker_id
+CROSS JOIN LATERAL (
+    SELECT jsonb_build_object(
+               'status', coalesce(known.health, 'unknown'),
+               'last_check', known.last_check,
+               'consecutive_failures', coalesce(known.consecutive_failures, 0),
+               'total_executions', coalesce(known.total_executions, 0),
+               'failed_executions', coalesce(known.failed_executions, 0),
+               'average_execution_time_ms', coalesce(known.average_execution_time_ms, 0),
+               'queue_depth', coalesce(known.queue_depth, 0)
+           ) AS health
+) AS merged
 CROSS JOIN LATERAL (
     SELECT pg_has_role('pg_monitor', 'USAGE') OR pg_has_role(worker.role::oid, 'USAGE') AS is_whole,
            (SELECT array_agg(queue.name ORDER BY queue.name) FROM readable_queue AS queue WHERE queue.name = ANY (worker.queues)) AS queues,
@@ -839,10 +842,10 @@ COMMENT ON COLUMN hipq.workers.name IS 'name the worker gave itself';
 COMMENT ON COLUMN hipq.workers.role IS 'role that registered it';
 COMMENT ON COLUMN hipq.workers.queues IS 'queues it serves';
 COMMENT ON COLUMN hipq.workers.job_types IS 'job types it serves';
-COMMENT ON COLUMN hipq.workers.status IS 'healthy, degraded, unhealthy, or unknown: not heard of since it registered or the server started, or hipq.health_enabled is off';
-COMMENT ON COLUMN hipq.workers.health IS 'what that follows from: status, last_check, consecutive_failures, total_executions, failed_executions, average_execution_time_ms, queue_depth; what the worker says of itself merged in';
+COMMENT ON COLUMN hipq.workers.status IS 'active: heard of within hipq.heartbeat_timeout, or its session is there; inactive: neither, or there was no room for it';
+COMMENT ON COLUMN hipq.workers.health IS 'how it does: status (healthy, degraded, unhealthy, or unknown: not heard of since it registered or the server started, or hipq.health_enabled is off), last_check, consecutive_failures, total_executions, failed_executions, average_execution_time_ms, queue_depth; what the worker says of itself merged in';
 COMMENT ON COLUMN hipq.workers.last_heartbeat IS 'when it was last heard of; NULL = not since the server started';
-COMMENT ON COLUMN hipq.workers.capabilities IS 'what it said about itself when it registered';
+COMMENT ON COLUMN hipq.workers.capabilities IS 'what it said about itself when it registered; under health what column health has, whatever it said there';
 COMMENT ON COLUMN hipq.workers.capacity IS 'jobs it runs at a time';
 COMMENT ON COLUMN hipq.workers.prefetch IS 'jobs it may hold beyond those it runs';
 COMMENT ON COLUMN hipq.workers.running_jobs IS 'jobs it has accepted and not finished';
@@ -853,17 +856,17 @@ COMMENT ON COLUMN hipq.workers.pid IS 'session it is bound to; NULL = it registe
 COMMENT ON COLUMN hipq.workers.registered_time IS 'when it registered';
 
 CREATE VIEW hipq.healthy_workers WITH (security_barrier) AS
-SELECT * FROM hipq.workers WHERE workers.status = 'healthy' AND NOT workers.is_draining;
+SELECT * FROM hipq.workers WHERE workers.health ->> 'status' = 'healthy' AND NOT workers.is_draining;
 COMMENT ON VIEW hipq.healthy_workers IS 'external workers that are healthy and may be given jobs, the best first';
 COMMENT ON COLUMN hipq.healthy_workers.worker_id IS 'number of the worker';
 COMMENT ON COLUMN hipq.healthy_workers.name IS 'name the worker gave itself';
 COMMENT ON COLUMN hipq.healthy_workers.role IS 'role that registered it';
 COMMENT ON COLUMN hipq.healthy_workers.queues IS 'queues it serves';
 COMMENT ON COLUMN hipq.healthy_workers.job_types IS 'job types it serves';
-COMMENT ON COLUMN hipq.healthy_workers.status IS 'healthy, degraded, unhealthy, or unknown: not heard of since it registered or the server started, or hipq.health_enabled is off';
-COMMENT ON COLUMN hipq.healthy_workers.health IS 'what that follows from: status, last_check, consecutive_failures, total_executions, failed_executions, average_execution_time_ms, queue_depth; what the worker says of itself merged in';
+COMMENT ON COLUMN hipq.healthy_workers.status IS 'active: heard of within hipq.heartbeat_timeout, or its session is there; inactive: neither, or there was no room for it';
+COMMENT ON COLUMN hipq.healthy_workers.health IS 'how it does: status (healthy, degraded, unhealthy, or unknown: not heard of since it registered or the server started, or hipq.health_enabled is off), last_check, consecutive_failures, total_executions, failed_executions, average_execution_time_ms, queue_depth; what the worker says of itself merged in';
 COMMENT ON COLUMN hipq.healthy_workers.last_heartbeat IS 'when it was last heard of; NULL = not since the server started';
-COMMENT ON COLUMN hipq.healthy_workers.capabilities IS 'what it said about itself when it registered';
+COMMENT ON COLUMN hipq.healthy_workers.capabilities IS 'what it said about itself when it registered; under health what column health has, whatever it said there';
 COMMENT ON COLUMN hipq.healthy_workers.capacity IS 'jobs it runs at a time';
 COMMENT ON COLUMN hipq.healthy_workers.prefetch IS 'jobs it may hold beyond those it runs';
 COMMENT ON COLUMN hipq.healthy_workers.running_jobs IS 'jobs it has accepted and not finished';
@@ -879,9 +882,10 @@ SELECT health.status,
        count(worker.worker_id) AS workers,
        coalesce(sum(worker.queue_depth), 0) AS queue_depth,
        round(avg(worker.queue_depth), 2) AS average_queue_depth,
-       coalesce(sum(worker.running_jobs), 0) AS running_jobs
+       coalesce(sum(worker.running_jobs), 0) AS running_jobs,
+       round(avg(worker.failure_rate), 2) AS average_failure_rate
 FROM (VALUES ('healthy', 1), ('unknown', 2), ('degraded', 3), ('unhealthy', 4)) AS health (status, place)
-LEFT JOIN hipq.workers AS worker ON worker.status = health.status
+LEFT JOIN hipq.workers AS worker ON worker.health ->> 'status' = health.status
 GROUP BY health.status, health.place
 ORDER BY health.place;
 COMMENT ON VIEW hipq.worker_health IS 'how many external workers are in which health, of those in hipq.workers: always four rows';
@@ -890,6 +894,7 @@ COMMENT ON COLUMN hipq.worker_health.workers IS 'number of workers';
 COMMENT ON COLUMN hipq.worker_health.queue_depth IS 'jobs given to them that they have not accepted';
 COMMENT ON COLUMN hipq.worker_health.average_queue_depth IS 'the same per worker; NULL = no such worker';
 COMMENT ON COLUMN hipq.worker_health.running_jobs IS 'jobs they have accepted and not finished';
+COMMENT ON COLUMN hipq.worker_health.average_failure_rate IS 'percent of executions that failed, on average over those of them that have had ten; NULL = no such worker';
 
 CREATE FUNCTION hipq.worker_queue_depth(worker bigint) RETURNS integer LANGUAGE sql SET search_path = pg_catalog, pg_temp
     AS $$ SELECT workers.queue_depth FROM hipq.workers WHERE workers.worker_id = worker $$;

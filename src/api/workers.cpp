@@ -373,7 +373,8 @@ void list_workers(FunctionCallInfo fcinfo)
     std::int32_t place = 0;
     for (const auto &[slot, candidate] : seen) {
         const core::HealthSummary health = core::summarize(slot.record, limits, now.value);
-        result.add(slot.id, ++place, core::name(health.status), now, std::int32_t{health.tally.consecutive_failures},
+        const bool is_active = !core::is_stale(slot.record, limits, now.value);
+        result.add(slot.id, ++place, is_active, core::name(health.status), now, std::int32_t{health.tally.consecutive_failures},
                    health.tally.executions, health.tally.failures, health.tally.average_ms, std::int32_t{health.queue_depth},
                    health.failure_rate, std::int32_t{slot.running},
                    slot.record.was_heard ? std::optional(slot.heartbeat) : std::nullopt,

@@ -34,8 +34,8 @@ sub session
 }
 
 sub ask { my ($session, $sql) = @_; my $answer = $session->query_safe($sql); $answer =~ s/\s+$//; return $answer; }
-sub status_of { my ($name) = @_; return "SELECT status FROM hipq.workers WHERE name = '$name'"; }
-sub workers { return $hipq->sql(q{SELECT string_agg(name || ' ' || status, ', ' ORDER BY name) FROM hipq.workers}); }
+sub status_of { my ($name) = @_; return "SELECT health->>'status' FROM hipq.workers WHERE name = '$name'"; }
+sub workers { return $hipq->sql(q{SELECT string_agg(concat_ws(' ', name, status, health->>'status'), ', ' ORDER BY name) FROM hipq.workers}); }
 
 # ---- a bound session
 my $bound = session('first');
@@ -57,7 +57,7 @@ my $again = ask($bound, register('bound', listen => 'true'));
 cmp_ok($again, '>', $id, 'its name is free for its role: it gets a new number');
 kill 'KILL', $hipq->sql(q{SELECT pid FROM hipq.workers WHERE name = 'bound'});
 eval { $bound->quit };
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.workers WHERE name = 'bound' AND status = 'healthy'}, 0), 'a crash of the server ends it too');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.workers WHERE name = 'bound' AND status = 'active'}, 0), 'a crash of the server ends it too');
 is($hipq->sql(status_of('bound')), 'unhealthy', 'it is still known');
 
 $bound = session('first');
@@ -95,12 +95,18 @@ is($hipq->sql_as('first', "BEGIN READ ONLY; SELECT hipq.heartbeat($beats); COMMI
 $hipq->sql_as('first', "SELECT hipq.heartbeat($beats, '{}')");
 is($hipq->sql(q{SET hipq.clock_offset = 29; } . status_of('beats')), 'healthy', 'silent for 29 s it is healthy');
 is($hipq->sql(q{SET hipq.clock_offset = 31; } . status_of('beats')), 'unhealthy', 'for 31 s unhealthy');
+my $is_active = q{SELECT concat_ws(' ', status, health->>'status') FROM hipq.workers WHERE name = 'beats'};
+is($hipq->sql("SET hipq.clock_offset = 31; $is_active"), 'inactive unhealthy', 'and inactive');
+$hipq->set('hipq.health_enabled' => 'off');
+is($hipq->sql("SET hipq.clock_offset = 29; $is_active"), 'active unknown', 'it is active without being judged');
+is($hipq->sql("SET hipq.clock_offset = 31; $is_active"), 'inactive unknown', 'as long as it is heard of');
+$hipq->set('hipq.health_enabled' => 'on');
 
 foreach my $way ('restart', 'crash')
 {
 	if ($way eq 'crash') { $node->stop('immediate'); $node->start; }
 	else { $node->restart; }
-	is(workers(), 'beats unknown, drains unknown, pooled unhealthy', "$way: who was registered still is, and has not been heard of");
+	is(workers(), 'beats active unknown, drains active unknown, pooled inactive unhealthy', "$way: who was registered still is, and has not been heard of");
 	is($hipq->sql(q{SELECT capacity || ' ' || queues::text || ' ' || is_draining FROM hipq.workers WHERE name IN ('beats', 'drains') ORDER BY name}),
 		"3 {app.other,app.outside} false\n1 {app.outside} true", "$way: as it was registered");
 	is($hipq->sql_as('first', "SELECT hipq.heartbeat($beats)"), 'healthy', "$way: a heartbeat makes it healthy");
@@ -152,7 +158,8 @@ $hipq->sql(q{ALTER SYSTEM SET hipq.max_workers = 10});
 $node->restart;
 is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}), 10, 'after a restart with less room some are left out');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'workers'}), 1, 'which is an alert');
-is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE status = 'unknown'}), 12, 'they are shown');
+is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE health->>'status' = 'unknown'}), 12, 'they are shown');
+is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE status = 'inactive'}), 2, 'and inactive');
 $hipq->sql(q{SELECT hipq.drain_worker(worker_id), hipq.deregister_worker(worker_id) FROM hipq.workers});
 is($hipq->sql(q{SELECT count(*) FROM hipq.workers}), 0, 'and can be deregistered');
 

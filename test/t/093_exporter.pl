@@ -69,6 +69,7 @@ is(value_of('hipq_retries_jobs', 'retries="0"', $work), 40, 'jobs by their retri
 is(value_of('hipq_retries_jobs', 'retries="3-5"', $work), 0, 'also where there are none');
 is(value_of('hipq_worker_health_workers', "status=\"$_->[0]\""), $_->[1], "workers that are $_->[0]") foreach [ 'healthy', 1 ], [ 'unknown', 0 ], [ 'degraded', 1 ], [ 'unhealthy', 0 ];
 is(value_of('hipq_worker_health_average_queue_depth', 'status="healthy"'), 12, 'what they have on average');
+is(value_of('hipq_worker_health_average_failure_rate', 'status="degraded"'), 25, 'and how often they fail');
 is(value_of('hipq_worker_queue_depth', 'worker="two"'), 6, 'and each of them');
 is(value_of('hipq_worker_failure_rate', 'worker="two"'), 25, 'how often its executions fail');
 is(value_of('hipq_worker_consecutive_failures', 'worker="two"'), 2, 'and in a row');
