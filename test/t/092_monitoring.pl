@@ -2,6 +2,7 @@
 use strict;
 use warnings;
 use HipqCluster;
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $hipq = HipqCluster->new('monitoring', 'hipq.max_executors' => 2, 'hipq.retry_base' => '1ms', 'hipq.retry_jitter' => 0, 'hipq.executor_idle_timeout' => '1h',
@@ -131,6 +132,42 @@ report(4, '{"failed_executions": 70, "total_executions": 100}');
 is($hipq->sql(q{SELECT times, detail FROM hipq.alerts WHERE alert = 'unhealthy workers'}), '3|3 of 4 external workers of this database are unhealthy: 75 %, limit 50 %.', 'more than half');
 is($hipq->sql(q{SELECT failure_rate, queue_depth FROM hipq.workers WHERE name IN ('w1', 'w4') ORDER BY name}), "|81\n70.00|0", 'what each has and how often it fails');
 is(worker_alerts(), 'unhealthy workers, worker depth', 'both');
+
+# ---- the queries of the manual, word for word, asked by somebody who may read the queue
+
+my ($page) = slurp_file("$ENV{HIPQ_ROOT}/docs/monitoring.md") =~ /^<!-- monitoring-queries -->\s*\n```sql\n(.*?)^```$/ms;
+my %query = map { /^-- (.*?)\n(.*);\s*$/s or die "no query: $_"; ($1 => $2) } split /\n\n/, $page;
+$hipq->sql(q{CREATE ROLE watcher LOGIN; SELECT hipq.grant_queue('app.main', 'watcher', 'read'); GRANT SET ON PARAMETER hipq.clock_offset TO watcher});
+sub answer
+{
+	my ($columns, $title, $setting) = @_;
+	my $query = delete $query{$title} // die "the manual has no such query: $title";
+	return $hipq->sql_as('watcher', ($setting // '') . "SELECT $columns FROM ($query) AS answer");
+}
+my $outside = $hipq->enqueue('outside', q{queue => 'app.main'});
+ok($hipq->wait_until("SELECT count(*) FROM hipq.running WHERE id = $outside", 1), 'a worker is given a job');
+my ($worker, $by) = split /\|/, $hipq->sql("SELECT worker_id, worker FROM hipq.running WHERE id = $outside");
+$hipq->sql("SELECT count(*) FROM hipq.claim($worker)");
+is(answer('status, health, workers, average_depth, average_failure_rate', 'external workers by whether they are there and how they do'),
+	"active|degraded|1|81.0|\nactive|unhealthy|3|0.0|70.0", 'workers by status and health');
+is(answer(q{name, health, in_a_row, queue_depth, failure_rate, silent_for < '10 min'}, 'which workers are not healthy, and why'),
+	"w1|degraded|0|81||t\nw2|unhealthy|0|0||t\nw3|unhealthy|10|0||t\nw4|unhealthy|0|0|70.00|t", 'those that are not healthy');
+is(answer('*', 'active workers that may be given jobs, the best first'), 'w1|degraded|81', 'who may be given jobs');
+is(answer('*', 'how often workers fail: percent, on average over those that have had ten executions'), '1|70.00|70.00', 'average failure rate');
+is(answer(q{status, workers, average_failure_rate}, 'the same by health'), "healthy|0|\nunknown|0|\ndegraded|1|\nunhealthy|3|70.00", 'by health');
+like(answer('*', 'retry rate of the last hour: executions that are retries, in percent of those that are not'), qr/^app\.main\|12\.50\|66\.67\|[\d.]+\|67\.50$/, 'retry rate');
+is(answer(q{queue, never_retried, retried, percent_retried}, 'jobs of the last hour by how many retries they took so far'), 'app.main|41|3|6.82', 'jobs by retries');
+is(answer('*', 'why attempts of the last hour failed, and how often a retry helped'), "validation_error|26|0|0\ntransient_error|6|5|2\ncancelled|1|0|0\nsnoozed|1|0|0", 'reasons');
+is(answer(q{queue, waiting, running_jobs, oldest_due_time IS NULL, due_for IS NULL}, 'depth of the queues'), 'app.main|2|1|t|t', 'depth');
+is(answer(q{queue, job_type, reason, dead_letters, waiting, latest > now() - interval '1 h'}, 'dead letters of the last day'),
+	"app.main|work|validation_error|26|26|t\napp.main|work|transient_error|1|1|t", 'dead letters');
+is(answer(q{attempt, reason, error <> '', ended_time IS NOT NULL}, 'what became of the job that died last'), '1|validation_error|t|t', 'the last of them');
+my $long = 'jobs that have run for more than five minutes';
+is($hipq->sql_as('watcher', $query{$long}), '', 'none has run for long');
+is(answer(q{id, queue, job_type, pid, worker, attempt, running_for > '5 min', deadline IS NOT NULL}, $long, "SET hipq.clock_offset = '6min'; "), "$outside|app.main|outside||$by|1|t|t",
+	'one has');
+is(join(', ', sort keys %query), '', 'each query of the manual was tried');
+$hipq->sql("SELECT hipq.complete($outside, 1)");
 $hipq->set('hipq.alert_unhealthy_workers' => 75, 'hipq.alert_worker_depth' => 20.5);
 is(worker_alerts(), '', 'limits are settings');
 $hipq->set('hipq.alert_unhealthy_workers' => 50, 'hipq.alert_worker_depth' => -1);
