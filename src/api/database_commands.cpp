@@ -5,6 +5,7 @@
 #include "settings.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/wake.hpp"
+#include "storage/cron_entries.hpp"
 #include "storage/two_phase.hpp"
 
 extern "C" {
@@ -129,7 +130,8 @@ void before_create_database(const CreatedbStmt &statement)
 
 // ---- DROP EXTENSION ----
 
-constinit pg::Statement lock_jobs("LOCK TABLE hipq.job IN ACCESS EXCLUSIVE MODE");
+// In the order in which a schedule's run takes them.
+constinit pg::Statement lock_tables("LOCK TABLE hipq.schedule, hipq.job IN ACCESS EXCLUSIVE MODE");
 constinit pg::Statement
     find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' UNION ALL SELECT 1 FROM hipq.successor LIMIT 1");
 
@@ -160,7 +162,8 @@ void refuse_if_unfinished()
                    errhint("Wait for them, cancel them, or SET hipq.allow_drop = on."));
 }
 
-// Asks first, so that a refusal disturbs nobody; asks again under the lock, when nobody can enqueue any more.
+// Asks first, so that a refusal disturbs nobody; asks again under the lock, when nobody can enqueue or schedule any more. What
+// pg_cron has of hipq goes while hipq's functions and tables are there, in the same transaction.
 void before_drop_extension()
 {
     if (!owns_extension())
@@ -168,8 +171,9 @@ void before_drop_extension()
     refuse_if_unfinished();
     storage::forbid_two_phase(storage::NoTwoPhase::extension_dropped);
     clear_the_way(MyDatabaseId, Afterwards::forget);
-    pg::as_extension_owner([] { lock_jobs.run(); });
+    pg::as_extension_owner([] { lock_tables.run(); });
     refuse_if_unfinished();
+    storage::remove_all_entries();
 }
 
 // ALTER EXTENSION hipq UPDATE and the like: the workers come back with their eyes open for the new version.

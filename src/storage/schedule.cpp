@@ -1,7 +1,7 @@
-// hipq.schedule, and cron.job, where pg_cron keeps what it runs. An entry is known by its name, which has the schedule's number.
+// Rows of hipq.schedule.
 #include "schedule.hpp"
 
-#include "core/cron.hpp"
+#include "storage/cron_entries.hpp"
 #include "storage/permit.hpp"
 
 namespace hipq::storage {
@@ -38,24 +38,6 @@ constinit pg::Statement select_of_queue("SELECT schedule_id FROM hipq.schedule W
 
 constinit pg::Statement update_run(R"(
     UPDATE hipq.schedule SET last_run_time = $2, last_action = $3, last_job_id = $4 WHERE schedule_id = $1)");
-
-constinit pg::Statement select_cron("SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'pg_cron'");
-
-// Not kept: pg_cron may come and go.
-constexpr const char *put_sql =
-    "SELECT cron.schedule_in_database($1::text, $2::text, $3::text, current_database()::text, $4::text)";
-constexpr const char *remove_sql = "SELECT cron.unschedule(entry.jobid) FROM cron.job AS entry WHERE entry.jobname::text = $1";
-constexpr const char *find_sql = "SELECT 1 FROM cron.job AS entry WHERE entry.jobname::text = $1 AND entry.active";
-
-std::string entry_name(int schedule_id)
-{
-    return "hipq schedule " + std::to_string(schedule_id);
-}
-
-bool is_cron_here()
-{
-    return pg::as_extension_owner([] { return !select_cron.run().empty(); });
-}
 
 pg::RawValue numeric_of(const std::optional<std::string> &text)
 {
@@ -95,21 +77,6 @@ std::optional<Schedule> read(const pg::Rows &rows)
 const char *name_of(RunAction action)
 {
     return action == RunAction::enqueued ? "enqueued" : "skipped";
-}
-
-[[noreturn]] void raise_refused(const Schedule &schedule, const pg::Error &error)
-{
-    const bool is_newer =
-        schedule.cron.find_first_of("sS$") != std::string::npos && error.sqlerrcode() == ERRCODE_INVALID_PARAMETER_VALUE;
-    HIPQ_RAISE(errcode(error.sqlerrcode()), errmsg("pg_cron does not take schedule \"%s\"", schedule.name.c_str()),
-               errdetail("It says: %s.", error.message().c_str()),
-               is_newer ? errhint("Older versions do not know seconds (1.5) and '$' (1.6).") : 0);
-}
-
-std::string setting(const char *name)
-{
-    const char *value = pg::call([&] { return ::GetConfigOption(name, true, false); });
-    return value == nullptr ? "" : value;
 }
 
 }  // namespace
@@ -168,62 +135,6 @@ void forget_schedules_of(int queue_id)
 void note_run(int id, RunAction action, std::int64_t job_id, pg::Time now)
 {
     as_hipq([&] { update_run.run(id, now, name_of(action), job_id); });
-}
-
-void demand_cron()
-{
-    if (is_cron_here())
-        return;
-    const std::string database = setting("cron.database_name");  // empty: pg_cron is not preloaded
-    const char *own = pg::call([] { return ::get_database_name(MyDatabaseId); });
-    if (database.empty())
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("schedules need pg_cron, which this server has not loaded"),
-                   errhint("Install the package postgresql-" PG_MAJORVERSION
-                           "-cron, add pg_cron to shared_preload_libraries, set cron.database_name = '%s', restart the server "
-                           "and run CREATE EXTENSION pg_cron.",
-                           own));
-    if (database != own)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("schedules need pg_cron in this database, and it works from database \"%s\"", database.c_str()),
-                   errhint("Set cron.database_name = '%s', restart the server and run CREATE EXTENSION pg_cron here; it can run "
-                           "other databases' jobs from here too.",
-                           own));
-    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-               errmsg("schedules need extension pg_cron, which is not installed in this database"),
-               errhint("Run CREATE EXTENSION pg_cron."));
-}
-
-void put_entry(const Schedule &schedule)
-{
-    const std::string command = "SELECT hipq._run_schedule(" + std::to_string(schedule.id) + ")";
-    const std::string role = pg::call([&] { return ::GetUserNameFromId(schedule.role, false); });
-    std::optional<pg::Error> refused;
-    try {
-        pg::as_extension_owner(
-            [&] { pg::run_once(put_sql, entry_name(schedule.id), core::without_macro(schedule.cron), command, role); });
-    } catch (const pg::Error &error) {
-        refused = error;
-    }
-    if (refused.has_value())
-        raise_refused(schedule, *refused);
-}
-
-void remove_entry(int schedule_id)
-{
-    if (is_cron_here())
-        pg::as_extension_owner([&] { pg::run_once(remove_sql, entry_name(schedule_id)); });
-}
-
-bool has_entry(int schedule_id)
-{
-    return is_cron_here() && pg::as_extension_owner([&] { return !pg::run_once(find_sql, entry_name(schedule_id)).empty(); });
-}
-
-std::string cron_time_zone()
-{
-    const std::string zone = setting("cron.timezone");  // pg_cron 1.6 has it
-    return zone.empty() ? "GMT" : zone;
 }
 
 }  // namespace hipq::storage

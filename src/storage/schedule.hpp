@@ -1,5 +1,4 @@
-// Schedules: rows of hipq.schedule, and their entries in pg_cron, which call hipq._run_schedule() with the rights of whoever made
-// them. All need a transaction.
+// Schedules: rows of hipq.schedule. What pg_cron has of them: cron_entries.hpp. All need a transaction.
 #pragma once
 
 #include "storage/enqueue.hpp"
@@ -33,17 +32,5 @@ void forget_schedules_of(int queue_id);
 
 enum class RunAction : unsigned char { enqueued, skipped };
 void note_run(int id, RunAction action, std::int64_t job_id, pg::Time now);
-
-// ---- pg_cron
-
-// 55000 with what to do where pg_cron does not work from this database.
-void demand_cron();
-// Makes or changes the entry of a schedule that is there. Raises what pg_cron raises.
-void put_entry(const Schedule &schedule);
-// Does nothing where there is none.
-void remove_entry(int schedule_id);
-bool has_entry(int schedule_id);
-// The zone by whose clocks pg_cron works.
-std::string cron_time_zone();
 
 }  // namespace hipq::storage

@@ -132,6 +132,51 @@ $hipq->sql(q{DELETE FROM cron.job WHERE username = 'producer'});
 is(shown('is_active, next_run_time', 'held'), 'f|', 'without a job in pg_cron it does not come');
 schedule('producer', q{'held', '@hourly', 'welcome', job_key => 'held'});
 is(shown('is_active', 'held'), 't', 'made again it does');
+
+# ---- where pg_cron does not work any more no schedule comes, and nothing is left there that cannot be removed
+sub restart_with { my (%settings) = @_; $hipq->sql("ALTER SYSTEM SET $_ = $settings{$_}") foreach sort keys %settings; $hipq->node->restart; return; }
+$hipq->sql(q{SELECT cron.schedule('mine', '@yearly', 'SELECT hipq.now()'), cron.schedule('hipq schedule of mine', '@yearly', 'SELECT 1')});
+restart_with('cron.database_name' => 'elsewhere');
+is(shown('is_active', 'held'), 'f', 'without pg_cron working from here a schedule does not come');
+like($hipq->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome')}), qr/55000: schedules need pg_cron in this database, and it works from database "elsewhere"/, 'and none is made');
+restart_with(shared_preload_libraries => 'hipq');
+is(shown('is_active', 'held'), 'f', 'nor without its library');
+like($hipq->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome')}), qr/55000: schedules need pg_cron, which this server has not loaded/, 'and none is made');
+like($hipq->error_of($_), qr/55000: pg_cron's jobs of schedules cannot be removed while the server has not loaded pg_cron\nDETAIL:  They would go on when it is loaded again\.\nHINT:  Add pg_cron to shared_preload_libraries and restart the server, or DROP EXTENSION pg_cron first\./, "refused: $_")
+  foreach q{SELECT hipq.unschedule('held')}, q{SELECT hipq.drop_queue('app.mail', force => true)}, 'SET hipq.allow_drop = on; DROP EXTENSION hipq CASCADE';
+is($hipq->sql(q{SELECT count(*) FROM cron.job WHERE command LIKE 'SELECT hipq._run%'}), 3, 'nothing has changed');
+restart_with(shared_preload_libraries => 'hipq, pg_cron', 'cron.database_name' => 'postgres');
+
+# ---- DROP EXTENSION takes them along, and what is the user's own stays
+my $jobs = q{SELECT string_agg(jobname, ', ' ORDER BY jobid) FROM cron.job};
+my $drop = 'SET client_min_messages = warning; SET hipq.allow_drop = on; DROP EXTENSION hipq CASCADE';
+like($hipq->sql($jobs), qr/^hipq schedule \d+, .*, mine, hipq schedule of mine$/, 'jobs of schedules and others');
+like($hipq->error_of('DROP EXTENSION hipq CASCADE'), qr/there are unfinished jobs/, 'refused');
+like($hipq->sql($jobs), qr/^hipq schedule/, 'it takes nothing along');
+$hipq->sql("BEGIN; $drop; ROLLBACK");
+like($hipq->sql($jobs), qr/^hipq schedule/, 'nor rolled back');
+is(shown('is_active', 'held'), 't', 'schedules come all the same');
+{
+	my $producer = $hipq->node->background_psql('postgres', extra_params => [ '-U', 'producer' ]);
+	$producer->query_safe(q{BEGIN; SELECT hipq.schedule('late', '@daily', 'welcome')});
+	my $dropper = $hipq->node->background_psql('postgres', on_error_stop => 0);
+	$dropper->query_until(qr/dropping/, "\\echo dropping\n$drop;\n\\echo dropped\n");
+	ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%DROP EXTENSION hipq%' AND pid <> pg_backend_pid()}, 1), 'it waits for who makes a schedule');
+	$producer->query_safe('COMMIT');
+	$dropper->query_safe('SELECT 1');
+	$_->quit foreach $producer, $dropper;
+}
+is($hipq->sql($jobs), 'mine, hipq schedule of mine', 'with the extension they go, the last one too');
+$elsewhere->sql(q{INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key) SELECT 's', '@daily', 'app', queue_id, 'welcome', 's' FROM hipq.queue});
+{
+	my (undef, undef, $said) = $hipq->node->psql('elsewhere', "$drop;");
+	like($said, qr/WARNING:  jobs of pg_cron in database "postgres" that call hipq in this one are not removed\nHINT:  If there are any, run there: SELECT cron\.unschedule\(jobid\) FROM cron\.job WHERE database = 'elsewhere' AND command LIKE '%hipq\.%';/,
+		'what another database has is told');
+}
+$hipq->sql(q{CREATE EXTENSION hipq});
+$hipq->create_queue('app.mail');
+$hipq->sql(q{SELECT hipq.register_job_type('app.mail', 'welcome', handler => 'run'), hipq.grant_queue('app.mail', 'producer', 'enqueue')});
+schedule('producer', q{'held', '@hourly', 'welcome'});
 $hipq->sql('DROP EXTENSION pg_cron');
 is($hipq->sql(q{SELECT bool_or(is_active) FROM hipq.schedules}), 'f', 'without pg_cron none is active');
 $hipq->sql(q{SELECT hipq.unschedule(name) FROM hipq.schedule});
