@@ -63,6 +63,7 @@ DatabaseSlot *slot_for(Oid database)
                                   .started = pg::Time{0},
                                   .last_look = pg::Time{0},
                                   .is_looking = false,
+                                  .must_make_room = false,
                                   .dispatch_asked = false,
                                   .next_due = pg::infinity,
                                   .not_before = pg::Time{0},
@@ -138,6 +139,7 @@ void detach_scheduler(int exit_code)
         return;
     slot->scheduler = SchedulerState::none;
     slot->process = no_process;
+    slot->must_make_room = false;
     const bool was_reading = cancel_readings(holder);
     if (give_back_dispatch(holder))
         slot->recovered = 0;  // the leaves tell what has become of it
@@ -487,7 +489,7 @@ pg::Time next_look()
     const DatabaseSlot *slot = slot_of(mine);
     if (slot == nullptr)
         return pg::infinity;
-    return registry()->must_make_room ? pg::Time{0} : slot->next_due;
+    return slot->must_make_room ? pg::Time{0} : slot->next_due;
 }
 
 bool watches_hands()
@@ -517,21 +519,32 @@ bool leave_scheduler(pg::Time stay_until)
 
 void ask_scheduler_to_make_room()
 {
-    const DatabaseSlot *oldest = nullptr;
-    for (const DatabaseSlot &slot : registry()->databases)
-        if (slot.scheduler == SchedulerState::running && (oldest == nullptr || slot.started < oldest->started))
+    DatabaseSlot *oldest = nullptr;
+    for (DatabaseSlot &slot : registry()->databases) {
+        if (slot.scheduler != SchedulerState::running)
+            continue;
+        if (slot.must_make_room)  // one at a time
+            return wake_process(slot.process);
+        if (oldest == nullptr || slot.started < oldest->started)
             oldest = &slot;
+    }
     if (oldest == nullptr)
         return;
-    registry()->must_make_room = true;
+    oldest->must_make_room = true;
     wake_process(oldest->process);
+}
+
+void need_no_room()
+{
+    for (DatabaseSlot &slot : registry()->databases)
+        slot.must_make_room = false;
 }
 
 bool leave_to_make_room(pg::Time come_back)
 {
     const Lock lock(LW_EXCLUSIVE);
     DatabaseSlot *slot = slot_of(mine);
-    if (slot == nullptr || !std::exchange(registry()->must_make_room, false))
+    if (slot == nullptr || !std::exchange(slot->must_make_room, false))
         return false;
     slot->scheduler = SchedulerState::leaving;
     slot->next_due = come_back;

@@ -37,6 +37,8 @@ bool is_closed(Oid database);
 
 // There is no free background worker slot: the scheduler that has been there longest leaves for a while. Needs the lock.
 void ask_scheduler_to_make_room();
+// There are free ones again: who was asked may stay. Needs the lock.
+void need_no_room();
 
 // Launcher: registers itself; the schedulers due at `now`, marked as starting; when the next one will be.
 void attach_launcher();

@@ -180,7 +180,7 @@ void note_free_worker_slots(bool are_there)
     const Lock lock(LW_EXCLUSIVE);
     registry()->no_free_slot = !are_there;
     if (are_there)
-        registry()->must_make_room = false;
+        need_no_room();
 }
 
 bool has_free_worker_slots()

@@ -41,6 +41,7 @@ struct DatabaseSlot {
     pg::Time started;        // of the scheduler
     pg::Time last_look;      // when its last look began, by hipq's clock
     bool is_looking;         // that has not ended
+    bool must_make_room;     // the scheduler is to leave for a process that found no background worker slot
     bool dispatch_asked;     // a job or a worker may be waiting for the other
     pg::Time next_due;       // when a scheduler has to look; infinity: when somebody says so
     pg::Time not_before;     // the launcher starts none before (after failures)
@@ -235,7 +236,6 @@ struct Registry {
     int executor_count;    // length of `executors`
     int open_crash_cases;  // crash_cases.hpp
     bool no_free_slot;     // the last process found no free background worker slot
-    bool must_make_room;   // a scheduler is to leave for the process that found none
     StartFailure start_failures[max_start_failures];
     int owner_count;     // places in use: the first ones
     int waiting_owners;  // with executors missing

@@ -2,6 +2,7 @@
 use strict;
 use warnings;
 use HipqCluster;
+use HipqPoints;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
@@ -63,5 +64,45 @@ foreach my $db (@databases)
 {
 	ok($db->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, 20), "jobs of database $db->{database} run");
 }
+
+# ---- the scheduler that has been there longest makes room, whoever looks before it
+my $few = HipqCluster->new('few', 'max_worker_processes' => 5, 'hipq.max_executors' => 2, 'hipq.executor_idle_timeout' => '100ms');
+my $points = HipqPoints->new($few);
+sub scheduler { my ($db) = @_; return "SELECT (SELECT coalesce(max(pid), 0) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler' AND datname = '$db->{database}')"; }
+sub look { my ($db) = @_; $db->sql(q{SELECT hipq.alter_queue('app.main', weight => 50)}); return; }    # after a change everything is looked at
+my @three = ($few, map { $few->node->safe_psql('postgres', "CREATE DATABASE few$_"); $few->in("few$_") } 1, 2);
+foreach my $db (@three)
+{
+	$db->sql('CREATE EXTENSION IF NOT EXISTS hipq');
+	$db->create_queue('app.main');
+	$db->sql(qq{
+		CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS \$\$ BEGIN END \$\$;
+		SELECT hipq.register_job_type('app.main', 'run', handler => 'run');
+		SELECT hipq.register_job_type('app.main', 'out', handler_kind => 'notify');
+		SELECT hipq.register_job_type('app.main', '$db->{database}', handler_kind => 'notify')});
+}
+ok($few->wait_until($idle, 0), 'nobody is there');
+foreach my $db (@three)
+{
+	$db->enqueue('out');    # keeps the scheduler
+	ok($few->wait_until(scheduler($db) . ' > 0', 't'), "the scheduler of $db->{database} is there");
+}
+my ($first, @younger) = map { $few->sql(scheduler($_)) } @three;
+$points->arm('before-ask-for-executors', 'wait');
+look($three[0]);
+is($points->wait_held('before-ask-for-executors'), $first, 'the oldest is held up');
+my $needy = $three[2]->enqueue('run');
+ok($three[2]->wait_until("SELECT explanation FROM hipq.why($needy) WHERE gate = 'executor'", 'No background worker slot is free: raise max_worker_processes.'), 'an executor of another database finds no slot');
+foreach my $db (@three[1, 2])
+{
+	$db->enqueue($db->{database});
+	look($db);
+	ok($few->node->wait_for_log(qr/jobs of type "$db->{database}" in queue "app.main" wait for an external worker/), "the scheduler of $db->{database} looks");
+	is($few->sql(scheduler($db) . ' = ANY (\'{' . join(',', @younger) . '}\')'), 't', 'and stays');
+}
+$points->reset;
+is($three[2]->outcome($needy), 'succeeded', 'the oldest leaves: the executor has its slot');
+is(join(' ', map { $few->sql(scheduler($_)) } @three[1, 2]), "@younger", 'the others are the same');
+ok($few->wait_until(scheduler($few) . " NOT IN (0, $first)", 't', 30), 'and it comes back');
 
 done_testing();
