@@ -208,6 +208,8 @@ COMMENT ON FUNCTION hipq.resume(text, text, text, text) IS 'ends what pause() be
 
 CREATE FUNCTION hipq.release_hold() RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold';
 COMMENT ON FUNCTION hipq.release_hold() IS 'lets this restored or cloned database run the jobs it holds';
+CREATE FUNCTION hipq.restore_schedules() RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_restore_schedules';
+COMMENT ON FUNCTION hipq.restore_schedules() IS 'gives pg_cron the schedules that it has no job for, as after a restore; returns how many. release_hold() does so, too';
 
 -- Dead letters ----------------------------------------------------------------------------------------------------------------------
 
@@ -464,6 +466,8 @@ COMMENT ON FUNCTION hipq._fitting_data(integer, text, bigint, jsonb)
 CREATE FUNCTION hipq._next_run(cron text, last_run_time timestamptz) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__next_run';
 COMMENT ON FUNCTION hipq._next_run(text, timestamptz) IS 'when a cron expression comes next, by pg_cron''s clocks; NULL = never, or it cannot be read';
 
+CREATE FUNCTION hipq._lost_schedules(OUT schedule_id integer, OUT name text) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__lost_schedules';
+COMMENT ON FUNCTION hipq._lost_schedules() IS 'schedules that pg_cron has no job for; view hipq.alerts shows them';
 CREATE FUNCTION hipq._has_cron_entry(schedule_id integer) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__has_cron_entry';
 COMMENT ON FUNCTION hipq._has_cron_entry(integer) IS 'whether pg_cron in this database has an active job for the schedule';
 

@@ -696,7 +696,7 @@ COMMENT ON COLUMN hipq.schedules.job_type IS 'job type of its jobs';
 COMMENT ON COLUMN hipq.schedules.job_key IS 'job key of its jobs; NONE = none';
 COMMENT ON COLUMN hipq.schedules.job_data IS 'job data of its jobs; secret parameters are ***';
 COMMENT ON COLUMN hipq.schedules.role IS 'role that made it, and that enqueues';
-COMMENT ON COLUMN hipq.schedules.is_active IS 'pg_cron has an active job for it; if not, as after a restore into another server, call hipq.schedule() again';
+COMMENT ON COLUMN hipq.schedules.is_active IS 'pg_cron has an active job for it; if not, as after a restore into another server, hipq.restore_schedules() mends it, unless somebody has made that job inactive';
 COMMENT ON COLUMN hipq.schedules.next_run_time IS 'when it runs next, by pg_cron''s clocks (cron.timezone, GMT by default); NULL = it does not';
 COMMENT ON COLUMN hipq.schedules.last_run_time IS 'when it ran last; NULL = not yet';
 COMMENT ON COLUMN hipq.schedules.last_action IS 'what that run did: enqueued, or skipped because a job with the key had not finished';
@@ -976,6 +976,17 @@ FROM (
     FROM hipq._jobs_set_aside() AS aside
     HAVING count(*) > 0
     UNION ALL
+    SELECT 'schedules',
+           'alarm',
+           count(*),
+           NULL,
+           hipq.now(),
+           count(*) || ' schedule(s) do not come, as pg_cron has no job for them in this database: '
+               || array_to_string((array_agg(quote_ident(lost.name) ORDER BY lost.schedule_id))[1:10], ', ') || CASE WHEN count(*) > 10 THEN ', ...' ELSE '.' END,
+           'SELECT hipq.restore_schedules(), which says what is in the way; or end them with hipq.unschedule().'
+    FROM hipq._lost_schedules() AS lost
+    HAVING count(*) > 0
+    UNION ALL
     SELECT 'held snapshot',
            'alarm',
            1,
@@ -1055,4 +1066,4 @@ COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 REVOKE ALL ON hipq._readable_queue, hipq._visible_queue, hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.progress, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes, hipq.workers, hipq.healthy_workers, hipq.worker_health FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
 GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.progress, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys, hipq.workers, hipq.healthy_workers, hipq.worker_health, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._readable_queues(), hipq._visible_queues(), hipq._reachable_queues(integer[]), hipq._is_one_of(integer, integer[]), hipq._alerts(), hipq._jobs_set_aside(), hipq._overdue(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq._progress(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._readable_queues(), hipq._visible_queues(), hipq._reachable_queues(integer[]), hipq._is_one_of(integer, integer[]), hipq._alerts(), hipq._jobs_set_aside(), hipq._lost_schedules(), hipq._overdue(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq._progress(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;

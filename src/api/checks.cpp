@@ -1,6 +1,7 @@
 // Checks on what callers give.
 #include "api/checks.hpp"
 
+#include "pg/transaction.hpp"
 #include "storage/rights.hpp"
 
 namespace hipq::api {
@@ -42,6 +43,13 @@ std::string require_role(Oid role)
     if (name == nullptr)
         HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("role with OID %u does not exist", role));
     return name;
+}
+
+void demand_superuser(const char *action)
+{
+    if (!pg::call([] { return ::superuser(); }) && storage::caller() != pg::extension_owner())
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                   errmsg("only a superuser or the owner of the extension may %s", action));
 }
 
 void check_retention(const std::optional<Interval> &value)

@@ -13,6 +13,9 @@ using storage::demand;
 // 42704 when there is no role of that OID (a regrole can be given as a number).
 std::string require_role(Oid role);
 
+// 42501 for those who are neither superuser nor owner of the extension: "... may <action>".
+void demand_superuser(const char *action);
+
 // How long something is kept: at least a minute, at most 100 years (22023).
 void check_retention(const std::optional<Interval> &value);  // of final jobs: may be 0
 void check_keeping(const char *name, const std::optional<Interval> &value);

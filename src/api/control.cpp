@@ -1,6 +1,7 @@
 // hipq.retry, reschedule, erase, release_hold: what operators do to a job. hipq.cancel is in cancel.cpp.
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
+#include "api/restore_schedules.hpp"
 #include "pg/clock.hpp"
 #include "shmem/wake.hpp"
 #include "storage/dead_letter.hpp"
@@ -140,13 +141,6 @@ bool erase(std::int64_t id, const std::optional<std::string> &queue)
     });
 }
 
-void demand_superuser(const char *action)
-{
-    if (!pg::call([] { return ::superuser(); }) && storage::caller() != pg::extension_owner())
-        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                   errmsg("only a superuser or the owner of the extension may %s", action));
-}
-
 }  // namespace
 
 }  // namespace hipq::api
@@ -176,5 +170,6 @@ HIPQ_FUNCTION(hipq_release_hold)
     hipq::api::demand_superuser("release the hold");
     hipq::storage::take_identity();
     hipq::shmem::note_restore();
+    hipq::api::restore_schedules_if_possible();
     return hipq::api::return_void();
 }

@@ -287,5 +287,5 @@ HIPQ_FUNCTION(hipq__has_cron_entry)
     const int id = hipq::api::Arguments(fcinfo).integer(0, "schedule_id");
     const auto schedule = hipq::storage::find_schedule(id, hipq::pg::now());
     const bool is_visible = schedule.has_value() && hipq::api::Sight().readable(schedule->queue_id) != nullptr;
-    return hipq::api::return_bool(is_visible && hipq::storage::has_entry(*schedule));
+    return hipq::api::return_bool(is_visible && hipq::storage::has_entry(id));
 }

@@ -16,11 +16,19 @@ constexpr const char *put_sql =
     "SELECT cron.schedule_in_database($1::text, $2::text, $3::text, current_database()::text, $4::text)";
 constexpr const char *remove_sql = "SELECT cron.unschedule(entry.jobid) FROM cron.job AS entry WHERE entry.jobname::text = $1";
 constexpr const char *find_sql = "SELECT 1 FROM cron.job AS entry WHERE entry.jobname::text = $1";
-constexpr const char *find_right_sql = R"(
-    SELECT 1
-    FROM cron.job AS entry
-    WHERE entry.jobname::text = $1 AND entry.command = $2 AND entry.database = current_database() AND entry.username = $3
-      AND entry.active)";
+
+// A dump may bring entries for the database that it was made of, and a role or a database may have another name since.
+#define HIPQ_ENTRY_FITS                                                                                                          \
+    "entry.jobname::text = format('hipq schedule %s', schedule.schedule_id) "                                                    \
+    "AND entry.command = format('SELECT hipq._run_schedule(%s)', schedule.schedule_id) "                                         \
+    "AND entry.database = current_database() AND entry.username = pg_get_userbyid(schedule.role)"
+constexpr const char *find_right_sql =
+    "SELECT 1 FROM hipq.schedule JOIN cron.job AS entry ON " HIPQ_ENTRY_FITS " WHERE schedule.schedule_id = $1 AND entry.active";
+constexpr const char *select_lost_sql = "SELECT schedule.schedule_id, schedule.name FROM hipq.schedule "
+                                        "WHERE NOT EXISTS (SELECT FROM cron.job AS entry WHERE " HIPQ_ENTRY_FITS ") "
+                                        "ORDER BY schedule.schedule_id";
+constexpr const char *select_all_sql =
+    "SELECT schedule.schedule_id, schedule.name FROM hipq.schedule ORDER BY schedule.schedule_id";
 
 // Whatever schedules there are: also what is left of an extension that was dropped by an older library.
 #define HIPQ_ALL_ENTRIES                                                                                                         \
@@ -74,11 +82,6 @@ std::string database_of_cron()
     return is_loaded() ? setting("cron.database_name") : "";
 }
 
-bool is_working_here()
-{
-    return database_of_cron() == own_database() && is_installed_here();
-}
-
 // ---- what cannot be done ----
 
 [[noreturn]] void raise_refused(const Schedule &schedule, const pg::Error &error)
@@ -115,6 +118,11 @@ void warn_of_entries_elsewhere(const std::string &elsewhere)
 }
 
 }  // namespace
+
+bool is_cron_working()
+{
+    return database_of_cron() == own_database() && is_installed_here();
+}
 
 void demand_cron()
 {
@@ -177,13 +185,19 @@ void remove_all_entries()
     pg::as_extension_owner([] { pg::run_once(remove_all_sql); });
 }
 
-bool has_entry(const Schedule &schedule)
+bool has_entry(int schedule_id)
 {
-    const char *role = pg::call([&] { return ::GetUserNameFromId(schedule.role, true); });
-    return role != nullptr && is_working_here() && pg::as_extension_owner([&] {
-               return !pg::run_once(find_right_sql, entry_name(schedule.id), entry_command(schedule.id), std::string(role))
-                           .empty();
-           });
+    return is_cron_working() && pg::as_extension_owner([&] { return !pg::run_once(find_right_sql, schedule_id).empty(); });
+}
+
+std::vector<LostSchedule> lost_schedules()
+{
+    const char *sql = is_cron_working() ? select_lost_sql : select_all_sql;
+    const pg::Rows rows = pg::as_extension_owner([&] { return pg::run_once(sql); });
+    std::vector<LostSchedule> lost;
+    for (const pg::Row row : rows)
+        lost.push_back({row.integer32(0), row.text(1)});
+    return lost;
 }
 
 std::string cron_time_zone()

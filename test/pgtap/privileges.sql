@@ -55,6 +55,7 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_mon
     ('function hipq.worker_queue_depth(bigint)', 'EXECUTE'),
     ('function hipq._alerts()', 'EXECUTE'),
     ('function hipq._jobs_set_aside()', 'EXECUTE'),
+    ('function hipq._lost_schedules()', 'EXECUTE'),
     ('function hipq._overdue()', 'EXECUTE'),
     ('function hipq._readable_queues()', 'EXECUTE'),
     ('function hipq._visible_queues()', 'EXECUTE'),

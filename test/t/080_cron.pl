@@ -182,4 +182,43 @@ is($hipq->sql(q{SELECT bool_or(is_active) FROM hipq.schedules}), 'f', 'without p
 $hipq->sql(q{SELECT hipq.unschedule(name) FROM hipq.schedule});
 is($hipq->sql(q{SELECT count(*) FROM hipq.schedule}), 0, 'and they can be ended');
 
+# ---- restored under another name: pg_cron's jobs of the dump are for the database that it was made of
+$hipq->sql('CREATE DATABASE restored TEMPLATE template0');
+restart_with('cron.database_name' => 'restored');
+$hipq->node->command_ok([ 'psql', '-qX', '-v', 'ON_ERROR_STOP=1', '-d', 'restored', '-f', $dump ], 'a dump with schedules and jobs of pg_cron is restored');
+my $restored = $hipq->in('restored');
+my $alert = q{SELECT times || ' ' || detail FROM hipq.alerts WHERE alert = 'schedules'};
+my $job_of = q{SELECT string_agg(concat_ws(' ', schedule.name, entry.database, entry.username), ', ' ORDER BY schedule.name) FROM hipq.schedule JOIN cron.job AS entry ON jobname = 'hipq schedule ' || schedule_id};
+is($restored->sql($job_of), 'each minute postgres producer, held postgres producer, no key postgres app, no right postgres stranger', 'as they were');
+is($restored->sql('SELECT bool_or(is_active) FROM hipq.schedules'), 'f', 'so no schedule comes');
+is($restored->sql($alert), '4 4 schedule(s) do not come, as pg_cron has no job for them in this database: "each minute", held, "no key", "no right".', 'which is an alert');
+is($restored->sql_as('stranger', q{SELECT 1}), 1, 'others are there');
+$restored->sql('GRANT EXECUTE ON FUNCTION hipq.restore_schedules() TO app');
+like($restored->error_of('SELECT hipq.restore_schedules()', extra_params => [ '-U', 'app' ]), qr/42501: only a superuser or the owner of the extension may restore schedules/, 'not for everybody to mend');
+my $released = $restored->sql('SELECT hipq.release_hold(); SELECT clock_timestamp()') =~ s/^\s+//r;
+is($restored->sql($job_of), 'each minute restored producer, held restored producer, no key restored app, no right restored stranger', 'release_hold() gives them to pg_cron');
+is($restored->sql('SELECT count(*) FROM cron.job'), 4, 'in place of the old ones');
+is($restored->sql('SELECT bool_and(is_active) FROM hipq.schedules'), 't', 'so they come');
+is($restored->sql($alert), '', 'and the alert is over');
+ok($restored->wait_until(qq{SELECT last_run_time > '$released' FROM hipq.schedules WHERE name = 'each minute'}, 't', 150), 'pg_cron runs them');
+
+# ---- what else parts a schedule from pg_cron
+$restored->sql(q{SELECT cron.alter_job(jobid, active => false) FROM cron.job WHERE username = 'app'});
+is($restored->sql(q{SELECT name FROM hipq.schedules WHERE NOT is_active}), 'no key', 'a job that was made inactive');
+is($restored->sql("SELECT hipq.restore_schedules(); $alert"), 0, 'is left alone');
+$restored->sql('ALTER ROLE stranger RENAME TO outsider');
+like($restored->sql($alert), qr/^1 .*: "no right"\.$/, 'a role with another name');
+is($restored->sql('SELECT hipq.restore_schedules()'), 1, 'is mended');
+like($restored->sql($job_of), qr/no right restored outsider/, 'so it comes again');
+$restored->sql(q{UPDATE hipq.schedule SET cron = 'nonsense' WHERE name = 'held'; DELETE FROM cron.job});
+my (undef, $count, $said) = $hipq->node->psql('restored', '\\set VERBOSITY verbose' . "\nSELECT hipq.restore_schedules()");
+like($said, qr/WARNING:  22023: cannot restore schedule "held"\nDETAIL:  It says: invalid schedule: nonsense\.\nHINT:  Make it anew/, 'what pg_cron does not take is told');
+is($count, 3, 'and the others come');
+like($restored->sql($alert), qr/^1 .*: held\.$/, 'all but that one');
+restart_with('cron.database_name' => 'postgres');
+like($restored->error_of('SELECT hipq.restore_schedules()'), qr/55000: schedules need pg_cron in this database, and it works from database "postgres"/, 'without pg_cron there is no mend');
+(undef, undef, $said) = $hipq->node->psql('restored', 'SELECT hipq.release_hold()');
+like($said, qr/WARNING:  4 schedule\(s\) do not come: pg_cron does not work from this database\nHINT:  When it does, SELECT hipq\.restore_schedules\(\)\.$/, 'release_hold() says so');
+like($restored->sql($alert), qr/^4 /, 'and so does the alert');
+
 done_testing();
