@@ -162,6 +162,7 @@ SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', dead_letter_handler => 'r
 SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', dead_letter_handler => 'regress_dead.many')$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', dead_letter_handler => 'regress_dead.procedure')$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', dead_letter_handler => '')$$);
+SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', dead_letter_handler => 'regress_dead.good(text)')$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', dead_letter_max => 0)$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', dead_letter_max => 1, reset => '{dead_letter_max}')$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', owner => current_user::text::regrole)$$);

@@ -113,7 +113,7 @@ std::optional<std::string> unfitness(const Routine &routine, Purpose purpose, Ha
     if (routine.arguments == HandlerArguments::none || routine.has_variadic)
         return "has other arguments";
     if (is_batch(routine.arguments) && (purpose != Purpose::handler || routine.kind == PROKIND_PROCEDURE))
-        return "takes arrays, which only a function that is a handler may";
+        return "takes arrays, which only a function that handles batches may";
     if (routine.kind == PROKIND_PROCEDURE)
         return routine.has_output ? std::optional<std::string>("has output arguments") : std::nullopt;
     if (routine.returns_set)

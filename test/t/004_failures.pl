@@ -187,7 +187,7 @@ foreach my $case ([ wordy => '42804', 'retry handler returned type text, not int
 foreach my $refused ('CALL commits(NULL)', 'VACUUM', 'SELECT 1; SELECT 2', 'SELECT FROM WHERE')
 {
 	my ($rc, $stdout, $stderr) = $hipq->node->psql('postgres', "SELECT hipq.alter_job_type('app.main', 'asked', retry_handler => '$refused')");
-	like($stderr, qr/this statement cannot be a retry handler|a handler is one SQL statement|handler function VACUUM does not exist|syntax error/, "$refused is refused");
+	like($stderr, qr/this statement cannot be a retry handler|a retry handler is one query, not|retry handler VACUUM does not exist|syntax error/, "$refused is refused");
 }
 
 # However it answers, after the first max_retries it is no faster than the schedule.
