@@ -46,7 +46,7 @@ core::Cron require_cron(const std::string &text)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid cron expression \"%s\"", text.c_str()),
                    errdetail("At position %zu: %s.", problem->position, problem->message.c_str()),
                    errhint("Write minute, hour, day of month, month and day of week, such as '0 3 * * mon-fri'; or '@hourly', "
-                           "'@daily', '@weekly', '@monthly', '@yearly', '30 seconds'."));
+                           "'@daily', '@weekly', '@monthly', '@yearly'; or with pg_cron 1.5 or newer '30 seconds'."));
     return std::get<core::Cron>(parsed);
 }
 

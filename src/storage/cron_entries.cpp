@@ -8,7 +8,7 @@ namespace hipq::storage {
 
 namespace {
 
-constinit pg::Statement select_cron("SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'pg_cron'");
+constinit pg::Statement select_cron("SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'pg_cron'");
 constinit pg::Statement select_any_schedule("SELECT 1 FROM hipq.schedule LIMIT 1");
 
 // Not kept: pg_cron may come and go.
@@ -56,9 +56,18 @@ std::string setting(const char *name)
 
 // ---- where pg_cron is ----
 
+// Of the extension in this database; empty: it is not installed.
+std::string version_here()
+{
+    return pg::as_extension_owner([] {
+        const pg::Rows rows = select_cron.run();
+        return rows.empty() ? std::string() : rows.front().text(0);
+    });
+}
+
 bool is_installed_here()
 {
-    return pg::as_extension_owner([] { return !select_cron.run().empty(); });
+    return !version_here().empty();
 }
 
 // The configuration may have a value for a library that is not there.
@@ -84,13 +93,30 @@ std::string database_of_cron()
 
 // ---- what cannot be done ----
 
-[[noreturn]] void raise_refused(const Schedule &schedule, const pg::Error &error)
+// What to write instead of what older versions of pg_cron do not know; empty: each of them knows it.
+std::string hint_for_older(const std::string &text, const std::string &version)
 {
-    const bool is_newer =
-        schedule.cron.find_first_of("sS$") != std::string::npos && error.sqlerrcode() == ERRCODE_INVALID_PARAMETER_VALUE;
+    const auto parsed = core::parse_cron(text);
+    const auto *cron = std::get_if<core::Cron>(&parsed);
+    const std::string has = "This database has pg_cron " + version;
+    if (cron != nullptr && cron->seconds > 0)
+        return has +
+               ", and seconds need 1.5. Write '* * * * *' for each minute; a job that is to run more often can end with "
+               "hipq.snooze('" +
+               text + "').";
+    if (cron != nullptr && cron->on_last_day_of_month)
+        return has +
+               ", and '$' needs 1.6. Write '28-31' for the day of the month, and have the handler look whether it is the last.";
+    return "";
+}
+
+[[noreturn]] void raise_refused(const Schedule &schedule, const std::string &version, const pg::Error &error)
+{
+    std::string hint = error.hint().value_or("");
+    if (error.sqlerrcode() == ERRCODE_INVALID_PARAMETER_VALUE && hint.empty())
+        hint = hint_for_older(schedule.cron, version);
     HIPQ_RAISE(errcode(error.sqlerrcode()), errmsg("pg_cron does not take schedule \"%s\"", schedule.name.c_str()),
-               errdetail("It says: %s.", error.message().c_str()),
-               is_newer ? errhint("Older versions do not know seconds (1.5) and '$' (1.6).") : 0);
+               errdetail("It says: %s.", error.message().c_str()), hint.empty() ? 0 : errhint("%s", hint.c_str()));
 }
 
 // pg_cron's functions, and the trigger on its table, need its library.
@@ -128,6 +154,12 @@ void demand_cron()
 {
     const std::string database = database_of_cron();
     const std::string own = own_database();
+    if (database.empty() && is_installed_here())
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("schedules need pg_cron, which is installed in this database, but not in shared_preload_libraries"),
+                   errhint("As superuser add pg_cron to shared_preload_libraries, set cron.database_name = '%s', restart the "
+                           "server. Until then pg_cron runs nothing.",
+                           own.c_str()));
     if (database.empty())
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("schedules need pg_cron, which this server has not loaded"),
@@ -150,6 +182,7 @@ void demand_cron()
 void put_entry(const Schedule &schedule)
 {
     const std::string role = pg::call([&] { return ::GetUserNameFromId(schedule.role, false); });
+    const std::string version = version_here();  // after an error there is nobody to ask
     std::optional<pg::Error> refused;
     try {
         pg::as_extension_owner([&] {
@@ -159,7 +192,7 @@ void put_entry(const Schedule &schedule)
         refused = error;
     }
     if (refused.has_value())
-        raise_refused(schedule, *refused);
+        raise_refused(schedule, version, *refused);
 }
 
 void remove_entry(int schedule_id)

@@ -43,7 +43,7 @@ schedule('producer', q{'s', '5 3 * * mon-fri', 'welcome', '{"to": "ann"}', prior
 is(entries(), '5 3 * * mon-fri producer', 'changed');
 is(shown(q{cron || ' ' || job_key || ' ' || role || ' ' || is_active, next_run_time::time}, 's'), '5 3 * * mon-fri s producer true|03:05:00', 'the view tells');
 like($hipq->error_of(q{SELECT hipq.schedule('s', '5 seconds', 'welcome')}),
-	qr/pg_cron does not take schedule "s"\nDETAIL:  It says: invalid schedule: 5 seconds\.\nHINT:  Older versions/, 'what pg_cron does not know')
+	qr/pg_cron does not take schedule "s"\nDETAIL:  It says: invalid schedule: 5 seconds\.\nHINT:  This database has pg_cron 1\.\d, and seconds need 1\.5\. Write '\* \* \* \* \*' for each minute/, 'what pg_cron does not know')
   if $hipq->sql(q{SELECT extversion < '1.5' FROM pg_extension WHERE extname = 'pg_cron'}) eq 't';
 is(entries(), '5 3 * * mon-fri producer', 'changes nothing');
 
@@ -141,7 +141,7 @@ is(shown('is_active', 'held'), 'f', 'without pg_cron working from here a schedul
 like($hipq->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome')}), qr/55000: schedules need pg_cron in this database, and it works from database "elsewhere"/, 'and none is made');
 restart_with(shared_preload_libraries => 'hipq');
 is(shown('is_active', 'held'), 'f', 'nor without its library');
-like($hipq->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome')}), qr/55000: schedules need pg_cron, which this server has not loaded/, 'and none is made');
+like($hipq->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome')}), qr/55000: schedules need pg_cron, which is installed in this database, but not in shared_preload_libraries\nHINT:  As superuser add pg_cron to shared_preload_libraries, set cron\.database_name = 'postgres', restart the server\./, 'and none is made');
 like($hipq->error_of($_), qr/55000: pg_cron's jobs of schedules cannot be removed while the server has not loaded pg_cron\nDETAIL:  They would go on when it is loaded again\.\nHINT:  Add pg_cron to shared_preload_libraries and restart the server, or DROP EXTENSION pg_cron first\./, "refused: $_")
   foreach q{SELECT hipq.unschedule('held')}, q{SELECT hipq.drop_queue('app.mail', force => true)}, 'SET hipq.allow_drop = on; DROP EXTENSION hipq CASCADE';
 is($hipq->sql(q{SELECT count(*) FROM cron.job WHERE command LIKE 'SELECT hipq._run%'}), 3, 'nothing has changed');
