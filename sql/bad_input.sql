@@ -29,7 +29,7 @@ INSERT INTO pg_temp.mistake (field, value) VALUES
     ('throttle_key', ''''''), ('throttle_key', 'repeat(''x'', 1001)'),
     ('job_key', ''''''), ('job_key', 'repeat(''x'', 1001)'), ('job_key', 'repeat(''ä'', 501)'),
     ('job_data', 'to_jsonb(repeat(''x'', 1100000))'),
-    ('time_windows', ''''''), ('time_windows', ''' '''), ('time_windows', '''whenever'''), ('time_windows', '''mon,'''), ('time_windows', '''mon-'''), ('time_windows', '''mon 9:00-17:00'''),
+    ('time_windows', ''''''), ('time_windows', ''' '''), ('time_windows', '''whenever'''), ('time_windows', '''mon,'''), ('time_windows', '''mon-'''), ('time_windows', '''mon 9.00-17:00'''),
     ('time_windows', '''09:00'''), ('time_windows', '''09:00-'''), ('time_windows', '''09:00-09:00'''), ('time_windows', '''24:00-09:00'''), ('time_windows', '''09:60-10:00'''),
     ('time_windows', '''09:00-25:00'''), ('time_windows', '''mon-fri 09:00-17:00 sat'''), ('time_windows', '''NONE, mon'''), ('time_windows', '''mon 09:00-17:00; tue'''),
     ('time_windows', 'repeat(''mon, '', 32) || ''tue'''), ('time_windows', 'repeat('' '', 1001)'),

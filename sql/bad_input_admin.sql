@@ -114,6 +114,10 @@ SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', default_throttle_fa
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', default_throttle_factor => 'NaN')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', default_throttle_factor => 'infinity')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', default_time_windows => 'mon-fri 25:00')$$);
+SELECT try($$SELECT 'mon, wed 10:00-11:00'::hipq.time_windows$$);
+SELECT try($$SELECT 'rubbish'::hipq.time_windows$$);
+SELECT try($$SELECT '9:00-17:00'::hipq.time_windows$$);
+SELECT 'mon wed 9:00-11:00'::hipq.time_windows;
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', time_zone => 'Mars/Olympus')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', time_zone => '')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', time_zone => 'CEST')$$);

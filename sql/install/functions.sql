@@ -496,5 +496,7 @@ COMMENT ON FUNCTION hipq._is_held() IS 'whether this database is held: its ident
 
 -- Nothing to PUBLIC.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA hipq FROM PUBLIC;
+-- Whoever writes a value of the domain checks it.
+GRANT EXECUTE ON FUNCTION hipq._are_time_windows(text) TO PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hipq FROM PUBLIC;
 REVOKE ALL ON ALL SEQUENCES IN SCHEMA hipq FROM PUBLIC;

@@ -2,7 +2,6 @@
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
 #include "api/short_ttl.hpp"
-#include "core/time_windows.hpp"
 #include "shmem/wake.hpp"
 #include "storage/handler.hpp"
 #include "storage/job_parameters.hpp"
@@ -163,14 +162,7 @@ void check_rules(const char *name, const std::vector<std::string> &rules)
 
 std::optional<std::string> read_time_windows(const std::optional<std::string> &text)
 {
-    if (!text.has_value())
-        return std::nullopt;
-    const auto parsed = core::parse_time_windows(*text);
-    if (const auto *problem = std::get_if<core::ParseProblem>(&parsed); problem != nullptr)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid time windows \"%s\"", text->c_str()),
-                   errdetail("At position %zu: %s.", problem->position, problem->message.c_str()),
-                   errhint("Write windows such as \"mon-fri 09:00-17:00, sat 22:00-06:00\", or NONE for always."));
-    return core::canonical(std::get<core::TimeWindows>(parsed));
+    return text.has_value() ? std::optional(storage::canonical_time_windows(*text)) : std::nullopt;
 }
 
 // The zone's name as PostgreSQL writes it.

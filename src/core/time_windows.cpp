@@ -19,6 +19,8 @@ constexpr std::array<std::string_view, days_per_week> day_names{"mon", "tue", "w
 constexpr const char *expected_window = "expected a day such as mon or a time such as 09:00";
 constexpr const char *expected_day = "expected a day such as mon";
 constexpr const char *expected_time = "expected a time such as 09:00";
+constexpr const char *days_without_times = "the days before this comma have no times: write days that share theirs with a blank "
+                                           "between them, and 00:00-24:00 after days that are open all day";
 
 // Not the <cctype> functions: they ask the locale.
 bool is_digit(char c)
@@ -123,16 +125,23 @@ private:
 
     bool parse_list(TimeWindows &windows)
     {
+        bool has_bare_days = false;  // the window before
         do {
+            const std::size_t comma = at_ - 1;
             skip_blanks();
             if (windows.size() == most_windows) {
                 fail(at_, "more than 32 windows");
                 return false;
             }
-            const std::optional<TimeWindow> window = parse_window();
-            if (!window)
+            const std::optional<Written> written = parse_window();
+            if (!written)
                 return false;
-            windows.push_back(*window);
+            if (has_bare_days && written->has_days && written->has_times) {  // "mon, wed 10:00-11:00"
+                fail(comma, days_without_times);
+                return false;
+            }
+            has_bare_days = !written->has_times;
+            windows.push_back(written->window);
         } while (accept(','));
         if (!at_end()) {
             fail(at_, "expected a comma or the end of the text");
@@ -141,21 +150,26 @@ private:
         return true;
     }
 
-    std::optional<TimeWindow> parse_window()
+    // A window, and which of its parts stand there.
+    struct Written {
+        TimeWindow window;
+        bool has_days;
+        bool has_times;
+    };
+
+    std::optional<Written> parse_window()
     {
-        TimeWindow window{every_day, 0, end_of_day};
-        const bool has_days = !next_is_digit();
-        if (has_days) {
+        Written written{{every_day, 0, end_of_day}, !next_is_digit(), false};
+        if (written.has_days) {
             const std::optional<std::uint8_t> days = parse_days();
             if (!days)
                 return std::nullopt;
-            window.days = *days;
+            written.window.days = *days;
         }
-        if (!has_days || next_is_digit()) {
-            if (!parse_times(window))
-                return std::nullopt;
-        }
-        return window;
+        written.has_times = next_is_digit();
+        if (written.has_times && !parse_times(written.window))
+            return std::nullopt;
+        return written;
     }
 
     std::optional<std::uint8_t> parse_days()
@@ -227,12 +241,20 @@ private:
     std::optional<std::int16_t> parse_time()
     {
         const std::string_view word = next_word();
-        const auto digit = [&](std::size_t i) { return word[i] - '0'; };
-        if (word.size() != 5 || word[2] != ':' || !is_digit(word[0]) || !is_digit(word[1]) || !is_digit(word[3]) ||
-            !is_digit(word[4]))
+        const std::size_t colon = word.find(':');
+        const auto number = [&](std::size_t from, std::size_t length) {
+            int value = 0;
+            for (const char c : word.substr(from, length))
+                value = is_digit(c) && value >= 0 ? value * 10 + (c - '0') : -1;
+            return value;
+        };
+        if (colon == 0 || colon > 2 || word.size() != colon + 3)
             return fail(at_, expected_time);
-        const int minutes = digit(3) * 10 + digit(4);
-        const int time = (digit(0) * 10 + digit(1)) * 60 + minutes;
+        const int hours = number(0, colon);
+        const int minutes = number(colon + 1, 2);
+        if (hours < 0 || minutes < 0)
+            return fail(at_, expected_time);
+        const int time = hours * 60 + minutes;
         if (minutes >= 60 || time > end_of_day)
             return fail(at_, "time is out of range");
         at_ += word.size();
@@ -278,12 +300,17 @@ void append_days(std::string &text, std::uint8_t days)
     }
 }
 
-std::string canonical_window(const TimeWindow &window)
+bool is_all_day(const TimeWindow &window)
+{
+    return window.from == 0 && window.to == end_of_day;
+}
+
+std::string canonical_window(const TimeWindow &window, bool with_times)
 {
     std::string text;
     if (window.days != every_day)
         append_days(text, window.days);
-    if (window.from == 0 && window.to == end_of_day && !text.empty())
+    if (is_all_day(window) && !text.empty() && !with_times)
         return text;
     if (!text.empty())
         text += ' ';
@@ -305,10 +332,11 @@ std::string canonical(const TimeWindows &windows)
     if (windows.empty())
         return std::string{always};
     std::string text;
-    for (const TimeWindow &window : windows) {
-        if (!text.empty())
-            text += ", ";
-        text += canonical_window(window);
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        const bool before_days_with_times =
+            i + 1 < windows.size() && windows[i + 1].days != every_day && !is_all_day(windows[i + 1]);
+        text += text.empty() ? "" : ", ";
+        text += canonical_window(windows[i], before_days_with_times);
     }
     return text;
 }

@@ -2,6 +2,7 @@
 #include "demand.hpp"
 
 #include "core/bounds.hpp"
+#include "core/time_windows.hpp"
 #include "settings.hpp"
 #include "storage/json_shape.hpp"
 
@@ -68,6 +69,16 @@ void check_description(const char *name, Datum json)
     const std::size_t size = size_of(json);
     demand(core::check_size_of(name, size, core::most_description));
     demand_shape(name, json, size, core::most_description);
+}
+
+std::string canonical_time_windows(const std::string &text)
+{
+    const auto parsed = core::parse_time_windows(text);
+    if (const auto *problem = std::get_if<core::ParseProblem>(&parsed))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid time windows: \"%s\"", text.c_str()),
+                   errdetail("At position %zu: %s.", problem->position, problem->message.c_str()),
+                   errhint("Write for example 'mon-fri 09:00-17:00' or '22:00-06:00'."));
+    return core::canonical(std::get<core::TimeWindows>(parsed));
 }
 
 }  // namespace hipq::storage

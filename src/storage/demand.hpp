@@ -16,4 +16,7 @@ void check_result(Datum result);
 // jsonb that describes something: 54000 when it is larger than core::most_description, or nested too deeply.
 void check_description(const char *name, Datum json);
 
+// The canonical text of time windows. 22023 for a text that is none, with the place where it is not.
+std::string canonical_time_windows(const std::string &text);
+
 }  // namespace hipq::storage

@@ -3,7 +3,6 @@
 #include "new_job.hpp"
 
 #include "core/bounds.hpp"
-#include "core/time_windows.hpp"
 #include "pg/point.hpp"
 #include "shmem/wake.hpp"
 #include "storage/demand.hpp"
@@ -54,12 +53,7 @@ void canonicalise_time_windows(RowValues &job)
     if (job.null(Column::time_windows) || job.as_text(Column::time_windows) == core::none_text)
         return;
     const std::string given(job.as_text(Column::time_windows));
-    const auto parsed = core::parse_time_windows(given);
-    if (const auto *problem = std::get_if<core::ParseProblem>(&parsed))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid time windows: \"%s\"", given.c_str()),
-                   errdetail("At position %zu: %s.", problem->position, problem->message.c_str()),
-                   errhint("Write for example 'mon-fri 09:00-17:00' or '22:00-06:00'."));
-    const std::string canonical = core::canonical(std::get<core::TimeWindows>(parsed));
+    const std::string canonical = canonical_time_windows(given);
     if (canonical != given)
         job.set(Column::time_windows, pg::call([&] { return CStringGetTextDatum(canonical.c_str()); }));
 }

@@ -783,6 +783,7 @@ $got$, $want$VALUES
     ('_lanes(OUT queue_id integer, OUT job_type text, OUT priority integer, OUT due_time timestamp with time zone, OUT frontier_time timestamp with time zone, OUT frontier_id bigint, OUT pockets integer, OUT notes integer, OUT is_read boolean)', 'SETOF record', 'v'),
     ('_is_held()', 'boolean', 'v'),
     ('_is_running(queue_id integer, id bigint)', 'boolean', 'v'),
+    ('_are_time_windows(windows text)', 'boolean', 'i'),
     ('_fitting_data(queue_id integer, job_type text, job_id bigint, job_data jsonb)', 'jsonb', 'v'),
     ('_masked(queue_id integer, job_type text, job_data jsonb)', 'jsonb', 's'),
     ('_masked_job(queue_id integer, job_type text, job jsonb)', 'jsonb', 's'),

@@ -74,6 +74,12 @@ const Good good_cases[]{
      "mon-fri 09:00-12:00, mon-fri 13:00-17:00"},
     {"sat,22:00-06:00", {{sat, 0, full}, {all, at(22), at(6)}}, "sat, 22:00-06:00"},
     {"22:00-06:00 ,sat", {{all, at(22), at(6)}, {sat, 0, full}}, "22:00-06:00, sat"},
+    {"mon wed 10:00-11:00", {{days(mon | wed), at(10), at(11)}}, "mon wed 10:00-11:00"},
+    {"mon 00:00-24:00, wed 10:00-11:00", {{mon, 0, full}, {wed, at(10), at(11)}}, "mon 00:00-24:00, wed 10:00-11:00"},
+    {"wed 10:00-11:00, mon", {{wed, at(10), at(11)}, {mon, 0, full}}, "wed 10:00-11:00, mon"},
+    {"mon, wed", {{mon, 0, full}, {wed, 0, full}}, "mon, wed"},
+    {"9:00-17:05", {{all, at(9), at(17, 5)}}, "09:00-17:05"},
+    {"mon 8:30-9:00", {{mon, at(8, 30), at(9)}}, "mon 08:30-09:00"},
     {"sat, sat", {{sat, 0, full}, {sat, 0, full}}, "sat, sat"},
     {"\t mon  -  wed \n 09:30 - 10:00  ", {{days(mon | tue | wed), at(9, 30), at(10)}}, "mon-wed 09:30-10:00"},
 };
@@ -104,6 +110,8 @@ constexpr std::string_view expected_day = "expected a day such as mon";
 constexpr std::string_view expected_time = "expected a time such as 09:00";
 constexpr std::string_view expected_end = "expected a comma or the end of the text";
 constexpr std::string_view expected_to = "expected a hyphen and the time at which the window ends";
+constexpr std::string_view bare_days = "the days before this comma have no times: write days that share theirs with a blank "
+                                       "between them, and 00:00-24:00 after days that are open all day";
 constexpr std::string_view out_of_range = "time is out of range";
 constexpr std::string_view empty_window = "a window cannot end at the time it starts";
 
@@ -133,7 +141,13 @@ const Bad bad_cases[]{
     {"mon-09:00", 5, expected_day},
     {"mon;tue", 1, expected_window},
     {"m\xc3\xb6n", 1, expected_window},
-    {"9:00-17:00", 1, expected_time},
+    {"009:00-17:00", 1, expected_time},
+    {":00-17:00", 1, expected_window},
+    {"9:0-17:00", 1, expected_time},
+    {"mon,wed 10:00-11:00", 4, bare_days},
+    {"sat sun, mon-fri 18:00-22:00", 8, bare_days},
+    {"08:00-09:00, mon, wed 10:00-11:00", 17, bare_days},
+    {"mon-sun, wed 10:00-11:00", 8, bare_days},
     {"0900-1700", 1, expected_time},
     {"09:00:00-17:00", 1, expected_time},
     {"09.00-17:00", 1, expected_time},
