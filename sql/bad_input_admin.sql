@@ -66,6 +66,28 @@ SELECT try($$SELECT hipq.create_queue('nulls.mail')$$);
 SELECT try($$SELECT hipq.create_queue('many.mail')$$);
 SELECT try($$SELECT hipq.create_queue('division.mail')$$);
 SELECT try($$SELECT hipq.create_queue('clash.queue')$$);
+SELECT hipq.create_instance('endless', table_naming_strategy => $$repeat('x', 60)$$) > 0;
+SELECT hipq.create_instance('nobody', table_naming_strategy => 'x FROM generate_series(1, 0) AS x') > 0;
+SELECT hipq.create_instance('gone', table_naming_strategy => 'public.bad_strategy($1, $2)') > 0;
+SELECT try($$SELECT hipq.create_queue('endless.mail')$$);
+SELECT try($$SELECT hipq.create_queue('nobody.mail')$$);
+SELECT try($$SELECT hipq.create_queue('gone.mail')$$);
+CREATE FUNCTION bad_strategy(text, text) RETURNS text LANGUAGE plpgsql AS $$BEGIN RAISE 'no name for %', $2 USING ERRCODE = 'HX001', DETAIL = 'It is monday.', HINT = 'Wait.'; END$$;
+SELECT try($$SELECT hipq.create_queue('gone.mail')$$);
+-- What fails leaves nothing, and the session as it was.
+SELECT count(*) FROM hipq.queues WHERE split_part(queue, '.', 1) IN ('upper', 'nulls', 'many', 'division', 'clash', 'endless', 'nobody', 'gone');
+SELECT count(*) FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relname ~ 'mail';
+SELECT current_user = session_user, current_setting('search_path');
+CREATE OR REPLACE FUNCTION bad_strategy(text, text) RETURNS text LANGUAGE sql AS $$SELECT 'named_' || $2$$;
+SELECT hipq.create_queue('gone.mail', owner => 'regress_hipq_bad_owner') > 0;
+SELECT to_regclass('hipq.named_mail');
+SELECT hipq.drop_queue('gone.mail'), hipq.drop_instance('gone');
+DROP FUNCTION bad_strategy;
+CREATE ROLE regress_hipq_bad_maker;
+SELECT hipq.create_instance('orphan', table_naming_strategy => '$2') > 0;
+UPDATE hipq.instance SET created_by = 'regress_hipq_bad_maker' WHERE name = 'orphan';
+DROP ROLE regress_hipq_bad_maker;
+SELECT try($$SELECT hipq.create_queue('orphan.mail')$$);
 
 -- Queues: values
 SELECT try($$SELECT hipq.create_queue('bad.fresh', throttle_limit => 1e9)$$);
@@ -266,13 +288,13 @@ SELECT instance.name, queue.name, job_type.name, queue.throttle_limit, queue.ret
 FROM hipq.queue
 JOIN hipq.instance USING (instance_id)
 LEFT JOIN hipq.job_type USING (queue_id)
-WHERE instance.name IN ('bad', 'fresh', 'upper', 'nulls', 'many', 'division', 'clash') AND job_type.name IS DISTINCT FROM 'far'
+WHERE instance.name IN ('bad', 'fresh', 'upper', 'nulls', 'many', 'division', 'clash', 'endless', 'nobody', 'gone', 'orphan') AND job_type.name IS DISTINCT FROM 'far'
 ORDER BY 1, 2, 3;
 SELECT current_user = session_user;
 
 SELECT hipq.drop_queue('bad.queue', force => true);
 SELECT hipq.drop_queue('bad.root', force => true);
-SELECT hipq.drop_instance(name) FROM unnest('{bad, upper, nulls, many, division, clash}'::text[]) AS name;
+SELECT hipq.drop_instance(name) FROM unnest('{bad, upper, nulls, many, division, clash, endless, nobody, orphan}'::text[]) AS name;
 DROP PROCEDURE bad_procedure, good_procedure;
 DROP FUNCTION try, bad_result, bad_arguments, bad_trigger, bad_two(jsonb), bad_two(bigint, jsonb), bad_private, bad_delay(jsonb), bad_delay(bigint, jsonb), bad_private_delay;
 DROP OWNED BY regress_hipq_bad_other, regress_hipq_bad_owner, regress_hipq_bad_root;

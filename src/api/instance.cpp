@@ -29,13 +29,25 @@ constinit pg::Statement delete_pause(
 constinit pg::Statement delete_instance("DELETE FROM hipq.instance WHERE name = $1");
 
 // What stands between SELECT and the end of a query: nothing that could end the query and start another.
+std::optional<pg::Error> error_of_expression(const std::string &text)
+{
+    try {
+        pg::call([&] { (void)::raw_parser(text.c_str(), RAW_PARSE_PLPGSQL_EXPR); });
+    } catch (const pg::Error &error) {
+        return error;
+    }
+    return std::nullopt;
+}
+
 void check_naming_strategy(const std::string &strategy)
 {
     if (strategy.empty())
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("table_naming_strategy must not be empty"),
                    errhint("Give an SQL expression over $1 (instance) and $2 (queue), or NONE."));
-    if (strategy != "NONE")
-        pg::call([&] { (void)::raw_parser(strategy.c_str(), RAW_PARSE_PLPGSQL_EXPR); });
+    const auto error = strategy == "NONE" ? std::nullopt : error_of_expression(strategy);
+    if (error.has_value())
+        HIPQ_RAISE(errcode(error->sqlerrcode()), errmsg("table_naming_strategy cannot be parsed: %s", error->message().c_str()),
+                   errhint("Give an SQL expression over $1 (instance) and $2 (queue), or NONE."));
 }
 
 void check_db_config(const pg::RawValue &config)

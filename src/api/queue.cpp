@@ -6,6 +6,7 @@
 #include "api/checks.hpp"
 #include "api/grants.hpp"
 #include "api/short_ttl.hpp"
+#include "api/table_name.hpp"
 #include "core/names.hpp"
 #include "shmem/wake.hpp"
 #include "storage/identity.hpp"
@@ -17,7 +18,6 @@
 #include "storage/schedule.hpp"
 #include "storage/time_tree.hpp"
 #include "storage/type_crashes.hpp"
-#include "worker/client_session.hpp"
 
 namespace hipq::api {
 
@@ -51,7 +51,6 @@ constexpr std::array<const char *, 8> resettable{"retention",       "queue_ttl",
                                                  "dead_letter_max", "max_timeout", "highest_priority",    "retry_enabled"};
 
 constinit pg::Statement insert_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
-constinit pg::Statement select_naming_strategy("SELECT table_naming_strategy, created_by FROM hipq.instance WHERE name = $1");
 constinit pg::Statement select_dropped_queue(R"(
     SELECT queue.queue_id, queue.table_name
     FROM hipq.queue AS queue
@@ -163,68 +162,6 @@ void check_new_owner(Oid role)
     });
 }
 
-// SQL of whoever made the instance. It runs with his rights, in a security-restricted operation, since code that it could put off
-// would run with the caller's, and not on the caller's search_path, which could lead to the caller's code.
-std::optional<std::string> run_naming_strategy(const std::string &strategy, const core::QueueName &name)
-{
-    const worker::Visit visit(worker::temporary_objects());
-    pg::run_as_caller("SET LOCAL search_path = pg_catalog, pg_temp");
-    const pg::Rows rows = pg::run_once("SELECT strategy.name::pg_catalog.text FROM (SELECT " + strategy + "\n) AS strategy(name)",
-                                       name.instance, name.queue);
-    worker::drop_temporary_objects_but(visit.clients_objects());
-    return rows.size() == 1 ? rows.front().maybe_text(0) : std::nullopt;
-}
-
-std::optional<std::string> run_naming_strategy_as(Oid creator, const std::string &strategy, const core::QueueName &name)
-{
-    require_role(creator);
-    worker::refuse_open_cursors("a table_naming_strategy cannot run");
-    return pg::as_role(creator, [&] { return pg::as_restricted([&] { return run_naming_strategy(strategy, name); }); });
-}
-
-// The name by the instance's strategy.
-std::string table_name_of(const core::QueueName &name)
-{
-    std::string strategy = "NONE";
-    Oid creator = InvalidOid;
-    storage::as_hipq([&] {
-        for (const pg::Row row : select_naming_strategy.run(name.instance)) {
-            strategy = row.text(0);
-            creator = row.oid(1);
-        }
-    });
-    if (strategy == "NONE")
-        return core::default_table_name(name);
-    const auto given = run_naming_strategy_as(creator, strategy, name);
-    if (!given.has_value())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME),
-                   errmsg("table_naming_strategy of instance \"%s\" gives no table name", name.instance.c_str()),
-                   errhint("It must give one text that is not null."));
-    return *given;
-}
-
-std::optional<std::string> table_name_problem(const std::string &table)
-{
-    for (const std::string_view ending : {"_live", "_final"})
-        if (table.ends_with(ending))
-            return "ends like a leaf of a queue's table (\"" + std::string(ending) + "\")";
-    if (table.find("_final_") != std::string::npos)
-        return "looks like a leaf of a queue's table (\"_final_\")";
-    return core::table_name_problem(table);
-}
-
-void check_table_name(const std::string &queue, const std::string &table)
-{
-    if (const auto problem = table_name_problem(table); problem.has_value())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME),
-                   errmsg("table name \"%s\" of queue \"%s\" cannot be used", table.c_str(), queue.c_str()),
-                   errdetail("It %s.", problem->c_str()),
-                   errhint("Choose another name, or an instance whose table_naming_strategy gives another table name."));
-    if (pg::call([&] { return OidIsValid(::get_relname_relid(table.c_str(), ::get_namespace_oid("hipq", false))); }))
-        HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_TABLE), errmsg("relation \"hipq.%s\" already exists", table.c_str()),
-                   errdetail("It would be the table of queue \"%s\".", queue.c_str()));
-}
-
 core::QueueName parse_name(const std::string &text)
 {
     const std::optional<core::QueueName> name = core::parse_queue_name(text);
@@ -269,9 +206,10 @@ std::int32_t create_queue(const Arguments &arguments)
         HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("queue \"%s\" already exists", text.c_str()));
     check_new_owner(role);
     finish_drop(name);
-    const std::string table = table_name_of(name);
+    const TableName chosen = table_name_of(name);
+    const std::string &table = chosen.text;
     storage::lock_table_name(table);
-    check_table_name(text, table);
+    check_table_name(name, chosen);
     storage::lock_shared_objects();
     const std::string handler = read_dead_letter_handler(name, role, arguments).value_or("NONE");
     storage::claim_identity_if_new();

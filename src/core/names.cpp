@@ -10,7 +10,6 @@ namespace hipq::core {
 namespace {
 
 constexpr std::string_view built_in_instance = "hipq";
-constexpr std::size_t longest_table_name = max_identifier_length - longest_table_suffix;
 static_assert(std::string_view{"_one_unfinished_job_per_type_and_key"}.size() == longest_table_suffix);
 
 // A queue's leaves and indexes start with its table's name, so hipq's tables reserve everything that starts like them.

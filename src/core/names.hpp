@@ -13,6 +13,7 @@ inline constexpr std::size_t max_identifier_length = 63;
 
 // The longest suffix hipq appends to a queue's table ("_one_unfinished_job_per_type_and_key", 36 bytes).
 inline constexpr std::size_t longest_table_suffix = 36;
+inline constexpr std::size_t longest_table_name = max_identifier_length - longest_table_suffix;
 
 struct QueueName {
     std::string instance;
