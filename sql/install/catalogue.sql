@@ -150,7 +150,7 @@ COMMENT ON COLUMN hipq.job_type.do_not_retry_on IS 'reasons, SQLSTATEs or SQLSTA
 COMMENT ON COLUMN hipq.job_type.on_missing_handler IS 'what happens to a job whose handler does not exist: wait until it does, or fail with handler_not_found';
 COMMENT ON COLUMN hipq.job_type.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = the queue''s';
 COMMENT ON COLUMN hipq.job_type.claim IS 'how jobs are taken: lock = by a row lock, in the transaction of the handler; record = state running is committed first; auto = lock for short jobs';
-COMMENT ON COLUMN hipq.job_type.batch_size IS 'most jobs in one call of the handler; more than 1 needs a handler over hipq.job[] or jsonb[]';
+COMMENT ON COLUMN hipq.job_type.batch_size IS 'most jobs in one call of the handler; more than 1 needs a handler over hipq.job[], jsonb[], or bigint[] and jsonb[]';
 COMMENT ON COLUMN hipq.job_type.throttle_limit IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
 COMMENT ON COLUMN hipq.job_type.throttle_limit_per_key IS 'the same for running jobs of one throttle_key';
 COMMENT ON COLUMN hipq.job_type.requires IS 'what the capabilities of an external worker must contain to be given its jobs';

@@ -236,7 +236,7 @@ void check_running(const std::string &handler_text, HandlerKind kind, core::Clai
                    errdetail("It may commit midway, and the lock would be gone."), errhint("Use claim => 'record' or 'auto'."));
     if (batch > 1 && handler_text != "NONE" && !storage::takes_batches(handler_text, kind))
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s cannot handle batches", handler_text.c_str()),
-                   errhint("A batch handler is a function with argument (hipq.job[]) or (jsonb[])."));
+                   errhint("A batch handler is a function with arguments (hipq.job[]), (jsonb[]) or (bigint[], jsonb[])."));
 }
 
 std::optional<std::vector<std::string>> read_rules(const Arguments &arguments, int i, const char *name)

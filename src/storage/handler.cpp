@@ -45,7 +45,7 @@ std::optional<Routine> resolve_routine(const Queue &queue, const std::string &st
 // "public.send_welcome($1)"
 std::string call_text(const std::string &stored, HandlerArguments arguments)
 {
-    return parse_stored(stored)->name + (arguments == HandlerArguments::id_and_data ? "($1, $2)" : "($1)");
+    return parse_stored(stored)->name + (has_two_parameters(arguments) ? "($1, $2)" : "($1)");
 }
 
 bool superuser_is_refused(const Queue &queue, std::string *problem)

@@ -5,15 +5,21 @@
 
 namespace hipq::storage {
 
-// Whether a stored handler is a function over hipq.job[] or jsonb[].
+// Whether a stored handler is a function over hipq.job[], jsonb[], or bigint[] and jsonb[].
 bool takes_batches(const std::string &handler, HandlerKind kind);
 
 // What a handler is called with.
-enum class HandlerArguments : unsigned char { none, job, data, id_and_data, all_of_job, jobs, data_of_jobs };
+enum class HandlerArguments : unsigned char { none, job, data, id_and_data, all_of_job, jobs, data_of_jobs, ids_and_data };
+
+constexpr bool has_two_parameters(HandlerArguments arguments)
+{
+    return arguments == HandlerArguments::id_and_data || arguments == HandlerArguments::ids_and_data;
+}
 
 constexpr bool is_batch(HandlerArguments arguments)
 {
-    return arguments == HandlerArguments::jobs || arguments == HandlerArguments::data_of_jobs;
+    return arguments == HandlerArguments::jobs || arguments == HandlerArguments::data_of_jobs ||
+           arguments == HandlerArguments::ids_and_data;
 }
 
 // A handler as an executor runs it.
@@ -24,7 +30,7 @@ struct Handler {
     // void. Procedure: CALL schema.name($1 [, $2]). Statement: its text. Parameters: job -> $1 hipq.job; data -> $1
     // jsonb; id_and_data of a function or procedure -> $1 bigint, $2 jsonb; of a statement -> $1 jsonb, $2 bigint; all_of_job,
     // which only the statement of a retry handler has -> $1 jsonb, $2 bigint, $3 hipq.job; jobs -> $1 hipq.job[]; data_of_jobs ->
-    // $1 jsonb[].
+    // $1 jsonb[]; ids_and_data -> $1 bigint[], $2 jsonb[] in the same order.
     std::string sql;
     bool returns_result;  // one row with one column: jsonb, void, or of a batch handler jsonb[] with the results of its jobs
     bool may_commit;      // it may end its transaction midway: a procedure, or a statement that is no query

@@ -29,7 +29,7 @@ constexpr Words words_for_handler{
     "Handlers",
     "handler",
     "A handler is a function or procedure with arguments (hipq.job), (jsonb) or (bigint, jsonb) that returns one value or "
-    "nothing; of batches a function with arguments (hipq.job[]) or (jsonb[]).",
+    "nothing; of batches a function with arguments (hipq.job[]), (jsonb[]) or (bigint[], jsonb[]).",
     "A job type without a handler has handler NONE."};
 
 constexpr Words words_for_retry_handler{

@@ -8,12 +8,13 @@ namespace hipq::storage {
 namespace {
 
 // What a function looks like that may be a handler: one of these lists of arguments.
-constexpr std::array<std::pair<HandlerArguments, std::string_view>, 5> signatures{{
+constexpr std::array<std::pair<HandlerArguments, std::string_view>, 6> signatures{{
     {HandlerArguments::job, "(hipq.job)"},
     {HandlerArguments::data, "(jsonb)"},
     {HandlerArguments::id_and_data, "(bigint, jsonb)"},
     {HandlerArguments::jobs, "(hipq.job[])"},
     {HandlerArguments::data_of_jobs, "(jsonb[])"},
+    {HandlerArguments::ids_and_data, "(bigint[], jsonb[])"},
 }};
 
 // PostgreSQL regime. The row type of hipq.job, or InvalidOid.
@@ -28,6 +29,8 @@ HandlerArguments arguments_of(const oidvector &types)
 {
     if (types.dim1 == 2 && types.values[0] == INT8OID && types.values[1] == JSONBOID)
         return HandlerArguments::id_and_data;
+    if (types.dim1 == 2 && types.values[0] == INT8ARRAYOID && types.values[1] == JSONBARRAYOID)
+        return HandlerArguments::ids_and_data;
     if (types.dim1 == 1 && types.values[0] == JSONBOID)
         return HandlerArguments::data;
     if (types.dim1 == 1 && types.values[0] == JSONBARRAYOID)
@@ -78,6 +81,8 @@ Oid first_argument(HandlerArguments arguments)
         return ::get_array_type(job_row_type());
     case HandlerArguments::id_and_data:
         return INT8OID;
+    case HandlerArguments::ids_and_data:
+        return INT8ARRAYOID;
     case HandlerArguments::data_of_jobs:
         return JSONBARRAYOID;
     case HandlerArguments::data:
@@ -152,8 +157,9 @@ Oid look_up(const StoredRoutine &stored)
         if (list_length(names) != 2)
             return InvalidOid;
         const Oid schema = ::get_namespace_oid(strVal(linitial(names)), true);
-        Oid types[2] = {first_argument(stored.arguments), JSONBOID};
-        oidvector *vector = ::buildoidvector(types, stored.arguments == HandlerArguments::id_and_data ? 2 : 1);
+        const Oid data = is_batch(stored.arguments) ? JSONBARRAYOID : JSONBOID;
+        Oid types[2] = {first_argument(stored.arguments), data};
+        oidvector *vector = ::buildoidvector(types, has_two_parameters(stored.arguments) ? 2 : 1);
         if (!OidIsValid(schema))
             return InvalidOid;
         return ::GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, PointerGetDatum(strVal(lsecond(names))),

@@ -63,6 +63,18 @@ pg::RawValue array_of(std::span<const storage::ClaimedJob> jobs, pg::RawValue (*
     });
 }
 
+pg::RawValue ids_of(std::span<const storage::ClaimedJob> jobs)
+{
+    return pg::call([&] {
+        auto *ids = static_cast<Datum *>(::palloc(sizeof(Datum) * jobs.size()));
+        for (std::size_t i = 0; i < jobs.size(); ++i)
+            ids[i] = Int64GetDatum(jobs[i].id);
+        ArrayType *array = ::construct_array(ids, static_cast<int>(jobs.size()), INT8OID, sizeof(std::int64_t), FLOAT8PASSBYVAL,
+                                             TYPALIGN_DOUBLE);
+        return pg::RawValue{INT8ARRAYOID, PointerGetDatum(array), false};
+    });
+}
+
 Call call_of(const storage::Handler &handler, std::span<const storage::ClaimedJob> jobs, MemoryContext memory)
 {
     const storage::ClaimedJob &job = jobs.front();
@@ -88,6 +100,10 @@ Call call_of(const storage::Handler &handler, std::span<const storage::ClaimedJo
         add(array.type, array.value);
         break;
     }
+    case HandlerArguments::ids_and_data:
+        add(INT8ARRAYOID, ids_of(jobs).value);
+        add(JSONBARRAYOID, array_of(jobs, data_of).value);
+        break;
     case HandlerArguments::all_of_job:
         add(JSONBOID, job.data.value);
         add(INT8OID, Int64GetDatum(job.id));

@@ -29,12 +29,19 @@ $hipq->sql(q{
 		END LOOP;
 		INSERT INTO call VALUES (currval('call_number'), NULL, data);
 	END $$;
+	CREATE FUNCTION of_ids_and_data(ids bigint[], data jsonb[]) RETURNS jsonb[] LANGUAGE plpgsql AS $$
+	BEGIN
+		IF EXISTS (SELECT FROM unnest(data) AS one WHERE one ? 'fail') THEN RAISE 'bad one'; END IF;
+		INSERT INTO call VALUES (nextval('call_number'), ids, data);
+		RETURN (SELECT array_agg(jsonb_build_array(id, one) ORDER BY position) FROM unnest(ids, data) WITH ORDINALITY AS given(id, one, position));
+	END $$;
 	CREATE FUNCTION one_for_all(data jsonb[]) RETURNS text LANGUAGE sql AS $$ SELECT cardinality(data)::text $$;
 	CREATE FUNCTION too_few(data jsonb[]) RETURNS jsonb[] LANGUAGE sql AS $$ SELECT ARRAY['1'::jsonb] $$});
 foreach my $claim (qw(lock record))
 {
 	$hipq->sql(qq{
 		SELECT hipq.register_job_type('app.main', 'jobs_$claim', handler => 'of_jobs', batch_size => 10, claim => '$claim');
+		SELECT hipq.register_job_type('app.main', 'ids_$claim', handler => 'of_ids_and_data(bigint[], jsonb[])', batch_size => 10, claim => '$claim', max_retries => 0);
 		SELECT hipq.register_job_type('app.main', 'data_$claim', handler => 'of_data', batch_size => 10, claim => '$claim', max_retries => 1, retry_base => '0', default_timeout => 300)});
 }
 $hipq->sql(q{
@@ -64,6 +71,14 @@ foreach my $claim (qw(lock record))
 	is($hipq->sql(q{SELECT DISTINCT state FROM call, unnest(states) AS state}), 'running1', "$claim: all of them seen running in their first attempt");
 	is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id > $before AND outcome = 'succeeded' AND result = job_data->'n' AND attempt = 1"), '35', "$claim: each has its own result");
 	is($hipq->sql(q{SELECT bool_and(ids = (SELECT array_agg(id ORDER BY id) FROM unnest(ids) AS id)) FROM call}), 't', "$claim: in the order of the line");
+
+	$before = run_all("ids_$claim", '[{"n": 1}, null, "text", {"fail": 1}, [5]]');
+	is($hipq->sql("SELECT string_agg(outcome, ' ' ORDER BY id) FROM hipq.jobs WHERE id > $before"), 'succeeded succeeded succeeded failed succeeded', "$claim: ids and data: one by one after a failure");
+	is($hipq->sql(q{SELECT string_agg(cardinality(ids)::text || cardinality(data), ' ') FROM call}), '11 11 11 11', "$claim: in arrays of one");
+	$before = run_all("ids_$claim", $numbers);
+	is($hipq->sql(q{SELECT string_agg(cardinality(ids)::text || ' ' || cardinality(data), ', ' ORDER BY cardinality(ids) DESC) FROM call}), '10 10, 10 10, 10 10, 5 5', "$claim: ids and data of 35 jobs in four calls");
+	is($hipq->sql("SELECT count(*) FROM call, unnest(ids, data) AS given(id, one) JOIN hipq.jobs USING (id) WHERE id > $before AND jobs.job_data = one"), '35', "$claim: in the same order");
+	is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id > $before AND outcome = 'succeeded' AND result = jsonb_build_array(id, job_data)"), '35', "$claim: and each has its own result");
 
 	$before = run_all("data_$claim", '[{"n": 1}, {"n": 2}, {"fail": 1}, {"n": 4}, {"n": 5}]');
 	is($hipq->sql("SELECT string_agg(outcome, ' ' ORDER BY id) FROM hipq.jobs WHERE id > $before"), 'succeeded succeeded failed succeeded succeeded', "$claim: only the culprit of a failed batch fails");
