@@ -64,7 +64,7 @@ std::optional<storage::Failure> stop_failure(const Left &left, const ClaimedJob 
 
 bool is_with_worker(LeftBy by)
 {
-    return by == LeftBy::late_worker || by == LeftBy::lost_worker || by == LeftBy::ended_worker || by == LeftBy::silent_worker ||
+    return by == LeftBy::late_worker || by == LeftBy::lost_worker || by == LeftBy::silent_worker ||
            by == LeftBy::draining_worker || by == LeftBy::revoked_worker;
 }
 
@@ -88,9 +88,6 @@ storage::Settled take_from_worker(const Queue &queue, const ClaimedJob &job, Lef
         return storage::settle_overdue(queue, job, now);
     case LeftBy::silent_worker:
         return storage::settle_abandoned(queue, job, core::Reason::worker_heartbeat_stale, now);
-    case LeftBy::ended_worker:  // as its session ended it may just have accepted it
-        return storage::is_accepted(job) ? storage::Settled::stale
-                                         : storage::settle_abandoned(queue, job, core::Reason::worker_lost, now);
     case LeftBy::draining_worker:
         return storage::settle_abandoned(queue, job, core::Reason::released, now);
     case LeftBy::revoked_worker:

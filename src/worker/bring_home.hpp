@@ -14,9 +14,8 @@ enum class LeftBy : unsigned char {
     // An external worker has it:
     late_worker,      // that did not accept or end it in time
     lost_worker,      // that is gone
-    ended_worker,     // that is gone and has not accepted it
     silent_worker,    // that was not heard of for too long
-    draining_worker,  // that takes no more jobs
+    draining_worker,  // that takes no more jobs, and has not accepted it
     revoked_worker,   // whose role may not work on the queue any more
 };
 

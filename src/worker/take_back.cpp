@@ -96,13 +96,10 @@ void find_revoked(Found &found, const Rights &rights, std::int64_t worker_id)
 // ended, so that waiting for its answer would only keep the job, and a place in its role's share, from its successor.
 std::optional<LeftBy> reason_to_take(const WorkerSlot &worker, const ExternalJob &job, pg::Time now)
 {
-    if (end_of_grace(worker) <= now)
-        return loss_of(worker);
-    if (job.is_accepted)
-        return std::nullopt;
-    if (worker.state == shmem::WorkerState::ended)
-        return LeftBy::ended_worker;
-    return worker.is_draining ? std::optional(LeftBy::draining_worker) : std::nullopt;
+    const bool takes_no_more = worker.is_draining || worker.state == shmem::WorkerState::ended;
+    if (takes_no_more && !job.is_accepted)
+        return LeftBy::draining_worker;
+    return end_of_grace(worker) <= now ? std::optional(loss_of(worker)) : std::nullopt;
 }
 
 void find_abandoned(Found &found, const Rights &rights, pg::Time now)

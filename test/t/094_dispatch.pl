@@ -78,7 +78,7 @@ $hipq->sql_as('app', "SELECT hipq.deregister_worker($two)");
 my $three = register('three');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($one)");
 is_given($job, 'running 4 three', 'one that is gone loses what it has not accepted');
-is(reasons($job), 'queue_timeout released worker_lost', 'and history tells');
+is(reasons($job), 'queue_timeout released released', 'and history tells');
 ok(worker_gone('one'), 'then it is forgotten');
 
 # ---- what a worker has accepted stays its own for hipq.worker_grace; the rest it could not accept any more
@@ -93,7 +93,7 @@ $three = $hipq->sql_as('app', q{SELECT hipq.register_worker('again', '{app.out}'
 is_given($_, 'running 2 again', 'who takes its place over has the others at once') foreach @jobs[1, 2];
 is($hipq->sql("SELECT string_agg(DISTINCT worker_id::text, ' ') FROM hipq.app_out WHERE id IN ($jobs[1], $jobs[2])"), $three, 'under its own number');
 is($hipq->sql("SELECT worker_id, attempt FROM hipq.app_out WHERE id = $jobs[0]"), "$again|1", 'the one that it accepted stays with it');
-is(reasons($jobs[1]), 'worker_lost', 'history tells');
+is(reasons($jobs[1]), 'released', 'history tells');
 is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $jobs[1]"), 0, 'and nobody is charged');
 is($hipq->sql_as('app', "SELECT hipq.complete($jobs[0], 1)"), '', 'its answer counts');
 $hipq->set('hipq.worker_grace' => '1s');
@@ -114,10 +114,10 @@ like($session->query_safe('SELECT 1'), qr/Asynchronous notification "hipq_worker
 my $four = register('four');
 $session->quit;
 is_given($job, 'running 2 four', 'it ends: another worker has its job');
-is(reasons($job), 'worker_lost', 'for that reason');
+is(reasons($job), 'released', 'for that reason');
 $hipq->set('hipq.clock_offset' => 33, 'hipq.heartbeat_timeout' => '30s');
 is_given($job, 'retry 2 four', 'a worker that is not heard of loses its jobs too');
-is(reasons($job), 'worker_lost worker_heartbeat_stale', 'for that one');
+is(reasons($job), 'released worker_heartbeat_stale', 'for that one');
 $hipq->set('hipq.heartbeat_timeout' => '1d');
 $hipq->sql_as('app', "SELECT hipq.heartbeat($four)");
 is_given($job, 'running 3 four', 'a heartbeat brings it back');
