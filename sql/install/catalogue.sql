@@ -25,6 +25,7 @@ CREATE TABLE hipq.instance (
     name                  text COLLATE "C" NOT NULL CONSTRAINT instance_name_is_unique UNIQUE,
     shard_key             text        NOT NULL DEFAULT 'NONE',
     table_naming_strategy text        NOT NULL DEFAULT 'NONE',
+    is_strict             boolean     NOT NULL DEFAULT false,
     db_config             jsonb       NOT NULL DEFAULT '{}' CONSTRAINT instance_db_config_is_an_object CHECK (jsonb_typeof(db_config) = 'object'),
     created_time          timestamptz NOT NULL DEFAULT now(),
     created_by            regrole     NOT NULL DEFAULT current_user::regrole,
@@ -34,6 +35,7 @@ COMMENT ON TABLE hipq.instance IS 'named groups of queues';
 COMMENT ON COLUMN hipq.instance.instance_id IS 'number of the instance';
 COMMENT ON COLUMN hipq.instance.name IS 'name: lower-case letters and underscores';
 COMMENT ON COLUMN hipq.instance.shard_key IS 'what jobs are spread by when the instance is sharded; NONE = not sharded';
+COMMENT ON COLUMN hipq.instance.is_strict IS 'its queues refuse jobs of unregistered types, unless they say otherwise';
 COMMENT ON COLUMN hipq.instance.table_naming_strategy IS 'SQL expression over $1 (instance) and $2 (queue) that gives the name of a queue''s table; NONE = <instance>_<queue>';
 COMMENT ON COLUMN hipq.instance.db_config IS 'shards and connection data of a sharded instance';
 COMMENT ON COLUMN hipq.instance.created_time IS 'when the instance was created';
@@ -53,7 +55,7 @@ CREATE TABLE hipq.queue (
     history               text        NOT NULL DEFAULT 'failed' CONSTRAINT queue_history_is_known CHECK (history IN ('failed', 'all')),
     durability            text        NOT NULL DEFAULT 'strict' CONSTRAINT queue_durability_is_known CHECK (durability IN ('strict', 'group')),
     weight                integer     NOT NULL DEFAULT 100 CONSTRAINT queue_weight_is_in_range CHECK (weight BETWEEN 1 AND 1000),
-    is_strict             boolean     NOT NULL DEFAULT false,
+    is_strict             boolean,
     queue_ttl             integer     CONSTRAINT queue_queue_ttl_is_positive CHECK (queue_ttl > 0),
     dead_letter_enabled   boolean,
     dead_letter_retention interval    CONSTRAINT queue_dead_letter_retention_is_positive CHECK (dead_letter_retention > '0'),
@@ -80,7 +82,7 @@ COMMENT ON COLUMN hipq.queue.retention IS 'how long final jobs are kept; NULL = 
 COMMENT ON COLUMN hipq.queue.history IS 'which attempts hipq.attempt records: failed or all';
 COMMENT ON COLUMN hipq.queue.durability IS 'when the end of a job is safe from a crash: strict = when it commits, as synchronous_commit says; group = at most 10 ms later, many jobs with one flush';
 COMMENT ON COLUMN hipq.queue.weight IS 'share of the executors'' time when other queues have due jobs too: twice the weight, twice the time';
-COMMENT ON COLUMN hipq.queue.is_strict IS 'refuses jobs of unregistered types';
+COMMENT ON COLUMN hipq.queue.is_strict IS 'refuses jobs of unregistered types; NULL = as the instance says';
 COMMENT ON COLUMN hipq.queue.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
 COMMENT ON COLUMN hipq.queue.dead_letter_enabled IS 'whether failed jobs leave a dead letter; NULL = setting hipq.dead_letter_enabled';
 COMMENT ON COLUMN hipq.queue.dead_letter_retention IS 'how long dead letters are kept; NULL = setting hipq.dead_letter_retention';
@@ -280,6 +282,9 @@ COMMENT ON FUNCTION hipq._catalogue_changed() IS 'trigger: tells all processes t
 CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.queue
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE TRIGGER catalogue_changed AFTER UPDATE ON hipq.instance
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
+ALTER TABLE hipq.instance ENABLE ALWAYS TRIGGER catalogue_changed;
 CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.job_type
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER catalogue_changed;

@@ -3,9 +3,12 @@
 -- Instances -------------------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION hipq.create_instance(
-    name text, shard_key text DEFAULT 'NONE', table_naming_strategy text DEFAULT 'NONE', db_config jsonb DEFAULT '{}'
+    name text, shard_key text DEFAULT 'NONE', table_naming_strategy text DEFAULT 'NONE', db_config jsonb DEFAULT '{}', strict boolean DEFAULT false
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_instance';
-COMMENT ON FUNCTION hipq.create_instance(text, text, text, jsonb) IS 'creates an instance, a named group of queues; returns its number';
+COMMENT ON FUNCTION hipq.create_instance(text, text, text, jsonb, boolean) IS 'creates an instance, a named group of queues; strict: they refuse jobs of unregistered types, unless they say otherwise; returns its number';
+
+CREATE FUNCTION hipq.alter_instance(name text, strict boolean DEFAULT NULL) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_instance';
+COMMENT ON FUNCTION hipq.alter_instance(text, boolean) IS 'changes an instance; what is NULL stays';
 
 CREATE FUNCTION hipq.drop_instance(name text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drop_instance';
 COMMENT ON FUNCTION hipq.drop_instance(text) IS 'drops an instance that has no queues';
@@ -14,7 +17,7 @@ COMMENT ON FUNCTION hipq.drop_instance(text) IS 'drops an instance that has no q
 
 CREATE FUNCTION hipq.create_queue(
     queue text, owner regrole DEFAULT NULL, throttle_limit numeric DEFAULT 0, retention interval DEFAULT NULL,
-    history text DEFAULT 'failed', strict boolean DEFAULT false, queue_ttl integer DEFAULT NULL,
+    history text DEFAULT 'failed', strict boolean DEFAULT NULL, queue_ttl integer DEFAULT NULL,
     dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL, durability text DEFAULT 'strict',
     weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT 'NONE',
     max_timeout integer DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,

@@ -52,7 +52,8 @@ SELECT instance.name,
        instance.table_naming_strategy,
        CASE WHEN visible.readable > 0 OR current_setting('is_superuser') = 'on' THEN instance.db_config END AS db_config,
        visible.queues,
-       instance.created_time
+       instance.created_time,
+       instance.is_strict
 FROM hipq.instance
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE queue.is_readable) AS readable,
@@ -69,6 +70,7 @@ COMMENT ON COLUMN hipq.instances.table_naming_strategy IS 'SQL expression that g
 COMMENT ON COLUMN hipq.instances.db_config IS 'shards and connection data; NULL for those who may read no queue of the instance';
 COMMENT ON COLUMN hipq.instances.queues IS 'its queues that the caller may look at, by name: instance.queue';
 COMMENT ON COLUMN hipq.instances.created_time IS 'when the instance was created';
+COMMENT ON COLUMN hipq.instances.is_strict IS 'its queues refuse jobs of unregistered types, unless they say otherwise';
 
 -- Counts live leaves only: they are small, whatever the number of final jobs. What waiting jobs wait for is asked once for each kind: those of
 -- one type, with the same time windows, throttle key and weight. It takes a second and dearer reading, left out where none of these columns is asked for.
@@ -96,7 +98,7 @@ SELECT queue.full_name AS queue,
        queue.history,
        queue.durability,
        queue.weight,
-       queue.is_strict,
+       coalesce(queue.is_strict, (SELECT instance.is_strict FROM hipq.instance WHERE instance.instance_id = queue.instance_id)) AS is_strict,
        coalesce(queue.queue_ttl, extract(epoch FROM current_setting('hipq.queue_ttl', true)::interval)::integer) AS queue_ttl,
        coalesce(queue.dead_letter_enabled, current_setting('hipq.dead_letter_enabled', true)::boolean) AS dead_letter_enabled,
        coalesce(queue.dead_letter_retention, current_setting('hipq.dead_letter_retention', true)::interval) AS dead_letter_retention,
@@ -179,7 +181,7 @@ COMMENT ON COLUMN hipq.queues.retention IS 'how long final jobs are kept; 0 = jo
 COMMENT ON COLUMN hipq.queues.history IS 'which attempts hipq.attempt records: failed or all';
 COMMENT ON COLUMN hipq.queues.weight IS 'share of the executors'' time when other queues have due jobs too: twice the weight, twice the time';
 COMMENT ON COLUMN hipq.queues.durability IS 'when the end of a job is safe from a crash: strict = when it commits; group = at most 10 ms later';
-COMMENT ON COLUMN hipq.queues.is_strict IS 'refuses jobs of unregistered types';
+COMMENT ON COLUMN hipq.queues.is_strict IS 'refuses jobs of unregistered types; of its own or as its instance says';
 COMMENT ON COLUMN hipq.queues.queue_ttl IS 'seconds within which an external worker has to accept a job that it was given, where its type does not say';
 COMMENT ON COLUMN hipq.queues.dead_letter_enabled IS 'whether failed jobs leave a dead letter';
 COMMENT ON COLUMN hipq.queues.dead_letter_retention IS 'how long dead letters are kept';

@@ -1,7 +1,9 @@
-// create_instance, drop_instance. EXECUTE on them is granted to nobody by default; they check nothing else about the caller.
+// create_instance, alter_instance, drop_instance. EXECUTE on them is granted to nobody by default; they check nothing else about
+// the caller.
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
 #include "core/names.hpp"
+#include "shmem/wake.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_table.hpp"
 
@@ -14,8 +16,8 @@ namespace hipq::api {
 namespace {
 
 constinit pg::Statement insert_instance(R"(
-    INSERT INTO hipq.instance (name, shard_key, table_naming_strategy, db_config, created_by)
-    VALUES ($1, $2, $3, coalesce($4, '{}'), $5::regrole)
+    INSERT INTO hipq.instance (name, shard_key, table_naming_strategy, db_config, created_by, is_strict)
+    VALUES ($1, $2, $3, coalesce($4, '{}'), $5::regrole, $6)
     ON CONFLICT DO NOTHING
     RETURNING instance_id)");
 constinit pg::Statement lock_instance("SELECT FROM hipq.instance WHERE instance.name = $1 FOR UPDATE");
@@ -26,6 +28,7 @@ constinit pg::Statement select_queues_of_instance(R"(
     WHERE instance.name = $1)");
 constinit pg::Statement delete_pause(
     "DELETE FROM hipq.pause USING hipq.instance WHERE instance.instance_id = pause.instance_id AND instance.name = $1");
+constinit pg::Statement update_instance("UPDATE hipq.instance SET is_strict = coalesce($2, is_strict) WHERE name = $1");
 constinit pg::Statement delete_instance("DELETE FROM hipq.instance WHERE name = $1");
 
 // What stands between SELECT and the end of a query: nothing that could end the query and start another.
@@ -64,6 +67,7 @@ std::int32_t create_instance(const Arguments &arguments)
     const std::string shard_key = arguments.maybe_text(1, core::most_shard_key).value_or("NONE");
     const std::string strategy = arguments.maybe_text(2).value_or("NONE");
     const pg::RawValue config = arguments.raw(3, JSONBOID);
+    const bool is_strict = arguments.maybe_bool(4).value_or(false);
     if (!core::is_valid_name(name))
         HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME), errmsg("invalid instance name \"%s\"", name.c_str()),
                    errhint("Names have 1 to 63 lower-case letters and underscores and start with a letter."));
@@ -75,13 +79,26 @@ std::int32_t create_instance(const Arguments &arguments)
     const Oid creator = ::GetUserId();
     std::optional<std::int32_t> id;
     storage::as_hipq([&] {
-        const pg::Rows rows = insert_instance.run(name, shard_key, strategy, config, creator);
+        const pg::Rows rows = insert_instance.run(name, shard_key, strategy, config, creator, is_strict);
         if (!rows.empty())
             id = rows.front().integer32(0);
     });
     if (!id.has_value())
         HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("instance \"%s\" already exists", name.c_str()));
     return *id;
+}
+
+[[noreturn]] void refuse_unknown_instance(const std::string &name)
+{
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("instance \"%s\" does not exist", name.c_str()));
+}
+
+void alter_instance(const std::string &name, std::optional<bool> is_strict)
+{
+    const auto changed = storage::as_hipq([&] { return update_instance.run(name, is_strict).processed(); });
+    if (changed == 0)
+        refuse_unknown_instance(name);
+    shmem::note_catalogue_change();
 }
 
 // Queues whose drop is under way do not count: it is finished here.
@@ -106,7 +123,7 @@ void drop_instance(const std::string &name)
                    errmsg("cannot drop instance \"%s\" because it has queues", name.c_str()),
                    errhint("Drop its queues with hipq.drop_queue() first."));
     if (dropped == 0)
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("instance \"%s\" does not exist", name.c_str()));
+        refuse_unknown_instance(name);
 }
 
 }  // namespace
@@ -116,6 +133,13 @@ void drop_instance(const std::string &name)
 HIPQ_FUNCTION(hipq_create_instance)
 {
     return hipq::api::return_int(hipq::api::create_instance(hipq::api::Arguments(fcinfo)));
+}
+
+HIPQ_FUNCTION(hipq_alter_instance)
+{
+    const hipq::api::Arguments arguments(fcinfo);
+    hipq::api::alter_instance(arguments.text(0, "name"), arguments.maybe_bool(1));
+    return hipq::api::return_void();
 }
 
 HIPQ_FUNCTION(hipq_drop_instance)

@@ -47,8 +47,9 @@ enum Position {
     reset
 };
 
-constexpr std::array<const char *, 8> resettable{"retention",       "queue_ttl",   "dead_letter_enabled", "dead_letter_retention",
-                                                 "dead_letter_max", "max_timeout", "highest_priority",    "retry_enabled"};
+constexpr std::array<const char *, 9> resettable{"retention",       "queue_ttl",   "dead_letter_enabled", "dead_letter_retention",
+                                                 "dead_letter_max", "max_timeout", "highest_priority",    "retry_enabled",
+                                                 "strict"};
 
 constinit pg::Statement insert_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
 constinit pg::Statement select_dropped_queue(R"(
@@ -60,7 +61,7 @@ constinit pg::Statement insert_queue(R"(
     INSERT INTO hipq.queue (instance_id, name, owner, table_name, throttle_limit, retention, history, is_strict, queue_ttl,
                             dead_letter_enabled, dead_letter_retention, durability, weight, dead_letter_max, dead_letter_handler,
                             max_timeout, highest_priority, allow_free_jobs, retry_enabled)
-    SELECT instance_id, $2, $3::regrole, $4, coalesce($5, 0), $6, coalesce($7, 'failed'), coalesce($8, false), $9, $10, $11,
+    SELECT instance_id, $2, $3::regrole, $4, coalesce($5, 0), $6, coalesce($7, 'failed'), $8, $9, $10, $11,
            coalesce($12, 'strict'), coalesce($13, 100), $14, $15, $16, $17, coalesce($18, true), $19
     FROM hipq.instance
     WHERE name = $1
@@ -72,7 +73,7 @@ constinit pg::Statement update_queue(R"(
         throttle_limit = coalesce($3, throttle_limit),
         retention = CASE WHEN 'retention' = ANY ($11) THEN NULL ELSE coalesce($4, retention) END,
         history = coalesce($5, history),
-        is_strict = coalesce($6, is_strict),
+        is_strict = CASE WHEN 'strict' = ANY ($11) THEN NULL ELSE coalesce($6, is_strict) END,
         queue_ttl = CASE WHEN 'queue_ttl' = ANY ($11) THEN NULL ELSE coalesce($7, queue_ttl) END,
         dead_letter_enabled = CASE WHEN 'dead_letter_enabled' = ANY ($11) THEN NULL ELSE coalesce($8, dead_letter_enabled) END,
         dead_letter_retention = CASE WHEN 'dead_letter_retention' = ANY ($11) THEN NULL ELSE coalesce($9, dead_letter_retention) END,
@@ -105,6 +106,18 @@ constinit pg::Statement select_dependent_objects(R"(
                AND objid IN (SELECT oid FROM pg_constraint WHERE conrelid IN (SELECT oid FROM tree)))
     ORDER BY 1
     LIMIT 1)");
+
+constexpr std::string_view built_in_instance = "hipq";
+
+// It may be misspelt.
+void tell_of_new_instance(const std::string &name)
+{
+    pg::call([&] {
+        ereport(NOTICE, errmsg("instance \"%s\" is new: create_queue() made it", name.c_str()),
+                errhint("If the name is misspelt, drop the queue, and then the instance with hipq.drop_instance('%s').",
+                        name.c_str()));
+    });
+}
 
 // Checks what both functions take; NULL passes.
 void check_options(const Arguments &arguments)
@@ -214,8 +227,9 @@ std::int32_t create_queue(const Arguments &arguments)
     const std::string handler = read_dead_letter_handler(name, role, arguments).value_or("NONE");
     storage::claim_identity_if_new();
     std::int32_t id = 0;
+    bool makes_instance = false;
     storage::as_hipq([&] {
-        insert_instance.run(name.instance);
+        makes_instance = insert_instance.run(name.instance).processed() > 0;
         id = insert_queue
                  .run(name.instance, name.queue, role, table, arguments.raw(throttle_limit, NUMERICOID),
                       arguments.raw(retention, INTERVALOID), arguments.maybe_text(history), arguments.maybe_bool(strict),
@@ -227,6 +241,8 @@ std::int32_t create_queue(const Arguments &arguments)
                  .front()
                  .integer32(0);
     });
+    if (makes_instance && name.instance != built_in_instance)
+        tell_of_new_instance(name.instance);
     const auto catalogue = storage::catalogue();
     const Queue *created = catalogue->find(id);
     if (created == nullptr)  // the trigger that tells processes to read again is disabled

@@ -53,6 +53,7 @@ constinit std::uint64_t generation = 0;
 constinit Oid queue_table = InvalidOid;
 constinit Oid job_type_table = InvalidOid;
 constinit Oid pause_table = InvalidOid;
+constinit Oid instance_table = InvalidOid;
 constinit Oid job_id_sequence = InvalidOid;
 
 // A process that reads while others write tries this often before it takes what it has; the next call reads again.
@@ -60,13 +61,15 @@ constexpr int max_reads = 5;
 
 void forget(Datum, Oid relation) noexcept
 {
-    if (!OidIsValid(relation) || relation == queue_table || relation == job_type_table || relation == pause_table)
+    if (!OidIsValid(relation) || relation == queue_table || relation == job_type_table || relation == pause_table ||
+        relation == instance_table)
         ++generation;
 }
 
 // Intervals in microseconds, cut at 100 years so that no interval overflows. (least() alone would take NULL for 100 years.)
 constinit pg::Statement select_queues(R"(
-    SELECT queue.queue_id, instance.name, queue.name, queue.owner::oid, queue.table_name, queue.is_strict, queue.is_dropped,
+    SELECT queue.queue_id, instance.name, queue.name, queue.owner::oid, queue.table_name, coalesce(queue.is_strict, instance.is_strict),
+           queue.is_dropped,
            queue.history = 'all', queue.dead_letter_enabled,
            CASE WHEN queue.retention IS NOT NULL THEN (least(extract(epoch FROM queue.retention), 3155760000) * 1000000)::bigint END,
            CASE WHEN queue.dead_letter_retention IS NOT NULL
@@ -244,6 +247,7 @@ void find_tables()
         queue_table = OidIsValid(schema) ? ::get_relname_relid("queue", schema) : InvalidOid;
         job_type_table = OidIsValid(schema) ? ::get_relname_relid("job_type", schema) : InvalidOid;
         pause_table = OidIsValid(schema) ? ::get_relname_relid("pause", schema) : InvalidOid;
+        instance_table = OidIsValid(schema) ? ::get_relname_relid("instance", schema) : InvalidOid;
         job_id_sequence = OidIsValid(schema) ? ::get_relname_relid("job_id_seq", schema) : InvalidOid;
     });
 }

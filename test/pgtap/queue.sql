@@ -18,7 +18,7 @@ SELECT set_eq($$
 SELECT instance.name || '.' || queue.name, queue.owner::text, queue.table_name, queue.throttle_limit, queue.retention, queue.history, queue.is_strict,
        queue.queue_ttl, queue.dead_letter_enabled, queue.dead_letter_retention, queue.is_dropped
 FROM hipq.queue JOIN hipq.instance USING (instance_id) WHERE queue.name = 'mail' AND instance.name = 'contract'
-$$, $$VALUES ('contract.mail', 'contract_owner', 'contract_mail', 0::numeric, interval '8 days', 'failed', false,
+$$, $$VALUES ('contract.mail', 'contract_owner', 'contract_mail', 0::numeric, interval '8 days', 'failed', NULL::boolean,
         NULL::integer, NULL::boolean, NULL::interval, false)$$, 'the row of the queue, and of the instance that appeared by itself');
 
 SELECT set_eq($$
