@@ -68,6 +68,11 @@ SELECT action, id = :id AS same FROM hipq.enqueue_unique('t', job_key => 'k');
 SELECT action, id = :id AS same FROM hipq.enqueue_unique('t', job_key => 'new', scheduled_run_time => '2100-01-01');
 SELECT mode, (hipq.enqueue_unique('t', '{}'::jsonb, job_key => 'k', scheduled_run_time => '2100-02-01', on_duplicate => mode)).action
 FROM unnest('{return, replace, merge, debounce, after}'::text[]) AS mode;
+-- not beyond its expiry
+SELECT pg_temp.try($$SELECT hipq.enqueue_unique('t', job_key => 'k', scheduled_run_time => '2100-03-01', on_duplicate => 'debounce')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue_unique('t', job_key => 'k', scheduled_run_time => '2100-03-01', on_duplicate => 'replace')$$);
+SELECT pg_temp.try($$SELECT hipq.enqueue_unique('t', job_key => 'k', expires_time => '2100-01-31', scheduled_run_time => '2100-02-01', on_duplicate => 'replace')$$);
+UPDATE hipq.dup_q SET expires_time = 'infinity' WHERE job_key = 'k';
 SELECT action FROM hipq.enqueue_unique('t', job_key => 'k', scheduled_run_time => '2100-03-01', on_duplicate => 'debounce');
 SELECT action FROM hipq.enqueue_unique('t', job_key => 'k', on_duplicate => NULL);
 SELECT pg_temp.try($$SELECT hipq.enqueue_unique('t', job_key => 'k', on_duplicate => 'error')$$);

@@ -8,6 +8,7 @@
 #include "storage/find_job.hpp"
 #include "storage/identity.hpp"
 #include "storage/job_parameters.hpp"
+#include "storage/new_job.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 
@@ -66,7 +67,7 @@ std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data
 constexpr const char *reschedule_sql = R"(
     UPDATE {live} AS job
     SET scheduled_run_time = coalesce($2, job.scheduled_run_time), priority = coalesce($3::smallint, job.priority)
-    WHERE job.id = $1 AND job.state IN ('initial', 'retry'))";
+    WHERE job.id = $1 AND job.state IN ('initial', 'retry') AND ($2 IS NULL OR job.expires_time >= $2))";
 
 void check_schedule(const std::optional<pg::Time> &time, const std::optional<std::int32_t> &priority)
 {
@@ -77,7 +78,7 @@ void check_schedule(const std::optional<pg::Time> &time, const std::optional<std
         demand(core::check_priority(*priority));
 }
 
-// A job that was not there may have started since, or stand in another queue by now: then it is looked for again.
+// A job that was not there may have started since, stand in another queue by now, or expire sooner: then it is looked for again.
 constexpr int most_looks = 3;
 
 bool update_waiting(const FoundJob &job, const std::optional<pg::Time> &time, const std::optional<std::int32_t> &priority)
@@ -93,6 +94,8 @@ void reschedule(std::int64_t id, const std::optional<pg::Time> &time, const std:
     const auto catalogue = storage::catalogue();
     FoundJob present = storage::require_job(*catalogue, id, queue, Privilege::control);
     for (int look = 1; core::is_waiting(present.state) && look <= most_looks; ++look) {
+        if (time.has_value())
+            storage::demand_expiry_after(*time, present.expires);
         if (update_waiting(present, time, priority))
             return;
         present = storage::require_job(*catalogue, id, queue, Privilege::control);

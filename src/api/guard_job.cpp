@@ -252,9 +252,12 @@ void note_time(const JobRow &before, JobRow &after, const core::ColumnSet &chang
 // What a user may not choose for any job of its type.
 void check_changed_job(JobRow &after, const storage::Queue &queue, const core::ColumnSet &changed)
 {
+    const auto is_changed = [&](Column column) { return changed.test(static_cast<std::size_t>(column)); };
+    if (is_changed(Column::scheduled_run_time) || is_changed(Column::expires_time))
+        storage::check_expiry(after);
     const storage::JobType *type = queue.find_job_type(after.as_text(Column::job_type));
     storage::check_caps(after, queue, type, changed);
-    if (changed.test(static_cast<std::size_t>(Column::job_data)))
+    if (is_changed(Column::job_data))
         storage::complete_job_data(after, type);
 }
 

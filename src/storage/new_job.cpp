@@ -111,6 +111,31 @@ void check_chosen_values(RowValues &job)
     canonicalise_time_windows(job);
 }
 
+void demand_expiry_after(pg::Time scheduled, pg::Time expires)
+{
+    if (scheduled <= expires)
+        return;
+    const auto text_of = [](pg::Time time) { return std::string(pg::call([&] { return ::timestamptz_to_str(time.value); })); };
+    const std::string due = text_of(scheduled);  // one buffer for all
+    const std::string end = text_of(expires);
+    HIPQ_RAISE(
+        errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+        errmsg("expires_time %s is before scheduled_run_time %s", end.c_str(), due.c_str()),
+        errdetail("The job could never start."),
+        errhint("Give a later expires_time or an earlier scheduled_run_time; hipq.cancel() ends a job that is not wanted."));
+}
+
+void check_expiry(const RowValues &job)
+{
+    if (job.null(Column::scheduled_run_time) || job.null(Column::expires_time))
+        return;
+    const std::int64_t scheduled = job.as_int64(Column::scheduled_run_time);
+    const bool is_default = scheduled == ::GetCurrentTransactionStartTimestamp() ||
+                            (!job.null(Column::created_time) && scheduled == job.as_int64(Column::created_time));
+    if (!is_default)
+        demand_expiry_after(pg::Time{scheduled}, pg::Time{job.as_int64(Column::expires_time)});
+}
+
 namespace {
 
 bool is_free(const RowValues &job)
@@ -150,6 +175,7 @@ void check_new_job(RowValues &job, const Queue &queue)
 {
     static const core::ColumnSet capped = capped_columns();
     check_chosen_values(job);
+    check_expiry(job);
     const JobType *type = queue.find_job_type(job.as_text(Column::job_type));
     check_caps(job, queue, type, capped);
     demand_open_queue(queue, job.as_text(Column::job_type), type);

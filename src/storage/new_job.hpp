@@ -9,8 +9,16 @@ namespace hipq::storage {
 // form.
 void check_chosen_values(RowValues &job);
 
-// Of that, what the queue's owner has capped (core/job_caps.hpp): 22023. What the job's type (null: not known) gives is the
-// owner's own choice.
+// 22023 for a job that could never start, as it expires before. A job whose times are equal expires at once when it is due.
+void demand_expiry_after(pg::Time scheduled, pg::Time expires);
+
+// The same for what a user writes. A scheduled_run_time that is the start of this transaction, or of the one that made the job,
+// is the default, not chosen: such a job may have expired already. To be called for what a user has changed, not for a job that a
+// retry has put off.
+void check_expiry(const RowValues &job);
+
+// Of what is chosen, what the queue's owner has capped (core/job_caps.hpp): 22023. What the job's type (null: not known) gives is
+// the owner's own choice.
 void check_caps(const RowValues &job, const Queue &queue, const JobType *type, const core::ColumnSet &given);
 
 // 23502 for a job without type.

@@ -256,8 +256,8 @@ is($hipq->attempts($id), '1 timeout 57014', 'with reason timeout too');
 is($hipq->sql("SELECT count(*) FROM written WHERE what = 'slept'"), '0', 'what it wrote is gone');
 
 # ---- expiry
-$id = $hipq->enqueue('act', q{scheduled_run_time => now() + interval '1 hour', expires_time => now() + interval '300 ms'});
-is($hipq->outcome($id), 'expired', 'a job that has not started by its expires_time expires');
+$id = $hipq->enqueue('act', q{scheduled_run_time => now() + interval '300 ms', expires_time => now() + interval '300 ms'});
+is($hipq->outcome($id), 'expired', 'a job that has not started by its expires_time expires, and it cannot start at that very time');
 is(final_row($id), 'expired 0 0 expired job expired before it started', 'and says so');
 
 # ---- the time of the last change

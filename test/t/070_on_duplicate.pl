@@ -92,6 +92,16 @@ foreach my $type ('by_lock', 'by_record')
 	is($hipq->outcome($first), 'expired', 'as it did');
 }
 
+# ---- a successor that could never start
+{
+	my ($first, $lock) = start('by_record');
+	like($hipq->error_of(q{SELECT hipq.enqueue('by_record', job_key => 'k', on_duplicate => 'after', scheduled_run_time => '2100-01-02', expires_time => '2100-01-01')}),
+		qr/22023: expires_time 2100-01-01 .* is before scheduled_run_time 2100-01-02 /, 'a successor that expires before it is due is refused');
+	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'and there is none');
+	$lock->quit;
+	is($hipq->outcome($first), 'succeeded', 'the job that ran goes its way');
+}
+
 # ---- the successor itself can be cancelled, changed by nobody, and goes with its transaction
 {
 	my ($first, $lock) = start('by_record');

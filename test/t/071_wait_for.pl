@@ -69,7 +69,7 @@ foreach my $type ('work', 'record', 'grouped')
 	$hipq->sql("SELECT hipq.cancel($id, 'no more')");
 	is(end_of($session), 'cancelled|null|cancelled: no more', 'cancelled while it waits');
 	cmp_ok(time() - $since, '<', 5, 'at once');
-	$id = $hipq->enqueue('work', q{scheduled_run_time => now() + interval '1 day', expires_time => now() + interval '2 s'});
+	$id = $hipq->enqueue('work', q{scheduled_run_time => now() + interval '2 s', expires_time => now() + interval '2 s'});
 	is($hipq->sql("SELECT outcome FROM hipq.wait_for($id)"), 'expired', 'expired');
 	my $lock = $hipq->hold_lock;
 	$id = $hipq->enqueue('work', q{'{"lock": 1}'});

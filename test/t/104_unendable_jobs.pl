@@ -116,10 +116,10 @@ foreach my $claim ('lock', 'record')
 	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'asked', handler => 'fail', retry_handler => 'never')});
 	my $asked = $hipq->enqueue('asked', q{job_key => 'poison'});
 	is_set_aside($asked, 'no final row after a retry handler');
-	my $expired = $hipq->enqueue('fine', q{job_key => 'expiring', expires_time => hipq.now() + interval '1 second', scheduled_run_time => 'tomorrow'});
+	my $expired = $hipq->enqueue('fine', q{job_key => 'expiring', expires_time => now() + interval '1 second', scheduled_run_time => now() + interval '1 second'});
 	my $poisonous = $hipq->sql(q{DROP TRIGGER poison ON hipq.app_main_final;
 		CREATE TRIGGER poison BEFORE INSERT ON hipq.app_main_final FOR EACH ROW WHEN (NEW.job_key ~ 'poison') EXECUTE FUNCTION poison();
-		SELECT hipq.enqueue('fine', job_key => 'expiring poison', expires_time => hipq.now() + interval '1 second', scheduled_run_time => 'tomorrow')});
+		SELECT hipq.enqueue('fine', job_key => 'expiring poison', expires_time => now() + interval '1 second', scheduled_run_time => now() + interval '1 second')});
 	is($hipq->outcome($expired), 'expired', 'a job expires beside one that cannot');
 	is_set_aside($poisonous, 'no final row for an expiry');
 	nobody_ended('no final rows');

@@ -179,7 +179,7 @@ sub one_of_each
 	foreach my $rare (
 		[ 'dying', qq({"op": $op}) ], [ 'asked', qq({"op": $op, "fails": 1}) ], [ 'asked', qq({"op": $op, "fails": 9}) ],
 		[ 'unanswered', qq({"op": $op, "fails": 9}) ], [ 'work', qq({"op": $op, "fails": 9}) ], [ 'work', qq({"op": $op}), "'key $op'" ],
-		[ 'work', qq({"op": $op}), q('NONE'), q(now() + interval '1 day'), q(hipq.now() + interval '20 ms') ],
+		[ 'work', qq({"op": $op}), q('NONE'), q(hipq.now() + interval '20 ms'), q(hipq.now() + interval '20 ms') ],    # expires
 		[ 'batch', qq({"op": $op, "fails": 1}) ])
 	{
 		my ($type, @rest) = @$rare;
