@@ -1,5 +1,5 @@
-// The trigger on hipq.queue, hipq.instance, hipq.job_type and hipq.pause that makes every process read them anew. Who writes there but hipq is a
-// restore.
+// The trigger on hipq.queue, hipq.instance, hipq.job_type and hipq.pause that makes every process read them anew. Who writes
+// there but hipq is a restore.
 #include "pg/guard.hpp"
 #include "shmem/wake.hpp"
 #include "storage/permit.hpp"

@@ -99,7 +99,7 @@ std::string list_of(const char *what, const std::set<std::string> &names)
 
 std::string detail_of(const Finding &finding)
 {
-    const std::string since = pg::call([&] { return ::timestamptz_to_str(finding.since.value); });
+    const std::string since = pg::clock_text(finding.since);
     return (finding.has_more ? "At least " : "") + std::to_string(finding.jobs) + " job(s) of " +
            list_of("type", finding.job_types) + " in " + list_of("queue", finding.queues) + " wait, the first since " + since +
            ": " + finding.gate.explanation;

@@ -1,6 +1,7 @@
 // The gates, one predicate each.
 #include "gates.hpp"
 
+#include "core/length_text.hpp"
 #include "pg/clock.hpp"
 #include "pg/extension.hpp"
 #include "pg/transaction.hpp"
@@ -70,9 +71,10 @@ RoleFacts facts_of(Oid role)
     });
 }
 
-std::string seconds_text(std::int64_t microseconds)
+// A time to come, and how far away it is.
+std::string time_ahead(pg::Time time, pg::Time now)
 {
-    return std::to_string((microseconds + 999'999) / 1'000'000) + " s";
+    return pg::clock_text(time) + ", in " + core::length_text(time.value - now.value);
 }
 
 std::string told_of_hold(const std::string &what, const Pause &pause, const std::string &since)
@@ -83,7 +85,7 @@ std::string told_of_hold(const std::string &what, const Pause &pause, const std:
 
 std::string told_of(const std::string &what, const Pause &pause)
 {
-    const std::string since = pg::call([&] { return ::timestamptz_to_str(pause.since.value); });
+    const std::string since = pg::clock_text(pause.since);
     if (pause.crashes.has_value())
         return told_of_hold(what, pause, since);
     const std::string reason = pause.reason == "NONE" ? "" : " (" + pause.reason + ")";
@@ -208,7 +210,7 @@ Gate time_gate(const WaitingJob &job, pg::Time now)
 {
     if (job.due <= now)
         return pass("scheduled time", "Its time has come.");
-    return hold_back("scheduled time", "It waits for its time, " + seconds_text(job.due.value - now.value) + ".");
+    return hold_back("scheduled time", "It waits for its time, " + time_ahead(job.due, now) + ".");
 }
 
 Gate window_gate(const WaitingJob &job, pg::Time now)
@@ -219,17 +221,18 @@ Gate window_gate(const WaitingJob &job, pg::Time now)
         return fail("time window", "Its time windows are " + windows + ": " + window.problem + ".");
     if (!window.is_open(now))
         return hold_back("time window",
-                         "It waits for its time windows " + windows + ", " + seconds_text(window.from.value - now.value) + ".");
+                         "It waits for its time windows " + windows + ", which open at " + time_ahead(window.from, now) + ".");
     if (window.until == pg::infinity)
         return pass("time window", "Its time windows " + windows + " are always open.");
-    return pass("time window",
-                "Its time windows " + windows + " are open for " + seconds_text(window.until.value - now.value) + ".");
+    return pass("time window", "Its time windows " + windows + " are open until " + pg::clock_text(window.until) + ".");
 }
 
 Gate expiry_gate(const WaitingJob &job, pg::Time now)
 {
+    if (job.expires == pg::infinity)
+        return pass("expiry", "It does not expire.");
     if (job.expires > now)
-        return pass("expiry", job.expires == pg::infinity ? "It does not expire." : "It has not expired.");
+        return pass("expiry", "It expires at " + time_ahead(job.expires, now) + ".");
     return fail("expiry", "It has expired and will be ended.");
 }
 
@@ -242,7 +245,7 @@ Gate crash_gate(const WaitingJob &job)
         return pass("crash", "It may have crashed the server: such jobs run one at a time, and none runs now.");
     case shmem::Suspicion::has_to_pause:
         return hold_back("crash", "It may have crashed the server: such jobs pause after a crash, for " +
-                                      seconds_text(shmem::suspect_pause_left()) + " more.");
+                                      core::length_text(shmem::suspect_pause_left()) + " more.");
     case shmem::Suspicion::has_to_wait:
         break;
     }
@@ -264,7 +267,7 @@ Gate executor_gate(const Queue &queue)
     const pg::Time now = pg::now();
     if (const auto next = shmem::next_try(MyDatabaseId, queue.owner, now))
         return fail("executor", "The last executor of the queue owner failed to start; the next one is tried in " +
-                                    seconds_text(next->value - now.value) + ". The server's log says why.");
+                                    core::length_text(next->value - now.value) + ". The server's log says why.");
     if (!shmem::has_free_worker_slots())
         return fail("executor", "No background worker slot is free: raise max_worker_processes.");
     if (crew.requested > 0 || crew.has_place)

@@ -52,7 +52,7 @@ Gate worker_gate(const Queue &queue, std::string_view job_type, const Aim &aim)
         const auto slot = shmem::find_worker(each.id);
         is_there = is_there || (slot.has_value() && slot->state == shmem::WorkerState::present && slot->name == aim.worker);
     }
-    const std::string until = pg::call([&] { return ::timestamptz_to_str(aim.ends.value); });
+    const std::string until = pg::clock_text(aim.ends);
     if (!is_there)
         return {"worker", false,
                 "It is for " + worker + ", which does not serve job type \"" + std::string(job_type) +

@@ -58,9 +58,9 @@ sub hold
 }
 
 # ---- of the job
-one_gate('scheduled time', with => q{scheduled_run_time => now() + interval '1 hour'}, says => qr/^It waits for its time, 3[56]\d\d s\.$/, open => 'SELECT hipq.reschedule(:id, now())');
+one_gate('scheduled time', with => q{scheduled_run_time => now() + interval '1 hour'}, says => qr/^It waits for its time, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d, in (1 h|59 min( \d+ s)?)\.$/, open => 'SELECT hipq.reschedule(:id, now())');
 my ($day) = map { (qw(sun mon tue wed thu fri sat))[ ($_ + 3) % 7 ] } $hipq->sql('SELECT extract(dow FROM now())');
-one_gate('time window', with => qq{time_windows => '$day 12:00-13:00'}, says => qr/^It waits for its time windows "$day 12:00-13:00" \(UTC\), \d+ s\.$/,
+one_gate('time window', with => qq{time_windows => '$day 12:00-13:00'}, says => qr/^It waits for its time windows "$day 12:00-13:00" \(UTC\), which open at \d{4}-\d\d-\d\d 12:00:00\+00, in (\d days? ?)?(\d+ h ?)?(\d+ min ?)?(\d+ s)?\.$/,
 	open => q{UPDATE hipq.app_main SET time_windows = 'NONE' WHERE id = :id});
 one_gate('handler', type => 'later', says => qr/^Job type "later" has no handler/, open => q{SELECT hipq.alter_job_type('app.main', 'later', handler => 'run')});
 

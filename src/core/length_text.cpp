@@ -1,0 +1,40 @@
+// By division, unit by unit.
+#include "length_text.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace hipq::core {
+
+namespace {
+
+struct Unit {
+    std::int64_t seconds;
+    std::string_view one;
+    std::string_view many;
+};
+constexpr std::array<Unit, 4> units{{{86'400, " day", " days"}, {3'600, " h", " h"}, {60, " min", " min"}, {1, " s", " s"}}};
+
+constexpr std::int64_t second = 1'000'000;  // us
+
+std::string text_of(std::int64_t count, const Unit &unit)
+{
+    return std::to_string(count).append(count == 1 ? unit.one : unit.many);
+}
+
+}  // namespace
+
+std::string length_text(std::int64_t microseconds)
+{
+    std::int64_t seconds = microseconds <= 0 ? 0 : (microseconds - 1) / second + 1;
+    for (std::size_t i = 0; i + 1 < units.size(); ++i) {
+        if (seconds < units[i].seconds)
+            continue;
+        const std::int64_t rest = seconds % units[i].seconds / units[i + 1].seconds;
+        const std::string first = text_of(seconds / units[i].seconds, units[i]);
+        return rest == 0 ? first : first + " " + text_of(rest, units[i + 1]);
+    }
+    return text_of(seconds, units.back());
+}
+
+}  // namespace hipq::core
