@@ -33,7 +33,7 @@ BEGIN
             relation := regexp_replace(name, '_p\d{8}.*$', '_p');
             lock_mode := mode;
             RETURN NEXT;
-        EXCEPTION WHEN insufficient_privilege OR wrong_object_type THEN
+        EXCEPTION WHEN insufficient_privilege OR wrong_object_type OR undefined_table THEN  -- a drop may be finished meanwhile
             NULL;
         END;
         RESET ROLE;
