@@ -234,7 +234,11 @@ SELECT pg_temp.try($$INSERT INTO hipq.guarded_q (id, update_time, created_time, 
     VALUES (9000000041, now(), now(), 'running', 5, 1, 0, 0, 1, 'replicated', 'k', 'NONE', '2100-01-01')$$);
 SELECT pg_temp.try($$INSERT INTO hipq.guarded_q (id, update_time, created_time, state, timeout, attempt, max_retries, priority, throttle_factor, job_type, job_key, time_windows, scheduled_run_time)
     VALUES (9000000042, now(), now(), 'running', 5, 1, 0, 0, 1, 'replicated', 'k', 'NONE', '2100-01-01')$$);
-SELECT pg_temp.try($$INSERT INTO hipq.guarded_q (job_type) VALUES ('replicated')$$);
+-- without id it is no row that was replicated, but a new job, as of a trigger on a replicated table
+SELECT pg_temp.try($$INSERT INTO hipq.guarded_q (job_type) VALUES ('of a trigger')$$);
+SELECT state, id > 0 AS has_id FROM hipq.guarded_q WHERE job_type = 'of a trigger';
+SELECT hipq.enqueue('of a trigger', queue => 'guarded.q') > 0 AS enqueued;
+SELECT pg_temp.try($$DELETE FROM hipq.guarded_q WHERE job_type = 'of a trigger'$$);
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET error = 'E' WHERE job_type = 'replicated'$$);
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET state = 'error', error = 'E' WHERE job_type = 'replicated'$$);
 SELECT pg_temp.try($$UPDATE hipq.guarded_q SET state = 'final' WHERE job_type = 'replicated'$$);

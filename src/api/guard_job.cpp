@@ -48,7 +48,8 @@ Caller caller_of_insert(const JobRow &row)
 {
     if (storage::is_permitted())
         return Caller::hipq;
-    if (SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA)
+    // A row without id was not replicated: it is a new job, of a trigger on a replicated table as a rule.
+    if (SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA && !row.null(Column::id))
         return Caller::replica;
     if (is_copy() && is_complete(row) && is_restorer())
         return Caller::restore;
