@@ -93,7 +93,7 @@ void before_utility(const PlannedStmt &planned, ProcessUtilityContext context)
 {
     worker::check_utility_in_visit(planned.utilityStmt);
     if (is_transaction_command(planned, TRANS_STMT_PREPARE))
-        storage::demand_two_phase();
+        storage::demand_two_phase();  // while the transaction is still there, which the callback ends
     else if (IsA(planned.utilityStmt, DropRoleStmt))
         check_drop_role(*reinterpret_cast<const DropRoleStmt *>(planned.utilityStmt));
     else if (may_let_somebody_in(planned.utilityStmt))

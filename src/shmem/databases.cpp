@@ -6,7 +6,12 @@
 #include "shmem/alerts.hpp"
 #include "shmem/external_jobs.hpp"
 #include "shmem/own_holder.hpp"
+#include "shmem/prepared.hpp"
 #include "shmem/stand_aside.hpp"
+
+extern "C" {
+#include "access/twophase.h"
+}
 
 namespace hipq::shmem {
 
@@ -74,6 +79,7 @@ DatabaseSlot *slot_for(Oid database)
                                   .looked = false,
                                   .restores = 1,
                                   .aims = 1,
+                                  .prepares = 0,
                                   .lane_losses = 1,
                                   .lane_searches = 0,
                                   .crowded = {},
@@ -250,6 +256,32 @@ void jobs_aimed(Oid database) noexcept
     const Lock lock(LW_EXCLUSIVE);
     if (DatabaseSlot *slot = slot_or_overflow(database); slot != nullptr)
         ++slot->aims;
+}
+
+void note_prepared() noexcept
+{
+    if (!is_loaded())
+        return;
+    const Lock lock(LW_EXCLUSIVE);
+    if (DatabaseSlot *slot = slot_or_overflow(MyDatabaseId); slot != nullptr)
+        slot->prepares = ++registry()->prepares;
+    wake_process(registry()->launcher);
+}
+
+std::vector<Prepares> list_prepares()
+{
+    if (max_prepared_xacts == 0)
+        return {};
+    std::vector<Prepares> prepares(max_databases);  // before the lock: allocation
+    std::size_t count = 0;
+    {
+        const Lock lock(LW_SHARED);
+        for (const DatabaseSlot &slot : slots_in_use())
+            if (slot.database != InvalidOid && slot.prepares != 0)
+                prepares[count++] = {slot.database, slot.prepares};
+    }
+    prepares.resize(count);
+    return prepares;
 }
 
 bool make_known(Oid database)

@@ -52,6 +52,7 @@ struct DatabaseSlot {
     bool looked;             // a scheduler has looked: what an earlier life of the server left is in order
     unsigned restores;       // by jobs_restored(), and one more
     unsigned aims;           // by jobs_aimed(), and one more
+    unsigned prepares;       // how many there had been in all at the last note_prepared() here; 0: none here
     unsigned lane_losses;    // by lose_lanes(), and one more; lanes.hpp
     unsigned lane_searches;  // `lane_losses` when all lanes were found last; 0: not yet
     std::array<CrowdedQueue, max_crowded_queues> crowded;  // of which not all were
@@ -235,6 +236,7 @@ struct Registry {
     bool look_at_all;      // a database found no slot: the launcher looks at all of them from time to time
     int executor_count;    // length of `executors`
     int open_crash_cases;  // crash_cases.hpp
+    unsigned prepares;     // calls of note_prepared()
     bool no_free_slot;     // the last process found no free background worker slot
     StartFailure start_failures[max_start_failures];
     int owner_count;     // places in use: the first ones

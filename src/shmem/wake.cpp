@@ -10,6 +10,7 @@
 #include "shmem/databases.hpp"
 #include "shmem/ends.hpp"
 #include "shmem/executors.hpp"
+#include "shmem/prepared.hpp"
 
 namespace hipq::shmem {
 
@@ -186,6 +187,8 @@ extern "C" void hipq_transaction_ends(XactEvent event, void *)
 {
     if (event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
         return;
+    if (event == XACT_EVENT_PREPARE && has_notes())
+        note_prepared();
     show_lanes();
     forget();
 }

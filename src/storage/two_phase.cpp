@@ -11,6 +11,8 @@ constinit NoTwoPhase forbidden = NoTwoPhase::none;
 
 extern "C" void hipq_two_phase_transaction_ends(XactEvent event, void *)
 {
+    if (event == XACT_EVENT_PRE_PREPARE)
+        pg::enter([] { demand_two_phase(); });
     if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
         forbidden = NoTwoPhase::none;
 }

@@ -12,6 +12,7 @@
 #include "shmem/executors.hpp"
 #include "shmem/lanes.hpp"
 #include "shmem/stand_aside.hpp"
+#include "worker/prepared.hpp"
 #include "worker/process.hpp"
 #include "worker/server_databases.hpp"
 #include "worker/stop_overdue.hpp"
@@ -41,6 +42,7 @@ struct Launcher {
     bool executors_first = true;  // neither kind may take the last slots again and again
     pg::Time last_seen{0};        // hipq's clock
     Watchdog watchdog;
+    PreparedWatch prepared;
 };
 
 // Databases without room in shared memory take turns at this pace.
@@ -228,7 +230,7 @@ std::int64_t time_to_wait(const Launcher &launcher)
         if (check_interrupts())  // hipq.enabled, hipq.databases or hipq.max_executors may have changed
             look_at_all_databases();
         run_once(launcher);
-        const std::int64_t watch_again = watch_schedulers(launcher.watchdog);
+        const std::int64_t watch_again = std::min(watch_schedulers(launcher.watchdog), watch_prepared(launcher.prepared));
         wait_for_work(std::min({time_to_wait(launcher), stop_overdue(InvalidOid), watch_again}));
     }
 }

@@ -1,0 +1,86 @@
+# Prepared transactions that a client of hipq does not commit: an apply worker of logical replication does, or the server was down.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $publisher = PostgreSQL::Test::Cluster->new('publisher');
+HipqCluster::init($publisher, allows_streaming => 'logical');
+$publisher->append_conf('postgresql.conf', "max_prepared_transactions = 10\n");
+$publisher->start;
+$publisher->safe_psql('postgres', 'CREATE TABLE orders (n integer PRIMARY KEY); CREATE PUBLICATION orders FOR TABLE orders');
+
+# audit_rate 0: nothing else finds what was missed.
+my $hipq = HipqCluster->new('subscriber', max_prepared_transactions => 10, 'hipq.audit_rate' => 0);
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run');
+	CREATE TABLE orders (n integer PRIMARY KEY);
+	CREATE FUNCTION order_comes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM hipq.enqueue('run', to_jsonb(NEW.n), 'app.main', job_key => NEW.n::text); RETURN NEW; END $$;
+	CREATE TRIGGER order_comes AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION order_comes();
+	ALTER TABLE orders ENABLE ALWAYS TRIGGER order_comes});
+$hipq->sql('CREATE SUBSCRIPTION orders CONNECTION $c$' . $publisher->connstr('postgres') . q{$c$ PUBLICATION orders WITH (two_phase = true, copy_data = false)});
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_subscription WHERE subtwophasestate = 'e'}, 1), 'a subscription with two phases');
+
+sub prepare { my ($n) = @_; $publisher->safe_psql('postgres', "BEGIN; INSERT INTO orders VALUES ($n); PREPARE TRANSACTION 'order $n'"); return; }
+sub commit { my ($n) = @_; $publisher->safe_psql('postgres', "COMMIT PREPARED 'order $n'"); return; }
+sub is_prepared { my ($count, $what) = @_; ok($hipq->wait_until('SELECT count(*) FROM pg_prepared_xacts', $count), $what); return; }
+sub ends { my ($n, $what) = @_; ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE job_key = '$n'", 'succeeded', 20), $what); return; }
+my $nobody = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('hipq executor', 'hipq scheduler')};
+my $left = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'};
+
+# ---- prepared and committed at once
+prepare(1);
+commit(1);
+ends(1, 'a job that an apply worker has committed runs');
+
+# ---- committed when the scheduler has left
+prepare(2);
+is_prepared(1, 'it is prepared here, too');
+ok($hipq->wait_until($left, 0, 30), 'the scheduler has left');
+my $start = time;
+commit(2);
+ends(2, 'its job runs');
+cmp_ok(time - $start, '<', 8, 'soon');
+
+# ---- several, in the order of their commits
+prepare($_) foreach 3 .. 5;
+is_prepared(3, 'several');
+commit(4);
+ends(4, 'the second is committed first');
+$publisher->safe_psql('postgres', "ROLLBACK PREPARED 'order 3'");
+commit(5);
+ends(5, 'the third');
+is_prepared(0, 'none is left');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = '3'}), 0, 'what is rolled back is no job');
+
+# ---- the server was down, or has crashed, between the two
+foreach my $how (qw(fast immediate))
+{
+	my $n = $how eq 'fast' ? 6 : 7;
+	prepare($n);
+	is_prepared(1, 'prepared');
+	$hipq->node->stop($how);
+	$hipq->node->start;
+	is($hipq->sql('SELECT count(*) FROM pg_prepared_xacts'), 1, "it is there after a stop ($how)");
+	ok($hipq->wait_until($nobody, 0, 30), 'the scheduler has left');
+	commit($n);
+	ends($n, 'its job runs');
+}
+
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'cursor miss'}), 0, 'no alert is raised');
+
+# ---- what cannot be prepared is refused whoever prepares it; for an apply worker that was to run jobs in a trigger the error ends it
+$hipq->sql(q{
+	SELECT hipq.register_job_type('app.main', 'out', handler_kind => 'notify');
+	CREATE OR REPLACE FUNCTION order_comes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM hipq.register_worker('w', '{app.main}', '{out}'); RETURN NEW; END $$});
+prepare(8);
+ok($hipq->node->wait_for_log(qr/ERROR:  cannot PREPARE a transaction that has registered, drained or deregistered a hipq worker/), 'what cannot be prepared is refused');
+is($hipq->sql('SELECT count(*) FROM pg_prepared_xacts'), 0, 'it is not');
+$hipq->sql(q{ALTER TABLE orders DISABLE TRIGGER order_comes});
+is_prepared(1, 'without that it goes on');
+commit(8);
+
+done_testing();
