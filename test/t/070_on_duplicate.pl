@@ -102,6 +102,31 @@ foreach my $type ('by_lock', 'by_record')
 	is($hipq->outcome($first), 'succeeded', 'the job that ran goes its way');
 }
 
+# ---- a successor's data are held against the parameters of its type, too
+{
+	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'strictly', handler => 'work', claim => 'record',
+		parameters => '{"to": {"type": "string", "required": true}, "lock": {"type": "number"}, "lang": {"type": "string", "default": "en"}}')});
+	my ($first, $lock) = start('strictly', '', '{"to": "a", "lock": 1}');
+	like($hipq->error_of(q{SELECT hipq.enqueue('strictly', '{"lang": "de"}', job_key => 'k', on_duplicate => 'after')}), qr/22023: job_data of job type "strictly" lacks "to"/, 'what lacks a parameter is refused');
+	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'and there is no successor');
+	my ($action, $second) = action_of('strictly', q{'{"to": "b"}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	is($action, 'after', 'what fits is taken');
+	$lock->quit;
+	is($hipq->outcome($_), 'succeeded', 'and runs') foreach $first, $second;
+	is($hipq->sql("SELECT data FROM ran WHERE id = $second"), '{"to": "b", "lang": "en"}', 'with its defaults');
+}
+
+# ---- a job that runs cannot be deleted: nothing of it comes back
+foreach my $type (qw(by_lock by_record))
+{
+	my ($first, $lock) = start($type);
+	my ($status, $out, $error) = $hipq->try_sql("SET lock_timeout = '200 ms'; DELETE FROM hipq.app_main WHERE id = $first");
+	like($error, $type eq 'by_record' ? qr/ERROR:  job $first in state "running" cannot be deleted/ : qr/ERROR:  canceling statement due to lock timeout/, "$type: a job that runs cannot be deleted");
+	$lock->quit;
+	is($hipq->outcome($first), 'succeeded', 'it ends as it would');
+	is($hipq->sql("SELECT count(*) FROM hipq.app_main WHERE id = $first"), 1, 'once');
+}
+
 # ---- the successor itself can be cancelled, changed by nobody, and goes with its transaction
 {
 	my ($first, $lock) = start('by_record');
