@@ -45,19 +45,23 @@ bool runs_outside(const Queue &queue, const JobType &type)
 
 Gate worker_gate(const Queue &queue, std::string_view job_type, const Aim &aim)
 {
-    const std::string worker = "external worker \"" + aim.worker + "\"";
     const auto services = worker_services();
-    bool is_there = false;
-    for (const shmem::WorkerRef &each : services->serving(queue.id, job_type)) {
-        const auto slot = shmem::find_worker(each.id);
-        is_there = is_there || (slot.has_value() && slot->state == shmem::WorkerState::present && slot->name == aim.worker);
-    }
-    const std::string until = pg::clock_text(aim.ends);
-    if (!is_there)
-        return {"worker", false,
-                "It is for " + worker + ", which does not serve job type \"" + std::string(job_type) +
-                    "\" now. If it does not come by " + until + " the attempt has failed (worker_unavailable)."};
-    return {"worker", true, "It is for " + worker + ", until " + until + "."};
+    std::vector<shmem::WorkerRef> named;
+    for (const shmem::WorkerRef &worker : services->serving(queue.id, job_type))
+        if (const auto slot = shmem::find_worker(worker.id);
+            slot.has_value() && slot->state == shmem::WorkerState::present && slot->name == aim.worker)
+            named.push_back(worker);
+    const std::string its = "It is for external worker \"" + aim.worker + "\"";
+    const std::string end =
+        " If it is not given the job by " + pg::clock_text(aim.ends) + " the attempt has failed (worker_unavailable).";
+    if (named.empty())
+        return {"worker", false, its + ", which does not serve job type \"" + std::string(job_type) + "\" now." + end};
+    const shmem::RoomForJobs room = shmem::room_for_jobs(named, shmem::JobShares());
+    if (room.shared > 0)
+        return {"worker", true, its + ", which gets it next."};
+    if (room.wanted > 0)
+        return {"worker", false, its + ", whose role has the share of hipq.max_running that is for it." + end, true};
+    return {"worker", false, its + ", which has as many jobs as it takes at a time, drains or is unhealthy." + end, true};
 }
 
 Gate worker_gate(const Queue &queue, std::string_view job_type)

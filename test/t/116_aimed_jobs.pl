@@ -28,7 +28,8 @@ my $two = register('two', capacity => 2);
 my @jobs = map { aimed('two') } 1 .. 3;
 is_given($_, 'running 1 two', 'a job is its worker\'s') foreach @jobs[0, 1];
 is($hipq->sql(row($jobs[2])), 'initial 0', 'what it has no room for waits, though another worker is idle');
-like(gate($jobs[2]), qr/^It is for external worker "two", until \d{4}-/, 'and says so');
+like(gate($jobs[2]), qr/^It is for external worker "two", which has as many jobs as it takes at a time, drains or is unhealthy\. If it is not given the job by \d{4}-/, 'and says so');
+is($hipq->sql("SELECT string_agg(gate, ' ') FROM hipq.why($jobs[2]) WHERE NOT passed"), 'worker', 'that keeps it, and nothing else');
 is($hipq->sql("SELECT worker_id FROM hipq.jobs WHERE id = $jobs[2]"), '', 'no worker has it');
 my $any = $hipq->enqueue('send');
 is_given($any, 'running 1 one', 'jobs for any worker pass it by');
@@ -40,7 +41,7 @@ $hipq->sql_as('app', "SELECT hipq.deregister_worker($two)");
 
 # ---- its time is queue_ttl; then the policy decides
 my $late = aimed('absent');
-like(gate($late), qr/^It is for external worker "absent", which does not serve job type "send" now\. If it does not come by .* \(worker_unavailable\)\.$/, 'one for a worker that is not there waits');
+like(gate($late), qr/^It is for external worker "absent", which does not serve job type "send" now\. If it is not given the job by .* the attempt has failed \(worker_unavailable\)\.$/, 'one for a worker that is not there waits');
 my $once = aimed('absent', 'once');
 my $soon = aimed('absent', 'send', 'queue_ttl => 10');
 my $patient = aimed('absent', 'send', 'queue_ttl => 1000');
