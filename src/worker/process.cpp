@@ -13,6 +13,7 @@ void install_signal_handlers()
         pqsignal(SIGINT, ::StatementCancelHandler);
         shmem::install_quit_handler();
         ::BackgroundWorkerUnblockSignals();
+        ConfigReloadPending = true;  // until now PostgreSQL has ignored that signal, and one that came is lost
     });
 }
 
