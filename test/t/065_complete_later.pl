@@ -99,7 +99,7 @@ $hipq->sql("SELECT hipq.fail_job($jobs[0], 'no answer')");
 ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs WHERE id = $jobs[1]"), 'when it has ended there is room for the next one');
 $hipq->sql("SELECT hipq.fail_job($jobs[1], 'no answer')");
 ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues WHERE queue = 'app.one'}), 'nothing is left of what was counted');
-is($hipq->sql(q{SELECT sum(jobs_done) FROM hipq.executors WHERE queue IS NULL}), 1, 'an executor counts it among those that it has run');
+cmp_ok($hipq->sql(q{SELECT sum(jobs_done) FROM hipq.executors WHERE queue IS NULL}), '>=', 1, 'an executor counts it among those that it has run');
 
 # ---- whatever becomes of the executor in the moment after the handler's commit, and of the server
 $hipq->sql(q{SELECT hipq.alter_job_type('app.one', 'one', default_timeout => 600)});
