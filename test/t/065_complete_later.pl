@@ -64,6 +64,7 @@ foreach my $type (qw(lock record))
 	$id = handled($type, '{}', ', max_retries => 1');
 	is($hipq->sql("SELECT hipq.fail_job($id, 'no answer')"), 'retry', "$type: or that attempt alone");
 	like(row($id), qr/^retry 1 /, "$type: which the answer says");
+	$hipq->sql("SELECT hipq.cancel($id)");    # its retry would come in between, some time later
 
 	is($hipq->outcome(handled($type, '{"roll_back": 1}')), 'succeeded', "$type: what is rolled back with a block does not count");
 	$id = handled($type, '{"fail": 1}', ', max_retries => 0');
@@ -99,7 +100,7 @@ $hipq->sql("SELECT hipq.fail_job($jobs[0], 'no answer')");
 ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs WHERE id = $jobs[1]"), 'when it has ended there is room for the next one');
 $hipq->sql("SELECT hipq.fail_job($jobs[1], 'no answer')");
 ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues WHERE queue = 'app.one'}), 'nothing is left of what was counted');
-cmp_ok($hipq->sql(q{SELECT sum(jobs_done) FROM hipq.executors WHERE queue IS NULL}), '>=', 1, 'an executor counts it among those that it has run');
+is($hipq->sql(q{SELECT sum(jobs_done) FROM hipq.executors WHERE queue IS NULL}), 1, 'an executor counts it among those that it has run');
 
 # ---- whatever becomes of the executor in the moment after the handler's commit, and of the server
 $hipq->sql(q{SELECT hipq.alter_job_type('app.one', 'one', default_timeout => 600)});
