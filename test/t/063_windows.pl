@@ -58,7 +58,7 @@ $hipq->sql(q{SELECT hipq.cancel(id) FROM hipq.job});
 set_clock('2031-06-02 08:00');    # a Monday
 my $id = enqueue('run', q{time_windows => 'mon-fri 09:00-17:00'});
 ok(opens('run', '2031-06-02 09:00'), 'a job outside its windows waits for their opening');
-like($hipq->why($id), qr/^time window: It waits for its time windows "mon-fri 09:00-17:00" \(UTC\), which open at \S+ \d\d:00:00[+-]\d\d, in (1 h|59 min( \d+ s)?)\.$/, 'why() says so');
+like($hipq->why($id), qr/^time window: It waits for its time windows "mon-fri 09:00-17:00" \(UTC\), which open at \d{4}-\d\d-\d\d 18:00:00\+09, in (1 h|59 min( \d+ s)?)\.$/, 'why() says so');
 is($hipq->outcome(enqueue('run')), 'succeeded', 'one without windows behind it runs');
 is($hipq->outcome(enqueue('run', q{time_windows => '07:00-10:00'})), 'succeeded', 'and one whose windows are open');
 is($hipq->sql("SELECT state || ' ' || (scheduled_run_time = '2020-01-01 UTC') FROM hipq.job WHERE id = $id"), 'initial true', 'its row is as it was');
