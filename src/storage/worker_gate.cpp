@@ -15,6 +15,16 @@ std::string name_of_worker(std::int64_t id)
 
 }  // namespace
 
+std::vector<shmem::WorkerRef> workers_named(std::span<const shmem::WorkerRef> workers, std::string_view name)
+{
+    std::vector<shmem::WorkerRef> named;
+    for (const shmem::WorkerRef &worker : workers)
+        if (const auto slot = shmem::find_worker(worker.id);
+            slot.has_value() && slot->state == shmem::WorkerState::present && slot->name == name)
+            named.push_back(worker);
+    return named;
+}
+
 Service service_of(int queue_id, std::string_view job_type)
 {
     Service service;
@@ -45,12 +55,7 @@ bool runs_outside(const Queue &queue, const JobType &type)
 
 Gate worker_gate(const Queue &queue, std::string_view job_type, const Aim &aim)
 {
-    const auto services = worker_services();
-    std::vector<shmem::WorkerRef> named;
-    for (const shmem::WorkerRef &worker : services->serving(queue.id, job_type))
-        if (const auto slot = shmem::find_worker(worker.id);
-            slot.has_value() && slot->state == shmem::WorkerState::present && slot->name == aim.worker)
-            named.push_back(worker);
+    const std::vector<shmem::WorkerRef> named = workers_named(worker_services()->serving(queue.id, job_type), aim.worker);
     const std::string its = "It is for external worker \"" + aim.worker + "\"";
     const std::string end =
         " If it is not given the job by " + pg::clock_text(aim.ends) + " the attempt has failed (worker_unavailable).";

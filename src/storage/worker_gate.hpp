@@ -16,6 +16,9 @@ struct Service {
 };
 Service service_of(int queue_id, std::string_view job_type);
 
+// Of these workers those that are there under a name; several roles may have one each.
+std::vector<shmem::WorkerRef> workers_named(std::span<const shmem::WorkerRef> workers, std::string_view name);
+
 // Whether external workers run jobs of a type: its handler is `notify`, or it has none and workers name it. Needs a transaction.
 bool runs_outside(const Queue &queue, const JobType &type);
 

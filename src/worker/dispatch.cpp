@@ -16,6 +16,7 @@
 #include "storage/gates.hpp"
 #include "storage/short_text.hpp"
 #include "storage/weight.hpp"
+#include "storage/worker_gate.hpp"
 #include "storage/workers.hpp"
 #include "worker/claim_room.hpp"
 #include "worker/durability.hpp"
@@ -107,16 +108,6 @@ std::vector<ServedLine> due_lines(const storage::Catalogue &catalogue, const sto
     return lines;
 }
 
-// Of the workers that serve a type those of a name; several roles may have one each.
-std::vector<shmem::WorkerRef> workers_named(Workers workers, std::string_view name)
-{
-    std::vector<shmem::WorkerRef> named;
-    for (const shmem::WorkerRef &worker : workers)
-        if (const auto slot = shmem::find_worker(worker.id); slot.has_value() && slot->name == name)
-            named.push_back(worker);
-    return named;
-}
-
 // They come before the lanes: nobody else can take them, and their time for that is short.
 void add_aimed_lines(Lines &lines, std::vector<AimedLine> &aimed)
 {
@@ -126,7 +117,7 @@ void add_aimed_lines(Lines &lines, std::vector<AimedLine> &aimed)
         if (queue == nullptr || !is_for_workers(*queue, each.job_type))
             continue;
         const auto &workers =
-            lines.named.emplace_back(workers_named(lines.services->serving(queue->id, each.job_type), each.worker));
+            lines.named.emplace_back(storage::workers_named(lines.services->serving(queue->id, each.job_type), each.worker));
         const DueJob first = each.jobs.front();
         if (!workers.empty())
             served.push_back({{queue, {each.job_type, each.priority, first.due, first.id}, shmem::no_lane, InvalidOid},
