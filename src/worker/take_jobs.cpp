@@ -287,6 +287,18 @@ bool take_by_lane(Taker &taker, storage::LaneIndex &index)
 
 // ---- by SQL ----
 
+bool take_these(Claimer &claimer, const Line &line, std::span<const storage::DueJob> due, pg::Time now, std::size_t most,
+                const Suspects &suspects)
+{
+    std::vector<JobInLine> jobs;
+    for (const storage::DueJob &job : due)
+        if (!claimer.held.is_held(job.id, now))
+            jobs.push_back({job.id, line.queue->id, job.due, line.lane, job.place});
+    pass_over_suspects(jobs, suspects);
+    reserve(claimer.hand, jobs, most);
+    return !claimer.hand.is_empty();
+}
+
 // Whoever has others in hand, they are looked at first.
 bool take_by_sql(const Taker &taker)
 {
@@ -294,7 +306,7 @@ bool take_by_sql(const Taker &taker)
     const std::size_t passed_over = taker.claimer.held.size() + shmem::count_in_hand() + taker.suspects.size();
     const auto due = storage::due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over, taker.windows,
                                        taker.claimer.hand.paused_keys);
-    return take_these(taker.claimer, line, due, taker.now, taker.most);
+    return take_these(taker.claimer, line, due, taker.now, taker.most, taker.suspects);
 }
 
 bool take(Taker &taker)
@@ -311,13 +323,7 @@ bool take(Taker &taker)
 
 bool take_these(Claimer &claimer, const Line &line, std::span<const storage::DueJob> due, pg::Time now, std::size_t most)
 {
-    std::vector<JobInLine> jobs;
-    for (const storage::DueJob &job : due)
-        if (!claimer.held.is_held(job.id, now))
-            jobs.push_back({job.id, line.queue->id, job.due, line.lane, job.place});
-    pass_over_suspects(jobs, suspects());
-    reserve(claimer.hand, jobs, most);
-    return !claimer.hand.is_empty();
+    return take_these(claimer, line, due, now, most, suspects());
 }
 
 bool take_jobs(Claimer &claimer, const Line &line, pg::Time now, std::size_t most)
