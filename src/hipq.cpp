@@ -4,10 +4,16 @@
 #include "pg/guard.hpp"
 #include "pg/point.hpp"
 #include "settings.hpp"
+#include "shmem/clear_database.hpp"
+#include "shmem/databases.hpp"
 #include "shmem/decisions.hpp"
+#include "shmem/ends.hpp"
+#include "shmem/executors.hpp"
 #include "shmem/external_jobs.hpp"
+#include "shmem/flight_recorder.hpp"
+#include "shmem/lanes.hpp"
+#include "shmem/progress.hpp"
 #include "shmem/registry.hpp"
-#include "shmem/stand_aside.hpp"
 #include "shmem/statistics.hpp"
 #include "shmem/wake.hpp"
 #include "shmem/workers.hpp"
@@ -25,6 +31,20 @@ void _PG_init(void);
 #pragma GCC visibility pop
 }
 
+namespace {
+
+// What each room keeps there, in the order in which locks are taken.
+void keep_shared_memory()
+{
+    using namespace hipq::shmem;
+    for (const Part *part : {&executors_part, &flight_recorder_part, &decisions_part, &ends_part, &databases_part, &lanes_part,
+                             &external_jobs_part, &workers_part, &statistics_part, &progress_part})
+        add_part(*part);
+    install_hooks();
+}
+
+}  // namespace
+
 // Loaded by shared_preload_libraries: everything. Loaded later, by the first call of a function: enqueueing, rights and views
 // work, nothing runs.
 void _PG_init()
@@ -32,7 +52,7 @@ void _PG_init()
     hipq::pg::enter([] {
         hipq::settings::define();
         if (process_shared_preload_libraries_in_progress)
-            hipq::shmem::install_hooks();
+            keep_shared_memory();
         hipq::shmem::watch_commits();
         hipq::shmem::watch_marks();
         hipq::shmem::watch_workers();

@@ -3,7 +3,7 @@
 #include "api/arguments.hpp"
 #include "api/checks.hpp"
 #include "pg/clock.hpp"
-#include "shmem/hands.hpp"
+#include "shmem/running_jobs.hpp"
 #include "shmem/watch.hpp"
 #include "storage/find_job.hpp"
 #include "storage/permit.hpp"

@@ -8,6 +8,7 @@
 #include "storage/current_job.hpp"
 #include "storage/new_job.hpp"
 #include "storage/new_rows.hpp"
+#include "storage/note_waiting.hpp"
 
 extern "C" {
 #include "commands/copy.h"

@@ -3,6 +3,7 @@
 
 #include "pg/transaction.hpp"
 #include "settings.hpp"
+#include "shmem/clear_database.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/wake.hpp"
 #include "storage/cron_entries.hpp"

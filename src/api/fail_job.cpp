@@ -10,6 +10,7 @@
 #include "shmem/decisions.hpp"
 #include "shmem/external_jobs.hpp"
 #include "storage/find_job.hpp"
+#include "storage/lock_attempt.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/settle.hpp"

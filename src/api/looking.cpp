@@ -6,6 +6,7 @@
 #include "shmem/external_jobs.hpp"
 #include "shmem/hands.hpp"
 #include "shmem/room.hpp"
+#include "shmem/running_jobs.hpp"
 #include "storage/current_job.hpp"
 #include "storage/identity.hpp"
 #include "storage/job_gates.hpp"

@@ -4,9 +4,7 @@
 #include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shmem/alerts.hpp"
-#include "shmem/external_jobs.hpp"
 #include "shmem/own_holder.hpp"
-#include "shmem/prepared.hpp"
 #include "shmem/stand_aside.hpp"
 
 extern "C" {
@@ -141,15 +139,14 @@ void detach_scheduler(int exit_code)
     DatabaseSlot *slot = slot_of(mine);
     const int holder = own_holder();
     mine.slot = -1;
+    set_own_holder(-1);
     if (slot == nullptr)
         return;
     slot->scheduler = SchedulerState::none;
     slot->process = no_process;
     slot->must_make_room = false;
-    const bool was_reading = cancel_readings(holder);
-    if (give_back_dispatch(holder))
-        slot->recovered = 0;  // the leaves tell what has become of it
-    if (was_reading || slot->dispatch_asked)
+    tell_of_scheduler_exit(*slot, holder);
+    if (slot->dispatch_asked)
         slot->next_due = pg::Time{0};
     if (exit_code == 0) {
         slot->failures = 0;
@@ -443,6 +440,7 @@ bool attach_scheduler(const SchedulerTicket &ticket)
     slot->process = MyProc->pgprocno;
     slot->started = pg::now();
     mine = ticket;
+    set_own_holder(scheduler_holder(ticket.slot));
     return true;
 }
 
@@ -596,5 +594,19 @@ bool leave_closed_database()
     slot->next_due = pg::infinity;
     return true;
 }
+
+namespace {
+
+// Whoever is about to start there finds that the slot is not his any more.
+void forget_slot(Oid database) noexcept
+{
+    for (DatabaseSlot &slot : registry()->databases)
+        if (slot.database == database && slot.process == no_process)
+            slot.database = InvalidOid;
+}
+
+}  // namespace
+
+constinit const Part databases_part{nullptr, nullptr, nullptr, forget_slot};
 
 }  // namespace hipq::shmem

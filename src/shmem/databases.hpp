@@ -23,6 +23,16 @@ void database_changed(Oid database) noexcept;
 // Says that jobs in the middle of an attempt may have been loaded: recovery_due(). Cannot fail.
 void jobs_restored(Oid database) noexcept;
 
+// Says that a transaction of this process, with notes for hipq, has been prepared. Cannot fail.
+void note_prepared() noexcept;
+
+// The databases in which that was said, with a number that is another one each time.
+struct Prepares {
+    Oid database;
+    unsigned count;
+};
+std::vector<Prepares> list_prepares();
+
 // Says that jobs for one worker each may have been enqueued: count_aims(). Cannot fail.
 void jobs_aimed(Oid database) noexcept;
 
@@ -105,5 +115,7 @@ bool leave_scheduler(pg::Time stay_until);
 bool leave_to_make_room(pg::Time come_back);
 // Leaves because nothing may run here, unless database_changed() was said since begin_look(); true: gone.
 bool leave_closed_database();
+
+extern const Part databases_part;
 
 }  // namespace hipq::shmem

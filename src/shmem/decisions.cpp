@@ -122,6 +122,9 @@ std::optional<Decision> take_dead_letter(Oid database, Oid role)
     return take(database, role, true);
 }
 
+namespace {
+
+// Needs the lock.
 void forget_decisions(Oid database) noexcept
 {
     for (Decision &entry : entries()) {
@@ -131,6 +134,10 @@ void forget_decisions(Oid database) noexcept
         --registry()->decision_count;
     }
 }
+
+}  // namespace
+
+constinit const Part decisions_part{nullptr, nullptr, nullptr, forget_decisions};
 
 bool has_decisions(Oid database, Oid role)
 {

@@ -15,8 +15,7 @@ std::optional<Decision> take_dead_letter(Oid database, Oid role);
 // Of either kind.
 bool has_decisions(Oid database, Oid role);
 
-// Of a database that is gone. Needs the lock.
-void forget_decisions(Oid database) noexcept;
+extern const Part decisions_part;
 
 // Registers the callbacks; called once by _PG_init. PostgreSQL regime.
 void watch_decisions();

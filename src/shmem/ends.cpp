@@ -99,10 +99,17 @@ void look_at_end_of(std::span<const std::int64_t> job_ids)
         add_entry({id, MyDatabaseId, no_process, false});
 }
 
+namespace {
+
+// Needs the lock.
 void forget_ends(Oid database) noexcept
 {
     erase_entries([&](const AwaitedEnd &entry) { return entry.process == no_process && entry.database == database; });
 }
+
+}  // namespace
+
+constinit const Part ends_part{nullptr, nullptr, nullptr, forget_ends};
 
 bool are_ends_awaited() noexcept
 {

@@ -23,8 +23,7 @@ bool was_told();
 // It is to look when one of these jobs has ended, and no longer for those it has named before.
 void look_at_end_of(std::span<const std::int64_t> job_ids);
 
-// Of a database that is gone. Needs the lock.
-void forget_ends(Oid database) noexcept;
+extern const Part ends_part;
 
 // Whoever ends a job
 // ---------------------------------------------------------------------------------------------------------------------

@@ -279,4 +279,20 @@ std::vector<ExecutorSlot> list_executors()
     return result;
 }
 
+namespace {
+
+// Those who are about to start find that the slot is not theirs any more.
+void forget_executors(Oid database) noexcept
+{
+    forget_failed_starts(database);
+    forget_shares(database);
+    for (ExecutorSlot &slot : executor_slots())
+        if (slot.database == database && (slot.state == ExecutorState::requested || slot.state == ExecutorState::orphaned))
+            free_executor_slot(slot);
+}
+
+}  // namespace
+
+constinit const Part executors_part{nullptr, nullptr, nullptr, forget_executors};
+
 }  // namespace hipq::shmem

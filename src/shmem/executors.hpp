@@ -84,4 +84,6 @@ void free_executor_slot(ExecutorSlot &slot);
 // hipq.max_executors may have been lowered. Each counts those before it, so that as many leave as are too many.
 bool is_one_too_many(const ExecutorSlot &slot);
 
+extern const Part executors_part;
+
 }  // namespace hipq::shmem

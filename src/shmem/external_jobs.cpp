@@ -4,8 +4,8 @@
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/external_entries.hpp"
+#include "shmem/freed_capacity.hpp"
 #include "shmem/own_holder.hpp"
-#include "shmem/room.hpp"
 #include "shmem/worker_table.hpp"
 
 namespace hipq::shmem {
@@ -123,17 +123,6 @@ void cancel_dispatch(std::span<const Dispatched> jobs) noexcept
         tell_of_room(room_made, MyDatabaseId, InvalidOid);
 }
 
-bool give_back_dispatch(int holder) noexcept
-{
-    bool may_have_committed = false;
-    jobs_in_hand().erase_if(holder, [&](const core::JobEntry &job) {
-        may_have_committed = may_have_committed || job.phase == core::JobPhase::running;
-        return_to_line(job);
-        return true;
-    });
-    return may_have_committed;
-}
-
 // ---- after the end of a server or scheduler ----
 
 Entered enter_external_job(const ExternalJob &job, const core::Load &load)
@@ -200,17 +189,6 @@ void drop_external_job(std::int64_t job_id, int attempt) noexcept
     if (room_made.any)
         tell_of_room(room_made, MyDatabaseId, InvalidOid);
     ask_for_dispatch(MyDatabaseId);
-}
-
-void forget_external_jobs(Oid database) noexcept
-{
-    core::JobTable table = jobs_in_hand();
-    for (std::size_t i = 0; i < table.capacity(); ++i) {
-        const auto entry = static_cast<std::int32_t>(i);
-        if (has_worker(table.at(entry)) && table.at(entry).database == database)
-            table.erase(entry);
-    }
-    (void)table.take_room_made();
 }
 
 // ---- looking ----
@@ -286,5 +264,34 @@ bool is_with_worker(Oid database, std::int64_t job_id)
     const std::int32_t entry = table.find(database, job_id);
     return entry != core::no_entry && (has_worker(table.at(entry)) || is_being_dispatched(table.at(entry)));
 }
+
+namespace {
+
+// Needs the lock.
+void forget_external_jobs(Oid database) noexcept
+{
+    core::JobTable table = jobs_in_hand();
+    for (std::size_t i = 0; i < table.capacity(); ++i) {
+        const auto entry = static_cast<std::int32_t>(i);
+        if (has_worker(table.at(entry)) && table.at(entry).database == database)
+            table.erase(entry);
+    }
+    (void)table.take_room_made();
+}
+
+// What the scheduler was about to give to workers. What may be committed is left to the leaves: they tell what has become of it.
+void give_back_dispatch(DatabaseSlot &slot, int holder) noexcept
+{
+    jobs_in_hand().erase_if(holder, [&](const core::JobEntry &job) {
+        if (job.phase == core::JobPhase::running)
+            slot.recovered = 0;
+        return_to_line(job);
+        return true;
+    });
+}
+
+}  // namespace
+
+constinit const Part external_jobs_part{nullptr, nullptr, nullptr, forget_external_jobs, give_back_dispatch};
 
 }  // namespace hipq::shmem

@@ -38,10 +38,6 @@ void end_dispatch(std::span<const Dispatched> jobs) noexcept;
 // It has failed: they stand in line as before. Cannot fail.
 void cancel_dispatch(std::span<const Dispatched> jobs) noexcept;
 
-// A scheduler has ended with these in hand: they go back into line. Needs the lock. Returns whether a claim may have committed,
-// so that rows tell of workers' jobs that nobody knows.
-bool give_back_dispatch(int holder) noexcept;
-
 // Enters a job of which its row tells that a worker has it, and counts what it weighs, whatever the limits; one that is in hand
 // stays as it is.
 // in_other_hand: of somebody who has read it before it ran, and is about to find out.
@@ -61,7 +57,7 @@ OverdueJobs overdue_jobs(pg::Time now, std::size_t most);
 void drop_external_job(std::int64_t job_id, int attempt) noexcept;
 
 // Of a database that is gone. Needs the lock.
-void forget_external_jobs(Oid database) noexcept;
+extern const Part external_jobs_part;
 
 // Everybody
 // ----------------------------------------------------------------------------------------------------------------------------

@@ -4,8 +4,8 @@
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/external_entries.hpp"
+#include "shmem/freed_capacity.hpp"
 #include "shmem/own_holder.hpp"
-#include "shmem/room.hpp"
 #include "shmem/transaction_notes.hpp"
 #include "shmem/worker_table.hpp"
 

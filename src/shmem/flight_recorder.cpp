@@ -143,9 +143,9 @@ std::size_t empty(FlightSlot &slot)
     return std::min<std::size_t>(word.count, core::max_flight_jobs);
 }
 
-}  // namespace
-
-void begin_flight_recorder() noexcept
+// Reads what the server's last life left behind and begins a new file, at server start and again after each crash. Trouble is
+// logged.
+void begin_flight_recorder()
 {
     if (!IsPostmasterEnvironment || IsUnderPostmaster)
         return;
@@ -156,6 +156,10 @@ void begin_flight_recorder() noexcept
     }
     is_first_life = false;
 }
+
+}  // namespace
+
+constinit const Part flight_recorder_part{nullptr, nullptr, begin_flight_recorder, forget_crash_cases};
 
 bool is_recording()
 {

@@ -12,9 +12,7 @@ namespace hipq::shmem {
 // Postmaster
 // ----------------------------------------------------------------------------------------------------------------------------
 
-// Reads what the server's last life left behind and begins a new file, at server start and again after each crash. Needs the
-// registry. Never fails: trouble is logged.
-void begin_flight_recorder() noexcept;
+extern const Part flight_recorder_part;
 
 // Every process of hipq
 // ----------------------------------------------------------------------------------------------------------------------------

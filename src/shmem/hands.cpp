@@ -5,9 +5,7 @@
 #include "shmem/alerts.hpp"
 #include "shmem/crash_cases.hpp"
 #include "shmem/databases.hpp"
-#include "shmem/own_executor.hpp"
 #include "shmem/own_holder.hpp"
-#include "shmem/room.hpp"
 
 namespace hipq::shmem {
 
@@ -78,7 +76,7 @@ Reserved reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> rese
     core::JobTable table = jobs_in_hand();
     // An executor always has room for one; what is for workers leaves that alone, however long they keep it. Nor do the hands of
     // executors take what is left for workers.
-    const bool is_for_worker = own_executor_index() < 0;
+    const bool is_for_worker = !is_executor();
     const std::size_t limit = std::min(reserved.size(), is_for_worker ? room_beyond_the_first(table) : 1 + room_for_hands(table));
     if (limit < reserved.size())
         note_alert(Alert::jobs_in_hand_full);
@@ -103,51 +101,6 @@ std::size_t choose_jobs(std::span<JobInLine> jobs)
         jobs[count++] = job;
     }
     return count;
-}
-
-namespace {
-
-core::LaneKey key_of(const JobInLine &job)
-{
-    return {job.due.value, job.id};
-}
-
-// Gives back a job after it has been noted in its lane. Cannot fail.
-template <class Note>
-void give_back(const JobInLine &job, const Note &note)
-{
-    core::RoomMade room_made{};
-    {
-        const Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = jobs_in_hand();
-        const std::int32_t entry = table.find(MyDatabaseId, job.id);
-        if (entry == core::no_entry || table[entry].holder != own_holder())
-            return;
-        if (job.lane.is_known() && !note())
-            lose_lanes_locked(MyDatabaseId);
-        table.erase(entry);
-        room_made = table.take_room_made();
-    }
-    if (room_made.any)
-        tell_of_room(room_made, MyDatabaseId, own_ticket().role);
-}
-
-}  // namespace
-
-void put_off(const JobInLine &job, pg::Time not_before)
-{
-    give_back(job, [&] { return note_lane(job.lane, {key_of(job), key_of(job)}, not_before); });
-}
-
-void put_off_full(const JobInLine &job, std::uint64_t type, pg::Time not_before)
-{
-    give_back(job, [&] { return note_full(job.lane, key_of(job), job.key, not_before); });
-    stands_full(job.queue_id, type, job.key);
-}
-
-void put_back(const JobInLine &job)
-{
-    put_off(job, pg::Time{core::lane_start.time});
 }
 
 void return_to_line(const core::JobEntry &job) noexcept
@@ -203,30 +156,6 @@ std::size_t count_in_hand()
 {
     const Lock lock(LW_SHARED);
     return jobs_in_hand().size();
-}
-
-std::vector<RunningEntry> list_running_jobs()
-{
-    std::vector<RunningEntry> result;
-    if (!is_loaded())
-        return result;
-    result.resize(jobs_in_hand().capacity());  // before the lock: allocation
-    std::size_t count = 0;
-    {
-        const Lock lock(LW_SHARED);
-        const core::JobTable table = jobs_in_hand();
-        for (int i = 0; i < registry()->executor_count; ++i) {
-            const ExecutorSlot &slot = registry()->executors[i];
-            if (slot.state != ExecutorState::running)
-                continue;
-            for (std::int32_t entry = table.first_of(i); entry != core::no_entry; entry = table.next_of(entry))
-                if (table.at(entry).phase == core::JobPhase::running)
-                    result[count++] = RunningEntry{slot.database, slot.pid, job_of(slot, table.at(entry)),
-                                                   slot.watch.is_on ? slot.watch.deadline : pg::infinity};
-        }
-    }
-    result.resize(count);
-    return result;
 }
 
 }  // namespace hipq::shmem

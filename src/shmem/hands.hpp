@@ -36,15 +36,6 @@ Reserved reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> rese
 // many are left, in their order, at the front of `jobs`.
 std::size_t choose_jobs(std::span<JobInLine> jobs);
 
-// Gives back a job that was chosen and could not be claimed; it is not worth a look before that time.
-void put_off(const JobInLine &job, pg::Time not_before);
-
-// The same of one that has no room under its throttle key: it is looked at again when there is, or at that time.
-void put_off_full(const JobInLine &job, std::uint64_t type, pg::Time not_before);
-
-// Gives back a job that was chosen and has no room to run.
-void put_back(const JobInLine &job);
-
 // Gives back what is not running. Returns whether there was anything: somebody else has to see to it then.
 bool release_hand();
 
@@ -80,14 +71,5 @@ std::size_t count_in_hand();
 std::size_t room_beyond_the_first(const core::JobTable &jobs);
 // The same but for what is kept for workers. Needs the lock.
 std::size_t room_for_hands(const core::JobTable &jobs);
-
-// A running job with the process that runs it.
-struct RunningEntry {
-    Oid database;
-    int pid;
-    RunningJob job;
-    pg::Time deadline;  // of its handler, by the real clock; infinity: it does not run yet, or has ended
-};
-std::vector<RunningEntry> list_running_jobs();
 
 }  // namespace hipq::shmem

@@ -548,6 +548,9 @@ std::vector<DueLane> due_lanes(pg::Time now)
     return lanes;
 }
 
+namespace {
+
+// Needs the lock.
 void forget_lanes(Oid database) noexcept
 {
     const TableLock table_guard(LW_EXCLUSIVE);
@@ -557,6 +560,8 @@ void forget_lanes(Oid database) noexcept
             remove(entry);
     }
 }
+
+}  // namespace
 
 void look_again_everywhere() noexcept
 {
@@ -571,6 +576,15 @@ void look_again_everywhere() noexcept
         if (database != InvalidOid)
             work_due(database, pg::Time{0});
     }
+}
+
+namespace {
+
+// What the scheduler read when it ended has to be read by the next one.
+void give_back_readings(DatabaseSlot &slot, int holder) noexcept
+{
+    if (cancel_readings(holder))
+        slot.next_due = pg::Time{0};
 }
 
 void request_lanes()
@@ -594,5 +608,9 @@ void set_up_lanes()
     }
     std::fill_n(reinterpret_cast<std::int32_t *>(table->entries + table->capacity), table->capacity, -1);
 }
+
+}  // namespace
+
+constinit const Part lanes_part{request_lanes, set_up_lanes, nullptr, forget_lanes, give_back_readings};
 
 }  // namespace hipq::shmem

@@ -128,14 +128,9 @@ struct DueLane {
 };
 std::vector<DueLane> due_lanes(pg::Time now);
 
-// Drops the lanes of a database that is gone. Needs the lock.
-void forget_lanes(Oid database) noexcept;
-
 // Has all that is put off looked at, in all databases: the clock was set back. Cannot fail.
 void look_again_everywhere() noexcept;
 
-// Set-up, as registry.hpp's. PostgreSQL regime.
-void request_lanes();
-void set_up_lanes();
+extern const Part lanes_part;
 
 }  // namespace hipq::shmem

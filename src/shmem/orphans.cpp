@@ -2,8 +2,8 @@
 #include "orphans.hpp"
 
 #include "shmem/executors.hpp"
+#include "shmem/freed_capacity.hpp"
 #include "shmem/hands.hpp"
-#include "shmem/room.hpp"
 #include "shmem/watch.hpp"
 
 namespace hipq::shmem {

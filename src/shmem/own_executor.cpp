@@ -5,9 +5,10 @@
 #include "settings.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/flight_recorder.hpp"
+#include "shmem/freed_capacity.hpp"
 #include "shmem/hands.hpp"
+#include "shmem/own_holder.hpp"
 #include "shmem/reserve.hpp"
-#include "shmem/room.hpp"
 #include "shmem/shares.hpp"
 #include "shmem/stand_aside.hpp"
 #include "shmem/start_failures.hpp"
@@ -34,6 +35,7 @@ extern "C" void hipq_executor_exits(int, Datum)
         const Lock lock(LW_EXCLUSIVE);
         ExecutorSlot *slot = own_executor();
         mine.slot = -1;
+        set_own_holder(-1);
         if (slot == nullptr)
             return;
         database = slot->database;
@@ -118,6 +120,7 @@ bool attach_executor(const ExecutorTicket &ticket)
         return false;
     }
     mine = ticket;
+    set_own_holder(ticket.slot);
     slot->pid = MyProcPid;
     slot->process = MyProc->pgprocno;
     slot->started = now;

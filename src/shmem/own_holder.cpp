@@ -1,17 +1,29 @@
-// By what the process has attached as.
+// Known to the process alone.
 #include "own_holder.hpp"
 
-#include "shmem/databases.hpp"
-#include "shmem/own_executor.hpp"
+#include "shmem/registry.hpp"
 
 namespace hipq::shmem {
 
+namespace {
+
+constinit int holder_of_process = -1;
+
+}  // namespace
+
 int own_holder()
 {
-    if (const int executor = own_executor_index(); executor >= 0)
-        return executor;
-    const int database = own_database_slot();
-    return database >= 0 ? scheduler_holder(database) : -1;
+    return holder_of_process;
+}
+
+bool is_executor()
+{
+    return holder_of_process >= 0 && holder_of_process < registry()->executor_count;
+}
+
+void set_own_holder(int holder)
+{
+    holder_of_process = holder;
 }
 
 }  // namespace hipq::shmem

@@ -4,19 +4,9 @@
 // does not, nor does any after which the session ends early: the launcher watches for those.
 #pragma once
 
-#include "registry.hpp"
+#include "shmem/registry.hpp"
 
 namespace hipq::shmem {
-
-// Says that a transaction of this process, with notes for hipq, has been prepared. Cannot fail.
-void note_prepared() noexcept;
-
-// The databases in which that was said, with a number that is another one each time.
-struct Prepares {
-    Oid database;
-    unsigned count;
-};
-std::vector<Prepares> list_prepares();
 
 // Those that are neither committed nor rolled back, of all databases, whatever is in them.
 struct PreparedTransaction {

@@ -50,9 +50,9 @@ bool note(std::int64_t job_id, const Progress &progress, const Predicate &may)
     return true;
 }
 
-Size places_size(Size capacity)
+Size places_size()
 {
-    return ::mul_size(sizeof(Place), capacity);
+    return ::mul_size(sizeof(Place), job_capacity());
 }
 
 // One whose process is known later.
@@ -112,19 +112,25 @@ std::vector<JobProgress> list_progress()
     return result;
 }
 
-void request_progress(Size capacity)
+namespace {
+
+void request_progress()
 {
-    ::RequestAddinShmemSpace(places_size(capacity));
+    ::RequestAddinShmemSpace(places_size());
     ::RequestNamedLWLockTranche(tranche, 1);
 }
 
-void set_up_progress(Size capacity)
+void set_up_progress()
 {
     bool found = false;
-    places = static_cast<Place *>(::ShmemInitStruct("hipq progress", places_size(capacity), &found));
+    places = static_cast<Place *>(::ShmemInitStruct("hipq progress", places_size(), &found));
     lock_of_places = &::GetNamedLWLockTranche(tranche)->lock;
     if (!found)
-        std::memset(static_cast<void *>(places), 0, places_size(capacity));
+        std::memset(static_cast<void *>(places), 0, places_size());
 }
+
+}  // namespace
+
+constinit const Part progress_part{request_progress, set_up_progress};
 
 }  // namespace hipq::shmem

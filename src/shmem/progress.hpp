@@ -39,9 +39,6 @@ struct JobProgress {
 };
 std::vector<JobProgress> list_progress();
 
-// At server start; PostgreSQL regime. request: before there is shared memory. set_up: under AddinShmemInitLock. `capacity` is
-// that of the table of jobs in hand.
-void request_progress(Size capacity);
-void set_up_progress(Size capacity);
+extern const Part progress_part;
 
 }  // namespace hipq::shmem

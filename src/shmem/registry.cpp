@@ -2,11 +2,6 @@
 #include "registry.hpp"
 
 #include "settings.hpp"
-#include "shmem/flight_recorder.hpp"
-#include "shmem/lanes.hpp"
-#include "shmem/progress.hpp"
-#include "shmem/statistics.hpp"
-#include "shmem/workers.hpp"
 
 namespace hipq::shmem {
 
@@ -24,6 +19,9 @@ struct JobsHead {
 constinit Registry *segment = nullptr;
 constinit JobsHead *jobs_head = nullptr;
 constinit LWLock *lock = nullptr;
+constexpr std::size_t max_parts = 16;
+constinit std::array<Part, max_parts> all_parts{};
+constinit std::size_t part_count = 0;
 constinit shmem_request_hook_type previous_request_hook = nullptr;
 constinit shmem_startup_hook_type previous_startup_hook = nullptr;
 
@@ -33,10 +31,9 @@ Size segment_size()
     return ::add_size(offsetof(Registry, executors), ::mul_size(sizeof(ExecutorSlot), static_cast<Size>(max_worker_processes)));
 }
 
-// Every executor can have one job, however many jobs fit otherwise.
-Size job_capacity()
+std::span<const Part> parts()
 {
-    return static_cast<Size>(std::max(settings::max_running, max_worker_processes));
+    return {all_parts.data(), part_count};
 }
 
 Size holder_count()
@@ -87,10 +84,9 @@ extern "C" void hipq_shmem_request()
         previous_request_hook();
     ::RequestAddinShmemSpace(::add_size(segment_size(), jobs_size()));
     ::RequestNamedLWLockTranche("hipq", 1);
-    request_lanes();
-    request_workers();
-    request_statistics();
-    request_progress(job_capacity());
+    for (const Part &part : parts())
+        if (part.request != nullptr)
+            part.request();
 }
 
 extern "C" void hipq_shmem_startup()
@@ -107,16 +103,56 @@ extern "C" void hipq_shmem_startup()
     jobs_head = static_cast<JobsHead *>(::ShmemInitStruct("hipq jobs in hand", jobs_size(), &found));
     if (!found)
         set_up_jobs(jobs_head);
-    set_up_lanes();
-    set_up_workers();
-    set_up_statistics();
-    set_up_progress(job_capacity());
+    for (const Part &part : parts())
+        if (part.set_up != nullptr)
+            part.set_up();
     lock = &::GetNamedLWLockTranche("hipq")->lock;
     ::LWLockRelease(AddinShmemInitLock);
-    begin_flight_recorder();
+    for (const Part &part : parts())
+        if (part.begin != nullptr)
+            part.begin();
 }
 
 }  // namespace
+
+void add_part(const Part &part)
+{
+    Assert(part_count < max_parts);
+    all_parts[part_count++] = part;
+}
+
+void forget_database(Oid database) noexcept
+{
+    const Lock guard(LW_EXCLUSIVE);
+    for (const Part &part : parts())
+        if (part.forget_database != nullptr)
+            part.forget_database(database);
+}
+
+void tell_of_scheduler_exit(DatabaseSlot &slot, int holder) noexcept
+{
+    for (const Part &part : parts())
+        if (part.scheduler_exits != nullptr)
+            part.scheduler_exits(slot, holder);
+}
+
+std::int32_t worker_places()
+{
+    return 2 * settings::max_workers;
+}
+
+void tell_of_freed_capacity(Oid database) noexcept
+{
+    for (const Part &part : parts())
+        if (part.capacity_freed != nullptr)
+            part.capacity_freed(database);
+}
+
+// Every executor can have one job, however many jobs fit otherwise.
+Size job_capacity()
+{
+    return static_cast<Size>(std::max(settings::max_running, max_worker_processes));
+}
 
 bool is_loaded()
 {

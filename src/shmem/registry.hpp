@@ -282,7 +282,34 @@ int scheduler_holder(int database_slot);
 int worker_holder(std::int32_t place);
 int left_running_holder();
 
-// Asks for the memory and sets it up at server start: called by _PG_init while preloading. PostgreSQL regime.
+// How many jobs may be in hand at once.
+Size job_capacity();
+
+// Places for workers: as many as may be registered, and as many for those that have departed and still have jobs.
+std::int32_t worker_places();
+
+// What somebody else keeps in the shared segment, and what they want to hear of. Null: nothing. PostgreSQL regime.
+struct Part {
+    void (*request)() = nullptr;                      // at server start: asks for the memory
+    void (*set_up)() = nullptr;                       // finds it, or fills it when it is new; under AddinShmemInitLock
+    void (*begin)() = nullptr;                        // after all are set up
+    void (*forget_database)(Oid) noexcept = nullptr;  // the database, or its extension, is gone; under the lock
+    // A scheduler ends that was this holder of jobs; under the lock, before its slot is free.
+    void (*scheduler_exits)(DatabaseSlot &, int holder) noexcept = nullptr;
+    void (*capacity_freed)(Oid database) noexcept = nullptr;  // somebody has waited for it there; without the lock
+};
+
+// Called by _PG_init, at most once for each part. They are heard in this order.
+void add_part(const Part &part);
+
+// Forgets everything about a database that is gone, or whose extension is. Takes the lock.
+void forget_database(Oid database) noexcept;
+
+// What a scheduler has in hand when it ends. Needs the lock.
+void tell_of_scheduler_exit(DatabaseSlot &slot, int holder) noexcept;
+void tell_of_freed_capacity(Oid database) noexcept;
+
+// Has the memory asked for and set up at server start: called by _PG_init while preloading. PostgreSQL regime.
 void install_hooks();
 
 // Holds the lock for straight-line code: no allocation, no call that may ereport, no throw in between.

@@ -1,11 +1,8 @@
 // The gauges of the table of jobs in hand, under the registry's lock.
 #include "room.hpp"
 
-#include "shmem/databases.hpp"
-#include "shmem/executors.hpp"
 #include "shmem/lanes.hpp"
 #include "shmem/own_holder.hpp"
-#include "shmem/workers.hpp"
 
 namespace hipq::shmem {
 
@@ -77,18 +74,6 @@ bool forget_waiting_for_room()
     if (any)
         make_room({MyDatabaseId, 0, 0, 0});
     return any;
-}
-
-void tell_of_room(const core::RoomMade &made, Oid database, Oid role)
-{
-    for (std::uint32_t i = 0; i < made.key_count && i < core::RoomMade::most_keys; ++i)
-        make_room(made.keys[i]);
-    if (made.key_count > core::RoomMade::most_keys)
-        make_room({database, 0, 0, 0});
-    if (!wake_idle_executor(database, role))
-        work_due(database, pg::Time{0});
-    if (has_workers_here())
-        ask_for_dispatch(database);
 }
 
 std::vector<core::Gauge> list_gauges()

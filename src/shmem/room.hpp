@@ -31,9 +31,6 @@ bool waits_for_room(int queue_id, std::uint64_t type);
 // Limits may have changed, or who waited may be gone: whoever waits in this database finds out anew. Returns whether anybody did.
 bool forget_waiting_for_room();
 
-// Tells who has waited of room: wakes one executor of the queue owner, or the scheduler to find one.
-void tell_of_room(const core::RoomMade &made, Oid database, Oid role);
-
 // What runs, by queue (no type), type (no key) and key. Of this database.
 std::vector<core::Gauge> list_gauges();
 

@@ -222,6 +222,8 @@ void take_entry(const CountedEntry &saved)
 
 }  // namespace
 
+namespace {
+
 void request_statistics()
 {
     ::RequestAddinShmemSpace(segment_size());
@@ -241,6 +243,10 @@ void set_up_statistics()
     head->capacity = settings::max_statistics;
     load_statistics(take_entry);
 }
+
+}  // namespace
+
+constinit const Part statistics_part{request_statistics, set_up_statistics};
 
 void watch_statistics()
 {

@@ -5,6 +5,7 @@
 
 #include "core/statistics.hpp"
 #include "pg/spi.hpp"
+#include "shmem/registry.hpp"
 
 namespace hipq::shmem {
 
@@ -34,9 +35,7 @@ std::int64_t uncounted_events();
 // Begins anew: for a queue, or (0) for a whole database.
 void reset_statistics(Oid database, int queue_id);
 
-// At server start; PostgreSQL regime. request: before there is shared memory. set_up: under AddinShmemInitLock.
-void request_statistics();
-void set_up_statistics();
+extern const Part statistics_part;
 // Registers the commit callback; called once by _PG_init. PostgreSQL regime.
 void watch_statistics();
 

@@ -2,6 +2,7 @@
 #include "worker_table.hpp"
 
 #include "settings.hpp"
+#include "shmem/databases.hpp"
 
 extern "C" {
 #include "common/hashfn.h"
@@ -90,11 +91,6 @@ WorkerSlot *find_present(std::int64_t id)
     return is_there ? slot : nullptr;
 }
 
-std::int32_t worker_places()
-{
-    return 2 * settings::max_workers;
-}
-
 WorkerCounts count_workers(Oid role)
 {
     WorkerCounts counts{};
@@ -166,6 +162,8 @@ void free_place(WorkerSlot &slot)
     slot.waiting = no_process;
 }
 
+namespace {
+
 void request_workers()
 {
     ::RequestAddinShmemSpace(table_size());
@@ -188,5 +186,16 @@ void set_up_workers()
     }
     std::fill_n(reinterpret_cast<std::int32_t *>(table->slots + table->capacity), table->capacity, no_worker);
 }
+
+// Who has waited of capacity may be a worker.
+void dispatch_again(Oid database) noexcept
+{
+    if (has_workers_here())
+        ask_for_dispatch(database);
+}
+
+}  // namespace
+
+constinit const Part workers_part{request_workers, set_up_workers, nullptr, forget_workers, nullptr, dispatch_again};
 
 }  // namespace hipq::shmem

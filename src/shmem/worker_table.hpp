@@ -81,4 +81,7 @@ void end_worker(WorkerSlot &slot, pg::Time now);
 
 void free_place(WorkerSlot &slot);
 
+// Of a database that is gone. Takes its own lock (worker_recall.cpp).
+void forget_workers(Oid database) noexcept;
+
 }  // namespace hipq::shmem

@@ -100,12 +100,6 @@ void end_own_workers() noexcept;
 // Whether this session is one that a worker is bound to.
 bool has_own_workers();
 
-// Places for workers: as many as may be registered, and as many for those that have departed and still have jobs.
-std::int32_t worker_places();
-
-// Of a database that is gone. Needs no lock.
-void forget_workers(Oid database) noexcept;
-
 // What dispatch tells (worker_dispatch.cpp); each does nothing for a worker that is not there, and cannot fail
 // -----------------------------------------------------------------------------------------------------------------------------
 
@@ -224,10 +218,9 @@ core::Candidate candidate_of(const WorkerSlot &slot, const core::HealthLimits &l
 // Whether there are workers of this database in any state.
 bool has_workers_here();
 
-// registry.cpp
+// _PG_init
 // -----------------------------------------------------------------------------------------------------------------------------
-void request_workers();
-void set_up_workers();
+extern const Part workers_part;
 // Registers the callbacks at the end of transactions; called once by _PG_init. PostgreSQL regime.
 void watch_workers();
 void watch_worker_places();

@@ -4,7 +4,7 @@
 // row there whose job is not so any more is forgotten by whoever reads it.
 #pragma once
 
-#include "storage/claim.hpp"
+#include "storage/claimed_job.hpp"
 
 namespace hipq::storage {
 

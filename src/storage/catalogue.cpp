@@ -385,4 +385,10 @@ void watch_catalogue()
     ::CacheRegisterRelcacheCallback(forget, Datum{0});
 }
 
+Oid live_leaf(const Queue &queue)
+{
+    const std::string name = queue.table + "_live";
+    return pg::call([&] { return ::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false)); });
+}
+
 }  // namespace hipq::storage

@@ -118,4 +118,7 @@ const Queue &require_queue(const Catalogue &catalogue, std::string_view full_nam
 // Registers the callbacks that invalidate the cache; called once by _PG_init. PostgreSQL regime.
 void watch_catalogue();
 
+// The live leaf of a queue; InvalidOid: it is gone.
+Oid live_leaf(const Queue &queue);
+
 }  // namespace hipq::storage

@@ -92,38 +92,6 @@ constexpr const char *final_sql = R"(
     FROM {table} AS job
     WHERE job.id = $1 AND job.state = 'final')";
 
-// $1 id, $2 the attempt that waited, $3 when the handler started
-constexpr const char *record_locked_sql = R"(
-    UPDATE {live} AS job
-    SET state = 'running', attempt = job.attempt + 1, error = 'NONE', worker_id = NULL, update_time = $3, accepted_time = $3,
-        deadline = $3 + job.timeout * interval '1 second'
-    FROM (
-        SELECT waiting.id
-        FROM {live} AS waiting
-        WHERE waiting.id = $1 AND waiting.attempt = $2 AND waiting.state IN ('initial', 'retry')
-        FOR UPDATE SKIP LOCKED
-    ) AS next
-    WHERE job.id = next.id
-    RETURNING )" HIPQ_CLAIMED_COLUMNS;
-
-constexpr const char *decision_sql = R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
-    FROM {live} AS job
-    WHERE job.id = $1 AND job.state = 'error'
-    FOR UPDATE SKIP LOCKED)";
-
-constexpr const char *with_worker_sql = R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
-    FROM {live} AS job
-    WHERE job.id = $1 AND job.state = 'running' AND job.worker_id IS NOT NULL
-    FOR UPDATE SKIP LOCKED)";
-
-constexpr const char *running_sql = R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
-    FROM {live} AS job
-    WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running'
-    FOR UPDATE SKIP LOCKED)";
-
 std::vector<std::int64_t> ids_of(std::span<const DueJob> waiting)
 {
     std::vector<std::int64_t> ids;
@@ -166,41 +134,6 @@ std::vector<ClaimedJob> lock_by_sql(const Queue &queue, const std::vector<std::i
 }
 
 }  // namespace
-
-ClaimedJob claimed_job(const pg::Row &row)
-{
-    const RowValues *values = kept(row_values(row.raw(9)));
-    ClaimedJob job{row.integer32(0), row.integer(1),   row.integer32(2), row.text(3), row.text(4),
-                   row.integer32(5), row.integer32(6), row.integer32(7), row.time(8), row.raw(9).type,
-                   values,           row.raw(10),      row.text(11),     row.text(12)};
-    if (job.started == pg::infinity)
-        job.started = pg::Time{values->as_int64(core::Column::update_time)};
-    if (!values->null(core::Column::worker_id) && values->as_int64(core::Column::worker_id) != aimed_worker_id)
-        job.worker_id = values->as_int64(core::Column::worker_id);
-    return job;
-}
-
-std::vector<ClaimedJob> claimed_jobs_in_order(const std::vector<std::int64_t> &ids, const pg::Rows &rows)
-{
-    std::vector<ClaimedJob> jobs;
-    for (const pg::Row row : rows)
-        jobs.push_back(claimed_job(row));
-    const auto position = [&](const ClaimedJob &job) { return std::find(ids.begin(), ids.end(), job.id); };
-    if (jobs.size() > 1)
-        std::sort(jobs.begin(), jobs.end(),
-                  [&](const ClaimedJob &left, const ClaimedJob &right) { return position(left) < position(right); });
-    return jobs;
-}
-
-std::optional<ClaimedJob> first_claimed_job(const pg::Rows &rows)
-{
-    return rows.empty() ? std::nullopt : std::optional(claimed_job(rows.front()));
-}
-
-pg::RawValue row_of(const ClaimedJob &job)
-{
-    return row_of(*job.values, job.row_type);
-}
 
 std::vector<LaneHead> lane_heads(const Queue &queue, pg::Time now, LanePlace &after, int most)
 {
@@ -287,35 +220,6 @@ std::optional<ClaimedJob> claim_for_trial(const Queue &queue, std::int64_t id, p
     if (job.has_value())
         make_running(*job, now);
     return job;
-}
-
-std::optional<ClaimedJob> take_locked(const Queue &queue, std::int64_t id, int attempt, pg::Time started)
-{
-    return first_claimed_job(as_hipq([&] { return statement_for(queue, record_locked_sql).run(id, attempt - 1, started); }));
-}
-
-bool record_locked(const Queue &queue, ClaimedJob &job)
-{
-    auto recorded = take_locked(queue, job.id, job.attempt, job.started);
-    if (!recorded.has_value())
-        return false;
-    job = std::move(*recorded);
-    return true;
-}
-
-std::optional<ClaimedJob> take_running(const Queue &queue, std::int64_t id, int attempt)
-{
-    return first_claimed_job(as_hipq([&] { return statement_for(queue, running_sql).run(id, attempt); }));
-}
-
-std::optional<ClaimedJob> take_from_worker(const Queue &queue, std::int64_t id)
-{
-    return first_claimed_job(as_hipq([&] { return statement_for(queue, with_worker_sql).run(id); }));
-}
-
-std::optional<ClaimedJob> take_for_decision(const Queue &queue, std::int64_t id)
-{
-    return first_claimed_job(as_hipq([&] { return statement_for(queue, decision_sql).run(id); }));
 }
 
 }  // namespace hipq::storage

@@ -2,6 +2,7 @@
 #include "direct_enqueue.hpp"
 
 #include "storage/current_job.hpp"
+#include "storage/note_waiting.hpp"
 
 namespace hipq::storage {
 

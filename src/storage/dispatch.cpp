@@ -5,6 +5,7 @@
 #include "shmem/external_jobs.hpp"
 #include "storage/job_row.hpp"
 #include "storage/live_rows.hpp"
+#include "storage/lock_attempt.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/two_phase.hpp"
@@ -222,16 +223,6 @@ std::optional<ClaimedJob> hold_attempt(const Queue &queue, std::int64_t id, int 
 std::optional<ClaimedJob> hold_attempt(const Queue &queue, std::string_view job_type, std::string_view job_key)
 {
     return first_claimed_job(as_hipq([&] { return statement_for(queue, hold_by_key_sql).run(job_type, job_key); }));
-}
-
-bool is_accepted(const ClaimedJob &job)
-{
-    return job.values->as_int64(core::Column::accepted_time) != pg::infinity.value;
-}
-
-pg::Time deadline_of(const ClaimedJob &job)
-{
-    return pg::Time{job.values->as_int64(core::Column::deadline)};
 }
 
 void set_deadline(const Queue &queue, const ClaimedJob &job, pg::Time deadline, pg::Time now)

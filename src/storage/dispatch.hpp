@@ -5,7 +5,7 @@
 // sees to that, for the rest a note does.
 #pragma once
 
-#include "storage/claim.hpp"
+#include "storage/claimed_job.hpp"
 
 namespace hipq::storage {
 
@@ -33,9 +33,6 @@ std::vector<std::int64_t> unknown_dispatches(const Queue &queue, std::int64_t wo
 std::optional<ClaimedJob> hold_attempt(const Queue &queue, std::int64_t id, int attempt);
 // The same for the attempt that runs of the job with that key.
 std::optional<ClaimedJob> hold_attempt(const Queue &queue, std::string_view job_type, std::string_view job_key);
-
-bool is_accepted(const ClaimedJob &job);
-pg::Time deadline_of(const ClaimedJob &job);
 
 // Gives an attempt that is held until then.
 void set_deadline(const Queue &queue, const ClaimedJob &job, pg::Time deadline, pg::Time now);

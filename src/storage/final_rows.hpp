@@ -2,7 +2,7 @@
 // each row anew.
 #pragma once
 
-#include "storage/claim.hpp"
+#include "storage/claimed_job.hpp"
 
 namespace hipq::storage {
 

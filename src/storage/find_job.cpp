@@ -10,7 +10,7 @@
 #include "storage/known_table.hpp"
 #include "storage/queue_lock.hpp"
 #include "storage/queue_statements.hpp"
-#include "storage/successor.hpp"
+#include "storage/successor_rows.hpp"
 
 extern "C" {
 #include "utils/plancache.h"

@@ -14,7 +14,7 @@
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/set_aside.hpp"
-#include "storage/successor.hpp"
+#include "storage/successor_rows.hpp"
 #include "storage/tally.hpp"
 
 namespace hipq::storage {

@@ -3,7 +3,7 @@
 // All need a transaction. All name the state and attempt they start from: a stale call finds nothing and changes nothing.
 #pragma once
 
-#include "storage/claim.hpp"
+#include "storage/claimed_job.hpp"
 #include "storage/short_text.hpp"
 
 namespace hipq::storage {

@@ -2,7 +2,6 @@
 #include "job_parameters.hpp"
 
 #include "storage/demand.hpp"
-#include "storage/job_row.hpp"
 
 extern "C" {
 #include "utils/numeric.h"
@@ -12,7 +11,6 @@ namespace hipq::storage {
 
 namespace {
 
-using core::Column;
 using core::JobParameter;
 using core::JsonKind;
 
@@ -273,30 +271,11 @@ pg::RawValue complete_job_data(const JobType &type, pg::RawValue data, std::opti
     return {JSONBOID, with_defaults(parameters, given), false};
 }
 
-void complete_job_data(RowValues &job, const JobType *type)
-{
-    if (type == nullptr || type->parameters == nullptr)
-        return;
-    const pg::RawValue given{JSONBOID, job.value(Column::job_data), job.null(Column::job_data)};
-    const pg::RawValue data = complete_job_data(*type, given);
-    if (!data.null && data.value != given.value)
-        job.set(Column::job_data, data.value);
-}
-
 std::optional<core::Problem> what_does_not_fit(const JobType &type, pg::RawValue data)
 {
     if (type.parameters == nullptr || !type.parameters->is_checked_at_start)
         return std::nullopt;
     return compare(type, *type.parameters, json_of(data.value)).problem;
-}
-
-void demand_fitting_data(const Queue &queue, std::span<const ClaimedJob> jobs)
-{
-    const JobType *type = queue.find_job_type(jobs.front().type);
-    if (type == nullptr || type->parameters == nullptr)
-        return;
-    for (const ClaimedJob &job : jobs)
-        demand(what_does_not_fit(*type, job.data));
 }
 
 Datum masked(const JobType *type, Datum data)

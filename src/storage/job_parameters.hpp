@@ -3,7 +3,6 @@
 
 #include "core/parameters.hpp"
 #include "storage/catalogue.hpp"
-#include "storage/claim.hpp"
 
 namespace hipq::storage {
 
@@ -24,13 +23,9 @@ void check_job_parameters(Datum declared);
 // What a job of the type is to have for job_data: with the defaults. NULL is {}. 22023 for data that do not fit, unless that is
 // found out at the start; the error names the job whose data they are, if they are one's.
 pg::RawValue complete_job_data(const JobType &type, pg::RawValue data, std::optional<std::int64_t> job = std::nullopt);
-// The same in a row.
-void complete_job_data(RowValues &job, const JobType *type);
 
 // Why a job that is about to start must not: its data do not fit, and its type has that found out now.
 std::optional<core::Problem> what_does_not_fit(const JobType &type, pg::RawValue data);
-// 22023 for the first of them.
-void demand_fitting_data(const Queue &queue, std::span<const ClaimedJob> jobs);
 
 // job_data as views show it: without the values of secrets.
 Datum masked(const JobType *type, Datum data);

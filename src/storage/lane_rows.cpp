@@ -309,10 +309,4 @@ LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range
     return result;
 }
 
-Oid live_leaf(const Queue &queue)
-{
-    const std::string name = queue.table + "_live";
-    return pg::call([&] { return ::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false)); });
-}
-
 }  // namespace hipq::storage

@@ -48,7 +48,4 @@ private:
     Table *table_;
 };
 
-// The live leaf of a queue; InvalidOid: it is gone.
-Oid live_leaf(const Queue &queue);
-
 }  // namespace hipq::storage

@@ -1,7 +1,7 @@
 // Finding jobs whose executors are gone.
 #pragma once
 
-#include "storage/claim.hpp"
+#include "storage/claimed_job.hpp"
 
 namespace hipq::storage {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/guard.hpp"
-#include "storage/claim.hpp"
+#include "storage/claimed_job.hpp"
 
 namespace hipq::storage {
 

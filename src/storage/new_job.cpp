@@ -4,9 +4,8 @@
 
 #include "core/bounds.hpp"
 #include "pg/point.hpp"
-#include "shmem/wake.hpp"
 #include "storage/demand.hpp"
-#include "storage/job_parameters.hpp"
+#include "storage/fitting_data.hpp"
 #include "storage/made_by_handler.hpp"
 #include "storage/unregistered_types.hpp"
 
@@ -207,31 +206,6 @@ void refuse_ids_in_use()
 {
     HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION), errmsg("sequence \"hipq.job_id_seq\" gives ids that are in use"),
                errhint("Use setval() to set it above the largest id in hipq.job."));
-}
-
-void note_place(Oid leaf, const RowValues &job, Oid owner)
-{
-    if (core::is_waiting(job.state()))
-        shmem::note_lane_key(
-            {leaf, job.as_int32(Column::queue_id), job.as_int32(Column::priority), job.as_text(Column::job_type)},
-            {job.as_int64(Column::scheduled_run_time), job.as_int64(Column::id)}, owner);
-}
-
-void note_if_waiting(Oid leaf, const RowValues &job, const Queue &queue)
-{
-    note_place(leaf, job, queue.owner);
-    if (core::is_waiting(job.state()))
-        note_due(queue, job.as_text(Column::job_type), pg::Time{job.as_int64(Column::scheduled_run_time)},
-                 pg::Time{job.as_int64(Column::expires_time)});
-}
-
-void note_due(const Queue &queue, std::string_view job_type, pg::Time due, pg::Time expires)
-{
-    const JobType *type = queue.find_job_type(job_type);
-    if (type != nullptr && type->is_without_handler())
-        shmem::note_waiting_for_worker(due, expires);
-    else
-        shmem::note_waiting(queue.owner, due, expires);
 }
 
 }  // namespace hipq::storage

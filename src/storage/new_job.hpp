@@ -35,11 +35,4 @@ void fill_new_job(RowValues &job, const KnownCatalogue &catalogue, const Queue &
 // 23505 for ids that were drawn and are in use.
 [[noreturn]] void refuse_ids_in_use();
 
-// Notes that the row, as it is written now, makes a job claimable: the one place that tells those who look for work.
-void note_if_waiting(Oid leaf, const RowValues &job, const Queue &queue);
-// Of that, whom it tells: the executors of the queue owner, or the scheduler, who finds an external worker.
-void note_due(const Queue &queue, std::string_view job_type, pg::Time due, pg::Time expires);
-// The first half of that, which needs no catalogue: the owner may be unknown.
-void note_place(Oid leaf, const RowValues &job, Oid owner = InvalidOid);
-
 }  // namespace hipq::storage

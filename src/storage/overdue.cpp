@@ -3,7 +3,7 @@
 #include "overdue.hpp"
 
 #include "settings.hpp"
-#include "shmem/hands.hpp"
+#include "shmem/running_jobs.hpp"
 #include "storage/aimed_jobs.hpp"
 #include "storage/claim.hpp"
 #include "storage/job_gates.hpp"

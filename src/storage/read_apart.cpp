@@ -2,7 +2,6 @@
 #include "read_apart.hpp"
 
 #include "storage/faults.hpp"
-#include "storage/lane_rows.hpp"
 #include "storage/queue_lock.hpp"
 #include "storage/short_text.hpp"
 

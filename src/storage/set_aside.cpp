@@ -3,6 +3,7 @@
 #include "set_aside.hpp"
 
 #include "pg/subtransaction.hpp"
+#include "storage/lock_attempt.hpp"
 #include "storage/permit.hpp"
 #include "storage/queue_statements.hpp"
 #include "storage/read_apart.hpp"

@@ -3,6 +3,7 @@
 
 #include "settings.hpp"
 #include "storage/job_row.hpp"
+#include "storage/lock_attempt.hpp"
 #include "storage/permit.hpp"
 
 extern "C" {

@@ -2,7 +2,6 @@
 #include "tally.hpp"
 
 #include "shmem/statistics.hpp"
-#include "storage/dispatch.hpp"
 #include "storage/job_row.hpp"
 #include "storage/permit.hpp"
 

@@ -1,7 +1,7 @@
 // What a job weighs under the limits of its queue, job type and throttle key.
 #pragma once
 
-#include "storage/claim.hpp"
+#include "storage/claimed_job.hpp"
 
 namespace hipq::storage {
 

@@ -8,6 +8,7 @@
 #include "storage/gates.hpp"
 #include "storage/queue_lock.hpp"
 #include "storage/set_aside.hpp"
+#include "storage/start_windows.hpp"
 #include "worker/bring_home.hpp"
 #include "worker/duties.hpp"
 #include "worker/give_up_waiting.hpp"

@@ -6,6 +6,7 @@
 #include "storage/current_job.hpp"
 #include "storage/demand.hpp"
 #include "storage/dispatch.hpp"
+#include "storage/lock_attempt.hpp"
 #include "worker/failure_codes.hpp"
 
 namespace hipq::worker {

@@ -7,7 +7,7 @@
 #include "shmem/alerts.hpp"
 #include "shmem/hands.hpp"
 #include "shmem/wake.hpp"
-#include "storage/new_job.hpp"
+#include "storage/note_waiting.hpp"
 #include "storage/waiting_rows.hpp"
 #include "worker/duties.hpp"
 

@@ -9,6 +9,7 @@
 #include "shmem/external_jobs.hpp"
 #include "shmem/hands.hpp"
 #include "storage/dispatch.hpp"
+#include "storage/lock_attempt.hpp"
 #include "storage/settle_external.hpp"
 #include "storage/settle_lost.hpp"
 #include "storage/weight.hpp"

@@ -3,6 +3,7 @@
 
 #include "pg/clock.hpp"
 #include "shmem/databases.hpp"
+#include "shmem/put_off.hpp"
 #include "shmem/room.hpp"
 #include "storage/weight.hpp"
 #include "worker/take_jobs.hpp"

@@ -1,7 +1,7 @@
 // Room under the throttle limits for the jobs that are to be claimed next, and what becomes of those that get none.
 #pragma once
 
-#include "storage/claim.hpp"
+#include "storage/claimed_job.hpp"
 #include "worker/hand.hpp"
 
 namespace hipq::worker {

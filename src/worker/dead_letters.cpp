@@ -4,6 +4,8 @@
 // once or not at all, and a handler that ends its process is begun a few times and no more. One that fails is rolled back in a
 // subtransaction and not called again, and leaves its error in the dead letter; it has no job that could fail, so that no dead
 // letter comes of it.
+#include "dead_letters.hpp"
+
 #include "pg/clock.hpp"
 #include "pg/subtransaction.hpp"
 #include "shmem/alerts.hpp"
@@ -17,7 +19,6 @@
 #include "storage/short_text.hpp"
 #include "worker/run_handler.hpp"
 #include "worker/session.hpp"
-#include "worker/task.hpp"
 #include "worker/watch.hpp"
 
 extern "C" {

@@ -3,6 +3,7 @@
 #include "pg/point.hpp"
 #include "shmem/decisions.hpp"
 #include "shmem/own_executor.hpp"
+#include "storage/lock_attempt.hpp"
 #include "storage/settle.hpp"
 #include "worker/attempt.hpp"
 #include "worker/bookkeeping.hpp"

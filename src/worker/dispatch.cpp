@@ -11,6 +11,8 @@
 #include "shmem/alerts.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/external_jobs.hpp"
+#include "shmem/put_off.hpp"
+#include "storage/claim.hpp"
 #include "storage/dispatch.hpp"
 #include "storage/faults.hpp"
 #include "storage/gates.hpp"

@@ -10,6 +10,7 @@
 #include "shmem/lull.hpp"
 #include "shmem/own_executor.hpp"
 #include "worker/cancellable.hpp"
+#include "worker/dead_letters.hpp"
 #include "worker/deadline.hpp"
 #include "worker/durability.hpp"
 #include "worker/pinned_settings.hpp"

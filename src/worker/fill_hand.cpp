@@ -6,6 +6,7 @@
 #include "shmem/databases.hpp"
 #include "shmem/run_times.hpp"
 #include "shmem/shares.hpp"
+#include "storage/claim.hpp"
 #include "storage/gates.hpp"
 #include "storage/lane_rows.hpp"
 #include "storage/queue_lock.hpp"

@@ -7,6 +7,7 @@
 #include "pg/clock.hpp"
 #include "shmem/databases.hpp"
 #include "shmem/decisions.hpp"
+#include "storage/claim.hpp"
 #include "storage/settle.hpp"
 #include "storage/worker_gate.hpp"
 #include "worker/bookkeeping.hpp"

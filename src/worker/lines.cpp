@@ -1,6 +1,7 @@
 // By the lanes in shared memory; the tables are asked only where those are not known.
 #include "take_jobs.hpp"
 
+#include "storage/claim.hpp"
 #include "storage/queue_lock.hpp"
 
 namespace hipq::worker {

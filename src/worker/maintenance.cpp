@@ -150,13 +150,12 @@ void maintain_now(Maintenance &maintenance, pg::Time now)
 
 }  // namespace
 
-void maintain(Maintenance &maintenance, Look &look)
+pg::Time maintain(Maintenance &maintenance, pg::Time now, bool saw_dropped_queue)
 {
     // A queue that was dropped just now goes at once; one that could not go, when its time comes.
-    if (look.now >= maintenance.next || (look.saw_dropped_queue && !maintenance.is_left))
-        maintain_now(maintenance, look.now);
-    if (maintenance.is_left)  // also when something else has woken it before that time
-        look.again_at(maintenance.next);
+    if (now >= maintenance.next || (saw_dropped_queue && !maintenance.is_left))
+        maintain_now(maintenance, now);
+    return maintenance.is_left ? maintenance.next : pg::infinity;  // also when something else has woken it before that time
 }
 
 }  // namespace hipq::worker

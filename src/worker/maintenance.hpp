@@ -1,7 +1,7 @@
 // What the scheduler does for the tables once a minute.
 #pragma once
 
-#include "worker/queue_look.hpp"
+#include "storage/catalogue.hpp"
 
 namespace hipq::worker {
 
@@ -10,7 +10,8 @@ struct Maintenance {
     bool is_left = false;  // steps that somebody's lock was against
 };
 
-// No transaction open.
-void maintain(Maintenance &maintenance, Look &look);
+// Does what is due; a queue that was dropped since the last time is. Returns when there is more to do: infinity: at some later
+// look. No transaction open.
+pg::Time maintain(Maintenance &maintenance, pg::Time now, bool saw_dropped_queue);
 
 }  // namespace hipq::worker

@@ -1,6 +1,7 @@
 // Prepared transactions whose end no session of hipq's sees.
 #pragma once
 
+#include "shmem/databases.hpp"
 #include "shmem/prepared.hpp"
 
 namespace hipq::worker {

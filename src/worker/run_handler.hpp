@@ -1,7 +1,7 @@
 // Runs one statement of a handler as its own top-level statement, as a client would have sent it: through a portal, without SPI.
 #pragma once
 
-#include "storage/claim.hpp"
+#include "storage/claimed_job.hpp"
 #include "storage/handler.hpp"
 
 namespace hipq::worker {

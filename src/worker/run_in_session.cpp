@@ -3,8 +3,10 @@
 
 #include "pg/clock.hpp"
 #include "pg/subtransaction.hpp"
+#include "storage/claim.hpp"
 #include "storage/current_job.hpp"
-#include "storage/job_parameters.hpp"
+#include "storage/fitting_data.hpp"
+#include "storage/lock_attempt.hpp"
 #include "storage/start_windows.hpp"
 #include "storage/successor.hpp"
 #include "worker/attempt.hpp"

@@ -6,7 +6,7 @@
 // statement_timeout, ends the call and not a job alone.
 #pragma once
 
-#include "storage/claim.hpp"
+#include "storage/claimed_job.hpp"
 
 namespace hipq::worker {
 

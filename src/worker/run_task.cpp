@@ -3,7 +3,7 @@
 #include "pg/transaction.hpp"
 #include "shmem/run_times.hpp"
 #include "shmem/watch.hpp"
-#include "storage/job_parameters.hpp"
+#include "storage/fitting_data.hpp"
 #include "worker/attempt.hpp"
 #include "worker/bookkeeping.hpp"
 #include "worker/durability.hpp"

@@ -254,7 +254,7 @@ bool work(Scheduler &scheduler)
     }
     show_activity("hipq scheduler looks for work");
     Look look = look_around(scheduler);
-    maintain(scheduler.maintenance, look);
+    look.again_at(maintain(scheduler.maintenance, look.now, look.saw_dropped_queue));
     show_idle();
     const pg::Time due = shmem::end_look(std::min(look.next_due, look.now + idle_maintenance_interval));
     if (due > look.now + minute && shmem::leave_scheduler(look.now + minute)) {

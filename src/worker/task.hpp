@@ -3,7 +3,7 @@
 
 #include "core/claiming.hpp"
 #include "shmem/executors.hpp"
-#include "storage/claim.hpp"
+#include "storage/claimed_job.hpp"
 #include "storage/handler.hpp"
 #include "worker/hand.hpp"
 
@@ -56,8 +56,5 @@ bool run_next_decision(const Executor &executor);
 
 // Asks the retry handler of a job in state `error`, or the policy of its type if it has none, and carries out what it says.
 void decide(const Executor &executor, const storage::Queue &queue, std::int64_t id);
-
-// Calls the handler of dead letters for one of them, if the scheduler has found any of this queue owner's. False: it has not.
-bool handle_next_dead_letter(const Executor &executor);
 
 }  // namespace hipq::worker
