@@ -18,8 +18,8 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" hipq.control
 # The parts of the install script, in the order in which they are joined: the one list of them.
 INSTALL_PARTS = schema types catalogue job attempt functions views statistics
 
-SOURCES := $(sort $(wildcard src/*.cpp $(foreach room,core pg storage shmem worker api,src/$(room)/*.cpp)))
-ALL_HEADERS := $(wildcard src/*.hpp src/*/*.hpp test/unit/*.hpp)
+SOURCES := $(sort $(wildcard src/*.cpp src/*/*.cpp src/*/*/*.cpp))
+ALL_HEADERS := $(wildcard src/*.hpp src/*/*.hpp src/*/*/*.hpp test/unit/*.hpp)
 UNIT_SOURCES := $(sort $(wildcard test/unit/*.cpp))
 
 INSTALL_SQL = hipq--$(EXTVERSION).sql

@@ -1,28 +1,18 @@
 // _PG_init: settings, shared memory, hooks, launcher registration, in that order; the points of test builds.
-#include "api/hooks.hpp"
-#include "api/sight.hpp"
+#include "catalog/catalog.hpp"
+#include "databases/databases.hpp"
+#include "executors/executors.hpp"
+#include "flight/flight.hpp"
+#include "job/job.hpp"
+#include "lanes/lanes.hpp"
+#include "memory/memory.hpp"
 #include "pg/guard.hpp"
 #include "pg/point.hpp"
+#include "server/server.hpp"
 #include "settings.hpp"
-#include "shmem/clear_database.hpp"
-#include "shmem/databases.hpp"
-#include "shmem/decisions.hpp"
-#include "shmem/ends.hpp"
-#include "shmem/executors.hpp"
-#include "shmem/external_jobs.hpp"
-#include "shmem/flight_recorder.hpp"
-#include "shmem/lanes.hpp"
-#include "shmem/progress.hpp"
-#include "shmem/registry.hpp"
-#include "shmem/statistics.hpp"
-#include "shmem/wake.hpp"
-#include "shmem/workers.hpp"
-#include "storage/catalogue.hpp"
-#include "storage/handler.hpp"
-#include "storage/job_row.hpp"
-#include "storage/two_phase.hpp"
-#include "storage/workers.hpp"
-#include "worker/launcher.hpp"
+#include "statistics/statistics.hpp"
+#include "wakeup/wakeup.hpp"
+#include "workers/workers.hpp"
 
 extern "C" {
 #pragma GCC visibility push(default)
@@ -36,11 +26,13 @@ namespace {
 // What each room keeps there, in the order in which locks are taken.
 void keep_shared_memory()
 {
-    using namespace hipq::shmem;
-    for (const Part *part : {&executors_part, &flight_recorder_part, &decisions_part, &ends_part, &databases_part, &lanes_part,
-                             &external_jobs_part, &workers_part, &statistics_part, &progress_part})
-        add_part(*part);
-    install_hooks();
+    using namespace hipq;
+    for (const memory::Part *part :
+         {&executors::executors_part, &flight::flight_recorder_part, &executors::decisions_part, &wakeup::ends_part,
+          &databases::databases_part, &lanes::lanes_part, &workers::external_jobs_part, &workers::workers_part,
+          &statistics::statistics_part, &workers::progress_part})
+        memory::add_part(*part);
+    memory::install_hooks();
 }
 
 }  // namespace
@@ -53,22 +45,22 @@ void _PG_init()
         hipq::settings::define();
         if (process_shared_preload_libraries_in_progress)
             keep_shared_memory();
-        hipq::shmem::watch_commits();
-        hipq::shmem::watch_marks();
-        hipq::shmem::watch_workers();
-        hipq::shmem::watch_worker_places();
-        hipq::shmem::watch_external_jobs();
-        hipq::shmem::watch_decisions();
-        hipq::shmem::watch_statistics();
-        hipq::storage::watch_two_phase();
-        hipq::storage::watch_catalogue();
-        hipq::storage::watch_worker_services();
-        hipq::storage::watch_job_relations();
-        hipq::storage::watch_routines();
-        hipq::api::watch_sight();
-        hipq::api::install_hooks();
+        hipq::wakeup::watch_commits();
+        hipq::executors::watch_marks();
+        hipq::workers::watch_workers();
+        hipq::workers::watch_worker_places();
+        hipq::workers::watch_external_jobs();
+        hipq::executors::watch_decisions();
+        hipq::statistics::watch_statistics();
+        hipq::job::watch_two_phase();
+        hipq::catalog::watch_catalogue();
+        hipq::catalog::watch_worker_services();
+        hipq::job::watch_job_relations();
+        hipq::catalog::watch_routines();
+        hipq::catalog::watch_sight();
+        hipq::server::install_hooks();
         if (process_shared_preload_libraries_in_progress)
-            hipq::worker::register_launcher();
+            hipq::server::register_launcher();
         if (process_shared_preload_libraries_in_progress)
             hipq::pg::prepare_points();
     });

@@ -1,7 +1,7 @@
 // hipq's idea of now.
 #pragma once
 
-#include "spi.hpp"
+#include "pg/spi.hpp"
 
 namespace hipq::pg {
 

@@ -1,7 +1,7 @@
 // The extension as the database has it, beside the library.
 #pragma once
 
-#include "guard.hpp"
+#include "pg/guard.hpp"
 
 namespace hipq::pg {
 

@@ -4,7 +4,7 @@
 // so restarts the whole server. call() and enter() are the only doors.
 #pragma once
 
-#include "postgres.hpp"
+#include "pg/postgres.hpp"
 
 namespace hipq::pg {
 

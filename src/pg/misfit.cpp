@@ -1,8 +1,8 @@
 // Looks at the catalogues once something was found missing.
 #include "misfit.hpp"
 
-#include "core/named_in_sql.hpp"
-#include "extension.hpp"
+#include "core/text/named_in_sql.hpp"
+#include "pg/extension.hpp"
 
 namespace hipq::pg {
 

@@ -2,7 +2,7 @@
 // somebody has altered a table of hipq. Nobody asks before something is missing.
 #pragma once
 
-#include "guard.hpp"
+#include "pg/guard.hpp"
 
 namespace hipq::pg {
 

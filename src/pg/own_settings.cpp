@@ -1,7 +1,7 @@
 // The variables behind the settings.
 #include "own_settings.hpp"
 
-#include "guard.hpp"
+#include "pg/guard.hpp"
 
 namespace hipq::pg {
 

@@ -1,7 +1,7 @@
 // hipq's own settings, while its bookkeeping runs in the session of a role that may have others.
 #pragma once
 
-#include "postgres.hpp"
+#include "pg/postgres.hpp"
 
 extern "C" {
 #include "jit/jit.h"

@@ -8,7 +8,7 @@
 
 #include <csignal>
 
-#include "guard.hpp"
+#include "pg/guard.hpp"
 
 namespace hipq::pg {
 

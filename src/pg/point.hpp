@@ -7,7 +7,7 @@
 
 #ifdef HIPQ_POINTS
 
-#include "postgres.hpp"
+#include "pg/postgres.hpp"
 
 namespace hipq::pg {
 
@@ -95,7 +95,7 @@ struct PointState {
 // Makes the memory; called by _PG_init while preloading. Without it points do nothing. PostgreSQL regime.
 void prepare_points();
 
-// The passage itself. Raises what the point is armed with. Not under shmem::Lock, not in callbacks.
+// The passage itself. Raises what the point is armed with. Not under memory::Lock, not in callbacks.
 void reach_point(std::size_t number);
 
 // Arms a point for one passage, after letting `pass` others go by. 22023 for a name or an action that does not exist.

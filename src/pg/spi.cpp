@@ -1,7 +1,7 @@
 // Statements over SPI: one guarded block per statement.
 #include "spi.hpp"
 
-#include "misfit.hpp"
+#include "pg/misfit.hpp"
 
 namespace hipq::pg {
 

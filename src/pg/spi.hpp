@@ -1,7 +1,7 @@
 // SQL statements from C++: constants with parameters, prepared once per process, results as plain C++ values.
 #pragma once
 
-#include "guard.hpp"
+#include "pg/guard.hpp"
 
 namespace hipq::pg {
 

@@ -1,7 +1,7 @@
 // Subtransactions: work whose failure leaves the caller's transaction as it was.
 #pragma once
 
-#include "guard.hpp"
+#include "pg/guard.hpp"
 
 namespace hipq::pg {
 

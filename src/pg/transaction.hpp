@@ -1,8 +1,8 @@
 // Transactions of background workers, and hipq's own work inside other people's transactions.
 #pragma once
 
-#include "own_settings.hpp"
-#include "spi.hpp"
+#include "pg/own_settings.hpp"
+#include "pg/spi.hpp"
 
 namespace hipq::pg {
 

@@ -1,5 +1,5 @@
 // Backoff: the formula, its cap, and that no setting breaks it.
-#include "core/backoff.hpp"
+#include "core/retry/backoff.hpp"
 
 #include <gtest/gtest.h>
 

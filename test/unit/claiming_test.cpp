@@ -1,5 +1,5 @@
 // How a job is claimed and how many at a time.
-#include "core/claiming.hpp"
+#include "core/lanes/claiming.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Who is charged for a crash, who runs alone, and who is left in peace.
-#include "core/crash_report.hpp"
+#include "core/recovery/crash_report.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Cron expressions: what can be read, what cannot, and when they come; a walk through years, minute by minute.
-#include "core/cron.hpp"
+#include "core/schedules/cron.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Long texts keep their beginning and say how long they were.
-#include "core/cut.hpp"
+#include "core/text/cut.hpp"
 
 #include <gtest/gtest.h>
 

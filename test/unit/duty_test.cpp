@@ -1,5 +1,5 @@
 // How long a duty rests that failed, and that each has a name.
-#include "core/duty.hpp"
+#include "core/process/duty.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Failure classes and the policy's decision, reason by reason.
-#include "core/failure.hpp"
+#include "core/retry/failure.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Fair quotas: owners that fill a table as far as they may.
-#include "core/fair_quota.hpp"
+#include "core/limits/fair_quota.hpp"
 
 #include <gtest/gtest.h>
 

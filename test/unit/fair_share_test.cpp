@@ -1,5 +1,5 @@
 // Shares by weight: simulations of executors, with the calls that shared memory makes.
-#include "core/fair_share.hpp"
+#include "core/limits/fair_share.hpp"
 
 #include <gtest/gtest.h>
 

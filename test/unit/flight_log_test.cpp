@@ -1,5 +1,5 @@
 // The flight recorder's file: what is written reads back, and nothing else is believed.
-#include "core/flight_log.hpp"
+#include "core/recovery/flight_log.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What the owner of a queue allows, and the words of a refusal.
-#include "core/job_caps.hpp"
+#include "core/job/job_caps.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The table of jobs in hand, against a std::map that does the same.
-#include "core/job_table.hpp"
+#include "core/lanes/job_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What counts as JSON when job data is given as text.
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 
 #include <gtest/gtest.h>
 

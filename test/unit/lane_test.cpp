@@ -1,5 +1,5 @@
 // The lane: its operations one by one, and a model of claimers and producers that takes every order of their steps.
-#include "core/lane.hpp"
+#include "core/lanes/lane.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Lengths of time for people.
-#include "core/length_text.hpp"
+#include "core/text/length_text.hpp"
 
 #include <gtest/gtest.h>
 

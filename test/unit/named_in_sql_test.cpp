@@ -1,5 +1,5 @@
 // Tables and columns that statements name.
-#include "core/named_in_sql.hpp"
+#include "core/text/named_in_sql.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Names of instances, queues, job types and tables.
-#include "core/names.hpp"
+#include "core/text/names.hpp"
 
 #include <gtest/gtest.h>
 

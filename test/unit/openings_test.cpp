@@ -1,5 +1,5 @@
 // Openings of time windows: the rules on days when clocks are changed, case by case, and a walk through a year, minute by minute.
-#include "core/openings.hpp"
+#include "core/limits/openings.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What a job type may declare of its parameters, and what of a job's data is refused, in which words.
-#include "core/parameters.hpp"
+#include "core/job/parameters.hpp"
 
 #include <gtest/gtest.h>
 

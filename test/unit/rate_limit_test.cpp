@@ -1,5 +1,5 @@
 // How often something may be done.
-#include "core/rate_limit.hpp"
+#include "core/statistics/rate_limit.hpp"
 
 #include <gtest/gtest.h>
 

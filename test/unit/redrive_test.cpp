@@ -1,5 +1,5 @@
 // The spread of redriven jobs, and the rates that are none.
-#include "core/redrive.hpp"
+#include "core/retry/redrive.hpp"
 
 #include <gtest/gtest.h>
 

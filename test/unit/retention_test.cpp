@@ -1,5 +1,5 @@
 // Leaves by time: the calendar's arithmetic, and a simulated maintenance over years, with the retention changed midway.
-#include "core/retention.hpp"
+#include "core/retention/retention.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The table of run times.
-#include "core/run_times.hpp"
+#include "core/lanes/run_times.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The state machine, pair by pair, against tables written out here once more.
-#include "core/state.hpp"
+#include "core/job/state.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What is counted of jobs: durations, minutes, places, and when rates are too high or too low.
-#include "core/statistics.hpp"
+#include "core/statistics/statistics.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/rate_alerts.hpp"
+#include "core/statistics/rate_alerts.hpp"
 
 namespace hipq::core {
 namespace {

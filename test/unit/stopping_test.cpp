@@ -1,5 +1,5 @@
 // Stopping: the steps, their order and their times.
-#include "core/stopping.hpp"
+#include "core/recovery/stopping.hpp"
 
 #include <gtest/gtest.h>
 

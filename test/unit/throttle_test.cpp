@@ -1,5 +1,5 @@
 // Gauges, and the table of jobs in hand as it counts what runs.
-#include "core/job_table.hpp"
+#include "core/lanes/job_table.hpp"
 
 #include <gtest/gtest.h>
 

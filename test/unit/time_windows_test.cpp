@@ -1,5 +1,5 @@
 // Time windows: good and bad texts with the position of the problem, the canonical form, and random round trips.
-#include "core/time_windows.hpp"
+#include "core/limits/time_windows.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // When a live leaf is vacuumed.
-#include "core/vacuuming.hpp"
+#include "core/retention/vacuuming.hpp"
 
 #include <gtest/gtest.h>
 

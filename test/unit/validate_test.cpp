@@ -1,5 +1,5 @@
 // Limits of the fields that users choose, at their edges.
-#include "core/validate.hpp"
+#include "core/job/validate.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which worker gets the next job.
-#include "core/worker_choice.hpp"
+#include "core/workers/worker_choice.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 // How a worker is judged: each limit by itself, what overrides what, probes.
-#include "core/worker_health.hpp"
+#include "core/workers/worker_health.hpp"
 
 #include <limits>
 #include <utility>

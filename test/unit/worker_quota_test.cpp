@@ -1,5 +1,5 @@
 // What the workers of one role may have, when others take all they can.
-#include "core/worker_quota.hpp"
+#include "core/limits/worker_quota.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,124 @@
+// Queues, job types and pauses, cached in each process and read again when one of the tables changes.
+#pragma once
+
+#include "core/job/job_caps.hpp"
+#include "core/lanes/claiming.hpp"
+#include "core/limits/throttle.hpp"
+#include "core/retry/backoff.hpp"
+#include "core/retry/failure.hpp"
+#include "pg/spi.hpp"
+
+namespace hipq::catalog {
+
+enum class HandlerKind : unsigned char { none, function, procedure, statement, notify };
+HandlerKind parse_handler_kind(std::string_view text);  // as stored in hipq.job_type.handler_kind; none: not one of its words
+std::string_view name(HandlerKind kind);
+
+struct JobParameters;  // job_parameters.hpp
+
+// That something starts no jobs; hipq.pause().
+struct Pause {
+    std::string by;  // a role
+    pg::Time since;
+    std::string reason;            // "NONE": nothing was given
+    std::optional<int> crashes{};  // of the server, by jobs of the type, for which hipq holds it; nothing: somebody paused it
+};
+
+struct JobType {
+    int queue_id;
+    std::string name;
+    std::string handler;  // "NONE" = none
+    HandlerKind handler_kind;
+    std::string retry_handler;  // "NONE" = none
+    int default_timeout;        // seconds; the setting's where the type says nothing, as all below
+    int default_priority;
+    std::string default_throttle_factor;  // as numeric text: exact
+    std::string default_time_windows;
+    std::string time_zone;  // by name: that of the windows of its jobs
+    int max_retries;
+    std::optional<bool> retry_enabled;  // nothing: as its queue says
+    core::RetryPolicy policy;
+    std::vector<std::string> retry_on;
+    std::vector<std::string> do_not_retry_on;
+    bool fails_without_handler;  // on_missing_handler = 'fail'
+    std::optional<int> queue_ttl;
+    std::optional<int> worker_wait_ttl;  // seconds
+    core::ClaimRule claim;
+    int batch_size;  // most jobs in one call of the handler
+    core::Weight throttle_limit;
+    core::Weight throttle_limit_per_key;
+    bool is_registered;                                 // by somebody, not by its jobs
+    std::shared_ptr<const JobParameters> parameters{};  // null: it declares none
+    std::optional<Pause> pause{};
+    std::map<std::string, Pause, std::less<>> paused_keys{};  // throttle keys
+    core::RetryRules rules() const { return {retry_on, do_not_retry_on}; }
+    // For crashes of the server.
+    bool is_held() const { return pause.has_value() && pause->crashes.has_value(); }
+    // No executor runs its jobs; external workers may.
+    bool is_without_handler() const { return handler_kind == HandlerKind::notify || handler_kind == HandlerKind::none; }
+};
+
+struct Queue {
+    int id;
+    std::string instance;
+    std::string name;
+    Oid owner;
+    std::string table;  // within schema hipq, unquoted
+    bool is_strict;
+    bool is_dropped;
+    bool history_all;
+    bool dead_letter_enabled;
+    std::optional<bool> retry_enabled;   // nothing: as the setting says
+    bool commits_in_groups;              // durability = 'group'
+    bool keeps_successes;                // unless retention => '0'
+    std::int64_t retention;              // microseconds, of what is kept
+    std::int64_t dead_letter_retention;  // microseconds
+    std::int64_t dead_letter_max;        // how many of them are kept, the newest
+    std::string dead_letter_handler;     // "NONE" = none
+    int dead_letter_crashes;             // of the server, by that handler, within 10 minutes
+    std::optional<int> queue_ttl;
+    core::JobCaps caps;  // on what enqueuers choose
+    core::Weight throttle_limit;
+    std::int64_t weight;  // its share of the executors; core/limits/fair_share.hpp
+    std::map<std::string, JobType, std::less<>> job_types;
+    std::size_t unregistered_types;  // among them
+    std::optional<Pause> instance_pause;
+    std::optional<Pause> pause;
+
+    std::string full_name() const { return instance + "." + name; }
+    std::string qualified_table() const;       // hipq.app_mail, quoted where needed
+    std::string qualified_live_table() const;  // hipq.app_mail_live
+    bool handles_dead_letters() const { return dead_letter_handler != "NONE"; }
+    // The registered type, or nothing.
+    const JobType *find_job_type(std::string_view job_type) const;
+    // What keeps all jobs of a type from being started; null: nothing does.
+    const Pause *find_pause(std::string_view job_type) const;
+    // Throttle keys of a type that are paused, in order.
+    std::vector<std::string> paused_keys(std::string_view job_type) const;
+};
+
+struct Catalogue {
+    std::map<int, Queue> queues;
+    Oid job_ids = InvalidOid;  // sequence hipq.job_id_seq
+    const Queue *find(int queue_id) const;
+    const Queue *
+    find(std::string_view full_name) const;  // "instance.queue"; nothing also for a malformed name and a dropped queue
+};
+
+// What the catalogue says now; the caller's copy stays valid while it holds it. Read as the extension owner with the latest
+// snapshot, whatever the isolation level. Needs a transaction.
+std::shared_ptr<const Catalogue> catalogue();
+
+// A type with the values of the settings, for jobs of types that nobody registered.
+JobType unregistered_job_type(int queue_id, std::string_view name);
+
+// The queue named, or an error 42704 with a hint.
+const Queue &require_queue(const Catalogue &catalogue, std::string_view full_name);
+
+// Registers the callbacks that invalidate the cache; called once by _PG_init. PostgreSQL regime.
+void watch_catalogue();
+
+// The live leaf of a queue; InvalidOid: it is gone.
+Oid live_leaf(const Queue &queue);
+
+}  // namespace hipq::catalog

@@ -1,0 +1,18 @@
+// Instances, queues, job types, rights: read from the tables, cached in each process. What other rooms may use.
+#pragma once
+
+#include "catalog/cache.hpp"
+#include "catalog/checks.hpp"
+#include "catalog/handler.hpp"
+#include "catalog/identity.hpp"
+#include "catalog/job_parameters.hpp"
+#include "catalog/name_lock.hpp"
+#include "catalog/queue_lock.hpp"
+#include "catalog/queue_statements.hpp"
+#include "catalog/read_apart.hpp"
+#include "catalog/read_handler.hpp"
+#include "catalog/rights.hpp"
+#include "catalog/routine.hpp"
+#include "catalog/sight.hpp"
+#include "catalog/unregistered_types.hpp"
+#include "catalog/worker_rows.hpp"

@@ -1,0 +1,82 @@
+// Locks of PostgreSQL's lock manager on objects that there are none of: the class is table hipq.queue, the number a hash.
+#include "name_lock.hpp"
+
+#include "catalog/queue_lock.hpp"
+#include "pg/known_table.hpp"
+#include "pg/subtransaction.hpp"
+#include "pg/transaction.hpp"
+
+extern "C" {
+#include "common/hashfn.h"
+#include "storage/lock.h"
+#include "utils/inval.h"
+}
+
+namespace hipq::catalog {
+
+namespace {
+
+enum class Kind : std::uint16_t { queue = 1, table, schedule, shared };
+
+constexpr int longest_wait = 5'000;  // ms
+
+constinit pg::Statement select_holder(R"(
+    SELECT 'process ' || held.pid || coalesce(' (role "' || activity.usename || '", application "' || activity.application_name || '")', '')
+    FROM pg_locks AS held
+    LEFT JOIN pg_stat_activity AS activity ON activity.pid = held.pid
+    WHERE held.locktype = 'object' AND held.classid = 'hipq.queue'::regclass AND held.objsubid = $1 AND held.granted
+      AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database()))");
+
+// PostgreSQL regime.
+void lock(Kind kind, std::string_view name)
+{
+    const pg::KnownTable *queues = pg::known_table("queue");
+    if (queues == nullptr)
+        return;
+    const std::uint32_t hash = ::hash_bytes(reinterpret_cast<const unsigned char *>(name.data()), static_cast<int>(name.size()));
+    LOCKTAG tag;
+    SET_LOCKTAG_OBJECT(tag, MyDatabaseId, queues->oid, hash, static_cast<std::uint16_t>(kind));
+    (void)::LockAcquire(&tag, ExclusiveLock, false, false);
+    ::AcceptInvalidationMessages();
+}
+
+[[noreturn]] void raise_in_use()
+{
+    const pg::Rows rows = pg::as_extension_owner([] { return select_holder.run(static_cast<int>(Kind::shared)); });
+    const std::string holder = rows.empty() ? "another transaction" : rows.front().text(0);
+    HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+               errmsg("another transaction that makes a queue or gives rights to a new role is open"),
+               errdetail_internal("It is that of %s.", holder.c_str()), errhint("Try again when it has ended."));
+}
+
+}  // namespace
+
+void lock_queue_name(std::string_view name)
+{
+    pg::call([&] { lock(Kind::queue, name); });
+}
+
+void lock_table_name(std::string_view name)
+{
+    pg::call([&] { lock(Kind::table, name); });
+}
+
+void lock_schedule_name(std::string_view name)
+{
+    pg::call([&] { lock(Kind::schedule, name); });
+}
+
+void lock_shared_objects()
+{
+    const auto error = pg::in_subtransaction(pg::Ending::kept, [] {
+        const pg::LockTimeoutScope bounded(longest_wait);
+        pg::call([] { lock(Kind::shared, ""); });
+    });
+    if (!error.has_value())
+        return;
+    if (!is_lock_trouble(*error))
+        throw *error;  // NOLINT(cert-err60-cpp): as it came
+    raise_in_use();
+}
+
+}  // namespace hipq::catalog

@@ -1,0 +1,125 @@
+// Who may do what: the ACLs of a queue's tables, and the queue owner's own standing.
+#include "rights.hpp"
+
+namespace hipq::catalog {
+
+namespace {
+
+const char *name_of(Privilege privilege)
+{
+    switch (privilege) {
+    case Privilege::enqueue:
+        return "enqueue";
+    case Privilege::work:
+        return "work";
+    case Privilege::read:
+        return "read";
+    case Privilege::control:
+        return "control";
+    }
+    return "";
+}
+
+// The right that a privilege is known by: on a whole table, or on one of its columns.
+struct Mark {
+    AclMode mode;
+    bool on_live_leaf;
+    const char *column;  // null: the table
+};
+
+Mark mark_of(Privilege privilege)
+{
+    switch (privilege) {
+    case Privilege::enqueue:
+        return {ACL_INSERT, false, nullptr};
+    case Privilege::read:
+        return {ACL_SELECT, false, nullptr};
+    case Privilege::work:
+        return {ACL_UPDATE, false, "job_data"};
+    case Privilege::control:
+        return {ACL_UPDATE, true, "priority"};
+    }
+    return {0, false, nullptr};
+}
+
+// PostgreSQL regime.
+bool has_mark(Oid role, Oid table, const Mark &mark)
+{
+    if (::pg_class_aclcheck(table, role, mark.mode) == ACLCHECK_OK)
+        return true;
+    const AttrNumber column = mark.column == nullptr ? InvalidAttrNumber : ::get_attnum(table, mark.column);
+    return column != InvalidAttrNumber && ::pg_attribute_aclcheck(table, column, role, mark.mode) == ACLCHECK_OK;
+}
+
+}  // namespace
+
+std::optional<Privilege> parse_privilege(std::string_view text)
+{
+    for (const Privilege privilege : {Privilege::enqueue, Privilege::work, Privilege::read, Privilege::control})
+        if (text == name_of(privilege))
+            return privilege;
+    return std::nullopt;
+}
+
+bool may(Oid role, const Queue &queue, Privilege privilege)
+{
+    if (acts_as_owner(role, queue))
+        return true;
+    const Mark mark = mark_of(privilege);
+    const std::string table = mark.on_live_leaf ? queue.table + "_live" : queue.table;
+    return pg::call([&] {
+        const Oid schema = ::get_namespace_oid("hipq", true);
+        const Oid relation = OidIsValid(schema) ? ::get_relname_relid(table.c_str(), schema) : InvalidOid;
+        return OidIsValid(relation) && has_mark(role, relation, mark);
+    });
+}
+
+bool has_any_right(Oid role, const Queue &queue)
+{
+    for (const Privilege privilege : {Privilege::enqueue, Privilege::work, Privilege::read, Privilege::control})
+        if (may(role, queue, privilege))
+            return true;
+    return false;
+}
+
+bool acts_as_owner(Oid role, const Queue &queue)
+{
+    return pg::call([&] { return ::has_privs_of_role(role, queue.owner); });
+}
+
+const Queue &require_known_queue(const Catalogue &catalogue, std::string_view name)
+{
+    const Queue &queue = require_queue(catalogue, name);
+    if (!has_any_right(caller(), queue))
+        require_queue(Catalogue{}, name);
+    return queue;
+}
+
+void require(const Queue &queue, Privilege privilege)
+{
+    if (may(caller(), queue, privilege))
+        return;
+    if (!has_any_right(caller(), queue))
+        require_queue(Catalogue{}, queue.full_name());
+    const std::string name = queue.full_name();
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for queue \"%s\"", name.c_str()),
+               errdetail("Privilege \"%s\" is needed.", name_of(privilege)),
+               errhint("The queue owner can give it with hipq.grant_queue()."));
+}
+
+void require_owner(const Queue &queue)
+{
+    if (acts_as_owner(caller(), queue))
+        return;
+    if (!has_any_right(caller(), queue))
+        require_queue(Catalogue{}, queue.full_name());
+    const std::string name = queue.full_name();
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be owner of queue \"%s\"", name.c_str()));
+}
+
+Oid caller()
+{
+    return ::GetUserId();
+}
+
+}  // namespace hipq::catalog

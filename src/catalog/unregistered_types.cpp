@@ -1,0 +1,136 @@
+// Types that the catalogue does not know are looked for in the live leaf: each once in a transaction.
+#include "unregistered_types.hpp"
+
+#include "catalog/queue_statements.hpp"
+#include "pg/internal_write.hpp"
+#include "settings.hpp"
+
+#include <set>
+
+namespace hipq::catalog {
+
+namespace {
+
+constexpr const char *is_in_line_sql = "SELECT EXISTS (SELECT FROM {live} AS job WHERE job.job_type = $1)";
+
+// Those in the catalogue, and those in line that it does not have yet: from one type to the next by the index. One statement,
+// since the scheduler may put them into the catalogue meanwhile. $1 queue, $2 limit
+constexpr const char *unregistered_sql = R"(
+    WITH RECURSIVE line AS (
+        (SELECT job.job_type FROM {live} AS job ORDER BY job.job_type LIMIT 1)
+        UNION ALL
+        SELECT next.job_type
+        FROM line
+        CROSS JOIN LATERAL (
+            SELECT job.job_type FROM {live} AS job WHERE job.job_type > line.job_type ORDER BY job.job_type LIMIT 1
+        ) AS next
+    )
+    SELECT known.name FROM hipq.job_type AS known WHERE known.queue_id = $1 AND NOT known.is_registered
+    UNION ALL
+    SELECT line.job_type
+    FROM line
+    WHERE NOT EXISTS (SELECT FROM hipq.job_type AS known WHERE known.queue_id = $1 AND known.name = line.job_type)
+    LIMIT $2)";
+
+constinit pg::Statement insert_type(R"(
+    INSERT INTO hipq.job_type (queue_id, name, time_zone, is_registered)
+    SELECT queue.queue_id, $2, $3, false FROM hipq.queue AS queue WHERE queue.queue_id = $1 FOR KEY SHARE
+    ON CONFLICT DO NOTHING)");
+
+// $1 queue, $2 time
+constexpr const char *select_unused_sql = R"(
+    SELECT known.name
+    FROM hipq.job_type AS known
+    WHERE known.queue_id = $1 AND NOT known.is_registered AND known.created_time < $2
+      AND NOT EXISTS (SELECT FROM {live} AS job WHERE job.job_type = known.name)
+      AND NOT EXISTS (SELECT FROM hipq.successor AS successor WHERE successor.queue_id = $1 AND successor.job_type = known.name)
+      AND NOT EXISTS (SELECT FROM hipq.pause AS pause WHERE pause.queue_id = $1 AND pause.job_type = known.name))";
+
+constinit pg::Statement delete_types("DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = ANY ($2) AND NOT is_registered");
+
+// Of one queue, as this transaction has come to know them.
+struct Unregistered {
+    std::set<std::string, std::less<>> admitted;  // that jobs may have
+    std::set<std::string, std::less<>> all;       // that count
+    bool is_line_known = false;                   // `all` has what others have committed
+};
+
+struct OfTransaction {
+    LocalTransactionId transaction;
+    std::map<int, Unregistered> queues;
+};
+
+constinit OfTransaction *present = nullptr;  // on the heap: no destructor at exit
+
+Unregistered &of_present_transaction(const Queue &queue)
+{
+    if (present == nullptr)
+        present = new OfTransaction{InvalidLocalTransactionId, {}};
+    if (std::exchange(present->transaction, MyProc->lxid) != MyProc->lxid)
+        present->queues.clear();
+    return present->queues[queue.id];
+}
+
+bool is_in_line(const Queue &queue, std::string_view job_type)
+{
+    return pg::as_hipq([&] { return statement_for(queue, is_in_line_sql).run_latest(job_type).front().boolean(0); });
+}
+
+void look_at_line(Unregistered &types, const Queue &queue)
+{
+    if (std::exchange(types.is_line_known, true))
+        return;
+    const auto most = std::int64_t{settings::max_unregistered_types} + 1;
+    for (const pg::Row row : pg::as_hipq([&] { return statement_for(queue, unregistered_sql).run_latest(queue.id, most); }))
+        types.all.insert(row.text(0));
+}
+
+[[noreturn]] void refuse(const Queue &queue, std::string_view job_type)
+{
+    const std::string name = queue.full_name();
+    const std::string type_name(job_type);
+    HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+               errmsg("job type \"%s\" is not registered in queue \"%s\"", type_name.c_str(), name.c_str()),
+               errdetail("The queue has as many unregistered job types as it may (hipq.max_unregistered_types = %d).",
+                         settings::max_unregistered_types),
+               errhint("Use hipq.register_job_type()."));
+}
+
+}  // namespace
+
+void demand_room_for_type(const Queue &queue, std::string_view job_type)
+{
+    if (queue.find_job_type(job_type) != nullptr)
+        return;
+    Unregistered &types = of_present_transaction(queue);
+    if (types.admitted.contains(job_type))
+        return;
+    if (!is_in_line(queue, job_type)) {
+        look_at_line(types, queue);
+        if (types.all.size() >= static_cast<std::size_t>(settings::max_unregistered_types))
+            refuse(queue, job_type);
+        types.all.emplace(job_type);
+    }
+    types.admitted.emplace(job_type);
+}
+
+void register_unknown_type(const Queue &queue, std::string_view job_type, const std::string &time_zone)
+{
+    if (queue.find_job_type(job_type) == nullptr && !queue.is_strict)
+        pg::as_hipq([&] { insert_type.run(queue.id, job_type, time_zone); });
+}
+
+void forget_unused_types(const Queue &queue, pg::Time before)
+{
+    if (queue.unregistered_types == 0)
+        return;
+    pg::as_hipq([&] {
+        std::vector<std::string> unused;
+        for (const pg::Row row : statement_for(queue, select_unused_sql).run(queue.id, before))
+            unused.push_back(row.text(0));
+        if (!unused.empty())
+            delete_types.run(queue.id, unused);
+    });
+}
+
+}  // namespace hipq::catalog

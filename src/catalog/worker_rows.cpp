@@ -1,0 +1,274 @@
+// Reading and forgetting rows of hipq.worker.
+#include "worker_rows.hpp"
+
+#include "catalog/cache.hpp"
+#include "catalog/rights.hpp"
+#include "pg/internal_write.hpp"
+
+namespace hipq::catalog {
+
+namespace {
+
+// Of the roles in turn: there may be less room than before.
+constinit pg::Statement select_workers(R"(
+    SELECT worker_id, role::oid, capacity, prefetch, is_draining, is_bound, name
+    FROM hipq.worker
+    ORDER BY row_number() OVER (PARTITION BY role ORDER BY worker_id), worker_id)");
+
+constinit pg::Statement delete_worker("DELETE FROM hipq.worker WHERE worker_id = $1");
+
+// Of a row that nobody holds: its role may have it locked, by drain_worker() in a transaction that stays open.
+constinit pg::Statement delete_worker_not_held(R"(
+    DELETE FROM hipq.worker
+    WHERE worker_id IN (SELECT held.worker_id FROM hipq.worker AS held WHERE held.worker_id = $1 FOR UPDATE SKIP LOCKED))");
+constinit pg::Statement select_worker("SELECT FROM hipq.worker WHERE worker_id = $1");
+
+// What workers name and what there is, by queue. A worker whose role was dropped serves nothing.
+constinit pg::Statement select_services(R"(
+    SELECT job_type.queue_id, job_type.name, worker.worker_id, worker.role::oid
+    FROM hipq.worker
+    JOIN pg_roles ON pg_roles.oid = worker.role
+    CROSS JOIN LATERAL unnest(worker.queues) AS served(queue)
+    JOIN hipq.instance ON instance.name = split_part(served.queue, '.', 1)
+    JOIN hipq.queue ON queue.instance_id = instance.instance_id AND queue.name = split_part(served.queue, '.', 2) AND NOT queue.is_dropped
+    JOIN hipq.job_type ON job_type.queue_id = queue.queue_id AND job_type.name = ANY (worker.job_types)
+    WHERE job_type.handler_kind IN ('none', 'notify') AND worker.capabilities @> job_type.requires)");
+
+// The queues that workers name, 0: one that is not there; of all workers, or of one.
+constinit pg::Statement select_queues(R"(
+    SELECT worker.worker_id, worker.role::oid, coalesce(queue.queue_id, 0)
+    FROM hipq.worker
+    CROSS JOIN LATERAL unnest(worker.queues) AS served(queue)
+    LEFT JOIN hipq.instance ON instance.name = split_part(served.queue, '.', 1)
+    LEFT JOIN hipq.queue ON queue.instance_id = instance.instance_id AND queue.name = split_part(served.queue, '.', 2) AND NOT queue.is_dropped
+    WHERE $1 IS NULL OR worker.worker_id = $1
+    ORDER BY worker.worker_id)");
+
+// A process that reads while others write tries this often before it takes what it has; the next call reads again.
+constexpr int max_reads = 5;
+
+// On the heap and never freed, because globals have no destructors.
+struct Cache {
+    std::shared_ptr<const WorkerServices> services;
+    std::shared_ptr<const Catalogue> catalogue;
+    std::uint64_t generation;
+};
+constinit Cache *cache = nullptr;
+constinit std::uint64_t generation = 0;
+constinit Oid worker_table = InvalidOid;
+// Tables of queues that workers serve: a GRANT changes them.
+constinit std::vector<Oid> *queue_tables = nullptr;
+
+void forget(Datum, Oid relation) noexcept
+{
+    const bool is_queue = queue_tables != nullptr && std::binary_search(queue_tables->begin(), queue_tables->end(), relation);
+    if (!OidIsValid(relation) || relation == worker_table || is_queue)
+        ++generation;
+}
+
+// A role has been dropped, or is a member of fewer others.
+void forget_roles(Datum, int, std::uint32_t) noexcept
+{
+    ++generation;
+}
+
+Oid table_named(const std::string &name)
+{
+    return pg::call([&] { return ::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false)); });
+}
+
+void watch_tables(const Catalogue &catalogue)
+{
+    if (queue_tables == nullptr)
+        queue_tables = new std::vector<Oid>();
+    std::vector<Oid> tables;
+    for (const auto &[id, queue] : catalogue.queues)
+        tables.push_back(table_named(queue.table));
+    std::sort(tables.begin(), tables.end());
+    *queue_tables = std::move(tables);
+    worker_table = table_named("worker");
+}
+
+// Whether the role may work on the queue; asked once for each of both.
+class Permissions {
+public:
+    explicit Permissions(const Catalogue &catalogue) : catalogue_(catalogue) {}
+    bool may_work(Oid role, int queue_id)
+    {
+        const auto known = known_.find({role, queue_id});
+        if (known != known_.end())
+            return known->second;
+        const Queue *queue = catalogue_.find(queue_id);
+        const bool may = queue != nullptr && catalog::may(role, *queue, Privilege::work);
+        known_.emplace(std::pair{role, queue_id}, may);
+        return may;
+    }
+
+private:
+    const Catalogue &catalogue_;
+    std::map<std::pair<Oid, int>, bool> known_;
+};
+
+// What one worker may still work on.
+struct Rights {
+    std::vector<int> queues;
+    bool lacks_one = false;
+};
+
+// Of those workers that name queues, which all do.
+std::map<std::int64_t, Rights> read_rights(const Catalogue &catalogue, std::optional<std::int64_t> worker_id)
+{
+    std::map<std::int64_t, Rights> all;
+    Permissions permissions(catalogue);
+    const pg::Rows rows = pg::as_hipq([&] { return select_queues.run_latest(worker_id); });
+    for (const pg::Row row : rows) {
+        Rights &rights = all[row.integer(0)];
+        if (permissions.may_work(row.oid(1), row.integer32(2)))
+            rights.queues.push_back(row.integer32(2));
+        else
+            rights.lacks_one = true;
+    }
+    return all;
+}
+
+// What is known of one worker: a session asks about its own again and again.
+struct KnownWork {
+    std::int64_t worker_id;
+    std::uint64_t generation;
+    std::shared_ptr<const Catalogue> catalogue;
+    bool has_work;
+};
+constinit KnownWork *known_work = nullptr;
+
+}  // namespace
+
+bool has_work(std::int64_t worker_id)
+{
+    if (known_work == nullptr)
+        known_work = new KnownWork{};
+    const auto present = catalogue();
+    if (known_work->worker_id == worker_id && known_work->generation == generation && known_work->catalogue == present)
+        return known_work->has_work;
+    watch_tables(*present);
+    const std::uint64_t before = generation;
+    const auto rights = read_rights(*present, worker_id);
+    const auto found = rights.find(worker_id);
+    const bool has_work = found != rights.end() && !found->second.queues.empty();
+    *known_work = KnownWork{worker_id, before, present, has_work};
+    return has_work;
+}
+
+bool must_recall_workers()
+{
+    return memory::is_loaded() && !::RecoveryInProgress() && !workers::are_recalled();
+}
+
+void recall_workers()
+{
+    if (!must_recall_workers())
+        return;
+    for (int i = 0; i < max_reads; ++i) {
+        const std::uint64_t changes = workers::worker_changes();
+        pg::as_hipq([&] {
+            for (const pg::Row row : select_workers.run_latest())
+                workers::recall_worker({row.integer(0),
+                                        row.oid(1),
+                                        row.integer32(2),
+                                        row.integer32(3),
+                                        row.boolean(4),
+                                        row.boolean(5),
+                                        row.text(6),
+                                        {}});
+        });
+        if (workers::workers_recalled(changes))
+            return;
+    }
+}
+
+std::optional<workers::WorkerSlot> find_worker(std::int64_t id)
+{
+    recall_workers();
+    return workers::find_worker(id);
+}
+
+bool forget_worker(std::int64_t id)
+{
+    const bool was_there = pg::as_hipq([&] { return delete_worker.run(id).processed() == 1; });
+    workers::note_departure(id);
+    return was_there;
+}
+
+bool forget_worker_unless_held(std::int64_t id)
+{
+    const bool is_gone =
+        pg::as_hipq([&] { return delete_worker_not_held.run(id).processed() == 1 || select_worker.run_latest(id).empty(); });
+    if (is_gone)
+        workers::note_departure(id);
+    return is_gone;
+}
+
+std::span<const workers::WorkerRef> WorkerServices::serving(int queue_id, std::string_view job_type) const
+{
+    const auto queue = ids_.find(queue_id);
+    if (queue == ids_.end())
+        return {};
+    const auto type = queue->second.find(job_type);
+    return type == queue->second.end() ? std::span<const workers::WorkerRef>()
+                                       : std::span<const workers::WorkerRef>(type->second);
+}
+
+bool WorkerServices::may_work(std::int64_t worker_id, int queue_id) const
+{
+    const auto found = lacking_.find(worker_id);
+    return found == lacking_.end() || std::ranges::find(found->second, queue_id) != found->second.end();
+}
+
+bool WorkerServices::lacks_a_right(std::int64_t worker_id) const
+{
+    return lacking_.contains(worker_id);
+}
+
+bool WorkerServices::has_no_work(std::int64_t worker_id) const
+{
+    const auto found = lacking_.find(worker_id);
+    return found != lacking_.end() && found->second.empty();
+}
+
+void WorkerServices::know_rights(std::int64_t worker_id, const std::vector<int> &queues, bool lacks_a_right)
+{
+    if (lacks_a_right)
+        lacking_.emplace(worker_id, queues);
+}
+
+std::shared_ptr<const WorkerServices> worker_services()
+{
+    if (cache == nullptr)
+        cache = new Cache{};
+    for (int i = 0; i < max_reads; ++i) {
+        const auto present = catalogue();
+        if (cache->services != nullptr && cache->generation == generation && cache->catalogue == present)
+            return cache->services;
+        watch_tables(*present);
+        recall_workers();
+        const std::uint64_t before = generation;
+        auto services = std::make_shared<WorkerServices>();
+        Permissions permissions(*present);
+        const pg::Rows rows = pg::as_hipq([] { return select_services.run_latest(); });
+        for (const pg::Row row : rows)
+            if (permissions.may_work(row.oid(3), row.integer32(0)))
+                services->ids_[row.integer32(0)][row.text(1)].push_back(workers::reference_to_worker(row.integer(2)));
+        for (const auto &[worker, rights] : read_rights(*present, std::nullopt))
+            services->know_rights(worker, rights.queues, rights.lacks_one);
+        *cache = Cache{std::move(services), present, before};
+    }
+    return cache->services;
+}
+
+void watch_worker_services()
+{
+    ::CacheRegisterRelcacheCallback(forget, Datum{0});
+    ::CacheRegisterSyscacheCallback(AUTHOID, forget_roles, Datum{0});
+    ::CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, forget_roles, Datum{0});
+}
+
+}  // namespace hipq::catalog

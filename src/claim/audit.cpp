@@ -1,0 +1,117 @@
+// A job is doubted first, and missed only if it is in the same place a second later: between a commit and its note, or a note and
+// a claim, it may be nowhere for a moment.
+#include "audit.hpp"
+
+#include "claim/waiting_rows.hpp"
+#include "job/job.hpp"
+#include "lanes/lanes.hpp"
+#include "memory/memory.hpp"
+#include "pg/transaction.hpp"
+#include "process/process.hpp"
+#include "settings.hpp"
+#include "wakeup/wakeup.hpp"
+
+namespace hipq::claim {
+
+namespace {
+
+using catalog::Queue;
+
+constexpr std::int64_t interval = 1'000'000;  // us
+constexpr std::int64_t longest_step = 10 * interval;
+constexpr std::size_t most_doubts = 1'000;
+
+// Claimers pass it over until somebody resumes it.
+bool has_paused_key(const Queue &queue, const WaitingRow &row)
+{
+    const catalog::JobType *type = queue.find_job_type(row.job_type);
+    return type != nullptr && type->paused_keys.contains(row.throttle_key);
+}
+
+bool is_in_its_place(const Queue &queue, Oid leaf, const WaitingRow &row)
+{
+    if (has_paused_key(queue, row) || !lanes::lanes_are_known(queue.id))
+        return true;
+    const lanes::LaneRef lane = lanes::find_lane({leaf, queue.id, row.priority, row.job_type});
+    // In this order: a claim puts it into a hand before it takes it out of the lane.
+    return (lane.is_known() && lanes::is_covered(lane, row.key, core::throttle_key_hash(row.throttle_key))) ||
+           lanes::is_in_hand(MyDatabaseId, row.key.id);
+}
+
+void repair(const Queue &queue, Oid leaf, const WaitingRow &row)
+{
+    memory::raise_alert(memory::Alert::cursor_miss);
+    pg::call([&] {
+        ereport(WARNING, errmsg("job %lld waited where no executor would have looked for it", static_cast<long long>(row.key.id)),
+                errhint("Unless triggers were switched off, this is a bug in hipq."));
+    });
+    wakeup::note_lane_key({leaf, queue.id, row.priority, row.job_type}, row.key, queue.owner);
+    job::note_due(queue, row.job_type, pg::Time{row.key.time}, pg::infinity);
+}
+
+// The job as it is now, if it waits.
+void look_again(const Audit::Doubt &doubt, const Queue &queue, pg::Time now)
+{
+    const WaitingRows found = read_waiting(queue, doubt.key.id - 1, 1, now);
+    if (found.rows.empty() || found.rows.front().key != doubt.key)
+        return;
+    if (!is_in_its_place(queue, found.leaf, found.rows.front()))
+        repair(queue, found.leaf, found.rows.front());
+}
+
+void look_at_doubts(Audit &audit, const catalog::Catalogue &catalogue, pg::Time now)
+{
+    for (const Audit::Doubt &doubt : std::exchange(audit.doubts, {}))
+        if (const Queue *queue = catalogue.find(doubt.queue_id); queue != nullptr && catalog::try_to_lock(*queue))
+            look_again(doubt, *queue, now);  // else the next walk finds it again
+}
+
+// A piece of the walk through one queue.
+void walk(Audit &audit, const Queue &queue, std::size_t entries, pg::Time now)
+{
+    const WaitingRows found = read_waiting(queue, audit.position, entries, now);
+    for (const WaitingRow &row : found.rows)
+        if (audit.doubts.size() < most_doubts && !is_in_its_place(queue, found.leaf, row))
+            audit.doubts.push_back({queue.id, row.key});
+    audit.position = found.position.value_or(0);
+    audit.queue_id = queue.id + (found.position.has_value() ? 0 : 1);
+}
+
+// The queue where the walk is, or the next one.
+const Queue *next_queue(Audit &audit, const catalog::Catalogue &catalogue)
+{
+    auto found = catalogue.queues.lower_bound(audit.queue_id);
+    if (found == catalogue.queues.end())
+        found = catalogue.queues.begin();
+    if (found == catalogue.queues.end())
+        return nullptr;
+    if (found->first != audit.queue_id)
+        audit.position = 0;
+    return &found->second;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> audit(Audit &audit, const catalog::Catalogue &catalogue, pg::Time now)
+{
+    const auto again = [&] { return audit.doubts.empty() ? std::nullopt : std::optional(interval); };
+    const std::int64_t passed = std::min(now.value - audit.last.value, longest_step);
+    if ((passed >= 0 && passed < interval) || settings::audit_rate == 0 || !lanes::lanes_are_known())
+        return again();
+    audit.last = now;
+    const Queue *queue = next_queue(audit, catalogue);
+    if (queue == nullptr)
+        return std::nullopt;
+    process::do_duty(core::Duty::audit, nullptr, [&] { pg::with_transaction([&] { look_at_doubts(audit, catalogue, now); }); });
+    const bool has_walked = !queue->is_dropped && process::do_duty(core::Duty::audit, queue, [&] {
+        pg::with_transaction([&] {
+            catalog::lock_or_raise(*queue);
+            walk(audit, *queue, static_cast<std::size_t>(settings::audit_rate * std::max(passed, interval) / interval), now);
+        });
+    });
+    if (!has_walked)
+        audit.queue_id = queue->id + 1;
+    return again();
+}
+
+}  // namespace hipq::claim

@@ -1,0 +1,11 @@
+// Reading lanes and claiming jobs: for an executor or for an external worker. What other rooms may use.
+#pragma once
+
+#include "claim/audit.hpp"
+#include "claim/batch.hpp"
+#include "claim/claim_capacity.hpp"
+#include "claim/claim_rows.hpp"
+#include "claim/dispatch_rows.hpp"
+#include "claim/lane_rows.hpp"
+#include "claim/lane_search.hpp"
+#include "claim/take_jobs.hpp"

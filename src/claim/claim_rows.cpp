@@ -1,0 +1,224 @@
+// Claims: by lock without SQL (job/live_rows.hpp), all else by statements. Who may take a job is decided in shared memory before
+// (lanes/in_flight.hpp); the row lock and the state say whether it is still there to be taken. One recursive walk finds the
+// lanes: each step is one index descent, however many jobs wait.
+#include "claim_rows.hpp"
+
+#include "catalog/catalog.hpp"
+#include "core/job/validate.hpp"
+#include "job/job.hpp"
+#include "pg/internal_write.hpp"
+
+namespace hipq::claim {
+
+namespace {
+
+constexpr const char *heads_sql = R"(
+    WITH RECURSIVE lane AS (
+        (SELECT job.job_type, job.priority, 1 AS place FROM {live} AS job
+         WHERE (job.job_type, job.priority) > ($2, $3::smallint) ORDER BY job.job_type, job.priority LIMIT 1)
+        UNION ALL
+        SELECT next.job_type, next.priority, lane.place + 1
+        FROM lane
+        CROSS JOIN LATERAL (
+            SELECT job.job_type, job.priority
+            FROM {live} AS job
+            WHERE (job.job_type, job.priority) > (lane.job_type, lane.priority)
+            ORDER BY job.job_type, job.priority
+            LIMIT 1
+        ) AS next
+        WHERE lane.place < $4
+    )
+    SELECT lane.job_type, lane.priority::integer, head.scheduled_run_time, head.id
+    FROM lane
+    LEFT JOIN LATERAL (
+        SELECT job.scheduled_run_time, job.id
+        FROM {live} AS job
+        WHERE job.job_type = lane.job_type AND job.priority = lane.priority
+          AND job.state IN ('initial', 'retry') AND job.expires_time > $1
+        ORDER BY job.scheduled_run_time, job.id
+        LIMIT 1
+    ) AS head ON true
+    ORDER BY lane.job_type, lane.priority)";
+
+// $1 job type, $2 priority, $3 and $4 the key, $5 now, $6 limit
+constexpr const char *first_due_sql = R"(
+    SELECT job.scheduled_run_time
+    FROM {live} AS job
+    WHERE job.job_type = $1 AND job.priority = $2::smallint AND (job.scheduled_run_time, job.id) >= ($3, $4)
+      AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_AIMED R"( AND job.expires_time > $5
+    ORDER BY job.scheduled_run_time, job.id
+    LIMIT $6)";
+
+// $5 time windows that are closed
+constexpr const char *due_sql = R"(
+    SELECT job.id, job.scheduled_run_time, job.ctid, job.time_windows::text
+    FROM {live} AS job
+    WHERE job.job_type = $1 AND job.priority = $2::smallint AND job.state IN ('initial', 'retry')
+      AND job.scheduled_run_time <= $3 AND job.expires_time > $3 AND job.time_windows <> ALL ($5)
+      AND job.throttle_key <> ALL ($6) AND NOT )" HIPQ_IS_AIMED R"(
+    ORDER BY job.scheduled_run_time, job.id
+    LIMIT $4)";
+
+constexpr const char *record_sql = R"(
+    UPDATE {live} AS job
+    SET state = 'running', attempt = job.attempt + 1, error = 'NONE', worker_id = NULL, update_time = $2, accepted_time = $2,
+        deadline = $2 + job.timeout * interval '1 second'
+    FROM (
+        SELECT waiting.id
+        FROM {live} AS waiting
+        WHERE waiting.id = ANY ($1) AND waiting.state IN ('initial', 'retry')
+          AND waiting.scheduled_run_time <= $2 AND waiting.expires_time > $2
+        FOR UPDATE SKIP LOCKED
+    ) AS next
+    WHERE job.id = next.id
+    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+
+constexpr const char *lock_sql = R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM {live} AS job
+    WHERE job.id = ANY ($1) AND job.state IN ('initial', 'retry') AND job.scheduled_run_time <= $2 AND job.expires_time > $2
+    FOR UPDATE SKIP LOCKED)";
+
+constexpr const char *waiting_sql = R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM {live} AS job
+    WHERE job.id = $1 AND job.state IN ('initial', 'retry')
+    FOR UPDATE SKIP LOCKED)";
+
+constexpr const char *final_sql = R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM {table} AS job
+    WHERE job.id = $1 AND job.state = 'final')";
+
+std::vector<std::int64_t> ids_of(std::span<const job::DueJob> waiting)
+{
+    std::vector<std::int64_t> ids;
+    for (const job::DueJob &job : waiting)
+        ids.push_back(job.id);
+    return ids;
+}
+
+// A waiting job as it looks while its attempt runs.
+void make_running(job::ClaimedJob &job, pg::Time now)
+{
+    job.is_locked = true;
+    job.worker_id.reset();
+    ++job.attempt;
+    job.started = now;
+    job.error = "NONE";
+    job::RowValues values = *job.values;
+    job::make_running(values, job.attempt, now, now + job.timeout * USECS_PER_SEC);
+    job.values = job::kept(values);
+}
+
+std::vector<job::ClaimedJob> lock_directly(job::LiveRows &rows, std::span<const job::DueJob> waiting, pg::Time now)
+{
+    std::vector<job::ClaimedJob> jobs;
+    jobs.reserve(waiting.size());
+    for (const job::DueJob &candidate : waiting)
+        if (auto job = rows.lock_due(candidate, now))
+            jobs.push_back(std::move(*job));
+    rows.close();
+    return jobs;
+}
+
+std::vector<job::ClaimedJob> lock_by_sql(const catalog::Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now)
+{
+    std::vector<job::ClaimedJob> jobs =
+        job::claimed_jobs_in_order(ids, pg::as_hipq([&] { return catalog::statement_for(queue, lock_sql).run(ids, now); }));
+    for (job::ClaimedJob &job : jobs)
+        make_running(job, now);
+    return jobs;
+}
+
+}  // namespace
+
+std::vector<LaneHead> lane_heads(const catalog::Queue &queue, pg::Time now, LanePlace &after, int most)
+{
+    const pg::Rows rows = pg::as_hipq([&] {
+        return catalog::statement_for(queue, heads_sql)
+            .run(now, after.job_type, std::int32_t{after.priority}, std::int32_t{most});
+    });
+    std::vector<LaneHead> heads;
+    for (const pg::Row row : rows) {
+        after = {row.text(0), row.integer32(1)};
+        if (!row.null(3))
+            heads.push_back(LaneHead{row.text(0), row.integer32(1), row.time(2), row.integer(3)});
+    }
+    if (rows.size() < static_cast<std::size_t>(most))
+        after = LanePlace{};
+    return heads;
+}
+
+std::vector<LaneHead> lane_heads(const catalog::Queue &queue, pg::Time now)
+{
+    LanePlace start;
+    return lane_heads(queue, now, start, std::numeric_limits<int>::max());
+}
+
+std::vector<pg::Time> first_due_times(const catalog::Queue &queue, std::string_view job_type, int priority, core::LaneKey from,
+                                      pg::Time now, int limit)
+{
+    const pg::Rows rows = pg::as_hipq([&] {
+        return catalog::statement_for(queue, first_due_sql)
+            .run(job_type, priority, pg::Time{from.time}, from.id, now, static_cast<std::int64_t>(limit));
+    });
+    std::vector<pg::Time> times;
+    for (const pg::Row row : rows)
+        times.push_back(row.time(0));
+    return times;
+}
+
+bool runs_before(const LaneHead &left, const LaneHead &right)
+{
+    return std::tie(left.priority, left.due, left.id) < std::tie(right.priority, right.due, right.id);
+}
+
+// Each time that windows turn out to be closed it looks anew, past all rows that have them.
+std::vector<job::DueJob> due_jobs(const catalog::Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit,
+                                  limits::StartWindows &windows, const std::vector<std::string> &paused_keys)
+{
+    std::vector<std::string> closed;
+    for (;;) {
+        const pg::Rows rows = pg::as_hipq([&] {
+            return catalog::statement_for(queue, due_sql)
+                .run(lane.job_type, lane.priority, now, static_cast<std::int64_t>(limit), closed, paused_keys);
+        });
+        const std::size_t closed_before = closed.size();
+        std::vector<job::DueJob> waiting;
+        waiting.reserve(rows.size());
+        for (const pg::Row row : rows) {
+            std::string text = row.text(3);
+            if (text == core::none_text || windows.opens(text) <= now)
+                waiting.push_back({row.integer(0), row.place(2), row.time(1)});
+            else if (std::find(closed.begin(), closed.end(), text) == closed.end())
+                closed.push_back(std::move(text));
+        }
+        if (closed.size() == closed_before)
+            return waiting;
+    }
+}
+
+std::vector<job::ClaimedJob> claim_by_record(const catalog::Queue &queue, std::span<const job::DueJob> waiting, pg::Time now)
+{
+    const std::vector<std::int64_t> ids = ids_of(waiting);
+    return job::claimed_jobs_in_order(ids, pg::as_hipq([&] { return catalog::statement_for(queue, record_sql).run(ids, now); }));
+}
+
+std::vector<job::ClaimedJob> claim_by_lock(const catalog::Queue &queue, std::span<const job::DueJob> waiting, pg::Time now)
+{
+    auto rows = job::LiveRows::open_to_lock(queue);
+    return rows.has_value() ? lock_directly(*rows, waiting, now) : lock_by_sql(queue, ids_of(waiting), now);
+}
+
+std::optional<job::ClaimedJob> claim_for_trial(const catalog::Queue &queue, std::int64_t id, pg::Time now)
+{
+    auto job = job::first_claimed_job(pg::as_hipq([&] { return catalog::statement_for(queue, waiting_sql).run(id); }));
+    if (!job.has_value())
+        job = job::first_claimed_job(pg::as_hipq([&] { return catalog::statement_for(queue, final_sql).run(id); }));
+    if (job.has_value())
+        make_running(*job, now);
+    return job;
+}
+
+}  // namespace hipq::claim

@@ -1,0 +1,253 @@
+// Dispatch and acceptance: row by row without SQL (job/live_rows.hpp) where that can be, all else by statements.
+#include "dispatch_rows.hpp"
+
+#include "catalog/catalog.hpp"
+#include "job/job.hpp"
+#include "limits/limits.hpp"
+#include "pg/internal_write.hpp"
+#include "settings.hpp"
+#include "workers/workers.hpp"
+
+extern "C" {
+#include "access/xact.h"
+#include "access/xlog.h"
+}
+
+namespace hipq::claim {
+
+using core::Column;
+
+namespace {
+
+// $1 jobs, $2 workers, $3 seconds to accept where the job does not say, $4 now
+constexpr const char *dispatch_sql = R"(
+    UPDATE {live} AS job
+    SET state = 'running', attempt = job.attempt + 1, error = 'NONE', worker_id = given.worker_id, update_time = $4,
+        accepted_time = 'infinity', deadline = $4 + coalesce(job.queue_ttl, $3) * interval '1 second'
+    FROM (
+        SELECT free.id, assigned.worker_id
+        FROM unnest($1, $2) AS assigned(id, worker_id)
+        CROSS JOIN LATERAL (
+            SELECT job.id
+            FROM {live} AS job
+            WHERE job.id = assigned.id AND job.state IN ('initial', 'retry') AND job.scheduled_run_time <= $4 AND job.expires_time > $4
+            FOR UPDATE SKIP LOCKED
+        ) AS free
+    ) AS given
+    WHERE job.id = given.id
+    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+
+// $1 worker, $2 jobs, $3 attempts, $4 now
+constexpr const char *accept_sql = R"(
+    UPDATE {live} AS job
+    SET accepted_time = $4, update_time = $4, deadline = $4 + job.timeout * interval '1 second'
+    FROM (
+        SELECT given.id
+        FROM unnest($2, $3) AS dispatched(id, attempt)
+        CROSS JOIN LATERAL (
+            SELECT job.id
+            FROM {live} AS job
+            WHERE job.id = dispatched.id AND job.attempt = dispatched.attempt AND job.state = 'running' AND job.worker_id = $1
+              AND job.accepted_time = 'infinity' AND job.deadline > $4
+            FOR UPDATE SKIP LOCKED
+        ) AS given
+    ) AS taken
+    WHERE job.id = taken.id
+    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+
+// $1 worker, $2 jobs, $3 attempts
+constexpr const char *unknown_sql = R"(
+    SELECT given.id
+    FROM unnest($2, $3) AS given(id, attempt)
+    WHERE NOT EXISTS (
+        SELECT FROM {live} AS job
+        WHERE job.id = given.id AND job.attempt = given.attempt AND job.state = 'running' AND job.worker_id = $1
+    ))";
+
+constexpr const char *hold_sql = R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM {live} AS job
+    WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running' AND job.worker_id IS NOT NULL
+    FOR UPDATE)";
+
+constexpr const char *hold_by_key_sql = R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM {live} AS job
+    WHERE job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE' AND job.state = 'running' AND job.worker_id IS NOT NULL
+    FOR UPDATE)";
+
+constexpr const char *deadline_sql = "UPDATE {live} AS job SET deadline = $2, update_time = $3 WHERE job.id = $1";
+
+// $1 job, $2 attempt, $3 now
+constexpr const char *leave_running_sql = R"(
+    UPDATE {live} AS job
+    SET worker_id = 0, update_time = $3, deadline = $3 + job.timeout * interval '1 second'
+    WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running')";
+
+int seconds_to_accept(const catalog::Queue &queue, const catalog::JobType &type)
+{
+    return type.queue_ttl.value_or(queue.queue_ttl.value_or(settings::queue_ttl));
+}
+
+pg::Time deadline_in(pg::Time now, int seconds)
+{
+    return now + std::int64_t{seconds} * USECS_PER_SEC;
+}
+
+// ---- without SQL ----
+
+std::optional<job::ClaimedJob> dispatch_directly(job::LiveRows &rows, const Assignment &assignment, int seconds, pg::Time now)
+{
+    job::RowValues *row = rows.find({assignment.job_id, assignment.place});
+    if (row == nullptr || !job::is_due(*row, now))
+        return std::nullopt;
+    const int to_accept = row->null(Column::queue_ttl) ? seconds : row->as_int32(Column::queue_ttl);
+    job::make_running(*row, row->as_int32(Column::attempt) + 1, now, deadline_in(now, to_accept));
+    row->set(Column::worker_id, Int64GetDatum(assignment.worker_id));
+    row->set(Column::accepted_time, TimestampTzGetDatum(pg::infinity.value));
+    constexpr std::array changed{Column::state,       Column::attempt,       Column::error,   Column::worker_id,
+                                 Column::update_time, Column::accepted_time, Column::deadline};
+    return rows.change(*row, changed) ? std::optional(rows.job_of(*row)) : std::nullopt;
+}
+
+bool waits_for(std::int64_t worker_id, const job::RowValues &row, std::int64_t attempt, pg::Time now)
+{
+    return row.state() == core::JobState::running && row.as_int32(Column::attempt) == attempt &&
+           row.as_int64(Column::worker_id) == worker_id && row.as_int64(Column::accepted_time) == pg::infinity.value &&
+           row.as_int64(Column::deadline) > now.value;
+}
+
+std::optional<job::ClaimedJob> accept_directly(job::LiveRows &rows, std::int64_t worker_id, std::int64_t id, std::int64_t attempt,
+                                               pg::Time now)
+{
+    job::RowValues *row = rows.find({id});
+    if (row == nullptr || !waits_for(worker_id, *row, attempt, now))
+        return std::nullopt;
+    job::make_running(*row, row->as_int32(Column::attempt), now, deadline_in(now, row->as_int32(Column::timeout)));
+    row->set(Column::worker_id, Int64GetDatum(worker_id));
+    constexpr std::array changed{Column::update_time, Column::accepted_time, Column::deadline};
+    return rows.change(*row, changed) ? std::optional(rows.job_of(*row)) : std::nullopt;
+}
+
+// ---- by SQL ----
+
+std::vector<job::ClaimedJob> dispatch_by_sql(const catalog::Queue &queue, std::span<const Assignment> assignments, int seconds,
+                                             pg::Time now)
+{
+    std::vector<std::int64_t> ids;
+    std::vector<std::int64_t> workers;
+    for (const Assignment &assignment : assignments) {
+        ids.push_back(assignment.job_id);
+        workers.push_back(assignment.worker_id);
+    }
+    return job::claimed_jobs_in_order(
+        ids, pg::as_hipq([&] { return catalog::statement_for(queue, dispatch_sql).run(ids, workers, seconds, now); }));
+}
+
+std::vector<job::ClaimedJob> accept_by_sql(const catalog::Queue &queue, std::int64_t worker_id,
+                                           const std::vector<std::int64_t> &ids, const std::vector<std::int64_t> &attempts,
+                                           pg::Time now)
+{
+    const pg::PlannerSettings planner;
+    return job::claimed_jobs_in_order(
+        ids, pg::as_hipq([&] { return catalog::statement_for(queue, accept_sql).run(worker_id, ids, attempts, now); }));
+}
+
+// A transaction with one snapshot from its beginning to its end must not change what it does not see, which SQL knows.
+std::optional<job::LiveRows> rows_to_accept(const catalog::Queue &queue)
+{
+    pg::call([] { ::PreventCommandIfReadOnly("UPDATE"); });
+    return IsolationUsesXactSnapshot() ? std::nullopt : job::LiveRows::open_to_write(queue);
+}
+
+std::vector<job::ClaimedJob> take_accepted(const catalog::Queue &queue, std::int64_t worker_id,
+                                           const std::vector<std::int64_t> &ids, const std::vector<std::int64_t> &attempts,
+                                           pg::Time now)
+{
+    auto rows = rows_to_accept(queue);
+    if (!rows.has_value())
+        return accept_by_sql(queue, worker_id, ids, attempts, now);
+    std::vector<job::ClaimedJob> jobs;
+    pg::as_hipq([&] {  // an index may call functions
+        for (std::size_t i = 0; i < ids.size(); ++i)
+            if (auto job = accept_directly(*rows, worker_id, ids[i], attempts[i], now))
+                jobs.push_back(std::move(*job));
+        rows->close();
+    });
+    return jobs;
+}
+
+}  // namespace
+
+std::vector<job::ClaimedJob> dispatch(const catalog::Queue &queue, const catalog::JobType &type,
+                                      std::span<const Assignment> assignments, pg::Time now)
+{
+    const int seconds = seconds_to_accept(queue, type);
+    auto rows = job::LiveRows::open_to_write(queue);
+    if (!rows.has_value())
+        return dispatch_by_sql(queue, assignments, seconds, now);
+    std::vector<job::ClaimedJob> jobs;
+    for (const Assignment &assignment : assignments)
+        if (auto job = dispatch_directly(*rows, assignment, seconds, now))
+            jobs.push_back(std::move(*job));
+    rows->close();
+    return jobs;
+}
+
+std::vector<job::ClaimedJob> accept(const catalog::Queue &queue, std::int64_t worker_id, const std::vector<std::int64_t> &ids,
+                                    const std::vector<std::int64_t> &attempts, pg::Time now)
+{
+    std::vector<job::ClaimedJob> jobs = take_accepted(queue, worker_id, ids, attempts, now);
+    for (const job::ClaimedJob &job : jobs)
+        workers::note_job_accepted(job.id, job.attempt, job::deadline_of(job));
+    if (jobs.empty())
+        return jobs;
+    job::forbid_two_phase(job::NoTwoPhase::job_taken);
+    ::ForceSyncCommit();  // of what a worker begins on, and of its dispatch: after a crash another one would get the same attempt
+    return jobs;
+}
+
+std::vector<std::int64_t> unknown_dispatches(const catalog::Queue &queue, std::int64_t worker_id,
+                                             const std::vector<std::int64_t> &ids, const std::vector<std::int64_t> &attempts)
+{
+    std::vector<std::int64_t> unknown;
+    for (const pg::Row row :
+         pg::as_hipq([&] { return catalog::statement_for(queue, unknown_sql).run_latest(worker_id, ids, attempts); }))
+        unknown.push_back(row.integer(0));
+    return unknown;
+}
+
+std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::int64_t id, int attempt)
+{
+    return job::first_claimed_job(pg::as_hipq([&] { return catalog::statement_for(queue, hold_sql).run(id, attempt); }));
+}
+
+std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::string_view job_type, std::string_view job_key)
+{
+    return job::first_claimed_job(
+        pg::as_hipq([&] { return catalog::statement_for(queue, hold_by_key_sql).run(job_type, job_key); }));
+}
+
+void set_deadline(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time deadline, pg::Time now)
+{
+    pg::as_hipq([&] { catalog::statement_for(queue, deadline_sql).run(job.id, deadline, now); });
+    workers::note_job_extended(job.id, job.attempt, deadline);
+    job::forbid_two_phase(job::NoTwoPhase::job_taken);
+}
+
+void leave_running(const catalog::Queue &queue, job::ClaimedJob job, pg::Time now)
+{
+    const bool is_mine = !job.is_locked || job::record_locked(queue, job);
+    const bool is_left =
+        is_mine && pg::as_hipq([&] {
+            return catalog::statement_for(queue, leave_running_sql).run(job.id, job.attempt, now).processed() == 1;
+        });
+    if (!is_left)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("job %lld cannot be completed later", static_cast<long long>(job.id)),
+                   errdetail("It has enqueued its own successor, or was taken from this attempt."));
+    workers::note_job_left_running(job.queue_id, job.id, job.attempt, limits::load_of(job), deadline_in(now, job.timeout));
+    job::forbid_two_phase(job::NoTwoPhase::job_taken);
+}
+
+}  // namespace hipq::claim

@@ -1,0 +1,310 @@
+// An index scan by row comparison: rows of one scheduled_run_time, as a bulk insert makes them, are not walked twice either.
+#include "lane_rows.hpp"
+
+#include "core/job/validate.hpp"
+#include "job/job.hpp"
+#include "limits/limits.hpp"
+
+extern "C" {
+#include "access/tableam.h"
+#include "catalog/pg_am.h"
+#include "utils/fmgroids.h"
+}
+
+namespace hipq::claim {
+
+using core::Column;
+using core::KeyRange;
+
+namespace {
+
+// The columns of the index, in its order.
+constexpr std::array line_columns{Column::job_type, Column::priority, Column::scheduled_run_time, Column::id};
+
+// What a reading wants and what it has found: memory of the C++ side that the PostgreSQL regime writes.
+struct Reading {
+    Datum type;
+    std::int16_t priority;
+    KeyRange range;
+    std::int64_t now;
+    std::size_t most;
+    std::span<LaneRow> rows;
+    std::size_t count;
+    std::size_t startable;  // of them: that can be claimed and may start
+    bool is_end;
+    bool weighs;
+    std::array<Oid, 2> waiting;  // the states in which a job can be claimed
+    std::span<const limits::StartWindows::Known> windows;
+    const char *unknown_windows;  // those of the row at which it stopped, to be asked for; null: it did not
+    std::span<const std::string> paused_keys;
+};
+
+// Of rows in a row one is told.
+void add(Reading &reading, const LaneRow &found)
+{
+    LaneRow *last = reading.count == 0 ? nullptr : &reading.rows[reading.count - 1];
+    const bool is_due = found.key.time <= reading.now;
+    if (last != nullptr && !last->is_claimable && !found.is_claimable)
+        *last = found;
+    else if (last != nullptr && last->is_closed && is_due &&
+             (!found.is_claimable || (found.is_closed && found.opens == last->opens)))
+        last->key = found.key;
+    else
+        reading.rows[reading.count++] = found;
+    reading.startable += found.is_claimable && !found.is_closed ? 1 : 0;
+}
+
+}  // namespace
+
+struct LaneIndex::Table {
+    Relation live;
+    Relation line;
+    job::ColumnMap map;
+    TupleTableSlot *slot;
+
+    bool open(const char *name);
+    bool open_line();
+    void read(Reading &reading) const;
+    void scan(IndexScanDesc scan, Reading &reading) const;
+    LaneRow row(const Reading &reading) const;
+    void look_at_windows(LaneRow &found, Reading &reading) const;
+    void close() const;
+
+private:
+    Datum value(Column column) const;
+    std::int64_t last_worker() const;
+    bool is_aimed() const { return last_worker() == job::aimed_worker_id; }
+};
+
+// ---- the PostgreSQL regime ----
+
+bool LaneIndex::Table::open(const char *name)
+{
+    live = job::open_table(name, AccessShareLock);
+    if (live != nullptr)
+        slot = ::table_slot_create(live, nullptr);
+    return live != nullptr;
+}
+
+// Needs the map.
+bool LaneIndex::Table::open_line()
+{
+    ListCell *cell = nullptr;
+    foreach (cell, ::RelationGetIndexList(live)) {
+        Relation index = ::index_open(lfirst_oid(cell), AccessShareLock);
+        const Form_pg_index form = index->rd_index;
+        bool fits = form->indisvalid && form->indnkeyatts == static_cast<int>(line_columns.size()) &&
+                    index->rd_rel->relam == BTREE_AM_OID && ::RelationGetIndexPredicate(index) == NIL;
+        for (std::size_t i = 0; fits && i < line_columns.size(); ++i)
+            fits = form->indkey.values[i] == map[static_cast<std::size_t>(line_columns[i])] && index->rd_indoption[i] == 0;
+        if (fits) {
+            line = index;
+            return true;
+        }
+        ::index_close(index, AccessShareLock);
+    }
+    return false;
+}
+
+// Of the row that was found: a column that is never NULL.
+Datum LaneIndex::Table::value(Column column) const
+{
+    bool is_null = false;
+    return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null);
+}
+
+std::int64_t LaneIndex::Table::last_worker() const
+{
+    bool is_null = false;
+    const Datum worker = ::slot_getattr(slot, map[static_cast<std::size_t>(Column::worker_id)], &is_null);
+    return is_null ? 0 : DatumGetInt64(worker);
+}
+
+bool is_among(std::span<const std::string> keys, Datum value)
+{
+    const text *key = DatumGetTextPP(value);
+    const std::string_view wanted(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key));
+    return std::find(keys.begin(), keys.end(), wanted) != keys.end();
+}
+
+LaneRow LaneIndex::Table::row(const Reading &reading) const
+{
+    const Oid state = DatumGetObjectId(value(Column::state));
+    const bool waits = state == reading.waiting[0] || state == reading.waiting[1];
+    const core::LaneKey key{DatumGetTimestampTz(value(Column::scheduled_run_time)), DatumGetInt64(value(Column::id))};
+    const bool is_paused =
+        !reading.paused_keys.empty() && key.time <= reading.now && is_among(reading.paused_keys, value(Column::throttle_key));
+    return {key,
+            slot->tts_tid,
+            waits && !is_paused && !is_aimed() && DatumGetTimestampTz(value(Column::expires_time)) > reading.now,
+            reading.weighs ? limits::weight_of(value(Column::throttle_factor)) : 0,
+            reading.weighs ? limits::key_of(value(Column::throttle_key)) : 0,
+            false,
+            pg::Time{0},
+            key,
+            state == reading.waiting[1] ? last_worker() : 0};
+}
+
+// Whether the row that was found is outside its time windows. Of those that are not known yet it keeps the text.
+void LaneIndex::Table::look_at_windows(LaneRow &found, Reading &reading) const
+{
+    const Datum stored = value(Column::time_windows);
+    text *content = DatumGetTextPP(stored);
+    const std::string_view windows(VARDATA_ANY(content), VARSIZE_ANY_EXHDR(content));
+    if (windows != core::none_text) {
+        const auto known = std::find_if(reading.windows.begin(), reading.windows.end(),
+                                        [&](const limits::StartWindows::Known &each) { return each.windows == windows; });
+        if (known == reading.windows.end()) {
+            reading.unknown_windows = ::text_to_cstring(content);
+        } else {
+            found.opens = known->opens;
+            found.is_closed = found.opens.value > reading.now;
+        }
+    }
+    if (PointerGetDatum(content) != stored)
+        ::pfree(content);
+}
+
+void LaneIndex::Table::scan(IndexScanDesc scan, Reading &reading) const
+{
+    while (reading.startable <= reading.most && reading.count < reading.rows.size()) {
+        if (!::index_getnext_slot(scan, ForwardScanDirection, slot)) {
+            reading.is_end = true;
+            return;
+        }
+        LaneRow found = row(reading);
+        if (reading.range.last < found.key) {
+            reading.is_end = true;
+            return;
+        }
+        if (found.is_claimable && found.key.time <= reading.now)
+            look_at_windows(found, reading);
+        if (reading.unknown_windows != nullptr) {
+            reading.range.first = found.key;
+            return;
+        }
+        add(reading, found);
+        if (found.key.time > reading.now)
+            return;
+        CHECK_FOR_INTERRUPTS();
+    }
+}
+
+namespace {
+
+// A comparison of (scheduled_run_time, id) with a key: what a scan takes for one condition.
+struct RowComparison {
+    ScanKeyData parts[2];
+
+    ScanKeyData key(StrategyNumber strategy, core::LaneKey bound)
+    {
+        ::ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, 3, strategy, InvalidOid, InvalidOid, F_TIMESTAMPTZ_CMP,
+                                 TimestampTzGetDatum(bound.time));
+        ::ScanKeyEntryInitialize(&parts[1], SK_ROW_MEMBER | SK_ROW_END, 4, strategy, InvalidOid, InvalidOid, F_BTINT8CMP,
+                                 Int64GetDatum(bound.id));
+        ScanKeyData header{};
+        header.sk_flags = SK_ROW_HEADER;
+        header.sk_attno = parts[0].sk_attno;
+        header.sk_strategy = strategy;
+        header.sk_argument = PointerGetDatum(parts);
+        return header;
+    }
+};
+
+}  // namespace
+
+// With an upper bound where there is one: behind a single row that was committed late may stand millions of entries of rows that
+// are gone, and a scan that looks for the next row walks over them all.
+void LaneIndex::Table::read(Reading &reading) const
+{
+    RowComparison from{};
+    RowComparison to{};
+    ScanKeyData keys[4];
+    int count = 0;
+    ::ScanKeyEntryInitialize(&keys[count++], 0, 1, BTEqualStrategyNumber, InvalidOid, line->rd_indcollation[0], F_TEXTEQ,
+                             reading.type);
+    ::ScanKeyEntryInitialize(&keys[count++], 0, 2, BTEqualStrategyNumber, InvalidOid, InvalidOid, F_INT2EQ,
+                             Int16GetDatum(reading.priority));
+    keys[count++] = from.key(BTGreaterEqualStrategyNumber, reading.range.first);
+    if (reading.range.last != core::lane_end)
+        keys[count++] = to.key(BTLessEqualStrategyNumber, reading.range.last);
+    ::PushActiveSnapshot(::GetLatestSnapshot());
+    IndexScanDesc found = ::index_beginscan(live, line, ::GetActiveSnapshot(), count, 0);
+    ::index_rescan(found, keys, count, nullptr, 0);
+    scan(found, reading);
+    ::index_endscan(found);
+    ::ExecClearTuple(slot);
+    ::PopActiveSnapshot();
+}
+
+void LaneIndex::Table::close() const
+{
+    if (slot != nullptr)
+        ::ExecDropSingleTupleTableSlot(slot);
+    for (Relation relation : {line, live})
+        if (relation != nullptr)
+            ::relation_close(relation, NoLock);
+}
+
+// ---- the C++ regime ----
+
+std::optional<LaneIndex> LaneIndex::open(const catalog::Queue &queue)
+{
+    const std::string name = queue.table + "_live";
+    auto *table = pg::call([] { return static_cast<Table *>(::palloc0(sizeof(Table))); });
+    LaneIndex index(table);
+    if (pg::call([&] { return table->open(name.c_str()); })) {
+        table->map = job::column_map(table->live);
+        if (pg::call([&] { return table->open_line(); }))
+            return index;
+    }
+    index.close();
+    return std::nullopt;
+}
+
+void LaneIndex::close()
+{
+    pg::call([&] { table_->close(); });
+}
+
+Oid LaneIndex::leaf() const
+{
+    return RelationGetRelid(table_->live);
+}
+
+LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range, pg::Time now, std::size_t most, bool weighs,
+                         limits::StartWindows &windows, std::span<const std::string> paused_keys)
+{
+    LaneRows result{std::vector<LaneRow>(2 * (most + 1) + 1), false};
+    Reading reading{
+        Datum{0},
+        static_cast<std::int16_t>(priority),
+        range,
+        now.value,
+        most,
+        result.rows,
+        0,
+        0,
+        false,
+        weighs,
+        {DatumGetObjectId(job::state_datum(core::JobState::initial)), DatumGetObjectId(job::state_datum(core::JobState::retry))},
+        windows.known(),
+        nullptr,
+        paused_keys};
+    for (;;) {
+        pg::call([&] {
+            reading.type = PointerGetDatum(::cstring_to_text_with_len(job_type.data(), static_cast<int>(job_type.size())));
+            table_->read(reading);
+        });
+        if (reading.unknown_windows == nullptr)
+            break;
+        windows.opens(reading.unknown_windows);
+        reading.windows = windows.known();
+        reading.unknown_windows = nullptr;
+    }
+    result.rows.resize(reading.count);
+    result.is_end = reading.is_end;
+    return result;
+}
+
+}  // namespace hipq::claim

@@ -1,0 +1,348 @@
+// By the lane and its index, or by SQL from the beginning of the line where one of the two is missing.
+#include "take_jobs.hpp"
+
+#include "claim/lane_rows.hpp"
+#include "databases/databases.hpp"
+#include "flight/flight.hpp"
+#include "lanes/lanes.hpp"
+#include "limits/limits.hpp"
+
+namespace hipq::claim {
+
+namespace {
+
+using lanes::JobInLine;
+
+// A suspect of a crash whose turn has not come is looked at again after this.
+constexpr std::int64_t suspect_delay = 100'000;  // us
+
+// And so is a job that somebody else has in hand. As a rule it is on its way out; but what made the lane point at it may be that
+// it is to run again, which nobody will say a second time.
+constexpr std::int64_t in_hand_delay = 10'000;
+
+// A lane that somebody else reads is looked at again after this: he may not see what this executor was woken for.
+constexpr std::int64_t reading_delay = 1'000;
+
+// Rows that are read at once where a throttle key is full.
+constexpr std::size_t walking_piece = 100;
+
+using Suspects = std::set<std::int64_t>;
+
+Suspects suspects()
+{
+    Suspects ids;
+    if (flight::count_crash_cases() == 0)
+        return ids;
+    for (const core::CrashCase &entry : flight::crash_cases(MyDatabaseId))
+        if (entry.runs_alone != 0 || entry.charge_due != 0)
+            ids.insert(entry.job_id);
+    return ids;
+}
+
+// Suspects run one at a time: if the first job of the line that nobody has in hand is one whose turn has come, it stays alone;
+// else all stay but those.
+void pass_over_suspects(std::vector<JobInLine> &jobs, const Suspects &suspects)
+{
+    if (suspects.empty())
+        return;
+    const auto is_suspect = [&](const JobInLine &job) { return suspects.contains(job.id); };
+    const auto first =
+        std::find_if(jobs.begin(), jobs.end(), [](const JobInLine &job) { return !lanes::is_in_hand(MyDatabaseId, job.id); });
+    if (first != jobs.end() && is_suspect(*first) && !flight::is_kept_back(flight::suspicion_of(MyDatabaseId, first->id)))
+        jobs = {*first};
+    else
+        std::erase_if(jobs, is_suspect);
+}
+
+// Reserves some of the jobs, in their order, and adds them to the hand. Returns how many were looked at before there was no room.
+std::size_t reserve(Hand &hand, std::span<const JobInLine> jobs, std::size_t most)
+{
+    const std::size_t before = hand.jobs.size();
+    hand.jobs.resize(most);
+    const lanes::Reserved reserved = lanes::reserve_jobs(jobs, std::span(hand.jobs).subspan(before));
+    hand.jobs.resize(before + reserved.jobs);
+    return reserved.considered;
+}
+
+// ---- by the lane ----
+
+// A lane that is being read; given back as it was unless its end is reached.
+class OwnReading {
+public:
+    OwnReading(lanes::LaneRef lane, pg::Time now) : lane_(lane), reading_(lanes::begin_reading(lane, now)) {}
+    ~OwnReading()
+    {
+        if (reading_.has_value())
+            lanes::cancel_reading(lane_);
+    }
+    OwnReading(const OwnReading &) = delete;
+    OwnReading &operator=(const OwnReading &) = delete;
+
+    bool is_mine() const { return reading_.has_value(); }
+    lanes::LaneReading &operator*() { return *reading_; }
+    void end()
+    {
+        lanes::end_reading(lane_, *reading_);
+        reading_.reset();
+    }
+
+private:
+    lanes::LaneRef lane_;
+    std::optional<lanes::LaneReading> reading_;
+};
+
+struct Taker {
+    Claimer &claimer;
+    const Line &line;
+    pg::Time now;
+    std::size_t most;
+    Suspects suspects;
+    limits::StartWindows &windows;
+    bool weighs;  // what the jobs weigh matters
+    core::Weight key_limit;
+    std::map<std::uint64_t, core::Weight> in_batch{};  // of each throttle key, what of this hand may run at once
+    std::set<std::uint64_t> full_keys{};
+
+    bool may_start(const LaneRow &row) const { return row.is_claimable && !row.is_closed && row.key.time <= now.value; }
+    std::size_t room() const { return most - claimer.hand.jobs.size(); }
+    // How many rows are read at once: more than there is room for when many may have to be passed over.
+    std::size_t piece() const { return full_keys.empty() ? room() : std::max(room(), walking_piece); }
+
+    std::vector<JobInLine> candidates(const LaneRows &found)
+    {
+        std::vector<JobInLine> jobs;
+        for (const LaneRow &row : found.rows)
+            if (may_start(row) && jobs.size() < room() && !claimer.held.is_held(row.key.id, now) && has_key_room(row))
+                jobs.push_back({row.key.id, line.queue->id, pg::Time{row.key.time}, line.lane, row.place, weighs, row.weight,
+                                row.throttle_key, row.last_worker});
+        pass_over_suspects(jobs, suspects);
+        return jobs;
+    }
+
+    std::uint64_t type() const { return core::name_hash(line.head.job_type); }
+
+    // Once a key is full, those behind wait too.
+    bool has_key_room(const LaneRow &row)
+    {
+        if (key_limit < core::weight_unit || row.throttle_key == 0)
+            return true;
+        if (full_keys.contains(row.throttle_key))
+            return false;
+        if (fits_in_batch(row) && lanes::has_key_room(line.queue->id, {row.weight, type(), row.throttle_key}, key_limit))
+            return true;
+        full_keys.insert(row.throttle_key);
+        return false;
+    }
+
+    // The jobs of a batch run at once.
+    bool fits_in_batch(const LaneRow &row)
+    {
+        if (claimer.hand.batch_size == 1)
+            return true;
+        core::Weight &taken = in_batch[row.throttle_key];
+        const bool fits = core::has_room(taken, row.weight, key_limit);
+        taken += fits ? row.weight : 0;
+        return fits;
+    }
+
+    // It was full when somebody looked last, and nobody has made room: its pocket need not be read.
+    bool is_known_to_be_full(std::uint64_t throttle_key)
+    {
+        if (throttle_key == 0 || key_limit < core::weight_unit)
+            return false;
+        if (lanes::waits_for_room(line.queue->id, type(), throttle_key))
+            full_keys.insert(throttle_key);
+        return full_keys.contains(throttle_key);
+    }
+
+    bool others_come_first(std::span<const JobInLine> jobs) const
+    {
+        return claimer.hand.is_empty() && !jobs.empty() &&
+               line.not_after < core::LaneKey{jobs.front().due.value, jobs.front().id};
+    }
+
+    // Whether a row, one after the other, is the next of the jobs, which are in the same order.
+    static bool is_next(std::span<const JobInLine> &jobs, const LaneRow &row)
+    {
+        if (jobs.empty() || jobs.front().id != row.key.id)
+            return false;
+        jobs = jobs.subspan(1);
+        return true;
+    }
+
+    // Why a row that can be claimed stays in the line; nothing: there is no room for it.
+    std::optional<pg::Time> put_off_until(const LaneRow &row, bool is_in_hand) const
+    {
+        if (is_in_hand)
+            return now + in_hand_delay;
+        if (claimer.held.is_held(row.key.id, now))
+            return claimer.held.until(row.key.id);
+        if (suspects.contains(row.key.id))
+            return now + suspect_delay;
+        return std::nullopt;
+    }
+
+    // Reserves first, then says so: what the lane takes for read must be in this hand.
+    //
+    // Rows that others have in hand take up room among the candidates. When nothing but those was found, the rest is left for the
+    // next reading: nobody would come back for it, as the lane has been looked at in vain.
+    void take(const LaneRows &found, lanes::LaneReading &reading)
+    {
+        const std::vector<JobInLine> jobs = candidates(found);
+        if (others_come_first(jobs)) {
+            reading.early(found.rows.front().key);
+            reading.stop();
+            return;
+        }
+        const std::size_t first = claimer.hand.jobs.size();
+        const std::size_t considered = reserve(claimer.hand, jobs, most);
+        std::span<const JobInLine> reserved = std::span(claimer.hand.jobs).subspan(first);
+        std::span<const JobInLine> looked_at(jobs.data(), considered);
+        bool has_advanced = false;
+        for (const LaneRow &row : found.rows) {
+            if (row.key.time > now.value) {
+                reading.early(row.key);
+                return;
+            }
+            if (row.is_closed) {
+                reading.closed({row.first, row.key}, row.opens.value);
+                has_advanced = true;
+                continue;
+            }
+            const bool was_looked_at = is_next(looked_at, row);
+            if (!row.is_claimable || is_next(reserved, row)) {
+                reading.passed(row.key);
+            } else if (!was_looked_at && full_keys.contains(row.throttle_key)) {
+                const bool is_end_of_range = reading.throttle_key() == row.throttle_key;
+                leave_full(reading, row.key, row.throttle_key);
+                if (is_end_of_range)
+                    return;
+            } else if (const auto again = put_off_until(row, was_looked_at)) {
+                reading.held(row.key, again->value);
+            } else {
+                if (has_advanced && claimer.hand.is_empty())
+                    return;
+                reading.early(row.key);
+                reading.stop();
+                return;
+            }
+            has_advanced = true;
+        }
+        if (found.is_end)
+            reading.exhausted();
+    }
+
+    void leave_full(lanes::LaneReading &reading, core::LaneKey key, std::uint64_t throttle_key) const
+    {
+        reading.full(key, throttle_key, (now + longest_wait_for_room).value);
+    }
+
+    void read(LaneIndex &index, lanes::LaneReading &reading)
+    {
+        while (room() > 0) {
+            const auto range = reading.range();
+            if (!range.has_value())
+                return;
+            if (const std::uint64_t throttle_key = reading.throttle_key(); is_known_to_be_full(throttle_key)) {
+                leave_full(reading, range->first, throttle_key);
+                continue;
+            }
+            take(index.read(line.head.job_type, line.head.priority, *range, now, piece(), weighs, windows,
+                            claimer.hand.paused_keys),
+                 reading);
+        }
+    }
+};
+
+// What is passed over is read again when somebody resumes it, which is said once. If it was said before this reading began, it
+// counts for this reading; and the catalogue must not be older.
+void look_again_what_is_paused(const Taker &taker)
+{
+    Hand &hand = taker.claimer.hand;
+    if (hand.paused_keys.empty())
+        return;
+    const auto catalogue = catalog::catalogue();
+    const catalog::Queue *queue = catalogue->find(hand.queue_id);
+    hand.paused_keys = queue == nullptr ? std::vector<std::string>() : queue->paused_keys(hand.job_type);
+}
+
+bool take_by_lane(Taker &taker, LaneIndex &index)
+{
+    if (index.leaf() != taker.line.leaf)
+        return false;
+    OwnReading reading(taker.line.lane, taker.now);
+    if (!reading.is_mine()) {
+        taker.claimer.next_due = std::min(taker.claimer.next_due, taker.now + reading_delay);
+        return false;
+    }
+    look_again_what_is_paused(taker);
+    taker.read(index, *reading);
+    reading.end();
+    for (const std::uint64_t key : taker.full_keys)
+        lanes::stands_full(taker.line.queue->id, taker.type(), key);
+    if (taker.claimer.hand.is_empty() && lanes::due_of(taker.line.lane) <= taker.now)  // as behind a suspect that has to wait
+        taker.claimer.next_due = std::min(taker.claimer.next_due, taker.now + in_hand_delay);
+    return !taker.claimer.hand.is_empty();
+}
+
+// ---- by SQL ----
+
+bool take_these(Claimer &claimer, const Line &line, std::span<const job::DueJob> due, pg::Time now, std::size_t most,
+                const Suspects &suspects)
+{
+    std::vector<JobInLine> jobs;
+    for (const job::DueJob &job : due)
+        if (!claimer.held.is_held(job.id, now))
+            jobs.push_back({job.id, line.queue->id, job.due, line.lane, job.place});
+    pass_over_suspects(jobs, suspects);
+    reserve(claimer.hand, jobs, most);
+    return !claimer.hand.is_empty();
+}
+
+// Whoever has others in hand, they are looked at first.
+bool take_by_sql(const Taker &taker)
+{
+    const Line &line = taker.line;
+    const std::size_t passed_over = taker.claimer.held.size() + lanes::count_in_hand() + taker.suspects.size();
+    const auto due =
+        due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over, taker.windows, taker.claimer.hand.paused_keys);
+    return take_these(taker.claimer, line, due, taker.now, taker.most, taker.suspects);
+}
+
+bool take(Taker &taker)
+{
+    auto index = taker.line.lane.is_known() ? LaneIndex::open(*taker.line.queue) : std::nullopt;
+    if (!index.has_value())
+        return take_by_sql(taker);
+    const bool any = take_by_lane(taker, *index);
+    index->close();
+    return any;
+}
+
+}  // namespace
+
+bool take_these(Claimer &claimer, const Line &line, std::span<const job::DueJob> due, pg::Time now, std::size_t most)
+{
+    return take_these(claimer, line, due, now, most, suspects());
+}
+
+bool take_jobs(Claimer &claimer, const Line &line, pg::Time now, std::size_t most)
+{
+    const catalog::JobType *type = line.queue->find_job_type(line.head.job_type);
+    limits::StartWindows windows(line.queue->id, line.head.job_type, now);
+    Taker taker{claimer,
+                line,
+                now,
+                most,
+                suspects(),
+                windows,
+                limits::is_throttled(*line.queue, line.head.job_type),
+                type == nullptr ? core::no_weight_limit : type->throttle_limit_per_key};
+    const bool any = take(taker);
+    claimer.hand.closes = windows.first_closing();
+    if (windows.first_opening() != pg::infinity)  // this executor may be busy then, or gone
+        databases::work_due(MyDatabaseId, windows.first_opening());
+    return any;
+}
+
+}  // namespace hipq::claim

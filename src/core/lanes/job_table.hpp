@@ -1,0 +1,144 @@
+// The jobs that somebody has in hand: a hash table over memory that its user provides, so that it can live in shared memory.
+//
+// Plain data, no pointers, no allocation; operations are straight-line code. At most one entry per job. Each entry belongs to a
+// holder (an executor, an external worker ...), whose entries are linked. The caller sees to locking.
+#pragma once
+
+#include "core/lanes/lane.hpp"
+#include "core/limits/throttle.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace hipq::core {
+
+inline constexpr std::int32_t no_entry = -1;
+
+// A job is reserved so that nobody else takes it, chosen to be next, and then running: its claim is about to be, or is, durable.
+enum class JobPhase : unsigned char { reserved, chosen, running };
+
+struct JobEntry {
+    std::uint64_t serial;  // no two entries have the same
+    std::int64_t job_id;
+    std::uint32_t database;
+    std::int32_t queue_id;
+    std::int32_t attempt;  // the one that runs, or will
+    std::int32_t holder;
+    std::int32_t next;  // in its bucket, or in the list of free entries
+    std::int32_t next_of_holder;
+    std::int32_t previous_of_holder;
+    LaneRef lane;  // where it stood, and at which time: for its return
+    std::int64_t due;
+    std::int64_t deadline;  // of a job that an external worker has; to accept it, then to end it
+    JobPhase phase;
+    bool is_accepted;   // by the external worker that has it
+    bool is_closed;     // its code has ended, and what follows from that cannot be stopped any more
+    bool is_cancelled;  // its holder was asked to cancel it
+    bool is_weighed;    // it counts in these gauges, with this weight, until the entry goes
+    std::array<std::int32_t, gauges_per_job> gauges;
+    Weight weight;
+};
+
+// What a job that asks for room gets. Where there is none, it waits there.
+enum class Room : unsigned char { taken, queue_full, type_full, key_full };
+
+// Room that erasing has made for those who wait for it: they have to be told.
+struct RoomMade {
+    static constexpr std::size_t most_keys = 4;
+    bool any;
+    std::uint32_t key_count;  // throttle keys among it; more than most_keys: not all of them are listed
+    std::array<GaugeName, most_keys> keys;
+};
+
+// What a holder has.
+struct HolderList {
+    std::int32_t first;
+    std::int32_t count;
+};
+
+struct JobTableHead {
+    std::int32_t free;
+    std::int32_t used;
+    std::uint64_t last_serial;  // so far
+    RoomMade room_made;
+};
+
+class JobTable {
+public:
+    JobTable(JobTableHead *head, std::span<JobEntry> entries, std::span<std::int32_t> buckets, std::span<HolderList> holders,
+             GaugeTable gauges)
+        : head_(head), entries_(entries), buckets_(buckets), holders_(holders), gauges_(gauges)
+    {
+    }
+
+    // Makes everything empty.
+    void clear();
+
+    // Enters a job that is not in hand yet. no_entry: somebody has it, or the table is full.
+    std::int32_t insert(const JobEntry &job);
+    std::int32_t find(std::uint32_t database, std::int64_t job_id) const;
+    // What it weighs is given back.
+    void erase(std::int32_t entry);
+    // From now on it belongs to another holder; what it weighs stays.
+    void hand_over(std::int32_t entry, std::int32_t holder);
+
+    // Counts a job in hand in its gauges if there is room in all of them; one that counts already has it.
+    Room take_room(std::int32_t entry, const Load &load, const WeightLimits &limits);
+    // Counts it, room or not. One that counts already with another weight or key counts anew.
+    void weigh(std::int32_t entry, const Load &load);
+    // Since this was asked last.
+    RoomMade take_room_made() { return std::exchange(head_->room_made, RoomMade{}); }
+    GaugeTable &gauges() { return gauges_; }
+    const GaugeTable &gauges() const { return gauges_; }
+
+    // Erases the entries of a holder that the predicate wants gone. Returns how many.
+    template <class Predicate>
+    std::size_t erase_if(std::int32_t holder, const Predicate &is_unwanted)
+    {
+        std::size_t count = 0;
+        for (std::int32_t entry = first_of(holder); entry != no_entry;) {
+            const std::int32_t next = next_of(entry);
+            if (is_unwanted(at(entry))) {
+                erase(entry);
+                ++count;
+            }
+            entry = next;
+        }
+        return count;
+    }
+
+    // The entries of a holder: first, then next, until no_entry; the one entered last comes first.
+    std::int32_t first_of(std::int32_t holder) const { return holders_[static_cast<std::size_t>(holder)].first; }
+    std::int32_t next_of(std::int32_t entry) const { return at(entry).next_of_holder; }
+
+    // How many they are.
+    std::int32_t count_of(std::int32_t holder) const { return holders_[static_cast<std::size_t>(holder)].count; }
+
+    std::span<HolderList> holders() const { return holders_; }
+
+    // All places, in no order; in those that are free there is job 0.
+    std::span<const JobEntry> entries() const { return entries_; }
+
+    JobEntry &operator[](std::int32_t entry) { return entries_[static_cast<std::size_t>(entry)]; }
+    const JobEntry &at(std::int32_t entry) const { return entries_[static_cast<std::size_t>(entry)]; }
+    std::size_t size() const { return static_cast<std::size_t>(head_->used); }
+    std::size_t capacity() const { return entries_.size(); }
+
+private:
+    std::int32_t &bucket_of(std::uint32_t database, std::int64_t job_id) const;
+    void link_to_holder(std::int32_t entry, std::int32_t holder);
+    void unlink_from_holder(const JobEntry &job);
+    void lift(JobEntry &job);
+    void note_room(const GaugeName &name);
+    JobTableHead *head_;
+    std::span<JobEntry> entries_;
+    std::span<std::int32_t> buckets_;
+    std::span<HolderList> holders_;
+    GaugeTable gauges_;
+};
+
+}  // namespace hipq::core

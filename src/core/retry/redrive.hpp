@@ -1,0 +1,14 @@
+// How redriven jobs are spread over time.
+#pragma once
+
+#include "core/job/validate.hpp"
+
+namespace hipq::core {
+
+// Jobs per second: at least one in a day, at most a million.
+std::optional<Problem> check_redrive_rate(double rate);
+
+// Microseconds from now until the job with this place in the line (from 0) is due, at that rate. Without a rate: now.
+std::int64_t redrive_delay(std::int64_t place, std::optional<double> rate);
+
+}  // namespace hipq::core

@@ -1,0 +1,7 @@
+// What shared memory knows of databases: which has work, when somebody has to look, which stands aside. What other rooms may use.
+#pragma once
+
+#include "databases/duties_set_aside.hpp"
+#include "databases/quiesce.hpp"
+#include "databases/slots.hpp"
+#include "databases/stand_aside.hpp"

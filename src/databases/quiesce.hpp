@@ -1,0 +1,22 @@
+// A lull: a short time in which the executors of one database start no next job, so that a change of its tables finds a moment
+// in which none of them holds a lock. Jobs that run, and their finishes, go on.
+#pragma once
+
+#include "memory/memory.hpp"
+
+namespace hipq::databases {
+
+inline constexpr std::int64_t longest_lull = 100'000;  // us
+
+// Scheduler: begins a lull; it is over when it is ended, or after the longest time. False: another database has one.
+bool begin_lull(Oid database) noexcept;
+void end_lull(Oid database) noexcept;
+
+// Executor, between jobs: whether there is a lull; waits for its end. No transaction open.
+bool has_lull(Oid database);
+void wait_out_lull(Oid database);
+
+// Whether the process with that PGPROC number is an executor of the database.
+bool is_executor(Oid database, int process) noexcept;
+
+}  // namespace hipq::databases

@@ -1,0 +1,251 @@
+// The handler of dead letters, called once for each.
+//
+// Its start is counted in a transaction of its own; the call and the note how it ended are another one. So what it writes happens
+// once or not at all, and a handler that ends its process is begun a few times and no more. One that fails is rolled back in a
+// subtransaction and not called again, and leaves its error in the dead letter; it has no job that could fail, so that no dead
+// letter comes of it.
+#include "call_handler.hpp"
+
+#include "claim/claim.hpp"
+#include "execute/execute.hpp"
+#include "executors/executors.hpp"
+#include "job/job.hpp"
+#include "memory/memory.hpp"
+#include "pg/clock.hpp"
+#include "pg/error_classes.hpp"
+#include "pg/short_text.hpp"
+#include "pg/subtransaction.hpp"
+
+extern "C" {
+#include "catalog/pg_class.h"
+#include "storage/lock.h"
+}
+
+namespace hipq::dead_letters {
+
+namespace {
+
+using catalog::Handler;
+using catalog::Queue;
+using job::BegunLetter;
+using job::ClaimedJob;
+
+// Who handles the dead letters of a queue holds a lock of its session on its live leaf, under a number that nobody else uses: it
+// outlives both transactions if they commit, and ends with the process. Else another executor could take a letter, between them,
+// for one that was left behind. An abort releases it, which is why a handler that fails does not abort its transaction.
+LOCKTAG lock_of(Oid leaf)
+{
+    LOCKTAG tag;
+    SET_LOCKTAG_OBJECT(tag, MyDatabaseId, RelationRelationId, leaf, 1);
+    return tag;
+}
+
+bool try_to_lock(Oid leaf)
+{
+    const LOCKTAG tag = lock_of(leaf);
+    return pg::call([&] { return ::LockAcquire(&tag, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL; });
+}
+
+void unlock(Oid leaf)
+{
+    const LOCKTAG tag = lock_of(leaf);
+    pg::call([&] {
+        if (::LockHeldByMe(&tag, ExclusiveLock))
+            ::LockRelease(&tag, ExclusiveLock, true);
+    });
+}
+
+struct BegunCall {
+    Handler handler;
+    BegunLetter letter;
+};
+
+// Nothing: there is no dead letter left to handle, or none can be. `chosen` is its job, also when an error is against it.
+std::optional<BegunCall> begin_call(const Queue &queue, std::int64_t &chosen)
+{
+    std::optional<BegunCall> call;
+    pg::with_transaction([&] {
+        const auto handler = catalog::resolve_dead_letter_handler(queue);  // the scheduler tells why there is none
+        const auto letter = handler.has_value() ? job::begin_handling(queue, chosen) : std::nullopt;
+        if (letter.has_value())
+            call = BegunCall{*handler, *letter};
+    });
+    return call;
+}
+
+std::optional<ClaimedJob> take(const execute::Executor &executor, const BegunLetter &letter)
+{
+    const pg::OwnSettings own;
+    MemoryContext before = ::MemoryContextSwitchTo(executor.job_memory);
+    auto job = job::take_letter(letter);
+    ::MemoryContextSwitchTo(before);
+    return job;
+}
+
+std::optional<std::string> trouble_of(const execute::Stop &stop)
+{
+    if (stop.cancelled.has_value())
+        return *stop.cancelled;
+    if (stop.missed_deadline)
+        return "handler exceeded the job's timeout";
+    return std::nullopt;
+}
+
+// Raises what the handler raises, or what it was stopped for.
+void call_handler(const execute::Executor &executor, const Handler &handler, const ClaimedJob &job, execute::SessionUse &session,
+                  execute::Watch &watch)
+{
+    const job::MadeJobs made;
+    session.begin();
+    execute::run_handler(handler, {&job, 1}, executor.job_memory);
+    execute::end_user_code();
+    if (const auto stopped = trouble_of(watch.stop()))
+        HIPQ_RAISE(errcode(ERRCODE_QUERY_CANCELED), errmsg("%s", stopped->c_str()));
+    session.put_back();
+    const pg::OwnSettings own;
+    made.write();
+}
+
+// Returns what went wrong: then nothing is left of what it did.
+std::optional<std::string> try_handler(const execute::Executor &executor, const Handler &handler, const ClaimedJob &job,
+                                       execute::SessionUse &session)
+{
+    execute::Watch watch(job);
+    const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
+        try {
+            call_handler(executor, handler, job, session, watch);
+        } catch (...) {
+            watch.stop();  // nothing cancels the rollback
+            throw;
+        }
+    });
+    const auto stopped = trouble_of(watch.stop());
+    return stopped.has_value() || !error.has_value() ? stopped : error->message();
+}
+
+void note_failure(const BegunLetter &letter, const std::string &trouble)
+{
+    job::note_handler_failure(letter, trouble.empty() ? "no message" : trouble);
+}
+
+void handle_in_transaction(const execute::Executor &executor, const BegunCall &call, execute::SessionUse &session)
+{
+    const auto job = take(executor, call.letter);
+    if (!job.has_value())
+        return;
+    const auto trouble = try_handler(executor, call.handler, *job, session);
+    const pg::OwnSettings own;
+    if (trouble.has_value())
+        note_failure(call.letter, *trouble);
+    else
+        job::note_handled(call.letter, pg::now());
+}
+
+// Returns why its transaction could not be committed, as happens when there is no room for what the handler notifies.
+std::optional<std::string> try_to_handle(const execute::Executor &executor, const BegunCall &call, execute::SessionUse &session)
+{
+    std::optional<std::string> trouble;
+    pg::start_transaction();
+    try {
+        handle_in_transaction(executor, call, session);
+        pg::commit_transaction();
+    } catch (const pg::Error &error) {
+        trouble = error.message();
+    } catch (...) {
+        pg::abort_transaction();
+        throw;
+    }
+    if (trouble.has_value())
+        pg::abort_transaction();
+    return trouble;
+}
+
+void handle(const execute::Executor &executor, const Queue &queue, const BegunCall &call)
+{
+    executors::announce_job({queue.id, 0, call.letter.job_id, pg::now(), false, {}});
+    execute::SessionUse session;
+    const auto trouble = try_to_handle(executor, call, session);
+    session.clean();
+    if (trouble.has_value())
+        pg::with_transaction([&] { note_failure(call.letter, *trouble); });
+}
+
+// The job is 0 where none was chosen yet.
+void report_trouble(const Queue &queue, std::int64_t job_id, const pg::Error &error)
+{
+    const std::string name = queue.full_name();
+    const std::string message = pg::short_message(error);
+    pg::call([&] {
+        ereport(WARNING, errcode(error.sqlerrcode()),
+                errmsg("cannot call the handler of dead letters of queue \"%s\": %s", name.c_str(), message.c_str()),
+                job_id == 0 ? errdetail("It is tried again from time to time.")
+                            : errdetail("The dead letter of job %lld is left alone for ten minutes; others go on.",
+                                        static_cast<long long>(job_id)));
+    });
+}
+
+// Of one dead letter. False: there is none to be handled.
+bool handle_one(const execute::Executor &executor, const Queue &queue, std::int64_t &chosen)
+{
+    const auto call = begin_call(queue, chosen);
+    if (call.has_value()) {
+        handle(executor, queue, *call);
+        execute::heed_cancellations(queue);
+        executors::announce_idle(executors::Jobs::unknown);
+    }
+    return call.has_value();
+}
+
+void leave_alone(const Queue &queue, std::int64_t job_id, const pg::Error &trouble)
+{
+    pg::with_transaction([&] { job::set_letter_aside(queue, job_id, trouble, pg::now()); });
+    memory::raise_alert(memory::Alert::job_set_aside);
+}
+
+// The same, past an error against what is written about it: that dead letter is left alone.
+bool try_to_handle_one(const execute::Executor &executor, const Queue &queue)
+{
+    std::optional<pg::Error> trouble;
+    std::int64_t chosen = 0;
+    try {
+        return handle_one(executor, queue, chosen);
+    } catch (const pg::Error &error) {
+        if (!pg::is_fault_of_job(error))
+            throw;
+        trouble = error;
+    }
+    executors::announce_idle(executors::Jobs::unknown);
+    if (chosen != 0)
+        leave_alone(queue, chosen, *trouble);
+    report_trouble(queue, chosen, *trouble);
+    return chosen != 0;
+}
+
+}  // namespace
+
+bool handle_next_dead_letter(const execute::Executor &executor)
+{
+    const auto offer = executors::take_dead_letter(executor.ticket.database, executor.ticket.role);
+    if (!offer.has_value())
+        return false;
+    std::shared_ptr<const catalog::Catalogue> catalogue;
+    const Queue *queue = nullptr;
+    Oid leaf = InvalidOid;
+    pg::with_transaction([&] {
+        catalogue = catalog::catalogue();
+        queue = catalogue->find(offer->queue_id);
+        if (queue != nullptr && !queue->is_dropped)
+            leaf = catalog::live_leaf(*queue);
+    });
+    if (!OidIsValid(leaf) || queue->owner != executor.ticket.role)
+        return true;
+    if (!try_to_lock(leaf))
+        return true;  // who has it offers the next one
+    const bool found = try_to_handle_one(executor, *queue);
+    unlock(leaf);
+    if (found)
+        executors::offer_decision(*offer);  // there may be more
+    return true;
+}
+
+}  // namespace hipq::dead_letters

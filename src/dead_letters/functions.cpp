@@ -1,0 +1,341 @@
+// hipq.redrive, dismiss_dead_letters, purge_dead_letters: what operators do about jobs that failed for good, by id or by filter.
+//
+// A dead letter that somebody else has in hand (its handler, another call) is refused by id and passed over by filter: nobody
+// waits for a handler.
+#include "catalog/catalog.hpp"
+#include "core/retry/redrive.hpp"
+#include "job/job.hpp"
+#include "pg/arguments.hpp"
+#include "pg/clock.hpp"
+#include "pg/internal_write.hpp"
+
+namespace hipq::dead_letters {
+
+namespace {
+
+using catalog::Privilege;
+using catalog::Queue;
+
+using Ids = std::vector<std::int64_t>;
+
+// ---- one dead letter ----
+
+struct Letter {
+    const Queue *queue;
+    std::int64_t job_id;
+    std::string job_type;
+    std::string job_key;
+    std::string state;
+    bool is_reduced;
+};
+
+constinit pg::Statement
+    find_queue("SELECT letter.queue_id FROM hipq.dead_letter AS letter WHERE letter.queue_id = ANY ($1) AND letter.job_id = $2");
+
+constinit pg::Statement lock_letter(R"(
+    SELECT letter.job_type, letter.job_key, letter.state, letter.reduced_because IS NOT NULL
+    FROM hipq.dead_letter AS letter
+    WHERE letter.queue_id = $1 AND letter.job_id = $2
+    FOR UPDATE SKIP LOCKED)");
+
+// One that the caller may not know of does not exist.
+const Queue &require_queue_of_letter(const catalog::Catalogue &catalogue, std::int64_t id)
+{
+    const pg::Rows rows = pg::as_hipq([&] { return find_queue.run(job::queue_ids(catalogue), id); });
+    const Queue *queue = rows.empty() ? nullptr : catalogue.find(rows.front().integer32(0));
+    if (queue == nullptr || queue->is_dropped || !catalog::has_any_right(catalog::caller(), *queue))
+        HIPQ_RAISE(
+            errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job %lld has no dead letter", static_cast<long long>(id)),
+            errhint("View hipq.dead_letters shows those that there are; each goes after the queue's dead_letter_retention."));
+    catalog::require(*queue, Privilege::control);
+    return *queue;
+}
+
+Letter take_letter(const Queue &queue, std::int64_t id)
+{
+    const pg::Rows rows = pg::as_hipq([&] { return lock_letter.run(queue.id, id); });
+    if (rows.empty())
+        HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("dead letter of job %lld is in use", static_cast<long long>(id)),
+                   errdetail("Its handler runs, or another session has just changed it."), errhint("Try again in a moment."));
+    const pg::Row row = rows.front();
+    return {&queue, id, row.text(0), row.text(1), row.text(2), row.boolean(3)};
+}
+
+[[noreturn]] void raise_wrong_state(const Letter &letter, const char *action)
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("cannot %s dead letter of job %lld in state \"%s\"", action, static_cast<long long>(letter.job_id),
+                      letter.state.c_str()),
+               letter.state == "redriven" ? errhint("Column redriven_as of hipq.dead_letters has the new job.")
+                                          : errhint("There is nothing to be done about it; it goes after its time."));
+}
+
+[[noreturn]] void raise_reduced(const Letter &letter)
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("cannot redrive dead letter of job %lld: it has no job_data", static_cast<long long>(letter.job_id)),
+               errdetail("The whole job could not be written into it; column reduced_because of hipq.dead_letters says why."),
+               errhint("Use hipq.retry() while the final job is kept."));
+}
+
+// ---- filters ----
+
+struct Filter {
+    std::optional<std::string> job_type;
+    std::optional<std::string> reason;
+    pg::Time before;
+    std::optional<std::string> state;
+    std::int64_t most;
+};
+
+// Of a state that no dead letter has, none would be found.
+std::optional<std::string> check_state(const std::optional<std::string> &state, std::span<const char *const> known)
+{
+    if (!state.has_value() || std::find(known.begin(), known.end(), *state) != known.end())
+        return state;
+    std::string list;
+    for (const char *word : known)
+        list.append(list.empty() ? "" : ", ").append(word);
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("state \"%s\" cannot be asked for", state->c_str()),
+               errhint("States here: %s.", list.c_str()));
+}
+
+// $1 queue, $2 job type, $3 reason, $4 before, $5 state, $6 limit
+#define HIPQ_FILTERED_LETTERS                                                                                                    \
+    " FROM hipq.dead_letter AS letter"                                                                                           \
+    " WHERE letter.queue_id = $1 AND ($2 IS NULL OR letter.job_type = $2) AND ($3 IS NULL OR letter.reason = $3)"                \
+    " AND letter.died_time < $4 AND ($5 IS NULL OR letter.state = $5)"
+#define HIPQ_OLDEST_FIRST " ORDER BY letter.died_time, letter.job_id LIMIT $6 FOR UPDATE SKIP LOCKED"
+
+// Chosen once, as an array is: a subquery in IN may be run again for each row, and choose others then.
+constinit pg::Statement delete_letters(
+    "DELETE FROM hipq.dead_letter WHERE queue_id = $1 AND job_id = ANY (ARRAY(SELECT letter.job_id" HIPQ_FILTERED_LETTERS
+        HIPQ_OLDEST_FIRST "))");
+
+constinit pg::Statement
+    dismiss_letters("UPDATE hipq.dead_letter SET dismissed_time = $7, awaits_handler = false "
+                    "WHERE queue_id = $1 AND job_id = ANY (ARRAY(SELECT letter.job_id" HIPQ_FILTERED_LETTERS HIPQ_OLDEST_FIRST
+                    "))");
+
+const Queue &require_controlled(const catalog::Catalogue &catalogue, const std::string &name)
+{
+    const Queue &queue = catalog::require_known_queue(catalogue, name);
+    catalog::require(queue, Privilege::control);
+    return queue;
+}
+
+// ---- redrive ----
+
+// One call at a time in each queue, and none beside hipq.retry_jobs(), which has to see what this one has enqueued.
+constinit pg::Statement lock_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 FOR NO KEY UPDATE");
+
+// Of the queue that the new jobs go to. What stays for its key does not take the place of others under the limit.
+#define HIPQ_KEY_IS_TAKEN                                                                                                        \
+    "(letter.job_key <> 'NONE' AND EXISTS (SELECT FROM {live} AS holder"                                                         \
+    " WHERE holder.job_type = letter.job_type AND holder.job_key = letter.job_key))"
+
+constexpr const char *choose_sql = "SELECT letter.job_id, letter.job_type" HIPQ_FILTERED_LETTERS
+                                   " AND letter.reduced_because IS NULL AND NOT " HIPQ_KEY_IS_TAKEN HIPQ_OLDEST_FIRST;
+
+constexpr const char *count_taken_sql = "SELECT count(*)" HIPQ_FILTERED_LETTERS " AND " HIPQ_KEY_IS_TAKEN;
+
+// New jobs with what the old ones were given; their expiry has passed with them. $1 ids, $2 delays in microseconds, $3 now,
+// $4 the queue of the dead letters, $5 that of the new jobs: data that come into another one have to fit there. Those whose key
+// an unfinished job holds are left.
+constexpr const char *redrive_sql = R"(
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, job_type, job_key, job_data, timeout, max_retries,
+                         queue_ttl, priority, throttle_factor, throttle_key, time_windows, shard_key)
+    SELECT coalesce(job.original_job_id, letter.job_id), letter.job_id, 'redriven', 'redriven', $3 + slot.delay * interval '1 microsecond',
+           letter.job_type, letter.job_key,
+           CASE WHEN $5 = $4 THEN job.job_data ELSE hipq._fitting_data($5, letter.job_type, letter.job_id, job.job_data) END,
+           job.timeout, job.max_retries,
+           job.queue_ttl, job.priority, job.throttle_factor, job.throttle_key, job.time_windows, job.shard_key
+    FROM unnest($1, $2) WITH ORDINALITY AS slot(job_id, delay, place)
+    JOIN hipq.dead_letter AS letter ON letter.queue_id = $4 AND letter.job_id = slot.job_id
+    CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, letter.job) AS job
+    ORDER BY slot.place
+    ON CONFLICT DO NOTHING
+    RETURNING retry_of, id)";
+
+// Returns the ids of the new jobs.
+Ids enqueue_again(const Queue &from, const Queue &to, const Ids &letters, std::optional<double> rate)
+{
+    const pg::Time now = pg::now();
+    Ids delays;
+    for (std::size_t i = 0; i < letters.size(); ++i)
+        delays.push_back(core::redrive_delay(static_cast<std::int64_t>(i), rate));
+    Ids redriven;
+    Ids made;
+    const pg::Rows rows =
+        pg::as_hipq([&] { return catalog::statement_for(to, redrive_sql).run(letters, delays, now, from.id, to.id); });
+    for (const pg::Row row : rows) {
+        redriven.push_back(row.integer(0));
+        made.push_back(row.integer(1));
+    }
+    job::note_redriven(from, redriven, made, now);
+    return made;
+}
+
+// Where the new jobs go: nowhere new if no queue is named.
+const Queue &target(const catalog::Catalogue &catalogue, const Queue &from, const std::optional<std::string> &name)
+{
+    return name.has_value() ? require_controlled(catalogue, *name) : from;
+}
+
+void check_type(const Queue &from, const Queue &to, const std::string &job_type)
+{
+    if (from.id != to.id && to.find_job_type(job_type) == nullptr)
+        catalog::raise_unknown_type(job_type, to.full_name());
+}
+
+void lock_redrives(const Queue &queue)
+{
+    pg::as_hipq([&] { lock_queue.run(queue.id); });
+}
+
+std::int64_t redrive(std::int64_t id, const std::optional<std::string> &to_queue)
+{
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = require_queue_of_letter(*catalogue, id);
+    const Queue &to = target(*catalogue, queue, to_queue);
+    lock_redrives(queue);
+    const Letter letter = take_letter(queue, id);
+    if (letter.state == "redriven")
+        raise_wrong_state(letter, "redrive");
+    if (letter.is_reduced)
+        raise_reduced(letter);
+    check_type(queue, to, letter.job_type);
+    const Ids made = enqueue_again(queue, to, {id}, std::nullopt);
+    if (made.empty())
+        HIPQ_RAISE(
+            errcode(ERRCODE_UNIQUE_VIOLATION),
+            errmsg("job type \"%s\" has an unfinished job with key \"%s\"", letter.job_type.c_str(), letter.job_key.c_str()),
+            errhint("Wait until it has finished, or cancel it."));
+    return made.front();
+}
+
+struct Redriven {
+    std::int64_t redriven;
+    std::int64_t key_taken;
+};
+
+Redriven redrive_jobs(const pg::Arguments &arguments)
+{
+    constexpr std::array<const char *, 3> redrivable{"waiting", "handled", "dismissed"};
+    const std::optional<double> rate = arguments.maybe_double(4);
+    if (rate.has_value())
+        pg::demand(core::check_redrive_rate(*rate));
+    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2), arguments.maybe_time(3).value_or(pg::infinity),
+                        check_state(arguments.text(6, "state"), redrivable),
+                        catalog::check_most(arguments.integer(7, "max_jobs"))};
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = require_controlled(*catalogue, arguments.text(0, "queue"));
+    const Queue &to = target(*catalogue, queue, arguments.maybe_text(5));
+    lock_redrives(queue);
+    const pg::Rows chosen = pg::as_hipq([&] {
+        return catalog::statement_for(to, choose_sql)
+            .run(queue.id, filter.job_type, filter.reason, filter.before, filter.state, filter.most);
+    });
+    Ids letters;
+    for (const pg::Row row : chosen) {
+        check_type(queue, to, row.text(1));
+        letters.push_back(row.integer(0));
+    }
+    const auto made = static_cast<std::int64_t>(enqueue_again(queue, to, letters, rate).size());
+    const pg::Rows taken = pg::as_hipq([&] {
+        return catalog::statement_for(to, count_taken_sql)
+            .run(queue.id, filter.job_type, filter.reason, filter.before, filter.state);
+    });
+    return {made, taken.front().integer(0)};
+}
+
+// ---- dismiss ----
+
+constinit pg::Statement
+    dismiss_letter("UPDATE hipq.dead_letter SET dismissed_time = $3, awaits_handler = false WHERE queue_id = $1 AND job_id = $2");
+
+void dismiss(std::int64_t id)
+{
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = require_queue_of_letter(*catalogue, id);
+    const Letter letter = take_letter(queue, id);
+    if (letter.state != "waiting")
+        raise_wrong_state(letter, "dismiss");
+    pg::as_hipq([&] { dismiss_letter.run(queue.id, id, pg::now()); });
+}
+
+std::int64_t dismiss_many(const pg::Arguments &arguments)
+{
+    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2), arguments.maybe_time(3).value_or(pg::infinity),
+                        "waiting", catalog::check_most(arguments.integer(4, "max_jobs"))};
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = require_controlled(*catalogue, arguments.text(0, "queue"));
+    return pg::as_hipq([&] {
+        return static_cast<std::int64_t>(
+            dismiss_letters.run(queue.id, filter.job_type, filter.reason, filter.before, filter.state, filter.most, pg::now())
+                .processed());
+    });
+}
+
+// ---- purge ----
+
+constinit pg::Statement delete_letter("DELETE FROM hipq.dead_letter WHERE queue_id = $1 AND job_id = $2");
+
+void purge(std::int64_t id)
+{
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = require_queue_of_letter(*catalogue, id);
+    take_letter(queue, id);
+    pg::as_hipq([&] { delete_letter.run(queue.id, id); });
+}
+
+std::int64_t purge_many(const pg::Arguments &arguments)
+{
+    constexpr std::array<const char *, 4> states{"waiting", "handled", "redriven", "dismissed"};
+    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2), arguments.maybe_time(3).value_or(pg::infinity),
+                        check_state(arguments.maybe_text(4), states), catalog::check_most(arguments.integer(5, "max_jobs"))};
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = require_controlled(*catalogue, arguments.text(0, "queue"));
+    return pg::as_hipq([&] {
+        return static_cast<std::int64_t>(
+            delete_letters.run(queue.id, filter.job_type, filter.reason, filter.before, filter.state, filter.most).processed());
+    });
+}
+
+}  // namespace
+
+}  // namespace hipq::dead_letters
+
+HIPQ_FUNCTION(hipq_redrive)
+{
+    const hipq::pg::Arguments arguments(fcinfo);
+    return Int64GetDatum(hipq::dead_letters::redrive(arguments.integer64(0, "id"), arguments.maybe_text(1)));
+}
+
+HIPQ_FUNCTION(hipq_redrive_jobs)
+{
+    const hipq::dead_letters::Redriven result = hipq::dead_letters::redrive_jobs(hipq::pg::Arguments(fcinfo));
+    return hipq::pg::return_row(fcinfo, result.redriven, result.key_taken);
+}
+
+HIPQ_FUNCTION(hipq_dismiss_dead_letter)
+{
+    hipq::dead_letters::dismiss(hipq::pg::Arguments(fcinfo).integer64(0, "id"));
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq_dismiss_dead_letters)
+{
+    return Int64GetDatum(hipq::dead_letters::dismiss_many(hipq::pg::Arguments(fcinfo)));
+}
+
+HIPQ_FUNCTION(hipq_purge_dead_letter)
+{
+    hipq::dead_letters::purge(hipq::pg::Arguments(fcinfo).integer64(0, "id"));
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq_purge_dead_letters)
+{
+    return Int64GetDatum(hipq::dead_letters::purge_many(hipq::pg::Arguments(fcinfo)));
+}

@@ -1,0 +1,296 @@
+// New jobs without SQL, or by INSERT ... ON CONFLICT DO NOTHING where that cannot be; and the question who holds a key.
+#include "by_call.hpp"
+
+#include "catalog/catalog.hpp"
+#include "core/job/validate.hpp"
+#include "enqueue/direct.hpp"
+#include "enqueue/on_duplicate.hpp"
+#include "pg/transaction.hpp"
+
+namespace hipq::enqueue {
+
+namespace {
+
+#define HIPQ_OPTION_COLUMNS                                                                                                      \
+    "job_type, scheduled_run_time, priority, timeout, throttle_factor, time_windows, max_retries, expires_time, throttle_key, "  \
+    "queue_ttl"
+#define HIPQ_OPTION_VALUES "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10"
+
+constexpr const char *insert_sql = "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) VALUES (" HIPQ_OPTION_VALUES
+                                   ", $11, $12) ON CONFLICT DO NOTHING RETURNING id";
+
+// Keyed jobs first, in the order of their keys; then those without key in the order given.
+constexpr const char *insert_many_sql =
+    "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) SELECT " HIPQ_OPTION_VALUES
+    R"(, element.data, element.key
+    FROM (
+        SELECT given.data, nullif(given.key, 'NONE') AS key, given.position
+        FROM unnest($11::jsonb[], $12::text[]) WITH ORDINALITY AS given (data, key, position)
+    ) AS element
+    ORDER BY element.key COLLATE "C", element.position
+    ON CONFLICT DO NOTHING
+    RETURNING id, job_key)";
+
+constexpr const char *holder_sql = "SELECT job.id FROM {live} AS job WHERE job.job_type = $1 AND job.job_key = $2";
+
+template <class... Rest>
+pg::Rows insert(const catalog::Queue &queue, const char *sql, const JobOptions &options, const Rest &...rest)
+{
+    return pg::as_extension_owner([&] {
+        return catalog::statement_for(queue, sql)
+            .run(options.type, options.scheduled_run_time, options.priority, options.timeout, options.throttle_factor,
+                 options.time_windows, options.max_retries, options.expires_time, options.throttle_key, options.queue_ttl,
+                 rest...);
+    });
+}
+
+// The unfinished job that holds a key, if it still does.
+std::optional<std::int64_t> holder_of(const catalog::Queue &queue, const std::string &type, const std::string &key)
+{
+    const pg::Rows rows = pg::as_extension_owner([&] { return catalog::statement_for(queue, holder_sql).run(type, key); });
+    return rows.empty() ? std::nullopt : std::optional<std::int64_t>(rows.front().integer(0));
+}
+
+[[noreturn]] void refuse_duplicate(const catalog::Queue &queue, const std::string &type, const std::string &key,
+                                   std::int64_t holder)
+{
+    const std::string name = queue.full_name();
+    const bool may_know = catalog::may(catalog::caller(), queue, catalog::Privilege::read) ||
+                          catalog::may(catalog::caller(), queue, catalog::Privilege::control);
+    HIPQ_RAISE(
+        errcode(ERRCODE_UNIQUE_VIOLATION),
+        errmsg("job type \"%s\" has an unfinished job with key \"%s\" in queue \"%s\"", type.c_str(), key.c_str(), name.c_str()),
+        may_know ? errdetail("Job %lld holds the key.", static_cast<long long>(holder)) : 0,
+        errhint("Use on_duplicate => 'return' to get the id of that job instead."));
+}
+
+// Whether the waiting job that holds the key is to be changed.
+bool is_change(OnDuplicate on_duplicate)
+{
+    return on_duplicate >= OnDuplicate::replace;
+}
+
+[[noreturn]] void refuse_change_without_key()
+{
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job without key has no duplicate"),
+               errhint("Give a job_key, or use on_duplicate => 'error'."));
+}
+
+std::int64_t holder_or_error(const catalog::Queue &queue, const std::string &type, const std::string &key, std::int64_t holder,
+                             OnDuplicate on_duplicate)
+{
+    if (on_duplicate == OnDuplicate::error)
+        refuse_duplicate(queue, type, key, holder);
+    return holder;
+}
+
+pg::RawValue text_array(const Keys &texts)
+{
+    return pg::call([&] {
+        auto *values = static_cast<Datum *>(::palloc(sizeof(Datum) * (texts.size() + 1)));
+        auto *nulls = static_cast<bool *>(::palloc(sizeof(bool) * (texts.size() + 1)));
+        for (std::size_t i = 0; i < texts.size(); ++i) {
+            nulls[i] = !texts[i].has_value();
+            values[i] = nulls[i]
+                            ? Datum{0}
+                            : PointerGetDatum(::cstring_to_text_with_len(texts[i]->data(), static_cast<int>(texts[i]->size())));
+        }
+        int dimensions[1] = {static_cast<int>(texts.size())};
+        int lower_bounds[1] = {1};
+        ArrayType *array = ::construct_md_array(values, nulls, 1, dimensions, lower_bounds, TEXTOID, -1, false, TYPALIGN_INT);
+        return pg::RawValue{TEXTARRAYOID, PointerGetDatum(array), false};
+    });
+}
+
+bool has_key(const std::optional<std::string> &key)
+{
+    return key.has_value() && *key != core::none_text;
+}
+
+bool is_keyed(const Keys &keys, std::size_t position)
+{
+    return position < keys.size() && has_key(keys[position]);
+}
+
+// What one INSERT of many gave: ids of keyed jobs by key, ids of the others in order.
+struct Inserted {
+    std::map<std::string, std::int64_t> keyed;
+    std::vector<std::int64_t> unkeyed;
+};
+
+Inserted inserted(const pg::Rows &rows)
+{
+    Inserted result;
+    for (const pg::Row row : rows) {
+        if (const std::string key = row.text(1); key != "NONE")
+            result.keyed.emplace(key, row.integer(0));
+        else
+            result.unkeyed.push_back(row.integer(0));
+    }
+    return result;
+}
+
+// The elements of a jsonb[].
+std::vector<pg::RawValue> elements_of(pg::RawValue array)
+{
+    struct Elements {
+        Datum *values;
+        bool *nulls;
+        int count;
+    };
+    const Elements elements = pg::call([&] {
+        Elements found{};
+        ::deconstruct_array(DatumGetArrayTypeP(array.value), JSONBOID, -1, false, TYPALIGN_INT, &found.values, &found.nulls,
+                            &found.count);
+        return found;
+    });
+    std::vector<pg::RawValue> result;
+    result.reserve(static_cast<std::size_t>(elements.count));
+    for (int i = 0; i < elements.count; ++i)
+        result.push_back({JSONBOID, elements.values[i], elements.nulls[i]});
+    return result;
+}
+
+std::vector<std::size_t> in_order_of_keys(const Keys &keys)
+{
+    std::vector<std::size_t> positions;
+    for (std::size_t i = 0; i < keys.size(); ++i)
+        if (is_keyed(keys, i))
+            positions.push_back(i);
+    std::stable_sort(positions.begin(), positions.end(), [&](std::size_t a, std::size_t b) { return *keys[a] < *keys[b]; });
+    return positions;
+}
+
+// Keyed jobs first, as insert_many_sql has it.
+Inserted insert_directly(DirectEnqueue &direct, pg::RawValue data, const Keys &keys)
+{
+    Inserted fresh;
+    const std::vector<pg::RawValue> elements = elements_of(data);
+    for (const std::size_t i : in_order_of_keys(keys))
+        if (const auto id = direct.insert_unless_taken(elements[i], keys[i]))
+            fresh.keyed.emplace(*keys[i], *id);
+    std::vector<pg::RawValue> unkeyed;
+    for (std::size_t i = 0; i < elements.size(); ++i)
+        if (!is_keyed(keys, i))
+            unkeyed.push_back(elements[i]);
+    fresh.unkeyed = direct.insert(unkeyed);
+    return fresh;
+}
+
+Inserted insert_many(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data, const Keys &keys)
+{
+    const bool has_keys = std::any_of(keys.begin(), keys.end(), has_key);
+    if (auto direct = DirectEnqueue::begin(queue, options, has_keys ? NewRows::With::keys : NewRows::With::no_keys)) {
+        Inserted fresh = insert_directly(*direct, data, keys);
+        direct->end();
+        return fresh;
+    }
+    const pg::RawValue key_array = keys.empty() ? pg::RawValue{TEXTARRAYOID, Datum{0}, true} : text_array(keys);
+    return inserted(insert(queue, insert_many_sql, options, data, key_array));
+}
+
+// Nothing: the key is held, or the id is in use.
+std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+                                       const std::optional<std::string> &key)
+{
+    if (auto direct = DirectEnqueue::begin(queue, options, has_key(key) ? NewRows::With::keys : NewRows::With::no_keys)) {
+        const auto id = direct->insert_unless_taken(data, key);
+        direct->end();
+        return id;
+    }
+    const pg::Rows rows = insert(queue, insert_sql, options, data, key);
+    return rows.empty() ? std::nullopt : std::optional(rows.front().integer(0));
+}
+
+}  // namespace
+
+std::optional<OnDuplicate> parse_on_duplicate(std::string_view text)
+{
+    constexpr std::array<std::string_view, 6> names{"error", "return", "replace", "merge", "debounce", "after"};
+    const auto found = std::find(names.begin(), names.end(), text);
+    return found == names.end() ? std::nullopt : std::optional(static_cast<OnDuplicate>(found - names.begin()));
+}
+
+std::string_view name(EnqueueAction action)
+{
+    constexpr std::array<std::string_view, 6> names{"inserted", "returned", "replaced", "merged", "debounced", "after"};
+    return names[static_cast<std::size_t>(action)];
+}
+
+Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data, const std::optional<std::string> &key,
+                 OnDuplicate on_duplicate)
+{
+    if (is_change(on_duplicate) && !has_key(key))
+        refuse_change_without_key();
+    for (;;) {
+        if (is_change(on_duplicate))
+            if (const auto met = meet_holder({queue, options, data, *key}, on_duplicate))
+                return *met;
+        if (const auto id = insert_one(queue, options, data, key))
+            return {*id, EnqueueAction::inserted};
+        if (has_key(key) && !is_change(on_duplicate)) {
+            if (const auto holder = holder_of(queue, options.type, *key))
+                return {holder_or_error(queue, options.type, *key, *holder, on_duplicate), EnqueueAction::returned};
+        }
+        pg::call([] {
+            CHECK_FOR_INTERRUPTS();
+        });  // the holder has finished meanwhile: the key is free; or the id was taken: the next may not be
+    }
+}
+
+namespace {
+
+// One after the other, in the order of their keys: each meets whoever holds its key by then.
+std::vector<std::int64_t> change_many(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+                                      std::size_t count, const Keys &keys, OnDuplicate on_duplicate)
+{
+    const std::vector<std::size_t> positions = in_order_of_keys(keys);
+    if (positions.size() < count)
+        refuse_change_without_key();
+    const std::vector<pg::RawValue> elements = elements_of(data);
+    std::vector<std::int64_t> ids(count);
+    for (const std::size_t i : positions)
+        ids[i] = enqueue(queue, options, elements[i], keys[i], on_duplicate).id;
+    return ids;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+                                       std::size_t count, const Keys &keys, OnDuplicate on_duplicate)
+{
+    if (is_change(on_duplicate))
+        return change_many(queue, options, data, count, keys, on_duplicate);
+    const Inserted fresh = insert_many(queue, options, data, keys);
+    const auto keyed = static_cast<std::size_t>(std::count_if(keys.begin(), keys.end(), has_key));
+    if (fresh.unkeyed.size() != count - keyed)  // a job without key is in nobody's way but by its id
+        refuse_ids_in_use();
+    std::map<std::string, bool> seen;
+    std::vector<std::int64_t> ids;
+    auto next_unkeyed = fresh.unkeyed.begin();
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!is_keyed(keys, i)) {
+            ids.push_back(*next_unkeyed++);
+            continue;
+        }
+        const std::string &key = *keys[i];
+        if (const auto found = fresh.keyed.find(key); found != fresh.keyed.end()) {
+            const bool is_first = seen.emplace(key, true).second;
+            ids.push_back(is_first ? found->second : holder_or_error(queue, options.type, key, found->second, on_duplicate));
+        } else if (const auto holder = holder_of(queue, options.type, key)) {
+            ids.push_back(holder_or_error(queue, options.type, key, *holder, on_duplicate));
+        } else {  // its holder finished between our statement and this look: enqueue it alone
+            const pg::RawValue one = pg::call([&] {
+                bool is_null = false;
+                const int subscript = static_cast<int>(i) + 1;
+                const Datum value =
+                    ::array_get_element(data.value, 1, const_cast<int *>(&subscript), -1, -1, false, TYPALIGN_INT, &is_null);
+                return pg::RawValue{JSONBOID, value, is_null};
+            });
+            ids.push_back(enqueue(queue, options, one, key, on_duplicate).id);
+        }
+    }
+    return ids;
+}
+
+}  // namespace hipq::enqueue

@@ -1,0 +1,50 @@
+// New jobs by function call. (An INSERT into the queue's table needs none of this.)
+#pragma once
+
+#include "catalog/catalog.hpp"
+
+namespace hipq::enqueue {
+
+// What a caller may say about a job; empty means "not said".
+struct JobOptions {
+    std::string type;
+    std::optional<pg::Time> scheduled_run_time;
+    std::optional<std::int16_t> priority;
+    std::optional<int> timeout;
+    pg::RawValue throttle_factor;  // numeric
+    std::optional<std::string> time_windows;
+    std::optional<int> max_retries;
+    std::optional<pg::Time> expires_time;
+    std::optional<std::string> throttle_key;
+    std::optional<int> queue_ttl{};
+};
+
+// NULL and NONE: without key.
+using Keys = std::vector<std::optional<std::string>>;
+
+// What to do when an unfinished job holds the key. From `replace` on it is about that job, which is looked for first.
+enum class OnDuplicate : unsigned char { error, return_holder, replace, merge, debounce, after };
+std::optional<OnDuplicate> parse_on_duplicate(std::string_view text);
+
+enum class EnqueueAction : unsigned char { inserted, returned, replaced, merged, debounced, after };
+std::string_view name(EnqueueAction action);
+
+// The job that is there for the caller, and what was done to come to it.
+struct Enqueued {
+    std::int64_t id;
+    EnqueueAction action;
+};
+
+// Enqueues one job in the current transaction, whatever rights the caller has on tables (that to enqueue is checked before). A
+// key that an unfinished job holds: 23505 naming type and key, with the holder's id for those who may read the queue; or the
+// holder, as it is or changed (on_duplicate.hpp). Raises 22023 for a change without a key.
+Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data, const std::optional<std::string> &key,
+                 OnDuplicate on_duplicate);
+
+// The same for arrays; ids in the order of the arrays. Keys are inserted in sorted order, so that two callers with
+// the same keys do not deadlock. `data` is jsonb[]; `keys` is empty or as long. Of jobs with one key the later ones meet the
+// first.
+std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+                                       std::size_t count, const Keys &keys, OnDuplicate on_duplicate);
+
+}  // namespace hipq::enqueue

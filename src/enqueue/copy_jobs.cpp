@@ -1,0 +1,271 @@
+// PostgreSQL reads the rows; the rules are the guard trigger's, the rows are written as those of enqueue_many().
+//
+// Whatever is out of the ordinary is left to PostgreSQL before anything is done: rights on columns, policies, WHERE, FREEZE,
+// programs, hooks of others, columns of hipq's own, and all that NewRows leaves to SQL.
+#include "enqueue/copy_jobs.hpp"
+
+#include "core/job/validate.hpp"
+#include "enqueue/new_job.hpp"
+#include "enqueue/new_rows.hpp"
+#include "job/job.hpp"
+
+extern "C" {
+#include "commands/copy.h"
+#include "commands/progress.h"
+#include "parser/parse_node.h"
+#include "utils/backend_progress.h"
+#include "utils/rls.h"
+}
+
+namespace hipq::enqueue {
+
+namespace {
+
+using core::Column;
+using job::RowValues;
+
+constexpr std::size_t rows_at_once = 100;
+constexpr Size bytes_at_once = 1'000'000;
+
+// ---- is it an ordinary COPY of new jobs? ----
+
+bool is_chosen(std::string_view column)
+{
+    for (std::size_t i = 0; i < core::column_count; ++i)
+        if (core::name(static_cast<Column>(i)) == column)
+            return core::kind(static_cast<Column>(i)) != core::ColumnKind::bookkeeping;
+    return false;
+}
+
+// Without the id and its like, no row is one that a restore brings.
+bool has_chosen_columns_only(const List *columns)
+{
+    for (int i = 0; i < list_length(columns); ++i)
+        if (!is_chosen(strVal(list_nth(columns, i))))
+            return false;
+    return columns != NIL;
+}
+
+bool freezes(const List *options)
+{
+    for (int i = 0; i < list_length(options); ++i)
+        if (std::strcmp(static_cast<const DefElem *>(list_nth(options, i))->defname, "freeze") == 0)
+            return true;
+    return false;
+}
+
+bool is_ordinary(const CopyStmt &statement)
+{
+    return statement.is_from && statement.relation != nullptr && !statement.is_program && statement.whereClause == nullptr &&
+           has_chosen_columns_only(statement.attlist) && !freezes(statement.options) && ExecutorCheckPerms_hook == nullptr &&
+           !XactReadOnly && !IsInParallelMode();
+}
+
+bool may_copy(Oid table, const CopyStmt &statement)
+{
+    return pg::call([&] {
+        const Oid user = ::GetUserId();
+        return ::pg_class_aclcheck(table, user, ACL_INSERT) == ACLCHECK_OK &&
+               ::check_enable_rls(table, InvalidOid, true) != RLS_ENABLED &&
+               (statement.filename == nullptr || ::has_privs_of_role(user, ROLE_PG_READ_SERVER_FILES));
+    });
+}
+
+// The queue whose table this is, if it is one.
+const catalog::Queue *queue_of(const catalog::Catalogue &catalogue, Oid table)
+{
+    const char *name = pg::call([&] { return ::get_rel_name(table); });
+    for (const auto &[id, queue] : catalogue.queues)
+        if (name != nullptr && queue.table == name && !queue.is_dropped)
+            return &queue;
+    return nullptr;
+}
+
+// InvalidOid: there is no such partitioned table in schema hipq.
+Oid find_table(const RangeVar &name)
+{
+    return pg::call([&] {
+        const Oid table = ::RangeVarGetRelid(&name, NoLock, true);
+        const bool is_ours = OidIsValid(table) && ::get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE &&
+                             ::get_rel_namespace(table) == ::get_namespace_oid("hipq", true);
+        return is_ours ? table : InvalidOid;
+    });
+}
+
+// ---- reading ----
+
+// PostgreSQL's reader of a COPY, and the places of its values.
+class Reader {
+public:
+    Reader(Oid table, const CopyStmt &statement, const char *source)
+    {
+        pg::call([&] {
+            table_ = ::table_open(table, RowExclusiveLock);
+            ParseState *parse = ::make_parsestate(nullptr);
+            parse->p_sourcetext = source;
+            copy_ =
+                ::BeginCopyFrom(parse, table_, nullptr, statement.filename, false, nullptr, statement.attlist, statement.options);
+            executor_ = ::CreateExecutorState();
+            context_ = GetPerTupleExprContext(executor_);
+            values_ = static_cast<Datum *>(::palloc(static_cast<Size>(RelationGetDescr(table_)->natts) * sizeof(Datum)));
+            nulls_ = static_cast<bool *>(::palloc(static_cast<Size>(RelationGetDescr(table_)->natts) * sizeof(bool)));
+        });
+        map_ = job::column_map(table_);
+        place_ = {error_context_stack, ::CopyFromErrorCallback, copy_};
+        error_context_stack = &place_;  // says the line to which an error belongs
+    }
+    ~Reader() { error_context_stack = place_.previous; }
+    Reader(const Reader &) = delete;
+    Reader &operator=(const Reader &) = delete;
+
+    MemoryContext memory() const { return context_->ecxt_per_tuple_memory; }
+
+    // The next row, in memory(), with what users choose of it; nothing at the end.
+    std::optional<RowValues> next()
+    {
+        const bool is_there = pg::call([&] {
+            CHECK_FOR_INTERRUPTS();
+            MemoryContext before = ::MemoryContextSwitchTo(memory());
+            const bool found = ::NextCopyFrom(copy_, context_, values_, nulls_);
+            ::MemoryContextSwitchTo(before);
+            return found;
+        });
+        return is_there ? std::optional(chosen()) : std::nullopt;
+    }
+
+    void forget_rows()
+    {
+        pg::call([&] { ResetExprContext(context_); });
+    }
+
+    void close()
+    {
+        pg::call([&] {
+            ::EndCopyFrom(copy_);
+            ::FreeExecutorState(executor_);
+            ::table_close(table_, NoLock);
+        });
+    }
+
+private:
+    RowValues chosen() const
+    {
+        RowValues row{};
+        row.nulls.fill(true);
+        for (std::size_t i = 0; i < core::column_count; ++i) {
+            const int place = map_[i] - 1;
+            if (!nulls_[place] && core::kind(static_cast<Column>(i)) != core::ColumnKind::bookkeeping)
+                row.set(static_cast<Column>(i), values_[place]);
+        }
+        return row;
+    }
+
+    Relation table_;
+    CopyFromState copy_;
+    EState *executor_;
+    ExprContext *context_;
+    Datum *values_;
+    bool *nulls_;
+    job::ColumnMap map_;
+    ErrorContextCallback place_;
+};
+
+// ---- writing ----
+
+class Writer {
+public:
+    Writer(NewRows rows, int queue_id) : rows_(rows), queue_id_(queue_id) { look_at_catalogue(); }
+
+    // Jobs with a key are written at once, so that an error names their line.
+    void write(RowValues job)
+    {
+        job.set(Column::queue_id, Int32GetDatum(queue_id_));
+        demand_job_type(job);
+        check_new_job(job, *queue_);
+        fill_new_job(job, catalogue_, *queue_);
+        ++count_;
+        if (job.as_text(Column::job_key) == core::none_text) {
+            jobs_.push_back(job);
+            return;
+        }
+        write_pending();
+        job::make_room_for_successor(queue_id_, job.as_text(Column::job_type), job.as_text(Column::job_key));
+        rows_.insert_or_raise(job);
+        job::note_if_waiting(rows_.leaf(), job, *queue_);
+    }
+
+    bool is_full() const { return jobs_.size() >= rows_at_once; }
+
+    void write_pending()
+    {
+        if (!rows_.insert(jobs_))
+            refuse_ids_in_use();
+        for (const RowValues &job : jobs_)
+            job::note_if_waiting(rows_.leaf(), job, *queue_);
+        jobs_.clear();
+    }
+
+    // What others have changed meanwhile holds for the next rows. Not while any are pending: they point into the old one.
+    void look_at_catalogue()
+    {
+        catalogue_ = catalog::catalogue();
+        queue_ = catalogue_->find(queue_id_);
+        if (queue_ == nullptr)
+            HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("queue %d does not exist", queue_id_));
+    }
+
+    std::uint64_t count() const { return count_; }
+    void close() { rows_.close(); }
+
+private:
+    NewRows rows_;
+    int queue_id_;
+    KnownCatalogue catalogue_;
+    const catalog::Queue *queue_ = nullptr;
+    std::vector<RowValues> jobs_;
+    std::uint64_t count_ = 0;
+};
+
+void copy_all(Reader &reader, Writer &writer)
+{
+    MemoryContext before = ::MemoryContextSwitchTo(reader.memory());
+    while (const auto job = reader.next()) {
+        writer.write(*job);
+        if (!writer.is_full() && ::MemoryContextMemAllocated(reader.memory(), false) < bytes_at_once)
+            continue;
+        writer.write_pending();
+        reader.forget_rows();
+        writer.look_at_catalogue();
+        ::pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, static_cast<std::int64_t>(writer.count()));
+    }
+    writer.write_pending();
+    ::MemoryContextSwitchTo(before);
+}
+
+}  // namespace
+
+bool copy_jobs(const CopyStmt &statement, const char *source, QueryCompletion *completion)
+{
+    if (!is_ordinary(statement))
+        return false;
+    const Oid table = find_table(*statement.relation);
+    const KnownCatalogue catalogue = OidIsValid(table) ? catalog::catalogue() : nullptr;
+    const catalog::Queue *queue = catalogue == nullptr ? nullptr : queue_of(*catalogue, table);
+    auto rows = queue == nullptr ? std::nullopt : NewRows::open(*queue, NewRows::With::no_keys);
+    if (!rows.has_value())
+        return false;
+    if (!may_copy(table, statement)) {
+        rows->close();
+        return false;
+    }
+    Writer writer(*rows, queue->id);
+    Reader reader(table, statement, source);
+    copy_all(reader, writer);
+    reader.close();
+    writer.close();
+    if (completion != nullptr)
+        SetQueryCompletion(completion, CMDTAG_COPY, writer.count());
+    return true;
+}
+
+}  // namespace hipq::enqueue

@@ -1,0 +1,135 @@
+// A row for each job: a copy of what the options say, with its own data and key.
+#include "direct.hpp"
+
+#include "job/job.hpp"
+
+namespace hipq::enqueue {
+
+namespace {
+
+using core::Column;
+
+// Rows are made and written this many at a time, or so many that their data have so many bytes.
+constexpr std::size_t jobs_at_once = 100;
+constexpr std::size_t bytes_at_once = 1'000'000;
+
+std::size_t size_of(pg::RawValue data)
+{
+    return data.null ? 0 : VARSIZE_ANY(DatumGetPointer(data.value));
+}
+
+// How many of the first are written at once: one at least.
+std::size_t count_at_once(std::span<const pg::RawValue> data)
+{
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+    while (count < std::min(jobs_at_once, data.size()) && bytes < bytes_at_once)
+        bytes += size_of(data[count++]);
+    return count;
+}
+
+Datum text_datum(std::string_view text)
+{
+    return pg::call([&] { return PointerGetDatum(::cstring_to_text_with_len(text.data(), static_cast<int>(text.size()))); });
+}
+
+job::RowValues chosen_values(const catalog::Queue &queue, const JobOptions &options)
+{
+    job::RowValues chosen{};
+    chosen.nulls.fill(true);
+    const auto choose = [&](Column column, const auto &value, auto &&datum_of) {
+        if (value.has_value())
+            chosen.set(column, datum_of(*value));
+    };
+    const auto time_datum = [](pg::Time time) { return TimestampTzGetDatum(time.value); };
+    const auto int_datum = [](int number) { return Int32GetDatum(number); };
+    chosen.set(Column::queue_id, Int32GetDatum(queue.id));
+    chosen.set(Column::job_type, text_datum(options.type));
+    choose(Column::scheduled_run_time, options.scheduled_run_time, time_datum);
+    choose(Column::priority, options.priority, [](std::int16_t priority) { return Int16GetDatum(priority); });
+    choose(Column::timeout, options.timeout, int_datum);
+    choose(Column::time_windows, options.time_windows, text_datum);
+    choose(Column::max_retries, options.max_retries, int_datum);
+    choose(Column::expires_time, options.expires_time, time_datum);
+    choose(Column::throttle_key, options.throttle_key, text_datum);
+    choose(Column::queue_ttl, options.queue_ttl, int_datum);
+    if (!options.throttle_factor.null)
+        chosen.set(Column::throttle_factor, options.throttle_factor.value);
+    return chosen;
+}
+
+// `chosen` is what is said about the job but for its data and key.
+job::RowValues completed(const job::RowValues &chosen, const KnownCatalogue &catalogue, const catalog::Queue &queue,
+                         pg::RawValue data, const std::optional<std::string> &key)
+{
+    job::RowValues job = chosen;
+    if (!data.null)
+        job.set(Column::job_data, data.value);
+    if (key.has_value())
+        job.set(Column::job_key, text_datum(*key));
+    check_new_job(job, queue);
+    fill_new_job(job, catalogue, queue);
+    return job;
+}
+
+}  // namespace
+
+job::RowValues new_job(const KnownCatalogue &catalogue, const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+                       const std::optional<std::string> &key)
+{
+    return completed(chosen_values(queue, options), catalogue, queue, data, key);
+}
+
+std::optional<DirectEnqueue> DirectEnqueue::begin(const catalog::Queue &queue, const JobOptions &options, NewRows::With with)
+{
+    std::optional<NewRows> rows = NewRows::open(queue, with);
+    if (!rows.has_value())
+        return std::nullopt;
+    // What was known before the lock may have changed while it was waited for.
+    KnownCatalogue catalogue = catalog::catalogue();
+    const catalog::Queue *present = catalogue->find(queue.id);
+    if (present == nullptr) {
+        rows->close();
+        return std::nullopt;
+    }
+    job::RowValues chosen = chosen_values(*present, options);
+    rows->coerce(chosen);
+    return DirectEnqueue(*rows, std::move(catalogue), *present, chosen);
+}
+
+job::RowValues DirectEnqueue::new_job(pg::RawValue data, const std::optional<std::string> &key) const
+{
+    return completed(chosen_, catalogue_, *queue_, data, key);
+}
+
+std::optional<std::int64_t> DirectEnqueue::insert_unless_taken(pg::RawValue data, const std::optional<std::string> &key)
+{
+    const job::RowValues job = new_job(data, key);
+    job::make_room_for_successor(queue_->id, job.as_text(Column::job_type), job.as_text(Column::job_key));
+    if (!rows_.insert_unless_taken(job))
+        return std::nullopt;
+    job::note_if_waiting(rows_.leaf(), job, *queue_);
+    return job.as_int64(Column::id);
+}
+
+std::vector<std::int64_t> DirectEnqueue::insert(std::span<const pg::RawValue> data)
+{
+    std::vector<std::int64_t> ids;
+    std::vector<job::RowValues> jobs;
+    ids.reserve(data.size());
+    for (std::size_t count = 0; !data.empty(); data = data.subspan(count)) {
+        count = count_at_once(data);
+        jobs.clear();
+        for (const pg::RawValue &one : data.first(count))
+            jobs.push_back(new_job(one, std::nullopt));
+        if (!rows_.insert(jobs))
+            break;
+        for (const job::RowValues &job : jobs) {
+            job::note_if_waiting(rows_.leaf(), job, *queue_);
+            ids.push_back(job.as_int64(Column::id));
+        }
+    }
+    return ids;
+}
+
+}  // namespace hipq::enqueue

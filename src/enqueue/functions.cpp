@@ -1,0 +1,324 @@
+// hipq.enqueue, hipq.enqueue_unique and hipq.enqueue_many.
+#include "catalog/catalog.hpp"
+#include "core/job/validate.hpp"
+#include "core/text/json_text.hpp"
+#include "enqueue/by_call.hpp"
+#include "enqueue/queue_for.hpp"
+#include "job/job.hpp"
+#include "pg/arguments.hpp"
+#include "pg/demand.hpp"
+#include "pg/transaction.hpp"
+
+namespace hipq::enqueue {
+
+namespace {
+
+using catalog::Catalogue;
+using catalog::Queue;
+
+// Positions of the arguments. enqueue_many has job_keys where enqueue has queue, and one place more from there on.
+enum : int { at_type = 0, at_data = 1 };
+struct Places {
+    int key;
+    int queue;
+    int scheduled_run_time;
+};
+constexpr Places enqueue_places{3, 2, 4};
+constexpr int at_worker = 14;
+constexpr int at_text = 15;  // job_text, of the functions that take job_data as text
+constexpr Places enqueue_many_places{2, 3, 4};
+
+OnDuplicate demand_on_duplicate(const std::string &text)
+{
+    if (const auto parsed = parse_on_duplicate(text))
+        return *parsed;
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid value for on_duplicate: \"%s\"", text.c_str()),
+               errhint("Use 'error', 'return', 'replace', 'merge', 'debounce' or 'after'."));
+}
+
+std::optional<std::int16_t> priority_of(const std::optional<std::int32_t> &given)
+{
+    if (!given.has_value())
+        return std::nullopt;
+    if (const auto problem = core::check_priority(*given))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem->message.c_str()),
+                   errhint("%s", problem->hint.c_str()));
+    return static_cast<std::int16_t>(*given);
+}
+
+// Before the column rounds it: a tiny negative number would pass as 0, an infinite one fail with the words of numeric.
+void check_throttle_factor(const std::optional<double> &factor)
+{
+    if (!factor.has_value())
+        return;
+    if (const auto problem = core::check_throttle_factor(*factor))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem->message.c_str()),
+                   errhint("%s", problem->hint.c_str()));
+}
+
+JobOptions options_of(const pg::Arguments &arguments)
+{
+    const int first = enqueue_places.scheduled_run_time;  // the same place in both functions
+    check_throttle_factor(arguments.maybe_number(first + 3));
+    return {arguments.text(at_type, "job_type"),
+            arguments.maybe_time(first),
+            priority_of(arguments.maybe_int(first + 1)),
+            arguments.maybe_int(first + 2),
+            arguments.raw(first + 3, NUMERICOID),
+            arguments.maybe_text(first + 4, core::most_time_windows),
+            arguments.maybe_int(first + 5),
+            arguments.maybe_time(first + 6),
+            arguments.maybe_text(first + 8),
+            arguments.maybe_int(first + 9)};
+}
+
+OnDuplicate on_duplicate_of(const pg::Arguments &arguments, const char *if_not_given)
+{
+    return demand_on_duplicate(arguments.maybe_text(enqueue_places.scheduled_run_time + 7).value_or(if_not_given));
+}
+
+// ---- job_data ----
+
+pg::RawValue json_string(const std::string &text)
+{
+    return pg::call([&] {
+        JsonbValue value;
+        value.type = jbvString;
+        value.val.string.val = const_cast<char *>(text.c_str());
+        value.val.string.len = static_cast<int>(text.size());
+        return pg::RawValue{JSONBOID, JsonbPGetDatum(::JsonbValueToJsonb(&value))};
+    });
+}
+
+// Raises what jsonb raises, with what to do if no JSON was meant.
+pg::RawValue parse_json(const std::string &text)
+{
+    std::optional<pg::Error> refusal;
+    try {
+        return pg::call([&] { return pg::RawValue{JSONBOID, DirectFunctionCall1(::jsonb_in, CStringGetDatum(text.c_str()))}; });
+    } catch (const pg::Error &error) {
+        if (error.sqlerrcode() != ERRCODE_INVALID_TEXT_REPRESENTATION)
+            throw;
+        refusal = error;
+    }
+    HIPQ_RAISE(
+        errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("job_data is not valid JSON"),
+        errdetail_internal("%s", refusal->detail().value_or(refusal->message()).c_str()),
+        errhint("Text that begins with {, [ or \" is read as JSON. To enqueue it as a string, give it as job_text => '...'."));
+}
+
+pg::RawValue json_of_text(const std::string &text)
+{
+    return core::reads_as_json(text) ? parse_json(text) : json_string(text);
+}
+
+pg::RawValue json_of_any(pg::RawValue value)
+{
+    const pg::Rows rows = pg::run_as_caller("SELECT pg_catalog.to_jsonb($1)", value);
+    return rows.front().raw(0);
+}
+
+bool has_job_text(const pg::Arguments &arguments)
+{
+    return arguments.count() > at_text && arguments.has(at_text);
+}
+
+// Whether job_data is what a caller gets who does not give it.
+bool is_default_data(const pg::Arguments &arguments)
+{
+    return !arguments.has(at_data) || arguments.text(at_data, "job_data", core::most_json_text) == "{}";
+}
+
+// Any JSON as it is; text that is no JSON, and whatever job_text is, as a JSON string; any other type as to_jsonb() makes it.
+pg::RawValue data_of(FunctionCallInfo fcinfo)
+{
+    const pg::Arguments arguments(fcinfo);
+    if (has_job_text(arguments)) {
+        if (!is_default_data(arguments))
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("job_data and job_text cannot be given together"),
+                       errhint("Give job_text alone: the job's data is that string."));
+        return json_string(arguments.text(at_text, "job_text", core::most_json_text));
+    }
+    if (!arguments.has(at_data))
+        return {JSONBOID, Datum{0}, true};
+    const Oid type = pg::call([&] { return ::getBaseType(::get_fn_expr_argtype(fcinfo->flinfo, at_data)); });
+    if (type == JSONBOID)
+        return arguments.raw(at_data, JSONBOID);
+    if (type == TEXTOID || type == VARCHAROID || type == BPCHAROID || !OidIsValid(type))
+        return json_of_text(arguments.text(at_data, "job_data", core::most_json_text));
+    return json_of_any(arguments.raw(at_data, type));
+}
+
+// ---- the queue ----
+
+// The queues that have the type. One with a handler for it comes before those that have none: a job enqueued into another queue
+// by name, or by mistake, registers its type there, and must not make the type ambiguous for everybody.
+std::vector<const Queue *> queues_with_type(const Catalogue &catalogue, const std::string &job_type)
+{
+    std::vector<const Queue *> with_handler;
+    std::vector<const Queue *> without;
+    for (const auto &[id, queue] : catalogue.queues) {
+        const catalog::JobType *type = queue.is_dropped ? nullptr : queue.find_job_type(job_type);
+        if (type != nullptr)
+            (type->handler_kind == catalog::HandlerKind::none ? without : with_handler).push_back(&queue);
+    }
+    return with_handler.empty() ? without : with_handler;
+}
+
+[[noreturn]] void refuse_ambiguous(const std::vector<const Queue *> &queues, const std::string &job_type)
+{
+    std::string names;
+    for (const Queue *queue : queues)
+        names += (names.empty() ? "" : ", ") + queue->full_name();
+    const std::string first = queues.front()->full_name();
+    HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER), errmsg("job type \"%s\" is registered in several queues", job_type.c_str()),
+               errdetail("Queues: %s.", names.c_str()), errhint("Name one with queue => '%s'.", first.c_str()));
+}
+
+// The built-in queue, made by the first who needs it and may create queues.
+const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::string &job_type)
+{
+    if (const Queue *queue = catalogue->find("hipq.main"))
+        return *queue;
+    const bool may_create = pg::call([] {
+        const Oid any_arguments = InvalidOid;  // no null pointer: servers with assertions allow that for no arguments only
+        const Oid function = ::LookupFuncName(
+            list_make2(::makeString(::pstrdup("hipq")), ::makeString(::pstrdup("create_queue"))), -1, &any_arguments, false);
+        return ::pg_proc_aclcheck(function, ::GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+    });
+    if (!may_create)
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job type \"%s\" is not registered in any queue", job_type.c_str()),
+                   errdetail("The built-in queue \"hipq.main\" does not exist yet."),
+                   errhint("Name a queue with queue => 'instance.queue', or have hipq.create_queue('hipq.main') called."));
+    // As create_queue() does: whoever else makes the queue at this moment is waited for, and the queue is there then.
+    pg::as_extension_owner([] { pg::run_once("LOCK TABLE hipq.queue IN SHARE ROW EXCLUSIVE MODE"); });
+    catalogue = catalog::catalogue();
+    if (catalogue->find("hipq.main") == nullptr)
+        pg::run_as_caller("SELECT hipq.create_queue('hipq.main')");
+    catalogue = catalog::catalogue();
+    return catalog::require_queue(*catalogue, "hipq.main");
+}
+
+}  // namespace
+
+const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue, const std::optional<std::string> &name,
+                       const std::string &job_type)
+{
+    if (name.has_value())
+        return catalog::require_known_queue(*catalogue, *name);
+    std::vector<const Queue *> queues = queues_with_type(*catalogue, job_type);
+    // Those the caller has nothing to do with are none of his business: no error may name them.
+    std::erase_if(queues, [](const Queue *queue) { return !catalog::has_any_right(catalog::caller(), *queue); });
+    if (queues.size() > 1)
+        std::erase_if(queues,
+                      [](const Queue *queue) { return !catalog::may(catalog::caller(), *queue, catalog::Privilege::enqueue); });
+    if (queues.size() > 1)
+        refuse_ambiguous(queues, job_type);
+    return queues.empty() ? main_queue(catalogue, job_type) : *queues.front();
+}
+
+namespace {
+
+// Whether a job would be changed that somebody else has enqueued, or stand in no line yet.
+bool meets_holder(OnDuplicate on_duplicate)
+{
+    return on_duplicate != OnDuplicate::error && on_duplicate != OnDuplicate::return_holder;
+}
+
+// The external worker that the job is for; nothing: any.
+std::optional<std::string> worker_of(const pg::Arguments &arguments, OnDuplicate on_duplicate)
+{
+    auto worker = arguments.maybe_text(at_worker);
+    if (worker.has_value() && meets_holder(on_duplicate))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job for one worker cannot replace or follow another one"),
+                   errhint("Use on_duplicate => 'error' or 'return'."));
+    return worker;
+}
+
+Enqueued enqueue_one(FunctionCallInfo fcinfo, const char *on_duplicate_if_not_given)
+{
+    const pg::Arguments arguments(fcinfo);
+    const OnDuplicate on_duplicate = on_duplicate_of(arguments, on_duplicate_if_not_given);
+    const auto worker = worker_of(arguments, on_duplicate);
+    const JobOptions options = options_of(arguments);
+    auto catalogue = catalog::catalogue();
+    const Queue &queue = queue_for(catalogue, arguments.maybe_text(enqueue_places.queue), options.type);
+    catalog::require(queue, catalog::Privilege::enqueue);
+    const Enqueued job = enqueue(queue, options, data_of(fcinfo), arguments.maybe_text(enqueue_places.key), on_duplicate);
+    if (worker.has_value() && job.action == EnqueueAction::inserted)
+        job::aim(queue, options.type, job.id, *worker);
+    return job;
+}
+
+Datum enqueue_unique(FunctionCallInfo fcinfo)
+{
+    const pg::Arguments arguments(fcinfo);
+    const auto key = arguments.maybe_text(enqueue_places.key);
+    if (!key.has_value() || *key == core::none_text)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job without key has no duplicate"),
+                   errhint("Give a job_key, or use hipq.enqueue()."));
+    const Enqueued job = enqueue_one(fcinfo, "return");
+    return pg::return_row(fcinfo, job.id, name(job.action));
+}
+
+// Detoasted, once and for all.
+const ArrayType *array_of(Datum array)
+{
+    return pg::call([&] {
+        const ArrayType *elements = DatumGetArrayTypeP(array);
+        if (ARR_NDIM(elements) > 1)
+            ereport(ERROR, errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR), errmsg("job_data must be a one-dimensional array"));
+        return elements;
+    });
+}
+
+std::vector<std::int64_t> enqueue_all(FunctionCallInfo fcinfo)
+{
+    const pg::Arguments arguments(fcinfo);
+    const JobOptions options = options_of(arguments);
+    if (!arguments.has(at_data))
+        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("job_data cannot be NULL"),
+                   errhint("Give an array of jsonb, it may be empty."));
+    const ArrayType *data = array_of(fcinfo->args[at_data].value);
+    const auto count = static_cast<std::size_t>(pg::call([&] { return ::ArrayGetNItems(ARR_NDIM(data), ARR_DIMS(data)); }));
+    pg::demand(core::check_count_of("job_data", count, core::most_jobs_at_once));
+    const auto keys = arguments.texts(enqueue_many_places.key, core::most_jobs_at_once);
+    if (arguments.has(enqueue_many_places.key) && keys.size() != count)
+        HIPQ_RAISE(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+                   errmsg("job_keys has %zu elements, job_data has %zu", keys.size(), count),
+                   errhint("Give one key per job; NULL for a job without key."));
+    auto catalogue = catalog::catalogue();
+    const Queue &queue = queue_for(catalogue, arguments.maybe_text(enqueue_many_places.queue), options.type);
+    catalog::require(queue, catalog::Privilege::enqueue);
+    return enqueue_many(queue, options, {JSONBARRAYOID, PointerGetDatum(data)}, count, keys, on_duplicate_of(arguments, "error"));
+}
+
+Datum id_array(const std::vector<std::int64_t> &ids)
+{
+    return pg::call([&] {
+        auto *values = static_cast<Datum *>(::palloc(sizeof(Datum) * (ids.size() + 1)));
+        for (std::size_t i = 0; i < ids.size(); ++i)
+            values[i] = Int64GetDatum(ids[i]);
+        return PointerGetDatum(
+            ::construct_array(values, static_cast<int>(ids.size()), INT8OID, sizeof(std::int64_t), true, TYPALIGN_DOUBLE));
+    });
+}
+
+}  // namespace
+
+}  // namespace hipq::enqueue
+
+HIPQ_FUNCTION(hipq_enqueue)
+{
+    return Int64GetDatum(hipq::enqueue::enqueue_one(fcinfo, "error").id);
+}
+
+HIPQ_FUNCTION(hipq_enqueue_unique)
+{
+    return hipq::enqueue::enqueue_unique(fcinfo);
+}
+
+HIPQ_FUNCTION(hipq_enqueue_many)
+{
+    return hipq::enqueue::id_array(hipq::enqueue::enqueue_all(fcinfo));
+}

@@ -1,0 +1,211 @@
+// The limits are in core/job/validate.hpp, the values of the types in start_values.hpp. Nothing here allocates for a job that
+// says little: these rules are most of what a new job costs besides its row.
+#include "new_job.hpp"
+
+#include "catalog/catalog.hpp"
+#include "core/job/bounds.hpp"
+#include "job/job.hpp"
+#include "pg/demand.hpp"
+#include "pg/point.hpp"
+
+namespace hipq::enqueue {
+
+namespace {
+
+using core::Column;
+
+// ---- values that users choose ----
+
+double number_of(Datum numeric)
+{
+    return pg::call([&] { return DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, numeric)); });
+}
+
+void check_time(const job::RowValues &job, Column column, bool infinity_allowed)
+{
+    if (job.null(column))
+        return;
+    const Timestamp time = job.as_int64(column);
+    if (!TIMESTAMP_IS_NOBEGIN(time) && (infinity_allowed || !TIMESTAMP_IS_NOEND(time)))
+        return;
+    const std::string name(core::name(column));
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s cannot be infinite", name.c_str()),
+               errhint("Give a point in time."));
+}
+
+// Kept with three decimals: what is counted of it.
+void canonicalise_throttle_factor(job::RowValues &job)
+{
+    if (job.null(Column::throttle_factor))
+        return;
+    const Datum given = job.value(Column::throttle_factor);
+    pg::demand(core::check_throttle_factor(number_of(given)));
+    constexpr int decimals = 3;
+    job.set(Column::throttle_factor,
+            pg::call([&] { return DirectFunctionCall2(::numeric_round, given, Int32GetDatum(decimals)); }));
+}
+
+// Parses the windows and puts their canonical form into the row.
+void canonicalise_time_windows(job::RowValues &job)
+{
+    if (job.null(Column::time_windows) || job.as_text(Column::time_windows) == core::none_text)
+        return;
+    const std::string given(job.as_text(Column::time_windows));
+    const std::string canonical = pg::canonical_time_windows(given);
+    if (canonical != given)
+        job.set(Column::time_windows, pg::call([&] { return CStringGetTextDatum(canonical.c_str()); }));
+}
+
+// 55000 for a queue that is being dropped, 42704 for a type that a strict queue does not know.
+void demand_open_queue(const catalog::Queue &queue, std::string_view job_type, const catalog::JobType *type)
+{
+    const bool is_unknown = queue.is_strict && type == nullptr;
+    if (!queue.is_dropped && !is_unknown)
+        return;
+    const std::string name = queue.full_name();
+    if (queue.is_dropped)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("queue \"%s\" is being dropped", name.c_str()));
+    const std::string type_name(job_type);
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+               errmsg("job type \"%s\" is not registered in queue \"%s\"", type_name.c_str(), name.c_str()),
+               errhint("Use hipq.register_job_type(); the queue is strict."));
+}
+
+// ---- what hipq fills in ----
+
+std::int64_t next_job_id(const catalog::Catalogue &catalogue)
+{
+    return pg::call([&] { return ::nextval_internal(catalogue.job_ids, false); });
+}
+
+void fill(job::RowValues &job, Column column, Datum value)
+{
+    if (job.null(column))
+        job.set(column, value);
+}
+
+}  // namespace
+
+void check_chosen_values(job::RowValues &job)
+{
+    pg::demand(core::check_job_type(job.as_text(Column::job_type)));
+    if (!job.null(Column::timeout))
+        pg::demand(core::check_timeout(job.as_int32(Column::timeout)));
+    if (!job.null(Column::queue_ttl))
+        pg::demand(core::check_queue_ttl(job.as_int32(Column::queue_ttl)));
+    if (!job.null(Column::max_retries))
+        pg::demand(core::check_max_retries(job.as_int32(Column::max_retries)));
+    canonicalise_throttle_factor(job);
+    if (!job.null(Column::job_key))
+        pg::demand(core::check_job_key(job.as_text(Column::job_key)));
+    if (!job.null(Column::throttle_key))
+        pg::demand(core::check_throttle_key(job.as_text(Column::throttle_key)));
+    if (!job.null(Column::shard_key))
+        pg::demand(core::check_size_of("shard_key", job.as_text(Column::shard_key).size(), core::most_shard_key));
+    check_time(job, Column::scheduled_run_time, false);
+    check_time(job, Column::expires_time, true);
+    if (!job.null(Column::job_data))
+        pg::check_job_data(job.value(Column::job_data));
+    canonicalise_time_windows(job);
+}
+
+void demand_expiry_after(pg::Time scheduled, pg::Time expires)
+{
+    if (scheduled <= expires)
+        return;
+    const auto text_of = [](pg::Time time) { return std::string(pg::call([&] { return ::timestamptz_to_str(time.value); })); };
+    const std::string due = text_of(scheduled);  // one buffer for all
+    const std::string end = text_of(expires);
+    HIPQ_RAISE(
+        errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+        errmsg("expires_time %s is before scheduled_run_time %s", end.c_str(), due.c_str()),
+        errdetail("The job could never start."),
+        errhint("Give a later expires_time or an earlier scheduled_run_time; hipq.cancel() ends a job that is not wanted."));
+}
+
+void check_expiry(const job::RowValues &job)
+{
+    if (job.null(Column::scheduled_run_time) || job.null(Column::expires_time))
+        return;
+    const std::int64_t scheduled = job.as_int64(Column::scheduled_run_time);
+    const bool is_default = scheduled == ::GetCurrentTransactionStartTimestamp() ||
+                            (!job.null(Column::created_time) && scheduled == job.as_int64(Column::created_time));
+    if (!is_default)
+        demand_expiry_after(pg::Time{scheduled}, pg::Time{job.as_int64(Column::expires_time)});
+}
+
+namespace {
+
+bool is_free(const job::RowValues &job)
+{
+    return number_of(job.value(Column::throttle_factor)) == 0;
+}
+
+core::ColumnSet capped_columns()
+{
+    core::ColumnSet columns;
+    for (const Column column : {Column::timeout, Column::priority, Column::throttle_factor})
+        columns.set(static_cast<std::size_t>(column));
+    return columns;
+}
+
+}  // namespace
+
+void check_caps(const job::RowValues &job, const catalog::Queue &queue, const catalog::JobType *type,
+                const core::ColumnSet &given)
+{
+    const auto is_given = [&](Column column) { return given.test(static_cast<std::size_t>(column)) && !job.null(column); };
+    if (is_given(Column::timeout))
+        pg::demand(core::check_timeout_cap(job.as_int32(Column::timeout), queue.caps));
+    if (is_given(Column::priority) && (type == nullptr || job.as_int32(Column::priority) != type->default_priority))
+        pg::demand(core::check_priority_cap(job.as_int32(Column::priority), queue.caps));
+    if (!queue.caps.allows_free_jobs && is_given(Column::throttle_factor) && is_free(job) &&
+        (type == nullptr || std::stod(type->default_throttle_factor) != 0))
+        pg::demand(core::check_factor_cap(0, queue.caps));
+}
+
+void demand_job_type(const job::RowValues &job)
+{
+    if (job.null(Column::job_type))
+        HIPQ_RAISE(errcode(ERRCODE_NOT_NULL_VIOLATION), errmsg("a job needs a job_type"));
+}
+
+void check_new_job(job::RowValues &job, const catalog::Queue &queue)
+{
+    static const core::ColumnSet capped = capped_columns();
+    check_chosen_values(job);
+    check_expiry(job);
+    const catalog::JobType *type = queue.find_job_type(job.as_text(Column::job_type));
+    check_caps(job, queue, type, capped);
+    demand_open_queue(queue, job.as_text(Column::job_type), type);
+    job::complete_job_data(job, type);
+    catalog::demand_room_for_type(queue, job.as_text(Column::job_type));
+    HIPQ_POINT("in-enqueue");
+}
+
+void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue, const catalog::Queue &queue)
+{
+    const job::RowValues &start = start_values(catalogue, queue, queue.find_job_type(job.as_text(Column::job_type)));
+    for (std::size_t i = 0; i < core::column_count; ++i) {
+        const auto column = static_cast<Column>(i);
+        if (!start.null(column))
+            fill(job, column, start.value(column));
+    }
+    const Datum transaction_start = TimestampTzGetDatum(::GetCurrentTransactionStartTimestamp());
+    for (const Column column : {Column::scheduled_run_time, Column::created_time, Column::update_time})
+        fill(job, column, transaction_start);
+    fill(job, Column::state, job::state_datum(core::JobState::initial));
+    if (job.null(Column::id)) {
+        const std::int64_t id = next_job_id(*catalogue);
+        job.set(Column::id, Int64GetDatum(id));
+        job::note_made_job(id, queue.id);
+    }
+}
+
+void refuse_ids_in_use()
+{
+    HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION), errmsg("sequence \"hipq.job_id_seq\" gives ids that are in use"),
+               errhint("Use setval() to set it above the largest id in hipq.job."));
+}
+
+}  // namespace hipq::enqueue

@@ -1,0 +1,267 @@
+// Rows by the table's access method, many to a page visit as COPY writes them; index entries by the executor's tools.
+#include "new_rows.hpp"
+
+#include "core/job/validate.hpp"
+#include "job/job.hpp"
+#include "pg/internal_write.hpp"
+
+extern "C" {
+#include "access/tableam.h"
+#include "storage/lmgr.h"
+}
+
+namespace hipq::enqueue {
+
+using core::Column;
+
+namespace {
+
+constexpr std::size_t most_slots = 100;  // rows written at once
+
+constexpr int own_unique_indexes = 2;  // of a live leaf as hipq makes it
+
+bool is_keyed(const job::RowValues &job)
+{
+    return job.as_text(Column::job_key) != core::none_text;
+}
+
+// ---- the PostgreSQL regime ----
+
+// What INSERT INTO the queue's table would respect, and neither the leaf nor its rows show.
+bool has_more_than_hipq_made(Relation table)
+{
+    const bool has_own_triggers = table->trigdesc != nullptr && table->trigdesc->numtriggers == 1;
+    const bool has_policies = table->rd_rel->relrowsecurity && table->rd_rel->relforcerowsecurity;
+    return !job::has_own_checks_only(table) || !has_own_triggers || has_policies || table->rd_rules != nullptr;
+}
+
+bool demands_what_starts_empty(Relation leaf, const job::ColumnMap &map)
+{
+    for (const Column column : {Column::original_job_id, Column::retry_of, Column::worker_id, Column::queue_ttl})
+        if (TupleDescAttr(RelationGetDescr(leaf), map[static_cast<std::size_t>(column)] - 1)->attnotnull)
+            return true;
+    return false;
+}
+
+bool has_own_unique_indexes_only(const ResultRelInfo *target)
+{
+    int count = 0;
+    for (int i = 0; i < target->ri_NumIndices; ++i) {
+        const IndexInfo *index = target->ri_IndexRelationInfo[i];
+        if (index->ii_ExclusionOps != nullptr || !target->ri_IndexRelationDescs[i]->rd_index->indimmediate)
+            return false;
+        count += index->ii_Unique ? 1 : 0;
+    }
+    return count == own_unique_indexes;
+}
+
+}  // namespace
+
+struct NewRows::Leaf {
+    Relation table;  // the queue's, locked before its leaf, as INSERT and DDL do
+    Relation leaf;
+    job::ColumnMap map;
+    EState *executor;
+    ResultRelInfo *target;
+    MemoryContext memory;  // of the slots
+    std::array<TupleTableSlot *, most_slots> slots;
+    std::size_t slot_count;
+
+    bool open(const char *name, const char *table_name);
+    bool open_indexes(With with);
+    void close();
+    TupleTableSlot *filled_slot(std::size_t i, const job::RowValues &values);
+    bool insert_index_entries(TupleTableSlot *slot);
+    bool insert(const job::RowValues *jobs, std::size_t count);
+    bool insert_speculatively(const job::RowValues &job);
+    void insert_or_raise(const job::RowValues &job);
+    void take_back(TupleTableSlot *slot) const;
+};
+
+// Opens what it finds. False: there is something that only SQL respects.
+bool NewRows::Leaf::open(const char *name, const char *table_name)
+{
+    table = job::open_table(table_name, RowExclusiveLock);
+    leaf = table == nullptr ? nullptr : job::open_table(name, RowExclusiveLock);
+    return leaf != nullptr && leaf->rd_rel->relispartition && job::is_plain(leaf) && !has_more_than_hipq_made(leaf) &&
+           !has_more_than_hipq_made(table);
+}
+
+bool NewRows::Leaf::open_indexes(With with)
+{
+    executor = ::CreateExecutorState();
+    target = makeNode(ResultRelInfo);
+    ::InitResultRelInfo(target, leaf, 1, nullptr, 0);
+    ::ExecOpenIndices(target, with == With::keys);
+    return has_own_unique_indexes_only(target) && !demands_what_starts_empty(leaf, map);
+}
+
+void NewRows::Leaf::close()
+{
+    if (executor != nullptr) {
+        ::ExecCloseIndices(target);
+        for (std::size_t i = 0; i < slot_count; ++i)
+            ::ExecDropSingleTupleTableSlot(slots[i]);
+        ::FreeExecutorState(executor);
+    }
+    for (Relation relation : {leaf, table})
+        if (relation != nullptr)
+            ::table_close(relation, NoLock);
+}
+
+TupleTableSlot *NewRows::Leaf::filled_slot(std::size_t i, const job::RowValues &values)
+{
+    MemoryContext before = ::MemoryContextSwitchTo(memory);
+    for (; slot_count <= i; ++slot_count)
+        slots[slot_count] = ::table_slot_create(leaf, nullptr);
+    ::MemoryContextSwitchTo(before);
+    job::fill_slot(slots[i], map, values);
+    slots[i]->tts_tableOid = RelationGetRelid(leaf);
+    return slots[i];
+}
+
+// False: a unique index has such an entry already.
+bool NewRows::Leaf::insert_index_entries(TupleTableSlot *slot)
+{
+    bool is_taken = false;
+    (void)::ExecInsertIndexTuples(target, slot, executor, false, true, &is_taken, NIL);
+    ResetPerTupleExprContext(executor);
+    return !is_taken;
+}
+
+// At most most_slots rows without key. False: an id is in use.
+bool NewRows::Leaf::insert(const job::RowValues *jobs, std::size_t count)
+{
+    for (std::size_t i = 0; i < count; ++i)
+        (void)filled_slot(i, jobs[i]);
+    if (count == 1)
+        ::table_tuple_insert(leaf, slots[0], ::GetCurrentCommandId(true), 0, nullptr);
+    else
+        ::table_multi_insert(leaf, slots.data(), static_cast<int>(count), ::GetCurrentCommandId(true), 0, nullptr);
+    bool is_free = true;
+    for (std::size_t i = 0; i < count; ++i)
+        is_free = insert_index_entries(slots[i]) && is_free;
+    return is_free;
+}
+
+// As ExecInsert does it: whoever else inserts the same key at this moment is waited for, or waits.
+bool NewRows::Leaf::insert_speculatively(const job::RowValues &job)
+{
+    TupleTableSlot *slot = filled_slot(0, job);
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        ItemPointerData holder;
+        if (!::ExecCheckIndexConstraints(target, slot, executor, &holder, NIL))
+            return false;
+        const TransactionId transaction = ::GetCurrentTransactionId();
+        const uint32 token = ::SpeculativeInsertionLockAcquire(transaction);
+        ::table_tuple_insert_speculative(leaf, slot, ::GetCurrentCommandId(true), 0, nullptr, token);
+        const bool is_free = insert_index_entries(slot);
+        ::table_tuple_complete_speculative(leaf, slot, token, is_free);
+        ::SpeculativeInsertionLockRelease(transaction);
+        if (is_free)
+            return true;
+    }
+}
+
+void NewRows::Leaf::insert_or_raise(const job::RowValues &job)
+{
+    TupleTableSlot *slot = filled_slot(0, job);
+    ::table_tuple_insert(leaf, slot, ::GetCurrentCommandId(true), 0, nullptr);
+    (void)::ExecInsertIndexTuples(target, slot, executor, false, false, nullptr, NIL);
+    ResetPerTupleExprContext(executor);
+}
+
+// Removes a row that was inserted just now.
+void NewRows::Leaf::take_back(TupleTableSlot *slot) const
+{
+    ::CommandCounterIncrement();
+    ::simple_table_tuple_delete(leaf, &slot->tts_tid, ::GetActiveSnapshot());
+}
+
+// ---- the C++ regime ----
+
+std::optional<NewRows> NewRows::open(const catalog::Queue &queue, With with)
+{
+    // A snapshot that is older than the holder of a key is an error then, which INSERT knows how to find.
+    const bool needs_sql = with == With::keys && IsolationUsesXactSnapshot();
+    if (needs_sql || pg::is_permitted() || SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA)
+        return std::nullopt;
+    const std::string name = queue.table + "_live";
+    auto *leaf = pg::call([&] {
+        ::PreventCommandIfReadOnly("INSERT");
+        ::PreventCommandIfParallelMode("INSERT");
+        auto *opened = static_cast<Leaf *>(::palloc0(sizeof(Leaf)));
+        opened->memory = CurrentMemoryContext;
+        if (opened->open(name.c_str(), queue.table.c_str()))
+            return opened;
+        opened->close();
+        return static_cast<Leaf *>(nullptr);
+    });
+    if (leaf == nullptr)
+        return std::nullopt;
+    leaf->map = job::column_map(leaf->leaf);
+    const bool is_open = pg::call([&] {
+        const bool opened = leaf->open_indexes(with);
+        if (!opened)
+            leaf->close();
+        return opened;
+    });
+    return is_open ? std::optional(NewRows(leaf)) : std::nullopt;
+}
+
+void NewRows::coerce(job::RowValues &chosen) const
+{
+    pg::call([&] {
+        const auto attribute = [&](Column column) {
+            return TupleDescAttr(RelationGetDescr(leaf_->leaf), leaf_->map[static_cast<std::size_t>(column)] - 1);
+        };
+        if (!chosen.null(Column::time_windows))
+            ::domain_check(chosen.value(Column::time_windows), false, attribute(Column::time_windows)->atttypid, nullptr,
+                           CurrentMemoryContext);
+    });
+}
+
+bool NewRows::insert(std::span<const job::RowValues> jobs)
+{
+    bool is_free = true;
+    for (; !jobs.empty() && is_free; jobs = jobs.subspan(std::min(jobs.size(), most_slots)))
+        is_free = pg::call([&] {
+            CHECK_FOR_INTERRUPTS();
+            return leaf_->insert(jobs.data(), std::min(jobs.size(), most_slots));
+        });
+    return is_free;
+}
+
+bool NewRows::insert_unless_taken(const job::RowValues &job)
+{
+    const bool has_key = is_keyed(job);
+    return pg::call([&] {
+        if (has_key)
+            return leaf_->insert_speculatively(job);
+        if (leaf_->insert(&job, 1))
+            return true;
+        leaf_->take_back(leaf_->slots[0]);
+        return false;
+    });
+}
+
+Oid NewRows::leaf() const
+{
+    return RelationGetRelid(leaf_->leaf);
+}
+
+void NewRows::insert_or_raise(const job::RowValues &job)
+{
+    pg::call([&] { leaf_->insert_or_raise(job); });
+}
+
+void NewRows::close()
+{
+    pg::call([&] {
+        leaf_->close();
+        ::CommandCounterIncrement();  // what follows sees it
+    });
+}
+
+}  // namespace hipq::enqueue

@@ -1,0 +1,69 @@
+// The job is written as it will be, id and start values included.
+#include "successor.hpp"
+
+#include "catalog/catalog.hpp"
+#include "enqueue/direct.hpp"
+#include "pg/internal_write.hpp"
+#include "pg/known_table.hpp"
+#include "pg/transaction.hpp"
+
+namespace hipq::enqueue {
+
+namespace {
+
+constinit pg::Statement insert(R"(
+    INSERT INTO hipq.successor (queue_id, job_type, job_key, job_id, job)
+    VALUES ($1, $2, $3, $4, to_jsonb($5))
+    ON CONFLICT (queue_id, job_type, job_key) DO NOTHING)");
+
+// The successor goes only if the job has come. $1 queue, $2 job type, $3 key
+constexpr const char *make_job_sql = R"(
+    WITH job AS (
+        SELECT entry.*
+        FROM hipq.successor AS chosen
+        CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, chosen.job) AS entry
+        WHERE chosen.queue_id = $1 AND chosen.job_type = $2 AND chosen.job_key = $3
+        FOR UPDATE OF chosen SKIP LOCKED
+    ),
+    made AS (
+        INSERT INTO {table} (id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline,
+                             expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor,
+                             job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result,
+                             manual_reason)
+        SELECT job.id, job.original_job_id, job.retry_of, job.worker_id, job.scheduled_run_time, job.update_time, job.created_time, job.accepted_time,
+               job.deadline, job.expires_time, job.queue_id, job.state, job.timeout, job.attempt, job.retry_count, job.max_retries, job.queue_ttl,
+               job.priority, job.throttle_factor, job.job_type, job.job_key, job.error, job.throttle_key, job.time_windows, job.retry_reason,
+               job.shard_key, job.job_data, job.result, job.manual_reason
+        FROM job
+        ON CONFLICT DO NOTHING
+        RETURNING id
+    )
+    DELETE FROM hipq.successor AS successor USING made WHERE successor.job_id = made.id)";
+
+Oid job_row_type()
+{
+    return pg::call([] {
+        const pg::KnownTable *job = pg::known_table("job");
+        return job == nullptr ? InvalidOid : job->row_type;
+    });
+}
+
+}  // namespace
+
+std::optional<std::int64_t> add_successor(const Newcomer &newcomer)
+{
+    const KnownCatalogue catalogue = catalog::catalogue();
+    const job::RowValues job = new_job(catalogue, newcomer.queue, newcomer.options, newcomer.data, newcomer.key);
+    const std::int64_t id = job.as_int64(core::Column::id);
+    const pg::RawValue row = job::row_of(job, job_row_type());
+    const bool is_added =
+        pg::as_hipq([&] { return insert.run(newcomer.queue.id, newcomer.options.type, newcomer.key, id, row).processed() == 1; });
+    return is_added ? std::optional(id) : std::nullopt;
+}
+
+bool make_successor_a_job(const catalog::Queue &queue, std::string_view type, std::string_view key)
+{
+    return pg::as_hipq([&] { return catalog::statement_for(queue, make_job_sql).run(queue.id, type, key).processed() == 1; });
+}
+
+}  // namespace hipq::enqueue

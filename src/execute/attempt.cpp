@@ -1,0 +1,112 @@
+// Between a handler's call and the tables.
+#include "attempt.hpp"
+
+#include "claim/claim.hpp"
+#include "job/job.hpp"
+#include "pg/clock.hpp"
+#include "pg/demand.hpp"
+#include "pg/failure_codes.hpp"
+#include "pg/transaction.hpp"
+
+namespace hipq::execute {
+
+using catalog::Queue;
+using job::ClaimedJob;
+using job::Failure;
+
+namespace {
+
+// An error message is text that a row stores: never empty, never the word for "no error".
+std::string storable(const std::string &message)
+{
+    return message.empty() || message == "NONE" ? "error without a message: \"" + message + "\"" : message;
+}
+
+// All jobs of a statement share one.
+void check_results(std::span<const pg::RawValue> results)
+{
+    const pg::RawValue *before = nullptr;
+    for (const pg::RawValue &result : results) {
+        if (!result.null && (before == nullptr || result.value != before->value))
+            pg::check_result(result.value);
+        before = &result;
+    }
+}
+
+}  // namespace
+
+void make_current(const std::optional<catalog::Handler> &handler, std::span<const ClaimedJob> jobs)
+{
+    const bool may_commit = handler.has_value() && handler->may_commit;
+    const bool takes_batches = handler.has_value() && catalog::is_batch(handler->arguments);
+    std::vector<job::CurrentJob> current;
+    for (const ClaimedJob &job : jobs)
+        current.push_back({job.queue_id, job.id, job.stored_attempt(), job.type, job.key, may_commit, takes_batches});
+    job::set_current_jobs(std::move(current));
+}
+
+Failure failure_of(const pg::Error &error)
+{
+    const std::string sqlstate = error.sqlstate();
+    const core::Reason reason =
+        sqlstate == pg::permanent_failure_sqlstate ? core::Reason::explicit_failure : core::classify(sqlstate);
+    const auto text_of = [](const std::optional<std::string> &text) {
+        return text.has_value() ? std::string_view(*text) : std::string_view();
+    };
+    return {
+        reason, sqlstate, storable(error.message()), text_of(error.detail()), text_of(error.hint()), text_of(error.context())};
+}
+
+Failure missing_handler()
+{
+    return {core::Reason::handler_not_found, "42883", "handler does not exist or cannot be called"};
+}
+
+Failure retry_failure_of(const pg::Error &error)
+{
+    Failure failure = failure_of(error);
+    failure.reason = core::Reason::retry_handler_failed;
+    return failure;
+}
+
+Failure missing_retry_handler()
+{
+    return retry::retry_handler_failure("42883", "retry handler does not exist or cannot be called");
+}
+
+Failure overdue_retry_handler()
+{
+    return retry::retry_handler_failure("57014", "retry handler exceeded the job's timeout");
+}
+
+void conclude(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results)
+{
+    const job::RequestedEnd requested = job::requested_end();
+    const pg::OwnSettings own;
+    check_results(results);
+    switch (requested.end) {
+    case job::HandlerEnd::finished:
+        job::finish_succeeded(queue, jobs, results, pg::now());
+        break;
+    case job::HandlerEnd::snoozed:
+        retry::settle_snoozed(queue, jobs.front(), requested.delay, pg::now());
+        break;
+    case job::HandlerEnd::left_running:
+        claim::leave_running(queue, jobs.front(), pg::now());
+        break;
+    }
+}
+
+retry::Settled settle_attempt(const Queue &queue, ClaimedJob &job, const std::optional<catalog::Handler> &handler,
+                              const Failure &failure)
+{
+    if (job.is_locked && !job::record_locked(queue, job))
+        return retry::Settled::stale;
+    const pg::Time now = pg::now();
+    const bool has_done_nothing = handler.has_value() && !handler->may_commit;
+    if (has_done_nothing && core::is_conflict(failure.sqlstate))
+        return retry::settle_conflict(queue, job, failure, now);
+    return retry::settle_failure(queue, job, failure, now);
+}
+
+}  // namespace hipq::execute

@@ -1,0 +1,48 @@
+// A flag that the signal handler asks.
+#include "cancellable.hpp"
+
+#include <cerrno>
+#include <csignal>
+
+#include "pg/guard.hpp"
+
+namespace hipq::execute {
+
+namespace {
+
+constinit volatile sig_atomic_t is_cancellable = 0;
+
+// In the signal handler: what StatementCancelHandler does, but for user code only.
+extern "C" void hipq_cancelled(int)
+{
+    const int before = errno;
+    if (is_cancellable != 0) {
+        InterruptPending = 1;
+        QueryCancelPending = 1;
+    }
+    ::SetLatch(MyLatch);
+    errno = before;
+}
+
+}  // namespace
+
+void prepare_cancellation()
+{
+    pg::call([] { pqsignal(SIGINT, hipq_cancelled); });
+}
+
+void begin_cancellable() noexcept
+{
+    is_cancellable = 1;
+}
+
+void end_cancellable(bool signalled) noexcept
+{
+    // A signal that was sent before now is delivered before this call returns.
+    if (signalled)
+        PG_SETMASK(&UnBlockSig);
+    is_cancellable = 0;
+    QueryCancelPending = 0;
+}
+
+}  // namespace hipq::execute

@@ -1,0 +1,169 @@
+// A call of a handler for the jobs that were claimed: the call and the finish in one transaction, or what follows when it failed.
+#include "execute/attempt.hpp"
+#include "execute/bookkeeping.hpp"
+#include "execute/durability.hpp"
+#include "execute/run_handler.hpp"
+#include "execute/session.hpp"
+#include "execute/stop_control.hpp"
+#include "execute/task.hpp"
+#include "executors/executors.hpp"
+#include "job/job.hpp"
+#include "lanes/lanes.hpp"
+#include "pg/point.hpp"
+#include "pg/transaction.hpp"
+#include "process/process.hpp"
+
+namespace hipq::execute {
+
+namespace {
+
+using catalog::Queue;
+using job::ClaimedJob;
+using job::Failure;
+
+// Of the commit that follows.
+void choose_durability(const Queue &queue)
+{
+    if (queue.commits_in_groups)
+        commit_without_waiting();
+}
+
+// The handler's transaction, in the role's isolation level, up to its end; under a claim by lock it is open already. Returns what
+// stopped the handler, if anything did.
+std::optional<Failure> call(const Executor &executor, const Task &task, Watch &watch, SessionUse &session)
+{
+    if (!task.handler.has_value() || watch.comes_too_late()) {
+        const auto stopped = stop_failure(watch.stop(), task.jobs.front());
+        return stopped.value_or(missing_handler());
+    }
+    if (task.mode == core::ClaimMode::record)
+        pg::start_session_transaction();
+    job::demand_fitting_data(*task.queue, task.jobs);
+    session.begin();
+    HIPQ_POINT("before-handler");
+    const std::vector<pg::RawValue> results = run_handler(*task.handler, task.jobs, executor.job_memory);
+    end_user_code();
+    HIPQ_POINT("after-handler");
+    if (auto stopped = stop_failure(watch.stop(), task.jobs.front()))  // it caught the cancellation, or was done before it struck
+        return stopped;
+    session.put_back();
+    conclude(*task.queue, task.jobs, results);
+    HIPQ_POINT("after-finish");
+    choose_durability(*task.queue);
+    pg::commit_transaction();
+    return std::nullopt;
+}
+
+// The handler and the finish of its jobs in one transaction. Nothing: done. Else how it failed; the transaction is aborted then.
+std::optional<Failure> call_and_finish(const Executor &executor, const Task &task, SessionUse &session)
+{
+    Watch watch(task);
+    std::optional<Failure> failure;
+    try {
+        failure = call(executor, task, watch, session);
+    } catch (const pg::Error &error) {
+        failure = stop_failure(watch.stop(), task.jobs.front());
+        if (!failure.has_value())
+            failure = failure_of(error);
+    } catch (...) {
+        watch.stop();
+        pg::abort_transaction();
+        throw;
+    }
+    if (failure.has_value()) {
+        session.look();
+        pg::abort_transaction();
+    }
+    return failure;
+}
+
+std::optional<Failure> run_in_clean_session(const Executor &executor, const Task &task)
+{
+    SessionUse session;
+    auto failure = call_and_finish(executor, task, session);
+    if (!failure.has_value())
+        HIPQ_POINT("after-finish-commit");
+    HIPQ_POINT("before-clean-session");
+    session.clean();
+    return failure;
+}
+
+// A job that not even can be set aside: it is tried again after a while if it stands in line, else the scheduler looks after it
+// when this process has ended.
+void leave(Executor &executor, const ClaimedJob &job, const pg::Error &refusal)
+{
+    if (!job.is_locked)
+        throw refusal;  // NOLINT(cert-err60-cpp): as it came
+    put_off(executor, job.id);
+}
+
+void settle(Executor &executor, const Task &task, const Failure &failure)
+{
+    retry::Settled settled = retry::Settled::stale;
+    const ClaimedJob &job = task.jobs.front();
+    const auto trouble = try_to_write([&] {
+        HIPQ_POINT("before-settle");
+        ClaimedJob present = job;
+        settled = settle_attempt(*task.queue, present, task.handler, failure);
+        HIPQ_POINT("after-settle");
+        choose_durability(*task.queue);
+    });
+    if (trouble.has_value()) {
+        if (const auto refusal = set_aside(*task.queue, job, failure, *trouble))
+            leave(executor, job, *refusal);
+        return;
+    }
+    HIPQ_POINT("after-settle-commit");
+    if (settled == retry::Settled::ask_retry_handler)
+        decide(executor, *task.queue, job.id);
+}
+
+// One of the jobs of a batch that failed, by itself.
+std::optional<Task> single(Executor &executor, const Task &batch, const ClaimedJob &job)
+{
+    if (job.is_locked)
+        return claim_again(executor, batch, job.id);
+    Task task{batch.catalogue, batch.queue, batch.handler, batch.mode, {job}, lanes::run_time(batch.queue->id, job.type)};
+    announce(task);  // should it take the server down, the others were not there
+    return task;
+}
+
+void show(const Task &task)
+{
+    const ClaimedJob &job = task.jobs.front();
+    const std::string others = task.jobs.size() == 1 ? "" : " and " + std::to_string(task.jobs.size() - 1) + " more";
+    process::show_activity("hipq job " + std::to_string(job.id) + others + " " + job.type + ", attempt " +
+                           std::to_string(job.attempt));
+}
+
+void run_one_by_one(Executor &executor, const Task &batch)
+{
+    executors::reopen_jobs();
+    HIPQ_POINT("before-one-by-one");
+    for (const ClaimedJob &job : batch.jobs)
+        if (std::optional<Task> task = single(executor, batch, job)) {
+            run_task(executor, *task);
+            executors::settled(job.id);
+        }
+    heed_cancellations(*batch.queue);
+}
+
+}  // namespace
+
+bool run_task(Executor &executor, Task &task)
+{
+    const TimestampTz start = ::GetCurrentTimestamp();
+    show(task);
+    flush_before_long_job(task.run_time);
+    const std::optional<Failure> failure = run_in_clean_session(executor, task);
+    const auto jobs = static_cast<std::int64_t>(task.jobs.size());
+    lanes::note_run_time(task.queue->id, task.queue->owner, task.jobs.front().type, (::GetCurrentTimestamp() - start) / jobs);
+    if (failure.has_value() && jobs > 1)
+        run_one_by_one(executor, task);
+    else if (failure.has_value())
+        settle(executor, task, *failure);
+    flush_if_due();
+    return !failure.has_value();
+}
+
+}  // namespace hipq::execute

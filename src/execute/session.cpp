@@ -1,0 +1,80 @@
+// What DISCARD ALL does, but for the plans, which hipq keeps.
+#include "session.hpp"
+
+extern "C" {
+#include "commands/async.h"
+#include "commands/prepare.h"
+#include "storage/lock.h"
+#include "utils/portal.h"
+#include "utils/snapmgr.h"
+}
+
+namespace hipq::execute {
+
+namespace {
+
+// The PostgreSQL regime. What needs no transaction, and costs next to nothing when there is nothing.
+void drop_session_objects()
+{
+    ::PortalHashTableDeleteAll();
+    ::DropAllPreparedStatements();
+    ::LockReleaseAll(USER_LOCKMETHOD, true);
+    ::ResetSequenceCaches();
+}
+
+// The PostgreSQL regime. Needs a transaction.
+void reset_session()
+{
+    ::SetPGVariable("session_authorization", NIL, false);
+    ::SetPGVariable("role", NIL, false);
+    ::ResetAllOptions();
+    ::Async_UnlistenAll();
+    // Rows of the catalogue are deleted under a snapshot, as their values out of line are read for that.
+    ::PushActiveSnapshot(::GetTransactionSnapshot());
+    ::ResetTempTableNamespace();
+    ::PopActiveSnapshot();
+}
+
+}  // namespace
+
+void SessionUse::begin()
+{
+    transaction_ = MyProc->lxid;
+    settings_level_ = ::NewGUCNestLevel();
+}
+
+void SessionUse::put_back()
+{
+    look();
+    pg::call([&] {
+        ::AtEOXact_GUC(false, settings_level_);
+        // Queues an UNLISTEN only if this process has ever listened.
+        ::Async_UnlistenAll();
+    });
+    if ((MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE) != 0)
+        is_dirty_ = true;
+}
+
+void SessionUse::look()
+{
+    if (MyProc->lxid != transaction_)
+        is_dirty_ = true;
+}
+
+void SessionUse::clean()
+{
+    pg::call([] { drop_session_objects(); });
+    if (!is_dirty_)
+        return;
+    // Not with_transaction(): the settings that it puts back are the ones to be reset here.
+    pg::start_transaction();
+    try {
+        pg::call([] { reset_session(); });
+        pg::commit_transaction();
+    } catch (...) {
+        pg::abort_transaction();
+        throw;
+    }
+}
+
+}  // namespace hipq::execute

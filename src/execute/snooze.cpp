@@ -1,0 +1,119 @@
+// hipq.snooze, hipq.complete_later and hipq.extend: more time, for a job that comes again later, that somebody else completes, or
+// that runs.
+#include "catalog/catalog.hpp"
+#include "executors/executors.hpp"
+#include "job/job.hpp"
+#include "pg/arguments.hpp"
+
+namespace hipq::execute {
+
+namespace {
+
+// A job whose handler is about to start, or has ended, is looked at again.
+constexpr int most_looks = 50;
+constexpr long pause_microseconds = 10'000;
+
+[[noreturn]] void raise_stopping()
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("the job is being stopped"),
+               errdetail("It has exceeded its timeout, or was cancelled."));
+}
+
+// Seconds that the jobs of this session's queue may run.
+std::int64_t longest_of_current()
+{
+    const auto catalogue = catalog::catalogue();
+    const auto id = job::current_queue();
+    const catalog::Queue *queue = id.has_value() ? catalogue->find(*id) : nullptr;
+    return queue == nullptr ? core::JobCaps{}.max_timeout : queue->caps.max_timeout;
+}
+
+pg::Time extend_own(const Interval &more)
+{
+    const std::int64_t seconds = catalog::check_more(more);
+    const std::int64_t most = longest_of_current();
+    const executors::Extended extended = memory::is_loaded() ? executors::extend_own_deadline(seconds, most)
+                                                             : executors::Extended{executors::ExtendAnswer::not_running, {}};
+    if (extended.answer == executors::ExtendAnswer::too_long)
+        catalog::raise_too_long(most);
+    if (extended.answer == executors::ExtendAnswer::stopping)
+        raise_stopping();
+    if (extended.answer != executors::ExtendAnswer::extended && job::runs_jobs())
+        return pg::infinity;  // in a client's session jobs have no deadline
+    if (extended.answer != executors::ExtendAnswer::extended)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("no job runs in this session"),
+                   errhint("Name the job: hipq.extend(id, interval)."));
+    return extended.deadline;
+}
+
+[[noreturn]] void raise_not_running(const job::FoundJob &job)
+{
+    const std::string state(core::name(job.state));
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("job %lld does not run", static_cast<long long>(job.id)),
+               job.state == core::JobState::running ? errdetail("It is just being started or finished.")
+                                                    : errdetail("It is in state \"%s\".", state.c_str()),
+               job.state == core::JobState::final ? errhint("Use hipq.retry() to run it again as a new job.")
+                                                  : errhint("Only a job whose handler runs can be given more time."));
+}
+
+executors::Extended try_to_extend(std::int64_t id, std::int64_t seconds, std::int64_t most)
+{
+    return memory::is_loaded() ? executors::extend_deadline(MyDatabaseId, id, seconds, most)
+                               : executors::Extended{executors::ExtendAnswer::not_running, {}};
+}
+
+// A handler that asks for its own job does not open the queue's tables: it would keep them from being changed until it ends.
+pg::Time extend(std::int64_t id, const Interval &more, const std::optional<std::string> &queue)
+{
+    if (job::is_current_job(id))
+        return extend_own(more);
+    const std::int64_t seconds = catalog::check_more(more);
+    const auto catalogue = catalog::catalogue();
+    job::FoundJob job = job::require_job(*catalogue, id, queue, catalog::Privilege::control);
+    const std::int64_t most = job.queue->caps.max_timeout;
+    executors::Extended extended = try_to_extend(id, seconds, most);
+    for (int look = 1; look < most_looks && extended.answer == executors::ExtendAnswer::changing; ++look) {
+        pg::call([] {
+            CHECK_FOR_INTERRUPTS();
+            ::pg_usleep(pause_microseconds);
+        });
+        extended = try_to_extend(id, seconds, most);
+    }
+    if (extended.answer == executors::ExtendAnswer::stopping)
+        raise_stopping();
+    if (extended.answer == executors::ExtendAnswer::too_long)
+        catalog::raise_too_long(most);
+    if (extended.answer != executors::ExtendAnswer::extended)
+        raise_not_running(job::require_job(*catalogue, id, queue, catalog::Privilege::control));
+    return extended.deadline;
+}
+
+}  // namespace
+
+}  // namespace hipq::execute
+
+HIPQ_FUNCTION(hipq_snooze)
+{
+    const hipq::pg::Arguments arguments(fcinfo);
+    hipq::job::request_snooze(hipq::catalog::check_delay("delay", arguments.interval(0, "delay")));
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq_complete_later)
+{
+    (void)fcinfo;
+    hipq::job::request_complete_later();
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq_extend)
+{
+    const hipq::pg::Arguments arguments(fcinfo);
+    return TimestampTzGetDatum(
+        hipq::execute::extend(arguments.integer64(0, "id"), arguments.interval(1, "more"), arguments.maybe_text(2)).value);
+}
+
+HIPQ_FUNCTION(hipq_extend_own)
+{
+    return TimestampTzGetDatum(hipq::execute::extend_own(hipq::pg::Arguments(fcinfo).interval(0, "more")).value);
+}

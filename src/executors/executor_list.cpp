@@ -1,0 +1,89 @@
+// What the slots of executors say.
+#include "executor_list.hpp"
+
+#include "executors/reserve.hpp"
+#include "executors/slots.hpp"
+#include "settings.hpp"
+
+namespace hipq::executors {
+
+namespace {
+
+// Between two jobs an executor is idle too.
+constexpr std::int64_t idle_for_a_while = 1'000'000;  // us
+
+void count_own(Crew &crew, const memory::ExecutorSlot &slot)
+{
+    switch (slot.state) {
+    case memory::ExecutorState::requested:
+        ++crew.requested;
+        return;
+    case memory::ExecutorState::starting:
+        ++crew.own;
+        ++crew.starting;
+        return;
+    case memory::ExecutorState::idle:
+        ++crew.own;
+        crew.idle += slot.asked_to_leave ? 0 : 1;
+        return;
+    case memory::ExecutorState::running:
+        ++crew.own;
+        return;
+    case memory::ExecutorState::orphaned:
+    case memory::ExecutorState::free:
+        return;
+    }
+}
+
+}  // namespace
+
+Crew crew_of(Oid database, Oid role)
+{
+    Crew crew;
+    const pg::Time now{::GetCurrentTimestamp()};
+    int everywhere = 0;
+    for (const memory::ExecutorSlot &slot : list_executors()) {
+        everywhere += slot.state == memory::ExecutorState::orphaned ? 0 : 1;
+        if (slot.database == database && slot.role == role)
+            count_own(crew, slot);
+        else if (slot.state == memory::ExecutorState::idle && slot.state_since + idle_for_a_while < now)
+            crew.stranger_makes_room = true;
+    }
+    const memory::Lock lock(LW_SHARED);
+    crew.has_place = has_place(places(), database, role);
+    crew.is_kept_back = !crew.has_place && everywhere < settings::max_executors;
+    return crew;
+}
+
+Progress progress_of(Oid database, Oid role)
+{
+    Progress progress;
+    for (const memory::ExecutorSlot &slot : list_executors()) {
+        if (slot.database != database || slot.role != role)
+            continue;
+        progress.jobs_done += slot.jobs_done;
+        if (slot.job.id != 0)
+            progress.last_start = std::max(progress.last_start, slot.job.started);
+    }
+    return progress;
+}
+
+std::vector<AboutToMove> executors_about_to_move()
+{
+    std::vector<AboutToMove> result(static_cast<std::size_t>(memory::registry()->executor_count));  // before the lock: allocation
+    std::size_t count = 0;
+    {
+        const memory::Lock lock(LW_SHARED);
+        const core::JobTable table = memory::jobs_in_hand();
+        for (const memory::ExecutorSlot &slot : executor_slots()) {
+            const bool has_hand = table.first_of(index_of(slot)) != core::no_entry;
+            if (slot.state == memory::ExecutorState::requested || slot.state == memory::ExecutorState::starting ||
+                (slot.state == memory::ExecutorState::idle && (slot.woken || has_hand)))
+                result[count++] = {slot.database, slot.role, has_hand, slot.state_since};
+        }
+    }
+    result.resize(count);
+    return result;
+}
+
+}  // namespace hipq::executors

@@ -1,0 +1,21 @@
+// Every lane that stands full is worth a look again.
+#include "freed_capacity.hpp"
+
+#include "databases/databases.hpp"
+#include "executors/slots.hpp"
+#include "lanes/lanes.hpp"
+
+namespace hipq::executors {
+
+void tell_of_room(const core::RoomMade &made, Oid database, Oid role)
+{
+    for (std::uint32_t i = 0; i < made.key_count && i < core::RoomMade::most_keys; ++i)
+        lanes::make_room(made.keys[i]);
+    if (made.key_count > core::RoomMade::most_keys)
+        lanes::make_room({database, 0, 0, 0});
+    if (!wake_idle_executor(database, role))
+        databases::work_due(database, pg::Time{0});
+    memory::tell_of_freed_capacity(database);
+}
+
+}  // namespace hipq::executors

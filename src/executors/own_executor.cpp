@@ -1,0 +1,253 @@
+// What an executor says of itself, and what its end leaves.
+#include "own_executor.hpp"
+
+#include "databases/databases.hpp"
+#include "executors/freed_capacity.hpp"
+#include "executors/reserve.hpp"
+#include "executors/shares.hpp"
+#include "executors/start_failures.hpp"
+#include "executors/stop_control.hpp"
+#include "flight/flight.hpp"
+#include "lanes/lanes.hpp"
+#include "memory/memory.hpp"
+#include "pg/clock.hpp"
+#include "settings.hpp"
+
+namespace hipq::executors {
+
+namespace {
+
+constinit ExecutorTicket mine{-1, 0, InvalidOid, InvalidOid};
+// The jobs in hand that are past being reserved: so nobody has to walk through the others. On the heap: no destructor at exit.
+constinit std::vector<std::int64_t> *begun = nullptr;
+
+extern "C" void hipq_executor_exits(int, Datum)
+{
+    const pg::Time now = pg::now();
+    const pg::Time end{::GetCurrentTimestamp()};
+    Oid database = InvalidOid;
+    pg::Time due = pg::Time{0};
+    bool leaves_job = false;
+    bool was_needed = false;
+    flight::abandon_running(mine.slot);
+    {
+        const memory::Lock lock(LW_EXCLUSIVE);
+        memory::ExecutorSlot *slot = own_executor();
+        mine.slot = -1;
+        memory::set_own_holder(-1);
+        if (slot == nullptr)
+            return;
+        database = slot->database;
+        leaves_job = slot->job.id != 0;
+        const bool leaves_hand = empty_hand(*slot, !leaves_job);
+        const bool was_reading = lanes::cancel_readings(index_of(*slot));
+        was_needed = leaves_job || leaves_hand || was_reading || slot->woken;
+        if (slot->state == memory::ExecutorState::starting && !databases::stands_aside(database))  // it could not connect
+            due = note_failed_start(database, slot->role, now);
+        end_turn(*slot);
+        if (leaves_job) {
+            slot->state = memory::ExecutorState::orphaned;
+            slot->process = memory::no_process;
+            slot->watch.missed = slot->watch.is_on && end >= slot->watch.deadline;
+        } else {
+            free_executor_slot(*slot);
+        }
+        give_out_executors(now);
+        memory::wake_process(memory::registry()->launcher);
+    }
+    if (was_needed)
+        databases::work_due(database, due);
+    databases::announce_departure();
+}
+
+// For others' sake. Needs the lock.
+bool has_to_leave(const memory::ExecutorSlot &slot, bool idle, pg::Time now)
+{
+    return (somebody_waits() && gives_way(slot, idle, now)) || takes_kept_place(slot);
+}
+
+// Executors that are in the middle of their work leave one after the other, so that not more go than are wanted.
+bool give_way(bool idle, pg::Time now)
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::ExecutorSlot *slot = own_executor();
+    if (!has_to_leave(*slot, idle, now) || (!idle && somebody_leaves()))
+        return false;
+    slot->asked_to_leave = true;
+    return true;
+}
+
+// Its handler has returned, and it belongs to whoever completes it now. Needs the lock.
+bool was_left_running(const core::JobTable &table, std::int64_t job_id)
+{
+    const std::int32_t entry = table.find(mine.database, job_id);
+    return entry != core::no_entry && table.at(entry).holder == memory::left_running_holder();
+}
+
+// Returns how many of them ran. Needs the lock.
+std::int64_t let_go_of_begun(Oid database, Jobs outcome)
+{
+    if (begun == nullptr)
+        return 0;
+    core::JobTable table = memory::jobs_in_hand();
+    std::int64_t ran = was_left_running(table, own_executor()->job.id) ? 1 : 0;
+    for (const std::int64_t job_id : *begun) {
+        const std::int32_t entry = table.find(database, job_id);
+        if (entry == core::no_entry || table[entry].holder != mine.slot || table[entry].phase == core::JobPhase::reserved)
+            continue;
+        ran += table[entry].phase == core::JobPhase::running ? 1 : 0;
+        if (outcome != Jobs::finished)
+            lanes::return_to_line(table[entry]);
+        table.erase(entry);
+    }
+    begun->clear();
+    return ran;
+}
+
+}  // namespace
+
+bool attach_executor(const ExecutorTicket &ticket)
+{
+    pg::call([] { ::on_shmem_exit(hipq_executor_exits, Datum{0}); });
+    const pg::Time now{::GetCurrentTimestamp()};
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::ExecutorSlot *slot = executor_slot_of(ticket);
+    if (slot == nullptr || slot->state != memory::ExecutorState::starting)
+        return false;
+    if (databases::stands_aside(ticket.database)) {
+        free_executor_slot(*slot);
+        return false;
+    }
+    mine = ticket;
+    memory::set_own_holder(ticket.slot);
+    slot->pid = MyProcPid;
+    slot->process = MyProc->pgprocno;
+    slot->started = now;
+    slot->state_since = now;
+    return true;
+}
+
+int own_executor_index()
+{
+    return mine.slot;
+}
+
+const ExecutorTicket &own_ticket()
+{
+    return mine;
+}
+
+memory::ExecutorSlot *own_executor()
+{
+    return executor_slot_of(mine);
+}
+
+void note_chosen(std::int64_t job_id)
+{
+    if (begun == nullptr)
+        begun = new std::vector<std::int64_t>();
+    begun->push_back(job_id);
+}
+
+void announce_jobs(const memory::RunningJob &first, std::span<const memory::Attempt> attempts)
+{
+    for (const memory::Attempt &attempt : attempts)
+        note_chosen(attempt.id);
+    const pg::Time now{::GetCurrentTimestamp()};
+    flight::record_running(mine.slot, first, attempts);
+    const memory::Lock lock(LW_EXCLUSIVE);
+    core::JobTable table = memory::jobs_in_hand();
+    memory::ExecutorSlot *slot = own_executor();
+    slot->state = memory::ExecutorState::running;
+    slot->state_since = now;
+    slot->job = first;
+    slot->watch = memory::JobWatch{};
+    for (const memory::Attempt &attempt : attempts) {
+        core::JobEntry running{};
+        running.job_id = attempt.id;
+        running.database = slot->database;
+        running.queue_id = first.queue_id;
+        running.holder = mine.slot;
+        std::int32_t entry = table.find(slot->database, attempt.id);
+        if (entry == core::no_entry)
+            entry = table.insert(running);
+        if (entry == core::no_entry || table[entry].holder != mine.slot)
+            continue;  // no room, or somebody has not let go of it yet: the slot itself tells of the first, and only one runs
+                       // then
+        table[entry].phase = core::JobPhase::running;
+        table[entry].attempt = attempt.number;
+        table[entry].is_closed = false;
+        if (attempt.number != 0)  // a retry decision weighs nothing
+            table.weigh(entry, attempt.load);
+    }
+}
+
+void announce_job(const memory::RunningJob &job)
+{
+    const memory::Attempt attempt{job.id, job.attempt, {}};
+    announce_jobs(job, {&attempt, 1});
+}
+
+void announce_idle(Jobs outcome)
+{
+    const pg::Time now{::GetCurrentTimestamp()};
+    flight::clear_running(mine.slot);
+    core::RoomMade room_made{};
+    {
+        const memory::Lock lock(LW_EXCLUSIVE);
+        memory::ExecutorSlot *slot = own_executor();
+        const std::int64_t ended = let_go_of_begun(slot->database, outcome);
+        if (slot->state == memory::ExecutorState::running && slot->job.attempt != 0)
+            slot->jobs_done += ended;
+        if (slot->state == memory::ExecutorState::starting)
+            note_start(slot->database, slot->role);
+        slot->state = memory::ExecutorState::idle;
+        slot->woken = true;  // it looks for work next: until then a commit cannot count on it, there may be older jobs
+        slot->state_since = now;
+        slot->job = memory::RunningJob{};
+        slot->watch = memory::JobWatch{};
+        room_made = memory::jobs_in_hand().take_room_made();
+    }
+    if (room_made.any)
+        tell_of_room(room_made, mine.database, mine.role);
+}
+
+void begin_leaving()
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    own_executor()->asked_to_leave = true;
+}
+
+bool should_leave(bool idle, pg::Time now)
+{
+    {
+        const memory::Lock lock(LW_SHARED);
+        const memory::ExecutorSlot *slot = own_executor();
+        if (slot == nullptr || slot->asked_to_leave || is_one_too_many(*slot))
+            return true;
+        if (!has_to_leave(*slot, idle, now))
+            return false;
+    }
+    return give_way(idle, now);
+}
+
+void begin_executor_look()
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    own_executor()->woken = false;
+    end_turn(*own_executor());
+}
+
+bool end_executor_look()
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    return std::exchange(own_executor()->woken, true);
+}
+
+bool was_woken()
+{
+    const memory::Lock lock(LW_SHARED);
+    return own_executor()->woken;
+}
+
+}  // namespace hipq::executors

@@ -1,0 +1,23 @@
+// What executors of a queue owner have to do besides jobs, although nobody has it in hand: ask the retry handler about a job in
+// state `error` (what the scheduler found at start or after an executor died), and call the handler of dead letters.
+#pragma once
+
+#include "memory/memory.hpp"
+
+namespace hipq::executors {
+
+// False: no room now, offer it again later.
+bool offer_decision(const memory::Decision &decision);
+// Offers it when this transaction has committed; without room the scheduler searches for it.
+void note_decision(const memory::Decision &decision);
+std::optional<memory::Decision> take_decision(Oid database, Oid role);
+std::optional<memory::Decision> take_dead_letter(Oid database, Oid role);
+// Of either kind.
+bool has_decisions(Oid database, Oid role);
+
+extern const memory::Part decisions_part;
+
+// Registers the callbacks; called once by _PG_init. PostgreSQL regime.
+void watch_decisions();
+
+}  // namespace hipq::executors

@@ -1,0 +1,56 @@
+// Noted in the lane before it is given back: in between nobody could see it.
+#include "put_off.hpp"
+
+#include "executors/freed_capacity.hpp"
+#include "executors/own_executor.hpp"
+#include "lanes/lanes.hpp"
+#include "memory/memory.hpp"
+
+namespace hipq::executors {
+
+namespace {
+
+core::LaneKey key_of(const lanes::JobInLine &job)
+{
+    return {job.due.value, job.id};
+}
+
+// Gives back a job after it has been noted in its lane. Cannot fail.
+template <class Note>
+void give_back(const lanes::JobInLine &job, const Note &note)
+{
+    core::RoomMade room_made{};
+    {
+        const memory::Lock lock(LW_EXCLUSIVE);
+        core::JobTable table = memory::jobs_in_hand();
+        const std::int32_t entry = table.find(MyDatabaseId, job.id);
+        if (entry == core::no_entry || table[entry].holder != memory::own_holder())
+            return;
+        if (job.lane.is_known() && !note())
+            lanes::lose_lanes_locked(MyDatabaseId);
+        table.erase(entry);
+        room_made = table.take_room_made();
+    }
+    if (room_made.any)
+        tell_of_room(room_made, MyDatabaseId, own_ticket().role);
+}
+
+}  // namespace
+
+void put_off(const lanes::JobInLine &job, pg::Time not_before)
+{
+    give_back(job, [&] { return lanes::note_lane(job.lane, {key_of(job), key_of(job)}, not_before); });
+}
+
+void put_off_full(const lanes::JobInLine &job, std::uint64_t type, pg::Time not_before)
+{
+    give_back(job, [&] { return lanes::note_full(job.lane, key_of(job), job.key, not_before); });
+    lanes::stands_full(job.queue_id, type, job.key);
+}
+
+void put_back(const lanes::JobInLine &job)
+{
+    put_off(job, pg::Time{core::lane_start.time});
+}
+
+}  // namespace hipq::executors

@@ -1,0 +1,17 @@
+// Lists the jobs whose handlers run in executors, for those who look.
+#pragma once
+
+#include "executors/slots.hpp"
+
+namespace hipq::executors {
+
+// A running job with the process that runs it.
+struct RunningEntry {
+    Oid database;
+    int pid;
+    memory::RunningJob job;
+    pg::Time deadline;  // of its handler, by the real clock; infinity: it does not run yet, or has ended
+};
+std::vector<RunningEntry> list_running_jobs();
+
+}  // namespace hipq::executors

@@ -1,0 +1,23 @@
+// Queue owners for whom no executor is started: a gate is closed, or the last ones failed to start. Each failure in a row makes
+// the next try wait longer, so that a role that cannot connect for whatever reason costs a process every ten seconds and no more.
+#pragma once
+
+#include "memory/memory.hpp"
+
+namespace hipq::executors {
+
+// The scheduler's word on the gates of a queue owner: commits ask for executors without looking at them.
+void refuse_starts(Oid database, Oid role, bool refused);
+
+// When an executor of a queue owner may be started after failures; nothing: now.
+std::optional<pg::Time> next_try(Oid database, Oid role, pg::Time now);
+
+// The rest needs the lock.
+
+bool may_start(Oid database, Oid role, pg::Time now);
+// Returns when the next one may be started.
+pg::Time note_failed_start(Oid database, Oid role, pg::Time now);
+void note_start(Oid database, Oid role);
+void forget_failed_starts(Oid database);
+
+}  // namespace hipq::executors

@@ -1,0 +1,412 @@
+// Requests, signals and their times.
+#include "stop_control.hpp"
+
+#include <csignal>
+
+#include "core/recovery/stopping.hpp"
+#include "executors/own_executor.hpp"
+#include "memory/memory.hpp"
+
+extern "C" {
+#include "mb/pg_wchar.h"
+}
+
+namespace hipq::executors {
+
+namespace {
+
+// A scheduler that is held up by a lock leaves its work to the launcher after this time.
+constexpr std::int64_t schedulers_advance = 2'000'000;
+
+// Of all extensions of an attempt, in seconds: 100 years.
+constexpr std::int64_t longest_extension = 3'155'760'000;
+
+// Needs the lock, or a caller for whom a stale answer does no harm.
+const memory::DatabaseSlot *slot_of_database(Oid database)
+{
+    for (const memory::DatabaseSlot &slot : memory::registry()->databases)
+        if (slot.database == database)
+            return &slot;
+    return nullptr;
+}
+
+bool has_scheduler(Oid database)
+{
+    const memory::DatabaseSlot *slot = slot_of_database(database);
+    return slot != nullptr && slot->scheduler == memory::SchedulerState::running;
+}
+
+// ---- requests to cancel; all of it needs the lock ----
+
+// Where that for a job stands: with its entry, or where there was no room for one with its executor.
+struct Request {
+    bool *is_there;
+    char *error;
+};
+
+Request request_of(std::int32_t entry)
+{
+    return {&memory::jobs_in_hand()[entry].is_cancelled, memory::cancellation_error(entry)};
+}
+
+Request request_of(memory::ExecutorSlot &slot)
+{
+    return {&slot.watch.is_cancelled, memory::cancellation_error(slot)};
+}
+
+// An executor that runs a job without entry; null: none.
+memory::ExecutorSlot *find_slot(Oid database, std::int64_t job_id)
+{
+    for (memory::ExecutorSlot &slot : executor_slots())
+        if (slot.state != memory::ExecutorState::free && slot.database == database && slot.job.id == job_id)
+            return &slot;
+    return nullptr;
+}
+
+std::optional<Request> find_request(Oid database, std::int64_t job_id)
+{
+    const std::int32_t entry = memory::jobs_in_hand().find(database, job_id);
+    if (entry != core::no_entry)
+        return request_of(entry);
+    memory::ExecutorSlot *slot = find_slot(database, job_id);
+    return slot == nullptr ? std::nullopt : std::optional(request_of(*slot));
+}
+
+// Of none: null.
+Cancellation copy_of(const char *error)
+{
+    Cancellation copy{};
+    if (error != nullptr) {
+        copy.is_there = true;
+        ::strlcpy(copy.error.data(), error, copy.error.size());
+    }
+    return copy;
+}
+
+bool is_watched(const memory::JobWatch &watch, std::int64_t job_id)
+{
+    return watch.is_on && (watch.job_id == 0 || watch.job_id == job_id);
+}
+
+// ---- the jobs of an executor; all of it needs the lock ----
+
+// Calls `function` with the entry of each job of this process whose claim is, or is about to be, durable.
+template <class Function>
+void for_running_jobs(const Function &function)
+{
+    core::JobTable table = memory::jobs_in_hand();
+    for (std::int32_t entry = table.first_of(own_executor_index()); entry != core::no_entry; entry = table.next_of(entry))
+        if (table[entry].phase == core::JobPhase::running)
+            function(table[entry]);
+}
+
+// One job, or (0) all of them.
+void set_closed(std::int64_t job_id, bool closed)
+{
+    own_executor()->watch.is_closed = closed;
+    if (job_id == 0) {
+        for_running_jobs([&](core::JobEntry &entry) { entry.is_closed = closed; });
+        return;
+    }
+    core::JobTable table = memory::jobs_in_hand();
+    const std::int32_t entry = table.find(MyDatabaseId, job_id);
+    if (entry != core::no_entry && table[entry].holder == own_executor_index() && table[entry].phase == core::JobPhase::running)
+        table[entry].is_closed = closed;
+}
+
+// What is watched is to end with; null: nobody has asked for its cancellation.
+const char *requested_error(const memory::ExecutorSlot &slot)
+{
+    if (slot.watch.is_cancelled && is_watched(slot.watch, slot.job.id))
+        return memory::cancellation_error(slot);
+    const core::JobTable table = memory::jobs_in_hand();
+    const bool is_batch = slot.watch.job_id == 0;
+    std::int32_t entry = is_batch ? table.first_of(own_executor_index()) : table.find(slot.database, slot.watch.job_id);
+    while (is_batch && entry != core::no_entry && !table.at(entry).is_cancelled)
+        entry = table.next_of(entry);
+    return entry != core::no_entry && table.at(entry).is_cancelled ? memory::cancellation_error(entry) : nullptr;
+}
+
+// ---- signals ----
+
+// To the process of the slot and those it has started, as pg_cancel_backend() does. Needs the lock, which keeps the process from
+// being another one.
+void send(const memory::ExecutorSlot &slot, int signal)
+{
+    (void)::kill(-slot.pid, signal);
+}
+
+void send_cancellation(memory::ExecutorSlot &slot, pg::Time now)
+{
+    send(slot, SIGINT);
+    slot.watch.signalled = true;
+    slot.watch.cancelled = now;
+}
+
+core::Stopping as_rule_sees(const memory::JobWatch &watch)
+{
+    core::Stopping job{watch.deadline.value, std::nullopt, watch.cancelled.value};
+    if (watch.requested != pg::infinity)
+        job.requested = watch.requested.value;
+    if (watch.terminated != pg::infinity)
+        job.terminated = watch.terminated.value;
+    job.is_reported = watch.reported;
+    return job;
+}
+
+// Needs the lock. Returns what was done and when to look again.
+core::StopStep take_step(memory::ExecutorSlot &slot, pg::Time now, std::int64_t grace)
+{
+    const core::StopStep step = core::next_stop_step(as_rule_sees(slot.watch), now.value, grace);
+    switch (step.action) {
+    case core::StopAction::wait:
+        break;
+    case core::StopAction::cancel:
+        send_cancellation(slot, now);
+        break;
+    case core::StopAction::terminate:
+        send(slot, SIGTERM);
+        slot.watch.terminated = now;
+        break;
+    case core::StopAction::report:
+        slot.watch.reported = true;
+        break;
+    }
+    return step;
+}
+
+UnresponsiveExecutor unresponsive(const memory::ExecutorSlot &slot)
+{
+    UnresponsiveExecutor executor{slot.pid, slot.job, slot.watch.requested != pg::infinity};
+    if (slot.watch.job_id != 0)
+        executor.job.id = slot.watch.job_id;
+    return executor;
+}
+
+// ---- requests ----
+
+// The executor that has begun with a job; nothing also if an external worker has it. Needs the lock.
+struct Holder {
+    memory::ExecutorSlot *slot;
+    bool is_closed;
+    Request request;
+};
+
+std::optional<Holder> holder_of(Oid database, std::int64_t job_id)
+{
+    const core::JobTable table = memory::jobs_in_hand();
+    const std::int32_t entry = table.find(database, job_id);
+    if (entry != core::no_entry) {
+        const core::JobEntry &job = table.at(entry);
+        if (job.phase != core::JobPhase::running || job.holder >= memory::registry()->executor_count)
+            return std::nullopt;  // its row still waits, or tells all there is
+        return Holder{&memory::registry()->executors[job.holder], job.is_closed, request_of(entry)};
+    }
+    memory::ExecutorSlot *slot = find_slot(database, job_id);
+    return slot == nullptr ? std::nullopt : std::optional(Holder{slot, slot->watch.is_closed, request_of(*slot)});
+}
+
+// Needs the lock.
+Extended extend(memory::JobWatch &watch, std::int64_t wanted, std::int64_t most)
+{
+    const std::int64_t seconds = std::min(wanted, longest_extension - watch.extended);
+    if (watch.deadline <= pg::Time{::GetCurrentTimestamp()} || watch.requested != pg::infinity)
+        return {ExtendAnswer::stopping, {}};
+    if (watch.deadline + seconds * USECS_PER_SEC > watch.began + most * USECS_PER_SEC)
+        return {ExtendAnswer::too_long, {}};
+    watch.deadline = watch.deadline + seconds * USECS_PER_SEC;
+    watch.extended += seconds;
+    return {ExtendAnswer::extended, watch.deadline};
+}
+
+}  // namespace
+
+bool begin_watch(std::int64_t job_id, pg::Time deadline, bool asks_retry_handler)
+{
+    const pg::Time now{::GetCurrentTimestamp()};
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::ExecutorSlot &slot = *own_executor();
+    const bool was_cancelled = slot.watch.is_cancelled;
+    slot.watch = memory::JobWatch{};
+    slot.watch.is_cancelled = was_cancelled;
+    slot.watch.is_on = true;
+    slot.watch.asks_retry_handler = asks_retry_handler;
+    slot.watch.job_id = job_id;
+    slot.watch.began = now;
+    slot.watch.deadline = deadline;
+    slot.watch.terminated = pg::infinity;
+    set_closed(job_id, false);
+    const bool is_requested = requested_error(slot) != nullptr;
+    slot.watch.requested = is_requested ? now : pg::infinity;
+    slot.watch.cancelled = now;
+    return is_requested;
+}
+
+EndedWatch end_watch()
+{
+    Cancellation request{};
+    bool signalled = false;
+    std::int64_t extended = 0;
+    {
+        const memory::Lock lock(LW_EXCLUSIVE);
+        memory::ExecutorSlot &slot = *own_executor();
+        extended = slot.watch.extended;
+        request = copy_of(requested_error(slot));
+        signalled = slot.watch.signalled;
+        slot.watch.is_on = false;
+        set_closed(slot.watch.job_id, true);
+    }
+    return {signalled, request.is_there ? std::optional<std::string>(request.error.data()) : std::nullopt, extended};
+}
+
+void reopen_jobs()
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    set_closed(0, false);
+}
+
+void settled(std::int64_t job_id)
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    forget_cancellation(MyDatabaseId, job_id);
+}
+
+namespace {
+
+// How many jobs this executor runs: nobody else changes that.
+std::size_t count_running()
+{
+    std::size_t count = 0;
+    const memory::Lock lock(LW_SHARED);
+    for_running_jobs([&](const core::JobEntry &) { ++count; });
+    return count;
+}
+
+// Closes all jobs. Returns those that are to be cancelled and were open.
+std::vector<std::int64_t> close_cancelled_jobs()
+{
+    std::vector<std::int64_t> cancelled(count_running());  // before the lock: allocation
+    std::size_t count = 0;
+    {
+        const memory::Lock lock(LW_EXCLUSIVE);
+        for_running_jobs([&](core::JobEntry &entry) {
+            if (entry.is_cancelled && !entry.is_closed && count < cancelled.size())
+                cancelled[count++] = entry.job_id;
+            entry.is_closed = true;
+        });
+    }
+    cancelled.resize(count);
+    return cancelled;
+}
+
+Cancellation find_cancellation(std::int64_t job_id)
+{
+    const memory::Lock lock(LW_SHARED);
+    return cancellation_of(MyDatabaseId, job_id);
+}
+
+}  // namespace
+
+std::vector<RequestedJob> close_jobs()
+{
+    std::vector<RequestedJob> requested;
+    for (const std::int64_t id : close_cancelled_jobs())
+        requested.push_back({id, find_cancellation(id).error.data()});
+    return requested;
+}
+
+bool deadline_has_come() noexcept
+{
+    const memory::ExecutorSlot *slot = own_executor();  // this process's: nobody else gives it away
+    return slot == nullptr || pg::Time{::GetCurrentTimestamp()} >= slot->watch.deadline;
+}
+
+void wake_watchers() noexcept
+{
+    memory::wake_process(memory::registry()->launcher);
+    if (const memory::DatabaseSlot *slot = slot_of_database(MyDatabaseId))
+        memory::wake_process(slot->process);
+}
+
+CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::string &error)
+{
+    const pg::Time now{::GetCurrentTimestamp()};
+    const int length = ::pg_mbcliplen(error.data(), static_cast<int>(error.size()), memory::max_cancellation_error - 1);
+    const memory::Lock lock(LW_EXCLUSIVE);
+    const auto holder = holder_of(database, job_id);
+    if (!holder.has_value())
+        return CancelAnswer::not_in_hand;
+    memory::ExecutorSlot &slot = *holder->slot;
+    if (slot.state != memory::ExecutorState::running || holder->is_closed)
+        return CancelAnswer::changing;
+    if (std::exchange(*holder->request.is_there, true))
+        return CancelAnswer::placed;
+    std::memcpy(holder->request.error, error.data(), static_cast<std::size_t>(length));
+    holder->request.error[length] = '\0';
+    if (is_watched(slot.watch, job_id)) {
+        slot.watch.requested = std::min(slot.watch.requested, now);
+        send_cancellation(slot, now);
+        wake_watchers();
+    }
+    return CancelAnswer::placed;
+}
+
+Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds, std::int64_t most)
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    const auto holder = holder_of(database, job_id);
+    if (!holder.has_value() || holder->slot->watch.asks_retry_handler)
+        return {ExtendAnswer::not_running, {}};
+    if (holder->slot->state != memory::ExecutorState::running || holder->is_closed || !is_watched(holder->slot->watch, job_id))
+        return {ExtendAnswer::changing, {}};
+    return extend(holder->slot->watch, seconds, most);
+}
+
+Extended extend_own_deadline(std::int64_t seconds, std::int64_t most)
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::ExecutorSlot *slot = own_executor();
+    if (slot == nullptr || !slot->watch.is_on || slot->watch.asks_retry_handler)
+        return {ExtendAnswer::not_running, {}};
+    return extend(slot->watch, seconds, most);
+}
+
+Stopped stop_overdue_jobs(Oid database, std::int64_t grace)
+{
+    const pg::Time now{::GetCurrentTimestamp()};
+    Stopped stopped;
+    stopped.unresponsive.resize(static_cast<std::size_t>(memory::registry()->executor_count));  // before the lock: allocation
+    std::size_t count = 0;
+    {
+        const memory::Lock lock(LW_EXCLUSIVE);
+        for (memory::ExecutorSlot &slot : executor_slots()) {
+            if (slot.state != memory::ExecutorState::running || !slot.watch.is_on)
+                continue;
+            if (OidIsValid(database) && slot.database != database)
+                continue;
+            const bool somebody_does = !OidIsValid(database) && has_scheduler(slot.database);
+            const core::StopStep step = take_step(slot, now, grace + (somebody_does ? schedulers_advance : 0));
+            stopped.next = std::min(stopped.next, pg::Time{step.next});
+            if (step.action == core::StopAction::report)
+                stopped.unresponsive[count++] = unresponsive(slot);
+            if (slot.watch.reported)
+                memory::note_alert(memory::Alert::executor_unresponsive);
+        }
+    }
+    stopped.unresponsive.resize(count);
+    return stopped;
+}
+
+Cancellation cancellation_of(Oid database, std::int64_t job_id) noexcept
+{
+    const auto request = find_request(database, job_id);
+    return copy_of(request.has_value() && *request->is_there ? request->error : nullptr);
+}
+
+void forget_cancellation(Oid database, std::int64_t job_id) noexcept
+{
+    if (const auto request = find_request(database, job_id))
+        *request->is_there = false;
+}
+
+}  // namespace hipq::executors

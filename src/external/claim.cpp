@@ -1,0 +1,300 @@
+// hipq.claim: an external worker accepts what it was given, and waits for that if it wants to.
+//
+// What a worker has been given stands in shared memory; its rows decide. An entry that no row bears out is dropped, or it would
+// be looked at for ever.
+#include "claim/claim.hpp"
+#include "catalog/catalog.hpp"
+#include "executors/executors.hpp"
+#include "external/own_worker.hpp"
+#include "job/job.hpp"
+#include "pg/clock.hpp"
+#include "retry/retry.hpp"
+#include "wakeup/wakeup.hpp"
+#include "workers/workers.hpp"
+
+namespace hipq::external {
+
+namespace {
+
+using catalog::Catalogue;
+using catalog::Queue;
+using job::ClaimedJob;
+using workers::ExternalJob;
+using workers::WorkerSlot;
+
+constexpr std::int32_t most_jobs = 10'000;
+constexpr std::int64_t microseconds_between_looks = 100'000;
+
+// The end of an attempt shows in its row a moment before its entry goes.
+constexpr int most_looks_at_entry = 10;
+constexpr long pause_between_those = 10'000;  // us
+
+using Jobs = std::vector<ExternalJob>;
+
+struct Accepted {
+    const Queue *queue;  // of the look's catalogue
+    ClaimedJob job;
+};
+
+// ---- what cannot be ----
+
+std::size_t check_number(std::int32_t max_jobs)
+{
+    if (max_jobs < 1 || max_jobs > most_jobs)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max_jobs must be from 1 to %d", most_jobs),
+                   errhint("Call again for the rest."));
+    return static_cast<std::size_t>(max_jobs);
+}
+
+// A snapshot of the transaction's beginning shows no job that was given since.
+void demand_fresh_snapshots()
+{
+    if (IsolationUsesXactSnapshot())
+        HIPQ_RAISE(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+                   errmsg("cannot wait for jobs in a transaction of isolation level %s",
+                          XactIsoLevel == XACT_SERIALIZABLE ? "SERIALIZABLE" : "REPEATABLE READ"),
+                   errdetail("Its snapshot cannot see new jobs."),
+                   errhint("Wait in a transaction of isolation level READ COMMITTED."));
+}
+
+// ---- entries that no row bears out ----
+
+bool is_still_there(const ExternalJob &job)
+{
+    const auto entry = workers::find_external_job(job.id);
+    return entry.has_value() && entry->attempt == job.attempt && !entry->is_accepted;
+}
+
+void drop(const ExternalJob &job)
+{
+    pg::call([&] {
+        ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                errmsg("dropped a dispatch of job %lld to worker " INT64_FORMAT, static_cast<long long>(job.id), job.worker_id),
+                errdetail("No row tells of attempt %d by this worker.", job.attempt),
+                errhint("If jobs stay in state running, hipq.fail_job() gives them up."));
+    });
+    workers::note_job_left(job.id, job.attempt, job.worker_id, workers::Leaving::returned, 0);
+}
+
+void drop_those_that_stay(Jobs suspects)
+{
+    for (int look = 0; look < most_looks_at_entry && !suspects.empty(); ++look) {
+        if (look > 0)
+            pg::call([] {
+                CHECK_FOR_INTERRUPTS();
+                ::pg_usleep(pause_between_those);
+            });
+        std::erase_if(suspects, [](const ExternalJob &job) { return !is_still_there(job); });
+    }
+    for (const ExternalJob &job : suspects)
+        drop(job);
+    if (!suspects.empty())
+        wakeup::note_restore();  // what their rows tell is to be found out
+}
+
+void drop_unknown(const Queue *queue, std::int64_t worker_id, const Jobs &refused)
+{
+    if (refused.empty())
+        return;
+    if (queue == nullptr) {
+        drop_those_that_stay(refused);
+        return;
+    }
+    std::vector<std::int64_t> ids;
+    std::vector<std::int64_t> attempts;
+    for (const ExternalJob &job : refused) {
+        ids.push_back(job.id);
+        attempts.push_back(job.attempt);
+    }
+    const std::vector<std::int64_t> unknown = claim::unknown_dispatches(*queue, worker_id, ids, attempts);
+    Jobs suspects;
+    std::ranges::copy_if(refused, std::back_inserter(suspects), [&](const ExternalJob &job) {
+        return std::find(unknown.begin(), unknown.end(), job.id) != unknown.end();
+    });
+    drop_those_that_stay(std::move(suspects));
+}
+
+// ---- accepting ----
+
+// What its type has not let an executor start is not started here either. Returns whether that is so; it has failed then.
+bool end_misfit(const Queue &queue, const ClaimedJob &job)
+{
+    const catalog::JobType *type = queue.find_job_type(job.type);
+    const auto problem = type == nullptr ? std::nullopt : catalog::what_does_not_fit(*type, job.data);
+    if (!problem.has_value())
+        return false;
+    const job::Failure failure{core::Reason::invalid_parameters, "22023", problem->message, "", problem->hint};
+    if (retry::settle_failure(queue, job, failure, pg::now()) == retry::Settled::ask_retry_handler)
+        executors::note_decision({MyDatabaseId, queue.owner, queue.id, job.id});
+    return true;
+}
+
+// Of one queue. It may be dropped since, which the scheduler is about to see; or the worker may have lost its right: then others
+// get the job when its time is up.
+void accept(const Queue *queue, std::int64_t worker_id, const Jobs &jobs, std::vector<Accepted> &accepted)
+{
+    if (queue != nullptr && (queue->is_dropped || !catalog::may(catalog::caller(), *queue, catalog::Privilege::work)))
+        return;
+    std::vector<ClaimedJob> taken;
+    if (queue != nullptr) {
+        std::vector<std::int64_t> ids;
+        std::vector<std::int64_t> attempts;
+        for (const ExternalJob &job : jobs) {
+            ids.push_back(job.id);
+            attempts.push_back(job.attempt);
+        }
+        taken = claim::accept(*queue, worker_id, ids, attempts, pg::now());
+    }
+    Jobs refused;
+    std::ranges::copy_if(jobs, std::back_inserter(refused), [&](const ExternalJob &job) {
+        return std::ranges::none_of(taken, [&](const ClaimedJob &one) { return one.id == job.id; });
+    });
+    for (ClaimedJob &job : taken)
+        if (!end_misfit(*queue, job))
+            accepted.push_back({queue, std::move(job)});
+    drop_unknown(queue, worker_id, refused);
+}
+
+void accept_chunk(const Catalogue &catalogue, std::int64_t worker_id, std::span<const ExternalJob> chunk,
+                  std::vector<Accepted> &accepted)
+{
+    std::map<int, Jobs> by_queue;
+    for (const ExternalJob &job : chunk)
+        by_queue[job.queue_id].push_back(job);
+    for (const auto &[queue_id, jobs] : by_queue)
+        accept(catalogue.find(queue_id), worker_id, jobs, accepted);
+}
+
+void put_in_order(std::vector<Accepted> &accepted, const Jobs &dispatched)
+{
+    std::map<std::int64_t, std::size_t> position;
+    for (std::size_t i = 0; i < dispatched.size(); ++i)
+        position[dispatched[i].id] = i;
+    std::sort(accepted.begin(), accepted.end(),
+              [&](const Accepted &left, const Accepted &right) { return position[left.job.id] < position[right.job.id]; });
+}
+
+// What was given to the worker and not accepted yet, in that order; and how many more it may run beside those, and what claims of
+// others are about to accept.
+std::size_t room_of(const WorkerSlot &worker, Jobs &jobs, std::size_t claimed_by_others)
+{
+    const std::size_t running = std::erase_if(jobs, [](const ExternalJob &job) { return job.is_accepted; });
+    const auto capacity = static_cast<std::size_t>(worker.capacity);
+    return capacity - std::min(capacity, running + claimed_by_others);
+}
+
+std::vector<Accepted> accept_some(const Catalogue &catalogue, const WorkerSlot &worker, std::size_t most)
+{
+    const auto depth = static_cast<std::size_t>(std::max(worker.record.depth, 1));
+    const std::size_t taken = std::min(most, depth);                               // the others' claims may want the rest
+    const std::size_t claimed_by_others = workers::take_places(worker.id, taken);  // before looking at what it runs
+    Jobs dispatched = workers::jobs_of_worker(worker.id);
+    most = std::min(taken, room_of(worker, dispatched, claimed_by_others));
+    std::vector<Accepted> accepted;
+    // What cannot be accepted now does not keep what was given after it.
+    for (std::span<const ExternalJob> rest = dispatched; !rest.empty() && accepted.size() < most;) {
+        const std::size_t count = std::min(rest.size(), most - accepted.size());
+        accept_chunk(catalogue, worker.id, rest.first(count), accepted);
+        rest = rest.subspan(count);
+    }
+    workers::give_back_places(worker.id, taken - accepted.size());
+    put_in_order(accepted, dispatched);
+    return accepted;
+}
+
+// ---- waiting ----
+
+// As long as it lives, this process is woken when the worker is given a job.
+class Waiting {
+public:
+    explicit Waiting(std::int64_t worker_id) : worker_id_(worker_id) { workers::note_waiting_for_jobs(worker_id_); }
+    ~Waiting() { workers::note_end_of_waiting(worker_id_); }
+    Waiting(const Waiting &) = delete;
+    Waiting &operator=(const Waiting &) = delete;
+
+    // A moment, or until woken.
+    static void wait(TimestampTz end)
+    {
+        const std::int64_t left = std::min(end - ::GetCurrentTimestamp(), microseconds_between_looks);
+        pg::call([&] {
+            if (left > 0)
+                (void)::WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+                                  static_cast<long>((left + 999) / 1000), PG_WAIT_EXTENSION);
+            ::ResetLatch(MyLatch);
+            CHECK_FOR_INTERRUPTS();
+        });
+    }
+
+private:
+    std::int64_t worker_id_;
+};
+
+struct Look {
+    std::shared_ptr<const Catalogue> catalogue;  // of the queues of what was accepted
+    std::vector<Accepted> accepted;
+    bool is_draining;
+};
+
+// One that drains is given nothing more.
+Look look_for_jobs(std::int64_t worker_id, std::size_t most)
+{
+    const WorkerSlot worker = require_own_worker(worker_id);
+    workers::note_heartbeat(worker_id, nullptr);
+    Look look{catalog::catalogue(), {}, worker.is_draining};
+    if (!look.is_draining)
+        look.accepted = accept_some(*look.catalogue, worker, most);
+    return look;
+}
+
+Look claim(std::int64_t worker_id, std::size_t most, std::int64_t wait)
+{
+    Look look = look_for_jobs(worker_id, most);
+    const auto is_over = [&] { return !look.accepted.empty() || look.is_draining; };
+    if (wait == 0 || is_over())
+        return look;
+    const TimestampTz end = ::GetCurrentTimestamp() + wait;
+    const Waiting waiting(worker_id);
+    while (!is_over() && ::GetCurrentTimestamp() < end) {
+        Waiting::wait(end);
+        look = look_for_jobs(worker_id, most);
+    }
+    return look;
+}
+
+std::optional<std::int64_t> original_of(const ClaimedJob &job)
+{
+    using core::Column;
+    return job.values->null(Column::original_job_id) ? std::nullopt
+                                                     : std::optional(job.values->as_int64(Column::original_job_id));
+}
+
+pg::Time time_of(const ClaimedJob &job, core::Column column)
+{
+    return pg::Time{job.values->as_int64(column)};
+}
+
+void claim(FunctionCallInfo fcinfo)
+{
+    const pg::Arguments arguments(fcinfo);
+    const std::int64_t worker_id = arguments.integer64(0, "worker");
+    const std::size_t most = check_number(arguments.integer(1, "max_jobs"));
+    const std::int64_t wait = catalog::check_delay("wait", arguments.interval(2, "wait"));
+    if (wait > 0)
+        demand_fresh_snapshots();
+    pg::ResultSet result(fcinfo);
+    const Look look = claim(worker_id, most, wait);
+    for (const auto &[queue, job] : look.accepted)
+        result.add(job.id, std::int32_t{job.attempt}, queue->full_name(), job.type, job.key, job.data, job::deadline_of(job),
+                   std::int32_t{job.retry_count}, job.retry_reason, std::int32_t{job.max_retries},
+                   time_of(job, core::Column::scheduled_run_time), time_of(job, core::Column::created_time), original_of(job));
+}
+
+}  // namespace
+
+}  // namespace hipq::external
+
+HIPQ_FUNCTION(hipq_claim)
+{
+    hipq::external::claim(fcinfo);
+    return hipq::pg::return_void();
+}

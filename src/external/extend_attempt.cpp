@@ -1,0 +1,76 @@
+// hipq.extend(id, attempt, more): an external worker needs more time. In its transaction; hipq.extend(id, more) is for what
+// executors run.
+#include "catalog/catalog.hpp"
+#include "external/held_attempt.hpp"
+#include "pg/clock.hpp"
+
+namespace hipq::external {
+
+namespace {
+
+constexpr std::int64_t century = std::int64_t{36'525} * USECS_PER_DAY;
+
+// It is to be accepted first: until then its deadline is that of the acceptance.
+void require_accepted(const HeldAttempt &attempt)
+{
+    if (!job::is_accepted(attempt.job))
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("job %lld has not been accepted", static_cast<long long>(attempt.job.id)),
+                   errhint("Accept it with hipq.claim(), then ask for more time."));
+}
+
+// Counted from its acceptance.
+void require_time_left(const HeldAttempt &attempt, std::int64_t more)
+{
+    const std::int64_t most = attempt.queue->caps.max_timeout;
+    if (job::deadline_of(attempt.job) + more > attempt.job.started + most * USECS_PER_SEC)
+        catalog::raise_too_long(most);
+}
+
+pg::Time extend(const HeldAttempt &attempt, std::int64_t more)
+{
+    require_time_left(attempt, more);
+    const pg::Time now = pg::now();
+    const pg::Time deadline = std::min(job::deadline_of(attempt.job) + more, now + century);
+    claim::set_deadline(*attempt.queue, attempt.job, deadline, now);
+    return deadline;
+}
+
+pg::Time extend(const pg::Arguments &arguments)
+{
+    const AttemptName name{arguments.integer64(0, "id"), arguments.integer(1, "attempt")};
+    const std::int64_t more = catalog::check_more(arguments.interval(2, "more")) * USECS_PER_SEC;
+    const auto catalogue = catalog::catalogue();
+    const HeldAttempt attempt = hold_attempt(*catalogue, name);
+    require_accepted(attempt);
+    return extend(attempt, more);
+}
+
+std::vector<std::int64_t> extend_many(const pg::Arguments &arguments)
+{
+    const std::vector<AttemptName> names = attempt_names(arguments, 0, 1);
+    const std::int64_t more = catalog::check_more(arguments.interval(2, "more")) * USECS_PER_SEC;
+    const auto catalogue = catalog::catalogue();
+    const std::vector<HeldAttempt> attempts = hold_attempts(*catalogue, names);
+    std::for_each(attempts.begin(), attempts.end(), require_accepted);
+    std::vector<std::int64_t> ids;
+    for (const HeldAttempt &attempt : attempts) {
+        extend(attempt, more);
+        ids.push_back(attempt.job.id);
+    }
+    return ids;
+}
+
+}  // namespace
+
+}  // namespace hipq::external
+
+HIPQ_FUNCTION(hipq_extend_attempt)
+{
+    return TimestampTzGetDatum(hipq::external::extend(hipq::pg::Arguments(fcinfo)).value);
+}
+
+HIPQ_FUNCTION(hipq_extend_many)
+{
+    return hipq::pg::return_ids(hipq::external::extend_many(hipq::pg::Arguments(fcinfo)));
+}

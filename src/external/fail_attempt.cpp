@@ -1,0 +1,142 @@
+// hipq.fail and hipq.release: an external worker could not do a job, or gives it back.
+//
+// A failure is settled as that of a handler: by policy here, or by the type's retry handler, which an executor asks once the
+// failure has committed.
+#include "catalog/catalog.hpp"
+#include "executors/executors.hpp"
+#include "external/held_attempt.hpp"
+#include "pg/clock.hpp"
+#include "pg/internal_write.hpp"
+#include "retry/retry.hpp"
+
+namespace hipq::external {
+
+namespace {
+
+constexpr const char *state_sql = "SELECT job.state::text FROM {table} AS job WHERE job.id = $1";
+
+// ---- fail ----
+
+core::Reason reason_of(bool is_retriable)
+{
+    return is_retriable ? core::Reason::transient_error : core::Reason::explicit_failure;
+}
+
+void fail(const HeldAttempt &attempt, const std::string &error, bool is_retriable)
+{
+    const auto &[queue, job] = attempt;
+    const job::Failure failure{reason_of(is_retriable), "", error};
+    if (retry::settle_failure(*queue, job, failure, pg::now()) == retry::Settled::ask_retry_handler)
+        executors::note_decision({MyDatabaseId, queue->owner, queue->id, job.id});
+}
+
+std::string state_of(const HeldAttempt &attempt)
+{
+    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(*attempt.queue, state_sql).run(attempt.job.id); });
+    return rows.empty() ? std::string() : rows.front().text(0);
+}
+
+std::string fail(const pg::Arguments &arguments)
+{
+    const AttemptName name{arguments.integer64(0, "id"), arguments.integer(1, "attempt")};
+    const std::string error = arguments.text(2, "error", core::any_length);
+    const bool is_retriable = arguments.boolean(3, "retriable");
+    catalog::check_error(error);
+    const auto catalogue = catalog::catalogue();
+    const HeldAttempt attempt = hold_attempt(*catalogue, name);
+    fail(attempt, error, is_retriable);
+    return state_of(attempt);
+}
+
+std::string fail_by_key(const pg::Arguments &arguments)
+{
+    const std::string error = arguments.text(3, "error", core::any_length);
+    const bool is_retriable = arguments.boolean(4, "retriable");
+    catalog::check_error(error);
+    const auto catalogue = catalog::catalogue();
+    const HeldAttempt attempt =
+        hold_attempt(*catalogue, arguments.text(0, "queue"), arguments.text(1, "job_type"), arguments.text(2, "job_key"));
+    fail(attempt, error, is_retriable);
+    return state_of(attempt);
+}
+
+std::vector<std::int64_t> fail_many(const pg::Arguments &arguments)
+{
+    const std::vector<AttemptName> names = attempt_names(arguments, 0, 1);
+    const std::vector<std::string> errors = arguments.texts_without_nulls(2, "errors", core::most_jobs_at_once, core::any_length);
+    const bool is_retriable = arguments.boolean(3, "retriable");
+    check_same_number(names.size(), errors.size(), "errors");
+    std::map<AttemptName, const std::string *> error_of;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        catalog::check_error(errors[i]);
+        error_of.try_emplace(names[i], &errors[i]);
+    }
+    const auto catalogue = catalog::catalogue();
+    std::vector<std::int64_t> ids;
+    for (const HeldAttempt &attempt : hold_attempts(*catalogue, names)) {
+        fail(attempt, *error_of.at({attempt.job.id, attempt.job.attempt}), is_retriable);
+        ids.push_back(attempt.job.id);
+    }
+    return ids;
+}
+
+// ---- release ----
+
+void release(const HeldAttempt &attempt, std::int64_t delay)
+{
+    const auto &[queue, job] = attempt;
+    const pg::Time now = pg::now();
+    const job::Failure released{core::Reason::released, "", "released"};
+    job::record_attempt(*queue, job, released, now);
+    job::carry_out(*queue, job, released, core::Decision{true, delay, false}, now);
+}
+
+void release(const pg::Arguments &arguments)
+{
+    const AttemptName name{arguments.integer64(0, "id"), arguments.integer(1, "attempt")};
+    const std::int64_t delay = catalog::check_delay("delay", arguments.interval(2, "delay"));
+    const auto catalogue = catalog::catalogue();
+    release(hold_attempt(*catalogue, name), delay);
+}
+
+std::vector<std::int64_t> release_many(const pg::Arguments &arguments)
+{
+    const std::vector<AttemptName> names = attempt_names(arguments, 0, 1);
+    const auto catalogue = catalog::catalogue();
+    std::vector<std::int64_t> ids;
+    for (const HeldAttempt &attempt : hold_attempts(*catalogue, names)) {
+        release(attempt, 0);
+        ids.push_back(attempt.job.id);
+    }
+    return ids;
+}
+
+}  // namespace
+
+}  // namespace hipq::external
+
+HIPQ_FUNCTION(hipq_fail)
+{
+    return hipq::pg::return_text(hipq::external::fail(hipq::pg::Arguments(fcinfo)));
+}
+
+HIPQ_FUNCTION(hipq_fail_by_key)
+{
+    return hipq::pg::return_text(hipq::external::fail_by_key(hipq::pg::Arguments(fcinfo)));
+}
+
+HIPQ_FUNCTION(hipq_fail_many)
+{
+    return hipq::pg::return_ids(hipq::external::fail_many(hipq::pg::Arguments(fcinfo)));
+}
+
+HIPQ_FUNCTION(hipq_release)
+{
+    hipq::external::release(hipq::pg::Arguments(fcinfo));
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq_release_many)
+{
+    return hipq::pg::return_ids(hipq::external::release_many(hipq::pg::Arguments(fcinfo)));
+}

@@ -1,0 +1,211 @@
+// An attempt that is over before it has begun, in one transaction.
+//
+// Since when no worker can be given jobs of a type is in shared memory. It is watched here, while jobs are due: whatever makes
+// the last worker of a type go away wakes the scheduler, but for its silence, whose time is known.
+#include "give_up_waiting.hpp"
+
+#include "claim/claim.hpp"
+#include "databases/databases.hpp"
+#include "execute/execute.hpp"
+#include "executors/executors.hpp"
+#include "limits/limits.hpp"
+#include "pg/clock.hpp"
+#include "process/process.hpp"
+#include "retry/retry.hpp"
+
+namespace hipq::external {
+
+namespace {
+
+using catalog::JobType;
+using catalog::Queue;
+using core::Duty;
+using job::ClaimedJob;
+
+constexpr std::size_t jobs_at_once = 500;
+constexpr std::int64_t retry_interval = 1'000'000;  // us
+
+std::int64_t patience_of(const JobType &type)
+{
+    return std::int64_t{type.worker_wait_ttl.value_or(0)} * USECS_PER_SEC;
+}
+
+std::vector<const Queue *> queues_without_patience(const catalog::Catalogue &catalogue)
+{
+    std::vector<const Queue *> queues;
+    for (const auto &[id, queue] : catalogue.queues)
+        if (!queue.is_dropped && std::any_of(queue.job_types.begin(), queue.job_types.end(),
+                                             [](const auto &type) { return type.second.worker_wait_ttl.has_value(); }))
+            queues.push_back(&queue);
+    return queues;
+}
+
+// What is paused does not wait for a worker: from its resume on it does.
+void note_paused(const std::vector<const Queue *> &queues)
+{
+    for (const Queue *queue : queues)
+        for (const auto &[name, type] : queue->job_types)
+            if (type.worker_wait_ttl.has_value() && queue->find_pause(name) != nullptr)
+                workers::note_served(queue->id, name);
+}
+
+// Jobs may be due in it that wait no longer than their type says.
+bool is_impatient(const claim::Line &line, pg::Time now)
+{
+    const JobType *type = line.queue->find_job_type(line.head.job_type);
+    return line.head.due <= now && type != nullptr && type->worker_wait_ttl.has_value() &&
+           limits::runs_outside(*line.queue, *type);
+}
+
+// No job of the line has waited long enough before: for so long there has been a worker, or there is one now, whose silence would
+// be noticed then. Needs a transaction.
+pg::Time first_end(const claim::Line &line, pg::Time now)
+{
+    const JobType &type = *line.queue->find_job_type(line.head.job_type);
+    const auto services = catalog::worker_services();
+    const auto able_until = workers::able_until(services->serving(line.queue->id, type.name));
+    if (!able_until.has_value())
+        return workers::unserved_since(line.queue->id, type.name) + patience_of(type);
+    workers::note_served(line.queue->id, type.name);
+    return std::max(*able_until, now + 1);
+}
+
+job::Failure failure_of(const JobType &type)
+{
+    return {core::Reason::worker_unavailable, "",
+            "no external worker could be given the job within " + std::to_string(*type.worker_wait_ttl) + " s"};
+}
+
+// Waiting jobs of a queue that are to fail.
+struct GivingUp {
+    const Queue &queue;
+    const job::Failure &failure;
+    pg::Time now;
+    std::vector<std::int64_t> asks{};  // whose retry handler is to be asked
+
+    // In a transaction of its own. Returns the error against it.
+    std::optional<pg::Error> fail(std::span<const job::DueJob> waiting)
+    {
+        const std::size_t asked_before = asks.size();
+        return execute::try_to_write([&] {
+            asks.resize(asked_before);
+            for (const ClaimedJob &job : job::fail_untried(queue, waiting, failure, now))
+                if (retry::settle_untried(queue, job, failure, now) == retry::Settled::ask_retry_handler)
+                    asks.push_back(job.id);
+        });
+    }
+
+    // Each in its own transaction, as one of them makes trouble.
+    void fail_one_by_one(std::span<const job::DueJob> waiting)
+    {
+        asks.clear();
+        for (const job::DueJob &job : waiting) {
+            process::check_interrupts();
+            const auto trouble = fail({&job, 1});
+            if (!trouble.has_value())
+                continue;
+            pg::with_transaction([&] { job::note_set_aside(queue, job.id, *trouble, now); });
+            job::report_set_aside(queue, job.id, *trouble);
+        }
+    }
+};
+
+// A line whose jobs nobody has been able to run for as long as their type says.
+struct UnservedLine {
+    const claim::Line &line;
+    const Queue &queue;
+    const JobType &type;
+    pg::Time now;
+
+    // Those whose time is up, at most so many. Needs a transaction.
+    std::vector<job::DueJob> first_overdue() const
+    {
+        limits::StartWindows windows(queue.id, type.name, now);
+        return first_due(now + -patience_of(type), jobs_at_once, windows);
+    }
+
+    std::vector<job::DueJob> first_due(pg::Time due_by, std::size_t most, limits::StartWindows &windows) const
+    {
+        const std::set<std::int64_t> aside = job::waiting_set_aside(queue);
+        auto waiting = claim::due_jobs(queue, line.head, due_by, most + aside.size(), windows, queue.paused_keys(type.name));
+        std::erase_if(waiting, [&](const job::DueJob &job) { return aside.contains(job.id); });
+        return waiting;
+    }
+
+    pg::Time end_of(pg::Time due) const
+    {
+        const pg::Time end = due + patience_of(type);
+        return end > now ? end : now + retry_interval;  // somebody holds its row
+    }
+
+    // When the first of those left has waited long enough. What the line says of its head is a limit, no job may be due then: the
+    // rows tell. Needs a transaction.
+    pg::Time next_end() const
+    {
+        limits::StartWindows windows(queue.id, type.name, now);
+        const auto due = first_due(now, 1, windows);
+        if (!due.empty())
+            return end_of(due.front().due);
+        const auto later = claim::first_due_times(queue, type.name, line.head.priority, {now.value + 1, 0}, now, 1);
+        return std::min(later.empty() ? pg::infinity : end_of(later.front()), windows.first_opening());
+    }
+};
+
+// Returns when the next of the line has waited long enough.
+pg::Time fail_line(const claim::Line &line, pg::Time now)
+{
+    const UnservedLine unserved{line, *line.queue, *line.queue->find_job_type(line.head.job_type), now};
+    pg::Time next = now;
+    std::vector<job::DueJob> overdue;
+    pg::with_transaction([&] {
+        catalog::lock_or_raise(*line.queue);
+        overdue = unserved.first_overdue();
+    });
+    give_up(*line.queue, overdue, failure_of(unserved.type), now);
+    if (overdue.size() < jobs_at_once)
+        pg::with_transaction([&] { next = unserved.next_end(); });
+    return next;
+}
+
+}  // namespace
+
+void give_up(const Queue &queue, std::span<const job::DueJob> waiting, const job::Failure &failure, pg::Time now)
+{
+    GivingUp giving_up{queue, failure, now};
+    if (!waiting.empty() && giving_up.fail(waiting).has_value())
+        giving_up.fail_one_by_one(waiting);
+    for (const std::int64_t id : giving_up.asks)
+        executors::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
+}
+
+pg::Time give_up_waiting(const catalog::Catalogue &catalogue)
+{
+    pg::Time next = pg::infinity;
+    const std::vector<const Queue *> queues = queues_without_patience(catalogue);
+    if (queues.empty())
+        return next;
+    const pg::Time now = pg::now();
+    std::vector<std::pair<claim::Line, pg::Time>> waiting;  // with the time from which on they have waited long enough
+    note_paused(queues);
+    process::do_duty(Duty::worker_wait, nullptr, [&] {
+        pg::with_transaction([&] {
+            for (claim::Line &line : claim::lines_of(queues, now))
+                if (is_impatient(line, now)) {
+                    const pg::Time end = first_end(line, now);
+                    waiting.emplace_back(std::move(line), end);
+                }
+        });
+    });
+    for (const auto &entry : waiting) {
+        const claim::Line &line = entry.first;
+        const pg::Time end = entry.second;
+        process::check_interrupts();
+        pg::Time again = end;
+        if (end <= now && !process::do_duty(Duty::worker_wait, line.queue, [&] { again = fail_line(line, now); }))
+            again = now + retry_interval;
+        next = std::min(next, again);
+    }
+    return next;
+}
+
+}  // namespace hipq::external

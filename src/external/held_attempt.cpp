@@ -1,0 +1,249 @@
+// Shared memory says in which queue a worker's job is; without an entry (there was no room, or the attempt is over) the tables
+// do.
+#include "external/held_attempt.hpp"
+
+#include "catalog/catalog.hpp"
+#include "external/own_worker.hpp"
+#include "job/job.hpp"
+#include "pg/error_codes.hpp"
+#include "pg/internal_write.hpp"
+#include "workers/workers.hpp"
+
+namespace hipq::external {
+
+namespace {
+
+using catalog::Catalogue;
+using catalog::Queue;
+using job::ClaimedJob;
+
+constexpr const char *standing_sql = "SELECT job.state::text, job.attempt, job.worker_id FROM {table} AS job WHERE job.id = $1";
+
+constexpr const char *key_sql = R"(
+    SELECT job.id, job.state::text, job.worker_id
+    FROM {live} AS job
+    WHERE job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE')";
+
+// ---- whose it is ----
+
+bool is_own(std::int64_t worker)
+{
+    return worker != 0 && role_of(worker) == catalog::caller();
+}
+
+bool is_callers(const Queue &queue, std::int64_t worker)
+{
+    return (worker == 0 || is_own(worker)) && catalog::may(catalog::caller(), queue, catalog::Privilege::work);
+}
+
+// His worker has it, and he may not work on the queue any more: what he may see has nothing to do with it.
+[[noreturn]] void raise_revoked(const Queue &queue, std::int64_t id)
+{
+    const std::string name = queue.full_name();
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for job %lld", static_cast<long long>(id)),
+               errdetail("Privilege \"work\" on queue \"%s\" is needed; it was revoked since the job was claimed.", name.c_str()),
+               errhint("The job is given to another worker."));
+}
+
+[[noreturn]] void raise_foreign(const Queue &queue, std::int64_t id, std::int64_t worker)
+{
+    if (is_own(worker))
+        raise_revoked(queue, id);
+    if (worker == 0)
+        catalog::require(queue, catalog::Privilege::work);
+    HIPQ_RAISE(
+        errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+        errmsg("job %lld is in the hand of another role's worker", static_cast<long long>(id)),
+        errhint("Only the role that registered the worker can say what becomes of it; hipq.fail_job() gives up the attempt."));
+}
+
+void require_callers(const Queue &queue, std::int64_t id, std::int64_t worker)
+{
+    if (!is_callers(queue, worker))
+        raise_foreign(queue, id, worker);
+}
+
+void note_sign_of_life(std::int64_t worker)
+{
+    if (worker != 0)
+        workers::note_heartbeat(worker, nullptr);
+}
+
+HeldAttempt held(const Queue &queue, ClaimedJob job)
+{
+    job::forbid_two_phase(job::NoTwoPhase::job_taken);
+    note_sign_of_life(*job.worker_id);
+    return {&queue, std::move(job)};
+}
+
+// ---- what there is instead ----
+
+bool is_with_executor(std::int64_t id)
+{
+    return job::is_running(id) && !workers::is_with_worker(MyDatabaseId, id);
+}
+
+[[noreturn]] void raise_executors(std::int64_t id)
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("an executor runs job %lld", static_cast<long long>(id)),
+               errhint("Its handler ends it; hipq.cancel() stops it."));
+}
+
+// Where the job stands, as its row has it.
+struct Standing {
+    std::string state;
+    int attempt;
+    std::optional<std::int64_t> worker;  // none: an executor's; 0: it was left running
+
+    bool is(int number) const { return state == "running" && attempt == number; }
+};
+
+// As committed by now.
+Standing require_standing(const Queue &queue, std::int64_t id)
+{
+    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(queue, standing_sql).run_latest(id); });
+    if (rows.empty())
+        job::raise_unknown_job(id);
+    const pg::Row row = rows.front();
+    return {row.text(0), row.integer32(1), row.maybe_integer(2)};
+}
+
+[[noreturn]] void raise_over(const Standing &standing, AttemptName name)
+{
+    const bool is_locked = is_with_executor(name.id) && standing.state != "running";
+    if (is_locked ? standing.attempt + 1 == name.number : standing.is(name.number) && !standing.worker.has_value())
+        raise_executors(name.id);
+    HIPQ_RAISE(errcode(pg::errcode_attempt_is_over),
+               errmsg("attempt %d of job %lld is over", name.number, static_cast<long long>(name.id)),
+               errdetail("The job is in state \"%s\", attempt %d.", standing.state.c_str(), standing.attempt),
+               errhint("Nothing was changed. Claim the next job."));
+}
+
+[[noreturn]] void raise_without_attempt(const Queue &queue, const std::string &job_type, const std::string &job_key)
+{
+    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(queue, key_sql).run_latest(job_type, job_key); });
+    const std::string name = queue.full_name();
+    if (rows.empty())
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("queue \"%s\" has no unfinished job of type \"%s\" with key \"%s\"",
+                                                             name.c_str(), job_type.c_str(), job_key.c_str()));
+    const pg::Row row = rows.front();
+    const std::string state = row.text(1);
+    const auto id = static_cast<long long>(row.integer(0));
+    if (is_with_executor(id) || (state == "running" && row.null(2)))
+        raise_executors(id);
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("job %lld does not run", id),
+               errdetail("It is in state \"%s\".", state.c_str()));
+}
+
+// ---- finding it ----
+
+// Null: there is no such job.
+const Queue *queue_of(const Catalogue &catalogue, std::int64_t id)
+{
+    if (const auto entry = workers::find_external_job(id))
+        if (const Queue *queue = catalogue.find(entry->queue_id))
+            return queue;
+    const auto job = job::find_job(catalogue, id, std::nullopt);
+    return job.has_value() ? job->queue : nullptr;
+}
+
+// Whether the caller has to do with attempts of the queue. For others, and for who may enqueue alone, its jobs do not exist: they
+// neither wait for a row nor hear how it stands.
+bool may_know_attempts(const Queue &queue)
+{
+    const Oid role = catalog::caller();
+    return catalog::may(role, queue, catalog::Privilege::work) || catalog::may(role, queue, catalog::Privilege::read) ||
+           catalog::may(role, queue, catalog::Privilege::control);
+}
+
+// Whatever has become of the right to work: what its worker has in hand is known to its role.
+bool is_with_own_worker(std::int64_t id)
+{
+    const auto entry = workers::find_external_job(id);
+    return entry.has_value() && entry->worker_id != 0 && role_of(entry->worker_id) == catalog::caller();
+}
+
+bool may_know(const Queue &queue, std::int64_t id)
+{
+    return may_know_attempts(queue) || is_with_own_worker(id);
+}
+
+const Queue &require_queue_of(const Catalogue &catalogue, std::int64_t id)
+{
+    const Queue *queue = queue_of(catalogue, id);
+    if (queue == nullptr || !may_know(*queue, id))
+        job::raise_unknown_job(id);
+    return *queue;
+}
+
+}  // namespace
+
+HeldAttempt hold_attempt(const Catalogue &catalogue, AttemptName name)
+{
+    const Queue &queue = require_queue_of(catalogue, name.id);
+    auto job = claim::hold_attempt(queue, name.id, name.number);
+    if (!job.has_value())
+        raise_over(require_standing(queue, name.id), name);
+    require_callers(queue, job->id, *job->worker_id);
+    return held(queue, std::move(*job));
+}
+
+void look_at_attempt(const Catalogue &catalogue, AttemptName name)
+{
+    const Queue &queue = require_queue_of(catalogue, name.id);
+    const Standing standing = require_standing(queue, name.id);
+    if (!standing.is(name.number) || !standing.worker.has_value())
+        raise_over(standing, name);
+    require_callers(queue, name.id, *standing.worker);
+    note_sign_of_life(*standing.worker);
+}
+
+std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<AttemptName> names)
+{
+    std::sort(names.begin(), names.end());  // one order for everybody: they wait for each other's rows
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    std::vector<HeldAttempt> all;
+    for (const AttemptName name : names) {
+        const Queue *queue = queue_of(catalogue, name.id);
+        if (queue == nullptr || !may_know(*queue, name.id))
+            continue;
+        auto job = claim::hold_attempt(*queue, name.id, name.number);
+        if (!job.has_value())
+            continue;
+        require_callers(*queue, job->id, *job->worker_id);
+        all.push_back(held(*queue, std::move(*job)));
+    }
+    return all;
+}
+
+HeldAttempt hold_attempt(const Catalogue &catalogue, const std::string &queue_name, const std::string &job_type,
+                         const std::string &job_key)
+{
+    const Queue &queue = catalog::require_known_queue(catalogue, queue_name);
+    catalog::require(queue, catalog::Privilege::work);
+    auto job = claim::hold_attempt(queue, job_type, job_key);
+    if (!job.has_value())
+        raise_without_attempt(queue, job_type, job_key);
+    require_callers(queue, job->id, *job->worker_id);
+    return held(queue, std::move(*job));
+}
+
+void check_same_number(std::size_t ids, std::size_t others, const char *name)
+{
+    if (ids != others)
+        HIPQ_RAISE(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR), errmsg("ids and %s differ in length", name),
+                   errdetail("There are %zu ids and %zu %s.", ids, others, name));
+}
+
+std::vector<AttemptName> attempt_names(const pg::Arguments &arguments, int ids, int attempts)
+{
+    const std::vector<std::int64_t> jobs = arguments.integers64(ids, "ids");
+    const std::vector<std::int32_t> numbers = arguments.integers(attempts, "attempts");
+    check_same_number(jobs.size(), numbers.size(), "attempts");
+    std::vector<AttemptName> names;
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+        names.push_back({jobs[i], numbers[i]});
+    return names;
+}
+
+}  // namespace hipq::external

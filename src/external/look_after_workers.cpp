@@ -1,0 +1,92 @@
+// Runs a statement only when there is a worker to be forgotten, and once after a restart.
+#include "look_after_workers.hpp"
+
+#include "catalog/catalog.hpp"
+#include "pg/transaction.hpp"
+#include "settings.hpp"
+
+namespace hipq::external {
+
+namespace {
+
+// A program that is down for a while keeps its registration.
+constexpr std::int64_t longest_silence = 24 * 3'600'000'000LL;
+
+// Its row may be held by a session of its role, for which nobody else is to wait.
+constexpr std::int64_t held_delay = 1'000'000;  // us
+
+// Returns when to try again; infinity: it is forgotten.
+pg::Time forget(std::int64_t id, pg::Time now)
+{
+    bool is_forgotten = false;
+    pg::with_transaction([&] { is_forgotten = catalog::forget_worker_unless_held(id); });
+    return is_forgotten ? pg::infinity : now + held_delay;
+}
+
+void report_revoked(const workers::WorkerSlot &slot)
+{
+    pg::with_transaction([&] {
+        pg::call([&] {
+            const char *role = ::GetUserNameFromId(slot.role, true);
+            ereport(LOG,
+                    errmsg("external worker \"%s\" of role \"%s\" is forgotten", slot.name, role == nullptr ? "(dropped)" : role),
+                    errdetail("Its role may work on none of the queues that it serves."));
+        });
+    });
+}
+
+// Those whose role may not work any more, which would keep their places for as long as they send heartbeats. Their jobs have been
+// taken from them.
+pg::Time forget_revoked(pg::Time now)
+{
+    pg::Time next = pg::infinity;
+    std::shared_ptr<const catalog::WorkerServices> services;
+    pg::with_transaction([&] { services = catalog::worker_services(); });
+    for (const workers::WorkerSlot &slot : workers::list_workers()) {
+        if (slot.state != workers::WorkerState::present || !services->has_no_work(slot.id))
+            continue;
+        const pg::Time again = forget(slot.id, now);
+        if (again == pg::infinity)
+            report_revoked(slot);
+        next = std::min(next, again);
+    }
+    return next;
+}
+
+// When a worker without jobs in hand is to be forgotten; infinity: not by itself.
+pg::Time end_of(const workers::WorkerSlot &slot)
+{
+    if (slot.record.depth > 0 || slot.running > 0)
+        return pg::infinity;
+    if (slot.has_departed)
+        return slot.ended;
+    if (slot.state == workers::WorkerState::ended)
+        return slot.ended + std::int64_t{settings::worker_grace} * 1'000;
+    return slot.record.is_bound ? pg::infinity : pg::Time{slot.record.last_sign} + longest_silence;
+}
+
+}  // namespace
+
+void recall_workers()
+{
+    if (catalog::must_recall_workers())
+        pg::with_transaction([] { catalog::recall_workers(); });
+}
+
+pg::Time forget_workers(pg::Time now)
+{
+    pg::Time next = pg::infinity;
+    if (!workers::has_workers_here())
+        return next;
+    next = forget_revoked(now);
+    for (const workers::WorkerSlot &slot : workers::list_workers()) {
+        const pg::Time end = end_of(slot);
+        if (end <= now)
+            next = std::min(next, forget(slot.id, now));
+        else
+            next = std::min(next, end);
+    }
+    return next;
+}
+
+}  // namespace hipq::external

@@ -1,0 +1,54 @@
+// Read from what a statement returns.
+#include "claimed_job.hpp"
+
+#include "job/aimed_jobs.hpp"
+#include "job/job_row.hpp"
+
+namespace hipq::job {
+
+ClaimedJob claimed_job(const pg::Row &row)
+{
+    const RowValues *values = kept(row_values(row.raw(9)));
+    ClaimedJob job{row.integer32(0), row.integer(1),   row.integer32(2), row.text(3), row.text(4),
+                   row.integer32(5), row.integer32(6), row.integer32(7), row.time(8), row.raw(9).type,
+                   values,           row.raw(10),      row.text(11),     row.text(12)};
+    if (job.started == pg::infinity)
+        job.started = pg::Time{values->as_int64(core::Column::update_time)};
+    if (!values->null(core::Column::worker_id) && values->as_int64(core::Column::worker_id) != aimed_worker_id)
+        job.worker_id = values->as_int64(core::Column::worker_id);
+    return job;
+}
+
+std::vector<ClaimedJob> claimed_jobs_in_order(const std::vector<std::int64_t> &ids, const pg::Rows &rows)
+{
+    std::vector<ClaimedJob> jobs;
+    for (const pg::Row row : rows)
+        jobs.push_back(claimed_job(row));
+    const auto position = [&](const ClaimedJob &job) { return std::find(ids.begin(), ids.end(), job.id); };
+    if (jobs.size() > 1)
+        std::sort(jobs.begin(), jobs.end(),
+                  [&](const ClaimedJob &left, const ClaimedJob &right) { return position(left) < position(right); });
+    return jobs;
+}
+
+std::optional<ClaimedJob> first_claimed_job(const pg::Rows &rows)
+{
+    return rows.empty() ? std::nullopt : std::optional(claimed_job(rows.front()));
+}
+
+pg::RawValue row_of(const ClaimedJob &job)
+{
+    return row_of(*job.values, job.row_type);
+}
+
+bool is_accepted(const ClaimedJob &job)
+{
+    return job.values->as_int64(core::Column::accepted_time) != pg::infinity.value;
+}
+
+pg::Time deadline_of(const ClaimedJob &job)
+{
+    return pg::Time{job.values->as_int64(core::Column::deadline)};
+}
+
+}  // namespace hipq::job

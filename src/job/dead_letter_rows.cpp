@@ -1,0 +1,246 @@
+// The statements over hipq.dead_letter that several rooms need.
+#include "dead_letter_rows.hpp"
+
+#include "pg/error_classes.hpp"
+#include "pg/internal_write.hpp"
+#include "pg/subtransaction.hpp"
+#include "wakeup/wakeup.hpp"
+
+namespace hipq::job {
+
+namespace {
+
+// $1 id, $2 now, $3 the row, $4 reason, $5 SQLSTATE, $6 error, $7 attempt; that is what a whole and a reduced letter have in
+// common.
+#define HIPQ_LETTER_AS_IT_DIED                                                                                                   \
+    "jsonb_build_object('state', 'final', 'attempt', $7, 'error', $6, 'retry_reason', $4, 'update_time', $2)"
+
+// $8 whether the queue has a handler, $9 and $10 how many of its first and last attempts are kept
+constinit pg::Statement insert_letter(R"(
+    INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, sqlstate, error, job, history, attempts_left_out,
+                                  awaits_handler)
+    SELECT $1, $2, job.queue_id, job.job_type, job.job_key, $4, nullif($5, ''), $6, to_jsonb(job) || )" HIPQ_LETTER_AS_IT_DIED
+                                      R"(,
+           past.history, past.left_out,
+           $8 AND NOT EXISTS (SELECT FROM hipq.made_by_handler AS made WHERE made.queue_id = job.queue_id AND made.job_id = $1)
+    FROM (SELECT ($3::hipq.job).*) AS job
+    CROSS JOIN LATERAL (
+        SELECT coalesce(jsonb_agg(jsonb_build_object('attempt', attempt.attempt, 'reason', attempt.reason, 'sqlstate', attempt.sqlstate,
+                                                     'error', attempt.error, 'worker_id', attempt.worker_id,
+                                                     'started_time', attempt.started_time, 'ended_time', attempt.ended_time) ORDER BY attempt.place), '[]') AS history,
+               coalesce(max(attempt.count), 0) - count(*) AS left_out
+        FROM (
+            SELECT entry.*, row_number() OVER (ORDER BY entry.attempt, entry.ended_time) AS place, count(*) OVER () AS count
+            FROM hipq.attempt AS entry
+            WHERE entry.queue_id = job.queue_id AND entry.job_id = $1
+        ) AS attempt
+        WHERE attempt.place <= $9 OR attempt.place > attempt.count - $10
+    ) AS past
+    ON CONFLICT (queue_id, job_id) DO NOTHING)");
+
+// $8 why. Nothing of it can be large or deep.
+constinit pg::Statement insert_reduced_letter(R"(
+    INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, sqlstate, error, job, reduced_because)
+    SELECT $1, $2, job.queue_id, job.job_type, job.job_key, $4, nullif($5, ''), $6, to_jsonb(job) || )" HIPQ_LETTER_AS_IT_DIED
+                                              R"(, $8
+    FROM (
+        SELECT whole.id, whole.original_job_id, whole.retry_of, whole.worker_id, whole.scheduled_run_time, whole.created_time, whole.accepted_time,
+               whole.deadline, whole.expires_time, whole.queue_id, whole.timeout, whole.retry_count, whole.max_retries, whole.queue_ttl,
+               whole.priority, whole.throttle_factor, whole.job_type, whole.job_key, whole.throttle_key, whole.time_windows, whole.shard_key
+        FROM (SELECT ($3::hipq.job).*) AS whole
+    ) AS job
+    ON CONFLICT (queue_id, job_id) DO NOTHING)");
+
+// $1 queue
+constinit pg::Statement update_redriven(R"(
+    UPDATE hipq.dead_letter AS letter
+    SET redriven_time = $4, redriven_as = made.id, awaits_handler = false
+    FROM unnest($2, $3) AS made(job_id, id)
+    WHERE letter.queue_id = $1 AND letter.job_id = made.job_id AND letter.redriven_time IS NULL)");
+
+// The oldest that is kept. $1 queue, $2 how many are
+constinit pg::Statement select_oldest_kept(R"(
+    SELECT letter.died_time, letter.job_id
+    FROM hipq.dead_letter AS letter
+    WHERE letter.queue_id = $1
+    ORDER BY letter.died_time DESC, letter.job_id DESC
+    OFFSET $2 - 1
+    LIMIT 1)");
+
+constinit pg::Statement delete_older(R"(
+    DELETE FROM hipq.dead_letter
+    WHERE queue_id = $1 AND job_id = ANY (ARRAY(
+        SELECT letter.job_id
+        FROM hipq.dead_letter AS letter
+        WHERE letter.queue_id = $1 AND (letter.died_time, letter.job_id) < ($2, $3)
+        ORDER BY letter.died_time, letter.job_id
+        LIMIT $4
+        FOR UPDATE SKIP LOCKED
+    )))");
+
+// Nobody could count a start of the handler on it; see src/job/set_aside.cpp.
+#define HIPQ_LETTER_IS_SET_ASIDE                                                                                                 \
+    "EXISTS (SELECT FROM hipq.set_aside AS aside WHERE aside.job_id = letter.job_id AND aside.state = 'final')"
+
+// Whether there is any, and one that is not set aside.
+constinit pg::Statement select_awaiting(R"(
+    SELECT EXISTS (SELECT FROM hipq.dead_letter AS letter WHERE letter.queue_id = $1 AND letter.awaits_handler),
+           EXISTS (SELECT FROM hipq.dead_letter AS letter
+                   WHERE letter.queue_id = $1 AND letter.awaits_handler AND NOT )" HIPQ_LETTER_IS_SET_ASIDE ")");
+
+constinit pg::Statement lock_oldest(R"(
+    SELECT letter.job_id
+    FROM hipq.dead_letter AS letter
+    WHERE letter.queue_id = $1 AND letter.awaits_handler AND NOT )" HIPQ_LETTER_IS_SET_ASIDE R"(
+    ORDER BY letter.died_time, letter.job_id
+    LIMIT 1
+    FOR UPDATE OF letter SKIP LOCKED)");
+
+// $1 queue, $2 id, $3 most starts, $4 what it is given up with
+constinit pg::Statement begin_letter(R"(
+    UPDATE hipq.dead_letter AS letter
+    SET handler_starts = letter.handler_starts + (letter.handler_starts < $3)::integer,
+        awaits_handler = letter.handler_starts < $3,
+        handler_error = CASE WHEN letter.handler_starts >= $3 THEN $4 END
+    WHERE letter.queue_id = $1 AND letter.job_id = $2
+    RETURNING letter.handler_starts, letter.awaits_handler)");
+
+constinit pg::Statement take_begun(R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM (
+        SELECT letter.job AS whole
+        FROM hipq.dead_letter AS letter
+        WHERE letter.queue_id = $1 AND letter.job_id = $2 AND letter.handler_starts = $3 AND letter.awaits_handler
+        FOR UPDATE SKIP LOCKED
+    ) AS taken
+    CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, taken.whole) AS job)");
+
+constinit pg::Statement update_handled(R"(
+    UPDATE hipq.dead_letter AS letter
+    SET handled_time = $3, awaits_handler = false
+    WHERE letter.queue_id = $1 AND letter.job_id = $2)");
+
+constinit pg::Statement update_failed(R"(
+    UPDATE hipq.dead_letter AS letter
+    SET handler_error = $4, awaits_handler = false
+    WHERE letter.queue_id = $1 AND letter.job_id = $2 AND letter.handler_starts = $3 AND letter.awaits_handler)");
+
+constexpr int most_starts = 3;
+
+bool may_handle(const catalog::Queue &queue)
+{
+    return queue.handles_dead_letters() && !queue.pause.has_value() && !queue.instance_pause.has_value();
+}
+
+}  // namespace
+
+namespace {
+
+void add_whole_letter(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    const std::string_view reason = core::name(failure.reason);
+    pg::as_hipq([&] {
+        insert_letter.run(job.id, now, row_of(job), reason, failure.sqlstate, failure.error, job.attempt,
+                          queue.handles_dead_letters(), core::first_attempts_kept, core::last_attempts_kept);
+    });
+    if (queue.handles_dead_letters())
+        wakeup::note_look();
+}
+
+void add_reduced_letter(const ClaimedJob &job, const Failure &failure, pg::Time now, const pg::Error &trouble)
+{
+    const std::string_view reason = core::name(failure.reason);
+    const std::string why = pg::short_message(trouble);
+    pg::as_hipq(
+        [&] { insert_reduced_letter.run(job.id, now, row_of(job), reason, failure.sqlstate, failure.error, job.attempt, why); });
+    pg::call([&] {
+        ereport(WARNING, errcode(trouble.sqlerrcode()),
+                errmsg("dead letter of job %lld is without job_data, result and history: %s", static_cast<long long>(job.id),
+                       why.c_str()),
+                errhint("hipq.retry() enqueues the job again while its final row is kept."));
+    });
+}
+
+}  // namespace
+
+void add_dead_letter(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    const auto trouble = pg::in_subtransaction(pg::Ending::kept, [&] { add_whole_letter(queue, job, failure, now); });
+    if (!trouble.has_value())
+        return;
+    if (!pg::is_fault_of_job(*trouble))
+        throw *trouble;  // NOLINT(cert-err60-cpp): as it came
+    add_reduced_letter(job, failure, now, *trouble);
+}
+
+std::vector<std::int64_t> queue_ids(const catalog::Catalogue &catalogue)
+{
+    std::vector<std::int64_t> ids;
+    for (const auto &entry : catalogue.queues)
+        ids.push_back(entry.first);
+    return ids;
+}
+
+void note_redriven(const catalog::Queue &queue, const std::vector<std::int64_t> &job_ids,
+                   const std::vector<std::int64_t> &new_ids, pg::Time now)
+{
+    pg::as_hipq([&] { update_redriven.run(queue.id, job_ids, new_ids, now); });
+}
+
+std::int64_t prune_surplus_dead_letters(const catalog::Queue &queue, int limit)
+{
+    return pg::as_hipq([&] {
+        const pg::Rows kept = select_oldest_kept.run(queue.id, queue.dead_letter_max);
+        if (kept.empty())
+            return std::int64_t{0};
+        const pg::Row oldest = kept.front();
+        return static_cast<std::int64_t>(delete_older.run(queue.id, oldest.time(0), oldest.integer(1), limit).processed());
+    });
+}
+
+AwaitingLetters letters_to_handle(const catalog::Queue &queue)
+{
+    if (!may_handle(queue))
+        return {};
+    const pg::Rows rows = pg::as_hipq([&] { return select_awaiting.run(queue.id); });
+    return {rows.front().boolean(0), rows.front().boolean(1)};
+}
+
+std::optional<BegunLetter> begin_handling(const catalog::Queue &queue, std::int64_t &chosen)
+{
+    if (!may_handle(queue))
+        return std::nullopt;
+    const std::string lost = "executor or server ended while the handler ran, " + std::to_string(most_starts) + " times";
+    return pg::as_hipq([&]() -> std::optional<BegunLetter> {
+        for (;;) {
+            const pg::Rows oldest = lock_oldest.run(queue.id);
+            if (oldest.empty())
+                return std::nullopt;
+            chosen = oldest.front().integer(0);
+            for (const pg::Row letter : begin_letter.run(queue.id, chosen, std::int32_t{most_starts}, lost))
+                if (letter.boolean(1))
+                    return BegunLetter{queue.id, chosen, letter.integer32(0)};
+        }
+    });
+}
+
+std::optional<ClaimedJob> take_letter(const BegunLetter &letter)
+{
+    return pg::as_hipq([&] {
+        return first_claimed_job(take_begun.run(std::int32_t{letter.queue_id}, letter.job_id, std::int32_t{letter.start}));
+    });
+}
+
+void note_handled(const BegunLetter &letter, pg::Time now)
+{
+    pg::as_hipq([&] { update_handled.run(std::int32_t{letter.queue_id}, letter.job_id, now); });
+}
+
+void note_handler_failure(const BegunLetter &letter, std::string_view error)
+{
+    pg::as_hipq([&] {
+        update_failed.run(std::int32_t{letter.queue_id}, letter.job_id, std::int32_t{letter.start}, pg::short_text(error));
+    });
+}
+
+}  // namespace hipq::job

@@ -1,0 +1,56 @@
+// Rows of hipq.dead_letter, which nobody but the extension owner may touch: from the failure that writes one to whoever handles,
+// redrives, dismisses or removes it.
+//
+// All need a transaction.
+#pragma once
+
+#include "job/finish.hpp"
+
+namespace hipq::job {
+
+// Writes the dead letter of a job that is final now; a reduced one if the whole one cannot be written. It awaits the queue's
+// handler if there is one, unless a handler of dead letters has made the job: so it never goes round in circles. The scheduler is
+// told at the commit.
+void add_dead_letter(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
+
+// The numbers of all queues, for who looks for a dead letter by its job alone: its index begins with the queue.
+std::vector<std::int64_t> queue_ids(const catalog::Catalogue &catalogue);
+
+// Notes that jobs of a queue were enqueued again as others.
+void note_redriven(const catalog::Queue &queue, const std::vector<std::int64_t> &job_ids,
+                   const std::vector<std::int64_t> &new_ids, pg::Time now);
+
+// Removes the oldest ones beyond dead_letter_max, at most `limit`; returns how many.
+std::int64_t prune_surplus_dead_letters(const catalog::Queue &queue, int limit);
+
+// ---- the handler
+
+// Whether any awaits the queue's handler, in somebody's hand or not, and whether one is not set aside. A paused queue's wait.
+struct AwaitingLetters {
+    bool any = false;
+    bool any_free = false;
+};
+AwaitingLetters letters_to_handle(const catalog::Queue &queue);
+
+// A dead letter whose handler may be called now.
+struct BegunLetter {
+    int queue_id;
+    std::int64_t job_id;
+    int start;  // how often it was begun, with this time
+};
+
+// Counts a start of the handler on the oldest dead letter that awaits it and that nobody else has in hand. The count is to be
+// durable before the handler runs: one that takes its process or the server down is not called for ever. Nothing: there is none,
+// or the queue is paused. `chosen` is its job, also when an error is against it.
+std::optional<BegunLetter> begin_handling(const catalog::Queue &queue, std::int64_t &chosen);
+
+// Locks it until the transaction ends, and gives the job as it died. Nothing: it is not as it was.
+std::optional<ClaimedJob> take_letter(const BegunLetter &letter);
+
+// The handler has succeeded; in its transaction.
+void note_handled(const BegunLetter &letter, pg::Time now);
+
+// The handler has failed: it is not called again.
+void note_handler_failure(const BegunLetter &letter, std::string_view error);
+
+}  // namespace hipq::job

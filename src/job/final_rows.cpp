@@ -1,0 +1,200 @@
+// The row by the table's access method, its index entries by the executor's tools.
+#include "final_rows.hpp"
+
+#include "job/key_index.hpp"
+#include "job/plain_table.hpp"
+
+extern "C" {
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "partitioning/partbounds.h"
+#include "partitioning/partdesc.h"
+#include "utils/partcache.h"
+}
+
+namespace hipq::job {
+
+using core::Column;
+
+struct FinalRows::Leaf {
+    Relation table;  // the parent of all final leaves: while it is locked none of them goes
+    Relation leaf;
+    ColumnMap map;
+    TupleTableSlot **slots;  // as many as were needed so far, for rows that are written at once
+    std::size_t slot_count;
+    EState *executor;
+    ResultRelInfo *target;
+    pg::Time now;
+
+    bool open(const char *table_name);
+    void open_indexes(bool any_has_key);
+    void fill(std::size_t slot, const RowValues &values);
+    void insert(std::size_t count) const;
+    void close() const;
+};
+
+// ---- the PostgreSQL regime ----
+
+namespace {
+
+// Some pages full, or a few large rows: they are in memory twice.
+constexpr std::size_t most_at_once = 128;
+constexpr std::size_t most_bytes_at_once = 256 * 1024;
+
+// Of a table that is cut by ranges of one time. InvalidOid: there is none.
+Oid leaf_for(Relation table, pg::Time time)
+{
+    const PartitionKeyData *key = ::RelationGetPartitionKey(table);
+    const PartitionDescData *leaves = ::RelationGetPartitionDesc(table, false);
+    if (key == nullptr || leaves->boundinfo == nullptr)
+        return InvalidOid;
+    Datum value = TimestampTzGetDatum(time.value);
+    bool is_equal = false;
+    const int bound =
+        ::partition_range_datum_bsearch(key->partsupfunc, key->partcollation, leaves->boundinfo, 1, &value, &is_equal);
+    const int index = leaves->boundinfo->indexes[bound + 1];
+    const int chosen = index < 0 ? leaves->boundinfo->default_index : index;
+    return chosen < 0 ? InvalidOid : leaves->oids[chosen];
+}
+
+}  // namespace
+
+// Opens what it finds. False: there is something that only SQL respects.
+bool FinalRows::Leaf::open(const char *table_name)
+{
+    table = open_table(table_name, RowExclusiveLock);
+    const Oid oid = table == nullptr ? InvalidOid : leaf_for(table, now);
+    if (!OidIsValid(oid))
+        return false;
+    leaf = ::table_open(oid, RowExclusiveLock);
+    if (!is_plain(leaf))
+        return false;
+    slots = static_cast<TupleTableSlot **>(::palloc(most_at_once * sizeof(TupleTableSlot *)));
+    executor = ::CreateExecutorState();
+    target = makeNode(ResultRelInfo);
+    ::InitResultRelInfo(target, leaf, 1, nullptr, 0);
+    return true;
+}
+
+// Those that have something to say of the rows to come: what ExecOpenIndices() does, which opens all.
+void FinalRows::Leaf::open_indexes(bool any_has_key)
+{
+    List *indexes = ::RelationGetIndexList(leaf);
+    const auto most = static_cast<Size>(list_length(indexes));
+    target->ri_IndexRelationDescs = static_cast<Relation *>(::palloc(most * sizeof(Relation)));
+    target->ri_IndexRelationInfo = static_cast<IndexInfo **>(::palloc(most * sizeof(IndexInfo *)));
+    ListCell *cell = nullptr;
+    foreach (cell, indexes) {
+        const Oid oid = lfirst_oid(cell);
+        if (!any_has_key && holds_keys_only(oid, map[static_cast<std::size_t>(Column::job_key)]))
+            continue;
+        Relation index = ::index_open(oid, RowExclusiveLock);
+        target->ri_IndexRelationDescs[target->ri_NumIndices] = index;
+        target->ri_IndexRelationInfo[target->ri_NumIndices++] = ::BuildIndexInfo(index);
+    }
+    ::list_free(indexes);
+}
+
+void FinalRows::Leaf::fill(std::size_t slot, const RowValues &values)
+{
+    if (slot == slot_count)
+        slots[slot_count++] = ::table_slot_create(leaf, nullptr);
+    fill_slot(slots[slot], map, values);
+}
+
+// The rows in the first slots.
+void FinalRows::Leaf::insert(std::size_t count) const
+{
+    MemoryContext before = ::MemoryContextSwitchTo(GetPerTupleMemoryContext(executor));
+    ::table_multi_insert(leaf, slots, static_cast<int>(count), ::GetCurrentCommandId(true), 0, nullptr);
+    ::MemoryContextSwitchTo(before);
+    ResetPerTupleExprContext(executor);
+    for (std::size_t i = 0; i < count && target->ri_NumIndices > 0; ++i) {
+        (void)::ExecInsertIndexTuples(target, slots[i], executor, false, false, nullptr, NIL);
+        ResetPerTupleExprContext(executor);
+    }
+}
+
+void FinalRows::Leaf::close() const
+{
+    if (executor != nullptr) {
+        ::ExecCloseIndices(target);
+        for (std::size_t i = 0; i < slot_count; ++i)
+            ::ExecDropSingleTupleTableSlot(slots[i]);
+        ::FreeExecutorState(executor);
+    }
+    for (Relation relation : {leaf, table})
+        if (relation != nullptr)
+            ::table_close(relation, NoLock);
+}
+
+namespace {
+
+struct Constants {
+    Datum final_state;
+    Datum none;
+    Datum json_null;
+};
+
+RowValues succeeded_row(const ClaimedJob &job, const pg::RawValue &result, pg::Time now, const Constants &constants)
+{
+    RowValues values = *job.values;
+    values.set(Column::state, constants.final_state);
+    values.set(Column::attempt, Int32GetDatum(job.attempt));
+    values.set(Column::update_time, TimestampTzGetDatum(now.value));
+    values.set(Column::deadline, TimestampTzGetDatum(DT_NOEND));
+    values.set(Column::error, constants.none);
+    values.set(Column::result, result.null ? constants.json_null : result.value);
+    return values;
+}
+
+}  // namespace
+
+// ---- the C++ regime ----
+
+std::optional<FinalRows> FinalRows::open(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now)
+{
+    const std::string table_name = queue.table + "_final";
+    auto *leaf = pg::call([&] {
+        auto *opened = static_cast<Leaf *>(::palloc0(sizeof(Leaf)));
+        opened->now = now;
+        if (opened->open(table_name.c_str()))
+            return opened;
+        opened->close();
+        return static_cast<Leaf *>(nullptr);
+    });
+    if (leaf == nullptr)
+        return std::nullopt;
+    leaf->map = column_map(leaf->leaf);
+    const bool any_has_key = std::ranges::any_of(jobs, [](const ClaimedJob &job) { return job.key != "NONE"; });
+    pg::call([&] { leaf->open_indexes(any_has_key); });
+    return FinalRows(leaf);
+}
+
+void FinalRows::insert_succeeded(std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results)
+{
+    const Constants constants{state_datum(core::JobState::final), none_datum(), json_null_datum()};
+    pg::call([&] {
+        for (std::size_t next = 0; next < jobs.size();) {
+            std::size_t count = 0;
+            std::size_t bytes = 0;
+            for (; next < jobs.size() && count < most_at_once && bytes < most_bytes_at_once; ++next) {
+                const RowValues row = succeeded_row(jobs[next], results[next], leaf_->now, constants);
+                leaf_->fill(count++, row);
+                bytes += VARSIZE_ANY(DatumGetPointer(row.value(Column::job_data))) +
+                         VARSIZE_ANY(DatumGetPointer(row.value(Column::result)));
+            }
+            leaf_->insert(count);
+        }
+    });
+}
+
+void FinalRows::close()
+{
+    pg::call([&] {
+        leaf_->close();
+        ::CommandCounterIncrement();  // what follows sees it
+    });
+}
+
+}  // namespace hipq::job

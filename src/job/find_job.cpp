@@ -1,0 +1,182 @@
+// A queue's partition tree finds a job by the index on id of each leaf. Each queue is looked into by itself: a statement over
+// hipq.job would wait for whoever has the tables of one of them locked. All live leaves come first, as most look for a job that
+// is unfinished; one that becomes final meanwhile is found by the second look.
+#include "find_job.hpp"
+
+#include "catalog/catalog.hpp"
+#include "job/aimed_jobs.hpp"
+#include "job/current_job.hpp"
+#include "job/successor_rows.hpp"
+#include "pg/known_table.hpp"
+#include "pg/subtransaction.hpp"
+#include "pg/transaction.hpp"
+
+extern "C" {
+#include "utils/plancache.h"
+}
+
+namespace hipq::job {
+
+namespace {
+
+#define HIPQ_FOUND_COLUMNS                                                                                                       \
+    "SELECT job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, "      \
+    "job.throttle_key, (job.throttle_factor * 1000)::bigint, job.priority::integer, job.state = 'initial' AND " HIPQ_IS_AIMED    \
+    " "
+constexpr const char *find_unfinished_sql = HIPQ_FOUND_COLUMNS "FROM {live} AS job WHERE job.id = $1";
+constexpr const char *find_sql = HIPQ_FOUND_COLUMNS "FROM {table} AS job WHERE job.id = $1";
+
+// While one lives, statements are planned once, whatever their parameters: five plans for each queue would take longer than all
+// looks of a session.
+class OnePlan {
+public:
+    OnePlan() : before_(std::exchange(plan_cache_mode, PLAN_CACHE_MODE_FORCE_GENERIC_PLAN)) {}
+    ~OnePlan() { plan_cache_mode = before_; }
+    OnePlan(const OnePlan &) = delete;
+    OnePlan &operator=(const OnePlan &) = delete;
+
+private:
+    int before_;
+};
+
+// How long the lock on a queue's tables is waited for (ms): first for a moment, then, if the job is in no other queue, as long as
+// a change of tables may take.
+constexpr int moment = 1;
+constexpr int longest_wait = 400;
+
+using Queues = std::vector<const catalog::Queue *>;
+
+std::optional<FoundJob> find_among_successors(const catalog::Catalogue &catalogue, std::int64_t id, const catalog::Queue *named)
+{
+    const auto found = find_successor(id);
+    const catalog::Queue *queue = found.has_value() ? catalogue.find(found->queue_id) : nullptr;
+    if (queue == nullptr || (named != nullptr && named->id != queue->id))
+        return std::nullopt;
+    return FoundJob{queue,
+                    id,
+                    core::JobState::initial,
+                    found->type,
+                    found->key,
+                    found->due,
+                    found->expires,
+                    found->time_windows,
+                    found->throttle_key,
+                    found->weight,
+                    found->priority,
+                    false,
+                    true};
+}
+
+FoundJob found_in(const catalog::Queue &queue, std::int64_t id, const pg::Row &row)
+{
+    core::JobState state = core::parse_job_state(row.text(0)).value();
+    if (core::is_waiting(state) && is_running(id))
+        state = core::JobState::running;
+    return FoundJob{&queue,      id,          state,       row.text(1),    row.text(2),      row.time(3),
+                    row.time(4), row.text(5), row.text(6), row.integer(7), row.integer32(8), row.boolean(9)};
+}
+
+// What is looked into: a statement, and the table that it reads.
+struct Look {
+    const char *sql;
+    const char *table_suffix;
+};
+constexpr Look unfinished{find_unfinished_sql, "_live"};
+constexpr Look anywhere{find_sql, ""};
+
+// The tables of a queue that is just being made may not be there yet, for an event trigger that looks.
+std::optional<FoundJob> look_into(const catalog::Queue &queue, const Look &look, std::int64_t id)
+{
+    const std::string table = queue.table + look.table_suffix;
+    if (pg::call([&] { return pg::known_table(table.c_str()); }) == nullptr)
+        return std::nullopt;
+    const pg::Rows rows = catalog::statement_for(queue, look.sql).run(id);
+    return rows.empty() ? std::nullopt : std::optional(found_in(queue, id, rows.front()));
+}
+
+// Looks into the queues one after the other. Leaves those that it cannot look into in that time, because somebody has their
+// tables locked. Itself it keeps none of its locks, which are a dozen for each queue.
+std::optional<FoundJob> look_into(Queues &queues, const Look &look, std::int64_t id, int milliseconds)
+{
+    const OnePlan one_plan;
+    std::optional<FoundJob> found;
+    const auto is_done = [&](const catalog::Queue *queue) {
+        if (found.has_value())
+            return false;
+        const auto error = pg::in_subtransaction(pg::Ending::rolled_back, [&] {
+            const pg::LockTimeoutScope bounded(milliseconds);
+            found = look_into(*queue, look, id);
+        });
+        if (error.has_value() && !catalog::is_lock_trouble(*error))
+            throw *error;  // NOLINT(cert-err60-cpp): as it came
+        return !error.has_value();
+    };
+    pg::as_extension_owner([&] { std::erase_if(queues, is_done); });
+    return found;
+}
+
+// Where the caller may find it: for others it does not exist.
+Queues queues_to_look_into(const catalog::Catalogue &catalogue, const catalog::Queue *named)
+{
+    if (named != nullptr)
+        return {named};
+    Queues queues;
+    for (const auto &entry : catalogue.queues)
+        if (!entry.second.is_dropped && catalog::has_any_right(catalog::caller(), entry.second))
+            queues.push_back(&entry.second);
+    return queues;
+}
+
+[[noreturn]] void raise_locked(std::int64_t id, const catalog::Queue &queue)
+{
+    const std::string name = queue.full_name();
+    const std::string holders = catalog::lock_holders(queue);
+    HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+               errmsg("cannot look for job %lld in queue \"%s\", because its tables are locked", static_cast<long long>(id),
+                      name.c_str()),
+               holders.empty() ? 0 : errdetail_internal("%s.", holders.c_str()),
+               errhint("Try again when that transaction has ended; or name the queue that the job is in."));
+}
+
+}  // namespace
+
+void raise_unknown_job(std::int64_t id)
+{
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job %lld does not exist", static_cast<long long>(id)),
+               errhint("Final jobs are removed after the queue's retention."));
+}
+
+std::optional<FoundJob> find_job(const catalog::Catalogue &catalogue, std::int64_t id,
+                                 const std::optional<std::string> &queue_name)
+{
+    const catalog::Queue *named = queue_name.has_value() ? &catalog::require_known_queue(catalogue, *queue_name) : nullptr;
+    Queues queues = queues_to_look_into(catalogue, named);
+    Queues with_live_leaf = queues;
+    auto found = look_into(with_live_leaf, unfinished, id, moment);
+    if (!found.has_value())
+        found = look_into(queues, anywhere, id, moment);
+    if (!found.has_value())
+        found = find_among_successors(catalogue, id, named);
+    if (!found.has_value() && !queues.empty())
+        found = look_into(queues, anywhere, id, std::max(moment, longest_wait / static_cast<int>(queues.size())));
+    if (!found.has_value() && !queues.empty())
+        raise_locked(id, *queues.front());
+    return found;
+}
+
+FoundJob require_job(const catalog::Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue,
+                     catalog::Privilege privilege)
+{
+    const auto job = find_job(catalogue, id, queue);
+    if (!job.has_value())
+        raise_unknown_job(id);
+    if (!catalog::may(catalog::caller(), *job->queue, privilege)) {
+        if (!catalog::may(catalog::caller(), *job->queue, catalog::Privilege::read) &&
+            !catalog::may(catalog::caller(), *job->queue, catalog::Privilege::enqueue))
+            raise_unknown_job(id);
+        catalog::require(*job->queue, privilege);
+    }
+    return *job;
+}
+
+}  // namespace hipq::job

@@ -1,0 +1,388 @@
+// The transitions after a claim: success without SQL (live_rows.hpp, final_rows.hpp) where that can be, all else by statements.
+#include "finish.hpp"
+
+#include "catalog/catalog.hpp"
+#include "job/dead_letter_rows.hpp"
+#include "job/final_rows.hpp"
+#include "job/job_row.hpp"
+#include "job/live_rows.hpp"
+#include "job/set_aside.hpp"
+#include "job/successor_rows.hpp"
+#include "job/tally.hpp"
+#include "lanes/lanes.hpp"
+#include "pg/error_classes.hpp"
+#include "pg/internal_write.hpp"
+#include "pg/point.hpp"
+#include "pg/subtransaction.hpp"
+#include "wakeup/wakeup.hpp"
+#include "workers/workers.hpp"
+
+namespace hipq::job {
+
+namespace {
+
+constexpr const char *remove_running_sql =
+    "DELETE FROM {live} AS job WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('running', 'error')";
+
+constexpr const char *remove_locked_sql =
+    "DELETE FROM {live} AS job WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('initial', 'retry')";
+
+constexpr const char *is_there_sql = "SELECT 1 FROM {live} AS job WHERE job.id = $1";
+
+constexpr const char *remove_waiting_sql = R"(
+    DELETE FROM {live} AS job
+    USING (
+        SELECT waiting.id FROM {live} AS waiting
+        WHERE waiting.id = $1 AND waiting.state IN ('initial', 'retry')
+        FOR UPDATE SKIP LOCKED
+    ) AS chosen
+    WHERE job.id = chosen.id
+    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+
+// $1 ids, $2 now, $3 error, $4 reason
+constexpr const char *fail_untried_sql = R"(
+    UPDATE {live} AS job
+    SET state = 'error', error = $3, retry_reason = $4, worker_id = NULL, update_time = $2
+    FROM (
+        SELECT waiting.id
+        FROM {live} AS waiting
+        WHERE waiting.id = ANY ($1) AND waiting.state IN ('initial', 'retry')
+          AND waiting.scheduled_run_time <= $2 AND waiting.expires_time > $2
+        FOR UPDATE SKIP LOCKED
+    ) AS chosen
+    WHERE job.id = chosen.id
+    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+
+// $1 the row, $2 attempt, $3 now, $4 error, $5 reason, $6 result
+constexpr const char *insert_final_sql = R"(
+    INSERT INTO {table} (id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline,
+                         expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor,
+                         job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result,
+                         manual_reason)
+    SELECT job.id, job.original_job_id, job.retry_of, nullif(job.worker_id, -1), job.scheduled_run_time, $3, job.created_time, job.accepted_time, 'infinity',
+           job.expires_time, job.queue_id, 'final', job.timeout, $2, job.retry_count, job.max_retries, job.queue_ttl, job.priority, job.throttle_factor,
+           job.job_type, job.job_key, $4, job.throttle_key, job.time_windows, coalesce($5, job.retry_reason), job.shard_key, job.job_data, $6,
+           job.manual_reason
+    FROM (SELECT ($1::hipq.job).*) AS job)";
+
+constexpr const char *to_error_sql = R"(
+    UPDATE {live} AS job
+    SET state = 'error', error = $3, retry_reason = $4, update_time = $5, deadline = 'infinity'
+    WHERE job.id = $1 AND job.attempt = $2 AND (job.state = 'running' OR ($6 AND job.state = 'error')))";
+
+constexpr const char *to_retry_sql = R"(
+    UPDATE {live} AS job
+    SET state = 'retry', error = $3, retry_reason = $4, update_time = $5, deadline = 'infinity', scheduled_run_time = $6,
+        retry_count = job.retry_count + $7
+    WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('running', 'error'))";
+
+constexpr const char *expired_sql = R"(
+    SELECT job.id FROM {live} AS job
+    WHERE job.expires_time <= $1 AND job.expires_time < 'infinity' AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_SET_ASIDE
+                                    R"(
+    ORDER BY job.expires_time
+    LIMIT $2)";
+
+constexpr const char *next_expiry_sql = R"(
+    SELECT job.expires_time FROM {live} AS job
+    WHERE job.expires_time < 'infinity' AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_SET_ASIDE R"(
+    ORDER BY job.expires_time
+    LIMIT 1)";
+
+constinit pg::Statement insert_attempt(R"(
+    INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, executor_pid, worker_id, job_type, job_key, reason, sqlstate,
+                              error, detail, hint, context)
+    VALUES ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9, $10, nullif($11, ''), $12, nullif($13, ''), nullif($14, ''), nullif($15, '')))");
+
+// The process that ran an attempt which ended so: this one, unless nobody ran it, an external worker did or whoever did is gone.
+std::optional<std::int32_t> executor_of(const ClaimedJob &job, const Failure &failure)
+{
+    using core::Reason;
+    if (job.worker_id.has_value())
+        return std::nullopt;
+    if (failure.executor_pid.has_value())
+        return failure.executor_pid;
+    const Reason reason = failure.reason;
+    const bool ran_elsewhere = reason == Reason::cancelled || reason == Reason::expired || reason == Reason::worker_lost ||
+                               reason == Reason::server_restart;
+    return ran_elsewhere ? std::nullopt : std::optional<std::int32_t>(MyProcPid);
+}
+
+std::string name_of(core::Reason reason)
+{
+    return std::string(core::name(reason));
+}
+
+pg::RawValue json_null()
+{
+    return {JSONBOID, json_null_datum()};
+}
+
+// Takes the row out of the live leaf. A handler that enqueued its own successor has done so already, in this transaction. False:
+// it is another attempt's by now.
+bool remove_running(const catalog::Queue &queue, const ClaimedJob &job, bool may_be_gone)
+{
+    const char *remove = job.is_locked ? remove_locked_sql : remove_running_sql;
+    if (catalog::statement_for(queue, remove).run(job.id, job.stored_attempt()).processed() == 1)
+        return true;
+    return may_be_gone && catalog::statement_for(queue, is_there_sql).run(job.id).empty();
+}
+
+void insert_final(const catalog::Queue &queue, const ClaimedJob &job, std::string_view error,
+                  const std::optional<std::string> &reason, pg::RawValue result, pg::Time now)
+{
+    catalog::statement_for(queue, insert_final_sql).run(row_of(job), job.attempt, now, error, reason, result);
+}
+
+void insert_successes(std::span<const ClaimedJob> jobs, pg::Time now)
+{
+    for (const ClaimedJob &job : jobs)
+        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt,
+                           job.worker_id.has_value() ? std::nullopt : std::optional<std::int32_t>(MyProcPid), job.worker_id,
+                           job.type, job.key, "succeeded", "", "NONE", "", "", "");
+}
+
+[[noreturn]] void raise_taken(const ClaimedJob &job)
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("job %lld has been taken from this attempt", static_cast<long long>(job.id)));
+}
+
+// What an attempt's end says of the external worker that had it.
+workers::Leaving leaving_by(core::Reason reason)
+{
+    using core::Reason;
+    if (reason == Reason::queue_timeout)
+        return workers::Leaving::expired;
+    const bool is_innocent = reason == Reason::cancelled || reason == Reason::released || reason == Reason::worker_lost ||
+                             reason == Reason::worker_heartbeat_stale || reason == Reason::manual_retry ||
+                             reason == Reason::invalid_parameters;
+    return is_innocent ? workers::Leaving::returned : workers::Leaving::failed;
+}
+
+// When this transaction has committed: the external worker that had the attempt has it no more.
+void leave_worker(const ClaimedJob &job, workers::Leaving leaving, pg::Time now)
+{
+    if (job.worker_id.has_value() && !job.is_locked)
+        workers::note_job_left(job.id, job.attempt, *job.worker_id, leaving,
+                               std::max<std::int64_t>(now.value - job.started.value, 0));
+}
+
+// Of one job after the other: a batch's points are between them.
+template <class Finish>
+void for_each_job(std::span<const ClaimedJob> jobs, const Finish &finish)
+{
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        if (i > 0)
+            HIPQ_POINT("in-batch-finish");
+        finish(i);
+    }
+}
+
+// Nothing in the place of the final rows: none are kept.
+void finish_directly(LiveRows &live, std::optional<FinalRows> &final_rows, std::span<const ClaimedJob> jobs,
+                     std::span<const pg::RawValue> results)
+{
+    for_each_job(jobs, [&](std::size_t i) {
+        if (!live.remove(jobs[i]) && live.is_there(jobs[i].id))  // it is gone if it has enqueued its own successor
+            raise_taken(jobs[i]);
+    });
+    if (final_rows.has_value()) {
+        final_rows->insert_succeeded(jobs, results);
+        final_rows->close();
+    }
+    live.close();
+}
+
+void finish_by_sql(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results,
+                   pg::Time now)
+{
+    pg::as_hipq([&] {
+        for_each_job(jobs, [&](std::size_t i) {
+            if (!remove_running(queue, jobs[i], true))
+                raise_taken(jobs[i]);
+            if (queue.keeps_successes)
+                insert_final(queue, jobs[i], "NONE", std::nullopt, results[i].null ? json_null() : results[i], now);
+        });
+    });
+}
+
+// A job that somebody cancelled, or did not want any more by then, is none.
+bool leaves_dead_letter(const catalog::Queue &queue, core::Reason reason)
+{
+    return queue.dead_letter_enabled && reason != core::Reason::cancelled && reason != core::Reason::expired;
+}
+
+bool finish_failed(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    if (!remove_running(queue, job, false))
+        return false;
+    const std::string reason = name_of(failure.reason);
+    insert_final(queue, job, failure.error, reason, json_null(), now);
+    wakeup::note_end(job.id);
+    if (leaves_dead_letter(queue, failure.reason))
+        add_dead_letter(queue, job, failure, now);
+    return true;
+}
+
+bool to_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now, bool may_stand_there)
+{
+    const bool is_done = pg::as_hipq([&] {
+        return catalog::statement_for(queue, to_error_sql)
+                   .run(job.id, job.attempt, failure.error, name_of(failure.reason), now, may_stand_there)
+                   .processed() == 1;
+    });
+    if (is_done)
+        leave_worker(job, leaving_by(failure.reason), now);
+    return is_done;
+}
+
+bool to_retry(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision,
+              pg::Time now)
+{
+    return catalog::statement_for(queue, to_retry_sql)
+               .run(job.id, job.attempt, failure.error, name_of(failure.reason), now, now + decision.delay,
+                    decision.charged ? 1 : 0)
+               .processed() == 1;
+}
+
+}  // namespace
+
+void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results,
+                      pg::Time now)
+{
+    for (const ClaimedJob &job : jobs) {
+        wakeup::note_end(job.id);
+        leave_worker(job, workers::Leaving::succeeded, now);
+        if (job.worker_id.has_value())
+            lanes::note_run_time(queue.id, queue.owner, job.type, std::max<std::int64_t>(now.value - job.started.value, 0));
+    }
+    auto live = LiveRows::open_to_write(queue);
+    auto final_rows = live.has_value() && queue.keeps_successes ? FinalRows::open(queue, jobs, now) : std::nullopt;
+    if (final_rows.has_value() || (live.has_value() && !queue.keeps_successes)) {
+        const auto finish = [&] { finish_directly(*live, final_rows, jobs, results); };
+        if (jobs.front().worker_id.has_value())
+            pg::as_hipq(finish);  // an index may call functions, for which an external worker's role has no rights
+        else
+            finish();
+    } else {
+        if (live.has_value())
+            live->close();
+        finish_by_sql(queue, jobs, results, now);
+    }
+    if (queue.history_all)
+        pg::as_hipq([&] { insert_successes(jobs, now); });
+    tally_successes(queue, jobs, now);
+}
+
+void record_attempt(const catalog::Queue &, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    pg::as_hipq([&] {
+        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, executor_of(job, failure), job.worker_id,
+                           job.type, job.key, name_of(failure.reason), failure.sqlstate, failure.error, failure.detail,
+                           failure.hint, failure.context);
+    });
+}
+
+bool fail_to_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    return to_error(queue, job, failure, now, false);
+}
+
+bool stand_in_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+{
+    return to_error(queue, job, failure, now, true);
+}
+
+bool carry_out(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision,
+               pg::Time now)
+{
+    const bool is_done = pg::as_hipq(
+        [&] { return decision.retry ? to_retry(queue, job, failure, decision, now) : finish_failed(queue, job, failure, now); });
+    const bool dies = is_done && !decision.retry && leaves_dead_letter(queue, failure.reason);
+    if (is_done)
+        leave_worker(job, leaving_by(failure.reason), now);
+    if (is_done)
+        tally_failure(queue, job, failure.reason, decision, dies, now);
+    return is_done;
+}
+
+bool finish_waiting(const catalog::Queue &queue, std::int64_t id, const Failure &failure, pg::Time now)
+{
+    return pg::as_hipq([&] {
+        std::optional<ClaimedJob> job = first_claimed_job(catalog::statement_for(queue, remove_waiting_sql).run(id));
+        if (!job.has_value())
+            job = take_successor(queue, id);
+        if (!job.has_value())
+            return false;
+        wakeup::note_end(id);
+        job->started = now;
+        job->started = now;
+        insert_final(queue, *job, failure.error, name_of(failure.reason), json_null(), now);
+        record_attempt(queue, *job, failure, now);
+        tally_unstarted(queue, *job, failure.reason, leaves_dead_letter(queue, failure.reason), now);
+        if (leaves_dead_letter(queue, failure.reason))
+            add_dead_letter(queue, *job, failure, now);
+        return true;
+    });
+}
+
+std::vector<ClaimedJob> fail_untried(const catalog::Queue &queue, std::span<const DueJob> waiting, const Failure &failure,
+                                     pg::Time now)
+{
+    std::vector<std::int64_t> ids;
+    for (const DueJob &job : waiting)
+        ids.push_back(job.id);
+    std::vector<ClaimedJob> jobs = claimed_jobs_in_order(
+        ids, pg::as_hipq([&] {
+            return catalog::statement_for(queue, fail_untried_sql).run(ids, now, failure.error, name_of(failure.reason));
+        }));
+    for (ClaimedJob &job : jobs)
+        job.started = now;
+    return jobs;
+}
+
+namespace {
+
+// Returns the error against it, and nothing has happened then. Raises one that is not the fault of these jobs.
+std::optional<pg::Error> try_to_expire(const catalog::Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now,
+                                       int &count)
+{
+    const Failure expired{core::Reason::expired, "", "job expired before it started"};
+    int ended = 0;
+    auto trouble = pg::in_subtransaction(pg::Ending::kept, [&] {
+        for (const std::int64_t id : ids)
+            ended += finish_waiting(queue, id, expired, now) ? 1 : 0;
+    });
+    if (trouble.has_value() && !pg::is_fault_of_job(*trouble))
+        throw *trouble;  // NOLINT(cert-err60-cpp): as it came
+    count += trouble.has_value() ? 0 : ended;
+    return trouble;
+}
+
+}  // namespace
+
+int expire_waiting(const catalog::Queue &queue, pg::Time now, int limit)
+{
+    std::vector<std::int64_t> ids;
+    for (const pg::Row row :
+         pg::as_hipq([&] { return catalog::statement_for(queue, expired_sql).run(now, static_cast<std::int64_t>(limit)); }))
+        ids.push_back(row.integer(0));
+    int count = 0;
+    if (ids.empty() || !try_to_expire(queue, ids, now, count).has_value())
+        return count;
+    for (const std::int64_t id : ids)  // one of them makes trouble: each goes alone
+        if (const auto trouble = try_to_expire(queue, {id}, now, count)) {
+            note_set_aside(queue, id, *trouble, now);
+            report_set_aside(queue, id, *trouble);
+        }
+    return count;
+}
+
+pg::Time next_expiry(const catalog::Queue &queue)
+{
+    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(queue, next_expiry_sql).run(); });
+    return rows.empty() ? pg::infinity : rows.front().time(0);
+}
+
+}  // namespace hipq::job

@@ -1,0 +1,72 @@
+// The row of a job, wherever it stands, or that of a successor.
+#include "job_status.hpp"
+
+#include "catalog/catalog.hpp"
+#include "core/job/state.hpp"
+#include "core/job/validate.hpp"
+#include "job/current_job.hpp"
+#include "pg/transaction.hpp"
+
+extern "C" {
+#include "access/xlog.h"
+#include "replication/message.h"
+}
+
+namespace hipq::job {
+
+namespace {
+
+constexpr const char *find_job_sql = R"(
+    SELECT job.state::text, job.error, job.retry_reason, job.result, job.xmin::text
+    FROM {table} AS job
+    WHERE job.id = $1)";
+
+constinit pg::Statement find_successor(R"(
+    SELECT successor.xmin::text
+    FROM hipq.successor AS successor
+    WHERE successor.job_id = $1 AND successor.queue_id = $2)");
+
+bool is_own(const std::string &transaction)
+{
+    const auto id = static_cast<TransactionId>(std::stoul(transaction));
+    return pg::call([&] { return ::TransactionIdIsCurrentTransactionId(id); });
+}
+
+std::string outcome_of_end(const std::string &error, const std::string &reason)
+{
+    if (error == core::none_text)
+        return "succeeded";
+    return reason == "cancelled" || reason == "expired" ? reason : "failed";
+}
+
+std::optional<Standing> standing_of_successor(const catalog::Queue &queue, std::int64_t id)
+{
+    const pg::Rows rows = pg::as_extension_owner([&] { return find_successor.run(id, queue.id); });
+    if (rows.empty())
+        return std::nullopt;
+    return Standing{false, "waiting", {JSONBOID, Datum{0}, true}, "NONE", is_own(rows.front().text(0))};
+}
+
+}  // namespace
+
+std::optional<Standing> standing_of(const catalog::Queue &queue, std::int64_t id)
+{
+    const pg::Rows rows = pg::as_extension_owner([&] { return catalog::statement_for(queue, find_job_sql).run(id); });
+    if (rows.empty())
+        return standing_of_successor(queue, id);
+    const pg::Row row = rows.front();
+    const std::string error = row.text(1);
+    const core::JobState state = core::parse_job_state(row.text(0)).value();
+    if (state == core::JobState::final)
+        return Standing{true, outcome_of_end(error, row.text(2)), row.raw(3), error, is_own(row.text(4))};
+    const bool runs = state == core::JobState::running || (core::is_waiting(state) && is_running(id));
+    return Standing{false, runs ? "running" : "waiting", {JSONBOID, Datum{0}, true}, error, is_own(row.text(4))};
+}
+
+// There is no asking how far commits have come, but what is written now comes after them.
+void make_commits_durable()
+{
+    pg::call([] { ::XLogFlush(::LogLogicalMessage("hipq", "", 0, false)); });
+}
+
+}  // namespace hipq::job

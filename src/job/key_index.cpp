@@ -1,0 +1,80 @@
+// A look at the predicate, and a small cache of what was seen.
+#include "key_index.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "nodes/primnodes.h"
+#include "utils/fmgroids.h"
+}
+
+namespace hipq::job {
+
+namespace {
+
+struct KnownIndex {
+    Oid index;
+    bool keys_only;
+};
+
+// An index has one place where it can be. One that another has taken its place from is looked at again.
+constinit std::array<KnownIndex, 64> known{};
+
+KnownIndex &place_of(Oid index)
+{
+    return known[index % known.size()];
+}
+
+bool is_none(const Node *node)
+{
+    if (!IsA(node, Const))
+        return false;
+    const auto *constant = reinterpret_cast<const Const *>(node);
+    if (constant->consttype != TEXTOID || constant->constisnull)
+        return false;
+    const ::text *value = DatumGetTextPP(constant->constvalue);
+    return VARSIZE_ANY_EXHDR(value) == 4 && std::memcmp(VARDATA_ANY(value), "NONE", 4) == 0;
+}
+
+bool is_column(const Node *node, AttrNumber column)
+{
+    return IsA(node, Var) && reinterpret_cast<const Var *>(node)->varattno == column;
+}
+
+bool wants_keys(const List *predicate, AttrNumber job_key)
+{
+    if (list_length(predicate) != 1 || !IsA(linitial(predicate), OpExpr))
+        return false;
+    const auto *unequal = linitial_node(OpExpr, predicate);
+    return unequal->opfuncid == F_TEXTNE && is_column(static_cast<const Node *>(linitial(unequal->args)), job_key) &&
+           is_none(static_cast<const Node *>(lsecond(unequal->args)));
+}
+
+bool look_at(Oid index, AttrNumber job_key)
+{
+    Relation relation = ::index_open(index, AccessShareLock);
+    const bool result = wants_keys(::RelationGetIndexPredicate(relation), job_key);
+    ::index_close(relation, AccessShareLock);
+    return result;
+}
+
+}  // namespace
+
+bool holds_keys_only(Oid index, AttrNumber job_key)
+{
+    KnownIndex &place = place_of(index);
+    if (place.index != index) {
+        const bool keys_only = look_at(index, job_key);  // may bring invalidations
+        place = {index, keys_only};
+    }
+    return place.keys_only;
+}
+
+void forget_key_index(Oid relation) noexcept
+{
+    if (!OidIsValid(relation))
+        known.fill({});
+    else if (place_of(relation).index == relation)
+        place_of(relation) = {};
+}
+
+}  // namespace hipq::job

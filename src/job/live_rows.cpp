@@ -1,0 +1,425 @@
+// By the place of the row, or the primary key, and the table's access method.
+#include "live_rows.hpp"
+
+#include "job/plain_table.hpp"
+#include "job/two_phase.hpp"
+#include "lanes/lanes.hpp"
+#include "pg/known_table.hpp"
+
+extern "C" {
+#include "access/heapam.h"
+#include "access/heaptoast.h"
+#include "access/multixact.h"
+#include "access/tableam.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/smgr.h"
+#include "utils/fmgroids.h"
+}
+
+namespace hipq::job {
+
+using core::Column;
+
+namespace {
+
+// Who has locked or is changing a row: a transaction, several of them, or (invalid) nobody.
+struct RowHolder {
+    TransactionId transaction;
+    bool is_multiple;
+};
+
+constexpr long moment = 1'000;  // us
+
+// PostgreSQL regime.
+void wait_for(TransactionId transaction)
+{
+    if (!::TransactionIdIsCurrentTransactionId(transaction))
+        ::XactLockTableWait(transaction, nullptr, nullptr, XLTW_None);
+}
+
+// PostgreSQL regime.
+void wait_for(RowHolder holder)
+{
+    if (!holder.is_multiple) {
+        wait_for(holder.transaction);
+        return;
+    }
+    MultiXactMember *members = nullptr;
+    const int count = ::GetMultiXactIdMembers(holder.transaction, &members, false, false);
+    for (int i = 0; i < count; ++i)
+        wait_for(members[i].xid);
+}
+
+}  // namespace
+
+struct LiveRows::Table {
+    Relation live;
+    Relation key;  // its primary key; null: not needed so far
+    LOCKMODE lock_mode;
+    ColumnMap map;
+    TupleTableSlot *slot;
+    Datum *columns;  // of one row, in the table's order
+    bool *nulls;
+    TupleTableSlot *changed;  // the row as it is to be; null: not needed so far
+    EState *executor;         // and this, for its index entries
+    ResultRelInfo *target;
+    Oid row_type;  // hipq.job
+    bool brings_snapshot;
+
+    bool open(const char *name, LOCKMODE mode);
+    void see_latest();
+    bool find(const DueJob &job);
+    bool find_at(ItemPointerData place, std::int64_t id) const;
+    bool find_by_key(std::int64_t id);
+    Datum value(Column column) const;
+    RowValues *copy_row() const;
+    bool lock(LockTupleMode mode) const;
+    RowHolder holder() const;
+    bool change(const RowValues &values, std::span<const Column> to_change);
+    bool erase() const;
+    void close() const;
+
+private:
+    bool has_block(BlockNumber block) const;
+    HeapTuple with_changes(const RowValues &values, std::span<const Column> to_change) const;
+    void insert_index_entries();
+    void take_apart(HeapTuple tuple, RowValues &values) const;
+};
+
+// ---- the PostgreSQL regime ----
+
+// False: there is none, or it has no key.
+bool LiveRows::Table::open(const char *name, LOCKMODE mode)
+{
+    lock_mode = mode;
+    live = open_table(name, lock_mode);
+    if (live == nullptr || !OidIsValid(::RelationGetPrimaryKeyIndex(live)))
+        return false;
+    slot = ::table_slot_create(live, nullptr);
+    const auto count = static_cast<Size>(RelationGetDescr(live)->natts);
+    columns = static_cast<Datum *>(::palloc(count * sizeof(Datum)));
+    nulls = static_cast<bool *>(::palloc(count * sizeof(bool)));
+    const pg::KnownTable *job = pg::known_table("job");
+    row_type = job == nullptr ? InvalidOid : job->row_type;
+    return true;
+}
+
+void LiveRows::Table::see_latest()
+{
+    ::PushActiveSnapshot(::GetLatestSnapshot());
+    brings_snapshot = true;
+}
+
+// The row as it is now, with what this transaction did to it before the table was opened.
+bool LiveRows::Table::find(const DueJob &job)
+{
+    return find_at(job.place, job.id) || find_by_key(job.id);
+}
+
+// The size that this process has seen last will do: whoever makes a table smaller tells everybody before he gives up his lock.
+bool LiveRows::Table::has_block(BlockNumber block) const
+{
+    const BlockNumber known = RelationGetSmgr(live)->smgr_cached_nblocks[MAIN_FORKNUM];
+    return (known != InvalidBlockNumber && block < known) || block < RelationGetNumberOfBlocks(live);
+}
+
+// What stands there may be another row by now, or none.
+bool LiveRows::Table::find_at(ItemPointerData place, std::int64_t id) const
+{
+    if (!ItemPointerIsValid(&place) || !has_block(ItemPointerGetBlockNumberNoCheck(&place)) ||
+        !::table_tuple_fetch_row_version(live, &place, ::GetActiveSnapshot(), slot))
+        return false;
+    return DatumGetInt64(value(Column::id)) == id;
+}
+
+bool LiveRows::Table::find_by_key(std::int64_t id)
+{
+    if (key == nullptr)
+        key = ::index_open(::RelationGetPrimaryKeyIndex(live), lock_mode);
+    ScanKeyData equal;
+    ::ScanKeyInit(&equal, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(id));
+    IndexScanDesc scan = ::index_beginscan(live, key, ::GetActiveSnapshot(), 1, 0);
+    ::index_rescan(scan, &equal, 1, nullptr, 0);
+    const bool found = ::index_getnext_slot(scan, ForwardScanDirection, slot);
+    if (found)
+        ::ExecMaterializeSlot(slot);
+    ::index_endscan(scan);
+    return found;
+}
+
+// Of the row that was found: a column that is never NULL.
+Datum LiveRows::Table::value(Column column) const
+{
+    bool is_null = false;
+    return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null);
+}
+
+// The row that was found, whole: it outlives the transaction.
+RowValues *LiveRows::Table::copy_row() const
+{
+    HeapTuple row = ::ExecCopySlotHeapTuple(slot);
+    if (HeapTupleHasExternal(row))
+        row = ::toast_flatten_tuple(row, RelationGetDescr(live));
+    auto *values = static_cast<RowValues *>(::palloc(sizeof(RowValues)));
+    take_apart(row, *values);
+    return values;
+}
+
+void LiveRows::Table::take_apart(HeapTuple tuple, RowValues &values) const
+{
+    ::heap_deform_tuple(tuple, RelationGetDescr(live), columns, nulls);
+    for (std::size_t i = 0; i < core::column_count; ++i) {
+        values.values[i] = columns[map[i] - 1];
+        values.nulls[i] = nulls[map[i] - 1];
+    }
+}
+
+// The row that was found. False: somebody has changed it since, or holds it.
+bool LiveRows::Table::lock(LockTupleMode mode) const
+{
+    ItemPointerData position = slot->tts_tid;
+    TM_FailureData failure{};
+    return ::table_tuple_lock(live, &position, ::GetActiveSnapshot(), slot, ::GetCurrentCommandId(false), mode, LockWaitSkip, 0,
+                              &failure) == TM_Ok;
+}
+
+// Of the row that was found, as its page has it now.
+RowHolder LiveRows::Table::holder() const
+{
+    HeapTupleData row{};
+    row.t_self = slot->tts_tid;
+    Buffer buffer = InvalidBuffer;
+    if (!::heap_fetch(live, SnapshotAny, &row, &buffer, false))
+        return {InvalidTransactionId, false};
+    ::LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    const bool is_held = (row.t_data->t_infomask & HEAP_XMAX_INVALID) == 0;
+    const RowHolder holder{is_held ? HeapTupleHeaderGetRawXmax(row.t_data) : InvalidTransactionId,
+                           (row.t_data->t_infomask & HEAP_XMAX_IS_MULTI) != 0};
+    ::UnlockReleaseBuffer(buffer);
+    return holder;
+}
+
+// The row that was found; what is stored out of line stays where it is.
+HeapTuple LiveRows::Table::with_changes(const RowValues &values, std::span<const Column> to_change) const
+{
+    auto *is_changed = static_cast<bool *>(::palloc0(static_cast<Size>(RelationGetDescr(live)->natts) * sizeof(bool)));
+    for (const Column column : to_change) {
+        const auto from = static_cast<std::size_t>(column);
+        const int to = map[from] - 1;
+        columns[to] = values.values[from];
+        nulls[to] = values.nulls[from];
+        is_changed[to] = true;
+    }
+    return ::heap_modify_tuple(::ExecFetchSlotHeapTuple(slot, false, nullptr), RelationGetDescr(live), columns, nulls,
+                               is_changed);
+}
+
+// Of `changed`, where there was no room for it beside the row as it was, or an index is about what has changed.
+void LiveRows::Table::insert_index_entries()
+{
+    if (executor == nullptr) {
+        executor = ::CreateExecutorState();
+        target = makeNode(ResultRelInfo);
+        ::InitResultRelInfo(target, live, 0, nullptr, 0);  // no statement: it is in no range table
+        ::ExecOpenIndices(target, false);
+    }
+    (void)::ExecInsertIndexTuples(target, changed, executor, true, false, nullptr, NIL);
+    ResetPerTupleExprContext(executor);
+}
+
+// Locked first: heap_update() waits for whoever holds a row, and is not to be called without.
+bool LiveRows::Table::change(const RowValues &values, std::span<const Column> to_change)
+{
+    if (!lock(LockTupleNoKeyExclusive))
+        return false;
+    if (changed == nullptr)
+        changed = ::table_slot_create(live, nullptr);
+    ::ExecForceStoreHeapTuple(with_changes(values, to_change), changed, false);
+    ItemPointerData place = slot->tts_tid;
+    TM_FailureData failure{};
+    LockTupleMode lock_mode_taken{};
+    bool needs_index_entries = false;
+    if (::table_tuple_update(live, &place, changed, ::GetCurrentCommandId(true), ::GetActiveSnapshot(), InvalidSnapshot, true,
+                             &failure, &lock_mode_taken, &needs_index_entries) != TM_Ok)
+        return false;
+    if (needs_index_entries)
+        insert_index_entries();
+    return true;
+}
+
+bool LiveRows::Table::erase() const
+{
+    TM_FailureData failure{};
+    ItemPointerData place = slot->tts_tid;
+    return ::table_tuple_delete(live, &place, ::GetCurrentCommandId(true), ::GetActiveSnapshot(), InvalidSnapshot, true, &failure,
+                                false) == TM_Ok;
+}
+
+void LiveRows::Table::close() const
+{
+    if (brings_snapshot)
+        ::PopActiveSnapshot();
+    if (executor != nullptr) {
+        ::ExecCloseIndices(target);
+        ::FreeExecutorState(executor);
+    }
+    for (TupleTableSlot *each : {slot, changed})
+        if (each != nullptr)
+            ::ExecDropSingleTupleTableSlot(each);
+    if (key != nullptr)
+        ::index_close(key, NoLock);
+    if (live != nullptr)
+        ::table_close(live, NoLock);
+}
+
+// ---- the C++ regime ----
+
+namespace {
+
+// What a handler is given. Short values stay packed, as the functions of SQL take them.
+Datum unpacked(Datum value)
+{
+    const auto *content = reinterpret_cast<const varlena *>(DatumGetPointer(value));
+    if (!VARATT_IS_EXTERNAL(content) && !VARATT_IS_COMPRESSED(content))
+        return value;
+    return pg::call([&] { return PointerGetDatum(PG_DETOAST_DATUM(value)); });
+}
+
+ClaimedJob job_of(const RowValues &values, Oid row_type, ItemPointerData place)
+{
+    const std::int64_t accepted = values.as_int64(Column::accepted_time);
+    ClaimedJob job{};
+    job.queue_id = values.as_int32(Column::queue_id);
+    job.id = values.as_int64(Column::id);
+    job.attempt = values.as_int32(Column::attempt);
+    job.type = text_of(values.value(Column::job_type));
+    job.key = text_of(values.value(Column::job_key));
+    job.timeout = values.as_int32(Column::timeout);
+    job.retry_count = values.as_int32(Column::retry_count);
+    job.max_retries = values.as_int32(Column::max_retries);
+    job.started = pg::Time{accepted == pg::infinity.value ? values.as_int64(Column::update_time) : accepted};
+    job.error = text_of(values.value(Column::error));
+    job.retry_reason = text_of(values.value(Column::retry_reason));
+    job.place = place;
+    job.row_type = row_type;
+    job.values = &values;
+    job.data = {JSONBOID, unpacked(values.value(Column::job_data)), false};
+    if (!values.null(Column::worker_id))
+        job.worker_id = values.as_int64(Column::worker_id);
+    return job;
+}
+
+// A row whose lock was taken just now, as it looks while it runs. The job keeps `values`.
+ClaimedJob running_job(RowValues &values, Oid row_type, ItemPointerData place, pg::Time now)
+{
+    const std::int64_t timeout = std::int64_t{values.as_int32(Column::timeout)} * USECS_PER_SEC;
+    make_running(values, values.as_int32(Column::attempt) + 1, now, now + timeout);
+    ClaimedJob job = job_of(values, row_type, place);
+    job.is_locked = true;
+    return job;
+}
+
+// What a finish asks of a row before it takes it out.
+struct Found {
+    bool found;
+    Datum state;
+    int attempt;
+};
+
+}  // namespace
+
+LiveRows::Table *LiveRows::open(const catalog::Queue &queue, Purpose purpose)
+{
+    const std::string name = queue.table + "_live";
+    const bool writes = purpose == Purpose::write;
+    auto *table = pg::call([&] {
+        auto *opened = static_cast<Table *>(::palloc0(sizeof(Table)));
+        if (opened->open(name.c_str(), writes ? RowExclusiveLock : RowShareLock) && (!writes || is_plain(opened->live)))
+            return opened;
+        opened->close();
+        return static_cast<Table *>(nullptr);
+    });
+    if (table == nullptr)
+        return nullptr;
+    table->map = column_map(table->live);
+    pg::call([&] { table->see_latest(); });
+    return table;
+}
+
+std::optional<LiveRows> LiveRows::open_to_lock(const catalog::Queue &queue)
+{
+    Table *table = open(queue, Purpose::lock);
+    return table == nullptr ? std::nullopt : std::optional(LiveRows(table));
+}
+
+std::optional<LiveRows> LiveRows::open_to_write(const catalog::Queue &queue)
+{
+    Table *table = open(queue, Purpose::write);
+    return table == nullptr ? std::nullopt : std::optional(LiveRows(table));
+}
+
+std::optional<ClaimedJob> LiveRows::lock_due(const DueJob &waiting, pg::Time now)
+{
+    RowValues *values = find(waiting);
+    if (values == nullptr || !is_due(*values, now) || !pg::call([&] { return table_->lock(LockTupleExclusive); }))
+        return std::nullopt;
+    return running_job(*values, table_->row_type, table_->slot->tts_tid, now);
+}
+
+RowValues *LiveRows::find(const DueJob &job)
+{
+    return pg::call([&] { return table_->find(job) ? table_->copy_row() : nullptr; });
+}
+
+bool LiveRows::change(const RowValues &values, std::span<const Column> columns)
+{
+    return pg::call([&] { return table_->change(values, columns); });
+}
+
+ClaimedJob LiveRows::job_of(const RowValues &values) const
+{
+    return job::job_of(values, table_->row_type, ItemPointerData{});
+}
+
+bool LiveRows::remove(const ClaimedJob &job)
+{
+    forbid_two_phase(NoTwoPhase::job_taken);
+    const Found row = pg::call([&] {
+        const bool found = table_->find({job.id, job.place});
+        return found ? Found{true, table_->value(Column::state), DatumGetInt32(table_->value(Column::attempt))} : Found{};
+    });
+    if (!row.found || row.attempt != job.stored_attempt())
+        return false;
+    const core::JobState state = state_of(row.state);
+    const bool is_mine = job.is_locked ? core::is_waiting(state) : state == core::JobState::running;
+    return is_mine && pg::call([&] { return table_->erase(); });
+}
+
+void LiveRows::wait_for_holder(std::int64_t id)
+{
+    pg::call([&] {
+        if (!table_->find_by_key(id))
+            return;
+        const RowHolder holder = table_->holder();
+        if (lanes::is_begun(MyDatabaseId, id))  // asked after the row: whoever claims it has it in hand before
+            ::pg_usleep(moment);
+        else if (TransactionIdIsValid(holder.transaction))
+            wait_for(holder);
+    });
+}
+
+bool LiveRows::is_there(std::int64_t id)
+{
+    return pg::call([&] { return table_->find_by_key(id); });
+}
+
+void LiveRows::close()
+{
+    pg::call([&] {
+        table_->close();
+        ::CommandCounterIncrement();  // what follows sees it
+    });
+}
+
+}  // namespace hipq::job

@@ -1,0 +1,75 @@
+// One statement for each; none waits for whoever has the row.
+#include "lock_attempt.hpp"
+
+#include "catalog/catalog.hpp"
+#include "pg/internal_write.hpp"
+
+namespace hipq::job {
+
+namespace {
+
+// $1 id, $2 the attempt that waited, $3 when the handler started
+constexpr const char *record_locked_sql = R"(
+    UPDATE {live} AS job
+    SET state = 'running', attempt = job.attempt + 1, error = 'NONE', worker_id = NULL, update_time = $3, accepted_time = $3,
+        deadline = $3 + job.timeout * interval '1 second'
+    FROM (
+        SELECT waiting.id
+        FROM {live} AS waiting
+        WHERE waiting.id = $1 AND waiting.attempt = $2 AND waiting.state IN ('initial', 'retry')
+        FOR UPDATE SKIP LOCKED
+    ) AS next
+    WHERE job.id = next.id
+    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+
+constexpr const char *decision_sql = R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM {live} AS job
+    WHERE job.id = $1 AND job.state = 'error'
+    FOR UPDATE SKIP LOCKED)";
+
+constexpr const char *running_sql = R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM {live} AS job
+    WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running'
+    FOR UPDATE SKIP LOCKED)";
+
+constexpr const char *with_worker_sql = R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM {live} AS job
+    WHERE job.id = $1 AND job.state = 'running' AND job.worker_id IS NOT NULL
+    FOR UPDATE SKIP LOCKED)";
+
+}  // namespace
+
+std::optional<ClaimedJob> take_locked(const catalog::Queue &queue, std::int64_t id, int attempt, pg::Time started)
+{
+    return first_claimed_job(
+        pg::as_hipq([&] { return catalog::statement_for(queue, record_locked_sql).run(id, attempt - 1, started); }));
+}
+
+bool record_locked(const catalog::Queue &queue, ClaimedJob &job)
+{
+    auto recorded = take_locked(queue, job.id, job.attempt, job.started);
+    if (!recorded.has_value())
+        return false;
+    job = std::move(*recorded);
+    return true;
+}
+
+std::optional<ClaimedJob> take_running(const catalog::Queue &queue, std::int64_t id, int attempt)
+{
+    return first_claimed_job(pg::as_hipq([&] { return catalog::statement_for(queue, running_sql).run(id, attempt); }));
+}
+
+std::optional<ClaimedJob> take_from_worker(const catalog::Queue &queue, std::int64_t id)
+{
+    return first_claimed_job(pg::as_hipq([&] { return catalog::statement_for(queue, with_worker_sql).run(id); }));
+}
+
+std::optional<ClaimedJob> take_for_decision(const catalog::Queue &queue, std::int64_t id)
+{
+    return first_claimed_job(pg::as_hipq([&] { return catalog::statement_for(queue, decision_sql).run(id); }));
+}
+
+}  // namespace hipq::job

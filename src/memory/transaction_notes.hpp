@@ -1,0 +1,51 @@
+// What the current transaction is to do to shared memory when it has committed; forgotten when it, or the savepoint it was noted
+// under, is rolled back.
+//
+// The callbacks at the end of transactions allocate nothing and cannot fail.
+#pragma once
+
+#include "pg/postgres.hpp"
+
+#include <vector>
+
+namespace hipq::memory {
+
+template <class Note>
+class TransactionNotes {
+public:
+    void add(const Note &note) { notes_.push_back({note, ::GetCurrentSubTransactionId()}); }
+    bool empty() const { return notes_.empty(); }
+    void forget() noexcept { notes_.clear(); }
+
+    template <class Predicate>
+    bool any(const Predicate &predicate) const
+    {
+        return std::ranges::any_of(notes_, [&](const Noted &noted) { return predicate(noted.note); });
+    }
+
+    template <class CarryOut>
+    void carry_out(const CarryOut &carry_out)
+    {
+        for (Noted &noted : notes_)
+            carry_out(noted.note);
+    }
+
+    // For a SubXactCallback.
+    void end_subtransaction(SubXactEvent event, SubTransactionId id, SubTransactionId parent) noexcept
+    {
+        if (event == SUBXACT_EVENT_ABORT_SUB)
+            std::erase_if(notes_, [&](const Noted &noted) { return noted.subtransaction == id; });
+        else if (event == SUBXACT_EVENT_COMMIT_SUB)
+            for (Noted &noted : notes_)
+                noted.subtransaction = noted.subtransaction == id ? parent : noted.subtransaction;
+    }
+
+private:
+    struct Noted {
+        Note note;
+        SubTransactionId subtransaction;
+    };
+    std::vector<Noted> notes_;
+};
+
+}  // namespace hipq::memory

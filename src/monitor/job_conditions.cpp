@@ -1,0 +1,216 @@
+// The gates are those of limits/conditions.hpp. The place in the line is read from where executors read it: the lanes, each from
+// its frontier on, so that neither what runs nor what is gone is counted or walked over.
+#include "job_conditions.hpp"
+
+#include "catalog/catalog.hpp"
+#include "claim/claim.hpp"
+#include "core/job/validate.hpp"
+#include "job/job.hpp"
+#include "lanes/lanes.hpp"
+#include "limits/limits.hpp"
+#include "pg/clock.hpp"
+#include "pg/transaction.hpp"
+#include "settings.hpp"
+
+namespace hipq::monitor {
+
+namespace {
+
+// ---- the line ----
+
+constexpr std::int64_t most_counted = 10'000;
+constexpr int most_lanes = 1'000;
+
+// $1 job type, $2 priority, $3 and $4 from this key on, or one of the ids in $5, $6 and $7 before this key, $8 now, $9 limit
+constexpr const char *count_sql = R"(
+    SELECT count(*)
+    FROM (
+        SELECT
+        FROM {live} AS job
+        WHERE job.job_type = $1 AND job.priority = $2::smallint AND (job.scheduled_run_time, job.id) >= ($3, $4)
+          AND (job.scheduled_run_time, job.id) < ($6, $7) AND job.state IN ('initial', 'retry') AND job.expires_time > $8
+          AND NOT )" HIPQ_IS_AIMED R"(
+        UNION ALL
+        SELECT
+        FROM {live} AS job
+        WHERE job.id = ANY ($5) AND job.job_type = $1 AND job.priority = $2::smallint
+          AND (job.scheduled_run_time, job.id) < ($3, $4) AND (job.scheduled_run_time, job.id) < ($6, $7)
+          AND job.state IN ('initial', 'retry') AND job.expires_time > $8
+        LIMIT $9
+    ) AS earlier)";
+
+// Where the jobs of a lane stand that may start.
+struct Stretch {
+    std::string job_type;
+    int priority;
+    core::LaneKey from;
+    std::vector<std::int64_t> singles{};  // ids of some before
+};
+
+void add_single_keys(Stretch &stretch, std::span<const core::Pocket> pockets, std::int64_t now)
+{
+    for (const core::Pocket &pocket : pockets)
+        if (pocket.range.first == pocket.range.last && pocket.is_ready(now))
+            stretch.singles.push_back(pocket.range.first.id);
+}
+
+std::optional<Stretch> stretch_of(const lanes::LaneInfo &info, pg::Time now)
+{
+    const auto lane = lanes::copy_lane(info.ref);
+    if (!lane.has_value())
+        return std::nullopt;
+    Stretch stretch{info.name.type, info.name.priority, lane->places(now.value).from};
+    add_single_keys(stretch, {lane->pockets.entries.data(), lane->pockets.count}, now.value);
+    add_single_keys(stretch, {lane->inbox.data(), lane->inbox_count}, now.value);
+    return stretch;
+}
+
+// Of the queue's lanes that are due. Those for which there is no room in shared memory are found in the table, as executors do.
+std::vector<Stretch> due_stretches(const catalog::Queue &queue, pg::Time now)
+{
+    std::vector<Stretch> stretches;
+    std::set<std::pair<std::string, int>> known;
+    for (const lanes::LaneInfo &info : lanes::list_lanes()) {
+        if (info.name.queue_id != queue.id)
+            continue;
+        known.insert({info.name.type, info.name.priority});
+        if (info.due <= now)
+            if (auto stretch = stretch_of(info, now))
+                stretches.push_back(std::move(*stretch));
+    }
+    if (lanes::lanes_are_known(queue.id))
+        return stretches;
+    claim::LanePlace start;
+    for (const claim::LaneHead &head : claim::lane_heads(queue, now, start, most_lanes))
+        if (!known.contains({head.job_type, head.priority}))
+            stretches.push_back({head.job_type, head.priority, {head.due.value, head.id}});
+    return stretches;
+}
+
+// Jobs of lanes that nobody reads keep nobody waiting.
+bool is_read(const catalog::Queue &queue, const std::string &job_type)
+{
+    return queue.find_pause(job_type) == nullptr && limits::handler_gate(queue, job_type).passed;
+}
+
+std::int64_t count_before(const job::FoundJob &job, const Stretch &stretch, pg::Time now, std::int64_t limit)
+{
+    const core::LaneKey due_by = {now.value, core::lane_limit};
+    const core::LaneKey own{job.due.value, job.id};
+    const core::LaneKey end = stretch.priority < job.priority ? due_by : std::min(own, due_by);
+    return catalog::statement_for(*job.queue, count_sql)
+        .run(stretch.job_type, stretch.priority, pg::Time{stretch.from.time}, stretch.from.id, stretch.singles,
+             pg::Time{end.time}, end.id, now, limit)
+        .front()
+        .integer(0);
+}
+
+std::optional<limits::Gate> set_aside_gate(const job::FoundJob &job)
+{
+    const auto error = job::why_set_aside(*job.queue, job.id);
+    if (!error.has_value())
+        return std::nullopt;
+    return limits::Gate{"set aside", false,
+                        "What became of it cannot be written down, it is left alone: " + *error +
+                            ". When the cause is gone hipq.fail_job() or hipq.cancel() ends it, and hipq.retry() runs it again."};
+}
+
+limits::Gate aim_gate(const job::FoundJob &job)
+{
+    const auto aim = job::aim_of(*job.queue, job.id);
+    return aim.has_value() ? limits::worker_gate(*job.queue, job.type, *aim) : limits::worker_gate(*job.queue, job.type);
+}
+
+// As far as it is worth while.
+std::int64_t count_before(const job::FoundJob &job, pg::Time now)
+{
+    std::int64_t count = 0;
+    for (const Stretch &stretch : due_stretches(*job.queue, now))
+        if (count <= most_counted && stretch.priority <= job.priority && is_read(*job.queue, stretch.job_type))
+            count += count_before(job, stretch, now, most_counted + 1 - count);
+    return count;
+}
+
+}  // namespace
+
+limits::Gate line_gate(const job::FoundJob &job)
+{
+    const pg::Time now = pg::now();
+    if (job.follows || job.due > now)
+        return {"line", true, "It takes its place in the line when its time has come."};
+    if (!memory::is_loaded())
+        return {"line", true, "There is no line."};
+    const std::int64_t before = pg::as_extension_owner([&] { return count_before(job, now); });
+    if (before == 0)
+        return {"line", true, "No job of its queue that may start stands before it."};
+    const std::string count = before > most_counted ? "More than " + std::to_string(most_counted) : std::to_string(before);
+    return {"line", false, count + " job(s) of its queue that are due stand before it.", true};
+}
+
+std::vector<limits::Gate> gates_of(const job::FoundJob &job)
+{
+    const limits::WaitingJob waiting{job.id,
+                                     job.state,
+                                     job.type,
+                                     job.due,
+                                     job.expires,
+                                     job.time_windows,
+                                     limits::time_zone_of(job.queue->id, job.type),
+                                     job.throttle_key,
+                                     job.weight};
+    std::vector<limits::Gate> gates{{"exists", true, "The job is in queue \"" + job.queue->full_name() + "\"."}};
+    gates.push_back(limits::state_gate(waiting));
+    if (job.state == core::JobState::final)
+        return gates;
+    if (auto gate = set_aside_gate(job))  // too rare to be shown to everybody
+        gates.push_back(std::move(*gate));
+    if (job.follows)
+        gates.push_back({"predecessor", false, "It is put in line when the job that holds its key has finished.", true});
+    const pg::Time now = pg::now();
+    gates.push_back(limits::time_gate(waiting, now));
+    if (job.time_windows != core::none_text)
+        gates.push_back(limits::window_gate(waiting, now));
+    gates.push_back(limits::expiry_gate(waiting, now));
+    gates.push_back(limits::loaded_gate());
+    gates.push_back(limits::version_gate());
+    gates.push_back(limits::enabled_gate());
+    gates.push_back(limits::hold_gate());
+    gates.push_back(limits::queue_gate(*job.queue));
+    gates.push_back(limits::pause_gate(*job.queue, job.type, job.throttle_key));
+    const catalog::JobType *type = job.queue->find_job_type(job.type);
+    const bool is_outside = type != nullptr && limits::runs_outside(*job.queue, *type);
+    if (!is_outside)
+        gates.push_back(limits::owner_gate(*job.queue));
+    gates.push_back(limits::handler_gate(*job.queue, job.type));
+    if (const limits::Gate gate = limits::crash_gate(waiting); !gate.passed)  // too rare to be shown to everybody
+        gates.push_back(gate);
+    if (core::is_waiting(job.state))  // what runs has taken its room
+        for (limits::Gate &gate : limits::throttle_gates(*job.queue, waiting))
+            gates.push_back(std::move(gate));
+    gates.push_back(!is_outside    ? limits::executor_gate(*job.queue)
+                    : job.is_aimed ? aim_gate(job)
+                                   : limits::worker_gate(*job.queue, job.type));
+    return gates;
+}
+
+const char *first_closed_gate(const catalog::Queue &queue, const limits::WaitingJob &kind)
+{
+    const catalog::JobType *type = queue.find_job_type(kind.job_type);
+    const bool is_outside = type != nullptr && limits::runs_outside(queue, *type);
+    if (kind.time_windows != core::none_text && !limits::window_gate(kind, pg::now()).passed)
+        return "window";
+    const bool may_run_inside = settings::max_executors > 0 && limits::owner_gate(queue).passed;
+    if (!limits::loaded_gate().passed || !limits::version_gate().passed || !limits::enabled_gate().passed ||
+        !limits::hold_gate().passed || !limits::queue_gate(queue).passed || (!is_outside && !may_run_inside))
+        return "hold";
+    if (!limits::pause_gate(queue, kind.job_type, kind.throttle_key).passed)
+        return "pause";
+    if (!limits::handler_gate(queue, kind.job_type).passed ||
+        (is_outside && limits::service_of(queue.id, kind.job_type).present == 0))
+        return "handler";
+    const std::vector<limits::Gate> throttles = limits::throttle_gates(queue, kind);
+    const bool has_room = std::all_of(throttles.begin(), throttles.end(), [](const limits::Gate &gate) { return gate.passed; });
+    return has_room ? "none" : "throttle";
+}
+
+}  // namespace hipq::monitor

@@ -1,0 +1,224 @@
+// hipq.why and the functions behind the views.
+#include "catalog/catalog.hpp"
+#include "executors/executors.hpp"
+#include "job/job.hpp"
+#include "lanes/lanes.hpp"
+#include "limits/limits.hpp"
+#include "monitor/job_conditions.hpp"
+#include "pg/arguments.hpp"
+#include "pg/clock.hpp"
+#include "workers/workers.hpp"
+
+#include <cmath>
+
+namespace hipq::monitor {
+
+namespace {
+
+// ---- why ----
+
+void why(FunctionCallInfo fcinfo)
+{
+    const pg::Arguments arguments(fcinfo);
+    const std::int64_t id = arguments.integer64(0, "id");
+    pg::ResultSet result(fcinfo);
+    const auto catalogue = catalog::catalogue();
+    const auto job = job::find_job(*catalogue, id, arguments.maybe_text(1));
+    const Oid role = catalog::caller();
+    const bool may_know = job.has_value() && (catalog::may(role, *job->queue, catalog::Privilege::read) ||
+                                              catalog::may(role, *job->queue, catalog::Privilege::control));
+    if (!may_know) {
+        result.add("exists", false, "There is no such job; final jobs are removed after the queue's retention.");
+        return;
+    }
+    std::vector<limits::Gate> gates = gates_of(*job);
+    if (core::is_waiting(job->state))
+        gates.push_back(line_gate(*job));
+    for (const limits::Gate &gate : gates)
+        result.add(gate.name, gate.passed, gate.explanation);
+}
+
+// ---- what a kind of jobs waits for ----
+
+// Nothing for who may not know.
+std::optional<std::string> first_closed_gate_of(FunctionCallInfo fcinfo)
+{
+    const pg::Arguments arguments(fcinfo);
+    const auto catalogue = catalog::catalogue();
+    const catalog::Queue *queue = catalogue->find(arguments.integer(0, "queue_id"));
+    if (queue == nullptr || catalog::Sight().visible(queue->id) == nullptr)
+        return std::nullopt;
+    const std::string type = arguments.text(1, "job_type");
+    const double factor = arguments.maybe_number(4).value_or(0);
+    return first_closed_gate(*queue,
+                             {0, core::JobState::initial, type, pg::now(), pg::infinity, arguments.text(2, "time_windows"),
+                              limits::time_zone_of(queue->id, type), arguments.text(3, "throttle_key"),
+                              static_cast<core::Weight>(std::llround(factor * core::weight_unit))});
+}
+
+// ---- executors ----
+
+const char *status_of(const memory::ExecutorSlot &slot)
+{
+    switch (slot.state) {
+    case memory::ExecutorState::requested:
+        return "requested";
+    case memory::ExecutorState::starting:
+        return "starting";
+    case memory::ExecutorState::idle:
+        return "idle";
+    case memory::ExecutorState::running:
+        return slot.watch.reported ? "unresponsive" : "running";
+    case memory::ExecutorState::orphaned:
+        return "ended";
+    case memory::ExecutorState::free:
+        break;
+    }
+    return "free";
+}
+
+bool has_job(const memory::ExecutorSlot &slot)
+{
+    return slot.job.id != 0 && slot.job.attempt != 0;
+}
+
+// The whole server to monitors; to others the executors of this database that run a job of a queue they may read, and, without
+// job, those of roles whose rights they have.
+bool is_visible(catalog::Sight &sight, const memory::ExecutorSlot &slot)
+{
+    if (sight.is_whole() || slot.database != MyDatabaseId)
+        return sight.is_whole();
+    if (has_job(slot))
+        return sight.visible(slot.job.queue_id) != nullptr;
+    return pg::call([&] { return ::has_privs_of_role(::GetUserId(), slot.role); });
+}
+
+void list_executors(FunctionCallInfo fcinfo)
+{
+    pg::ResultSet result(fcinfo);
+    catalog::Sight sight;
+    for (const memory::ExecutorSlot &slot : executors::list_executors()) {
+        if (!is_visible(sight, slot))
+            continue;
+        const bool has_process = slot.pid != 0;
+        const auto if_job = [&](auto value) { return has_job(slot) ? std::optional(value) : std::nullopt; };
+        result.add(has_process ? std::optional<std::int32_t>(slot.pid) : std::nullopt, slot.database, slot.role, status_of(slot),
+                   has_process ? std::optional<pg::Time>(slot.started) : std::nullopt, if_job(std::int32_t{slot.job.queue_id}),
+                   if_job(slot.job.id), if_job(std::int32_t{slot.job.attempt}), if_job(std::string(slot.job.type)),
+                   if_job(slot.job.started), slot.jobs_done);
+    }
+}
+
+// Those of this database that the caller may see.
+void list_running_jobs(FunctionCallInfo fcinfo)
+{
+    pg::ResultSet result(fcinfo);
+    catalog::Sight sight;
+    for (const executors::RunningEntry &entry : executors::list_running_jobs())
+        if (entry.database == MyDatabaseId && entry.job.attempt != 0 && sight.visible(entry.job.queue_id) != nullptr)
+            result.add(entry.pid, entry.job.queue_id, entry.job.id, entry.job.attempt, std::string(entry.job.type),
+                       entry.job.started, entry.job.is_locked,
+                       entry.deadline == pg::infinity ? std::nullopt : std::optional(entry.deadline),
+                       std::optional<std::int64_t>(), std::optional<bool>());
+    for (const workers::ExternalJob &job : workers::list_external_jobs())
+        if (sight.visible(job.queue_id) != nullptr)
+            result.add(std::optional<std::int32_t>(), std::int32_t{job.queue_id}, job.id, std::int32_t{job.attempt},
+                       std::optional<std::string>(), std::optional<pg::Time>(), false, job.deadline, job.worker_id,
+                       job.is_accepted);
+}
+
+// ---- lanes ----
+
+void list_lanes(FunctionCallInfo fcinfo)
+{
+    pg::ResultSet result(fcinfo);
+    catalog::Sight sight;
+    for (const lanes::LaneInfo &info : lanes::list_lanes())
+        if (const auto lane = sight.visible(info.name.queue_id) != nullptr ? lanes::copy_lane(info.ref) : std::nullopt)
+            result.add(std::int32_t{info.name.queue_id}, std::string(info.name.type), std::int32_t{info.name.priority}, info.due,
+                       pg::Time{lane->frontier.time}, lane->frontier.id, static_cast<std::int32_t>(lane->pockets.count),
+                       static_cast<std::int32_t>(lane->inbox_count), lane->owner != core::no_owner);
+}
+
+// ---- gauges ----
+
+// Of queues (no type) and job types that the catalogue knows and the caller may see; keys stand for texts that nobody keeps.
+void list_gauges(FunctionCallInfo fcinfo)
+{
+    pg::ResultSet result(fcinfo);
+    catalog::Sight sight;
+    for (const core::Gauge &gauge : lanes::list_gauges()) {
+        const catalog::Queue *queue = sight.visible(gauge.name.queue_id);
+        if (queue == nullptr || gauge.name.key != 0)
+            continue;
+        std::optional<std::string> type;
+        for (const auto &entry : queue->job_types)
+            if (core::name_hash(entry.first) == gauge.name.type)
+                type = entry.first;
+        if (gauge.name.type == 0 || type.has_value())
+            result.add(std::int32_t{queue->id}, type, gauge.used, std::int32_t{gauge.jobs});
+    }
+}
+
+}  // namespace
+
+}  // namespace hipq::monitor
+
+HIPQ_FUNCTION(hipq_why)
+{
+    hipq::monitor::why(fcinfo);
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq__first_closed_gate)
+{
+    const auto gate = hipq::monitor::first_closed_gate_of(fcinfo);
+    if (!gate.has_value())
+        PG_RETURN_NULL();
+    return hipq::pg::return_text(*gate);
+}
+
+HIPQ_FUNCTION(hipq__executors)
+{
+    hipq::monitor::list_executors(fcinfo);
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq__lanes)
+{
+    hipq::monitor::list_lanes(fcinfo);
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq__gauges)
+{
+    hipq::monitor::list_gauges(fcinfo);
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq__running_jobs)
+{
+    hipq::monitor::list_running_jobs(fcinfo);
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq__is_running)
+{
+    const bool is_running = hipq::job::is_running(PG_GETARG_INT64(1));
+    return BoolGetDatum(is_running && hipq::catalog::Sight().visible(PG_GETARG_INT32(0)) != nullptr);
+}
+
+HIPQ_FUNCTION(hipq__is_held)
+{
+    return BoolGetDatum(hipq::catalog::is_held());
+}
+
+HIPQ_FUNCTION(hipq_now)
+{
+    return TimestampTzGetDatum(hipq::pg::now().value);
+}
+
+HIPQ_FUNCTION(hipq_version)
+{
+    return hipq::pg::return_text(HIPQ_VERSION);
+}

@@ -1,0 +1,142 @@
+// Jobs that should have started long ago, a row for each thing that keeps them, hipq._overdue(), and those that nobody may touch
+// before an operator has, hipq._jobs_set_aside().
+#include "catalog/catalog.hpp"
+#include "job/job.hpp"
+#include "monitor/overdue_rows.hpp"
+#include "pg/arguments.hpp"
+#include "pg/clock.hpp"
+
+namespace hipq::monitor {
+
+namespace {
+
+// What to do about a closed gate.
+constexpr std::array<std::pair<std::string_view, const char *>, 16> mends{{
+    {"loaded", "Add hipq to shared_preload_libraries and restart the server."},
+    {"version", "Run ALTER EXTENSION hipq UPDATE, or restart the server with the library of that version."},
+    {"enabled", "Set hipq.enabled to on, name the database in hipq.databases, and reload the configuration."},
+    {"hold", "SELECT hipq.release_hold() if the jobs shall run here."},
+    {"queue owner", "ALTER ROLE ... LOGIN, GRANT CONNECT ON DATABASE, or give the queue another owner with hipq.alter_queue()."},
+    {"queue", "Wait until it is gone."},
+    {"pause", "SELECT hipq.resume() when it shall go on; view hipq.pauses has who paused it."},
+    {"handler", "Give the job type a handler with hipq.register_job_type(), or start a worker that serves it. If its name is a "
+                "slip, hipq.cancel_jobs() ends its jobs."},
+    {"worker", "Start workers that serve the job type; view hipq.workers has how they are."},
+    {"executor", "View hipq.executors has what runs; the server\'s log has why an executor does not start. Settings "
+                 "hipq.max_executors and max_worker_processes say how many there may be."},
+    {"time window", "Nothing, if the windows are meant to be so."},
+    {"throttle of queue", "Nothing, if the limit is meant to be so; hipq.alter_queue() changes it."},
+    {"throttle of type", "Nothing, if the limit is meant to be so; hipq.alter_job_type() changes it."},
+    {"throttle of key", "Nothing, if the limit is meant to be so; hipq.alter_job_type() changes it."},
+    {"crash", "The server\'s log says which jobs ran when it crashed."},
+    {"line", "View hipq.running has what runs before them. More executors start more jobs at a time (hipq.max_executors)."},
+}};
+
+const char *mend_of(std::string_view gate)
+{
+    const auto found = std::find_if(mends.begin(), mends.end(), [&](const auto &mend) { return mend.first == gate; });
+    return found == mends.end() ? "hipq.why() of the job tells more." : found->second;
+}
+
+bool is_of_database(const limits::Gate &gate)
+{
+    constexpr std::array<std::string_view, 4> names{"loaded", "version", "enabled", "hold"};
+    return std::find(names.begin(), names.end(), gate.name) != names.end();
+}
+
+// Those that one thing keeps.
+struct Finding {
+    limits::Gate gate;
+    std::set<std::string> queues{};
+    std::set<std::string> job_types{};
+    std::int64_t jobs = 0;
+    bool has_more = false;
+    pg::Time since = pg::infinity;
+};
+
+void add(Finding &finding, const Overdue &overdue)
+{
+    finding.queues.insert(overdue.queue->full_name());
+    finding.job_types.insert(overdue.job_type);
+    finding.jobs += overdue.jobs;
+    finding.has_more = finding.has_more || overdue.has_more;
+    finding.since = std::min(finding.since, overdue.since);
+}
+
+// By queue, unless the whole database stands still, and by what is said of it.
+std::vector<Finding> findings_in(const std::vector<Overdue> &all)
+{
+    std::map<std::pair<int, std::string>, Finding> findings;
+    for (const Overdue &overdue : all) {
+        const int queue = is_of_database(overdue.gate) ? 0 : overdue.queue->id;
+        add(findings.try_emplace({queue, overdue.gate.explanation}, Finding{.gate = overdue.gate}).first->second, overdue);
+    }
+    std::vector<Finding> sorted;
+    sorted.reserve(findings.size());
+    for (auto &entry : findings)
+        sorted.push_back(std::move(entry.second));
+    return sorted;
+}
+
+constexpr std::size_t most_names = 3;
+
+// 'queue "app.mail"', 'queues "app.mail", "app.web", "app.x" and 2 more'
+std::string list_of(const char *what, const std::set<std::string> &names)
+{
+    std::string text = what;
+    if (names.size() > 1)
+        text += "s";
+    std::size_t count = 0;
+    for (const std::string &name : names)
+        if (count++ < most_names)
+            text.append(count == 1 ? " \"" : ", \"").append(name).append("\"");
+    if (names.size() > most_names)
+        text.append(" and ").append(std::to_string(names.size() - most_names)).append(" more");
+    return text;
+}
+
+std::string detail_of(const Finding &finding)
+{
+    const std::string since = pg::clock_text(finding.since);
+    return (finding.has_more ? "At least " : "") + std::to_string(finding.jobs) + " job(s) of " +
+           list_of("type", finding.job_types) + " in " + list_of("queue", finding.queues) + " wait, the first since " + since +
+           ": " + finding.gate.explanation;
+}
+
+void list_overdue(FunctionCallInfo fcinfo)
+{
+    pg::ResultSet result(fcinfo);
+    if (!catalog::is_monitor())
+        return;
+    const auto catalogue = catalog::catalogue();
+    const pg::Time now = pg::now();
+    for (const Finding &finding : findings_in(overdue_jobs(*catalogue, now)))
+        result.add(std::string("jobs wait: ") + finding.gate.name, finding.gate.is_meant ? "information" : "alarm", finding.jobs,
+                   finding.since, now, detail_of(finding), mend_of(finding.gate.name));
+}
+
+void list_set_aside(FunctionCallInfo fcinfo)
+{
+    pg::ResultSet result(fcinfo);
+    const auto catalogue = catalog::catalogue();
+    catalog::Sight sight;
+    for (const job::SetAside &job : job::jobs_set_aside(*catalogue))
+        if (sight.visible(job.queue_id) != nullptr)
+            result.add(std::int32_t{job.queue_id}, job.job_id, job.since, job.error);
+}
+
+}  // namespace
+
+}  // namespace hipq::monitor
+
+HIPQ_FUNCTION(hipq__overdue)
+{
+    hipq::monitor::list_overdue(fcinfo);
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq__jobs_set_aside)
+{
+    hipq::monitor::list_set_aside(fcinfo);
+    return hipq::pg::return_void();
+}

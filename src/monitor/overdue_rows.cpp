@@ -1,0 +1,138 @@
+// Lane by lane, each from its first job on. Jobs of a lane differ in their time windows, throttle keys, weights and aims; the
+// gates are asked once for those that have them in common.
+#include "overdue_rows.hpp"
+
+#include "catalog/catalog.hpp"
+#include "claim/claim.hpp"
+#include "executors/executors.hpp"
+#include "job/job.hpp"
+#include "limits/limits.hpp"
+#include "monitor/job_conditions.hpp"
+#include "settings.hpp"
+
+namespace hipq::monitor {
+
+namespace {
+
+// Of a lane.
+constexpr std::int64_t most_counted = 10'000;
+constexpr std::int64_t most_kinds = 100;
+
+// $1 job type, $2 priority, $3 due until then, $4 now, $5 ids of jobs that run, claimed by a lock, $6 and $7 limits. Those that
+// are set aside have an alert of their own.
+constexpr const char *kinds_sql = R"(
+    SELECT (array_agg(late.id ORDER BY late.scheduled_run_time, late.id))[1], min(late.scheduled_run_time), count(*),
+           late.time_windows::text, late.throttle_key, (late.throttle_factor * 1000)::bigint, late.is_aimed
+    FROM (
+        SELECT job.id, job.scheduled_run_time, job.time_windows, job.throttle_key, job.throttle_factor,
+               job.state = 'initial' AND )" HIPQ_IS_AIMED R"( AS is_aimed
+        FROM {live} AS job
+        WHERE job.job_type = $1 AND job.priority = $2::smallint AND job.scheduled_run_time <= $3 AND job.expires_time > $4
+          AND job.state IN ('initial', 'retry') AND job.id <> ALL ($5)
+          AND NOT EXISTS (
+              SELECT FROM hipq.set_aside AS aside WHERE aside.queue_id = job.queue_id AND aside.job_id = job.id AND aside.state = job.state
+          )
+        ORDER BY job.scheduled_run_time, job.id
+        LIMIT $6
+    ) AS late
+    GROUP BY late.time_windows, late.throttle_key, late.throttle_factor, late.is_aimed
+    ORDER BY 2, 1
+    LIMIT $7)";
+
+struct Lane {
+    const catalog::Queue &queue;
+    const claim::LaneHead &head;
+};
+
+// Those of a lane that have these in common.
+struct Kind {
+    job::FoundJob first;
+    std::int64_t jobs;
+};
+
+std::vector<Kind> kinds_of(const Lane &lane, pg::Time due_until, pg::Time now, const std::vector<std::int64_t> &running)
+{
+    std::vector<Kind> kinds;
+    for (const pg::Row &row : catalog::statement_for(lane.queue, kinds_sql)
+                                  .run(lane.head.job_type, lane.head.priority, due_until, now, running, most_counted, most_kinds))
+        kinds.push_back({{&lane.queue, row.integer(0), core::JobState::initial, lane.head.job_type, std::string(), row.time(1),
+                          pg::infinity, row.text(3), row.text(4), row.integer(5), lane.head.priority, row.boolean(6)},
+                         row.integer(2)});
+    return kinds;
+}
+
+// What has to be mended comes before what is meant to be so; else the first that is asked.
+limits::Gate decisive_gate(const job::FoundJob &job)
+{
+    std::vector<limits::Gate> gates = gates_of(job);
+    const auto find = [&](auto &&fits) { return std::find_if(gates.begin(), gates.end(), fits); };
+    auto found = find([](const limits::Gate &gate) { return !gate.passed && !gate.is_meant; });
+    if (found == gates.end())
+        found = find([](const limits::Gate &gate) { return !gate.passed; });
+    if (found != gates.end())
+        return std::move(*found);
+    return {"line", false, "They wait for their turn.", true};
+}
+
+void add_lane(std::vector<Overdue> &found, const Lane &lane, pg::Time due_until, pg::Time now,
+              const std::vector<std::int64_t> &running)
+{
+    const std::vector<Kind> kinds = kinds_of(lane, due_until, now, running);
+    std::int64_t jobs = 0;
+    for (const Kind &kind : kinds)
+        jobs += kind.jobs;
+    const bool has_more = jobs >= most_counted || static_cast<std::int64_t>(kinds.size()) >= most_kinds;
+    for (const Kind &kind : kinds)
+        found.push_back({&lane.queue, lane.head.job_type, decisive_gate(kind.first), kind.jobs, has_more, kind.first.due});
+}
+
+// Nobody registered it, and nobody can run it.
+bool is_stray(const catalog::Queue &queue, std::string_view job_type)
+{
+    const catalog::JobType *type = queue.find_job_type(job_type);
+    return type == nullptr ||
+           (!type->is_registered && type->handler_kind == catalog::HandlerKind::none && !limits::runs_outside(queue, *type));
+}
+
+void add_queue(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Time now, const std::vector<std::int64_t> &running)
+{
+    const pg::Time late{now.value - settings::alert_waiting * std::int64_t{1'000'000}};
+    for (const claim::LaneHead &head : claim::lane_heads(queue, now)) {
+        const pg::Time due_until = is_stray(queue, head.job_type) ? pg::infinity : late;
+        if (head.due <= due_until)
+            add_lane(found, {queue, head}, due_until, now, running);
+    }
+}
+
+void add_apart(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Time now, const std::vector<std::int64_t> &running)
+{
+    std::vector<Overdue> in_queue;  // of a queue that is left out midway: nothing
+    catalog::read_apart(queue, [&] { add_queue(in_queue, queue, now, running); });
+    std::move(in_queue.begin(), in_queue.end(), std::back_inserter(found));
+}
+
+// Their rows say that they wait.
+std::vector<std::int64_t> claimed_by_lock()
+{
+    std::vector<std::int64_t> ids;
+    for (const executors::RunningEntry &entry : executors::list_running_jobs())
+        if (entry.database == MyDatabaseId && entry.job.is_locked)
+            ids.push_back(entry.job.id);
+    return ids;
+}
+
+}  // namespace
+
+std::vector<Overdue> overdue_jobs(const catalog::Catalogue &catalogue, pg::Time now)
+{
+    std::vector<Overdue> found;
+    if (settings::alert_waiting < 0)
+        return found;
+    const std::vector<std::int64_t> running = claimed_by_lock();
+    for (const auto &entry : catalogue.queues)
+        if (!entry.second.is_dropped)
+            add_apart(found, entry.second, now, running);
+    return found;
+}
+
+}  // namespace hipq::monitor

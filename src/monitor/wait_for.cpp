@@ -1,0 +1,148 @@
+// hipq.wait_for: waits until a job is final. Woken by the transaction that ends the job; it looks at the tables once at the
+// beginning, when it is told, and every now and then.
+#include "job/job.hpp"
+#include "pg/arguments.hpp"
+#include "wakeup/wakeup.hpp"
+
+namespace hipq::monitor {
+
+namespace {
+
+using job::Standing;
+
+constexpr std::int64_t microsecond_look = 10'000'000;        // whoever is not told for so long looks
+constexpr std::int64_t microsecond_look_untold = 1'000'000;  // the same where there is no room to be told
+
+// ---- what cannot be ----
+
+void demand_a_server_that_runs_jobs()
+{
+    if (!memory::is_loaded())
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("cannot wait for a job: nothing runs on this server"),
+                   errhint("Add hipq to shared_preload_libraries and restart the server."));
+    if (::RecoveryInProgress())
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("cannot wait for a job during recovery"),
+                   errhint("Jobs run on the primary: wait there."));
+}
+
+// A snapshot of the transaction's beginning shows the job as it was then, for ever.
+void demand_fresh_snapshots()
+{
+    if (IsolationUsesXactSnapshot())
+        HIPQ_RAISE(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+                   errmsg("cannot wait for a job in a transaction of isolation level %s",
+                          XactIsoLevel == XACT_SERIALIZABLE ? "SERIALIZABLE" : "REPEATABLE READ"),
+                   errdetail("Its snapshot cannot see the end of the job."),
+                   errhint("Wait in a transaction of isolation level READ COMMITTED."));
+}
+
+void refuse_own(std::int64_t id)
+{
+    HIPQ_RAISE(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+               errmsg("cannot wait for job %lld in the transaction that has enqueued or changed it", static_cast<long long>(id)),
+               errdetail("The job cannot run before the transaction has committed."), errhint("Commit first, then wait."));
+}
+
+void refuse_current(std::int64_t id)
+{
+    if (job::is_current_job(id))
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("job %lld cannot wait for its own end", static_cast<long long>(id)));
+}
+
+// ---- waiting ----
+
+// Until when; nothing: for ever.
+std::optional<TimestampTz> end_of(const std::optional<Interval> &timeout)
+{
+    if (!timeout.has_value())
+        return std::nullopt;
+    const std::int64_t days = timeout->month * std::int64_t{DAYS_PER_MONTH} + timeout->day;
+    const std::int64_t now = ::GetCurrentTimestamp();
+    constexpr std::int64_t a_century = 36'525;
+    if (days > a_century)
+        return std::nullopt;
+    if (days < 0 || timeout->time < 0)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("timeout cannot be negative"),
+                   errhint("Give an interval, 0 for a look, or NULL to wait for as long as it takes."));
+    return now + std::min(days * USECS_PER_DAY + timeout->time, a_century * USECS_PER_DAY);
+}
+
+// In the list of those who are told, as long as it lives.
+class Awaiting {
+public:
+    explicit Awaiting(std::int64_t id) : is_told_(wakeup::await_end(id)) {}
+    ~Awaiting() { wakeup::stop_awaiting(); }
+    Awaiting(const Awaiting &) = delete;
+    Awaiting &operator=(const Awaiting &) = delete;
+
+    // Until told, or until it is time to look without.
+    void wait(std::optional<TimestampTz> end) const
+    {
+        const TimestampTz next_look = ::GetCurrentTimestamp() + (is_told_ ? microsecond_look : microsecond_look_untold);
+        const TimestampTz latest = std::min(next_look, end.value_or(next_look));
+        while (!wakeup::was_told()) {
+            const std::int64_t left = latest - ::GetCurrentTimestamp();
+            if (left <= 0)
+                return;
+            pg::call([&] {
+                (void)::WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+                                  static_cast<long>((left + 999) / 1000), PG_WAIT_EXTENSION);
+                ::ResetLatch(MyLatch);
+                CHECK_FOR_INTERRUPTS();
+            });
+        }
+    }
+
+private:
+    bool is_told_;
+};
+
+// Of a job that was there: where successes leave no row it has succeeded when it is gone.
+Standing look(const catalog::Catalogue &catalogue, const catalog::Queue &queue, std::int64_t id)
+{
+    if (auto standing = job::standing_of(queue, id))
+        return *standing;
+    if (queue.keeps_successes)
+        job::require_job(catalogue, id, std::nullopt, catalog::Privilege::read);
+    return {true, "succeeded", {JSONBOID, Datum{0}, true}, "NONE", false};
+}
+
+Standing wait_for(std::int64_t id, std::optional<TimestampTz> end, const std::optional<std::string> &queue_name)
+{
+    const auto catalogue = catalog::catalogue();
+    const catalog::Queue &queue = *job::require_job(*catalogue, id, queue_name, catalog::Privilege::read).queue;
+    refuse_current(id);
+    const Awaiting awaiting(id);  // before the first look, so that no end falls between
+    for (;;) {
+        Standing standing = look(*catalogue, queue, id);
+        if (standing.is_own)
+            refuse_own(id);
+        if (standing.is_final && queue.commits_in_groups)
+            job::make_commits_durable();
+        if (standing.is_final || (end.has_value() && ::GetCurrentTimestamp() >= *end))
+            return standing;
+        awaiting.wait(end);
+    }
+}
+
+Datum wait_for(FunctionCallInfo fcinfo)
+{
+    const pg::Arguments arguments(fcinfo);
+    const std::int64_t id = arguments.integer64(0, "id");
+    const auto end = end_of(arguments.maybe_interval(1));
+    demand_a_server_that_runs_jobs();
+    demand_fresh_snapshots();
+    const Standing standing = wait_for(id, end, arguments.maybe_text(2));
+    return pg::return_row(fcinfo, standing.outcome, standing.result, standing.error);
+}
+
+}  // namespace
+
+}  // namespace hipq::monitor
+
+HIPQ_FUNCTION(hipq_wait_for)
+{
+    return hipq::monitor::wait_for(fcinfo);
+}

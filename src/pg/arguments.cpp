@@ -1,0 +1,358 @@
+// Arguments and results: the detoasting macros can raise, so each stands in a guarded block.
+#include "pg/arguments.hpp"
+
+#include "pg/demand.hpp"
+#include "pg/misfit.hpp"
+
+extern "C" {
+#include "access/detoast.h"
+#include "funcapi.h"
+}
+
+namespace hipq::pg {
+
+namespace {
+
+// A text of PostgreSQL's, borrowed.
+struct Bytes {
+    const char *data;
+    std::size_t size;
+};
+
+Bytes bytes_of(const struct varlena *value)
+{
+    return {VARDATA_ANY(value), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))};
+}
+
+// PostgreSQL regime. What is larger than that is not read, only measured. (Not in the class: its member text() hides the type of
+// that name, which the macro needs.)
+Bytes detoasted_bytes(Datum value, std::size_t most)
+{
+    const std::size_t size = ::toast_raw_datum_size(value) - VARHDRSZ;
+    return size > most ? Bytes{nullptr, size} : bytes_of(DatumGetTextPP(value));
+}
+
+struct Elements {
+    Datum *values;
+    bool *nulls;
+    int count;
+};
+
+Elements elements_of(Datum array, Oid type)
+{
+    return pg::call([&] {
+        Elements found{};
+        std::int16_t length = 0;
+        bool by_value = false;
+        char alignment = 0;
+        ::get_typlenbyvalalign(type, &length, &by_value, &alignment);
+        ::deconstruct_array(DatumGetArrayTypeP(array), type, length, by_value, alignment, &found.values, &found.nulls,
+                            &found.count);
+        return found;
+    });
+}
+
+[[noreturn]] void raise_null_element(const char *name)
+{
+    HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument \"%s\" must not contain nulls", name));
+}
+
+template <class Number>
+std::vector<Number> numbers_of(const Elements &elements, const char *name, Number (*number_of)(Datum))
+{
+    std::vector<Number> numbers;
+    for (int element = 0; element < elements.count; ++element) {
+        if (elements.nulls[element])
+            raise_null_element(name);
+        numbers.push_back(number_of(elements.values[element]));
+    }
+    return numbers;
+}
+
+// For what a script of another version may have declared otherwise.
+[[noreturn]] void raise_other_declaration(FunctionCallInfo fcinfo, const char *problem)
+{
+    const char *function = pg::call([&] { return ::format_procedure(fcinfo->flinfo->fn_oid); });
+    pg::require_fit("function " + std::string(function) + " " + problem);
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION), errmsg("function %s %s", function, problem),
+               errhint("The functions of hipq are declared by its script alone."));
+}
+
+}  // namespace
+
+void Arguments::raise_too_few() const
+{
+    raise_other_declaration(fcinfo_, "has fewer arguments than the library knows");
+}
+
+void Arguments::require(int i, const char *name) const
+{
+    if (!has(i))
+        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument \"%s\" must not be null", name));
+}
+
+// As the function's definition has it. For errors: it looks into a catalogue.
+std::string Arguments::name_of(int i) const
+{
+    const char *name = pg::call([&]() -> const char * {
+        HeapTuple function = ::SearchSysCache1(PROCOID, ObjectIdGetDatum(fcinfo_->flinfo->fn_oid));
+        if (!HeapTupleIsValid(function))
+            return nullptr;
+        Oid *types = nullptr;
+        char **names = nullptr;
+        char *modes = nullptr;
+        const int count = ::get_func_arg_info(function, &types, &names, &modes);
+        const char *found = names != nullptr && i < count ? ::pstrdup(names[i]) : nullptr;
+        ::ReleaseSysCache(function);
+        return found;
+    });
+    return name == nullptr ? std::to_string(i + 1) : name;
+}
+
+void Arguments::check_length(int i, std::size_t bytes, std::size_t most) const
+{
+    if (bytes > most)
+        demand(core::check_size_of(("argument \"" + name_of(i) + "\"").c_str(), bytes, most));
+}
+
+void Arguments::check_count(int i, std::size_t elements, std::size_t most) const
+{
+    if (elements > most)
+        demand(core::check_count_of(("argument \"" + name_of(i) + "\"").c_str(), elements, most));
+}
+
+std::optional<std::string> Arguments::maybe_text(int i, std::size_t most) const
+{
+    if (!has(i))
+        return std::nullopt;
+    const Bytes bytes = pg::call([&] { return detoasted_bytes(fcinfo_->args[i].value, most); });
+    check_length(i, bytes.size, most);
+    return std::string(bytes.data, bytes.size);
+}
+
+std::optional<std::int32_t> Arguments::maybe_int(int i) const
+{
+    return has(i) ? std::optional(DatumGetInt32(fcinfo_->args[i].value)) : std::nullopt;
+}
+
+std::optional<std::int64_t> Arguments::maybe_int64(int i) const
+{
+    return has(i) ? std::optional<std::int64_t>(DatumGetInt64(fcinfo_->args[i].value)) : std::nullopt;
+}
+
+std::optional<bool> Arguments::maybe_bool(int i) const
+{
+    return has(i) ? std::optional(DatumGetBool(fcinfo_->args[i].value)) : std::nullopt;
+}
+
+std::optional<Oid> Arguments::maybe_oid(int i) const
+{
+    return has(i) ? std::optional(DatumGetObjectId(fcinfo_->args[i].value)) : std::nullopt;
+}
+
+std::optional<pg::Time> Arguments::maybe_time(int i) const
+{
+    return has(i) ? std::optional(pg::Time{DatumGetTimestampTz(fcinfo_->args[i].value)}) : std::nullopt;
+}
+
+std::optional<double> Arguments::maybe_number(int i) const
+{
+    if (!has(i))
+        return std::nullopt;
+    return pg::call([&] { return DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, fcinfo_->args[i].value)); });
+}
+
+std::optional<double> Arguments::maybe_double(int i) const
+{
+    return has(i) ? std::optional(DatumGetFloat8(fcinfo_->args[i].value)) : std::nullopt;
+}
+
+std::optional<Interval> Arguments::maybe_interval(int i) const
+{
+    return has(i) ? std::optional(*DatumGetIntervalP(fcinfo_->args[i].value)) : std::nullopt;
+}
+
+std::string Arguments::text(int i, const char *name, std::size_t most) const
+{
+    require(i, name);
+    return *maybe_text(i, most);
+}
+
+std::int32_t Arguments::integer(int i, const char *name) const
+{
+    require(i, name);
+    return *maybe_int(i);
+}
+
+std::int64_t Arguments::integer64(int i, const char *name) const
+{
+    require(i, name);
+    return *maybe_int64(i);
+}
+
+bool Arguments::boolean(int i, const char *name) const
+{
+    require(i, name);
+    return *maybe_bool(i);
+}
+
+Oid Arguments::oid(int i, const char *name) const
+{
+    require(i, name);
+    return *maybe_oid(i);
+}
+
+Interval Arguments::interval(int i, const char *name) const
+{
+    require(i, name);
+    return *maybe_interval(i);
+}
+
+std::vector<std::optional<std::string>> Arguments::texts(int i, std::size_t most_elements, std::size_t most) const
+{
+    std::vector<std::optional<std::string>> result;
+    if (!has(i))
+        return result;
+    const Elements elements = elements_of(fcinfo_->args[i].value, TEXTOID);
+    check_count(i, static_cast<std::size_t>(elements.count), most_elements);
+    // Elements of an array are never toasted by themselves: nothing here can raise.
+    for (int element = 0; element < elements.count; ++element) {
+        if (elements.nulls[element]) {
+            result.emplace_back(std::nullopt);
+        } else {
+            const Bytes bytes = bytes_of(reinterpret_cast<const struct varlena *>(DatumGetPointer(elements.values[element])));
+            check_length(i, bytes.size, most);
+            result.emplace_back(std::string(bytes.data, bytes.size));
+        }
+    }
+    return result;
+}
+
+std::vector<std::string> Arguments::texts_without_nulls(int i, const char *name, std::size_t most_elements,
+                                                        std::size_t most) const
+{
+    std::vector<std::string> result;
+    for (std::optional<std::string> &element : texts(i, most_elements, most)) {
+        if (!element.has_value())
+            raise_null_element(name);
+        result.push_back(std::move(*element));
+    }
+    return result;
+}
+
+std::vector<std::int64_t> Arguments::integers64(int i, const char *name) const
+{
+    require(i, name);
+    const Elements elements = elements_of(fcinfo_->args[i].value, INT8OID);
+    check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
+    return numbers_of<std::int64_t>(elements, name, [](Datum value) { return std::int64_t{DatumGetInt64(value)}; });
+}
+
+std::vector<std::int32_t> Arguments::integers(int i, const char *name) const
+{
+    require(i, name);
+    const Elements elements = elements_of(fcinfo_->args[i].value, INT4OID);
+    check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
+    return numbers_of<std::int32_t>(elements, name, [](Datum value) { return std::int32_t{DatumGetInt32(value)}; });
+}
+
+std::vector<pg::RawValue> Arguments::jsons(int i, const char *name) const
+{
+    require(i, name);
+    const Elements elements = elements_of(fcinfo_->args[i].value, JSONBOID);
+    check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
+    std::vector<pg::RawValue> values;
+    values.reserve(static_cast<std::size_t>(elements.count));
+    for (int element = 0; element < elements.count; ++element)
+        values.push_back({JSONBOID, elements.values[element], elements.nulls[element]});
+    return values;
+}
+
+Datum return_ids(const std::vector<std::int64_t> &ids)
+{
+    return pg::call([&] { return pg::Parameter(ids).datum(); });
+}
+
+Datum return_text(std::string_view text)
+{
+    return pg::call([&] { return PointerGetDatum(::cstring_to_text_with_len(text.data(), static_cast<int>(text.size()))); });
+}
+
+pg::RawValue interval_of(std::int64_t microseconds)
+{
+    return pg::call([&] {
+        auto *interval = static_cast<Interval *>(::palloc0(sizeof(Interval)));
+        interval->time = microseconds;
+        return pg::RawValue{INTERVALOID, IntervalPGetDatum(interval), false};
+    });
+}
+
+Datum return_void()
+{
+    return Datum{0};
+}
+
+namespace {
+
+// A row as PostgreSQL takes it. PostgreSQL regime.
+struct RowDatums {
+    Datum values[32];
+    bool nulls[32];
+
+    explicit RowDatums(std::span<const pg::Parameter> row)
+    {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            nulls[i] = row[i].null();
+            values[i] = nulls[i] ? Datum{0} : row[i].datum();
+        }
+    }
+};
+
+void require_columns(FunctionCallInfo fcinfo, std::span<const pg::Parameter> row, const TupleDesc descriptor)
+{
+    if (descriptor == nullptr || row.size() > 32 || static_cast<int>(row.size()) != descriptor->natts)
+        raise_other_declaration(fcinfo, "has other results than the library knows");
+}
+
+}  // namespace
+
+Datum return_one_row(FunctionCallInfo fcinfo, std::span<const pg::Parameter> row)
+{
+    const TupleDesc descriptor = pg::call([&] {
+        TupleDesc found = nullptr;
+        return ::get_call_result_type(fcinfo, nullptr, &found) == TYPEFUNC_COMPOSITE ? found : nullptr;
+    });
+    require_columns(fcinfo, row, descriptor);
+    return pg::call([&] {
+        RowDatums datums(row);
+        return HeapTupleGetDatum(::heap_form_tuple(::BlessTupleDesc(descriptor), datums.values, datums.nulls));
+    });
+}
+
+ResultSet::ResultSet(FunctionCallInfo fcinfo) : fcinfo_(fcinfo)
+{
+    pg::call([&] { ::InitMaterializedSRF(fcinfo, 0); });
+    info_ = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+}
+
+void ResultSet::add_composite(pg::RawValue row)
+{
+    pg::call([&] {
+        HeapTupleHeader header = DatumGetHeapTupleHeader(row.value);
+        HeapTupleData tuple{};
+        tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+        tuple.t_data = header;
+        ::tuplestore_puttuple(info_->setResult, &tuple);
+    });
+}
+
+void ResultSet::add_row(std::span<const pg::Parameter> row)
+{
+    require_columns(fcinfo_, row, info_->setDesc);
+    pg::call([&] {
+        RowDatums datums(row);
+        ::tuplestore_putvalues(info_->setResult, info_->setDesc, datums.values, datums.nulls);
+    });
+}
+
+}  // namespace hipq::pg

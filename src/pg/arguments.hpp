@@ -1,0 +1,112 @@
+// Arguments and results of SQL-callable functions as C++ values. Arguments are counted from 0; NULL is an empty optional.
+#pragma once
+
+#include "core/job/bounds.hpp"
+#include "pg/spi.hpp"
+
+namespace hipq::pg {
+
+class Arguments {
+public:
+    explicit Arguments(FunctionCallInfo fcinfo) : fcinfo_(fcinfo) {}
+
+    int count() const { return fcinfo_->nargs; }
+    // Whether the argument is not NULL.
+    bool has(int i) const { return !argument(i).isnull; }
+
+    // Required: 22004 naming the argument if it is NULL. Texts: 54000 naming the argument if it is longer than `most` bytes.
+    std::string text(int i, const char *name, std::size_t most = core::most_text) const;
+    std::int32_t integer(int i, const char *name) const;
+    std::int64_t integer64(int i, const char *name) const;
+    bool boolean(int i, const char *name) const;
+    Oid oid(int i, const char *name) const;
+    Interval interval(int i, const char *name) const;
+
+    std::optional<std::string> maybe_text(int i, std::size_t most = core::most_text) const;
+    std::optional<std::int32_t> maybe_int(int i) const;
+    std::optional<std::int64_t> maybe_int64(int i) const;
+    std::optional<bool> maybe_bool(int i) const;
+    std::optional<Oid> maybe_oid(int i) const;
+    std::optional<pg::Time> maybe_time(int i) const;
+    // Of a numeric, and of a double precision. NaN and infinity come as they are.
+    std::optional<double> maybe_number(int i) const;
+    std::optional<double> maybe_double(int i) const;
+    std::optional<Interval> maybe_interval(int i) const;
+
+    // Elements of a text[]; nothing at all for NULL. texts_without_nulls: 22004 naming the argument if an element is NULL. 54000
+    // if there are more than `most_elements`, or one is longer than `most` bytes.
+    std::vector<std::optional<std::string>> texts(int i, std::size_t most_elements, std::size_t most = core::most_text) const;
+    std::vector<std::string> texts_without_nulls(int i, const char *name, std::size_t most_elements = core::most_names,
+                                                 std::size_t most = core::most_text) const;
+
+    // Elements of a bigint[], an integer[], a jsonb[]: 22004 naming the argument if it is NULL, of numbers if an element is;
+    // 54000 if there are more than core::most_jobs_at_once.
+    std::vector<std::int64_t> integers64(int i, const char *name) const;
+    std::vector<std::int32_t> integers(int i, const char *name) const;
+    std::vector<pg::RawValue> jsons(int i, const char *name) const;
+
+    // The argument as it is, as a parameter of a statement; a NULL stays a NULL.
+    pg::RawValue raw(int i, Oid type) const { return {type, argument(i).value, argument(i).isnull}; }
+
+private:
+    // What lies behind the last one is anything.
+    const NullableDatum &argument(int i) const
+    {
+        if (i >= fcinfo_->nargs)
+            raise_too_few();
+        return fcinfo_->args[i];
+    }
+    [[noreturn]] void raise_too_few() const;
+    void require(int i, const char *name) const;
+    std::string name_of(int i) const;
+    void check_length(int i, std::size_t bytes, std::size_t most) const;
+    void check_count(int i, std::size_t elements, std::size_t most) const;
+    FunctionCallInfo fcinfo_;
+};
+
+// Results. return_text allocates in the caller's memory context.
+Datum return_text(std::string_view text);
+Datum return_void();
+Datum return_ids(const std::vector<std::int64_t> &ids);  // bigint[]
+// An interval in the current memory context.
+pg::RawValue interval_of(std::int64_t microseconds);
+inline Datum return_bool(bool value)
+{
+    return BoolGetDatum(value);
+}
+inline Datum return_int(std::int32_t value)
+{
+    return Int32GetDatum(value);
+}
+
+// The row of a function with OUT parameters, which the values follow; at most 32 of them.
+Datum return_one_row(FunctionCallInfo fcinfo, std::span<const pg::Parameter> row);
+template <class... Values>
+Datum return_row(FunctionCallInfo fcinfo, const Values &...values)
+{
+    const std::array<pg::Parameter, sizeof...(Values)> row{pg::Parameter(values)...};
+    return return_one_row(fcinfo, std::span<const pg::Parameter>(row));
+}
+
+// The rows of a set-returning function: made once, filled row by row, handed over by returning return_void().
+// Values follow the OUT parameters.
+class ResultSet {
+public:
+    explicit ResultSet(FunctionCallInfo fcinfo);
+    // Adds a row of at most 32 columns; Parameter converts numbers, booleans, texts, times, RawValue and optionals.
+    template <class... Values>
+    void add(const Values &...values)
+    {
+        const std::array<pg::Parameter, sizeof...(Values)> row{pg::Parameter(values)...};
+        add_row(std::span<const pg::Parameter>(row));
+    }
+    void add_row(std::span<const pg::Parameter> row);
+    // Adds a row that is a value of the function's row type.
+    void add_composite(pg::RawValue row);
+
+private:
+    FunctionCallInfo fcinfo_;
+    ReturnSetInfo *info_;
+};
+
+}  // namespace hipq::pg

@@ -1,0 +1,25 @@
+// The permit: one process-local flag.
+#include "internal_write.hpp"
+
+namespace hipq::pg {
+
+namespace {
+constinit bool permitted = false;
+}
+
+bool is_permitted()
+{
+    return permitted;
+}
+
+Permit::Permit() : before_(permitted)
+{
+    permitted = true;
+}
+
+Permit::~Permit()
+{
+    permitted = before_;
+}
+
+}  // namespace hipq::pg

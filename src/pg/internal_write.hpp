@@ -1,0 +1,31 @@
+// Lets hipq's own statements past the guard trigger.
+#pragma once
+
+#include "pg/transaction.hpp"
+
+namespace hipq::pg {
+
+// Whether a statement of hipq's own is under way in this process.
+bool is_permitted();
+
+// While one lives, rows are written by hipq itself: the guard trigger applies the state machine, not the rules for users.
+class Permit {
+public:
+    Permit();
+    ~Permit();
+    Permit(const Permit &) = delete;
+    Permit &operator=(const Permit &) = delete;
+
+private:
+    bool before_;
+};
+
+// Runs `fn` as the extension owner with a permit: every write of hipq's to its tables goes through here.
+template <class Function>
+auto as_hipq(Function &&fn)
+{
+    const Permit permit;
+    return pg::as_extension_owner(fn);
+}
+
+}  // namespace hipq::pg

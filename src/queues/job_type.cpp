@@ -1,0 +1,501 @@
+// register_job_type, alter_job_type, drop_job_type, retry_schedule.
+#include "catalog/catalog.hpp"
+#include "external/external.hpp"
+#include "pg/arguments.hpp"
+#include "pg/internal_write.hpp"
+#include "pg/time_zone.hpp"
+#include "recovery/recovery.hpp"
+#include "wakeup/wakeup.hpp"
+
+namespace hipq::queues {
+
+namespace {
+
+using catalog::HandlerKind;
+using catalog::HandlerText;
+using catalog::JobType;
+using catalog::Queue;
+
+// The arguments of register_job_type and alter_job_type, by position.
+enum Position {
+    queue_argument,
+    job_type_argument,
+    handler,
+    handler_kind,
+    retry_handler,
+    default_timeout,
+    default_priority,
+    default_throttle_factor,
+    default_time_windows,
+    time_zone,
+    max_retries,
+    retry_base,
+    retry_multiplier,
+    retry_max,
+    retry_jitter,
+    retry_on,
+    do_not_retry_on,
+    on_missing_handler,
+    queue_ttl,
+    claim,
+    batch_size,
+    throttle_limit,
+    throttle_limit_per_key,
+    required,
+    worker_wait_ttl,
+    retry_enabled,
+    parameters_argument,
+    validate,
+    reset,
+};
+
+// What falls back to a setting when the type says nothing.
+constexpr std::array<std::pair<const char *, Position>, 9> resettable{{{"default_timeout", default_timeout},
+                                                                       {"max_retries", max_retries},
+                                                                       {"retry_base", retry_base},
+                                                                       {"retry_multiplier", retry_multiplier},
+                                                                       {"retry_max", retry_max},
+                                                                       {"retry_jitter", retry_jitter},
+                                                                       {"queue_ttl", queue_ttl},
+                                                                       {"worker_wait_ttl", worker_wait_ttl},
+                                                                       {"retry_enabled", retry_enabled}}};
+
+// A type without handler is replaced: it is what hipq makes of a job whose type nobody registered.
+constinit pg::Statement insert_job_type(R"(
+    INSERT INTO hipq.job_type AS present
+        (queue_id, name, handler, handler_kind, retry_handler, default_timeout, default_priority, default_throttle_factor,
+         default_time_windows, time_zone, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, retry_on, do_not_retry_on,
+         on_missing_handler, queue_ttl, claim, batch_size, throttle_limit, throttle_limit_per_key, requires, worker_wait_ttl,
+         retry_enabled, parameters, validate)
+    SELECT queue.queue_id, $2, $3, $4, $5, $6, coalesce($7, 0), coalesce($8, 1), coalesce($9, 'NONE'), $10,
+            $11, $12, $13, $14, $15, coalesce($16, '{}'), coalesce($17, '{}'), coalesce($18, 'wait'), $19,
+            coalesce($20, 'auto'), coalesce($21, 1), coalesce($22, 0), coalesce($23, 0), coalesce($24, '{}'), $25, $26,
+            coalesce($27, '{}'), coalesce($28, 'enqueue')
+    FROM hipq.queue AS queue
+    WHERE queue.queue_id = $1
+    FOR KEY SHARE
+    ON CONFLICT (queue_id, name) DO UPDATE
+    SET handler = EXCLUDED.handler, handler_kind = EXCLUDED.handler_kind, retry_handler = EXCLUDED.retry_handler,
+        default_timeout = EXCLUDED.default_timeout, default_priority = EXCLUDED.default_priority,
+        default_throttle_factor = EXCLUDED.default_throttle_factor, default_time_windows = EXCLUDED.default_time_windows,
+        time_zone = EXCLUDED.time_zone, max_retries = EXCLUDED.max_retries, retry_base = EXCLUDED.retry_base,
+        retry_multiplier = EXCLUDED.retry_multiplier, retry_max = EXCLUDED.retry_max, retry_jitter = EXCLUDED.retry_jitter,
+        retry_on = EXCLUDED.retry_on, do_not_retry_on = EXCLUDED.do_not_retry_on, on_missing_handler = EXCLUDED.on_missing_handler,
+        queue_ttl = EXCLUDED.queue_ttl, claim = EXCLUDED.claim, batch_size = EXCLUDED.batch_size,
+        throttle_limit = EXCLUDED.throttle_limit, throttle_limit_per_key = EXCLUDED.throttle_limit_per_key,
+        requires = EXCLUDED.requires, worker_wait_ttl = EXCLUDED.worker_wait_ttl, retry_enabled = EXCLUDED.retry_enabled,
+        parameters = EXCLUDED.parameters, validate = EXCLUDED.validate, is_registered = true
+    WHERE present.handler_kind = 'none')");
+
+constinit pg::Statement update_job_type(R"(
+    UPDATE hipq.job_type
+    SET handler = coalesce($3, handler), handler_kind = coalesce($4, handler_kind), retry_handler = coalesce($5, retry_handler),
+        default_timeout = CASE WHEN 'default_timeout' = ANY ($29) THEN NULL ELSE coalesce($6, default_timeout) END,
+        default_priority = coalesce($7, default_priority),
+        default_throttle_factor = coalesce($8, default_throttle_factor),
+        default_time_windows = coalesce($9, default_time_windows),
+        time_zone = coalesce($10, time_zone),
+        max_retries = CASE WHEN 'max_retries' = ANY ($29) THEN NULL ELSE coalesce($11, max_retries) END,
+        retry_base = CASE WHEN 'retry_base' = ANY ($29) THEN NULL ELSE coalesce($12, retry_base) END,
+        retry_multiplier = CASE WHEN 'retry_multiplier' = ANY ($29) THEN NULL ELSE coalesce($13, retry_multiplier) END,
+        retry_max = CASE WHEN 'retry_max' = ANY ($29) THEN NULL ELSE coalesce($14, retry_max) END,
+        retry_jitter = CASE WHEN 'retry_jitter' = ANY ($29) THEN NULL ELSE coalesce($15, retry_jitter) END,
+        retry_on = coalesce($16, retry_on), do_not_retry_on = coalesce($17, do_not_retry_on),
+        on_missing_handler = coalesce($18, on_missing_handler),
+        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($29) THEN NULL ELSE coalesce($19, queue_ttl) END,
+        claim = coalesce($20, claim), batch_size = coalesce($21, batch_size),
+        throttle_limit = coalesce($22, throttle_limit), throttle_limit_per_key = coalesce($23, throttle_limit_per_key),
+        requires = coalesce($24, requires),
+        worker_wait_ttl = CASE WHEN 'worker_wait_ttl' = ANY ($29) THEN NULL ELSE coalesce($25, worker_wait_ttl) END,
+        retry_enabled = CASE WHEN 'retry_enabled' = ANY ($29) THEN NULL ELSE coalesce($26, retry_enabled) END,
+        parameters = coalesce($27, parameters), validate = coalesce($28, validate),
+        is_registered = true
+    WHERE queue_id = $1 AND name = $2)");
+
+constinit pg::Statement delete_job_type("DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = $2");
+constinit pg::Statement delete_pauses("DELETE FROM hipq.pause WHERE queue_id = $1 AND job_type = $2");
+
+template <class Value>
+void demand_if_given(const std::optional<Value> &value, std::optional<core::Problem> (*check)(Value))
+{
+    if (value.has_value())
+        catalog::demand(check(*value));
+}
+
+std::optional<std::int64_t> maybe_wide(const pg::Arguments &arguments, int i)
+{
+    return arguments.has(i) ? std::optional<std::int64_t>(arguments.maybe_int(i).value()) : std::nullopt;
+}
+
+// A delay has a fixed length: no months, whose length depends on the date.
+void check_delay(const char *name, const std::optional<Interval> &delay)
+{
+    if (!delay.has_value())
+        return;
+    constexpr std::int64_t microseconds_per_day = 86'400'000'000;
+    const bool is_negative = delay->day * microseconds_per_day + delay->time < 0;
+    if (delay->month != 0 || is_negative || delay->day > 36'500)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is out of range", name),
+                   errhint("Give an interval in days or less that is not negative."));
+}
+
+// Written so that NaN fails.
+void check_fraction(const char *name, const std::optional<double> &value, double least, double most)
+{
+    if (value.has_value() && !(*value >= least && *value <= most))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s %g is out of range", name, *value),
+                   errhint("Give a number between %g and %g.", least, most));
+}
+
+void check_rules(const char *name, const std::vector<std::string> &rules)
+{
+    for (const std::string &rule : rules)
+        if (!core::is_valid_rule(rule))
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid entry \"%s\" in %s", rule.c_str(), name),
+                       errhint("An entry is a reason such as \"timeout\", a SQLSTATE such as \"40001\" or a SQLSTATE class such "
+                               "as \"40\"."));
+}
+
+std::optional<std::string> read_time_windows(const std::optional<std::string> &text)
+{
+    return text.has_value() ? std::optional(pg::canonical_time_windows(*text)) : std::nullopt;
+}
+
+// The zone's name as PostgreSQL writes it.
+std::string read_time_zone(const std::string &name)
+{
+    const auto zone = pg::TimeZone::find(name);
+    if (!zone.has_value())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("time zone \"%s\" does not exist", name.c_str()),
+                   errhint("View pg_timezone_names lists the zones."));
+    if (!zone->is_listed())
+        HIPQ_RAISE(
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("time zone \"%s\" is not the name of a zone", name.c_str()),
+            errdetail("It says by itself when clocks are changed, if ever; a job type's zone follows the time zone database."),
+            errhint("View pg_timezone_names lists the zones. Without time_zone the setting TimeZone counts."));
+    return zone->name();
+}
+
+// A type without a zone given has that of the session in which it is registered.
+std::optional<std::string> zone_to_store(const std::optional<std::string> &given, bool is_new)
+{
+    if (!given.has_value() && !is_new)
+        return std::nullopt;
+    return read_time_zone(given.has_value() ? *given : pg::session_time_zone());
+}
+
+void check_parameters(const pg::Arguments &arguments)
+{
+    catalog::require_object(arguments, parameters_argument, "parameters");
+    if (arguments.has(parameters_argument))
+        catalog::check_job_parameters(arguments.raw(parameters_argument, JSONBOID).value);
+    const std::string when = arguments.maybe_text(validate).value_or("enqueue");
+    if (when != "enqueue" && when != "run")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown validate \"%s\"", when.c_str()),
+                   errhint("It is enqueue or run."));
+}
+
+// Every check on a value that stands by itself; NULL passes.
+void check_values(const pg::Arguments &arguments)
+{
+    demand_if_given(maybe_wide(arguments, default_timeout), core::check_timeout);
+    demand_if_given(maybe_wide(arguments, default_priority), core::check_priority);
+    demand_if_given(arguments.maybe_number(default_throttle_factor), core::check_throttle_factor);
+    demand_if_given(arguments.maybe_number(throttle_limit), core::check_throttle_limit);
+    if (arguments.has(throttle_limit_per_key))
+        pg::demand(core::check_throttle_limit(*arguments.maybe_number(throttle_limit_per_key), "throttle_limit_per_key"));
+    demand_if_given(maybe_wide(arguments, max_retries), core::check_max_retries);
+    demand_if_given(maybe_wide(arguments, queue_ttl), core::check_queue_ttl);
+    demand_if_given(maybe_wide(arguments, worker_wait_ttl), core::check_worker_wait_ttl);
+    check_delay("retry_base", arguments.maybe_interval(retry_base));
+    check_delay("retry_max", arguments.maybe_interval(retry_max));
+    check_fraction("retry_multiplier", arguments.maybe_double(retry_multiplier), 1, 1000);
+    check_fraction("retry_jitter", arguments.maybe_double(retry_jitter), 0, 1);
+    const std::string missing = arguments.maybe_text(on_missing_handler).value_or("wait");
+    if (missing != "wait" && missing != "fail")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown on_missing_handler \"%s\"", missing.c_str()),
+                   errhint("It is wait or fail."));
+    demand_if_given(maybe_wide(arguments, batch_size), core::check_batch_size);
+    catalog::require_object(arguments, required, "requires");
+    check_parameters(arguments);
+    const std::string rule = arguments.maybe_text(claim).value_or("auto");
+    if (!core::parse_claim_rule(rule).has_value())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown claim \"%s\"", rule.c_str()),
+                   errhint("It is auto, lock or record."));
+}
+
+// What a type will be once the values given are stored: handler, claim and batch_size have to fit together.
+void check_running(const std::string &handler_text, HandlerKind kind, core::ClaimRule rule, int batch)
+{
+    if (rule == core::ClaimRule::lock && kind == HandlerKind::procedure)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a procedure cannot be claimed by lock"),
+                   errdetail("It may commit midway, and the lock would be gone."), errhint("Use claim => 'record' or 'auto'."));
+    if (batch > 1 && handler_text != "NONE" && !catalog::takes_batches(handler_text, kind))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s cannot handle batches", handler_text.c_str()),
+                   errhint("A batch handler is a function with arguments (hipq.job[]), (jsonb[]) or (bigint[], jsonb[])."));
+}
+
+std::optional<std::vector<std::string>> read_rules(const pg::Arguments &arguments, int i, const char *name)
+{
+    if (!arguments.has(i))
+        return std::nullopt;
+    std::vector<std::string> rules = arguments.texts_without_nulls(i, name);
+    check_rules(name, rules);
+    return rules;
+}
+
+// An array as parameter, NULL where there is none.
+pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &texts)
+{
+    if (texts.has_value())
+        return {*texts};
+    return {pg::RawValue{TEXTARRAYOID, Datum{0}, true}};
+}
+
+// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $28 are the same. Returns whether there was a row to
+// write.
+bool store(const Queue &queue, const std::string &name, const pg::Arguments &arguments, const std::optional<HandlerText> &what,
+           const std::optional<std::string> &decider, const std::vector<std::string> *to_reset)
+{
+    const std::optional<std::string> windows =
+        read_time_windows(arguments.maybe_text(default_time_windows, core::most_time_windows));
+    const std::optional<std::string> zone = zone_to_store(arguments.maybe_text(time_zone), to_reset == nullptr);
+    if (zone.has_value())
+        wakeup::note_change_of_zone();
+    const auto retried = read_rules(arguments, retry_on, "retry_on");
+    const auto not_retried = read_rules(arguments, do_not_retry_on, "do_not_retry_on");
+    const std::optional<std::string> missing = arguments.maybe_text(on_missing_handler);
+    const std::optional<std::string> claim_text = arguments.maybe_text(claim);
+    const std::optional<std::string> validated = arguments.maybe_text(validate);
+    const std::optional<std::string> handler_text = what.has_value() ? std::optional(what->handler) : std::nullopt;
+    const std::optional<std::string> kind_text =
+        what.has_value() ? std::optional<std::string>(catalog::name(what->kind)) : std::nullopt;
+    const std::optional<std::int32_t> priority = arguments.maybe_int(default_priority);
+    const std::optional<std::int16_t> short_priority =
+        priority.has_value() ? std::optional(static_cast<std::int16_t>(*priority)) : std::nullopt;
+    std::vector<pg::Parameter> parameters{queue.id,
+                                          name,
+                                          handler_text,
+                                          kind_text,
+                                          decider,
+                                          arguments.maybe_int(default_timeout),
+                                          short_priority,
+                                          arguments.raw(default_throttle_factor, NUMERICOID),
+                                          windows,
+                                          zone,
+                                          arguments.maybe_int(max_retries),
+                                          arguments.raw(retry_base, INTERVALOID),
+                                          arguments.maybe_double(retry_multiplier),
+                                          arguments.raw(retry_max, INTERVALOID),
+                                          arguments.maybe_double(retry_jitter),
+                                          array_parameter(retried),
+                                          array_parameter(not_retried),
+                                          missing,
+                                          arguments.maybe_int(queue_ttl),
+                                          claim_text,
+                                          arguments.maybe_int(batch_size),
+                                          arguments.raw(throttle_limit, NUMERICOID),
+                                          arguments.raw(throttle_limit_per_key, NUMERICOID),
+                                          arguments.raw(required, JSONBOID),
+                                          arguments.maybe_int(worker_wait_ttl),
+                                          arguments.maybe_bool(retry_enabled),
+                                          arguments.raw(parameters_argument, JSONBOID),
+                                          validated};
+    pg::Statement &statement = to_reset == nullptr ? insert_job_type : update_job_type;
+    if (to_reset != nullptr)
+        parameters.emplace_back(*to_reset);
+    return pg::as_hipq([&] { return statement.execute(std::span<const pg::Parameter>(parameters)).processed() > 0; });
+}
+
+// Priority and throttle_factor of a type are the owner's to choose, whose caps these are.
+void demand_timeout_cap(const Queue &queue, const pg::Arguments &arguments)
+{
+    if (const auto timeout = arguments.maybe_int(default_timeout); timeout.has_value())
+        pg::demand(core::check_timeout_cap(*timeout, queue.caps));
+}
+
+void register_job_type(const pg::Arguments &arguments)
+{
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = catalog::require_own_queue(*catalogue, arguments.text(queue_argument, "queue"));
+    const std::string name = arguments.text(job_type_argument, "job_type");
+    pg::demand(core::check_job_type(name));
+    check_values(arguments);
+    demand_timeout_cap(queue, arguments);
+    const HandlerText what = catalog::read_handler(queue, arguments.maybe_text(handler, core::most_handler_text).value_or("NONE"),
+                                                   arguments.maybe_text(handler_kind).value_or("auto"));
+    const std::string decider = catalog::read_retry_handler(queue, arguments.maybe_text(retry_handler).value_or("NONE"));
+    check_running(what.handler, what.kind, core::parse_claim_rule(arguments.maybe_text(claim).value_or("auto")).value(),
+                  arguments.maybe_int(batch_size).value_or(1));
+    external::warn_of_short_ttl(queue, name, arguments.maybe_int(queue_ttl));
+    if (!store(queue, name, arguments, what, decider, nullptr)) {
+        const std::string queue_name = queue.full_name();
+        HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT),
+                   errmsg("job type \"%s\" of queue \"%s\" already exists", name.c_str(), queue_name.c_str()),
+                   errhint("Change it with hipq.alter_job_type()."));
+    }
+    wakeup::note_catalogue_change();
+}
+
+// A new handler, when there is one to be read: a kind without handler can only mean external workers.
+std::optional<HandlerText> read_new_handler(const Queue &queue, const pg::Arguments &arguments)
+{
+    const std::string kind = arguments.maybe_text(handler_kind).value_or("auto");
+    const std::optional<std::string> text = arguments.maybe_text(handler, core::most_handler_text);
+    if (!text.has_value() && kind == "auto")
+        return std::nullopt;
+    return catalog::read_handler(queue, text.value_or("NONE"), kind);
+}
+
+std::vector<std::string> read_reset(const pg::Arguments &arguments)
+{
+    std::array<const char *, resettable.size()> known;
+    std::transform(resettable.begin(), resettable.end(), known.begin(), [](const auto &entry) { return entry.first; });
+    std::vector<std::string> names = arguments.texts_without_nulls(reset, "reset");
+    catalog::check_reset(names, known);
+    for (const auto &entry : resettable)
+        if (arguments.has(entry.second) && std::find(names.begin(), names.end(), entry.first) != names.end())
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be both set and reset", entry.first));
+    return names;
+}
+
+void alter_job_type(const pg::Arguments &arguments)
+{
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = catalog::require_own_queue(*catalogue, arguments.text(queue_argument, "queue"));
+    const std::string name = arguments.text(job_type_argument, "job_type");
+    const JobType *present = queue.find_job_type(name);
+    if (present == nullptr)
+        catalog::raise_unknown_type(name, queue.full_name());
+    check_values(arguments);
+    demand_timeout_cap(queue, arguments);
+    external::warn_of_short_ttl(queue, name, arguments.maybe_int(queue_ttl));
+    const std::vector<std::string> to_reset = read_reset(arguments);
+    const std::optional<HandlerText> what = read_new_handler(queue, arguments);
+    std::optional<std::string> decider = arguments.maybe_text(retry_handler);
+    if (decider.has_value())
+        decider = catalog::read_retry_handler(queue, *decider);
+    const std::optional<std::string> rule = arguments.maybe_text(claim);
+    check_running(what.has_value() ? what->handler : present->handler, what.has_value() ? what->kind : present->handler_kind,
+                  rule.has_value() ? core::parse_claim_rule(*rule).value() : present->claim,
+                  arguments.maybe_int(batch_size).value_or(present->batch_size));
+    if (!store(queue, name, arguments, what, decider, &to_reset))  // dropped since the catalogue was read
+        catalog::raise_unknown_type(name, queue.full_name());
+    if (what.has_value() || decider.has_value())
+        recovery::forget_type_crashes(queue.id, name);
+    wakeup::note_catalogue_change();
+}
+
+bool has_unfinished_jobs(const Queue &queue, const std::string &job_type)
+{
+    return pg::as_hipq([&] {
+        return pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() + " WHERE job_type = $1)", job_type)
+            .front()
+            .boolean(0);
+    });
+}
+
+void drop_job_type(const pg::Arguments &arguments)
+{
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = catalog::require_own_queue(*catalogue, arguments.text(0, "queue"));
+    const std::string name = arguments.text(1, "job_type");
+    const bool force = arguments.maybe_bool(2).value_or(false);
+    const std::string queue_name = queue.full_name();
+    if (queue.find_job_type(name) == nullptr)
+        catalog::raise_unknown_type(name, queue_name);
+    if (!force && has_unfinished_jobs(queue, name))
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
+                   errmsg("cannot drop job type \"%s\" of queue \"%s\" because it has unfinished jobs", name.c_str(),
+                          queue_name.c_str()),
+                   errhint("Use force => true: they will wait until the type is registered again."));
+    pg::as_hipq([&] {
+        delete_pauses.run(queue.id, name);
+        delete_job_type.run(queue.id, name);
+    });
+    wakeup::note_resumed_key(queue.id);
+    wakeup::note_catalogue_change();
+}
+
+void list_schedule(const JobType &type, pg::ResultSet &result)
+{
+    std::int32_t retry = 0;
+    std::int64_t since_first_failure = 0;
+    for (const std::int64_t delay : core::retry_schedule(type.policy, type.max_retries)) {
+        since_first_failure += delay;
+        result.add(++retry, pg::interval_of(delay), pg::interval_of(since_first_failure));
+    }
+}
+
+void list_schedule_of_queue(const pg::Arguments &arguments, pg::ResultSet &result)
+{
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = catalog::require_known_queue(*catalogue, arguments.text(0, "queue"));
+    const std::string name = arguments.text(1, "job_type");
+    catalog::require(queue, catalog::Privilege::read);
+    const JobType *type = queue.find_job_type(name);
+    if (type == nullptr)
+        catalog::raise_unknown_type(name, queue.full_name());
+    list_schedule(*type, result);
+}
+
+// The type by its name alone, among the queues that the caller may read.
+void list_schedule_of_type(const pg::Arguments &arguments, pg::ResultSet &result)
+{
+    const auto catalogue = catalog::catalogue();
+    const std::string name = arguments.text(0, "job_type");
+    const JobType *found = nullptr;
+    std::string queues;
+    int count = 0;
+    for (const auto &[id, queue] : catalogue->queues) {
+        const JobType *type = queue.is_dropped ? nullptr : queue.find_job_type(name);
+        if (type == nullptr || !catalog::may(catalog::caller(), queue, catalog::Privilege::read))
+            continue;
+        found = type;
+        ++count;
+        queues.append(queues.empty() ? "" : ", ").append(queue.full_name());
+    }
+    if (found == nullptr)
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job type \"%s\" does not exist", name.c_str()),
+                   errhint("View hipq.job_types lists the job types that you may use."));
+    if (count > 1)
+        HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER), errmsg("several queues have a job type \"%s\"", name.c_str()),
+                   errdetail("Queues: %s.", queues.c_str()), errhint("Name the queue: hipq.retry_schedule(queue, job_type)."));
+    list_schedule(*found, result);
+}
+
+}  // namespace
+
+}  // namespace hipq::queues
+
+HIPQ_FUNCTION(hipq_register_job_type)
+{
+    hipq::queues::register_job_type(hipq::pg::Arguments(fcinfo));
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq_alter_job_type)
+{
+    hipq::queues::alter_job_type(hipq::pg::Arguments(fcinfo));
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq_drop_job_type)
+{
+    hipq::queues::drop_job_type(hipq::pg::Arguments(fcinfo));
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq_retry_schedule)
+{
+    hipq::pg::ResultSet result(fcinfo);
+    hipq::queues::list_schedule_of_queue(hipq::pg::Arguments(fcinfo), result);
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq_retry_schedule_of_type)
+{
+    hipq::pg::ResultSet result(fcinfo);
+    hipq::queues::list_schedule_of_type(hipq::pg::Arguments(fcinfo), result);
+    return hipq::pg::return_void();
+}

@@ -1,0 +1,399 @@
+// create_queue, alter_queue, drop_queue.
+//
+// All three hold a lock on the queue's name until their transaction ends; other queues' are not in their way, but for a moment
+// two that make queues (lock_shared_objects).
+#include "catalog/catalog.hpp"
+#include "core/text/names.hpp"
+#include "external/external.hpp"
+#include "pg/arguments.hpp"
+#include "pg/internal_write.hpp"
+#include "pg/quote.hpp"
+#include "queues/grants.hpp"
+#include "queues/table_name.hpp"
+#include "recovery/recovery.hpp"
+#include "schedules/schedules.hpp"
+#include "tables/tables.hpp"
+#include "wakeup/wakeup.hpp"
+
+namespace hipq::queues {
+
+namespace {
+
+using catalog::Queue;
+
+// The arguments that create_queue and alter_queue share, by position.
+enum Position {
+    queue_argument,
+    owner,
+    throttle_limit,
+    retention,
+    history,
+    strict,
+    queue_ttl,
+    dead_letter_enabled,
+    dead_letter_retention,
+    durability,
+    weight,
+    dead_letter_max,
+    dead_letter_handler,
+    max_timeout,
+    highest_priority,
+    allow_free_jobs,
+    retry_enabled,
+    reset
+};
+
+constexpr std::array<const char *, 9> resettable{"retention",       "queue_ttl",   "dead_letter_enabled", "dead_letter_retention",
+                                                 "dead_letter_max", "max_timeout", "highest_priority",    "retry_enabled",
+                                                 "strict"};
+
+constinit pg::Statement insert_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
+constinit pg::Statement select_dropped_queue(R"(
+    SELECT queue.queue_id, queue.table_name
+    FROM hipq.queue AS queue
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE instance.name = $1 AND queue.name = $2 AND queue.is_dropped)");
+constinit pg::Statement insert_queue(R"(
+    INSERT INTO hipq.queue (instance_id, name, owner, table_name, throttle_limit, retention, history, is_strict, queue_ttl,
+                            dead_letter_enabled, dead_letter_retention, durability, weight, dead_letter_max, dead_letter_handler,
+                            max_timeout, highest_priority, allow_free_jobs, retry_enabled)
+    SELECT instance_id, $2, $3::regrole, $4, coalesce($5, 0), $6, coalesce($7, 'failed'), $8, $9, $10, $11,
+           coalesce($12, 'strict'), coalesce($13, 100), $14, $15, $16, $17, coalesce($18, true), $19
+    FROM hipq.instance
+    WHERE name = $1
+    FOR KEY SHARE
+    RETURNING queue_id)");
+constinit pg::Statement update_queue(R"(
+    UPDATE hipq.queue
+    SET owner = coalesce($2::regrole, owner),
+        throttle_limit = coalesce($3, throttle_limit),
+        retention = CASE WHEN 'retention' = ANY ($11) THEN NULL ELSE coalesce($4, retention) END,
+        history = coalesce($5, history),
+        is_strict = CASE WHEN 'strict' = ANY ($11) THEN NULL ELSE coalesce($6, is_strict) END,
+        queue_ttl = CASE WHEN 'queue_ttl' = ANY ($11) THEN NULL ELSE coalesce($7, queue_ttl) END,
+        dead_letter_enabled = CASE WHEN 'dead_letter_enabled' = ANY ($11) THEN NULL ELSE coalesce($8, dead_letter_enabled) END,
+        dead_letter_retention = CASE WHEN 'dead_letter_retention' = ANY ($11) THEN NULL ELSE coalesce($9, dead_letter_retention) END,
+        durability = coalesce($10, durability),
+        weight = coalesce($12, weight),
+        dead_letter_max = CASE WHEN 'dead_letter_max' = ANY ($11) THEN NULL ELSE coalesce($13, dead_letter_max) END,
+        dead_letter_handler = coalesce($14, dead_letter_handler),
+        max_timeout = CASE WHEN 'max_timeout' = ANY ($11) THEN NULL ELSE coalesce($15, max_timeout) END,
+        highest_priority = CASE WHEN 'highest_priority' = ANY ($11) THEN NULL ELSE coalesce($16, highest_priority) END,
+        allow_free_jobs = coalesce($17, allow_free_jobs),
+        retry_enabled = CASE WHEN 'retry_enabled' = ANY ($11) THEN NULL ELSE coalesce($18, retry_enabled) END
+    WHERE queue_id = $1)");
+
+// Views, foreign keys and functions of users that hang on the tables of a queue.
+constinit pg::Statement select_dependent_objects(R"(
+    WITH tree AS (
+        SELECT member.oid, member.reltype
+        FROM pg_class AS relation
+        CROSS JOIN pg_partition_tree(relation.oid) AS part
+        JOIN pg_class AS member ON member.oid = part.relid
+        WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1
+    )
+    SELECT pg_describe_object(classid, objid, objsubid)
+    FROM pg_depend
+    WHERE deptype = 'n'
+      AND (refclassid = 'pg_class'::regclass AND refobjid IN (SELECT oid FROM tree)
+           OR refclassid = 'pg_type'::regclass AND refobjid IN (SELECT reltype FROM tree))
+      AND NOT (classid = 'pg_class'::regclass AND objid IN (SELECT oid FROM tree))
+      AND NOT (classid = 'pg_constraint'::regclass
+               AND objid IN (SELECT oid FROM pg_constraint WHERE conrelid IN (SELECT oid FROM tree)))
+    ORDER BY 1
+    LIMIT 1)");
+
+constexpr std::string_view built_in_instance = "hipq";
+
+// It may be misspelt.
+void tell_of_new_instance(const std::string &name)
+{
+    pg::call([&] {
+        ereport(NOTICE, errmsg("instance \"%s\" is new: create_queue() made it", name.c_str()),
+                errhint("If the name is misspelt, drop the queue, and then the instance with hipq.drop_instance('%s').",
+                        name.c_str()));
+    });
+}
+
+// Checks what both functions take; NULL passes.
+void check_options(const pg::Arguments &arguments)
+{
+    if (const auto limit = arguments.maybe_number(throttle_limit); limit.has_value())
+        pg::demand(core::check_throttle_limit(*limit));
+    if (const auto ttl = arguments.maybe_int(queue_ttl); ttl.has_value())
+        pg::demand(core::check_queue_ttl(*ttl));
+    if (const auto share = arguments.maybe_int(weight); share.has_value())
+        pg::demand(core::check_queue_weight(*share));
+    if (const auto most = arguments.maybe_int(max_timeout); most.has_value())
+        pg::demand(core::check_timeout(*most, "max_timeout"));
+    if (const auto highest = arguments.maybe_int(highest_priority); highest.has_value())
+        pg::demand(core::check_priority(*highest, "highest_priority"));
+    catalog::check_retention(arguments.maybe_interval(retention));
+    catalog::check_keeping("dead_letter_retention", arguments.maybe_interval(dead_letter_retention));
+    if (const auto most = arguments.maybe_int(dead_letter_max); most.has_value())
+        pg::demand(core::check_dead_letter_max(*most));
+    const std::string kept = arguments.maybe_text(history).value_or("failed");
+    if (kept != "failed" && kept != "all")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown history \"%s\"", kept.c_str()),
+                   errhint("History is failed or all."));
+    const std::string safe = arguments.maybe_text(durability).value_or("strict");
+    if (safe != "strict" && safe != "group")
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown durability \"%s\"", safe.c_str()),
+                   errhint("Durability is strict or group."));
+}
+
+bool can_log_in(Oid role)
+{
+    return pg::call([&] {
+        HeapTuple tuple = ::SearchSysCache1(AUTHOID, ObjectIdGetDatum(role));
+        if (!HeapTupleIsValid(tuple))
+            return false;
+        const bool can = reinterpret_cast<Form_pg_authid>(GETSTRUCT(tuple))->rolcanlogin;
+        ::ReleaseSysCache(tuple);
+        return can;
+    });
+}
+
+// Whoever makes a role the owner of a queue makes handlers run as that role.
+void check_new_owner(Oid role)
+{
+    const std::string name = catalog::require_role(role);
+    if (!pg::call([&] { return ::is_member_of_role(catalog::caller(), role); }))
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be member of role \"%s\"", name.c_str()),
+                   errdetail("Handlers of a queue run as its owner."));
+    if (PG_VERSION_NUM >= 170000 || can_log_in(role))
+        return;
+    const std::string quoted = pg::quote_name(name);
+    pg::call([&] {
+        ereport(WARNING, errmsg("queue owner \"%s\" is not permitted to log in", name.c_str()),
+                errdetail("Jobs can be enqueued, but SQL handlers cannot run."),
+                errhint("Run ALTER ROLE %s LOGIN.", quoted.c_str()));
+    });
+}
+
+core::QueueName parse_name(const std::string &text)
+{
+    const std::optional<core::QueueName> name = core::parse_queue_name(text);
+    if (!name.has_value())
+        HIPQ_RAISE(
+            errcode(ERRCODE_INVALID_NAME), errmsg("invalid queue name \"%s\"", text.c_str()),
+            errhint("A queue is named \"instance.queue\"; both parts have 1 to 63 lower-case letters and underscores and start "
+                    "with a letter."));
+    return *name;
+}
+
+// The handler of dead letters for a queue of that name and owner, as it is stored; nothing: none was given.
+std::optional<std::string> read_dead_letter_handler(const core::QueueName &name, Oid role, const pg::Arguments &arguments)
+{
+    const auto text = arguments.maybe_text(dead_letter_handler);
+    if (!text.has_value())
+        return std::nullopt;
+    Queue queue{};
+    queue.instance = name.instance;
+    queue.name = name.queue;
+    queue.owner = role;
+    return catalog::read_dead_letter_handler(queue, *text);
+}
+
+// A queue of the same name that is still being dropped goes now.
+void finish_drop(const core::QueueName &name)
+{
+    pg::as_hipq([&] {
+        for (const pg::Row row : select_dropped_queue.run(name.instance, name.queue))
+            tables::forget_queue(row.integer32(0), row.text(1));
+    });
+}
+
+std::int32_t create_queue(const pg::Arguments &arguments)
+{
+    const std::string text = arguments.text(queue_argument, "queue");
+    const core::QueueName name = parse_name(text);
+    const Oid role = arguments.maybe_oid(owner).value_or(catalog::caller());
+    check_options(arguments);
+    catalog::lock_queue_name(text);
+    if (catalog::catalogue()->find(text) != nullptr)
+        HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("queue \"%s\" already exists", text.c_str()));
+    check_new_owner(role);
+    finish_drop(name);
+    const TableName chosen = table_name_of(name);
+    const std::string &table = chosen.text;
+    catalog::lock_table_name(table);
+    check_table_name(name, chosen);
+    catalog::lock_shared_objects();
+    const std::string handler = read_dead_letter_handler(name, role, arguments).value_or("NONE");
+    catalog::claim_identity_if_new();
+    std::int32_t id = 0;
+    bool makes_instance = false;
+    pg::as_hipq([&] {
+        makes_instance = insert_instance.run(name.instance).processed() > 0;
+        id = insert_queue
+                 .run(name.instance, name.queue, role, table, arguments.raw(throttle_limit, NUMERICOID),
+                      arguments.raw(retention, INTERVALOID), arguments.maybe_text(history), arguments.maybe_bool(strict),
+                      arguments.maybe_int(queue_ttl), arguments.maybe_bool(dead_letter_enabled),
+                      arguments.raw(dead_letter_retention, INTERVALOID), arguments.maybe_text(durability),
+                      arguments.maybe_int(weight), arguments.maybe_int(dead_letter_max), handler,
+                      arguments.maybe_int(max_timeout), arguments.maybe_int(highest_priority),
+                      arguments.maybe_bool(allow_free_jobs), arguments.maybe_bool(retry_enabled))
+                 .front()
+                 .integer32(0);
+    });
+    if (makes_instance && name.instance != built_in_instance)
+        tell_of_new_instance(name.instance);
+    const auto catalogue = catalog::catalogue();
+    const Queue *created = catalogue->find(id);
+    if (created == nullptr)  // the trigger that tells processes to read again is disabled
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("queue \"%s\" was not found after its creation", text.c_str()),
+                   errhint("The triggers on hipq.queue must be enabled."));
+    const Queue &queue = *created;
+    pg::as_hipq([&] {
+        tables::make_attempt_leaves_once();
+        tables::create_queue_table(id, table, queue.retention);
+    });
+    give_ownership(queue, role);
+    wakeup::note_catalogue_change();
+    return id;
+}
+
+bool has_sql_handlers(const Queue &queue)
+{
+    return queue.handles_dead_letters() || std::any_of(queue.job_types.begin(), queue.job_types.end(), [](const auto &entry) {
+               return entry.second.handler != "NONE" || entry.second.retry_handler != "NONE";
+           });
+}
+
+void check_owner_of_handlers(const Queue &queue, Oid role)
+{
+    if (!has_sql_handlers(queue) || catalog::may_run_handlers(role))
+        return;
+    const std::string name = queue.full_name();
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("cannot give queue \"%s\" to a superuser", name.c_str()),
+               errdetail("Its handlers would run with the rights of a superuser."),
+               errhint("Choose another owner, or switch hipq.allow_superuser_handlers on."));
+}
+
+void check_reset_arguments(const pg::Arguments &arguments, const std::vector<std::string> &names)
+{
+    catalog::check_reset(names, resettable);
+    const std::array<std::pair<const char *, Position>, 7> positions{{{"retention", retention},
+                                                                      {"queue_ttl", queue_ttl},
+                                                                      {"dead_letter_enabled", dead_letter_enabled},
+                                                                      {"dead_letter_retention", dead_letter_retention},
+                                                                      {"dead_letter_max", dead_letter_max},
+                                                                      {"max_timeout", max_timeout},
+                                                                      {"highest_priority", highest_priority}}};
+    for (const auto &entry : positions)
+        if (arguments.has(entry.second) && std::find(names.begin(), names.end(), entry.first) != names.end())
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be both set and reset", entry.first));
+}
+
+void alter_queue(const pg::Arguments &arguments)
+{
+    const std::string text = arguments.text(queue_argument, "queue");
+    catalog::lock_queue_name(text);
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = catalog::require_own_queue(*catalogue, text);
+    const std::vector<std::string> to_reset = arguments.texts_without_nulls(reset, "reset");
+    const std::optional<Oid> new_owner = arguments.maybe_oid(owner);
+    check_options(arguments);
+    check_reset_arguments(arguments, to_reset);
+    for (const auto &[name, type] : queue.job_types)
+        if (!type.queue_ttl.has_value() && type.is_without_handler())
+            external::warn_of_short_ttl(queue, name, arguments.maybe_int(queue_ttl));
+    if (new_owner.has_value()) {
+        check_new_owner(*new_owner);
+        check_owner_of_handlers(queue, *new_owner);
+    }
+    const auto handler = read_dead_letter_handler({queue.instance, queue.name}, new_owner.value_or(queue.owner), arguments);
+    pg::as_hipq([&] {
+        update_queue.run(queue.id, new_owner, arguments.raw(throttle_limit, NUMERICOID), arguments.raw(retention, INTERVALOID),
+                         arguments.maybe_text(history), arguments.maybe_bool(strict), arguments.maybe_int(queue_ttl),
+                         arguments.maybe_bool(dead_letter_enabled), arguments.raw(dead_letter_retention, INTERVALOID),
+                         arguments.maybe_text(durability), to_reset, arguments.maybe_int(weight),
+                         arguments.maybe_int(dead_letter_max), handler, arguments.maybe_int(max_timeout),
+                         arguments.maybe_int(highest_priority), arguments.maybe_bool(allow_free_jobs),
+                         arguments.maybe_bool(retry_enabled));
+    });
+    if (handler.has_value())
+        recovery::forget_dead_letter_crashes(queue.id);
+    if (new_owner.has_value() && *new_owner != queue.owner) {
+        take_ownership(queue, queue.owner);
+        give_ownership(queue, *new_owner);
+    }
+    wakeup::note_catalogue_change();
+}
+
+bool has_unfinished_jobs(const Queue &queue)
+{
+    bool has = false;
+    pg::as_hipq([&] {
+        has = pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() +
+                               ") OR EXISTS (SELECT FROM hipq.successor WHERE queue_id = $1)",
+                           queue.id)
+                  .front()
+                  .boolean(0);
+    });
+    return has;
+}
+
+void check_dependent_objects(const Queue &queue)
+{
+    std::string dependent;
+    pg::as_hipq([&] {
+        for (const pg::Row row : select_dependent_objects.run(queue.table))
+            dependent = row.text(0);
+    });
+    const std::string name = queue.full_name();
+    if (!dependent.empty())
+        HIPQ_RAISE(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+                   errmsg("cannot drop queue \"%s\" because other objects depend on its table", name.c_str()),
+                   errdetail("One is %s.", dependent.c_str()), errhint("Drop them first."));
+}
+
+// The tables go when nobody reads them: a DROP TABLE that waited for a reader of hipq.job would make the enqueuers of all queues
+// wait. Where no scheduler will come, it has to happen here.
+void drop_queue(const pg::Arguments &arguments)
+{
+    const std::string text = arguments.text(0, "queue");
+    const bool force = arguments.maybe_bool(1).value_or(false);
+    catalog::lock_queue_name(text);
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = catalog::require_own_queue(*catalogue, text);
+    if (!force && has_unfinished_jobs(queue))
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
+                   errmsg("cannot drop queue \"%s\" because it has unfinished jobs", text.c_str()),
+                   errhint("Use force => true to drop them too."));
+    check_dependent_objects(queue);
+    schedules::forget_schedules_of(queue.id);
+    const bool has_scheduler = memory::is_loaded() && !catalog::is_held();
+    const std::vector<Oid> roles = holders_of_rights(queue);
+    pg::as_hipq([&] {
+        if (has_scheduler)
+            tables::mark_queue_dropped(queue.id, queue.table);
+        else
+            tables::forget_queue(queue.id, queue.table);
+    });
+    take_what_came_with_queues(roles);
+    wakeup::note_catalogue_change();
+}
+
+}  // namespace
+
+}  // namespace hipq::queues
+
+HIPQ_FUNCTION(hipq_create_queue)
+{
+    return hipq::pg::return_int(hipq::queues::create_queue(hipq::pg::Arguments(fcinfo)));
+}
+
+HIPQ_FUNCTION(hipq_alter_queue)
+{
+    hipq::queues::alter_queue(hipq::pg::Arguments(fcinfo));
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq_drop_queue)
+{
+    hipq::queues::drop_queue(hipq::pg::Arguments(fcinfo));
+    return hipq::pg::return_void();
+}

@@ -1,0 +1,227 @@
+// By what shared memory knows of deadlines and workers; the rows decide (rescue.hpp).
+#include "reclaim.hpp"
+
+#include "catalog/catalog.hpp"
+#include "pg/clock.hpp"
+#include "pg/transaction.hpp"
+#include "process/process.hpp"
+#include "settings.hpp"
+#include "workers/workers.hpp"
+
+namespace hipq::recovery {
+
+namespace {
+
+using workers::ExternalJob;
+using workers::WorkerSlot;
+
+constexpr std::size_t jobs_at_once = 500;
+constexpr int most_reports = 10;                      // in
+constexpr std::int64_t report_interval = 10'000'000;  // us
+
+Left left_by(const ExternalJob &job, LeftBy by)
+{
+    Left left{job.queue_id, job.id, job.attempt, by, true, pg::Time{0}, 0};
+    left.worker_id = job.worker_id;
+    left.was_accepted = job.is_accepted;
+    return left;
+}
+
+// ---- whose jobs are to be taken ----
+
+std::int64_t grace()
+{
+    return std::int64_t{settings::worker_grace} * 1'000;
+}
+
+// When a worker's jobs are somebody else's because it is gone; infinity: not as far as anybody knows.
+pg::Time end_of_grace(const WorkerSlot &worker)
+{
+    if (worker.state == workers::WorkerState::ended)
+        return worker.ended + grace();
+    if (worker.record.is_bound || !settings::health_enabled)
+        return pg::infinity;
+    return pg::Time{worker.record.last_sign} + (std::int64_t{settings::heartbeat_timeout} * 1'000 + grace());
+}
+
+LeftBy loss_of(const WorkerSlot &worker)
+{
+    return worker.state == workers::WorkerState::ended ? LeftBy::lost_worker : LeftBy::silent_worker;
+}
+
+struct Found {
+    std::vector<Left> jobs;
+    pg::Time next = pg::infinity;
+    bool is_all = true;
+};
+
+void find_overdue(Found &found, pg::Time now)
+{
+    const workers::OverdueJobs overdue = workers::overdue_jobs(now, jobs_at_once);
+    for (const ExternalJob &job : overdue.jobs)
+        found.jobs.push_back(left_by(job, LeftBy::late_worker));
+    found.is_all = overdue.jobs.size() < jobs_at_once;
+    found.next = std::min(found.next, overdue.next);
+}
+
+// Who may work on what.
+struct Rights {
+    std::shared_ptr<const catalog::Catalogue> catalogue;
+    std::shared_ptr<const catalog::WorkerServices> services;
+
+    // Jobs of a queue that is being dropped end with it.
+    bool is_revoked(const ExternalJob &job) const
+    {
+        const catalog::Queue *queue = catalogue->find(job.queue_id);
+        return queue != nullptr && !queue->is_dropped && !services->may_work(job.worker_id, job.queue_id);
+    }
+};
+
+Rights read_rights()
+{
+    Rights rights;
+    pg::with_transaction([&] { rights = {catalog::catalogue(), catalog::worker_services()}; });
+    return rights;
+}
+
+// Who may not work on a queue any more has no jobs of it, accepted or not.
+void find_revoked(Found &found, const Rights &rights, std::int64_t worker_id)
+{
+    for (const ExternalJob &job : workers::jobs_of_worker(worker_id))
+        if (rights.is_revoked(job))
+            found.jobs.push_back(left_by(job, LeftBy::revoked_worker));
+}
+
+// Why others are given a job of a worker; nothing: it may keep it. What it has not accepted it cannot accept any more once it has
+// ended, so that waiting for its answer would only keep the job, and a place in its role's share, from its successor.
+std::optional<LeftBy> reason_to_take(const WorkerSlot &worker, const ExternalJob &job, pg::Time now)
+{
+    const bool takes_no_more = worker.is_draining || worker.state == workers::WorkerState::ended;
+    if (takes_no_more && !job.is_accepted)
+        return LeftBy::draining_worker;
+    return end_of_grace(worker) <= now ? std::optional(loss_of(worker)) : std::nullopt;
+}
+
+void find_abandoned(Found &found, const Rights &rights, pg::Time now)
+{
+    for (const WorkerSlot &worker : workers::list_workers()) {
+        if (worker.record.depth == 0 && worker.running == 0)
+            continue;
+        if (rights.services->lacks_a_right(worker.id))
+            find_revoked(found, rights, worker.id);
+        if (worker.state == workers::WorkerState::present && !worker.is_draining && end_of_grace(worker) > now)
+            continue;
+        for (const ExternalJob &job : workers::jobs_of_worker(worker.id))
+            if (const auto by = reason_to_take(worker, job, now))
+                found.jobs.push_back(left_by(job, *by));
+    }
+}
+
+Found find(const PostponedJobs &postponed, pg::Time now)
+{
+    Found found;
+    find_overdue(found, now);
+    if (workers::has_workers_here())
+        find_abandoned(found, read_rights(), now);
+    std::stable_sort(found.jobs.begin(), found.jobs.end(),
+                     [](const Left &left, const Left &right) { return left.queue_id < right.queue_id; });
+    std::erase_if(found.jobs, [&](const Left &left) { return is_postponed(postponed, left.id, now); });
+    return found;
+}
+
+// ---- saying so ----
+
+std::string name_of(std::int64_t worker_id)
+{
+    const auto worker = workers::find_worker(worker_id);
+    return worker.has_value() ? std::string(worker->name) : std::to_string(worker_id);
+}
+
+void report_expiry(const Left &left)
+{
+    const std::string worker = name_of(left.worker_id);
+    pg::call([&] {
+        ereport(LOG,
+                errmsg("job %lld was not accepted by worker \"%s\" within its queue_ttl", static_cast<long long>(left.id),
+                       worker.c_str()),
+                errdetail("Attempt %d is over; hipq.attempts has what follows.", left.attempt));
+    });
+}
+
+void report_rest(TakingBack &taking)
+{
+    const int count = std::exchange(taking.unreported, 0);
+    pg::call([&] { ereport(LOG, errmsg("%d more jobs were not accepted by their workers within their queue_ttl", count)); });
+}
+
+// A few lines within an interval; then how many there were more.
+void begin_interval_if_due(TakingBack &taking, pg::Time now)
+{
+    if (now < taking.reports_since + report_interval && now >= taking.reports_since)
+        return;
+    if (taking.unreported > 0)
+        report_rest(taking);
+    taking.reports_since = now;
+    taking.reports = 0;
+}
+
+void report_expiries(TakingBack &taking, std::span<const Left> jobs)
+{
+    for (const Left &left : jobs) {
+        if (left.by != LeftBy::late_worker || left.was_accepted || !left.has_ended)
+            continue;
+        if (taking.reports++ < most_reports)
+            report_expiry(left);
+        else
+            ++taking.unreported;
+    }
+}
+
+// One whose time has come and that was not tried again may stay where it is: its worker has more time, or is heard of again.
+pg::Time next_postponed(const PostponedJobs &postponed, pg::Time now)
+{
+    pg::Time next = pg::infinity;
+    for (const auto &entry : postponed)
+        if (entry.second.until > now)
+            next = std::min(next, entry.second.until);
+    return next;
+}
+
+}  // namespace
+
+pg::Time take_back(TakingBack &taking)
+{
+    const pg::Time now = pg::now();
+    begin_interval_if_due(taking, now);
+    std::erase_if(taking.postponed, [](const auto &entry) { return !workers::is_with_worker(MyDatabaseId, entry.first); });
+    Found found = find(taking.postponed, now);
+    while (!found.jobs.empty()) {
+        process::check_interrupts();
+        const BroughtHome brought = bring_home_first(taking.postponed, found.jobs);
+        report_expiries(taking, brought.home);
+    }
+    pg::Time next = std::min(found.next, next_postponed(taking.postponed, now));
+    if (taking.unreported > 0)
+        next = std::min(next, taking.reports_since + report_interval);
+    return found.is_all ? next : now;
+}
+
+pg::Time next_loss(pg::Time now)
+{
+    pg::Time next = pg::infinity;
+    for (const WorkerSlot &worker : workers::list_workers())
+        if (const pg::Time end = end_of_grace(worker); end > now && (worker.record.depth > 0 || worker.running > 0))
+            next = std::min(next, end);
+    return next;
+}
+
+void forget_jobs_of_dropped_queues(const catalog::Catalogue &catalogue)
+{
+    for (const ExternalJob &job : workers::list_external_jobs()) {
+        const catalog::Queue *queue = catalogue.find(job.queue_id);
+        if (queue != nullptr && queue->is_dropped)  // one that is not known may be new
+            workers::drop_external_job(job.id, job.attempt);
+    }
+}
+
+}  // namespace hipq::recovery

@@ -1,0 +1,212 @@
+// Recovery, a piece at a time, so that jobs in line do not wait for it.
+#include "recover.hpp"
+
+#include "databases/databases.hpp"
+#include "executors/executors.hpp"
+#include "flight/flight.hpp"
+#include "lanes/lanes.hpp"
+#include "memory/memory.hpp"
+#include "pg/clock.hpp"
+#include "pg/point.hpp"
+#include "process/process.hpp"
+#include "recovery/suspects.hpp"
+
+namespace hipq::recovery {
+
+namespace {
+
+using catalog::Queue;
+
+constexpr std::int64_t moment = 200'000;  // us
+constexpr std::int64_t pages_at_once = 512;
+constexpr std::size_t orphans_at_once = 500;
+
+// The first jobs of a list. What cannot be brought home now waits; should this process end meanwhile, the next one has to find
+// it.
+void bring_home(Recovery &recovery, std::vector<Left> &list)
+{
+    for (Left &left : bring_home_first(recovery.postponed, list).postponed) {
+        left.is_orphan = false;
+        recovery.later.push_back(left);
+        databases::recovery_done(0);
+    }
+}
+
+// ---- executors that ended ----
+
+Left left_by(const executors::Orphan &orphan)
+{
+    const memory::RunningJob &job = orphan.job;
+    Left left{job.queue_id, job.id, job.attempt, LeftBy::lost_executor, true, job.started, orphan.pid};
+    left.asked_retry_handler = orphan.asked_retry_handler;
+    left.timed_out = orphan.timed_out;
+    if (orphan.is_cancelled)
+        left.cancelled = executors::cancellation_of(orphan);
+    return left;
+}
+
+// Others can take their jobs when it is known what becomes of them, and their slots are free then. False: there may be more.
+bool recover_orphans(Recovery &recovery)
+{
+    std::vector<executors::Orphan> orphans(orphans_at_once);
+    orphans.resize(executors::find_orphans(MyDatabaseId, orphans));
+    if (orphans.empty())
+        return true;
+    std::vector<Left> jobs;
+    std::transform(orphans.begin(), orphans.end(), std::back_inserter(jobs), left_by);
+    while (!jobs.empty()) {
+        process::check_interrupts();
+        bring_home(recovery, jobs);
+    }
+    HIPQ_POINT("before-release-orphan");
+    for (const executors::Orphan &orphan : orphans)
+        executors::release_orphan(orphan);
+    return orphans.size() < orphans_at_once;
+}
+
+// ---- live leaves ----
+
+// Needs a transaction.
+std::int64_t pages_of(const Queue &queue)
+{
+    return queue.is_dropped ? 0 : live_pages(queue);
+}
+
+// Reads in a transaction. One whose tables cannot be read now is begun with again later.
+template <class Read>
+void read_or_put_off(Recovery &recovery, const Queue &queue, Read read)
+{
+    const bool was_read = process::do_duty(core::Duty::recovery, &queue, [&] {
+        pg::with_transaction([&] {
+            catalog::lock_or_raise(queue);
+            read();
+        });
+    });
+    if (was_read)
+        return;
+    recovery.unread.push_back(queue.id);
+    recovery.page = recovery.end_page = 0;
+}
+
+// Begins with the next queue that has a live leaf. False: none is left.
+bool begin_next_queue(Recovery &recovery)
+{
+    while (!recovery.queues.empty()) {
+        recovery.queue = recovery.queues.back();
+        recovery.queues.pop_back();
+        recovery.page = 0;
+        recovery.end_page = 0;
+        if (const auto catalogue = read_catalogue(); const Queue *queue = catalogue->find(recovery.queue))
+            read_or_put_off(recovery, *queue, [&] { recovery.end_page = pages_of(*queue); });
+        if (recovery.end_page > 0)
+            return true;
+    }
+    return false;
+}
+
+void note_found(Recovery &recovery, std::span<const LeftJob> jobs)
+{
+    for (const LeftJob &job : jobs)
+        if (!lanes::is_running(MyDatabaseId, job.id) && !recovery.postponed.contains(job.id))
+            recovery.found.push_back({recovery.queue, job.id, job.attempt, LeftBy::restart, false, pg::Time{0}, 0});
+}
+
+// Reads the next pages. False: all has been read.
+bool read_on(Recovery &recovery)
+{
+    if (recovery.page >= recovery.end_page && !begin_next_queue(recovery))
+        return false;
+    const std::int64_t first = recovery.page;
+    recovery.page = std::min(first + pages_at_once, recovery.end_page);
+    const auto catalogue = read_catalogue();
+    const Queue *queue = catalogue->find(recovery.queue);
+    if (queue == nullptr)
+        return true;
+    std::vector<LeftJob> jobs;
+    const std::int64_t end = recovery.page;
+    read_or_put_off(recovery, *queue, [&] { jobs = left_jobs(*queue, first, end); });
+    note_found(recovery, jobs);
+    return true;
+}
+
+void begin_to_read(Recovery &recovery)
+{
+    const auto due = databases::recovery_due();
+    if (recovery.reads_for.has_value() || !due.has_value() || *due == recovery.has_read_for)
+        return;
+    recovery.reads_for = due;
+    const auto catalogue = read_catalogue();
+    for (const auto &entry : catalogue->queues)
+        recovery.queues.push_back(entry.first);
+}
+
+void note_read(Recovery &recovery)
+{
+    if (recovery.reads_for.has_value())
+        recovery.has_read_for = *std::exchange(recovery.reads_for, std::nullopt);
+    if (recovery.postponed.empty() && recovery.unread.empty() && databases::recovery_due() == recovery.has_read_for)
+        databases::recovery_done(recovery.has_read_for);
+}
+
+// ---- jobs that could not be brought home at once ----
+
+void take_up_postponed(Recovery &recovery)
+{
+    const pg::Time now = pg::now();
+    const auto is_due = [&](const Left &left) { return !is_postponed(recovery.postponed, left.id, now); };
+    std::copy_if(recovery.later.begin(), recovery.later.end(), std::back_inserter(recovery.found), is_due);
+    std::erase_if(recovery.later, is_due);
+}
+
+void take_up_unread(Recovery &recovery)
+{
+    recovery.queues.insert(recovery.queues.end(), recovery.unread.begin(), recovery.unread.end());
+    recovery.unread.clear();
+}
+
+pg::Time next_postponed(const Recovery &recovery)
+{
+    pg::Time next = pg::infinity;
+    for (const auto &entry : recovery.postponed)
+        next = std::min(next, entry.second.until);
+    return next;
+}
+
+// ---- all of it ----
+
+void recover_found(Recovery &recovery)
+{
+    const std::int64_t end = ::GetCurrentTimestamp() + std::max(moment, recovery.pause);
+    while (::GetCurrentTimestamp() < end) {
+        process::check_interrupts();
+        if (!recovery.found.empty())
+            bring_home(recovery, recovery.found);
+        else if (!read_on(recovery))
+            break;
+    }
+}
+
+bool has_more(const Recovery &recovery)
+{
+    return !recovery.found.empty() || !recovery.queues.empty() || recovery.page < recovery.end_page;
+}
+
+}  // namespace
+
+pg::Time recover(Recovery &recovery)
+{
+    if (!flight::is_recording())
+        memory::raise_alert(memory::Alert::no_flight_recorder);
+    const bool has_all_orphans = recover_orphans(recovery);
+    close_crash_cases(recovery.postponed);
+    take_up_postponed(recovery);
+    begin_to_read(recovery);
+    take_up_unread(recovery);
+    recover_found(recovery);
+    if (has_more(recovery) || !has_all_orphans)
+        return pg::now();
+    note_read(recovery);
+    return next_postponed(recovery);
+}
+
+}  // namespace hipq::recovery

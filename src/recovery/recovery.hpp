@@ -1,0 +1,8 @@
+// Jobs whose process ended, after a crash of it, of the server, or of a worker: what becomes of them. What other rooms may use.
+#pragma once
+
+#include "recovery/reclaim.hpp"
+#include "recovery/recover.hpp"
+#include "recovery/rescue.hpp"
+#include "recovery/suspects.hpp"
+#include "recovery/type_crashes.hpp"

@@ -1,0 +1,88 @@
+// By whether the worker had accepted the attempt.
+#include "resolve_external.hpp"
+
+#include "claim/claim.hpp"
+#include "pg/internal_write.hpp"
+
+namespace hipq::recovery {
+
+namespace {
+
+// $1 job, $2 queue, $3 its worker now, $4 when it was given to it, $5 now, $6 the queue's number. The words of "error" and
+// "message" are the specification's. So many deaths, the last ones, are said that all of it is shorter than
+// core::most_failure_text.
+constinit pg::Statement select_expiry(R"(
+    WITH death AS (
+        SELECT attempt.reason, attempt.worker_id, attempt.started_time, attempt.ended_time
+        FROM hipq.attempt AS attempt
+        WHERE attempt.queue_id = $6 AND attempt.job_id = $1 AND attempt.worker_id IS NOT NULL AND attempt.reason <> 'succeeded'
+        UNION ALL
+        SELECT 'queue_timeout', $3, $4, $5
+    ),
+    counted AS (
+        SELECT death.reason, coalesce(worker.name, death.worker_id::text) AS worker, count(*) AS count, min(death.ended_time) AS first_time,
+               max(death.ended_time) AS last_time
+        FROM death LEFT JOIN hipq.worker AS worker USING (worker_id)
+        GROUP BY death.reason, death.worker_id, worker.name
+        ORDER BY last_time DESC
+        LIMIT 16
+    )
+    SELECT json_build_object(
+               'error', 'Worker queue TTL expired', 'message', 'Worker did not process execution within configured TTL',
+               'deaths', json_agg(json_build_object('reason', counted.reason, 'queue', $2, 'worker', counted.worker, 'count', counted.count,
+                                                    'first_time', counted.first_time, 'last_time', counted.last_time)
+                                  ORDER BY counted.last_time, counted.worker))::text
+    FROM counted)");
+
+job::Failure expiry_failure(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time now)
+{
+    const pg::Rows rows =
+        pg::as_hipq([&] { return select_expiry.run(job.id, queue.full_name(), *job.worker_id, job.started, now, queue.id); });
+    return {core::Reason::queue_timeout, "", rows.front().text(0)};
+}
+
+const char *sentence_for(core::Reason reason)
+{
+    switch (reason) {
+    case core::Reason::worker_heartbeat_stale:
+        return "worker was not heard of for too long";
+    case core::Reason::released:
+        return "worker takes no more jobs";
+    default:
+        return "worker ended while it had the job";
+    }
+}
+
+// Nobody is charged for an attempt that was not accepted.
+retry::Settled settle_lost(const catalog::Queue &queue, const job::ClaimedJob &job, const job::Failure &failure, pg::Time now)
+{
+    if (job::is_accepted(job))
+        return retry::settle_failure(queue, job, failure, now);
+    job::record_attempt(queue, job, failure, now);
+    return job::carry_out(queue, job, failure, core::Decision{true, 0, false}, now) ? retry::Settled::decided
+                                                                                    : retry::Settled::stale;
+}
+
+}  // namespace
+
+retry::Settled settle_overdue(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time now)
+{
+    if (job::deadline_of(job) > now)
+        return retry::Settled::stale;
+    return retry::settle_failure(queue, job,
+                                 job::is_accepted(job) ? retry::timeout_failure(job) : expiry_failure(queue, job, now), now);
+}
+
+retry::Settled settle_abandoned(const catalog::Queue &queue, const job::ClaimedJob &job, core::Reason reason, pg::Time now)
+{
+    if (job::is_accepted(job) && reason == core::Reason::released)
+        return retry::Settled::stale;
+    return settle_lost(queue, job, {reason, "", sentence_for(reason)}, now);
+}
+
+retry::Settled settle_revoked(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time now)
+{
+    return settle_lost(queue, job, {core::Reason::worker_lost, "", "its role may not work on the queue any more"}, now);
+}
+
+}  // namespace hipq::recovery

@@ -1,0 +1,36 @@
+// Schedules: rows of hipq.schedule. What pg_cron has of them: cron_entries.hpp. All need a transaction.
+#pragma once
+
+#include "enqueue/enqueue.hpp"
+
+namespace hipq::schedules {
+
+struct Schedule {
+    int id;
+    std::string name;
+    std::string cron;
+    Oid role;  // that it enqueues as
+    int queue_id;
+    std::string job_key;            // "NONE" = none
+    pg::RawValue data;              // jsonb
+    enqueue::JobOptions options{};  // of each job; expires_time is to come
+    pg::RawValue expires_after{INTERVALOID, Datum{0}, true};
+};
+
+// With the expires_time of a job that comes at that time. Nothing: there is none.
+std::optional<Schedule> find_schedule(std::string_view name, pg::Time now);
+std::optional<Schedule> find_schedule(int id, pg::Time now);
+// As it is when nobody else changes it; locked until the transaction ends. For those who may change it or are to run it: a run
+// waits for whoever has it locked.
+std::optional<Schedule> lock_schedule(int id, pg::Time now);
+
+int add_schedule(const Schedule &schedule, pg::Time now);
+void change_schedule(const Schedule &schedule);
+void forget_schedule(int id);
+// Of a queue that goes, entries included.
+void forget_schedules_of(int queue_id);
+
+enum class RunAction : unsigned char { enqueued, skipped };
+void note_run(int id, RunAction action, std::int64_t job_id, pg::Time now);
+
+}  // namespace hipq::schedules

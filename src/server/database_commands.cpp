@@ -1,0 +1,253 @@
+// Which commands those are, and the wait for the workers.
+#include "database_commands.hpp"
+
+#include "databases/databases.hpp"
+#include "executors/executors.hpp"
+#include "job/job.hpp"
+#include "pg/transaction.hpp"
+#include "schedules/schedules.hpp"
+#include "settings.hpp"
+#include "wakeup/wakeup.hpp"
+
+extern "C" {
+#include "commands/defrem.h"
+}
+
+namespace hipq::server {
+
+namespace {
+
+using executors::Afterwards;
+
+// DROP DATABASE itself waits that long for others.
+constexpr std::int64_t longest_wait = 5 * USECS_PER_SEC;
+
+// ---- the wait ----
+
+// Ends the workers of a database and waits until they are gone. One that does not listen is left to the command, which says what
+// is in its way.
+void clear_the_way(Oid database, Afterwards afterwards)
+{
+    if (!memory::is_loaded())
+        return;
+    executors::stand_aside(database, afterwards);
+    const TimestampTz end = ::GetCurrentTimestamp() + longest_wait;
+    while (executors::has_workers(database) && ::GetCurrentTimestamp() < end)
+        databases::wait_for_departure(end - ::GetCurrentTimestamp());
+    databases::end_wait_for_departure();
+}
+
+// ---- databases ----
+
+Oid database_named(const char *name)
+{
+    return pg::call([&] { return ::get_database_oid(name, true); });
+}
+
+bool owns(Oid database)
+{
+    return pg::call([&] { return ::pg_database_ownercheck(database, ::GetUserId()); });
+}
+
+bool may_create_databases()
+{
+    return pg::call([] {
+        if (::superuser())
+            return true;
+        HeapTuple tuple = ::SearchSysCache1(AUTHOID, ObjectIdGetDatum(::GetUserId()));
+        const bool may = HeapTupleIsValid(tuple) && reinterpret_cast<Form_pg_authid>(GETSTRUCT(tuple))->rolcreatedb;
+        if (HeapTupleIsValid(tuple))
+            ::ReleaseSysCache(tuple);
+        return may;
+    });
+}
+
+// Whether everybody who may create databases may copy this one.
+bool is_template(Oid database)
+{
+    return pg::call([&] {
+        HeapTuple tuple = ::SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
+        const bool is = HeapTupleIsValid(tuple) && reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple))->datistemplate;
+        if (HeapTupleIsValid(tuple))
+            ::ReleaseSysCache(tuple);
+        return is;
+    });
+}
+
+// Null without that option.
+DefElem *option_named(const List *options, const char *name)
+{
+    ListCell *cell = nullptr;
+    foreach (cell, options) {
+        auto *option = static_cast<DefElem *>(lfirst(cell));
+        if (std::strcmp(option->defname, name) == 0)
+            return option;
+    }
+    return nullptr;
+}
+
+bool has_option(const List *options, const char *name)
+{
+    return option_named(options, name) != nullptr;
+}
+
+bool exists(const char *name)
+{
+    return OidIsValid(database_named(name));
+}
+
+// The one who drops, renames or moves a database owns it and is connected to another one.
+void clear_for_owner(const char *name, Afterwards afterwards)
+{
+    const Oid database = database_named(name);
+    if (OidIsValid(database) && database != MyDatabaseId && owns(database))
+        clear_the_way(database, afterwards);
+}
+
+// Commands that no transaction block may hold fail there by themselves.
+bool runs_alone(ProcessUtilityContext context)
+{
+    return !pg::call([&] { return ::IsInTransactionBlock(context == PROCESS_UTILITY_TOPLEVEL); });
+}
+
+void before_alter_database(const AlterDatabaseStmt &statement, ProcessUtilityContext context)
+{
+    if (has_option(statement.options, "tablespace") && runs_alone(context))
+        clear_for_owner(statement.dbname, Afterwards::come_back);
+    // Sessions that are there stay; who was locked out may come.
+    if (has_option(statement.options, "allow_connections"))
+        wakeup::note_change_of_database(database_named(statement.dbname));
+}
+
+void before_create_database(const CreatedbStmt &statement)
+{
+    DefElem *option = option_named(statement.options, "template");
+    const bool names_template = option != nullptr && option->arg != nullptr;
+    const Oid database = database_named(names_template ? pg::call([&] { return ::defGetString(option); }) : "template1");
+    const bool may_copy = OidIsValid(database) && may_create_databases() && (is_template(database) || owns(database));
+    if (may_copy && !exists(statement.dbname))
+        clear_the_way(database, Afterwards::come_back);
+}
+
+// ---- DROP EXTENSION ----
+
+// In the order in which a schedule's run takes them.
+constinit pg::Statement lock_tables("LOCK TABLE hipq.schedule, hipq.job IN ACCESS EXCLUSIVE MODE");
+constinit pg::Statement
+    find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' UNION ALL SELECT 1 FROM hipq.successor LIMIT 1");
+
+bool names_hipq(const DropStmt &statement)
+{
+    ListCell *cell = nullptr;
+    foreach (cell, statement.objects)
+        if (std::strcmp(strVal(lfirst(cell)), "hipq") == 0)
+            return true;
+    return false;
+}
+
+bool owns_extension()
+{
+    return pg::call([] {
+        const Oid extension = ::get_extension_oid("hipq", true);
+        return OidIsValid(extension) && ::pg_extension_ownercheck(extension, ::GetUserId());
+    });
+}
+
+void refuse_if_unfinished()
+{
+    if (settings::allow_drop)
+        return;
+    const bool has_unfinished = pg::as_extension_owner([] { return !find_unfinished.run_latest().empty(); });
+    if (has_unfinished)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE), errmsg("extension \"hipq\" cannot be dropped: there are unfinished jobs"),
+                   errhint("Wait for them, cancel them, or SET hipq.allow_drop = on."));
+}
+
+// Asks first, so that a refusal disturbs nobody; asks again under the lock, when nobody can enqueue or schedule any more. What
+// pg_cron has of hipq goes while hipq's functions and tables are there, in the same transaction.
+void before_drop_extension()
+{
+    if (!owns_extension())
+        return;
+    refuse_if_unfinished();
+    job::forbid_two_phase(job::NoTwoPhase::extension_dropped);
+    clear_the_way(MyDatabaseId, Afterwards::forget);
+    pg::as_extension_owner([] { lock_tables.run(); });
+    refuse_if_unfinished();
+    schedules::remove_all_entries();
+}
+
+// ALTER EXTENSION hipq UPDATE and the like: the workers come back with their eyes open for the new version.
+void before_alter_extension(const char *name)
+{
+    if (std::strcmp(name, "hipq") == 0 && owns_extension())
+        clear_the_way(MyDatabaseId, Afterwards::look_again);
+}
+
+// DROP OWNED BY the extension owner drops the extension too.
+bool names_extension_owner(const DropOwnedStmt &statement)
+{
+    if (!owns_extension())
+        return false;
+    const Oid owner = pg::extension_owner();
+    return pg::call([&] {
+        ListCell *cell = nullptr;
+        foreach (cell, statement.roles)
+            if (::get_rolespec_oid(static_cast<const RoleSpec *>(lfirst(cell)), true) == owner)
+                return true;
+        return false;
+    });
+}
+
+// ---- statements ----
+
+void before_command_on_database(const Node *statement, ProcessUtilityContext context)
+{
+    switch (nodeTag(statement)) {
+    case T_DropdbStmt:
+        if (runs_alone(context))
+            clear_for_owner(reinterpret_cast<const DropdbStmt *>(statement)->dbname, Afterwards::forget);
+        break;
+    case T_CreatedbStmt:
+        if (runs_alone(context))
+            before_create_database(*reinterpret_cast<const CreatedbStmt *>(statement));
+        break;
+    case T_AlterDatabaseStmt:
+        before_alter_database(*reinterpret_cast<const AlterDatabaseStmt *>(statement), context);
+        break;
+    case T_RenameStmt: {
+        const auto &rename = *reinterpret_cast<const RenameStmt *>(statement);
+        if (rename.renameType == OBJECT_DATABASE && may_create_databases() && !exists(rename.newname))
+            clear_for_owner(rename.subname, Afterwards::look_again);  // under the new name
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+bool drops_extension(const Node *statement)
+{
+    if (IsA(statement, DropStmt)) {
+        const auto &drop = *reinterpret_cast<const DropStmt *>(statement);
+        return drop.removeType == OBJECT_EXTENSION && names_hipq(drop);
+    }
+    return IsA(statement, DropOwnedStmt) && names_extension_owner(*reinterpret_cast<const DropOwnedStmt *>(statement));
+}
+
+}  // namespace
+
+void before_database_command(const PlannedStmt &planned, ProcessUtilityContext context)
+{
+    // Outside a transaction nothing can be looked up; no command that matters here comes there.
+    if (!pg::call([] { return IsTransactionState(); }))
+        return;
+    if (drops_extension(planned.utilityStmt))
+        before_drop_extension();
+    else if (IsA(planned.utilityStmt, AlterExtensionStmt))
+        before_alter_extension(reinterpret_cast<const AlterExtensionStmt *>(planned.utilityStmt)->extname);
+    else
+        before_command_on_database(planned.utilityStmt, context);
+}
+
+}  // namespace hipq::server

@@ -1,0 +1,219 @@
+// The hooks: DROP ROLE, commands on databases and the extension, two-phase commit, rights, COPY of jobs, what handlers do in a
+// client's session, and a NULL queue_id in an INSERT.
+#include "hooks.hpp"
+
+#include "catalog/catalog.hpp"
+#include "enqueue/enqueue.hpp"
+#include "execute/execute.hpp"
+#include "job/job.hpp"
+#include "pg/transaction.hpp"
+#include "server/database_commands.hpp"
+#include "wakeup/wakeup.hpp"
+#include "workers/workers.hpp"
+
+namespace hipq::server {
+
+namespace {
+
+constinit ProcessUtility_hook_type previous_utility = nullptr;
+constinit planner_hook_type previous_planner = nullptr;
+
+bool is_installed()
+{
+    return pg::call([] { return IsTransactionState() && OidIsValid(::get_extension_oid("hipq", true)); });
+}
+
+// ---- DROP ROLE ----
+
+void refuse_if_owner(Oid role)
+{
+    const auto catalogue = catalog::catalogue();
+    for (const auto &entry : catalogue->queues) {
+        const catalog::Queue &queue = entry.second;
+        if (queue.owner != role || queue.is_dropped)
+            continue;
+        const char *name = pg::call([&] { return ::GetUserNameFromId(role, true); });
+        const std::string queue_name = queue.full_name();
+        HIPQ_RAISE(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+                   errmsg("role \"%s\" cannot be dropped because it owns queue \"%s\"", name == nullptr ? "?" : name,
+                          queue_name.c_str()),
+                   errhint("Use hipq.alter_queue(owner => ...) or hipq.drop_queue() first."));
+    }
+}
+
+void check_drop_role(const DropRoleStmt &statement)
+{
+    if (!is_installed())
+        return;
+    const int count = list_length(statement.roles);
+    for (int i = 0; i < count; ++i) {
+        const Oid role = pg::call([&] {
+            const auto *spec = static_cast<const RoleSpec *>(list_nth(statement.roles, i));
+            return spec->roletype == ROLESPEC_CSTRING ? ::get_rolespec_oid(spec, true) : InvalidOid;
+        });
+        if (OidIsValid(role))
+            refuse_if_owner(role);
+    }
+}
+
+// ---- rights ----
+
+// ALTER ROLE ... LOGIN, GRANT CONNECT.
+bool may_let_somebody_in(const Node *statement)
+{
+    if (IsA(statement, GrantStmt))
+        return reinterpret_cast<const GrantStmt *>(statement)->objtype == OBJECT_DATABASE;
+    return IsA(statement, AlterRoleStmt) || IsA(statement, GrantRoleStmt);
+}
+
+// ---- workers ----
+
+// A session that a worker is bound to and that stops to listen is somebody else's now: a pooler has reset it, or the program is
+// done. (DISCARD ALL unlistens without a statement of its own.)
+bool stops_listening(const Node *statement)
+{
+    if (IsA(statement, DiscardStmt))
+        return reinterpret_cast<const DiscardStmt *>(statement)->target == DISCARD_ALL;
+    if (!IsA(statement, UnlistenStmt))
+        return false;
+    const char *channel = reinterpret_cast<const UnlistenStmt *>(statement)->conditionname;
+    return channel == nullptr || std::string_view(channel).starts_with("hipq_worker_");
+}
+
+// ---- the utility hook ----
+
+bool is_transaction_command(const PlannedStmt &planned, TransactionStmtKind kind)
+{
+    return IsA(planned.utilityStmt, TransactionStmt) &&
+           reinterpret_cast<const TransactionStmt *>(planned.utilityStmt)->kind == kind;
+}
+
+void before_utility(const PlannedStmt &planned, ProcessUtilityContext context)
+{
+    execute::check_utility_in_visit(planned.utilityStmt);
+    if (is_transaction_command(planned, TRANS_STMT_PREPARE))
+        job::demand_two_phase();  // while the transaction is still there, which the callback ends
+    else if (IsA(planned.utilityStmt, DropRoleStmt))
+        check_drop_role(*reinterpret_cast<const DropRoleStmt *>(planned.utilityStmt));
+    else if (may_let_somebody_in(planned.utilityStmt))
+        wakeup::note_change_of_rights();
+    else if (stops_listening(planned.utilityStmt) && workers::has_own_workers())
+        workers::note_end_of_listening();
+    else
+        before_database_command(planned, context);
+}
+
+extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, bool read_only_tree, ProcessUtilityContext context,
+                                     ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *receiver,
+                                     QueryCompletion *completion)
+{
+    pg::enter([&] { before_utility(*planned, context); });
+    const bool commits_prepared =
+        is_transaction_command(*planned, TRANS_STMT_COMMIT_PREPARED) && pg::enter([] { return is_installed(); });
+    // Hooks of others that come after this one must see what they would.
+    if (IsA(planned->utilityStmt, CopyStmt) && previous_utility == nullptr && pg::enter([&] {
+            return enqueue::copy_jobs(*reinterpret_cast<const CopyStmt *>(planned->utilityStmt), text, completion);
+        }))
+        return;
+    const auto next = previous_utility != nullptr ? previous_utility : ::standard_ProcessUtility;
+    next(planned, text, read_only_tree, context, parameters, environment, receiver, completion);
+    if (commits_prepared)  // its jobs became visible without our commit callback
+        wakeup::note_unknown_jobs();
+}
+
+// ---- NULL for queue_id ----
+//
+// The bound of a queue's table is checked before any trigger can fill the column, so that an ORM which writes every column would
+// always fail. The planner sees the INSERT first: here its NULL becomes the queue's number.
+
+// The queue whose table this is; 0 for every other relation.
+int queue_of_table(Oid relation)
+{
+    const bool is_ours = pg::call([&] {
+        return ::get_rel_relkind(relation) == RELKIND_PARTITIONED_TABLE &&
+               ::get_rel_namespace(relation) == ::get_namespace_oid("hipq", true);
+    });
+    if (!is_ours)
+        return 0;
+    const std::string name = pg::call([&] { return ::get_rel_name(relation); });
+    const auto catalogue = catalog::catalogue();
+    for (const auto &[id, queue] : catalogue->queues)
+        if (queue.table == name)
+            return id;
+    return 0;
+}
+
+// PostgreSQL regime. `entries` is the target list of an INSERT.
+void default_queue_id(List *entries, AttrNumber column, int queue_id)
+{
+    ListCell *cell = nullptr;
+    foreach (cell, entries) {
+        auto *entry = lfirst_node(TargetEntry, cell);
+        if (entry->resno != column || entry->resjunk)
+            continue;
+        CoalesceExpr *coalesce = makeNode(CoalesceExpr);
+        coalesce->coalescetype = INT4OID;
+        coalesce->args = list_make2(
+            entry->expr, ::makeConst(INT4OID, -1, InvalidOid, sizeof(std::int32_t), Int32GetDatum(queue_id), false, true));
+        coalesce->location = -1;
+        entry->expr = reinterpret_cast<Expr *>(coalesce);
+    }
+}
+
+void default_queue_id_of_inserts(Query &query, int queue_id, Oid relation)
+{
+    pg::call([&] {
+        const AttrNumber column = ::get_attnum(relation, "queue_id");
+        if (query.commandType == CMD_INSERT)
+            default_queue_id(query.targetList, column, queue_id);
+        ListCell *cell = nullptr;
+        foreach (cell, query.mergeActionList) {
+            auto *action = lfirst_node(MergeAction, cell);
+            if (action->commandType == CMD_INSERT)
+                default_queue_id(action->targetList, column, queue_id);
+        }
+    });
+}
+
+// The statement and its WITH clause, the only other place where an INSERT may stand.
+void before_planning(Query &query)
+{
+    if ((query.commandType == CMD_INSERT || query.commandType == CMD_MERGE) && query.resultRelation != 0) {
+        const Oid relation = rt_fetch(query.resultRelation, query.rtable)->relid;
+        if (const int queue_id = queue_of_table(relation))
+            default_queue_id_of_inserts(query, queue_id, relation);
+    }
+    const int count = list_length(query.cteList);
+    for (int i = 0; i < count; ++i) {
+        const auto *cte = static_cast<const CommonTableExpr *>(list_nth(query.cteList, i));
+        if (IsA(cte->ctequery, Query))
+            before_planning(*reinterpret_cast<Query *>(cte->ctequery));
+    }
+}
+
+extern "C" PlannedStmt *hipq_planner(Query *query, const char *text, int options, ParamListInfo parameters)
+{
+    pg::enter([&] { before_planning(*query); });
+    const bool outer = catalog::set_planned_by_sight(false);  // planning may plan other statements within
+    const auto next = previous_planner != nullptr ? previous_planner : ::standard_planner;
+    PlannedStmt *planned = next(query, text, options, parameters);
+    if (catalog::set_planned_by_sight(outer))
+        planned->dependsOnRole = true;
+    return planned;
+}
+
+}  // namespace
+
+void install_hooks()
+{
+    previous_utility = ProcessUtility_hook;
+    ProcessUtility_hook = hipq_process_utility;
+    previous_planner = planner_hook;
+    planner_hook = hipq_planner;
+    execute::watch_visits();
+    if (creating_extension && !process_shared_preload_libraries_in_progress)
+        ereport(WARNING, errmsg("hipq is not preloaded: jobs can be enqueued, but nothing runs them"),
+                errhint("Add hipq to shared_preload_libraries in postgresql.conf and restart the server."));
+}
+
+}  // namespace hipq::server

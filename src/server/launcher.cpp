@@ -1,0 +1,258 @@
+// The launcher.
+//
+// At its start it has every database looked at once (a scheduler that finds nothing to do leaves). After that it learns from
+// shared memory: a commit that made work, the time a scheduler left behind, an executor a scheduler asks for.
+#include "launcher.hpp"
+
+#include "databases/databases.hpp"
+#include "execute/execute.hpp"
+#include "executors/executors.hpp"
+#include "lanes/lanes.hpp"
+#include "memory/memory.hpp"
+#include "pg/clock.hpp"
+#include "pg/point.hpp"
+#include "process/process.hpp"
+#include "server/prepared.hpp"
+#include "server/server_databases.hpp"
+#include "server/watchdog.hpp"
+#include "settings.hpp"
+
+namespace hipq::server {
+
+namespace {
+
+// A process that was asked for and has not come up yet.
+template <class Ticket>
+struct Pending {
+    Ticket ticket;
+    BackgroundWorkerHandle *handle;
+};
+
+constexpr std::int64_t short_for = USECS_PER_SEC;
+constexpr std::int64_t complaint_interval = 60 * USECS_PER_SEC;
+
+struct Launcher {
+    std::vector<Pending<databases::SchedulerTicket>> schedulers;
+    std::vector<Pending<executors::ExecutorTicket>> executors;
+    pg::Time next_complaint{0};
+    pg::Time short_until{0};      // no free background worker slot: not before this is another one asked for
+    pg::Time next_full_look{0};   // at all databases, when some found no room in shared memory
+    std::size_t turn = 0;         // the database that is to find room next
+    bool executors_first = true;  // neither kind may take the last slots again and again
+    pg::Time last_seen{0};        // hipq's clock
+    Watchdog watchdog;
+    PreparedWatch prepared;
+};
+
+// Databases without room in shared memory take turns at this pace.
+constexpr std::int64_t full_look_interval = 1'000'000;  // us
+
+void look_at_all_databases()
+{
+    for (const Oid database : open_databases())
+        databases::database_changed(database);
+}
+
+// Those that found no room get the places of those that can wait, as far as there are such; the next time it goes on from there.
+void take_turns(Launcher &launcher)
+{
+    databases::begin_look_at_all_databases();
+    const std::vector<Oid> databases = open_databases();
+    for (std::size_t i = 0; i < databases.size(); ++i) {
+        const std::size_t turn = (launcher.turn + i) % databases.size();
+        if (!databases::make_known(databases[turn])) {
+            launcher.turn = turn;
+            return;
+        }
+    }
+}
+
+// Whether a time lies ahead, and not so far that the clock must have been set back.
+bool lies_ahead(pg::Time time, std::int64_t longest)
+{
+    const pg::Time now = pg::now();
+    return time > now && time <= now + longest;
+}
+
+void found_no_slot(Launcher &launcher)
+{
+    const pg::Time now = pg::now();
+    memory::raise_alert(memory::Alert::no_worker_slot);
+    executors::note_free_worker_slots(false);
+    launcher.short_until = now + short_for;
+    if (lies_ahead(launcher.next_complaint, complaint_interval))
+        return;
+    launcher.next_complaint = now + complaint_interval;
+    pg::call([] {
+        ereport(LOG, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED), errmsg("hipq found no free background worker slot"),
+                errhint("Raise max_worker_processes."));
+    });
+}
+
+bool is_short_of_slots(const Launcher &launcher)
+{
+    return lies_ahead(launcher.short_until, short_for);
+}
+
+// Returns whether there was a slot for it.
+template <class Ticket>
+bool start(Launcher &launcher, std::vector<Pending<Ticket>> &pending, const Ticket &ticket, const char *name,
+           const char *function)
+{
+    if (is_short_of_slots(launcher))
+        return false;
+    BackgroundWorkerHandle *handle = nullptr;
+    if (!process::start_worker({name, name, function, &ticket, sizeof(ticket)}, &handle)) {
+        found_no_slot(launcher);
+        return false;
+    }
+    executors::note_free_worker_slots(true);
+    pending.push_back({ticket, handle});
+    return true;
+}
+
+void start_scheduler(Launcher &launcher, const databases::SchedulerTicket &ticket)
+{
+    HIPQ_POINT("before-start-scheduler");
+    if (start(launcher, launcher.schedulers, ticket, "hipq scheduler", "hipq_scheduler_main")) {
+        launcher.executors_first = true;
+        HIPQ_POINT("after-start-scheduler");
+    } else {
+        databases::scheduler_found_no_slot(ticket);
+    }
+}
+
+// None where it could not connect anyway: of a database that is gone everything is forgotten.
+void start_schedulers(Launcher &launcher)
+{
+    std::array<databases::SchedulerTicket, 4> tickets{};  // a few at a time: a server with many databases starts them in turn
+    const std::size_t count = databases::take_due_schedulers(pg::now(), tickets);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Openness openness = openness_of(tickets[i].database);
+        if (openness == Openness::open)
+            start_scheduler(launcher, tickets[i]);
+        else if (openness == Openness::closed)
+            databases::close_database(tickets[i]);
+        else
+            memory::forget_database(tickets[i].database);
+    }
+}
+
+void start_executors(Launcher &launcher)
+{
+    std::array<executors::ExecutorTicket, 16> tickets{};
+    const std::size_t count = executors::take_requested_executors(tickets);
+    for (std::size_t i = 0; i < count; ++i) {
+        HIPQ_POINT("before-start-executor");
+        if (start(launcher, launcher.executors, tickets[i], "hipq executor", "hipq_executor_main")) {
+            launcher.executors_first = false;
+            HIPQ_POINT("after-start-executor");
+        } else {
+            executors::executor_found_no_slot(tickets[i]);
+        }
+    }
+}
+
+void start_workers(Launcher &launcher)
+{
+    const bool executors_first = launcher.executors_first;
+    for (const bool executors : {executors_first, !executors_first}) {
+        if (is_short_of_slots(launcher))
+            return;
+        if (executors)
+            start_executors(launcher);
+        else if (settings::enabled)
+            start_schedulers(launcher);
+    }
+}
+
+// Forgets processes that came up or ended; a process that ended before it took its slot gives it back here.
+template <class Ticket, class Ended>
+void reap(std::vector<Pending<Ticket>> &pending, Ended &&ended)
+{
+    std::erase_if(pending, [&](const Pending<Ticket> &entry) {
+        pid_t pid = 0;
+        const BgwHandleStatus status = pg::call([&] { return ::GetBackgroundWorkerPid(entry.handle, &pid); });
+        if (status == BGWH_STOPPED) {
+            ended(entry.ticket);
+            pg::call([&] { ::pfree(entry.handle); });
+            return true;
+        }
+        return false;
+    });
+}
+
+// When it was set back, what has been put off is put off for too long.
+void notice_clock(Launcher &launcher)
+{
+    constexpr std::int64_t step = 1'000'000;  // us
+    const pg::Time now = pg::now();
+    if (now + step < launcher.last_seen)
+        lanes::look_again_everywhere();
+    launcher.last_seen = now;
+}
+
+void run_once(Launcher &launcher)
+{
+    notice_clock(launcher);
+    reap(launcher.schedulers, [](const databases::SchedulerTicket &ticket) { databases::scheduler_failed(ticket); });
+    reap(launcher.executors, [](const executors::ExecutorTicket &ticket) { executors::executor_not_started(ticket); });
+    const pg::Time now{::GetCurrentTimestamp()};
+    if (now >= launcher.next_full_look && databases::must_look_at_all_databases()) {
+        take_turns(launcher);
+        launcher.next_full_look = now + full_look_interval;
+    }
+    start_workers(launcher);
+}
+
+std::int64_t time_to_wait(const Launcher &launcher)
+{
+    if (is_short_of_slots(launcher))
+        return short_for;
+    const pg::Time next = settings::enabled ? databases::next_scheduler_due() : pg::infinity;
+    const std::int64_t longest = databases::must_look_at_all_databases() ? full_look_interval : process::longest_wait;
+    return next == pg::infinity ? longest : std::clamp<std::int64_t>(next.value - pg::now().value, 0, longest);
+}
+
+[[noreturn]] void launch()
+{
+    process::install_signal_handlers();
+    // No database: only the catalogues that all databases share.
+    pg::call([] { ::BackgroundWorkerInitializeConnection(nullptr, nullptr, 0); });
+    databases::attach_launcher();
+    HIPQ_POINT("launcher-start");
+    executors::forget_starting_executors();
+    Launcher launcher;
+    look_at_all_databases();
+    process::show_idle();
+    for (;;) {
+        if (process::check_interrupts())  // hipq.enabled, hipq.databases or hipq.max_executors may have changed
+            look_at_all_databases();
+        run_once(launcher);
+        const std::int64_t watch_again = std::min(watch_schedulers(launcher.watchdog), watch_prepared(launcher.prepared));
+        process::wait_for_work(std::min({time_to_wait(launcher), execute::stop_overdue(InvalidOid), watch_again}));
+    }
+}
+
+}  // namespace
+
+void register_launcher()
+{
+    BackgroundWorker worker{};
+    worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+    worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+    worker.bgw_restart_time = 1;
+    ::strlcpy(worker.bgw_library_name, "hipq", BGW_MAXLEN);
+    ::strlcpy(worker.bgw_function_name, "hipq_launcher_main", BGW_MAXLEN);
+    ::strlcpy(worker.bgw_name, "hipq launcher", BGW_MAXLEN);
+    ::strlcpy(worker.bgw_type, "hipq launcher", BGW_MAXLEN);
+    if (!IsBinaryUpgrade)
+        ::RegisterBackgroundWorker(&worker);
+}
+
+}  // namespace hipq::server
+
+HIPQ_WORKER_MAIN(hipq_launcher_main)
+{
+    hipq::server::launch();
+}

@@ -1,0 +1,279 @@
+// What is due in a queue, by its lanes in shared memory; the tables say when their first jobs are due.
+#include "server/queue_look.hpp"
+
+#include "catalog/catalog.hpp"
+#include "claim/claim.hpp"
+#include "executors/executors.hpp"
+#include "job/job.hpp"
+#include "lanes/lanes.hpp"
+#include "limits/limits.hpp"
+#include "memory/memory.hpp"
+#include "pg/point.hpp"
+#include "pg/transaction.hpp"
+#include "process/process.hpp"
+#include "settings.hpp"
+
+namespace hipq::server {
+
+namespace {
+
+using catalog::Queue;
+using core::Duty;
+
+constexpr int expire_at_once = 1'000;
+
+void report_parked(QueueLooks &looks, const Queue &queue, const std::string &job_type, const std::string &explanation)
+{
+    if (!looks.reported.insert(queue.full_name() + "/" + job_type).second)
+        return;
+    const std::string name = queue.full_name();
+    pg::call([&] {
+        ereport(WARNING, errmsg("jobs of type \"%s\" in queue \"%s\" wait for their handler", job_type.c_str(), name.c_str()),
+                errdetail_internal("%s", explanation.c_str()));
+    });
+}
+
+void report_unhandled(QueueLooks &looks, const Queue &queue, const std::string &problem)
+{
+    const std::string name = queue.full_name();
+    if (!looks.reported.insert(name + "/dead letters: " + problem).second)
+        return;
+    pg::call([&] {
+        ereport(WARNING, errmsg("dead letters of queue \"%s\" wait for their handler", name.c_str()),
+                errdetail_internal("%s", problem.c_str()));
+    });
+}
+
+void report_unserved(QueueLooks &looks, const Queue &queue, const std::string &job_type, const limits::Gate &gate)
+{
+    memory::raise_alert(memory::Alert::no_worker);
+    if (!looks.reported.insert(queue.full_name() + "/" + job_type + ": no worker").second)
+        return;
+    const std::string name = queue.full_name();
+    pg::call([&] {
+        ereport(WARNING,
+                errmsg("jobs of type \"%s\" in queue \"%s\" wait for an external worker", job_type.c_str(), name.c_str()),
+                errdetail_internal("%s", gate.explanation.c_str()));
+    });
+}
+
+// Jobs that dispatch() has left in the line.
+void look_at_unserved(QueueLooks &looks, Look &look, const Queue &queue, const std::string &job_type)
+{
+    const limits::Service service = limits::service_of(queue.id, job_type);
+    if (service.able == 0)
+        report_unserved(looks, queue, job_type, limits::worker_gate(queue, job_type));
+    else
+        looks.reported.erase(queue.full_name() + "/" + job_type + ": no worker");
+    look.again_at(look.now + process::longest_wait);
+}
+
+// Jobs that are due, counted only as far as it matters.
+void look_at_due(QueueLooks &looks, Look &look, const Queue &queue, const std::string &job_type, int count, bool owner_can_run)
+{
+    if (queue.find_pause(job_type) != nullptr)
+        return;  // who resumes it asks for a look
+    if (const catalog::JobType *type = queue.find_job_type(job_type); type != nullptr && limits::runs_outside(queue, *type)) {
+        look_at_unserved(looks, look, queue, job_type);
+        return;
+    }
+    const limits::Gate gate = limits::handler_gate(queue, job_type);
+    if (!gate.passed)
+        report_parked(looks, queue, job_type, gate.explanation);
+    if (!gate.passed || !owner_can_run || !limits::room_gate(queue, job_type).passed)
+        look.again_at(look.now + process::longest_wait);
+    else
+        look.wanted[queue.owner].executors += count;
+}
+
+// Nobody takes its jobs, so that nobody reads its lane.
+bool is_left_alone(const Queue &queue, const std::string &job_type)
+{
+    const catalog::JobType *type = queue.find_job_type(job_type);
+    if (type != nullptr && limits::runs_outside(queue, *type))
+        return limits::service_of(queue.id, job_type).able == 0;
+    return !limits::handler_gate(queue, job_type).passed;
+}
+
+// Gives back what this process has taken, also after an error.
+struct Returning {
+    Returning() = default;
+    ~Returning() { lanes::release_hand(); }
+    Returning(const Returning &) = delete;
+    Returning &operator=(const Returning &) = delete;
+};
+
+// Jobs that were given back are noted one by one; those that have gone since stay noted until somebody reads the lane. Reads it
+// up to the first that is there.
+void forget_what_is_gone(const Queue &queue, const lanes::LaneInfo &lane, pg::Time now)
+{
+    claim::Claimer claimer;
+    claimer.hand = claim::Hand{queue.id, lane.name.type, 1, {}};
+    const Returning returning;
+    claim::take_jobs(claimer, {&queue, {lane.name.type, lane.name.priority, lane.due, lane.first_id}, lane.ref, lane.name.leaf},
+                     now, 1);
+}
+
+core::Lane::Places places_of(const Queue &queue, const lanes::LaneInfo &lane, pg::Time now)
+{
+    const core::Lane::Places places = lanes::places_of(lane.ref, now);
+    if (places.single_keys == 0 || queue.find_pause(lane.name.type) != nullptr || !is_left_alone(queue, lane.name.type))
+        return places;
+    forget_what_is_gone(queue, lane, now);
+    return lanes::places_of(lane.ref, now);
+}
+
+// When the first jobs of a lane are due that stand from a key on.
+std::vector<pg::Time> due_times(const Look &look, const Queue &queue, const lanes::LaneInfo &lane, core::LaneKey from)
+{
+    if (from == core::lane_end)
+        return {};
+    return claim::first_due_times(queue, lane.name.type, lane.name.priority, from, look.now,
+                                  std::max(1, settings::max_executors));
+}
+
+// A lane may hold less than it seems to: what was noted there may be gone.
+void look_at_lane(QueueLooks &looks, Look &look, const Queue &queue, const lanes::LaneInfo &lane, bool owner_can_run)
+{
+    const std::string job_type = lane.name.type;
+    const core::Lane::Places places = places_of(queue, lane, look.now);
+    const std::vector<pg::Time> times = due_times(look, queue, lane, places.from);
+    if (places.next_key_due != core::lane_limit)
+        look.again_at(pg::Time{places.next_key_due});
+    const auto due = static_cast<int>(places.single_keys) +
+                     static_cast<int>(std::count_if(times.begin(), times.end(), [&](pg::Time time) { return time <= look.now; }));
+    if (due > 0 || !times.empty())
+        catalog::register_unknown_type(queue, job_type, looks.time_zone);
+    if (due == 0 && !times.empty())
+        look.again_at(times.front());
+    else if (due > 0 && lane.due > look.now)  // put off: somebody else holds them
+        look.again_at(lane.due);
+    else if (due > 0)
+        look_at_due(looks, look, queue, job_type, due, owner_can_run);
+}
+
+// Those of a queue in which there is something.
+const std::vector<lanes::LaneInfo> &lanes_of(Look &look, const Queue &queue)
+{
+    if (!look.lanes.has_value()) {
+        look.lanes.emplace();
+        for (const lanes::LaneInfo &lane : lanes::list_lanes())
+            if (lane.due != pg::infinity)
+                (*look.lanes)[lane.name.queue_id].push_back(lane);
+    }
+    return (*look.lanes)[queue.id];
+}
+
+void look_at_lanes(QueueLooks &looks, Look &look, const Queue &queue, bool owner_can_run)
+{
+    const Oid leaf = catalog::live_leaf(queue);
+    for (const lanes::LaneInfo &lane : lanes_of(look, queue))
+        if (lane.name.leaf == leaf)
+            look_at_lane(looks, look, queue, lane, owner_can_run);
+        else
+            lanes::remove_lane(lane.ref);  // somebody has put another table in its place
+}
+
+// Without room for a lane its jobs are looked for in the table each time.
+void look_at_head(QueueLooks &looks, Look &look, const Queue &queue, const claim::LaneHead &head, bool owner_can_run)
+{
+    const lanes::LaneName name(catalog::live_leaf(queue), queue.id, head.priority, head.job_type);
+    if (const lanes::LaneRef lane = lanes::find_or_make_lane(name, queue.owner); lane.is_known()) {
+        lanes::show_lane(lane);
+        return;
+    }
+    looks.lane_search.note_missing(queue.id);
+    catalog::register_unknown_type(queue, head.job_type, looks.time_zone);
+    if (head.due > look.now)
+        look.again_at(head.due);
+    else
+        look_at_due(looks, look, queue, head.job_type, 1, owner_can_run);
+}
+
+void look_at_heads(QueueLooks &looks, Look &look, const Queue &queue, bool owner_can_run)
+{
+    constexpr std::int64_t search_interval = 300'000;
+    look.lanes.reset();
+    for (const claim::LaneHead &head : looks.lane_search.next_heads(queue, look.now))
+        look_at_head(looks, look, queue, head, owner_can_run);
+    if (looks.lane_search.end_heads(queue.id))
+        look.again_at(look.now + search_interval);
+}
+
+// An executor goes through them all, so that one offer for the queue is enough.
+void offer_dead_letters(QueueLooks &looks, Look &look, const Queue &queue)
+{
+    const job::AwaitingLetters letters = job::letters_to_handle(queue);
+    if (!letters.any)
+        return;
+    std::string problem;
+    if (!catalog::resolve_dead_letter_handler(queue, &problem).has_value())
+        report_unhandled(looks, queue, problem);
+    else if (letters.any_free)
+        executors::offer_decision({MyDatabaseId, queue.owner, queue.id, queue.id, true});
+    look.again_at(look.now + process::longest_wait);
+}
+
+// Needs a transaction. Returns when the first of its jobs expires.
+pg::Time look_at_line(QueueLooks &looks, Look &look, const Queue &queue)
+{
+    catalog::lock_or_raise(queue);
+    HIPQ_POINT("before-expire");
+    const pg::Time expiry = job::next_expiry(queue);
+    HIPQ_POINT("after-expire");
+    const bool owner_can_run = limits::owner_gate(queue).passed;
+    Wanted &wanted = look.wanted[queue.owner];
+    const int before = wanted.executors;
+    executors::refuse_starts(MyDatabaseId, queue.owner, !owner_can_run);
+    if (looks.lane_search.concerns(queue.id))
+        look_at_heads(looks, look, queue, owner_can_run);
+    look_at_lanes(looks, look, queue, owner_can_run);
+    if (owner_can_run)
+        offer_dead_letters(looks, look, queue);
+    if (executors::has_decisions(MyDatabaseId, queue.owner))
+        wanted.executors += 1;
+    if (wanted.executors > before)
+        wanted.weight += queue.weight;
+    return expiry;
+}
+
+// Needs a transaction.
+void expire(Look &look, const Queue &queue)
+{
+    catalog::lock_or_raise(queue);
+    if (job::expire_waiting(queue, look.now, expire_at_once) == expire_at_once)
+        look.again_at(look.now);
+    look.again_at(job::next_expiry(queue));
+}
+
+}  // namespace
+
+void look_at_queue(QueueLooks &looks, Look &look, const Queue &queue)
+{
+    pg::Time expiry = pg::infinity;
+    const bool is_done =
+        process::do_duty(Duty::line, &queue, [&] { pg::with_transaction([&] { expiry = look_at_line(looks, look, queue); }); });
+    if (!is_done)
+        looks.lane_search.note_unsearched(queue.id);
+    if (expiry > look.now)
+        look.again_at(expiry);
+    else
+        process::do_duty(Duty::expiry, &queue, [&] { pg::with_transaction([&] { expire(look, queue); }); });
+}
+
+// They would keep their place in shared memory for ever.
+void remove_lanes_of_dropped_queues(const catalog::Catalogue &catalogue)
+{
+    const auto is_gone = [&](int queue_id) {
+        const Queue *queue = catalogue.find(queue_id);
+        return queue == nullptr || queue->is_dropped;
+    };
+    for (const lanes::LaneInfo &lane : lanes::list_lanes())
+        if (is_gone(lane.name.queue_id))
+            lanes::remove_lane(lane.ref);
+    for (const memory::CrowdedQueue &queue : lanes::crowded_queues())
+        if (is_gone(queue.queue_id))
+            lanes::all_lanes_found(queue);
+}
+
+}  // namespace hipq::server

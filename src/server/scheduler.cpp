@@ -1,0 +1,296 @@
+// A scheduler: one per database with work. Decides who runs, sweeps, keeps the tables in order; runs no user code.
+//
+// It looks when a commit, a time or a process that ended says so, and at least every 10 s while work is due. With nothing due
+// within a minute it leaves, and the launcher keeps the time of its return.
+#include "catalog/catalog.hpp"
+#include "claim/claim.hpp"
+#include "databases/databases.hpp"
+#include "enqueue/enqueue.hpp"
+#include "execute/execute.hpp"
+#include "executors/executors.hpp"
+#include "external/external.hpp"
+#include "lanes/lanes.hpp"
+#include "limits/limits.hpp"
+#include "pg/clock.hpp"
+#include "pg/point.hpp"
+#include "pg/time_zone.hpp"
+#include "process/process.hpp"
+#include "recovery/recovery.hpp"
+#include "retention/retention.hpp"
+#include "server/queue_look.hpp"
+#include "server/stalls.hpp"
+#include "settings.hpp"
+#include "workers/workers.hpp"
+
+namespace hipq::server {
+
+namespace {
+
+using catalog::Queue;
+using core::Duty;
+
+constexpr std::int64_t minute = 60'000'000;
+constexpr std::int64_t idle_maintenance_interval = 60 * minute;
+
+struct Scheduler {
+    QueueLooks looks;
+    retention::Maintenance maintenance;
+    bool has_identity = false;
+    std::shared_ptr<const catalog::Catalogue> catalogue;  // as the last look found it
+    pg::Time next_room_look{0};
+    recovery::Recovery recovery;
+    recovery::TakingBack taking_back;
+    external::Dispatcher dispatcher;
+    claim::Audit audit;
+    retention::Vacuums vacuums;
+    Stalls stalls;
+};
+
+// ---- the database ----
+
+void report_hold(const limits::Gate &gate)
+{
+    pg::call([&] {
+        ereport(LOG, errmsg("hipq holds the jobs of database \"%s\"", ::get_database_name(MyDatabaseId)),
+                errdetail_internal("%s", gate.explanation.c_str()),
+                errhint("If this database is the one that shall run them: SELECT hipq.release_hold()."));
+    });
+}
+
+// Whether anything may run here at all.
+bool is_open(Scheduler &scheduler)
+{
+    bool open = false;
+    pg::with_transaction([&] {
+        if (!limits::enabled_gate().passed)
+            return;
+        const limits::Gate hold = limits::hold_gate();
+        open = hold.passed;
+        if (!open)
+            report_hold(hold);
+        else if (!std::exchange(scheduler.has_identity, true))
+            catalog::complete_identity();
+    });
+    return open;
+}
+
+std::set<Oid> owners_with_due_jobs(const Look &look)
+{
+    std::set<Oid> owners;
+    for (const auto &[owner, wanted] : look.wanted)
+        if (wanted.executors > 0)
+            owners.insert(owner);
+    return owners;
+}
+
+void ask_for_executors(Look &look)
+{
+    for (const auto &[owner, wanted] : look.wanted) {
+        executors::want_executors(MyDatabaseId, owner, std::min(wanted.executors, settings::max_executors), wanted.weight,
+                                  look.now);
+        if (wanted.executors > 0)
+            look.again_at(executors::next_try(MyDatabaseId, owner, look.now).value_or(look.now + process::longest_wait));
+    }
+}
+
+// Limits may have been raised, and who waited may be gone.
+void ask_anew_for_room(Scheduler &scheduler, bool is_changed, pg::Time now)
+{
+    if (!is_changed && now < scheduler.next_room_look)
+        return;
+    scheduler.next_room_look = now + process::longest_wait;
+    lanes::forget_waiting_for_room();
+}
+
+// What they left goes back into line before the next jobs are given away.
+pg::Time serve_workers(Scheduler &scheduler, pg::Time now)
+{
+    const pg::Time next = recovery::take_back(scheduler.taking_back);
+    workers::keep_probe_clocks();
+    const pg::Time next_dispatch = external::dispatch(scheduler.dispatcher);
+    return std::min({next, next_dispatch, recovery::next_loss(now), external::forget_workers(now)});
+}
+
+bool runs_handlers(const Queue &queue)
+{
+    return queue.handles_dead_letters() || std::any_of(queue.job_types.begin(), queue.job_types.end(),
+                                                       [](const auto &entry) { return !entry.second.is_without_handler(); });
+}
+
+// Those that may come to need an executor.
+int count_owners_with_handlers(const catalog::Catalogue &catalogue)
+{
+    std::set<Oid> owners;
+    pg::with_transaction([&] {
+        for (const auto &[id, queue] : catalogue.queues)
+            if (!queue.is_dropped && !owners.contains(queue.owner) && runs_handlers(queue) && limits::owner_gate(queue).passed)
+                owners.insert(queue.owner);
+    });
+    return static_cast<int>(owners.size());
+}
+
+Look look_around(Scheduler &scheduler)
+{
+    Look look{pg::now(), pg::infinity, {}, false};
+    process::do_duty(Duty::dispatch, nullptr, external::recall_workers);  // before their jobs are found
+    look.again_at(recovery::recover(scheduler.recovery));
+    look.again_at(serve_workers(scheduler, look.now));
+    const TimestampTz start = ::GetCurrentTimestamp();
+    scheduler.looks.lane_search.begin_look();
+    const auto catalogue = recovery::read_catalogue();
+    const bool is_changed = std::exchange(scheduler.catalogue, catalogue) != catalogue;
+    ask_anew_for_room(scheduler, is_changed, look.now);
+    if (is_changed)
+        recovery::forget_jobs_of_dropped_queues(*catalogue);
+    look.again_at(enqueue::put_successors_in_line(*catalogue));
+    look.again_at(external::give_up_waiting(*catalogue));
+    process::forget_duties(*catalogue);
+    for (const auto &entry : catalogue->queues) {
+        const Queue &queue = entry.second;
+        process::check_interrupts();
+        if (queue.is_dropped)
+            look.saw_dropped_queue = true;
+        else
+            look_at_queue(scheduler.looks, look, queue);
+    }
+    remove_lanes_of_dropped_queues(*catalogue);
+    scheduler.looks.lane_search.end_look();
+    if (const auto delay = claim::audit(scheduler.audit, *catalogue, look.now))
+        look.again_at(look.now + *delay);
+    if (const auto delay = retention::look_after_leaves(scheduler.vacuums, *catalogue, !owners_with_due_jobs(look).empty()))
+        look.again_at(look.now + *delay);
+    executors::note_queue_owners(count_owners_with_handlers(*catalogue));
+    HIPQ_POINT("before-ask-for-executors");
+    ask_for_executors(look);
+    if (const auto delay = watch_for_stalls(scheduler.stalls, *catalogue, owners_with_due_jobs(look)))
+        look.again_at(look.now + *delay);
+    look.again_at(process::next_duty());
+    scheduler.recovery.pause = ::GetCurrentTimestamp() - start;
+    return look;
+}
+
+// ---- the loop ----
+
+bool is_installed()
+{
+    bool installed = false;
+    pg::with_transaction([&] { installed = pg::call([] { return OidIsValid(::get_extension_oid("hipq", true)); }); });
+    return installed;
+}
+
+// Whether the extension is this library's; said once in the log when it is not. It changes while no worker is there.
+bool is_right_version()
+{
+    bool right = false;
+    pg::with_transaction([&] {
+        const limits::Gate gate = limits::version_gate();
+        right = gate.passed;
+        if (right)
+            return;
+        pg::call([&] {
+            ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("hipq runs no jobs in database \"%s\"", ::get_database_name(MyDatabaseId)),
+                    errdetail_internal("%s", gate.explanation.c_str()));
+        });
+    });
+    return right;
+}
+
+// When a job for an external worker has come or a worker has room there is no need to look at everything; unless somebody has
+// asked for that too, as he does who changes what may run at all.
+void dispatch_if_asked(Scheduler &scheduler)
+{
+    if (databases::next_look() <= pg::now() || !databases::was_asked_for_dispatch())
+        return;
+    process::show_activity("hipq scheduler dispatches");
+    const pg::Time next_dispatch = external::dispatch(scheduler.dispatcher);
+    const pg::Time next =
+        std::min({next_dispatch, recovery::next_loss(pg::now()), external::give_up_waiting(*recovery::read_catalogue())});
+    process::show_idle();
+    if (next != pg::infinity)
+        databases::work_due(MyDatabaseId, next);
+}
+
+// Waits until a look is due. While executors have hands it looks after those meanwhile, in shared memory only; what is said in
+// that time may bring the look forward.
+void rest(Scheduler &scheduler)
+{
+    constexpr std::int64_t hand_interval = 50'000;  // us
+    const pg::Time latest = pg::now() + process::longest_wait;
+    for (;;) {
+        const bool watches = databases::watches_hands();
+        if (watches && lanes::look_after_hands(pg::Time{::GetCurrentTimestamp()}).took_back) {
+            HIPQ_POINT("after-take-back");
+            return;
+        }
+        dispatch_if_asked(scheduler);
+        const std::int64_t left = std::min(databases::next_look(), latest).value - pg::now().value;
+        if (left <= 0)
+            return;
+        process::wait_for_work(std::min(watches ? std::min(left, hand_interval) : left, execute::stop_overdue(MyDatabaseId)));
+        if (process::check_interrupts())
+            return;  // the settings may be others
+    }
+}
+
+// One round: look, keep in order, wait. False: nothing to stay for.
+bool work(Scheduler &scheduler)
+{
+    process::check_interrupts();
+    databases::begin_look();
+    execute::stop_overdue(MyDatabaseId);
+    if (!is_open(scheduler)) {
+        workers::note_all_served();  // nothing waits for a worker
+        return !databases::leave_closed_database();
+    }
+    process::show_activity("hipq scheduler looks for work");
+    Look look = look_around(scheduler);
+    look.again_at(retention::maintain(scheduler.maintenance, look.now, look.saw_dropped_queue));
+    process::show_idle();
+    const pg::Time due = databases::end_look(std::min(look.next_due, look.now + idle_maintenance_interval));
+    if (due > look.now + minute && databases::leave_scheduler(look.now + minute)) {
+        HIPQ_POINT("scheduler-leaves");
+        return false;
+    }
+    if (databases::leave_to_make_room(look.now + process::longest_wait))
+        return false;
+    rest(scheduler);
+    return true;
+}
+
+void schedule()
+{
+    const auto ticket = process::read_extra<databases::SchedulerTicket>();
+    process::install_signal_handlers();
+    if (!databases::attach_scheduler(ticket))
+        return;
+    HIPQ_POINT("scheduler-start");
+    pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, InvalidOid, 0); });
+    workers::recount_workers();  // the scheduler before may have ended in the middle of a dispatch
+    process::begin_duties();
+    Scheduler scheduler;
+    scheduler.looks.time_zone = pg::session_time_zone();
+    process::pin_settings();
+    execute::prepare_durability();
+    databases::begin_look();
+    if (!is_installed()) {
+        executors::note_queue_owners(0);
+        databases::leave_scheduler(pg::infinity);
+        return;
+    }
+    if (!is_right_version()) {
+        databases::leave_closed_database();
+        return;
+    }
+    while (work(scheduler)) {
+    }
+}
+
+}  // namespace
+
+}  // namespace hipq::server
+
+HIPQ_WORKER_MAIN(hipq_scheduler_main)
+{
+    hipq::server::schedule();
+}

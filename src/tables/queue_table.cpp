@@ -1,0 +1,252 @@
+// Makes and drops the tables of a queue, and finishes what drop_queue began.
+//
+// Tables are made apart and then attached: CREATE TABLE ... PARTITION OF would lock the whole tree for reading and writing.
+#include "queue_table.hpp"
+
+#include "pg/clock.hpp"
+#include "pg/internal_write.hpp"
+#include "pg/quote.hpp"
+#include "pg/transaction.hpp"
+#include "settings.hpp"
+#include "statistics/statistics.hpp"
+#include "tables/time_tree.hpp"
+#include "tables/try_lock.hpp"
+
+namespace hipq::tables {
+
+namespace {
+
+constexpr const char *like_options = " INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS";
+
+constinit pg::Statement select_queue_name(R"(
+    SELECT instance.name || '.' || queue.name
+    FROM hipq.queue AS queue
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE queue.queue_id = $1)");
+
+std::string name_of_queue(int queue_id)
+{
+    const pg::Rows rows = select_queue_name.run(queue_id);
+    return rows.empty() ? std::to_string(queue_id) : rows.front().text(0);
+}
+
+void comment(const std::string &table, const std::string &text)
+{
+    pg::run_once("COMMENT ON TABLE " + pg::quote_table(table) + " IS " + pg::quote_literal(text));
+}
+
+void create_table(const std::string &table, const std::string &model, const std::string &more)
+{
+    pg::run_once("CREATE TABLE " + pg::quote_table(table) + " (LIKE " + pg::quote_table(model) + like_options + ")" + more);
+    strip_grants(table);
+}
+
+void attach(const std::string &parent, const std::string &table, const std::string &values)
+{
+    pg::run_once("ALTER TABLE " + pg::quote_table(parent) + " ATTACH PARTITION " + pg::quote_table(table) + " FOR VALUES IN (" +
+                 values + ")");
+}
+
+// No index holds a column that a claim or a success changes: writing `running` stays a HOT update while the page has room. Pages
+// are filled well all the same: claims by lock, the rule for fast jobs, need no room, and under an old snapshot, when no page can
+// be used again, half-filled ones cost more than all else (docs/performance.md).
+void create_live_leaf(const std::string &table)
+{
+    const std::string leaf = table + "_live";
+    create_table(leaf, table, " WITH (fillfactor = 90, vacuum_truncate = off)");
+    const std::string on_leaf = " ON " + pg::quote_table(leaf) + " ";
+    pg::run_once("ALTER TABLE " + pg::quote_table(leaf) + " ADD CONSTRAINT " + pg::quote_name(leaf + "_pkey") +
+                 " PRIMARY KEY (id)");
+    pg::run_once("CREATE UNIQUE INDEX " + pg::quote_name(table + "_one_unfinished_job_per_type_and_key") + on_leaf +
+                 "(job_type, job_key) WHERE job_key <> 'NONE'");
+    pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_line") + on_leaf + "(job_type, priority, scheduled_run_time, id)");
+    pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_expiry") + on_leaf + "(expires_time) WHERE expires_time < 'infinity'");
+    attach(table, leaf, "NULL, 'initial', 'running', 'error', 'retry'");
+}
+
+void create_final_tree(const std::string &table, std::int64_t retention)
+{
+    const std::string tree = table + "_final";
+    create_table(tree, table, " PARTITION BY RANGE (update_time)");
+    make_leaves(TimeTree{tree, "update_time", retention, true});
+    attach(table, tree, "'final'");
+}
+
+constinit pg::Statement select_marked_queues(R"(
+    SELECT queue.queue_id, queue.table_name, relation.oid, coalesce(relation.relispartition, false)
+    FROM hipq.queue AS queue
+    LEFT JOIN pg_class AS relation ON relation.relnamespace = 'hipq'::regnamespace AND relation.relname = queue.table_name
+    WHERE queue.is_dropped
+    ORDER BY queue.queue_id)");
+
+constinit pg::Statement lock_marked_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 AND is_dropped FOR UPDATE");
+
+// What forget_queue writes besides.
+constinit pg::Statement
+    select_catalogue("SELECT unnest('{hipq.queue, hipq.job_type, hipq.pause, hipq.dead_letter, "
+                     "hipq.successor, hipq.made_by_handler, hipq.aimed_job, hipq.set_aside}'::regclass[])::oid");
+
+// What DETACH PARTITION locks.
+constinit pg::Statement select_tree("SELECT 'hipq.job'::regclass::oid UNION ALL SELECT relid::oid FROM pg_partition_tree($1)");
+
+// Whether the queue is still one to drop. Somebody may have finished that meanwhile, and the table of that name be another
+// queue's. Locks the queue's row if so.
+bool is_still_marked(const MarkedQueue &queue)
+{
+    return !lock_marked_queue.run(queue.id).empty();
+}
+
+bool detach(const MarkedQueue &queue, Patience &patience)
+{
+    if (!queue.is_attached)
+        return true;
+    std::vector<WantedLock> locks;
+    pg::with_transaction([&] {
+        pg::as_extension_owner([&] {
+            for (const pg::Row row : select_tree.run(queue.relation))
+                locks.push_back({row.oid(0), AccessExclusiveLock});
+        });
+    });
+    return with_reluctant_locks(locks, patience, [&] {
+        pg::as_hipq([&] {
+            if (is_still_marked(queue))
+                pg::run_once("ALTER TABLE hipq.job DETACH PARTITION " + pg::quote_table(queue.table));
+        });
+    });
+}
+
+bool drop_detached(const MarkedQueue &queue, Patience &patience)
+{
+    std::vector<WantedLock> locks;
+    pg::with_transaction([&] {
+        if (OidIsValid(queue.relation))
+            locks = locks_to_drop(queue.relation);
+        pg::as_extension_owner([&] {
+            for (const pg::Row row : select_catalogue.run())
+                locks.push_back({row.oid(0), RowExclusiveLock});
+        });
+    });
+    return with_reluctant_locks(locks, patience, [&] {
+        pg::as_hipq([&] {
+            if (is_still_marked(queue))
+                forget_queue(queue.id, queue.table);
+        });
+    });
+}
+
+}  // namespace
+
+void create_queue_table(int queue_id, std::string_view table, std::int64_t retention)
+{
+    pin_table_settings();
+    const std::string name(table);
+    const std::string queue = name_of_queue(queue_id);
+    create_table(name, "job", " PARTITION BY LIST (state)");
+    pg::run_once("ALTER TABLE " + pg::quote_table(name) + " ALTER COLUMN queue_id SET DEFAULT " + std::to_string(queue_id));
+    create_live_leaf(name);
+    create_final_tree(name, retention);
+    attach("job", name, std::to_string(queue_id));
+    comment(name, "queue " + queue + ": INSERT a row to enqueue a job");
+    comment(name + "_live", "queue " + queue + ": unfinished jobs");
+    comment(name + "_final", "queue " + queue + ": final jobs, by update_time");
+}
+
+void drop_queue_table(std::string_view table)
+{
+    const std::string name(table);
+    const bool exists =
+        pg::call([&] { return OidIsValid(::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false))); });
+    if (exists)
+        pg::run_once("DROP TABLE IF EXISTS " + pg::quote_table(name));
+}
+
+void forget_queue(int queue_id, std::string_view table)
+{
+    static constinit pg::Statement delete_dead_letters("DELETE FROM hipq.dead_letter WHERE queue_id = $1");
+    static constinit pg::Statement delete_successors("DELETE FROM hipq.successor WHERE queue_id = $1");
+    static constinit pg::Statement delete_made("DELETE FROM hipq.made_by_handler WHERE queue_id = $1");
+    static constinit pg::Statement delete_aimed("DELETE FROM hipq.aimed_job WHERE queue_id = $1");
+    static constinit pg::Statement delete_set_aside("DELETE FROM hipq.set_aside WHERE queue_id = $1");
+    static constinit pg::Statement delete_job_types("DELETE FROM hipq.job_type WHERE queue_id = $1");
+    static constinit pg::Statement delete_queue("DELETE FROM hipq.queue WHERE queue_id = $1");
+    static constinit pg::Statement delete_pauses("DELETE FROM hipq.pause WHERE queue_id = $1");
+    drop_queue_table(table);
+    delete_dead_letters.run(queue_id);
+    delete_successors.run(queue_id);
+    delete_made.run(queue_id);
+    delete_aimed.run(queue_id);
+    delete_set_aside.run(queue_id);
+    delete_pauses.run(queue_id);
+    delete_queue.run(queue_id);
+    delete_job_types.run(queue_id);
+    statistics::reset_statistics(MyDatabaseId, queue_id);  // nobody could reset them later
+}
+
+void mark_queue_dropped(int queue_id, std::string_view table)
+{
+    static constinit pg::Statement mark("UPDATE hipq.queue SET is_dropped = true WHERE queue_id = $1");
+    mark.run(queue_id);
+    strip_grants(table);
+    strip_grants(std::string(table) + "_live");
+}
+
+std::vector<MarkedQueue> read_marked_queues()
+{
+    std::vector<MarkedQueue> queues;
+    pg::with_transaction([&] {
+        pg::as_extension_owner([&] {
+            for (const pg::Row row : select_marked_queues.run())
+                queues.push_back({row.integer32(0), row.text(1), row.null(2) ? InvalidOid : row.oid(2), row.boolean(3)});
+        });
+    });
+    return queues;
+}
+
+// A view or foreign key made on the tables of a queue since it was marked keeps it: said once a pass, and the others go on.
+bool drop_marked_queue(const MarkedQueue &queue, Patience &patience)
+{
+    std::string problem;
+    try {
+        return detach(queue, patience) && drop_detached(queue, patience);
+    } catch (const pg::Error &error) {
+        if (error.sqlerrcode() != ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST)
+            throw;
+        problem = error.detail().value_or(error.message());
+    }
+    pg::call([&] {
+        ereport(WARNING, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+                errmsg("cannot drop table \"%s\" of a dropped queue because other objects depend on it", queue.table.c_str()),
+                errdetail_internal("%s", problem.c_str()));
+    });
+    return false;
+}
+
+std::int64_t prune_dead_letters(int limit)
+{
+    static constinit pg::Statement delete_dead_letters(R"(
+        WITH due AS MATERIALIZED (
+            SELECT oldest.queue_id, oldest.job_id
+            FROM hipq.queue AS queue
+            CROSS JOIN LATERAL (
+                SELECT letter.queue_id, letter.job_id
+                FROM hipq.dead_letter AS letter
+                WHERE letter.queue_id = queue.queue_id
+                  AND letter.died_time <= $1 - coalesce(queue.dead_letter_retention, make_interval(mins => $2))
+                ORDER BY letter.died_time
+                LIMIT $3
+                FOR UPDATE SKIP LOCKED
+            ) AS oldest
+            LIMIT $3
+        )
+        DELETE FROM hipq.dead_letter AS letter
+        USING due
+        WHERE letter.queue_id = due.queue_id AND letter.job_id = due.job_id)");
+    std::int64_t removed = 0;
+    pg::as_hipq([&] {
+        removed =
+            static_cast<std::int64_t>(delete_dead_letters.run(pg::now(), settings::dead_letter_retention, limit).processed());
+    });
+    return removed;
+}
+
+}  // namespace hipq::tables

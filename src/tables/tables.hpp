@@ -1,0 +1,6 @@
+// The tables of queues: made, cut into leaves by time, changed under locks that nobody waits for. What other rooms may use.
+#pragma once
+
+#include "tables/queue_table.hpp"
+#include "tables/time_tree.hpp"
+#include "tables/try_lock.hpp"

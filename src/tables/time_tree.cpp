@@ -1,0 +1,408 @@
+// Makes, fills and drops the leaves of tables cut by time.
+//
+// What reads such a tree locks all its leaves, and DDL on it wants some of them for itself: try_lock.hpp sees to it that
+// nobody waits for that. What is done while the locks are held is as little as can be.
+#include "time_tree.hpp"
+
+#include <chrono>
+
+#include "pg/clock.hpp"
+#include "pg/internal_write.hpp"
+#include "pg/point.hpp"
+#include "pg/quote.hpp"
+#include "pg/transaction.hpp"
+#include "settings.hpp"
+#include "tables/try_lock.hpp"
+
+namespace hipq::tables {
+
+namespace {
+
+constexpr std::int64_t unix_epoch_to_postgres = 946'684'800'000'000;  // microseconds from 1970 to 2000
+constexpr std::int64_t microseconds_per_minute = 60'000'000;
+// Rows that expire in the default leaf go in portions, so that no transaction is long.
+constexpr int rows_per_prune = 10'000;
+// Rows that move out of the default leaf do so while others wait.
+constexpr int rows_per_move = 1'000;
+
+// "2026-11-21 13:05:00+00"
+std::string literal_of(std::int64_t time)
+{
+    namespace chrono = std::chrono;
+    const chrono::sys_time<chrono::microseconds> point{chrono::microseconds{time}};
+    const auto midnight = chrono::floor<chrono::days>(point);
+    const chrono::year_month_day date{midnight};
+    const chrono::hh_mm_ss clock{point - midnight};
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "'%04d-%02u-%02u %02d:%02d:%02d.%06d+00'", static_cast<int>(date.year()),
+                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
+                  static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()),
+                  static_cast<int>(clock.subseconds().count()));
+    return text.data();
+}
+
+pg::Time postgres_time(std::int64_t unix_time)
+{
+    return pg::Time{unix_time - unix_epoch_to_postgres};
+}
+
+struct Leaf {
+    Oid oid;
+    std::string name;
+    std::optional<core::Period> period;  // nothing: the default leaf
+};
+
+struct Tree {
+    Oid parent = InvalidOid;
+    std::vector<Leaf> leaves;
+
+    const Leaf *default_leaf() const
+    {
+        for (const Leaf &leaf : leaves)
+            if (!leaf.period.has_value())
+                return &leaf;
+        return nullptr;
+    }
+    std::optional<std::int64_t> covered_until() const
+    {
+        std::optional<std::int64_t> latest;
+        for (const Leaf &leaf : leaves)
+            if (leaf.period.has_value() && (!latest.has_value() || leaf.period->end > *latest))
+                latest = leaf.period->end;
+        return latest;
+    }
+};
+
+constinit pg::Statement select_leaves(R"(
+    SELECT leaf.oid, leaf.relname::text,
+           (extract(epoch FROM (bound.texts)[1]::timestamptz) * 1000000)::bigint,
+           (extract(epoch FROM (bound.texts)[2]::timestamptz) * 1000000)::bigint
+    FROM pg_inherits
+    JOIN pg_class AS leaf ON leaf.oid = inhrelid
+    CROSS JOIN LATERAL regexp_match(pg_get_expr(leaf.relpartbound, leaf.oid),
+                                    '^FOR VALUES FROM \(''([^'']+)''\) TO \(''([^'']+)''\)$') AS bound(texts)
+    WHERE inhparent = $1
+    ORDER BY 3)");
+
+Oid relation_oid(const std::string &name)
+{
+    return pg::call([&] {
+        const Oid schema = ::get_namespace_oid("hipq", true);
+        return OidIsValid(schema) ? ::get_relname_relid(name.c_str(), schema) : InvalidOid;
+    });
+}
+
+// Bounds are printed and read in the session's style: a style that loses nothing, for this transaction.
+void pin_time_format()
+{
+    pg::call([] {
+        for (const auto *setting : {"TimeZone", "DateStyle"})
+            (void)::set_config_option(setting, setting[0] == 'T' ? "UTC" : "ISO", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
+                                      true, 0, false);
+    });
+}
+
+// Own transaction.
+Tree read_tree(const std::string &parent)
+{
+    Tree tree;
+    pg::with_transaction([&] {
+        pin_time_format();
+        tree.parent = relation_oid(parent);
+        if (!OidIsValid(tree.parent))
+            return;
+        pg::as_extension_owner([&] {
+            for (const pg::Row row : select_leaves.run(tree.parent)) {
+                Leaf leaf{row.oid(0), row.text(1), std::nullopt};
+                if (!row.null(2))
+                    leaf.period = core::Period{row.integer(2), row.integer(3)};
+                tree.leaves.push_back(std::move(leaf));
+            }
+        });
+    });
+    return tree;
+}
+
+void make_indexes(const TimeTree &tree, const std::string &leaf)
+{
+    if (!tree.has_key_index) {
+        pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_job") + " ON " + pg::quote_table(leaf) +
+                     " (queue_id, job_id, attempt)");
+        return;
+    }
+    pg::run_once("CREATE UNIQUE INDEX " + pg::quote_name(leaf + "_id") + " ON " + pg::quote_table(leaf) + " (id)");
+    pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_key") + " ON " + pg::quote_table(leaf) +
+                 " (job_type, job_key) WHERE job_key <> 'NONE'");
+}
+
+constinit pg::Statement select_statistics_targets(R"(
+    SELECT quote_ident(attname), attstattarget
+    FROM pg_attribute
+    WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attstattarget >= 0)");
+
+// LIKE does not copy them.
+void copy_statistics_targets(const std::string &from, const std::string &to)
+{
+    std::string changes;
+    for (const pg::Row row : select_statistics_targets.run(pg::quote_table(from)))
+        changes.append(changes.empty() ? "" : ", ")
+            .append("ALTER COLUMN " + row.text(0) + " SET STATISTICS " + std::to_string(row.integer32(1)));
+    if (!changes.empty())
+        pg::run_once("ALTER TABLE " + pg::quote_table(to) + " " + changes);
+}
+
+void make_detached_leaf(const TimeTree &tree, const std::string &leaf, const std::string &comment)
+{
+    pg::run_once("CREATE TABLE " + pg::quote_table(leaf) + " (LIKE " + pg::quote_table(tree.parent) +
+                 " INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS)");
+    strip_grants(leaf);
+    copy_statistics_targets(tree.parent, leaf);
+    make_indexes(tree, leaf);
+    pg::run_once("COMMENT ON TABLE " + pg::quote_table(leaf) + " IS " + pg::quote_literal(comment));
+}
+
+void attach(const TimeTree &tree, const std::string &leaf, const std::string &bound)
+{
+    pg::run_once("ALTER TABLE " + pg::quote_table(tree.parent) + " ATTACH PARTITION " + pg::quote_table(leaf) + " " + bound);
+}
+
+std::string leaf_name(const TimeTree &tree, const core::Period &period)
+{
+    return tree.parent + "_" + core::leaf_suffix(period);
+}
+
+void make_default_leaf(const TimeTree &tree)
+{
+    const std::string leaf = tree.parent + "_default";
+    make_detached_leaf(tree, leaf, "rows of " + tree.parent + " for whose time no leaf was there");
+    attach(tree, leaf, "DEFAULT");
+}
+
+void make_detached_leaf(const TimeTree &tree, const core::Period &period)
+{
+    make_detached_leaf(tree, leaf_name(tree, period),
+                       "rows of " + tree.parent + " with " + tree.time_column + " from " + literal_of(period.start) + " to " +
+                           literal_of(period.end));
+}
+
+// The rows of the period that had to go to the default leaf, counted as far as `limit`.
+std::int64_t count_in_default(const TimeTree &tree, const core::Period &period, const Leaf &default_leaf, int limit)
+{
+    const std::string column = pg::quote_name(tree.time_column);
+    return pg::run_once("SELECT count(*) FROM (SELECT FROM ONLY " + pg::quote_table(default_leaf.name) + " WHERE " + column +
+                            " >= $1 AND " + column + " < $2 LIMIT " + std::to_string(limit) + ") AS counted",
+                        postgres_time(period.start), postgres_time(period.end))
+        .front()
+        .integer(0);
+}
+
+// They move, or the other leaf could not be attached. Mostly there are none, and a look is cheaper than a plan for two tables.
+void move_rows(const TimeTree &tree, const core::Period &period, const Leaf &default_leaf)
+{
+    if (count_in_default(tree, period, default_leaf, 1) == 0)
+        return;
+    const std::string column = pg::quote_name(tree.time_column);
+    pg::run_once("WITH moved AS (DELETE FROM ONLY " + pg::quote_table(default_leaf.name) + " WHERE " + column + " >= $1 AND " +
+                     column + " < $2 RETURNING *) INSERT INTO " + pg::quote_table(leaf_name(tree, period)) +
+                     " SELECT * FROM moved",
+                 postgres_time(period.start), postgres_time(period.end));
+}
+
+void attach(const TimeTree &tree, const core::Period &period)
+{
+    attach(tree, leaf_name(tree, period),
+           "FOR VALUES FROM (" + literal_of(period.start) + ") TO (" + literal_of(period.end) + ")");
+}
+
+// ATTACH PARTITION looks into the ancestors of the parent for their bounds.
+void add_ancestors(std::vector<WantedLock> &locks, const Tree &state)
+{
+    static constinit pg::Statement select_ancestors(
+        "SELECT relid::oid FROM pg_partition_ancestors($1) AS ancestor(relid) WHERE relid <> $1");
+    for (const pg::Row row : pg::as_extension_owner([&] { return select_ancestors.run(state.parent); }))
+        locks.push_back({row.oid(0), AccessShareLock});
+}
+
+std::vector<WantedLock> locks_to_drop_leaf(const Tree &state, const Leaf &leaf)
+{
+    std::vector<WantedLock> locks{{state.parent, AccessExclusiveLock}};
+    if (const Leaf *default_leaf = state.default_leaf(); default_leaf != nullptr)
+        locks.push_back({default_leaf->oid, AccessExclusiveLock});
+    pg::with_transaction([&] {
+        const std::vector<WantedLock> parts = locks_to_drop(leaf.oid);
+        locks.insert(locks.end(), parts.begin(), parts.end());
+    });
+    return locks;
+}
+
+// PostgreSQL itself lets rows be inserted while a leaf is attached. But a row that was on its way to the default leaf then finds
+// that it does not belong there any more, and that is an error; so where such rows may come this minute they are kept out.
+std::vector<WantedLock> locks_to_add_leaf(const Tree &state, const core::Period &period, std::int64_t now)
+{
+    const bool is_ahead = period.start > now + microseconds_per_minute;
+    std::vector<WantedLock> locks;
+    pg::with_transaction([&] {
+        locks = locks_to_drop(state.default_leaf()->oid);  // with its indexes and TOAST table: rows may have to move
+        add_ancestors(locks, state);
+    });
+    locks.push_back({state.parent, is_ahead ? ShareUpdateExclusiveLock : AccessExclusiveLock});
+    return locks;
+}
+
+// The part of a missing period to make a leaf for: all of it, unless the default leaf has so many rows of that time that
+// everybody would wait while they move. Those stay where they are until their retention is over, and the leaf begins with the
+// next minute. Needs a transaction.
+core::Period part_to_cover(const TimeTree &tree, const Leaf &default_leaf, const core::Period &period, std::int64_t now)
+{
+    if (count_in_default(tree, period, default_leaf, rows_per_move + 1) <= rows_per_move)
+        return period;
+    const std::int64_t next_minute = (now / microseconds_per_minute + 1) * microseconds_per_minute;
+    return {std::max(period.start, next_minute), period.end};
+}
+
+// Each of these returns whether the step is done.
+bool drop_leaf(const Tree &state, const Leaf &leaf, Patience &patience)
+{
+    return with_reluctant_locks(locks_to_drop_leaf(state, leaf), patience, [&] {
+        HIPQ_POINT("before-drop-leaf");
+        if (relation_oid(leaf.name) == leaf.oid)
+            pg::as_hipq([&] { pg::run_once("DROP TABLE " + pg::quote_table(leaf.name)); });
+        HIPQ_POINT("after-drop-leaf");
+    });
+}
+
+// Whether the tree is the one that was read, and lacks the leaf.
+bool lacks(const TimeTree &tree, const Tree &state, const std::string &leaf)
+{
+    return relation_oid(tree.parent) == state.parent && !OidIsValid(relation_oid(leaf));
+}
+
+// The tree has a default leaf.
+bool add_leaf(const TimeTree &tree, const Tree &state, const core::Period &missing, std::int64_t now, Patience &patience)
+{
+    const Leaf &default_leaf = *state.default_leaf();
+    std::optional<core::Period> period;  // of the leaf that was made
+    return with_reluctant_locks(
+        locks_to_add_leaf(state, missing, now), patience,
+        [&] {
+            HIPQ_POINT("before-make-leaf");
+            pg::as_hipq([&] {
+                const core::Period part = part_to_cover(tree, default_leaf, missing, now);
+                if (part.start >= part.end || !lacks(tree, state, leaf_name(tree, part)))
+                    return;
+                make_detached_leaf(tree, part);
+                period = part;
+            });
+        },
+        [&] {
+            if (!period.has_value())
+                return;
+            pg::as_hipq([&] {
+                move_rows(tree, *period, default_leaf);
+                attach(tree, *period);
+            });
+            HIPQ_POINT("after-make-leaf");
+        });
+}
+
+bool add_default_leaf(const TimeTree &tree, const Tree &state, Patience &patience)
+{
+    std::vector<WantedLock> locks{{state.parent, ShareUpdateExclusiveLock}};
+    pg::with_transaction([&] { add_ancestors(locks, state); });
+    return with_reluctant_locks(locks, patience, [&] {
+        if (lacks(tree, state, tree.parent + "_default"))
+            pg::as_hipq([&] { make_default_leaf(tree); });
+    });
+}
+
+// Rows past retention that stand in the default leaf. True: none is left.
+bool prune_default_leaf(const TimeTree &tree, const Leaf &leaf, std::int64_t now)
+{
+    std::uint64_t removed = 0;
+    const std::string table = pg::quote_table(leaf.name);
+    pg::with_transaction([&] {
+        pg::as_hipq([&] {
+            removed =
+                pg::run_once("DELETE FROM ONLY " + table + " WHERE ctid = ANY (ARRAY(SELECT ctid FROM ONLY " + table + " WHERE " +
+                                 pg::quote_name(tree.time_column) + " <= $1 LIMIT " + std::to_string(rows_per_prune) + "))",
+                             postgres_time(now - tree.retention))
+                    .processed();
+        });
+    });
+    return removed < rows_per_prune;
+}
+
+}  // namespace
+
+std::int64_t unix_now()
+{
+    return pg::now().value + unix_epoch_to_postgres;
+}
+
+void strip_grants(std::string_view table)
+{
+    static constinit pg::Statement select_grantees(R"(
+        SELECT DISTINCT CASE acl.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(acl.grantee)) END
+        FROM pg_class AS relation
+        LEFT JOIN pg_attribute AS attribute ON attribute.attrelid = relation.oid AND attribute.attacl IS NOT NULL
+        CROSS JOIN aclexplode(relation.relacl || attribute.attacl) AS acl
+        WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1 AND acl.grantee <> relation.relowner)");
+    for (const pg::Row row : select_grantees.run(table))
+        pg::run_once("REVOKE ALL ON TABLE " + pg::quote_table(table) + " FROM " + row.text(0));
+}
+
+void pin_table_settings()
+{
+    pg::call([] {
+        for (const auto &[name, value] :
+             {std::pair{"default_tablespace", ""}, std::pair{"default_table_access_method", "heap"},
+              std::pair{"default_toast_compression", "pglz"}, std::pair{"standard_conforming_strings", "on"}})
+            (void)::set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+    });
+}
+
+TimeTree attempt_tree()
+{
+    return {"attempt", "ended_time", settings::retention * microseconds_per_minute, false};
+}
+
+TimeTree final_tree(const catalog::Queue &queue)
+{
+    return {queue.table + "_final", "update_time", queue.retention, true};
+}
+
+void make_leaves(const TimeTree &tree)
+{
+    make_default_leaf(tree);
+    for (const core::Period &period : core::missing_periods(unix_now(), core::period_length(tree.retention), std::nullopt)) {
+        make_detached_leaf(tree, period);
+        attach(tree, period);
+    }
+}
+
+void make_attempt_leaves_once()
+{
+    pin_table_settings();
+    if (!OidIsValid(relation_oid("attempt_default")))
+        make_leaves(attempt_tree());
+}
+
+bool maintain_time_tree(const TimeTree &tree, Patience &patience)
+{
+    const Tree state = read_tree(tree.parent);
+    if (!OidIsValid(state.parent))
+        return true;
+    const std::int64_t present = unix_now();
+    bool done = true;
+    for (const Leaf &leaf : state.leaves)
+        if (leaf.period.has_value() && core::is_due(*leaf.period, present, tree.retention))
+            done = drop_leaf(state, leaf, patience) && done;
+    if (state.default_leaf() == nullptr)
+        return add_default_leaf(tree, state, patience) && done;  // the leaves follow in the next pass
+    for (const core::Period &period : core::missing_periods(present, core::period_length(tree.retention), state.covered_until()))
+        if (!add_leaf(tree, state, period, present, patience))
+            return false;  // a later leaf would cover this one's time
+    return prune_default_leaf(tree, *state.default_leaf(), present) && done;
+}
+
+}  // namespace hipq::tables

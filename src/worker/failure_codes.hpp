@@ -1,9 +1,0 @@
-// The errors by which handlers say how they failed.
-#pragma once
-
-namespace hipq::worker {
-
-inline constexpr const char *permanent_failure_sqlstate = "HQ001";
-inline constexpr const char *retriable_failure_sqlstate = "HQ002";
-
-}  // namespace hipq::worker

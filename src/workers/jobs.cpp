@@ -1,0 +1,297 @@
+// Entries of the table of jobs in hand whose holder is a worker's place.
+#include "jobs.hpp"
+
+#include "databases/databases.hpp"
+#include "executors/executors.hpp"
+#include "memory/memory.hpp"
+#include "workers/entries.hpp"
+#include "workers/table.hpp"
+
+namespace hipq::workers {
+
+namespace {
+
+// Without its worker's id.
+ExternalJob external_job(const core::JobEntry &job)
+{
+    return {job.job_id, job.queue_id, job.attempt, 0, job.is_accepted, pg::Time{job.deadline}};
+}
+
+// An entry whose place is that of a worker has one, as that counts it.
+void name_workers(std::span<ExternalJob> jobs, std::span<const std::int32_t> places)
+{
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+        jobs[i].worker_id = worker_at(places[i]);
+}
+
+// Jobs copied under the lock, as many as there is room for.
+struct Copies {
+    std::vector<ExternalJob> jobs;
+    std::vector<std::int32_t> places;
+    std::size_t count = 0;
+
+    explicit Copies(std::size_t most) : jobs(most), places(most) {}  // before the lock: allocation
+    bool is_full() const { return count == jobs.size(); }
+    void add(const core::JobEntry &job)
+    {
+        jobs[count] = external_job(job);
+        places[count++] = place_of(job);
+    }
+    std::vector<ExternalJob> take()
+    {
+        jobs.resize(count);
+        name_workers(jobs, places);
+        return std::move(jobs);
+    }
+};
+
+// What `copy` copies, all of it: there may be more than when the room for it was made.
+template <class Copy>
+std::vector<ExternalJob> copy_all(const Copy &copy)
+{
+    for (;;) {
+        Copies copies(lanes::count_in_hand() + 1);
+        {
+            const memory::Lock lock(LW_SHARED);
+            copy(copies);
+        }
+        if (!copies.is_full())
+            return copies.take();
+    }
+}
+
+}  // namespace
+
+// ---- dispatch ----
+
+void begin_dispatch(std::span<const Dispatched> jobs)
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    core::JobTable table = memory::jobs_in_hand();
+    for (const Dispatched &job : jobs) {
+        const std::int32_t entry = table.find(MyDatabaseId, job.id);
+        if (entry == core::no_entry || table[entry].holder != memory::own_holder())
+            continue;
+        if (!table[entry].is_weighed)  // there is no limit now; there may be one while it runs
+            table.weigh(entry, job.load);
+        table[entry].phase = core::JobPhase::running;
+        table[entry].attempt = job.attempt;
+        table[entry].deadline = job.deadline.value;
+        table[entry].is_accepted = false;
+    }
+}
+
+void end_dispatch(std::span<const Dispatched> jobs) noexcept
+{
+    pg::Time next = pg::infinity;
+    {
+        const memory::Lock lock(LW_EXCLUSIVE);
+        core::JobTable table = memory::jobs_in_hand();
+        for (const Dispatched &job : jobs) {
+            next = std::min(next, job.deadline);
+            const std::int32_t entry = table.find(MyDatabaseId, job.id);
+            if (entry != core::no_entry && table[entry].holder == memory::own_holder() && table[entry].attempt == job.attempt)
+                table.hand_over(entry, memory::worker_holder(job.worker.place));
+            else
+                note_not_given({job.worker, job.is_probe});  // somebody has ended the attempt since
+        }
+    }
+    if (next != pg::infinity)
+        databases::work_due(MyDatabaseId, next);
+    for (const Dispatched &job : jobs)
+        wake_waiting_worker(job.worker);
+}
+
+void cancel_dispatch(std::span<const Dispatched> jobs) noexcept
+{
+    core::RoomMade room_made{};
+    {
+        const memory::Lock lock(LW_EXCLUSIVE);
+        core::JobTable table = memory::jobs_in_hand();
+        for (const Dispatched &job : jobs) {
+            note_not_given({job.worker, job.is_probe});
+            const std::int32_t entry = table.find(MyDatabaseId, job.id);
+            if (entry == core::no_entry || table[entry].holder != memory::own_holder())
+                continue;
+            lanes::return_to_line(table[entry]);
+            table.erase(entry);
+        }
+        room_made = table.take_room_made();
+    }
+    if (room_made.any)
+        executors::tell_of_room(room_made, MyDatabaseId, InvalidOid);
+}
+
+// ---- after the end of a server or scheduler ----
+
+Entered enter_external_job(const ExternalJob &job, const core::Load &load)
+{
+    const std::optional<std::int32_t> place = place_of_worker(job.worker_id);
+    if (!place.has_value())
+        return Entered::no_worker;
+    core::JobEntry fresh{};
+    fresh.job_id = job.id;
+    fresh.database = MyDatabaseId;
+    fresh.queue_id = job.queue_id;
+    fresh.attempt = job.attempt;
+    fresh.holder = memory::worker_holder(*place);
+    fresh.deadline = job.deadline.value;
+    fresh.phase = core::JobPhase::running;
+    fresh.is_accepted = job.is_accepted;
+    const memory::Lock lock(LW_EXCLUSIVE);
+    core::JobTable table = memory::jobs_in_hand();
+    if (const std::int32_t entry = table.find(MyDatabaseId, job.id); entry != core::no_entry)
+        return table.at(entry).phase == core::JobPhase::running ? Entered::yes : Entered::in_other_hand;
+    if (lanes::room_beyond_the_first(table) == 0) {
+        memory::note_alert(memory::Alert::jobs_in_hand_full);
+        return Entered::no_room;
+    }
+    table.weigh(table.insert(fresh), load);
+    note_held(job.worker_id, job.is_accepted ? Holding::accepted : Holding::dispatched);
+    return Entered::yes;
+}
+
+void recount_workers()
+{
+    const std::vector<WorkerSlot> workers = list_workers();
+    std::vector<std::int32_t> places;
+    places.reserve(workers.size());
+    for (const WorkerSlot &worker : workers)
+        places.push_back(place_of_worker(worker.id).value_or(-1));
+    const memory::Lock lock(LW_EXCLUSIVE);
+    const core::JobTable table = memory::jobs_in_hand();
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+        if (places[i] < 0)
+            continue;
+        int dispatched = 0;
+        int accepted = 0;
+        for (std::int32_t entry = table.first_of(memory::worker_holder(places[i])); entry != core::no_entry;
+             entry = table.next_of(entry))
+            ++(table.at(entry).is_accepted ? accepted : dispatched);
+        note_in_hand(workers[i].id, dispatched, accepted);
+    }
+}
+
+void drop_external_job(std::int64_t job_id, int attempt) noexcept
+{
+    core::RoomMade room_made{};
+    {
+        const memory::Lock lock(LW_EXCLUSIVE);
+        core::JobTable table = memory::jobs_in_hand();
+        const std::int32_t entry = find_attempt(table, job_id, attempt);
+        if (entry == core::no_entry)
+            return;
+        const core::JobEntry &job = table.at(entry);
+        note_returned(worker_at(place_of(job)), job.is_accepted ? Holding::accepted : Holding::dispatched);
+        table.erase(entry);
+        room_made = table.take_room_made();
+    }
+    if (room_made.any)
+        executors::tell_of_room(room_made, MyDatabaseId, InvalidOid);
+    databases::ask_for_dispatch(MyDatabaseId);
+}
+
+// ---- looking ----
+
+OverdueJobs overdue_jobs(pg::Time now, std::size_t most)
+{
+    OverdueJobs overdue;
+    Copies copies(most);
+    {
+        const memory::Lock lock(LW_SHARED);
+        for (const core::JobEntry &job : memory::jobs_in_hand().entries()) {
+            if (!has_worker(job) || job.database != MyDatabaseId)
+                continue;
+            if (pg::Time{job.deadline} > now || copies.is_full())
+                overdue.next = std::min(overdue.next, pg::Time{job.deadline});
+            else
+                copies.add(job);
+        }
+    }
+    overdue.jobs = copies.take();
+    return overdue;
+}
+
+std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id)
+{
+    const std::optional<std::int32_t> place = memory::is_loaded() ? place_of_worker(worker_id) : std::nullopt;
+    if (!place.has_value())
+        return {};
+    std::vector<ExternalJob> jobs = copy_all([&](Copies &copies) {
+        const core::JobTable table = memory::jobs_in_hand();
+        for (std::int32_t entry = table.first_of(memory::worker_holder(*place)); entry != core::no_entry && !copies.is_full();
+             entry = table.next_of(entry))
+            copies.add(table.at(entry));
+    });
+    std::reverse(jobs.begin(), jobs.end());  // the one entered last comes first
+    add_own_changes(jobs);
+    return jobs;
+}
+
+std::vector<ExternalJob> list_external_jobs()
+{
+    if (!memory::is_loaded())
+        return {};
+    return copy_all([](Copies &copies) {
+        for (const core::JobEntry &job : memory::jobs_in_hand().entries())
+            if (has_worker(job) && job.database == MyDatabaseId && !copies.is_full())
+                copies.add(job);
+    });
+}
+
+std::optional<ExternalJob> find_external_job(std::int64_t job_id)
+{
+    if (!memory::is_loaded())
+        return std::nullopt;
+    Copies copies(1);
+    {
+        const memory::Lock lock(LW_SHARED);
+        const core::JobTable table = memory::jobs_in_hand();
+        const std::int32_t entry = table.find(MyDatabaseId, job_id);
+        if (entry != core::no_entry && has_worker(table.at(entry)))
+            copies.add(table.at(entry));
+    }
+    const std::vector<ExternalJob> jobs = copies.take();
+    return jobs.empty() ? std::nullopt : std::optional(jobs.front());
+}
+
+bool is_with_worker(Oid database, std::int64_t job_id)
+{
+    if (!memory::is_loaded())
+        return false;
+    const memory::Lock lock(LW_SHARED);
+    const core::JobTable table = memory::jobs_in_hand();
+    const std::int32_t entry = table.find(database, job_id);
+    return entry != core::no_entry && (has_worker(table.at(entry)) || is_being_dispatched(table.at(entry)));
+}
+
+namespace {
+
+// Needs the lock.
+void forget_external_jobs(Oid database) noexcept
+{
+    core::JobTable table = memory::jobs_in_hand();
+    for (std::size_t i = 0; i < table.capacity(); ++i) {
+        const auto entry = static_cast<std::int32_t>(i);
+        if (has_worker(table.at(entry)) && table.at(entry).database == database)
+            table.erase(entry);
+    }
+    (void)table.take_room_made();
+}
+
+// What the scheduler was about to give to workers. What may be committed is left to the leaves: they tell what has become of it.
+void give_back_dispatch(memory::DatabaseSlot &slot, int holder) noexcept
+{
+    memory::jobs_in_hand().erase_if(holder, [&](const core::JobEntry &job) {
+        if (job.phase == core::JobPhase::running)
+            slot.recovered = 0;
+        lanes::return_to_line(job);
+        return true;
+    });
+}
+
+}  // namespace
+
+constinit const memory::Part external_jobs_part{nullptr, nullptr, nullptr, forget_external_jobs, give_back_dispatch};
+
+}  // namespace hipq::workers

@@ -1,0 +1,311 @@
+// What a transaction does to jobs of external workers, and the callback that carries it out when that has committed.
+#include "core/limits/worker_quota.hpp"
+#include "databases/databases.hpp"
+#include "executors/executors.hpp"
+#include "memory/memory.hpp"
+#include "settings.hpp"
+#include "workers/entries.hpp"
+#include "workers/table.hpp"
+
+namespace hipq::workers {
+
+namespace {
+
+enum class NoteKind : unsigned char { accepted, extended, left, left_running };
+
+struct Note {
+    NoteKind kind;
+    std::int64_t job_id;
+    int attempt;
+    pg::Time deadline;
+    Leaving leaving;
+    std::int64_t run_time;
+    std::int64_t worker_id = 0;  // that it has left
+    int queue_id = 0;            // of one that is left running, and what it weighs
+    core::Load load{};
+    std::uint64_t serial = 0;  // the entry of one that a client's session leaves running
+};
+
+constinit memory::TransactionNotes<Note> *notes = nullptr;  // on the heap: no destructor at exit
+
+void add(const Note &note)
+{
+    if (!memory::is_loaded())
+        return;
+    if (notes == nullptr)
+        notes = new memory::TransactionNotes<Note>();
+    notes->add(note);
+}
+
+// What the worker learns from it.
+void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const Note &note)
+{
+    switch (note.leaving) {
+    case Leaving::succeeded:
+    case Leaving::failed:
+        if (!job.is_accepted)
+            note_accepted(worker_id);
+        note_finished(worker_id, note.leaving == Leaving::succeeded, note.run_time);
+        break;
+    case Leaving::expired:
+        note_expired(worker_id);
+        break;
+    case Leaving::returned:
+        note_returned(worker_id, job.is_accepted ? Holding::accepted : Holding::dispatched);
+        break;
+    }
+}
+
+// What others are to learn of a transaction's end.
+struct Done {
+    pg::Time next = pg::infinity;  // the first of the new deadlines
+    bool has_left = false;
+    bool lacks_room = false;  // a job is left running, and only its row tells
+};
+
+// Needs the lock. Jobs that are left running do not take the room that is kept for executors, and of the rest, all together, no
+// more than the workers of one role may.
+bool has_room_to_leave_running(const core::JobTable &table)
+{
+    const auto used = static_cast<std::int64_t>(table.size());
+    const auto room = static_cast<std::int64_t>(lanes::room_beyond_the_first(table));
+    const bool has_room =
+        core::left_for_role(used + room, settings::worker_share, {used, table.count_of(memory::left_running_holder())}) > 0;
+    if (!has_room)
+        memory::note_alert(memory::Alert::jobs_in_hand_full);
+    return has_room;
+}
+
+// Needs the lock. Of a job that an executor has in hand. Whoever has seen the commit may have ended the job already, and then it
+// has it no more.
+void leave_running(core::JobTable &table, const Note &note, Done &done)
+{
+    const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
+    if (entry == core::no_entry || table.at(entry).holder != memory::own_holder())
+        return;
+    if (!has_room_to_leave_running(table)) {
+        table.erase(entry);
+        done.lacks_room = true;
+        return;
+    }
+    table.hand_over(entry, memory::left_running_holder());
+    table[entry].is_accepted = true;
+    table[entry].deadline = note.deadline.value;
+    done.next = std::min(done.next, note.deadline);
+}
+
+// ---- a client's session, which has nothing in hand ----
+
+bool is_client_s(const Note &note)
+{
+    return note.kind == NoteKind::left_running && memory::own_holder() < 0;
+}
+
+// Needs the lock. Before the commit, since only until then nobody else can change the row. An executor may have the job in its
+// hand, as one that waits: it finds that it is gone. Should this be rolled back after all, the job stands in the line.
+void enter_left_running(core::JobTable &table, Note &note)
+{
+    if (const std::int32_t stranger = table.find(MyDatabaseId, note.job_id); stranger != core::no_entry) {
+        lanes::return_to_line(table[stranger]);
+        table.erase(stranger);
+    }
+    if (!has_room_to_leave_running(table))
+        return;
+    core::JobEntry fresh{};
+    fresh.job_id = note.job_id;
+    fresh.database = MyDatabaseId;
+    fresh.queue_id = note.queue_id;
+    fresh.attempt = note.attempt;
+    fresh.holder = memory::left_running_holder();
+    fresh.deadline = note.deadline.value;
+    fresh.phase = core::JobPhase::running;
+    fresh.is_accepted = true;
+    const std::int32_t entry = table.insert(fresh);
+    table.weigh(entry, note.load);
+    note.serial = table[entry].serial;
+}
+
+// Needs the lock.
+void take_back_left_running(core::JobTable &table, const Note &note)
+{
+    const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
+    if (entry != core::no_entry && table.at(entry).serial == note.serial)
+        table.erase(entry);
+}
+
+void tell_of_left_running(const Note &note, Done &done)
+{
+    if (note.serial == 0)
+        done.lacks_room = true;
+    else
+        done.next = std::min(done.next, note.deadline);
+}
+
+// ---- the end of a transaction ----
+
+// By an executor. Of a row that says that it was left running: that one is just saying so.
+bool is_being_left(const core::JobEntry &job)
+{
+    return job.phase == core::JobPhase::running && job.holder < memory::scheduler_holder(0);
+}
+
+// Needs the lock. The scheduler may not have come to hand the job over to its worker, or the executor to let go of it; then they
+// find that it is gone.
+void leave_worker(core::JobTable &table, const Note &note, Done &done)
+{
+    const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
+    if (entry == core::no_entry || table.at(entry).attempt != note.attempt)
+        return;
+    const core::JobEntry left = table.at(entry);
+    if (!has_worker(left) && !is_being_dispatched(left) && !(note.worker_id == 0 && is_being_left(left)))
+        return;
+    const std::int64_t worker_id = has_worker(left) ? worker_at(place_of(left)) : 0;
+    table.erase(entry);
+    tell_worker(worker_id, left, note);
+    done.has_left = true;
+}
+
+// Needs the lock.
+void carry_out(const Note &note, Done &done)
+{
+    core::JobTable table = memory::jobs_in_hand();
+    if (is_client_s(note)) {
+        tell_of_left_running(note, done);
+        return;
+    }
+    if (note.kind == NoteKind::left_running) {
+        leave_running(table, note, done);
+        return;
+    }
+    if (note.kind == NoteKind::left) {
+        leave_worker(table, note, done);
+        return;
+    }
+    const std::int32_t entry = find_attempt(table, note.job_id, note.attempt);
+    if (entry == core::no_entry)
+        return;
+    core::JobEntry &job = table[entry];
+    if (note.kind == NoteKind::accepted && !std::exchange(job.is_accepted, true))
+        note_accepted(worker_at(place_of(job)));
+    job.deadline = note.deadline.value;
+    done.next = std::min(done.next, note.deadline);
+}
+
+// For each note about a job that a client's session leaves running.
+template <class Function>
+void with_left_running(const Function &fn)
+{
+    if (!notes->any(is_client_s))
+        return;
+    core::RoomMade room_made{};
+    {
+        const memory::Lock lock(LW_EXCLUSIVE);
+        core::JobTable table = memory::jobs_in_hand();
+        notes->carry_out([&](Note &note) {
+            if (is_client_s(note))
+                fn(table, note);
+        });
+        room_made = table.take_room_made();
+    }
+    if (room_made.any)
+        executors::tell_of_room(room_made, MyDatabaseId, InvalidOid);
+}
+
+void carry_out_all()
+{
+    core::RoomMade room_made{};
+    Done done;
+    {
+        const memory::Lock lock(LW_EXCLUSIVE);
+        notes->carry_out([&](const Note &note) { carry_out(note, done); });
+        room_made = memory::jobs_in_hand().take_room_made();
+    }
+    if (done.lacks_room) {
+        databases::jobs_restored(MyDatabaseId);  // the scheduler finds it as it finds those of a restore
+        done.next = pg::Time{0};
+    }
+    if (done.next != pg::infinity)
+        databases::work_due(MyDatabaseId, done.next);
+    if (room_made.any)
+        executors::tell_of_room(room_made, MyDatabaseId, InvalidOid);
+    if (done.has_left)
+        databases::ask_for_dispatch(MyDatabaseId);
+}
+
+extern "C" void hipq_external_transaction_ends(XactEvent event, void *)
+{
+    if (notes == nullptr || notes->empty())
+        return;
+    switch (event) {
+    case XACT_EVENT_PRE_COMMIT:
+        with_left_running(enter_left_running);
+        break;
+    case XACT_EVENT_COMMIT:
+        carry_out_all();
+        notes->forget();
+        break;
+    case XACT_EVENT_ABORT:
+        with_left_running(take_back_left_running);
+        notes->forget();
+        break;
+    case XACT_EVENT_PREPARE:
+        notes->forget();
+        break;
+    default:
+        break;
+    }
+}
+
+extern "C" void hipq_external_subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *)
+{
+    if (notes != nullptr)
+        notes->end_subtransaction(event, id, parent);
+}
+
+}  // namespace
+
+void add_own_changes(std::vector<ExternalJob> &jobs)
+{
+    if (notes == nullptr)
+        return;
+    notes->carry_out([&](const Note &note) {
+        const auto job = std::ranges::find_if(
+            jobs, [&](const ExternalJob &one) { return one.id == note.job_id && one.attempt == note.attempt; });
+        if (job == jobs.end())
+            return;
+        if (note.kind == NoteKind::left) {
+            jobs.erase(job);
+            return;
+        }
+        job->is_accepted = true;
+        job->deadline = note.deadline;
+    });
+}
+
+void note_job_accepted(std::int64_t job_id, int attempt, pg::Time deadline)
+{
+    add({NoteKind::accepted, job_id, attempt, deadline, Leaving::returned, 0});
+}
+
+void note_job_extended(std::int64_t job_id, int attempt, pg::Time deadline)
+{
+    add({NoteKind::extended, job_id, attempt, deadline, Leaving::returned, 0});
+}
+
+void note_job_left(std::int64_t job_id, int attempt, std::int64_t worker_id, Leaving leaving, std::int64_t run_time)
+{
+    add({NoteKind::left, job_id, attempt, pg::infinity, leaving, run_time, worker_id});
+}
+
+void note_job_left_running(int queue_id, std::int64_t job_id, int attempt, const core::Load &load, pg::Time deadline)
+{
+    add({NoteKind::left_running, job_id, attempt, deadline, Leaving::returned, 0, 0, queue_id, load});
+}
+
+void watch_external_jobs()
+{
+    ::RegisterXactCallback(hipq_external_transaction_ends, nullptr);
+    ::RegisterSubXactCallback(hipq_external_subtransaction_ends, nullptr);
+}
+
+}  // namespace hipq::workers

@@ -1,0 +1,78 @@
+// What external workers have in hand, by role, beside what is free.
+//
+// A job that was given to a worker is counted by that from the moment in which it is chosen (dispatch.cpp), so the sum
+// over workers is what the role has, in all databases.
+#include "core/limits/worker_quota.hpp"
+#include "lanes/lanes.hpp"
+#include "settings.hpp"
+#include "workers/table.hpp"
+
+namespace hipq::workers {
+
+namespace {
+
+struct Held {
+    Oid role;
+    std::int64_t jobs;
+};
+
+std::size_t places_in_use()
+{
+    const WorkerLock lock(LW_SHARED);
+    return worker_slots().size();
+}
+
+// Of each worker, also of those that have nothing: their role may be about to take some.
+std::vector<Held> held_by_workers()
+{
+    std::vector<Held> held(places_in_use());  // before the lock: allocation
+    std::size_t count = 0;
+    {
+        const WorkerLock lock(LW_SHARED);
+        for (const WorkerSlot &slot : worker_slots())
+            if (slot.state != WorkerState::free && count < held.size())
+                held[count++] = {slot.role, std::int64_t{slot.record.depth} + slot.running};
+    }
+    held.resize(count);
+    return held;
+}
+
+}  // namespace
+
+JobShares::JobShares()
+{
+    if (!memory::is_loaded())
+        return;
+    for (const Held &held : held_by_workers())
+        add(held.role, held.jobs);
+    const memory::Lock lock(LW_SHARED);
+    const core::JobTable table = memory::jobs_in_hand();
+    used_ = static_cast<std::int64_t>(table.size());
+    capacity_ = used_ + static_cast<std::int64_t>(lanes::room_beyond_the_first(table));
+}
+
+std::int64_t JobShares::left(Oid role) const
+{
+    const auto found = std::ranges::lower_bound(shares_, role, {}, &Share::role);
+    const std::int64_t own = found != shares_.end() && found->role == role ? found->own : 0;
+    return core::left_for_role(capacity_, settings::worker_share, {used_, own});
+}
+
+void JobShares::take(Oid role, std::int64_t count)
+{
+    used_ += count;
+    const auto found = std::ranges::lower_bound(shares_, role, {}, &Share::role);
+    if (found != shares_.end() && found->role == role)
+        found->own += count;
+}
+
+void JobShares::add(Oid role, std::int64_t count)
+{
+    const auto found = std::ranges::lower_bound(shares_, role, {}, &Share::role);
+    if (found != shares_.end() && found->role == role)
+        found->own += count;
+    else
+        shares_.insert(found, {role, count});
+}
+
+}  // namespace hipq::workers
