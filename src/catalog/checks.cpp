@@ -1,4 +1,4 @@
-// Checks on what callers give.
+// Checks what callers of SQL functions give: queues, counts, rights.
 #include "catalog/checks.hpp"
 
 #include "catalog/rights.hpp"

@@ -1,4 +1,6 @@
-// From what is stored to what an executor runs, checked anew each time: what was right at registration need not be now.
+// Turns a stored handler into what an executor runs, and checks it anew each time.
+//
+// What was right at registration need not be now.
 #include "handler.hpp"
 
 #include "catalog/read_handler.hpp"

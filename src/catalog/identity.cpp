@@ -1,4 +1,4 @@
-// The identity row.
+// Reads and completes the row of hipq.identity: which server and database may run the jobs.
 #include "identity.hpp"
 
 #include "memory/memory.hpp"

@@ -1,3 +1,5 @@
+// Locks names until the transaction ends, so that two transactions cannot give or use one differently.
+//
 // Locks of PostgreSQL's lock manager on objects that there are none of: the class is table hipq.queue, the number a hash.
 #include "name_lock.hpp"
 

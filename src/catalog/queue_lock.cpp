@@ -1,3 +1,5 @@
+// Locks the tables of a queue without waiting, and tells who holds them.
+//
 // Conditional locks by PostgreSQL's lock manager; holders from pg_locks.
 #include "queue_lock.hpp"
 

@@ -1,4 +1,4 @@
-// Statements over the tables of one queue.
+// Prepares statements over the tables of one queue: one constant text for all queues.
 #include "queue_statements.hpp"
 
 namespace hipq::catalog {

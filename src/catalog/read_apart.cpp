@@ -1,4 +1,4 @@
-// What read_apart() asks and says.
+// Leaves a queue out of an answer when its tables cannot be read, with a warning.
 #include "read_apart.hpp"
 
 #include "catalog/queue_lock.hpp"

@@ -1,4 +1,4 @@
-// Names of routines and SQL statements, told apart and checked.
+// Reads what a user registers as a handler: the name of a routine, or an SQL statement.
 #include "read_handler.hpp"
 
 #include "catalog/routine.hpp"

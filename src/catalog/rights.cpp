@@ -1,4 +1,4 @@
-// Who may do what: the ACLs of a queue's tables, and the queue owner's own standing.
+// Answers who may do what to a queue, from the ACLs of its tables and its owner.
 #include "rights.hpp"
 
 namespace hipq::catalog {

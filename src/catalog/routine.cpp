@@ -1,4 +1,4 @@
-// What pg_proc and the ACLs say, and the text in which a routine is stored.
+// Reads functions and procedures from pg_proc, and writes the text in which hipq stores one.
 #include "routine.hpp"
 
 #include "settings.hpp"

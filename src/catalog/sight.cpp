@@ -1,13 +1,4 @@
-// The functions by which views leave out, while they are planned, what the caller may not see.
-//
-// Leakproof comparisons go below a view's barrier: what EXPLAIN counts or estimates there would tell of others' rows. So these
-// functions are declared immutable, which they are not: the planner turns them into constants, and tables of other queues do not
-// get into the plan at all. hipq._may() beside them looks again at each run: a plan that is out of date shows too little, never
-// too much.
-//
-// Such a plan is good for one role (the planner's hook says so) and for one transaction at most: whatever might change what the
-// caller may see, ends it. The plan cache does that for whatever depends on a function that has changed, so it is told that
-// these have, in this process.
+// Lets views leave out, while they are planned, the queues that the caller may not see.
 #include "catalog/sight.hpp"
 
 #include "pg/postgres.hpp"

@@ -1,3 +1,5 @@
+// Registers job types that jobs name and nobody has registered, without a handler.
+//
 // Types that the catalogue does not know are looked for in the live leaf: each once in a transaction.
 #include "unregistered_types.hpp"
 

@@ -1,4 +1,4 @@
-// Reading and forgetting rows of hipq.worker.
+// Reads and forgets rows of hipq.worker.
 #include "worker_rows.hpp"
 
 #include "catalog/cache.hpp"

@@ -1,3 +1,5 @@
+// Checks now and then that waiting jobs are where claims look for them.
+//
 // A job is doubted first, and missed only if it is in the same place a second later: between a commit and its note, or a note and
 // a claim, it may be nowhere for a moment.
 #include "audit.hpp"

@@ -1,4 +1,4 @@
-// Rows that somebody else holds.
+// Keeps the rows that somebody else holds, and when to try them again.
 #include "batch.hpp"
 
 namespace hipq::claim {

@@ -1,3 +1,5 @@
+// Takes capacity under limits for the jobs to be claimed next, and puts off those that get none.
+//
 // By the weights that were read with the line, under the registry's lock.
 #include "claim_capacity.hpp"
 

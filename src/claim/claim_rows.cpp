@@ -1,4 +1,6 @@
-// Claims: by lock without SQL (job/live_rows.hpp), all else by statements. Who may take a job is decided in shared memory before
+// Claims waiting jobs, and finds the first job of each lane.
+//
+// By lock it needs no SQL (job/live_rows.hpp); all else is statements. Who may take a job is decided in shared memory before
 // (lanes/in_flight.hpp); the row lock and the state say whether it is still there to be taken. One recursive walk finds the
 // lanes: each step is one index descent, however many jobs wait.
 #include "claim_rows.hpp"

@@ -1,3 +1,5 @@
+// Claims jobs on behalf of external workers, and writes that a worker has accepted one.
+//
 // Dispatch and acceptance: row by row without SQL (job/live_rows.hpp) where that can be, all else by statements.
 #include "dispatch_rows.hpp"
 

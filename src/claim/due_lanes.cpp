@@ -1,3 +1,5 @@
+// Lists the lanes of a queue with due jobs.
+//
 // By the lanes in shared memory; the tables are asked only where those are not known.
 #include "claim/take_jobs.hpp"
 

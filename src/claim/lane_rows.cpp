@@ -1,3 +1,5 @@
+// Reads a lane in its order from any key on, by its index.
+//
 // An index scan by row comparison: rows of one scheduled_run_time, as a bulk insert makes them, are not walked twice either.
 #include "lane_rows.hpp"
 

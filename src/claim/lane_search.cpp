@@ -1,3 +1,5 @@
+// Searches the tables for lanes that shared memory does not know.
+//
 // A queue whose search is not through, or has found lanes without room, counts as crowded; all others are known.
 #include "lane_search.hpp"
 

@@ -1,3 +1,5 @@
+// Takes jobs out of a lane into the batch of a process.
+//
 // By the lane and its index, or by SQL from the beginning of the line where one of the two is missing.
 #include "take_jobs.hpp"
 

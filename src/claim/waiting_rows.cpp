@@ -1,3 +1,5 @@
+// Walks over the waiting rows of a live leaf, a piece at a time.
+//
 // By the primary key. SQL can limit the rows that it finds, not those that it passes over; under an old snapshot these are the
 // many.
 #include "waiting_rows.hpp"

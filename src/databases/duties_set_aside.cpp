@@ -1,4 +1,4 @@
-// A small table in the registry.
+// Keeps for views which duties of a scheduler are set aside, and why.
 #include "duties_set_aside.hpp"
 
 extern "C" {

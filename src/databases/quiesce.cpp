@@ -1,6 +1,4 @@
-// Lulls: one at a time in the whole server.
-//
-// A lull is a time in shared memory, so it is over whatever becomes of the scheduler that began it.
+// Has the executors of one database start no next job for a moment; one database at a time.
 #include "quiesce.hpp"
 
 namespace hipq::databases {

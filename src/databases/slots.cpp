@@ -1,4 +1,4 @@
-// Databases in the registry.
+// Keeps a slot for each database: its scheduler, when somebody has to look, what was asked for.
 #include "slots.hpp"
 
 #include "databases/stand_aside.hpp"

@@ -1,4 +1,6 @@
-// Who stands aside is marked in the registry; each mark names the process that wants it so.
+// Tells whether the processes of a database stand aside for a command.
+//
+// Each mark names the process that wants it so.
 #include "stand_aside.hpp"
 
 namespace hipq::databases {

@@ -1,9 +1,9 @@
-// The handler of dead letters, called once for each.
+// Calls the handler of dead letters, once for each.
 //
-// Its start is counted in a transaction of its own; the call and the note how it ended are another one. So what it writes happens
-// once or not at all, and a handler that ends its process is begun a few times and no more. One that fails is rolled back in a
-// subtransaction and not called again, and leaves its error in the dead letter; it has no job that could fail, so that no dead
-// letter comes of it.
+// Its start is counted in a transaction of its own; the call and the note how it ended are another one. So what it writes
+// happens once or not at all, and a handler that ends its process is begun a few times and no more. One that fails is rolled
+// back in a subtransaction and not called again, and leaves its error in the dead letter; it has no job that could fail, so
+// that no dead letter comes of it.
 #include "call_handler.hpp"
 
 #include "claim/claim.hpp"

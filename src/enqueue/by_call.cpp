@@ -1,4 +1,4 @@
-// New jobs without SQL, or by INSERT ... ON CONFLICT DO NOTHING where that cannot be; and the question who holds a key.
+// Enqueues jobs for enqueue() and enqueue_many(): without SQL, or by INSERT where that cannot be.
 #include "by_call.hpp"
 
 #include "catalog/catalog.hpp"

@@ -1,3 +1,5 @@
+// Runs an ordinary COPY into a queue's table without the guard trigger.
+//
 // PostgreSQL reads the rows; the rules are the guard trigger's, the rows are written as those of enqueue_many().
 //
 // Whatever is out of the ordinary is left to PostgreSQL before anything is done: rights on columns, policies, WHERE, FREEZE,

@@ -1,3 +1,5 @@
+// Makes the rows of the jobs of one call and writes them to the live leaf.
+//
 // A row for each job: a copy of what the options say, with its own data and key.
 #include "direct.hpp"
 

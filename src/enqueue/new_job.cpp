@@ -1,3 +1,5 @@
+// Checks and completes a new job, whichever way it comes.
+//
 // The limits are in core/job/validate.hpp, the values of the types in start_values.hpp. Nothing here allocates for a job that
 // says little: these rules are most of what a new job costs besides its row.
 #include "new_job.hpp"

@@ -1,3 +1,5 @@
+// Writes new rows to the live leaf as COPY does, without planning, routing and triggers.
+//
 // Rows by the table's access method, many to a page visit as COPY writes them; index entries by the executor's tools.
 #include "new_rows.hpp"
 

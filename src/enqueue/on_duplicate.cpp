@@ -1,3 +1,5 @@
+// Changes the unfinished job that holds an enqueuer's key, as on_duplicate says.
+//
 // A look at the holder, a change of its row unless somebody else has that locked, and as often as it takes.
 //
 // A job that runs may stand in its row as one that waits: the registry knows, and its row is locked. So a locked row is never

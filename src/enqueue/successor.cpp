@@ -1,3 +1,5 @@
+// Stores a job that follows the one with its key (on_duplicate => 'after'), and enqueues it later.
+//
 // The job is written as it will be, id and start values included.
 #include "successor.hpp"
 

@@ -1,3 +1,5 @@
+// Enqueues successors whose predecessor has ended: a duty of the scheduler.
+//
 // It asks to be told of the ends of the jobs that have successors before it looks whether they have ended: so no end is missed.
 #include "successors_duty.hpp"
 

@@ -1,4 +1,4 @@
-// Between a handler's call and the tables.
+// Finishes an attempt after its handler's call, in an executor or in a client's session.
 #include "attempt.hpp"
 
 #include "claim/claim.hpp"

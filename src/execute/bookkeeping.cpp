@@ -1,4 +1,4 @@
-// Tries, and what follows when they were in vain.
+// Retries what hipq writes about a job, and sets the job aside when that stays in vain.
 #include "bookkeeping.hpp"
 
 #include "pg/clock.hpp"

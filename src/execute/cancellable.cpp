@@ -1,4 +1,4 @@
-// A flag that the signal handler asks.
+// Keeps a flag that the signal handler asks: whether user code runs that may be cancelled.
 #include "cancellable.hpp"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// From the hand to the call: the jobs are claimed, by a row lock or by a record.
+// Claims the next jobs of the batch, by a row lock or by a record, and makes them a task.
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
 #include "databases/databases.hpp"

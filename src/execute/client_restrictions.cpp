@@ -1,3 +1,5 @@
+// Refuses what a handler may not do in a client's session.
+//
 // Two hooks of PostgreSQL's: utility statements, and access to objects.
 #include "client_restrictions.hpp"
 

@@ -1,4 +1,6 @@
-// SET CONSTRAINTS, and the portals of a subtransaction.
+// Puts a client's session in order around handlers that run in it.
+//
+// It ends what they have put off: deferred constraints and open portals.
 #include "client_session.hpp"
 
 extern "C" {

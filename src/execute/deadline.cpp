@@ -1,4 +1,4 @@
-// The timer, over PostgreSQL's timeout module.
+// Cancels a handler at its deadline by a timer, and again each second.
 #include "deadline.hpp"
 
 #include <csignal>

@@ -1,7 +1,4 @@
-// The last commit that is not known to be on disk, and its age.
-//
-// synchronous_commit is written directly, like the variables of pg::OwnSettings: a SET LOCAL makes PostgreSQL look through all
-// its settings at each commit.
+// Flushes commits that did not wait for the disk, for many at once.
 #include "durability.hpp"
 
 #include "pg/point.hpp"

@@ -1,5 +1,4 @@
-// What an executor runs next: of the queues of its owner that have due jobs the one whose turn it is, and of its lines the first.
-// It takes some 10 ms of work of the first line in which there is anything.
+// Chooses the queue and lane that run next, and takes jobs from there into the batch.
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
 #include "databases/databases.hpp"

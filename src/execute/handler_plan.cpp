@@ -1,4 +1,4 @@
-// Prepared statements without a name.
+// Keeps a prepared statement for each handler.
 #include "handler_plan.hpp"
 
 #include "pg/guard.hpp"

@@ -1,4 +1,4 @@
-// The retry decision of a job in state `error`.
+// Asks the retry handler about a job in state `error`, and carries out the decision.
 #include "execute/attempt.hpp"
 #include "execute/bookkeeping.hpp"
 #include "execute/run_handler.hpp"

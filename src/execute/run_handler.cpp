@@ -1,4 +1,4 @@
-// Portals for handlers.
+// Runs a handler's statement through a portal, as a client's own statement.
 #include "run_handler.hpp"
 
 #include "execute/handler_plan.hpp"

@@ -1,4 +1,6 @@
-// A call of a handler for the jobs that were claimed: the call and the finish in one transaction, or what follows when it failed.
+// Runs a task: the call of the handler and the finish of its jobs in one transaction.
+//
+// Or what follows when it failed.
 #include "execute/attempt.hpp"
 #include "execute/bookkeeping.hpp"
 #include "execute/durability.hpp"

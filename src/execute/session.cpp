@@ -1,3 +1,5 @@
+// Resets an executor's session after a handler.
+//
 // What DISCARD ALL does, but for the plans, which hipq keeps.
 #include "session.hpp"
 

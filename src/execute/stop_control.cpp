@@ -1,3 +1,5 @@
+// Watches running user code for its deadline and for requests to cancel it.
+//
 // The timer, the slot in shared memory and the signal handler, begun and ended in one order.
 #include "stop_control.hpp"
 

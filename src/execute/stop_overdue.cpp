@@ -1,3 +1,5 @@
+// Ends handlers that do not stop when told to, step by step.
+//
 // The steps are in executors/stop_control.cpp; here is their clock and what the log says.
 #include "stop_overdue.hpp"
 

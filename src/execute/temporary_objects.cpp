@@ -1,4 +1,4 @@
-// What depends on the session's temporary schema, by pg_depend.
+// Drops temporary objects that a handler left, and what depends on them.
 #include "temporary_objects.hpp"
 
 #include "pg/transaction.hpp"

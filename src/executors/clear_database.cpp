@@ -1,4 +1,4 @@
-// The marks, and who may take them away.
+// Ends hipq's processes in a database, and keeps them out until the command is over.
 #include "clear_database.hpp"
 
 #include <csignal>

@@ -1,4 +1,4 @@
-// What the slots of executors say.
+// Tells who works for a queue owner, and whether one more executor may start.
 #include "executor_list.hpp"
 
 #include "executors/reserve.hpp"

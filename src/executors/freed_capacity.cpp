@@ -1,3 +1,5 @@
+// Wakes those who waited for capacity.
+//
 // Every lane that stands full is worth a look again.
 #include "freed_capacity.hpp"
 

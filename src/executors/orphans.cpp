@@ -1,4 +1,4 @@
-// Found slot by slot, released job by job.
+// Lists the jobs of executors that ended, and releases them one by one.
 #include "orphans.hpp"
 
 #include "executors/freed_capacity.hpp"

@@ -1,4 +1,4 @@
-// What an executor says of itself, and what its end leaves.
+// Keeps the slot of this process as an executor: what it runs, and what its end leaves.
 #include "own_executor.hpp"
 
 #include "databases/databases.hpp"

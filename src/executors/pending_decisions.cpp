@@ -1,4 +1,4 @@
-// The list of retry decisions to be made, and of dead letters to be handled.
+// Keeps the list of retry decisions to be made, and of queues with dead letters to be handled.
 #include "pending_decisions.hpp"
 
 #include "core/limits/fair_quota.hpp"

@@ -1,3 +1,5 @@
+// Puts jobs back into their lane.
+//
 // Noted in the lane before it is given back: in between nobody could see it.
 #include "put_off.hpp"
 

@@ -1,3 +1,5 @@
+// Counts the places for executors that are kept free for queue owners without any.
+//
 // Counted anew each time, from the slots: there is nothing to go wrong. An owner is a role in a database.
 #include "reserve.hpp"
 

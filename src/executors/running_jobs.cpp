@@ -1,3 +1,5 @@
+// Lists running jobs.
+//
 // Read from the table of jobs in hand and the slots of executors together.
 #include "running_jobs.hpp"
 

@@ -1,3 +1,5 @@
+// Keeps the accounts by which owners and queues share executors.
+//
 // The accounts: owners in a list, queues in a small table by hash that forgets rather than fills up. An account that was
 // forgotten begins anew as one of those who have used least.
 #include "shares.hpp"

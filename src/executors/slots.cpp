@@ -1,4 +1,4 @@
-// The slots, and who may have one.
+// Keeps the slots of executors: who asks for one, who gets one, who is woken.
 #include "slots.hpp"
 
 #include "databases/databases.hpp"

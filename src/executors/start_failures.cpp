@@ -1,3 +1,5 @@
+// Keeps the owners for whom no executor could start, with the time of the next try.
+//
 // The list; when it is full the entry whose time comes first is forgotten.
 #include "start_failures.hpp"
 

@@ -1,4 +1,4 @@
-// Requests, signals and their times.
+// Keeps requests to cancel, deadlines, and the signals that were sent.
 #include "stop_control.hpp"
 
 #include <csignal>

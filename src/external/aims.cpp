@@ -1,3 +1,5 @@
+// Dispatches jobs that are for one named worker: a duty of the scheduler.
+//
 // A look reads them all. It takes a tenth of the scheduler's time at most, however many wait for workers that do not come.
 #include "aims.hpp"
 

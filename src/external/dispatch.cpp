@@ -1,3 +1,5 @@
+// Gives jobs to external workers: the scheduler takes them from lanes and chooses the best worker.
+//
 // Line by line: as many jobs as the workers of its type have room for, in one transaction; then one that only notifies.
 //
 // A database error leaves the jobs of a transaction as they were. Then they are tried one by one, and one that fails even so is

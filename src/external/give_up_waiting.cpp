@@ -1,3 +1,5 @@
+// Ends the wait of jobs that no external worker could be given in time.
+//
 // An attempt that is over before it has begun, in one transaction.
 //
 // Since when no worker can be given jobs of a type is in shared memory. It is watched here, while jobs are due: whatever makes

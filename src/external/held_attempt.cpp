@@ -1,3 +1,5 @@
+// Finds and locks the attempts that external workers name.
+//
 // Shared memory says in which queue a worker's job is; without an entry (there was no room, or the attempt is over) the tables
 // do.
 #include "external/held_attempt.hpp"

@@ -1,3 +1,5 @@
+// Forgets external workers whose time is over, and reads them in after a restart.
+//
 // Runs a statement only when there is a worker to be forgotten, and once after a restart.
 #include "look_after_workers.hpp"
 

@@ -1,4 +1,4 @@
-// What shared memory and table hipq.worker say of a worker's role and state.
+// Looks up a worker by its number and demands its role.
 #include "external/own_worker.hpp"
 
 #include "catalog/catalog.hpp"

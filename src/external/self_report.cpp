@@ -1,3 +1,5 @@
+// Reads what a worker reports of its own health.
+//
 // Reads it value by value: a report counts whole or not at all.
 #include "external/self_report.hpp"
 

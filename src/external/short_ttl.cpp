@@ -1,4 +1,4 @@
-// By the measured run time.
+// Warns of a queue_ttl that is shorter than jobs of that type usually run.
 #include "short_ttl.hpp"
 
 #include "lanes/lanes.hpp"

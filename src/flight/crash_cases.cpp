@@ -1,3 +1,5 @@
+// Keeps the crash cases that are open.
+//
 // The cases in memory. Changed under the registry's lock; a case whose store a crash cuts short fails its check and is lost.
 #include "crash_cases.hpp"
 

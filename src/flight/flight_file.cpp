@@ -1,4 +1,4 @@
-// Opening, reading, replacing.
+// Opens, reads and replaces the file of the flight recorder.
 #include "flight_file.hpp"
 
 #include <fcntl.h>

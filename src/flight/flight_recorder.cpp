@@ -1,4 +1,4 @@
-// Who runs what, the mark of those who were told to quit, and the verdict over the server's last life.
+// Records who runs what, and makes crash cases of what a crash left.
 #include "flight_recorder.hpp"
 
 #include "flight/crash_cases.hpp"

@@ -1,3 +1,5 @@
+// Keeps which jobs are for one external worker by name.
+//
 // Few jobs are aimed, so they stand in a table of their own, and it is read whole.
 #include "aimed_jobs.hpp"
 

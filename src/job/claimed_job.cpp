@@ -1,4 +1,4 @@
-// Read from what a statement returns.
+// Makes a claimed job of a row that a statement returns.
 #include "claimed_job.hpp"
 
 #include "job/aimed_jobs.hpp"

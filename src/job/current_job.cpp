@@ -1,4 +1,4 @@
-// The jobs whose handler runs in this session.
+// Keeps the jobs whose handler runs in this session.
 #include "current_job.hpp"
 
 #include "catalog/catalog.hpp"

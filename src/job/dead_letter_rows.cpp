@@ -1,4 +1,4 @@
-// The statements over hipq.dead_letter that several rooms need.
+// Writes and reads rows of hipq.dead_letter.
 #include "dead_letter_rows.hpp"
 
 #include "pg/error_classes.hpp"

@@ -1,3 +1,5 @@
+// Writes a job's row to its final leaf without SQL.
+//
 // The row by the table's access method, its index entries by the executor's tools.
 #include "final_rows.hpp"
 

@@ -1,3 +1,5 @@
+// Finds a job by its id, wherever it stands.
+//
 // A queue's partition tree finds a job by the index on id of each leaf. Each queue is looked into by itself: a statement over
 // hipq.job would wait for whoever has the tables of one of them locked. All live leaves come first, as most look for a job that
 // is unfinished; one that becomes final meanwhile is found by the second look.

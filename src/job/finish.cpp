@@ -1,4 +1,6 @@
-// The transitions after a claim: success without SQL (live_rows.hpp, final_rows.hpp) where that can be, all else by statements.
+// Finishes attempts: success, failure, retry, put back, final.
+//
+// Success needs no SQL (live_rows.hpp, final_rows.hpp) where that can be; all else is statements.
 #include "finish.hpp"
 
 #include "catalog/catalog.hpp"

@@ -1,3 +1,5 @@
+// Checks the job_data of whole rows.
+//
 // Asks catalog/job_parameters.hpp for each.
 #include "fitting_data.hpp"
 

@@ -1,4 +1,4 @@
-// Rows of jobs by column.
+// Reads and makes rows of hipq.job by column.
 #include "job_row.hpp"
 
 #include "job/key_index.hpp"

@@ -1,4 +1,4 @@
-// The row of a job, wherever it stands, or that of a successor.
+// Tells how a job stands: by its row, or by that of a successor.
 #include "job_status.hpp"
 
 #include "catalog/catalog.hpp"

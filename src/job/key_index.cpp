@@ -1,3 +1,5 @@
+// Finds out which indexes of a leaf concern only jobs with a key.
+//
 // A look at the predicate, and a small cache of what was seen.
 #include "key_index.hpp"
 

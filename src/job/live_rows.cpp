@@ -1,3 +1,5 @@
+// Reads, locks and changes rows of a live leaf without SQL.
+//
 // By the place of the row, or the primary key, and the table's access method.
 #include "live_rows.hpp"
 

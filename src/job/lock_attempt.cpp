@@ -1,3 +1,5 @@
+// Locks the row of an attempt that is under way.
+//
 // One statement for each; none waits for whoever has the row.
 #include "lock_attempt.hpp"
 

@@ -1,3 +1,5 @@
+// Keeps which jobs the handlers of dead letters made.
+//
 // A table beside the jobs: a column in each of them would cost the many that no handler makes.
 #include "made_by_handler.hpp"
 

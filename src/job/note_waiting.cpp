@@ -1,4 +1,4 @@
-// Its place in its lane, and whom it wakes.
+// Notes a waiting job: its place in its lane, and whom it wakes.
 #include "note_waiting.hpp"
 
 #include "wakeup/wakeup.hpp"

@@ -1,3 +1,5 @@
+// Tells whether a leaf is as hipq made it.
+//
 // Looks at the relation cache alone.
 #include "plain_table.hpp"
 

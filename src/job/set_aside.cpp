@@ -1,3 +1,5 @@
+// Keeps the jobs whose end cannot be written.
+//
 // A table beside the jobs: few are ever set aside, and a row may be one that nobody can change. It names how the job stood, so
 // that the job is free as soon as it stands otherwise.
 #include "set_aside.hpp"

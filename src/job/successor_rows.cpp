@@ -1,3 +1,5 @@
+// Reads and removes rows of hipq.successor.
+//
 // Nobody but the extension owner may touch the table. Each row has the job as it will be, id and start values included.
 #include "successor_rows.hpp"
 

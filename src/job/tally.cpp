@@ -1,4 +1,4 @@
-// From a job and its end to an event.
+// Turns a job and its end into an event for the statistics.
 #include "tally.hpp"
 
 #include "job/job_row.hpp"

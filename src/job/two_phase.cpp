@@ -1,3 +1,5 @@
+// Forbids PREPARE TRANSACTION where a transaction has done what a second phase could not keep.
+//
 // One process-local mark. A rolled back savepoint leaves it: that transaction commits in one phase then.
 #include "two_phase.hpp"
 

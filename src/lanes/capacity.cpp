@@ -1,3 +1,5 @@
+// Takes and asks for capacity under limits.
+//
 // The gauges of the table of jobs in hand, under the registry's lock.
 #include "capacity.hpp"
 

@@ -1,3 +1,5 @@
+// Lists which jobs hold capacity under a limit.
+//
 // Each job in hand names the gauges that it counts in.
 #include "holders.hpp"
 

@@ -1,4 +1,4 @@
-// Reserved, chosen and running jobs.
+// Reserves jobs for a process, and keeps which of them are chosen and running.
 #include "in_flight.hpp"
 
 #include "core/limits/worker_quota.hpp"

@@ -1,3 +1,5 @@
+// Keeps all lanes in shared memory.
+//
 // A hash table of lanes; every entry has its own lock, one more guards the table.
 #include "lane_table.hpp"
 

@@ -1,3 +1,5 @@
+// Keeps how long jobs of a type run, as an average.
+//
 // Run times by a hash of database, queue and type. Two types that share a hash share an average, which is harmless.
 #include "run_times.hpp"
 

@@ -1,4 +1,4 @@
-// The gates, one predicate each.
+// Holds each condition between a job and its start: one predicate each.
 #include "conditions.hpp"
 
 #include "catalog/catalog.hpp"

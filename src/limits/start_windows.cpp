@@ -1,3 +1,5 @@
+// Tells whether time windows are open, and when they open next.
+//
 // Windows are parsed once in a process, and asked for an opening when the last one that they named is over.
 #include "start_windows.hpp"
 

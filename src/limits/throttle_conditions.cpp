@@ -1,3 +1,5 @@
+// Holds the conditions of throttle limits.
+//
 // The gates of the throttle limits: whether somebody waits for room there, who goes first, and else the claim's own question,
 // core::has_room, of what runs by the gauges in shared memory.
 #include "limits/conditions.hpp"

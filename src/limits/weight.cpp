@@ -1,3 +1,5 @@
+// Computes what a job weighs under limits.
+//
 // Nearly all jobs of a queue weigh the same: the last number is kept with its weight.
 #include "weight.hpp"
 

@@ -1,3 +1,5 @@
+// Tells whether an external worker can take a job.
+//
 // By the predicates of dispatch itself.
 #include "worker_condition.hpp"
 

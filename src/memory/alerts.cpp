@@ -1,3 +1,5 @@
+// Keeps a record for each alert.
+//
 // A record per alert. A spell ends when an alert has not been noted for a while.
 #include "alerts.hpp"
 

@@ -1,4 +1,4 @@
-// Known to the process alone.
+// Keeps the number by which this process holds jobs.
 #include "own_holder.hpp"
 
 #include "memory/registry.hpp"

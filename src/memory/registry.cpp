@@ -1,4 +1,4 @@
-// The shared memory segment: size, set-up, lock.
+// Sizes and sets up the shared segment, and holds its lock.
 #include "registry.hpp"
 
 #include "settings.hpp"

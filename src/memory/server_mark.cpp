@@ -1,4 +1,4 @@
-// The file: its form, and what makes it fit.
+// Reads, checks and makes the file with the server's mark.
 #include "server_mark.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// Lists the conditions of one job, met and not met.
+//
 // The gates are those of limits/conditions.hpp. The place in the line is read from where executors read it: the lanes, each from
 // its frontier on, so that neither what runs nor what is gone is counted or walked over.
 #include "job_conditions.hpp"

@@ -1,3 +1,5 @@
+// Finds jobs that should have started long ago, by what keeps them.
+//
 // Lane by lane, each from its first job on. Jobs of a lane differ in their time windows, throttle keys, weights and aims; the
 // gates are asked once for those that have them in common.
 #include "overdue_rows.hpp"

@@ -1,3 +1,5 @@
+// Reads the arguments of SQL functions and builds their results.
+//
 // Arguments and results: the detoasting macros can raise, so each stands in a guarded block.
 #include "pg/arguments.hpp"
 

@@ -1,4 +1,4 @@
-// hipq's idea of now.
+// Tells the time as hipq sees it: the server's clock and hipq.clock_offset.
 #include "clock.hpp"
 
 #include "settings.hpp"

@@ -1,4 +1,4 @@
-// The words are core's.
+// Raises the errors of rules in core.
 #include "demand.hpp"
 
 #include "core/job/bounds.hpp"

@@ -1,3 +1,5 @@
+// Tells whether an error is the fault of a job or of the server.
+//
 // By SQLSTATE: classes 53 (insufficient resources) and 57 (operator intervention) are the server's.
 #include "error_classes.hpp"
 

@@ -1,3 +1,5 @@
+// Reads facts of the extension from pg_extension.
+//
 // Reads pg_extension, of which PostgreSQL keeps no cache.
 #include "extension.hpp"
 

@@ -1,4 +1,6 @@
-// The guard: the only place with sigsetjmp, and the copying of errors across the boundary.
+// Turns ERROR into exceptions and exceptions into ERROR.
+//
+// It is the only place with sigsetjmp, and copies errors across the boundary.
 #include "guard.hpp"
 
 namespace hipq::pg {

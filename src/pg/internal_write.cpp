@@ -1,4 +1,4 @@
-// The permit: one process-local flag.
+// Marks writes as hipq's own, for the guard trigger.
 #include "internal_write.hpp"
 
 namespace hipq::pg {

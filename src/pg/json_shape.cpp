@@ -1,3 +1,5 @@
+// Measures how deep and how large a jsonb value is.
+//
 // jsonb is a tree of containers, each a header, the entries of its elements, and their data (utils/jsonb.h). A stack of those
 // that are open takes the place of recursion: what is looked for is what recursion cannot bear.
 #include "json_shape.hpp"

@@ -1,3 +1,5 @@
+// Keeps the tables of schema hipq by name.
+//
 // A small cache: a name has one place where it can be.
 #include "known_table.hpp"
 

@@ -1,3 +1,5 @@
+// Explains a missing name by the versions of library and extension.
+//
 // Looks at the catalogues once something was found missing.
 #include "misfit.hpp"
 

@@ -1,4 +1,4 @@
-// The variables behind the settings.
+// Holds the variables behind the settings.
 #include "own_settings.hpp"
 
 #include "pg/guard.hpp"

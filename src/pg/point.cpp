@@ -1,4 +1,4 @@
-// The points of test builds.
+// Stops or ends a process at named points of test builds.
 #include "point.hpp"
 
 #ifdef HIPQ_POINTS

@@ -1,4 +1,4 @@
-// The server knows where a character ends.
+// Cuts texts to a bound in the encoding of the database.
 #include "short_text.hpp"
 
 #include "core/text/cut.hpp"

@@ -1,4 +1,4 @@
-// Statements over SPI: one guarded block per statement.
+// Runs statements over SPI: one guarded block per statement.
 #include "spi.hpp"
 
 #include "pg/misfit.hpp"

@@ -1,4 +1,4 @@
-// Subtransactions, as PL/pgSQL makes them for its blocks.
+// Runs code in subtransactions, as PL/pgSQL does for its blocks.
 #include "subtransaction.hpp"
 
 extern "C" {

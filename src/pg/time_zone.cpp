@@ -1,4 +1,4 @@
-// What PostgreSQL has read of the tz database.
+// Loads time zones as PostgreSQL has read them.
 #include "time_zone.hpp"
 
 #include "pg/guard.hpp"

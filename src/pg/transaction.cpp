@@ -1,4 +1,4 @@
-// Transactions of background workers, and the switch to the extension owner.
+// Runs code in transactions of background processes, and as the extension's owner.
 #include "transaction.hpp"
 
 namespace hipq::pg {

@@ -1,4 +1,4 @@
-// Signals, waiting and names of background workers.
+// Handles signals, waiting and activity for hipq's background processes.
 #include "background.hpp"
 
 #include "flight/flight.hpp"

@@ -1,3 +1,5 @@
+// Runs each duty of a scheduler by itself, and sets aside one that fails.
+//
 // What is set aside is kept here; shared memory has a copy for those who look.
 #include "duties.hpp"
 

@@ -1,4 +1,4 @@
-// The list, once.
+// Pins the settings that a database or role must not change for hipq's processes.
 #include "pinned_settings.hpp"
 
 #include "pg/guard.hpp"

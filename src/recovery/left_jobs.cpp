@@ -1,4 +1,4 @@
-// The statements of recovery.
+// Finds jobs in the tables whose executors are gone.
 #include "left_jobs.hpp"
 
 #include "catalog/catalog.hpp"

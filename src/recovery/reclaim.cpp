@@ -1,3 +1,5 @@
+// Reclaims jobs from external workers.
+//
 // By what shared memory knows of deadlines and workers; the rows decide (rescue.hpp).
 #include "reclaim.hpp"
 

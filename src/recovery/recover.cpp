@@ -1,4 +1,6 @@
-// Recovery, a piece at a time, so that jobs in line do not wait for it.
+// Finds jobs that no process has any more, and has them rescued.
+//
+// It works a piece at a time, so that waiting jobs do not wait for it.
 #include "recover.hpp"
 
 #include "databases/databases.hpp"

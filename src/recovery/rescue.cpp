@@ -1,3 +1,5 @@
+// Rescues jobs: back into their lane, to a retry decision, or to their end.
+//
 // One job's way, then many of them under one commit: an error tells that one of them makes trouble, and each goes alone.
 #include "rescue.hpp"
 

@@ -1,3 +1,5 @@
+// Resolves an attempt that an external worker did not end.
+//
 // By whether the worker had accepted the attempt.
 #include "resolve_external.hpp"
 

@@ -1,3 +1,5 @@
+// Resolves an attempt that lost its process: uncharged, charged or given up.
+//
 // Uncharged, charged, given up: by what the handler can have done, and by the job's history.
 #include "resolve_lost.hpp"
 

@@ -1,4 +1,4 @@
-// The open cases of this database, one after the other.
+// Runs the crash cases of this database one after the other.
 #include "suspects.hpp"
 
 #include "flight/flight.hpp"

@@ -1,3 +1,5 @@
+// Keeps the latest crashes of a job type, and holds a type with too many.
+//
 // Times of crashes in arrays of the type's or queue's row; those further back than the window fall out with the next one.
 #include "type_crashes.hpp"
 

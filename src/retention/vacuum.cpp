@@ -1,3 +1,5 @@
+// Starts a background process for each vacuum of a live leaf.
+//
 // A worker of its own for each vacuum: it takes seconds, and a scheduler is needed meanwhile. It ends with its scheduler.
 #include "vacuum.hpp"
 

@@ -1,4 +1,4 @@
-// Failure -> attempt -> decision.
+// Resolves a failed attempt: records it, decides, and writes retry or final.
 #include "resolve.hpp"
 
 #include "job/job.hpp"

@@ -1,3 +1,5 @@
+// Reads and writes cron.job by pg_cron's own functions.
+//
 // cron.job as hipq's own, written by pg_cron's functions: these tell its process of the change.
 #include "cron_entries.hpp"
 

@@ -1,4 +1,4 @@
-// Rows of hipq.schedule.
+// Reads and writes rows of hipq.schedule.
 #include "rows.hpp"
 
 #include "pg/internal_write.hpp"

@@ -1,4 +1,4 @@
-// Which commands those are, and the wait for the workers.
+// Recognizes commands that need a database to themselves, and waits until hipq's processes are gone.
 #include "database_commands.hpp"
 
 #include "databases/databases.hpp"

@@ -1,3 +1,5 @@
+// Installs the hooks into PostgreSQL.
+//
 // The hooks: DROP ROLE, commands on databases and the extension, two-phase commit, rights, COPY of jobs, what handlers do in a
 // client's session, and a NULL queue_id in an INSERT.
 #include "hooks.hpp"

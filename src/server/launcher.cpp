@@ -1,7 +1,4 @@
-// The launcher.
-//
-// At its start it has every database looked at once (a scheduler that finds nothing to do leaves). After that it learns from
-// shared memory: a commit that made work, the time a scheduler left behind, an executor a scheduler asks for.
+// Starts and restarts schedulers and executors; connected to no database.
 #include "launcher.hpp"
 
 #include "databases/databases.hpp"

@@ -1,3 +1,5 @@
+// Watches prepared transactions for the launcher.
+//
 // A look a second while there are any. One may have been prepared and committed between two looks: so a database in which
 // somebody has prepared one is looked at once in any case.
 #include "prepared.hpp"

@@ -1,3 +1,5 @@
+// Looks at one queue for the scheduler: expires jobs, counts the executors that its owner should have.
+//
 // What is due in a queue, by its lanes in shared memory; the tables say when their first jobs are due.
 #include "server/queue_look.hpp"
 

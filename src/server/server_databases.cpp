@@ -1,4 +1,4 @@
-// Reads pg_database.
+// Lists the databases of the server from pg_database.
 #include "server_databases.hpp"
 
 #include "limits/limits.hpp"

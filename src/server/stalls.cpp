@@ -1,3 +1,5 @@
+// Raises the alarm when a due job does not start although nothing stands against it.
+//
 // In shared memory first, which costs nothing much: has any job of the owner started since the last look, could one have? Only
 // when the answer has been no and yes for a second are the tables asked for a job that should have, and whether it is still
 // there 5 s later.

@@ -1,3 +1,4 @@
+// Checks for the launcher that schedulers look in time.
 #include "watchdog.hpp"
 
 #include "executors/executors.hpp"

@@ -1,3 +1,5 @@
+// Counts what happens to jobs, by queue and type.
+//
 // An array of entries, their keys apart from them so that a look-up reads little; the notes of the current transaction.
 #include "counters.hpp"
 

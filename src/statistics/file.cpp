@@ -1,3 +1,5 @@
+// Writes the statistics to a file at shutdown and reads them at start.
+//
 // A head, the entries, and a sum over both.
 #include "file.hpp"
 

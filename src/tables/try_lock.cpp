@@ -1,7 +1,4 @@
-// Tries for locks, and who stands in their way.
-//
-// A look at the holders comes before each try: a try for an ACCESS EXCLUSIVE lock costs a transaction id, and one that gets a
-// part of the locks writes WAL. So a reader that stays for hours costs nothing but looks.
+// Takes locks for changes of tables without making anybody wait, and names who stands in the way.
 #include "try_lock.hpp"
 
 #include "databases/databases.hpp"

@@ -1,3 +1,5 @@
+// Runs jobs in the session of a client, for tests.
+//
 // run_until_idle() looks for the next job anew after each call of a handler, which may have enqueued some.
 #include "run_in_session.hpp"
 

@@ -1,9 +1,4 @@
-// The notes of the current transaction, and the callback that passes them on.
-//
-// The transaction callbacks come before the commit's invalidation messages are out: whoever is woken by them could look with a
-// catalogue cache that does not know of the commit yet, and would not look again. So the notes are passed on when locks are
-// released, which comes after both. Fixed memory, no allocation, cannot fail. A rolled back savepoint may leave a superfluous
-// note: a wake-up for nothing.
+// Tells lanes and processes at commit what the transaction made claimable.
 #include "commit.hpp"
 
 #include "databases/databases.hpp"

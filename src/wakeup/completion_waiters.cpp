@@ -1,3 +1,5 @@
+// Keeps who waits for the end of a job.
+//
 // A list without order, looked through from one end to the other, which happens only while somebody waits.
 #include "completion_waiters.hpp"
 

@@ -1,3 +1,5 @@
+// Lists prepared transactions.
+//
 // Each prepared transaction has a process entry of its own, without a process, among those that run.
 #include "prepared.hpp"
 

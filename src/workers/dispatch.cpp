@@ -1,4 +1,4 @@
-// What dispatch tells of a worker: what it has in hand, how its jobs ended, that it lives.
+// Counts for dispatch what a worker has, how its jobs ended, and that it lives.
 #include "databases/databases.hpp"
 #include "pg/clock.hpp"
 #include "workers/table.hpp"

@@ -1,3 +1,5 @@
+// Keeps the jobs that external workers have.
+//
 // Entries of the table of jobs in hand whose holder is a worker's place.
 #include "jobs.hpp"
 

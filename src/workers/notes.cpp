@@ -1,4 +1,4 @@
-// What a transaction does to jobs of external workers, and the callback that carries it out when that has committed.
+// Notes what a transaction does to jobs of external workers, and carries it out at commit.
 #include "core/limits/worker_quota.hpp"
 #include "databases/databases.hpp"
 #include "executors/executors.hpp"

@@ -1,8 +1,4 @@
-// How many more jobs a worker may accept, while several of its sessions claim at once.
-//
-// What a claim has accepted counts as running from its commit on. Until then others must not count on the same places: those are
-// taken before the claim looks at what the worker runs, and let go when its transaction has ended and, if it commits, what it
-// has accepted is counted: the callback of notes.cpp, which is registered later, is called before this one.
+// Counts how many more jobs a worker may accept while several of its sessions claim at once.
 #include "workers/table.hpp"
 
 namespace hipq::workers {

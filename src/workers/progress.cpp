@@ -1,3 +1,5 @@
+// Keeps how far jobs in hand have come.
+//
 // An array as long as that of the jobs in hand.
 #include "progress.hpp"
 

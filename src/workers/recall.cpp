@@ -1,4 +1,4 @@
-// What table hipq.worker says of workers comes in after a restart; what is gone for good goes.
+// Reads workers in after a restart, and forgets those that are gone for good.
 #include "memory/memory.hpp"
 #include "pg/clock.hpp"
 #include "workers/table.hpp"

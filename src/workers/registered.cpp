@@ -1,4 +1,4 @@
-// Looking at workers, and choosing one.
+// Looks at the workers that are there, and chooses one.
 #include "registered.hpp"
 
 #include "pg/clock.hpp"

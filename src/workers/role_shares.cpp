@@ -1,7 +1,4 @@
-// What external workers have in hand, by role, beside what is free.
-//
-// A job that was given to a worker is counted by that from the moment in which it is chosen (dispatch.cpp), so the sum
-// over workers is what the role has, in all databases.
+// Counts what external workers have, by role.
 #include "core/limits/worker_quota.hpp"
 #include "lanes/lanes.hpp"
 #include "settings.hpp"

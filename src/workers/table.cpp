@@ -1,3 +1,5 @@
+// Keeps the table of external workers.
+//
 // Places in an array, chained from buckets that follow it.
 #include "table.hpp"
 

@@ -1,8 +1,4 @@
-// What the current transaction is to do to the workers when it commits.
-//
-// A transaction changes nothing that others see before it has committed: what it registers has a place already, because that is
-// where an error is still allowed, but is nobody else's to see; the rest are notes. All callbacks run at the end of a
-// (sub)transaction or process: they allocate nothing and cannot fail.
+// Notes what a transaction does to the workers, and carries it out at commit.
 #include "core/limits/worker_quota.hpp"
 #include "databases/databases.hpp"
 #include "pg/clock.hpp"

@@ -1,3 +1,5 @@
+// Keeps since when jobs of a type wait for an external worker.
+//
 // Since when jobs of a type wait for want of a worker. It outlives the scheduler, who may have to leave again and again where
 // there are more databases than background workers.
 #include "core/limits/fair_quota.hpp"
