@@ -1,4 +1,5 @@
-// _PG_init: settings, shared memory, hooks, launcher registration, in that order; the points of test builds.
+// _PG_init: settings, shared memory, hooks, launcher registration, in that order; the points of
+// test builds.
 #include "catalog/catalog.hpp"
 #include "databases/databases.hpp"
 #include "executors/executors.hpp"
@@ -28,17 +29,18 @@ void keep_shared_memory()
 {
     using namespace hipq;
     for (const memory::Part *part :
-         {&executors::executors_part, &flight::flight_recorder_part, &executors::decisions_part, &wakeup::ends_part,
-          &databases::databases_part, &lanes::lanes_part, &workers::external_jobs_part, &workers::workers_part,
-          &statistics::statistics_part, &workers::progress_part})
+         {&executors::executors_part, &flight::flight_recorder_part, &executors::decisions_part,
+          &wakeup::ends_part, &databases::databases_part, &lanes::lanes_part,
+          &workers::external_jobs_part, &workers::workers_part, &statistics::statistics_part,
+          &workers::progress_part})
         memory::add_part(*part);
     memory::install_hooks();
 }
 
 }  // namespace
 
-// Loaded by shared_preload_libraries: everything. Loaded later, by the first call of a function: enqueueing, rights and views
-// work, nothing runs.
+// Loaded by shared_preload_libraries: everything. Loaded later, by the first call of a function:
+// enqueueing, rights and views work, nothing runs.
 void _PG_init()
 {
     hipq::pg::enter([] {

@@ -1,4 +1,5 @@
-// The settings of hipq (hipq.*): one variable each, defined in settings.cpp with default, unit and context.
+// The settings of hipq (hipq.*): one variable each, defined in settings.cpp with default, unit and
+// context.
 #pragma once
 
 #include <cstdint>
@@ -6,24 +7,31 @@
 namespace hipq::settings {
 
 // Operation
-extern bool enabled;                   // hipq.enabled: executors run jobs
-extern char *databases;                // hipq.databases: '*' or a comma-separated list of the databases that are served
-extern int max_executors;              // hipq.max_executors: cluster-wide, 0 = none
-extern int max_databases;              // hipq.max_databases: with work at a time
-extern int max_running;                // hipq.max_running: jobs that executors have in hand at a time, cluster-wide
-extern int max_lanes;                  // hipq.max_lanes: in shared memory, cluster-wide
-extern int max_owner_share;            // hipq.max_owner_share, %: of each table in shared memory, for one owner
-extern int executor_quantum;           // hipq.executor_quantum, ms: an executor past it leaves when another queue owner waits
-extern int max_crashes;                // hipq.max_crashes: of the server, by a job, after which the job is final
-extern int reserved_executors;         // hipq.reserved_executors: for queue owners that have none
-extern int max_timeout;                // hipq.max_timeout, s
-extern int max_type_crashes;           // hipq.max_type_crashes: of the server, by a job type, after which it is held
-extern int suspect_pause;              // hipq.suspect_pause, ms
-extern int executor_idle_timeout;      // hipq.executor_idle_timeout, ms: an idle executor leaves
-extern int audit_rate;                 // hipq.audit_rate, 1/s: waiting jobs that a scheduler checks
-extern int terminate_grace;            // hipq.terminate_grace, ms: from a handler's first cancellation to its process's SIGTERM
+extern bool enabled;  // hipq.enabled: executors run jobs
+extern char
+    *databases;  // hipq.databases: '*' or a comma-separated list of the databases that are served
+extern int max_executors;  // hipq.max_executors: cluster-wide, 0 = none
+extern int max_databases;  // hipq.max_databases: with work at a time
+extern int
+    max_running;       // hipq.max_running: jobs that executors have in hand at a time, cluster-wide
+extern int max_lanes;  // hipq.max_lanes: in shared memory, cluster-wide
+extern int
+    max_owner_share;  // hipq.max_owner_share, %: of each table in shared memory, for one owner
+extern int executor_quantum;  // hipq.executor_quantum, ms: an executor past it leaves when another
+                              // queue owner waits
+extern int max_crashes;  // hipq.max_crashes: of the server, by a job, after which the job is final
+extern int reserved_executors;  // hipq.reserved_executors: for queue owners that have none
+extern int max_timeout;         // hipq.max_timeout, s
+extern int max_type_crashes;  // hipq.max_type_crashes: of the server, by a job type, after which it
+                              // is held
+extern int suspect_pause;     // hipq.suspect_pause, ms
+extern int executor_idle_timeout;  // hipq.executor_idle_timeout, ms: an idle executor leaves
+extern int audit_rate;             // hipq.audit_rate, 1/s: waiting jobs that a scheduler checks
+extern int terminate_grace;  // hipq.terminate_grace, ms: from a handler's first cancellation to its
+                             // process's SIGTERM
 extern bool allow_superuser_handlers;  // hipq.allow_superuser_handlers
-extern bool allow_foreign_handlers;    // hipq.allow_foreign_handlers: others' handlers may run in this session
+extern bool allow_foreign_handlers;    // hipq.allow_foreign_handlers: others' handlers may run in
+                                       // this session
 extern bool allow_drop;                // hipq.allow_drop: DROP EXTENSION with unfinished jobs
 extern int clock_offset;               // hipq.clock_offset, s: moves hipq's idea of now, for tests
 
@@ -40,17 +48,21 @@ extern int retry_max;               // hipq.retry_max, ms
 extern double retry_jitter;         // hipq.retry_jitter
 
 // External workers
-extern int max_workers;         // hipq.max_workers: in shared memory, cluster-wide
-extern int worker_share;        // hipq.worker_share: per cent of what is free there that one role's workers may have
-extern int worker_grace;        // hipq.worker_grace, ms: from the end of a worker's session until its jobs are somebody else's
-extern int queue_ttl;           // hipq.queue_ttl, s: from dispatch until the worker has accepted
-extern bool health_enabled;     // hipq.health_enabled: workers are judged
-extern int heartbeat_timeout;   // hipq.heartbeat_timeout, ms: without a sign of life until it is unhealthy
-extern int probe_interval;      // hipq.probe_interval, ms: from one probe of an unhealthy worker to the next
-extern int degraded_failures;   // hipq.degraded_failures: in a row
-extern int unhealthy_failures;  // hipq.unhealthy_failures
-extern int degraded_depth;      // hipq.degraded_depth: jobs dispatched, not accepted
-extern int unhealthy_depth;     // hipq.unhealthy_depth
+extern int max_workers;      // hipq.max_workers: in shared memory, cluster-wide
+extern int worker_share;     // hipq.worker_share: per cent of what is free there that one role's
+                             // workers may have
+extern int worker_grace;     // hipq.worker_grace, ms: from the end of a worker's session until its
+                             // jobs are somebody else's
+extern int queue_ttl;        // hipq.queue_ttl, s: from dispatch until the worker has accepted
+extern bool health_enabled;  // hipq.health_enabled: workers are judged
+extern int
+    heartbeat_timeout;  // hipq.heartbeat_timeout, ms: without a sign of life until it is unhealthy
+extern int
+    probe_interval;  // hipq.probe_interval, ms: from one probe of an unhealthy worker to the next
+extern int degraded_failures;          // hipq.degraded_failures: in a row
+extern int unhealthy_failures;         // hipq.unhealthy_failures
+extern int degraded_depth;             // hipq.degraded_depth: jobs dispatched, not accepted
+extern int unhealthy_depth;            // hipq.unhealthy_depth
 extern double degraded_failure_rate;   // hipq.degraded_failure_rate, percent
 extern double unhealthy_failure_rate;  // hipq.unhealthy_failure_rate, percent
 
@@ -61,11 +73,11 @@ extern bool dead_letter_enabled;   // hipq.dead_letter_enabled
 extern int dead_letter_max;        // hipq.dead_letter_max, for each queue
 
 // Looking
-extern int max_statistics;              // hipq.max_statistics: queues and job types of which is counted
-extern double alert_retry_rate;         // hipq.alert_retry_rate, %
-extern double alert_retry_success;      // hipq.alert_retry_success, %
-extern double alert_failures;           // hipq.alert_failures, %
-extern int alert_dead_letters;          // hipq.alert_dead_letters, 1/min
+extern int max_statistics;          // hipq.max_statistics: queues and job types of which is counted
+extern double alert_retry_rate;     // hipq.alert_retry_rate, %
+extern double alert_retry_success;  // hipq.alert_retry_success, %
+extern double alert_failures;       // hipq.alert_failures, %
+extern int alert_dead_letters;      // hipq.alert_dead_letters, 1/min
 extern int alert_dead_letter_depth;     // hipq.alert_dead_letter_depth
 extern int alert_waiting;               // hipq.alert_waiting, s
 extern int alert_held_snapshot;         // hipq.alert_held_snapshot, s

@@ -1,8 +1,9 @@
-// The catalogue of this process: read whole, handed out as shared constant copies, read again after a change of the tables or
-// settings.
+// The catalogue of this process: read whole, handed out as shared constant copies, read again after
+// a change of the tables or settings.
 //
-// A change reaches every process as a relcache invalidation of hipq.queue, hipq.job_type or hipq.pause, which their triggers
-// send. The settings are part of what a type or queue says, so the cache also holds the values it was made with.
+// A change reaches every process as a relcache invalidation of hipq.queue, hipq.job_type or
+// hipq.pause, which their triggers send. The settings are part of what a type or queue says, so the
+// cache also holds the values it was made with.
 #include "cache.hpp"
 
 #include "catalog/job_parameters.hpp"
@@ -35,9 +36,11 @@ struct Defaults {
 
 Defaults present_defaults()
 {
-    return {settings::default_timeout,       settings::max_timeout,         settings::max_retries,    settings::retry_base,
-            settings::retry_multiplier,      settings::retry_max,           settings::retry_jitter,   settings::retention,
-            settings::dead_letter_retention, settings::dead_letter_enabled, settings::dead_letter_max};
+    return {
+        settings::default_timeout,     settings::max_timeout,      settings::max_retries,
+        settings::retry_base,          settings::retry_multiplier, settings::retry_max,
+        settings::retry_jitter,        settings::retention,        settings::dead_letter_retention,
+        settings::dead_letter_enabled, settings::dead_letter_max};
 }
 
 struct Cache {
@@ -56,17 +59,19 @@ constinit Oid pause_table = InvalidOid;
 constinit Oid instance_table = InvalidOid;
 constinit Oid job_id_sequence = InvalidOid;
 
-// A process that reads while others write tries this often before it takes what it has; the next call reads again.
+// A process that reads while others write tries this often before it takes what it has; the next
+// call reads again.
 constexpr int max_reads = 5;
 
 void forget(Datum, Oid relation) noexcept
 {
-    if (!OidIsValid(relation) || relation == queue_table || relation == job_type_table || relation == pause_table ||
-        relation == instance_table)
+    if (!OidIsValid(relation) || relation == queue_table || relation == job_type_table ||
+        relation == pause_table || relation == instance_table)
         ++generation;
 }
 
-// Intervals in microseconds, cut at 100 years so that no interval overflows. (least() alone would take NULL for 100 years.)
+// Intervals in microseconds, cut at 100 years so that no interval overflows. (least() alone would
+// take NULL for 100 years.)
 constinit pg::Statement select_queues(R"(
     SELECT queue.queue_id, instance.name, queue.name, queue.owner::oid, queue.table_name, coalesce(queue.is_strict, instance.is_strict),
            queue.is_dropped,
@@ -125,7 +130,8 @@ core::RetryPolicy default_policy()
             settings::retry_max * microseconds_per_millisecond, settings::retry_jitter};
 }
 
-core::JobCaps caps_of(std::optional<int> max_timeout, std::optional<int> highest_priority, bool allows_free_jobs)
+core::JobCaps caps_of(std::optional<int> max_timeout, std::optional<int> highest_priority,
+                      bool allows_free_jobs)
 {
     core::JobCaps caps{};
     caps.max_timeout = max_timeout.value_or(settings::max_timeout);
@@ -149,7 +155,8 @@ Queue read_queue(const pg::Row &row)
     const std::int64_t retention = settings::retention * microseconds_per_minute;
     queue.keeps_successes = row.maybe_integer(9).value_or(retention) != 0;
     queue.retention = queue.keeps_successes ? row.maybe_integer(9).value_or(retention) : retention;
-    queue.dead_letter_retention = row.maybe_integer(10).value_or(settings::dead_letter_retention * microseconds_per_minute);
+    queue.dead_letter_retention =
+        row.maybe_integer(10).value_or(settings::dead_letter_retention * microseconds_per_minute);
     queue.queue_ttl = maybe_int(row, 11);
     queue.commits_in_groups = row.boolean(12);
     queue.throttle_limit = row.integer(13);
@@ -224,7 +231,8 @@ std::shared_ptr<const Catalogue> read_catalogue()
         }
         for (const pg::Row row : select_job_types.run_latest()) {
             JobType type = read_job_type(row);
-            const auto queue = result->queues.find(type.queue_id);  // gone when it was dropped between the two statements
+            const auto queue = result->queues.find(
+                type.queue_id);  // gone when it was dropped between the two statements
             if (queue != result->queues.end()) {
                 std::string name = type.name;
                 queue->second.unregistered_types += type.is_registered ? 0 : 1;
@@ -232,14 +240,15 @@ std::shared_ptr<const Catalogue> read_catalogue()
             }
         }
         for (const pg::Row row : select_pauses.run_latest())
-            if (const auto queue = result->queues.find(row.integer32(0)); queue != result->queues.end())
+            if (const auto queue = result->queues.find(row.integer32(0));
+                queue != result->queues.end())
                 add_pause(queue->second, row);
     });
     return result;
 }
 
-// Which relations to listen for, looked up before the first look at them: a later change cannot be missed. The sequence comes and
-// goes with them.
+// Which relations to listen for, looked up before the first look at them: a later change cannot be
+// missed. The sequence comes and goes with them.
 void find_tables()
 {
     pg::call([] {
@@ -248,12 +257,14 @@ void find_tables()
         job_type_table = OidIsValid(schema) ? ::get_relname_relid("job_type", schema) : InvalidOid;
         pause_table = OidIsValid(schema) ? ::get_relname_relid("pause", schema) : InvalidOid;
         instance_table = OidIsValid(schema) ? ::get_relname_relid("instance", schema) : InvalidOid;
-        job_id_sequence = OidIsValid(schema) ? ::get_relname_relid("job_id_seq", schema) : InvalidOid;
+        job_id_sequence =
+            OidIsValid(schema) ? ::get_relname_relid("job_id_seq", schema) : InvalidOid;
     });
 }
 
 // In the order of HandlerKind.
-constexpr std::array<std::string_view, 5> handler_kinds{"none", "function", "procedure", "statement", "notify"};
+constexpr std::array<std::string_view, 5> handler_kinds{"none", "function", "procedure",
+                                                        "statement", "notify"};
 
 std::string qualified(std::string_view table)
 {
@@ -266,7 +277,8 @@ std::string qualified(std::string_view table)
 HandlerKind parse_handler_kind(std::string_view text)
 {
     const auto found = std::find(handler_kinds.begin(), handler_kinds.end(), text);
-    return found == handler_kinds.end() ? HandlerKind::none : static_cast<HandlerKind>(found - handler_kinds.begin());
+    return found == handler_kinds.end() ? HandlerKind::none
+                                        : static_cast<HandlerKind>(found - handler_kinds.begin());
 }
 
 std::string_view name(HandlerKind kind)
@@ -322,8 +334,9 @@ const Queue *Catalogue::find(std::string_view full_name) const
     for (const auto &[id, queue] : queues) {
         if (queue.is_dropped)
             continue;
-        if (full_name.size() == queue.instance.size() + 1 + queue.name.size() && full_name.starts_with(queue.instance) &&
-            full_name[queue.instance.size()] == '.' && full_name.ends_with(queue.name))
+        if (full_name.size() == queue.instance.size() + 1 + queue.name.size() &&
+            full_name.starts_with(queue.instance) && full_name[queue.instance.size()] == '.' &&
+            full_name.ends_with(queue.name))
             return &queue;
         if (full_name.starts_with(schema) && full_name.substr(schema.size()) == queue.table)
             by_table = &queue;
@@ -339,7 +352,8 @@ std::shared_ptr<const Catalogue> catalogue()
         cache = new Cache{nullptr, 0, {}};
     for (int reads = 0; reads < max_reads; ++reads) {
         const Defaults defaults = present_defaults();
-        if (cache->catalogue != nullptr && cache->generation == generation && cache->defaults == defaults)
+        if (cache->catalogue != nullptr && cache->generation == generation &&
+            cache->defaults == defaults)
             break;
         find_tables();
         const std::uint64_t generation_before = generation;
@@ -374,9 +388,11 @@ const Queue &require_queue(const Catalogue &catalogue, std::string_view full_nam
         return *queue;
     const std::string name(full_name);
     if (name.find('.') == std::string::npos)
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("queue \"%s\" does not exist", name.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+                   errmsg("queue \"%s\" does not exist", name.c_str()),
                    errhint("A queue is named \"instance.queue\"."));
-    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("queue \"%s\" does not exist", name.c_str()),
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+               errmsg("queue \"%s\" does not exist", name.c_str()),
                errhint("View hipq.queues lists the queues that you may use."));
 }
 
@@ -388,7 +404,8 @@ void watch_catalogue()
 Oid live_leaf(const Queue &queue)
 {
     const std::string name = queue.table + "_live";
-    return pg::call([&] { return ::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false)); });
+    return pg::call(
+        [&] { return ::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false)); });
 }
 
 }  // namespace hipq::catalog

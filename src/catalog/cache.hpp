@@ -1,4 +1,5 @@
-// Queues, job types and pauses, cached in each process and read again when one of the tables changes.
+// Queues, job types and pauses, cached in each process and read again when one of the tables
+// changes.
 #pragma once
 
 #include "core/job/job_caps.hpp"
@@ -11,7 +12,8 @@
 namespace hipq::catalog {
 
 enum class HandlerKind : unsigned char { none, function, procedure, statement, notify };
-HandlerKind parse_handler_kind(std::string_view text);  // as stored in hipq.job_type.handler_kind; none: not one of its words
+HandlerKind parse_handler_kind(
+    std::string_view text);  // as stored in hipq.job_type.handler_kind; none: not one of its words
 std::string_view name(HandlerKind kind);
 
 struct JobParameters;  // job_parameters.hpp
@@ -21,7 +23,8 @@ struct Pause {
     std::string by;  // a role
     pg::Time since;
     std::string reason;            // "NONE": nothing was given
-    std::optional<int> crashes{};  // of the server, by jobs of the type, for which hipq holds it; nothing: somebody paused it
+    std::optional<int> crashes{};  // of the server, by jobs of the type, for which hipq holds it;
+                                   // nothing: somebody paused it
 };
 
 struct JobType {
@@ -55,7 +58,10 @@ struct JobType {
     // For crashes of the server.
     bool is_held() const { return pause.has_value() && pause->crashes.has_value(); }
     // No executor runs its jobs; external workers may.
-    bool is_without_handler() const { return handler_kind == HandlerKind::notify || handler_kind == HandlerKind::none; }
+    bool is_without_handler() const
+    {
+        return handler_kind == HandlerKind::notify || handler_kind == HandlerKind::none;
+    }
 };
 
 struct Queue {
@@ -101,12 +107,12 @@ struct Catalogue {
     std::map<int, Queue> queues;
     Oid job_ids = InvalidOid;  // sequence hipq.job_id_seq
     const Queue *find(int queue_id) const;
-    const Queue *
-    find(std::string_view full_name) const;  // "instance.queue"; nothing also for a malformed name and a dropped queue
+    const Queue *find(std::string_view full_name)
+        const;  // "instance.queue"; nothing also for a malformed name and a dropped queue
 };
 
-// What the catalogue says now; the caller's copy stays valid while it holds it. Read as the extension owner with the latest
-// snapshot, whatever the isolation level. Needs a transaction.
+// What the catalogue says now; the caller's copy stays valid while it holds it. Read as the
+// extension owner with the latest snapshot, whatever the isolation level. Needs a transaction.
 std::shared_ptr<const Catalogue> catalogue();
 
 // A type with the values of the settings, for jobs of types that nobody registered.

@@ -1,4 +1,5 @@
-// Instances, queues, job types, rights: read from the tables, cached in each process. What other rooms may use.
+// Instances, queues, job types, rights: read from the tables, cached in each process. What other
+// rooms may use.
 #pragma once
 
 #include "catalog/cache.hpp"

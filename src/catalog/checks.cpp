@@ -15,7 +15,8 @@ constexpr std::int64_t days_per_century = 36'525;
 // Months of 30 days, as PostgreSQL compares intervals. Saturates far above any limit.
 std::int64_t length_of(const Interval &interval)
 {
-    const std::int64_t days = interval.month * std::int64_t{30} + interval.day + interval.time / microseconds_per_day;
+    const std::int64_t days =
+        interval.month * std::int64_t{30} + interval.day + interval.time / microseconds_per_day;
     if (days > days_per_century)
         return (days_per_century + 1) * microseconds_per_day;
     return days * microseconds_per_day + interval.time % microseconds_per_day;
@@ -41,7 +42,8 @@ std::string require_role(Oid role)
 {
     const char *name = pg::call([&] { return ::GetUserNameFromId(role, true); });
     if (name == nullptr)
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("role with OID %u does not exist", role));
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+                   errmsg("role with OID %u does not exist", role));
     return name;
 }
 
@@ -56,7 +58,8 @@ void check_retention(const std::optional<Interval> &value)
 {
     if (value.has_value() && length_of(*value) != 0 && !can_be_kept_for(*value))
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("retention is out of range"),
-                   errhint("Give an interval of at least 1 minute and at most 100 years, or 0 to keep no job that succeeded."));
+                   errhint("Give an interval of at least 1 minute and at most 100 years, or 0 to "
+                           "keep no job that succeeded."));
 }
 
 void check_keeping(const char *name, const std::optional<Interval> &value)
@@ -79,7 +82,8 @@ std::int64_t check_more(const Interval &more)
 {
     const std::int64_t length = check_delay("more", more);
     if (length == 0)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job can only be given more time"),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("a job can only be given more time"),
                    errhint("Give a positive interval."));
     return (length - 1) / USECS_PER_SEC + 1;
 }
@@ -87,8 +91,10 @@ std::int64_t check_more(const Interval &more)
 void raise_too_long(std::int64_t most)
 {
     HIPQ_RAISE(
-        errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the job would run longer than its queue allows"),
-        errdetail("The cap is max_timeout = %lld (seconds), from the start of the attempt on.", static_cast<long long>(most)),
+        errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+        errmsg("the job would run longer than its queue allows"),
+        errdetail("The cap is max_timeout = %lld (seconds), from the start of the attempt on.",
+                  static_cast<long long>(most)),
         errhint("The queue owner sets it with hipq.alter_queue()."));
 }
 
@@ -96,7 +102,8 @@ std::int64_t check_most(std::int32_t max_jobs)
 {
     constexpr std::int32_t limit = 1'000'000;
     if (max_jobs < 1 || max_jobs > limit)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max_jobs must be from 1 to %d", limit),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("max_jobs must be from 1 to %d", limit),
                    errhint("Call again for the rest."));
     return max_jobs;
 }
@@ -104,8 +111,8 @@ std::int64_t check_most(std::int32_t max_jobs)
 void check_error(const std::string &error)
 {
     if (error.empty() || error == "NONE")
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("error cannot be empty or \"NONE\""),
-                   errhint("Say why the job failed."));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("error cannot be empty or \"NONE\""), errhint("Say why the job failed."));
 }
 
 void check_reset(const std::vector<std::string> &reset, std::span<const char *const> known)
@@ -114,7 +121,8 @@ void check_reset(const std::vector<std::string> &reset, std::span<const char *co
         if (std::find(known.begin(), known.end(), entry) != known.end())
             continue;
         const std::string list = joined(known);
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be reset", entry.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("\"%s\" cannot be reset", entry.c_str()),
                    errhint("What can be reset: %s.", list.c_str()));
     }
 }
@@ -126,14 +134,16 @@ void require_object(const pg::Arguments &arguments, int i, const char *name)
     const Datum value = arguments.raw(i, JSONBOID).value;
     pg::check_description(name, value);
     if (!pg::call([&] { return JB_ROOT_IS_OBJECT(DatumGetJsonbP(value)); }))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must be a JSON object", name));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("%s must be a JSON object", name));
 }
 
 void raise_unknown_type(const std::string &name, const std::string &queue)
 {
-    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
-               errmsg("job type \"%s\" of queue \"%s\" does not exist", name.c_str(), queue.c_str()),
-               errhint("Register it with hipq.register_job_type()."));
+    HIPQ_RAISE(
+        errcode(ERRCODE_UNDEFINED_OBJECT),
+        errmsg("job type \"%s\" of queue \"%s\" does not exist", name.c_str(), queue.c_str()),
+        errhint("Register it with hipq.register_job_type()."));
 }
 
 const Queue &require_own_queue(const Catalogue &catalogue, std::string_view full_name)

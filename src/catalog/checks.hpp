@@ -23,7 +23,8 @@ void check_keeping(const char *name, const std::optional<Interval> &value);
 // From now on, in microseconds: 22023 for a negative time, or more than 100 years.
 std::int64_t check_delay(const char *name, const Interval &value);
 
-// How much more time a job is given, in seconds, rounded up: 22023 for none, or more than 100 years.
+// How much more time a job is given, in seconds, rounded up: 22023 for none, or more than 100
+// years.
 std::int64_t check_more(const Interval &more);
 
 // 22023: with that the job would run longer than its queue allows.

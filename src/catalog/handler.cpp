@@ -23,13 +23,14 @@ void fail(std::string *problem, std::string text)
 }
 
 // The routine behind a stored form.
-std::optional<Routine> resolve_routine(const Queue &queue, const std::string &stored, Purpose purpose, HandlerKind kind,
-                                       std::string *problem)
+std::optional<Routine> resolve_routine(const Queue &queue, const std::string &stored,
+                                       Purpose purpose, HandlerKind kind, std::string *problem)
 {
     const std::optional<StoredRoutine> parsed = parse_stored(stored);
     const Oid oid = parsed.has_value() ? look_up(*parsed) : InvalidOid;
     if (!OidIsValid(oid)) {
-        fail(problem, (kind == HandlerKind::procedure ? "procedure " : "function ") + stored + " does not exist");
+        fail(problem, (kind == HandlerKind::procedure ? "procedure " : "function ") + stored +
+                          " does not exist");
         return std::nullopt;
     }
     const Routine routine = describe(oid);
@@ -66,7 +67,8 @@ struct Asked {
     HandlerKind kind;
     std::string handler;
     bool superusers_may;
-    auto operator<=>(const Asked &) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
+    auto operator<=>(const Asked &) const =
+        default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
 };
 using KnownHandlers = std::map<Asked, Handler>;
 
@@ -85,18 +87,22 @@ bool may_commit(const std::string &statement)
 {
     const NodeTag tag = pg::call([&] {
         List *parsed = ::raw_parser(statement.c_str(), RAW_PARSE_DEFAULT);
-        return list_length(parsed) == 1 ? nodeTag(static_cast<RawStmt *>(linitial(parsed))->stmt) : T_Invalid;
+        return list_length(parsed) == 1 ? nodeTag(static_cast<RawStmt *>(linitial(parsed))->stmt)
+                                        : T_Invalid;
     });
-    return tag != T_SelectStmt && tag != T_InsertStmt && tag != T_UpdateStmt && tag != T_DeleteStmt && tag != T_MergeStmt;
+    return tag != T_SelectStmt && tag != T_InsertStmt && tag != T_UpdateStmt &&
+           tag != T_DeleteStmt && tag != T_MergeStmt;
 }
 
 bool takes_batches(const std::string &handler, HandlerKind kind)
 {
-    const std::optional<StoredRoutine> parsed = kind == HandlerKind::function ? parse_stored(handler) : std::nullopt;
+    const std::optional<StoredRoutine> parsed =
+        kind == HandlerKind::function ? parse_stored(handler) : std::nullopt;
     return parsed.has_value() && is_batch(parsed->arguments);
 }
 
-std::optional<Handler> resolve_handler(const Queue &queue, const JobType &type, std::string *problem)
+std::optional<Handler> resolve_handler(const Queue &queue, const JobType &type,
+                                       std::string *problem)
 {
     if (type.is_without_handler()) {
         fail(problem, "the job type has no handler in the server");
@@ -105,8 +111,10 @@ std::optional<Handler> resolve_handler(const Queue &queue, const JobType &type, 
     if (superuser_is_refused(queue, problem))
         return std::nullopt;
     if (type.handler_kind == HandlerKind::statement)
-        return Handler{HandlerKind::statement, HandlerArguments::id_and_data, type.handler, false, may_commit(type.handler)};
-    const std::optional<Routine> routine = resolve_routine(queue, type.handler, Purpose::handler, type.handler_kind, problem);
+        return Handler{HandlerKind::statement, HandlerArguments::id_and_data, type.handler, false,
+                       may_commit(type.handler)};
+    const std::optional<Routine> routine =
+        resolve_routine(queue, type.handler, Purpose::handler, type.handler_kind, problem);
     if (!routine.has_value())
         return std::nullopt;
     const std::string call = call_text(type.handler, routine->arguments);
@@ -114,9 +122,11 @@ std::optional<Handler> resolve_handler(const Queue &queue, const JobType &type, 
         return Handler{type.handler_kind, routine->arguments, "CALL " + call, false, true};
     if (routine->result == VOIDOID)
         return Handler{type.handler_kind, routine->arguments, "SELECT " + call, true, false};
-    const bool is_json = routine->result == JSONBOID || (is_batch(routine->arguments) && routine->result == JSONBARRAYOID);
-    return Handler{type.handler_kind, routine->arguments, is_json ? "SELECT " + call : "SELECT pg_catalog.to_jsonb(" + call + ")",
-                   true, false};
+    const bool is_json = routine->result == JSONBOID ||
+                         (is_batch(routine->arguments) && routine->result == JSONBARRAYOID);
+    return Handler{type.handler_kind, routine->arguments,
+                   is_json ? "SELECT " + call : "SELECT pg_catalog.to_jsonb(" + call + ")", true,
+                   false};
 }
 
 std::optional<Handler> known_handler(const Queue &queue, const JobType &type)
@@ -126,7 +136,8 @@ std::optional<Handler> known_handler(const Queue &queue, const JobType &type)
     if (routines_changed || known_handlers->size() >= most_handlers)
         known_handlers->clear();
     routines_changed = false;  // what changes while it is looked at is looked at again
-    const Asked asked{queue.owner, type.handler_kind, type.handler, settings::allow_superuser_handlers};
+    const Asked asked{queue.owner, type.handler_kind, type.handler,
+                      settings::allow_superuser_handlers};
     if (const auto known = known_handlers->find(asked); known != known_handlers->end())
         return known->second;
     std::optional<Handler> handler = resolve_handler(queue, type);
@@ -141,7 +152,8 @@ void watch_routines()
         ::CacheRegisterSyscacheCallback(cache, hipq_routine_changed, Datum{0});
 }
 
-std::optional<Handler> resolve_retry_handler(const Queue &queue, const JobType &type, std::string *problem)
+std::optional<Handler> resolve_retry_handler(const Queue &queue, const JobType &type,
+                                             std::string *problem)
 {
     if (type.retry_handler == "NONE") {
         fail(problem, "the job type has no retry handler");
@@ -150,13 +162,14 @@ std::optional<Handler> resolve_retry_handler(const Queue &queue, const JobType &
     if (superuser_is_refused(queue, problem))
         return std::nullopt;
     if (!is_name_of_routine(type.retry_handler))
-        return Handler{HandlerKind::statement, HandlerArguments::all_of_job, type.retry_handler, true, false};
-    const std::optional<Routine> routine =
-        resolve_routine(queue, type.retry_handler, Purpose::retry_handler, HandlerKind::function, problem);
+        return Handler{HandlerKind::statement, HandlerArguments::all_of_job, type.retry_handler,
+                       true, false};
+    const std::optional<Routine> routine = resolve_routine(
+        queue, type.retry_handler, Purpose::retry_handler, HandlerKind::function, problem);
     if (!routine.has_value())
         return std::nullopt;
-    return Handler{HandlerKind::function, routine->arguments, "SELECT " + call_text(type.retry_handler, routine->arguments), true,
-                   false};
+    return Handler{HandlerKind::function, routine->arguments,
+                   "SELECT " + call_text(type.retry_handler, routine->arguments), true, false};
 }
 
 std::optional<Handler> resolve_dead_letter_handler(const Queue &queue, std::string *problem)
@@ -167,17 +180,20 @@ std::optional<Handler> resolve_dead_letter_handler(const Queue &queue, std::stri
     }
     if (core::is_held_for_crashes(queue.dead_letter_crashes, settings::max_type_crashes)) {
         fail(problem, "it took the server down " + std::to_string(queue.dead_letter_crashes) +
-                          " times within 10 minutes; it goes on after hipq.resume(), or with a new one (hipq.alter_queue())");
+                          " times within 10 minutes; it goes on after hipq.resume(), or with a new "
+                          "one (hipq.alter_queue())");
         return std::nullopt;
     }
     if (superuser_is_refused(queue, problem))
         return std::nullopt;
     const std::optional<Routine> routine =
-        resolve_routine(queue, queue.dead_letter_handler, Purpose::dead_letter_handler, HandlerKind::function, problem);
+        resolve_routine(queue, queue.dead_letter_handler, Purpose::dead_letter_handler,
+                        HandlerKind::function, problem);
     if (!routine.has_value())
         return std::nullopt;
     return Handler{HandlerKind::function, routine->arguments,
-                   "SELECT " + call_text(queue.dead_letter_handler, routine->arguments), false, false};
+                   "SELECT " + call_text(queue.dead_letter_handler, routine->arguments), false,
+                   false};
 }
 
 }  // namespace hipq::catalog

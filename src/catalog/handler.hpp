@@ -9,11 +9,21 @@ namespace hipq::catalog {
 bool takes_batches(const std::string &handler, HandlerKind kind);
 
 // What a handler is called with.
-enum class HandlerArguments : unsigned char { none, job, data, id_and_data, all_of_job, jobs, data_of_jobs, ids_and_data };
+enum class HandlerArguments : unsigned char {
+    none,
+    job,
+    data,
+    id_and_data,
+    all_of_job,
+    jobs,
+    data_of_jobs,
+    ids_and_data
+};
 
 constexpr bool has_two_parameters(HandlerArguments arguments)
 {
-    return arguments == HandlerArguments::id_and_data || arguments == HandlerArguments::ids_and_data;
+    return arguments == HandlerArguments::id_and_data ||
+           arguments == HandlerArguments::ids_and_data;
 }
 
 constexpr bool is_batch(HandlerArguments arguments)
@@ -26,23 +36,29 @@ constexpr bool is_batch(HandlerArguments arguments)
 struct Handler {
     HandlerKind kind;
     HandlerArguments arguments;  // statement: id_and_data with $1 = job_data, $2 = id
-    // Function: SELECT schema.name($1 [, $2]) giving one jsonb (wrapped in to_jsonb() where the function returns another type) or
-    // void. Procedure: CALL schema.name($1 [, $2]). Statement: its text. Parameters: job -> $1 hipq.job; data -> $1
-    // jsonb; id_and_data of a function or procedure -> $1 bigint, $2 jsonb; of a statement -> $1 jsonb, $2 bigint; all_of_job,
-    // which only the statement of a retry handler has -> $1 jsonb, $2 bigint, $3 hipq.job; jobs -> $1 hipq.job[]; data_of_jobs ->
-    // $1 jsonb[]; ids_and_data -> $1 bigint[], $2 jsonb[] in the same order.
+    // Function: SELECT schema.name($1 [, $2]) giving one jsonb (wrapped in to_jsonb() where the
+    // function returns another type) or void. Procedure: CALL schema.name($1 [, $2]). Statement:
+    // its text. Parameters: job -> $1 hipq.job; data -> $1 jsonb; id_and_data of a function or
+    // procedure -> $1 bigint, $2 jsonb; of a statement -> $1 jsonb, $2 bigint; all_of_job, which
+    // only the statement of a retry handler has -> $1 jsonb, $2 bigint, $3 hipq.job; jobs -> $1
+    // hipq.job[]; data_of_jobs -> $1 jsonb[]; ids_and_data -> $1 bigint[], $2 jsonb[] in the same
+    // order.
     std::string sql;
-    bool returns_result;  // one row with one column: jsonb, void, or of a batch handler jsonb[] with the results of its jobs
-    bool may_commit;      // it may end its transaction midway: a procedure, or a statement that is no query
+    bool returns_result;  // one row with one column: jsonb, void, or of a batch handler jsonb[]
+                          // with the results of its jobs
+    bool may_commit;  // it may end its transaction midway: a procedure, or a statement that is no
+                      // query
 };
 
-// Whether a statement may end the transaction it runs in: what is no query, as VACUUM, CALL or DO. Raises 42601.
+// Whether a statement may end the transaction it runs in: what is no query, as VACUUM, CALL or DO.
+// Raises 42601.
 bool may_commit(const std::string &statement);
 
-// Resolves a stored handler. Nothing when the function does not exist (any more), has another signature, or the queue owner may
-// not execute it; then `problem`, if given, says why in a sentence fragment ("function public.f(jsonb) does not exist"). Raises
-// nothing of its own.
-std::optional<Handler> resolve_handler(const Queue &queue, const JobType &type, std::string *problem = nullptr);
+// Resolves a stored handler. Nothing when the function does not exist (any more), has another
+// signature, or the queue owner may not execute it; then `problem`, if given, says why in a
+// sentence fragment ("function public.f(jsonb) does not exist"). Raises nothing of its own.
+std::optional<Handler> resolve_handler(const Queue &queue, const JobType &type,
+                                       std::string *problem = nullptr);
 
 // The same, kept in mind until something changes that it depends on.
 std::optional<Handler> known_handler(const Queue &queue, const JobType &type);
@@ -51,9 +67,11 @@ std::optional<Handler> known_handler(const Queue &queue, const JobType &type);
 void watch_routines();
 
 // The same for a stored retry handler: SELECT schema.name(...) or a statement, giving one interval.
-std::optional<Handler> resolve_retry_handler(const Queue &queue, const JobType &type, std::string *problem = nullptr);
+std::optional<Handler> resolve_retry_handler(const Queue &queue, const JobType &type,
+                                             std::string *problem = nullptr);
 
 // The same for a queue's handler of dead letters; what it returns is of no account.
-std::optional<Handler> resolve_dead_letter_handler(const Queue &queue, std::string *problem = nullptr);
+std::optional<Handler> resolve_dead_letter_handler(const Queue &queue,
+                                                   std::string *problem = nullptr);
 
 }  // namespace hipq::catalog

@@ -17,7 +17,8 @@ constinit pg::Statement insert_if_new(R"(
 constinit pg::Statement find_token(R"(
     SELECT own.token::text FROM hipq.identity AS own WHERE own.system_identifier = $1 AND own.database_oid = $2)");
 
-constinit pg::Statement write_token("UPDATE hipq.identity SET token = $1::uuid WHERE token IS NULL");
+constinit pg::Statement
+    write_token("UPDATE hipq.identity SET token = $1::uuid WHERE token IS NULL");
 
 constinit pg::Statement take_over(R"(
     INSERT INTO hipq.identity (system_identifier, database_oid, token)

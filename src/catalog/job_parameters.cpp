@@ -52,7 +52,8 @@ std::span<const Pair> content_of(JsonbContainer *container)
 bool is_integral(Numeric number)
 {
     return pg::call([&] {
-        const Datum whole = DirectFunctionCall2(::numeric_trunc, NumericGetDatum(number), Int32GetDatum(0));
+        const Datum whole =
+            DirectFunctionCall2(::numeric_trunc, NumericGetDatum(number), Int32GetDatum(0));
         return DatumGetBool(DirectFunctionCall2(::numeric_eq, whole, NumericGetDatum(number)));
     });
 }
@@ -81,7 +82,8 @@ JsonKind kind_of(const JsonbValue &value)
 // Of a whole value, a scalar too.
 JsonKind kind_of(Jsonb *json)
 {
-    return JB_ROOT_IS_SCALAR(json) ? kind_of(content_of(&json->root).front().value) : kind_of(&json->root);
+    return JB_ROOT_IS_SCALAR(json) ? kind_of(content_of(&json->root).front().value)
+                                   : kind_of(&json->root);
 }
 
 Jsonb *json_of(Datum datum)
@@ -92,8 +94,10 @@ Jsonb *json_of(Datum datum)
 // Null: the object has no such member.
 const JsonbValue *find(Jsonb *object, std::string_view name)
 {
-    return pg::call(
-        [&] { return ::getKeyJsonValueFromContainer(&object->root, name.data(), static_cast<int>(name.size()), nullptr); });
+    return pg::call([&] {
+        return ::getKeyJsonValueFromContainer(&object->root, name.data(),
+                                              static_cast<int>(name.size()), nullptr);
+    });
 }
 
 // ---- declarations ----
@@ -148,8 +152,8 @@ std::vector<char> defaults_of(Jsonb *declared)
         JsonbParseState *state = nullptr;
         ::pushJsonbValue(&state, WJB_BEGIN_OBJECT, nullptr);
         for (const Pair &one : all) {
-            JsonbValue *value =
-                ::getKeyJsonValueFromContainer(one.value.val.binary.data, word, static_cast<int>(std::strlen(word)), nullptr);
+            JsonbValue *value = ::getKeyJsonValueFromContainer(
+                one.value.val.binary.data, word, static_cast<int>(std::strlen(word)), nullptr);
             if (value == nullptr)
                 continue;
             ::pushJsonbValue(&state, WJB_KEY, const_cast<JsonbValue *>(&one.key));
@@ -175,7 +179,8 @@ Findings compare(const JobType &type, const JobParameters &parameters, Jsonb *da
     Findings findings;
     for (const JobParameter &parameter : parameters.all) {
         const JsonbValue *value = find(data, parameter.name);
-        findings.lacks_defaults = findings.lacks_defaults || (value == nullptr && parameter.has_default);
+        findings.lacks_defaults =
+            findings.lacks_defaults || (value == nullptr && parameter.has_default);
         const auto kind = value == nullptr ? std::nullopt : std::optional(kind_of(*value));
         if (!findings.problem.has_value())
             findings.problem = core::check_parameter(parameter, kind, type.name);
@@ -190,16 +195,20 @@ Datum empty_object()
 
 [[noreturn]] void refuse(const core::Problem &problem, std::optional<std::int64_t> job)
 {
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg_internal("%s", problem.message.c_str()),
-               job.has_value() ? errdetail("The data are those of job %lld.", static_cast<long long>(*job)) : 0,
-               errhint("%s", problem.hint.c_str()));
+    HIPQ_RAISE(
+        errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg_internal("%s", problem.message.c_str()),
+        job.has_value() ? errdetail("The data are those of job %lld.", static_cast<long long>(*job))
+                        : 0,
+        errhint("%s", problem.hint.c_str()));
 }
 
 // What the data have themselves comes before.
 Datum with_defaults(const JobParameters &parameters, const Jsonb *data)
 {
-    const Datum all = pg::call(
-        [&] { return DirectFunctionCall2(::jsonb_concat, PointerGetDatum(parameters.defaults.data()), JsonbPGetDatum(data)); });
+    const Datum all = pg::call([&] {
+        return DirectFunctionCall2(::jsonb_concat, PointerGetDatum(parameters.defaults.data()),
+                                   JsonbPGetDatum(data));
+    });
     pg::check_job_data(all);
     return all;
 }
@@ -259,7 +268,8 @@ void check_job_parameters(Datum declared)
         pg::demand(*problem);
 }
 
-pg::RawValue complete_job_data(const JobType &type, pg::RawValue data, std::optional<std::int64_t> job)
+pg::RawValue complete_job_data(const JobType &type, pg::RawValue data,
+                               std::optional<std::int64_t> job)
 {
     if (type.parameters == nullptr)
         return data;
@@ -294,7 +304,9 @@ Datum masked(const JobType *type, Datum data)
     for (const JobParameter &parameter : type->parameters->all)
         if (parameter.is_secret && find(given, parameter.name) != nullptr)
             secrets.emplace_back(parameter.name);
-    return secrets.empty() ? data : pg::call([&] { return with_value(given, secrets, string_value(core::masked_text)); });
+    return secrets.empty() ? data : pg::call([&] {
+        return with_value(given, secrets, string_value(core::masked_text));
+    });
 }
 
 Datum masked_job(const JobType *type, Datum job)
@@ -307,7 +319,9 @@ Datum masked_job(const JobType *type, Datum job)
     if (data == nullptr)
         return job;
     const Datum shown =
-        masked(type, pg::call([&] { return JsonbPGetDatum(::JsonbValueToJsonb(const_cast<JsonbValue *>(data))); }));
+        masked(type, pg::call([&] {
+                   return JsonbPGetDatum(::JsonbValueToJsonb(const_cast<JsonbValue *>(data)));
+               }));
     return pg::call([&] {
         JsonbValue value;
         value.type = jbvBinary;

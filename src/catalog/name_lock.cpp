@@ -1,6 +1,8 @@
-// Locks names until the transaction ends, so that two transactions cannot give or use one differently.
+// Locks names until the transaction ends, so that two transactions cannot give or use one
+// differently.
 //
-// Locks of PostgreSQL's lock manager on objects that there are none of: the class is table hipq.queue, the number a hash.
+// Locks of PostgreSQL's lock manager on objects that there are none of: the class is table
+// hipq.queue, the number a hash.
 #include "name_lock.hpp"
 
 #include "catalog/queue_lock.hpp"
@@ -35,7 +37,8 @@ void lock(Kind kind, std::string_view name)
     const pg::KnownTable *queues = pg::known_table("queue");
     if (queues == nullptr)
         return;
-    const std::uint32_t hash = ::hash_bytes(reinterpret_cast<const unsigned char *>(name.data()), static_cast<int>(name.size()));
+    const std::uint32_t hash = ::hash_bytes(reinterpret_cast<const unsigned char *>(name.data()),
+                                            static_cast<int>(name.size()));
     LOCKTAG tag;
     SET_LOCKTAG_OBJECT(tag, MyDatabaseId, queues->oid, hash, static_cast<std::uint16_t>(kind));
     (void)::LockAcquire(&tag, ExclusiveLock, false, false);
@@ -44,11 +47,14 @@ void lock(Kind kind, std::string_view name)
 
 [[noreturn]] void raise_in_use()
 {
-    const pg::Rows rows = pg::as_extension_owner([] { return select_holder.run(static_cast<int>(Kind::shared)); });
+    const pg::Rows rows =
+        pg::as_extension_owner([] { return select_holder.run(static_cast<int>(Kind::shared)); });
     const std::string holder = rows.empty() ? "another transaction" : rows.front().text(0);
-    HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-               errmsg("another transaction that makes a queue or gives rights to a new role is open"),
-               errdetail_internal("It is that of %s.", holder.c_str()), errhint("Try again when it has ended."));
+    HIPQ_RAISE(
+        errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+        errmsg("another transaction that makes a queue or gives rights to a new role is open"),
+        errdetail_internal("It is that of %s.", holder.c_str()),
+        errhint("Try again when it has ended."));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Locks on names, held until the transaction ends: an open transaction that makes, changes or drops something keeps others from
-// that name alone. No user can take them by other means.
+// Locks on names, held until the transaction ends: an open transaction that makes, changes or drops
+// something keeps others from that name alone. No user can take them by other means.
 #pragma once
 
 #include "pg/spi.hpp"
@@ -11,8 +11,9 @@ void lock_queue_name(std::string_view name);
 void lock_table_name(std::string_view name);
 void lock_schedule_name(std::string_view name);
 
-// For what can be changed by one transaction at a time, whosever queue it is about: the partitions of hipq.job, and the rights on
-// hipq's schema, functions and views. Waits for 5 s; then raises 55P03, which names the process that has it. Needs a transaction.
+// For what can be changed by one transaction at a time, whosever queue it is about: the partitions
+// of hipq.job, and the rights on hipq's schema, functions and views. Waits for 5 s; then raises
+// 55P03, which names the process that has it. Needs a transaction.
 void lock_shared_objects();
 
 }  // namespace hipq::catalog

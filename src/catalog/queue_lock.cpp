@@ -61,10 +61,14 @@ bool try_to_lock(const std::string &table, LOCKMODE mode)
 void lock_or_raise(const Queue &queue)
 {
     const std::string live = queue.table + "_live";
-    if (pg::call([&] { return try_to_lock(queue.table, RowExclusiveLock) && try_to_lock(live, RowExclusiveLock); }))
+    if (pg::call([&] {
+            return try_to_lock(queue.table, RowExclusiveLock) &&
+                   try_to_lock(live, RowExclusiveLock);
+        }))
         return;
     const std::string name = queue.full_name();
-    HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("the tables of queue \"%s\" are locked", name.c_str()));
+    HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+               errmsg("the tables of queue \"%s\" are locked", name.c_str()));
 }
 
 bool try_to_lock(const Queue &queue, LOCKMODE mode)
@@ -75,7 +79,8 @@ bool try_to_lock(const Queue &queue, LOCKMODE mode)
 
 bool is_lock_trouble(const pg::Error &error)
 {
-    return error.sqlerrcode() == ERRCODE_LOCK_NOT_AVAILABLE || error.sqlerrcode() == ERRCODE_T_R_DEADLOCK_DETECTED;
+    return error.sqlerrcode() == ERRCODE_LOCK_NOT_AVAILABLE ||
+           error.sqlerrcode() == ERRCODE_T_R_DEADLOCK_DETECTED;
 }
 
 std::string lock_holders(const Queue &queue)

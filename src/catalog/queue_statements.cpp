@@ -8,18 +8,22 @@ namespace {
 struct Kept {
     std::string sql;
     pg::Statement statement;
-    explicit Kept(std::string statement_text) : sql(std::move(statement_text)), statement(sql.c_str()) {}
+    explicit Kept(std::string statement_text)
+        : sql(std::move(statement_text)), statement(sql.c_str())
+    {
+    }
 };
 
-using Key =
-    std::pair<const char *, std::string>;  // text and table: a new queue may take the number of none, but the name of an old one
+using Key = std::pair<const char *, std::string>;  // text and table: a new queue may take the
+                                                   // number of none, but the name of an old one
 using Statements = std::map<Key, std::unique_ptr<Kept>>;
 
 constinit Statements *statements = nullptr;
 
 void replace_all(std::string &text, std::string_view placeholder, const std::string &value)
 {
-    for (std::size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + value.size()))
+    for (std::size_t at = text.find(placeholder); at != std::string::npos;
+         at = text.find(placeholder, at + value.size()))
         text.replace(at, placeholder.size(), value);
 }
 
@@ -37,7 +41,9 @@ constinit std::size_t next_look = fewest_to_look_at;
 
 bool is_there(const std::string &table)
 {
-    return pg::call([&] { return OidIsValid(::get_relname_relid(table.c_str(), ::get_namespace_oid("hipq", true))); });
+    return pg::call([&] {
+        return OidIsValid(::get_relname_relid(table.c_str(), ::get_namespace_oid("hipq", true)));
+    });
 }
 
 void forget_those_of_dropped_tables()
@@ -75,7 +81,8 @@ pg::Statement &statement_for(const Queue &queue, const char *text)
     if (const auto known = statements->find(key); known != statements->end())
         return known->second->statement;
     make_room();
-    return statements->emplace(key, std::make_unique<Kept>(with_tables(text, queue))).first->second->statement;
+    return statements->emplace(key, std::make_unique<Kept>(with_tables(text, queue)))
+        .first->second->statement;
 }
 
 }  // namespace hipq::catalog

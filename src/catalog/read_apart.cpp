@@ -15,7 +15,8 @@ void leave_out(const Queue &queue, const pg::Error &error)
     const std::string message = pg::short_message(error);
     pg::call([&] {
         ereport(WARNING, errcode(error.sqlerrcode()),
-                errmsg("queue \"%s\" is left out because it cannot be read: %s", name.c_str(), message.c_str()));
+                errmsg("queue \"%s\" is left out because it cannot be read: %s", name.c_str(),
+                       message.c_str()));
     });
 }
 

@@ -1,4 +1,5 @@
-// Reading one queue after the other: an error in the tables of one leaves the answer about the others.
+// Reading one queue after the other: an error in the tables of one leaves the answer about the
+// others.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -7,14 +8,16 @@
 
 namespace hipq::catalog {
 
-// Warns that a queue is missing in an answer. Errors that are not the queue's (is_fault_of_job()) it raises again.
+// Warns that a queue is missing in an answer. Errors that are not the queue's (is_fault_of_job())
+// it raises again.
 void leave_out(const Queue &queue, const pg::Error &error);
 
 // Whether its live leaf can be read at once: it is there, and nobody has locked it. Locks it.
 bool can_be_read(const Queue &queue);
 
-// Calls `read` with the rights of the extension's owner in a subtransaction that is rolled back, so that no lock is kept. A queue
-// that cannot be read at once is left out, and with a WARNING one in whose tables there is an error. Needs a transaction.
+// Calls `read` with the rights of the extension's owner in a subtransaction that is rolled back, so
+// that no lock is kept. A queue that cannot be read at once is left out, and with a WARNING one in
+// whose tables there is an error. Needs a transaction.
 template <class Function>
 void read_apart(const Queue &queue, Function &&read)
 {

@@ -28,7 +28,8 @@ constexpr Words words_for_handler{
     "handlers",
     "Handlers",
     "handler",
-    "A handler is a function or procedure with arguments (hipq.job), (jsonb) or (bigint, jsonb) that returns one value or "
+    "A handler is a function or procedure with arguments (hipq.job), (jsonb) or (bigint, jsonb) "
+    "that returns one value or "
     "nothing; of batches a function with arguments (hipq.job[]), (jsonb[]) or (bigint[], jsonb[]).",
     "A job type without a handler has handler NONE."};
 
@@ -37,7 +38,8 @@ constexpr Words words_for_retry_handler{
     "retry handlers",
     "Retry handlers",
     "retry_handler",
-    "A retry handler is a function with arguments (hipq.job), (jsonb) or (bigint, jsonb) that returns interval, or a query "
+    "A retry handler is a function with arguments (hipq.job), (jsonb) or (bigint, jsonb) that "
+    "returns interval, or a query "
     "that gives one.",
     "A job type without one has retry_handler NONE."};
 
@@ -46,7 +48,8 @@ constexpr Words words_for_dead_letter_handler{
     "handlers of dead letters",
     "Handlers of dead letters",
     "dead_letter_handler",
-    "A handler of dead letters is a function with arguments (hipq.job), (jsonb) or (bigint, jsonb) that returns one value or "
+    "A handler of dead letters is a function with arguments (hipq.job), (jsonb) or (bigint, jsonb) "
+    "that returns one value or "
     "nothing.",
     "A queue without one has dead_letter_handler NONE."};
 
@@ -83,12 +86,14 @@ Oid find_with_arguments(const std::string &text)
         LOCAL_FCINFO(call, 1);
         InitFunctionCallInfoData(*call, nullptr, 1, InvalidOid, nullptr, nullptr);
         call->args[0] = {PointerGetDatum(::cstring_to_text(text.c_str())), false};
-        const Datum found = ::to_regprocedure(call);  // NULL where regprocedurein() raises an error without a hint
+        const Datum found =
+            ::to_regprocedure(call);  // NULL where regprocedurein() raises an error without a hint
         return call->isnull ? InvalidOid : DatumGetObjectId(found);
     });
 }
 
-// The routines of that name that the caller's search_path shows; with arguments given, the one that has exactly those.
+// The routines of that name that the caller's search_path shows; with arguments given, the one that
+// has exactly those.
 std::vector<Oid> find_routines(const std::string &text)
 {
     const auto parts = split_arguments(text);
@@ -102,7 +107,8 @@ std::vector<Oid> find_routines(const std::string &text)
         return ::FuncnameGetCandidates(names, -1, NIL, false, false, false, true);
     });
     std::vector<Oid> found;
-    for (FuncCandidateList candidate = candidates; candidate != nullptr; candidate = candidate->next)
+    for (FuncCandidateList candidate = candidates; candidate != nullptr;
+         candidate = candidate->next)
         found.push_back(candidate->oid);
     return found;
 }
@@ -123,7 +129,8 @@ std::string trimmed(std::string_view text)
 
 bool is_identifier_byte(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || (c & 0x80) != 0;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '$' || (c & 0x80) != 0;
 }
 
 void refuse_superuser(const Queue &queue, Purpose purpose)
@@ -132,12 +139,12 @@ void refuse_superuser(const Queue &queue, Purpose purpose)
         return;
     const std::string name = queue.full_name();
     const Words &words = words_for(purpose);
-    HIPQ_RAISE(
-        errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-        errmsg("%s are not allowed in queue \"%s\", whose owner is a superuser", words.several, name.c_str()),
-        errdetail("%s run with the rights of the queue owner.", words.at_start),
-        errhint(
-            "Give the queue to another role with hipq.alter_queue(owner => ...), or switch hipq.allow_superuser_handlers on."));
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+               errmsg("%s are not allowed in queue \"%s\", whose owner is a superuser",
+                      words.several, name.c_str()),
+               errdetail("%s run with the rights of the queue owner.", words.at_start),
+               errhint("Give the queue to another role with hipq.alter_queue(owner => ...), or "
+                       "switch hipq.allow_superuser_handlers on."));
 }
 
 void require_execute(const Queue &queue, const Routine &routine, Purpose purpose)
@@ -146,13 +153,15 @@ void require_execute(const Queue &queue, const Routine &routine, Purpose purpose
         return;
     const std::string name = stored_form(routine);
     HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-               errmsg("queue owner \"%s\" may not execute %s", ::GetUserNameFromId(queue.owner, false), name.c_str()),
+               errmsg("queue owner \"%s\" may not execute %s",
+                      ::GetUserNameFromId(queue.owner, false), name.c_str()),
                errdetail("%s run with the rights of the queue owner.", words_for(purpose).at_start),
                errhint("Grant EXECUTE on it, and USAGE on its schema, to the queue owner."));
 }
 
 // The one routine that `text` names and that fits.
-Routine choose_routine(const Queue &queue, const std::string &text, Purpose purpose, HandlerKind wanted)
+Routine choose_routine(const Queue &queue, const std::string &text, Purpose purpose,
+                       HandlerKind wanted)
 {
     const Words &words = words_for(purpose);
     std::vector<Routine> fitting;
@@ -169,14 +178,17 @@ Routine choose_routine(const Queue &queue, const std::string &text, Purpose purp
                    errmsg("several functions named %s can be %s", text.c_str(), words.several),
                    errhint("Name the argument types: %s(jsonb), for example.", text.c_str()));
     if (fitting.empty() && !problem.empty())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION), errmsg("%s cannot be a %s", text.c_str(), words.one),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+                   errmsg("%s cannot be a %s", text.c_str(), words.one),
                    errdetail("It %s.", problem.c_str()), errhint("%s", words.signature));
     if (fitting.empty())
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_FUNCTION), errmsg("%s %s does not exist", words.one, text.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_FUNCTION),
+                   errmsg("%s %s does not exist", words.one, text.c_str()),
                    errhint("%s", words.signature));
     const Routine routine = fitting.front();
     if (pg::call([&] { return ::isAnyTempNamespace(::get_func_namespace(routine.oid)); }))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION), errmsg("%s cannot be a %s", text.c_str(), words.one),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+                   errmsg("%s cannot be a %s", text.c_str(), words.one),
                    errdetail("It is temporary and will not exist when a job runs."));
     require_execute(queue, routine, purpose);
     return routine;
@@ -198,7 +210,8 @@ Shape shape_of(const std::string &text)
             const Node *statement = static_cast<RawStmt *>(linitial(parsed))->stmt;
             found.tag = nodeTag(statement);
             found.copies_to_client =
-                IsA(statement, CopyStmt) && reinterpret_cast<const CopyStmt *>(statement)->filename == nullptr;
+                IsA(statement, CopyStmt) &&
+                reinterpret_cast<const CopyStmt *>(statement)->filename == nullptr;
         }
         return found;
     });
@@ -209,12 +222,14 @@ void check_statement(const std::string &text)
 {
     const Shape shape = shape_of(text);
     if (shape.statements != 1)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a handler is one SQL statement, not %d", shape.statements),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("a handler is one SQL statement, not %d", shape.statements),
                    errhint("Put several statements into a function."));
     if (shape.tag == T_TransactionStmt || shape.copies_to_client)
-        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("this statement cannot be a handler"),
-                   errdetail("A handler neither controls transactions nor copies to or from a client."),
-                   errhint("A procedure may commit midway."));
+        HIPQ_RAISE(
+            errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("this statement cannot be a handler"),
+            errdetail("A handler neither controls transactions nor copies to or from a client."),
+            errhint("A procedure may commit midway."));
 }
 
 // A retry handler that is no function.
@@ -226,16 +241,18 @@ void check_query(const std::string &text)
                    errmsg("a retry handler is one query, not %d statements", shape.statements),
                    errhint("%s", words_for_retry_handler.signature));
     if (may_commit(text))
-        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("this statement cannot be a retry handler"),
-                   errdetail("It gives no interval."), errhint("%s", words_for_retry_handler.signature));
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                   errmsg("this statement cannot be a retry handler"),
+                   errdetail("It gives no interval."),
+                   errhint("%s", words_for_retry_handler.signature));
 }
 
 void refuse_empty(const std::string &handler, Purpose purpose)
 {
     const Words &words = words_for(purpose);
     if (handler.empty())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must not be empty", words.argument),
-                   errhint("%s", words.without));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("%s must not be empty", words.argument), errhint("%s", words.without));
 }
 
 // A function beside the handler of a job type, or "NONE".
@@ -269,7 +286,8 @@ bool is_name_of_routine(const std::string &text)
     std::string folded;
     for (const char c : first)
         folded += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    if (!arguments.has_value() && (folded == "vacuum" || folded == "analyze" || folded == "checkpoint"))
+    if (!arguments.has_value() &&
+        (folded == "vacuum" || folded == "analyze" || folded == "checkpoint"))
         return false;
     const int keyword = ::ScanKeywordLookup(folded.c_str(), &ScanKeywords);
     return keyword < 0 || ScanKeywordCategories[keyword] == UNRESERVED_KEYWORD ||
@@ -282,14 +300,16 @@ HandlerText read_handler(const Queue &queue, std::string_view handler, std::stri
     const std::string kind_text(kind);
     const HandlerKind wanted = parse_handler_kind(kind);
     if (wanted == HandlerKind::none && kind != "auto")
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown handler kind \"%s\"", kind_text.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("unknown handler kind \"%s\"", kind_text.c_str()),
                    errhint("Known are auto, function, procedure, statement and notify."));
     refuse_empty(text, Purpose::handler);
     const bool is_none = text == "NONE";
     if (wanted == HandlerKind::notify ? !is_none : is_none && kind != "auto")
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   wanted == HandlerKind::notify ? errmsg("handler kind \"notify\" takes no handler")
-                                                 : errmsg("handler kind \"%s\" needs a handler", kind_text.c_str()));
+                   wanted == HandlerKind::notify
+                       ? errmsg("handler kind \"notify\" takes no handler")
+                       : errmsg("handler kind \"%s\" needs a handler", kind_text.c_str()));
     if (is_none)
         return {"NONE", wanted};
     refuse_superuser(queue, Purpose::handler);
@@ -298,7 +318,8 @@ HandlerText read_handler(const Queue &queue, std::string_view handler, std::stri
         return {text, HandlerKind::statement};
     }
     const Routine routine = choose_routine(queue, text, Purpose::handler, wanted);
-    return {stored_form(routine), routine.kind == PROKIND_PROCEDURE ? HandlerKind::procedure : HandlerKind::function};
+    return {stored_form(routine),
+            routine.kind == PROKIND_PROCEDURE ? HandlerKind::procedure : HandlerKind::function};
 }
 
 std::string read_retry_handler(const Queue &queue, std::string_view handler)

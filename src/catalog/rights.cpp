@@ -47,15 +47,18 @@ bool has_mark(Oid role, Oid table, const Mark &mark)
 {
     if (::pg_class_aclcheck(table, role, mark.mode) == ACLCHECK_OK)
         return true;
-    const AttrNumber column = mark.column == nullptr ? InvalidAttrNumber : ::get_attnum(table, mark.column);
-    return column != InvalidAttrNumber && ::pg_attribute_aclcheck(table, column, role, mark.mode) == ACLCHECK_OK;
+    const AttrNumber column =
+        mark.column == nullptr ? InvalidAttrNumber : ::get_attnum(table, mark.column);
+    return column != InvalidAttrNumber &&
+           ::pg_attribute_aclcheck(table, column, role, mark.mode) == ACLCHECK_OK;
 }
 
 }  // namespace
 
 std::optional<Privilege> parse_privilege(std::string_view text)
 {
-    for (const Privilege privilege : {Privilege::enqueue, Privilege::work, Privilege::read, Privilege::control})
+    for (const Privilege privilege :
+         {Privilege::enqueue, Privilege::work, Privilege::read, Privilege::control})
         if (text == name_of(privilege))
             return privilege;
     return std::nullopt;
@@ -69,14 +72,16 @@ bool may(Oid role, const Queue &queue, Privilege privilege)
     const std::string table = mark.on_live_leaf ? queue.table + "_live" : queue.table;
     return pg::call([&] {
         const Oid schema = ::get_namespace_oid("hipq", true);
-        const Oid relation = OidIsValid(schema) ? ::get_relname_relid(table.c_str(), schema) : InvalidOid;
+        const Oid relation =
+            OidIsValid(schema) ? ::get_relname_relid(table.c_str(), schema) : InvalidOid;
         return OidIsValid(relation) && has_mark(role, relation, mark);
     });
 }
 
 bool has_any_right(Oid role, const Queue &queue)
 {
-    for (const Privilege privilege : {Privilege::enqueue, Privilege::work, Privilege::read, Privilege::control})
+    for (const Privilege privilege :
+         {Privilege::enqueue, Privilege::work, Privilege::read, Privilege::control})
         if (may(role, queue, privilege))
             return true;
     return false;
@@ -102,7 +107,8 @@ void require(const Queue &queue, Privilege privilege)
     if (!has_any_right(caller(), queue))
         require_queue(Catalogue{}, queue.full_name());
     const std::string name = queue.full_name();
-    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for queue \"%s\"", name.c_str()),
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+               errmsg("permission denied for queue \"%s\"", name.c_str()),
                errdetail("Privilege \"%s\" is needed.", name_of(privilege)),
                errhint("The queue owner can give it with hipq.grant_queue()."));
 }
@@ -114,7 +120,8 @@ void require_owner(const Queue &queue)
     if (!has_any_right(caller(), queue))
         require_queue(Catalogue{}, queue.full_name());
     const std::string name = queue.full_name();
-    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be owner of queue \"%s\"", name.c_str()));
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+               errmsg("must be owner of queue \"%s\"", name.c_str()));
 }
 
 Oid caller()

@@ -1,12 +1,13 @@
-// Who may do what to a queue. Rights are the ACLs of its tables, so that PostgreSQL keeps, dumps and inherits them.
+// Who may do what to a queue. Rights are the ACLs of its tables, so that PostgreSQL keeps, dumps
+// and inherits them.
 #pragma once
 
 #include "catalog/cache.hpp"
 
 namespace hipq::catalog {
 
-// enqueue: INSERT on the queue's table. work: UPDATE of what may be changed in waiting jobs. read: SELECT on it. control: UPDATE
-// of when a job runs, on its live leaf.
+// enqueue: INSERT on the queue's table. work: UPDATE of what may be changed in waiting jobs. read:
+// SELECT on it. control: UPDATE of when a job runs, on its live leaf.
 enum class Privilege : unsigned char { enqueue, work, read, control };
 std::optional<Privilege> parse_privilege(std::string_view text);
 
@@ -15,14 +16,15 @@ bool may(Oid role, const Queue &queue, Privilege privilege);
 // Whether the queue exists as far as `role` may know.
 bool has_any_right(Oid role, const Queue &queue);
 
-// The queue named, or the error of require_queue, with the name as given, also for one that the caller may not know of.
+// The queue named, or the error of require_queue, with the name as given, also for one that the
+// caller may not know of.
 const Queue &require_known_queue(const Catalogue &catalogue, std::string_view name);
 
 // Whether `role` is, or is a member of, the queue owner, or is a superuser.
 bool acts_as_owner(Oid role, const Queue &queue);
 
-// 42501 for those who may not. A caller without any right on the queue gets the error of require_queue: what they may not see
-// does not exist.
+// 42501 for those who may not. A caller without any right on the queue gets the error of
+// require_queue: what they may not see does not exist.
 void require(const Queue &queue, Privilege privilege);
 void require_owner(const Queue &queue);
 

@@ -111,22 +111,26 @@ std::optional<std::string> unfitness(const Routine &routine, Purpose purpose, Ha
 {
     if (routine.kind != PROKIND_FUNCTION && routine.kind != PROKIND_PROCEDURE)
         return "is an aggregate or a window function";
-    if (routine.kind == PROKIND_PROCEDURE && (purpose != Purpose::handler || wanted == HandlerKind::function))
+    if (routine.kind == PROKIND_PROCEDURE &&
+        (purpose != Purpose::handler || wanted == HandlerKind::function))
         return "is a procedure, not a function";
     if (routine.kind == PROKIND_FUNCTION && wanted == HandlerKind::procedure)
         return "is a function, not a procedure";
     if (routine.arguments == HandlerArguments::none || routine.has_variadic)
         return "has other arguments";
-    if (is_batch(routine.arguments) && (purpose != Purpose::handler || routine.kind == PROKIND_PROCEDURE))
+    if (is_batch(routine.arguments) &&
+        (purpose != Purpose::handler || routine.kind == PROKIND_PROCEDURE))
         return "takes arrays, which only a function that handles batches may";
     if (routine.kind == PROKIND_PROCEDURE)
-        return routine.has_output ? std::optional<std::string>("has output arguments") : std::nullopt;
+        return routine.has_output ? std::optional<std::string>("has output arguments")
+                                  : std::nullopt;
     if (routine.returns_set)
         return "returns a set";
     if (purpose == Purpose::retry_handler && routine.result != INTERVALOID)
         return "does not return interval";
-    const bool is_pseudo = pg::call([&] { return ::get_typtype(routine.result) == TYPTYPE_PSEUDO; }) &&
-                           routine.result != VOIDOID && routine.result != RECORDOID;
+    const bool is_pseudo =
+        pg::call([&] { return ::get_typtype(routine.result) == TYPTYPE_PSEUDO; }) &&
+        routine.result != VOIDOID && routine.result != RECORDOID;
     return is_pseudo ? std::optional<std::string>("returns a pseudo-type") : std::nullopt;
 }
 
@@ -162,8 +166,9 @@ Oid look_up(const StoredRoutine &stored)
         oidvector *vector = ::buildoidvector(types, has_two_parameters(stored.arguments) ? 2 : 1);
         if (!OidIsValid(schema))
             return InvalidOid;
-        return ::GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, PointerGetDatum(strVal(lsecond(names))),
-                                 PointerGetDatum(vector), ObjectIdGetDatum(schema));
+        return ::GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+                                 PointerGetDatum(strVal(lsecond(names))), PointerGetDatum(vector),
+                                 ObjectIdGetDatum(schema));
     });
 }
 
@@ -171,7 +176,8 @@ bool may_execute(Oid role, Oid function)
 {
     return pg::call([&] {
         return ::pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK &&
-               ::pg_namespace_aclcheck(::get_func_namespace(function), role, ACL_USAGE) == ACLCHECK_OK;
+               ::pg_namespace_aclcheck(::get_func_namespace(function), role, ACL_USAGE) ==
+                   ACLCHECK_OK;
     });
 }
 

@@ -1,5 +1,6 @@
-// A function or procedure of the database as hipq sees it: what can be a handler, and the form in which it is stored. Stored as
-// text and looked up when it runs, it may be replaced, dropped and made again, dumped and restored.
+// A function or procedure of the database as hipq sees it: what can be a handler, and the form in
+// which it is stored. Stored as text and looked up when it runs, it may be replaced, dropped and
+// made again, dumped and restored.
 #pragma once
 
 #include "catalog/handler.hpp"
@@ -36,14 +37,15 @@ struct StoredRoutine {
 };
 std::optional<StoredRoutine> parse_stored(const std::string &stored);
 
-// Looks a stored routine up without search_path and without asking for the right to use its schema. InvalidOid when it does not
-// exist.
+// Looks a stored routine up without search_path and without asking for the right to use its schema.
+// InvalidOid when it does not exist.
 Oid look_up(const StoredRoutine &stored);
 
 // Whether a role may execute a function: the right to it, and to use its schema.
 bool may_execute(Oid role, Oid function);
 
-// Whether SQL handlers may run as a role: not as a superuser, unless hipq.allow_superuser_handlers is on.
+// Whether SQL handlers may run as a role: not as a superuser, unless hipq.allow_superuser_handlers
+// is on.
 bool may_run_handlers(Oid role);
 
 }  // namespace hipq::catalog

@@ -17,7 +17,8 @@ namespace {
 
 // ---- plans ----
 
-// Hashes of the functions that plans of this transaction were made with, as the plan cache knows them.
+// Hashes of the functions that plans of this transaction were made with, as the plan cache knows
+// them.
 constinit std::array<std::uint32_t, 4> functions{};
 constinit std::size_t function_count = 0;
 constinit bool noted = false;
@@ -25,7 +26,8 @@ constinit bool noted = false;
 void note_function(Oid function)
 {
     noted = true;
-    const std::uint32_t hash = pg::call([&] { return GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function)); });
+    const std::uint32_t hash =
+        pg::call([&] { return GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function)); });
     const auto end = functions.begin() + static_cast<std::ptrdiff_t>(function_count);
     if (std::find(functions.begin(), end, hash) == end && function_count < functions.size())
         functions[function_count++] = hash;
@@ -74,8 +76,8 @@ void warn_once(const Queue &queue)
     });
 }
 
-// PostgreSQL regime. The lock of the table stays until the transaction ends, as that of a reader would; those of its leaves are
-// tried: a plan may not need them all.
+// PostgreSQL regime. The lock of the table stays until the transaction ends, as that of a reader
+// would; those of its leaves are tried: a plan may not need them all.
 bool try_to_lock(Oid table)
 {
     if (!::ConditionalLockRelationOid(table, AccessShareLock))
@@ -95,13 +97,14 @@ bool try_to_lock(Oid table)
 bool is_reachable(const Queue &queue)
 {
     return pg::call([&] {
-        const Oid table = ::get_relname_relid(queue.table.c_str(), ::get_namespace_oid("hipq", false));
+        const Oid table =
+            ::get_relname_relid(queue.table.c_str(), ::get_namespace_oid("hipq", false));
         return !OidIsValid(table) || try_to_lock(table);
     });
 }
 
-// hipq itself locks a queue's tables for some milliseconds, to make and drop leaves. So long, for all queues of a statement
-// together, their readers wait. Microseconds.
+// hipq itself locks a queue's tables for some milliseconds, to make and drop leaves. So long, for
+// all queues of a statement together, their readers wait. Microseconds.
 constexpr std::int64_t longest_wait = 100'000;
 constexpr long pause = 1'000;
 
@@ -144,8 +147,8 @@ Datum array_of(const std::vector<std::int32_t> &ids)
         auto *elements = static_cast<Datum *>(::palloc(sizeof(Datum) * (ids.size() + 1)));
         for (std::size_t i = 0; i < ids.size(); ++i)
             elements[i] = Int32GetDatum(ids[i]);
-        return PointerGetDatum(
-            ::construct_array(elements, static_cast<int>(ids.size()), INT4OID, sizeof(std::int32_t), true, TYPALIGN_INT));
+        return PointerGetDatum(::construct_array(elements, static_cast<int>(ids.size()), INT4OID,
+                                                 sizeof(std::int32_t), true, TYPALIGN_INT));
     });
 }
 
@@ -154,7 +157,8 @@ bool is_one_of(std::int32_t id, ArrayType *ids)
 {
     const auto *first = reinterpret_cast<const std::int32_t *>(ARR_DATA_PTR(ids));
     const int count = ::ArrayGetNItems(ARR_NDIM(ids), ARR_DIMS(ids));
-    return ARR_ELEMTYPE(ids) == INT4OID && !ARR_HASNULL(ids) && std::find(first, first + count, id) != first + count;
+    return ARR_ELEMTYPE(ids) == INT4OID && !ARR_HASNULL(ids) &&
+           std::find(first, first + count, id) != first + count;
 }
 
 }  // namespace
@@ -230,8 +234,10 @@ HIPQ_FUNCTION(hipq__visible_queues)
 HIPQ_FUNCTION(hipq__reachable_queues)
 {
     hipq::catalog::note_function(fcinfo->flinfo->fn_oid);
-    std::vector<std::int32_t> ids = hipq::catalog::reachable(hipq::pg::Arguments(fcinfo).integers(0, "queues"));
-    // PostgreSQL's planner takes an empty array for no condition on partitions, and would wait for all locks. No queue is 0.
+    std::vector<std::int32_t> ids =
+        hipq::catalog::reachable(hipq::pg::Arguments(fcinfo).integers(0, "queues"));
+    // PostgreSQL's planner takes an empty array for no condition on partitions, and would wait for
+    // all locks. No queue is 0.
     if (ids.empty())
         ids.push_back(0);
     return hipq::catalog::array_of(ids);
@@ -239,7 +245,9 @@ HIPQ_FUNCTION(hipq__reachable_queues)
 
 HIPQ_FUNCTION(hipq__is_one_of)
 {
-    return hipq::pg::call([&] { return BoolGetDatum(hipq::catalog::is_one_of(PG_GETARG_INT32(0), PG_GETARG_ARRAYTYPE_P(1))); });
+    return hipq::pg::call([&] {
+        return BoolGetDatum(hipq::catalog::is_one_of(PG_GETARG_INT32(0), PG_GETARG_ARRAYTYPE_P(1)));
+    });
 }
 
 // It stands beside an index condition that says the same, and shall not count twice.

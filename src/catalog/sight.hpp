@@ -1,4 +1,5 @@
-// Which queues a caller may look at: those that he may read, and for members of pg_monitor all of them where the view shows all.
+// Which queues a caller may look at: those that he may read, and for members of pg_monitor all of
+// them where the view shows all.
 #pragma once
 
 #include "catalog/cache.hpp"
@@ -13,7 +14,8 @@ class Sight {
 public:
     Sight();
     bool is_whole() const { return is_monitor_; }
-    // Null: there is no such queue as far as the caller may know. readable: for reading its jobs; visible: also for looking on.
+    // Null: there is no such queue as far as the caller may know. readable: for reading its jobs;
+    // visible: also for looking on.
     const Queue *readable(int queue_id);
     const Queue *visible(int queue_id);
     std::vector<std::int32_t> readable();
@@ -26,9 +28,10 @@ private:
 };
 
 // Plans with a caller's queues in them
-// -----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
-// Whether what the caller may see has gone into a plan of this process since that was set to false; sets it.
+// Whether what the caller may see has gone into a plan of this process since that was set to false;
+// sets it.
 bool set_planned_by_sight(bool value);
 
 // Registers the callbacks that end such plans; called once by _PG_init. PostgreSQL regime.

@@ -1,6 +1,7 @@
 // Registers job types that jobs name and nobody has registered, without a handler.
 //
-// Types that the catalogue does not know are looked for in the live leaf: each once in a transaction.
+// Types that the catalogue does not know are looked for in the live leaf: each once in a
+// transaction.
 #include "unregistered_types.hpp"
 
 #include "catalog/queue_statements.hpp"
@@ -13,10 +14,12 @@ namespace hipq::catalog {
 
 namespace {
 
-constexpr const char *is_in_line_sql = "SELECT EXISTS (SELECT FROM {live} AS job WHERE job.job_type = $1)";
+constexpr const char *is_in_line_sql =
+    "SELECT EXISTS (SELECT FROM {live} AS job WHERE job.job_type = $1)";
 
-// Those in the catalogue, and those in line that it does not have yet: from one type to the next by the index. One statement,
-// since the scheduler may put them into the catalogue meanwhile. $1 queue, $2 limit
+// Those in the catalogue, and those in line that it does not have yet: from one type to the next by
+// the index. One statement, since the scheduler may put them into the catalogue meanwhile. $1
+// queue, $2 limit
 constexpr const char *unregistered_sql = R"(
     WITH RECURSIVE line AS (
         (SELECT job.job_type FROM {live} AS job ORDER BY job.job_type LIMIT 1)
@@ -48,7 +51,8 @@ constexpr const char *select_unused_sql = R"(
       AND NOT EXISTS (SELECT FROM hipq.successor AS successor WHERE successor.queue_id = $1 AND successor.job_type = known.name)
       AND NOT EXISTS (SELECT FROM hipq.pause AS pause WHERE pause.queue_id = $1 AND pause.job_type = known.name))";
 
-constinit pg::Statement delete_types("DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = ANY ($2) AND NOT is_registered");
+constinit pg::Statement delete_types(
+    "DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = ANY ($2) AND NOT is_registered");
 
 // Of one queue, as this transaction has come to know them.
 struct Unregistered {
@@ -75,7 +79,9 @@ Unregistered &of_present_transaction(const Queue &queue)
 
 bool is_in_line(const Queue &queue, std::string_view job_type)
 {
-    return pg::as_hipq([&] { return statement_for(queue, is_in_line_sql).run_latest(job_type).front().boolean(0); });
+    return pg::as_hipq([&] {
+        return statement_for(queue, is_in_line_sql).run_latest(job_type).front().boolean(0);
+    });
 }
 
 void look_at_line(Unregistered &types, const Queue &queue)
@@ -83,7 +89,8 @@ void look_at_line(Unregistered &types, const Queue &queue)
     if (std::exchange(types.is_line_known, true))
         return;
     const auto most = std::int64_t{settings::max_unregistered_types} + 1;
-    for (const pg::Row row : pg::as_hipq([&] { return statement_for(queue, unregistered_sql).run_latest(queue.id, most); }))
+    for (const pg::Row row : pg::as_hipq(
+             [&] { return statement_for(queue, unregistered_sql).run_latest(queue.id, most); }))
         types.all.insert(row.text(0));
 }
 
@@ -92,8 +99,10 @@ void look_at_line(Unregistered &types, const Queue &queue)
     const std::string name = queue.full_name();
     const std::string type_name(job_type);
     HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-               errmsg("job type \"%s\" is not registered in queue \"%s\"", type_name.c_str(), name.c_str()),
-               errdetail("The queue has as many unregistered job types as it may (hipq.max_unregistered_types = %d).",
+               errmsg("job type \"%s\" is not registered in queue \"%s\"", type_name.c_str(),
+                      name.c_str()),
+               errdetail("The queue has as many unregistered job types as it may "
+                         "(hipq.max_unregistered_types = %d).",
                          settings::max_unregistered_types),
                errhint("Use hipq.register_job_type()."));
 }
@@ -116,7 +125,8 @@ void demand_room_for_type(const Queue &queue, std::string_view job_type)
     types.admitted.emplace(job_type);
 }
 
-void register_unknown_type(const Queue &queue, std::string_view job_type, const std::string &time_zone)
+void register_unknown_type(const Queue &queue, std::string_view job_type,
+                           const std::string &time_zone)
 {
     if (queue.find_job_type(job_type) == nullptr && !queue.is_strict)
         pg::as_hipq([&] { insert_type.run(queue.id, job_type, time_zone); });

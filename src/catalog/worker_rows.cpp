@@ -17,7 +17,8 @@ constinit pg::Statement select_workers(R"(
 
 constinit pg::Statement delete_worker("DELETE FROM hipq.worker WHERE worker_id = $1");
 
-// Of a row that nobody holds: its role may have it locked, by drain_worker() in a transaction that stays open.
+// Of a row that nobody holds: its role may have it locked, by drain_worker() in a transaction that
+// stays open.
 constinit pg::Statement delete_worker_not_held(R"(
     DELETE FROM hipq.worker
     WHERE worker_id IN (SELECT held.worker_id FROM hipq.worker AS held WHERE held.worker_id = $1 FOR UPDATE SKIP LOCKED))");
@@ -44,7 +45,8 @@ constinit pg::Statement select_queues(R"(
     WHERE $1 IS NULL OR worker.worker_id = $1
     ORDER BY worker.worker_id)");
 
-// A process that reads while others write tries this often before it takes what it has; the next call reads again.
+// A process that reads while others write tries this often before it takes what it has; the next
+// call reads again.
 constexpr int max_reads = 5;
 
 // On the heap and never freed, because globals have no destructors.
@@ -61,7 +63,8 @@ constinit std::vector<Oid> *queue_tables = nullptr;
 
 void forget(Datum, Oid relation) noexcept
 {
-    const bool is_queue = queue_tables != nullptr && std::binary_search(queue_tables->begin(), queue_tables->end(), relation);
+    const bool is_queue = queue_tables != nullptr &&
+                          std::binary_search(queue_tables->begin(), queue_tables->end(), relation);
     if (!OidIsValid(relation) || relation == worker_table || is_queue)
         ++generation;
 }
@@ -74,7 +77,8 @@ void forget_roles(Datum, int, std::uint32_t) noexcept
 
 Oid table_named(const std::string &name)
 {
-    return pg::call([&] { return ::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false)); });
+    return pg::call(
+        [&] { return ::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false)); });
 }
 
 void watch_tables(const Catalogue &catalogue)
@@ -116,7 +120,8 @@ struct Rights {
 };
 
 // Of those workers that name queues, which all do.
-std::map<std::int64_t, Rights> read_rights(const Catalogue &catalogue, std::optional<std::int64_t> worker_id)
+std::map<std::int64_t, Rights> read_rights(const Catalogue &catalogue,
+                                           std::optional<std::int64_t> worker_id)
 {
     std::map<std::int64_t, Rights> all;
     Permissions permissions(catalogue);
@@ -147,7 +152,8 @@ bool has_work(std::int64_t worker_id)
     if (known_work == nullptr)
         known_work = new KnownWork{};
     const auto present = catalogue();
-    if (known_work->worker_id == worker_id && known_work->generation == generation && known_work->catalogue == present)
+    if (known_work->worker_id == worker_id && known_work->generation == generation &&
+        known_work->catalogue == present)
         return known_work->has_work;
     watch_tables(*present);
     const std::uint64_t before = generation;
@@ -200,14 +206,17 @@ bool forget_worker(std::int64_t id)
 
 bool forget_worker_unless_held(std::int64_t id)
 {
-    const bool is_gone =
-        pg::as_hipq([&] { return delete_worker_not_held.run(id).processed() == 1 || select_worker.run_latest(id).empty(); });
+    const bool is_gone = pg::as_hipq([&] {
+        return delete_worker_not_held.run(id).processed() == 1 ||
+               select_worker.run_latest(id).empty();
+    });
     if (is_gone)
         workers::note_departure(id);
     return is_gone;
 }
 
-std::span<const workers::WorkerRef> WorkerServices::serving(int queue_id, std::string_view job_type) const
+std::span<const workers::WorkerRef> WorkerServices::serving(int queue_id,
+                                                            std::string_view job_type) const
 {
     const auto queue = ids_.find(queue_id);
     if (queue == ids_.end())
@@ -220,7 +229,8 @@ std::span<const workers::WorkerRef> WorkerServices::serving(int queue_id, std::s
 bool WorkerServices::may_work(std::int64_t worker_id, int queue_id) const
 {
     const auto found = lacking_.find(worker_id);
-    return found == lacking_.end() || std::ranges::find(found->second, queue_id) != found->second.end();
+    return found == lacking_.end() ||
+           std::ranges::find(found->second, queue_id) != found->second.end();
 }
 
 bool WorkerServices::lacks_a_right(std::int64_t worker_id) const
@@ -234,7 +244,8 @@ bool WorkerServices::has_no_work(std::int64_t worker_id) const
     return found != lacking_.end() && found->second.empty();
 }
 
-void WorkerServices::know_rights(std::int64_t worker_id, const std::vector<int> &queues, bool lacks_a_right)
+void WorkerServices::know_rights(std::int64_t worker_id, const std::vector<int> &queues,
+                                 bool lacks_a_right)
 {
     if (lacks_a_right)
         lacking_.emplace(worker_id, queues);
@@ -246,7 +257,8 @@ std::shared_ptr<const WorkerServices> worker_services()
         cache = new Cache{};
     for (int i = 0; i < max_reads; ++i) {
         const auto present = catalogue();
-        if (cache->services != nullptr && cache->generation == generation && cache->catalogue == present)
+        if (cache->services != nullptr && cache->generation == generation &&
+            cache->catalogue == present)
             return cache->services;
         watch_tables(*present);
         recall_workers();
@@ -256,7 +268,8 @@ std::shared_ptr<const WorkerServices> worker_services()
         const pg::Rows rows = pg::as_hipq([] { return select_services.run_latest(); });
         for (const pg::Row row : rows)
             if (permissions.may_work(row.oid(3), row.integer32(0)))
-                services->ids_[row.integer32(0)][row.text(1)].push_back(workers::reference_to_worker(row.integer(2)));
+                services->ids_[row.integer32(0)][row.text(1)].push_back(
+                    workers::reference_to_worker(row.integer(2)));
         for (const auto &[worker, rights] : read_rights(*present, std::nullopt))
             services->know_rights(worker, rights.queues, rights.lacks_one);
         *cache = Cache{std::move(services), present, before};

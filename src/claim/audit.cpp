@@ -1,7 +1,7 @@
 // Checks now and then that waiting jobs are where claims look for them.
 //
-// A job is doubted first, and missed only if it is in the same place a second later: between a commit and its note, or a note and
-// a claim, it may be nowhere for a moment.
+// A job is doubted first, and missed only if it is in the same place a second later: between a
+// commit and its note, or a note and a claim, it may be nowhere for a moment.
 #include "audit.hpp"
 
 #include "claim/waiting_rows.hpp"
@@ -36,7 +36,8 @@ bool is_in_its_place(const Queue &queue, Oid leaf, const WaitingRow &row)
         return true;
     const lanes::LaneRef lane = lanes::find_lane({leaf, queue.id, row.priority, row.job_type});
     // In this order: a claim puts it into a hand before it takes it out of the lane.
-    return (lane.is_known() && lanes::is_covered(lane, row.key, core::throttle_key_hash(row.throttle_key))) ||
+    return (lane.is_known() &&
+            lanes::is_covered(lane, row.key, core::throttle_key_hash(row.throttle_key))) ||
            lanes::is_in_hand(MyDatabaseId, row.key.id);
 }
 
@@ -44,7 +45,9 @@ void repair(const Queue &queue, Oid leaf, const WaitingRow &row)
 {
     memory::raise_alert(memory::Alert::cursor_miss);
     pg::call([&] {
-        ereport(WARNING, errmsg("job %lld waited where no executor would have looked for it", static_cast<long long>(row.key.id)),
+        ereport(WARNING,
+                errmsg("job %lld waited where no executor would have looked for it",
+                       static_cast<long long>(row.key.id)),
                 errhint("Unless triggers were switched off, this is a bug in hipq."));
     });
     wakeup::note_lane_key({leaf, queue.id, row.priority, row.job_type}, row.key, queue.owner);
@@ -64,7 +67,8 @@ void look_again(const Audit::Doubt &doubt, const Queue &queue, pg::Time now)
 void look_at_doubts(Audit &audit, const catalog::Catalogue &catalogue, pg::Time now)
 {
     for (const Audit::Doubt &doubt : std::exchange(audit.doubts, {}))
-        if (const Queue *queue = catalogue.find(doubt.queue_id); queue != nullptr && catalog::try_to_lock(*queue))
+        if (const Queue *queue = catalogue.find(doubt.queue_id);
+            queue != nullptr && catalog::try_to_lock(*queue))
             look_again(doubt, *queue, now);  // else the next walk finds it again
 }
 
@@ -96,19 +100,26 @@ const Queue *next_queue(Audit &audit, const catalog::Catalogue &catalogue)
 
 std::optional<std::int64_t> audit(Audit &audit, const catalog::Catalogue &catalogue, pg::Time now)
 {
-    const auto again = [&] { return audit.doubts.empty() ? std::nullopt : std::optional(interval); };
+    const auto again = [&] {
+        return audit.doubts.empty() ? std::nullopt : std::optional(interval);
+    };
     const std::int64_t passed = std::min(now.value - audit.last.value, longest_step);
-    if ((passed >= 0 && passed < interval) || settings::audit_rate == 0 || !lanes::lanes_are_known())
+    if ((passed >= 0 && passed < interval) || settings::audit_rate == 0 ||
+        !lanes::lanes_are_known())
         return again();
     audit.last = now;
     const Queue *queue = next_queue(audit, catalogue);
     if (queue == nullptr)
         return std::nullopt;
-    process::do_duty(core::Duty::audit, nullptr, [&] { pg::with_transaction([&] { look_at_doubts(audit, catalogue, now); }); });
+    process::do_duty(core::Duty::audit, nullptr,
+                     [&] { pg::with_transaction([&] { look_at_doubts(audit, catalogue, now); }); });
     const bool has_walked = !queue->is_dropped && process::do_duty(core::Duty::audit, queue, [&] {
         pg::with_transaction([&] {
             catalog::lock_or_raise(*queue);
-            walk(audit, *queue, static_cast<std::size_t>(settings::audit_rate * std::max(passed, interval) / interval), now);
+            walk(audit, *queue,
+                 static_cast<std::size_t>(settings::audit_rate * std::max(passed, interval) /
+                                          interval),
+                 now);
         });
     });
     if (!has_walked)

@@ -1,8 +1,9 @@
 // The audit: whether jobs that wait are where claims look for them.
 //
-// Claims read lanes and never look back, so a job that its lane does not know of would wait for ever. That cannot happen by the
-// rules of core/lanes/lane.hpp; the audit is there in case somebody has broken them, hipq included. It walks slowly over the live
-// leaves, while there is work, and puts what it finds into its lane.
+// Claims read lanes and never look back, so a job that its lane does not know of would wait for
+// ever. That cannot happen by the rules of core/lanes/lane.hpp; the audit is there in case somebody
+// has broken them, hipq included. It walks slowly over the live leaves, while there is work, and
+// puts what it finds into its lane.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -22,8 +23,9 @@ struct Audit {
     std::vector<Doubt> doubts{};
 };
 
-// Goes on with the walk, hipq.audit_rate entries for each second since the last call, and looks again at what it doubted then.
-// Own transaction. Returns after how many microseconds it has to be called again; nothing: when somebody has worked.
+// Goes on with the walk, hipq.audit_rate entries for each second since the last call, and looks
+// again at what it doubted then. Own transaction. Returns after how many microseconds it has to be
+// called again; nothing: when somebody has worked.
 std::optional<std::int64_t> audit(Audit &audit, const catalog::Catalogue &catalogue, pg::Time now);
 
 }  // namespace hipq::claim

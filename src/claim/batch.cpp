@@ -25,14 +25,16 @@ pg::Time HeldRows::until(std::int64_t job_id) const
 pg::Time HeldRows::note(std::int64_t job_id, pg::Time now)
 {
     const auto found = rows_.find(job_id);
-    const std::int64_t delay = found == rows_.end() ? first_delay : std::min(found->second.delay * 2, longest_delay);
+    const std::int64_t delay =
+        found == rows_.end() ? first_delay : std::min(found->second.delay * 2, longest_delay);
     rows_[job_id] = Held{now + delay, delay};
     return now + delay;
 }
 
 pg::Time HeldRows::next_try(pg::Time now)
 {
-    std::erase_if(rows_, [&](const auto &row) { return row.second.not_before + forgotten_after < now; });
+    std::erase_if(rows_,
+                  [&](const auto &row) { return row.second.not_before + forgotten_after < now; });
     pg::Time next = pg::infinity;
     for (const auto &row : rows_)
         if (row.second.not_before > now)

@@ -13,21 +13,23 @@ struct Hand {
     std::size_t batch_size = 1;  // most jobs in one call
     std::vector<lanes::JobInLine> jobs;
     std::size_t next = 0;
-    pg::Time closes = pg::infinity;          // from then on some of them may be outside their time windows
+    pg::Time closes = pg::infinity;  // from then on some of them may be outside their time windows
     std::vector<std::string> paused_keys{};  // throttle keys that were passed over
     std::optional<std::int64_t> run_time{};  // us; of a job, as far as it is known
-    bool is_paused = false;                  // what may be started has changed since: all of it belongs back into the line
+    bool is_paused =
+        false;  // what may be started has changed since: all of it belongs back into the line
 
     bool is_empty() const { return next >= jobs.size(); }
     // How long it will take, in microseconds.
     std::int64_t work() const
     {
-        return run_time.has_value() ? *run_time * static_cast<std::int64_t>(jobs.size()) : core::hand_work;
+        return run_time.has_value() ? *run_time * static_cast<std::int64_t>(jobs.size())
+                                    : core::hand_work;
     }
 };
 
-// Rows that somebody else holds, as a session does with SELECT FOR UPDATE: tried again after a while that doubles, and passed
-// over meanwhile.
+// Rows that somebody else holds, as a session does with SELECT FOR UPDATE: tried again after a
+// while that doubles, and passed over meanwhile.
 class HeldRows {
 public:
     bool is_held(std::int64_t job_id, pg::Time now) const;
@@ -36,7 +38,8 @@ public:
     // Returns when it is to be tried again.
     pg::Time note(std::int64_t job_id, pg::Time now);
     void forget(std::int64_t job_id) { rows_.erase(job_id); }
-    // When the next of them is to be tried; infinity without any. Forgets those that nobody has asked for in a minute.
+    // When the next of them is to be tried; infinity without any. Forgets those that nobody has
+    // asked for in a minute.
     pg::Time next_try(pg::Time now);
 
 private:

@@ -1,4 +1,5 @@
-// Reading lanes and claiming jobs: for an executor or for an external worker. What other rooms may use.
+// Reading lanes and claiming jobs: for an executor or for an external worker. What other rooms may
+// use.
 #pragma once
 
 #include "claim/audit.hpp"

@@ -17,8 +17,8 @@ using job::DueJob;
 
 bool Rooms::are_full() const
 {
-    return taken.size() < asked_for ||
-           (!taken.empty() && (taken.back() == core::Room::queue_full || taken.back() == core::Room::type_full));
+    return taken.size() < asked_for || (!taken.empty() && (taken.back() == core::Room::queue_full ||
+                                                           taken.back() == core::Room::type_full));
 }
 
 Rooms room_for_all(std::size_t jobs)
@@ -26,7 +26,8 @@ Rooms room_for_all(std::size_t jobs)
     return {std::vector(jobs, core::Room::taken), jobs};
 }
 
-Rooms take_room(const catalog::Queue &queue, const catalog::JobType &type, std::span<DueJob> waiting)
+Rooms take_room(const catalog::Queue &queue, const catalog::JobType &type,
+                std::span<DueJob> waiting)
 {
     const core::WeightLimits limits = limits::limits_of(queue, type);
     if (!limits.any())
@@ -42,7 +43,8 @@ bool weigh_the_same(std::span<const ClaimedJob> claimed, std::span<const DueJob>
 {
     auto before = waiting.begin();
     return std::all_of(claimed.begin(), claimed.end(), [&](const ClaimedJob &job) {
-        before = std::find_if(before, waiting.end(), [&](const DueJob &each) { return each.id == job.id; });
+        before = std::find_if(before, waiting.end(),
+                              [&](const DueJob &each) { return each.id == job.id; });
         const core::Load load = limits::load_of(job);
         return before != waiting.end() && before->weight == load.weight && before->key == load.key;
     });
@@ -51,12 +53,15 @@ bool weigh_the_same(std::span<const ClaimedJob> claimed, std::span<const DueJob>
 void leave_full_key(const Claimer &claimer, const lanes::JobInLine &job)
 {
     if (job.key == 0)
-        executors::put_back(job);  // there was no limit yet when the line was read: it is read again with its weight
+        executors::put_back(job);  // there was no limit yet when the line was read: it is read
+                                   // again with its weight
     else
-        executors::put_off_full(job, core::name_hash(claimer.hand.job_type), pg::now() + longest_wait_for_room);
+        executors::put_off_full(job, core::name_hash(claimer.hand.job_type),
+                                pg::now() + longest_wait_for_room);
 }
 
-void put_back_rest(Claimer &claimer, std::span<const lanes::JobInLine> jobs, const Rooms &rooms, bool any_claimed)
+void put_back_rest(Claimer &claimer, std::span<const lanes::JobInLine> jobs, const Rooms &rooms,
+                   bool any_claimed)
 {
     for (std::size_t i = 0; i < jobs.size(); ++i)
         if (!rooms.has(i) && !rooms.is_key_full(i))
@@ -64,7 +69,8 @@ void put_back_rest(Claimer &claimer, std::span<const lanes::JobInLine> jobs, con
     const int queue_id = claimer.hand.queue_id;
     const std::uint64_t type = core::name_hash(claimer.hand.job_type);
     give_back(claimer);
-    // Whoever was told of room before they were back in the line has not seen them; and this executor may be busy now.
+    // Whoever was told of room before they were back in the line has not seen them; and this
+    // executor may be busy now.
     if (any_claimed && !lanes::waits_for_room(queue_id) && !lanes::waits_for_room(queue_id, type))
         databases::work_due(MyDatabaseId, pg::Time{0});
 }

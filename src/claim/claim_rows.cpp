@@ -1,8 +1,9 @@
 // Claims waiting jobs, and finds the first job of each lane.
 //
-// By lock it needs no SQL (job/live_rows.hpp); all else is statements. Who may take a job is decided in shared memory before
-// (lanes/in_flight.hpp); the row lock and the state say whether it is still there to be taken. One recursive walk finds the
-// lanes: each step is one index descent, however many jobs wait.
+// By lock it needs no SQL (job/live_rows.hpp); all else is statements. Who may take a job is
+// decided in shared memory before (lanes/in_flight.hpp); the row lock and the state say whether it
+// is still there to be taken. One recursive walk finds the lanes: each step is one index descent,
+// however many jobs wait.
 #include "claim_rows.hpp"
 
 #include "catalog/catalog.hpp"
@@ -113,7 +114,8 @@ void make_running(job::ClaimedJob &job, pg::Time now)
     job.values = job::kept(values);
 }
 
-std::vector<job::ClaimedJob> lock_directly(job::LiveRows &rows, std::span<const job::DueJob> waiting, pg::Time now)
+std::vector<job::ClaimedJob> lock_directly(job::LiveRows &rows,
+                                           std::span<const job::DueJob> waiting, pg::Time now)
 {
     std::vector<job::ClaimedJob> jobs;
     jobs.reserve(waiting.size());
@@ -124,10 +126,11 @@ std::vector<job::ClaimedJob> lock_directly(job::LiveRows &rows, std::span<const 
     return jobs;
 }
 
-std::vector<job::ClaimedJob> lock_by_sql(const catalog::Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now)
+std::vector<job::ClaimedJob> lock_by_sql(const catalog::Queue &queue,
+                                         const std::vector<std::int64_t> &ids, pg::Time now)
 {
-    std::vector<job::ClaimedJob> jobs =
-        job::claimed_jobs_in_order(ids, pg::as_hipq([&] { return catalog::statement_for(queue, lock_sql).run(ids, now); }));
+    std::vector<job::ClaimedJob> jobs = job::claimed_jobs_in_order(
+        ids, pg::as_hipq([&] { return catalog::statement_for(queue, lock_sql).run(ids, now); }));
     for (job::ClaimedJob &job : jobs)
         make_running(job, now);
     return jobs;
@@ -135,7 +138,8 @@ std::vector<job::ClaimedJob> lock_by_sql(const catalog::Queue &queue, const std:
 
 }  // namespace
 
-std::vector<LaneHead> lane_heads(const catalog::Queue &queue, pg::Time now, LanePlace &after, int most)
+std::vector<LaneHead> lane_heads(const catalog::Queue &queue, pg::Time now, LanePlace &after,
+                                 int most)
 {
     const pg::Rows rows = pg::as_hipq([&] {
         return catalog::statement_for(queue, heads_sql)
@@ -158,12 +162,13 @@ std::vector<LaneHead> lane_heads(const catalog::Queue &queue, pg::Time now)
     return lane_heads(queue, now, start, std::numeric_limits<int>::max());
 }
 
-std::vector<pg::Time> first_due_times(const catalog::Queue &queue, std::string_view job_type, int priority, core::LaneKey from,
-                                      pg::Time now, int limit)
+std::vector<pg::Time> first_due_times(const catalog::Queue &queue, std::string_view job_type,
+                                      int priority, core::LaneKey from, pg::Time now, int limit)
 {
     const pg::Rows rows = pg::as_hipq([&] {
         return catalog::statement_for(queue, first_due_sql)
-            .run(job_type, priority, pg::Time{from.time}, from.id, now, static_cast<std::int64_t>(limit));
+            .run(job_type, priority, pg::Time{from.time}, from.id, now,
+                 static_cast<std::int64_t>(limit));
     });
     std::vector<pg::Time> times;
     for (const pg::Row row : rows)
@@ -173,18 +178,21 @@ std::vector<pg::Time> first_due_times(const catalog::Queue &queue, std::string_v
 
 bool runs_before(const LaneHead &left, const LaneHead &right)
 {
-    return std::tie(left.priority, left.due, left.id) < std::tie(right.priority, right.due, right.id);
+    return std::tie(left.priority, left.due, left.id) <
+           std::tie(right.priority, right.due, right.id);
 }
 
 // Each time that windows turn out to be closed it looks anew, past all rows that have them.
-std::vector<job::DueJob> due_jobs(const catalog::Queue &queue, const LaneHead &lane, pg::Time now, std::size_t limit,
-                                  limits::StartWindows &windows, const std::vector<std::string> &paused_keys)
+std::vector<job::DueJob> due_jobs(const catalog::Queue &queue, const LaneHead &lane, pg::Time now,
+                                  std::size_t limit, limits::StartWindows &windows,
+                                  const std::vector<std::string> &paused_keys)
 {
     std::vector<std::string> closed;
     for (;;) {
         const pg::Rows rows = pg::as_hipq([&] {
             return catalog::statement_for(queue, due_sql)
-                .run(lane.job_type, lane.priority, now, static_cast<std::int64_t>(limit), closed, paused_keys);
+                .run(lane.job_type, lane.priority, now, static_cast<std::int64_t>(limit), closed,
+                     paused_keys);
         });
         const std::size_t closed_before = closed.size();
         std::vector<job::DueJob> waiting;
@@ -201,23 +209,30 @@ std::vector<job::DueJob> due_jobs(const catalog::Queue &queue, const LaneHead &l
     }
 }
 
-std::vector<job::ClaimedJob> claim_by_record(const catalog::Queue &queue, std::span<const job::DueJob> waiting, pg::Time now)
+std::vector<job::ClaimedJob> claim_by_record(const catalog::Queue &queue,
+                                             std::span<const job::DueJob> waiting, pg::Time now)
 {
     const std::vector<std::int64_t> ids = ids_of(waiting);
-    return job::claimed_jobs_in_order(ids, pg::as_hipq([&] { return catalog::statement_for(queue, record_sql).run(ids, now); }));
+    return job::claimed_jobs_in_order(
+        ids, pg::as_hipq([&] { return catalog::statement_for(queue, record_sql).run(ids, now); }));
 }
 
-std::vector<job::ClaimedJob> claim_by_lock(const catalog::Queue &queue, std::span<const job::DueJob> waiting, pg::Time now)
+std::vector<job::ClaimedJob> claim_by_lock(const catalog::Queue &queue,
+                                           std::span<const job::DueJob> waiting, pg::Time now)
 {
     auto rows = job::LiveRows::open_to_lock(queue);
-    return rows.has_value() ? lock_directly(*rows, waiting, now) : lock_by_sql(queue, ids_of(waiting), now);
+    return rows.has_value() ? lock_directly(*rows, waiting, now)
+                            : lock_by_sql(queue, ids_of(waiting), now);
 }
 
-std::optional<job::ClaimedJob> claim_for_trial(const catalog::Queue &queue, std::int64_t id, pg::Time now)
+std::optional<job::ClaimedJob> claim_for_trial(const catalog::Queue &queue, std::int64_t id,
+                                               pg::Time now)
 {
-    auto job = job::first_claimed_job(pg::as_hipq([&] { return catalog::statement_for(queue, waiting_sql).run(id); }));
+    auto job = job::first_claimed_job(
+        pg::as_hipq([&] { return catalog::statement_for(queue, waiting_sql).run(id); }));
     if (!job.has_value())
-        job = job::first_claimed_job(pg::as_hipq([&] { return catalog::statement_for(queue, final_sql).run(id); }));
+        job = job::first_claimed_job(
+            pg::as_hipq([&] { return catalog::statement_for(queue, final_sql).run(id); }));
     if (job.has_value())
         make_running(*job, now);
     return job;

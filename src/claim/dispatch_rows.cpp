@@ -1,6 +1,7 @@
 // Claims jobs on behalf of external workers, and writes that a worker has accepted one.
 //
-// Dispatch and acceptance: row by row without SQL (job/live_rows.hpp) where that can be, all else by statements.
+// Dispatch and acceptance: row by row without SQL (job/live_rows.hpp) where that can be, all else
+// by statements.
 #include "dispatch_rows.hpp"
 
 #include "catalog/catalog.hpp"
@@ -78,7 +79,8 @@ constexpr const char *hold_by_key_sql = R"(
     WHERE job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE' AND job.state = 'running' AND job.worker_id IS NOT NULL
     FOR UPDATE)";
 
-constexpr const char *deadline_sql = "UPDATE {live} AS job SET deadline = $2, update_time = $3 WHERE job.id = $1";
+constexpr const char *deadline_sql =
+    "UPDATE {live} AS job SET deadline = $2, update_time = $3 WHERE job.id = $1";
 
 // $1 job, $2 attempt, $3 now
 constexpr const char *leave_running_sql = R"(
@@ -98,7 +100,8 @@ pg::Time deadline_in(pg::Time now, int seconds)
 
 // ---- without SQL ----
 
-std::optional<job::ClaimedJob> dispatch_directly(job::LiveRows &rows, const Assignment &assignment, int seconds, pg::Time now)
+std::optional<job::ClaimedJob> dispatch_directly(job::LiveRows &rows, const Assignment &assignment,
+                                                 int seconds, pg::Time now)
 {
     job::RowValues *row = rows.find({assignment.job_id, assignment.place});
     if (row == nullptr || !job::is_due(*row, now))
@@ -107,25 +110,29 @@ std::optional<job::ClaimedJob> dispatch_directly(job::LiveRows &rows, const Assi
     job::make_running(*row, row->as_int32(Column::attempt) + 1, now, deadline_in(now, to_accept));
     row->set(Column::worker_id, Int64GetDatum(assignment.worker_id));
     row->set(Column::accepted_time, TimestampTzGetDatum(pg::infinity.value));
-    constexpr std::array changed{Column::state,       Column::attempt,       Column::error,   Column::worker_id,
-                                 Column::update_time, Column::accepted_time, Column::deadline};
+    constexpr std::array changed{Column::state,     Column::attempt,     Column::error,
+                                 Column::worker_id, Column::update_time, Column::accepted_time,
+                                 Column::deadline};
     return rows.change(*row, changed) ? std::optional(rows.job_of(*row)) : std::nullopt;
 }
 
-bool waits_for(std::int64_t worker_id, const job::RowValues &row, std::int64_t attempt, pg::Time now)
+bool waits_for(std::int64_t worker_id, const job::RowValues &row, std::int64_t attempt,
+               pg::Time now)
 {
     return row.state() == core::JobState::running && row.as_int32(Column::attempt) == attempt &&
-           row.as_int64(Column::worker_id) == worker_id && row.as_int64(Column::accepted_time) == pg::infinity.value &&
+           row.as_int64(Column::worker_id) == worker_id &&
+           row.as_int64(Column::accepted_time) == pg::infinity.value &&
            row.as_int64(Column::deadline) > now.value;
 }
 
-std::optional<job::ClaimedJob> accept_directly(job::LiveRows &rows, std::int64_t worker_id, std::int64_t id, std::int64_t attempt,
-                                               pg::Time now)
+std::optional<job::ClaimedJob> accept_directly(job::LiveRows &rows, std::int64_t worker_id,
+                                               std::int64_t id, std::int64_t attempt, pg::Time now)
 {
     job::RowValues *row = rows.find({id});
     if (row == nullptr || !waits_for(worker_id, *row, attempt, now))
         return std::nullopt;
-    job::make_running(*row, row->as_int32(Column::attempt), now, deadline_in(now, row->as_int32(Column::timeout)));
+    job::make_running(*row, row->as_int32(Column::attempt), now,
+                      deadline_in(now, row->as_int32(Column::timeout)));
     row->set(Column::worker_id, Int64GetDatum(worker_id));
     constexpr std::array changed{Column::update_time, Column::accepted_time, Column::deadline};
     return rows.change(*row, changed) ? std::optional(rows.job_of(*row)) : std::nullopt;
@@ -133,7 +140,8 @@ std::optional<job::ClaimedJob> accept_directly(job::LiveRows &rows, std::int64_t
 
 // ---- by SQL ----
 
-std::vector<job::ClaimedJob> dispatch_by_sql(const catalog::Queue &queue, std::span<const Assignment> assignments, int seconds,
+std::vector<job::ClaimedJob> dispatch_by_sql(const catalog::Queue &queue,
+                                             std::span<const Assignment> assignments, int seconds,
                                              pg::Time now)
 {
     std::vector<std::int64_t> ids;
@@ -143,19 +151,24 @@ std::vector<job::ClaimedJob> dispatch_by_sql(const catalog::Queue &queue, std::s
         workers.push_back(assignment.worker_id);
     }
     return job::claimed_jobs_in_order(
-        ids, pg::as_hipq([&] { return catalog::statement_for(queue, dispatch_sql).run(ids, workers, seconds, now); }));
+        ids, pg::as_hipq([&] {
+            return catalog::statement_for(queue, dispatch_sql).run(ids, workers, seconds, now);
+        }));
 }
 
 std::vector<job::ClaimedJob> accept_by_sql(const catalog::Queue &queue, std::int64_t worker_id,
-                                           const std::vector<std::int64_t> &ids, const std::vector<std::int64_t> &attempts,
-                                           pg::Time now)
+                                           const std::vector<std::int64_t> &ids,
+                                           const std::vector<std::int64_t> &attempts, pg::Time now)
 {
     const pg::PlannerSettings planner;
     return job::claimed_jobs_in_order(
-        ids, pg::as_hipq([&] { return catalog::statement_for(queue, accept_sql).run(worker_id, ids, attempts, now); }));
+        ids, pg::as_hipq([&] {
+            return catalog::statement_for(queue, accept_sql).run(worker_id, ids, attempts, now);
+        }));
 }
 
-// A transaction with one snapshot from its beginning to its end must not change what it does not see, which SQL knows.
+// A transaction with one snapshot from its beginning to its end must not change what it does not
+// see, which SQL knows.
 std::optional<job::LiveRows> rows_to_accept(const catalog::Queue &queue)
 {
     pg::call([] { ::PreventCommandIfReadOnly("UPDATE"); });
@@ -163,8 +176,8 @@ std::optional<job::LiveRows> rows_to_accept(const catalog::Queue &queue)
 }
 
 std::vector<job::ClaimedJob> take_accepted(const catalog::Queue &queue, std::int64_t worker_id,
-                                           const std::vector<std::int64_t> &ids, const std::vector<std::int64_t> &attempts,
-                                           pg::Time now)
+                                           const std::vector<std::int64_t> &ids,
+                                           const std::vector<std::int64_t> &attempts, pg::Time now)
 {
     auto rows = rows_to_accept(queue);
     if (!rows.has_value())
@@ -196,7 +209,8 @@ std::vector<job::ClaimedJob> dispatch(const catalog::Queue &queue, const catalog
     return jobs;
 }
 
-std::vector<job::ClaimedJob> accept(const catalog::Queue &queue, std::int64_t worker_id, const std::vector<std::int64_t> &ids,
+std::vector<job::ClaimedJob> accept(const catalog::Queue &queue, std::int64_t worker_id,
+                                    const std::vector<std::int64_t> &ids,
                                     const std::vector<std::int64_t> &attempts, pg::Time now)
 {
     std::vector<job::ClaimedJob> jobs = take_accepted(queue, worker_id, ids, attempts, now);
@@ -205,32 +219,39 @@ std::vector<job::ClaimedJob> accept(const catalog::Queue &queue, std::int64_t wo
     if (jobs.empty())
         return jobs;
     job::forbid_two_phase(job::NoTwoPhase::job_taken);
-    ::ForceSyncCommit();  // of what a worker begins on, and of its dispatch: after a crash another one would get the same attempt
+    ::ForceSyncCommit();  // of what a worker begins on, and of its dispatch: after a crash another
+                          // one would get the same attempt
     return jobs;
 }
 
 std::vector<std::int64_t> unknown_dispatches(const catalog::Queue &queue, std::int64_t worker_id,
-                                             const std::vector<std::int64_t> &ids, const std::vector<std::int64_t> &attempts)
+                                             const std::vector<std::int64_t> &ids,
+                                             const std::vector<std::int64_t> &attempts)
 {
     std::vector<std::int64_t> unknown;
-    for (const pg::Row row :
-         pg::as_hipq([&] { return catalog::statement_for(queue, unknown_sql).run_latest(worker_id, ids, attempts); }))
+    for (const pg::Row row : pg::as_hipq([&] {
+             return catalog::statement_for(queue, unknown_sql).run_latest(worker_id, ids, attempts);
+         }))
         unknown.push_back(row.integer(0));
     return unknown;
 }
 
-std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::int64_t id, int attempt)
-{
-    return job::first_claimed_job(pg::as_hipq([&] { return catalog::statement_for(queue, hold_sql).run(id, attempt); }));
-}
-
-std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::string_view job_type, std::string_view job_key)
+std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::int64_t id,
+                                            int attempt)
 {
     return job::first_claimed_job(
-        pg::as_hipq([&] { return catalog::statement_for(queue, hold_by_key_sql).run(job_type, job_key); }));
+        pg::as_hipq([&] { return catalog::statement_for(queue, hold_sql).run(id, attempt); }));
 }
 
-void set_deadline(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time deadline, pg::Time now)
+std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::string_view job_type,
+                                            std::string_view job_key)
+{
+    return job::first_claimed_job(pg::as_hipq(
+        [&] { return catalog::statement_for(queue, hold_by_key_sql).run(job_type, job_key); }));
+}
+
+void set_deadline(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time deadline,
+                  pg::Time now)
 {
     pg::as_hipq([&] { catalog::statement_for(queue, deadline_sql).run(job.id, deadline, now); });
     workers::note_job_extended(job.id, job.attempt, deadline);
@@ -240,15 +261,17 @@ void set_deadline(const catalog::Queue &queue, const job::ClaimedJob &job, pg::T
 void leave_running(const catalog::Queue &queue, job::ClaimedJob job, pg::Time now)
 {
     const bool is_mine = !job.is_locked || job::record_locked(queue, job);
-    const bool is_left =
-        is_mine && pg::as_hipq([&] {
-            return catalog::statement_for(queue, leave_running_sql).run(job.id, job.attempt, now).processed() == 1;
-        });
+    const bool is_left = is_mine && pg::as_hipq([&] {
+                             return catalog::statement_for(queue, leave_running_sql)
+                                        .run(job.id, job.attempt, now)
+                                        .processed() == 1;
+                         });
     if (!is_left)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("job %lld cannot be completed later", static_cast<long long>(job.id)),
                    errdetail("It has enqueued its own successor, or was taken from this attempt."));
-    workers::note_job_left_running(job.queue_id, job.id, job.attempt, limits::load_of(job), deadline_in(now, job.timeout));
+    workers::note_job_left_running(job.queue_id, job.id, job.attempt, limits::load_of(job),
+                                   deadline_in(now, job.timeout));
     job::forbid_two_phase(job::NoTwoPhase::job_taken);
 }
 

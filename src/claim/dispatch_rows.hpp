@@ -1,8 +1,8 @@
-// A job on its way to an external worker and in its hands: initial|retry -> running on behalf of the worker (the dispatch is the
-// claim), then accepted by it.
+// A job on its way to an external worker and in its hands: initial|retry -> running on behalf of
+// the worker (the dispatch is the claim), then accepted by it.
 //
-// All need a transaction. Shared memory follows when that has committed (workers/jobs.hpp): for the dispatch the scheduler
-// sees to that, for the rest a note does.
+// All need a transaction. Shared memory follows when that has committed (workers/jobs.hpp): for the
+// dispatch the scheduler sees to that, for the rest a note does.
 #pragma once
 
 #include "job/job.hpp"
@@ -15,31 +15,42 @@ struct Assignment {
     ItemPointerData place;  // of its row, as DueJob has it
     std::int64_t worker_id;
 };
-// Gives those of the jobs that are still due and that nobody else holds to their workers, in their order: state running, attempt
-// + 1, not accepted yet, with a deadline by which that has to be: queue_ttl of the job, its type, its queue, or hipq.queue_ttl.
+// Gives those of the jobs that are still due and that nobody else holds to their workers, in their
+// order: state running, attempt
+// + 1, not accepted yet, with a deadline by which that has to be: queue_ttl of the job, its type,
+// its queue, or hipq.queue_ttl.
 std::vector<job::ClaimedJob> dispatch(const catalog::Queue &queue, const catalog::JobType &type,
                                       std::span<const Assignment> assignments, pg::Time now);
 
-// The worker accepts attempts that it was given: each has from now on the time that its job says. Those that are not its any
-// more, or accepted already, are left out; the others come in the order of `ids`.
-std::vector<job::ClaimedJob> accept(const catalog::Queue &queue, std::int64_t worker_id, const std::vector<std::int64_t> &ids,
+// The worker accepts attempts that it was given: each has from now on the time that its job says.
+// Those that are not its any more, or accepted already, are left out; the others come in the order
+// of `ids`.
+std::vector<job::ClaimedJob> accept(const catalog::Queue &queue, std::int64_t worker_id,
+                                    const std::vector<std::int64_t> &ids,
                                     const std::vector<std::int64_t> &attempts, pg::Time now);
 
-// Those of the attempts that no row bears out: the job is gone, or another attempt or another worker has it, as committed by now.
+// Those of the attempts that no row bears out: the job is gone, or another attempt or another
+// worker has it, as committed by now.
 std::vector<std::int64_t> unknown_dispatches(const catalog::Queue &queue, std::int64_t worker_id,
-                                             const std::vector<std::int64_t> &ids, const std::vector<std::int64_t> &attempts);
+                                             const std::vector<std::int64_t> &ids,
+                                             const std::vector<std::int64_t> &attempts);
 
-// Locks a running attempt that a worker has, or that hipq.complete_later() left, to end it or to give it more time. Waits for
-// whoever holds its row. Nothing: it is not running any more, not this attempt, or an executor has it.
-std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::int64_t id, int attempt);
+// Locks a running attempt that a worker has, or that hipq.complete_later() left, to end it or to
+// give it more time. Waits for whoever holds its row. Nothing: it is not running any more, not this
+// attempt, or an executor has it.
+std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::int64_t id,
+                                            int attempt);
 // The same for the attempt that runs of the job with that key.
-std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::string_view job_type, std::string_view job_key);
+std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::string_view job_type,
+                                            std::string_view job_key);
 
 // Gives an attempt that is held until then.
-void set_deadline(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time deadline, pg::Time now);
+void set_deadline(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time deadline,
+                  pg::Time now);
 
-// The job that this process runs stays running when its handler has returned, until somebody completes it or its timeout has
-// come. In the handler's transaction. Raises 55000 when the job is not this attempt's any more.
+// The job that this process runs stays running when its handler has returned, until somebody
+// completes it or its timeout has come. In the handler's transaction. Raises 55000 when the job is
+// not this attempt's any more.
 void leave_running(const catalog::Queue &queue, job::ClaimedJob job, pg::Time now);
 
 }  // namespace hipq::claim

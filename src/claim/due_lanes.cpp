@@ -14,7 +14,10 @@ using catalog::Queue;
 
 Line line_of(const Queue &queue, const lanes::LaneInfo &lane)
 {
-    return {&queue, {lane.name.type, lane.name.priority, lane.due, lane.first_id}, lane.ref, lane.name.leaf};
+    return {&queue,
+            {lane.name.type, lane.name.priority, lane.due, lane.first_id},
+            lane.ref,
+            lane.name.leaf};
 }
 
 // The lanes of the queues that are not paused, due or not.
@@ -22,8 +25,9 @@ std::vector<Line> known_lines(const std::vector<const Queue *> &queues)
 {
     std::vector<Line> lines;
     for (const lanes::LaneInfo &lane : lanes::list_lanes()) {
-        const auto queue =
-            std::find_if(queues.begin(), queues.end(), [&](const Queue *each) { return each->id == lane.name.queue_id; });
+        const auto queue = std::find_if(queues.begin(), queues.end(), [&](const Queue *each) {
+            return each->id == lane.name.queue_id;
+        });
         if (queue != queues.end() && (*queue)->find_pause(lane.name.type) == nullptr)
             lines.push_back(line_of(**queue, lane));
     }
@@ -33,11 +37,13 @@ std::vector<Line> known_lines(const std::vector<const Queue *> &queues)
 bool is_among(const std::vector<Line> &lines, const Queue &queue, const LaneHead &head)
 {
     return std::any_of(lines.begin(), lines.end(), [&](const Line &line) {
-        return line.queue == &queue && line.head.priority == head.priority && line.head.job_type == head.job_type;
+        return line.queue == &queue && line.head.priority == head.priority &&
+               line.head.job_type == head.job_type;
     });
 }
 
-// A queue may have very many lanes without room. A look goes through so many, and the next one goes on.
+// A queue may have very many lanes without room. A look goes through so many, and the next one goes
+// on.
 constexpr int lanes_at_once = 500;
 using Places = std::map<int, LanePlace>;  // by queue
 constinit Places *places = nullptr;       // on the heap: no destructor at exit

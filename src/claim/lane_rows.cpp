@@ -1,6 +1,7 @@
 // Reads a lane in its order from any key on, by its index.
 //
-// An index scan by row comparison: rows of one scheduled_run_time, as a bulk insert makes them, are not walked twice either.
+// An index scan by row comparison: rows of one scheduled_run_time, as a bulk insert makes them, are
+// not walked twice either.
 #include "lane_rows.hpp"
 
 #include "core/job/validate.hpp"
@@ -21,9 +22,11 @@ using core::KeyRange;
 namespace {
 
 // The columns of the index, in its order.
-constexpr std::array line_columns{Column::job_type, Column::priority, Column::scheduled_run_time, Column::id};
+constexpr std::array line_columns{Column::job_type, Column::priority, Column::scheduled_run_time,
+                                  Column::id};
 
-// What a reading wants and what it has found: memory of the C++ side that the PostgreSQL regime writes.
+// What a reading wants and what it has found: memory of the C++ side that the PostgreSQL regime
+// writes.
 struct Reading {
     Datum type;
     std::int16_t priority;
@@ -37,7 +40,8 @@ struct Reading {
     bool weighs;
     std::array<Oid, 2> waiting;  // the states in which a job can be claimed
     std::span<const limits::StartWindows::Known> windows;
-    const char *unknown_windows;  // those of the row at which it stopped, to be asked for; null: it did not
+    const char *
+        unknown_windows;  // those of the row at which it stopped, to be asked for; null: it did not
     std::span<const std::string> paused_keys;
 };
 
@@ -95,10 +99,12 @@ bool LaneIndex::Table::open_line()
     foreach (cell, ::RelationGetIndexList(live)) {
         Relation index = ::index_open(lfirst_oid(cell), AccessShareLock);
         const Form_pg_index form = index->rd_index;
-        bool fits = form->indisvalid && form->indnkeyatts == static_cast<int>(line_columns.size()) &&
-                    index->rd_rel->relam == BTREE_AM_OID && ::RelationGetIndexPredicate(index) == NIL;
+        bool fits =
+            form->indisvalid && form->indnkeyatts == static_cast<int>(line_columns.size()) &&
+            index->rd_rel->relam == BTREE_AM_OID && ::RelationGetIndexPredicate(index) == NIL;
         for (std::size_t i = 0; fits && i < line_columns.size(); ++i)
-            fits = form->indkey.values[i] == map[static_cast<std::size_t>(line_columns[i])] && index->rd_indoption[i] == 0;
+            fits = form->indkey.values[i] == map[static_cast<std::size_t>(line_columns[i])] &&
+                   index->rd_indoption[i] == 0;
         if (fits) {
             line = index;
             return true;
@@ -118,7 +124,8 @@ Datum LaneIndex::Table::value(Column column) const
 std::int64_t LaneIndex::Table::last_worker() const
 {
     bool is_null = false;
-    const Datum worker = ::slot_getattr(slot, map[static_cast<std::size_t>(Column::worker_id)], &is_null);
+    const Datum worker =
+        ::slot_getattr(slot, map[static_cast<std::size_t>(Column::worker_id)], &is_null);
     return is_null ? 0 : DatumGetInt64(worker);
 }
 
@@ -133,12 +140,14 @@ LaneRow LaneIndex::Table::row(const Reading &reading) const
 {
     const Oid state = DatumGetObjectId(value(Column::state));
     const bool waits = state == reading.waiting[0] || state == reading.waiting[1];
-    const core::LaneKey key{DatumGetTimestampTz(value(Column::scheduled_run_time)), DatumGetInt64(value(Column::id))};
-    const bool is_paused =
-        !reading.paused_keys.empty() && key.time <= reading.now && is_among(reading.paused_keys, value(Column::throttle_key));
+    const core::LaneKey key{DatumGetTimestampTz(value(Column::scheduled_run_time)),
+                            DatumGetInt64(value(Column::id))};
+    const bool is_paused = !reading.paused_keys.empty() && key.time <= reading.now &&
+                           is_among(reading.paused_keys, value(Column::throttle_key));
     return {key,
             slot->tts_tid,
-            waits && !is_paused && !is_aimed() && DatumGetTimestampTz(value(Column::expires_time)) > reading.now,
+            waits && !is_paused && !is_aimed() &&
+                DatumGetTimestampTz(value(Column::expires_time)) > reading.now,
             reading.weighs ? limits::weight_of(value(Column::throttle_factor)) : 0,
             reading.weighs ? limits::key_of(value(Column::throttle_key)) : 0,
             false,
@@ -147,15 +156,17 @@ LaneRow LaneIndex::Table::row(const Reading &reading) const
             state == reading.waiting[1] ? last_worker() : 0};
 }
 
-// Whether the row that was found is outside its time windows. Of those that are not known yet it keeps the text.
+// Whether the row that was found is outside its time windows. Of those that are not known yet it
+// keeps the text.
 void LaneIndex::Table::look_at_windows(LaneRow &found, Reading &reading) const
 {
     const Datum stored = value(Column::time_windows);
     text *content = DatumGetTextPP(stored);
     const std::string_view windows(VARDATA_ANY(content), VARSIZE_ANY_EXHDR(content));
     if (windows != core::none_text) {
-        const auto known = std::find_if(reading.windows.begin(), reading.windows.end(),
-                                        [&](const limits::StartWindows::Known &each) { return each.windows == windows; });
+        const auto known = std::find_if(
+            reading.windows.begin(), reading.windows.end(),
+            [&](const limits::StartWindows::Known &each) { return each.windows == windows; });
         if (known == reading.windows.end()) {
             reading.unknown_windows = ::text_to_cstring(content);
         } else {
@@ -200,10 +211,10 @@ struct RowComparison {
 
     ScanKeyData key(StrategyNumber strategy, core::LaneKey bound)
     {
-        ::ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, 3, strategy, InvalidOid, InvalidOid, F_TIMESTAMPTZ_CMP,
-                                 TimestampTzGetDatum(bound.time));
-        ::ScanKeyEntryInitialize(&parts[1], SK_ROW_MEMBER | SK_ROW_END, 4, strategy, InvalidOid, InvalidOid, F_BTINT8CMP,
-                                 Int64GetDatum(bound.id));
+        ::ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, 3, strategy, InvalidOid, InvalidOid,
+                                 F_TIMESTAMPTZ_CMP, TimestampTzGetDatum(bound.time));
+        ::ScanKeyEntryInitialize(&parts[1], SK_ROW_MEMBER | SK_ROW_END, 4, strategy, InvalidOid,
+                                 InvalidOid, F_BTINT8CMP, Int64GetDatum(bound.id));
         ScanKeyData header{};
         header.sk_flags = SK_ROW_HEADER;
         header.sk_attno = parts[0].sk_attno;
@@ -215,18 +226,19 @@ struct RowComparison {
 
 }  // namespace
 
-// With an upper bound where there is one: behind a single row that was committed late may stand millions of entries of rows that
-// are gone, and a scan that looks for the next row walks over them all.
+// With an upper bound where there is one: behind a single row that was committed late may stand
+// millions of entries of rows that are gone, and a scan that looks for the next row walks over them
+// all.
 void LaneIndex::Table::read(Reading &reading) const
 {
     RowComparison from{};
     RowComparison to{};
     ScanKeyData keys[4];
     int count = 0;
-    ::ScanKeyEntryInitialize(&keys[count++], 0, 1, BTEqualStrategyNumber, InvalidOid, line->rd_indcollation[0], F_TEXTEQ,
-                             reading.type);
-    ::ScanKeyEntryInitialize(&keys[count++], 0, 2, BTEqualStrategyNumber, InvalidOid, InvalidOid, F_INT2EQ,
-                             Int16GetDatum(reading.priority));
+    ::ScanKeyEntryInitialize(&keys[count++], 0, 1, BTEqualStrategyNumber, InvalidOid,
+                             line->rd_indcollation[0], F_TEXTEQ, reading.type);
+    ::ScanKeyEntryInitialize(&keys[count++], 0, 2, BTEqualStrategyNumber, InvalidOid, InvalidOid,
+                             F_INT2EQ, Int16GetDatum(reading.priority));
     keys[count++] = from.key(BTGreaterEqualStrategyNumber, reading.range.first);
     if (reading.range.last != core::lane_end)
         keys[count++] = to.key(BTLessEqualStrategyNumber, reading.range.last);
@@ -274,28 +286,30 @@ Oid LaneIndex::leaf() const
     return RelationGetRelid(table_->live);
 }
 
-LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range, pg::Time now, std::size_t most, bool weighs,
-                         limits::StartWindows &windows, std::span<const std::string> paused_keys)
+LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range, pg::Time now,
+                         std::size_t most, bool weighs, limits::StartWindows &windows,
+                         std::span<const std::string> paused_keys)
 {
     LaneRows result{std::vector<LaneRow>(2 * (most + 1) + 1), false};
-    Reading reading{
-        Datum{0},
-        static_cast<std::int16_t>(priority),
-        range,
-        now.value,
-        most,
-        result.rows,
-        0,
-        0,
-        false,
-        weighs,
-        {DatumGetObjectId(job::state_datum(core::JobState::initial)), DatumGetObjectId(job::state_datum(core::JobState::retry))},
-        windows.known(),
-        nullptr,
-        paused_keys};
+    Reading reading{Datum{0},
+                    static_cast<std::int16_t>(priority),
+                    range,
+                    now.value,
+                    most,
+                    result.rows,
+                    0,
+                    0,
+                    false,
+                    weighs,
+                    {DatumGetObjectId(job::state_datum(core::JobState::initial)),
+                     DatumGetObjectId(job::state_datum(core::JobState::retry))},
+                    windows.known(),
+                    nullptr,
+                    paused_keys};
     for (;;) {
         pg::call([&] {
-            reading.type = PointerGetDatum(::cstring_to_text_with_len(job_type.data(), static_cast<int>(job_type.size())));
+            reading.type = PointerGetDatum(
+                ::cstring_to_text_with_len(job_type.data(), static_cast<int>(job_type.size())));
             table_->read(reading);
         });
         if (reading.unknown_windows == nullptr)

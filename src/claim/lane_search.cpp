@@ -1,6 +1,7 @@
 // Searches the tables for lanes that shared memory does not know.
 //
-// A queue whose search is not through, or has found lanes without room, counts as crowded; all others are known.
+// A queue whose search is not through, or has found lanes without room, counts as crowded; all
+// others are known.
 #include "lane_search.hpp"
 
 namespace hipq::claim {

@@ -1,5 +1,5 @@
-// Looking for lanes that shared memory does not know, in the tables: after a start, and for queues that have more of them than
-// there is room for.
+// Looking for lanes that shared memory does not know, in the tables: after a start, and for queues
+// that have more of them than there is room for.
 #pragma once
 
 #include "claim/claim_rows.hpp"
@@ -7,7 +7,8 @@
 
 namespace hipq::claim {
 
-// Of a scheduler. A queue may have very many lanes without room: each look goes through some of them, and the next one goes on.
+// Of a scheduler. A queue may have very many lanes without room: each look goes through some of
+// them, and the next one goes on.
 class LaneSearch {
 public:
     void begin_look();

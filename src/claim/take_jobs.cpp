@@ -1,6 +1,7 @@
 // Takes jobs out of a lane into the batch of a process.
 //
-// By the lane and its index, or by SQL from the beginning of the line where one of the two is missing.
+// By the lane and its index, or by SQL from the beginning of the line where one of the two is
+// missing.
 #include "take_jobs.hpp"
 
 #include "claim/lane_rows.hpp"
@@ -18,11 +19,12 @@ using lanes::JobInLine;
 // A suspect of a crash whose turn has not come is looked at again after this.
 constexpr std::int64_t suspect_delay = 100'000;  // us
 
-// And so is a job that somebody else has in hand. As a rule it is on its way out; but what made the lane point at it may be that
-// it is to run again, which nobody will say a second time.
+// And so is a job that somebody else has in hand. As a rule it is on its way out; but what made the
+// lane point at it may be that it is to run again, which nobody will say a second time.
 constexpr std::int64_t in_hand_delay = 10'000;
 
-// A lane that somebody else reads is looked at again after this: he may not see what this executor was woken for.
+// A lane that somebody else reads is looked at again after this: he may not see what this executor
+// was woken for.
 constexpr std::int64_t reading_delay = 1'000;
 
 // Rows that are read at once where a throttle key is full.
@@ -41,27 +43,31 @@ Suspects suspects()
     return ids;
 }
 
-// Suspects run one at a time: if the first job of the line that nobody has in hand is one whose turn has come, it stays alone;
-// else all stay but those.
+// Suspects run one at a time: if the first job of the line that nobody has in hand is one whose
+// turn has come, it stays alone; else all stay but those.
 void pass_over_suspects(std::vector<JobInLine> &jobs, const Suspects &suspects)
 {
     if (suspects.empty())
         return;
     const auto is_suspect = [&](const JobInLine &job) { return suspects.contains(job.id); };
-    const auto first =
-        std::find_if(jobs.begin(), jobs.end(), [](const JobInLine &job) { return !lanes::is_in_hand(MyDatabaseId, job.id); });
-    if (first != jobs.end() && is_suspect(*first) && !flight::is_kept_back(flight::suspicion_of(MyDatabaseId, first->id)))
+    const auto first = std::find_if(jobs.begin(), jobs.end(), [](const JobInLine &job) {
+        return !lanes::is_in_hand(MyDatabaseId, job.id);
+    });
+    if (first != jobs.end() && is_suspect(*first) &&
+        !flight::is_kept_back(flight::suspicion_of(MyDatabaseId, first->id)))
         jobs = {*first};
     else
         std::erase_if(jobs, is_suspect);
 }
 
-// Reserves some of the jobs, in their order, and adds them to the hand. Returns how many were looked at before there was no room.
+// Reserves some of the jobs, in their order, and adds them to the hand. Returns how many were
+// looked at before there was no room.
 std::size_t reserve(Hand &hand, std::span<const JobInLine> jobs, std::size_t most)
 {
     const std::size_t before = hand.jobs.size();
     hand.jobs.resize(most);
-    const lanes::Reserved reserved = lanes::reserve_jobs(jobs, std::span(hand.jobs).subspan(before));
+    const lanes::Reserved reserved =
+        lanes::reserve_jobs(jobs, std::span(hand.jobs).subspan(before));
     hand.jobs.resize(before + reserved.jobs);
     return reserved.considered;
 }
@@ -71,7 +77,10 @@ std::size_t reserve(Hand &hand, std::span<const JobInLine> jobs, std::size_t mos
 // A lane that is being read; given back as it was unless its end is reached.
 class OwnReading {
 public:
-    OwnReading(lanes::LaneRef lane, pg::Time now) : lane_(lane), reading_(lanes::begin_reading(lane, now)) {}
+    OwnReading(lanes::LaneRef lane, pg::Time now)
+        : lane_(lane), reading_(lanes::begin_reading(lane, now))
+    {
+    }
     ~OwnReading()
     {
         if (reading_.has_value())
@@ -102,21 +111,30 @@ struct Taker {
     limits::StartWindows &windows;
     bool weighs;  // what the jobs weigh matters
     core::Weight key_limit;
-    std::map<std::uint64_t, core::Weight> in_batch{};  // of each throttle key, what of this hand may run at once
+    std::map<std::uint64_t, core::Weight>
+        in_batch{};  // of each throttle key, what of this hand may run at once
     std::set<std::uint64_t> full_keys{};
 
-    bool may_start(const LaneRow &row) const { return row.is_claimable && !row.is_closed && row.key.time <= now.value; }
+    bool may_start(const LaneRow &row) const
+    {
+        return row.is_claimable && !row.is_closed && row.key.time <= now.value;
+    }
     std::size_t room() const { return most - claimer.hand.jobs.size(); }
-    // How many rows are read at once: more than there is room for when many may have to be passed over.
-    std::size_t piece() const { return full_keys.empty() ? room() : std::max(room(), walking_piece); }
+    // How many rows are read at once: more than there is room for when many may have to be passed
+    // over.
+    std::size_t piece() const
+    {
+        return full_keys.empty() ? room() : std::max(room(), walking_piece);
+    }
 
     std::vector<JobInLine> candidates(const LaneRows &found)
     {
         std::vector<JobInLine> jobs;
         for (const LaneRow &row : found.rows)
-            if (may_start(row) && jobs.size() < room() && !claimer.held.is_held(row.key.id, now) && has_key_room(row))
-                jobs.push_back({row.key.id, line.queue->id, pg::Time{row.key.time}, line.lane, row.place, weighs, row.weight,
-                                row.throttle_key, row.last_worker});
+            if (may_start(row) && jobs.size() < room() && !claimer.held.is_held(row.key.id, now) &&
+                has_key_room(row))
+                jobs.push_back({row.key.id, line.queue->id, pg::Time{row.key.time}, line.lane,
+                                row.place, weighs, row.weight, row.throttle_key, row.last_worker});
         pass_over_suspects(jobs, suspects);
         return jobs;
     }
@@ -130,7 +148,8 @@ struct Taker {
             return true;
         if (full_keys.contains(row.throttle_key))
             return false;
-        if (fits_in_batch(row) && lanes::has_key_room(line.queue->id, {row.weight, type(), row.throttle_key}, key_limit))
+        if (fits_in_batch(row) &&
+            lanes::has_key_room(line.queue->id, {row.weight, type(), row.throttle_key}, key_limit))
             return true;
         full_keys.insert(row.throttle_key);
         return false;
@@ -186,8 +205,9 @@ struct Taker {
 
     // Reserves first, then says so: what the lane takes for read must be in this hand.
     //
-    // Rows that others have in hand take up room among the candidates. When nothing but those was found, the rest is left for the
-    // next reading: nobody would come back for it, as the lane has been looked at in vain.
+    // Rows that others have in hand take up room among the candidates. When nothing but those was
+    // found, the rest is left for the next reading: nobody would come back for it, as the lane has
+    // been looked at in vain.
     void take(const LaneRows &found, lanes::LaneReading &reading)
     {
         const std::vector<JobInLine> jobs = candidates(found);
@@ -234,7 +254,8 @@ struct Taker {
             reading.exhausted();
     }
 
-    void leave_full(lanes::LaneReading &reading, core::LaneKey key, std::uint64_t throttle_key) const
+    void leave_full(lanes::LaneReading &reading, core::LaneKey key,
+                    std::uint64_t throttle_key) const
     {
         reading.full(key, throttle_key, (now + longest_wait_for_room).value);
     }
@@ -245,19 +266,20 @@ struct Taker {
             const auto range = reading.range();
             if (!range.has_value())
                 return;
-            if (const std::uint64_t throttle_key = reading.throttle_key(); is_known_to_be_full(throttle_key)) {
+            if (const std::uint64_t throttle_key = reading.throttle_key();
+                is_known_to_be_full(throttle_key)) {
                 leave_full(reading, range->first, throttle_key);
                 continue;
             }
-            take(index.read(line.head.job_type, line.head.priority, *range, now, piece(), weighs, windows,
-                            claimer.hand.paused_keys),
+            take(index.read(line.head.job_type, line.head.priority, *range, now, piece(), weighs,
+                            windows, claimer.hand.paused_keys),
                  reading);
         }
     }
 };
 
-// What is passed over is read again when somebody resumes it, which is said once. If it was said before this reading began, it
-// counts for this reading; and the catalogue must not be older.
+// What is passed over is read again when somebody resumes it, which is said once. If it was said
+// before this reading began, it counts for this reading; and the catalogue must not be older.
 void look_again_what_is_paused(const Taker &taker)
 {
     Hand &hand = taker.claimer.hand;
@@ -265,7 +287,8 @@ void look_again_what_is_paused(const Taker &taker)
         return;
     const auto catalogue = catalog::catalogue();
     const catalog::Queue *queue = catalogue->find(hand.queue_id);
-    hand.paused_keys = queue == nullptr ? std::vector<std::string>() : queue->paused_keys(hand.job_type);
+    hand.paused_keys =
+        queue == nullptr ? std::vector<std::string>() : queue->paused_keys(hand.job_type);
 }
 
 bool take_by_lane(Taker &taker, LaneIndex &index)
@@ -282,15 +305,16 @@ bool take_by_lane(Taker &taker, LaneIndex &index)
     reading.end();
     for (const std::uint64_t key : taker.full_keys)
         lanes::stands_full(taker.line.queue->id, taker.type(), key);
-    if (taker.claimer.hand.is_empty() && lanes::due_of(taker.line.lane) <= taker.now)  // as behind a suspect that has to wait
+    if (taker.claimer.hand.is_empty() &&
+        lanes::due_of(taker.line.lane) <= taker.now)  // as behind a suspect that has to wait
         taker.claimer.next_due = std::min(taker.claimer.next_due, taker.now + in_hand_delay);
     return !taker.claimer.hand.is_empty();
 }
 
 // ---- by SQL ----
 
-bool take_these(Claimer &claimer, const Line &line, std::span<const job::DueJob> due, pg::Time now, std::size_t most,
-                const Suspects &suspects)
+bool take_these(Claimer &claimer, const Line &line, std::span<const job::DueJob> due, pg::Time now,
+                std::size_t most, const Suspects &suspects)
 {
     std::vector<JobInLine> jobs;
     for (const job::DueJob &job : due)
@@ -305,9 +329,10 @@ bool take_these(Claimer &claimer, const Line &line, std::span<const job::DueJob>
 bool take_by_sql(const Taker &taker)
 {
     const Line &line = taker.line;
-    const std::size_t passed_over = taker.claimer.held.size() + lanes::count_in_hand() + taker.suspects.size();
-    const auto due =
-        due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over, taker.windows, taker.claimer.hand.paused_keys);
+    const std::size_t passed_over =
+        taker.claimer.held.size() + lanes::count_in_hand() + taker.suspects.size();
+    const auto due = due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over,
+                              taker.windows, taker.claimer.hand.paused_keys);
     return take_these(taker.claimer, line, due, taker.now, taker.most, taker.suspects);
 }
 
@@ -323,7 +348,8 @@ bool take(Taker &taker)
 
 }  // namespace
 
-bool take_these(Claimer &claimer, const Line &line, std::span<const job::DueJob> due, pg::Time now, std::size_t most)
+bool take_these(Claimer &claimer, const Line &line, std::span<const job::DueJob> due, pg::Time now,
+                std::size_t most)
 {
     return take_these(claimer, line, due, now, most, suspects());
 }

@@ -1,7 +1,7 @@
 // Walks over the waiting rows of a live leaf, a piece at a time.
 //
-// By the primary key. SQL can limit the rows that it finds, not those that it passes over; under an old snapshot these are the
-// many.
+// By the primary key. SQL can limit the rows that it finds, not those that it passes over; under an
+// old snapshot these are the many.
 #include "waiting_rows.hpp"
 
 #include "job/job.hpp"
@@ -81,26 +81,30 @@ std::optional<WaitingRow> waiting_row(TupleTableSlot *slot, const job::ColumnMap
 {
     const auto value = [&](Column column) {
         bool is_null = false;
-        return pg::call([&] { return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null); });
+        return pg::call(
+            [&] { return ::slot_getattr(slot, map[static_cast<std::size_t>(column)], &is_null); });
     };
     const auto is_aimed = [&] {
         bool is_null = false;
-        const Datum worker =
-            pg::call([&] { return ::slot_getattr(slot, map[static_cast<std::size_t>(Column::worker_id)], &is_null); });
+        const Datum worker = pg::call([&] {
+            return ::slot_getattr(slot, map[static_cast<std::size_t>(Column::worker_id)], &is_null);
+        });
         return !is_null && DatumGetInt64(worker) == job::aimed_worker_id;
     };
     if (!core::is_waiting(job::state_of(value(Column::state))) || is_aimed() ||
         DatumGetTimestampTz(value(Column::expires_time)) <= now.value)
         return std::nullopt;
-    return WaitingRow{job::text_of(value(Column::job_type)),
-                      DatumGetInt16(value(Column::priority)),
-                      {DatumGetTimestampTz(value(Column::scheduled_run_time)), DatumGetInt64(value(Column::id))},
-                      job::text_of(value(Column::throttle_key))};
+    return WaitingRow{
+        job::text_of(value(Column::job_type)),
+        DatumGetInt16(value(Column::priority)),
+        {DatumGetTimestampTz(value(Column::scheduled_run_time)), DatumGetInt64(value(Column::id))},
+        job::text_of(value(Column::throttle_key))};
 }
 
 }  // namespace
 
-WaitingRows read_waiting(const catalog::Queue &queue, std::int64_t after, std::size_t entries, pg::Time now)
+WaitingRows read_waiting(const catalog::Queue &queue, std::int64_t after, std::size_t entries,
+                         pg::Time now)
 {
     const std::string name = queue.table + "_live";
     WaitingRows result{{}, InvalidOid, std::nullopt};

@@ -16,11 +16,13 @@ struct WaitingRow {
 struct WaitingRows {
     std::vector<WaitingRow> rows;
     Oid leaf;
-    std::optional<std::int64_t> position;  // where the walk goes on; nothing: it has come to the end
+    std::optional<std::int64_t>
+        position;  // where the walk goes on; nothing: it has come to the end
 };
 
-// The jobs that wait, due or not, after an id. Looks at so many entries of the index at most, whether there is a row behind them
-// or one that is gone. Needs a transaction.
-WaitingRows read_waiting(const catalog::Queue &queue, std::int64_t after, std::size_t entries, pg::Time now);
+// The jobs that wait, due or not, after an id. Looks at so many entries of the index at most,
+// whether there is a row behind them or one that is gone. Needs a transaction.
+WaitingRows read_waiting(const catalog::Queue &queue, std::int64_t after, std::size_t entries,
+                         pg::Time now);
 
 }  // namespace hipq::claim

@@ -1,5 +1,6 @@
-// hipq.cancel and hipq.cancel_jobs: end a job that waits, stands in `error` or is an external worker's in its row, a running one
-// of the server's by a request to the executor that has it in hand.
+// hipq.cancel and hipq.cancel_jobs: end a job that waits, stands in `error` or is an external
+// worker's in its row, a running one of the server's by a request to the executor that has it in
+// hand.
 #include "catalog/catalog.hpp"
 #include "executors/executors.hpp"
 #include "job/job.hpp"
@@ -12,13 +13,15 @@ namespace hipq::control {
 
 namespace {
 
-// A job that is being claimed, finished or settled can be cancelled neither way for a moment: then it is looked at again.
+// A job that is being claimed, finished or settled can be cancelled neither way for a moment: then
+// it is looked at again.
 constexpr int most_looks = 50;
 constexpr long pause_microseconds = 10'000;
 
 enum class Outcome : unsigned char { cancelled, too_late, look_again };
 
-// Nobody can stop a program outside the server: the attempt is over, and its worker learns that when it says something of it.
+// Nobody can stop a program outside the server: the attempt is over, and its worker learns that
+// when it says something of it.
 bool cancel_with_worker(const catalog::Queue &queue, std::int64_t id, const std::string &error)
 {
     return retry::end_with_worker(queue, id, {core::Reason::cancelled, "", error}, pg::now());
@@ -27,15 +30,17 @@ bool cancel_with_worker(const catalog::Queue &queue, std::int64_t id, const std:
 Outcome cancel_in_its_row(const catalog::Queue &queue, std::int64_t id, const std::string &error)
 {
     const job::Failure failure{core::Reason::cancelled, "", error};
-    const bool is_done = retry::end_cancelled(queue, id, failure, pg::now()) || cancel_with_worker(queue, id, error);
+    const bool is_done =
+        retry::end_cancelled(queue, id, failure, pg::now()) || cancel_with_worker(queue, id, error);
     return is_done ? Outcome::cancelled : Outcome::look_again;
 }
 
 // Of a job that an executor may have in hand; nothing: none has begun with it.
 std::optional<Outcome> cancel_in_hand(std::int64_t id, const std::string &error)
 {
-    const auto answer =
-        memory::is_loaded() ? executors::request_cancellation(MyDatabaseId, id, error) : executors::CancelAnswer::not_in_hand;
+    const auto answer = memory::is_loaded()
+                            ? executors::request_cancellation(MyDatabaseId, id, error)
+                            : executors::CancelAnswer::not_in_hand;
     switch (answer) {
     case executors::CancelAnswer::placed:
         return Outcome::cancelled;
@@ -70,7 +75,8 @@ Outcome try_to_cancel(const job::FoundJob &job, const std::string &error)
     return outcome.has_value() ? *outcome : cancel_in_its_row(*job.queue, job.id, error);
 }
 
-bool cancel(std::int64_t id, const std::optional<std::string> &reason, const std::optional<std::string> &queue)
+bool cancel(std::int64_t id, const std::optional<std::string> &reason,
+            const std::optional<std::string> &queue)
 {
     const std::string error = error_for(reason);
     const auto catalogue = catalog::catalogue();
@@ -86,7 +92,8 @@ bool cancel(std::int64_t id, const std::optional<std::string> &reason, const std
 
 // ---- many jobs ----
 
-// $1 job type, $2 job key, $3 created before, $4 state, $5 ids of those that run, whatever their rows say, $6 limit
+// $1 job type, $2 job key, $3 created before, $4 state, $5 ids of those that run, whatever their
+// rows say, $6 limit
 constexpr const char *select_jobs_sql = R"(
     SELECT job.id
     FROM {live} AS job
@@ -99,7 +106,8 @@ constexpr const char *select_jobs_sql = R"(
     ORDER BY job.id
     LIMIT $6)";
 
-constexpr const char *select_unfinished_sql = "SELECT job.id FROM {live} AS job WHERE job.id = ANY ($1) ORDER BY job.id";
+constexpr const char *select_unfinished_sql =
+    "SELECT job.id FROM {live} AS job WHERE job.id = ANY ($1) ORDER BY job.id";
 
 struct Filter {
     std::optional<std::string> job_type;
@@ -130,16 +138,20 @@ Ids running_jobs()
 
 Ids find_jobs(const catalog::Queue &queue, const Filter &filter)
 {
-    const auto state = filter.state.has_value() ? std::optional(std::string(core::name(*filter.state))) : std::nullopt;
+    const auto state = filter.state.has_value()
+                           ? std::optional(std::string(core::name(*filter.state)))
+                           : std::nullopt;
     const Ids running = running_jobs();
     return pg::as_hipq([&] {
         return ids_of(catalog::statement_for(queue, select_jobs_sql)
-                          .run(filter.job_type, filter.job_key, filter.created_before, state, running, filter.most));
+                          .run(filter.job_type, filter.job_key, filter.created_before, state,
+                               running, filter.most));
     });
 }
 
 // A job that has changed its state since stays, if a state was asked for.
-Outcome try_to_cancel(const catalog::Queue &queue, std::int64_t id, const Filter &filter, const std::string &error)
+Outcome try_to_cancel(const catalog::Queue &queue, std::int64_t id, const Filter &filter,
+                      const std::string &error)
 {
     std::optional<Outcome> outcome;
     if (!filter.state.has_value() || *filter.state == core::JobState::running)
@@ -149,8 +161,10 @@ Outcome try_to_cancel(const catalog::Queue &queue, std::int64_t id, const Filter
     return outcome.has_value() ? *outcome : cancel_in_its_row(queue, id, error);
 }
 
-// Tries each job once and leaves those of which nothing is settled. Returns how many it has cancelled.
-std::int64_t go_through(const catalog::Queue &queue, Ids &ids, const Filter &filter, const std::string &error)
+// Tries each job once and leaves those of which nothing is settled. Returns how many it has
+// cancelled.
+std::int64_t go_through(const catalog::Queue &queue, Ids &ids, const Filter &filter,
+                        const std::string &error)
 {
     std::int64_t cancelled = 0;
     std::erase_if(ids, [&](std::int64_t id) {
@@ -159,11 +173,13 @@ std::int64_t go_through(const catalog::Queue &queue, Ids &ids, const Filter &fil
         return outcome != Outcome::look_again;
     });
     if (!ids.empty())
-        ids = pg::as_hipq([&] { return ids_of(catalog::statement_for(queue, select_unfinished_sql).run(ids)); });
+        ids = pg::as_hipq(
+            [&] { return ids_of(catalog::statement_for(queue, select_unfinished_sql).run(ids)); });
     return cancelled;
 }
 
-std::int64_t cancel_all(const catalog::Queue &queue, Ids ids, const Filter &filter, const std::string &error)
+std::int64_t cancel_all(const catalog::Queue &queue, Ids ids, const Filter &filter,
+                        const std::string &error)
 {
     std::int64_t cancelled = 0;
     for (int looks = 1; !ids.empty(); ++looks) {
@@ -185,19 +201,24 @@ std::optional<core::JobState> unfinished_state(const std::optional<std::string> 
         return std::nullopt;
     const auto state = core::parse_job_state(*text);
     if (!state.has_value() || *state == core::JobState::final)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("no job in state \"%s\" can be cancelled", text->c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("no job in state \"%s\" can be cancelled", text->c_str()),
                    errhint("Unfinished jobs are in state initial, running, error or retry."));
     return state;
 }
 
 std::int64_t cancel_jobs(const pg::Arguments &arguments)
 {
-    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2), unfinished_state(arguments.maybe_text(3)),
-                        arguments.maybe_time(4).value_or(pg::infinity), catalog::check_most(arguments.integer(6, "max_jobs"))};
+    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2),
+                        unfinished_state(arguments.maybe_text(3)),
+                        arguments.maybe_time(4).value_or(pg::infinity),
+                        catalog::check_most(arguments.integer(6, "max_jobs"))};
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue &queue = catalog::require_known_queue(*catalogue, arguments.text(0, "queue"));
+    const catalog::Queue &queue =
+        catalog::require_known_queue(*catalogue, arguments.text(0, "queue"));
     catalog::require(queue, catalog::Privilege::control);
-    return cancel_all(queue, find_jobs(queue, filter), filter, error_for(arguments.maybe_text(5, core::any_length)));
+    return cancel_all(queue, find_jobs(queue, filter), filter,
+                      error_for(arguments.maybe_text(5, core::any_length)));
 }
 
 }  // namespace
@@ -207,7 +228,8 @@ std::int64_t cancel_jobs(const pg::Arguments &arguments)
 HIPQ_FUNCTION(hipq_cancel)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return BoolGetDatum(hipq::control::cancel(arguments.integer64(0, "id"), arguments.maybe_text(1, hipq::core::any_length),
+    return BoolGetDatum(hipq::control::cancel(arguments.integer64(0, "id"),
+                                              arguments.maybe_text(1, hipq::core::any_length),
                                               arguments.maybe_text(2)));
 }
 

@@ -1,4 +1,5 @@
-// hipq.retry, reschedule, erase, release_hold: what operators do to a job. hipq.cancel is in cancel.cpp.
+// hipq.retry, reschedule, erase, release_hold: what operators do to a job. hipq.cancel is in
+// cancel.cpp.
 #include "catalog/catalog.hpp"
 #include "enqueue/enqueue.hpp"
 #include "job/job.hpp"
@@ -33,25 +34,30 @@ constexpr const char *retry_sql = R"(
     ON CONFLICT DO NOTHING
     RETURNING id)";
 
-std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data, const std::optional<std::string> &queue)
+std::int64_t retry(std::int64_t id, const std::string &reason, pg::RawValue data,
+                   const std::optional<std::string> &queue)
 {
     const auto catalogue = catalog::catalogue();
     const FoundJob job = job::require_job(*catalogue, id, queue, Privilege::control);
     const std::string state = state_name(job);
     if (job.state != core::JobState::final)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("job %lld is not final", static_cast<long long>(id)),
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("job %lld is not final", static_cast<long long>(id)),
                    errdetail("It is in state \"%s\".", state.c_str()),
                    errhint("Use hipq.reschedule() to run a waiting job sooner."));
     if (!data.null) {
-        catalog::require(*job.queue, Privilege::enqueue);  // 'control' alone is not to say what a handler gets
+        catalog::require(*job.queue,
+                         Privilege::enqueue);  // 'control' alone is not to say what a handler gets
         pg::check_job_data(data.value);
         if (const catalog::JobType *type = job.queue->find_job_type(job.type); type != nullptr)
             data = catalog::complete_job_data(*type, data);
     }
-    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(*job.queue, retry_sql).run(id, reason, data); });
+    const pg::Rows rows = pg::as_hipq(
+        [&] { return catalog::statement_for(*job.queue, retry_sql).run(id, reason, data); });
     if (rows.empty())
         HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
-                   errmsg("job type \"%s\" has an unfinished job with key \"%s\"", job.type.c_str(), job.key.c_str()),
+                   errmsg("job type \"%s\" has an unfinished job with key \"%s\"", job.type.c_str(),
+                          job.key.c_str()),
                    errhint("Wait until it has finished, or cancel it."));
     const std::int64_t new_id = rows.front().integer(0);
     job::note_redriven(*job.queue, {id}, {new_id}, pg::now());
@@ -65,25 +71,33 @@ constexpr const char *reschedule_sql = R"(
     SET scheduled_run_time = coalesce($2, job.scheduled_run_time), priority = coalesce($3::smallint, job.priority)
     WHERE job.id = $1 AND job.state IN ('initial', 'retry') AND ($2 IS NULL OR job.expires_time >= $2))";
 
-void check_schedule(const std::optional<pg::Time> &time, const std::optional<std::int32_t> &priority)
+void check_schedule(const std::optional<pg::Time> &time,
+                    const std::optional<std::int32_t> &priority)
 {
     if (time.has_value() && TIMESTAMP_NOT_FINITE(time->value))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("scheduled_run_time cannot be infinite"),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("scheduled_run_time cannot be infinite"),
                    errhint("Give a point in time."));
     if (priority.has_value())
         pg::demand(core::check_priority(*priority));
 }
 
-// A job that was not there may have started since, stand in another queue by now, or expire sooner: then it is looked for again.
+// A job that was not there may have started since, stand in another queue by now, or expire sooner:
+// then it is looked for again.
 constexpr int most_looks = 3;
 
-bool update_waiting(const FoundJob &job, const std::optional<pg::Time> &time, const std::optional<std::int32_t> &priority)
+bool update_waiting(const FoundJob &job, const std::optional<pg::Time> &time,
+                    const std::optional<std::int32_t> &priority)
 {
-    return pg::as_hipq(
-        [&] { return catalog::statement_for(*job.queue, reschedule_sql).run(job.id, time, priority).processed() == 1; });
+    return pg::as_hipq([&] {
+        return catalog::statement_for(*job.queue, reschedule_sql)
+                   .run(job.id, time, priority)
+                   .processed() == 1;
+    });
 }
 
-void reschedule(std::int64_t id, const std::optional<pg::Time> &time, const std::optional<std::int32_t> &priority,
+void reschedule(std::int64_t id, const std::optional<pg::Time> &time,
+                const std::optional<std::int32_t> &priority,
                 const std::optional<std::string> &queue)
 {
     check_schedule(time, priority);
@@ -98,24 +112,31 @@ void reschedule(std::int64_t id, const std::optional<pg::Time> &time, const std:
     }
     const std::string present_state = state_name(present);
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-               errmsg("cannot reschedule job %lld in state \"%s\"", static_cast<long long>(id), present_state.c_str()),
+               errmsg("cannot reschedule job %lld in state \"%s\"", static_cast<long long>(id),
+                      present_state.c_str()),
                errdetail("Only a waiting job (initial or retry) can be rescheduled."),
-               present.state == core::JobState::final ? errhint("Use hipq.retry() to run it again as a new job.") : 0);
+               present.state == core::JobState::final
+                   ? errhint("Use hipq.retry() to run it again as a new job.")
+                   : 0);
 }
 
 // ---- erase ----
 
-constexpr const char *erase_sql = "DELETE FROM {table} AS job WHERE job.id = $1 AND job.state = 'final'";
-constinit pg::Statement erase_attempts("DELETE FROM hipq.attempt AS attempt WHERE attempt.queue_id = $1 AND attempt.job_id = $2");
+constexpr const char *erase_sql =
+    "DELETE FROM {table} AS job WHERE job.id = $1 AND job.state = 'final'";
+constinit pg::Statement erase_attempts(
+    "DELETE FROM hipq.attempt AS attempt WHERE attempt.queue_id = $1 AND attempt.job_id = $2");
+constinit pg::Statement erase_dead_letter(
+    "DELETE FROM hipq.dead_letter AS letter WHERE letter.queue_id = $1 AND letter.job_id = $2");
 constinit pg::Statement
-    erase_dead_letter("DELETE FROM hipq.dead_letter AS letter WHERE letter.queue_id = $1 AND letter.job_id = $2");
-constinit pg::Statement erase_set_aside("DELETE FROM hipq.set_aside AS aside WHERE aside.job_id = $1");
+    erase_set_aside("DELETE FROM hipq.set_aside AS aside WHERE aside.job_id = $1");
 
 // Whether the caller has anything to do with the queue; for others its jobs do not exist.
 bool may_know_of(const FoundJob &job)
 {
     const Oid role = catalog::caller();
-    return catalog::may(role, *job.queue, Privilege::control) || catalog::may(role, *job.queue, Privilege::read) ||
+    return catalog::may(role, *job.queue, Privilege::control) ||
+           catalog::may(role, *job.queue, Privilege::read) ||
            catalog::may(role, *job.queue, Privilege::enqueue);
 }
 
@@ -129,7 +150,8 @@ bool erase(std::int64_t id, const std::optional<std::string> &queue)
     const std::string state = state_name(job);
     if (job.state != core::JobState::final)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("cannot erase job %lld in state \"%s\"", static_cast<long long>(id), state.c_str()),
+                   errmsg("cannot erase job %lld in state \"%s\"", static_cast<long long>(id),
+                          state.c_str()),
                    errhint("Use hipq.cancel() first."));
     return pg::as_hipq([&] {
         const bool erased = catalog::statement_for(*job.queue, erase_sql).run(id).processed() == 1;
@@ -147,22 +169,24 @@ bool erase(std::int64_t id, const std::optional<std::string> &queue)
 HIPQ_FUNCTION(hipq_retry)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return Int64GetDatum(hipq::control::retry(arguments.integer64(0, "id"), arguments.maybe_text(1).value_or("manual_retry"),
+    return Int64GetDatum(hipq::control::retry(arguments.integer64(0, "id"),
+                                              arguments.maybe_text(1).value_or("manual_retry"),
                                               arguments.raw(2, JSONBOID), arguments.maybe_text(3)));
 }
 
 HIPQ_FUNCTION(hipq_reschedule)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    hipq::control::reschedule(arguments.integer64(0, "id"), arguments.maybe_time(1), arguments.maybe_int(2),
-                              arguments.maybe_text(3));
+    hipq::control::reschedule(arguments.integer64(0, "id"), arguments.maybe_time(1),
+                              arguments.maybe_int(2), arguments.maybe_text(3));
     return hipq::pg::return_void();
 }
 
 HIPQ_FUNCTION(hipq_erase)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return BoolGetDatum(hipq::control::erase(arguments.integer64(0, "id"), arguments.maybe_text(1)));
+    return BoolGetDatum(
+        hipq::control::erase(arguments.integer64(0, "id"), arguments.maybe_text(1)));
 }
 
 HIPQ_FUNCTION(hipq_release_hold)

@@ -1,4 +1,5 @@
-// hipq.move_jobs: moves waiting jobs to another queue. They keep their ids, times, retries and history.
+// hipq.move_jobs: moves waiting jobs to another queue. They keep their ids, times, retries and
+// history.
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "pg/arguments.hpp"
@@ -12,16 +13,21 @@ namespace {
 using catalog::Queue;
 
 // What a job takes along: all but queue_id, which the table of a queue gives by default.
-#define HIPQ_MOVED_COLUMNS(job_data)                                                                                             \
-    "id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline, "         \
-    "expires_time, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, " \
-    "error, throttle_key, time_windows, retry_reason, shard_key, " job_data ", result, manual_reason"
+#define HIPQ_MOVED_COLUMNS(job_data)                                                               \
+    "id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, "    \
+    "accepted_time, deadline, "                                                                    \
+    "expires_time, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, "       \
+    "throttle_factor, job_type, job_key, "                                                         \
+    "error, throttle_key, time_windows, retry_reason, shard_key, " job_data                        \
+    ", result, manual_reason"
 constexpr const char *columns = HIPQ_MOVED_COLUMNS("job_data");
 // The data have to fit the job type's parameters in the other queue.
-constexpr const char *columns_as_they_come = HIPQ_MOVED_COLUMNS("hipq._fitting_data($3, job_type, id, job_data)");
+constexpr const char *columns_as_they_come =
+    HIPQ_MOVED_COLUMNS("hipq._fitting_data($3, job_type, id, job_data)");
 
-// $1 job type, $2 limit, $3 the other queue. A job that somebody holds, as an executor does that runs it, is passed over; one
-// whose key is taken in the other queue stays. Jobs come out of one table only as they have come into the other.
+// $1 job type, $2 limit, $3 the other queue. A job that somebody holds, as an executor does that
+// runs it, is passed over; one whose key is taken in the other queue stays. Jobs come out of one
+// table only as they have come into the other.
 constexpr const char *move_sql = R"(
     WITH chosen AS MATERIALIZED (
         SELECT {columns}
@@ -57,22 +63,26 @@ constexpr const char *too_much_sql = R"(
     ORDER BY job.id
     LIMIT 1)";
 
-constinit pg::Statement move_history("UPDATE hipq.attempt SET queue_id = $2 WHERE queue_id = $1 AND job_id = ANY ($3)");
+constinit pg::Statement
+    move_history("UPDATE hipq.attempt SET queue_id = $2 WHERE queue_id = $1 AND job_id = ANY ($3)");
 
 // Jobs that are for one worker stay so.
-constinit pg::Statement move_aims("UPDATE hipq.aimed_job SET queue_id = $2 WHERE queue_id = $1 AND job_id = ANY ($3)");
+constinit pg::Statement
+    move_aims("UPDATE hipq.aimed_job SET queue_id = $2 WHERE queue_id = $1 AND job_id = ANY ($3)");
 
 // The statement with its placeholders filled in: rare enough to be planned each time.
 std::string between(const char *text, const Queue &from, const Queue &to)
 {
-    const std::array<std::pair<std::string_view, std::string>, 5> names{{{"{columns}", columns},
-                                                                         {"{columns as they come}", columns_as_they_come},
-                                                                         {"{from}", from.qualified_live_table()},
-                                                                         {"{to_live}", to.qualified_live_table()},
-                                                                         {"{to}", to.qualified_table()}}};
+    const std::array<std::pair<std::string_view, std::string>, 5> names{
+        {{"{columns}", columns},
+         {"{columns as they come}", columns_as_they_come},
+         {"{from}", from.qualified_live_table()},
+         {"{to_live}", to.qualified_live_table()},
+         {"{to}", to.qualified_table()}}};
     std::string sql = text;
     for (const auto &[placeholder, name] : names)
-        for (std::size_t at = sql.find(placeholder); at != std::string::npos; at = sql.find(placeholder, at + name.size()))
+        for (std::size_t at = sql.find(placeholder); at != std::string::npos;
+             at = sql.find(placeholder, at + name.size()))
             sql.replace(at, placeholder.size(), name);
     return sql;
 }
@@ -84,14 +94,14 @@ const Queue &require_controlled(const catalog::Catalogue &catalogue, const std::
     return queue;
 }
 
-// The caps of the queue that they would come to bind them too; what the type there gives does not matter, as they bring their
-// own.
+// The caps of the queue that they would come to bind them too; what the type there gives does not
+// matter, as they bring their own.
 void demand_caps(const Queue &from, const Queue &to, const std::string &job_type)
 {
     const core::JobCaps &caps = to.caps;
     const pg::Rows rows = pg::as_hipq([&] {
-        return pg::run_once(between(too_much_sql, from, to), job_type, caps.max_timeout, caps.highest_priority,
-                            caps.allows_free_jobs);
+        return pg::run_once(between(too_much_sql, from, to), job_type, caps.max_timeout,
+                            caps.highest_priority, caps.allows_free_jobs);
     });
     for (const pg::Row row : rows) {
         pg::demand(core::check_timeout_cap(row.integer32(1), caps));
@@ -105,11 +115,13 @@ struct Moved {
     std::int64_t held;
 };
 
-Moved move_between(const Queue &from, const Queue &to, const std::string &job_type, std::int64_t most)
+Moved move_between(const Queue &from, const Queue &to, const std::string &job_type,
+                   std::int64_t most)
 {
     return pg::as_hipq([&] {
         Moved moved{{}, 0};
-        for (const pg::Row row : pg::run_once(between(move_sql, from, to), job_type, most, std::int32_t{to.id}))
+        for (const pg::Row row :
+             pg::run_once(between(move_sql, from, to), job_type, most, std::int32_t{to.id}))
             moved.ids.push_back(row.integer(0));
         move_history.run(std::int32_t{from.id}, std::int32_t{to.id}, moved.ids);
         if (move_aims.run(std::int32_t{from.id}, std::int32_t{to.id}, moved.ids).processed() > 0)

@@ -1,5 +1,5 @@
-// hipq.pause and hipq.resume. A pause is a row of the catalogue, so every process knows of it before its next claim; what was
-// resumed is looked for as soon as the transaction has committed.
+// hipq.pause and hipq.resume. A pause is a row of the catalogue, so every process knows of it
+// before its next claim; what was resumed is looked for as soon as the transaction has committed.
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"
 #include "pg/arguments.hpp"
@@ -15,9 +15,12 @@ namespace {
 using catalog::Privilege;
 using catalog::Queue;
 
-constinit pg::Statement select_instance("SELECT instance_id FROM hipq.instance WHERE name = $1 FOR KEY SHARE");
-constinit pg::Statement lock_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 AND NOT is_dropped FOR KEY SHARE");
-constinit pg::Statement lock_job_type("SELECT 1 FROM hipq.job_type WHERE queue_id = $1 AND name = $2 FOR KEY SHARE");
+constinit pg::Statement
+    select_instance("SELECT instance_id FROM hipq.instance WHERE name = $1 FOR KEY SHARE");
+constinit pg::Statement
+    lock_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 AND NOT is_dropped FOR KEY SHARE");
+constinit pg::Statement
+    lock_job_type("SELECT 1 FROM hipq.job_type WHERE queue_id = $1 AND name = $2 FOR KEY SHARE");
 
 constinit pg::Statement insert_pause(R"(
     INSERT INTO hipq.pause (instance_id, queue_id, job_type, throttle_key, paused_by, paused_time, reason)
@@ -40,21 +43,27 @@ struct Names {
 
 [[noreturn]] void refuse(const char *message, const char *hint)
 {
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", message), errhint("%s", hint));
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", message),
+               errhint("%s", hint));
 }
 
 void check(const Names &names)
 {
     if (!names.queue.has_value() && !names.instance.has_value())
-        refuse("neither a queue nor an instance is given", "Name the queue, and a job type in it if only that is meant.");
+        refuse("neither a queue nor an instance is given",
+               "Name the queue, and a job type in it if only that is meant.");
     if (names.queue.has_value() && names.instance.has_value())
-        refuse("both a queue and an instance are given", "Name one of them: an instance stands for all its queues.");
-    if (names.instance.has_value() && (names.job_type.has_value() || names.throttle_key.has_value()))
+        refuse("both a queue and an instance are given",
+               "Name one of them: an instance stands for all its queues.");
+    if (names.instance.has_value() &&
+        (names.job_type.has_value() || names.throttle_key.has_value()))
         refuse("an instance has no job types", "Name the queue of the job type instead.");
     if (names.throttle_key.has_value() && !names.job_type.has_value())
-        refuse("throttle_key is given without job_type", "Name the job type whose jobs have that key.");
+        refuse("throttle_key is given without job_type",
+               "Name the job type whose jobs have that key.");
     if (names.throttle_key == core::none_text)
-        refuse("throttle_key \"NONE\" is no key", "To name all jobs of the type leave throttle_key out.");
+        refuse("throttle_key \"NONE\" is no key",
+               "To name all jobs of the type leave throttle_key out.");
     if (names.throttle_key.has_value())
         pg::demand(core::check_throttle_key(*names.throttle_key));
 }
@@ -71,23 +80,29 @@ struct Target {
 
 [[noreturn]] void raise_unknown_instance(const std::string &name)
 {
-    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("instance \"%s\" does not exist", name.c_str()),
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+               errmsg("instance \"%s\" does not exist", name.c_str()),
                errhint("View hipq.instances lists the instances that you may look at."));
 }
 
-// Who controls all of its queues may pause an instance; one without queues is nobody's but a superuser's.
+// Who controls all of its queues may pause an instance; one without queues is nobody's but a
+// superuser's.
 void require_control(const std::vector<const Queue *> &queues, const std::string &instance)
 {
     const Oid role = catalog::caller();
     if (queues.empty() && pg::call([] { return ::superuser(); }))
         return;
-    if (std::none_of(queues.begin(), queues.end(), [&](const Queue *queue) { return catalog::has_any_right(role, *queue); }))
+    if (std::none_of(queues.begin(), queues.end(),
+                     [&](const Queue *queue) { return catalog::has_any_right(role, *queue); }))
         raise_unknown_instance(instance);
-    if (!std::all_of(queues.begin(), queues.end(),
-                     [&](const Queue *queue) { return catalog::may(role, *queue, Privilege::control); }))
-        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for instance \"%s\"", instance.c_str()),
-                   errdetail("Privilege \"control\" on each of its queues is needed."),
-                   errhint("Name a queue, or have the queue owners grant it with hipq.grant_queue()."));
+    if (!std::all_of(queues.begin(), queues.end(), [&](const Queue *queue) {
+            return catalog::may(role, *queue, Privilege::control);
+        }))
+        HIPQ_RAISE(
+            errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+            errmsg("permission denied for instance \"%s\"", instance.c_str()),
+            errdetail("Privilege \"control\" on each of its queues is needed."),
+            errhint("Name a queue, or have the queue owners grant it with hipq.grant_queue()."));
 }
 
 Target instance_target(const catalog::Catalogue &catalogue, const std::string &name)
@@ -120,7 +135,8 @@ Target queue_target(const catalog::Catalogue &catalogue, const Names &names)
 Target target_of(const catalog::Catalogue &catalogue, const Names &names)
 {
     check(names);
-    return names.instance.has_value() ? instance_target(catalogue, *names.instance) : queue_target(catalogue, names);
+    return names.instance.has_value() ? instance_target(catalogue, *names.instance)
+                                      : queue_target(catalogue, names);
 }
 
 // ---- the two verbs ----
@@ -130,9 +146,12 @@ bool pause(const Names &names, const std::optional<std::string> &reason)
     const auto catalogue = catalog::catalogue();
     const Target target = target_of(*catalogue, names);
     const std::string role = catalog::require_role(catalog::caller());
-    const std::string why = reason.has_value() && !reason->empty() ? *reason : std::string(core::none_text);
+    const std::string why =
+        reason.has_value() && !reason->empty() ? *reason : std::string(core::none_text);
     return pg::as_hipq([&] {
-        return insert_pause.run(target.instance_id, target.queue_id, target.job_type, target.throttle_key, role, pg::now(), why)
+        return insert_pause
+                   .run(target.instance_id, target.queue_id, target.job_type, target.throttle_key,
+                        role, pg::now(), why)
                    .processed() == 1;
     });
 }
@@ -142,7 +161,9 @@ bool resume(const Names &names)
     const auto catalogue = catalog::catalogue();
     const Target target = target_of(*catalogue, names);
     const bool was_paused = pg::as_hipq([&] {
-        return delete_pause.run(target.instance_id, target.queue_id, target.job_type, target.throttle_key).processed() == 1;
+        return delete_pause
+                   .run(target.instance_id, target.queue_id, target.job_type, target.throttle_key)
+                   .processed() == 1;
     });
     const bool is_whole_queue = target.queue_id.has_value() && !target.job_type.has_value();
     const bool was_held = is_whole_queue && recovery::forget_dead_letter_crashes(*target.queue_id);
@@ -164,13 +185,15 @@ HIPQ_FUNCTION(hipq_pause)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     return hipq::pg::return_bool(
-        hipq::control::pause({arguments.maybe_text(0), arguments.maybe_text(1), arguments.maybe_text(2), arguments.maybe_text(4)},
+        hipq::control::pause({arguments.maybe_text(0), arguments.maybe_text(1),
+                              arguments.maybe_text(2), arguments.maybe_text(4)},
                              arguments.maybe_text(3)));
 }
 
 HIPQ_FUNCTION(hipq_resume)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return hipq::pg::return_bool(hipq::control::resume(
-        {arguments.maybe_text(0), arguments.maybe_text(1), arguments.maybe_text(2), arguments.maybe_text(3)}));
+    return hipq::pg::return_bool(
+        hipq::control::resume({arguments.maybe_text(0), arguments.maybe_text(1),
+                               arguments.maybe_text(2), arguments.maybe_text(3)}));
 }

@@ -1,7 +1,8 @@
 // hipq.retry_chain: every attempt of a job and of the jobs it was retried from or as.
 //
-// All of them name the first one. As a rule they are in one queue; a dead letter may have been redriven into another one, and
-// hipq.move_jobs() takes a job to another one. Jobs that those known by now are linked with say which queues to read.
+// All of them name the first one. As a rule they are in one queue; a dead letter may have been
+// redriven into another one, and hipq.move_jobs() takes a job to another one. Jobs that those known
+// by now are linked with say which queues to read.
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "pg/arguments.hpp"
@@ -22,7 +23,8 @@ using Ids = std::vector<std::int64_t>;
 
 // ---- one queue ----
 
-constexpr const char *first_sql = "SELECT coalesce(job.original_job_id, job.id) FROM {table} AS job WHERE job.id = $1";
+constexpr const char *first_sql =
+    "SELECT coalesce(job.original_job_id, job.id) FROM {table} AS job WHERE job.id = $1";
 
 // $1 the first job, $2 the queue. Those made from it are later: no row before it is read.
 constexpr const char *chain_sql = R"(
@@ -84,18 +86,22 @@ struct Told {
 
 Told told(pg::Row row)
 {
-    const auto time = [&](int column) { return row.null(column) ? std::nullopt : std::optional(row.time(column)); };
+    const auto time = [&](int column) {
+        return row.null(column) ? std::nullopt : std::optional(row.time(column));
+    };
     const auto number = [&](int column) {
         return row.null(column) ? std::nullopt : std::optional<std::int32_t>(row.integer32(column));
     };
-    return {row.integer(0),    row.maybe_integer(1), number(2), row.maybe_text(3),    row.maybe_text(4),
-            row.maybe_text(5), row.maybe_text(6),    number(7), row.maybe_integer(8), time(9),
-            time(10),          row.maybe_text(12)};
+    return {
+        row.integer(0),    row.maybe_integer(1), number(2), row.maybe_text(3),    row.maybe_text(4),
+        row.maybe_text(5), row.maybe_text(6),    number(7), row.maybe_integer(8), time(9),
+        time(10),          row.maybe_text(12)};
 }
 
 // ---- all queues ----
 
-// What dead letters of these jobs, and those of what they were enqueued again as, were enqueued again as. $2 all queues
+// What dead letters of these jobs, and those of what they were enqueued again as, were enqueued
+// again as. $2 all queues
 constinit pg::Statement select_redriven(R"(
     WITH RECURSIVE redriven AS (
         SELECT letter.redriven_as AS id
@@ -117,7 +123,8 @@ bool has_one_of(const Queue &queue, const Ids &ids)
     bool has = false;
     const auto error = pg::in_subtransaction(pg::Ending::rolled_back, [&] {  // keeps no locks
         const pg::LockTimeoutScope bounded(1);
-        has = pg::as_hipq([&] { return !catalog::statement_for(queue, has_one_sql).run(ids).empty(); });
+        has = pg::as_hipq(
+            [&] { return !catalog::statement_for(queue, has_one_sql).run(ids).empty(); });
     });
     if (error.has_value() && !catalog::is_lock_trouble(*error))
         throw *error;  // NOLINT(cert-err60-cpp): as it came
@@ -126,7 +133,10 @@ bool has_one_of(const Queue &queue, const Ids &ids)
 
 class Chain {
 public:
-    Chain(const Catalogue &catalogue, std::int64_t first) : catalogue_(catalogue), first_(first), linked_{first} {}
+    Chain(const Catalogue &catalogue, std::int64_t first)
+        : catalogue_(catalogue), first_(first), linked_{first}
+    {
+    }
 
     // In order.
     std::vector<Told> tell_from(const Queue &queue)
@@ -134,7 +144,8 @@ public:
         read(queue);
         while (read_queues_of(strangers()))
             ;
-        std::stable_sort(told_.begin(), told_.end(), [](const Told &a, const Told &b) { return a.job_id < b.job_id; });
+        std::stable_sort(told_.begin(), told_.end(),
+                         [](const Told &a, const Told &b) { return a.job_id < b.job_id; });
         return std::move(told_);
     }
 
@@ -142,7 +153,8 @@ private:
     void read(const Queue &queue)
     {
         read_.insert(queue.id);
-        for (const pg::Row row : pg::as_hipq([&] { return catalog::statement_for(queue, chain_sql).run(first_, queue.id); })) {
+        for (const pg::Row row : pg::as_hipq(
+                 [&] { return catalog::statement_for(queue, chain_sql).run(first_, queue.id); })) {
             told_.push_back(told(row));
             found_.insert(told_.back().job_id);
             linked_.insert(told_.back().job_id);
@@ -154,11 +166,14 @@ private:
     // Jobs of the chain that nobody has looked for.
     Ids strangers()
     {
-        for (const pg::Row row :
-             pg::as_hipq([&] { return select_redriven.run(Ids(linked_.begin(), linked_.end()), job::queue_ids(catalogue_)); }))
+        for (const pg::Row row : pg::as_hipq([&] {
+                 return select_redriven.run(Ids(linked_.begin(), linked_.end()),
+                                            job::queue_ids(catalogue_));
+             }))
             linked_.insert(row.integer(0));
         Ids ids;
-        std::set_difference(linked_.begin(), linked_.end(), found_.begin(), found_.end(), std::back_inserter(ids));
+        std::set_difference(linked_.begin(), linked_.end(), found_.begin(), found_.end(),
+                            std::back_inserter(ids));
         found_.insert(ids.begin(), ids.end());
         return ids;
     }
@@ -170,7 +185,8 @@ private:
             return false;
         bool any = false;
         for (const auto &[id, queue] : catalogue_.queues) {
-            if (queue.is_dropped || read_.contains(id) || !catalog::may(catalog::caller(), queue, catalog::Privilege::read) ||
+            if (queue.is_dropped || read_.contains(id) ||
+                !catalog::may(catalog::caller(), queue, catalog::Privilege::read) ||
                 !has_one_of(queue, ids))
                 continue;
             read(queue);
@@ -189,12 +205,14 @@ private:
 
 void list_chain(const Catalogue &catalogue, const FoundJob &job, pg::ResultSet &result)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(*job.queue, first_sql).run(job.id); });
+    const pg::Rows rows =
+        pg::as_hipq([&] { return catalog::statement_for(*job.queue, first_sql).run(job.id); });
     if (rows.empty())  // it follows the job that holds its key
         return;
     for (const Told &told : Chain(catalogue, rows.front().integer(0)).tell_from(*job.queue))
-        result.add(told.job_id, told.retry_of, told.attempt, told.state, told.reason, told.sqlstate, told.error,
-                   told.executor_pid, told.worker_id, told.started, told.ended, told.manual_reason);
+        result.add(told.job_id, told.retry_of, told.attempt, told.state, told.reason, told.sqlstate,
+                   told.error, told.executor_pid, told.worker_id, told.started, told.ended,
+                   told.manual_reason);
 }
 
 }  // namespace
@@ -207,7 +225,9 @@ HIPQ_FUNCTION(hipq_retry_chain)
     const std::int64_t id = arguments.integer64(0, "id");
     hipq::pg::ResultSet result(fcinfo);
     const auto catalogue = hipq::catalog::catalogue();
-    hipq::control::list_chain(
-        *catalogue, hipq::job::require_job(*catalogue, id, arguments.maybe_text(1), hipq::catalog::Privilege::read), result);
+    hipq::control::list_chain(*catalogue,
+                              hipq::job::require_job(*catalogue, id, arguments.maybe_text(1),
+                                                     hipq::catalog::Privilege::read),
+                              result);
     return hipq::pg::return_void();
 }

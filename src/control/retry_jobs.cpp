@@ -10,10 +10,11 @@ namespace hipq::control {
 namespace {
 
 // One call at a time in each queue: the next one has to see what this one has enqueued.
-constinit pg::Statement lock_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 FOR NO KEY UPDATE");
+constinit pg::Statement
+    lock_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 FOR NO KEY UPDATE");
 
-// $1 reason, $2 job type, $3 and $4 when they failed, $5 limit. Those that were run again already are left, and those whose key
-// an unfinished job holds.
+// $1 reason, $2 job type, $3 and $4 when they failed, $5 limit. Those that were run again already
+// are left, and those whose key an unfinished job holds.
 constexpr const char *retry_sql = R"(
     INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, job_type, job_key, job_data, timeout, max_retries, queue_ttl, priority,
                          throttle_factor, throttle_key, time_windows, shard_key)
@@ -40,16 +41,18 @@ std::int64_t retry_jobs(const pg::Arguments &arguments)
 {
     const std::int64_t most = catalog::check_most(arguments.integer(5, "max_jobs"));
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue &queue = catalog::require_known_queue(*catalogue, arguments.text(0, "queue"));
+    const catalog::Queue &queue =
+        catalog::require_known_queue(*catalogue, arguments.text(0, "queue"));
     catalog::require(queue, catalog::Privilege::control);
     const std::string reason = arguments.maybe_text(4).value_or("manual_retry");
     return pg::as_hipq([&] {
         lock_queue.run(queue.id);
         std::vector<std::int64_t> retried;
         std::vector<std::int64_t> made;
-        for (const pg::Row row : catalog::statement_for(queue, retry_sql)
-                                     .run(reason, arguments.maybe_text(1), arguments.maybe_time(2).value_or(always),
-                                          arguments.maybe_time(3).value_or(pg::infinity), most)) {
+        for (const pg::Row row :
+             catalog::statement_for(queue, retry_sql)
+                 .run(reason, arguments.maybe_text(1), arguments.maybe_time(2).value_or(always),
+                      arguments.maybe_time(3).value_or(pg::infinity), most)) {
             retried.push_back(row.integer(0));
             made.push_back(row.integer(1));
         }

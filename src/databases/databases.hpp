@@ -1,4 +1,5 @@
-// What shared memory knows of databases: which has work, when somebody has to look, which stands aside. What other rooms may use.
+// What shared memory knows of databases: which has work, when somebody has to look, which stands
+// aside. What other rooms may use.
 #pragma once
 
 #include "databases/duties_set_aside.hpp"

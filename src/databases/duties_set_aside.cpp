@@ -32,7 +32,8 @@ memory::SetAside *find_free()
 
 }  // namespace
 
-void note_set_aside(core::Duty duty, int queue_id, core::Trouble trouble, std::string_view error) noexcept
+void note_set_aside(core::Duty duty, int queue_id, core::Trouble trouble,
+                    std::string_view error) noexcept
 {
     const pg::Time now{::GetCurrentTimestamp()};
     constexpr auto room = static_cast<int>(sizeof(memory::SetAside::error)) - 1;

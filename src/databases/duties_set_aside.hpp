@@ -5,8 +5,10 @@
 
 namespace hipq::databases {
 
-// Sets a duty of a queue of this database aside, or says that it failed again. Where there is no room it is not told of.
-void note_set_aside(core::Duty duty, int queue_id, core::Trouble trouble, std::string_view error) noexcept;
+// Sets a duty of a queue of this database aside, or says that it failed again. Where there is no
+// room it is not told of.
+void note_set_aside(core::Duty duty, int queue_id, core::Trouble trouble,
+                    std::string_view error) noexcept;
 
 // It works again.
 void clear_set_aside(core::Duty duty, int queue_id) noexcept;

@@ -5,8 +5,8 @@ namespace hipq::databases {
 
 namespace {
 
-// The system's clock: hipq's may be moved on by a setting, and not in all processes at once. Should the system's be set back, the
-// lull's end may be far ahead: no lull is longer than the longest.
+// The system's clock: hipq's may be moved on by a setting, and not in all processes at once. Should
+// the system's be set back, the lull's end may be far ahead: no lull is longer than the longest.
 bool is_on(const memory::Lull &lull, pg::Time now)
 {
     return now < lull.end && lull.end.value - now.value <= longest_lull;
@@ -43,7 +43,8 @@ bool has_lull(Oid database)
 
 void wait_out_lull(Oid database)
 {
-    // Looked at again and again: to be woken it would have to wait for its latch, and so to take what others set it for.
+    // Looked at again and again: to be woken it would have to wait for its latch, and so to take
+    // what others set it for.
     for (std::int64_t waited = 0; waited < longest_lull && has_lull(database); waited += 1'000)
         pg::call([] {
             (void)::WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1, PG_WAIT_EXTENSION);
@@ -55,7 +56,8 @@ bool is_executor(Oid database, int process) noexcept
 {
     const memory::Lock lock(LW_SHARED);
     for (int i = 0; i < memory::registry()->executor_count; ++i)
-        if (memory::registry()->executors[i].process == process && memory::registry()->executors[i].database == database)
+        if (memory::registry()->executors[i].process == process &&
+            memory::registry()->executors[i].database == database)
             return true;
     return false;
 }

@@ -1,5 +1,6 @@
-// A lull: a short time in which the executors of one database start no next job, so that a change of its tables finds a moment
-// in which none of them holds a lock. Jobs that run, and their finishes, go on.
+// A lull: a short time in which the executors of one database start no next job, so that a change
+// of its tables finds a moment in which none of them holds a lock. Jobs that run, and their
+// finishes, go on.
 #pragma once
 
 #include "memory/memory.hpp"
@@ -8,7 +9,8 @@ namespace hipq::databases {
 
 inline constexpr std::int64_t longest_lull = 100'000;  // us
 
-// Scheduler: begins a lull; it is over when it is ended, or after the longest time. False: another database has one.
+// Scheduler: begins a lull; it is over when it is ended, or after the longest time. False: another
+// database has one.
 bool begin_lull(Oid database) noexcept;
 void end_lull(Oid database) noexcept;
 

@@ -22,7 +22,8 @@ constinit SchedulerTicket mine{-1, 0, InvalidOid};
 // Of a closed database nothing is known that the launcher would not find out again.
 bool is_free(const memory::DatabaseSlot &slot)
 {
-    return slot.database == InvalidOid || (slot.closed && slot.scheduler == memory::SchedulerState::none);
+    return slot.database == InvalidOid ||
+           (slot.closed && slot.scheduler == memory::SchedulerState::none);
 }
 
 std::span<memory::DatabaseSlot> slots_in_use()
@@ -30,8 +31,9 @@ std::span<memory::DatabaseSlot> slots_in_use()
     return {memory::registry()->databases, static_cast<std::size_t>(settings::max_databases)};
 }
 
-// When there is no room: the slot of the database that can wait longest, whose time is forgotten. Its turn comes again when the
-// launcher looks at all databases. Null when all have a scheduler or are due.
+// When there is no room: the slot of the database that can wait longest, whose time is forgotten.
+// Its turn comes again when the launcher looks at all databases. Null when all have a scheduler or
+// are due.
 memory::DatabaseSlot *slot_to_give_up(pg::Time now)
 {
     memory::DatabaseSlot *latest = nullptr;
@@ -90,7 +92,8 @@ memory::DatabaseSlot *slot_of(const SchedulerTicket &ticket)
     if (ticket.slot < 0)
         return nullptr;
     memory::DatabaseSlot &slot = memory::registry()->databases[ticket.slot];
-    return slot.generation == ticket.generation && slot.database == ticket.database ? &slot : nullptr;
+    return slot.generation == ticket.generation && slot.database == ticket.database ? &slot
+                                                                                    : nullptr;
 }
 
 // Doubles with each failure in a row.
@@ -110,11 +113,12 @@ bool is_put_off(const memory::DatabaseSlot &slot, pg::Time now)
 // Whether the launcher may start a scheduler for this slot, once it is due. Needs the lock.
 bool can_start(const memory::DatabaseSlot &slot)
 {
-    return slot.database != InvalidOid && slot.scheduler == memory::SchedulerState::none && !slot.closed &&
-           !stands_aside(slot.database);
+    return slot.database != InvalidOid && slot.scheduler == memory::SchedulerState::none &&
+           !slot.closed && !stands_aside(slot.database);
 }
 
-// Of those that can start and are due the one that waits longest; null when there is none. Needs the lock.
+// Of those that can start and are due the one that waits longest; null when there is none. Needs
+// the lock.
 memory::DatabaseSlot *longest_due(pg::Time now)
 {
     memory::DatabaseSlot *longest = nullptr;
@@ -185,7 +189,9 @@ memory::DatabaseSlot *slot_or_overflow(Oid database)
 
 void wake_whoever_looks_at(const memory::DatabaseSlot &slot)
 {
-    memory::wake_process(slot.scheduler == memory::SchedulerState::running ? slot.process : memory::registry()->launcher);
+    memory::wake_process(slot.scheduler == memory::SchedulerState::running
+                             ? slot.process
+                             : memory::registry()->launcher);
 }
 
 }  // namespace
@@ -284,8 +290,9 @@ std::vector<Prepares> list_prepares()
 bool make_known(Oid database)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
-    const bool is_known = std::any_of(slots_in_use().begin(), slots_in_use().end(),
-                                      [&](const memory::DatabaseSlot &slot) { return slot.database == database; });
+    const bool is_known =
+        std::any_of(slots_in_use().begin(), slots_in_use().end(),
+                    [&](const memory::DatabaseSlot &slot) { return slot.database == database; });
     memory::DatabaseSlot *slot = is_known ? nullptr : slot_or_overflow(database);
     if (slot != nullptr) {
         slot->changed = true;
@@ -296,16 +303,18 @@ bool make_known(Oid database)
 
 bool is_in_order(Oid database)
 {
-    return std::any_of(std::begin(memory::registry()->databases), std::end(memory::registry()->databases),
-                       [&](const memory::DatabaseSlot &slot) {
-                           return slot.database == database && slot.looked && !slot.closed && slot.failures == 0;
-                       });
+    return std::any_of(
+        std::begin(memory::registry()->databases), std::end(memory::registry()->databases),
+        [&](const memory::DatabaseSlot &slot) {
+            return slot.database == database && slot.looked && !slot.closed && slot.failures == 0;
+        });
 }
 
 bool is_closed(Oid database)
 {
-    return std::any_of(std::begin(memory::registry()->databases), std::end(memory::registry()->databases),
-                       [&](const memory::DatabaseSlot &slot) { return slot.database == database && slot.closed; });
+    return std::any_of(
+        std::begin(memory::registry()->databases), std::end(memory::registry()->databases),
+        [&](const memory::DatabaseSlot &slot) { return slot.database == database && slot.closed; });
 }
 
 void everybody_looks() noexcept
@@ -342,8 +351,8 @@ std::size_t take_due_schedulers(pg::Time now, std::span<SchedulerTicket> tickets
             break;
         slot->scheduler = memory::SchedulerState::starting;
         ++slot->generation;
-        tickets[count] =
-            SchedulerTicket{static_cast<int>(slot - memory::registry()->databases), slot->generation, slot->database};
+        tickets[count] = SchedulerTicket{static_cast<int>(slot - memory::registry()->databases),
+                                         slot->generation, slot->database};
     }
     return count;
 }
@@ -355,7 +364,8 @@ pg::Time next_scheduler_due()
     const memory::Lock lock(LW_SHARED);
     for (const memory::DatabaseSlot &slot : memory::registry()->databases)
         if (can_start(slot))
-            next = std::min(next, is_put_off(slot, now) ? std::max(slot.next_due, slot.not_before) : slot.next_due);
+            next = std::min(next, is_put_off(slot, now) ? std::max(slot.next_due, slot.not_before)
+                                                        : slot.next_due);
     return next;
 }
 
@@ -390,13 +400,15 @@ pg::Time last_look(Oid database)
 
 std::vector<AwaitedLook> awaited_looks()
 {
-    std::vector<AwaitedLook> looks(static_cast<std::size_t>(settings::max_databases));  // before the lock: allocation
+    std::vector<AwaitedLook> looks(
+        static_cast<std::size_t>(settings::max_databases));  // before the lock: allocation
     std::size_t count = 0;
     const pg::Time now = pg::now();
     {
         const memory::Lock lock(LW_SHARED);
         for (const memory::DatabaseSlot &slot : slots_in_use())
-            if (slot.scheduler == memory::SchedulerState::running && slot.next_due <= now && !stands_aside(slot.database))
+            if (slot.scheduler == memory::SchedulerState::running && slot.next_due <= now &&
+                !stands_aside(slot.database))
                 looks[count++] = {slot.database, slot.generation, slot.last_look, slot.is_looking,
                                   GetPGProcByNumber(slot.process)->pid};
     }

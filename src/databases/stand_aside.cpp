@@ -13,7 +13,9 @@ bool is_valid(const memory::StandAside &mark)
 bool stands_aside(Oid database)
 {
     return std::any_of(std::begin(memory::registry()->marks), std::end(memory::registry()->marks),
-                       [&](const memory::StandAside &mark) { return mark.database == database && is_valid(mark); });
+                       [&](const memory::StandAside &mark) {
+                           return mark.database == database && is_valid(mark);
+                       });
 }
 
 void announce_departure()
@@ -24,7 +26,8 @@ void announce_departure()
 void wait_for_departure(std::int64_t microseconds)
 {
     pg::call([&] {
-        (void)::ConditionVariableTimedSleep(&memory::registry()->departure, static_cast<long>((microseconds + 999) / 1000),
+        (void)::ConditionVariableTimedSleep(&memory::registry()->departure,
+                                            static_cast<long>((microseconds + 999) / 1000),
                                             PG_WAIT_EXTENSION);
     });
 }

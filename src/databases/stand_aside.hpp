@@ -1,20 +1,20 @@
-// Databases whose processes stand aside: while a command has marked one (executors/clear_database.hpp), no scheduler and no
-// executor starts there.
+// Databases whose processes stand aside: while a command has marked one
+// (executors/clear_database.hpp), no scheduler and no executor starts there.
 #pragma once
 
 #include "memory/memory.hpp"
 
 namespace hipq::databases {
 
-// A mark counts while the process that made it lives: its transaction callbacks remove it, but a mark that outlived its maker
-// would keep a database's jobs waiting for ever. Needs the lock.
+// A mark counts while the process that made it lives: its transaction callbacks remove it, but a
+// mark that outlived its maker would keep a database's jobs waiting for ever. Needs the lock.
 bool is_valid(const memory::StandAside &mark);
 
 // Whether the workers of a database stand aside. Needs the lock.
 bool stands_aside(Oid database);
 
-// A worker of a database is gone, or nobody waits for that any more. `wait_for_departure` waits until one goes, at most so long.
-// Raises what an interrupt raises.
+// A worker of a database is gone, or nobody waits for that any more. `wait_for_departure` waits
+// until one goes, at most so long. Raises what an interrupt raises.
 void announce_departure();
 void wait_for_departure(std::int64_t microseconds);
 void end_wait_for_departure();

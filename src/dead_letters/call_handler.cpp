@@ -1,9 +1,10 @@
 // Calls the handler of dead letters, once for each.
 //
-// Its start is counted in a transaction of its own; the call and the note how it ended are another one. So what it writes
-// happens once or not at all, and a handler that ends its process is begun a few times and no more. One that fails is rolled
-// back in a subtransaction and not called again, and leaves its error in the dead letter; it has no job that could fail, so
-// that no dead letter comes of it.
+// Its start is counted in a transaction of its own; the call and the note how it ended are another
+// one. So what it writes happens once or not at all, and a handler that ends its process is begun a
+// few times and no more. One that fails is rolled back in a subtransaction and not called again,
+// and leaves its error in the dead letter; it has no job that could fail, so that no dead letter
+// comes of it.
 #include "call_handler.hpp"
 
 #include "claim/claim.hpp"
@@ -30,9 +31,10 @@ using catalog::Queue;
 using job::BegunLetter;
 using job::ClaimedJob;
 
-// Who handles the dead letters of a queue holds a lock of its session on its live leaf, under a number that nobody else uses: it
-// outlives both transactions if they commit, and ends with the process. Else another executor could take a letter, between them,
-// for one that was left behind. An abort releases it, which is why a handler that fails does not abort its transaction.
+// Who handles the dead letters of a queue holds a lock of its session on its live leaf, under a
+// number that nobody else uses: it outlives both transactions if they commit, and ends with the
+// process. Else another executor could take a letter, between them, for one that was left behind.
+// An abort releases it, which is why a handler that fails does not abort its transaction.
 LOCKTAG lock_of(Oid leaf)
 {
     LOCKTAG tag;
@@ -43,7 +45,8 @@ LOCKTAG lock_of(Oid leaf)
 bool try_to_lock(Oid leaf)
 {
     const LOCKTAG tag = lock_of(leaf);
-    return pg::call([&] { return ::LockAcquire(&tag, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL; });
+    return pg::call(
+        [&] { return ::LockAcquire(&tag, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL; });
 }
 
 void unlock(Oid leaf)
@@ -60,12 +63,14 @@ struct BegunCall {
     BegunLetter letter;
 };
 
-// Nothing: there is no dead letter left to handle, or none can be. `chosen` is its job, also when an error is against it.
+// Nothing: there is no dead letter left to handle, or none can be. `chosen` is its job, also when
+// an error is against it.
 std::optional<BegunCall> begin_call(const Queue &queue, std::int64_t &chosen)
 {
     std::optional<BegunCall> call;
     pg::with_transaction([&] {
-        const auto handler = catalog::resolve_dead_letter_handler(queue);  // the scheduler tells why there is none
+        const auto handler =
+            catalog::resolve_dead_letter_handler(queue);  // the scheduler tells why there is none
         const auto letter = handler.has_value() ? job::begin_handling(queue, chosen) : std::nullopt;
         if (letter.has_value())
             call = BegunCall{*handler, *letter};
@@ -92,8 +97,8 @@ std::optional<std::string> trouble_of(const execute::Stop &stop)
 }
 
 // Raises what the handler raises, or what it was stopped for.
-void call_handler(const execute::Executor &executor, const Handler &handler, const ClaimedJob &job, execute::SessionUse &session,
-                  execute::Watch &watch)
+void call_handler(const execute::Executor &executor, const Handler &handler, const ClaimedJob &job,
+                  execute::SessionUse &session, execute::Watch &watch)
 {
     const job::MadeJobs made;
     session.begin();
@@ -107,8 +112,8 @@ void call_handler(const execute::Executor &executor, const Handler &handler, con
 }
 
 // Returns what went wrong: then nothing is left of what it did.
-std::optional<std::string> try_handler(const execute::Executor &executor, const Handler &handler, const ClaimedJob &job,
-                                       execute::SessionUse &session)
+std::optional<std::string> try_handler(const execute::Executor &executor, const Handler &handler,
+                                       const ClaimedJob &job, execute::SessionUse &session)
 {
     execute::Watch watch(job);
     const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
@@ -128,7 +133,8 @@ void note_failure(const BegunLetter &letter, const std::string &trouble)
     job::note_handler_failure(letter, trouble.empty() ? "no message" : trouble);
 }
 
-void handle_in_transaction(const execute::Executor &executor, const BegunCall &call, execute::SessionUse &session)
+void handle_in_transaction(const execute::Executor &executor, const BegunCall &call,
+                           execute::SessionUse &session)
 {
     const auto job = take(executor, call.letter);
     if (!job.has_value())
@@ -141,8 +147,10 @@ void handle_in_transaction(const execute::Executor &executor, const BegunCall &c
         job::note_handled(call.letter, pg::now());
 }
 
-// Returns why its transaction could not be committed, as happens when there is no room for what the handler notifies.
-std::optional<std::string> try_to_handle(const execute::Executor &executor, const BegunCall &call, execute::SessionUse &session)
+// Returns why its transaction could not be committed, as happens when there is no room for what the
+// handler notifies.
+std::optional<std::string> try_to_handle(const execute::Executor &executor, const BegunCall &call,
+                                         execute::SessionUse &session)
 {
     std::optional<std::string> trouble;
     pg::start_transaction();
@@ -176,11 +184,15 @@ void report_trouble(const Queue &queue, std::int64_t job_id, const pg::Error &er
     const std::string name = queue.full_name();
     const std::string message = pg::short_message(error);
     pg::call([&] {
-        ereport(WARNING, errcode(error.sqlerrcode()),
-                errmsg("cannot call the handler of dead letters of queue \"%s\": %s", name.c_str(), message.c_str()),
-                job_id == 0 ? errdetail("It is tried again from time to time.")
-                            : errdetail("The dead letter of job %lld is left alone for ten minutes; others go on.",
-                                        static_cast<long long>(job_id)));
+        ereport(
+            WARNING, errcode(error.sqlerrcode()),
+            errmsg("cannot call the handler of dead letters of queue \"%s\": %s", name.c_str(),
+                   message.c_str()),
+            job_id == 0
+                ? errdetail("It is tried again from time to time.")
+                : errdetail(
+                      "The dead letter of job %lld is left alone for ten minutes; others go on.",
+                      static_cast<long long>(job_id)));
     });
 }
 

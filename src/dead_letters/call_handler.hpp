@@ -5,7 +5,8 @@
 
 namespace hipq::dead_letters {
 
-// Calls the handler of dead letters for one of them, if the scheduler has found any of this queue owner's. False: it has not.
+// Calls the handler of dead letters for one of them, if the scheduler has found any of this queue
+// owner's. False: it has not.
 bool handle_next_dead_letter(const execute::Executor &executor);
 
 }  // namespace hipq::dead_letters

@@ -1,7 +1,8 @@
-// hipq.redrive, dismiss_dead_letters, purge_dead_letters: what operators do about jobs that failed for good, by id or by filter.
+// hipq.redrive, dismiss_dead_letters, purge_dead_letters: what operators do about jobs that failed
+// for good, by id or by filter.
 //
-// A dead letter that somebody else has in hand (its handler, another call) is refused by id and passed over by filter: nobody
-// waits for a handler.
+// A dead letter that somebody else has in hand (its handler, another call) is refused by id and
+// passed over by filter: nobody waits for a handler.
 #include "catalog/catalog.hpp"
 #include "core/retry/redrive.hpp"
 #include "job/job.hpp"
@@ -29,8 +30,8 @@ struct Letter {
     bool is_reduced;
 };
 
-constinit pg::Statement
-    find_queue("SELECT letter.queue_id FROM hipq.dead_letter AS letter WHERE letter.queue_id = ANY ($1) AND letter.job_id = $2");
+constinit pg::Statement find_queue("SELECT letter.queue_id FROM hipq.dead_letter AS letter WHERE "
+                                   "letter.queue_id = ANY ($1) AND letter.job_id = $2");
 
 constinit pg::Statement lock_letter(R"(
     SELECT letter.job_type, letter.job_key, letter.state, letter.reduced_because IS NOT NULL
@@ -41,12 +42,14 @@ constinit pg::Statement lock_letter(R"(
 // One that the caller may not know of does not exist.
 const Queue &require_queue_of_letter(const catalog::Catalogue &catalogue, std::int64_t id)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return find_queue.run(job::queue_ids(catalogue), id); });
+    const pg::Rows rows =
+        pg::as_hipq([&] { return find_queue.run(job::queue_ids(catalogue), id); });
     const Queue *queue = rows.empty() ? nullptr : catalogue.find(rows.front().integer32(0));
     if (queue == nullptr || queue->is_dropped || !catalog::has_any_right(catalog::caller(), *queue))
-        HIPQ_RAISE(
-            errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job %lld has no dead letter", static_cast<long long>(id)),
-            errhint("View hipq.dead_letters shows those that there are; each goes after the queue's dead_letter_retention."));
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+                   errmsg("job %lld has no dead letter", static_cast<long long>(id)),
+                   errhint("View hipq.dead_letters shows those that there are; each goes after the "
+                           "queue's dead_letter_retention."));
     catalog::require(*queue, Privilege::control);
     return *queue;
 }
@@ -55,8 +58,10 @@ Letter take_letter(const Queue &queue, std::int64_t id)
 {
     const pg::Rows rows = pg::as_hipq([&] { return lock_letter.run(queue.id, id); });
     if (rows.empty())
-        HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("dead letter of job %lld is in use", static_cast<long long>(id)),
-                   errdetail("Its handler runs, or another session has just changed it."), errhint("Try again in a moment."));
+        HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+                   errmsg("dead letter of job %lld is in use", static_cast<long long>(id)),
+                   errdetail("Its handler runs, or another session has just changed it."),
+                   errhint("Try again in a moment."));
     const pg::Row row = rows.front();
     return {&queue, id, row.text(0), row.text(1), row.text(2), row.boolean(3)};
 }
@@ -64,17 +69,20 @@ Letter take_letter(const Queue &queue, std::int64_t id)
 [[noreturn]] void raise_wrong_state(const Letter &letter, const char *action)
 {
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-               errmsg("cannot %s dead letter of job %lld in state \"%s\"", action, static_cast<long long>(letter.job_id),
-                      letter.state.c_str()),
-               letter.state == "redriven" ? errhint("Column redriven_as of hipq.dead_letters has the new job.")
-                                          : errhint("There is nothing to be done about it; it goes after its time."));
+               errmsg("cannot %s dead letter of job %lld in state \"%s\"", action,
+                      static_cast<long long>(letter.job_id), letter.state.c_str()),
+               letter.state == "redriven"
+                   ? errhint("Column redriven_as of hipq.dead_letters has the new job.")
+                   : errhint("There is nothing to be done about it; it goes after its time."));
 }
 
 [[noreturn]] void raise_reduced(const Letter &letter)
 {
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-               errmsg("cannot redrive dead letter of job %lld: it has no job_data", static_cast<long long>(letter.job_id)),
-               errdetail("The whole job could not be written into it; column reduced_because of hipq.dead_letters says why."),
+               errmsg("cannot redrive dead letter of job %lld: it has no job_data",
+                      static_cast<long long>(letter.job_id)),
+               errdetail("The whole job could not be written into it; column reduced_because of "
+                         "hipq.dead_letters says why."),
                errhint("Use hipq.retry() while the final job is kept."));
 }
 
@@ -89,33 +97,38 @@ struct Filter {
 };
 
 // Of a state that no dead letter has, none would be found.
-std::optional<std::string> check_state(const std::optional<std::string> &state, std::span<const char *const> known)
+std::optional<std::string> check_state(const std::optional<std::string> &state,
+                                       std::span<const char *const> known)
 {
     if (!state.has_value() || std::find(known.begin(), known.end(), *state) != known.end())
         return state;
     std::string list;
     for (const char *word : known)
         list.append(list.empty() ? "" : ", ").append(word);
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("state \"%s\" cannot be asked for", state->c_str()),
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+               errmsg("state \"%s\" cannot be asked for", state->c_str()),
                errhint("States here: %s.", list.c_str()));
 }
 
 // $1 queue, $2 job type, $3 reason, $4 before, $5 state, $6 limit
-#define HIPQ_FILTERED_LETTERS                                                                                                    \
-    " FROM hipq.dead_letter AS letter"                                                                                           \
-    " WHERE letter.queue_id = $1 AND ($2 IS NULL OR letter.job_type = $2) AND ($3 IS NULL OR letter.reason = $3)"                \
+#define HIPQ_FILTERED_LETTERS                                                                      \
+    " FROM hipq.dead_letter AS letter"                                                             \
+    " WHERE letter.queue_id = $1 AND ($2 IS NULL OR letter.job_type = $2) AND ($3 IS NULL OR "     \
+    "letter.reason = $3)"                                                                          \
     " AND letter.died_time < $4 AND ($5 IS NULL OR letter.state = $5)"
-#define HIPQ_OLDEST_FIRST " ORDER BY letter.died_time, letter.job_id LIMIT $6 FOR UPDATE SKIP LOCKED"
+#define HIPQ_OLDEST_FIRST                                                                          \
+    " ORDER BY letter.died_time, letter.job_id LIMIT $6 FOR UPDATE SKIP LOCKED"
 
-// Chosen once, as an array is: a subquery in IN may be run again for each row, and choose others then.
-constinit pg::Statement delete_letters(
-    "DELETE FROM hipq.dead_letter WHERE queue_id = $1 AND job_id = ANY (ARRAY(SELECT letter.job_id" HIPQ_FILTERED_LETTERS
-        HIPQ_OLDEST_FIRST "))");
-
+// Chosen once, as an array is: a subquery in IN may be run again for each row, and choose others
+// then.
 constinit pg::Statement
-    dismiss_letters("UPDATE hipq.dead_letter SET dismissed_time = $7, awaits_handler = false "
-                    "WHERE queue_id = $1 AND job_id = ANY (ARRAY(SELECT letter.job_id" HIPQ_FILTERED_LETTERS HIPQ_OLDEST_FIRST
-                    "))");
+    delete_letters("DELETE FROM hipq.dead_letter WHERE queue_id = $1 AND job_id = ANY "
+                   "(ARRAY(SELECT letter.job_id" HIPQ_FILTERED_LETTERS HIPQ_OLDEST_FIRST "))");
+
+constinit pg::Statement dismiss_letters(
+    "UPDATE hipq.dead_letter SET dismissed_time = $7, awaits_handler = false "
+    "WHERE queue_id = $1 AND job_id = ANY (ARRAY(SELECT letter.job_id" HIPQ_FILTERED_LETTERS
+        HIPQ_OLDEST_FIRST "))");
 
 const Queue &require_controlled(const catalog::Catalogue &catalogue, const std::string &name)
 {
@@ -126,22 +139,27 @@ const Queue &require_controlled(const catalog::Catalogue &catalogue, const std::
 
 // ---- redrive ----
 
-// One call at a time in each queue, and none beside hipq.retry_jobs(), which has to see what this one has enqueued.
-constinit pg::Statement lock_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 FOR NO KEY UPDATE");
+// One call at a time in each queue, and none beside hipq.retry_jobs(), which has to see what this
+// one has enqueued.
+constinit pg::Statement
+    lock_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 FOR NO KEY UPDATE");
 
-// Of the queue that the new jobs go to. What stays for its key does not take the place of others under the limit.
-#define HIPQ_KEY_IS_TAKEN                                                                                                        \
-    "(letter.job_key <> 'NONE' AND EXISTS (SELECT FROM {live} AS holder"                                                         \
+// Of the queue that the new jobs go to. What stays for its key does not take the place of others
+// under the limit.
+#define HIPQ_KEY_IS_TAKEN                                                                          \
+    "(letter.job_key <> 'NONE' AND EXISTS (SELECT FROM {live} AS holder"                           \
     " WHERE holder.job_type = letter.job_type AND holder.job_key = letter.job_key))"
 
-constexpr const char *choose_sql = "SELECT letter.job_id, letter.job_type" HIPQ_FILTERED_LETTERS
-                                   " AND letter.reduced_because IS NULL AND NOT " HIPQ_KEY_IS_TAKEN HIPQ_OLDEST_FIRST;
+constexpr const char *choose_sql =
+    "SELECT letter.job_id, letter.job_type" HIPQ_FILTERED_LETTERS
+    " AND letter.reduced_because IS NULL AND NOT " HIPQ_KEY_IS_TAKEN HIPQ_OLDEST_FIRST;
 
-constexpr const char *count_taken_sql = "SELECT count(*)" HIPQ_FILTERED_LETTERS " AND " HIPQ_KEY_IS_TAKEN;
+constexpr const char *count_taken_sql =
+    "SELECT count(*)" HIPQ_FILTERED_LETTERS " AND " HIPQ_KEY_IS_TAKEN;
 
-// New jobs with what the old ones were given; their expiry has passed with them. $1 ids, $2 delays in microseconds, $3 now,
-// $4 the queue of the dead letters, $5 that of the new jobs: data that come into another one have to fit there. Those whose key
-// an unfinished job holds are left.
+// New jobs with what the old ones were given; their expiry has passed with them. $1 ids, $2 delays
+// in microseconds, $3 now, $4 the queue of the dead letters, $5 that of the new jobs: data that
+// come into another one have to fit there. Those whose key an unfinished job holds are left.
 constexpr const char *redrive_sql = R"(
     INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, job_type, job_key, job_data, timeout, max_retries,
                          queue_ttl, priority, throttle_factor, throttle_key, time_windows, shard_key)
@@ -158,7 +176,8 @@ constexpr const char *redrive_sql = R"(
     RETURNING retry_of, id)";
 
 // Returns the ids of the new jobs.
-Ids enqueue_again(const Queue &from, const Queue &to, const Ids &letters, std::optional<double> rate)
+Ids enqueue_again(const Queue &from, const Queue &to, const Ids &letters,
+                  std::optional<double> rate)
 {
     const pg::Time now = pg::now();
     Ids delays;
@@ -166,8 +185,9 @@ Ids enqueue_again(const Queue &from, const Queue &to, const Ids &letters, std::o
         delays.push_back(core::redrive_delay(static_cast<std::int64_t>(i), rate));
     Ids redriven;
     Ids made;
-    const pg::Rows rows =
-        pg::as_hipq([&] { return catalog::statement_for(to, redrive_sql).run(letters, delays, now, from.id, to.id); });
+    const pg::Rows rows = pg::as_hipq([&] {
+        return catalog::statement_for(to, redrive_sql).run(letters, delays, now, from.id, to.id);
+    });
     for (const pg::Row row : rows) {
         redriven.push_back(row.integer(0));
         made.push_back(row.integer(1));
@@ -177,7 +197,8 @@ Ids enqueue_again(const Queue &from, const Queue &to, const Ids &letters, std::o
 }
 
 // Where the new jobs go: nowhere new if no queue is named.
-const Queue &target(const catalog::Catalogue &catalogue, const Queue &from, const std::optional<std::string> &name)
+const Queue &target(const catalog::Catalogue &catalogue, const Queue &from,
+                    const std::optional<std::string> &name)
 {
     return name.has_value() ? require_controlled(catalogue, *name) : from;
 }
@@ -207,10 +228,10 @@ std::int64_t redrive(std::int64_t id, const std::optional<std::string> &to_queue
     check_type(queue, to, letter.job_type);
     const Ids made = enqueue_again(queue, to, {id}, std::nullopt);
     if (made.empty())
-        HIPQ_RAISE(
-            errcode(ERRCODE_UNIQUE_VIOLATION),
-            errmsg("job type \"%s\" has an unfinished job with key \"%s\"", letter.job_type.c_str(), letter.job_key.c_str()),
-            errhint("Wait until it has finished, or cancel it."));
+        HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
+                   errmsg("job type \"%s\" has an unfinished job with key \"%s\"",
+                          letter.job_type.c_str(), letter.job_key.c_str()),
+                   errhint("Wait until it has finished, or cancel it."));
     return made.front();
 }
 
@@ -225,7 +246,8 @@ Redriven redrive_jobs(const pg::Arguments &arguments)
     const std::optional<double> rate = arguments.maybe_double(4);
     if (rate.has_value())
         pg::demand(core::check_redrive_rate(*rate));
-    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2), arguments.maybe_time(3).value_or(pg::infinity),
+    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2),
+                        arguments.maybe_time(3).value_or(pg::infinity),
                         check_state(arguments.text(6, "state"), redrivable),
                         catalog::check_most(arguments.integer(7, "max_jobs"))};
     const auto catalogue = catalog::catalogue();
@@ -234,7 +256,8 @@ Redriven redrive_jobs(const pg::Arguments &arguments)
     lock_redrives(queue);
     const pg::Rows chosen = pg::as_hipq([&] {
         return catalog::statement_for(to, choose_sql)
-            .run(queue.id, filter.job_type, filter.reason, filter.before, filter.state, filter.most);
+            .run(queue.id, filter.job_type, filter.reason, filter.before, filter.state,
+                 filter.most);
     });
     Ids letters;
     for (const pg::Row row : chosen) {
@@ -252,7 +275,8 @@ Redriven redrive_jobs(const pg::Arguments &arguments)
 // ---- dismiss ----
 
 constinit pg::Statement
-    dismiss_letter("UPDATE hipq.dead_letter SET dismissed_time = $3, awaits_handler = false WHERE queue_id = $1 AND job_id = $2");
+    dismiss_letter("UPDATE hipq.dead_letter SET dismissed_time = $3, awaits_handler = false WHERE "
+                   "queue_id = $1 AND job_id = $2");
 
 void dismiss(std::int64_t id)
 {
@@ -266,20 +290,24 @@ void dismiss(std::int64_t id)
 
 std::int64_t dismiss_many(const pg::Arguments &arguments)
 {
-    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2), arguments.maybe_time(3).value_or(pg::infinity),
-                        "waiting", catalog::check_most(arguments.integer(4, "max_jobs"))};
+    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2),
+                        arguments.maybe_time(3).value_or(pg::infinity), "waiting",
+                        catalog::check_most(arguments.integer(4, "max_jobs"))};
     const auto catalogue = catalog::catalogue();
     const Queue &queue = require_controlled(*catalogue, arguments.text(0, "queue"));
     return pg::as_hipq([&] {
-        return static_cast<std::int64_t>(
-            dismiss_letters.run(queue.id, filter.job_type, filter.reason, filter.before, filter.state, filter.most, pg::now())
-                .processed());
+        return static_cast<std::int64_t>(dismiss_letters
+                                             .run(queue.id, filter.job_type, filter.reason,
+                                                  filter.before, filter.state, filter.most,
+                                                  pg::now())
+                                             .processed());
     });
 }
 
 // ---- purge ----
 
-constinit pg::Statement delete_letter("DELETE FROM hipq.dead_letter WHERE queue_id = $1 AND job_id = $2");
+constinit pg::Statement
+    delete_letter("DELETE FROM hipq.dead_letter WHERE queue_id = $1 AND job_id = $2");
 
 void purge(std::int64_t id)
 {
@@ -292,13 +320,17 @@ void purge(std::int64_t id)
 std::int64_t purge_many(const pg::Arguments &arguments)
 {
     constexpr std::array<const char *, 4> states{"waiting", "handled", "redriven", "dismissed"};
-    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2), arguments.maybe_time(3).value_or(pg::infinity),
-                        check_state(arguments.maybe_text(4), states), catalog::check_most(arguments.integer(5, "max_jobs"))};
+    const Filter filter{arguments.maybe_text(1), arguments.maybe_text(2),
+                        arguments.maybe_time(3).value_or(pg::infinity),
+                        check_state(arguments.maybe_text(4), states),
+                        catalog::check_most(arguments.integer(5, "max_jobs"))};
     const auto catalogue = catalog::catalogue();
     const Queue &queue = require_controlled(*catalogue, arguments.text(0, "queue"));
     return pg::as_hipq([&] {
-        return static_cast<std::int64_t>(
-            delete_letters.run(queue.id, filter.job_type, filter.reason, filter.before, filter.state, filter.most).processed());
+        return static_cast<std::int64_t>(delete_letters
+                                             .run(queue.id, filter.job_type, filter.reason,
+                                                  filter.before, filter.state, filter.most)
+                                             .processed());
     });
 }
 
@@ -309,12 +341,14 @@ std::int64_t purge_many(const pg::Arguments &arguments)
 HIPQ_FUNCTION(hipq_redrive)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return Int64GetDatum(hipq::dead_letters::redrive(arguments.integer64(0, "id"), arguments.maybe_text(1)));
+    return Int64GetDatum(
+        hipq::dead_letters::redrive(arguments.integer64(0, "id"), arguments.maybe_text(1)));
 }
 
 HIPQ_FUNCTION(hipq_redrive_jobs)
 {
-    const hipq::dead_letters::Redriven result = hipq::dead_letters::redrive_jobs(hipq::pg::Arguments(fcinfo));
+    const hipq::dead_letters::Redriven result =
+        hipq::dead_letters::redrive_jobs(hipq::pg::Arguments(fcinfo));
     return hipq::pg::return_row(fcinfo, result.redriven, result.key_taken);
 }
 

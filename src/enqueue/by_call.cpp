@@ -11,13 +11,15 @@ namespace hipq::enqueue {
 
 namespace {
 
-#define HIPQ_OPTION_COLUMNS                                                                                                      \
-    "job_type, scheduled_run_time, priority, timeout, throttle_factor, time_windows, max_retries, expires_time, throttle_key, "  \
+#define HIPQ_OPTION_COLUMNS                                                                        \
+    "job_type, scheduled_run_time, priority, timeout, throttle_factor, time_windows, "             \
+    "max_retries, expires_time, throttle_key, "                                                    \
     "queue_ttl"
 #define HIPQ_OPTION_VALUES "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10"
 
-constexpr const char *insert_sql = "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) VALUES (" HIPQ_OPTION_VALUES
-                                   ", $11, $12) ON CONFLICT DO NOTHING RETURNING id";
+constexpr const char *insert_sql =
+    "INSERT INTO {table} (" HIPQ_OPTION_COLUMNS ", job_data, job_key) VALUES (" HIPQ_OPTION_VALUES
+    ", $11, $12) ON CONFLICT DO NOTHING RETURNING id";
 
 // Keyed jobs first, in the order of their keys; then those without key in the order given.
 constexpr const char *insert_many_sql =
@@ -31,37 +33,41 @@ constexpr const char *insert_many_sql =
     ON CONFLICT DO NOTHING
     RETURNING id, job_key)";
 
-constexpr const char *holder_sql = "SELECT job.id FROM {live} AS job WHERE job.job_type = $1 AND job.job_key = $2";
+constexpr const char *holder_sql =
+    "SELECT job.id FROM {live} AS job WHERE job.job_type = $1 AND job.job_key = $2";
 
 template <class... Rest>
-pg::Rows insert(const catalog::Queue &queue, const char *sql, const JobOptions &options, const Rest &...rest)
+pg::Rows insert(const catalog::Queue &queue, const char *sql, const JobOptions &options,
+                const Rest &...rest)
 {
     return pg::as_extension_owner([&] {
         return catalog::statement_for(queue, sql)
-            .run(options.type, options.scheduled_run_time, options.priority, options.timeout, options.throttle_factor,
-                 options.time_windows, options.max_retries, options.expires_time, options.throttle_key, options.queue_ttl,
-                 rest...);
+            .run(options.type, options.scheduled_run_time, options.priority, options.timeout,
+                 options.throttle_factor, options.time_windows, options.max_retries,
+                 options.expires_time, options.throttle_key, options.queue_ttl, rest...);
     });
 }
 
 // The unfinished job that holds a key, if it still does.
-std::optional<std::int64_t> holder_of(const catalog::Queue &queue, const std::string &type, const std::string &key)
+std::optional<std::int64_t> holder_of(const catalog::Queue &queue, const std::string &type,
+                                      const std::string &key)
 {
-    const pg::Rows rows = pg::as_extension_owner([&] { return catalog::statement_for(queue, holder_sql).run(type, key); });
+    const pg::Rows rows = pg::as_extension_owner(
+        [&] { return catalog::statement_for(queue, holder_sql).run(type, key); });
     return rows.empty() ? std::nullopt : std::optional<std::int64_t>(rows.front().integer(0));
 }
 
-[[noreturn]] void refuse_duplicate(const catalog::Queue &queue, const std::string &type, const std::string &key,
-                                   std::int64_t holder)
+[[noreturn]] void refuse_duplicate(const catalog::Queue &queue, const std::string &type,
+                                   const std::string &key, std::int64_t holder)
 {
     const std::string name = queue.full_name();
     const bool may_know = catalog::may(catalog::caller(), queue, catalog::Privilege::read) ||
                           catalog::may(catalog::caller(), queue, catalog::Privilege::control);
-    HIPQ_RAISE(
-        errcode(ERRCODE_UNIQUE_VIOLATION),
-        errmsg("job type \"%s\" has an unfinished job with key \"%s\" in queue \"%s\"", type.c_str(), key.c_str(), name.c_str()),
-        may_know ? errdetail("Job %lld holds the key.", static_cast<long long>(holder)) : 0,
-        errhint("Use on_duplicate => 'return' to get the id of that job instead."));
+    HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
+               errmsg("job type \"%s\" has an unfinished job with key \"%s\" in queue \"%s\"",
+                      type.c_str(), key.c_str(), name.c_str()),
+               may_know ? errdetail("Job %lld holds the key.", static_cast<long long>(holder)) : 0,
+               errhint("Use on_duplicate => 'return' to get the id of that job instead."));
 }
 
 // Whether the waiting job that holds the key is to be changed.
@@ -72,12 +78,13 @@ bool is_change(OnDuplicate on_duplicate)
 
 [[noreturn]] void refuse_change_without_key()
 {
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job without key has no duplicate"),
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+               errmsg("a job without key has no duplicate"),
                errhint("Give a job_key, or use on_duplicate => 'error'."));
 }
 
-std::int64_t holder_or_error(const catalog::Queue &queue, const std::string &type, const std::string &key, std::int64_t holder,
-                             OnDuplicate on_duplicate)
+std::int64_t holder_or_error(const catalog::Queue &queue, const std::string &type,
+                             const std::string &key, std::int64_t holder, OnDuplicate on_duplicate)
 {
     if (on_duplicate == OnDuplicate::error)
         refuse_duplicate(queue, type, key, holder);
@@ -91,13 +98,14 @@ pg::RawValue text_array(const Keys &texts)
         auto *nulls = static_cast<bool *>(::palloc(sizeof(bool) * (texts.size() + 1)));
         for (std::size_t i = 0; i < texts.size(); ++i) {
             nulls[i] = !texts[i].has_value();
-            values[i] = nulls[i]
-                            ? Datum{0}
-                            : PointerGetDatum(::cstring_to_text_with_len(texts[i]->data(), static_cast<int>(texts[i]->size())));
+            values[i] = nulls[i] ? Datum{0}
+                                 : PointerGetDatum(::cstring_to_text_with_len(
+                                       texts[i]->data(), static_cast<int>(texts[i]->size())));
         }
         int dimensions[1] = {static_cast<int>(texts.size())};
         int lower_bounds[1] = {1};
-        ArrayType *array = ::construct_md_array(values, nulls, 1, dimensions, lower_bounds, TEXTOID, -1, false, TYPALIGN_INT);
+        ArrayType *array = ::construct_md_array(values, nulls, 1, dimensions, lower_bounds, TEXTOID,
+                                                -1, false, TYPALIGN_INT);
         return pg::RawValue{TEXTARRAYOID, PointerGetDatum(array), false};
     });
 }
@@ -140,8 +148,8 @@ std::vector<pg::RawValue> elements_of(pg::RawValue array)
     };
     const Elements elements = pg::call([&] {
         Elements found{};
-        ::deconstruct_array(DatumGetArrayTypeP(array.value), JSONBOID, -1, false, TYPALIGN_INT, &found.values, &found.nulls,
-                            &found.count);
+        ::deconstruct_array(DatumGetArrayTypeP(array.value), JSONBOID, -1, false, TYPALIGN_INT,
+                            &found.values, &found.nulls, &found.count);
         return found;
     });
     std::vector<pg::RawValue> result;
@@ -157,7 +165,8 @@ std::vector<std::size_t> in_order_of_keys(const Keys &keys)
     for (std::size_t i = 0; i < keys.size(); ++i)
         if (is_keyed(keys, i))
             positions.push_back(i);
-    std::stable_sort(positions.begin(), positions.end(), [&](std::size_t a, std::size_t b) { return *keys[a] < *keys[b]; });
+    std::stable_sort(positions.begin(), positions.end(),
+                     [&](std::size_t a, std::size_t b) { return *keys[a] < *keys[b]; });
     return positions;
 }
 
@@ -177,23 +186,27 @@ Inserted insert_directly(DirectEnqueue &direct, pg::RawValue data, const Keys &k
     return fresh;
 }
 
-Inserted insert_many(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data, const Keys &keys)
+Inserted insert_many(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+                     const Keys &keys)
 {
     const bool has_keys = std::any_of(keys.begin(), keys.end(), has_key);
-    if (auto direct = DirectEnqueue::begin(queue, options, has_keys ? NewRows::With::keys : NewRows::With::no_keys)) {
+    if (auto direct = DirectEnqueue::begin(
+            queue, options, has_keys ? NewRows::With::keys : NewRows::With::no_keys)) {
         Inserted fresh = insert_directly(*direct, data, keys);
         direct->end();
         return fresh;
     }
-    const pg::RawValue key_array = keys.empty() ? pg::RawValue{TEXTARRAYOID, Datum{0}, true} : text_array(keys);
+    const pg::RawValue key_array =
+        keys.empty() ? pg::RawValue{TEXTARRAYOID, Datum{0}, true} : text_array(keys);
     return inserted(insert(queue, insert_many_sql, options, data, key_array));
 }
 
 // Nothing: the key is held, or the id is in use.
-std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
-                                       const std::optional<std::string> &key)
+std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOptions &options,
+                                       pg::RawValue data, const std::optional<std::string> &key)
 {
-    if (auto direct = DirectEnqueue::begin(queue, options, has_key(key) ? NewRows::With::keys : NewRows::With::no_keys)) {
+    if (auto direct = DirectEnqueue::begin(
+            queue, options, has_key(key) ? NewRows::With::keys : NewRows::With::no_keys)) {
         const auto id = direct->insert_unless_taken(data, key);
         direct->end();
         return id;
@@ -206,19 +219,22 @@ std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOpt
 
 std::optional<OnDuplicate> parse_on_duplicate(std::string_view text)
 {
-    constexpr std::array<std::string_view, 6> names{"error", "return", "replace", "merge", "debounce", "after"};
+    constexpr std::array<std::string_view, 6> names{"error", "return",   "replace",
+                                                    "merge", "debounce", "after"};
     const auto found = std::find(names.begin(), names.end(), text);
-    return found == names.end() ? std::nullopt : std::optional(static_cast<OnDuplicate>(found - names.begin()));
+    return found == names.end() ? std::nullopt
+                                : std::optional(static_cast<OnDuplicate>(found - names.begin()));
 }
 
 std::string_view name(EnqueueAction action)
 {
-    constexpr std::array<std::string_view, 6> names{"inserted", "returned", "replaced", "merged", "debounced", "after"};
+    constexpr std::array<std::string_view, 6> names{"inserted", "returned",  "replaced",
+                                                    "merged",   "debounced", "after"};
     return names[static_cast<std::size_t>(action)];
 }
 
-Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data, const std::optional<std::string> &key,
-                 OnDuplicate on_duplicate)
+Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+                 const std::optional<std::string> &key, OnDuplicate on_duplicate)
 {
     if (is_change(on_duplicate) && !has_key(key))
         refuse_change_without_key();
@@ -230,19 +246,20 @@ Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::Raw
             return {*id, EnqueueAction::inserted};
         if (has_key(key) && !is_change(on_duplicate)) {
             if (const auto holder = holder_of(queue, options.type, *key))
-                return {holder_or_error(queue, options.type, *key, *holder, on_duplicate), EnqueueAction::returned};
+                return {holder_or_error(queue, options.type, *key, *holder, on_duplicate),
+                        EnqueueAction::returned};
         }
-        pg::call([] {
-            CHECK_FOR_INTERRUPTS();
-        });  // the holder has finished meanwhile: the key is free; or the id was taken: the next may not be
+        pg::call([] { CHECK_FOR_INTERRUPTS(); });  // the holder has finished meanwhile: the key is
+                                                   // free; or the id was taken: the next may not be
     }
 }
 
 namespace {
 
 // One after the other, in the order of their keys: each meets whoever holds its key by then.
-std::vector<std::int64_t> change_many(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
-                                      std::size_t count, const Keys &keys, OnDuplicate on_duplicate)
+std::vector<std::int64_t> change_many(const catalog::Queue &queue, const JobOptions &options,
+                                      pg::RawValue data, std::size_t count, const Keys &keys,
+                                      OnDuplicate on_duplicate)
 {
     const std::vector<std::size_t> positions = in_order_of_keys(keys);
     if (positions.size() < count)
@@ -256,14 +273,16 @@ std::vector<std::int64_t> change_many(const catalog::Queue &queue, const JobOpti
 
 }  // namespace
 
-std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
-                                       std::size_t count, const Keys &keys, OnDuplicate on_duplicate)
+std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOptions &options,
+                                       pg::RawValue data, std::size_t count, const Keys &keys,
+                                       OnDuplicate on_duplicate)
 {
     if (is_change(on_duplicate))
         return change_many(queue, options, data, count, keys, on_duplicate);
     const Inserted fresh = insert_many(queue, options, data, keys);
     const auto keyed = static_cast<std::size_t>(std::count_if(keys.begin(), keys.end(), has_key));
-    if (fresh.unkeyed.size() != count - keyed)  // a job without key is in nobody's way but by its id
+    if (fresh.unkeyed.size() !=
+        count - keyed)  // a job without key is in nobody's way but by its id
         refuse_ids_in_use();
     std::map<std::string, bool> seen;
     std::vector<std::int64_t> ids;
@@ -276,7 +295,9 @@ std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOpt
         const std::string &key = *keys[i];
         if (const auto found = fresh.keyed.find(key); found != fresh.keyed.end()) {
             const bool is_first = seen.emplace(key, true).second;
-            ids.push_back(is_first ? found->second : holder_or_error(queue, options.type, key, found->second, on_duplicate));
+            ids.push_back(
+                is_first ? found->second
+                         : holder_or_error(queue, options.type, key, found->second, on_duplicate));
         } else if (const auto holder = holder_of(queue, options.type, key)) {
             ids.push_back(holder_or_error(queue, options.type, key, *holder, on_duplicate));
         } else {  // its holder finished between our statement and this look: enqueue it alone
@@ -284,7 +305,8 @@ std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOpt
                 bool is_null = false;
                 const int subscript = static_cast<int>(i) + 1;
                 const Datum value =
-                    ::array_get_element(data.value, 1, const_cast<int *>(&subscript), -1, -1, false, TYPALIGN_INT, &is_null);
+                    ::array_get_element(data.value, 1, const_cast<int *>(&subscript), -1, -1, false,
+                                        TYPALIGN_INT, &is_null);
                 return pg::RawValue{JSONBOID, value, is_null};
             });
             ids.push_back(enqueue(queue, options, one, key, on_duplicate).id);

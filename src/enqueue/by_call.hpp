@@ -22,7 +22,8 @@ struct JobOptions {
 // NULL and NONE: without key.
 using Keys = std::vector<std::optional<std::string>>;
 
-// What to do when an unfinished job holds the key. From `replace` on it is about that job, which is looked for first.
+// What to do when an unfinished job holds the key. From `replace` on it is about that job, which is
+// looked for first.
 enum class OnDuplicate : unsigned char { error, return_holder, replace, merge, debounce, after };
 std::optional<OnDuplicate> parse_on_duplicate(std::string_view text);
 
@@ -35,16 +36,18 @@ struct Enqueued {
     EnqueueAction action;
 };
 
-// Enqueues one job in the current transaction, whatever rights the caller has on tables (that to enqueue is checked before). A
-// key that an unfinished job holds: 23505 naming type and key, with the holder's id for those who may read the queue; or the
-// holder, as it is or changed (on_duplicate.hpp). Raises 22023 for a change without a key.
-Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data, const std::optional<std::string> &key,
-                 OnDuplicate on_duplicate);
+// Enqueues one job in the current transaction, whatever rights the caller has on tables (that to
+// enqueue is checked before). A key that an unfinished job holds: 23505 naming type and key, with
+// the holder's id for those who may read the queue; or the holder, as it is or changed
+// (on_duplicate.hpp). Raises 22023 for a change without a key.
+Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+                 const std::optional<std::string> &key, OnDuplicate on_duplicate);
 
-// The same for arrays; ids in the order of the arrays. Keys are inserted in sorted order, so that two callers with
-// the same keys do not deadlock. `data` is jsonb[]; `keys` is empty or as long. Of jobs with one key the later ones meet the
-// first.
-std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
-                                       std::size_t count, const Keys &keys, OnDuplicate on_duplicate);
+// The same for arrays; ids in the order of the arrays. Keys are inserted in sorted order, so that
+// two callers with the same keys do not deadlock. `data` is jsonb[]; `keys` is empty or as long. Of
+// jobs with one key the later ones meet the first.
+std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOptions &options,
+                                       pg::RawValue data, std::size_t count, const Keys &keys,
+                                       OnDuplicate on_duplicate);
 
 }  // namespace hipq::enqueue

@@ -1,9 +1,11 @@
 // Runs an ordinary COPY into a queue's table without the guard trigger.
 //
-// PostgreSQL reads the rows; the rules are the guard trigger's, the rows are written as those of enqueue_many().
+// PostgreSQL reads the rows; the rules are the guard trigger's, the rows are written as those of
+// enqueue_many().
 //
-// Whatever is out of the ordinary is left to PostgreSQL before anything is done: rights on columns, policies, WHERE, FREEZE,
-// programs, hooks of others, columns of hipq's own, and all that NewRows leaves to SQL.
+// Whatever is out of the ordinary is left to PostgreSQL before anything is done: rights on columns,
+// policies, WHERE, FREEZE, programs, hooks of others, columns of hipq's own, and all that NewRows
+// leaves to SQL.
 #include "enqueue/copy_jobs.hpp"
 
 #include "core/job/validate.hpp"
@@ -58,9 +60,10 @@ bool freezes(const List *options)
 
 bool is_ordinary(const CopyStmt &statement)
 {
-    return statement.is_from && statement.relation != nullptr && !statement.is_program && statement.whereClause == nullptr &&
-           has_chosen_columns_only(statement.attlist) && !freezes(statement.options) && ExecutorCheckPerms_hook == nullptr &&
-           !XactReadOnly && !IsInParallelMode();
+    return statement.is_from && statement.relation != nullptr && !statement.is_program &&
+           statement.whereClause == nullptr && has_chosen_columns_only(statement.attlist) &&
+           !freezes(statement.options) && ExecutorCheckPerms_hook == nullptr && !XactReadOnly &&
+           !IsInParallelMode();
 }
 
 bool may_copy(Oid table, const CopyStmt &statement)
@@ -69,7 +72,8 @@ bool may_copy(Oid table, const CopyStmt &statement)
         const Oid user = ::GetUserId();
         return ::pg_class_aclcheck(table, user, ACL_INSERT) == ACLCHECK_OK &&
                ::check_enable_rls(table, InvalidOid, true) != RLS_ENABLED &&
-               (statement.filename == nullptr || ::has_privs_of_role(user, ROLE_PG_READ_SERVER_FILES));
+               (statement.filename == nullptr ||
+                ::has_privs_of_role(user, ROLE_PG_READ_SERVER_FILES));
     });
 }
 
@@ -88,7 +92,8 @@ Oid find_table(const RangeVar &name)
 {
     return pg::call([&] {
         const Oid table = ::RangeVarGetRelid(&name, NoLock, true);
-        const bool is_ours = OidIsValid(table) && ::get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE &&
+        const bool is_ours = OidIsValid(table) &&
+                             ::get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE &&
                              ::get_rel_namespace(table) == ::get_namespace_oid("hipq", true);
         return is_ours ? table : InvalidOid;
     });
@@ -105,12 +110,14 @@ public:
             table_ = ::table_open(table, RowExclusiveLock);
             ParseState *parse = ::make_parsestate(nullptr);
             parse->p_sourcetext = source;
-            copy_ =
-                ::BeginCopyFrom(parse, table_, nullptr, statement.filename, false, nullptr, statement.attlist, statement.options);
+            copy_ = ::BeginCopyFrom(parse, table_, nullptr, statement.filename, false, nullptr,
+                                    statement.attlist, statement.options);
             executor_ = ::CreateExecutorState();
             context_ = GetPerTupleExprContext(executor_);
-            values_ = static_cast<Datum *>(::palloc(static_cast<Size>(RelationGetDescr(table_)->natts) * sizeof(Datum)));
-            nulls_ = static_cast<bool *>(::palloc(static_cast<Size>(RelationGetDescr(table_)->natts) * sizeof(bool)));
+            values_ = static_cast<Datum *>(
+                ::palloc(static_cast<Size>(RelationGetDescr(table_)->natts) * sizeof(Datum)));
+            nulls_ = static_cast<bool *>(
+                ::palloc(static_cast<Size>(RelationGetDescr(table_)->natts) * sizeof(bool)));
         });
         map_ = job::column_map(table_);
         place_ = {error_context_stack, ::CopyFromErrorCallback, copy_};
@@ -156,7 +163,8 @@ private:
         row.nulls.fill(true);
         for (std::size_t i = 0; i < core::column_count; ++i) {
             const int place = map_[i] - 1;
-            if (!nulls_[place] && core::kind(static_cast<Column>(i)) != core::ColumnKind::bookkeeping)
+            if (!nulls_[place] &&
+                core::kind(static_cast<Column>(i)) != core::ColumnKind::bookkeeping)
                 row.set(static_cast<Column>(i), values_[place]);
         }
         return row;
@@ -191,7 +199,8 @@ public:
             return;
         }
         write_pending();
-        job::make_room_for_successor(queue_id_, job.as_text(Column::job_type), job.as_text(Column::job_key));
+        job::make_room_for_successor(queue_id_, job.as_text(Column::job_type),
+                                     job.as_text(Column::job_key));
         rows_.insert_or_raise(job);
         job::note_if_waiting(rows_.leaf(), job, *queue_);
     }
@@ -207,13 +216,15 @@ public:
         jobs_.clear();
     }
 
-    // What others have changed meanwhile holds for the next rows. Not while any are pending: they point into the old one.
+    // What others have changed meanwhile holds for the next rows. Not while any are pending: they
+    // point into the old one.
     void look_at_catalogue()
     {
         catalogue_ = catalog::catalogue();
         queue_ = catalogue_->find(queue_id_);
         if (queue_ == nullptr)
-            HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("queue %d does not exist", queue_id_));
+            HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+                       errmsg("queue %d does not exist", queue_id_));
     }
 
     std::uint64_t count() const { return count_; }
@@ -233,12 +244,14 @@ void copy_all(Reader &reader, Writer &writer)
     MemoryContext before = ::MemoryContextSwitchTo(reader.memory());
     while (const auto job = reader.next()) {
         writer.write(*job);
-        if (!writer.is_full() && ::MemoryContextMemAllocated(reader.memory(), false) < bytes_at_once)
+        if (!writer.is_full() &&
+            ::MemoryContextMemAllocated(reader.memory(), false) < bytes_at_once)
             continue;
         writer.write_pending();
         reader.forget_rows();
         writer.look_at_catalogue();
-        ::pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, static_cast<std::int64_t>(writer.count()));
+        ::pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED,
+                                       static_cast<std::int64_t>(writer.count()));
     }
     writer.write_pending();
     ::MemoryContextSwitchTo(before);

@@ -32,7 +32,10 @@ std::size_t count_at_once(std::span<const pg::RawValue> data)
 
 Datum text_datum(std::string_view text)
 {
-    return pg::call([&] { return PointerGetDatum(::cstring_to_text_with_len(text.data(), static_cast<int>(text.size()))); });
+    return pg::call([&] {
+        return PointerGetDatum(
+            ::cstring_to_text_with_len(text.data(), static_cast<int>(text.size())));
+    });
 }
 
 job::RowValues chosen_values(const catalog::Queue &queue, const JobOptions &options)
@@ -48,7 +51,8 @@ job::RowValues chosen_values(const catalog::Queue &queue, const JobOptions &opti
     chosen.set(Column::queue_id, Int32GetDatum(queue.id));
     chosen.set(Column::job_type, text_datum(options.type));
     choose(Column::scheduled_run_time, options.scheduled_run_time, time_datum);
-    choose(Column::priority, options.priority, [](std::int16_t priority) { return Int16GetDatum(priority); });
+    choose(Column::priority, options.priority,
+           [](std::int16_t priority) { return Int16GetDatum(priority); });
     choose(Column::timeout, options.timeout, int_datum);
     choose(Column::time_windows, options.time_windows, text_datum);
     choose(Column::max_retries, options.max_retries, int_datum);
@@ -61,8 +65,9 @@ job::RowValues chosen_values(const catalog::Queue &queue, const JobOptions &opti
 }
 
 // `chosen` is what is said about the job but for its data and key.
-job::RowValues completed(const job::RowValues &chosen, const KnownCatalogue &catalogue, const catalog::Queue &queue,
-                         pg::RawValue data, const std::optional<std::string> &key)
+job::RowValues completed(const job::RowValues &chosen, const KnownCatalogue &catalogue,
+                         const catalog::Queue &queue, pg::RawValue data,
+                         const std::optional<std::string> &key)
 {
     job::RowValues job = chosen;
     if (!data.null)
@@ -76,13 +81,15 @@ job::RowValues completed(const job::RowValues &chosen, const KnownCatalogue &cat
 
 }  // namespace
 
-job::RowValues new_job(const KnownCatalogue &catalogue, const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+job::RowValues new_job(const KnownCatalogue &catalogue, const catalog::Queue &queue,
+                       const JobOptions &options, pg::RawValue data,
                        const std::optional<std::string> &key)
 {
     return completed(chosen_values(queue, options), catalogue, queue, data, key);
 }
 
-std::optional<DirectEnqueue> DirectEnqueue::begin(const catalog::Queue &queue, const JobOptions &options, NewRows::With with)
+std::optional<DirectEnqueue> DirectEnqueue::begin(const catalog::Queue &queue,
+                                                  const JobOptions &options, NewRows::With with)
 {
     std::optional<NewRows> rows = NewRows::open(queue, with);
     if (!rows.has_value())
@@ -99,15 +106,18 @@ std::optional<DirectEnqueue> DirectEnqueue::begin(const catalog::Queue &queue, c
     return DirectEnqueue(*rows, std::move(catalogue), *present, chosen);
 }
 
-job::RowValues DirectEnqueue::new_job(pg::RawValue data, const std::optional<std::string> &key) const
+job::RowValues DirectEnqueue::new_job(pg::RawValue data,
+                                      const std::optional<std::string> &key) const
 {
     return completed(chosen_, catalogue_, *queue_, data, key);
 }
 
-std::optional<std::int64_t> DirectEnqueue::insert_unless_taken(pg::RawValue data, const std::optional<std::string> &key)
+std::optional<std::int64_t>
+DirectEnqueue::insert_unless_taken(pg::RawValue data, const std::optional<std::string> &key)
 {
     const job::RowValues job = new_job(data, key);
-    job::make_room_for_successor(queue_->id, job.as_text(Column::job_type), job.as_text(Column::job_key));
+    job::make_room_for_successor(queue_->id, job.as_text(Column::job_type),
+                                 job.as_text(Column::job_key));
     if (!rows_.insert_unless_taken(job))
         return std::nullopt;
     job::note_if_waiting(rows_.leaf(), job, *queue_);

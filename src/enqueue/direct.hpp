@@ -1,4 +1,5 @@
-// The jobs of one call of enqueue() or enqueue_many(), without SQL: the rules of new_job.hpp, the rows of new_rows.hpp.
+// The jobs of one call of enqueue() or enqueue_many(), without SQL: the rules of new_job.hpp, the
+// rows of new_rows.hpp.
 #pragma once
 
 #include "enqueue/by_call.hpp"
@@ -8,24 +9,30 @@
 namespace hipq::enqueue {
 
 // A whole row as it would be inserted, by the rules for new jobs, with an id.
-job::RowValues new_job(const KnownCatalogue &catalogue, const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
+job::RowValues new_job(const KnownCatalogue &catalogue, const catalog::Queue &queue,
+                       const JobOptions &options, pg::RawValue data,
                        const std::optional<std::string> &key);
 
 // Needs a transaction. What begin() opens is closed by end(), or by the abort.
 class DirectEnqueue {
 public:
     // Nothing: SQL has to do (NewRows::open).
-    static std::optional<DirectEnqueue> begin(const catalog::Queue &queue, const JobOptions &options, NewRows::With with);
+    static std::optional<DirectEnqueue> begin(const catalog::Queue &queue,
+                                              const JobOptions &options, NewRows::With with);
 
-    // One job, and its id; nothing when its key is held, or the id drawn for it in use. `data` is jsonb.
-    std::optional<std::int64_t> insert_unless_taken(pg::RawValue data, const std::optional<std::string> &key);
-    // Jobs without key, and their ids; those of fewer jobs when an id is in use: then the transaction has to end.
+    // One job, and its id; nothing when its key is held, or the id drawn for it in use. `data` is
+    // jsonb.
+    std::optional<std::int64_t> insert_unless_taken(pg::RawValue data,
+                                                    const std::optional<std::string> &key);
+    // Jobs without key, and their ids; those of fewer jobs when an id is in use: then the
+    // transaction has to end.
     std::vector<std::int64_t> insert(std::span<const pg::RawValue> data);
 
     void end() { rows_.close(); }
 
 private:
-    DirectEnqueue(NewRows rows, KnownCatalogue catalogue, const catalog::Queue &queue, const job::RowValues &chosen)
+    DirectEnqueue(NewRows rows, KnownCatalogue catalogue, const catalog::Queue &queue,
+                  const job::RowValues &chosen)
         : rows_(rows), catalogue_(std::move(catalogue)), queue_(&queue), chosen_(chosen)
     {
     }

@@ -1,4 +1,5 @@
-// New jobs, whichever way they come: functions, INSERT, COPY, and what happens when a key is taken. What other rooms may use.
+// New jobs, whichever way they come: functions, INSERT, COPY, and what happens when a key is taken.
+// What other rooms may use.
 #pragma once
 
 #include "enqueue/by_call.hpp"

@@ -16,7 +16,8 @@ namespace {
 using catalog::Catalogue;
 using catalog::Queue;
 
-// Positions of the arguments. enqueue_many has job_keys where enqueue has queue, and one place more from there on.
+// Positions of the arguments. enqueue_many has job_keys where enqueue has queue, and one place more
+// from there on.
 enum : int { at_type = 0, at_data = 1 };
 struct Places {
     int key;
@@ -32,7 +33,8 @@ OnDuplicate demand_on_duplicate(const std::string &text)
 {
     if (const auto parsed = parse_on_duplicate(text))
         return *parsed;
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid value for on_duplicate: \"%s\"", text.c_str()),
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+               errmsg("invalid value for on_duplicate: \"%s\"", text.c_str()),
                errhint("Use 'error', 'return', 'replace', 'merge', 'debounce' or 'after'."));
 }
 
@@ -46,7 +48,8 @@ std::optional<std::int16_t> priority_of(const std::optional<std::int32_t> &given
     return static_cast<std::int16_t>(*given);
 }
 
-// Before the column rounds it: a tiny negative number would pass as 0, an infinite one fail with the words of numeric.
+// Before the column rounds it: a tiny negative number would pass as 0, an infinite one fail with
+// the words of numeric.
 void check_throttle_factor(const std::optional<double> &factor)
 {
     if (!factor.has_value())
@@ -74,7 +77,8 @@ JobOptions options_of(const pg::Arguments &arguments)
 
 OnDuplicate on_duplicate_of(const pg::Arguments &arguments, const char *if_not_given)
 {
-    return demand_on_duplicate(arguments.maybe_text(enqueue_places.scheduled_run_time + 7).value_or(if_not_given));
+    return demand_on_duplicate(
+        arguments.maybe_text(enqueue_places.scheduled_run_time + 7).value_or(if_not_given));
 }
 
 // ---- job_data ----
@@ -95,16 +99,19 @@ pg::RawValue parse_json(const std::string &text)
 {
     std::optional<pg::Error> refusal;
     try {
-        return pg::call([&] { return pg::RawValue{JSONBOID, DirectFunctionCall1(::jsonb_in, CStringGetDatum(text.c_str()))}; });
+        return pg::call([&] {
+            return pg::RawValue{JSONBOID,
+                                DirectFunctionCall1(::jsonb_in, CStringGetDatum(text.c_str()))};
+        });
     } catch (const pg::Error &error) {
         if (error.sqlerrcode() != ERRCODE_INVALID_TEXT_REPRESENTATION)
             throw;
         refusal = error;
     }
-    HIPQ_RAISE(
-        errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("job_data is not valid JSON"),
-        errdetail_internal("%s", refusal->detail().value_or(refusal->message()).c_str()),
-        errhint("Text that begins with {, [ or \" is read as JSON. To enqueue it as a string, give it as job_text => '...'."));
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("job_data is not valid JSON"),
+               errdetail_internal("%s", refusal->detail().value_or(refusal->message()).c_str()),
+               errhint("Text that begins with {, [ or \" is read as JSON. To enqueue it as a "
+                       "string, give it as job_text => '...'."));
 }
 
 pg::RawValue json_of_text(const std::string &text)
@@ -126,22 +133,26 @@ bool has_job_text(const pg::Arguments &arguments)
 // Whether job_data is what a caller gets who does not give it.
 bool is_default_data(const pg::Arguments &arguments)
 {
-    return !arguments.has(at_data) || arguments.text(at_data, "job_data", core::most_json_text) == "{}";
+    return !arguments.has(at_data) ||
+           arguments.text(at_data, "job_data", core::most_json_text) == "{}";
 }
 
-// Any JSON as it is; text that is no JSON, and whatever job_text is, as a JSON string; any other type as to_jsonb() makes it.
+// Any JSON as it is; text that is no JSON, and whatever job_text is, as a JSON string; any other
+// type as to_jsonb() makes it.
 pg::RawValue data_of(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
     if (has_job_text(arguments)) {
         if (!is_default_data(arguments))
-            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("job_data and job_text cannot be given together"),
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                       errmsg("job_data and job_text cannot be given together"),
                        errhint("Give job_text alone: the job's data is that string."));
         return json_string(arguments.text(at_text, "job_text", core::most_json_text));
     }
     if (!arguments.has(at_data))
         return {JSONBOID, Datum{0}, true};
-    const Oid type = pg::call([&] { return ::getBaseType(::get_fn_expr_argtype(fcinfo->flinfo, at_data)); });
+    const Oid type =
+        pg::call([&] { return ::getBaseType(::get_fn_expr_argtype(fcinfo->flinfo, at_data)); });
     if (type == JSONBOID)
         return arguments.raw(at_data, JSONBOID);
     if (type == TEXTOID || type == VARCHAROID || type == BPCHAROID || !OidIsValid(type))
@@ -151,8 +162,9 @@ pg::RawValue data_of(FunctionCallInfo fcinfo)
 
 // ---- the queue ----
 
-// The queues that have the type. One with a handler for it comes before those that have none: a job enqueued into another queue
-// by name, or by mistake, registers its type there, and must not make the type ambiguous for everybody.
+// The queues that have the type. One with a handler for it comes before those that have none: a job
+// enqueued into another queue by name, or by mistake, registers its type there, and must not make
+// the type ambiguous for everybody.
 std::vector<const Queue *> queues_with_type(const Catalogue &catalogue, const std::string &job_type)
 {
     std::vector<const Queue *> with_handler;
@@ -160,19 +172,23 @@ std::vector<const Queue *> queues_with_type(const Catalogue &catalogue, const st
     for (const auto &[id, queue] : catalogue.queues) {
         const catalog::JobType *type = queue.is_dropped ? nullptr : queue.find_job_type(job_type);
         if (type != nullptr)
-            (type->handler_kind == catalog::HandlerKind::none ? without : with_handler).push_back(&queue);
+            (type->handler_kind == catalog::HandlerKind::none ? without : with_handler)
+                .push_back(&queue);
     }
     return with_handler.empty() ? without : with_handler;
 }
 
-[[noreturn]] void refuse_ambiguous(const std::vector<const Queue *> &queues, const std::string &job_type)
+[[noreturn]] void refuse_ambiguous(const std::vector<const Queue *> &queues,
+                                   const std::string &job_type)
 {
     std::string names;
     for (const Queue *queue : queues)
         names += (names.empty() ? "" : ", ") + queue->full_name();
     const std::string first = queues.front()->full_name();
-    HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER), errmsg("job type \"%s\" is registered in several queues", job_type.c_str()),
-               errdetail("Queues: %s.", names.c_str()), errhint("Name one with queue => '%s'.", first.c_str()));
+    HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER),
+               errmsg("job type \"%s\" is registered in several queues", job_type.c_str()),
+               errdetail("Queues: %s.", names.c_str()),
+               errhint("Name one with queue => '%s'.", first.c_str()));
 }
 
 // The built-in queue, made by the first who needs it and may create queues.
@@ -181,17 +197,23 @@ const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::
     if (const Queue *queue = catalogue->find("hipq.main"))
         return *queue;
     const bool may_create = pg::call([] {
-        const Oid any_arguments = InvalidOid;  // no null pointer: servers with assertions allow that for no arguments only
+        const Oid any_arguments = InvalidOid;  // no null pointer: servers with assertions allow
+                                               // that for no arguments only
         const Oid function = ::LookupFuncName(
-            list_make2(::makeString(::pstrdup("hipq")), ::makeString(::pstrdup("create_queue"))), -1, &any_arguments, false);
+            list_make2(::makeString(::pstrdup("hipq")), ::makeString(::pstrdup("create_queue"))),
+            -1, &any_arguments, false);
         return ::pg_proc_aclcheck(function, ::GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
     });
     if (!may_create)
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job type \"%s\" is not registered in any queue", job_type.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+                   errmsg("job type \"%s\" is not registered in any queue", job_type.c_str()),
                    errdetail("The built-in queue \"hipq.main\" does not exist yet."),
-                   errhint("Name a queue with queue => 'instance.queue', or have hipq.create_queue('hipq.main') called."));
-    // As create_queue() does: whoever else makes the queue at this moment is waited for, and the queue is there then.
-    pg::as_extension_owner([] { pg::run_once("LOCK TABLE hipq.queue IN SHARE ROW EXCLUSIVE MODE"); });
+                   errhint("Name a queue with queue => 'instance.queue', or have "
+                           "hipq.create_queue('hipq.main') called."));
+    // As create_queue() does: whoever else makes the queue at this moment is waited for, and the
+    // queue is there then.
+    pg::as_extension_owner(
+        [] { pg::run_once("LOCK TABLE hipq.queue IN SHARE ROW EXCLUSIVE MODE"); });
     catalogue = catalog::catalogue();
     if (catalogue->find("hipq.main") == nullptr)
         pg::run_as_caller("SELECT hipq.create_queue('hipq.main')");
@@ -201,17 +223,20 @@ const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::
 
 }  // namespace
 
-const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue, const std::optional<std::string> &name,
-                       const std::string &job_type)
+const Queue &queue_for(std::shared_ptr<const Catalogue> &catalogue,
+                       const std::optional<std::string> &name, const std::string &job_type)
 {
     if (name.has_value())
         return catalog::require_known_queue(*catalogue, *name);
     std::vector<const Queue *> queues = queues_with_type(*catalogue, job_type);
     // Those the caller has nothing to do with are none of his business: no error may name them.
-    std::erase_if(queues, [](const Queue *queue) { return !catalog::has_any_right(catalog::caller(), *queue); });
+    std::erase_if(queues, [](const Queue *queue) {
+        return !catalog::has_any_right(catalog::caller(), *queue);
+    });
     if (queues.size() > 1)
-        std::erase_if(queues,
-                      [](const Queue *queue) { return !catalog::may(catalog::caller(), *queue, catalog::Privilege::enqueue); });
+        std::erase_if(queues, [](const Queue *queue) {
+            return !catalog::may(catalog::caller(), *queue, catalog::Privilege::enqueue);
+        });
     if (queues.size() > 1)
         refuse_ambiguous(queues, job_type);
     return queues.empty() ? main_queue(catalogue, job_type) : *queues.front();
@@ -230,7 +255,8 @@ std::optional<std::string> worker_of(const pg::Arguments &arguments, OnDuplicate
 {
     auto worker = arguments.maybe_text(at_worker);
     if (worker.has_value() && meets_holder(on_duplicate))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job for one worker cannot replace or follow another one"),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("a job for one worker cannot replace or follow another one"),
                    errhint("Use on_duplicate => 'error' or 'return'."));
     return worker;
 }
@@ -242,9 +268,11 @@ Enqueued enqueue_one(FunctionCallInfo fcinfo, const char *on_duplicate_if_not_gi
     const auto worker = worker_of(arguments, on_duplicate);
     const JobOptions options = options_of(arguments);
     auto catalogue = catalog::catalogue();
-    const Queue &queue = queue_for(catalogue, arguments.maybe_text(enqueue_places.queue), options.type);
+    const Queue &queue =
+        queue_for(catalogue, arguments.maybe_text(enqueue_places.queue), options.type);
     catalog::require(queue, catalog::Privilege::enqueue);
-    const Enqueued job = enqueue(queue, options, data_of(fcinfo), arguments.maybe_text(enqueue_places.key), on_duplicate);
+    const Enqueued job = enqueue(queue, options, data_of(fcinfo),
+                                 arguments.maybe_text(enqueue_places.key), on_duplicate);
     if (worker.has_value() && job.action == EnqueueAction::inserted)
         job::aim(queue, options.type, job.id, *worker);
     return job;
@@ -255,7 +283,8 @@ Datum enqueue_unique(FunctionCallInfo fcinfo)
     const pg::Arguments arguments(fcinfo);
     const auto key = arguments.maybe_text(enqueue_places.key);
     if (!key.has_value() || *key == core::none_text)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job without key has no duplicate"),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("a job without key has no duplicate"),
                    errhint("Give a job_key, or use hipq.enqueue()."));
     const Enqueued job = enqueue_one(fcinfo, "return");
     return pg::return_row(fcinfo, job.id, name(job.action));
@@ -267,7 +296,8 @@ const ArrayType *array_of(Datum array)
     return pg::call([&] {
         const ArrayType *elements = DatumGetArrayTypeP(array);
         if (ARR_NDIM(elements) > 1)
-            ereport(ERROR, errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR), errmsg("job_data must be a one-dimensional array"));
+            ereport(ERROR, errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+                    errmsg("job_data must be a one-dimensional array"));
         return elements;
     });
 }
@@ -280,7 +310,8 @@ std::vector<std::int64_t> enqueue_all(FunctionCallInfo fcinfo)
         HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("job_data cannot be NULL"),
                    errhint("Give an array of jsonb, it may be empty."));
     const ArrayType *data = array_of(fcinfo->args[at_data].value);
-    const auto count = static_cast<std::size_t>(pg::call([&] { return ::ArrayGetNItems(ARR_NDIM(data), ARR_DIMS(data)); }));
+    const auto count = static_cast<std::size_t>(
+        pg::call([&] { return ::ArrayGetNItems(ARR_NDIM(data), ARR_DIMS(data)); }));
     pg::demand(core::check_count_of("job_data", count, core::most_jobs_at_once));
     const auto keys = arguments.texts(enqueue_many_places.key, core::most_jobs_at_once);
     if (arguments.has(enqueue_many_places.key) && keys.size() != count)
@@ -288,9 +319,11 @@ std::vector<std::int64_t> enqueue_all(FunctionCallInfo fcinfo)
                    errmsg("job_keys has %zu elements, job_data has %zu", keys.size(), count),
                    errhint("Give one key per job; NULL for a job without key."));
     auto catalogue = catalog::catalogue();
-    const Queue &queue = queue_for(catalogue, arguments.maybe_text(enqueue_many_places.queue), options.type);
+    const Queue &queue =
+        queue_for(catalogue, arguments.maybe_text(enqueue_many_places.queue), options.type);
     catalog::require(queue, catalog::Privilege::enqueue);
-    return enqueue_many(queue, options, {JSONBARRAYOID, PointerGetDatum(data)}, count, keys, on_duplicate_of(arguments, "error"));
+    return enqueue_many(queue, options, {JSONBARRAYOID, PointerGetDatum(data)}, count, keys,
+                        on_duplicate_of(arguments, "error"));
 }
 
 Datum id_array(const std::vector<std::int64_t> &ids)
@@ -299,8 +332,8 @@ Datum id_array(const std::vector<std::int64_t> &ids)
         auto *values = static_cast<Datum *>(::palloc(sizeof(Datum) * (ids.size() + 1)));
         for (std::size_t i = 0; i < ids.size(); ++i)
             values[i] = Int64GetDatum(ids[i]);
-        return PointerGetDatum(
-            ::construct_array(values, static_cast<int>(ids.size()), INT8OID, sizeof(std::int64_t), true, TYPALIGN_DOUBLE));
+        return PointerGetDatum(::construct_array(values, static_cast<int>(ids.size()), INT8OID,
+                                                 sizeof(std::int64_t), true, TYPALIGN_DOUBLE));
     });
 }
 

@@ -1,8 +1,8 @@
-// The guard trigger on hipq.job: fills a new job from its type, keeps state and bookkeeping for hipq itself, and notes what
-// becomes claimable.
+// The guard trigger on hipq.job: fills a new job from its type, keeps state and bookkeeping for
+// hipq itself, and notes what becomes claimable.
 //
-// It gathers facts; the rules are in core/job/guard.hpp and enqueue/new_job.hpp. It never looks for duplicates: the unique index
-// does.
+// It gathers facts; the rules are in core/job/guard.hpp and enqueue/new_job.hpp. It never looks for
+// duplicates: the unique index does.
 #include "catalog/catalog.hpp"
 #include "core/job/validate.hpp"
 #include "enqueue/new_job.hpp"
@@ -36,16 +36,19 @@ bool is_restorer()
 // A row as a dump carries it: nothing left for the trigger to fill.
 bool is_complete(const JobRow &row)
 {
-    constexpr std::array filled{Column::id,          Column::update_time, Column::created_time,    Column::timeout,
-                                Column::max_retries, Column::priority,    Column::throttle_factor, Column::time_windows};
-    return std::none_of(filled.begin(), filled.end(), [&](Column column) { return row.null(column); });
+    constexpr std::array filled{
+        Column::id,          Column::update_time, Column::created_time,    Column::timeout,
+        Column::max_retries, Column::priority,    Column::throttle_factor, Column::time_windows};
+    return std::none_of(filled.begin(), filled.end(),
+                        [&](Column column) { return row.null(column); });
 }
 
 Caller caller_of_insert(const JobRow &row)
 {
     if (pg::is_permitted())
         return Caller::hipq;
-    // A row without id was not replicated: it is a new job, of a trigger on a replicated table as a rule.
+    // A row without id was not replicated: it is a new job, of a trigger on a replicated table as a
+    // rule.
     if (SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA && !row.null(Column::id))
         return Caller::replica;
     if (is_copy() && is_complete(row) && is_restorer())
@@ -57,7 +60,8 @@ Caller caller_of_change()
 {
     if (pg::is_permitted())
         return Caller::hipq;
-    return SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA ? Caller::replica : Caller::user;
+    return SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA ? Caller::replica
+                                                                      : Caller::user;
 }
 
 // ---- refusals ----
@@ -85,10 +89,12 @@ const char *way_to_change(Column column)
     case Column::queue_id:
         return "Use hipq.move_jobs().";
     case Column::deadline:
-        return "Use hipq.extend() to give a running job more time; column \"timeout\" is for one that waits.";
+        return "Use hipq.extend() to give a running job more time; column \"timeout\" is for one "
+               "that waits.";
     case Column::worker_id:
     case Column::accepted_time:
-        return "External workers take jobs with hipq.claim(), and give them back with hipq.release().";
+        return "External workers take jobs with hipq.claim(), and give them back with "
+               "hipq.release().";
     case Column::error:
     case Column::result:
         return "Use hipq.complete(), hipq.fail_job() or hipq.cancel() to end the job.";
@@ -105,35 +111,43 @@ const char *way_to_change(Column column)
     const auto id = static_cast<long long>(row.as_int64(Column::id));
     switch (refusal.rule) {
     case Rule::bookkeeping_given:
-        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("column \"%s\" of a new job is set by hipq", column.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                   errmsg("column \"%s\" of a new job is set by hipq", column.c_str()),
                    errhint("Leave the column out or give NULL."));
     case Rule::state_changed:
-        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("the state of job %lld is changed by hipq only", id),
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                   errmsg("the state of job %lld is changed by hipq only", id),
                    errhint("Use hipq.cancel(), hipq.retry() or hipq.reschedule()."));
     case Rule::bookkeeping_changed:
         HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                    errmsg("column \"%s\" of job %lld is changed by hipq only", column.c_str(), id),
                    errhint("%s", way_to_change(refusal.column)));
     case Rule::fixed_changed:
-        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                   errmsg("column \"%s\" of job %lld is fixed when it is enqueued", column.c_str(), id),
-                   errhint("Use hipq.cancel() and hipq.enqueue()."));
+        HIPQ_RAISE(
+            errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+            errmsg("column \"%s\" of job %lld is fixed when it is enqueued", column.c_str(), id),
+            errhint("Use hipq.cancel() and hipq.enqueue()."));
     case Rule::not_waiting:
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("cannot change job %lld in state \"%s\"", id, state.c_str()),
                    errdetail("Only a waiting job (initial or retry) can be changed."));
     case Rule::already_final:
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("cannot change job %lld: it is final", id),
-                   errhint("Use hipq.retry() to run it again as a new job, or hipq.erase() to remove it."));
+        HIPQ_RAISE(
+            errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg("cannot change job %lld: it is final", id),
+            errhint(
+                "Use hipq.retry() to run it again as a new job, or hipq.erase() to remove it."));
     case Rule::illegal_transition:
-        HIPQ_RAISE(errcode(ERRCODE_INTERNAL_ERROR), errmsg("job %lld cannot leave state \"%s\" that way", id, state.c_str()));
+        HIPQ_RAISE(errcode(ERRCODE_INTERNAL_ERROR),
+                   errmsg("job %lld cannot leave state \"%s\" that way", id, state.c_str()));
     case Rule::delete_running:
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("job %lld in state \"%s\" cannot be deleted", id, state.c_str()),
                    errdetail("Its end would be written nevertheless."),
                    errhint("Use hipq.cancel(), and hipq.erase() when it is final."));
     case Rule::delete_refused:
-        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("job %lld cannot be deleted", id),
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                   errmsg("job %lld cannot be deleted", id),
                    errhint("Use hipq.cancel() for a waiting job, hipq.erase() for a final one."));
     }
     std::abort();
@@ -163,9 +177,12 @@ bool is_json_null(Datum value)
 core::ColumnSet given_bookkeeping(const JobRow &row)
 {
     core::ColumnSet given;
-    const auto note = [&](Column column, bool is_given) { given.set(static_cast<std::size_t>(column), is_given); };
-    for (const Column column : {Column::id, Column::original_job_id, Column::retry_of, Column::worker_id, Column::update_time,
-                                Column::created_time, Column::manual_reason})
+    const auto note = [&](Column column, bool is_given) {
+        given.set(static_cast<std::size_t>(column), is_given);
+    };
+    for (const Column column :
+         {Column::id, Column::original_job_id, Column::retry_of, Column::worker_id,
+          Column::update_time, Column::created_time, Column::manual_reason})
         note(column, !row.null(column));
     for (const Column column : {Column::accepted_time, Column::deadline})
         note(column, !row.null(column) && !TIMESTAMP_IS_NOEND(row.as_int64(column)));
@@ -180,9 +197,11 @@ core::ColumnSet given_bookkeeping(const JobRow &row)
 
 const catalog::Queue &queue_of(const catalog::Catalogue &catalogue, const JobRow &row)
 {
-    const catalog::Queue *queue = row.null(Column::queue_id) ? nullptr : catalogue.find(row.as_int32(Column::queue_id));
+    const catalog::Queue *queue =
+        row.null(Column::queue_id) ? nullptr : catalogue.find(row.as_int32(Column::queue_id));
     if (queue == nullptr)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a job needs the number of its queue in column \"queue_id\""),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("a job needs the number of its queue in column \"queue_id\""),
                    errhint("Insert into the queue's own table and leave queue_id out."));
     return *queue;
 }
@@ -196,7 +215,8 @@ void note_if_taken(const JobRow &row, Caller caller)
 
 void note_restored(core::JobState state)
 {
-    wakeup::note_catalogue_change();  // the catalogue may be loaded later than its jobs: the scheduler finds out
+    wakeup::note_catalogue_change();  // the catalogue may be loaded later than its jobs: the
+                                      // scheduler finds out
     if (state != core::JobState::running && state != core::JobState::error)
         return;
     wakeup::note_restore();
@@ -208,7 +228,8 @@ void check_made_job(const JobRow &row, const catalog::Queue &queue)
 {
     catalog::demand_room_for_type(queue, row.as_text(Column::job_type));
     if (!row.null(Column::retry_of))
-        check_caps(row, queue, queue.find_job_type(row.as_text(Column::job_type)), core::ColumnSet().set());
+        check_caps(row, queue, queue.find_job_type(row.as_text(Column::job_type)),
+                   core::ColumnSet().set());
 }
 
 HeapTuple guard_insert(Relation relation, HeapTuple tuple)
@@ -231,7 +252,8 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
         check_made_job(row, queue);
     fill_new_job(row, catalogue, queue);
     if (core::is_unfinished(row.state()))
-        job::make_room_for_successor(queue.id, row.as_text(Column::job_type), row.as_text(Column::job_key));
+        job::make_room_for_successor(queue.id, row.as_text(Column::job_type),
+                                     row.as_text(Column::job_key));
     job::note_if_waiting(RelationGetRelid(relation), row, queue);
     note_if_taken(row, caller);
     return row.is_changed ? row.form() : tuple;
@@ -239,18 +261,23 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
 
 // ---- update and delete ----
 
-// Of a job that has been tried, update_time is that of any change; of one in `initial` it stays that of the enqueue.
+// Of a job that has been tried, update_time is that of any change; of one in `initial` it stays
+// that of the enqueue.
 void note_time(const JobRow &before, JobRow &after, const core::ColumnSet &changed)
 {
-    const bool stays_in_retry = before.state() == JobState::retry && after.state() == JobState::retry;
-    if (stays_in_retry && changed.any() && !changed.test(static_cast<std::size_t>(Column::update_time)))
+    const bool stays_in_retry =
+        before.state() == JobState::retry && after.state() == JobState::retry;
+    if (stays_in_retry && changed.any() &&
+        !changed.test(static_cast<std::size_t>(Column::update_time)))
         after.set(Column::update_time, TimestampTzGetDatum(pg::now().value));
 }
 
 // What a user may not choose for any job of its type.
 void check_changed_job(JobRow &after, const catalog::Queue &queue, const core::ColumnSet &changed)
 {
-    const auto is_changed = [&](Column column) { return changed.test(static_cast<std::size_t>(column)); };
+    const auto is_changed = [&](Column column) {
+        return changed.test(static_cast<std::size_t>(column));
+    };
     if (is_changed(Column::scheduled_run_time) || is_changed(Column::expires_time))
         check_expiry(after);
     const catalog::JobType *type = queue.find_job_type(after.as_text(Column::job_type));
@@ -314,9 +341,11 @@ HeapTuple guard(const TriggerData &data)
 HIPQ_FUNCTION(hipq_guard_job)
 {
     if (!CALLED_AS_TRIGGER(fcinfo))
-        HIPQ_RAISE(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED), errmsg("hipq._guard_job() is a trigger"));
+        HIPQ_RAISE(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+                   errmsg("hipq._guard_job() is a trigger"));
     const auto *data = reinterpret_cast<TriggerData *>(fcinfo->context);
     if (!TRIGGER_FIRED_FOR_ROW(data->tg_event) || !TRIGGER_FIRED_BEFORE(data->tg_event))
-        HIPQ_RAISE(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED), errmsg("hipq._guard_job() must be fired before each row"));
+        HIPQ_RAISE(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+                   errmsg("hipq._guard_job() must be fired before each row"));
     return PointerGetDatum(hipq::enqueue::guard(*data));
 }

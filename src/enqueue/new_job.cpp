@@ -1,7 +1,8 @@
 // Checks and completes a new job, whichever way it comes.
 //
-// The limits are in core/job/validate.hpp, the values of the types in start_values.hpp. Nothing here allocates for a job that
-// says little: these rules are most of what a new job costs besides its row.
+// The limits are in core/job/validate.hpp, the values of the types in start_values.hpp. Nothing
+// here allocates for a job that says little: these rules are most of what a new job costs besides
+// its row.
 #include "new_job.hpp"
 
 #include "catalog/catalog.hpp"
@@ -20,7 +21,8 @@ using core::Column;
 
 double number_of(Datum numeric)
 {
-    return pg::call([&] { return DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, numeric)); });
+    return pg::call(
+        [&] { return DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, numeric)); });
 }
 
 void check_time(const job::RowValues &job, Column column, bool infinity_allowed)
@@ -31,8 +33,8 @@ void check_time(const job::RowValues &job, Column column, bool infinity_allowed)
     if (!TIMESTAMP_IS_NOBEGIN(time) && (infinity_allowed || !TIMESTAMP_IS_NOEND(time)))
         return;
     const std::string name(core::name(column));
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s cannot be infinite", name.c_str()),
-               errhint("Give a point in time."));
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+               errmsg("%s cannot be infinite", name.c_str()), errhint("Give a point in time."));
 }
 
 // Kept with three decimals: what is counted of it.
@@ -43,8 +45,9 @@ void canonicalise_throttle_factor(job::RowValues &job)
     const Datum given = job.value(Column::throttle_factor);
     pg::demand(core::check_throttle_factor(number_of(given)));
     constexpr int decimals = 3;
-    job.set(Column::throttle_factor,
-            pg::call([&] { return DirectFunctionCall2(::numeric_round, given, Int32GetDatum(decimals)); }));
+    job.set(Column::throttle_factor, pg::call([&] {
+                return DirectFunctionCall2(::numeric_round, given, Int32GetDatum(decimals));
+            }));
 }
 
 // Parses the windows and puts their canonical form into the row.
@@ -55,21 +58,25 @@ void canonicalise_time_windows(job::RowValues &job)
     const std::string given(job.as_text(Column::time_windows));
     const std::string canonical = pg::canonical_time_windows(given);
     if (canonical != given)
-        job.set(Column::time_windows, pg::call([&] { return CStringGetTextDatum(canonical.c_str()); }));
+        job.set(Column::time_windows,
+                pg::call([&] { return CStringGetTextDatum(canonical.c_str()); }));
 }
 
 // 55000 for a queue that is being dropped, 42704 for a type that a strict queue does not know.
-void demand_open_queue(const catalog::Queue &queue, std::string_view job_type, const catalog::JobType *type)
+void demand_open_queue(const catalog::Queue &queue, std::string_view job_type,
+                       const catalog::JobType *type)
 {
     const bool is_unknown = queue.is_strict && type == nullptr;
     if (!queue.is_dropped && !is_unknown)
         return;
     const std::string name = queue.full_name();
     if (queue.is_dropped)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("queue \"%s\" is being dropped", name.c_str()));
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("queue \"%s\" is being dropped", name.c_str()));
     const std::string type_name(job_type);
     HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
-               errmsg("job type \"%s\" is not registered in queue \"%s\"", type_name.c_str(), name.c_str()),
+               errmsg("job type \"%s\" is not registered in queue \"%s\"", type_name.c_str(),
+                      name.c_str()),
                errhint("Use hipq.register_job_type(); the queue is strict."));
 }
 
@@ -103,7 +110,8 @@ void check_chosen_values(job::RowValues &job)
     if (!job.null(Column::throttle_key))
         pg::demand(core::check_throttle_key(job.as_text(Column::throttle_key)));
     if (!job.null(Column::shard_key))
-        pg::demand(core::check_size_of("shard_key", job.as_text(Column::shard_key).size(), core::most_shard_key));
+        pg::demand(core::check_size_of("shard_key", job.as_text(Column::shard_key).size(),
+                                       core::most_shard_key));
     check_time(job, Column::scheduled_run_time, false);
     check_time(job, Column::expires_time, true);
     if (!job.null(Column::job_data))
@@ -115,14 +123,16 @@ void demand_expiry_after(pg::Time scheduled, pg::Time expires)
 {
     if (scheduled <= expires)
         return;
-    const auto text_of = [](pg::Time time) { return std::string(pg::call([&] { return ::timestamptz_to_str(time.value); })); };
+    const auto text_of = [](pg::Time time) {
+        return std::string(pg::call([&] { return ::timestamptz_to_str(time.value); }));
+    };
     const std::string due = text_of(scheduled);  // one buffer for all
     const std::string end = text_of(expires);
-    HIPQ_RAISE(
-        errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-        errmsg("expires_time %s is before scheduled_run_time %s", end.c_str(), due.c_str()),
-        errdetail("The job could never start."),
-        errhint("Give a later expires_time or an earlier scheduled_run_time; hipq.cancel() ends a job that is not wanted."));
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+               errmsg("expires_time %s is before scheduled_run_time %s", end.c_str(), due.c_str()),
+               errdetail("The job could never start."),
+               errhint("Give a later expires_time or an earlier scheduled_run_time; hipq.cancel() "
+                       "ends a job that is not wanted."));
 }
 
 void check_expiry(const job::RowValues &job)
@@ -130,8 +140,9 @@ void check_expiry(const job::RowValues &job)
     if (job.null(Column::scheduled_run_time) || job.null(Column::expires_time))
         return;
     const std::int64_t scheduled = job.as_int64(Column::scheduled_run_time);
-    const bool is_default = scheduled == ::GetCurrentTransactionStartTimestamp() ||
-                            (!job.null(Column::created_time) && scheduled == job.as_int64(Column::created_time));
+    const bool is_default =
+        scheduled == ::GetCurrentTransactionStartTimestamp() ||
+        (!job.null(Column::created_time) && scheduled == job.as_int64(Column::created_time));
     if (!is_default)
         demand_expiry_after(pg::Time{scheduled}, pg::Time{job.as_int64(Column::expires_time)});
 }
@@ -153,13 +164,16 @@ core::ColumnSet capped_columns()
 
 }  // namespace
 
-void check_caps(const job::RowValues &job, const catalog::Queue &queue, const catalog::JobType *type,
-                const core::ColumnSet &given)
+void check_caps(const job::RowValues &job, const catalog::Queue &queue,
+                const catalog::JobType *type, const core::ColumnSet &given)
 {
-    const auto is_given = [&](Column column) { return given.test(static_cast<std::size_t>(column)) && !job.null(column); };
+    const auto is_given = [&](Column column) {
+        return given.test(static_cast<std::size_t>(column)) && !job.null(column);
+    };
     if (is_given(Column::timeout))
         pg::demand(core::check_timeout_cap(job.as_int32(Column::timeout), queue.caps));
-    if (is_given(Column::priority) && (type == nullptr || job.as_int32(Column::priority) != type->default_priority))
+    if (is_given(Column::priority) &&
+        (type == nullptr || job.as_int32(Column::priority) != type->default_priority))
         pg::demand(core::check_priority_cap(job.as_int32(Column::priority), queue.caps));
     if (!queue.caps.allows_free_jobs && is_given(Column::throttle_factor) && is_free(job) &&
         (type == nullptr || std::stod(type->default_throttle_factor) != 0))
@@ -187,14 +201,16 @@ void check_new_job(job::RowValues &job, const catalog::Queue &queue)
 
 void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue, const catalog::Queue &queue)
 {
-    const job::RowValues &start = start_values(catalogue, queue, queue.find_job_type(job.as_text(Column::job_type)));
+    const job::RowValues &start =
+        start_values(catalogue, queue, queue.find_job_type(job.as_text(Column::job_type)));
     for (std::size_t i = 0; i < core::column_count; ++i) {
         const auto column = static_cast<Column>(i);
         if (!start.null(column))
             fill(job, column, start.value(column));
     }
     const Datum transaction_start = TimestampTzGetDatum(::GetCurrentTransactionStartTimestamp());
-    for (const Column column : {Column::scheduled_run_time, Column::created_time, Column::update_time})
+    for (const Column column :
+         {Column::scheduled_run_time, Column::created_time, Column::update_time})
         fill(job, column, transaction_start);
     fill(job, Column::state, job::state_datum(core::JobState::initial));
     if (job.null(Column::id)) {
@@ -206,7 +222,8 @@ void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue, const ca
 
 void refuse_ids_in_use()
 {
-    HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION), errmsg("sequence \"hipq.job_id_seq\" gives ids that are in use"),
+    HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION),
+               errmsg("sequence \"hipq.job_id_seq\" gives ids that are in use"),
                errhint("Use setval() to set it above the largest id in hipq.job."));
 }
 

@@ -1,37 +1,40 @@
-// The rules for a new job, whichever way it comes: what its enqueuer may choose, and what hipq fills in.
+// The rules for a new job, whichever way it comes: what its enqueuer may choose, and what hipq
+// fills in.
 #pragma once
 
 #include "enqueue/start_values.hpp"
 
 namespace hipq::enqueue {
 
-// Everything a user may choose, as given: NULL means "not given". Raises 22023 or 54000; puts time windows into their canonical
-// form.
+// Everything a user may choose, as given: NULL means "not given". Raises 22023 or 54000; puts time
+// windows into their canonical form.
 void check_chosen_values(job::RowValues &job);
 
-// 22023 for a job that could never start, as it expires before. A job whose times are equal expires at once when it is due.
+// 22023 for a job that could never start, as it expires before. A job whose times are equal expires
+// at once when it is due.
 void demand_expiry_after(pg::Time scheduled, pg::Time expires);
 
-// The same for what a user writes. A scheduled_run_time that is the start of this transaction, or of the one that made the job,
-// is the default, not chosen: such a job may have expired already. To be called for what a user has changed, not for a job that a
-// retry has put off.
+// The same for what a user writes. A scheduled_run_time that is the start of this transaction, or
+// of the one that made the job, is the default, not chosen: such a job may have expired already. To
+// be called for what a user has changed, not for a job that a retry has put off.
 void check_expiry(const job::RowValues &job);
 
-// Of what is chosen, what the queue's owner has capped (core/job/job_caps.hpp): 22023. What the job's type (null: not known)
-// gives is the owner's own choice.
-void check_caps(const job::RowValues &job, const catalog::Queue &queue, const catalog::JobType *type,
-                const core::ColumnSet &given);
+// Of what is chosen, what the queue's owner has capped (core/job/job_caps.hpp): 22023. What the
+// job's type (null: not known) gives is the owner's own choice.
+void check_caps(const job::RowValues &job, const catalog::Queue &queue,
+                const catalog::JobType *type, const core::ColumnSet &given);
 
 // 23502 for a job without type.
 void demand_job_type(const job::RowValues &job);
 
-// What a user is about to enqueue, which has a type: its values, and the queue: 55000 for one that is being dropped, 42704 for a
-// type that a strict queue does not know, 54000 for one that is not registered where too many are not. Fills in the parameters
-// that the type has defaults for.
+// What a user is about to enqueue, which has a type: its values, and the queue: 55000 for one that
+// is being dropped, 42704 for a type that a strict queue does not know, 54000 for one that is not
+// registered where too many are not. Fills in the parameters that the type has defaults for.
 void check_new_job(job::RowValues &job, const catalog::Queue &queue);
 
 // Fills in what is not given: from the job's type, start values, and an id.
-void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue, const catalog::Queue &queue);
+void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue,
+                  const catalog::Queue &queue);
 
 // 23505 for ids that were drawn and are in use.
 [[noreturn]] void refuse_ids_in_use();

@@ -1,6 +1,7 @@
 // Writes new rows to the live leaf as COPY does, without planning, routing and triggers.
 //
-// Rows by the table's access method, many to a page visit as COPY writes them; index entries by the executor's tools.
+// Rows by the table's access method, many to a page visit as COPY writes them; index entries by the
+// executor's tools.
 #include "new_rows.hpp"
 
 #include "core/job/validate.hpp"
@@ -34,13 +35,16 @@ bool has_more_than_hipq_made(Relation table)
 {
     const bool has_own_triggers = table->trigdesc != nullptr && table->trigdesc->numtriggers == 1;
     const bool has_policies = table->rd_rel->relrowsecurity && table->rd_rel->relforcerowsecurity;
-    return !job::has_own_checks_only(table) || !has_own_triggers || has_policies || table->rd_rules != nullptr;
+    return !job::has_own_checks_only(table) || !has_own_triggers || has_policies ||
+           table->rd_rules != nullptr;
 }
 
 bool demands_what_starts_empty(Relation leaf, const job::ColumnMap &map)
 {
-    for (const Column column : {Column::original_job_id, Column::retry_of, Column::worker_id, Column::queue_ttl})
-        if (TupleDescAttr(RelationGetDescr(leaf), map[static_cast<std::size_t>(column)] - 1)->attnotnull)
+    for (const Column column :
+         {Column::original_job_id, Column::retry_of, Column::worker_id, Column::queue_ttl})
+        if (TupleDescAttr(RelationGetDescr(leaf), map[static_cast<std::size_t>(column)] - 1)
+                ->attnotnull)
             return true;
     return false;
 }
@@ -50,7 +54,8 @@ bool has_own_unique_indexes_only(const ResultRelInfo *target)
     int count = 0;
     for (int i = 0; i < target->ri_NumIndices; ++i) {
         const IndexInfo *index = target->ri_IndexRelationInfo[i];
-        if (index->ii_ExclusionOps != nullptr || !target->ri_IndexRelationDescs[i]->rd_index->indimmediate)
+        if (index->ii_ExclusionOps != nullptr ||
+            !target->ri_IndexRelationDescs[i]->rd_index->indimmediate)
             return false;
         count += index->ii_Unique ? 1 : 0;
     }
@@ -85,8 +90,8 @@ bool NewRows::Leaf::open(const char *name, const char *table_name)
 {
     table = job::open_table(table_name, RowExclusiveLock);
     leaf = table == nullptr ? nullptr : job::open_table(name, RowExclusiveLock);
-    return leaf != nullptr && leaf->rd_rel->relispartition && job::is_plain(leaf) && !has_more_than_hipq_made(leaf) &&
-           !has_more_than_hipq_made(table);
+    return leaf != nullptr && leaf->rd_rel->relispartition && job::is_plain(leaf) &&
+           !has_more_than_hipq_made(leaf) && !has_more_than_hipq_made(table);
 }
 
 bool NewRows::Leaf::open_indexes(With with)
@@ -139,7 +144,8 @@ bool NewRows::Leaf::insert(const job::RowValues *jobs, std::size_t count)
     if (count == 1)
         ::table_tuple_insert(leaf, slots[0], ::GetCurrentCommandId(true), 0, nullptr);
     else
-        ::table_multi_insert(leaf, slots.data(), static_cast<int>(count), ::GetCurrentCommandId(true), 0, nullptr);
+        ::table_multi_insert(leaf, slots.data(), static_cast<int>(count),
+                             ::GetCurrentCommandId(true), 0, nullptr);
     bool is_free = true;
     for (std::size_t i = 0; i < count; ++i)
         is_free = insert_index_entries(slots[i]) && is_free;
@@ -157,7 +163,8 @@ bool NewRows::Leaf::insert_speculatively(const job::RowValues &job)
             return false;
         const TransactionId transaction = ::GetCurrentTransactionId();
         const uint32 token = ::SpeculativeInsertionLockAcquire(transaction);
-        ::table_tuple_insert_speculative(leaf, slot, ::GetCurrentCommandId(true), 0, nullptr, token);
+        ::table_tuple_insert_speculative(leaf, slot, ::GetCurrentCommandId(true), 0, nullptr,
+                                         token);
         const bool is_free = insert_index_entries(slot);
         ::table_tuple_complete_speculative(leaf, slot, token, is_free);
         ::SpeculativeInsertionLockRelease(transaction);
@@ -185,9 +192,11 @@ void NewRows::Leaf::take_back(TupleTableSlot *slot) const
 
 std::optional<NewRows> NewRows::open(const catalog::Queue &queue, With with)
 {
-    // A snapshot that is older than the holder of a key is an error then, which INSERT knows how to find.
+    // A snapshot that is older than the holder of a key is an error then, which INSERT knows how to
+    // find.
     const bool needs_sql = with == With::keys && IsolationUsesXactSnapshot();
-    if (needs_sql || pg::is_permitted() || SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA)
+    if (needs_sql || pg::is_permitted() ||
+        SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA)
         return std::nullopt;
     const std::string name = queue.table + "_live";
     auto *leaf = pg::call([&] {
@@ -216,10 +225,12 @@ void NewRows::coerce(job::RowValues &chosen) const
 {
     pg::call([&] {
         const auto attribute = [&](Column column) {
-            return TupleDescAttr(RelationGetDescr(leaf_->leaf), leaf_->map[static_cast<std::size_t>(column)] - 1);
+            return TupleDescAttr(RelationGetDescr(leaf_->leaf),
+                                 leaf_->map[static_cast<std::size_t>(column)] - 1);
         };
         if (!chosen.null(Column::time_windows))
-            ::domain_check(chosen.value(Column::time_windows), false, attribute(Column::time_windows)->atttypid, nullptr,
+            ::domain_check(chosen.value(Column::time_windows), false,
+                           attribute(Column::time_windows)->atttypid, nullptr,
                            CurrentMemoryContext);
     });
 }

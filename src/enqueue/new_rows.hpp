@@ -1,5 +1,6 @@
-// The live leaf of a queue, for new jobs and without SQL: what INSERT would do, without planning, routing, triggers and checks.
-// Whoever inserts has applied the rules of new_job.hpp, which are the trigger's.
+// The live leaf of a queue, for new jobs and without SQL: what INSERT would do, without planning,
+// routing, triggers and checks. Whoever inserts has applied the rules of new_job.hpp, which are the
+// trigger's.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -10,13 +11,15 @@ namespace hipq::enqueue {
 // Needs a transaction. What it opens is closed by close(), or by the abort.
 class NewRows {
 public:
-    // Nothing: SQL has to do. The leaf is gone or not as hipq makes it (job/plain_table.hpp); or somebody has added what only SQL
-    // respects (a unique index, a CHECK for all leaves, a rule, a policy for the owner); or the session is one whose rows the
-    // guard trigger would let pass. Raises 25006 in a read-only transaction. The locks are INSERT's.
+    // Nothing: SQL has to do. The leaf is gone or not as hipq makes it (job/plain_table.hpp); or
+    // somebody has added what only SQL respects (a unique index, a CHECK for all leaves, a rule, a
+    // policy for the owner); or the session is one whose rows the guard trigger would let pass.
+    // Raises 25006 in a read-only transaction. The locks are INSERT's.
     enum class With : bool { no_keys, keys };  // what insert_unless_taken() will be called for
     static std::optional<NewRows> open(const catalog::Queue &queue, With with);
 
-    // Gives chosen values the form of their columns, as an assignment does. Raises what that raises.
+    // Gives chosen values the form of their columns, as an assignment does. Raises what that
+    // raises.
     void coerce(job::RowValues &chosen) const;
 
     // Rows of jobs without key; false: an id is in use, and the transaction has to end.

@@ -1,9 +1,10 @@
 // Changes the unfinished job that holds an enqueuer's key, as on_duplicate says.
 //
-// A look at the holder, a change of its row unless somebody else has that locked, and as often as it takes.
+// A look at the holder, a change of its row unless somebody else has that locked, and as often as
+// it takes.
 //
-// A job that runs may stand in its row as one that waits: the registry knows, and its row is locked. So a locked row is never
-// waited for as such: it may be a handler's.
+// A job that runs may stand in its row as one that waits: the registry knows, and its row is
+// locked. So a locked row is never waited for as such: it may be a handler's.
 #include "on_duplicate.hpp"
 
 #include "catalog/catalog.hpp"
@@ -31,8 +32,9 @@ constexpr const char *holder_sql = R"(
     FROM {live} AS job
     WHERE job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE')";
 
-#define HIPQ_CHOSEN_WAITING                                                                                                      \
-    "FROM (SELECT waiting.id FROM {live} AS waiting WHERE waiting.id = $1 AND waiting.state IN ('initial', 'retry') "            \
+#define HIPQ_CHOSEN_WAITING                                                                        \
+    "FROM (SELECT waiting.id FROM {live} AS waiting WHERE waiting.id = $1 AND waiting.state IN "   \
+    "('initial', 'retry') "                                                                        \
     "FOR UPDATE SKIP LOCKED) AS chosen WHERE job.id = chosen.id"
 
 constexpr const char *replace_sql = R"(
@@ -46,16 +48,18 @@ constexpr const char *replace_sql = R"(
 // A user's UPDATE cannot change that.
 constexpr const char *queue_ttl_sql = "UPDATE {live} AS job SET queue_ttl = $2 WHERE job.id = $1";
 
-constexpr const char *merge_sql =
-    "UPDATE {live} AS job SET job_data = CASE WHEN $2 IS NULL THEN job.job_data ELSE job.job_data || $2 END " HIPQ_CHOSEN_WAITING;
+constexpr const char *merge_sql = "UPDATE {live} AS job SET job_data = CASE WHEN $2 IS NULL THEN "
+                                  "job.job_data ELSE job.job_data || $2 END " HIPQ_CHOSEN_WAITING;
 
-constexpr const char *debounce_sql =
-    "UPDATE {live} AS job SET scheduled_run_time = greatest(job.scheduled_run_time, $2) " HIPQ_CHOSEN_WAITING;
+constexpr const char *debounce_sql = "UPDATE {live} AS job SET scheduled_run_time = "
+                                     "greatest(job.scheduled_run_time, $2) " HIPQ_CHOSEN_WAITING;
 
 std::optional<Holder> find_holder(const Newcomer &newcomer)
 {
-    const pg::Rows rows = pg::as_extension_owner(
-        [&] { return catalog::statement_for(newcomer.queue, holder_sql).run(newcomer.options.type, newcomer.key); });
+    const pg::Rows rows = pg::as_extension_owner([&] {
+        return catalog::statement_for(newcomer.queue, holder_sql)
+            .run(newcomer.options.type, newcomer.key);
+    });
     if (rows.empty())
         return std::nullopt;
     const pg::Row row = rows.front();
@@ -82,14 +86,17 @@ pg::Rows replace(const Newcomer &newcomer, std::int64_t id)
 {
     const JobOptions &options = newcomer.options;
     return catalog::statement_for(newcomer.queue, replace_sql)
-        .run(id, newcomer.data, options.scheduled_run_time, priority_of(newcomer), options.timeout, options.throttle_factor,
-             options.time_windows, options.max_retries, options.expires_time, options.throttle_key);
+        .run(id, newcomer.data, options.scheduled_run_time, priority_of(newcomer), options.timeout,
+             options.throttle_factor, options.time_windows, options.max_retries,
+             options.expires_time, options.throttle_key);
 }
 
 void replace_queue_ttl(const Newcomer &newcomer, std::int64_t id)
 {
     pg::demand(core::check_queue_ttl(*newcomer.options.queue_ttl));
-    pg::as_hipq([&] { catalog::statement_for(newcomer.queue, queue_ttl_sql).run(id, *newcomer.options.queue_ttl); });
+    pg::as_hipq([&] {
+        catalog::statement_for(newcomer.queue, queue_ttl_sql).run(id, *newcomer.options.queue_ttl);
+    });
 }
 
 // As a user's UPDATE, so that the guard trigger applies the rules for new values.
@@ -122,14 +129,15 @@ EnqueueAction action_of(OnDuplicate on_duplicate)
 [[noreturn]] void refuse_running(const Newcomer &newcomer, const Holder &holder)
 {
     const std::string name = newcomer.queue.full_name();
-    const bool may_know = catalog::may(catalog::caller(), newcomer.queue, catalog::Privilege::read) ||
-                          catalog::may(catalog::caller(), newcomer.queue, catalog::Privilege::control);
+    const bool may_know =
+        catalog::may(catalog::caller(), newcomer.queue, catalog::Privilege::read) ||
+        catalog::may(catalog::caller(), newcomer.queue, catalog::Privilege::control);
     HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
-               errmsg("the job of type \"%s\" with key \"%s\" in queue \"%s\" is running", newcomer.options.type.c_str(),
-                      newcomer.key.c_str(), name.c_str()),
-               may_know
-                   ? errdetail("Job %lld holds the key. Only a waiting job can be changed.", static_cast<long long>(holder.id))
-                   : errdetail("Only a waiting job can be changed."),
+               errmsg("the job of type \"%s\" with key \"%s\" in queue \"%s\" is running",
+                      newcomer.options.type.c_str(), newcomer.key.c_str(), name.c_str()),
+               may_know ? errdetail("Job %lld holds the key. Only a waiting job can be changed.",
+                                    static_cast<long long>(holder.id))
+                        : errdetail("Only a waiting job can be changed."),
                errhint("Use on_duplicate => 'after' for one more job when that one has finished."));
 }
 
@@ -144,7 +152,8 @@ void wait_for_change(const catalog::Queue &queue, std::int64_t id)
     pg::call([] { ::pg_usleep(1'000); });  // somebody has taken the table's primary key away
 }
 
-// The job that runs has one successor. Nothing: it has ended meanwhile, or somebody else was faster.
+// The job that runs has one successor. Nothing: it has ended meanwhile, or somebody else was
+// faster.
 std::optional<Enqueued> follow(const Newcomer &newcomer, const Holder &holder)
 {
     if (const auto id = job::successor_of_key(newcomer.queue, newcomer.options.type, newcomer.key))
@@ -152,7 +161,8 @@ std::optional<Enqueued> follow(const Newcomer &newcomer, const Holder &holder)
     const auto id = add_successor(newcomer);
     if (!id.has_value())
         return std::nullopt;
-    // An earlier successor may have taken the key while this one was waiting for its place: then that is the one more job.
+    // An earlier successor may have taken the key while this one was waiting for its place: then
+    // that is the one more job.
     const auto present = find_holder(newcomer);
     if (present.has_value() && present->id == holder.id && present->runs) {
         wakeup::note_look();
@@ -163,15 +173,18 @@ std::optional<Enqueued> follow(const Newcomer &newcomer, const Holder &holder)
 }
 
 // What can be done with the holder as it is now; nothing: it has to be looked at again.
-std::optional<Enqueued> meet(const Newcomer &newcomer, const Holder &holder, OnDuplicate on_duplicate)
+std::optional<Enqueued> meet(const Newcomer &newcomer, const Holder &holder,
+                             OnDuplicate on_duplicate)
 {
     if (on_duplicate == OnDuplicate::after)
-        return holder.runs ? follow(newcomer, holder) : Enqueued{holder.id, EnqueueAction::returned};
+        return holder.runs ? follow(newcomer, holder)
+                           : Enqueued{holder.id, EnqueueAction::returned};
     if (holder.runs)
         refuse_running(newcomer, holder);
     if (on_duplicate == OnDuplicate::debounce && due_of(newcomer.options) <= holder.due)
         return Enqueued{holder.id, EnqueueAction::returned};
-    const bool changed = pg::as_extension_owner([&] { return update(newcomer, holder.id, on_duplicate).processed() == 1; });
+    const bool changed = pg::as_extension_owner(
+        [&] { return update(newcomer, holder.id, on_duplicate).processed() == 1; });
     if (changed && on_duplicate == OnDuplicate::replace && newcomer.options.queue_ttl.has_value())
         replace_queue_ttl(newcomer, holder.id);
     if (changed)

@@ -5,9 +5,11 @@
 
 namespace hipq::enqueue {
 
-// The queue named; else the one where the type is registered (for those that the caller has to do with); else hipq.main, which is
-// made for a caller who may create queues, and then the catalogue is read anew. Raises 42704, 42725 for several.
-const catalog::Queue &queue_for(std::shared_ptr<const catalog::Catalogue> &catalogue, const std::optional<std::string> &name,
+// The queue named; else the one where the type is registered (for those that the caller has to do
+// with); else hipq.main, which is made for a caller who may create queues, and then the catalogue
+// is read anew. Raises 42704, 42725 for several.
+const catalog::Queue &queue_for(std::shared_ptr<const catalog::Catalogue> &catalogue,
+                                const std::optional<std::string> &name,
                                 const std::string &job_type);
 
 }  // namespace hipq::enqueue

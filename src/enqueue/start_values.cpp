@@ -22,8 +22,9 @@ struct Values {
     std::unordered_map<const void *, job::RowValues> rows;
 };
 
-// Of the present catalogue, the last one, and of older ones that somebody still makes jobs with: what a trigger does between the
-// making of a row and its writing may change the catalogue. On the heap: no destructor at exit.
+// Of the present catalogue, the last one, and of older ones that somebody still makes jobs with:
+// what a trigger does between the making of a row and its writing may change the catalogue. On the
+// heap: no destructor at exit.
 constinit std::vector<Values> *kept = nullptr;
 
 void forget_those_nobody_holds()
@@ -40,13 +41,15 @@ Values &values_of(const KnownCatalogue &catalogue)
 {
     if (kept == nullptr)
         kept = new std::vector<Values>();
-    const auto found =
-        std::find_if(kept->rbegin(), kept->rend(), [&](const Values &values) { return values.catalogue == catalogue; });
+    const auto found = std::find_if(kept->rbegin(), kept->rend(), [&](const Values &values) {
+        return values.catalogue == catalogue;
+    });
     if (found != kept->rend())
         return *found;
     forget_those_nobody_holds();
-    MemoryContext memory =
-        pg::call([] { return AllocSetContextCreate(TopMemoryContext, "hipq start values", ALLOCSET_SMALL_SIZES); });
+    MemoryContext memory = pg::call([] {
+        return AllocSetContextCreate(TopMemoryContext, "hipq start values", ALLOCSET_SMALL_SIZES);
+    });
     return kept->emplace_back(Values{catalogue, memory, {}});
 }
 
@@ -64,12 +67,15 @@ Datum json_datum(const char *json)
 
 Datum numeric_datum(const char *number)
 {
-    return DirectFunctionCall3(::numeric_in, CStringGetDatum(number), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+    return DirectFunctionCall3(::numeric_in, CStringGetDatum(number), ObjectIdGetDatum(InvalidOid),
+                               Int32GetDatum(-1));
 }
 
-void set_what_type_decides(job::RowValues &row, const catalog::JobType &type, const catalog::Queue &queue)
+void set_what_type_decides(job::RowValues &row, const catalog::JobType &type,
+                           const catalog::Queue &queue)
 {
-    row.set(Column::timeout, Int32GetDatum(std::min<std::int64_t>(type.default_timeout, queue.caps.max_timeout)));
+    row.set(Column::timeout,
+            Int32GetDatum(std::min<std::int64_t>(type.default_timeout, queue.caps.max_timeout)));
     row.set(Column::priority, Int16GetDatum(static_cast<std::int16_t>(type.default_priority)));
     row.set(Column::throttle_factor, numeric_datum(type.default_throttle_factor.c_str()));
     row.set(Column::time_windows, text_datum(type.default_time_windows));
@@ -87,7 +93,8 @@ void set_the_rest(job::RowValues &row)
     for (const Column column : {Column::attempt, Column::retry_count})
         row.set(column, Int32GetDatum(0));
     const Datum none = text_datum(core::none_text);
-    for (const Column column : {Column::job_key, Column::error, Column::throttle_key, Column::retry_reason, Column::shard_key})
+    for (const Column column : {Column::job_key, Column::error, Column::throttle_key,
+                                Column::retry_reason, Column::shard_key})
         row.set(column, none);
     row.set(Column::job_data, json_datum("{}"));
     row.set(Column::result, json_datum("null"));
@@ -97,13 +104,15 @@ void set_the_rest(job::RowValues &row)
 
 // ---- the C++ regime ----
 
-const job::RowValues &start_values(const KnownCatalogue &catalogue, const catalog::Queue &queue, const catalog::JobType *type)
+const job::RowValues &start_values(const KnownCatalogue &catalogue, const catalog::Queue &queue,
+                                   const catalog::JobType *type)
 {
     Values &values = values_of(catalogue);
     const void *key = type != nullptr ? static_cast<const void *>(type) : &queue;
     if (const auto known = values.rows.find(key); known != values.rows.end())
         return known->second;
-    const catalog::JobType source = type != nullptr ? *type : catalog::unregistered_job_type(queue.id, "");
+    const catalog::JobType source =
+        type != nullptr ? *type : catalog::unregistered_job_type(queue.id, "");
     job::RowValues row{};
     row.nulls.fill(true);
     pg::call([&] {

@@ -55,17 +55,23 @@ Oid job_row_type()
 std::optional<std::int64_t> add_successor(const Newcomer &newcomer)
 {
     const KnownCatalogue catalogue = catalog::catalogue();
-    const job::RowValues job = new_job(catalogue, newcomer.queue, newcomer.options, newcomer.data, newcomer.key);
+    const job::RowValues job =
+        new_job(catalogue, newcomer.queue, newcomer.options, newcomer.data, newcomer.key);
     const std::int64_t id = job.as_int64(core::Column::id);
     const pg::RawValue row = job::row_of(job, job_row_type());
-    const bool is_added =
-        pg::as_hipq([&] { return insert.run(newcomer.queue.id, newcomer.options.type, newcomer.key, id, row).processed() == 1; });
+    const bool is_added = pg::as_hipq([&] {
+        return insert.run(newcomer.queue.id, newcomer.options.type, newcomer.key, id, row)
+                   .processed() == 1;
+    });
     return is_added ? std::optional(id) : std::nullopt;
 }
 
 bool make_successor_a_job(const catalog::Queue &queue, std::string_view type, std::string_view key)
 {
-    return pg::as_hipq([&] { return catalog::statement_for(queue, make_job_sql).run(queue.id, type, key).processed() == 1; });
+    return pg::as_hipq([&] {
+        return catalog::statement_for(queue, make_job_sql).run(queue.id, type, key).processed() ==
+               1;
+    });
 }
 
 }  // namespace hipq::enqueue

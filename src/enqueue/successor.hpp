@@ -1,7 +1,9 @@
-// Jobs that start when the one that holds their key has finished: on_duplicate => 'after'. One for each key at most.
+// Jobs that start when the one that holds their key has finished: on_duplicate => 'after'. One for
+// each key at most.
 //
-// The live leaf has room for one job with a key, so until then they are in hipq.successor. Whoever finds their key free makes
-// them jobs: the scheduler, which the end of the other job wakes, or the next who wants that key.
+// The live leaf has room for one job with a key, so until then they are in hipq.successor. Whoever
+// finds their key free makes them jobs: the scheduler, which the end of the other job wakes, or the
+// next who wants that key.
 #pragma once
 
 #include "enqueue/by_call.hpp"
@@ -17,12 +19,13 @@ struct Newcomer {
     const std::string &key;
 };
 
-// Makes the newcomer the successor, and gives it an id; nothing: there is one by now. Whoever else does so at this moment is
-// waited for. Raises what an INSERT of the job would raise.
+// Makes the newcomer the successor, and gives it an id; nothing: there is one by now. Whoever else
+// does so at this moment is waited for. Raises what an INSERT of the job would raise.
 std::optional<std::int64_t> add_successor(const Newcomer &newcomer);
 
-// Puts a successor into line. False: it is none any more, somebody else is doing so, or its key is held. Whoever is inserting a
-// job with that key at this moment is waited for, as far as lock_timeout allows.
+// Puts a successor into line. False: it is none any more, somebody else is doing so, or its key is
+// held. Whoever is inserting a job with that key at this moment is waited for, as far as
+// lock_timeout allows.
 bool make_successor_a_job(const catalog::Queue &queue, std::string_view type, std::string_view key);
 
 }  // namespace hipq::enqueue

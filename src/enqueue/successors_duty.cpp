@@ -1,6 +1,7 @@
 // Enqueues successors whose predecessor has ended: a duty of the scheduler.
 //
-// It asks to be told of the ends of the jobs that have successors before it looks whether they have ended: so no end is missed.
+// It asks to be told of the ends of the jobs that have successors before it looks whether they have
+// ended: so no end is missed.
 #include "successors_duty.hpp"
 
 #include "enqueue/successor.hpp"
@@ -17,7 +18,8 @@ namespace {
 using catalog::Queue;
 using job::Successor;
 
-// Somebody is inserting a job with the key of a successor: he is waited for so long (ms), and looked at again after that (us).
+// Somebody is inserting a job with the key of a successor: he is waited for so long (ms), and
+// looked at again after that (us).
 constexpr int longest_lock = 10;
 constexpr std::int64_t held_delay = 100'000;
 constexpr std::int64_t failure_delay = 60'000'000;
@@ -28,13 +30,16 @@ void report_failure(const Queue &queue, const Successor &successor, const pg::Er
     const std::string message = pg::short_message(error);
     pg::call([&] {
         ereport(WARNING, errcode(error.sqlerrcode()),
-                errmsg("cannot put the successor of type \"%s\" with key \"%s\" in queue \"%s\" in line: %s",
-                       successor.type.c_str(), successor.key.c_str(), name.c_str(), message.c_str()),
+                errmsg("cannot put the successor of type \"%s\" with key \"%s\" in queue \"%s\" in "
+                       "line: %s",
+                       successor.type.c_str(), successor.key.c_str(), name.c_str(),
+                       message.c_str()),
                 errdetail("It stays in hipq.successor and is tried again from time to time."));
     });
 }
 
-// Its queue is not locked, as far as anybody knows. Returns when it is to be tried again; infinity: need not be.
+// Its queue is not locked, as far as anybody knows. Returns when it is to be tried again; infinity:
+// need not be.
 pg::Time put_in_line(const Queue &queue, const Successor &successor)
 {
     std::optional<pg::Error> trouble;
@@ -100,8 +105,8 @@ pg::Time put_successors_in_line(const catalog::Catalogue &catalogue)
     for (const Queue *queue : queues)
         for (const Successor &successor : successors_now(*queue)) {
             process::check_interrupts();
-            next =
-                std::min(next, successor.holder.has_value() ? pg::now() + process::longest_wait : put_in_line(*queue, successor));
+            next = std::min(next, successor.holder.has_value() ? pg::now() + process::longest_wait
+                                                               : put_in_line(*queue, successor));
         }
     return next;
 }

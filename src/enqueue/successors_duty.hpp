@@ -6,7 +6,8 @@
 
 namespace hipq::enqueue {
 
-// In transactions of its own. Returns when to look again; the end of a job that has a successor wakes the scheduler before.
+// In transactions of its own. Returns when to look again; the end of a job that has a successor
+// wakes the scheduler before.
 pg::Time put_successors_in_line(const catalog::Catalogue &catalogue);
 
 }  // namespace hipq::enqueue

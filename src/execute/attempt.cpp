@@ -19,7 +19,8 @@ namespace {
 // An error message is text that a row stores: never empty, never the word for "no error".
 std::string storable(const std::string &message)
 {
-    return message.empty() || message == "NONE" ? "error without a message: \"" + message + "\"" : message;
+    return message.empty() || message == "NONE" ? "error without a message: \"" + message + "\""
+                                                : message;
 }
 
 // All jobs of a statement share one.
@@ -41,20 +42,26 @@ void make_current(const std::optional<catalog::Handler> &handler, std::span<cons
     const bool takes_batches = handler.has_value() && catalog::is_batch(handler->arguments);
     std::vector<job::CurrentJob> current;
     for (const ClaimedJob &job : jobs)
-        current.push_back({job.queue_id, job.id, job.stored_attempt(), job.type, job.key, may_commit, takes_batches});
+        current.push_back({job.queue_id, job.id, job.stored_attempt(), job.type, job.key,
+                           may_commit, takes_batches});
     job::set_current_jobs(std::move(current));
 }
 
 Failure failure_of(const pg::Error &error)
 {
     const std::string sqlstate = error.sqlstate();
-    const core::Reason reason =
-        sqlstate == pg::permanent_failure_sqlstate ? core::Reason::explicit_failure : core::classify(sqlstate);
+    const core::Reason reason = sqlstate == pg::permanent_failure_sqlstate
+                                    ? core::Reason::explicit_failure
+                                    : core::classify(sqlstate);
     const auto text_of = [](const std::optional<std::string> &text) {
         return text.has_value() ? std::string_view(*text) : std::string_view();
     };
-    return {
-        reason, sqlstate, storable(error.message()), text_of(error.detail()), text_of(error.hint()), text_of(error.context())};
+    return {reason,
+            sqlstate,
+            storable(error.message()),
+            text_of(error.detail()),
+            text_of(error.hint()),
+            text_of(error.context())};
 }
 
 Failure missing_handler()
@@ -71,7 +78,8 @@ Failure retry_failure_of(const pg::Error &error)
 
 Failure missing_retry_handler()
 {
-    return retry::retry_handler_failure("42883", "retry handler does not exist or cannot be called");
+    return retry::retry_handler_failure("42883",
+                                        "retry handler does not exist or cannot be called");
 }
 
 Failure overdue_retry_handler()
@@ -79,7 +87,8 @@ Failure overdue_retry_handler()
     return retry::retry_handler_failure("57014", "retry handler exceeded the job's timeout");
 }
 
-void conclude(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results)
+void conclude(const Queue &queue, std::span<const ClaimedJob> jobs,
+              std::span<const pg::RawValue> results)
 {
     const job::RequestedEnd requested = job::requested_end();
     const pg::OwnSettings own;
@@ -97,7 +106,8 @@ void conclude(const Queue &queue, std::span<const ClaimedJob> jobs, std::span<co
     }
 }
 
-retry::Settled settle_attempt(const Queue &queue, ClaimedJob &job, const std::optional<catalog::Handler> &handler,
+retry::Settled settle_attempt(const Queue &queue, ClaimedJob &job,
+                              const std::optional<catalog::Handler> &handler,
                               const Failure &failure)
 {
     if (job.is_locked && !job::record_locked(queue, job))

@@ -1,5 +1,5 @@
-// What belongs to an attempt in whatever session it is made, an executor's or a client's: which jobs are under way, by what rules
-// they fail, and what becomes of them.
+// What belongs to an attempt in whatever session it is made, an executor's or a client's: which
+// jobs are under way, by what rules they fail, and what becomes of them.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -8,7 +8,8 @@
 namespace hipq::execute {
 
 // These are the jobs whose handler runs in this session from now on.
-void make_current(const std::optional<catalog::Handler> &handler, std::span<const job::ClaimedJob> jobs);
+void make_current(const std::optional<catalog::Handler> &handler,
+                  std::span<const job::ClaimedJob> jobs);
 
 // How an attempt failed whose handler raised that error, or was not there.
 job::Failure failure_of(const pg::Error &error);
@@ -19,15 +20,18 @@ job::Failure retry_failure_of(const pg::Error &error);
 job::Failure missing_retry_handler();
 job::Failure overdue_retry_handler();
 
-// What a handler that has returned leaves behind: its jobs are done, or, because it has asked for that, its job comes again later
-// or stays running. In its transaction.
-void conclude(const catalog::Queue &queue, std::span<const job::ClaimedJob> jobs, std::span<const pg::RawValue> results);
+// What a handler that has returned leaves behind: its jobs are done, or, because it has asked for
+// that, its job comes again later or stays running. In its transaction.
+void conclude(const catalog::Queue &queue, std::span<const job::ClaimedJob> jobs,
+              std::span<const pg::RawValue> results);
 
-// After the handler's (sub)transaction was rolled back: the attempt is recorded, and the policy decides, unless a retry handler
-// is to be asked. A job that was claimed by lock is recorded first, unless somebody else, who found it waiting, has changed it
-// meanwhile: then this attempt has not happened. Nothing of a handler that may not commit is left: what was only in the way of
-// another transaction begins anew, uncharged. Needs a transaction.
-retry::Settled settle_attempt(const catalog::Queue &queue, job::ClaimedJob &job, const std::optional<catalog::Handler> &handler,
+// After the handler's (sub)transaction was rolled back: the attempt is recorded, and the policy
+// decides, unless a retry handler is to be asked. A job that was claimed by lock is recorded first,
+// unless somebody else, who found it waiting, has changed it meanwhile: then this attempt has not
+// happened. Nothing of a handler that may not commit is left: what was only in the way of another
+// transaction begins anew, uncharged. Needs a transaction.
+retry::Settled settle_attempt(const catalog::Queue &queue, job::ClaimedJob &job,
+                              const std::optional<catalog::Handler> &handler,
                               const job::Failure &failure);
 
 }  // namespace hipq::execute

@@ -1,5 +1,5 @@
-// What hipq writes about a job after its code has run. An error against it is no reason for the process to end: the job would
-// come back, and run again and again.
+// What hipq writes about a job after its code has run. An error against it is no reason for the
+// process to end: the job would come back, and run again and again.
 #pragma once
 
 #include "job/job.hpp"
@@ -8,8 +8,8 @@
 
 namespace hipq::execute {
 
-// Runs `write` in a transaction of its own, a few times if need be: a deadlock, say, is over the next time. Returns the error
-// that was against it to the last. Raises one that is the server's.
+// Runs `write` in a transaction of its own, a few times if need be: a deadlock, say, is over the
+// next time. Returns the error that was against it to the last. Raises one that is the server's.
 template <class Write>
 std::optional<pg::Error> try_to_write(const Write &write)
 {
@@ -29,7 +29,7 @@ std::optional<pg::Error> try_to_write(const Write &write)
 }
 
 // Sets a job aside whose end cannot be written. Returns the error that is against that, too.
-std::optional<pg::Error> set_aside(const catalog::Queue &queue, const job::ClaimedJob &job, const job::Failure &failure,
-                                   const pg::Error &trouble);
+std::optional<pg::Error> set_aside(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                   const job::Failure &failure, const pg::Error &trouble);
 
 }  // namespace hipq::execute

@@ -20,11 +20,12 @@ namespace {
 using job::ClaimedJob;
 using job::DueJob;
 
-// A claim by lock shares the handler's transaction: one that is read only, or has another isolation level because the role's
-// settings say so, is no place for hipq's own statements before it.
+// A claim by lock shares the handler's transaction: one that is read only, or has another isolation
+// level because the role's settings say so, is no place for hipq's own statements before it.
 bool needs_its_own_transaction(const catalog::Handler &handler)
 {
-    return handler.may_commit || DefaultXactIsoLevel != XACT_READ_COMMITTED || DefaultXactReadOnly || DefaultXactDeferrable;
+    return handler.may_commit || DefaultXactIsoLevel != XACT_READ_COMMITTED ||
+           DefaultXactReadOnly || DefaultXactDeferrable;
 }
 
 core::ClaimMode mode_of(const catalog::JobType &type, const Task &task)
@@ -36,8 +37,9 @@ core::ClaimMode mode_of(const catalog::JobType &type, const Task &task)
 
 struct Claim {
     std::optional<Task> task;
-    claim::Rooms rooms;                  // what the jobs got under the throttle limits
-    std::optional<pg::Error> trouble{};  // a database error was against it, and nothing has happened
+    claim::Rooms rooms;  // what the jobs got under the throttle limits
+    std::optional<pg::Error>
+        trouble{};  // a database error was against it, and nothing has happened
 };
 
 // Whether something has been paused or resumed since the hand was filled.
@@ -46,18 +48,23 @@ bool has_changed(const claim::Hand &hand, const catalog::Queue &queue, const std
     return queue.find_pause(job_type) != nullptr || queue.paused_keys(job_type) != hand.paused_keys;
 }
 
-// Needs a transaction, which has to be aborted when there is no task: the queue or type is gone or paused, the handler is
-// missing, or no job could be claimed.
-Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &job_type, std::vector<DueJob> waiting)
+// Needs a transaction, which has to be aborted when there is no task: the queue or type is gone or
+// paused, the handler is missing, or no job could be claimed.
+Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &job_type,
+                           std::vector<DueJob> waiting)
 {
     const pg::OwnSettings own;
-    const auto nothing = [&] { return Claim{std::nullopt, claim::room_for_all(waiting.size())}; };  // not for want of room
+    const auto nothing = [&] {
+        return Claim{std::nullopt, claim::room_for_all(waiting.size())};
+    };  // not for want of room
     Task task{catalog::catalogue(), nullptr, std::nullopt, core::ClaimMode::record, {}};
     task.queue = task.catalogue->find(queue_id);
-    const catalog::JobType *type = task.queue == nullptr ? nullptr : task.queue->find_job_type(job_type);
+    const catalog::JobType *type =
+        task.queue == nullptr ? nullptr : task.queue->find_job_type(job_type);
     if (type == nullptr || task.queue->is_dropped || task.queue->owner != executor.ticket.role)
         return nothing();
-    executor.hand.is_paused = has_changed(executor.hand, *task.queue, type->name) || !catalog::try_to_lock(*task.queue);
+    executor.hand.is_paused =
+        has_changed(executor.hand, *task.queue, type->name) || !catalog::try_to_lock(*task.queue);
     if (executor.hand.is_paused)
         return nothing();
     task.handler = catalog::known_handler(*task.queue, *type);
@@ -65,7 +72,8 @@ Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &
         return nothing();
     task.run_time = lanes::run_time(queue_id, type->name);
     task.mode = mode_of(*type, task);
-    executor.hand.is_paused = task.mode == core::ClaimMode::record && !catalog::try_to_lock(*task.queue, RowExclusiveLock);
+    executor.hand.is_paused = task.mode == core::ClaimMode::record &&
+                              !catalog::try_to_lock(*task.queue, RowExclusiveLock);
     if (executor.hand.is_paused)
         return nothing();
     Claim claim{std::nullopt, claim::take_room(*task.queue, *type, waiting)};
@@ -75,9 +83,11 @@ Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &
     if (waiting.empty())
         return claim;
     const pg::Time now = pg::now();
-    task.jobs = task.mode == core::ClaimMode::lock ? claim::claim_by_lock(*task.queue, waiting, now)
-                                                   : claim::claim_by_record(*task.queue, waiting, now);
-    if (task.jobs.empty() || (limits::limits_of(*task.queue, *type).any() && !claim::weigh_the_same(task.jobs, waiting)))
+    task.jobs = task.mode == core::ClaimMode::lock
+                    ? claim::claim_by_lock(*task.queue, waiting, now)
+                    : claim::claim_by_record(*task.queue, waiting, now);
+    if (task.jobs.empty() ||
+        (limits::limits_of(*task.queue, *type).any() && !claim::weigh_the_same(task.jobs, waiting)))
         return claim;
     announce(task);
     claim.task = std::move(task);
@@ -93,7 +103,8 @@ void reach_point_after_claim([[maybe_unused]] const std::optional<Task> &task)
         HIPQ_POINT("after-record");
 }
 
-Claim claim(Executor &executor, int queue_id, const std::string &job_type, std::vector<DueJob> waiting)
+Claim claim(Executor &executor, int queue_id, const std::string &job_type,
+            std::vector<DueJob> waiting)
 {
     Claim result;
     std::optional<Task> &task = result.task;
@@ -139,8 +150,10 @@ void report_trouble(std::int64_t id, const pg::Error &error)
     });
 }
 
-// A database error is against one of these jobs. Of several it is not known which: then they are claimed one by one for a while.
-void put_off_trouble(Executor &executor, std::span<const lanes::JobInLine> jobs, const pg::Error &error)
+// A database error is against one of these jobs. Of several it is not known which: then they are
+// claimed one by one for a while.
+void put_off_trouble(Executor &executor, std::span<const lanes::JobInLine> jobs,
+                     const pg::Error &error)
 {
     constexpr std::int64_t caution = 10'000'000;  // us
     const pg::Time now = pg::now();
@@ -156,12 +169,13 @@ void put_off_trouble(Executor &executor, std::span<const lanes::JobInLine> jobs,
     put_off_until(job, executor.held.note(job.id, now));
 }
 
-// What had room and could not be claimed is held by somebody else, or was changed. The jobs of the task are in the order of
-// `jobs`.
+// What had room and could not be claimed is held by somebody else, or was changed. The jobs of the
+// task are in the order of `jobs`.
 void put_off_others(Executor &executor, std::span<const lanes::JobInLine> jobs, const Claim &claim)
 {
-    const std::span<const ClaimedJob> claimed =
-        claim.task.has_value() ? std::span<const ClaimedJob>(claim.task->jobs) : std::span<const ClaimedJob>();
+    const std::span<const ClaimedJob> claimed = claim.task.has_value()
+                                                    ? std::span<const ClaimedJob>(claim.task->jobs)
+                                                    : std::span<const ClaimedJob>();
     auto next = claimed.begin();
     for (std::size_t i = 0; i < claim.rooms.taken.size(); ++i) {
         const lanes::JobInLine &job = jobs[i];
@@ -177,7 +191,8 @@ void put_off_others(Executor &executor, std::span<const lanes::JobInLine> jobs, 
     }
 }
 
-// The windows of jobs that were taken while they were open have closed: the line tells when they open again.
+// The windows of jobs that were taken while they were open have closed: the line tells when they
+// open again.
 bool has_closed(const claim::Hand &hand)
 {
     return hand.closes != pg::infinity && pg::now() >= hand.closes;
@@ -188,7 +203,8 @@ bool has_closed(const claim::Hand &hand)
 void announce(const Task &task)
 {
     const ClaimedJob &first = task.jobs.front();
-    memory::RunningJob running{first.queue_id, first.attempt, first.id, first.started, first.is_locked, {}};
+    memory::RunningJob running{first.queue_id, first.attempt,   first.id,
+                               first.started,  first.is_locked, {}};
     ::strlcpy(running.type, first.type.c_str(), sizeof(running.type));
     std::vector<memory::Attempt> attempts;
     for (const ClaimedJob &job : task.jobs)
@@ -228,7 +244,8 @@ std::optional<Task> claim_next(Executor &executor)
     }
     put_off_others(executor, jobs, claimed);
     if (claimed.rooms.are_full()) {
-        const std::vector<lanes::JobInLine> chosen_jobs(jobs.begin(), jobs.end());  // they are part of the hand
+        const std::vector<lanes::JobInLine> chosen_jobs(jobs.begin(),
+                                                        jobs.end());  // they are part of the hand
         claim::put_back_rest(executor, chosen_jobs, claimed.rooms, claimed.task.has_value());
     }
     return std::move(claimed.task);

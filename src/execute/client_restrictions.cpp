@@ -83,7 +83,8 @@ Source source_of(Oid function)
     return source;
 }
 
-// Session locks, large objects by descriptor, replication origins, by the beginnings of their names in C.
+// Session locks, large objects by descriptor, replication origins, by the beginnings of their names
+// in C.
 constexpr std::array<std::string_view, 11> functions_of_session{"pg_advisory_lock",
                                                                 "pg_try_advisory_lock",
                                                                 "pg_advisory_unlock",
@@ -106,7 +107,8 @@ bool is_about_the_session(const Source &source)
 {
     if (source.library != nullptr)
         return is_dblink(source.library);
-    return source.symbol != nullptr && std::any_of(functions_of_session.begin(), functions_of_session.end(), [&](auto start) {
+    return source.symbol != nullptr &&
+           std::any_of(functions_of_session.begin(), functions_of_session.end(), [&](auto start) {
                return std::string_view(source.symbol).starts_with(start);
            });
 }
@@ -121,11 +123,13 @@ void check_access(ObjectAccessType access, Oid catalogue, Oid object)
 {
     if (access == OAT_FUNCTION_EXECUTE)
         check_function(object);
-    else if (access != OAT_NAMESPACE_SEARCH && present->clients_objects().contains({catalogue, object}))
+    else if (access != OAT_NAMESPACE_SEARCH &&
+             present->clients_objects().contains({catalogue, object}))
         refuse_change_of_temporary_objects();
 }
 
-extern "C" void hipq_object_access(ObjectAccessType access, Oid catalogue, Oid object, int part, void *argument)
+extern "C" void hipq_object_access(ObjectAccessType access, Oid catalogue, Oid object, int part,
+                                   void *argument)
 {
     if (previous_hook != nullptr)
         previous_hook(access, catalogue, object, part, argument);

@@ -1,8 +1,9 @@
 // What a handler may not do in a client's session.
 //
-// In an executor the session is the handler's, and put back when it has ended. A client's holds things that are the client's, and
-// that no subtransaction takes back: prepared statements, what it listens to, session locks, connections of dblink, open large
-// objects. A handler there gets to none of them, whoever the client is.
+// In an executor the session is the handler's, and put back when it has ended. A client's holds
+// things that are the client's, and that no subtransaction takes back: prepared statements, what it
+// listens to, session locks, connections of dblink, open large objects. A handler there gets to
+// none of them, whoever the client is.
 #pragma once
 
 #include "execute/temporary_objects.hpp"
@@ -24,10 +25,12 @@ private:
 
 bool is_visit();
 
-// A statement that a utility hook sees. Raises 0A000 during a visit for one that is about the session.
+// A statement that a utility hook sees. Raises 0A000 during a visit for one that is about the
+// session.
 void check_utility_in_visit(const Node *statement);
 
-// Has functions, and changes of the client's temporary objects, checked too. PostgreSQL regime; once per process.
+// Has functions, and changes of the client's temporary objects, checked too. PostgreSQL regime;
+// once per process.
 void watch_visits();
 
 }  // namespace hipq::execute

@@ -33,8 +33,9 @@ void fire_deferred_triggers()
     pg::run_as_caller("SET CONSTRAINTS ALL IMMEDIATE");
 }
 
-// The same where a trigger cannot put itself off by SET CONSTRAINTS, over and over: until there are none, or with an error. A
-// second time, when nothing is left that could fire, because one may have said SET CONSTRAINTS and done nothing.
+// The same where a trigger cannot put itself off by SET CONSTRAINTS, over and over: until there are
+// none, or with an error. A second time, when nothing is left that could fire, because one may have
+// said SET CONSTRAINTS and done nothing.
 void fire_all_deferred_triggers()
 {
     pg::as_restricted([] {
@@ -43,8 +44,8 @@ void fire_all_deferred_triggers()
     });
 }
 
-// SET CONSTRAINTS ALL IMMEDIATE holds for the rest of the transaction: constraints are as at its beginning again. SET CONSTRAINTS
-// of the client's is forgotten.
+// SET CONSTRAINTS ALL IMMEDIATE holds for the rest of the transaction: constraints are as at its
+// beginning again. SET CONSTRAINTS of the client's is forgotten.
 void defer_again()
 {
     pg::as_extension_owner([] {
@@ -89,7 +90,8 @@ void refuse_open_cursors(const char *what)
 {
     for (const std::string &name : names_of_cursors())
         if (can_be_read(name))
-            HIPQ_RAISE(errcode(ERRCODE_INVALID_CURSOR_STATE), errmsg("%s while cursor \"%s\" is open", what, name.c_str()),
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_CURSOR_STATE),
+                       errmsg("%s while cursor \"%s\" is open", what, name.c_str()),
                        errdetail("Code of other roles could read it."),
                        errhint("Close it, or leave the loop over its rows, first."));
 }

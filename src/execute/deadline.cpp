@@ -13,9 +13,9 @@ namespace {
 constinit TimeoutId timer{};
 constinit volatile sig_atomic_t missed = 0;
 
-// In the signal handler, at the deadline and each second after it, until the one that hipq.extend() may have set has come: what
-// PostgreSQL's statement_timeout does, for the processes that the handler may have started too. The scheduler is to count the
-// seconds from now on.
+// In the signal handler, at the deadline and each second after it, until the one that hipq.extend()
+// may have set has come: what PostgreSQL's statement_timeout does, for the processes that the
+// handler may have started too. The scheduler is to count the seconds from now on.
 extern "C" void hipq_deadline_missed()
 {
     if (!executors::deadline_has_come())
@@ -36,7 +36,9 @@ void prepare_deadline()
 void arm_deadline(pg::Time end)
 {
     missed = 0;
-    pg::call([&] { ::enable_timeout_every(timer, end.value, static_cast<int>(core::cancel_interval / 1'000)); });
+    pg::call([&] {
+        ::enable_timeout_every(timer, end.value, static_cast<int>(core::cancel_interval / 1'000));
+    });
 }
 
 bool disarm_deadline() noexcept

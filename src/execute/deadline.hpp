@@ -1,4 +1,5 @@
-// The timer of running user code: cancels at the deadline, and again each second for handlers that catch the cancellation.
+// The timer of running user code: cancels at the deadline, and again each second for handlers that
+// catch the cancellation.
 #pragma once
 
 #include "pg/spi.hpp"

@@ -28,7 +28,8 @@ void flush()
     last_commit = InvalidXLogRecPtr;
 }
 
-// A transaction that notifies holds this lock until its end, so that notifications are in the order of commits.
+// A transaction that notifies holds this lock until its end, so that notifications are in the order
+// of commits.
 bool has_notified()
 {
     LOCKTAG tag;
@@ -75,7 +76,8 @@ void flush_before_long_job(std::optional<std::int64_t> run_time)
 
 void flush_if_due()
 {
-    if (last_commit != InvalidXLogRecPtr && ::GetCurrentTimestamp() - oldest_unflushed >= flush_interval)
+    if (last_commit != InvalidXLogRecPtr &&
+        ::GetCurrentTimestamp() - oldest_unflushed >= flush_interval)
         flush_now();
 }
 

@@ -6,8 +6,8 @@
 
 namespace hipq::execute {
 
-// In the transaction that is about to commit: it does not wait for the disk. What waits for it is told of it only after a flush:
-// a commit that sends notifications is flushed before they go out.
+// In the transaction that is about to commit: it does not wait for the disk. What waits for it is
+// told of it only after a flush: a commit that sends notifications is flushed before they go out.
 void commit_without_waiting();
 
 // Before a handler that is not known to be short: what was committed does not wait for its end.

@@ -1,4 +1,5 @@
-// Running handlers: the session, the call, deadlines, cancellation, group durability. What other rooms may use.
+// Running handlers: the session, the call, deadlines, cancellation, group durability. What other
+// rooms may use.
 #pragma once
 
 #include "execute/attempt.hpp"

@@ -21,7 +21,8 @@ constexpr std::size_t largest_hand = 1'000;   // a batch of the largest size fit
 constexpr std::int64_t lock_delay = 500'000;  // us
 constexpr std::int64_t shortly = 1'000'000;   // us
 
-// What came of a line: nothing of it can be run now, its jobs are left to somebody who is just reading it, or the hand is full.
+// What came of a line: nothing of it can be run now, its jobs are left to somebody who is just
+// reading it, or the hand is full.
 enum class Tried : unsigned char { nothing, left, taken };
 
 // The scheduler watches what keeps jobs from being run.
@@ -40,7 +41,8 @@ bool may_run(const Executor &executor, const Queue &queue, pg::Time now)
     return passed;
 }
 
-std::vector<const Queue *> open_queues(const Executor &executor, const catalog::Catalogue &catalogue, pg::Time now)
+std::vector<const Queue *> open_queues(const Executor &executor,
+                                       const catalog::Catalogue &catalogue, pg::Time now)
 {
     std::vector<const Queue *> queues;
     for (const auto &[id, queue] : catalogue.queues)
@@ -49,8 +51,10 @@ std::vector<const Queue *> open_queues(const Executor &executor, const catalog::
     return queues;
 }
 
-// The lines that are due, in the order of their jobs. Of the others the executor keeps when the first will be.
-std::vector<claim::Line> due_lines(Executor &executor, const catalog::Catalogue &catalogue, pg::Time now)
+// The lines that are due, in the order of their jobs. Of the others the executor keeps when the
+// first will be.
+std::vector<claim::Line> due_lines(Executor &executor, const catalog::Catalogue &catalogue,
+                                   pg::Time now)
 {
     const std::vector<const Queue *> queues = open_queues(executor, catalogue, now);
     std::vector<claim::Line> lines = claim::lines_of(queues, now);
@@ -61,7 +65,9 @@ std::vector<claim::Line> due_lines(Executor &executor, const catalog::Catalogue 
         return line.head.due > now;
     });
     std::stable_sort(lines.begin(), lines.end(),
-                     [](const claim::Line &left, const claim::Line &right) { return claim::runs_before(left.head, right.head); });
+                     [](const claim::Line &left, const claim::Line &right) {
+                         return claim::runs_before(left.head, right.head);
+                     });
     return lines;
 }
 
@@ -80,25 +86,29 @@ QueuesInTurn order_by_turn(std::vector<claim::Line> &lines)
 {
     QueuesInTurn queues;
     for (const claim::Line &line : lines)
-        if (const auto place = find_queue(queues, line.queue->id); place == queues.end() || place->queue_id != line.queue->id)
+        if (const auto place = find_queue(queues, line.queue->id);
+            place == queues.end() || place->queue_id != line.queue->id)
             queues.insert(place, {line.queue->id, line.queue->weight});
     if (queues.size() < 2)
         return queues;
     executors::look_up_standings(queues);
-    std::stable_sort(lines.begin(), lines.end(), [&](const claim::Line &left, const claim::Line &right) {
-        return find_queue(queues, left.queue->id)->standing < find_queue(queues, right.queue->id)->standing;
-    });
+    std::stable_sort(lines.begin(), lines.end(),
+                     [&](const claim::Line &left, const claim::Line &right) {
+                         return find_queue(queues, left.queue->id)->standing <
+                                find_queue(queues, right.queue->id)->standing;
+                     });
     return queues;
 }
 
-// The hand is that of the line at `taken`. Queues of which nothing could be run now have no share in this look, so that
-// they save up nothing; but those have that somebody else is just reading.
-void begin_turn(const Executor &executor, const std::vector<claim::Line> &lines, std::size_t taken, std::span<const Tried> tried,
-                QueuesInTurn &queues)
+// The hand is that of the line at `taken`. Queues of which nothing could be run now have no share
+// in this look, so that they save up nothing; but those have that somebody else is just reading.
+void begin_turn(const Executor &executor, const std::vector<claim::Line> &lines, std::size_t taken,
+                std::span<const Tried> tried, QueuesInTurn &queues)
 {
     QueuesInTurn sharing;
     const auto add = [&](const claim::Line &line) {
-        if (const auto queue = find_queue(queues, line.queue->id); std::exchange(queue->weight, 0) != 0)
+        if (const auto queue = find_queue(queues, line.queue->id);
+            std::exchange(queue->weight, 0) != 0)
             sharing.push_back({queue->queue_id, line.queue->weight});
     };
     add(lines[taken]);
@@ -112,7 +122,9 @@ void begin_turn(const Executor &executor, const std::vector<claim::Line> &lines,
 
 std::size_t batch_size_of(const catalog::JobType &type)
 {
-    return catalog::takes_batches(type.handler, type.handler_kind) ? static_cast<std::size_t>(type.batch_size) : 1;
+    return catalog::takes_batches(type.handler, type.handler_kind)
+               ? static_cast<std::size_t>(type.batch_size)
+               : 1;
 }
 
 void note_next_due(Executor &executor, const claim::Line &line, pg::Time now)
@@ -134,7 +146,8 @@ Tried take_from(Executor &executor, const claim::Line &line, pg::Time now)
     const catalog::JobType *for_workers = line.queue->find_job_type(line.head.job_type);
     if (for_workers != nullptr && for_workers->is_without_handler())
         return Tried::nothing;
-    if (!catalog::try_to_lock(*line.queue)) {  // its owner, or whoever locks it, shall not stop this executor
+    if (!catalog::try_to_lock(
+            *line.queue)) {  // its owner, or whoever locks it, shall not stop this executor
         executor.next_due = std::min(executor.next_due, now + lock_delay);
         return Tried::nothing;
     }
@@ -149,14 +162,15 @@ Tried take_from(Executor &executor, const claim::Line &line, pg::Time now)
     executor.hand = claim::Hand{line.queue->id, type.name, batch_size, {}};
     executor.hand.paused_keys = line.queue->paused_keys(type.name);
     executor.hand.run_time = lanes::run_time(line.queue->id, type.name);
-    if (claim::take_jobs(executor, line, now, core::hand_size(executor.hand.run_time, batch_size, largest_hand)))
+    if (claim::take_jobs(executor, line, now,
+                         core::hand_size(executor.hand.run_time, batch_size, largest_hand)))
         return Tried::taken;
     note_next_due(executor, line, now);  // what was read in vain has told when it is due
     return line.lane.is_known() && lanes::due_of(line.lane) <= now ? Tried::left : Tried::nothing;
 }
 
-// A lane knows of a first job, but not always when that is due: as far as it knows nothing comes before. What it learns when it
-// is read may put other lines of its queue and priority first.
+// A lane knows of a first job, but not always when that is due: as far as it knows nothing comes
+// before. What it learns when it is read may put other lines of its queue and priority first.
 
 core::LaneKey key_of(const claim::Line &line)
 {
@@ -171,12 +185,14 @@ bool is_same_priority(const claim::Line &left, const claim::Line &right)
 // Where the line begins that comes after the first, of those it has to be compared with.
 core::LaneKey next_of_same_priority(std::span<const claim::Line> lines)
 {
-    const auto next = std::find_if(lines.begin() + 1, lines.end(),
-                                   [&](const claim::Line &line) { return is_same_priority(lines.front(), line); });
+    const auto next = std::find_if(lines.begin() + 1, lines.end(), [&](const claim::Line &line) {
+        return is_same_priority(lines.front(), line);
+    });
     return next == lines.end() ? core::lane_end : key_of(*next);
 }
 
-// Moves the first line back behind those that come before it, now that more is known of it. False: there are none.
+// Moves the first line back behind those that come before it, now that more is known of it. False:
+// there are none.
 bool fall_back(std::span<claim::Line> lines)
 {
     claim::Line &first = lines.front();
@@ -189,7 +205,8 @@ bool fall_back(std::span<claim::Line> lines)
     for (std::size_t i = 1; i < lines.size(); ++i)
         if (is_same_priority(first, lines[i]) && key_of(lines[i]) < key_of(first))
             place = i;
-    std::rotate(lines.begin(), lines.begin() + 1, lines.begin() + static_cast<std::ptrdiff_t>(place) + 1);
+    std::rotate(lines.begin(), lines.begin() + 1,
+                lines.begin() + static_cast<std::ptrdiff_t>(place) + 1);
     return place > 0;
 }
 
@@ -218,7 +235,8 @@ bool fill_hand(Executor &executor)
             filled = outcome == Tried::taken;
         }
         std::size_t place = tried.size() - 1;
-        for (std::size_t i = 0; !filled && i < lines.size(); ++i) {  // those that were to come first had nothing
+        for (std::size_t i = 0; !filled && i < lines.size();
+             ++i) {  // those that were to come first had nothing
             if (tried[i] != Tried::left)
                 continue;
             lines[i].not_after = core::lane_end;
@@ -232,7 +250,8 @@ bool fill_hand(Executor &executor)
         begin_turn(executor, lines, place, tried, queues);
         note_next_due(executor, taken, now);
         leave_next_due_to_scheduler(executor, now);
-        executor.sees_more = tried.size() < lines.size() || !taken.lane.is_known() || lanes::due_of(taken.lane) <= pg::now();
+        executor.sees_more = tried.size() < lines.size() || !taken.lane.is_known() ||
+                             lanes::due_of(taken.lane) <= pg::now();
         HIPQ_POINT("after-reserve");
     });
     return filled;

@@ -7,8 +7,8 @@ namespace hipq::execute {
 
 namespace {
 
-using Key =
-    std::pair<std::string, Oid>;  // text and type of the first parameter: hipq.job may be another type after DROP EXTENSION
+using Key = std::pair<std::string, Oid>;  // text and type of the first parameter: hipq.job may be
+                                          // another type after DROP EXTENSION
 using Plans = std::map<Key, CachedPlanSource *>;
 
 constexpr std::size_t most_plans = 1'000;
@@ -21,15 +21,17 @@ CachedPlanSource *prepare(const char *sql, const Oid *types, int type_count)
     if (list_length(statements) != 1)
         ereport(ERROR, errcode(ERRCODE_SYNTAX_ERROR), errmsg("a handler is exactly one statement"));
     auto *statement = linitial_node(RawStmt, statements);
-    CachedPlanSource *plan = ::CreateCachedPlan(statement, sql, ::CreateCommandTag(statement->stmt));
+    CachedPlanSource *plan =
+        ::CreateCachedPlan(statement, sql, ::CreateCommandTag(statement->stmt));
     const bool needs_snapshot = ::analyze_requires_snapshot(statement);
     if (needs_snapshot)
         ::PushActiveSnapshot(::GetTransactionSnapshot());
-    List *queries = ::pg_analyze_and_rewrite_fixedparams(statement, sql, types, type_count, nullptr);
+    List *queries =
+        ::pg_analyze_and_rewrite_fixedparams(statement, sql, types, type_count, nullptr);
     if (needs_snapshot)
         ::PopActiveSnapshot();
-    ::CompleteCachedPlan(plan, queries, nullptr, const_cast<Oid *>(types), type_count, nullptr, nullptr, CURSOR_OPT_PARALLEL_OK,
-                         false);
+    ::CompleteCachedPlan(plan, queries, nullptr, const_cast<Oid *>(types), type_count, nullptr,
+                         nullptr, CURSOR_OPT_PARALLEL_OK, false);
     ::SaveCachedPlan(plan);
     return plan;
 }
@@ -52,7 +54,8 @@ CachedPlanSource *handler_plan(const std::string &sql, std::span<const Oid> type
         return known->second;
     if (plans->size() >= most_plans)
         forget_all();
-    CachedPlanSource *plan = pg::call([&] { return prepare(sql.c_str(), types.data(), static_cast<int>(types.size())); });
+    CachedPlanSource *plan = pg::call(
+        [&] { return prepare(sql.c_str(), types.data(), static_cast<int>(types.size())); });
     (*plans)[key] = plan;
     return plan;
 }

@@ -41,7 +41,8 @@ bool decided_by_policy(const Queue &queue, const ClaimedJob &job)
     return true;
 }
 
-// The delay that it asks for, if any; or why there is no answer: it failed, or hipq.cancel() ends the job.
+// The delay that it asks for, if any; or why there is no answer: it failed, or hipq.cancel() ends
+// the job.
 using Answer = std::variant<std::optional<std::int64_t>, Failure>;
 
 std::optional<Failure> trouble_of(const Stop &stop)
@@ -77,9 +78,11 @@ Answer ask_retry_handler(const Executor &executor, const Queue &queue, const Cla
     return delay;
 }
 
-// The row is locked, the retry handler is asked (in read committed: lock and answer share the transaction), and what it says is
-// carried out. Returns what went wrong: then the transaction is to be aborted.
-std::optional<Failure> decide_in_transaction(const Executor &executor, const Queue &queue, std::int64_t id, SessionUse &session)
+// The row is locked, the retry handler is asked (in read committed: lock and answer share the
+// transaction), and what it says is carried out. Returns what went wrong: then the transaction is
+// to be aborted.
+std::optional<Failure> decide_in_transaction(const Executor &executor, const Queue &queue,
+                                             std::int64_t id, SessionUse &session)
 {
     const auto job = take(executor, queue, id);
     if (!job.has_value())
@@ -97,7 +100,8 @@ std::optional<Failure> decide_in_transaction(const Executor &executor, const Que
     return std::nullopt;
 }
 
-std::optional<Failure> try_to_decide(const Executor &executor, const Queue &queue, std::int64_t id, SessionUse &session)
+std::optional<Failure> try_to_decide(const Executor &executor, const Queue &queue, std::int64_t id,
+                                     SessionUse &session)
 {
     std::optional<Failure> trouble;
     pg::start_transaction();
@@ -137,7 +141,8 @@ void leave_undecided(const Queue &queue, std::int64_t id, const pg::Error &troub
     bool is_aside = false;
     const auto refusal = try_to_write([&] {
         const auto job = job::take_for_decision(queue, id);
-        is_aside = job.has_value() && job::set_aside(queue, *job, retry::stored_failure(*job), trouble, pg::now());
+        is_aside = job.has_value() &&
+                   job::set_aside(queue, *job, retry::stored_failure(*job), trouble, pg::now());
     });
     if (refusal.has_value())
         throw *refusal;  // NOLINT(cert-err60-cpp): as it came

@@ -50,7 +50,8 @@ pg::RawValue whole_of(const job::ClaimedJob &job)
 }
 
 // The rows, or the data, of all jobs as one array.
-pg::RawValue array_of(std::span<const job::ClaimedJob> jobs, pg::RawValue (*what)(const job::ClaimedJob &))
+pg::RawValue array_of(std::span<const job::ClaimedJob> jobs,
+                      pg::RawValue (*what)(const job::ClaimedJob &))
 {
     std::vector<pg::RawValue> values;
     values.reserve(jobs.size());
@@ -63,7 +64,8 @@ pg::RawValue array_of(std::span<const job::ClaimedJob> jobs, pg::RawValue (*what
             elements[i] = values[i].value;
         const char alignment = type == JSONBOID ? TYPALIGN_INT : TYPALIGN_DOUBLE;
         const Oid array_type = ::get_array_type(type);
-        ArrayType *array = ::construct_array(elements, static_cast<int>(jobs.size()), type, -1, false, alignment);
+        ArrayType *array =
+            ::construct_array(elements, static_cast<int>(jobs.size()), type, -1, false, alignment);
         return pg::RawValue{array_type, PointerGetDatum(array), false};
     });
 }
@@ -74,13 +76,15 @@ pg::RawValue ids_of(std::span<const job::ClaimedJob> jobs)
         auto *ids = static_cast<Datum *>(::palloc(sizeof(Datum) * jobs.size()));
         for (std::size_t i = 0; i < jobs.size(); ++i)
             ids[i] = Int64GetDatum(jobs[i].id);
-        ArrayType *array = ::construct_array(ids, static_cast<int>(jobs.size()), INT8OID, sizeof(std::int64_t), FLOAT8PASSBYVAL,
-                                             TYPALIGN_DOUBLE);
+        ArrayType *array =
+            ::construct_array(ids, static_cast<int>(jobs.size()), INT8OID, sizeof(std::int64_t),
+                              FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
         return pg::RawValue{INT8ARRAYOID, PointerGetDatum(array), false};
     });
 }
 
-Call call_of(const catalog::Handler &handler, std::span<const job::ClaimedJob> jobs, MemoryContext memory)
+Call call_of(const catalog::Handler &handler, std::span<const job::ClaimedJob> jobs,
+             MemoryContext memory)
 {
     const job::ClaimedJob &job = jobs.front();
     using catalog::HandlerArguments;
@@ -101,7 +105,8 @@ Call call_of(const catalog::Handler &handler, std::span<const job::ClaimedJob> j
         break;
     case HandlerArguments::jobs:
     case HandlerArguments::data_of_jobs: {
-        const pg::RawValue array = array_of(jobs, handler.arguments == HandlerArguments::jobs ? whole_of : data_of);
+        const pg::RawValue array =
+            array_of(jobs, handler.arguments == HandlerArguments::jobs ? whole_of : data_of);
         add(array.type, array.value);
         break;
     }
@@ -122,7 +127,8 @@ Call call_of(const catalog::Handler &handler, std::span<const job::ClaimedJob> j
             add(JSONBOID, job.data.value);
         break;
     }
-    call.plan = handler_plan(handler.sql, {call.types, static_cast<std::size_t>(call.argument_count)});
+    call.plan =
+        handler_plan(handler.sql, {call.types, static_cast<std::size_t>(call.argument_count)});
     return call;
 }
 
@@ -132,14 +138,16 @@ ParamListInfo parameters_of(const Call &call)
         return nullptr;
     ParamListInfo parameters = ::makeParamList(call.argument_count);
     for (int i = 0; i < call.argument_count; ++i)
-        parameters->params[i] = ParamExternData{call.values[i], false, PARAM_FLAG_CONST, call.types[i]};
+        parameters->params[i] =
+            ParamExternData{call.values[i], false, PARAM_FLAG_CONST, call.types[i]};
     return parameters;
 }
 
 // The plan for these parameters; whoever gets it releases it.
 CachedPlan *plan_for(CachedPlanSource *source, ParamListInfo parameters)
 {
-    const bool needs_snapshot = source->raw_parse_tree != nullptr && ::analyze_requires_snapshot(source->raw_parse_tree);
+    const bool needs_snapshot =
+        source->raw_parse_tree != nullptr && ::analyze_requires_snapshot(source->raw_parse_tree);
     if (needs_snapshot)
         ::PushActiveSnapshot(::GetTransactionSnapshot());
     CachedPlan *plan = ::GetCachedPlan(source, parameters, nullptr, nullptr);
@@ -189,7 +197,8 @@ extern "C" void hipq_end_receiving(DestReceiver *) {}
 
 FirstValue first_value(MemoryContext memory)
 {
-    const DestReceiver receiver{hipq_receive_row, hipq_begin_receiving, hipq_end_receiving, hipq_end_receiving, DestTuplestore};
+    const DestReceiver receiver{hipq_receive_row, hipq_begin_receiving, hipq_end_receiving,
+                                hipq_end_receiving, DestTuplestore};
     return {receiver, memory, {false, true, InvalidOid, Datum{0}, CMDTAG_UNKNOWN, 0}};
 }
 
@@ -200,10 +209,12 @@ Outcome run_call(const Call &call)
     ParamListInfo parameters = parameters_of(call);
 
     FirstValue first = first_value(call.memory);
-    Portal portal = ::CreateNewPortal();  // the one without name may be the client's, which is in use
+    Portal portal =
+        ::CreateNewPortal();  // the one without name may be the client's, which is in use
     portal->visible = false;
     CachedPlan *plan = plan_for(call.plan, parameters);
-    ::PortalDefineQuery(portal, nullptr, call.plan->query_string, call.plan->commandTag, plan->stmt_list, plan);
+    ::PortalDefineQuery(portal, nullptr, call.plan->query_string, call.plan->commandTag,
+                        plan->stmt_list, plan);
     ::PortalStart(portal, parameters, 0, InvalidSnapshot);
     QueryCompletion completion;
     ::InitializeQueryCompletion(&completion);
@@ -221,8 +232,8 @@ Outcome run_call(const Call &call)
 Datum result_of_statement(const Outcome &outcome)
 {
     char json[100];
-    ::pg_snprintf(json, sizeof(json), "{\"command\": \"%s\", \"rows\": %llu}", ::GetCommandTagName(outcome.tag),
-                  static_cast<unsigned long long>(outcome.rows));
+    ::pg_snprintf(json, sizeof(json), "{\"command\": \"%s\", \"rows\": %llu}",
+                  ::GetCommandTagName(outcome.tag), static_cast<unsigned long long>(outcome.rows));
     return DirectFunctionCall1(::jsonb_in, CStringGetDatum(json));
 }
 
@@ -242,32 +253,38 @@ void give_to_each(std::span<pg::RawValue> results, ArrayType *array)
     if (static_cast<std::size_t>(count) != results.size())
         ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                 errmsg("batch handler returned %d results for %zu jobs", count, results.size()),
-                errhint("Return an array with one result for each job, in the order of the jobs, or nothing."));
+                errhint("Return an array with one result for each job, in the order of the jobs, "
+                        "or nothing."));
     for (std::size_t i = 0; i < results.size(); ++i)
         results[i] = pg::RawValue{JSONBOID, values[i], nulls[i]};
 }
 
-// The PostgreSQL regime. Raises where the sum is no number, or leads past the last time that there is: infinity, too.
+// The PostgreSQL regime. Raises where the sum is no number, or leads past the last time that there
+// is: infinity, too.
 std::int64_t delay_of(const Interval &interval, pg::Time now)
 {
-    const std::int64_t days = static_cast<std::int64_t>(interval.month) * DAYS_PER_MONTH + interval.day;
+    const std::int64_t days =
+        static_cast<std::int64_t>(interval.month) * DAYS_PER_MONTH + interval.day;
     std::int64_t delay = 0;
     std::int64_t time = 0;
     const bool fits = !::pg_mul_s64_overflow(days, USECS_PER_DAY, &delay) &&
                       !::pg_add_s64_overflow(delay, interval.time, &delay) &&
-                      !::pg_add_s64_overflow(now.value, std::max<std::int64_t>(delay, 0), &time) && IS_VALID_TIMESTAMP(time);
+                      !::pg_add_s64_overflow(now.value, std::max<std::int64_t>(delay, 0), &time) &&
+                      IS_VALID_TIMESTAMP(time);
     if (!fits)
-        ereport(ERROR, errcode(ERRCODE_DATETIME_FIELD_OVERFLOW), errmsg("delay of a retry is out of range"),
+        ereport(ERROR, errcode(ERRCODE_DATETIME_FIELD_OVERFLOW),
+                errmsg("delay of a retry is out of range"),
                 errdetail("The retry handler returned %s.",
-                          DatumGetCString(DirectFunctionCall1(::interval_out, IntervalPGetDatum(&interval)))),
+                          DatumGetCString(
+                              DirectFunctionCall1(::interval_out, IntervalPGetDatum(&interval)))),
                 errhint("Return an interval that is finite, or NULL for no retry."));
     return delay;
 }
 
 }  // namespace
 
-std::vector<pg::RawValue> run_handler(const catalog::Handler &handler, std::span<const job::ClaimedJob> jobs,
-                                      MemoryContext memory)
+std::vector<pg::RawValue> run_handler(const catalog::Handler &handler,
+                                      std::span<const job::ClaimedJob> jobs, MemoryContext memory)
 {
     const Call call = call_of(handler, jobs, memory);
     std::vector<pg::RawValue> results(jobs.size(), pg::RawValue{JSONBOID, Datum{0}, true});
@@ -276,16 +293,19 @@ std::vector<pg::RawValue> run_handler(const catalog::Handler &handler, std::span
         MemoryContext before = ::MemoryContextSwitchTo(memory);
         if (handler.kind == catalog::HandlerKind::statement)
             give_to_all(results, result_of_statement(outcome));
-        else if (handler.returns_result && outcome.has_row && !outcome.is_null && outcome.type == JSONBOID)
+        else if (handler.returns_result && outcome.has_row && !outcome.is_null &&
+                 outcome.type == JSONBOID)
             give_to_all(results, outcome.value);
-        else if (handler.returns_result && outcome.has_row && !outcome.is_null && outcome.type == JSONBARRAYOID)
+        else if (handler.returns_result && outcome.has_row && !outcome.is_null &&
+                 outcome.type == JSONBARRAYOID)
             give_to_each(results, DatumGetArrayTypeP(outcome.value));
         ::MemoryContextSwitchTo(before);
     });
     return results;
 }
 
-std::optional<std::int64_t> run_retry_handler(const catalog::Handler &handler, const job::ClaimedJob &job, MemoryContext memory)
+std::optional<std::int64_t> run_retry_handler(const catalog::Handler &handler,
+                                              const job::ClaimedJob &job, MemoryContext memory)
 {
     const Call call = call_of(handler, {&job, 1}, memory);
     std::optional<std::int64_t> delay;
@@ -296,7 +316,8 @@ std::optional<std::int64_t> run_retry_handler(const catalog::Handler &handler, c
             return;
         if (outcome.type != INTERVALOID)
             ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
-                    errmsg("retry handler returned type %s, not interval", ::format_type_be(outcome.type)),
+                    errmsg("retry handler returned type %s, not interval",
+                           ::format_type_be(outcome.type)),
                     errhint("Return an interval, or NULL for no retry."));
         delay = delay_of(*DatumGetIntervalP(outcome.value), now);
     });
@@ -307,7 +328,8 @@ void end_user_code()
 {
     pg::call([] {
         if (::GetUserId() != ::GetSessionUserId())  // SET ROLE
-            (void)::set_config_option("role", "none", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SET, true, 0, false);
+            (void)::set_config_option("role", "none", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SET,
+                                      true, 0, false);
         ::AfterTriggerFireDeferred();
         ::PortalHashTableDeleteAll();
     });

@@ -30,9 +30,10 @@ void choose_durability(const Queue &queue)
         commit_without_waiting();
 }
 
-// The handler's transaction, in the role's isolation level, up to its end; under a claim by lock it is open already. Returns what
-// stopped the handler, if anything did.
-std::optional<Failure> call(const Executor &executor, const Task &task, Watch &watch, SessionUse &session)
+// The handler's transaction, in the role's isolation level, up to its end; under a claim by lock it
+// is open already. Returns what stopped the handler, if anything did.
+std::optional<Failure> call(const Executor &executor, const Task &task, Watch &watch,
+                            SessionUse &session)
 {
     if (!task.handler.has_value() || watch.comes_too_late()) {
         const auto stopped = stop_failure(watch.stop(), task.jobs.front());
@@ -43,10 +44,13 @@ std::optional<Failure> call(const Executor &executor, const Task &task, Watch &w
     job::demand_fitting_data(*task.queue, task.jobs);
     session.begin();
     HIPQ_POINT("before-handler");
-    const std::vector<pg::RawValue> results = run_handler(*task.handler, task.jobs, executor.job_memory);
+    const std::vector<pg::RawValue> results =
+        run_handler(*task.handler, task.jobs, executor.job_memory);
     end_user_code();
     HIPQ_POINT("after-handler");
-    if (auto stopped = stop_failure(watch.stop(), task.jobs.front()))  // it caught the cancellation, or was done before it struck
+    if (auto stopped = stop_failure(
+            watch.stop(),
+            task.jobs.front()))  // it caught the cancellation, or was done before it struck
         return stopped;
     session.put_back();
     conclude(*task.queue, task.jobs, results);
@@ -56,8 +60,10 @@ std::optional<Failure> call(const Executor &executor, const Task &task, Watch &w
     return std::nullopt;
 }
 
-// The handler and the finish of its jobs in one transaction. Nothing: done. Else how it failed; the transaction is aborted then.
-std::optional<Failure> call_and_finish(const Executor &executor, const Task &task, SessionUse &session)
+// The handler and the finish of its jobs in one transaction. Nothing: done. Else how it failed; the
+// transaction is aborted then.
+std::optional<Failure> call_and_finish(const Executor &executor, const Task &task,
+                                       SessionUse &session)
 {
     Watch watch(task);
     std::optional<Failure> failure;
@@ -90,8 +96,8 @@ std::optional<Failure> run_in_clean_session(const Executor &executor, const Task
     return failure;
 }
 
-// A job that not even can be set aside: it is tried again after a while if it stands in line, else the scheduler looks after it
-// when this process has ended.
+// A job that not even can be set aside: it is tried again after a while if it stands in line, else
+// the scheduler looks after it when this process has ended.
 void leave(Executor &executor, const ClaimedJob &job, const pg::Error &refusal)
 {
     if (!job.is_locked)
@@ -125,7 +131,8 @@ std::optional<Task> single(Executor &executor, const Task &batch, const ClaimedJ
 {
     if (job.is_locked)
         return claim_again(executor, batch, job.id);
-    Task task{batch.catalogue, batch.queue, batch.handler, batch.mode, {job}, lanes::run_time(batch.queue->id, job.type)};
+    Task task{batch.catalogue, batch.queue, batch.handler,
+              batch.mode,      {job},       lanes::run_time(batch.queue->id, job.type)};
     announce(task);  // should it take the server down, the others were not there
     return task;
 }
@@ -133,9 +140,10 @@ std::optional<Task> single(Executor &executor, const Task &batch, const ClaimedJ
 void show(const Task &task)
 {
     const ClaimedJob &job = task.jobs.front();
-    const std::string others = task.jobs.size() == 1 ? "" : " and " + std::to_string(task.jobs.size() - 1) + " more";
-    process::show_activity("hipq job " + std::to_string(job.id) + others + " " + job.type + ", attempt " +
-                           std::to_string(job.attempt));
+    const std::string others =
+        task.jobs.size() == 1 ? "" : " and " + std::to_string(task.jobs.size() - 1) + " more";
+    process::show_activity("hipq job " + std::to_string(job.id) + others + " " + job.type +
+                           ", attempt " + std::to_string(job.attempt));
 }
 
 void run_one_by_one(Executor &executor, const Task &batch)
@@ -159,7 +167,8 @@ bool run_task(Executor &executor, Task &task)
     flush_before_long_job(task.run_time);
     const std::optional<Failure> failure = run_in_clean_session(executor, task);
     const auto jobs = static_cast<std::int64_t>(task.jobs.size());
-    lanes::note_run_time(task.queue->id, task.queue->owner, task.jobs.front().type, (::GetCurrentTimestamp() - start) / jobs);
+    lanes::note_run_time(task.queue->id, task.queue->owner, task.jobs.front().type,
+                         (::GetCurrentTimestamp() - start) / jobs);
     if (failure.has_value() && jobs > 1)
         run_one_by_one(executor, task);
     else if (failure.has_value())

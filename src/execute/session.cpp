@@ -15,7 +15,8 @@ namespace hipq::execute {
 
 namespace {
 
-// The PostgreSQL regime. What needs no transaction, and costs next to nothing when there is nothing.
+// The PostgreSQL regime. What needs no transaction, and costs next to nothing when there is
+// nothing.
 void drop_session_objects()
 {
     ::PortalHashTableDeleteAll();
@@ -31,7 +32,8 @@ void reset_session()
     ::SetPGVariable("role", NIL, false);
     ::ResetAllOptions();
     ::Async_UnlistenAll();
-    // Rows of the catalogue are deleted under a snapshot, as their values out of line are read for that.
+    // Rows of the catalogue are deleted under a snapshot, as their values out of line are read for
+    // that.
     ::PushActiveSnapshot(::GetTransactionSnapshot());
     ::ResetTempTableNamespace();
     ::PopActiveSnapshot();

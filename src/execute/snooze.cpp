@@ -1,5 +1,5 @@
-// hipq.snooze, hipq.complete_later and hipq.extend: more time, for a job that comes again later, that somebody else completes, or
-// that runs.
+// hipq.snooze, hipq.complete_later and hipq.extend: more time, for a job that comes again later,
+// that somebody else completes, or that runs.
 #include "catalog/catalog.hpp"
 #include "executors/executors.hpp"
 #include "job/job.hpp"
@@ -15,7 +15,8 @@ constexpr long pause_microseconds = 10'000;
 
 [[noreturn]] void raise_stopping()
 {
-    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("the job is being stopped"),
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("the job is being stopped"),
                errdetail("It has exceeded its timeout, or was cancelled."));
 }
 
@@ -32,8 +33,9 @@ pg::Time extend_own(const Interval &more)
 {
     const std::int64_t seconds = catalog::check_more(more);
     const std::int64_t most = longest_of_current();
-    const executors::Extended extended = memory::is_loaded() ? executors::extend_own_deadline(seconds, most)
-                                                             : executors::Extended{executors::ExtendAnswer::not_running, {}};
+    const executors::Extended extended =
+        memory::is_loaded() ? executors::extend_own_deadline(seconds, most)
+                            : executors::Extended{executors::ExtendAnswer::not_running, {}};
     if (extended.answer == executors::ExtendAnswer::too_long)
         catalog::raise_too_long(most);
     if (extended.answer == executors::ExtendAnswer::stopping)
@@ -41,7 +43,8 @@ pg::Time extend_own(const Interval &more)
     if (extended.answer != executors::ExtendAnswer::extended && job::runs_jobs())
         return pg::infinity;  // in a client's session jobs have no deadline
     if (extended.answer != executors::ExtendAnswer::extended)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("no job runs in this session"),
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("no job runs in this session"),
                    errhint("Name the job: hipq.extend(id, interval)."));
     return extended.deadline;
 }
@@ -49,11 +52,14 @@ pg::Time extend_own(const Interval &more)
 [[noreturn]] void raise_not_running(const job::FoundJob &job)
 {
     const std::string state(core::name(job.state));
-    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("job %lld does not run", static_cast<long long>(job.id)),
-               job.state == core::JobState::running ? errdetail("It is just being started or finished.")
-                                                    : errdetail("It is in state \"%s\".", state.c_str()),
-               job.state == core::JobState::final ? errhint("Use hipq.retry() to run it again as a new job.")
-                                                  : errhint("Only a job whose handler runs can be given more time."));
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("job %lld does not run", static_cast<long long>(job.id)),
+               job.state == core::JobState::running
+                   ? errdetail("It is just being started or finished.")
+                   : errdetail("It is in state \"%s\".", state.c_str()),
+               job.state == core::JobState::final
+                   ? errhint("Use hipq.retry() to run it again as a new job.")
+                   : errhint("Only a job whose handler runs can be given more time."));
 }
 
 executors::Extended try_to_extend(std::int64_t id, std::int64_t seconds, std::int64_t most)
@@ -62,7 +68,8 @@ executors::Extended try_to_extend(std::int64_t id, std::int64_t seconds, std::in
                                : executors::Extended{executors::ExtendAnswer::not_running, {}};
 }
 
-// A handler that asks for its own job does not open the queue's tables: it would keep them from being changed until it ends.
+// A handler that asks for its own job does not open the queue's tables: it would keep them from
+// being changed until it ends.
 pg::Time extend(std::int64_t id, const Interval &more, const std::optional<std::string> &queue)
 {
     if (job::is_current_job(id))
@@ -72,7 +79,8 @@ pg::Time extend(std::int64_t id, const Interval &more, const std::optional<std::
     job::FoundJob job = job::require_job(*catalogue, id, queue, catalog::Privilege::control);
     const std::int64_t most = job.queue->caps.max_timeout;
     executors::Extended extended = try_to_extend(id, seconds, most);
-    for (int look = 1; look < most_looks && extended.answer == executors::ExtendAnswer::changing; ++look) {
+    for (int look = 1; look < most_looks && extended.answer == executors::ExtendAnswer::changing;
+         ++look) {
         pg::call([] {
             CHECK_FOR_INTERRUPTS();
             ::pg_usleep(pause_microseconds);
@@ -109,11 +117,14 @@ HIPQ_FUNCTION(hipq_complete_later)
 HIPQ_FUNCTION(hipq_extend)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return TimestampTzGetDatum(
-        hipq::execute::extend(arguments.integer64(0, "id"), arguments.interval(1, "more"), arguments.maybe_text(2)).value);
+    return TimestampTzGetDatum(hipq::execute::extend(arguments.integer64(0, "id"),
+                                                     arguments.interval(1, "more"),
+                                                     arguments.maybe_text(2))
+                                   .value);
 }
 
 HIPQ_FUNCTION(hipq_extend_own)
 {
-    return TimestampTzGetDatum(hipq::execute::extend_own(hipq::pg::Arguments(fcinfo).interval(0, "more")).value);
+    return TimestampTzGetDatum(
+        hipq::execute::extend_own(hipq::pg::Arguments(fcinfo).interval(0, "more")).value);
 }

@@ -83,7 +83,8 @@ void heed_cancellations(const catalog::Queue &queue)
 {
     for (const executors::RequestedJob &job : executors::close_jobs()) {
         const job::Failure failure = retry::cancelled_failure(job.error, MyProcPid);
-        if (const auto trouble = try_to_write([&] { retry::end_cancelled(queue, job.id, failure, pg::now()); }))
+        if (const auto trouble =
+                try_to_write([&] { retry::end_cancelled(queue, job.id, failure, pg::now()); }))
             report_uncancelled(job.id, *trouble);
     }
 }

@@ -1,4 +1,5 @@
-// What is watched while user code runs for a job: its deadline, requests to cancel it, and which jobs this session works on.
+// What is watched while user code runs for a job: its deadline, requests to cancel it, and which
+// jobs this session works on.
 #pragma once
 
 #include "execute/task.hpp"
@@ -6,7 +7,8 @@
 
 namespace hipq::execute {
 
-// What made user code stop, whatever it made of that itself: it may have caught it, or ended just then.
+// What made user code stop, whatever it made of that itself: it may have caught it, or ended just
+// then.
 struct Stop {
     bool missed_deadline = false;
     std::optional<std::string> cancelled;  // hipq.cancel(): what the job ends with
@@ -15,7 +17,8 @@ struct Stop {
 
 class Watch {
 public:
-    // Over a handler. The timeout counts from now; a batch is over when the time of its first job is.
+    // Over a handler. The timeout counts from now; a batch is over when the time of its first job
+    // is.
     explicit Watch(const Task &task);
     // Over a retry handler.
     explicit Watch(const job::ClaimedJob &job);
@@ -26,8 +29,8 @@ public:
     // Whether it has been cancelled before it started.
     bool comes_too_late() const { return comes_too_late_; }
 
-    // User code has ended: nothing is cancelled any more. The current jobs stay, since their finish belongs to them. Always gives
-    // the same answer.
+    // User code has ended: nothing is cancelled any more. The current jobs stay, since their finish
+    // belongs to them. Always gives the same answer.
     const Stop &stop();
 
 private:
@@ -40,7 +43,8 @@ private:
 // How an attempt failed that was stopped; nothing when it was not.
 std::optional<job::Failure> stop_failure(const Stop &stop, const job::ClaimedJob &job);
 
-// Before announce_idle(): ends jobs that somebody wants to be cancelled while there was no code to stop. Own transactions.
+// Before announce_idle(): ends jobs that somebody wants to be cancelled while there was no code to
+// stop. Own transactions.
 void heed_cancellations(const catalog::Queue &queue);
 
 }  // namespace hipq::execute

@@ -10,7 +10,10 @@
 namespace hipq::execute {
 
 struct Executor : claim::Claimer {
-    Executor(const executors::ExecutorTicket &its_ticket, MemoryContext memory) : ticket(its_ticket), job_memory(memory) {}
+    Executor(const executors::ExecutorTicket &its_ticket, MemoryContext memory)
+        : ticket(its_ticket), job_memory(memory)
+    {
+    }
 
     executors::ExecutorTicket ticket;
     MemoryContext job_memory;       // reset before each call
@@ -23,19 +26,21 @@ struct Executor : claim::Claimer {
 struct Task {
     std::shared_ptr<const catalog::Catalogue> catalogue;
     const catalog::Queue *queue;
-    std::optional<catalog::Handler> handler;  // nothing: it does not exist, and the type says to fail then
+    std::optional<catalog::Handler>
+        handler;  // nothing: it does not exist, and the type says to fail then
     core::ClaimMode mode;
     std::vector<job::ClaimedJob> jobs;       // one, or a batch
     std::optional<std::int64_t> run_time{};  // us; of jobs of this type, as far as it is known
 };
 
-// Looks for the next due jobs of the owner's queues and takes about 10 ms of work of one lane into the hand. Own transaction.
-// False: there is nothing to run.
+// Looks for the next due jobs of the owner's queues and takes about 10 ms of work of one lane into
+// the hand. Own transaction. False: there is nothing to run.
 bool fill_hand(Executor &executor);
 
-// Claims the next job of the hand, or the next batch. By record: the claim is durable when it returns. By lock: the transaction
-// stays open, and whoever runs the task ends it. Nothing: none of them could be claimed, there is no room for them under a
-// throttle limit, or their time windows have closed meanwhile; no transaction is open.
+// Claims the next job of the hand, or the next batch. By record: the claim is durable when it
+// returns. By lock: the transaction stays open, and whoever runs the task ends it. Nothing: none of
+// them could be claimed, there is no room for them under a throttle limit, or their time windows
+// have closed meanwhile; no transaction is open.
 std::optional<Task> claim_next(Executor &executor);
 
 // The same for one job of a batch that failed.
@@ -47,14 +52,17 @@ void put_off(Executor &executor, std::int64_t job_id);
 // Says in shared memory what runs now: from before the claim is durable until the jobs have left.
 void announce(const Task &task);
 
-// Calls the handler and finishes its jobs in one transaction. When it failed, a batch is run again one by one, and the failure of
-// a single job is settled in another transaction. Returns whether it succeeded at once.
+// Calls the handler and finishes its jobs in one transaction. When it failed, a batch is run again
+// one by one, and the failure of a single job is settled in another transaction. Returns whether it
+// succeeded at once.
 bool run_task(Executor &executor, Task &task);
 
-// Makes the next retry decision that somebody left behind for this queue owner. False: there is none.
+// Makes the next retry decision that somebody left behind for this queue owner. False: there is
+// none.
 bool run_next_decision(const Executor &executor);
 
-// Asks the retry handler of a job in state `error`, or the policy of its type if it has none, and carries out what it says.
+// Asks the retry handler of a job in state `error`, or the policy of its type if it has none, and
+// carries out what it says.
 void decide(const Executor &executor, const catalog::Queue &queue, std::int64_t id);
 
 }  // namespace hipq::execute

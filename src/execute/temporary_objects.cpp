@@ -37,7 +37,8 @@ void drop(Oid catalogue, Oid object)
 {
     pg::call([&] {
         const ObjectAddress address{catalogue, object, 0};
-        ::performDeletion(&address, DROP_CASCADE, PERFORM_DELETION_INTERNAL | PERFORM_DELETION_QUIETLY);
+        ::performDeletion(&address, DROP_CASCADE,
+                          PERFORM_DELETION_INTERNAL | PERFORM_DELETION_QUIETLY);
         ::CommandCounterIncrement();
     });
 }
@@ -52,10 +53,12 @@ Objects temporary_objects()
 void drop_temporary_objects_but(const Objects &clients)
 {
     const auto find_strange = [&](const Objects &objects) {
-        return std::find_if(objects.begin(), objects.end(), [&](const auto &each) { return !clients.contains(each); });
+        return std::find_if(objects.begin(), objects.end(),
+                            [&](const auto &each) { return !clients.contains(each); });
     };
     // One by one: the next may have gone with this one.
-    for (Objects left = objects_of(members); find_strange(left) != left.end(); left = objects_of(members)) {
+    for (Objects left = objects_of(members); find_strange(left) != left.end();
+         left = objects_of(members)) {
         const auto [catalogue, object] = *find_strange(left);
         drop(catalogue, object);
     }
@@ -65,9 +68,10 @@ void drop_temporary_objects_but(const Objects &clients)
 
 void refuse_change_of_temporary_objects()
 {
-    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-               errmsg("a handler cannot change temporary objects of the client in whose session it runs"),
-               errhint("It can make its own, which end with it."));
+    HIPQ_RAISE(
+        errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+        errmsg("a handler cannot change temporary objects of the client in whose session it runs"),
+        errhint("It can make its own, which end with it."));
 }
 
 }  // namespace hipq::execute

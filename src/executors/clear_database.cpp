@@ -25,7 +25,8 @@ constinit std::size_t held_count = 0;
 
 bool holds_mark_of(Oid database)
 {
-    return std::any_of(held.begin(), held.begin() + held_count, [&](const Held &own) { return own.database == database; });
+    return std::any_of(held.begin(), held.begin() + held_count,
+                       [&](const Held &own) { return own.database == database; });
 }
 
 // The number of a new mark; -1 without room. Needs the lock.
@@ -51,7 +52,8 @@ bool is_worker_in(const memory::ExecutorSlot &slot, Oid database)
     return slot.database == database && slot.process != memory::no_process && slot.pid != MyProcPid;
 }
 
-// A process gives its slot back before it gives its PGPROC back, so under the lock the pid is still its own. Needs the lock.
+// A process gives its slot back before it gives its PGPROC back, so under the lock the pid is still
+// its own. Needs the lock.
 void end_process(int process)
 {
     const int pid = ProcGlobal->allProcs[process].pid;
@@ -105,14 +107,17 @@ extern "C" void hipq_marks_transaction_ends(XactEvent event, void *)
         end_marks(false);
 }
 
-// After a commit the workers come back when the locks are gone that they would wait for; see wakeup/commit.cpp.
-extern "C" void hipq_marks_locks_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *)
+// After a commit the workers come back when the locks are gone that they would wait for; see
+// wakeup/commit.cpp.
+extern "C" void hipq_marks_locks_released(ResourceReleasePhase phase, bool is_commit,
+                                          bool is_top_level, void *)
 {
     if (phase == RESOURCE_RELEASE_AFTER_LOCKS && is_commit && is_top_level)
         end_marks(true);
 }
 
-extern "C" void hipq_marks_subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *)
+extern "C" void hipq_marks_subtransaction_ends(SubXactEvent event, SubTransactionId id,
+                                               SubTransactionId parent, void *)
 {
     for (std::size_t i = held_count; i > 0; --i) {
         Held &own = held[i - 1];
@@ -147,7 +152,8 @@ bool has_workers(Oid database)
 {
     const memory::Lock lock(LW_SHARED);
     const auto is_here = [&](const auto &slot) { return is_worker_in(slot, database); };
-    return std::any_of(std::begin(memory::registry()->databases), std::end(memory::registry()->databases), is_here) ||
+    return std::any_of(std::begin(memory::registry()->databases),
+                       std::end(memory::registry()->databases), is_here) ||
            std::any_of(executor_slots().begin(), executor_slots().end(), is_here);
 }
 

@@ -1,7 +1,8 @@
-// Clears a database of hipq's processes for a command that needs the database, or the extension, to itself.
+// Clears a database of hipq's processes for a command that needs the database, or the extension, to
+// itself.
 //
-// A mark belongs to the (sub)transaction that made it and goes when that ends, whichever way. When it goes the launcher is woken
-// and the processes come back (databases/stand_aside.hpp).
+// A mark belongs to the (sub)transaction that made it and goes when that ends, whichever way. When
+// it goes the launcher is woken and the processes come back (databases/stand_aside.hpp).
 #pragma once
 
 #include "memory/memory.hpp"
@@ -14,8 +15,9 @@ enum class Afterwards : unsigned char {
     forget,      // the commit takes the jobs away: what is known about the database goes with them
 };
 
-// Marks the database and ends its scheduler and executors as SIGTERM does, but for the calling process. Without room for another
-// mark they are ended only, and may come back before the command is through.
+// Marks the database and ends its scheduler and executors as SIGTERM does, but for the calling
+// process. Without room for another mark they are ended only, and may come back before the command
+// is through.
 void stand_aside(Oid database, Afterwards afterwards);
 
 // Whether a scheduler or an executor, the calling process aside, is still in the database.

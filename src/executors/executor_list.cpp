@@ -46,7 +46,8 @@ Crew crew_of(Oid database, Oid role)
         everywhere += slot.state == memory::ExecutorState::orphaned ? 0 : 1;
         if (slot.database == database && slot.role == role)
             count_own(crew, slot);
-        else if (slot.state == memory::ExecutorState::idle && slot.state_since + idle_for_a_while < now)
+        else if (slot.state == memory::ExecutorState::idle &&
+                 slot.state_since + idle_for_a_while < now)
             crew.stranger_makes_room = true;
     }
     const memory::Lock lock(LW_SHARED);
@@ -70,14 +71,16 @@ Progress progress_of(Oid database, Oid role)
 
 std::vector<AboutToMove> executors_about_to_move()
 {
-    std::vector<AboutToMove> result(static_cast<std::size_t>(memory::registry()->executor_count));  // before the lock: allocation
+    std::vector<AboutToMove> result(static_cast<std::size_t>(
+        memory::registry()->executor_count));  // before the lock: allocation
     std::size_t count = 0;
     {
         const memory::Lock lock(LW_SHARED);
         const core::JobTable table = memory::jobs_in_hand();
         for (const memory::ExecutorSlot &slot : executor_slots()) {
             const bool has_hand = table.first_of(index_of(slot)) != core::no_entry;
-            if (slot.state == memory::ExecutorState::requested || slot.state == memory::ExecutorState::starting ||
+            if (slot.state == memory::ExecutorState::requested ||
+                slot.state == memory::ExecutorState::starting ||
                 (slot.state == memory::ExecutorState::idle && (slot.woken || has_hand)))
                 result[count++] = {slot.database, slot.role, has_hand, slot.state_since};
         }

@@ -1,4 +1,5 @@
-// Whether one more job of a queue owner could be started at this moment: who works for it, and whether there may be more.
+// Whether one more job of a queue owner could be started at this moment: who works for it, and
+// whether there may be more.
 #pragma once
 
 #include "memory/memory.hpp"
@@ -10,22 +11,28 @@ struct Crew {
     int idle = 0;  // those of them that have no job and stay
     int starting = 0;
     int requested = 0;
-    bool has_place = false;            // one more may be started
-    bool is_kept_back = false;         // it may not: the places that are left are kept for owners that have none
-    bool stranger_makes_room = false;  // one of another owner has had nothing to do for a while, so it leaves when asked
+    bool has_place = false;  // one more may be started
+    bool is_kept_back =
+        false;  // it may not: the places that are left are kept for owners that have none
+    bool stranger_makes_room =
+        false;  // one of another owner has had nothing to do for a while, so it leaves when asked
 };
 Crew crew_of(Oid database, Oid role);
 
-// How far the executors of a queue owner have come: whenever one has started a job this is something else.
+// How far the executors of a queue owner have come: whenever one has started a job this is
+// something else.
 struct Progress {
     std::int64_t jobs_done = 0;  // by those that are there
     pg::Time last_start{0};      // of what they run
-    bool has_come_on(const Progress &before) const { return jobs_done > before.jobs_done || last_start > before.last_start; }
+    bool has_come_on(const Progress &before) const
+    {
+        return jobs_done > before.jobs_done || last_start > before.last_start;
+    }
 };
 Progress progress_of(Oid database, Oid role);
 
-// An executor that somebody counts on, so that it is about to move: it was asked for, or woken, or has jobs in hand that it has
-// not claimed. If it is so for long, something holds it up.
+// An executor that somebody counts on, so that it is about to move: it was asked for, or woken, or
+// has jobs in hand that it has not claimed. If it is so for long, something holds it up.
 struct AboutToMove {
     Oid database;
     Oid role;

@@ -1,4 +1,5 @@
-// What shared memory knows of executors: their slots, their shares, how their jobs are stopped. What other rooms may use.
+// What shared memory knows of executors: their slots, their shares, how their jobs are stopped.
+// What other rooms may use.
 #pragma once
 
 #include "executors/clear_database.hpp"

@@ -15,7 +15,13 @@ Orphan orphan_of(int index, const memory::ExecutorSlot &slot, const memory::Runn
 {
     const bool was_watched = slot.watch.job_id == 0 || slot.watch.job_id == job.id;
     const bool is_cancelled = cancellation_of(slot.database, job.id).is_there;
-    return {index, slot.generation, job, slot.pid, slot.watch.asks_retry_handler, slot.watch.missed && was_watched, is_cancelled};
+    return {index,
+            slot.generation,
+            job,
+            slot.pid,
+            slot.watch.asks_retry_handler,
+            slot.watch.missed && was_watched,
+            is_cancelled};
 }
 
 }  // namespace
@@ -43,7 +49,8 @@ std::string cancellation_of(const Orphan &orphan)
     Cancellation cancellation{};
     {
         const memory::Lock lock(LW_SHARED);
-        cancellation = cancellation_of(memory::registry()->executors[orphan.slot].database, orphan.job.id);
+        cancellation =
+            cancellation_of(memory::registry()->executors[orphan.slot].database, orphan.job.id);
     }
     return cancellation.error.data();
 }

@@ -5,8 +5,8 @@
 
 namespace hipq::executors {
 
-// A job whose executor is gone: nobody can reserve it until the scheduler of its database releases it, which gives the slot free
-// with the last one.
+// A job whose executor is gone: nobody can reserve it until the scheduler of its database releases
+// it, which gives the slot free with the last one.
 struct Orphan {
     int slot;
     std::uint32_t generation;

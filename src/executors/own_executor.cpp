@@ -18,7 +18,8 @@ namespace hipq::executors {
 namespace {
 
 constinit ExecutorTicket mine{-1, 0, InvalidOid, InvalidOid};
-// The jobs in hand that are past being reserved: so nobody has to walk through the others. On the heap: no destructor at exit.
+// The jobs in hand that are past being reserved: so nobody has to walk through the others. On the
+// heap: no destructor at exit.
 constinit std::vector<std::int64_t> *begun = nullptr;
 
 extern "C" void hipq_executor_exits(int, Datum)
@@ -42,7 +43,8 @@ extern "C" void hipq_executor_exits(int, Datum)
         const bool leaves_hand = empty_hand(*slot, !leaves_job);
         const bool was_reading = lanes::cancel_readings(index_of(*slot));
         was_needed = leaves_job || leaves_hand || was_reading || slot->woken;
-        if (slot->state == memory::ExecutorState::starting && !databases::stands_aside(database))  // it could not connect
+        if (slot->state == memory::ExecutorState::starting &&
+            !databases::stands_aside(database))  // it could not connect
             due = note_failed_start(database, slot->role, now);
         end_turn(*slot);
         if (leaves_job) {
@@ -66,7 +68,8 @@ bool has_to_leave(const memory::ExecutorSlot &slot, bool idle, pg::Time now)
     return (somebody_waits() && gives_way(slot, idle, now)) || takes_kept_place(slot);
 }
 
-// Executors that are in the middle of their work leave one after the other, so that not more go than are wanted.
+// Executors that are in the middle of their work leave one after the other, so that not more go
+// than are wanted.
 bool give_way(bool idle, pg::Time now)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
@@ -93,7 +96,8 @@ std::int64_t let_go_of_begun(Oid database, Jobs outcome)
     std::int64_t ran = was_left_running(table, own_executor()->job.id) ? 1 : 0;
     for (const std::int64_t job_id : *begun) {
         const std::int32_t entry = table.find(database, job_id);
-        if (entry == core::no_entry || table[entry].holder != mine.slot || table[entry].phase == core::JobPhase::reserved)
+        if (entry == core::no_entry || table[entry].holder != mine.slot ||
+            table[entry].phase == core::JobPhase::reserved)
             continue;
         ran += table[entry].phase == core::JobPhase::running ? 1 : 0;
         if (outcome != Jobs::finished)
@@ -172,8 +176,8 @@ void announce_jobs(const memory::RunningJob &first, std::span<const memory::Atte
         if (entry == core::no_entry)
             entry = table.insert(running);
         if (entry == core::no_entry || table[entry].holder != mine.slot)
-            continue;  // no room, or somebody has not let go of it yet: the slot itself tells of the first, and only one runs
-                       // then
+            continue;  // no room, or somebody has not let go of it yet: the slot itself tells of
+                       // the first, and only one runs then
         table[entry].phase = core::JobPhase::running;
         table[entry].attempt = attempt.number;
         table[entry].is_closed = false;
@@ -202,7 +206,8 @@ void announce_idle(Jobs outcome)
         if (slot->state == memory::ExecutorState::starting)
             note_start(slot->database, slot->role);
         slot->state = memory::ExecutorState::idle;
-        slot->woken = true;  // it looks for work next: until then a commit cannot count on it, there may be older jobs
+        slot->woken = true;  // it looks for work next: until then a commit cannot count on it,
+                             // there may be older jobs
         slot->state_since = now;
         slot->job = memory::RunningJob{};
         slot->watch = memory::JobWatch{};

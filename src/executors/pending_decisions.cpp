@@ -36,14 +36,17 @@ std::optional<memory::Decision> take(Oid database, Oid role, bool is_dead_letter
 
 // ---- the transaction ----
 
-constinit memory::TransactionNotes<memory::Decision> *notes = nullptr;  // on the heap: no destructor at exit
+constinit memory::TransactionNotes<memory::Decision> *notes =
+    nullptr;  // on the heap: no destructor at exit
 
 void offer_all()
 {
     bool has_room = true;
-    notes->carry_out([&](const memory::Decision &decision) { has_room = offer_decision(decision) && has_room; });
+    notes->carry_out(
+        [&](const memory::Decision &decision) { has_room = offer_decision(decision) && has_room; });
     if (!has_room)
-        databases::jobs_restored(MyDatabaseId);  // rows in `error` that nobody has in hand are found as those of a restore are
+        databases::jobs_restored(MyDatabaseId);  // rows in `error` that nobody has in hand are
+                                                 // found as those of a restore are
     databases::work_due(MyDatabaseId, pg::Time{0});
 }
 
@@ -53,17 +56,20 @@ extern "C" void hipq_deciding_transaction_ends(XactEvent event, void *)
         notes->forget();
 }
 
-// After the callbacks for the commit: the worker that had the job has it no more by then. Called for the transaction and for each
-// resource owner below it: the first call does it.
-extern "C" void hipq_deciding_locks_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *)
+// After the callbacks for the commit: the worker that had the job has it no more by then. Called
+// for the transaction and for each resource owner below it: the first call does it.
+extern "C" void hipq_deciding_locks_released(ResourceReleasePhase phase, bool is_commit,
+                                             bool is_top_level, void *)
 {
-    if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !is_commit || !is_top_level || notes == nullptr || notes->empty())
+    if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !is_commit || !is_top_level || notes == nullptr ||
+        notes->empty())
         return;
     offer_all();
     notes->forget();
 }
 
-extern "C" void hipq_deciding_subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *)
+extern "C" void hipq_deciding_subtransaction_ends(SubXactEvent event, SubTransactionId id,
+                                                  SubTransactionId parent, void *)
 {
     if (notes != nullptr)
         notes->end_subtransaction(event, id, parent);
@@ -102,7 +108,9 @@ bool offer_decision(const memory::Decision &decision)
         if (entry.job_id == 0 && free_entry == nullptr)
             free_entry = &entry;
     }
-    if (free_entry == nullptr || !core::may_take_one(core::table_quota(memory::max_decisions, settings::max_owner_share), use)) {
+    if (free_entry == nullptr ||
+        !core::may_take_one(core::table_quota(memory::max_decisions, settings::max_owner_share),
+                            use)) {
         memory::note_alert(memory::Alert::decisions_full);
         return false;
     }
@@ -141,8 +149,9 @@ constinit const memory::Part decisions_part{nullptr, nullptr, nullptr, forget_de
 bool has_decisions(Oid database, Oid role)
 {
     const memory::Lock lock(LW_SHARED);
-    return std::any_of(entries().begin(), entries().end(),
-                       [&](const memory::Decision &entry) { return is_for(entry, database, role); });
+    return std::any_of(entries().begin(), entries().end(), [&](const memory::Decision &entry) {
+        return is_for(entry, database, role);
+    });
 }
 
 }  // namespace hipq::executors

@@ -41,7 +41,9 @@ void give_back(const lanes::JobInLine &job, const Note &note)
 
 void put_off(const lanes::JobInLine &job, pg::Time not_before)
 {
-    give_back(job, [&] { return lanes::note_lane(job.lane, {key_of(job), key_of(job)}, not_before); });
+    give_back(job, [&] {
+        return lanes::note_lane(job.lane, {key_of(job), key_of(job)}, not_before);
+    });
 }
 
 void put_off_full(const lanes::JobInLine &job, std::uint64_t type, pg::Time not_before)

@@ -1,6 +1,7 @@
 // Counts the places for executors that are kept free for queue owners without any.
 //
-// Counted anew each time, from the slots: there is nothing to go wrong. An owner is a role in a database.
+// Counted anew each time, from the slots: there is nothing to go wrong. An owner is a role in a
+// database.
 #include "reserve.hpp"
 
 #include "databases/databases.hpp"
@@ -14,7 +15,8 @@ namespace {
 
 bool counts(const memory::ExecutorSlot &slot, const memory::ExecutorSlot *leaving)
 {
-    return &slot != leaving && slot.state != memory::ExecutorState::free && slot.state != memory::ExecutorState::orphaned;
+    return &slot != leaving && slot.state != memory::ExecutorState::free &&
+           slot.state != memory::ExecutorState::orphaned;
 }
 
 // A database that no scheduler has looked at yet may have an owner.
@@ -60,15 +62,17 @@ int count_served_owners(const memory::ExecutorSlot *leaving, int enough)
 
 int count_places_taken(const memory::ExecutorSlot *leaving)
 {
-    return static_cast<int>(std::count_if(executor_slots().begin(), executor_slots().end(),
-                                          [&](const memory::ExecutorSlot &slot) { return counts(slot, leaving); }));
+    return static_cast<int>(
+        std::count_if(executor_slots().begin(), executor_slots().end(),
+                      [&](const memory::ExecutorSlot &slot) { return counts(slot, leaving); }));
 }
 
 int count_staying()
 {
-    return static_cast<int>(std::count_if(executor_slots().begin(), executor_slots().end(), [](const memory::ExecutorSlot &slot) {
-        return counts(slot, nullptr) && !slot.asked_to_leave;
-    }));
+    return static_cast<int>(std::count_if(executor_slots().begin(), executor_slots().end(),
+                                          [](const memory::ExecutorSlot &slot) {
+                                              return counts(slot, nullptr) && !slot.asked_to_leave;
+                                          }));
 }
 
 }  // namespace
@@ -94,13 +98,15 @@ Places places(const memory::ExecutorSlot *leaving)
 
 bool has_place(const Places &places, Oid database, Oid role)
 {
-    return core::may_have_another(count_alive(database, role), places.taken, settings::max_executors, places.kept);
+    return core::may_have_another(count_alive(database, role), places.taken,
+                                  settings::max_executors, places.kept);
 }
 
 bool takes_kept_place(const memory::ExecutorSlot &slot)
 {
     const int staying = count_staying();
-    return staying > settings::max_executors - settings::reserved_executors && count_alive(slot.database, slot.role) > 1 &&
+    return staying > settings::max_executors - settings::reserved_executors &&
+           count_alive(slot.database, slot.role) > 1 &&
            staying > settings::max_executors - places().kept;
 }
 

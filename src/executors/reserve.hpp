@@ -1,5 +1,6 @@
-// Places for executors that are kept free for queue owners that have none (hipq.reserved_executors): who has one already cannot
-// take them, so jobs that run for long cannot keep another owner's first job waiting.
+// Places for executors that are kept free for queue owners that have none
+// (hipq.reserved_executors): who has one already cannot take them, so jobs that run for long cannot
+// keep another owner's first job waiting.
 #pragma once
 
 #include "memory/memory.hpp"
@@ -10,7 +11,7 @@ namespace hipq::executors {
 void note_queue_owners(int owners);
 
 // All of these need the lock
-// ----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
 struct Places {
     int taken;
@@ -23,7 +24,8 @@ Places places(const memory::ExecutorSlot *leaving = nullptr);
 // Whether an owner may have one more executor, by the places there are.
 bool has_place(const Places &places, Oid database, Oid role);
 
-// Whether the executor is one of an owner's several and sits where a place should be free, since there came to be another owner.
+// Whether the executor is one of an owner's several and sits where a place should be free, since
+// there came to be another owner.
 bool takes_kept_place(const memory::ExecutorSlot &slot);
 
 }  // namespace hipq::executors

@@ -19,10 +19,12 @@ std::vector<RunningEntry> list_running_jobs()
             const memory::ExecutorSlot &slot = memory::registry()->executors[i];
             if (slot.state != memory::ExecutorState::running)
                 continue;
-            for (std::int32_t entry = table.first_of(i); entry != core::no_entry; entry = table.next_of(entry))
+            for (std::int32_t entry = table.first_of(i); entry != core::no_entry;
+                 entry = table.next_of(entry))
                 if (table.at(entry).phase == core::JobPhase::running)
-                    result[count++] = RunningEntry{slot.database, slot.pid, job_of(slot, table.at(entry)),
-                                                   slot.watch.is_on ? slot.watch.deadline : pg::infinity};
+                    result[count++] =
+                        RunningEntry{slot.database, slot.pid, job_of(slot, table.at(entry)),
+                                     slot.watch.is_on ? slot.watch.deadline : pg::infinity};
         }
     }
     result.resize(count);

@@ -10,7 +10,8 @@ struct RunningEntry {
     Oid database;
     int pid;
     memory::RunningJob job;
-    pg::Time deadline;  // of its handler, by the real clock; infinity: it does not run yet, or has ended
+    pg::Time
+        deadline;  // of its handler, by the real clock; infinity: it does not run yet, or has ended
 };
 std::vector<RunningEntry> list_running_jobs();
 

@@ -1,7 +1,7 @@
 // Keeps the accounts by which owners and queues share executors.
 //
-// The accounts: owners in a list, queues in a small table by hash that forgets rather than fills up. An account that was
-// forgotten begins anew as one of those who have used least.
+// The accounts: owners in a list, queues in a small table by hash that forgets rather than fills
+// up. An account that was forgotten begins anew as one of those who have used least.
 #include "shares.hpp"
 
 #include <chrono>
@@ -56,7 +56,8 @@ void set_missing(memory::OwnerShare &owner, int executors)
     owner.missing = executors;
 }
 
-// A free place, or that of an owner who can do without: one that does not take part, else the one that has used most.
+// A free place, or that of an owner who can do without: one that does not take part, else the one
+// that has used most.
 memory::OwnerShare &place_for_owner()
 {
     for (memory::OwnerShare &owner : owners())
@@ -65,10 +66,11 @@ memory::OwnerShare &place_for_owner()
     if (memory::registry()->owner_count < memory::max_owner_shares)
         return memory::registry()->owners[memory::registry()->owner_count++];
     memory::OwnerShare &last =
-        *std::min_element(owners().begin(), owners().end(), [](const memory::OwnerShare &left, const memory::OwnerShare &right) {
-            return std::tuple(left.account.takes_part, -left.account.used) <
-                   std::tuple(right.account.takes_part, -right.account.used);
-        });
+        *std::min_element(owners().begin(), owners().end(),
+                          [](const memory::OwnerShare &left, const memory::OwnerShare &right) {
+                              return std::tuple(left.account.takes_part, -left.account.used) <
+                                     std::tuple(right.account.takes_part, -right.account.used);
+                          });
     set_missing(last, 0);
     return last;
 }
@@ -79,8 +81,9 @@ memory::OwnerShare &find_or_make_owner(Oid database, Oid role)
     if (memory::OwnerShare *owner = find_owner(database, role))
         return *owner;
     memory::OwnerShare &owner = place_for_owner();
-    owner = memory::OwnerShare{database, role, {0, false},  core::default_queue_weight, memory::registry()->latest_clock,
-                               0,        {},   pg::infinity};
+    owner = memory::OwnerShare{
+        database, role, {0, false},  core::default_queue_weight, memory::registry()->latest_clock,
+        0,        {},   pg::infinity};
     return owner;
 }
 
@@ -117,8 +120,8 @@ bool waits(const memory::OwnerShare &owner, pg::Time now)
 {
     if (owner.missing == 0 || owner.asked > now || owner.asked + wish_lasts < now)
         return false;
-    return may_start(owner.database, owner.role, pg::now()) && !databases::stands_aside(owner.database) &&
-           !databases::is_closed(owner.database);
+    return may_start(owner.database, owner.role, pg::now()) &&
+           !databases::stands_aside(owner.database) && !databases::is_closed(owner.database);
 }
 
 core::Contender contender(const memory::OwnerShare &owner)
@@ -135,7 +138,8 @@ std::int64_t quantum()
 
 std::uint32_t hash_of(int queue_id)
 {
-    return ::hash_combine(::murmurhash32(MyDatabaseId), ::murmurhash32(static_cast<std::uint32_t>(queue_id)));
+    return ::hash_combine(::murmurhash32(MyDatabaseId),
+                          ::murmurhash32(static_cast<std::uint32_t>(queue_id)));
 }
 
 memory::QueueShare &queue_at(std::uint32_t hash, std::size_t step)
@@ -197,11 +201,13 @@ void look_up_standings(std::span<QueueInTurn> queues)
         return;
     for (QueueInTurn &queue : queues) {
         const memory::QueueShare *share = find_queue(queue.queue_id, role);
-        queue.standing = core::standing(share == nullptr ? core::QueueAccount{0, no_look} : share->account, owner->clock);
+        queue.standing = core::standing(
+            share == nullptr ? core::QueueAccount{0, no_look} : share->account, owner->clock);
     }
 }
 
-// What the hand will take is charged at once, as far as it is known, so that other executors see it.
+// What the hand will take is charged at once, as far as it is known, so that other executors see
+// it.
 void begin_turn(std::span<const QueueInTurn> queues, std::int64_t microseconds_expected)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
@@ -219,8 +225,8 @@ void begin_turn(std::span<const QueueInTurn> queues, std::int64_t microseconds_e
     core::end_look(owner.clock, least);
     core::QueueClock &latest = memory::registry()->latest_clock;
     latest = {std::max(latest.time, owner.clock.time), std::max(latest.look, owner.clock.look)};
-    slot->turn =
-        memory::Turn{queues.front().queue_id, queues.front().weight, owner.weight, microseconds(), microseconds_expected};
+    slot->turn = memory::Turn{queues.front().queue_id, queues.front().weight, owner.weight,
+                              microseconds(), microseconds_expected};
     charge(*slot, microseconds_expected);
 }
 
@@ -250,7 +256,8 @@ pg::Time want_more(Oid database, Oid role, int executors, std::int64_t weight)
     set_missing(owner, executors);
     owner.weight = weight;
     owner.asked = now;
-    owner.waits_since = count_alive(database, role) == 0 ? std::min(owner.waits_since, now) : pg::infinity;
+    owner.waits_since =
+        count_alive(database, role) == 0 ? std::min(owner.waits_since, now) : pg::infinity;
     return owner.waits_since;
 }
 

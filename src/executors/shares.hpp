@@ -1,6 +1,6 @@
-// How executors are shared by weight, between the queues of an owner and between owners: the accounts of
-// core/limits/fair_share.hpp, and who waits for an executor. None of it outlives the server: without it everybody begins anew
-// with equal accounts.
+// How executors are shared by weight, between the queues of an owner and between owners: the
+// accounts of core/limits/fair_share.hpp, and who waits for an executor. None of it outlives the
+// server: without it everybody begins anew with equal accounts.
 #pragma once
 
 #include "memory/memory.hpp"
@@ -8,7 +8,7 @@
 namespace hipq::executors {
 
 // Executor
-// ----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
 // A queue of this executor's owner with due jobs.
 struct QueueInTurn {
@@ -20,21 +20,22 @@ struct QueueInTurn {
 // Tells where each of them stands.
 void look_up_standings(std::span<QueueInTurn> queues);
 
-// The first of the queues gives this executor a hand of about so many microseconds of work; the others could have had the turn,
-// too. It ends with end_turn().
+// The first of the queues gives this executor a hand of about so many microseconds of work; the
+// others could have had the turn, too. It ends with end_turn().
 void begin_turn(std::span<const QueueInTurn> queues, std::int64_t microseconds_expected);
 
 // This executor's owner has nothing due.
 void note_nothing_due();
 
 // The rest needs the lock
-// ----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
-// The hand is done, or the executor is: charges the time that it took. Nothing, if there is no turn.
+// The hand is done, or the executor is: charges the time that it took. Nothing, if there is no
+// turn.
 void end_turn(memory::ExecutorSlot &slot);
 
-// An owner has work for its executors and wants so many more, for queues of that weight together. Returns since when it has none;
-// infinity: it has one.
+// An owner has work for its executors and wants so many more, for queues of that weight together.
+// Returns since when it has none; infinity: it has one.
 pg::Time want_more(Oid database, Oid role, int executors, std::int64_t weight);
 // It has no work for any.
 void want_nothing(Oid database, Oid role);

@@ -20,7 +20,8 @@ constexpr std::int64_t longest_patience = 10'000'000;  // us
 
 bool is_alive(const memory::ExecutorSlot &slot)
 {
-    return slot.state != memory::ExecutorState::free && slot.state != memory::ExecutorState::orphaned;
+    return slot.state != memory::ExecutorState::free &&
+           slot.state != memory::ExecutorState::orphaned;
 }
 
 bool belongs_to(const memory::ExecutorSlot &slot, Oid database, Oid role)
@@ -40,14 +41,15 @@ void ask_idle_stranger_to_leave(Oid database, Oid role)
     }
 }
 
-// Marks a free slot as requested. Needs the lock. False: no slot, no room under hipq.max_executors, or none may be started now.
+// Marks a free slot as requested. Needs the lock. False: no slot, no room under hipq.max_executors,
+// or none may be started now.
 bool request_slot(Oid database, Oid role, pg::Time now)
 {
     if (!may_start(database, role, now) || !has_place(places(), database, role))
         return false;
-    const auto candidate = std::find_if(executor_slots().begin(), executor_slots().end(), [](const memory::ExecutorSlot &slot) {
-        return slot.state == memory::ExecutorState::free;
-    });
+    const auto candidate = std::find_if(
+        executor_slots().begin(), executor_slots().end(),
+        [](const memory::ExecutorSlot &slot) { return slot.state == memory::ExecutorState::free; });
     if (candidate == executor_slots().end())
         return false;
     candidate->state = memory::ExecutorState::requested;
@@ -62,7 +64,8 @@ bool request_slot(Oid database, Oid role, pg::Time now)
 
 std::span<memory::ExecutorSlot> executor_slots()
 {
-    return {memory::registry()->executors, static_cast<std::size_t>(memory::registry()->executor_count)};
+    return {memory::registry()->executors,
+            static_cast<std::size_t>(memory::registry()->executor_count)};
 }
 
 int index_of(const memory::ExecutorSlot &slot)
@@ -115,15 +118,18 @@ bool is_one_too_many(const memory::ExecutorSlot &slot)
 
 int count_alive(Oid database, Oid role)
 {
-    return static_cast<int>(std::count_if(executor_slots().begin(), executor_slots().end(),
-                                          [&](const memory::ExecutorSlot &slot) { return belongs_to(slot, database, role); }));
+    return static_cast<int>(std::count_if(
+        executor_slots().begin(), executor_slots().end(),
+        [&](const memory::ExecutorSlot &slot) { return belongs_to(slot, database, role); }));
 }
 
 bool somebody_leaves()
 {
-    return std::any_of(executor_slots().begin(), executor_slots().end(), [](const memory::ExecutorSlot &slot) {
-        return is_alive(slot) && slot.asked_to_leave && slot.state != memory::ExecutorState::running;
-    });
+    return std::any_of(executor_slots().begin(), executor_slots().end(),
+                       [](const memory::ExecutorSlot &slot) {
+                           return is_alive(slot) && slot.asked_to_leave &&
+                                  slot.state != memory::ExecutorState::running;
+                       });
 }
 
 void give_out_executors(pg::Time now)
@@ -131,14 +137,16 @@ void give_out_executors(pg::Time now)
     if (!settings::enabled)
         return;
     bool any = false;
-    for (memory::OwnerShare *owner = next_to_serve(); owner != nullptr && request_slot(owner->database, owner->role, now);
+    for (memory::OwnerShare *owner = next_to_serve();
+         owner != nullptr && request_slot(owner->database, owner->role, now);
          owner = next_to_serve()) {
         served(*owner);
         any = true;
     }
     if (any)
         memory::wake_process(memory::registry()->launcher);
-    if (const memory::OwnerShare *owner = first_without_executor(); owner != nullptr && settings::max_executors > 0)
+    if (const memory::OwnerShare *owner = first_without_executor();
+        owner != nullptr && settings::max_executors > 0)
         ask_idle_stranger_to_leave(owner->database, owner->role);
 }
 
@@ -162,7 +170,8 @@ void want_executors(Oid database, Oid role, int wanted, std::int64_t weight, pg:
     }
     const pg::Time since = want_more(database, role, std::max(0, wanted - have), weight);
     give_out_executors(now);
-    const bool is_patient = since == pg::infinity || pg::Time{::GetCurrentTimestamp()} <= since + longest_patience;
+    const bool is_patient =
+        since == pg::infinity || pg::Time{::GetCurrentTimestamp()} <= since + longest_patience;
     if (!is_patient && count_alive(database, role) == 0)
         memory::note_alert(memory::Alert::executor_wanted);
 }
@@ -170,10 +179,11 @@ void want_executors(Oid database, Oid role, int wanted, std::int64_t weight, pg:
 int count_executors(Oid database, Oid role)
 {
     const memory::Lock lock(LW_SHARED);
-    return static_cast<int>(
-        std::count_if(executor_slots().begin(), executor_slots().end(), [&](const memory::ExecutorSlot &slot) {
-            return belongs_to(slot, database, role) && slot.state != memory::ExecutorState::requested;
-        }));
+    return static_cast<int>(std::count_if(executor_slots().begin(), executor_slots().end(),
+                                          [&](const memory::ExecutorSlot &slot) {
+                                              return belongs_to(slot, database, role) &&
+                                                     slot.state != memory::ExecutorState::requested;
+                                          }));
 }
 
 void note_free_worker_slots(bool are_there)
@@ -196,7 +206,8 @@ std::size_t take_requested_executors(std::span<ExecutorTicket> tickets)
     const memory::Lock lock(LW_EXCLUSIVE);
     for (int i = 0; i < memory::registry()->executor_count && count < tickets.size(); ++i) {
         memory::ExecutorSlot &slot = memory::registry()->executors[i];
-        if (slot.state != memory::ExecutorState::requested || databases::stands_aside(slot.database))
+        if (slot.state != memory::ExecutorState::requested ||
+            databases::stands_aside(slot.database))
             continue;
         if (is_one_too_many(slot)) {
             free_executor_slot(slot);
@@ -214,7 +225,8 @@ void executor_not_started(const ExecutorTicket &ticket)
     {
         const memory::Lock lock(LW_EXCLUSIVE);
         memory::ExecutorSlot *slot = executor_slot_of(ticket);
-        if (slot == nullptr || slot->state != memory::ExecutorState::starting || slot->process != memory::no_process)
+        if (slot == nullptr || slot->state != memory::ExecutorState::starting ||
+            slot->process != memory::no_process)
             return;
         free_executor_slot(*slot);
         give_out_executors(pg::now());
@@ -226,7 +238,8 @@ void executor_found_no_slot(const ExecutorTicket &ticket)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
     memory::ExecutorSlot *slot = executor_slot_of(ticket);
-    if (slot == nullptr || slot->state != memory::ExecutorState::starting || slot->process != memory::no_process)
+    if (slot == nullptr || slot->state != memory::ExecutorState::starting ||
+        slot->process != memory::no_process)
         return;
     slot->state = memory::ExecutorState::requested;
     databases::ask_scheduler_to_make_room();
@@ -245,8 +258,8 @@ bool request_executor(Oid database, Oid role, pg::Time now) noexcept
     if (!memory::is_loaded() || !settings::enabled)
         return false;
     const memory::Lock lock(LW_EXCLUSIVE);
-    if (!databases::is_in_order(database) || databases::stands_aside(database) || next_to_serve() != nullptr ||
-        !request_slot(database, role, now))
+    if (!databases::is_in_order(database) || databases::stands_aside(database) ||
+        next_to_serve() != nullptr || !request_slot(database, role, now))
         return false;
     memory::wake_process(memory::registry()->launcher);
     return true;
@@ -258,7 +271,8 @@ bool wake_idle_executor(Oid database, Oid role) noexcept
         return false;
     const memory::Lock lock(LW_EXCLUSIVE);
     for (memory::ExecutorSlot &slot : executor_slots()) {
-        if (slot.state != memory::ExecutorState::idle || !belongs_to(slot, database, role) || slot.asked_to_leave || slot.woken)
+        if (slot.state != memory::ExecutorState::idle || !belongs_to(slot, database, role) ||
+            slot.asked_to_leave || slot.woken)
             continue;
         slot.woken = true;
         memory::wake_process(slot.process);
@@ -272,13 +286,16 @@ std::vector<memory::ExecutorSlot> list_executors()
     std::vector<memory::ExecutorSlot> result;
     if (!memory::is_loaded())
         return result;
-    result.resize(static_cast<std::size_t>(memory::registry()->executor_count));  // before the lock: allocation
+    result.resize(static_cast<std::size_t>(
+        memory::registry()->executor_count));  // before the lock: allocation
     {
         const memory::Lock lock(LW_SHARED);
         std::memcpy(static_cast<void *>(result.data()), memory::registry()->executors,
                     result.size() * sizeof(memory::ExecutorSlot));
     }
-    std::erase_if(result, [](const memory::ExecutorSlot &slot) { return slot.state == memory::ExecutorState::free; });
+    std::erase_if(result, [](const memory::ExecutorSlot &slot) {
+        return slot.state == memory::ExecutorState::free;
+    });
     return result;
 }
 
@@ -290,8 +307,8 @@ void forget_executors(Oid database) noexcept
     forget_failed_starts(database);
     forget_shares(database);
     for (memory::ExecutorSlot &slot : executor_slots())
-        if (slot.database == database &&
-            (slot.state == memory::ExecutorState::requested || slot.state == memory::ExecutorState::orphaned))
+        if (slot.database == database && (slot.state == memory::ExecutorState::requested ||
+                                          slot.state == memory::ExecutorState::orphaned))
             free_executor_slot(slot);
 }
 

@@ -1,4 +1,5 @@
-// Executors in the registry: how many there are, whom they work for, who is asked for and who is woken.
+// Executors in the registry: how many there are, whom they work for, who is asked for and who is
+// woken.
 #pragma once
 
 #include "memory/memory.hpp"
@@ -13,18 +14,19 @@ struct ExecutorTicket {
 };
 
 // Scheduler
-// ----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
-// Sees to it that up to `wanted` executors work for a queue owner, whose queues with due jobs have that weight together: wakes
-// idle ones, asks the launcher for more while hipq.max_executors allows. When there is no room the owner waits (for one that has
-// none idle executors of others leave at once; busy ones leave as shares.hpp says).
+// Sees to it that up to `wanted` executors work for a queue owner, whose queues with due jobs have
+// that weight together: wakes idle ones, asks the launcher for more while hipq.max_executors
+// allows. When there is no room the owner waits (for one that has none idle executors of others
+// leave at once; busy ones leave as shares.hpp says).
 void want_executors(Oid database, Oid role, int wanted, std::int64_t weight, pg::Time now);
 
 // Executors of a queue owner that have a process, or are being given one.
 int count_executors(Oid database, Oid role);
 
 // Launcher
-// -----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
 // Whether the last process to be started found a free background worker slot.
 void note_free_worker_slots(bool are_there);
@@ -34,27 +36,29 @@ std::size_t take_requested_executors(std::span<ExecutorTicket> tickets);
 void executor_not_started(const ExecutorTicket &ticket);  // its process never came to be
 // There was no free background worker slot: it stays requested, and a scheduler is to make room.
 void executor_found_no_slot(const ExecutorTicket &ticket);
-// For a new launcher: those that the one before was about to start. A process that still comes up finds that it is not wanted.
+// For a new launcher: those that the one before was about to start. A process that still comes up
+// finds that it is not wanted.
 void forget_starting_executors();
 
 // A commit
-// -----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
-// Has an executor started for a queue owner, for one job that is due. Cannot fail. False: there is no room, or the database is
-// for its scheduler to look at first.
+// Has an executor started for a queue owner, for one job that is due. Cannot fail. False: there is
+// no room, or the database is for its scheduler to look at first.
 bool request_executor(Oid database, Oid role, pg::Time now) noexcept;
 
-// Wakes one idle executor of a queue owner that nobody has woken yet: one wake-up, one job. Cannot fail. False: there is none.
+// Wakes one idle executor of a queue owner that nobody has woken yet: one wake-up, one job. Cannot
+// fail. False: there is none.
 bool wake_idle_executor(Oid database, Oid role) noexcept;
 
 // Everybody
-// -----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
 // What view hipq.executors shows.
 std::vector<memory::ExecutorSlot> list_executors();
 
 // Of the registry itself; they need the lock
-// -----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
 std::span<memory::ExecutorSlot> executor_slots();
 int index_of(const memory::ExecutorSlot &slot);
@@ -65,7 +69,8 @@ memory::ExecutorSlot *executor_slot_of(const ExecutorTicket &ticket);
 // One entry of the jobs in hand as the job that its executor runs.
 memory::RunningJob job_of(const memory::ExecutorSlot &slot, const core::JobEntry &entry) noexcept;
 
-// Takes jobs out of an executor's hand: those that do not run, or all. Returns whether there were any.
+// Takes jobs out of an executor's hand: those that do not run, or all. Returns whether there were
+// any.
 bool empty_hand(const memory::ExecutorSlot &slot, bool running_too);
 
 // Those of an owner that are there or asked for.
@@ -74,14 +79,15 @@ int count_alive(Oid database, Oid role);
 // Whether one that has no job is about to go.
 bool somebody_leaves();
 
-// Asks for executors for those who wait, as far as there is room: the launcher has to be woken. Where there is none, idle ones of
-// others are asked to leave.
+// Asks for executors for those who wait, as far as there is room: the launcher has to be woken.
+// Where there is none, idle ones of others are asked to leave.
 void give_out_executors(pg::Time now);
 
 // Nobody's any more.
 void free_executor_slot(memory::ExecutorSlot &slot);
 
-// hipq.max_executors may have been lowered. Each counts those before it, so that as many leave as are too many.
+// hipq.max_executors may have been lowered. Each counts those before it, so that as many leave as
+// are too many.
 bool is_one_too_many(const memory::ExecutorSlot &slot);
 
 extern const memory::Part executors_part;

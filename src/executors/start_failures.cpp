@@ -29,11 +29,12 @@ memory::StartFailure &find_or_make(Oid database, Oid role)
 {
     if (memory::StartFailure *entry = find(database, role))
         return *entry;
-    memory::StartFailure &entry = *std::min_element(entries().begin(), entries().end(),
-                                                    [](const memory::StartFailure &left, const memory::StartFailure &right) {
-                                                        return std::tuple(left.database != InvalidOid, left.not_before) <
-                                                               std::tuple(right.database != InvalidOid, right.not_before);
-                                                    });
+    memory::StartFailure &entry =
+        *std::min_element(entries().begin(), entries().end(),
+                          [](const memory::StartFailure &left, const memory::StartFailure &right) {
+                              return std::tuple(left.database != InvalidOid, left.not_before) <
+                                     std::tuple(right.database != InvalidOid, right.not_before);
+                          });
     if (entry.database != InvalidOid)
         memory::note_alert(memory::Alert::start_failures_full);
     entry = memory::StartFailure{database, role, 0, false, pg::Time{0}};
@@ -54,8 +55,8 @@ void refuse_starts(Oid database, Oid role, bool refused)
     if (refused)
         find_or_make(database, role).refused = true;
     else if (memory::StartFailure *entry = find(database, role))
-        *entry =
-            memory::StartFailure{entry->failures == 0 ? InvalidOid : database, role, entry->failures, false, entry->not_before};
+        *entry = memory::StartFailure{entry->failures == 0 ? InvalidOid : database, role,
+                                      entry->failures, false, entry->not_before};
 }
 
 std::optional<pg::Time> next_try(Oid database, Oid role, pg::Time now)

@@ -38,7 +38,8 @@ bool has_scheduler(Oid database)
 
 // ---- requests to cancel; all of it needs the lock ----
 
-// Where that for a job stands: with its entry, or where there was no room for one with its executor.
+// Where that for a job stands: with its entry, or where there was no room for one with its
+// executor.
 struct Request {
     bool *is_there;
     char *error;
@@ -58,7 +59,8 @@ Request request_of(memory::ExecutorSlot &slot)
 memory::ExecutorSlot *find_slot(Oid database, std::int64_t job_id)
 {
     for (memory::ExecutorSlot &slot : executor_slots())
-        if (slot.state != memory::ExecutorState::free && slot.database == database && slot.job.id == job_id)
+        if (slot.state != memory::ExecutorState::free && slot.database == database &&
+            slot.job.id == job_id)
             return &slot;
     return nullptr;
 }
@@ -90,12 +92,14 @@ bool is_watched(const memory::JobWatch &watch, std::int64_t job_id)
 
 // ---- the jobs of an executor; all of it needs the lock ----
 
-// Calls `function` with the entry of each job of this process whose claim is, or is about to be, durable.
+// Calls `function` with the entry of each job of this process whose claim is, or is about to be,
+// durable.
 template <class Function>
 void for_running_jobs(const Function &function)
 {
     core::JobTable table = memory::jobs_in_hand();
-    for (std::int32_t entry = table.first_of(own_executor_index()); entry != core::no_entry; entry = table.next_of(entry))
+    for (std::int32_t entry = table.first_of(own_executor_index()); entry != core::no_entry;
+         entry = table.next_of(entry))
         if (table[entry].phase == core::JobPhase::running)
             function(table[entry]);
 }
@@ -110,7 +114,8 @@ void set_closed(std::int64_t job_id, bool closed)
     }
     core::JobTable table = memory::jobs_in_hand();
     const std::int32_t entry = table.find(MyDatabaseId, job_id);
-    if (entry != core::no_entry && table[entry].holder == own_executor_index() && table[entry].phase == core::JobPhase::running)
+    if (entry != core::no_entry && table[entry].holder == own_executor_index() &&
+        table[entry].phase == core::JobPhase::running)
         table[entry].is_closed = closed;
 }
 
@@ -121,16 +126,19 @@ const char *requested_error(const memory::ExecutorSlot &slot)
         return memory::cancellation_error(slot);
     const core::JobTable table = memory::jobs_in_hand();
     const bool is_batch = slot.watch.job_id == 0;
-    std::int32_t entry = is_batch ? table.first_of(own_executor_index()) : table.find(slot.database, slot.watch.job_id);
+    std::int32_t entry = is_batch ? table.first_of(own_executor_index())
+                                  : table.find(slot.database, slot.watch.job_id);
     while (is_batch && entry != core::no_entry && !table.at(entry).is_cancelled)
         entry = table.next_of(entry);
-    return entry != core::no_entry && table.at(entry).is_cancelled ? memory::cancellation_error(entry) : nullptr;
+    return entry != core::no_entry && table.at(entry).is_cancelled
+               ? memory::cancellation_error(entry)
+               : nullptr;
 }
 
 // ---- signals ----
 
-// To the process of the slot and those it has started, as pg_cancel_backend() does. Needs the lock, which keeps the process from
-// being another one.
+// To the process of the slot and those it has started, as pg_cancel_backend() does. Needs the lock,
+// which keeps the process from being another one.
 void send(const memory::ExecutorSlot &slot, int signal)
 {
     (void)::kill(-slot.pid, signal);
@@ -185,7 +193,8 @@ UnresponsiveExecutor unresponsive(const memory::ExecutorSlot &slot)
 
 // ---- requests ----
 
-// The executor that has begun with a job; nothing also if an external worker has it. Needs the lock.
+// The executor that has begun with a job; nothing also if an external worker has it. Needs the
+// lock.
 struct Holder {
     memory::ExecutorSlot *slot;
     bool is_closed;
@@ -198,12 +207,14 @@ std::optional<Holder> holder_of(Oid database, std::int64_t job_id)
     const std::int32_t entry = table.find(database, job_id);
     if (entry != core::no_entry) {
         const core::JobEntry &job = table.at(entry);
-        if (job.phase != core::JobPhase::running || job.holder >= memory::registry()->executor_count)
+        if (job.phase != core::JobPhase::running ||
+            job.holder >= memory::registry()->executor_count)
             return std::nullopt;  // its row still waits, or tells all there is
         return Holder{&memory::registry()->executors[job.holder], job.is_closed, request_of(entry)};
     }
     memory::ExecutorSlot *slot = find_slot(database, job_id);
-    return slot == nullptr ? std::nullopt : std::optional(Holder{slot, slot->watch.is_closed, request_of(*slot)});
+    return slot == nullptr ? std::nullopt
+                           : std::optional(Holder{slot, slot->watch.is_closed, request_of(*slot)});
 }
 
 // Needs the lock.
@@ -256,7 +267,9 @@ EndedWatch end_watch()
         slot.watch.is_on = false;
         set_closed(slot.watch.job_id, true);
     }
-    return {signalled, request.is_there ? std::optional<std::string>(request.error.data()) : std::nullopt, extended};
+    return {signalled,
+            request.is_there ? std::optional<std::string>(request.error.data()) : std::nullopt,
+            extended};
 }
 
 void reopen_jobs()
@@ -331,7 +344,8 @@ void wake_watchers() noexcept
 CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::string &error)
 {
     const pg::Time now{::GetCurrentTimestamp()};
-    const int length = ::pg_mbcliplen(error.data(), static_cast<int>(error.size()), memory::max_cancellation_error - 1);
+    const int length = ::pg_mbcliplen(error.data(), static_cast<int>(error.size()),
+                                      memory::max_cancellation_error - 1);
     const memory::Lock lock(LW_EXCLUSIVE);
     const auto holder = holder_of(database, job_id);
     if (!holder.has_value())
@@ -357,7 +371,8 @@ Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds
     const auto holder = holder_of(database, job_id);
     if (!holder.has_value() || holder->slot->watch.asks_retry_handler)
         return {ExtendAnswer::not_running, {}};
-    if (holder->slot->state != memory::ExecutorState::running || holder->is_closed || !is_watched(holder->slot->watch, job_id))
+    if (holder->slot->state != memory::ExecutorState::running || holder->is_closed ||
+        !is_watched(holder->slot->watch, job_id))
         return {ExtendAnswer::changing, {}};
     return extend(holder->slot->watch, seconds, most);
 }
@@ -375,7 +390,8 @@ Stopped stop_overdue_jobs(Oid database, std::int64_t grace)
 {
     const pg::Time now{::GetCurrentTimestamp()};
     Stopped stopped;
-    stopped.unresponsive.resize(static_cast<std::size_t>(memory::registry()->executor_count));  // before the lock: allocation
+    stopped.unresponsive.resize(static_cast<std::size_t>(
+        memory::registry()->executor_count));  // before the lock: allocation
     std::size_t count = 0;
     {
         const memory::Lock lock(LW_EXCLUSIVE);
@@ -385,7 +401,8 @@ Stopped stop_overdue_jobs(Oid database, std::int64_t grace)
             if (OidIsValid(database) && slot.database != database)
                 continue;
             const bool somebody_does = !OidIsValid(database) && has_scheduler(slot.database);
-            const core::StopStep step = take_step(slot, now, grace + (somebody_does ? schedulers_advance : 0));
+            const core::StopStep step =
+                take_step(slot, now, grace + (somebody_does ? schedulers_advance : 0));
             stopped.next = std::min(stopped.next, pg::Time{step.next});
             if (step.action == core::StopAction::report)
                 stopped.unresponsive[count++] = unresponsive(slot);

@@ -1,8 +1,10 @@
-// Stopping jobs in the hands of executors: their deadlines, requests to cancel them, and processes that do not listen.
+// Stopping jobs in the hands of executors: their deadlines, requests to cancel them, and processes
+// that do not listen.
 //
-// A signal for a job is sent under the lock, while the slot of its executor says that the job's code runs; the executor leaves
-// that stage under the same lock. So the signal reaches no other process, and what the executor then still finds of it is not the
-// next job's. A request stands until the executor is done with its jobs: one for a job of a batch holds when the job's turn
+// A signal for a job is sent under the lock, while the slot of its executor says that the job's
+// code runs; the executor leaves that stage under the same lock. So the signal reaches no other
+// process, and what the executor then still finds of it is not the next job's. A request stands
+// until the executor is done with its jobs: one for a job of a batch holds when the job's turn
 // comes.
 #pragma once
 
@@ -11,16 +13,18 @@
 namespace hipq::executors {
 
 // Executor
-// -----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
-// Code starts: of one job, or (0) of the batch in hand. Returns whether somebody has asked for a cancellation already.
+// Code starts: of one job, or (0) of the batch in hand. Returns whether somebody has asked for a
+// cancellation already.
 bool begin_watch(std::int64_t job_id, pg::Time deadline, bool asks_retry_handler);
 
 // What the watch came to.
 struct EndedWatch {
-    bool signalled;                      // a signal may be on its way
-    std::optional<std::string> request;  // what was watched is to be cancelled, and ends with this error
-    std::int64_t extended;               // seconds by which its deadline was put off
+    bool signalled;  // a signal may be on its way
+    std::optional<std::string>
+        request;            // what was watched is to be cancelled, and ends with this error
+    std::int64_t extended;  // seconds by which its deadline was put off
 };
 // The code has ended: from here on requests for its jobs come too late.
 EndedWatch end_watch();
@@ -36,25 +40,30 @@ struct RequestedJob {
     std::int64_t id;
     std::string error;
 };
-// From here on requests for any of this executor's jobs come too late. Returns those that came in time and were not heeded.
+// From here on requests for any of this executor's jobs come too late. Returns those that came in
+// time and were not heeded.
 std::vector<RequestedJob> close_jobs();
 
-// Whether the deadline of what is watched has come: it may have been put off. For a signal handler: takes no lock, cannot fail.
+// Whether the deadline of what is watched has come: it may have been put off. For a signal handler:
+// takes no lock, cannot fail.
 bool deadline_has_come() noexcept;
 
-// The deadline was missed: wakes whoever terminates processes. For a signal handler: takes no lock, cannot fail.
+// The deadline was missed: wakes whoever terminates processes. For a signal handler: takes no lock,
+// cannot fail.
 void wake_watchers() noexcept;
 
 // Operator
-// -----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
 enum class CancelAnswer : unsigned char {
     placed,       // unless the server crashes the job ends as cancelled
     not_in_hand,  // no executor has begun with it
-    changing,     // its code has ended, or its executor: what has become of it will be seen in its row in a moment
+    changing,  // its code has ended, or its executor: what has become of it will be seen in its row
+               // in a moment
 };
 
-// Asks for the cancellation of a job that an executor has in hand. Of `error` what fits is kept, in whole characters.
+// Asks for the cancellation of a job that an executor has in hand. Of `error` what fits is kept, in
+// whole characters.
 CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::string &error);
 
 enum class ExtendAnswer : unsigned char {
@@ -69,15 +78,17 @@ struct Extended {
     pg::Time deadline;  // the new one
 };
 
-// Puts off the deadline of a running job, and of the batch that it runs in. By whole seconds: the executor's timer, which is not
-// set anew, rings each second from the first deadline on. `most`: seconds that it may run in all.
-Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds, std::int64_t most);
+// Puts off the deadline of a running job, and of the batch that it runs in. By whole seconds: the
+// executor's timer, which is not set anew, rings each second from the first deadline on. `most`:
+// seconds that it may run in all.
+Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds,
+                         std::int64_t most);
 
 // The same for what runs in this session.
 Extended extend_own_deadline(std::int64_t seconds, std::int64_t most);
 
 // Scheduler and launcher
-// -----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
 struct UnresponsiveExecutor {
     int pid;
@@ -90,12 +101,12 @@ struct Stopped {
     pg::Time next = pg::infinity;                    // when to look again, by the real clock
 };
 
-// Takes the next step with each job that has to stop: those of one database, or (InvalidOid) those whose database has no
-// scheduler to do it, or none that does. `grace` in microseconds.
+// Takes the next step with each job that has to stop: those of one database, or (InvalidOid) those
+// whose database has no scheduler to do it, or none that does. `grace` in microseconds.
 Stopped stop_overdue_jobs(Oid database, std::int64_t grace);
 
 // Of the registry itself; they need the lock
-// -----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
 // A request to cancel a job.
 struct Cancellation {

@@ -1,6 +1,7 @@
 // Dispatches jobs that are for one named worker: a duty of the scheduler.
 //
-// A look reads them all. It takes a tenth of the scheduler's time at most, however many wait for workers that do not come.
+// A look reads them all. It takes a tenth of the scheduler's time at most, however many wait for
+// workers that do not come.
 #include "aims.hpp"
 
 #include "catalog/catalog.hpp"
@@ -21,7 +22,8 @@ namespace {
 using catalog::Queue;
 using job::AimedJob;
 
-constexpr std::int64_t waiting_interval = 1'000'000;  // us: whatever makes room for them asks for a dispatch, as a rule
+constexpr std::int64_t waiting_interval =
+    1'000'000;  // us: whatever makes room for them asks for a dispatch, as a rule
 constexpr std::int64_t idle_share = 10;
 
 // What a look finds in one queue.
@@ -64,7 +66,8 @@ struct QueueAims {
             return;
         }
         again_at(now + waiting_interval);
-        if (lines.empty() || lines.back().worker != aimed.worker || lines.back().job_type != aimed.job_type)
+        if (lines.empty() || lines.back().worker != aimed.worker ||
+            lines.back().job_type != aimed.job_type)
             lines.push_back({queue.id, aimed.worker, aimed.job_type, aimed.priority, {}});
         lines.back().jobs.push_back(aimed.job);
     }
@@ -84,7 +87,8 @@ struct QueueAims {
         for (const auto &[worker, jobs] : late)
             give_up(queue, jobs,
                     {core::Reason::worker_unavailable, "",
-                     "external worker \"" + worker + "\" could not be given the job within its queue_ttl"},
+                     "external worker \"" + worker +
+                         "\" could not be given the job within its queue_ttl"},
                     now);
     }
 };
@@ -92,8 +96,9 @@ struct QueueAims {
 std::vector<int> queues_with_aims(Aims &aims)
 {
     std::vector<int> queues;
-    process::do_duty(core::Duty::dispatch, nullptr,
-                     [&] { pg::with_transaction([&] { queues = job::queues_with_aimed_jobs(); }); });
+    process::do_duty(core::Duty::dispatch, nullptr, [&] {
+        pg::with_transaction([&] { queues = job::queues_with_aimed_jobs(); });
+    });
     aims.any = !queues.empty();
     return queues;
 }

@@ -9,7 +9,8 @@ namespace hipq::external {
 struct Aims {
     unsigned seen = 0;       // databases::count_aims() at the last look; 0: there was none
     bool any = false;        // there were such jobs then
-    pg::Time not_before{0};  // reading them again sooner would take more of the scheduler's time than they are worth
+    pg::Time not_before{0};  // reading them again sooner would take more of the scheduler's time
+                             // than they are worth
 };
 
 // One worker's jobs of a type that may start now, in the order in which they run.
@@ -21,8 +22,9 @@ struct AimedLine {
     std::vector<job::DueJob> jobs;
 };
 
-// Those that may start. Gives up those whose worker could not be given them in time (worker_unavailable; they are for any worker
-// from then on). Nothing when there is nothing new. `next` becomes the time to look again, if that is earlier. Own transactions.
+// Those that may start. Gives up those whose worker could not be given them in time
+// (worker_unavailable; they are for any worker from then on). Nothing when there is nothing new.
+// `next` becomes the time to look again, if that is earlier. Own transactions.
 std::vector<AimedLine> look_at_aims(Aims &aims, pg::Time &next);
 
 }  // namespace hipq::external

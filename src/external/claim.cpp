@@ -1,7 +1,7 @@
 // hipq.claim: an external worker accepts what it was given, and waits for that if it wants to.
 //
-// What a worker has been given stands in shared memory; its rows decide. An entry that no row bears out is dropped, or it would
-// be looked at for ever.
+// What a worker has been given stands in shared memory; its rows decide. An entry that no row bears
+// out is dropped, or it would be looked at for ever.
 #include "claim/claim.hpp"
 #include "catalog/catalog.hpp"
 #include "executors/executors.hpp"
@@ -41,7 +41,8 @@ struct Accepted {
 std::size_t check_number(std::int32_t max_jobs)
 {
     if (max_jobs < 1 || max_jobs > most_jobs)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max_jobs must be from 1 to %d", most_jobs),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("max_jobs must be from 1 to %d", most_jobs),
                    errhint("Call again for the rest."));
     return static_cast<std::size_t>(max_jobs);
 }
@@ -69,7 +70,8 @@ void drop(const ExternalJob &job)
 {
     pg::call([&] {
         ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                errmsg("dropped a dispatch of job %lld to worker " INT64_FORMAT, static_cast<long long>(job.id), job.worker_id),
+                errmsg("dropped a dispatch of job %lld to worker " INT64_FORMAT,
+                       static_cast<long long>(job.id), job.worker_id),
                 errdetail("No row tells of attempt %d by this worker.", job.attempt),
                 errhint("If jobs stay in state running, hipq.fail_job() gives them up."));
     });
@@ -106,7 +108,8 @@ void drop_unknown(const Queue *queue, std::int64_t worker_id, const Jobs &refuse
         ids.push_back(job.id);
         attempts.push_back(job.attempt);
     }
-    const std::vector<std::int64_t> unknown = claim::unknown_dispatches(*queue, worker_id, ids, attempts);
+    const std::vector<std::int64_t> unknown =
+        claim::unknown_dispatches(*queue, worker_id, ids, attempts);
     Jobs suspects;
     std::ranges::copy_if(refused, std::back_inserter(suspects), [&](const ExternalJob &job) {
         return std::find(unknown.begin(), unknown.end(), job.id) != unknown.end();
@@ -116,24 +119,29 @@ void drop_unknown(const Queue *queue, std::int64_t worker_id, const Jobs &refuse
 
 // ---- accepting ----
 
-// What its type has not let an executor start is not started here either. Returns whether that is so; it has failed then.
+// What its type has not let an executor start is not started here either. Returns whether that is
+// so; it has failed then.
 bool end_misfit(const Queue &queue, const ClaimedJob &job)
 {
     const catalog::JobType *type = queue.find_job_type(job.type);
-    const auto problem = type == nullptr ? std::nullopt : catalog::what_does_not_fit(*type, job.data);
+    const auto problem =
+        type == nullptr ? std::nullopt : catalog::what_does_not_fit(*type, job.data);
     if (!problem.has_value())
         return false;
-    const job::Failure failure{core::Reason::invalid_parameters, "22023", problem->message, "", problem->hint};
+    const job::Failure failure{core::Reason::invalid_parameters, "22023", problem->message, "",
+                               problem->hint};
     if (retry::settle_failure(queue, job, failure, pg::now()) == retry::Settled::ask_retry_handler)
         executors::note_decision({MyDatabaseId, queue.owner, queue.id, job.id});
     return true;
 }
 
-// Of one queue. It may be dropped since, which the scheduler is about to see; or the worker may have lost its right: then others
-// get the job when its time is up.
-void accept(const Queue *queue, std::int64_t worker_id, const Jobs &jobs, std::vector<Accepted> &accepted)
+// Of one queue. It may be dropped since, which the scheduler is about to see; or the worker may
+// have lost its right: then others get the job when its time is up.
+void accept(const Queue *queue, std::int64_t worker_id, const Jobs &jobs,
+            std::vector<Accepted> &accepted)
 {
-    if (queue != nullptr && (queue->is_dropped || !catalog::may(catalog::caller(), *queue, catalog::Privilege::work)))
+    if (queue != nullptr &&
+        (queue->is_dropped || !catalog::may(catalog::caller(), *queue, catalog::Privilege::work)))
         return;
     std::vector<ClaimedJob> taken;
     if (queue != nullptr) {
@@ -155,8 +163,8 @@ void accept(const Queue *queue, std::int64_t worker_id, const Jobs &jobs, std::v
     drop_unknown(queue, worker_id, refused);
 }
 
-void accept_chunk(const Catalogue &catalogue, std::int64_t worker_id, std::span<const ExternalJob> chunk,
-                  std::vector<Accepted> &accepted)
+void accept_chunk(const Catalogue &catalogue, std::int64_t worker_id,
+                  std::span<const ExternalJob> chunk, std::vector<Accepted> &accepted)
 {
     std::map<int, Jobs> by_queue;
     for (const ExternalJob &job : chunk)
@@ -170,24 +178,28 @@ void put_in_order(std::vector<Accepted> &accepted, const Jobs &dispatched)
     std::map<std::int64_t, std::size_t> position;
     for (std::size_t i = 0; i < dispatched.size(); ++i)
         position[dispatched[i].id] = i;
-    std::sort(accepted.begin(), accepted.end(),
-              [&](const Accepted &left, const Accepted &right) { return position[left.job.id] < position[right.job.id]; });
+    std::sort(accepted.begin(), accepted.end(), [&](const Accepted &left, const Accepted &right) {
+        return position[left.job.id] < position[right.job.id];
+    });
 }
 
-// What was given to the worker and not accepted yet, in that order; and how many more it may run beside those, and what claims of
-// others are about to accept.
+// What was given to the worker and not accepted yet, in that order; and how many more it may run
+// beside those, and what claims of others are about to accept.
 std::size_t room_of(const WorkerSlot &worker, Jobs &jobs, std::size_t claimed_by_others)
 {
-    const std::size_t running = std::erase_if(jobs, [](const ExternalJob &job) { return job.is_accepted; });
+    const std::size_t running =
+        std::erase_if(jobs, [](const ExternalJob &job) { return job.is_accepted; });
     const auto capacity = static_cast<std::size_t>(worker.capacity);
     return capacity - std::min(capacity, running + claimed_by_others);
 }
 
-std::vector<Accepted> accept_some(const Catalogue &catalogue, const WorkerSlot &worker, std::size_t most)
+std::vector<Accepted> accept_some(const Catalogue &catalogue, const WorkerSlot &worker,
+                                  std::size_t most)
 {
     const auto depth = static_cast<std::size_t>(std::max(worker.record.depth, 1));
-    const std::size_t taken = std::min(most, depth);                               // the others' claims may want the rest
-    const std::size_t claimed_by_others = workers::take_places(worker.id, taken);  // before looking at what it runs
+    const std::size_t taken = std::min(most, depth);  // the others' claims may want the rest
+    const std::size_t claimed_by_others =
+        workers::take_places(worker.id, taken);  // before looking at what it runs
     Jobs dispatched = workers::jobs_of_worker(worker.id);
     most = std::min(taken, room_of(worker, dispatched, claimed_by_others));
     std::vector<Accepted> accepted;
@@ -207,7 +219,10 @@ std::vector<Accepted> accept_some(const Catalogue &catalogue, const WorkerSlot &
 // As long as it lives, this process is woken when the worker is given a job.
 class Waiting {
 public:
-    explicit Waiting(std::int64_t worker_id) : worker_id_(worker_id) { workers::note_waiting_for_jobs(worker_id_); }
+    explicit Waiting(std::int64_t worker_id) : worker_id_(worker_id)
+    {
+        workers::note_waiting_for_jobs(worker_id_);
+    }
     ~Waiting() { workers::note_end_of_waiting(worker_id_); }
     Waiting(const Waiting &) = delete;
     Waiting &operator=(const Waiting &) = delete;
@@ -215,7 +230,8 @@ public:
     // A moment, or until woken.
     static void wait(TimestampTz end)
     {
-        const std::int64_t left = std::min(end - ::GetCurrentTimestamp(), microseconds_between_looks);
+        const std::int64_t left =
+            std::min(end - ::GetCurrentTimestamp(), microseconds_between_looks);
         pg::call([&] {
             if (left > 0)
                 (void)::WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
@@ -264,8 +280,9 @@ Look claim(std::int64_t worker_id, std::size_t most, std::int64_t wait)
 std::optional<std::int64_t> original_of(const ClaimedJob &job)
 {
     using core::Column;
-    return job.values->null(Column::original_job_id) ? std::nullopt
-                                                     : std::optional(job.values->as_int64(Column::original_job_id));
+    return job.values->null(Column::original_job_id)
+               ? std::nullopt
+               : std::optional(job.values->as_int64(Column::original_job_id));
 }
 
 pg::Time time_of(const ClaimedJob &job, core::Column column)
@@ -284,9 +301,10 @@ void claim(FunctionCallInfo fcinfo)
     pg::ResultSet result(fcinfo);
     const Look look = claim(worker_id, most, wait);
     for (const auto &[queue, job] : look.accepted)
-        result.add(job.id, std::int32_t{job.attempt}, queue->full_name(), job.type, job.key, job.data, job::deadline_of(job),
-                   std::int32_t{job.retry_count}, job.retry_reason, std::int32_t{job.max_retries},
-                   time_of(job, core::Column::scheduled_run_time), time_of(job, core::Column::created_time), original_of(job));
+        result.add(job.id, std::int32_t{job.attempt}, queue->full_name(), job.type, job.key,
+                   job.data, job::deadline_of(job), std::int32_t{job.retry_count}, job.retry_reason,
+                   std::int32_t{job.max_retries}, time_of(job, core::Column::scheduled_run_time),
+                   time_of(job, core::Column::created_time), original_of(job));
 }
 
 }  // namespace

@@ -35,11 +35,13 @@ Results results_by_attempt(const pg::Arguments &arguments, const std::vector<Att
 {
     Results results;
     const bool are_given = arguments.has(2);
-    const std::vector<pg::RawValue> given = are_given ? arguments.jsons(2, "results") : std::vector<pg::RawValue>();
+    const std::vector<pg::RawValue> given =
+        are_given ? arguments.jsons(2, "results") : std::vector<pg::RawValue>();
     if (are_given)
         check_same_number(names.size(), given.size(), "results");
     for (std::size_t i = 0; i < names.size(); ++i)
-        results.try_emplace(names[i], are_given ? checked_result(given[i]) : pg::RawValue{JSONBOID, Datum{0}, true});
+        results.try_emplace(names[i], are_given ? checked_result(given[i])
+                                                : pg::RawValue{JSONBOID, Datum{0}, true});
     return results;
 }
 
@@ -79,9 +81,9 @@ std::int64_t complete_by_key(const pg::Arguments &arguments)
 {
     const pg::RawValue result = checked_result(arguments.raw(3, JSONBOID));
     const auto catalogue = catalog::catalogue();
-    return complete(
-        hold_attempt(*catalogue, arguments.text(0, "queue"), arguments.text(1, "job_type"), arguments.text(2, "job_key")),
-        result);
+    return complete(hold_attempt(*catalogue, arguments.text(0, "queue"),
+                                 arguments.text(1, "job_type"), arguments.text(2, "job_key")),
+                    result);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // Gives jobs to external workers: the scheduler takes them from lanes and chooses the best worker.
 //
-// Line by line: as many jobs as the workers of its type have room for, in one transaction; then one that only notifies.
+// Line by line: as many jobs as the workers of its type have room for, in one transaction; then one
+// that only notifies.
 //
-// A database error leaves the jobs of a transaction as they were. Then they are tried one by one, and one that fails even so is
-// set aside for a while that doubles.
+// A database error leaves the jobs of a transaction as they were. Then they are tried one by one,
+// and one that fails even so is set aside for a while that doubles.
 #include "dispatch.hpp"
 
 #include "catalog/catalog.hpp"
@@ -49,14 +50,16 @@ using Workers = std::span<const workers::WorkerRef>;
 struct ServedLine {
     claim::Line line;
     Workers workers;
-    std::vector<DueJob> aimed{};  // the line is of these jobs, which are for these workers alone; none: it is a lane
+    std::vector<DueJob> aimed{};  // the line is of these jobs, which are for these workers alone;
+                                  // none: it is a lane
 };
 
 // The lines, and what they point into.
 struct Lines {
     std::shared_ptr<const catalog::Catalogue> catalogue;
     std::shared_ptr<const catalog::WorkerServices> services;
-    std::list<std::vector<workers::WorkerRef>> named;  // of the lines of jobs that are for them alone
+    std::list<std::vector<workers::WorkerRef>>
+        named;  // of the lines of jobs that are for them alone
     std::vector<ServedLine> due;
 
     // Something has changed since they were found: one may be paused now. Needs a transaction.
@@ -81,12 +84,16 @@ bool is_for_workers(const Queue &queue, const std::string &job_type)
 // Of the queues in turn, each with its jobs in order.
 bool comes_before(const ServedLine &left, const ServedLine &right, int first_queue)
 {
-    const auto turn = [&](const ServedLine &each) { return std::pair(each.line.queue->id < first_queue, each.line.queue->id); };
-    return turn(left) != turn(right) ? turn(left) < turn(right) : claim::runs_before(left.line.head, right.line.head);
+    const auto turn = [&](const ServedLine &each) {
+        return std::pair(each.line.queue->id < first_queue, each.line.queue->id);
+    };
+    return turn(left) != turn(right) ? turn(left) < turn(right)
+                                     : claim::runs_before(left.line.head, right.line.head);
 }
 
 // The lines that are due and that workers serve. `next` is when the next of the others is.
-std::vector<ServedLine> due_lines(const catalog::Catalogue &catalogue, const catalog::WorkerServices &services, int first_queue,
+std::vector<ServedLine> due_lines(const catalog::Catalogue &catalogue,
+                                  const catalog::WorkerServices &services, int first_queue,
                                   pg::Time now, pg::Time &next)
 {
     std::vector<ServedLine> lines;
@@ -102,7 +109,9 @@ std::vector<ServedLine> due_lines(const catalog::Catalogue &catalogue, const cat
             lines.push_back({std::move(line), workers, {}});
     }
     std::stable_sort(lines.begin(), lines.end(),
-                     [&](const ServedLine &left, const ServedLine &right) { return comes_before(left, right, first_queue); });
+                     [&](const ServedLine &left, const ServedLine &right) {
+                         return comes_before(left, right, first_queue);
+                     });
     return lines;
 }
 
@@ -114,15 +123,19 @@ void add_aimed_lines(Lines &lines, std::vector<AimedLine> &aimed)
         const Queue *queue = lines.catalogue->find(each.queue_id);
         if (queue == nullptr || !is_for_workers(*queue, each.job_type))
             continue;
-        const auto &workers =
-            lines.named.emplace_back(limits::workers_named(lines.services->serving(queue->id, each.job_type), each.worker));
+        const auto &workers = lines.named.emplace_back(
+            limits::workers_named(lines.services->serving(queue->id, each.job_type), each.worker));
         const DueJob first = each.jobs.front();
         if (!workers.empty())
-            served.push_back({{queue, {each.job_type, each.priority, first.due, first.id}, lanes::no_lane, InvalidOid},
+            served.push_back({{queue,
+                               {each.job_type, each.priority, first.due, first.id},
+                               lanes::no_lane,
+                               InvalidOid},
                               workers,
                               std::move(each.jobs)});
     }
-    lines.due.insert(lines.due.begin(), std::make_move_iterator(served.begin()), std::make_move_iterator(served.end()));
+    lines.due.insert(lines.due.begin(), std::make_move_iterator(served.begin()),
+                     std::make_move_iterator(served.end()));
 }
 
 // ---- one line, in a transaction ----
@@ -139,12 +152,14 @@ Candidates choose_all(claim::Hand &hand)
     hand.jobs.clear();
     candidates.jobs.resize(lanes::choose_jobs(candidates.jobs));
     for (const JobInLine &job : candidates.jobs)
-        candidates.waiting.push_back({job.id, job.place, job.due, job.is_weighed, job.weight, job.key});
+        candidates.waiting.push_back(
+            {job.id, job.place, job.due, job.is_weighed, job.weight, job.key});
     return candidates;
 }
 
 // Leaves those that have room under the throttle limits; the others go back.
-void leave_out_full(claim::Claimer &claimer, const Queue &queue, const JobType &type, Candidates &candidates)
+void leave_out_full(claim::Claimer &claimer, const Queue &queue, const JobType &type,
+                    Candidates &candidates)
 {
     const claim::Rooms rooms = claim::take_room(queue, type, candidates.waiting);
     Candidates kept;
@@ -161,8 +176,10 @@ void leave_out_full(claim::Claimer &claimer, const Queue &queue, const JobType &
     candidates = std::move(kept);
 }
 
-// Chooses a worker for one job after the other, until there is none that may be given one. From then on it counts the job.
-std::vector<Dispatched> choose_workers(std::span<const JobInLine> jobs, Workers workers, workers::JobShares &shares)
+// Chooses a worker for one job after the other, until there is none that may be given one. From
+// then on it counts the job.
+std::vector<Dispatched> choose_workers(std::span<const JobInLine> jobs, Workers workers,
+                                       workers::JobShares &shares)
 {
     std::vector<Dispatched> chosen;
     for (const JobInLine &job : jobs) {
@@ -176,9 +193,10 @@ std::vector<Dispatched> choose_workers(std::span<const JobInLine> jobs, Workers 
     return chosen;
 }
 
-// Those that could be claimed for their workers. Raises 40001 when one of them weighs something else by now than it has room for:
-// the rows are read again then.
-std::vector<ClaimedJob> claim(const ServedLine &served, const Candidates &candidates, std::span<const Dispatched> chosen)
+// Those that could be claimed for their workers. Raises 40001 when one of them weighs something
+// else by now than it has room for: the rows are read again then.
+std::vector<ClaimedJob> claim(const ServedLine &served, const Candidates &candidates,
+                              std::span<const Dispatched> chosen)
 {
     const Queue &queue = *served.line.queue;
     const JobType &type = *queue.find_job_type(served.line.head.job_type);
@@ -187,21 +205,22 @@ std::vector<ClaimedJob> claim(const ServedLine &served, const Candidates &candid
         assignments.push_back({chosen[i].id, candidates.waiting[i].place, chosen[i].worker.id});
     std::vector<ClaimedJob> jobs = claim::dispatch(queue, type, assignments, pg::now());
     if (limits::limits_of(queue, type).any() && !claim::weigh_the_same(jobs, candidates.waiting))
-        HIPQ_RAISE(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE), errmsg("the weight of a job has changed"));
+        HIPQ_RAISE(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                   errmsg("the weight of a job has changed"));
     return jobs;
 }
 
 // Leaves those that were claimed. The others go back: somebody else holds them.
-void leave_out_held(claim::Claimer &claimer, const Candidates &candidates, std::span<const ClaimedJob> claimed,
-                    std::vector<Dispatched> &given)
+void leave_out_held(claim::Claimer &claimer, const Candidates &candidates,
+                    std::span<const ClaimedJob> claimed, std::vector<Dispatched> &given)
 {
     const pg::Time now = pg::now();
     std::vector<Dispatched> left;
     auto next = claimed.begin();
     for (std::size_t i = 0; i < given.size(); ++i) {
         if (next != claimed.end() && next->id == given[i].id) {
-            left.push_back(
-                {next->id, next->attempt, given[i].worker, given[i].is_probe, job::deadline_of(*next), limits::load_of(*next)});
+            left.push_back({next->id, next->attempt, given[i].worker, given[i].is_probe,
+                            job::deadline_of(*next), limits::load_of(*next)});
             claimer.held.forget(next->id);
             ++next;
             continue;
@@ -213,7 +232,8 @@ void leave_out_held(claim::Claimer &claimer, const Candidates &candidates, std::
 }
 
 // Needs a transaction. What is given is the workers' when that has committed.
-void give_away(Dispatcher &dispatcher, const ServedLine &served, std::size_t most, std::vector<Dispatched> &given)
+void give_away(Dispatcher &dispatcher, const ServedLine &served, std::size_t most,
+               std::vector<Dispatched> &given)
 {
     claim::Claimer &claimer = dispatcher.claimer;
     const claim::Line &line = served.line;
@@ -223,8 +243,9 @@ void give_away(Dispatcher &dispatcher, const ServedLine &served, std::size_t mos
     claimer.hand = claim::Hand{queue.id, type.name, 1, {}};
     claimer.hand.paused_keys = queue.paused_keys(type.name);
     const pg::Time now = pg::now();
-    const bool any = served.aimed.empty() ? claim::take_jobs(claimer, line, now, most)
-                                          : claim::take_these(claimer, line, served.aimed, now, most);
+    const bool any = served.aimed.empty()
+                         ? claim::take_jobs(claimer, line, now, most)
+                         : claim::take_these(claimer, line, served.aimed, now, most);
     if (!any)
         return;
     HIPQ_POINT("before-dispatch");
@@ -237,7 +258,8 @@ void give_away(Dispatcher &dispatcher, const ServedLine &served, std::size_t mos
         return;
     leave_out_held(claimer, candidates, claim(served, candidates, given), given);
     workers::begin_dispatch(given);
-    execute::commit_without_waiting();  // whoever accepts the job makes that durable, and this with it
+    execute::commit_without_waiting();  // whoever accepts the job makes that durable, and this with
+                                        // it
     HIPQ_POINT("after-dispatch");
 }
 
@@ -261,7 +283,8 @@ void report_silence(const pg::Error &error)
 {
     const std::string message = pg::short_message(error);
     pg::call([&] {
-        ereport(WARNING, errcode(error.sqlerrcode()), errmsg("cannot notify external workers of their jobs: %s", message.c_str()),
+        ereport(WARNING, errcode(error.sqlerrcode()),
+                errmsg("cannot notify external workers of their jobs: %s", message.c_str()),
                 errhint("They find them when they poll."));
     });
 }
@@ -288,8 +311,8 @@ void report_trouble(const Queue &queue, std::int64_t id, const pg::Error &error)
     const std::string message = pg::short_message(error);
     pg::call([&] {
         ereport(WARNING, errcode(error.sqlerrcode()),
-                errmsg("cannot give job %lld in queue \"%s\" to a worker: %s", static_cast<long long>(id), name.c_str(),
-                       message.c_str()),
+                errmsg("cannot give job %lld in queue \"%s\" to a worker: %s",
+                       static_cast<long long>(id), name.c_str(), message.c_str()),
                 errdetail("It stays as it is, and is tried again from time to time."));
     });
 }
@@ -302,7 +325,8 @@ struct Given {
     std::int64_t first = 0;  // with trouble: the first of the jobs that were tried
 };
 
-Given try_to_give_away(Dispatcher &dispatcher, const Lines &lines, const ServedLine &served, std::size_t most)
+Given try_to_give_away(Dispatcher &dispatcher, const Lines &lines, const ServedLine &served,
+                       std::size_t most)
 {
     std::vector<Dispatched> given;
     Given result;
@@ -340,8 +364,9 @@ void set_aside(Dispatcher &dispatcher, const Queue &queue, const Given &given)
         report_trouble(queue, given.first, *given.trouble);
 }
 
-// What came of a line: nothing more can be given of it now, another look at it may find more, as jobs were given away or one was
-// set aside that was in the way, or all lines have to be found anew.
+// What came of a line: nothing more can be given of it now, another look at it may find more, as
+// jobs were given away or one was set aside that was in the way, or all lines have to be found
+// anew.
 enum class Came : unsigned char { nothing, something, outdated };
 
 Came try_line(Dispatcher &dispatcher, const Lines &lines, const ServedLine &served)
@@ -367,7 +392,8 @@ Came try_line(Dispatcher &dispatcher, const Lines &lines, const ServedLine &serv
 Came dispatch_line(Dispatcher &dispatcher, const Lines &lines, const ServedLine &served)
 {
     Came came = Came::nothing;
-    process::do_duty(core::Duty::dispatch, served.line.queue, [&] { came = try_line(dispatcher, lines, served); });
+    process::do_duty(core::Duty::dispatch, served.line.queue,
+                     [&] { came = try_line(dispatcher, lines, served); });
     return came;
 }
 
@@ -381,7 +407,8 @@ Lines find_lines(Dispatcher &dispatcher, pg::Time &next)
         pg::with_transaction([&] {
             lines.catalogue = catalog::catalogue();
             lines.services = catalog::worker_services();
-            lines.due = due_lines(*lines.catalogue, *lines.services, dispatcher.first_queue, pg::now(), next);
+            lines.due = due_lines(*lines.catalogue, *lines.services, dispatcher.first_queue,
+                                  pg::now(), next);
             add_aimed_lines(lines, aimed);
         });
     });
@@ -402,7 +429,8 @@ bool go_through(Dispatcher &dispatcher, pg::Time &next)
             return true;
         any = any || came == Came::something;
     }
-    const auto first = std::ranges::find_if(lines.due, [](const ServedLine &served) { return served.aimed.empty(); });
+    const auto first = std::ranges::find_if(
+        lines.due, [](const ServedLine &served) { return served.aimed.empty(); });
     if (first != lines.due.end())
         dispatcher.first_queue = first->line.queue->id + 1;
     return any;

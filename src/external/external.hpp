@@ -1,4 +1,5 @@
-// External workers: registering, dispatch to them, and what they say of their jobs. What other rooms may use.
+// External workers: registering, dispatch to them, and what they say of their jobs. What other
+// rooms may use.
 #pragma once
 
 #include "external/dispatch.hpp"

@@ -1,7 +1,7 @@
 // hipq.fail and hipq.release: an external worker could not do a job, or gives it back.
 //
-// A failure is settled as that of a handler: by policy here, or by the type's retry handler, which an executor asks once the
-// failure has committed.
+// A failure is settled as that of a handler: by policy here, or by the type's retry handler, which
+// an executor asks once the failure has committed.
 #include "catalog/catalog.hpp"
 #include "executors/executors.hpp"
 #include "external/held_attempt.hpp"
@@ -32,7 +32,8 @@ void fail(const HeldAttempt &attempt, const std::string &error, bool is_retriabl
 
 std::string state_of(const HeldAttempt &attempt)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(*attempt.queue, state_sql).run(attempt.job.id); });
+    const pg::Rows rows = pg::as_hipq(
+        [&] { return catalog::statement_for(*attempt.queue, state_sql).run(attempt.job.id); });
     return rows.empty() ? std::string() : rows.front().text(0);
 }
 
@@ -55,7 +56,8 @@ std::string fail_by_key(const pg::Arguments &arguments)
     catalog::check_error(error);
     const auto catalogue = catalog::catalogue();
     const HeldAttempt attempt =
-        hold_attempt(*catalogue, arguments.text(0, "queue"), arguments.text(1, "job_type"), arguments.text(2, "job_key"));
+        hold_attempt(*catalogue, arguments.text(0, "queue"), arguments.text(1, "job_type"),
+                     arguments.text(2, "job_key"));
     fail(attempt, error, is_retriable);
     return state_of(attempt);
 }
@@ -63,7 +65,8 @@ std::string fail_by_key(const pg::Arguments &arguments)
 std::vector<std::int64_t> fail_many(const pg::Arguments &arguments)
 {
     const std::vector<AttemptName> names = attempt_names(arguments, 0, 1);
-    const std::vector<std::string> errors = arguments.texts_without_nulls(2, "errors", core::most_jobs_at_once, core::any_length);
+    const std::vector<std::string> errors =
+        arguments.texts_without_nulls(2, "errors", core::most_jobs_at_once, core::any_length);
     const bool is_retriable = arguments.boolean(3, "retriable");
     check_same_number(names.size(), errors.size(), "errors");
     std::map<AttemptName, const std::string *> error_of;

@@ -1,7 +1,8 @@
-// register_worker, heartbeat, drain_worker, deregister_worker, and the function behind view hipq.workers.
+// register_worker, heartbeat, drain_worker, deregister_worker, and the function behind view
+// hipq.workers.
 //
-// A worker belongs to the role that registered it: nobody else says that it is alive. An administrator may drain and deregister
-// it.
+// A worker belongs to the role that registered it: nobody else says that it is alive. An
+// administrator may drain and deregister it.
 #include "workers/workers.hpp"
 
 #include "catalog/catalog.hpp"
@@ -36,15 +37,26 @@ constexpr std::size_t most_queues = 100;
 constexpr std::size_t most_job_types = 100;
 constexpr std::size_t longest_report = 8'192;  // bytes
 
-enum Position { name_argument, queues_argument, job_types_argument, capacity, prefetch, capabilities, listen, take_over };
+enum Position {
+    name_argument,
+    queues_argument,
+    job_types_argument,
+    capacity,
+    prefetch,
+    capabilities,
+    listen,
+    take_over
+};
 
-constinit pg::Statement lock_worker("SELECT worker_id FROM hipq.worker WHERE role = $1 AND name = $2 FOR UPDATE");
+constinit pg::Statement
+    lock_worker("SELECT worker_id FROM hipq.worker WHERE role = $1 AND name = $2 FOR UPDATE");
 constinit pg::Statement insert_worker(R"(
     INSERT INTO hipq.worker (name, role, queues, job_types, capacity, prefetch, capabilities, is_bound)
     VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, '{}'), $8)
     ON CONFLICT (role, name) DO NOTHING
     RETURNING worker_id)");
-constinit pg::Statement drain_row("UPDATE hipq.worker SET is_draining = true WHERE worker_id = $1 AND NOT is_draining");
+constinit pg::Statement
+    drain_row("UPDATE hipq.worker SET is_draining = true WHERE worker_id = $1 AND NOT is_draining");
 
 // ---- what a worker says it serves ----
 
@@ -55,15 +67,19 @@ std::vector<std::string> without_repetition(std::vector<std::string> names)
     return names;
 }
 
-std::vector<std::string> names_in(const pg::Arguments &arguments, int i, const char *name, std::size_t most)
+std::vector<std::string> names_in(const pg::Arguments &arguments, int i, const char *name,
+                                  std::size_t most)
 {
     if (!arguments.has(i))
-        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument \"%s\" must not be null", name));
+        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                   errmsg("argument \"%s\" must not be null", name));
     std::vector<std::string> names = without_repetition(arguments.texts_without_nulls(i, name));
     if (names.empty())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must name at least one", name));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("%s must name at least one", name));
     if (names.size() > most)
-        HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("%s must name no more than %zu", name, most),
+        HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                   errmsg("%s must name no more than %zu", name, most),
                    errdetail("There are %zu.", names.size()), errhint("Register several workers."));
     return names;
 }
@@ -75,14 +91,16 @@ std::size_t size_of(Datum json)
 
 void check_capabilities(const pg::Arguments &arguments)
 {
-    if (arguments.has(capabilities) && size_of(arguments.raw(capabilities, JSONBOID).value) > core::most_description)
+    if (arguments.has(capabilities) &&
+        size_of(arguments.raw(capabilities, JSONBOID).value) > core::most_description)
         HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                    errmsg("capabilities are larger than %zu bytes", core::most_description),
                    errhint("Name only what job types require."));
     catalog::require_object(arguments, capabilities, "capabilities");
 }
 
-std::vector<const Queue *> queues_to_serve(const catalog::Catalogue &catalogue, const std::vector<std::string> &names)
+std::vector<const Queue *> queues_to_serve(const catalog::Catalogue &catalogue,
+                                           const std::vector<std::string> &names)
 {
     std::vector<const Queue *> queues;
     for (const std::string &name : names) {
@@ -97,7 +115,8 @@ std::vector<const Queue *> queues_to_serve(const catalog::Catalogue &catalogue, 
 std::vector<std::string> full_names(const std::vector<const Queue *> &queues)
 {
     std::vector<std::string> names(queues.size());
-    std::transform(queues.begin(), queues.end(), names.begin(), [](const Queue *queue) { return queue->full_name(); });
+    std::transform(queues.begin(), queues.end(), names.begin(),
+                   [](const Queue *queue) { return queue->full_name(); });
     return without_repetition(std::move(names));
 }
 
@@ -111,26 +130,32 @@ void check_job_type_to_serve(const std::vector<const Queue *> &queues, const std
             return;
     }
     if (!exists)
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job type \"%s\" does not exist in these queues", name.c_str()),
-                   errhint("Register it with hipq.register_job_type(queue, job_type, handler_kind => 'notify')."));
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("job type \"%s\" is run by the server", name.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+                   errmsg("job type \"%s\" does not exist in these queues", name.c_str()),
+                   errhint("Register it with hipq.register_job_type(queue, job_type, handler_kind "
+                           "=> 'notify')."));
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+               errmsg("job type \"%s\" is run by the server", name.c_str()),
                errhint("External workers serve types with handler_kind => 'notify'."));
 }
 
 void check_number(const char *name, std::int32_t value, std::int32_t least)
 {
     if (value < least || value > most_jobs)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s %d is out of range", name, value),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("%s %d is out of range", name, value),
                    errhint("Give a number between %d and %d.", least, most_jobs));
 }
 
 void require_session(bool listens)
 {
     if (listens && MyBackendType != B_BACKEND)
-        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("only the session of a client can listen"),
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                   errmsg("only the session of a client can listen"),
                    errhint("Register without listen, and send heartbeats."));
     if (listens && execute::is_visit())
-        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a handler cannot listen in a client's session"),
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                   errmsg("a handler cannot listen in a client's session"),
                    errhint("Register without listen, and send heartbeats."));
 }
 
@@ -141,8 +166,8 @@ pg::RawValue as_role(Oid role)
     return {REGROLEOID, ObjectIdGetDatum(role)};
 }
 
-// Each role has names of its own: nobody can take another's. One is free when no worker of the role has it, or none that is
-// there. Returns who had it.
+// Each role has names of its own: nobody can take another's. One is free when no worker of the role
+// has it, or none that is there. Returns who had it.
 std::optional<std::int64_t> free_name(const std::string &name, Oid role, bool takes_over)
 {
     const pg::Rows rows = pg::as_hipq([&] { return lock_worker.run(as_role(role), name); });
@@ -150,13 +175,16 @@ std::optional<std::int64_t> free_name(const std::string &name, Oid role, bool ta
         return std::nullopt;
     const std::int64_t present = rows.front().integer(0);
     const std::optional<WorkerSlot> slot = catalog::find_worker(present);
-    const bool is_live = slot.has_value() && !core::is_stale(slot->record, workers::health_limits(), pg::now().value);
+    const bool is_live = slot.has_value() &&
+                         !core::is_stale(slot->record, workers::health_limits(), pg::now().value);
     if (is_live && !takes_over)
-        HIPQ_RAISE(
-            errcode(ERRCODE_OBJECT_IN_USE), errmsg("worker \"%s\" is already there", name.c_str()),
-            slot->record.is_bound ? errdetail("It is the session with pid %d.", slot->pid)
-                                  : errdetail("It was heard of less than hipq.heartbeat_timeout ago."),
-            errhint("Choose another name, or use take_over => true if it is the same program: the other one loses its jobs."));
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
+                   errmsg("worker \"%s\" is already there", name.c_str()),
+                   slot->record.is_bound
+                       ? errdetail("It is the session with pid %d.", slot->pid)
+                       : errdetail("It was heard of less than hipq.heartbeat_timeout ago."),
+                   errhint("Choose another name, or use take_over => true if it is the same "
+                           "program: the other one loses its jobs."));
     catalog::forget_worker(present);
     return present;
 }
@@ -178,17 +206,20 @@ core::SelfReport first_report(const pg::Arguments &arguments, const std::string 
     return std::get<core::SelfReport>(report);
 }
 
-std::int64_t insert(const pg::Arguments &arguments, const std::string &name, Oid role, const std::vector<std::string> &queues,
+std::int64_t insert(const pg::Arguments &arguments, const std::string &name, Oid role,
+                    const std::vector<std::string> &queues,
                     const std::vector<std::string> &job_types, bool listens)
 {
     const pg::Rows rows = pg::as_hipq([&] {
-        return insert_worker.run(name, as_role(role), queues, job_types, arguments.maybe_int(capacity),
-                                 arguments.maybe_int(prefetch), arguments.raw(capabilities, JSONBOID), listens);
+        return insert_worker.run(name, as_role(role), queues, job_types,
+                                 arguments.maybe_int(capacity), arguments.maybe_int(prefetch),
+                                 arguments.raw(capabilities, JSONBOID), listens);
     });
     if (rows.empty())  // somebody has registered it since
-        HIPQ_RAISE(
-            errcode(ERRCODE_OBJECT_IN_USE), errmsg("worker \"%s\" is already there", name.c_str()),
-            errhint("Choose another name, or use take_over => true if it is the same program: the other one loses its jobs."));
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
+                   errmsg("worker \"%s\" is already there", name.c_str()),
+                   errhint("Choose another name, or use take_over => true if it is the same "
+                           "program: the other one loses its jobs."));
     return rows.front().integer(0);
 }
 
@@ -199,20 +230,24 @@ void take_place(const workers::NewWorker &worker, std::optional<std::int64_t> pr
         return;
     const std::string role = pg::call([&] { return ::GetUserNameFromId(worker.role, false); });
     if (registered == workers::Registered::too_often)
-        HIPQ_RAISE(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-                   errmsg("workers of role \"%s\" register too often", role.c_str()),
-                   errdetail("A role may register 1000 workers at once, and 20 each second from then on."),
-                   errhint("Try again in a second; let a worker stay for many jobs."));
+        HIPQ_RAISE(
+            errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+            errmsg("workers of role \"%s\" register too often", role.c_str()),
+            errdetail("A role may register 1000 workers at once, and 20 each second from then on."),
+            errhint("Try again in a second; let a worker stay for many jobs."));
     memory::raise_alert(memory::Alert::worker_quota);
     databases::work_due(MyDatabaseId, pg::now());  // some may be there that nobody needs any more
     if (registered == workers::Registered::no_share)
         HIPQ_RAISE(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
                    errmsg("role \"%s\" has as many workers as it may have", role.c_str()),
                    errdetail("What is left of hipq.max_workers is kept for other roles."),
-                   errhint("Deregister workers that are not needed, or give them more jobs at a time; a superuser can raise "
+                   errhint("Deregister workers that are not needed, or give them more jobs at a "
+                           "time; a superuser can raise "
                            "hipq.max_workers or hipq.worker_share."));
-    HIPQ_RAISE(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED), errmsg("there is no room for another worker"),
-               errhint("Deregister workers that are not needed, or raise hipq.max_workers and restart the server."));
+    HIPQ_RAISE(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+               errmsg("there is no room for another worker"),
+               errhint("Deregister workers that are not needed, or raise hipq.max_workers and "
+                       "restart the server."));
 }
 
 std::int64_t register_worker(const pg::Arguments &arguments)
@@ -220,8 +255,10 @@ std::int64_t register_worker(const pg::Arguments &arguments)
     require_shared_memory();
     const std::string name = arguments.text(name_argument, "name");
     pg::demand(core::check_worker_name(name));
-    const std::vector<std::string> queue_names = names_in(arguments, queues_argument, "queues", most_queues);
-    const std::vector<std::string> job_types = names_in(arguments, job_types_argument, "job_types", most_job_types);
+    const std::vector<std::string> queue_names =
+        names_in(arguments, queues_argument, "queues", most_queues);
+    const std::vector<std::string> job_types =
+        names_in(arguments, job_types_argument, "job_types", most_job_types);
     check_number("capacity", arguments.integer(capacity, "capacity"), 1);
     check_number("prefetch", arguments.integer(prefetch, "prefetch"), 0);
     check_capabilities(arguments);
@@ -234,8 +271,8 @@ std::int64_t register_worker(const pg::Arguments &arguments)
     const Oid role = catalog::caller();
     const auto predecessor = free_name(name, role, arguments.maybe_bool(take_over).value_or(false));
     const std::int64_t id = insert(arguments, name, role, full_names(queues), job_types, listens);
-    take_place({id, role, *arguments.maybe_int(capacity), *arguments.maybe_int(prefetch), false, listens, name,
-                first_report(arguments, name)},
+    take_place({id, role, *arguments.maybe_int(capacity), *arguments.maybe_int(prefetch), false,
+                listens, name, first_report(arguments, name)},
                predecessor);
     job::forbid_two_phase(job::NoTwoPhase::worker_changed);
     const std::string channel = core::worker_channel(id);
@@ -252,7 +289,8 @@ void require_control(std::int64_t id)
 {
     const Oid role = require_role_of(id);
     const Oid owner = pg::extension_owner();
-    if (role != catalog::caller() && !pg::call([&] { return ::has_privs_of_role(::GetUserId(), owner); }))
+    if (role != catalog::caller() &&
+        !pg::call([&] { return ::has_privs_of_role(::GetUserId(), owner); }))
         raise_strange_worker(id);
 }
 
@@ -267,7 +305,8 @@ std::string heartbeat(std::int64_t id, const std::optional<ReadReport> &report)
     if (problem != nullptr)
         warn_of_report(name, *problem);
     const WorkerSlot slot = require_worker(id);
-    return std::string(core::name(core::judge(slot.record, workers::health_limits(), pg::now().value)));
+    return std::string(
+        core::name(core::judge(slot.record, workers::health_limits(), pg::now().value)));
 }
 
 ReadReport too_long()
@@ -349,7 +388,8 @@ std::vector<WorkerSlot> visible_workers()
         return slots;
     const std::set<std::int64_t> known = servants(sight);
     std::erase_if(slots, [&](const WorkerSlot &slot) {
-        return !known.contains(slot.id) && !pg::call([&] { return ::has_privs_of_role(catalog::caller(), slot.role); });
+        return !known.contains(slot.id) &&
+               !pg::call([&] { return ::has_privs_of_role(catalog::caller(), slot.role); });
     });
     return slots;
 }
@@ -365,14 +405,16 @@ void list_workers(FunctionCallInfo fcinfo)
         seen.push_back({slot, workers::candidate_of(slot, limits, now)});
     for (Seen &one : seen)  // it has to be seen as it is, whatever dispatch tries with it
         one.candidate.may_be_probed = false;
-    std::sort(seen.begin(), seen.end(),
-              [](const Seen &one, const Seen &other) { return core::is_better(one.candidate, other.candidate); });
+    std::sort(seen.begin(), seen.end(), [](const Seen &one, const Seen &other) {
+        return core::is_better(one.candidate, other.candidate);
+    });
     std::int32_t place = 0;
     for (const auto &[slot, candidate] : seen) {
         const core::HealthSummary health = core::summarize(slot.record, limits, now.value);
         const bool is_active = !core::is_stale(slot.record, limits, now.value);
-        result.add(slot.id, ++place, is_active, core::name(health.status), now, std::int32_t{health.tally.consecutive_failures},
-                   health.tally.executions, health.tally.failures, health.tally.average_ms, std::int32_t{health.queue_depth},
+        result.add(slot.id, ++place, is_active, core::name(health.status), now,
+                   std::int32_t{health.tally.consecutive_failures}, health.tally.executions,
+                   health.tally.failures, health.tally.average_ms, std::int32_t{health.queue_depth},
                    health.failure_rate, std::int32_t{slot.running},
                    slot.record.was_heard ? std::optional(slot.heartbeat) : std::nullopt,
                    slot.record.is_bound ? std::optional(std::int32_t{slot.pid}) : std::nullopt);
@@ -408,8 +450,8 @@ HIPQ_FUNCTION(hipq_heartbeat)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     const std::int64_t id = arguments.integer64(0, "worker");
-    return hipq::pg::return_text(
-        hipq::external::heartbeat(id, hipq::external::report_in_text(arguments.maybe_text(1, hipq::core::any_length))));
+    return hipq::pg::return_text(hipq::external::heartbeat(
+        id, hipq::external::report_in_text(arguments.maybe_text(1, hipq::core::any_length))));
 }
 
 HIPQ_FUNCTION(hipq_heartbeat_jsonb)

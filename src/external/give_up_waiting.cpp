@@ -2,8 +2,9 @@
 //
 // An attempt that is over before it has begun, in one transaction.
 //
-// Since when no worker can be given jobs of a type is in shared memory. It is watched here, while jobs are due: whatever makes
-// the last worker of a type go away wakes the scheduler, but for its silence, whose time is known.
+// Since when no worker can be given jobs of a type is in shared memory. It is watched here, while
+// jobs are due: whatever makes the last worker of a type go away wakes the scheduler, but for its
+// silence, whose time is known.
 #include "give_up_waiting.hpp"
 
 #include "claim/claim.hpp"
@@ -36,8 +37,9 @@ std::vector<const Queue *> queues_without_patience(const catalog::Catalogue &cat
 {
     std::vector<const Queue *> queues;
     for (const auto &[id, queue] : catalogue.queues)
-        if (!queue.is_dropped && std::any_of(queue.job_types.begin(), queue.job_types.end(),
-                                             [](const auto &type) { return type.second.worker_wait_ttl.has_value(); }))
+        if (!queue.is_dropped &&
+            std::any_of(queue.job_types.begin(), queue.job_types.end(),
+                        [](const auto &type) { return type.second.worker_wait_ttl.has_value(); }))
             queues.push_back(&queue);
     return queues;
 }
@@ -59,8 +61,8 @@ bool is_impatient(const claim::Line &line, pg::Time now)
            limits::runs_outside(*line.queue, *type);
 }
 
-// No job of the line has waited long enough before: for so long there has been a worker, or there is one now, whose silence would
-// be noticed then. Needs a transaction.
+// No job of the line has waited long enough before: for so long there has been a worker, or there
+// is one now, whose silence would be noticed then. Needs a transaction.
 pg::Time first_end(const claim::Line &line, pg::Time now)
 {
     const JobType &type = *line.queue->find_job_type(line.head.job_type);
@@ -75,7 +77,8 @@ pg::Time first_end(const claim::Line &line, pg::Time now)
 job::Failure failure_of(const JobType &type)
 {
     return {core::Reason::worker_unavailable, "",
-            "no external worker could be given the job within " + std::to_string(*type.worker_wait_ttl) + " s"};
+            "no external worker could be given the job within " +
+                std::to_string(*type.worker_wait_ttl) + " s"};
 }
 
 // Waiting jobs of a queue that are to fail.
@@ -92,7 +95,8 @@ struct GivingUp {
         return execute::try_to_write([&] {
             asks.resize(asked_before);
             for (const ClaimedJob &job : job::fail_untried(queue, waiting, failure, now))
-                if (retry::settle_untried(queue, job, failure, now) == retry::Settled::ask_retry_handler)
+                if (retry::settle_untried(queue, job, failure, now) ==
+                    retry::Settled::ask_retry_handler)
                     asks.push_back(job.id);
         });
     }
@@ -126,10 +130,12 @@ struct UnservedLine {
         return first_due(now + -patience_of(type), jobs_at_once, windows);
     }
 
-    std::vector<job::DueJob> first_due(pg::Time due_by, std::size_t most, limits::StartWindows &windows) const
+    std::vector<job::DueJob> first_due(pg::Time due_by, std::size_t most,
+                                       limits::StartWindows &windows) const
     {
         const std::set<std::int64_t> aside = job::waiting_set_aside(queue);
-        auto waiting = claim::due_jobs(queue, line.head, due_by, most + aside.size(), windows, queue.paused_keys(type.name));
+        auto waiting = claim::due_jobs(queue, line.head, due_by, most + aside.size(), windows,
+                                       queue.paused_keys(type.name));
         std::erase_if(waiting, [&](const job::DueJob &job) { return aside.contains(job.id); });
         return waiting;
     }
@@ -140,23 +146,26 @@ struct UnservedLine {
         return end > now ? end : now + retry_interval;  // somebody holds its row
     }
 
-    // When the first of those left has waited long enough. What the line says of its head is a limit, no job may be due then: the
-    // rows tell. Needs a transaction.
+    // When the first of those left has waited long enough. What the line says of its head is a
+    // limit, no job may be due then: the rows tell. Needs a transaction.
     pg::Time next_end() const
     {
         limits::StartWindows windows(queue.id, type.name, now);
         const auto due = first_due(now, 1, windows);
         if (!due.empty())
             return end_of(due.front().due);
-        const auto later = claim::first_due_times(queue, type.name, line.head.priority, {now.value + 1, 0}, now, 1);
-        return std::min(later.empty() ? pg::infinity : end_of(later.front()), windows.first_opening());
+        const auto later = claim::first_due_times(queue, type.name, line.head.priority,
+                                                  {now.value + 1, 0}, now, 1);
+        return std::min(later.empty() ? pg::infinity : end_of(later.front()),
+                        windows.first_opening());
     }
 };
 
 // Returns when the next of the line has waited long enough.
 pg::Time fail_line(const claim::Line &line, pg::Time now)
 {
-    const UnservedLine unserved{line, *line.queue, *line.queue->find_job_type(line.head.job_type), now};
+    const UnservedLine unserved{line, *line.queue, *line.queue->find_job_type(line.head.job_type),
+                                now};
     pg::Time next = now;
     std::vector<job::DueJob> overdue;
     pg::with_transaction([&] {
@@ -171,7 +180,8 @@ pg::Time fail_line(const claim::Line &line, pg::Time now)
 
 }  // namespace
 
-void give_up(const Queue &queue, std::span<const job::DueJob> waiting, const job::Failure &failure, pg::Time now)
+void give_up(const Queue &queue, std::span<const job::DueJob> waiting, const job::Failure &failure,
+             pg::Time now)
 {
     GivingUp giving_up{queue, failure, now};
     if (!waiting.empty() && giving_up.fail(waiting).has_value())
@@ -187,7 +197,8 @@ pg::Time give_up_waiting(const catalog::Catalogue &catalogue)
     if (queues.empty())
         return next;
     const pg::Time now = pg::now();
-    std::vector<std::pair<claim::Line, pg::Time>> waiting;  // with the time from which on they have waited long enough
+    std::vector<std::pair<claim::Line, pg::Time>>
+        waiting;  // with the time from which on they have waited long enough
     note_paused(queues);
     process::do_duty(Duty::worker_wait, nullptr, [&] {
         pg::with_transaction([&] {
@@ -203,7 +214,8 @@ pg::Time give_up_waiting(const catalog::Catalogue &catalogue)
         const pg::Time end = entry.second;
         process::check_interrupts();
         pg::Time again = end;
-        if (end <= now && !process::do_duty(Duty::worker_wait, line.queue, [&] { again = fail_line(line, now); }))
+        if (end <= now &&
+            !process::do_duty(Duty::worker_wait, line.queue, [&] { again = fail_line(line, now); }))
             again = now + retry_interval;
         next = std::min(next, again);
     }

@@ -1,7 +1,7 @@
 // Finds and locks the attempts that external workers name.
 //
-// Shared memory says in which queue a worker's job is; without an entry (there was no room, or the attempt is over) the tables
-// do.
+// Shared memory says in which queue a worker's job is; without an entry (there was no room, or the
+// attempt is over) the tables do.
 #include "external/held_attempt.hpp"
 
 #include "catalog/catalog.hpp"
@@ -19,7 +19,8 @@ using catalog::Catalogue;
 using catalog::Queue;
 using job::ClaimedJob;
 
-constexpr const char *standing_sql = "SELECT job.state::text, job.attempt, job.worker_id FROM {table} AS job WHERE job.id = $1";
+constexpr const char *standing_sql =
+    "SELECT job.state::text, job.attempt, job.worker_id FROM {table} AS job WHERE job.id = $1";
 
 constexpr const char *key_sql = R"(
     SELECT job.id, job.state::text, job.worker_id
@@ -35,15 +36,20 @@ bool is_own(std::int64_t worker)
 
 bool is_callers(const Queue &queue, std::int64_t worker)
 {
-    return (worker == 0 || is_own(worker)) && catalog::may(catalog::caller(), queue, catalog::Privilege::work);
+    return (worker == 0 || is_own(worker)) &&
+           catalog::may(catalog::caller(), queue, catalog::Privilege::work);
 }
 
-// His worker has it, and he may not work on the queue any more: what he may see has nothing to do with it.
+// His worker has it, and he may not work on the queue any more: what he may see has nothing to do
+// with it.
 [[noreturn]] void raise_revoked(const Queue &queue, std::int64_t id)
 {
     const std::string name = queue.full_name();
-    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for job %lld", static_cast<long long>(id)),
-               errdetail("Privilege \"work\" on queue \"%s\" is needed; it was revoked since the job was claimed.", name.c_str()),
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+               errmsg("permission denied for job %lld", static_cast<long long>(id)),
+               errdetail("Privilege \"work\" on queue \"%s\" is needed; it was revoked since the "
+                         "job was claimed.",
+                         name.c_str()),
                errhint("The job is given to another worker."));
 }
 
@@ -56,7 +62,8 @@ bool is_callers(const Queue &queue, std::int64_t worker)
     HIPQ_RAISE(
         errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
         errmsg("job %lld is in the hand of another role's worker", static_cast<long long>(id)),
-        errhint("Only the role that registered the worker can say what becomes of it; hipq.fail_job() gives up the attempt."));
+        errhint("Only the role that registered the worker can say what becomes of it; "
+                "hipq.fail_job() gives up the attempt."));
 }
 
 void require_callers(const Queue &queue, std::int64_t id, std::int64_t worker)
@@ -87,7 +94,8 @@ bool is_with_executor(std::int64_t id)
 
 [[noreturn]] void raise_executors(std::int64_t id)
 {
-    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("an executor runs job %lld", static_cast<long long>(id)),
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("an executor runs job %lld", static_cast<long long>(id)),
                errhint("Its handler ends it; hipq.cancel() stops it."));
 }
 
@@ -103,7 +111,8 @@ struct Standing {
 // As committed by now.
 Standing require_standing(const Queue &queue, std::int64_t id)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(queue, standing_sql).run_latest(id); });
+    const pg::Rows rows =
+        pg::as_hipq([&] { return catalog::statement_for(queue, standing_sql).run_latest(id); });
     if (rows.empty())
         job::raise_unknown_job(id);
     const pg::Row row = rows.front();
@@ -113,27 +122,34 @@ Standing require_standing(const Queue &queue, std::int64_t id)
 [[noreturn]] void raise_over(const Standing &standing, AttemptName name)
 {
     const bool is_locked = is_with_executor(name.id) && standing.state != "running";
-    if (is_locked ? standing.attempt + 1 == name.number : standing.is(name.number) && !standing.worker.has_value())
+    if (is_locked ? standing.attempt + 1 == name.number
+                  : standing.is(name.number) && !standing.worker.has_value())
         raise_executors(name.id);
-    HIPQ_RAISE(errcode(pg::errcode_attempt_is_over),
-               errmsg("attempt %d of job %lld is over", name.number, static_cast<long long>(name.id)),
-               errdetail("The job is in state \"%s\", attempt %d.", standing.state.c_str(), standing.attempt),
-               errhint("Nothing was changed. Claim the next job."));
+    HIPQ_RAISE(
+        errcode(pg::errcode_attempt_is_over),
+        errmsg("attempt %d of job %lld is over", name.number, static_cast<long long>(name.id)),
+        errdetail("The job is in state \"%s\", attempt %d.", standing.state.c_str(),
+                  standing.attempt),
+        errhint("Nothing was changed. Claim the next job."));
 }
 
-[[noreturn]] void raise_without_attempt(const Queue &queue, const std::string &job_type, const std::string &job_key)
+[[noreturn]] void raise_without_attempt(const Queue &queue, const std::string &job_type,
+                                        const std::string &job_key)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(queue, key_sql).run_latest(job_type, job_key); });
+    const pg::Rows rows = pg::as_hipq(
+        [&] { return catalog::statement_for(queue, key_sql).run_latest(job_type, job_key); });
     const std::string name = queue.full_name();
     if (rows.empty())
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("queue \"%s\" has no unfinished job of type \"%s\" with key \"%s\"",
-                                                             name.c_str(), job_type.c_str(), job_key.c_str()));
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+                   errmsg("queue \"%s\" has no unfinished job of type \"%s\" with key \"%s\"",
+                          name.c_str(), job_type.c_str(), job_key.c_str()));
     const pg::Row row = rows.front();
     const std::string state = row.text(1);
     const auto id = static_cast<long long>(row.integer(0));
     if (is_with_executor(id) || (state == "running" && row.null(2)))
         raise_executors(id);
-    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("job %lld does not run", id),
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("job %lld does not run", id),
                errdetail("It is in state \"%s\".", state.c_str()));
 }
 
@@ -149,12 +165,13 @@ const Queue *queue_of(const Catalogue &catalogue, std::int64_t id)
     return job.has_value() ? job->queue : nullptr;
 }
 
-// Whether the caller has to do with attempts of the queue. For others, and for who may enqueue alone, its jobs do not exist: they
-// neither wait for a row nor hear how it stands.
+// Whether the caller has to do with attempts of the queue. For others, and for who may enqueue
+// alone, its jobs do not exist: they neither wait for a row nor hear how it stands.
 bool may_know_attempts(const Queue &queue)
 {
     const Oid role = catalog::caller();
-    return catalog::may(role, queue, catalog::Privilege::work) || catalog::may(role, queue, catalog::Privilege::read) ||
+    return catalog::may(role, queue, catalog::Privilege::work) ||
+           catalog::may(role, queue, catalog::Privilege::read) ||
            catalog::may(role, queue, catalog::Privilege::control);
 }
 
@@ -162,7 +179,8 @@ bool may_know_attempts(const Queue &queue)
 bool is_with_own_worker(std::int64_t id)
 {
     const auto entry = workers::find_external_job(id);
-    return entry.has_value() && entry->worker_id != 0 && role_of(entry->worker_id) == catalog::caller();
+    return entry.has_value() && entry->worker_id != 0 &&
+           role_of(entry->worker_id) == catalog::caller();
 }
 
 bool may_know(const Queue &queue, std::int64_t id)
@@ -202,7 +220,8 @@ void look_at_attempt(const Catalogue &catalogue, AttemptName name)
 
 std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<AttemptName> names)
 {
-    std::sort(names.begin(), names.end());  // one order for everybody: they wait for each other's rows
+    std::sort(names.begin(),
+              names.end());  // one order for everybody: they wait for each other's rows
     names.erase(std::unique(names.begin(), names.end()), names.end());
     std::vector<HeldAttempt> all;
     for (const AttemptName name : names) {
@@ -218,8 +237,8 @@ std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<A
     return all;
 }
 
-HeldAttempt hold_attempt(const Catalogue &catalogue, const std::string &queue_name, const std::string &job_type,
-                         const std::string &job_key)
+HeldAttempt hold_attempt(const Catalogue &catalogue, const std::string &queue_name,
+                         const std::string &job_type, const std::string &job_key)
 {
     const Queue &queue = catalog::require_known_queue(catalogue, queue_name);
     catalog::require(queue, catalog::Privilege::work);
@@ -233,7 +252,8 @@ HeldAttempt hold_attempt(const Catalogue &catalogue, const std::string &queue_na
 void check_same_number(std::size_t ids, std::size_t others, const char *name)
 {
     if (ids != others)
-        HIPQ_RAISE(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR), errmsg("ids and %s differ in length", name),
+        HIPQ_RAISE(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+                   errmsg("ids and %s differ in length", name),
                    errdetail("There are %zu ids and %zu %s.", ids, others, name));
 }
 

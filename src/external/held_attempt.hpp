@@ -1,6 +1,8 @@
-// The attempts that external workers name when they end them or ask for more time: found, locked, and the caller's to end.
+// The attempts that external workers name when they end them or ask for more time: found, locked,
+// and the caller's to end.
 //
-// A job belongs to the role whose worker has it; one that hipq.complete_later() left running, to whoever may work on its queue.
+// A job belongs to the role whose worker has it; one that hipq.complete_later() left running, to
+// whoever may work on its queue.
 #pragma once
 
 #include "claim/claim.hpp"
@@ -11,7 +13,8 @@ namespace hipq::external {
 struct AttemptName {
     std::int64_t id;
     int number;
-    auto operator<=>(const AttemptName &) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
+    auto operator<=>(const AttemptName &) const =
+        default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
 };
 
 struct HeldAttempt {
@@ -19,26 +22,29 @@ struct HeldAttempt {
     job::ClaimedJob job;
 };
 
-// Each is a sign of life of the worker, and keeps the transaction from being prepared for a two-phase commit.
+// Each is a sign of life of the worker, and keeps the transaction from being prepared for a
+// two-phase commit.
 //
-// HQ003: the attempt is over. 42704: there is no such job, as far as the caller may know. 42501: it is not his. 55000: an
-// executor runs it.
+// HQ003: the attempt is over. 42704: there is no such job, as far as the caller may know. 42501: it
+// is not his. 55000: an executor runs it.
 HeldAttempt hold_attempt(const catalog::Catalogue &catalogue, AttemptName name);
 
-// That it runs and is the caller's, without holding it: as its row says, for who finds nothing in shared memory. A sign of life,
-// and raises the same.
+// That it runs and is the caller's, without holding it: as its row says, for who finds nothing in
+// shared memory. A sign of life, and raises the same.
 void look_at_attempt(const catalog::Catalogue &catalogue, AttemptName name);
 
-// Of many, each once, in the order of their ids. Those that are over, unknown, or in the hand of an executor are left out; 42501
-// if one is not the caller's.
-std::vector<HeldAttempt> hold_attempts(const catalog::Catalogue &catalogue, std::vector<AttemptName> names);
+// Of many, each once, in the order of their ids. Those that are over, unknown, or in the hand of an
+// executor are left out; 42501 if one is not the caller's.
+std::vector<HeldAttempt> hold_attempts(const catalog::Catalogue &catalogue,
+                                       std::vector<AttemptName> names);
 
-// The attempt that runs of the job with this key: 42704 if no unfinished job has it; 55000 if none of its attempts runs; else as
-// above.
-HeldAttempt hold_attempt(const catalog::Catalogue &catalogue, const std::string &queue, const std::string &job_type,
-                         const std::string &job_key);
+// The attempt that runs of the job with this key: 42704 if no unfinished job has it; 55000 if none
+// of its attempts runs; else as above.
+HeldAttempt hold_attempt(const catalog::Catalogue &catalogue, const std::string &queue,
+                         const std::string &job_type, const std::string &job_key);
 
-// Arguments `ids` and `attempts`: 22004 for nulls, 2202E unless there are as many of one as of the other.
+// Arguments `ids` and `attempts`: 22004 for nulls, 2202E unless there are as many of one as of the
+// other.
 std::vector<AttemptName> attempt_names(const pg::Arguments &arguments, int ids, int attempts);
 void check_same_number(std::size_t ids, std::size_t others, const char *name);
 

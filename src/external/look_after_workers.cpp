@@ -31,14 +31,15 @@ void report_revoked(const workers::WorkerSlot &slot)
         pg::call([&] {
             const char *role = ::GetUserNameFromId(slot.role, true);
             ereport(LOG,
-                    errmsg("external worker \"%s\" of role \"%s\" is forgotten", slot.name, role == nullptr ? "(dropped)" : role),
+                    errmsg("external worker \"%s\" of role \"%s\" is forgotten", slot.name,
+                           role == nullptr ? "(dropped)" : role),
                     errdetail("Its role may work on none of the queues that it serves."));
         });
     });
 }
 
-// Those whose role may not work any more, which would keep their places for as long as they send heartbeats. Their jobs have been
-// taken from them.
+// Those whose role may not work any more, which would keep their places for as long as they send
+// heartbeats. Their jobs have been taken from them.
 pg::Time forget_revoked(pg::Time now)
 {
     pg::Time next = pg::infinity;

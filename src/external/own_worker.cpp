@@ -16,7 +16,8 @@ constinit pg::Statement select_role("SELECT role::oid FROM hipq.worker WHERE wor
 
 [[noreturn]] void raise_unknown_worker(std::int64_t id)
 {
-    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("worker " INT64_FORMAT " does not exist", id),
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+               errmsg("worker " INT64_FORMAT " does not exist", id),
                errhint("It was deregistered, or its name was taken over: register it again."));
 }
 
@@ -25,8 +26,10 @@ constinit pg::Statement select_role("SELECT role::oid FROM hipq.worker WHERE wor
 void require_shared_memory()
 {
     if (!memory::is_loaded())
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("hipq is not preloaded"),
-                   errhint("Add hipq to shared_preload_libraries in postgresql.conf and restart the server."));
+        HIPQ_RAISE(
+            errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("hipq is not preloaded"),
+            errhint(
+                "Add hipq to shared_preload_libraries in postgresql.conf and restart the server."));
 }
 
 WorkerSlot require_worker(std::int64_t id)
@@ -40,7 +43,8 @@ WorkerSlot require_worker(std::int64_t id)
 
 void raise_strange_worker(std::int64_t id)
 {
-    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("worker " INT64_FORMAT " belongs to another role", id));
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+               errmsg("worker " INT64_FORMAT " belongs to another role", id));
 }
 
 namespace {
@@ -49,7 +53,8 @@ namespace {
 [[noreturn]] void raise_without_work(std::int64_t id)
 {
     databases::work_due(MyDatabaseId, pg::now());
-    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("worker " INT64_FORMAT " may not work any more", id),
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+               errmsg("worker " INT64_FORMAT " may not work any more", id),
                errdetail("Its role has privilege \"work\" on none of the queues that it serves."),
                errhint("The queue owner can give it with hipq.grant_queue()."));
 }
@@ -62,8 +67,10 @@ WorkerSlot require_own_worker(std::int64_t id)
     if (slot.role != catalog::caller())
         raise_strange_worker(id);
     if (slot.state == workers::WorkerState::ended)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("worker " INT64_FORMAT " has ended", id),
-                   errdetail("Its session has ended or listens no more, or it was deregistered."), errhint("Register it again."));
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("worker " INT64_FORMAT " has ended", id),
+                   errdetail("Its session has ended or listens no more, or it was deregistered."),
+                   errhint("Register it again."));
     if (slot.state == workers::WorkerState::present && !catalog::has_work(id))
         raise_without_work(id);
     return slot;

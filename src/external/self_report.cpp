@@ -23,14 +23,18 @@ struct Value {
 Value value_of(Jsonb *object, const char *key)
 {
     JsonbValue buffer;
-    const JsonbValue *found = ::getKeyJsonValueFromContainer(&object->root, key, static_cast<int>(std::strlen(key)), &buffer);
+    const JsonbValue *found = ::getKeyJsonValueFromContainer(
+        &object->root, key, static_cast<int>(std::strlen(key)), &buffer);
     if (found == nullptr || found->type == jbvNull)
         return {Kind::missing, 0, nullptr};
     if (found->type == jbvNumeric)
         return {Kind::number,
-                DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, NumericGetDatum(found->val.numeric))), nullptr};
+                DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow,
+                                                   NumericGetDatum(found->val.numeric))),
+                nullptr};
     if (found->type == jbvString)
-        return {Kind::text, 0, ::pnstrdup(found->val.string.val, static_cast<Size>(found->val.string.len))};
+        return {Kind::text, 0,
+                ::pnstrdup(found->val.string.val, static_cast<Size>(found->val.string.len))};
     return {Kind::other, 0, nullptr};
 }
 
@@ -43,7 +47,8 @@ public:
         const Value value = find(key);
         if (value.kind == Kind::missing)
             return core::Health::healthy;
-        const auto parsed = value.kind == Kind::text ? core::parse_health(value.text) : std::nullopt;
+        const auto parsed =
+            value.kind == Kind::text ? core::parse_health(value.text) : std::nullopt;
         if (!parsed.has_value())
             complain(key, "is not one of healthy, unknown, degraded and unhealthy");
         return parsed.value_or(core::Health::healthy);
@@ -87,9 +92,12 @@ ReadReport read_self_report(Datum json)
     Reader reader(json);
     core::SelfReport report;
     report.status = reader.health("status");
-    report.tally.consecutive_failures = static_cast<int>(reader.number("consecutive_failures", most));
-    report.tally.executions = static_cast<std::int64_t>(reader.number("total_executions", most_executions));
-    report.tally.failures = static_cast<std::int64_t>(reader.number("failed_executions", most_executions));
+    report.tally.consecutive_failures =
+        static_cast<int>(reader.number("consecutive_failures", most));
+    report.tally.executions =
+        static_cast<std::int64_t>(reader.number("total_executions", most_executions));
+    report.tally.failures =
+        static_cast<std::int64_t>(reader.number("failed_executions", most_executions));
     report.tally.average_ms = reader.number("average_execution_time_ms", most_executions);
     report.queue_depth = static_cast<int>(reader.number("queue_depth", most));
     if (report.tally.failures > report.tally.executions)
@@ -119,7 +127,8 @@ std::optional<Datum> parse_json(const std::string &text)
     });
     std::optional<Datum> json;
     try {
-        json = pg::call([&] { return DirectFunctionCall1(::jsonb_in, CStringGetDatum(text.c_str())); });
+        json = pg::call(
+            [&] { return DirectFunctionCall1(::jsonb_in, CStringGetDatum(text.c_str())); });
     } catch (const pg::Error &) {
         json.reset();
     }
@@ -138,7 +147,8 @@ void warn_of_report(const std::string &worker, const std::string &problem)
 {
     pg::call([&] {
         ereport(WARNING, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                errmsg("what worker \"%s\" says of its health is kept out", worker.c_str()), errdetail("%s", problem.c_str()));
+                errmsg("what worker \"%s\" says of its health is kept out", worker.c_str()),
+                errdetail("%s", problem.c_str()));
     });
 }
 

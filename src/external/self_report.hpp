@@ -10,7 +10,8 @@ namespace hipq::external {
 using ReadReport = std::variant<core::SelfReport, std::string>;
 ReadReport read_self_report(Datum json);
 
-// The value of the key "health" of an object; nothing if it has none. In the current memory context.
+// The value of the key "health" of an object; nothing if it has none. In the current memory
+// context.
 std::optional<Datum> health_in(Datum json);
 
 // A text as jsonb; nothing if it is none. Runs in a subtransaction, which an error rolls back.

@@ -1,6 +1,7 @@
 // Keeps the crash cases that are open.
 //
-// The cases in memory. Changed under the registry's lock; a case whose store a crash cuts short fails its check and is lost.
+// The cases in memory. Changed under the registry's lock; a case whose store a crash cuts short
+// fails its check and is lost.
 #include "crash_cases.hpp"
 
 #include "databases/databases.hpp"
@@ -94,7 +95,8 @@ void wake(const Woken &woken)
 
 }  // namespace
 
-void keep_crash_cases_in(std::span<CrashCase> memory, std::size_t open_cases, core::CrashStreak crashes)
+void keep_crash_cases_in(std::span<CrashCase> memory, std::size_t open_cases,
+                         core::CrashStreak crashes)
 {
     cases = memory;
     streak = crashes;
@@ -161,7 +163,8 @@ Suspicion suspicion_of(const core::JobTable &table, Oid database, std::int64_t j
 // No longer than it may be, should the clock have been set back.
 std::int64_t suspect_pause_left()
 {
-    const std::int64_t pause = core::suspect_pause(streak, std::int64_t{settings::suspect_pause} * 1'000);
+    const std::int64_t pause =
+        core::suspect_pause(streak, std::int64_t{settings::suspect_pause} * 1'000);
     return std::clamp<std::int64_t>(streak.last + pause - ::GetCurrentTimestamp(), 0, pause);
 }
 

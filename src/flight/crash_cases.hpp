@@ -1,5 +1,5 @@
-// What crashes of the server left to be done about jobs (core/recovery/crash_report.hpp): kept in the flight recorder's file, so
-// that it outlives the next crash too.
+// What crashes of the server left to be done about jobs (core/recovery/crash_report.hpp): kept in
+// the flight recorder's file, so that it outlives the next crash too.
 #pragma once
 
 #include "core/recovery/crash_report.hpp"
@@ -8,14 +8,15 @@
 namespace hipq::flight {
 
 // Postmaster
-// ----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
-// Where the cases are kept from now on, in a life of the server that begins with so many open ones, after such a streak of
-// crashes. Needs the registry.
-void keep_crash_cases_in(std::span<core::CrashCase> memory, std::size_t open_cases, core::CrashStreak crashes);
+// Where the cases are kept from now on, in a life of the server that begins with so many open ones,
+// after such a streak of crashes. Needs the registry.
+void keep_crash_cases_in(std::span<core::CrashCase> memory, std::size_t open_cases,
+                         core::CrashStreak crashes);
 
 // Scheduler
-// ----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
 // The open cases of a database.
 std::vector<core::CrashCase> crash_cases(Oid database);
@@ -24,23 +25,25 @@ std::vector<core::CrashCase> crash_cases(Oid database);
 void keep_case(const core::CrashCase &entry);
 
 // Everybody
-// ----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
-// The handlers of these jobs came to an end: no suspicion remains. Cheap, and without the lock, when there never was any.
+// The handlers of these jobs came to an end: no suspicion remains. Cheap, and without the lock,
+// when there never was any.
 void acquit(Oid database, std::span<const core::FlightJob> jobs) noexcept;
 
 // The database, or hipq in it, is gone. Needs the lock.
 void forget_crash_cases(Oid database) noexcept;
 
-// Jobs that crashed the server, or may have, run one at a time: whoever takes jobs into his hand asks, takes one of these by
-// itself, and none as long as another one is in hand, its last crash has not been dealt with yet, or that was a moment ago
-// (hipq.suspect_pause).
+// Jobs that crashed the server, or may have, run one at a time: whoever takes jobs into his hand
+// asks, takes one of these by itself, and none as long as another one is in hand, its last crash
+// has not been dealt with yet, or that was a moment ago (hipq.suspect_pause).
 enum class Suspicion : unsigned char { none, may_run, has_to_wait, has_to_pause };
 constexpr bool is_kept_back(Suspicion suspicion)
 {
     return suspicion == Suspicion::has_to_wait || suspicion == Suspicion::has_to_pause;
 }
-Suspicion suspicion_of(const core::JobTable &table, Oid database, std::int64_t job_id) noexcept;  // needs the lock
+Suspicion suspicion_of(const core::JobTable &table, Oid database,
+                       std::int64_t job_id) noexcept;  // needs the lock
 Suspicion suspicion_of(Oid database, std::int64_t job_id);
 // How long it is until a suspect may start, whose turn it has; microseconds.
 std::int64_t suspect_pause_left();

@@ -19,7 +19,10 @@ constexpr const char *new_file_name = PG_STAT_TMP_DIR "/hipq_flight_recorder.new
 // A file descriptor that closes itself.
 class File {
 public:
-    File(const char *name, int flags) : descriptor_(::open(name, flags | O_CLOEXEC | O_NOFOLLOW, pg_file_create_mode)) {}
+    File(const char *name, int flags)
+        : descriptor_(::open(name, flags | O_CLOEXEC | O_NOFOLLOW, pg_file_create_mode))
+    {
+    }
     ~File()
     {
         const int error = errno;  // whoever reports it comes later
@@ -74,7 +77,8 @@ std::byte *map_new_file(std::span<const std::byte> content)
     const File file(new_file_name, O_RDWR | O_CREAT | O_EXCL);
     if (!file.is_open() || !file.write(content))
         return nullptr;
-    void *memory = ::mmap(nullptr, content.size(), PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
+    void *memory =
+        ::mmap(nullptr, content.size(), PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
     if (memory == MAP_FAILED)
         return nullptr;
     if (::rename(new_file_name, flight_file_name) == 0)
@@ -108,7 +112,8 @@ core::FlightStamp own_flight_stamp()
 
 std::vector<std::byte> read_flight_file()
 {
-    const File file(flight_file_name, O_RDONLY | O_NONBLOCK);  // a pipe in its place must not hold up the server
+    const File file(flight_file_name,
+                    O_RDONLY | O_NONBLOCK);  // a pipe in its place must not hold up the server
     struct stat status {};
     if (!file.is_open() || ::fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode) ||
         static_cast<std::size_t>(status.st_size) > core::flight_log_size(core::max_flight_slots))

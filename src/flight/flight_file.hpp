@@ -1,4 +1,5 @@
-// The file of the flight recorder on disk and in memory. What stands in it: core/recovery/flight_log.hpp.
+// The file of the flight recorder on disk and in memory. What stands in it:
+// core/recovery/flight_log.hpp.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -20,11 +21,13 @@ struct FlightMemory {
 // This server, on this machine since its last start.
 core::FlightStamp own_flight_stamp();
 
-// What the last life of the server left; nothing unless it is an ordinary file of a size that can be.
+// What the last life of the server left; nothing unless it is an ordinary file of a size that can
+// be.
 std::vector<std::byte> read_flight_file();
 
-// Writes a new file in full, so that no store can meet a hole on a full disk, and maps it before it takes the place of the last
-// one. Nothing: errno says why; there is no file then, since stale evidence is worse than none.
+// Writes a new file in full, so that no store can meet a hole on a full disk, and maps it before it
+// takes the place of the last one. Nothing: errno says why; there is no file then, since stale
+// evidence is worse than none.
 std::optional<FlightMemory> replace_flight_file(std::span<const std::byte> content);
 
 void unmap_flight_file(const FlightMemory &memory);

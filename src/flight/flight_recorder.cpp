@@ -18,9 +18,10 @@ using core::FlightSlot;
 using core::FlightWord;
 using core::QuitMark;
 
-constinit FlightMemory recorder{};                  // made by the postmaster, inherited by all others
-constinit bool is_first_life = true;                // of this postmaster
-constinit FlightSlot *volatile own_slot = nullptr;  // what this process records; read in a signal handler
+constinit FlightMemory recorder{};    // made by the postmaster, inherited by all others
+constinit bool is_first_life = true;  // of this postmaster
+constinit FlightSlot *volatile own_slot =
+    nullptr;  // what this process records; read in a signal handler
 
 using Word = std::atomic_ref<std::uint64_t>;
 static_assert(Word::is_always_lock_free, "stored in a signal handler");
@@ -35,14 +36,16 @@ void log_verdict(std::span<const CrashCase> cases, const core::FlightLog &log)
         if (entry.charge_due != 0)
             pg::call([&] {
                 ereport(LOG,
-                        errmsg("hipq job %lld ran in the process that crashed, PID %d", static_cast<long long>(entry.job_id),
-                               entry.pid),
+                        errmsg("hipq job %lld ran in the process that crashed, PID %d",
+                               static_cast<long long>(entry.job_id), entry.pid),
                         errdetail("Database OID %u, attempt %d.", entry.database, entry.attempt));
             });
     }
     pg::call([&] {
-        ereport(LOG, errmsg("hipq executors ran jobs when the server ended: %zu; suspects of a crash: %zu", log.slots.size(),
-                            suspects));
+        ereport(
+            LOG,
+            errmsg("hipq executors ran jobs when the server ended: %zu; suspects of a crash: %zu",
+                   log.slots.size(), suspects));
     });
 }
 
@@ -59,8 +62,9 @@ Verdict judge_last_life(const core::FlightStamp &stamp)
     const auto log = core::read_flight_log(bytes, stamp);
     if (!log.has_value()) {
         pg::call([] {
-            ereport(LOG, errmsg("hipq ignores flight recorder \"%s\"", flight_file_name),
-                    errdetail("It is damaged, or not of this server since the machine was started."));
+            ereport(
+                LOG, errmsg("hipq ignores flight recorder \"%s\"", flight_file_name),
+                errdetail("It is damaged, or not of this server since the machine was started."));
         });
         return {};
     }
@@ -85,7 +89,8 @@ void end_recording()
 void report_no_recorder()
 {
     pg::call([] {
-        ereport(LOG, errcode_for_file_access(), errmsg("hipq could not write flight recorder \"%s\": %m", flight_file_name),
+        ereport(LOG, errcode_for_file_access(),
+                errmsg("hipq could not write flight recorder \"%s\": %m", flight_file_name),
                 errdetail("No job will be charged for a crash of the server."));
     });
 }
@@ -97,7 +102,8 @@ void begin()
     const Verdict verdict = judge_last_life(stamp);
     const std::vector<CrashCase> &cases = verdict.cases;
     const auto memory = replace_flight_file(
-        core::new_flight_log(stamp, static_cast<std::size_t>(memory::registry()->executor_count), cases, verdict.streak));
+        core::new_flight_log(stamp, static_cast<std::size_t>(memory::registry()->executor_count),
+                             cases, verdict.streak));
     if (!memory.has_value()) {
         report_no_recorder();
         return;
@@ -112,12 +118,13 @@ void begin()
 
 FlightSlot *slot_at(int slot)
 {
-    const bool is_recorded =
-        recorder.header != nullptr && slot >= 0 && static_cast<std::uint32_t>(slot) < recorder.header->slot_count;
+    const bool is_recorded = recorder.header != nullptr && slot >= 0 &&
+                             static_cast<std::uint32_t>(slot) < recorder.header->slot_count;
     return is_recorded ? &recorder.slots[slot] : nullptr;
 }
 
-// In the signal handler. A process that was told by a stranger bears no mark: it takes the server down.
+// In the signal handler. A process that was told by a stranger bears no mark: it takes the server
+// down.
 void leave_mark()
 {
     const QuitSignalReason reason = ::GetQuitSignalReason();
@@ -139,12 +146,13 @@ extern "C" void hipq_told_to_quit(SIGNAL_ARGS)
 std::size_t empty(FlightSlot &slot)
 {
     const FlightWord word = core::unpack(slot.word);
-    Word(slot.word).store(core::pack({word.generation + 1, QuitMark::none, 0}), std::memory_order_release);
+    Word(slot.word).store(core::pack({word.generation + 1, QuitMark::none, 0}),
+                          std::memory_order_release);
     return std::min<std::size_t>(word.count, core::max_flight_jobs);
 }
 
-// Reads what the server's last life left behind and begins a new file, at server start and again after each crash. Trouble is
-// logged.
+// Reads what the server's last life left behind and begins a new file, at server start and again
+// after each crash. Trouble is logged.
 void begin_flight_recorder()
 {
     if (!IsPostmasterEnvironment || IsUnderPostmaster)
@@ -159,7 +167,8 @@ void begin_flight_recorder()
 
 }  // namespace
 
-constinit const memory::Part flight_recorder_part{nullptr, nullptr, begin_flight_recorder, forget_crash_cases};
+constinit const memory::Part flight_recorder_part{nullptr, nullptr, begin_flight_recorder,
+                                                  forget_crash_cases};
 
 bool is_recording()
 {
@@ -171,7 +180,8 @@ void install_quit_handler()
     pqsignal(SIGQUIT, hipq_told_to_quit);
 }
 
-void record_running(int slot, const memory::RunningJob &first, std::span<const memory::Attempt> attempts) noexcept
+void record_running(int slot, const memory::RunningJob &first,
+                    std::span<const memory::Attempt> attempts) noexcept
 {
     FlightSlot *own = slot_at(slot);
     if (own == nullptr || attempts.empty())
@@ -187,7 +197,9 @@ void record_running(int slot, const memory::RunningJob &first, std::span<const m
     const std::uint32_t generation = core::unpack(own->word).generation + 1;
     own->check = core::check_of(*own, generation, count);
     own_slot = own;
-    Word(own->word).store(core::pack({generation, QuitMark::none, static_cast<std::uint16_t>(count)}), std::memory_order_release);
+    Word(own->word).store(
+        core::pack({generation, QuitMark::none, static_cast<std::uint16_t>(count)}),
+        std::memory_order_release);
 }
 
 void clear_running(int slot) noexcept

@@ -15,14 +15,18 @@ namespace hipq::job {
 
 namespace {
 
-constexpr const char *aim_sql = "UPDATE {live} AS job SET worker_id = -1 WHERE job.id = $1 AND job.state = 'initial'";
+constexpr const char *aim_sql =
+    "UPDATE {live} AS job SET worker_id = -1 WHERE job.id = $1 AND job.state = 'initial'";
 
-constinit pg::Statement insert_aim("INSERT INTO hipq.aimed_job (queue_id, job_id, worker) VALUES ($1, $2, $3)");
-constinit pg::Statement delete_aims("DELETE FROM hipq.aimed_job WHERE queue_id = $1 AND job_id = ANY ($2)");
-constinit pg::Statement select_queues("SELECT DISTINCT aimed.queue_id FROM hipq.aimed_job AS aimed ORDER BY 1");
+constinit pg::Statement
+    insert_aim("INSERT INTO hipq.aimed_job (queue_id, job_id, worker) VALUES ($1, $2, $3)");
+constinit pg::Statement
+    delete_aims("DELETE FROM hipq.aimed_job WHERE queue_id = $1 AND job_id = ANY ($2)");
+constinit pg::Statement
+    select_queues("SELECT DISTINCT aimed.queue_id FROM hipq.aimed_job AS aimed ORDER BY 1");
 
-// The time a job has for its worker, if it says none itself, is that of hipq.queue_ttl: that of its type or queue it has from the
-// start.
+// The time a job has for its worker, if it says none itself, is that of hipq.queue_ttl: that of its
+// type or queue it has from the start.
 #define HIPQ_AIM_ENDS "job.scheduled_run_time + coalesce(job.queue_ttl, $2) * interval '1 second'"
 
 // $1 queue, $2 seconds
@@ -31,7 +35,8 @@ constexpr const char *jobs_sql = R"(
                                  R"(,
            job.time_windows::text, job.throttle_key
     FROM hipq.aimed_job AS aimed
-    LEFT JOIN {live} AS job ON job.id = aimed.job_id AND job.state = 'initial' AND )" HIPQ_IS_AIMED R"(
+    LEFT JOIN {live} AS job ON job.id = aimed.job_id AND job.state = 'initial' AND )" HIPQ_IS_AIMED
+                                 R"(
     WHERE aimed.queue_id = $1
     ORDER BY aimed.worker, job.job_type, job.priority, job.scheduled_run_time, job.id)";
 
@@ -50,17 +55,20 @@ void demand_job_type_of_workers(const catalog::Queue &queue, std::string_view jo
     const std::string name(job_type);
     const std::string queue_name = queue.full_name();
     if (type == nullptr)
-        HIPQ_RAISE(
-            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("a job for one worker needs a job type that is registered: \"%s\" is not", name.c_str()),
-            errhint("Use hipq.register_job_type('%s', '%s', handler_kind => 'notify').", queue_name.c_str(), name.c_str()));
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("jobs of type \"%s\" are not for external workers", name.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("a job for one worker needs a job type that is registered: \"%s\" is not",
+                          name.c_str()),
+                   errhint("Use hipq.register_job_type('%s', '%s', handler_kind => 'notify').",
+                           queue_name.c_str(), name.c_str()));
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+               errmsg("jobs of type \"%s\" are not for external workers", name.c_str()),
                errdetail("Their handler runs in the server."), errhint("Leave out \"worker\"."));
 }
 
 }  // namespace
 
-void aim(const catalog::Queue &queue, std::string_view job_type, std::int64_t job_id, const std::string &worker)
+void aim(const catalog::Queue &queue, std::string_view job_type, std::int64_t job_id,
+         const std::string &worker)
 {
     pg::demand(core::check_worker_name(worker));
     demand_job_type_of_workers(queue, job_type);
@@ -76,7 +84,8 @@ std::vector<AimedJob> aimed_jobs(const catalog::Queue &queue)
     std::vector<AimedJob> jobs;
     std::vector<std::int64_t> stale;
     pg::as_hipq([&] {
-        for (const pg::Row row : catalog::statement_for(queue, jobs_sql).run(queue.id, settings::queue_ttl)) {
+        for (const pg::Row row :
+             catalog::statement_for(queue, jobs_sql).run(queue.id, settings::queue_ttl)) {
             if (row.null(2))
                 stale.push_back(row.integer(0));
             else
@@ -104,9 +113,11 @@ std::vector<int> queues_with_aimed_jobs()
 
 std::optional<Aim> aim_of(const catalog::Queue &queue, std::int64_t job_id)
 {
-    const pg::Rows rows = pg::as_extension_owner(
-        [&] { return catalog::statement_for(queue, aim_of_sql).run(job_id, settings::queue_ttl, queue.id); });
-    return rows.empty() ? std::nullopt : std::optional(Aim{rows.front().text(0), rows.front().time(1)});
+    const pg::Rows rows = pg::as_extension_owner([&] {
+        return catalog::statement_for(queue, aim_of_sql).run(job_id, settings::queue_ttl, queue.id);
+    });
+    return rows.empty() ? std::nullopt
+                        : std::optional(Aim{rows.front().text(0), rows.front().time(1)});
 }
 
 }  // namespace hipq::job

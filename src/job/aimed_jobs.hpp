@@ -1,7 +1,9 @@
-// Jobs that are for one external worker alone, by its name, until their first attempt: enqueue(..., worker => 'name').
+// Jobs that are for one external worker alone, by its name, until their first attempt: enqueue(...,
+// worker => 'name').
 //
-// The row of such a job has a worker_id that no worker has, so that nobody takes it from its lane; hipq.aimed_job has the name. A
-// row there whose job is not so any more is forgotten by whoever reads it.
+// The row of such a job has a worker_id that no worker has, so that nobody takes it from its lane;
+// hipq.aimed_job has the name. A row there whose job is not so any more is forgotten by whoever
+// reads it.
 #pragma once
 
 #include "job/claimed_job.hpp"
@@ -12,9 +14,10 @@ namespace hipq::job {
 inline constexpr std::int64_t aimed_worker_id = -1;
 #define HIPQ_IS_AIMED "(job.worker_id IS NOT DISTINCT FROM -1)"
 
-// Aims a job that this transaction has enqueued. Raises 22023 for a name that no worker can have, and for a job type whose jobs
-// are not for external workers.
-void aim(const catalog::Queue &queue, std::string_view job_type, std::int64_t job_id, const std::string &worker);
+// Aims a job that this transaction has enqueued. Raises 22023 for a name that no worker can have,
+// and for a job type whose jobs are not for external workers.
+void aim(const catalog::Queue &queue, std::string_view job_type, std::int64_t job_id,
+         const std::string &worker);
 
 struct AimedJob {
     std::string worker;
@@ -26,8 +29,8 @@ struct AimedJob {
     std::string throttle_key;
 };
 
-// Those of a queue, each worker's of a type in the order in which they run. Forgets those that are not aimed any more. Needs a
-// transaction, the caller has the queue's lock.
+// Those of a queue, each worker's of a type in the order in which they run. Forgets those that are
+// not aimed any more. Needs a transaction, the caller has the queue's lock.
 std::vector<AimedJob> aimed_jobs(const catalog::Queue &queue);
 
 // The queues that have any, by number. Needs a transaction.

@@ -9,25 +9,31 @@ namespace hipq::job {
 ClaimedJob claimed_job(const pg::Row &row)
 {
     const RowValues *values = kept(row_values(row.raw(9)));
-    ClaimedJob job{row.integer32(0), row.integer(1),   row.integer32(2), row.text(3), row.text(4),
-                   row.integer32(5), row.integer32(6), row.integer32(7), row.time(8), row.raw(9).type,
-                   values,           row.raw(10),      row.text(11),     row.text(12)};
+    ClaimedJob job{row.integer32(0), row.integer(1),   row.integer32(2), row.text(3),
+                   row.text(4),      row.integer32(5), row.integer32(6), row.integer32(7),
+                   row.time(8),      row.raw(9).type,  values,           row.raw(10),
+                   row.text(11),     row.text(12)};
     if (job.started == pg::infinity)
         job.started = pg::Time{values->as_int64(core::Column::update_time)};
-    if (!values->null(core::Column::worker_id) && values->as_int64(core::Column::worker_id) != aimed_worker_id)
+    if (!values->null(core::Column::worker_id) &&
+        values->as_int64(core::Column::worker_id) != aimed_worker_id)
         job.worker_id = values->as_int64(core::Column::worker_id);
     return job;
 }
 
-std::vector<ClaimedJob> claimed_jobs_in_order(const std::vector<std::int64_t> &ids, const pg::Rows &rows)
+std::vector<ClaimedJob> claimed_jobs_in_order(const std::vector<std::int64_t> &ids,
+                                              const pg::Rows &rows)
 {
     std::vector<ClaimedJob> jobs;
     for (const pg::Row row : rows)
         jobs.push_back(claimed_job(row));
-    const auto position = [&](const ClaimedJob &job) { return std::find(ids.begin(), ids.end(), job.id); };
+    const auto position = [&](const ClaimedJob &job) {
+        return std::find(ids.begin(), ids.end(), job.id);
+    };
     if (jobs.size() > 1)
-        std::sort(jobs.begin(), jobs.end(),
-                  [&](const ClaimedJob &left, const ClaimedJob &right) { return position(left) < position(right); });
+        std::sort(jobs.begin(), jobs.end(), [&](const ClaimedJob &left, const ClaimedJob &right) {
+            return position(left) < position(right);
+        });
     return jobs;
 }
 

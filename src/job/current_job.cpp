@@ -11,12 +11,14 @@ namespace {
 
 constinit std::vector<CurrentJob> *current = nullptr;  // on the heap: no destructor at exit
 
-// What a handler has asked for, and in which subtransaction; that of an earlier transaction of a procedure stays.
+// What a handler has asked for, and in which subtransaction; that of an earlier transaction of a
+// procedure stays.
 struct Wish {
     RequestedEnd end;
     SubTransactionId subtransaction;
 };
-// The last one counts. One is kept for each subtransaction in progress that has any, outer ones first: their numbers grow.
+// The last one counts. One is kept for each subtransaction in progress that has any, outer ones
+// first: their numbers grow.
 constinit std::vector<Wish> *wishes = nullptr;
 constinit bool is_watching = false;
 
@@ -35,7 +37,8 @@ void forget_wishes_since(SubTransactionId first) noexcept
     std::erase_if(*wishes, [&](const Wish &wish) { return wish.subtransaction >= first; });
 }
 
-extern "C" void hipq_wish_subtransaction_ends(SubXactEvent event, SubTransactionId ended, SubTransactionId parent, void *)
+extern "C" void hipq_wish_subtransaction_ends(SubXactEvent event, SubTransactionId ended,
+                                              SubTransactionId parent, void *)
 {
     if (event == SUBXACT_EVENT_COMMIT_SUB)
         keep_wish(ended, parent);
@@ -73,7 +76,8 @@ void request_end(const RequestedEnd &end, const Refusal &refusal)
 }
 
 constexpr const char *remove_row_sql =
-    "DELETE FROM {live} AS job WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('initial', 'retry', 'running')";
+    "DELETE FROM {live} AS job WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('initial', "
+    "'retry', 'running')";
 
 const CurrentJob *find_current(int queue_id, std::string_view type, std::string_view key)
 {
@@ -104,8 +108,8 @@ bool runs_jobs()
 const CurrentJob &require_current_job(const Refusal &refusal)
 {
     if (!runs_jobs())
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("no job runs in this session"),
-                   errhint("%s", refusal.outside_hint));
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("no job runs in this session"), errhint("%s", refusal.outside_hint));
     if (current->front().is_of_batch)
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("%s", refusal.batch_message),
                    errhint("%s", refusal.batch_hint));
@@ -114,33 +118,37 @@ const CurrentJob &require_current_job(const Refusal &refusal)
 
 void request_snooze(std::int64_t delay)
 {
-    request_end({HandlerEnd::snoozed, delay},
-                {"A handler can snooze its own job. Use hipq.reschedule() for a waiting one.",
-                 "a handler that takes batches cannot snooze",
-                 "Its jobs share one fate. Use a handler of one job, or enqueue new jobs for later."});
+    request_end(
+        {HandlerEnd::snoozed, delay},
+        {"A handler can snooze its own job. Use hipq.reschedule() for a waiting one.",
+         "a handler that takes batches cannot snooze",
+         "Its jobs share one fate. Use a handler of one job, or enqueue new jobs for later."});
 }
 
 void request_complete_later()
 {
-    request_end({HandlerEnd::left_running, 0}, {"A handler can leave its own job to be completed later.",
-                                                "a handler that takes batches cannot leave jobs to be completed later",
-                                                "Its jobs share one fate. Use a handler of one job."});
+    request_end({HandlerEnd::left_running, 0},
+                {"A handler can leave its own job to be completed later.",
+                 "a handler that takes batches cannot leave jobs to be completed later",
+                 "Its jobs share one fate. Use a handler of one job."});
 }
 
 RequestedEnd requested_end()
 {
-    return wishes == nullptr || wishes->empty() ? RequestedEnd{HandlerEnd::finished, 0} : wishes->back().end;
+    return wishes == nullptr || wishes->empty() ? RequestedEnd{HandlerEnd::finished, 0}
+                                                : wishes->back().end;
 }
 
 bool is_current_job(std::int64_t id)
 {
-    return current != nullptr &&
-           std::any_of(current->begin(), current->end(), [&](const CurrentJob &job) { return job.id == id; });
+    return current != nullptr && std::any_of(current->begin(), current->end(),
+                                             [&](const CurrentJob &job) { return job.id == id; });
 }
 
 std::optional<int> current_queue()
 {
-    return current == nullptr || current->empty() ? std::nullopt : std::optional(current->front().queue_id);
+    return current == nullptr || current->empty() ? std::nullopt
+                                                  : std::optional(current->front().queue_id);
 }
 
 bool is_running(std::int64_t id)
@@ -154,13 +162,14 @@ void make_room_for_successor(int queue_id, std::string_view type, std::string_vi
     if (job == nullptr)
         return;
     if (job->may_commit)
-        HIPQ_RAISE(
-            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("a procedure cannot enqueue a job with the type and key of its own job"),
-            errhint("It may commit before it ends. Use hipq.enqueue() with on_duplicate => 'after', or a function as handler."));
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                   errmsg("a procedure cannot enqueue a job with the type and key of its own job"),
+                   errhint("It may commit before it ends. Use hipq.enqueue() with on_duplicate => "
+                           "'after', or a function as handler."));
     const auto catalogue = catalog::catalogue();
     if (const catalog::Queue *queue = catalogue->find(queue_id))
-        pg::as_hipq([&] { catalog::statement_for(*queue, remove_row_sql).run(job->id, job->attempt); });
+        pg::as_hipq(
+            [&] { catalog::statement_for(*queue, remove_row_sql).run(job->id, job->attempt); });
 }
 
 }  // namespace hipq::job

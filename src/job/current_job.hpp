@@ -26,12 +26,13 @@ bool runs_jobs();
 bool is_current_job(std::int64_t id);
 std::optional<int> current_queue();  // theirs
 
-// Whether the handler of a job runs, in an executor or in this session. The row of one that was claimed by a lock does not say
-// so.
+// Whether the handler of a job runs, in an executor or in this session. The row of one that was
+// claimed by a lock does not say so.
 bool is_running(std::int64_t id);
 
-// The job whose handler runs in this session, for a function that is for handlers of one job. Raises 55000 with that hint outside
-// of a handler, 0A000 with that message and hint in one that takes batches.
+// The job whose handler runs in this session, for a function that is for handlers of one job.
+// Raises 55000 with that hint outside of a handler, 0A000 with that message and hint in one that
+// takes batches.
 struct Refusal {
     const char *outside_hint;
     const char *batch_message;
@@ -39,9 +40,10 @@ struct Refusal {
 };
 const CurrentJob &require_current_job(const Refusal &refusal);
 
-// What the handler that runs in this session wants to become of its job when it returns: to be run again after a time
-// (microseconds), or to stay running until somebody completes it. The last wish counts; when it is rolled back with a
-// subtransaction, the one before it. Both raise what require_current_job() raises.
+// What the handler that runs in this session wants to become of its job when it returns: to be run
+// again after a time (microseconds), or to stay running until somebody completes it. The last wish
+// counts; when it is rolled back with a subtransaction, the one before it. Both raise what
+// require_current_job() raises.
 void request_snooze(std::int64_t delay);
 void request_complete_later();
 
@@ -52,9 +54,10 @@ struct RequestedEnd {
 };
 RequestedEnd requested_end();
 
-// A new job with the very type and key of the running one is its successor: the running row makes room in the same transaction,
-// and the finish then writes the final copy only. If the handler fails, both are undone. Called before a row is inserted; does
-// nothing for every other row. Raises 0A000 in a procedure, which may commit before it ends.
+// A new job with the very type and key of the running one is its successor: the running row makes
+// room in the same transaction, and the finish then writes the final copy only. If the handler
+// fails, both are undone. Called before a row is inserted; does nothing for every other row. Raises
+// 0A000 in a procedure, which may commit before it ends.
 void make_room_for_successor(int queue_id, std::string_view type, std::string_view key);
 
 }  // namespace hipq::job

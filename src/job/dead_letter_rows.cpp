@@ -10,10 +10,11 @@ namespace hipq::job {
 
 namespace {
 
-// $1 id, $2 now, $3 the row, $4 reason, $5 SQLSTATE, $6 error, $7 attempt; that is what a whole and a reduced letter have in
-// common.
-#define HIPQ_LETTER_AS_IT_DIED                                                                                                   \
-    "jsonb_build_object('state', 'final', 'attempt', $7, 'error', $6, 'retry_reason', $4, 'update_time', $2)"
+// $1 id, $2 now, $3 the row, $4 reason, $5 SQLSTATE, $6 error, $7 attempt; that is what a whole and
+// a reduced letter have in common.
+#define HIPQ_LETTER_AS_IT_DIED                                                                     \
+    "jsonb_build_object('state', 'final', 'attempt', $7, 'error', $6, 'retry_reason', $4, "        \
+    "'update_time', $2)"
 
 // $8 whether the queue has a handler, $9 and $10 how many of its first and last attempts are kept
 constinit pg::Statement insert_letter(R"(
@@ -79,14 +80,16 @@ constinit pg::Statement delete_older(R"(
     )))");
 
 // Nobody could count a start of the handler on it; see src/job/set_aside.cpp.
-#define HIPQ_LETTER_IS_SET_ASIDE                                                                                                 \
-    "EXISTS (SELECT FROM hipq.set_aside AS aside WHERE aside.job_id = letter.job_id AND aside.state = 'final')"
+#define HIPQ_LETTER_IS_SET_ASIDE                                                                   \
+    "EXISTS (SELECT FROM hipq.set_aside AS aside WHERE aside.job_id = letter.job_id AND "          \
+    "aside.state = 'final')"
 
 // Whether there is any, and one that is not set aside.
 constinit pg::Statement select_awaiting(R"(
     SELECT EXISTS (SELECT FROM hipq.dead_letter AS letter WHERE letter.queue_id = $1 AND letter.awaits_handler),
            EXISTS (SELECT FROM hipq.dead_letter AS letter
-                   WHERE letter.queue_id = $1 AND letter.awaits_handler AND NOT )" HIPQ_LETTER_IS_SET_ASIDE ")");
+                   WHERE letter.queue_id = $1 AND letter.awaits_handler AND NOT )" HIPQ_LETTER_IS_SET_ASIDE
+                                        ")");
 
 constinit pg::Statement lock_oldest(R"(
     SELECT letter.job_id
@@ -129,43 +132,51 @@ constexpr int most_starts = 3;
 
 bool may_handle(const catalog::Queue &queue)
 {
-    return queue.handles_dead_letters() && !queue.pause.has_value() && !queue.instance_pause.has_value();
+    return queue.handles_dead_letters() && !queue.pause.has_value() &&
+           !queue.instance_pause.has_value();
 }
 
 }  // namespace
 
 namespace {
 
-void add_whole_letter(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+void add_whole_letter(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
+                      pg::Time now)
 {
     const std::string_view reason = core::name(failure.reason);
     pg::as_hipq([&] {
-        insert_letter.run(job.id, now, row_of(job), reason, failure.sqlstate, failure.error, job.attempt,
-                          queue.handles_dead_letters(), core::first_attempts_kept, core::last_attempts_kept);
+        insert_letter.run(job.id, now, row_of(job), reason, failure.sqlstate, failure.error,
+                          job.attempt, queue.handles_dead_letters(), core::first_attempts_kept,
+                          core::last_attempts_kept);
     });
     if (queue.handles_dead_letters())
         wakeup::note_look();
 }
 
-void add_reduced_letter(const ClaimedJob &job, const Failure &failure, pg::Time now, const pg::Error &trouble)
+void add_reduced_letter(const ClaimedJob &job, const Failure &failure, pg::Time now,
+                        const pg::Error &trouble)
 {
     const std::string_view reason = core::name(failure.reason);
     const std::string why = pg::short_message(trouble);
-    pg::as_hipq(
-        [&] { insert_reduced_letter.run(job.id, now, row_of(job), reason, failure.sqlstate, failure.error, job.attempt, why); });
+    pg::as_hipq([&] {
+        insert_reduced_letter.run(job.id, now, row_of(job), reason, failure.sqlstate, failure.error,
+                                  job.attempt, why);
+    });
     pg::call([&] {
         ereport(WARNING, errcode(trouble.sqlerrcode()),
-                errmsg("dead letter of job %lld is without job_data, result and history: %s", static_cast<long long>(job.id),
-                       why.c_str()),
+                errmsg("dead letter of job %lld is without job_data, result and history: %s",
+                       static_cast<long long>(job.id), why.c_str()),
                 errhint("hipq.retry() enqueues the job again while its final row is kept."));
     });
 }
 
 }  // namespace
 
-void add_dead_letter(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+void add_dead_letter(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
+                     pg::Time now)
 {
-    const auto trouble = pg::in_subtransaction(pg::Ending::kept, [&] { add_whole_letter(queue, job, failure, now); });
+    const auto trouble = pg::in_subtransaction(pg::Ending::kept,
+                                               [&] { add_whole_letter(queue, job, failure, now); });
     if (!trouble.has_value())
         return;
     if (!pg::is_fault_of_job(*trouble))
@@ -194,7 +205,8 @@ std::int64_t prune_surplus_dead_letters(const catalog::Queue &queue, int limit)
         if (kept.empty())
             return std::int64_t{0};
         const pg::Row oldest = kept.front();
-        return static_cast<std::int64_t>(delete_older.run(queue.id, oldest.time(0), oldest.integer(1), limit).processed());
+        return static_cast<std::int64_t>(
+            delete_older.run(queue.id, oldest.time(0), oldest.integer(1), limit).processed());
     });
 }
 
@@ -210,14 +222,16 @@ std::optional<BegunLetter> begin_handling(const catalog::Queue &queue, std::int6
 {
     if (!may_handle(queue))
         return std::nullopt;
-    const std::string lost = "executor or server ended while the handler ran, " + std::to_string(most_starts) + " times";
+    const std::string lost =
+        "executor or server ended while the handler ran, " + std::to_string(most_starts) + " times";
     return pg::as_hipq([&]() -> std::optional<BegunLetter> {
         for (;;) {
             const pg::Rows oldest = lock_oldest.run(queue.id);
             if (oldest.empty())
                 return std::nullopt;
             chosen = oldest.front().integer(0);
-            for (const pg::Row letter : begin_letter.run(queue.id, chosen, std::int32_t{most_starts}, lost))
+            for (const pg::Row letter :
+                 begin_letter.run(queue.id, chosen, std::int32_t{most_starts}, lost))
                 if (letter.boolean(1))
                     return BegunLetter{queue.id, chosen, letter.integer32(0)};
         }
@@ -227,7 +241,8 @@ std::optional<BegunLetter> begin_handling(const catalog::Queue &queue, std::int6
 std::optional<ClaimedJob> take_letter(const BegunLetter &letter)
 {
     return pg::as_hipq([&] {
-        return first_claimed_job(take_begun.run(std::int32_t{letter.queue_id}, letter.job_id, std::int32_t{letter.start}));
+        return first_claimed_job(take_begun.run(std::int32_t{letter.queue_id}, letter.job_id,
+                                                std::int32_t{letter.start}));
     });
 }
 
@@ -239,7 +254,8 @@ void note_handled(const BegunLetter &letter, pg::Time now)
 void note_handler_failure(const BegunLetter &letter, std::string_view error)
 {
     pg::as_hipq([&] {
-        update_failed.run(std::int32_t{letter.queue_id}, letter.job_id, std::int32_t{letter.start}, pg::short_text(error));
+        update_failed.run(std::int32_t{letter.queue_id}, letter.job_id, std::int32_t{letter.start},
+                          pg::short_text(error));
     });
 }
 

@@ -1,5 +1,5 @@
-// Rows of hipq.dead_letter, which nobody but the extension owner may touch: from the failure that writes one to whoever handles,
-// redrives, dismisses or removes it.
+// Rows of hipq.dead_letter, which nobody but the extension owner may touch: from the failure that
+// writes one to whoever handles, redrives, dismisses or removes it.
 //
 // All need a transaction.
 #pragma once
@@ -8,12 +8,14 @@
 
 namespace hipq::job {
 
-// Writes the dead letter of a job that is final now; a reduced one if the whole one cannot be written. It awaits the queue's
-// handler if there is one, unless a handler of dead letters has made the job: so it never goes round in circles. The scheduler is
-// told at the commit.
-void add_dead_letter(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now);
+// Writes the dead letter of a job that is final now; a reduced one if the whole one cannot be
+// written. It awaits the queue's handler if there is one, unless a handler of dead letters has made
+// the job: so it never goes round in circles. The scheduler is told at the commit.
+void add_dead_letter(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
+                     pg::Time now);
 
-// The numbers of all queues, for who looks for a dead letter by its job alone: its index begins with the queue.
+// The numbers of all queues, for who looks for a dead letter by its job alone: its index begins
+// with the queue.
 std::vector<std::int64_t> queue_ids(const catalog::Catalogue &catalogue);
 
 // Notes that jobs of a queue were enqueued again as others.
@@ -25,7 +27,8 @@ std::int64_t prune_surplus_dead_letters(const catalog::Queue &queue, int limit);
 
 // ---- the handler
 
-// Whether any awaits the queue's handler, in somebody's hand or not, and whether one is not set aside. A paused queue's wait.
+// Whether any awaits the queue's handler, in somebody's hand or not, and whether one is not set
+// aside. A paused queue's wait.
 struct AwaitingLetters {
     bool any = false;
     bool any_free = false;
@@ -39,9 +42,10 @@ struct BegunLetter {
     int start;  // how often it was begun, with this time
 };
 
-// Counts a start of the handler on the oldest dead letter that awaits it and that nobody else has in hand. The count is to be
-// durable before the handler runs: one that takes its process or the server down is not called for ever. Nothing: there is none,
-// or the queue is paused. `chosen` is its job, also when an error is against it.
+// Counts a start of the handler on the oldest dead letter that awaits it and that nobody else has
+// in hand. The count is to be durable before the handler runs: one that takes its process or the
+// server down is not called for ever. Nothing: there is none, or the queue is paused. `chosen` is
+// its job, also when an error is against it.
 std::optional<BegunLetter> begin_handling(const catalog::Queue &queue, std::int64_t &chosen);
 
 // Locks it until the transaction ends, and gives the job as it died. Nothing: it is not as it was.

@@ -52,8 +52,8 @@ Oid leaf_for(Relation table, pg::Time time)
         return InvalidOid;
     Datum value = TimestampTzGetDatum(time.value);
     bool is_equal = false;
-    const int bound =
-        ::partition_range_datum_bsearch(key->partsupfunc, key->partcollation, leaves->boundinfo, 1, &value, &is_equal);
+    const int bound = ::partition_range_datum_bsearch(key->partsupfunc, key->partcollation,
+                                                      leaves->boundinfo, 1, &value, &is_equal);
     const int index = leaves->boundinfo->indexes[bound + 1];
     const int chosen = index < 0 ? leaves->boundinfo->default_index : index;
     return chosen < 0 ? InvalidOid : leaves->oids[chosen];
@@ -78,7 +78,8 @@ bool FinalRows::Leaf::open(const char *table_name)
     return true;
 }
 
-// Those that have something to say of the rows to come: what ExecOpenIndices() does, which opens all.
+// Those that have something to say of the rows to come: what ExecOpenIndices() does, which opens
+// all.
 void FinalRows::Leaf::open_indexes(bool any_has_key)
 {
     List *indexes = ::RelationGetIndexList(leaf);
@@ -108,7 +109,8 @@ void FinalRows::Leaf::fill(std::size_t slot, const RowValues &values)
 void FinalRows::Leaf::insert(std::size_t count) const
 {
     MemoryContext before = ::MemoryContextSwitchTo(GetPerTupleMemoryContext(executor));
-    ::table_multi_insert(leaf, slots, static_cast<int>(count), ::GetCurrentCommandId(true), 0, nullptr);
+    ::table_multi_insert(leaf, slots, static_cast<int>(count), ::GetCurrentCommandId(true), 0,
+                         nullptr);
     ::MemoryContextSwitchTo(before);
     ResetPerTupleExprContext(executor);
     for (std::size_t i = 0; i < count && target->ri_NumIndices > 0; ++i) {
@@ -138,7 +140,8 @@ struct Constants {
     Datum json_null;
 };
 
-RowValues succeeded_row(const ClaimedJob &job, const pg::RawValue &result, pg::Time now, const Constants &constants)
+RowValues succeeded_row(const ClaimedJob &job, const pg::RawValue &result, pg::Time now,
+                        const Constants &constants)
 {
     RowValues values = *job.values;
     values.set(Column::state, constants.final_state);
@@ -154,7 +157,8 @@ RowValues succeeded_row(const ClaimedJob &job, const pg::RawValue &result, pg::T
 
 // ---- the C++ regime ----
 
-std::optional<FinalRows> FinalRows::open(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now)
+std::optional<FinalRows> FinalRows::open(const catalog::Queue &queue,
+                                         std::span<const ClaimedJob> jobs, pg::Time now)
 {
     const std::string table_name = queue.table + "_final";
     auto *leaf = pg::call([&] {
@@ -168,20 +172,24 @@ std::optional<FinalRows> FinalRows::open(const catalog::Queue &queue, std::span<
     if (leaf == nullptr)
         return std::nullopt;
     leaf->map = column_map(leaf->leaf);
-    const bool any_has_key = std::ranges::any_of(jobs, [](const ClaimedJob &job) { return job.key != "NONE"; });
+    const bool any_has_key =
+        std::ranges::any_of(jobs, [](const ClaimedJob &job) { return job.key != "NONE"; });
     pg::call([&] { leaf->open_indexes(any_has_key); });
     return FinalRows(leaf);
 }
 
-void FinalRows::insert_succeeded(std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results)
+void FinalRows::insert_succeeded(std::span<const ClaimedJob> jobs,
+                                 std::span<const pg::RawValue> results)
 {
     const Constants constants{state_datum(core::JobState::final), none_datum(), json_null_datum()};
     pg::call([&] {
         for (std::size_t next = 0; next < jobs.size();) {
             std::size_t count = 0;
             std::size_t bytes = 0;
-            for (; next < jobs.size() && count < most_at_once && bytes < most_bytes_at_once; ++next) {
-                const RowValues row = succeeded_row(jobs[next], results[next], leaf_->now, constants);
+            for (; next < jobs.size() && count < most_at_once && bytes < most_bytes_at_once;
+                 ++next) {
+                const RowValues row =
+                    succeeded_row(jobs[next], results[next], leaf_->now, constants);
                 leaf_->fill(count++, row);
                 bytes += VARSIZE_ANY(DatumGetPointer(row.value(Column::job_data))) +
                          VARSIZE_ANY(DatumGetPointer(row.value(Column::result)));

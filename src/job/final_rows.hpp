@@ -1,5 +1,5 @@
-// The final leaf for one moment of a queue, written without SQL: what INSERT would do, without planning, routing and checking
-// each row anew.
+// The final leaf for one moment of a queue, written without SQL: what INSERT would do, without
+// planning, routing and checking each row anew.
 #pragma once
 
 #include "job/claimed_job.hpp"
@@ -10,10 +10,11 @@ namespace hipq::job {
 class FinalRows {
 public:
     // Nothing: the leaf is not as hipq makes it (plain_table.hpp), or gone, and SQL has to do.
-    static std::optional<FinalRows> open(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now);
+    static std::optional<FinalRows> open(const catalog::Queue &queue,
+                                         std::span<const ClaimedJob> jobs, pg::Time now);
 
-    // Writes those jobs, or some of them, which succeeded at the time given to open(), each with its result: jsonb, or NULL.
-    // Needs an active snapshot.
+    // Writes those jobs, or some of them, which succeeded at the time given to open(), each with
+    // its result: jsonb, or NULL. Needs an active snapshot.
     void insert_succeeded(std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results);
 
     void close();

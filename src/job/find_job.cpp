@@ -1,8 +1,9 @@
 // Finds a job by its id, wherever it stands.
 //
-// A queue's partition tree finds a job by the index on id of each leaf. Each queue is looked into by itself: a statement over
-// hipq.job would wait for whoever has the tables of one of them locked. All live leaves come first, as most look for a job that
-// is unfinished; one that becomes final meanwhile is found by the second look.
+// A queue's partition tree finds a job by the index on id of each leaf. Each queue is looked into
+// by itself: a statement over hipq.job would wait for whoever has the tables of one of them locked.
+// All live leaves come first, as most look for a job that is unfinished; one that becomes final
+// meanwhile is found by the second look.
 #include "find_job.hpp"
 
 #include "catalog/catalog.hpp"
@@ -21,15 +22,17 @@ namespace hipq::job {
 
 namespace {
 
-#define HIPQ_FOUND_COLUMNS                                                                                                       \
-    "SELECT job.state::text, job.job_type, job.job_key, job.scheduled_run_time, job.expires_time, job.time_windows::text, "      \
-    "job.throttle_key, (job.throttle_factor * 1000)::bigint, job.priority::integer, job.state = 'initial' AND " HIPQ_IS_AIMED    \
-    " "
-constexpr const char *find_unfinished_sql = HIPQ_FOUND_COLUMNS "FROM {live} AS job WHERE job.id = $1";
+#define HIPQ_FOUND_COLUMNS                                                                         \
+    "SELECT job.state::text, job.job_type, job.job_key, job.scheduled_run_time, "                  \
+    "job.expires_time, job.time_windows::text, "                                                   \
+    "job.throttle_key, (job.throttle_factor * 1000)::bigint, job.priority::integer, job.state = "  \
+    "'initial' AND " HIPQ_IS_AIMED " "
+constexpr const char *find_unfinished_sql =
+    HIPQ_FOUND_COLUMNS "FROM {live} AS job WHERE job.id = $1";
 constexpr const char *find_sql = HIPQ_FOUND_COLUMNS "FROM {table} AS job WHERE job.id = $1";
 
-// While one lives, statements are planned once, whatever their parameters: five plans for each queue would take longer than all
-// looks of a session.
+// While one lives, statements are planned once, whatever their parameters: five plans for each
+// queue would take longer than all looks of a session.
 class OnePlan {
 public:
     OnePlan() : before_(std::exchange(plan_cache_mode, PLAN_CACHE_MODE_FORCE_GENERIC_PLAN)) {}
@@ -41,14 +44,15 @@ private:
     int before_;
 };
 
-// How long the lock on a queue's tables is waited for (ms): first for a moment, then, if the job is in no other queue, as long as
-// a change of tables may take.
+// How long the lock on a queue's tables is waited for (ms): first for a moment, then, if the job is
+// in no other queue, as long as a change of tables may take.
 constexpr int moment = 1;
 constexpr int longest_wait = 400;
 
 using Queues = std::vector<const catalog::Queue *>;
 
-std::optional<FoundJob> find_among_successors(const catalog::Catalogue &catalogue, std::int64_t id, const catalog::Queue *named)
+std::optional<FoundJob> find_among_successors(const catalog::Catalogue &catalogue, std::int64_t id,
+                                              const catalog::Queue *named)
 {
     const auto found = find_successor(id);
     const catalog::Queue *queue = found.has_value() ? catalogue.find(found->queue_id) : nullptr;
@@ -74,8 +78,9 @@ FoundJob found_in(const catalog::Queue &queue, std::int64_t id, const pg::Row &r
     core::JobState state = core::parse_job_state(row.text(0)).value();
     if (core::is_waiting(state) && is_running(id))
         state = core::JobState::running;
-    return FoundJob{&queue,      id,          state,       row.text(1),    row.text(2),      row.time(3),
-                    row.time(4), row.text(5), row.text(6), row.integer(7), row.integer32(8), row.boolean(9)};
+    return FoundJob{
+        &queue,      id,          state,       row.text(1),    row.text(2),      row.time(3),
+        row.time(4), row.text(5), row.text(6), row.integer(7), row.integer32(8), row.boolean(9)};
 }
 
 // What is looked into: a statement, and the table that it reads.
@@ -86,7 +91,8 @@ struct Look {
 constexpr Look unfinished{find_unfinished_sql, "_live"};
 constexpr Look anywhere{find_sql, ""};
 
-// The tables of a queue that is just being made may not be there yet, for an event trigger that looks.
+// The tables of a queue that is just being made may not be there yet, for an event trigger that
+// looks.
 std::optional<FoundJob> look_into(const catalog::Queue &queue, const Look &look, std::int64_t id)
 {
     const std::string table = queue.table + look.table_suffix;
@@ -96,9 +102,11 @@ std::optional<FoundJob> look_into(const catalog::Queue &queue, const Look &look,
     return rows.empty() ? std::nullopt : std::optional(found_in(queue, id, rows.front()));
 }
 
-// Looks into the queues one after the other. Leaves those that it cannot look into in that time, because somebody has their
-// tables locked. Itself it keeps none of its locks, which are a dozen for each queue.
-std::optional<FoundJob> look_into(Queues &queues, const Look &look, std::int64_t id, int milliseconds)
+// Looks into the queues one after the other. Leaves those that it cannot look into in that time,
+// because somebody has their tables locked. Itself it keeps none of its locks, which are a dozen
+// for each queue.
+std::optional<FoundJob> look_into(Queues &queues, const Look &look, std::int64_t id,
+                                  int milliseconds)
 {
     const OnePlan one_plan;
     std::optional<FoundJob> found;
@@ -133,25 +141,29 @@ Queues queues_to_look_into(const catalog::Catalogue &catalogue, const catalog::Q
 {
     const std::string name = queue.full_name();
     const std::string holders = catalog::lock_holders(queue);
-    HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-               errmsg("cannot look for job %lld in queue \"%s\", because its tables are locked", static_cast<long long>(id),
-                      name.c_str()),
-               holders.empty() ? 0 : errdetail_internal("%s.", holders.c_str()),
-               errhint("Try again when that transaction has ended; or name the queue that the job is in."));
+    HIPQ_RAISE(
+        errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+        errmsg("cannot look for job %lld in queue \"%s\", because its tables are locked",
+               static_cast<long long>(id), name.c_str()),
+        holders.empty() ? 0 : errdetail_internal("%s.", holders.c_str()),
+        errhint(
+            "Try again when that transaction has ended; or name the queue that the job is in."));
 }
 
 }  // namespace
 
 void raise_unknown_job(std::int64_t id)
 {
-    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job %lld does not exist", static_cast<long long>(id)),
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+               errmsg("job %lld does not exist", static_cast<long long>(id)),
                errhint("Final jobs are removed after the queue's retention."));
 }
 
 std::optional<FoundJob> find_job(const catalog::Catalogue &catalogue, std::int64_t id,
                                  const std::optional<std::string> &queue_name)
 {
-    const catalog::Queue *named = queue_name.has_value() ? &catalog::require_known_queue(catalogue, *queue_name) : nullptr;
+    const catalog::Queue *named =
+        queue_name.has_value() ? &catalog::require_known_queue(catalogue, *queue_name) : nullptr;
     Queues queues = queues_to_look_into(catalogue, named);
     Queues with_live_leaf = queues;
     auto found = look_into(with_live_leaf, unfinished, id, moment);
@@ -160,14 +172,15 @@ std::optional<FoundJob> find_job(const catalog::Catalogue &catalogue, std::int64
     if (!found.has_value())
         found = find_among_successors(catalogue, id, named);
     if (!found.has_value() && !queues.empty())
-        found = look_into(queues, anywhere, id, std::max(moment, longest_wait / static_cast<int>(queues.size())));
+        found = look_into(queues, anywhere, id,
+                          std::max(moment, longest_wait / static_cast<int>(queues.size())));
     if (!found.has_value() && !queues.empty())
         raise_locked(id, *queues.front());
     return found;
 }
 
-FoundJob require_job(const catalog::Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue,
-                     catalog::Privilege privilege)
+FoundJob require_job(const catalog::Catalogue &catalogue, std::int64_t id,
+                     const std::optional<std::string> &queue, catalog::Privilege privilege)
 {
     const auto job = find_job(catalogue, id, queue);
     if (!job.has_value())

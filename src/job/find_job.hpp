@@ -22,15 +22,16 @@ struct FoundJob {
     bool follows = false;   // it is to follow the job that holds its key, and not in line yet
 };
 
-// The job, in the queue named or in any that the caller has a right on. Nothing if there is none. Raises the error of an unknown
-// queue also for one that the caller may not know of; 55P03 within half a second when the tables of a queue are locked in which
-// it may be. Needs a transaction.
-std::optional<FoundJob> find_job(const catalog::Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue);
+// The job, in the queue named or in any that the caller has a right on. Nothing if there is none.
+// Raises the error of an unknown queue also for one that the caller may not know of; 55P03 within
+// half a second when the tables of a queue are locked in which it may be. Needs a transaction.
+std::optional<FoundJob> find_job(const catalog::Catalogue &catalogue, std::int64_t id,
+                                 const std::optional<std::string> &queue);
 
-// The same for a caller who needs one of `privileges`: 42704 when there is no such job, and also when the caller has no right to
-// know; 42501 when he may know of it but not do this.
-FoundJob require_job(const catalog::Catalogue &catalogue, std::int64_t id, const std::optional<std::string> &queue,
-                     catalog::Privilege privilege);
+// The same for a caller who needs one of `privileges`: 42704 when there is no such job, and also
+// when the caller has no right to know; 42501 when he may know of it but not do this.
+FoundJob require_job(const catalog::Catalogue &catalogue, std::int64_t id,
+                     const std::optional<std::string> &queue, catalog::Privilege privilege);
 
 // The 42704 of require_job.
 [[noreturn]] void raise_unknown_job(std::int64_t id);

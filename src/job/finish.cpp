@@ -23,11 +23,11 @@ namespace hipq::job {
 
 namespace {
 
-constexpr const char *remove_running_sql =
-    "DELETE FROM {live} AS job WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('running', 'error')";
+constexpr const char *remove_running_sql = "DELETE FROM {live} AS job WHERE job.id = $1 AND "
+                                           "job.attempt = $2 AND job.state IN ('running', 'error')";
 
-constexpr const char *remove_locked_sql =
-    "DELETE FROM {live} AS job WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('initial', 'retry')";
+constexpr const char *remove_locked_sql = "DELETE FROM {live} AS job WHERE job.id = $1 AND "
+                                          "job.attempt = $2 AND job.state IN ('initial', 'retry')";
 
 constexpr const char *is_there_sql = "SELECT 1 FROM {live} AS job WHERE job.id = $1";
 
@@ -87,7 +87,8 @@ constexpr const char *expired_sql = R"(
 
 constexpr const char *next_expiry_sql = R"(
     SELECT job.expires_time FROM {live} AS job
-    WHERE job.expires_time < 'infinity' AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_SET_ASIDE R"(
+    WHERE job.expires_time < 'infinity' AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_SET_ASIDE
+                                        R"(
     ORDER BY job.expires_time
     LIMIT 1)";
 
@@ -96,7 +97,8 @@ constinit pg::Statement insert_attempt(R"(
                               error, detail, hint, context)
     VALUES ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9, $10, nullif($11, ''), $12, nullif($13, ''), nullif($14, ''), nullif($15, '')))");
 
-// The process that ran an attempt which ended so: this one, unless nobody ran it, an external worker did or whoever did is gone.
+// The process that ran an attempt which ended so: this one, unless nobody ran it, an external
+// worker did or whoever did is gone.
 std::optional<std::int32_t> executor_of(const ClaimedJob &job, const Failure &failure)
 {
     using core::Reason;
@@ -105,8 +107,8 @@ std::optional<std::int32_t> executor_of(const ClaimedJob &job, const Failure &fa
     if (failure.executor_pid.has_value())
         return failure.executor_pid;
     const Reason reason = failure.reason;
-    const bool ran_elsewhere = reason == Reason::cancelled || reason == Reason::expired || reason == Reason::worker_lost ||
-                               reason == Reason::server_restart;
+    const bool ran_elsewhere = reason == Reason::cancelled || reason == Reason::expired ||
+                               reason == Reason::worker_lost || reason == Reason::server_restart;
     return ran_elsewhere ? std::nullopt : std::optional<std::int32_t>(MyProcPid);
 }
 
@@ -120,8 +122,8 @@ pg::RawValue json_null()
     return {JSONBOID, json_null_datum()};
 }
 
-// Takes the row out of the live leaf. A handler that enqueued its own successor has done so already, in this transaction. False:
-// it is another attempt's by now.
+// Takes the row out of the live leaf. A handler that enqueued its own successor has done so
+// already, in this transaction. False: it is another attempt's by now.
 bool remove_running(const catalog::Queue &queue, const ClaimedJob &job, bool may_be_gone)
 {
     const char *remove = job.is_locked ? remove_locked_sql : remove_running_sql;
@@ -133,15 +135,17 @@ bool remove_running(const catalog::Queue &queue, const ClaimedJob &job, bool may
 void insert_final(const catalog::Queue &queue, const ClaimedJob &job, std::string_view error,
                   const std::optional<std::string> &reason, pg::RawValue result, pg::Time now)
 {
-    catalog::statement_for(queue, insert_final_sql).run(row_of(job), job.attempt, now, error, reason, result);
+    catalog::statement_for(queue, insert_final_sql)
+        .run(row_of(job), job.attempt, now, error, reason, result);
 }
 
 void insert_successes(std::span<const ClaimedJob> jobs, pg::Time now)
 {
     for (const ClaimedJob &job : jobs)
         insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt,
-                           job.worker_id.has_value() ? std::nullopt : std::optional<std::int32_t>(MyProcPid), job.worker_id,
-                           job.type, job.key, "succeeded", "", "NONE", "", "", "");
+                           job.worker_id.has_value() ? std::nullopt
+                                                     : std::optional<std::int32_t>(MyProcPid),
+                           job.worker_id, job.type, job.key, "succeeded", "", "NONE", "", "", "");
 }
 
 [[noreturn]] void raise_taken(const ClaimedJob &job)
@@ -156,9 +160,10 @@ workers::Leaving leaving_by(core::Reason reason)
     using core::Reason;
     if (reason == Reason::queue_timeout)
         return workers::Leaving::expired;
-    const bool is_innocent = reason == Reason::cancelled || reason == Reason::released || reason == Reason::worker_lost ||
-                             reason == Reason::worker_heartbeat_stale || reason == Reason::manual_retry ||
-                             reason == Reason::invalid_parameters;
+    const bool is_innocent = reason == Reason::cancelled || reason == Reason::released ||
+                             reason == Reason::worker_lost ||
+                             reason == Reason::worker_heartbeat_stale ||
+                             reason == Reason::manual_retry || reason == Reason::invalid_parameters;
     return is_innocent ? workers::Leaving::returned : workers::Leaving::failed;
 }
 
@@ -182,11 +187,12 @@ void for_each_job(std::span<const ClaimedJob> jobs, const Finish &finish)
 }
 
 // Nothing in the place of the final rows: none are kept.
-void finish_directly(LiveRows &live, std::optional<FinalRows> &final_rows, std::span<const ClaimedJob> jobs,
-                     std::span<const pg::RawValue> results)
+void finish_directly(LiveRows &live, std::optional<FinalRows> &final_rows,
+                     std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results)
 {
     for_each_job(jobs, [&](std::size_t i) {
-        if (!live.remove(jobs[i]) && live.is_there(jobs[i].id))  // it is gone if it has enqueued its own successor
+        if (!live.remove(jobs[i]) &&
+            live.is_there(jobs[i].id))  // it is gone if it has enqueued its own successor
             raise_taken(jobs[i]);
     });
     if (final_rows.has_value()) {
@@ -196,15 +202,16 @@ void finish_directly(LiveRows &live, std::optional<FinalRows> &final_rows, std::
     live.close();
 }
 
-void finish_by_sql(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results,
-                   pg::Time now)
+void finish_by_sql(const catalog::Queue &queue, std::span<const ClaimedJob> jobs,
+                   std::span<const pg::RawValue> results, pg::Time now)
 {
     pg::as_hipq([&] {
         for_each_job(jobs, [&](std::size_t i) {
             if (!remove_running(queue, jobs[i], true))
                 raise_taken(jobs[i]);
             if (queue.keeps_successes)
-                insert_final(queue, jobs[i], "NONE", std::nullopt, results[i].null ? json_null() : results[i], now);
+                insert_final(queue, jobs[i], "NONE", std::nullopt,
+                             results[i].null ? json_null() : results[i], now);
         });
     });
 }
@@ -212,10 +219,12 @@ void finish_by_sql(const catalog::Queue &queue, std::span<const ClaimedJob> jobs
 // A job that somebody cancelled, or did not want any more by then, is none.
 bool leaves_dead_letter(const catalog::Queue &queue, core::Reason reason)
 {
-    return queue.dead_letter_enabled && reason != core::Reason::cancelled && reason != core::Reason::expired;
+    return queue.dead_letter_enabled && reason != core::Reason::cancelled &&
+           reason != core::Reason::expired;
 }
 
-bool finish_failed(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+bool finish_failed(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
+                   pg::Time now)
 {
     if (!remove_running(queue, job, false))
         return false;
@@ -227,11 +236,13 @@ bool finish_failed(const catalog::Queue &queue, const ClaimedJob &job, const Fai
     return true;
 }
 
-bool to_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now, bool may_stand_there)
+bool to_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
+              pg::Time now, bool may_stand_there)
 {
     const bool is_done = pg::as_hipq([&] {
         return catalog::statement_for(queue, to_error_sql)
-                   .run(job.id, job.attempt, failure.error, name_of(failure.reason), now, may_stand_there)
+                   .run(job.id, job.attempt, failure.error, name_of(failure.reason), now,
+                        may_stand_there)
                    .processed() == 1;
     });
     if (is_done)
@@ -239,32 +250,35 @@ bool to_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure 
     return is_done;
 }
 
-bool to_retry(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision,
-              pg::Time now)
+bool to_retry(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
+              const core::Decision &decision, pg::Time now)
 {
     return catalog::statement_for(queue, to_retry_sql)
-               .run(job.id, job.attempt, failure.error, name_of(failure.reason), now, now + decision.delay,
-                    decision.charged ? 1 : 0)
+               .run(job.id, job.attempt, failure.error, name_of(failure.reason), now,
+                    now + decision.delay, decision.charged ? 1 : 0)
                .processed() == 1;
 }
 
 }  // namespace
 
-void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results,
-                      pg::Time now)
+void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> jobs,
+                      std::span<const pg::RawValue> results, pg::Time now)
 {
     for (const ClaimedJob &job : jobs) {
         wakeup::note_end(job.id);
         leave_worker(job, workers::Leaving::succeeded, now);
         if (job.worker_id.has_value())
-            lanes::note_run_time(queue.id, queue.owner, job.type, std::max<std::int64_t>(now.value - job.started.value, 0));
+            lanes::note_run_time(queue.id, queue.owner, job.type,
+                                 std::max<std::int64_t>(now.value - job.started.value, 0));
     }
     auto live = LiveRows::open_to_write(queue);
-    auto final_rows = live.has_value() && queue.keeps_successes ? FinalRows::open(queue, jobs, now) : std::nullopt;
+    auto final_rows = live.has_value() && queue.keeps_successes ? FinalRows::open(queue, jobs, now)
+                                                                : std::nullopt;
     if (final_rows.has_value() || (live.has_value() && !queue.keeps_successes)) {
         const auto finish = [&] { finish_directly(*live, final_rows, jobs, results); };
         if (jobs.front().worker_id.has_value())
-            pg::as_hipq(finish);  // an index may call functions, for which an external worker's role has no rights
+            pg::as_hipq(finish);  // an index may call functions, for which an external worker's
+                                  // role has no rights
         else
             finish();
     } else {
@@ -277,30 +291,36 @@ void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> j
     tally_successes(queue, jobs, now);
 }
 
-void record_attempt(const catalog::Queue &, const ClaimedJob &job, const Failure &failure, pg::Time now)
+void record_attempt(const catalog::Queue &, const ClaimedJob &job, const Failure &failure,
+                    pg::Time now)
 {
     pg::as_hipq([&] {
-        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt, executor_of(job, failure), job.worker_id,
-                           job.type, job.key, name_of(failure.reason), failure.sqlstate, failure.error, failure.detail,
+        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt,
+                           executor_of(job, failure), job.worker_id, job.type, job.key,
+                           name_of(failure.reason), failure.sqlstate, failure.error, failure.detail,
                            failure.hint, failure.context);
     });
 }
 
-bool fail_to_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+bool fail_to_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
+                   pg::Time now)
 {
     return to_error(queue, job, failure, now, false);
 }
 
-bool stand_in_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, pg::Time now)
+bool stand_in_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
+                    pg::Time now)
 {
     return to_error(queue, job, failure, now, true);
 }
 
-bool carry_out(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, const core::Decision &decision,
-               pg::Time now)
+bool carry_out(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
+               const core::Decision &decision, pg::Time now)
 {
-    const bool is_done = pg::as_hipq(
-        [&] { return decision.retry ? to_retry(queue, job, failure, decision, now) : finish_failed(queue, job, failure, now); });
+    const bool is_done = pg::as_hipq([&] {
+        return decision.retry ? to_retry(queue, job, failure, decision, now)
+                              : finish_failed(queue, job, failure, now);
+    });
     const bool dies = is_done && !decision.retry && leaves_dead_letter(queue, failure.reason);
     if (is_done)
         leave_worker(job, leaving_by(failure.reason), now);
@@ -309,10 +329,12 @@ bool carry_out(const catalog::Queue &queue, const ClaimedJob &job, const Failure
     return is_done;
 }
 
-bool finish_waiting(const catalog::Queue &queue, std::int64_t id, const Failure &failure, pg::Time now)
+bool finish_waiting(const catalog::Queue &queue, std::int64_t id, const Failure &failure,
+                    pg::Time now)
 {
     return pg::as_hipq([&] {
-        std::optional<ClaimedJob> job = first_claimed_job(catalog::statement_for(queue, remove_waiting_sql).run(id));
+        std::optional<ClaimedJob> job =
+            first_claimed_job(catalog::statement_for(queue, remove_waiting_sql).run(id));
         if (!job.has_value())
             job = take_successor(queue, id);
         if (!job.has_value())
@@ -322,23 +344,25 @@ bool finish_waiting(const catalog::Queue &queue, std::int64_t id, const Failure 
         job->started = now;
         insert_final(queue, *job, failure.error, name_of(failure.reason), json_null(), now);
         record_attempt(queue, *job, failure, now);
-        tally_unstarted(queue, *job, failure.reason, leaves_dead_letter(queue, failure.reason), now);
+        tally_unstarted(queue, *job, failure.reason, leaves_dead_letter(queue, failure.reason),
+                        now);
         if (leaves_dead_letter(queue, failure.reason))
             add_dead_letter(queue, *job, failure, now);
         return true;
     });
 }
 
-std::vector<ClaimedJob> fail_untried(const catalog::Queue &queue, std::span<const DueJob> waiting, const Failure &failure,
-                                     pg::Time now)
+std::vector<ClaimedJob> fail_untried(const catalog::Queue &queue, std::span<const DueJob> waiting,
+                                     const Failure &failure, pg::Time now)
 {
     std::vector<std::int64_t> ids;
     for (const DueJob &job : waiting)
         ids.push_back(job.id);
-    std::vector<ClaimedJob> jobs = claimed_jobs_in_order(
-        ids, pg::as_hipq([&] {
-            return catalog::statement_for(queue, fail_untried_sql).run(ids, now, failure.error, name_of(failure.reason));
-        }));
+    std::vector<ClaimedJob> jobs =
+        claimed_jobs_in_order(ids, pg::as_hipq([&] {
+                                  return catalog::statement_for(queue, fail_untried_sql)
+                                      .run(ids, now, failure.error, name_of(failure.reason));
+                              }));
     for (ClaimedJob &job : jobs)
         job.started = now;
     return jobs;
@@ -346,8 +370,10 @@ std::vector<ClaimedJob> fail_untried(const catalog::Queue &queue, std::span<cons
 
 namespace {
 
-// Returns the error against it, and nothing has happened then. Raises one that is not the fault of these jobs.
-std::optional<pg::Error> try_to_expire(const catalog::Queue &queue, const std::vector<std::int64_t> &ids, pg::Time now,
+// Returns the error against it, and nothing has happened then. Raises one that is not the fault of
+// these jobs.
+std::optional<pg::Error> try_to_expire(const catalog::Queue &queue,
+                                       const std::vector<std::int64_t> &ids, pg::Time now,
                                        int &count)
 {
     const Failure expired{core::Reason::expired, "", "job expired before it started"};
@@ -367,8 +393,10 @@ std::optional<pg::Error> try_to_expire(const catalog::Queue &queue, const std::v
 int expire_waiting(const catalog::Queue &queue, pg::Time now, int limit)
 {
     std::vector<std::int64_t> ids;
-    for (const pg::Row row :
-         pg::as_hipq([&] { return catalog::statement_for(queue, expired_sql).run(now, static_cast<std::int64_t>(limit)); }))
+    for (const pg::Row row : pg::as_hipq([&] {
+             return catalog::statement_for(queue, expired_sql)
+                 .run(now, static_cast<std::int64_t>(limit));
+         }))
         ids.push_back(row.integer(0));
     int count = 0;
     if (ids.empty() || !try_to_expire(queue, ids, now, count).has_value())
@@ -383,7 +411,8 @@ int expire_waiting(const catalog::Queue &queue, pg::Time now, int limit)
 
 pg::Time next_expiry(const catalog::Queue &queue)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(queue, next_expiry_sql).run(); });
+    const pg::Rows rows =
+        pg::as_hipq([&] { return catalog::statement_for(queue, next_expiry_sql).run(); });
     return rows.empty() ? pg::infinity : rows.front().time(0);
 }
 

@@ -43,10 +43,11 @@ extern "C" void hipq_enum_changed(Datum, int, uint32)
 // Domains by what they are made of. That of the state belongs to hipq: it has no constant number.
 constexpr Oid state_type = InvalidOid;
 constexpr std::array<Oid, core::column_count> column_types{
-    INT8OID,        INT8OID,        INT8OID,    INT8OID,    TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
-    TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID,    state_type, INT4OID,        INT4OID,        INT4OID,        INT4OID,
-    INT4OID,        INT2OID,        NUMERICOID, TEXTOID,    TEXTOID,        TEXTOID,        TEXTOID,        TEXTOID,
-    TEXTOID,        TEXTOID,        JSONBOID,   JSONBOID,   TEXTOID,
+    INT8OID,        INT8OID,        INT8OID,        INT8OID,        TIMESTAMPTZOID, TIMESTAMPTZOID,
+    TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID,        state_type,
+    INT4OID,        INT4OID,        INT4OID,        INT4OID,        INT4OID,        INT2OID,
+    NUMERICOID,     TEXTOID,        TEXTOID,        TEXTOID,        TEXTOID,        TEXTOID,
+    TEXTOID,        TEXTOID,        JSONBOID,       JSONBOID,       TEXTOID,
 };
 
 // PostgreSQL regime.
@@ -61,7 +62,8 @@ void require_type(Oid relation, std::string_view column, Oid type, Oid expected)
 {
     if (type == expected)
         return;
-    const Oid own_type = expected == state_type ? pg::call([] { return state_type_here(); }) : expected;
+    const Oid own_type =
+        expected == state_type ? pg::call([] { return state_type_here(); }) : expected;
     if (pg::call([&] { return ::getBaseType(type); }) != own_type)
         pg::raise_other_type(relation, std::string(column), type, own_type);
 }
@@ -96,19 +98,21 @@ void require_state(Oid state, const char *label)
     if (OidIsValid(state))
         return;
     pg::require_fit("type \"hipq.job_state\" has no value \"" + std::string(label) + "\"");
-    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("type \"hipq.job_state\" has no value \"%s\"", label),
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+               errmsg("type \"hipq.job_state\" has no value \"%s\"", label),
                errhint("The types of hipq are its own. Rename the value back."));
 }
 
 States read_states()
 {
-    static constexpr std::array<const char *, core::all_job_states.size()> labels{"initial", "running", "error", "retry",
-                                                                                  "final"};
+    static constexpr std::array<const char *, core::all_job_states.size()> labels{
+        "initial", "running", "error", "retry", "final"};
     States result{};
     pg::call([&] {
         const Oid type = state_type_here();
         for (std::size_t i = 0; i < result.size(); ++i)
-            result[i] = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type), CStringGetDatum(labels[i]));
+            result[i] = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type),
+                                        CStringGetDatum(labels[i]));
     });
     for (std::size_t i = 0; i < result.size(); ++i)
         require_state(result[i], labels[i]);
@@ -153,11 +157,13 @@ ColumnMap column_map(Relation relation)
     const Oid oid = RelationGetRelid(relation);
     if (const auto found = maps->find(oid); found != maps->end())
         return found->second;
-    return maps->insert_or_assign(oid, read_column_map(RelationGetDescr(relation), oid)).first->second;
+    return maps->insert_or_assign(oid, read_column_map(RelationGetDescr(relation), oid))
+        .first->second;
 }
 
 JobRow::JobRow(Relation relation, HeapTuple tuple)
-    : RowValues{}, map_(column_map(relation)), descriptor_(RelationGetDescr(relation)), tuple_(tuple)
+    : RowValues{}, map_(column_map(relation)), descriptor_(RelationGetDescr(relation)),
+      tuple_(tuple)
 {
     static_cast<RowValues &>(*this) = pg::call([&] {
         Datum datums[MaxHeapAttributeNumber];
@@ -184,7 +190,8 @@ HeapTuple JobRow::form() const
 
 core::JobState RowValues::state() const
 {
-    return null(core::Column::state) ? core::JobState::initial : state_of(value(core::Column::state));
+    return null(core::Column::state) ? core::JobState::initial
+                                     : state_of(value(core::Column::state));
 }
 
 Datum state_datum(core::JobState state)
@@ -198,10 +205,12 @@ core::JobState state_of(Datum value)
     for (const core::JobState state : core::all_job_states)
         if (known[static_cast<std::size_t>(state)] == DatumGetObjectId(value))
             return state;
-    HIPQ_RAISE(errcode(ERRCODE_DATA_CORRUPTED), errmsg("unknown job state %u", DatumGetObjectId(value)));
+    HIPQ_RAISE(errcode(ERRCODE_DATA_CORRUPTED),
+               errmsg("unknown job state %u", DatumGetObjectId(value)));
 }
 
-core::ColumnSet differing_columns(Relation relation, const RowValues &before, const RowValues &after)
+core::ColumnSet differing_columns(Relation relation, const RowValues &before,
+                                  const RowValues &after)
 {
     core::ColumnSet result;
     const ColumnMap map = column_map(relation);
@@ -210,9 +219,10 @@ core::ColumnSet differing_columns(Relation relation, const RowValues &before, co
         for (std::size_t i = 0; i < core::column_count; ++i) {
             const auto column = static_cast<core::Column>(i);
             const Form_pg_attribute form = TupleDescAttr(descriptor, map[i] - 1);
-            const bool same = before.null(column) == after.null(column) &&
-                              (before.null(column) ||
-                               ::datum_image_eq(before.value(column), after.value(column), form->attbyval, form->attlen));
+            const bool same =
+                before.null(column) == after.null(column) &&
+                (before.null(column) || ::datum_image_eq(before.value(column), after.value(column),
+                                                         form->attbyval, form->attlen));
             result.set(i, !same);
         }
     });
@@ -221,12 +231,14 @@ core::ColumnSet differing_columns(Relation relation, const RowValues &before, co
 
 namespace {
 
-// Where the columns stand in the row type of hipq.job: kept until the type's definition has another number.
+// Where the columns stand in the row type of hipq.job: kept until the type's definition has another
+// number.
 const ColumnMap &row_type_map(Oid type)
 {
     static constinit ColumnMap known{};
     static constinit std::uint64_t known_definition = 0;
-    const TypeCacheEntry *entry = pg::call([&] { return ::lookup_type_cache(type, TYPECACHE_TUPDESC); });
+    const TypeCacheEntry *entry =
+        pg::call([&] { return ::lookup_type_cache(type, TYPECACHE_TUPDESC); });
     if (entry->tupDesc_identifier != known_definition) {
         known = read_column_map(entry->tupDesc, entry->typrelid);
         known_definition = entry->tupDesc_identifier;
@@ -246,8 +258,10 @@ RowValues row_values(pg::RawValue row)
         tuple.t_len = HeapTupleHeaderGetDatumLength(header);
         ItemPointerSetInvalid(&tuple.t_self);
         tuple.t_data = header;
-        auto *values = static_cast<Datum *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(Datum)));
-        auto *nulls = static_cast<bool *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(bool)));
+        auto *values =
+            static_cast<Datum *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(Datum)));
+        auto *nulls =
+            static_cast<bool *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(bool)));
         ::heap_deform_tuple(&tuple, descriptor, values, nulls);
         ReleaseTupleDesc(descriptor);
         return pick(map, values, nulls);
@@ -259,8 +273,10 @@ pg::RawValue row_of(const RowValues &values, Oid row_type)
     const ColumnMap map = row_type_map(row_type);
     return pg::call([&] {
         const TupleDesc descriptor = ::lookup_rowtype_tupdesc(row_type, -1);
-        auto *datums = static_cast<Datum *>(::palloc0(static_cast<Size>(descriptor->natts) * sizeof(Datum)));
-        auto *nulls = static_cast<bool *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(bool)));
+        auto *datums =
+            static_cast<Datum *>(::palloc0(static_cast<Size>(descriptor->natts) * sizeof(Datum)));
+        auto *nulls =
+            static_cast<bool *>(::palloc(static_cast<Size>(descriptor->natts) * sizeof(bool)));
         std::fill_n(nulls, descriptor->natts, true);  // dropped columns
         put_back(values, map, datums, nulls);
         const Datum formed = HeapTupleGetDatum(::heap_form_tuple(descriptor, datums, nulls));
@@ -297,7 +313,8 @@ void make_running(RowValues &values, int attempt, pg::Time started, pg::Time dea
 
 bool is_due(const RowValues &values, pg::Time now)
 {
-    return core::is_waiting(values.state()) && values.as_int64(core::Column::scheduled_run_time) <= now.value &&
+    return core::is_waiting(values.state()) &&
+           values.as_int64(core::Column::scheduled_run_time) <= now.value &&
            values.as_int64(core::Column::expires_time) > now.value;
 }
 
@@ -316,7 +333,8 @@ std::string text_of(Datum value)
 
 Datum none_datum()
 {
-    alignas(std::int32_t) static constinit std::array<char, VARHDRSZ + 4> none{0, 0, 0, 0, 'N', 'O', 'N', 'E'};
+    alignas(std::int32_t) static constinit std::array<char, VARHDRSZ + 4> none{0,   0,   0,   0,
+                                                                               'N', 'O', 'N', 'E'};
     SET_VARSIZE(none.data(), none.size());
     return PointerGetDatum(none.data());
 }

@@ -6,13 +6,13 @@
 
 namespace hipq::job {
 
-// Where the columns of a job stand in one relation. A copy: an invalidation, which any look at a catalogue may bring, empties the
-// cache it comes from. Ask again for each row.
+// Where the columns of a job stand in one relation. A copy: an invalidation, which any look at a
+// catalogue may bring, empties the cache it comes from. Ask again for each row.
 using ColumnMap = std::array<AttrNumber, core::column_count>;
 ColumnMap column_map(Relation relation);
 
-// The text of a value, which points into it, or into the current memory context when it had to be detoasted; raises when that
-// fails.
+// The text of a value, which points into it, or into the current memory context when it had to be
+// detoasted; raises when that fails.
 std::string_view text_view(Datum value);
 std::string text_of(Datum value);
 Datum none_datum();       // the text NONE: a constant
@@ -42,9 +42,18 @@ struct RowValues {
         is_changed = true;
     }
     // NULL gives the value for "nothing" of each type.
-    std::int64_t as_int64(core::Column column) const { return null(column) ? 0 : DatumGetInt64(value(column)); }
-    int as_int32(core::Column column) const { return null(column) ? 0 : DatumGetInt32(value(column)); }
-    std::string_view as_text(core::Column column) const { return null(column) ? std::string_view() : text_view(value(column)); }
+    std::int64_t as_int64(core::Column column) const
+    {
+        return null(column) ? 0 : DatumGetInt64(value(column));
+    }
+    int as_int32(core::Column column) const
+    {
+        return null(column) ? 0 : DatumGetInt32(value(column));
+    }
+    std::string_view as_text(core::Column column) const
+    {
+        return null(column) ? std::string_view() : text_view(value(column));
+    }
     core::JobState state() const;  // NULL is initial
 };
 
@@ -52,7 +61,7 @@ struct RowValues {
 class JobRow : public RowValues {
 public:
     JobRow(Relation relation, HeapTuple tuple);  // C++ regime
-    HeapTuple form() const;                      // the row with what was set, in the current memory context
+    HeapTuple form() const;  // the row with what was set, in the current memory context
 
 private:
     ColumnMap map_;
@@ -68,14 +77,16 @@ const RowValues *kept(const RowValues &values);
 // Puts them into a slot whose columns stand as the map says. PostgreSQL regime.
 void fill_slot(TupleTableSlot *slot, const ColumnMap &map, const RowValues &values);
 
-// A waiting row as it looks while its next attempt runs: state, attempt, error and times are the attempt's.
+// A waiting row as it looks while its next attempt runs: state, attempt, error and times are the
+// attempt's.
 void make_running(RowValues &values, int attempt, pg::Time started, pg::Time deadline);
 
 // Whether its job waits, its time has come, and it has not expired.
 bool is_due(const RowValues &values, pg::Time now);
 
 // The columns in which two rows of one relation differ.
-core::ColumnSet differing_columns(Relation relation, const RowValues &before, const RowValues &after);
+core::ColumnSet differing_columns(Relation relation, const RowValues &before,
+                                  const RowValues &after);
 
 // Registers the invalidation callback; called once by _PG_init. PostgreSQL regime.
 void watch_job_relations();

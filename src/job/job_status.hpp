@@ -13,10 +13,12 @@ struct Standing {
     bool is_own;          // the transaction at hand has enqueued or changed it
 };
 
-// Of a job of that queue as it is now. Nothing: there is no row of it (any more). Needs a transaction in read committed.
+// Of a job of that queue as it is now. Nothing: there is no row of it (any more). Needs a
+// transaction in read committed.
 std::optional<Standing> standing_of(const catalog::Queue &queue, std::int64_t id);
 
-// Whatever has been committed so far, by transactions that did not wait for the disk too, is safe from a crash.
+// Whatever has been committed so far, by transactions that did not wait for the disk too, is safe
+// from a crash.
 void make_commits_durable();
 
 }  // namespace hipq::job

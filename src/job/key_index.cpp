@@ -18,7 +18,8 @@ struct KnownIndex {
     bool keys_only;
 };
 
-// An index has one place where it can be. One that another has taken its place from is looked at again.
+// An index has one place where it can be. One that another has taken its place from is looked at
+// again.
 constinit std::array<KnownIndex, 64> known{};
 
 KnownIndex &place_of(Oid index)
@@ -47,7 +48,8 @@ bool wants_keys(const List *predicate, AttrNumber job_key)
     if (list_length(predicate) != 1 || !IsA(linitial(predicate), OpExpr))
         return false;
     const auto *unequal = linitial_node(OpExpr, predicate);
-    return unequal->opfuncid == F_TEXTNE && is_column(static_cast<const Node *>(linitial(unequal->args)), job_key) &&
+    return unequal->opfuncid == F_TEXTNE &&
+           is_column(static_cast<const Node *>(linitial(unequal->args)), job_key) &&
            is_none(static_cast<const Node *>(lsecond(unequal->args)));
 }
 

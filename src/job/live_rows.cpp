@@ -119,11 +119,13 @@ bool LiveRows::Table::find(const DueJob &job)
     return find_at(job.place, job.id) || find_by_key(job.id);
 }
 
-// The size that this process has seen last will do: whoever makes a table smaller tells everybody before he gives up his lock.
+// The size that this process has seen last will do: whoever makes a table smaller tells everybody
+// before he gives up his lock.
 bool LiveRows::Table::has_block(BlockNumber block) const
 {
     const BlockNumber known = RelationGetSmgr(live)->smgr_cached_nblocks[MAIN_FORKNUM];
-    return (known != InvalidBlockNumber && block < known) || block < RelationGetNumberOfBlocks(live);
+    return (known != InvalidBlockNumber && block < known) ||
+           block < RelationGetNumberOfBlocks(live);
 }
 
 // What stands there may be another row by now, or none.
@@ -182,7 +184,8 @@ bool LiveRows::Table::lock(LockTupleMode mode) const
 {
     ItemPointerData position = slot->tts_tid;
     TM_FailureData failure{};
-    return ::table_tuple_lock(live, &position, ::GetActiveSnapshot(), slot, ::GetCurrentCommandId(false), mode, LockWaitSkip, 0,
+    return ::table_tuple_lock(live, &position, ::GetActiveSnapshot(), slot,
+                              ::GetCurrentCommandId(false), mode, LockWaitSkip, 0,
                               &failure) == TM_Ok;
 }
 
@@ -203,9 +206,11 @@ RowHolder LiveRows::Table::holder() const
 }
 
 // The row that was found; what is stored out of line stays where it is.
-HeapTuple LiveRows::Table::with_changes(const RowValues &values, std::span<const Column> to_change) const
+HeapTuple LiveRows::Table::with_changes(const RowValues &values,
+                                        std::span<const Column> to_change) const
 {
-    auto *is_changed = static_cast<bool *>(::palloc0(static_cast<Size>(RelationGetDescr(live)->natts) * sizeof(bool)));
+    auto *is_changed = static_cast<bool *>(
+        ::palloc0(static_cast<Size>(RelationGetDescr(live)->natts) * sizeof(bool)));
     for (const Column column : to_change) {
         const auto from = static_cast<std::size_t>(column);
         const int to = map[from] - 1;
@@ -213,11 +218,12 @@ HeapTuple LiveRows::Table::with_changes(const RowValues &values, std::span<const
         nulls[to] = values.nulls[from];
         is_changed[to] = true;
     }
-    return ::heap_modify_tuple(::ExecFetchSlotHeapTuple(slot, false, nullptr), RelationGetDescr(live), columns, nulls,
-                               is_changed);
+    return ::heap_modify_tuple(::ExecFetchSlotHeapTuple(slot, false, nullptr),
+                               RelationGetDescr(live), columns, nulls, is_changed);
 }
 
-// Of `changed`, where there was no room for it beside the row as it was, or an index is about what has changed.
+// Of `changed`, where there was no room for it beside the row as it was, or an index is about what
+// has changed.
 void LiveRows::Table::insert_index_entries()
 {
     if (executor == nullptr) {
@@ -242,8 +248,9 @@ bool LiveRows::Table::change(const RowValues &values, std::span<const Column> to
     TM_FailureData failure{};
     LockTupleMode lock_mode_taken{};
     bool needs_index_entries = false;
-    if (::table_tuple_update(live, &place, changed, ::GetCurrentCommandId(true), ::GetActiveSnapshot(), InvalidSnapshot, true,
-                             &failure, &lock_mode_taken, &needs_index_entries) != TM_Ok)
+    if (::table_tuple_update(live, &place, changed, ::GetCurrentCommandId(true),
+                             ::GetActiveSnapshot(), InvalidSnapshot, true, &failure,
+                             &lock_mode_taken, &needs_index_entries) != TM_Ok)
         return false;
     if (needs_index_entries)
         insert_index_entries();
@@ -254,8 +261,8 @@ bool LiveRows::Table::erase() const
 {
     TM_FailureData failure{};
     ItemPointerData place = slot->tts_tid;
-    return ::table_tuple_delete(live, &place, ::GetCurrentCommandId(true), ::GetActiveSnapshot(), InvalidSnapshot, true, &failure,
-                                false) == TM_Ok;
+    return ::table_tuple_delete(live, &place, ::GetCurrentCommandId(true), ::GetActiveSnapshot(),
+                                InvalidSnapshot, true, &failure, false) == TM_Ok;
 }
 
 void LiveRows::Table::close() const
@@ -300,7 +307,8 @@ ClaimedJob job_of(const RowValues &values, Oid row_type, ItemPointerData place)
     job.timeout = values.as_int32(Column::timeout);
     job.retry_count = values.as_int32(Column::retry_count);
     job.max_retries = values.as_int32(Column::max_retries);
-    job.started = pg::Time{accepted == pg::infinity.value ? values.as_int64(Column::update_time) : accepted};
+    job.started =
+        pg::Time{accepted == pg::infinity.value ? values.as_int64(Column::update_time) : accepted};
     job.error = text_of(values.value(Column::error));
     job.retry_reason = text_of(values.value(Column::retry_reason));
     job.place = place;
@@ -337,7 +345,8 @@ LiveRows::Table *LiveRows::open(const catalog::Queue &queue, Purpose purpose)
     const bool writes = purpose == Purpose::write;
     auto *table = pg::call([&] {
         auto *opened = static_cast<Table *>(::palloc0(sizeof(Table)));
-        if (opened->open(name.c_str(), writes ? RowExclusiveLock : RowShareLock) && (!writes || is_plain(opened->live)))
+        if (opened->open(name.c_str(), writes ? RowExclusiveLock : RowShareLock) &&
+            (!writes || is_plain(opened->live)))
             return opened;
         opened->close();
         return static_cast<Table *>(nullptr);
@@ -364,7 +373,8 @@ std::optional<LiveRows> LiveRows::open_to_write(const catalog::Queue &queue)
 std::optional<ClaimedJob> LiveRows::lock_due(const DueJob &waiting, pg::Time now)
 {
     RowValues *values = find(waiting);
-    if (values == nullptr || !is_due(*values, now) || !pg::call([&] { return table_->lock(LockTupleExclusive); }))
+    if (values == nullptr || !is_due(*values, now) ||
+        !pg::call([&] { return table_->lock(LockTupleExclusive); }))
         return std::nullopt;
     return running_job(*values, table_->row_type, table_->slot->tts_tid, now);
 }
@@ -389,7 +399,9 @@ bool LiveRows::remove(const ClaimedJob &job)
     forbid_two_phase(NoTwoPhase::job_taken);
     const Found row = pg::call([&] {
         const bool found = table_->find({job.id, job.place});
-        return found ? Found{true, table_->value(Column::state), DatumGetInt32(table_->value(Column::attempt))} : Found{};
+        return found ? Found{true, table_->value(Column::state),
+                             DatumGetInt32(table_->value(Column::attempt))}
+                     : Found{};
     });
     if (!row.found || row.attempt != job.stored_attempt())
         return false;
@@ -404,7 +416,8 @@ void LiveRows::wait_for_holder(std::int64_t id)
         if (!table_->find_by_key(id))
             return;
         const RowHolder holder = table_->holder();
-        if (lanes::is_begun(MyDatabaseId, id))  // asked after the row: whoever claims it has it in hand before
+        if (lanes::is_begun(MyDatabaseId,
+                            id))  // asked after the row: whoever claims it has it in hand before
             ::pg_usleep(moment);
         else if (TransactionIdIsValid(holder.transaction))
             wait_for(holder);

@@ -44,10 +44,12 @@ constexpr const char *with_worker_sql = R"(
 
 }  // namespace
 
-std::optional<ClaimedJob> take_locked(const catalog::Queue &queue, std::int64_t id, int attempt, pg::Time started)
+std::optional<ClaimedJob> take_locked(const catalog::Queue &queue, std::int64_t id, int attempt,
+                                      pg::Time started)
 {
-    return first_claimed_job(
-        pg::as_hipq([&] { return catalog::statement_for(queue, record_locked_sql).run(id, attempt - 1, started); }));
+    return first_claimed_job(pg::as_hipq([&] {
+        return catalog::statement_for(queue, record_locked_sql).run(id, attempt - 1, started);
+    }));
 }
 
 bool record_locked(const catalog::Queue &queue, ClaimedJob &job)
@@ -61,17 +63,20 @@ bool record_locked(const catalog::Queue &queue, ClaimedJob &job)
 
 std::optional<ClaimedJob> take_running(const catalog::Queue &queue, std::int64_t id, int attempt)
 {
-    return first_claimed_job(pg::as_hipq([&] { return catalog::statement_for(queue, running_sql).run(id, attempt); }));
+    return first_claimed_job(
+        pg::as_hipq([&] { return catalog::statement_for(queue, running_sql).run(id, attempt); }));
 }
 
 std::optional<ClaimedJob> take_from_worker(const catalog::Queue &queue, std::int64_t id)
 {
-    return first_claimed_job(pg::as_hipq([&] { return catalog::statement_for(queue, with_worker_sql).run(id); }));
+    return first_claimed_job(
+        pg::as_hipq([&] { return catalog::statement_for(queue, with_worker_sql).run(id); }));
 }
 
 std::optional<ClaimedJob> take_for_decision(const catalog::Queue &queue, std::int64_t id)
 {
-    return first_claimed_job(pg::as_hipq([&] { return catalog::statement_for(queue, decision_sql).run(id); }));
+    return first_claimed_job(
+        pg::as_hipq([&] { return catalog::statement_for(queue, decision_sql).run(id); }));
 }
 
 }  // namespace hipq::job

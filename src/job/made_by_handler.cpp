@@ -17,10 +17,11 @@ constinit pg::Statement insert_made(R"(
     SELECT made.queue_id, made.job_id FROM unnest($1, $2) AS made(queue_id, job_id)
     ON CONFLICT DO NOTHING)");
 
-constinit pg::Statement
-    update_queue("UPDATE hipq.made_by_handler AS made SET queue_id = $3 WHERE made.queue_id = $2 AND made.job_id = ANY ($1)");
+constinit pg::Statement update_queue("UPDATE hipq.made_by_handler AS made SET queue_id = $3 WHERE "
+                                     "made.queue_id = $2 AND made.job_id = ANY ($1)");
 
-constinit pg::Statement select_queues("SELECT DISTINCT made.queue_id FROM hipq.made_by_handler AS made");
+constinit pg::Statement
+    select_queues("SELECT DISTINCT made.queue_id FROM hipq.made_by_handler AS made");
 
 // A successor is not in the queue's table yet.
 constexpr const char *delete_finished_sql = R"(
@@ -57,7 +58,8 @@ void note_made_job(std::int64_t id, int queue_id)
     present->queues_.push_back(queue_id);
 }
 
-void move_made_jobs(const std::vector<std::int64_t> &ids, const catalog::Queue &from, const catalog::Queue &to)
+void move_made_jobs(const std::vector<std::int64_t> &ids, const catalog::Queue &from,
+                    const catalog::Queue &to)
 {
     pg::as_hipq([&] { update_queue.run(ids, std::int32_t{from.id}, std::int32_t{to.id}); });
     if (present == nullptr)
@@ -79,7 +81,8 @@ std::vector<int> queues_with_made_jobs()
 
 void prune_made_jobs(const catalog::Queue &queue)
 {
-    pg::as_hipq([&] { catalog::statement_for(queue, delete_finished_sql).run(std::int32_t{queue.id}); });
+    pg::as_hipq(
+        [&] { catalog::statement_for(queue, delete_finished_sql).run(std::int32_t{queue.id}); });
 }
 
 }  // namespace hipq::job

@@ -1,12 +1,13 @@
-// Which jobs handlers of dead letters have made: rows of hipq.made_by_handler. No handler is called when one of them fails, so
-// that handlers cannot keep each other going for ever.
+// Which jobs handlers of dead letters have made: rows of hipq.made_by_handler. No handler is called
+// when one of them fails, so that handlers cannot keep each other going for ever.
 #pragma once
 
 #include "catalog/catalog.hpp"
 
 namespace hipq::job {
 
-// While it lives, all jobs that this process enqueues are noted, in whatever way that happens. One at a time.
+// While it lives, all jobs that this process enqueues are noted, in whatever way that happens. One
+// at a time.
 class MadeJobs {
 public:
     MadeJobs();
@@ -19,7 +20,8 @@ public:
 
 private:
     friend void note_made_job(std::int64_t id, int queue_id);
-    friend void move_made_jobs(const std::vector<std::int64_t> &ids, const catalog::Queue &from, const catalog::Queue &to);
+    friend void move_made_jobs(const std::vector<std::int64_t> &ids, const catalog::Queue &from,
+                               const catalog::Queue &to);
     std::vector<std::int64_t> ids_;
     std::vector<std::int64_t> queues_;
 };
@@ -28,7 +30,8 @@ private:
 void note_made_job(std::int64_t id, int queue_id);
 
 // Notes that jobs are another queue's now.
-void move_made_jobs(const std::vector<std::int64_t> &ids, const catalog::Queue &from, const catalog::Queue &to);
+void move_made_jobs(const std::vector<std::int64_t> &ids, const catalog::Queue &from,
+                    const catalog::Queue &to);
 
 // The queues that have some. Needs a transaction.
 std::vector<int> queues_with_made_jobs();

@@ -10,20 +10,23 @@ using core::Column;
 void note_place(Oid leaf, const RowValues &job, Oid owner)
 {
     if (core::is_waiting(job.state()))
-        wakeup::note_lane_key(
-            {leaf, job.as_int32(Column::queue_id), job.as_int32(Column::priority), job.as_text(Column::job_type)},
-            {job.as_int64(Column::scheduled_run_time), job.as_int64(Column::id)}, owner);
+        wakeup::note_lane_key({leaf, job.as_int32(Column::queue_id), job.as_int32(Column::priority),
+                               job.as_text(Column::job_type)},
+                              {job.as_int64(Column::scheduled_run_time), job.as_int64(Column::id)},
+                              owner);
 }
 
 void note_if_waiting(Oid leaf, const RowValues &job, const catalog::Queue &queue)
 {
     note_place(leaf, job, queue.owner);
     if (core::is_waiting(job.state()))
-        note_due(queue, job.as_text(Column::job_type), pg::Time{job.as_int64(Column::scheduled_run_time)},
+        note_due(queue, job.as_text(Column::job_type),
+                 pg::Time{job.as_int64(Column::scheduled_run_time)},
                  pg::Time{job.as_int64(Column::expires_time)});
 }
 
-void note_due(const catalog::Queue &queue, std::string_view job_type, pg::Time due, pg::Time expires)
+void note_due(const catalog::Queue &queue, std::string_view job_type, pg::Time due,
+              pg::Time expires)
 {
     const catalog::JobType *type = queue.find_job_type(job_type);
     if (type != nullptr && type->is_without_handler())

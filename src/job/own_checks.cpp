@@ -11,7 +11,8 @@ namespace hipq::job {
 
 namespace {
 
-// `condition` as PostgreSQL writes it: one that is put in the place of another under its name is another.
+// `condition` as PostgreSQL writes it: one that is put in the place of another under its name is
+// another.
 struct OwnCheck {
     std::string_view name;
     std::string_view condition;
@@ -19,21 +20,24 @@ struct OwnCheck {
 
 // In the order in which the relation cache keeps them.
 constexpr std::array<OwnCheck, 14> own_checks{{
-    {"job_error_and_retry_have_an_error",
-     "((state <> ALL (ARRAY['error'::hipq.job_state, 'retry'::hipq.job_state])) OR (error <> 'NONE'::text))"},
+    {"job_error_and_retry_have_an_error", "((state <> ALL (ARRAY['error'::hipq.job_state, "
+                                          "'retry'::hipq.job_state])) OR (error <> 'NONE'::text))"},
     {"job_expires_time_is_a_time", "(expires_time <> '-infinity'::timestamp with time zone)"},
-    {"job_initial_has_not_been_tried",
-     "((state <> 'initial'::hipq.job_state) OR ((attempt = 0) AND (retry_count = 0) AND (error = 'NONE'::text)))"},
+    {"job_initial_has_not_been_tried", "((state <> 'initial'::hipq.job_state) OR ((attempt = 0) "
+                                       "AND (retry_count = 0) AND (error = 'NONE'::text)))"},
     {"job_key_is_short", "((octet_length(job_key) >= 1) AND (octet_length(job_key) <= 1000))"},
     {"job_max_retries_is_not_negative", "(max_retries >= 0)"},
     {"job_past_initial_has_been_tried_or_failed",
      "((state = 'initial'::hipq.job_state) OR (attempt >= 1) OR (error <> 'NONE'::text))"},
     {"job_queue_ttl_is_positive", "(queue_ttl > 0)"},
     {"job_retry_count_is_not_negative", "(retry_count >= 0)"},
-    {"job_running_has_no_error", "((state <> 'running'::hipq.job_state) OR (error = 'NONE'::text))"},
+    {"job_running_has_no_error",
+     "((state <> 'running'::hipq.job_state) OR (error = 'NONE'::text))"},
     {"job_scheduled_run_time_is_finite", "isfinite(scheduled_run_time)"},
-    {"job_throttle_factor_is_not_negative", "((throttle_factor >= (0)::numeric) AND (throttle_factor <> 'NaN'::numeric))"},
-    {"job_throttle_key_is_short", "((octet_length(throttle_key) >= 1) AND (octet_length(throttle_key) <= 1000))"},
+    {"job_throttle_factor_is_not_negative",
+     "((throttle_factor >= (0)::numeric) AND (throttle_factor <> 'NaN'::numeric))"},
+    {"job_throttle_key_is_short",
+     "((octet_length(throttle_key) >= 1) AND (octet_length(throttle_key) <= 1000))"},
     {"job_timeout_is_positive", "(timeout > 0)"},
     {"job_type_is_short", "((octet_length(job_type) >= 1) AND (octet_length(job_type) <= 63))"},
 }};
@@ -45,7 +49,8 @@ struct KnownTable {
     bool own_only;
 };
 
-// A table has one place where it can be. One that another has taken its place from is looked at again.
+// A table has one place where it can be. One that another has taken its place from is looked at
+// again.
 constinit std::array<KnownTable, 1024> known{};
 
 KnownTable &place_of(Oid table)
@@ -55,16 +60,19 @@ KnownTable &place_of(Oid table)
 
 bool has_own_names(const TupleConstr &constraints)
 {
-    return std::equal(own_checks.begin(), own_checks.end(), constraints.check,
-                      [](const OwnCheck &own, const ConstrCheck &check) { return own.name == check.ccname; });
+    return std::equal(
+        own_checks.begin(), own_checks.end(), constraints.check,
+        [](const OwnCheck &own, const ConstrCheck &check) { return own.name == check.ccname; });
 }
 
 // By the names of the columns, wherever they stand.
 bool has_own_conditions(Relation relation)
 {
-    List *names = ::deparse_context_for(RelationGetRelationName(relation), RelationGetRelid(relation));
+    List *names =
+        ::deparse_context_for(RelationGetRelationName(relation), RelationGetRelid(relation));
     for (std::size_t i = 0; i < own_checks.size(); ++i) {
-        auto *condition = static_cast<Node *>(::stringToNode(RelationGetDescr(relation)->constr->check[i].ccbin));
+        auto *condition =
+            static_cast<Node *>(::stringToNode(RelationGetDescr(relation)->constr->check[i].ccbin));
         if (own_checks[i].condition != ::deparse_expression(condition, names, false, false))
             return false;
     }
@@ -92,7 +100,8 @@ bool has_own_conditions_by_pinned_path(Relation relation)
 bool look_at(Relation relation)
 {
     const TupleConstr *constraints = RelationGetDescr(relation)->constr;
-    return constraints != nullptr && constraints->num_check == static_cast<int>(own_checks.size()) &&
+    return constraints != nullptr &&
+           constraints->num_check == static_cast<int>(own_checks.size()) &&
            has_own_names(*constraints) && has_own_conditions_by_pinned_path(relation);
 }
 

@@ -5,8 +5,8 @@
 
 namespace hipq::job {
 
-// Whether a table has the CHECK constraints of hipq.job, as the script writes them, and no others. The answer is kept until the
-// table changes.
+// Whether a table has the CHECK constraints of hipq.job, as the script writes them, and no others.
+// The answer is kept until the table changes.
 bool has_own_checks_only(Relation relation);
 
 // After an invalidation; InvalidOid: of everything. Straight-line code.

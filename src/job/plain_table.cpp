@@ -28,7 +28,8 @@ bool has_generated_column(Relation relation)
 bool has_guard_only(Relation relation)
 {
     const TriggerDesc *triggers = relation->trigdesc;
-    return triggers != nullptr && triggers->numtriggers == 1 && std::strcmp(triggers->triggers[0].tgname, "guard_job") == 0;
+    return triggers != nullptr && triggers->numtriggers == 1 &&
+           std::strcmp(triggers->triggers[0].tgname, "guard_job") == 0;
 }
 
 }  // namespace
@@ -36,7 +37,8 @@ bool has_guard_only(Relation relation)
 // A constraint that somebody has added to the queue's table, or to hipq.job, is its leaves' too.
 bool is_plain(Relation leaf)
 {
-    return leaf->rd_rel->relkind == RELKIND_RELATION && has_guard_only(leaf) && !has_generated_column(leaf) &&
+    return leaf->rd_rel->relkind == RELKIND_RELATION && has_guard_only(leaf) &&
+           !has_generated_column(leaf) &&
            count_columns(leaf) == static_cast<int>(core::column_count) && has_own_checks_only(leaf);
 }
 

@@ -1,7 +1,7 @@
 // Keeps the jobs whose end cannot be written.
 //
-// A table beside the jobs: few are ever set aside, and a row may be one that nobody can change. It names how the job stood, so
-// that the job is free as soon as it stands otherwise.
+// A table beside the jobs: few are ever set aside, and a row may be one that nobody can change. It
+// names how the job stood, so that the job is free as soon as it stands otherwise.
 #include "set_aside.hpp"
 
 #include "catalog/catalog.hpp"
@@ -23,8 +23,8 @@ constexpr const char *note_sql = R"(
     SET queue_id = EXCLUDED.queue_id, attempt = EXCLUDED.attempt, state = EXCLUDED.state, set_aside_time = EXCLUDED.set_aside_time,
         sqlstate = EXCLUDED.sqlstate, error = EXCLUDED.error)";
 
-// The same for a job that is dead: what cannot be written is that the handler is called for it. $1 id, $2 queue, $3 now,
-// $4 SQLSTATE, $5 the error
+// The same for a job that is dead: what cannot be written is that the handler is called for it. $1
+// id, $2 queue, $3 now, $4 SQLSTATE, $5 the error
 constinit pg::Statement note_letter(R"(
     INSERT INTO hipq.set_aside AS aside (job_id, queue_id, attempt, state, set_aside_time, sqlstate, error)
     VALUES ($1, $2, 0, 'final', $3, $4, $5)
@@ -60,14 +60,16 @@ constexpr const char *prune_sql = R"(
 
 constexpr std::int64_t longest_rest_of_letter = 600'000'000;  // us
 
-constinit pg::Statement select_queues("SELECT DISTINCT aside.queue_id FROM hipq.set_aside AS aside");
+constinit pg::Statement
+    select_queues("SELECT DISTINCT aside.queue_id FROM hipq.set_aside AS aside");
 
 // Those that are in its live leaf, if that can be read; left out midway, none.
 void add_standing(std::vector<SetAside> &found, const catalog::Queue &queue)
 {
     std::vector<SetAside> in_queue;
     catalog::read_apart(queue, [&] {
-        for (const pg::Row row : catalog::statement_for(queue, standing_sql).run(std::int32_t{queue.id}))
+        for (const pg::Row row :
+             catalog::statement_for(queue, standing_sql).run(std::int32_t{queue.id}))
             in_queue.push_back({queue.id, row.integer(0), row.time(1), row.text(2)});
     });
     std::move(in_queue.begin(), in_queue.end(), std::back_inserter(found));
@@ -75,18 +77,21 @@ void add_standing(std::vector<SetAside> &found, const catalog::Queue &queue)
 
 std::string error_of(const Failure &failure, const pg::Error &trouble)
 {
-    return "its end cannot be written: " + pg::short_message(trouble) + "; it had failed: " + failure.error;
+    return "its end cannot be written: " + pg::short_message(trouble) +
+           "; it had failed: " + failure.error;
 }
 
 }  // namespace
 
-bool set_aside(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure, const pg::Error &trouble, pg::Time now)
+bool set_aside(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
+               const pg::Error &trouble, pg::Time now)
 {
     ClaimedJob recorded = job;
     if (recorded.is_locked && !record_locked(queue, recorded))
         return false;
     // Its history has a line of it, unless that is what cannot be written.
-    (void)pg::in_subtransaction(pg::Ending::kept, [&] { record_attempt(queue, recorded, failure, now); });
+    (void)pg::in_subtransaction(pg::Ending::kept,
+                                [&] { record_attempt(queue, recorded, failure, now); });
     Failure standing = failure;
     standing.error = pg::short_text(error_of(failure, trouble));
     if (!stand_in_error(queue, recorded, standing, now))
@@ -95,13 +100,16 @@ bool set_aside(const catalog::Queue &queue, const ClaimedJob &job, const Failure
     return true;
 }
 
-void note_set_aside(const catalog::Queue &queue, std::int64_t id, const pg::Error &trouble, pg::Time now)
+void note_set_aside(const catalog::Queue &queue, std::int64_t id, const pg::Error &trouble,
+                    pg::Time now)
 {
     const std::string error = pg::short_message(trouble);
-    pg::as_hipq([&] { catalog::statement_for(queue, note_sql).run(id, now, trouble.sqlstate(), error); });
+    pg::as_hipq(
+        [&] { catalog::statement_for(queue, note_sql).run(id, now, trouble.sqlstate(), error); });
 }
 
-void set_letter_aside(const catalog::Queue &queue, std::int64_t id, const pg::Error &trouble, pg::Time now)
+void set_letter_aside(const catalog::Queue &queue, std::int64_t id, const pg::Error &trouble,
+                      pg::Time now)
 {
     const std::string error = "its dead letter cannot be handled: " + pg::short_message(trouble);
     pg::as_hipq([&] { note_letter.run(id, queue.id, now, trouble.sqlstate(), error); });
@@ -112,22 +120,27 @@ void report_set_aside(const catalog::Queue &queue, std::int64_t id, const pg::Er
     const std::string name = queue.full_name();
     const std::string message = pg::short_message(trouble);
     pg::call([&] {
-        ereport(WARNING, errcode(trouble.sqlerrcode()),
-                errmsg("job %lld in queue \"%s\" is set aside: %s", static_cast<long long>(id), name.c_str(), message.c_str()),
-                errdetail("What became of it cannot be written down. It is left alone; others go on."),
-                errhint("When the cause is gone hipq.fail_job() or hipq.cancel() ends it, and hipq.retry() runs it again."));
+        ereport(
+            WARNING, errcode(trouble.sqlerrcode()),
+            errmsg("job %lld in queue \"%s\" is set aside: %s", static_cast<long long>(id),
+                   name.c_str(), message.c_str()),
+            errdetail("What became of it cannot be written down. It is left alone; others go on."),
+            errhint("When the cause is gone hipq.fail_job() or hipq.cancel() ends it, and "
+                    "hipq.retry() runs it again."));
     });
 }
 
 std::optional<std::string> why_set_aside(const catalog::Queue &queue, std::int64_t id)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(queue, why_sql).run(id); });
+    const pg::Rows rows =
+        pg::as_hipq([&] { return catalog::statement_for(queue, why_sql).run(id); });
     return rows.empty() ? std::nullopt : rows.front().maybe_text(0);
 }
 
 std::set<std::int64_t> waiting_set_aside(const catalog::Queue &queue)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(queue, waiting_sql).run(std::int32_t{queue.id}); });
+    const pg::Rows rows = pg::as_hipq(
+        [&] { return catalog::statement_for(queue, waiting_sql).run(std::int32_t{queue.id}); });
     std::set<std::int64_t> ids;
     for (const pg::Row row : rows)
         ids.insert(row.integer(0));
@@ -151,7 +164,8 @@ void prune_set_aside(const catalog::Catalogue &catalogue, pg::Time now)
         for (const pg::Row row : select_queues.run()) {
             const catalog::Queue *queue = catalogue.find(row.integer32(0));
             if (queue != nullptr && !queue->is_dropped)
-                catalog::statement_for(*queue, prune_sql).run(std::int32_t{queue->id}, now + -longest_rest_of_letter);
+                catalog::statement_for(*queue, prune_sql)
+                    .run(std::int32_t{queue->id}, now + -longest_rest_of_letter);
         }
     });
 }

@@ -1,6 +1,7 @@
 // Reads and removes rows of hipq.successor.
 //
-// Nobody but the extension owner may touch the table. Each row has the job as it will be, id and start values included.
+// Nobody but the extension owner may touch the table. Each row has the job as it will be, id and
+// start values included.
 #include "successor_rows.hpp"
 
 #include "catalog/catalog.hpp"
@@ -23,9 +24,11 @@ constinit pg::Statement find_by_id(R"(
     CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, successor.job) AS job
     WHERE successor.job_id = $1)");
 
-constinit pg::Statement remove_by_id("DELETE FROM hipq.successor AS successor WHERE successor.job_id = $1");
+constinit pg::Statement
+    remove_by_id("DELETE FROM hipq.successor AS successor WHERE successor.job_id = $1");
 
-constinit pg::Statement select_queues("SELECT DISTINCT successor.queue_id FROM hipq.successor AS successor");
+constinit pg::Statement
+    select_queues("SELECT DISTINCT successor.queue_id FROM hipq.successor AS successor");
 
 constexpr const char *select_sql = R"(
     SELECT successor.job_type, successor.job_key, holder.id
@@ -49,7 +52,8 @@ constinit pg::Statement take_by_id(R"(
 
 }  // namespace
 
-std::optional<std::int64_t> successor_of_key(const catalog::Queue &queue, std::string_view type, std::string_view key)
+std::optional<std::int64_t> successor_of_key(const catalog::Queue &queue, std::string_view type,
+                                             std::string_view key)
 {
     const pg::Rows rows = pg::as_hipq([&] { return find_by_key.run(queue.id, type, key); });
     return rows.empty() ? std::nullopt : std::optional(rows.front().integer(0));
@@ -62,7 +66,8 @@ void remove_successor(std::int64_t id)
 
 std::vector<Successor> successors(const catalog::Queue &queue)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(queue, select_sql).run(queue.id); });
+    const pg::Rows rows =
+        pg::as_hipq([&] { return catalog::statement_for(queue, select_sql).run(queue.id); });
     std::vector<Successor> result;
     for (const pg::Row row : rows)
         result.push_back({row.text(0), row.text(1), row.maybe_integer(2)});
@@ -89,8 +94,9 @@ std::optional<WaitingSuccessor> find_successor(std::int64_t id)
     if (rows.empty())
         return std::nullopt;
     const pg::Row row = rows.front();
-    return WaitingSuccessor{row.integer32(0), row.text(1), row.text(2),    row.time(3),     row.time(4),
-                            row.text(5),      row.text(6), row.integer(7), row.integer32(8)};
+    return WaitingSuccessor{row.integer32(0), row.text(1),    row.text(2),
+                            row.time(3),      row.time(4),    row.text(5),
+                            row.text(6),      row.integer(7), row.integer32(8)};
 }
 
 }  // namespace hipq::job

@@ -1,4 +1,5 @@
-// Rows of hipq.successor: jobs that start when the one that holds their key has finished (enqueue/successor.hpp).
+// Rows of hipq.successor: jobs that start when the one that holds their key has finished
+// (enqueue/successor.hpp).
 #pragma once
 
 #include "job/claimed_job.hpp"
@@ -6,7 +7,8 @@
 namespace hipq::job {
 
 // The id of the successor of whoever holds that key, if there is one.
-std::optional<std::int64_t> successor_of_key(const catalog::Queue &queue, std::string_view type, std::string_view key);
+std::optional<std::int64_t> successor_of_key(const catalog::Queue &queue, std::string_view type,
+                                             std::string_view key);
 
 // Takes back what add_successor() did.
 void remove_successor(std::int64_t id);
@@ -22,7 +24,8 @@ std::vector<Successor> successors(const catalog::Queue &queue);
 // The queues that have some.
 std::vector<int> queues_with_successors();
 
-// Takes a successor out, as a job that waited, for its end. Nothing: there is none of that id, or somebody else has it.
+// Takes a successor out, as a job that waited, for its end. Nothing: there is none of that id, or
+// somebody else has it.
 std::optional<ClaimedJob> take_successor(const catalog::Queue &queue, std::int64_t id);
 
 // One that is waiting for its turn, by its id.

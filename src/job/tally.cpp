@@ -11,7 +11,8 @@ namespace {
 
 using core::Ending;
 
-void note(const catalog::Queue &queue, std::string_view job_type, const core::JobEvent &event, pg::Time now)
+void note(const catalog::Queue &queue, std::string_view job_type, const core::JobEvent &event,
+          pg::Time now)
 {
     statistics::note_event(queue.id, queue.owner, queue.instance, queue.name, job_type, event, now);
 }
@@ -21,15 +22,16 @@ std::int64_t waited(const ClaimedJob &job)
 {
     if (job.values == nullptr)
         return -1;
-    const std::int64_t due =
-        std::max(job.values->as_int64(core::Column::scheduled_run_time), job.values->as_int64(core::Column::created_time));
+    const std::int64_t due = std::max(job.values->as_int64(core::Column::scheduled_run_time),
+                                      job.values->as_int64(core::Column::created_time));
     return std::max<std::int64_t>(job.started.value - due, 0);
 }
 
 // No worker could be given the job, or the one that was has not accepted it.
 bool never_began(const ClaimedJob &job, core::Reason reason)
 {
-    const bool is_with_worker = job.worker_id.has_value() && !job.is_locked && job.values != nullptr;
+    const bool is_with_worker =
+        job.worker_id.has_value() && !job.is_locked && job.values != nullptr;
     return reason == core::Reason::worker_unavailable || reason == core::Reason::queue_timeout ||
            (is_with_worker && !is_accepted(job));
 }
@@ -58,8 +60,8 @@ std::optional<core::Reason> last_failure(const catalog::Queue &queue, std::int64
     return rows.empty() ? std::nullopt : core::parse_reason(rows.front().text(0));
 }
 
-// What it was retried for: by the policy, or by hand as a new job. Jobs that were put back have lost nothing by that; what they
-// had been retried for before their history tells.
+// What it was retried for: by the policy, or by hand as a new job. Jobs that were put back have
+// lost nothing by that; what they had been retried for before their history tells.
 std::optional<core::Reason> reason_of_retry(const catalog::Queue &queue, const ClaimedJob &job)
 {
     if (job.retry_reason == "NONE")
@@ -85,12 +87,13 @@ void tally_successes(const catalog::Queue &queue, std::span<const ClaimedJob> jo
 {
     for (const ClaimedJob &job : jobs)
         note(queue, job.type,
-             {Ending::succeeded, reason_of_retry(queue, job), false, job.retry_count, waited(job), ran(job, now), is_manual(job)},
+             {Ending::succeeded, reason_of_retry(queue, job), false, job.retry_count, waited(job),
+              ran(job, now), is_manual(job)},
              now);
 }
 
-void tally_failure(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason, const core::Decision &decision,
-                   bool leaves_dead_letter, pg::Time now)
+void tally_failure(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason,
+                   const core::Decision &decision, bool leaves_dead_letter, pg::Time now)
 {
     note(queue, job.type,
          {ending_of(reason, decision), reason, leaves_dead_letter, job.retry_count, waited(job),
@@ -98,13 +101,17 @@ void tally_failure(const catalog::Queue &queue, const ClaimedJob &job, core::Rea
          now);
 }
 
-void tally_unstarted(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason, bool leaves_dead_letter,
-                     pg::Time now)
+void tally_unstarted(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason,
+                     bool leaves_dead_letter, pg::Time now)
 {
-    note(queue, job.type, {ending_of(reason, {false, 0, false}), reason, leaves_dead_letter, 0, -1, -1, is_manual(job)}, now);
+    note(queue, job.type,
+         {ending_of(reason, {false, 0, false}), reason, leaves_dead_letter, 0, -1, -1,
+          is_manual(job)},
+         now);
 }
 
-void tally_put_back(const catalog::Queue &queue, const std::string &job_type, core::Reason reason, pg::Time now)
+void tally_put_back(const catalog::Queue &queue, const std::string &job_type, core::Reason reason,
+                    pg::Time now)
 {
     note(queue, job_type, {Ending::put_back, reason}, now);
 }

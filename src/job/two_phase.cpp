@@ -1,6 +1,7 @@
 // Forbids PREPARE TRANSACTION where a transaction has done what a second phase could not keep.
 //
-// One process-local mark. A rolled back savepoint leaves it: that transaction commits in one phase then.
+// One process-local mark. A rolled back savepoint leaves it: that transaction commits in one phase
+// then.
 #include "two_phase.hpp"
 
 #include "pg/guard.hpp"
@@ -37,14 +38,17 @@ void demand_two_phase()
                    errhint("Use COMMIT, or enqueue jobs in the transaction instead."));
     case NoTwoPhase::attempt_restored:
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                   errmsg("cannot PREPARE a transaction that has restored running hipq jobs"), errhint("Use COMMIT."));
+                   errmsg("cannot PREPARE a transaction that has restored running hipq jobs"),
+                   errhint("Use COMMIT."));
     case NoTwoPhase::worker_changed:
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                   errmsg("cannot PREPARE a transaction that has registered, drained or deregistered a hipq worker"),
+                   errmsg("cannot PREPARE a transaction that has registered, drained or "
+                          "deregistered a hipq worker"),
                    errhint("Use COMMIT."));
     case NoTwoPhase::extension_dropped:
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                   errmsg("cannot PREPARE a transaction that has dropped extension \"hipq\""), errhint("Use COMMIT."));
+                   errmsg("cannot PREPARE a transaction that has dropped extension \"hipq\""),
+                   errhint("Use COMMIT."));
     }
 }
 

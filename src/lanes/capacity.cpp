@@ -42,7 +42,8 @@ std::vector<core::Room> take_room(std::span<const Claimant> jobs, const core::We
 bool has_key_room(int queue_id, const core::Load &load, core::Weight limit)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
-    return memory::jobs_in_hand().gauges().admits({MyDatabaseId, queue_id, load.type, load.key}, load.weight, limit);
+    return memory::jobs_in_hand().gauges().admits({MyDatabaseId, queue_id, load.type, load.key},
+                                                  load.weight, limit);
 }
 
 bool waits_for_room(int queue_id, std::uint64_t type, std::uint64_t key)

@@ -1,5 +1,5 @@
-// Room under the limits of queues, job types and throttle keys: asked for before a job is claimed, given back when it leaves the
-// hand of its executor, in whatever way.
+// Room under the limits of queues, job types and throttle keys: asked for before a job is claimed,
+// given back when it leaves the hand of its executor, in whatever way.
 #pragma once
 
 #include "memory/memory.hpp"
@@ -12,23 +12,27 @@ struct Claimant {
     core::Load load;
 };
 
-// Takes room for jobs, in their order. One that finds none waits from then on, and somebody is told when there is; when it is the
-// queue or the type that is full, those behind it are not asked about. Returns what each got, as far as it was asked about.
+// Takes room for jobs, in their order. One that finds none waits from then on, and somebody is told
+// when there is; when it is the queue or the type that is full, those behind it are not asked
+// about. Returns what each got, as far as it was asked about.
 std::vector<core::Room> take_room(std::span<const Claimant> jobs, const core::WeightLimits &limits);
 
-// Whether a job has room under the limit of its throttle key. If not it waits, and somebody is told when there is: of its lane
-// that is true from when it stands there as full (core::Lane::note_full(), LaneReading::full()) and stands_full() has been said.
+// Whether a job has room under the limit of its throttle key. If not it waits, and somebody is told
+// when there is: of its lane that is true from when it stands there as full
+// (core::Lane::note_full(), LaneReading::full()) and stands_full() has been said.
 bool has_key_room(int queue_id, const core::Load &load, core::Weight limit);
 // Whether a job waits for room under its throttle key: all others of that key do, too.
 bool waits_for_room(int queue_id, std::uint64_t type, std::uint64_t key);
 // Room may have been made before the jobs stood in their lane as full.
 void stands_full(int queue_id, std::uint64_t type, std::uint64_t key);
 
-// Whether a job of a queue, or of one of its types, waits for room: it goes first, all others of it later.
+// Whether a job of a queue, or of one of its types, waits for room: it goes first, all others of it
+// later.
 bool waits_for_room(int queue_id);
 bool waits_for_room(int queue_id, std::uint64_t type);
 
-// Limits may have changed, or who waited may be gone: whoever waits in this database finds out anew. Returns whether anybody did.
+// Limits may have changed, or who waited may be gone: whoever waits in this database finds out
+// anew. Returns whether anybody did.
 bool forget_waiting_for_room();
 
 // What runs, by queue (no type), type (no key) and key. Of this database.

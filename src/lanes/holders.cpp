@@ -7,13 +7,15 @@ namespace hipq::lanes {
 
 namespace {
 
-// What is in hand that counts in a gauge, as far as there is room in `holders`. Returns how many. Needs the lock.
+// What is in hand that counts in a gauge, as far as there is room in `holders`. Returns how many.
+// Needs the lock.
 std::size_t find_holders(const core::JobTable &table, std::int32_t gauge, std::span<Holder> holders)
 {
     std::size_t count = 0;
     for (const core::JobEntry &job : table.entries()) {
         const bool counts =
-            job.is_weighed && job.weight > 0 && std::find(job.gauges.begin(), job.gauges.end(), gauge) != job.gauges.end();
+            job.is_weighed && job.weight > 0 &&
+            std::find(job.gauges.begin(), job.gauges.end(), gauge) != job.gauges.end();
         if (counts && count < holders.size())
             holders[count++] = {job.job_id, job.weight};
     }
@@ -40,9 +42,11 @@ Usage usage_of(int queue_id, std::uint64_t type, std::uint64_t key)
         }
     }
     usage.holders.resize(count);
-    std::sort(usage.holders.begin(), usage.holders.end(), [](const Holder &left, const Holder &right) {
-        return left.weight != right.weight ? left.weight > right.weight : left.job_id < right.job_id;
-    });
+    std::sort(usage.holders.begin(), usage.holders.end(),
+              [](const Holder &left, const Holder &right) {
+                  return left.weight != right.weight ? left.weight > right.weight
+                                                     : left.job_id < right.job_id;
+              });
     return usage;
 }
 

@@ -1,4 +1,5 @@
-// Who holds room under a throttle limit: for those who look, not for those who claim (capacity.hpp).
+// Who holds room under a throttle limit: for those who look, not for those who claim
+// (capacity.hpp).
 #pragma once
 
 #include "memory/memory.hpp"

@@ -38,7 +38,8 @@ bool erase_up_to(core::JobPhase latest, core::JobTable &jobs, std::int32_t holde
 
 bool has_reserved(const core::JobTable &jobs, std::int32_t holder)
 {
-    for (std::int32_t entry = jobs.first_of(holder); entry != core::no_entry; entry = jobs.next_of(entry))
+    for (std::int32_t entry = jobs.first_of(holder); entry != core::no_entry;
+         entry = jobs.next_of(entry))
         if (jobs.at(entry).phase == core::JobPhase::reserved)
             return true;
     return false;
@@ -58,14 +59,16 @@ bool has_come_to(core::JobPhase phase, Oid database, std::int64_t job_id)
 
 std::size_t room_beyond_the_first(const core::JobTable &jobs)
 {
-    const std::size_t kept = jobs.size() + static_cast<std::size_t>(memory::registry()->executor_count);
+    const std::size_t kept =
+        jobs.size() + static_cast<std::size_t>(memory::registry()->executor_count);
     return jobs.capacity() > kept ? jobs.capacity() - kept : 0;
 }
 
 std::size_t room_for_hands(const core::JobTable &jobs)
 {
     const std::size_t room = room_beyond_the_first(jobs);
-    return room - std::min(room, static_cast<std::size_t>(core::kept_for_newcomers(static_cast<std::int64_t>(jobs.capacity()))));
+    return room - std::min(room, static_cast<std::size_t>(core::kept_for_newcomers(
+                                     static_cast<std::int64_t>(jobs.capacity()))));
 }
 
 Reserved reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> reserved)
@@ -73,16 +76,19 @@ Reserved reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> rese
     Reserved result{0, 0};
     const memory::Lock lock(LW_EXCLUSIVE);
     core::JobTable table = memory::jobs_in_hand();
-    // An executor always has room for one; what is for workers leaves that alone, however long they keep it. Nor do the hands of
-    // executors take what is left for workers.
+    // An executor always has room for one; what is for workers leaves that alone, however long they
+    // keep it. Nor do the hands of executors take what is left for workers.
     const bool is_for_worker = !memory::is_executor();
-    const std::size_t limit = std::min(reserved.size(), is_for_worker ? room_beyond_the_first(table) : 1 + room_for_hands(table));
+    const std::size_t limit = std::min(reserved.size(), is_for_worker ? room_beyond_the_first(table)
+                                                                      : 1 + room_for_hands(table));
     if (limit < reserved.size())
         memory::note_alert(memory::Alert::jobs_in_hand_full);
-    if (jobs.size() == 1 && flight::is_kept_back(flight::suspicion_of(table, MyDatabaseId, jobs[0].id)))
+    if (jobs.size() == 1 &&
+        flight::is_kept_back(flight::suspicion_of(table, MyDatabaseId, jobs[0].id)))
         return result;
     for (; result.considered < jobs.size() && result.jobs < limit; ++result.considered)
-        if (const JobInLine &job = jobs[result.considered]; table.insert(entry_for(job)) != core::no_entry)
+        if (const JobInLine &job = jobs[result.considered];
+            table.insert(entry_for(job)) != core::no_entry)
             reserved[result.jobs++] = job;
     return result;
 }
@@ -113,7 +119,8 @@ bool release_hand()
 {
     const memory::Lock lock(LW_EXCLUSIVE);
     core::JobTable table = memory::jobs_in_hand();
-    return erase_up_to(core::JobPhase::chosen, table, memory::own_holder());  // nothing of it runs: no room is made
+    return erase_up_to(core::JobPhase::chosen, table,
+                       memory::own_holder());  // nothing of it runs: no room is made
 }
 
 HandsLook look_after_hands(pg::Time now)

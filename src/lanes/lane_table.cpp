@@ -21,8 +21,9 @@ struct LaneEntry {
     Oid owner;     // of the queue, when the lane was made; InvalidOid: unknown
     LaneName name;
     std::uint32_t generation;
-    std::int32_t next;     // in its bucket
-    pg_atomic_uint64 due;  // what lane.next_due() says, to be read without the lock; of a new lane: infinity
+    std::int32_t next;  // in its bucket
+    pg_atomic_uint64
+        due;  // what lane.next_due() says, to be read without the lock; of a new lane: infinity
     pg_atomic_uint64 first_id;
     core::Lane lane;
 };
@@ -46,7 +47,10 @@ LWLock &table_lock()
 // Of an entry of the table.
 class LaneLock {
 public:
-    explicit LaneLock(std::int32_t index) : lock_(&locks[index + 1].lock) { ::LWLockAcquire(lock_, LW_EXCLUSIVE); }
+    explicit LaneLock(std::int32_t index) : lock_(&locks[index + 1].lock)
+    {
+        ::LWLockAcquire(lock_, LW_EXCLUSIVE);
+    }
     ~LaneLock() { ::LWLockRelease(lock_); }
     LaneLock(const LaneLock &) = delete;
     LaneLock &operator=(const LaneLock &) = delete;
@@ -66,7 +70,8 @@ public:
 Size table_size()
 {
     const Size per_lane = sizeof(LaneEntry) + sizeof(std::int32_t);
-    return ::add_size(offsetof(LaneTable, entries), ::mul_size(per_lane, static_cast<Size>(settings::max_lanes)));
+    return ::add_size(offsetof(LaneTable, entries),
+                      ::mul_size(per_lane, static_cast<Size>(settings::max_lanes)));
 }
 
 // Those that were ever in use.
@@ -142,14 +147,16 @@ bool change(LaneRef ref, const Change &change_lane)
 // Whether a throttle key may be one of its jobs'.
 bool belongs_to(const LaneEntry &entry, const core::GaugeName &name)
 {
-    return name.key == 0 || (entry.name.queue_id == name.queue_id && core::name_hash(entry.name.type) == name.type);
+    return name.key == 0 ||
+           (entry.name.queue_id == name.queue_id && core::name_hash(entry.name.type) == name.type);
 }
 
 // ---- the table; these need its lock ----
 
 LaneEntry *find(Oid database, const LaneName &name)
 {
-    for (std::int32_t index = bucket_of(database, name); index >= 0; index = table->entries[index].next)
+    for (std::int32_t index = bucket_of(database, name); index >= 0;
+         index = table->entries[index].next)
         if (belongs_to(table->entries[index], database, name))
             return &table->entries[index];
     return nullptr;
@@ -179,7 +186,8 @@ core::QuotaUse use_of(Oid owner)
     for (LaneEntry &entry : entries()) {
         const bool is_own = entry.database != InvalidOid && entry.owner == owner;
         use.own += is_own ? 1 : 0;
-        use.all += is_own || (entry.database != InvalidOid && due_of(entry) != pg::infinity) ? 1 : 0;
+        use.all +=
+            is_own || (entry.database != InvalidOid && due_of(entry) != pg::infinity) ? 1 : 0;
     }
     return use;
 }
@@ -210,7 +218,8 @@ LaneEntry *vacated_entry(std::optional<Oid> owner)
 // A place for a lane of an owner; null when there is none for it.
 LaneEntry *free_entry(Oid owner)
 {
-    if (!core::may_take_one(core::table_quota(table->capacity, settings::max_owner_share), use_of(owner)))
+    if (!core::may_take_one(core::table_quota(table->capacity, settings::max_owner_share),
+                            use_of(owner)))
         return vacated_entry(owner);
     LaneEntry *entry = unused_entry();
     return entry != nullptr ? entry : vacated_entry(std::nullopt);
@@ -293,9 +302,11 @@ bool note_lane(LaneRef ref, core::KeyRange range, pg::Time not_before) noexcept
     return change(ref, [&](core::Lane &lane) { lane.note(range, not_before.value); });
 }
 
-bool note_full(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key, pg::Time not_before) noexcept
+bool note_full(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key,
+               pg::Time not_before) noexcept
 {
-    return change(ref, [&](core::Lane &lane) { lane.note_full(key, throttle_key, not_before.value); });
+    return change(ref,
+                  [&](core::Lane &lane) { lane.note_full(key, throttle_key, not_before.value); });
 }
 
 void make_room(const core::GaugeName &name) noexcept
@@ -328,9 +339,12 @@ namespace {
 // Null: neither is there, nor a free one. Needs the lock.
 memory::CrowdedQueue *crowded_entry(memory::DatabaseSlot &slot, int queue_id)
 {
-    memory::CrowdedQueue *const found = std::ranges::find(slot.crowded, queue_id, &memory::CrowdedQueue::queue_id);
+    memory::CrowdedQueue *const found =
+        std::ranges::find(slot.crowded, queue_id, &memory::CrowdedQueue::queue_id);
     memory::CrowdedQueue *const entry =
-        found != slot.crowded.end() ? found : std::ranges::find(slot.crowded, 0, &memory::CrowdedQueue::queue_id);
+        found != slot.crowded.end()
+            ? found
+            : std::ranges::find(slot.crowded, 0, &memory::CrowdedQueue::queue_id);
     return entry == slot.crowded.end() ? nullptr : entry;
 }
 
@@ -402,7 +416,8 @@ std::vector<LaneInfo> list_lanes()
         const TableLock lock(LW_SHARED);
         for (LaneEntry &entry : entries())
             if (entry.database == MyDatabaseId && count < lanes.size())
-                lanes[count++] = {reference_to(&entry), entry.name, due_of(entry), first_id_of(entry)};
+                lanes[count++] = {reference_to(&entry), entry.name, due_of(entry),
+                                  first_id_of(entry)};
     }
     lanes.resize(count);
     return lanes;
@@ -427,14 +442,16 @@ bool lanes_are_known(int queue_id)
     const memory::Lock lock(LW_SHARED);
     const memory::DatabaseSlot *slot = slot_of(MyDatabaseId);
     return slot != nullptr && slot->lane_losses == slot->lane_searches &&
-           std::ranges::find(slot->crowded, queue_id, &memory::CrowdedQueue::queue_id) == slot->crowded.end();
+           std::ranges::find(slot->crowded, queue_id, &memory::CrowdedQueue::queue_id) ==
+               slot->crowded.end();
 }
 
 std::optional<LaneReading> begin_reading(LaneRef ref, pg::Time now)
 {
     const LaneLock lock(ref.index);
     LaneEntry *entry = entry_of(ref);
-    return entry == nullptr ? std::nullopt : LaneReading::begin(entry->lane, memory::own_holder(), now.value);
+    return entry == nullptr ? std::nullopt
+                            : LaneReading::begin(entry->lane, memory::own_holder(), now.value);
 }
 
 void end_reading(LaneRef ref, LaneReading &reading) noexcept
@@ -487,7 +504,8 @@ void search_done(unsigned losses)
 
 std::vector<memory::CrowdedQueue> crowded_queues()
 {
-    std::vector<memory::CrowdedQueue> queues(memory::max_crowded_queues);  // before the lock: allocation
+    std::vector<memory::CrowdedQueue> queues(
+        memory::max_crowded_queues);  // before the lock: allocation
     {
         const memory::Lock lock(LW_SHARED);
         if (const memory::DatabaseSlot *slot = slot_of(MyDatabaseId))
@@ -538,7 +556,8 @@ bool is_covered(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key)
 
 std::vector<DueLane> due_lanes(pg::Time now)
 {
-    std::vector<DueLane> lanes(static_cast<std::size_t>(table->used));  // before the lock: allocation
+    std::vector<DueLane> lanes(
+        static_cast<std::size_t>(table->used));  // before the lock: allocation
     std::size_t count = 0;
     {
         const TableLock lock(LW_SHARED);
@@ -608,11 +627,13 @@ void set_up_lanes()
         ::pg_atomic_init_u64(&table->entries[i].due, 0);
         ::pg_atomic_init_u64(&table->entries[i].first_id, 0);
     }
-    std::fill_n(reinterpret_cast<std::int32_t *>(table->entries + table->capacity), table->capacity, -1);
+    std::fill_n(reinterpret_cast<std::int32_t *>(table->entries + table->capacity), table->capacity,
+                -1);
 }
 
 }  // namespace
 
-constinit const memory::Part lanes_part{request_lanes, set_up_lanes, nullptr, forget_lanes, give_back_readings};
+constinit const memory::Part lanes_part{request_lanes, set_up_lanes, nullptr, forget_lanes,
+                                        give_back_readings};
 
 }  // namespace hipq::lanes

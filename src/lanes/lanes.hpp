@@ -1,5 +1,5 @@
-// What waits, by lane, and who has which job in hand, with the capacity that running jobs take under limits. What other rooms may
-// use.
+// What waits, by lane, and who has which job in hand, with the capacity that running jobs take
+// under limits. What other rooms may use.
 #pragma once
 
 #include "lanes/capacity.hpp"

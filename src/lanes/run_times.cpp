@@ -1,6 +1,7 @@
 // Keeps how long jobs of a type run, as an average.
 //
-// Run times by a hash of database, queue and type. Two types that share a hash share an average, which is harmless.
+// Run times by a hash of database, queue and type. Two types that share a hash share an average,
+// which is harmless.
 #include "run_times.hpp"
 
 #include "memory/memory.hpp"
@@ -15,9 +16,11 @@ namespace {
 
 std::uint64_t key_of(int queue_id, std::string_view job_type)
 {
-    const std::uint64_t seed = (std::uint64_t{MyDatabaseId} << 32) | static_cast<std::uint32_t>(queue_id);
+    const std::uint64_t seed =
+        (std::uint64_t{MyDatabaseId} << 32) | static_cast<std::uint32_t>(queue_id);
     const std::uint64_t key =
-        ::hash_bytes_extended(reinterpret_cast<const unsigned char *>(job_type.data()), static_cast<int>(job_type.size()), seed);
+        ::hash_bytes_extended(reinterpret_cast<const unsigned char *>(job_type.data()),
+                              static_cast<int>(job_type.size()), seed);
     return key == 0 ? 1 : key;
 }
 

@@ -5,8 +5,8 @@
 
 namespace hipq::lanes {
 
-// Microseconds per job, from its claim to its commit, on average. Nothing for a type that has not run since the server started
-// (or that fell out of the table, which keeps about a thousand types).
+// Microseconds per job, from its claim to its commit, on average. Nothing for a type that has not
+// run since the server started (or that fell out of the table, which keeps about a thousand types).
 std::optional<std::int64_t> run_time(int queue_id, std::string_view job_type);
 
 // Notes one more run of `microseconds`.

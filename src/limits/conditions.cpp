@@ -74,10 +74,13 @@ std::string time_ahead(pg::Time time, pg::Time now)
     return pg::clock_text(time) + ", in " + core::length_text(time.value - now.value);
 }
 
-std::string told_of_hold(const std::string &what, const catalog::Pause &pause, const std::string &since)
+std::string told_of_hold(const std::string &what, const catalog::Pause &pause,
+                         const std::string &since)
 {
-    return what + " is held since " + since + ": its jobs took the server down " + std::to_string(*pause.crashes) +
-           " times within 10 minutes. It goes on after hipq.resume(), or with a new handler (hipq.alter_job_type()).";
+    return what + " is held since " + since + ": its jobs took the server down " +
+           std::to_string(*pause.crashes) +
+           " times within 10 minutes. It goes on after hipq.resume(), or with a new handler "
+           "(hipq.alter_job_type()).";
 }
 
 std::string told_of(const std::string &what, const catalog::Pause &pause)
@@ -86,7 +89,8 @@ std::string told_of(const std::string &what, const catalog::Pause &pause)
     if (pause.crashes.has_value())
         return told_of_hold(what, pause, since);
     const std::string reason = pause.reason == "NONE" ? "" : " (" + pause.reason + ")";
-    return what + " is paused by " + pause.by + " since " + since + reason + ": it goes on after hipq.resume().";
+    return what + " is paused by " + pause.by + " since " + since + reason +
+           ": it goes on after hipq.resume().";
 }
 
 }  // namespace
@@ -108,10 +112,13 @@ bool is_listed(const char *database)
 Gate loaded_gate()
 {
     if (memory::is_loaded() && ::RecoveryInProgress())
-        return hold_back("loaded", "The server is a standby: jobs run in its primary, and here after a promotion.");
+        return hold_back(
+            "loaded",
+            "The server is a standby: jobs run in its primary, and here after a promotion.");
     if (memory::is_loaded())
         return pass("loaded", "hipq is loaded by shared_preload_libraries.");
-    return fail("loaded", "hipq is not in shared_preload_libraries: add it and restart the server.");
+    return fail("loaded",
+                "hipq is not in shared_preload_libraries: add it and restart the server.");
 }
 
 Gate version_gate()
@@ -120,7 +127,8 @@ Gate version_gate()
     if (installed == HIPQ_VERSION)
         return pass("version", "Library and extension are version " HIPQ_VERSION ".");
     return fail("version", "The extension is version " + installed +
-                               ", the library " HIPQ_VERSION ": run ALTER EXTENSION hipq UPDATE, or restart the server.");
+                               ", the library " HIPQ_VERSION
+                               ": run ALTER EXTENSION hipq UPDATE, or restart the server.");
 }
 
 Gate enabled_gate()
@@ -135,7 +143,8 @@ Gate enabled_gate()
 Gate hold_gate()
 {
     if (catalog::is_held())
-        return fail("hold", "The database or its server is a copy, or was restored: it stands still until hipq.release_hold().");
+        return fail("hold", "The database or its server is a copy, or was restored: it stands "
+                            "still until hipq.release_hold().");
     return pass("hold", "The jobs belong to this database.");
 }
 
@@ -144,9 +153,11 @@ Gate owner_gate(const catalog::Queue &queue)
     const RoleFacts facts = facts_of(queue.owner);
     const std::string name = facts.name;
     if (!facts.exists)
-        return fail("queue owner", "The queue owner does not exist any more: use hipq.alter_queue(owner => ...).");
+        return fail("queue owner",
+                    "The queue owner does not exist any more: use hipq.alter_queue(owner => ...).");
     if (!facts.may_log_in)
-        return fail("queue owner", "Queue owner \"" + name + "\" may not log in: ALTER ROLE " + name + " LOGIN.");
+        return fail("queue owner",
+                    "Queue owner \"" + name + "\" may not log in: ALTER ROLE " + name + " LOGIN.");
     if (!facts.may_connect)
         return fail("queue owner", "Queue owner \"" + name + "\" lacks CONNECT on this database.");
     return pass("queue owner", "Queue owner \"" + name + "\" may connect.");
@@ -159,10 +170,12 @@ Gate queue_gate(const catalog::Queue &queue)
     return pass("queue", "Queue \"" + queue.full_name() + "\" is open.");
 }
 
-Gate pause_gate(const catalog::Queue &queue, std::string_view job_type, std::string_view throttle_key)
+Gate pause_gate(const catalog::Queue &queue, std::string_view job_type,
+                std::string_view throttle_key)
 {
     if (queue.instance_pause.has_value())
-        return hold_back("pause", told_of("Instance \"" + queue.instance + "\"", *queue.instance_pause));
+        return hold_back("pause",
+                         told_of("Instance \"" + queue.instance + "\"", *queue.instance_pause));
     if (queue.pause.has_value())
         return hold_back("pause", told_of("Queue \"" + queue.full_name() + "\"", *queue.pause));
     const catalog::JobType *type = queue.find_job_type(job_type);
@@ -184,9 +197,11 @@ Gate handler_gate(const catalog::Queue &queue, std::string_view job_type)
     if (runs_outside(queue, *type))
         return pass("handler", "External workers run jobs of type " + quoted + ".");
     if (type->handler_kind == catalog::HandlerKind::none)
-        return fail("handler", "Job type " + quoted + " has no handler: use hipq.alter_job_type(handler => ...).");
+        return fail("handler", "Job type " + quoted +
+                                   " has no handler: use hipq.alter_job_type(handler => ...).");
     std::string problem;
-    if (!catalog::resolve_handler(queue, *type, &problem).has_value() && !type->fails_without_handler)
+    if (!catalog::resolve_handler(queue, *type, &problem).has_value() &&
+        !type->fails_without_handler)
         return fail("handler", "The handler cannot run: " + problem + ".");
     return pass("handler", "Handler: " + type->handler + ".");
 }
@@ -217,11 +232,13 @@ Gate window_gate(const WaitingJob &job, pg::Time now)
     if (window.problem != nullptr)
         return fail("time window", "Its time windows are " + windows + ": " + window.problem + ".");
     if (!window.is_open(now))
-        return hold_back("time window",
-                         "It waits for its time windows " + windows + ", which open at " + time_ahead(window.from, now) + ".");
+        return hold_back("time window", "It waits for its time windows " + windows +
+                                            ", which open at " + time_ahead(window.from, now) +
+                                            ".");
     if (window.until == pg::infinity)
         return pass("time window", "Its time windows " + windows + " are always open.");
-    return pass("time window", "Its time windows " + windows + " are open until " + pg::clock_text(window.until) + ".");
+    return pass("time window", "Its time windows " + windows + " are open until " +
+                                   pg::clock_text(window.until) + ".");
 }
 
 Gate expiry_gate(const WaitingJob &job, pg::Time now)
@@ -239,14 +256,18 @@ Gate crash_gate(const WaitingJob &job)
     case flight::Suspicion::none:
         return pass("crash", "It is not suspected of having crashed the server.");
     case flight::Suspicion::may_run:
-        return pass("crash", "It may have crashed the server: such jobs run one at a time, and none runs now.");
+        return pass(
+            "crash",
+            "It may have crashed the server: such jobs run one at a time, and none runs now.");
     case flight::Suspicion::has_to_pause:
-        return hold_back("crash", "It may have crashed the server: such jobs pause after a crash, for " +
-                                      core::length_text(flight::suspect_pause_left()) + " more.");
+        return hold_back("crash",
+                         "It may have crashed the server: such jobs pause after a crash, for " +
+                             core::length_text(flight::suspect_pause_left()) + " more.");
     case flight::Suspicion::has_to_wait:
         break;
     }
-    return hold_back("crash", "It may have crashed the server: such jobs run one at a time, and another one's turn has come.");
+    return hold_back("crash", "It may have crashed the server: such jobs run one at a time, and "
+                              "another one's turn has come.");
 }
 
 Gate executor_gate(const catalog::Queue &queue)
@@ -263,20 +284,25 @@ Gate executor_gate(const catalog::Queue &queue)
         return pass("executor", "An executor is starting.");
     const pg::Time now = pg::now();
     if (const auto next = executors::next_try(MyDatabaseId, queue.owner, now))
-        return fail("executor", "The last executor of the queue owner failed to start; the next one is tried in " +
-                                    core::length_text(next->value - now.value) + ". The server's log says why.");
+        return fail(
+            "executor",
+            "The last executor of the queue owner failed to start; the next one is tried in " +
+                core::length_text(next->value - now.value) + ". The server's log says why.");
     if (!executors::has_free_worker_slots())
         return fail("executor", "No background worker slot is free: raise max_worker_processes.");
     if (crew.requested > 0 || crew.has_place)
         return pass("executor", "An executor will be started.");
     if (crew.is_kept_back)
-        return hold_back("executor", own +
-                                         " and all have a job; what is left of hipq.max_executors is kept for queue owners that "
-                                         "have none (hipq.reserved_executors).");
+        return hold_back("executor", own + " and all have a job; what is left of "
+                                           "hipq.max_executors is kept for queue owners that "
+                                           "have none (hipq.reserved_executors).");
     if (crew.stranger_makes_room)
-        return pass("executor", "An executor will be started in place of one that has nothing to do.");
+        return pass("executor",
+                    "An executor will be started in place of one that has nothing to do.");
     if (crew.own == 0)
-        return hold_back("executor", "No executor works for the queue owner and hipq.max_executors are busy elsewhere.");
+        return hold_back(
+            "executor",
+            "No executor works for the queue owner and hipq.max_executors are busy elsewhere.");
     return hold_back("executor", own + " and all have a job; hipq.max_executors allows no more.");
 }
 

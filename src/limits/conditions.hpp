@@ -1,5 +1,5 @@
-// What stands between a job and its start. The scheduler decides by these predicates, and hipq.why() shows them: they cannot
-// drift apart.
+// What stands between a job and its start. The scheduler decides by these predicates, and
+// hipq.why() shows them: they cannot drift apart.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -11,7 +11,8 @@ struct Gate {
     const char *name;
     bool passed;
     std::string explanation;  // a sentence
-    // Closed because somebody wants it so, by a limit that is used up, or for a moment: nothing that has to be mended.
+    // Closed because somebody wants it so, by a limit that is used up, or for a moment: nothing
+    // that has to be mended.
     bool is_meant = false;
 };
 
@@ -40,16 +41,19 @@ Gate hold_gate();     // the identity is this database's
 Gate owner_gate(const catalog::Queue &queue);  // exists, may log in, may connect
 Gate queue_gate(const catalog::Queue &queue);  // not being dropped
 // Of a job type in a queue; and of a job in it, whose throttle key may be paused alone.
-Gate pause_gate(const catalog::Queue &queue, std::string_view job_type, std::string_view throttle_key);
+Gate pause_gate(const catalog::Queue &queue, std::string_view job_type,
+                std::string_view throttle_key);
 Gate handler_gate(const catalog::Queue &queue, std::string_view job_type);
 // Of a job.
 Gate state_gate(const WaitingJob &job);
 Gate time_gate(const WaitingJob &job, pg::Time now);
 Gate window_gate(const WaitingJob &job, pg::Time now);
 Gate expiry_gate(const WaitingJob &job, pg::Time now);
-Gate crash_gate(const WaitingJob &job);  // jobs that crashed the server, or may have, run one at a time
-// Of the moment, under the throttle limits (throttle_conditions.cpp): no job of the queue, or of the type, waits for room; so
-// those of a line are looked at. And, of one job: there is room for it under the limits of its queue, type and key.
+Gate crash_gate(
+    const WaitingJob &job);  // jobs that crashed the server, or may have, run one at a time
+// Of the moment, under the throttle limits (throttle_conditions.cpp): no job of the queue, or of
+// the type, waits for room; so those of a line are looked at. And, of one job: there is room for it
+// under the limits of its queue, type and key.
 Gate room_gate(const catalog::Queue &queue, std::string_view job_type);
 std::vector<Gate> throttle_gates(const catalog::Queue &queue, const WaitingJob &job);
 // An executor of the queue owner has no job, or one can be started.

@@ -1,4 +1,5 @@
-// What stands between a job and its start: conditions, limits, weights, time windows. What other rooms may use.
+// What stands between a job and its start: conditions, limits, weights, time windows. What other
+// rooms may use.
 #pragma once
 
 #include "limits/conditions.hpp"

@@ -1,6 +1,7 @@
 // Tells whether time windows are open, and when they open next.
 //
-// Windows are parsed once in a process, and asked for an opening when the last one that they named is over.
+// Windows are parsed once in a process, and asked for an opening when the last one that they named
+// is over.
 #include "start_windows.hpp"
 
 #include "catalog/catalog.hpp"
@@ -10,7 +11,8 @@ namespace hipq::limits {
 
 namespace {
 
-// Text that does not parse, or a zone that the server does not have: rows that were restored, or another tz database.
+// Text that does not parse, or a zone that the server does not have: rows that were restored, or
+// another tz database.
 constexpr std::int64_t next_look_at_problem = 60'000'000;  // us
 
 constexpr std::size_t most_kept = 1'000;
@@ -24,7 +26,8 @@ struct ReadWindows {
     core::Opening opening;
 };
 
-constinit std::unordered_map<std::string, ReadWindows> *kept = nullptr;  // on the heap: no destructor at exit
+constinit std::unordered_map<std::string, ReadWindows> *kept =
+    nullptr;  // on the heap: no destructor at exit
 
 ReadWindows read_windows(std::string_view text, const std::string &zone)
 {
@@ -82,10 +85,12 @@ std::string time_zone_of(int queue_id, std::string_view job_type)
 
 pg::Time StartWindows::opens(std::string_view windows)
 {
-    const auto found = std::find_if(known_.begin(), known_.end(), [&](const Known &each) { return each.windows == windows; });
+    const auto found = std::find_if(known_.begin(), known_.end(),
+                                    [&](const Known &each) { return each.windows == windows; });
     if (found != known_.end())
         return found->opens;
-    // Not before: whoever changes a zone has its lanes read again, and by a reader that has begun by then the change is seen.
+    // Not before: whoever changes a zone has its lanes read again, and by a reader that has begun
+    // by then the change is seen.
     if (!zone_.has_value())
         zone_ = time_zone_of(queue_id_, job_type_);
     const StartWindow window = start_window(windows, *zone_, now_);

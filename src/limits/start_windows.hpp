@@ -13,7 +13,8 @@ struct StartWindow {
     bool is_open(pg::Time now) const { return from <= now; }
 };
 
-// Of a job with these time windows, as its row has them; the zone is its type's. What they say is kept in mind until it changes.
+// Of a job with these time windows, as its row has them; the zone is its type's. What they say is
+// kept in mind until it changes.
 StartWindow start_window(std::string_view windows, const std::string &zone, pg::Time now);
 
 // The zone in which the time windows of jobs of a type are read. Needs a transaction.
@@ -22,9 +23,13 @@ std::string time_zone_of(int queue_id, std::string_view job_type);
 // The time windows that one look at the line meets: of jobs of one type, at one moment.
 class StartWindows {
 public:
-    StartWindows(int queue_id, std::string_view job_type, pg::Time now) : queue_id_(queue_id), job_type_(job_type), now_(now) {}
+    StartWindows(int queue_id, std::string_view job_type, pg::Time now)
+        : queue_id_(queue_id), job_type_(job_type), now_(now)
+    {
+    }
 
-    // Jobs with these windows are not to be started before; not later than now: they may. Needs a transaction.
+    // Jobs with these windows are not to be started before; not later than now: they may. Needs a
+    // transaction.
     pg::Time opens(std::string_view windows);
 
     // What opens() has said of late, so that a scan need not leave the PostgreSQL regime to ask.
@@ -34,7 +39,8 @@ public:
     };
     std::span<const Known> known() const { return known_; }
 
-    // Of all that were asked for: when the first of those that are open close, and when the first of the others open.
+    // Of all that were asked for: when the first of those that are open close, and when the first
+    // of the others open.
     pg::Time first_closing() const { return first_closing_; }
     pg::Time first_opening() const { return first_opening_; }
 

@@ -1,7 +1,7 @@
 // Holds the conditions of throttle limits.
 //
-// The gates of the throttle limits: whether somebody waits for room there, who goes first, and else the claim's own question,
-// core::has_room, of what runs by the gauges in shared memory.
+// The gates of the throttle limits: whether somebody waits for room there, who goes first, and else
+// the claim's own question, core::has_room, of what runs by the gauges in shared memory.
 #include "limits/conditions.hpp"
 
 #include "lanes/lanes.hpp"
@@ -17,7 +17,8 @@ std::string text_of(core::Weight weight)
 {
     std::string text = std::to_string(weight / core::weight_unit);
     if (weight % core::weight_unit != 0)
-        text.append(".").append(std::to_string(core::weight_unit + weight % core::weight_unit).substr(1));
+        text.append(".").append(
+            std::to_string(core::weight_unit + weight % core::weight_unit).substr(1));
     return text;
 }
 
@@ -42,8 +43,8 @@ std::string text_of(const lanes::Usage &usage, core::Weight limit)
     if (usage.jobs == 0)
         return "nothing of " + text_of(limit) + " is used any more";
     const std::string used = text_of(usage.used) + " of " + text_of(limit);
-    return used + " is used by " + std::to_string(usage.jobs) +
-           " running job(s): " + (usage.holders.empty() ? "none that weighs anything" : names_of(usage.holders));
+    return used + " is used by " + std::to_string(usage.jobs) + " running job(s): " +
+           (usage.holders.empty() ? "none that weighs anything" : names_of(usage.holders));
 }
 
 // One of the limits that stand against a job.
@@ -58,15 +59,19 @@ Gate gate_of(const Limit &limit, const lanes::Usage &usage, bool has_room, core:
 {
     if (!has_room)
         return {limit.gate, false,
-                "The " + limit.name + " is reached: " + text_of(usage, limit.limit) + "; it weighs " + text_of(weight) + ".",
+                "The " + limit.name + " is reached: " + text_of(usage, limit.limit) +
+                    "; it weighs " + text_of(weight) + ".",
                 true};
     if (limit.is_awaited)
         return {limit.gate, false,
-                "A job before it waits for room under the " + limit.name + ": " + text_of(usage, limit.limit) + ".", true};
+                "A job before it waits for room under the " + limit.name + ": " +
+                    text_of(usage, limit.limit) + ".",
+                true};
     if (limit.limit < core::weight_unit)
         return {limit.gate, true, "There is no limit."};
     return {limit.gate, true,
-            "There is room under the " + limit.name + ": " + text_of(usage.used) + " of " + text_of(limit.limit) + " is used."};
+            "There is room under the " + limit.name + ": " + text_of(usage.used) + " of " +
+                text_of(limit.limit) + " is used."};
 }
 
 // Whether a job of the queue, or of the type, waits for room: it goes first.
@@ -76,32 +81,39 @@ bool is_awaited(const catalog::Queue &queue, std::string_view job_type)
 }
 bool is_type_awaited(const catalog::Queue &queue, std::string_view job_type)
 {
-    return memory::is_loaded() && is_throttled(queue, job_type) && lanes::waits_for_room(queue.id, core::name_hash(job_type));
+    return memory::is_loaded() && is_throttled(queue, job_type) &&
+           lanes::waits_for_room(queue.id, core::name_hash(job_type));
 }
 
 Gate queue_throttle_gate(const catalog::Queue &queue, const WaitingJob &job)
 {
-    const Limit limit{"throttle of queue", "queue's throttle_limit", queue.throttle_limit, is_awaited(queue, job.job_type)};
+    const Limit limit{"throttle of queue", "queue's throttle_limit", queue.throttle_limit,
+                      is_awaited(queue, job.job_type)};
     const lanes::Usage usage = lanes::usage_of(queue.id, 0, 0);
     return gate_of(limit, usage, core::has_room(usage.used, job.weight, limit.limit), job.weight);
 }
 
-Gate type_throttle_gate(const catalog::Queue &queue, const catalog::JobType &type, const WaitingJob &job)
+Gate type_throttle_gate(const catalog::Queue &queue, const catalog::JobType &type,
+                        const WaitingJob &job)
 {
-    const Limit limit{"throttle of type", "job type's throttle_limit", type.throttle_limit, is_type_awaited(queue, job.job_type)};
+    const Limit limit{"throttle of type", "job type's throttle_limit", type.throttle_limit,
+                      is_type_awaited(queue, job.job_type)};
     const lanes::Usage usage = lanes::usage_of(queue.id, core::name_hash(type.name), 0);
     return gate_of(limit, usage, core::has_room(usage.used, job.weight, limit.limit), job.weight);
 }
 
-Gate key_throttle_gate(const catalog::Queue &queue, const catalog::JobType &type, const WaitingJob &job)
+Gate key_throttle_gate(const catalog::Queue &queue, const catalog::JobType &type,
+                       const WaitingJob &job)
 {
     const std::uint64_t key = core::throttle_key_hash(job.throttle_key);
     if (key == 0)
         return {"throttle of key", true, "It has no throttle key."};
     const std::uint64_t hash = core::name_hash(type.name);
     const core::Weight per_key = type.throttle_limit_per_key;
-    const bool others_wait = memory::is_loaded() && per_key >= core::weight_unit && lanes::waits_for_room(queue.id, hash, key);
-    const Limit limit{"throttle of key", "throttle_limit_per_key of \"" + job.throttle_key + "\"", per_key, others_wait};
+    const bool others_wait = memory::is_loaded() && per_key >= core::weight_unit &&
+                             lanes::waits_for_room(queue.id, hash, key);
+    const Limit limit{"throttle of key", "throttle_limit_per_key of \"" + job.throttle_key + "\"",
+                      per_key, others_wait};
     const lanes::Usage usage = lanes::usage_of(queue.id, hash, key);
     return gate_of(limit, usage, core::has_room(usage.used, job.weight, limit.limit), job.weight);
 }
@@ -120,8 +132,11 @@ Gate room_gate(const catalog::Queue &queue, std::string_view job_type)
 std::vector<Gate> throttle_gates(const catalog::Queue &queue, const WaitingJob &job)
 {
     const catalog::JobType *registered = queue.find_job_type(job.job_type);
-    const catalog::JobType type = registered != nullptr ? *registered : catalog::unregistered_job_type(queue.id, job.job_type);
-    return {queue_throttle_gate(queue, job), type_throttle_gate(queue, type, job), key_throttle_gate(queue, type, job)};
+    const catalog::JobType type = registered != nullptr
+                                      ? *registered
+                                      : catalog::unregistered_job_type(queue.id, job.job_type);
+    return {queue_throttle_gate(queue, job), type_throttle_gate(queue, type, job),
+            key_throttle_gate(queue, type, job)};
 }
 
 }  // namespace hipq::limits

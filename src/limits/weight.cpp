@@ -34,7 +34,8 @@ core::Weight weight_of(Datum throttle_factor)
     const std::size_t length = VARSIZE_ANY(number);
     if (length == known.length && std::memcmp(number, known.number.data(), length) == 0)
         return known.weight;
-    const double factor = DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, throttle_factor));
+    const double factor =
+        DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, throttle_factor));
     const core::Weight weight = std::llround(factor * core::weight_unit);
     if (length <= known.number.size()) {
         std::memcpy(known.number.data(), number, length);
@@ -47,15 +48,16 @@ core::Weight weight_of(Datum throttle_factor)
 std::uint64_t key_of(Datum throttle_key)
 {
     const auto *key = DatumGetTextPP(throttle_key);
-    return core::throttle_key_hash({VARDATA_ANY(key), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(key))});
+    return core::throttle_key_hash(
+        {VARDATA_ANY(key), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(key))});
 }
 
 core::Load load_of(const job::ClaimedJob &job)
 {
     const job::RowValues &row = *job.values;
     return pg::call([&] {
-        return core::Load{weight_of(row.value(core::Column::throttle_factor)), core::name_hash(job.type),
-                          key_of(row.value(core::Column::throttle_key))};
+        return core::Load{weight_of(row.value(core::Column::throttle_factor)),
+                          core::name_hash(job.type), key_of(row.value(core::Column::throttle_key))};
     });
 }
 
@@ -67,7 +69,8 @@ core::WeightLimits limits_of(const catalog::Queue &queue, const catalog::JobType
 bool is_throttled(const catalog::Queue &queue, std::string_view job_type)
 {
     const catalog::JobType *type = queue.find_job_type(job_type);
-    return type == nullptr ? queue.throttle_limit >= core::weight_unit : limits_of(queue, *type).any();
+    return type == nullptr ? queue.throttle_limit >= core::weight_unit
+                           : limits_of(queue, *type).any();
 }
 
 void weigh(const catalog::Queue &queue, std::span<job::DueJob> jobs)
@@ -79,8 +82,9 @@ void weigh(const catalog::Queue &queue, std::span<job::DueJob> jobs)
     if (unknown.empty())
         return;
     for (const pg::Row row : catalog::statement_for(queue, weigh_sql).run(unknown)) {
-        const auto job =
-            std::find_if(jobs.begin(), jobs.end(), [&](const job::DueJob &each) { return each.id == row.integer(0); });
+        const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const job::DueJob &each) {
+            return each.id == row.integer(0);
+        });
         job->weight = row.integer(1);
         job->key = core::throttle_key_hash(row.text(2));
         job->is_weighed = true;

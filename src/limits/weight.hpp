@@ -17,7 +17,8 @@ core::WeightLimits limits_of(const catalog::Queue &queue, const catalog::JobType
 // Whether any may stand against it, so that what its jobs weigh matters before they are claimed.
 bool is_throttled(const catalog::Queue &queue, std::string_view job_type);
 
-// Looks up, by SQL, what jobs weigh of which that is not known yet; those that are gone stay unknown. Needs a transaction.
+// Looks up, by SQL, what jobs weigh of which that is not known yet; those that are gone stay
+// unknown. Needs a transaction.
 void weigh(const catalog::Queue &queue, std::span<job::DueJob> jobs);
 
 }  // namespace hipq::limits

@@ -17,9 +17,11 @@ struct Service {
 Service service_of(int queue_id, std::string_view job_type);
 
 // Of these workers those that are there under a name; several roles may have one each.
-std::vector<workers::WorkerRef> workers_named(std::span<const workers::WorkerRef> workers, std::string_view name);
+std::vector<workers::WorkerRef> workers_named(std::span<const workers::WorkerRef> workers,
+                                              std::string_view name);
 
-// Whether external workers run jobs of a type: its handler is `notify`, or it has none and workers name it. Needs a transaction.
+// Whether external workers run jobs of a type: its handler is `notify`, or it has none and workers
+// name it. Needs a transaction.
 bool runs_outside(const catalog::Queue &queue, const catalog::JobType &type);
 
 // Needs a transaction.

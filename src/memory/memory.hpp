@@ -1,4 +1,5 @@
-// The shared segment: its parts, its lock, alerts, and what the current transaction does to it. What other rooms may use.
+// The shared segment: its parts, its lock, alerts, and what the current transaction does to it.
+// What other rooms may use.
 #pragma once
 
 #include "memory/alerts.hpp"

@@ -28,7 +28,8 @@ constinit shmem_startup_hook_type previous_startup_hook = nullptr;
 // Every executor is a background worker, so there can be no more than those.
 Size segment_size()
 {
-    return ::add_size(offsetof(Registry, executors), ::mul_size(sizeof(ExecutorSlot), static_cast<Size>(max_worker_processes)));
+    return ::add_size(offsetof(Registry, executors),
+                      ::mul_size(sizeof(ExecutorSlot), static_cast<Size>(max_worker_processes)));
 }
 
 std::span<const Part> parts()
@@ -38,10 +39,12 @@ std::span<const Part> parts()
 
 Size holder_count()
 {
-    return ::add_size(static_cast<Size>(max_worker_processes) + max_databases, static_cast<Size>(worker_places()) + 1);
+    return ::add_size(static_cast<Size>(max_worker_processes) + max_databases,
+                      static_cast<Size>(worker_places()) + 1);
 }
 
-// Each running job may have a queue, a type and a throttle key of its own: a limit holds however many others there are.
+// Each running job may have a queue, a type and a throttle key of its own: a limit holds however
+// many others there are.
 Size gauge_capacity()
 {
     return ::mul_size(job_capacity(), core::gauges_per_job);
@@ -50,10 +53,13 @@ Size gauge_capacity()
 Size jobs_size()
 {
     Size size = sizeof(JobsHead);
-    size = ::add_size(size, ::mul_size(sizeof(core::JobEntry) + sizeof(std::int32_t), job_capacity()));
-    size = ::add_size(size, ::mul_size(sizeof(core::Gauge) + sizeof(std::int32_t), gauge_capacity()));
     size =
-        ::add_size(size, ::mul_size(max_cancellation_error, ::add_size(job_capacity(), static_cast<Size>(max_worker_processes))));
+        ::add_size(size, ::mul_size(sizeof(core::JobEntry) + sizeof(std::int32_t), job_capacity()));
+    size =
+        ::add_size(size, ::mul_size(sizeof(core::Gauge) + sizeof(std::int32_t), gauge_capacity()));
+    size = ::add_size(
+        size, ::mul_size(max_cancellation_error,
+                         ::add_size(job_capacity(), static_cast<Size>(max_worker_processes))));
     return ::add_size(size, ::mul_size(sizeof(core::HolderList), holder_count()));
 }
 
@@ -95,12 +101,14 @@ extern "C" void hipq_shmem_startup()
         previous_startup_hook();
     bool found = false;
     // At each start of the server, and when it starts anew after a crash.
-    const ServerMark mark = ::IsPostmasterEnvironment && !::IsUnderPostmaster ? read_or_make_mark() : ServerMark{};
+    const ServerMark mark =
+        ::IsPostmasterEnvironment && !::IsUnderPostmaster ? read_or_make_mark() : ServerMark{};
     ::LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
     segment = static_cast<Registry *>(::ShmemInitStruct("hipq", segment_size(), &found));
     if (!found)
         set_up(segment, mark);
-    jobs_head = static_cast<JobsHead *>(::ShmemInitStruct("hipq jobs in hand", jobs_size(), &found));
+    jobs_head =
+        static_cast<JobsHead *>(::ShmemInitStruct("hipq jobs in hand", jobs_size(), &found));
     if (!found)
         set_up_jobs(jobs_head);
     for (const Part &part : parts())
@@ -173,16 +181,18 @@ core::JobTable jobs_in_hand()
     auto *buckets = reinterpret_cast<std::int32_t *>(gauges + gauge_count);
     auto *gauge_buckets = buckets + capacity;
     auto *holders = reinterpret_cast<core::HolderList *>(gauge_buckets + gauge_count);
-    return {&jobs_head->table,
-            {entries, capacity},
-            {buckets, capacity},
-            {holders, static_cast<std::size_t>(jobs_head->holder_count)},
-            core::GaugeTable(&jobs_head->gauges, {gauges, gauge_count}, {gauge_buckets, gauge_count})};
+    return {
+        &jobs_head->table,
+        {entries, capacity},
+        {buckets, capacity},
+        {holders, static_cast<std::size_t>(jobs_head->holder_count)},
+        core::GaugeTable(&jobs_head->gauges, {gauges, gauge_count}, {gauge_buckets, gauge_count})};
 }
 
 namespace {
 
-// Those of the entries, then those of the executors: the last part of the memory of the jobs in hand.
+// Those of the entries, then those of the executors: the last part of the memory of the jobs in
+// hand.
 char *cancellation_errors()
 {
     return reinterpret_cast<char *>(jobs_in_hand().holders().data() + jobs_head->holder_count);
@@ -197,7 +207,8 @@ char *cancellation_error(std::int32_t entry)
 
 char *cancellation_error(const ExecutorSlot &slot)
 {
-    return cancellation_error(jobs_head->capacity + static_cast<std::int32_t>(&slot - registry()->executors));
+    return cancellation_error(jobs_head->capacity +
+                              static_cast<std::int32_t>(&slot - registry()->executors));
 }
 
 int scheduler_holder(int database_slot)

@@ -1,8 +1,9 @@
-// Shared memory: which databases need a scheduler, which executors there are and what each of them runs.
+// Shared memory: which databases need a scheduler, which executors there are and what each of them
+// runs.
 //
-// One lock guards it all; it is held for straight-line code only. Plain data, no pointers into a process. Processes are found by
-// slot and generation and woken through the latch of the PGPROC their slot names: a stale one costs a superfluous wake-up,
-// nothing else.
+// One lock guards it all; it is held for straight-line code only. Plain data, no pointers into a
+// process. Processes are found by slot and generation and woken through the latch of the PGPROC
+// their slot names: a stale one costs a superfluous wake-up, nothing else.
 #pragma once
 
 #include "core/lanes/job_table.hpp"
@@ -36,27 +37,33 @@ struct DatabaseSlot {
     Oid database;  // InvalidOid: free
     SchedulerState scheduler;
     std::uint32_t generation;
-    bool watches_hands;      // the scheduler looks every now and then whether an executor sits on jobs that others could run
-    int process;             // PGPROC number of the scheduler, or no_process
-    pg::Time started;        // of the scheduler
-    pg::Time last_look;      // when its last look began, by hipq's clock
-    bool is_looking;         // that has not ended
-    bool must_make_room;     // the scheduler is to leave for a process that found no background worker slot
-    bool dispatch_asked;     // a job or a worker may be waiting for the other
-    pg::Time next_due;       // when a scheduler has to look; infinity: when somebody says so
-    pg::Time not_before;     // the launcher starts none before (after failures)
-    int failures;            // in a row
-    bool closed;             // nothing may run there: commits there start no scheduler until database_changed()
-    bool changed;            // by database_changed(), since the last look
-    int queue_owners;        // that may need executors, as the scheduler has counted them; or owners_not_known
-    bool looked;             // a scheduler has looked: what an earlier life of the server left is in order
-    unsigned restores;       // by jobs_restored(), and one more
-    unsigned aims;           // by jobs_aimed(), and one more
-    unsigned prepares;       // how many there had been in all at the last note_prepared() here; 0: none here
+    bool watches_hands;   // the scheduler looks every now and then whether an executor sits on jobs
+                          // that others could run
+    int process;          // PGPROC number of the scheduler, or no_process
+    pg::Time started;     // of the scheduler
+    pg::Time last_look;   // when its last look began, by hipq's clock
+    bool is_looking;      // that has not ended
+    bool must_make_room;  // the scheduler is to leave for a process that found no background worker
+                          // slot
+    bool dispatch_asked;  // a job or a worker may be waiting for the other
+    pg::Time next_due;    // when a scheduler has to look; infinity: when somebody says so
+    pg::Time not_before;  // the launcher starts none before (after failures)
+    int failures;         // in a row
+    bool
+        closed;  // nothing may run there: commits there start no scheduler until database_changed()
+    bool changed;      // by database_changed(), since the last look
+    int queue_owners;  // that may need executors, as the scheduler has counted them; or
+                       // owners_not_known
+    bool looked;  // a scheduler has looked: what an earlier life of the server left is in order
+    unsigned restores;  // by jobs_restored(), and one more
+    unsigned aims;      // by jobs_aimed(), and one more
+    unsigned
+        prepares;  // how many there had been in all at the last note_prepared() here; 0: none here
     unsigned lane_losses;    // by lose_lanes(), and one more; lanes/lane_table.hpp
     unsigned lane_searches;  // `lane_losses` when all lanes were found last; 0: not yet
     std::array<CrowdedQueue, max_crowded_queues> crowded;  // of which not all were
-    unsigned recovered;  // when all live leaves were read for what was left there: `restores` at that time; 0: not yet
+    unsigned recovered;  // when all live leaves were read for what was left there: `restores` at
+                         // that time; 0: not yet
 };
 
 enum class ExecutorState : unsigned char { free, requested, starting, idle, running, orphaned };
@@ -64,7 +71,8 @@ enum class ExecutorState : unsigned char { free, requested, starting, idle, runn
 // A job whose handler an executor runs.
 struct RunningJob {
     int queue_id;
-    int attempt;  // 0: not the job runs, its retry handler is asked, or the handler of its dead letter
+    int attempt;  // 0: not the job runs, its retry handler is asked, or the handler of its dead
+                  // letter
     std::int64_t id;
     pg::Time started;
     bool is_locked;  // claimed by a row lock alone: its row still says that it waits
@@ -78,7 +86,8 @@ struct Attempt {
     core::Load load;
 };
 
-// What the code that an executor runs may be stopped by; executors/stop_control.hpp. Times are those of the real clock.
+// What the code that an executor runs may be stopped by; executors/stop_control.hpp. Times are
+// those of the real clock.
 struct JobWatch {
     bool is_on;               // code runs
     bool asks_retry_handler;  // that of a retry handler, or of a handler of dead letters
@@ -128,7 +137,8 @@ struct Decision {
     Oid database;
     Oid role;
     int queue_id;
-    std::int64_t job_id;  // 0: free; for dead letters the queue's number: one entry stands for all of a queue
+    std::int64_t job_id;  // 0: free; for dead letters the queue's number: one entry stands for all
+                          // of a queue
     bool is_dead_letter = false;
 };
 
@@ -137,7 +147,8 @@ inline constexpr int max_awaited_ends = 1024;
 struct AwaitedEnd {
     std::int64_t job_id;
     Oid database;
-    int process;  // PGPROC number of a session, or no_process: the scheduler, whoever that is by then
+    int process;  // PGPROC number of a session, or no_process: the scheduler, whoever that is by
+                  // then
     bool was_told;
 };
 
@@ -209,7 +220,8 @@ struct QueueShare {
     core::QueueAccount account;
 };
 
-// A database whose workers stand aside, and the process that wants it so; databases/stand_aside.hpp.
+// A database whose workers stand aside, and the process that wants it so;
+// databases/stand_aside.hpp.
 inline constexpr int max_marks = 32;
 struct StandAside {
     Oid database;  // InvalidOid: free
@@ -232,9 +244,10 @@ struct SetAside {
 
 struct Registry {
     ServerMark server_mark;
-    int launcher;          // PGPROC number, or no_process
-    bool look_at_all;      // a database found no slot: the launcher looks at all of them from time to time
-    int executor_count;    // length of `executors`
+    int launcher;        // PGPROC number, or no_process
+    bool look_at_all;    // a database found no slot: the launcher looks at all of them from time to
+                         // time
+    int executor_count;  // length of `executors`
     int open_crash_cases;  // flight/crash_cases.hpp
     unsigned prepares;     // calls of note_prepared()
     bool no_free_slot;     // the last process found no free background worker slot
@@ -258,7 +271,8 @@ struct Registry {
     DatabaseSlot databases[max_databases];
     ExecutorSlot executors[FLEXIBLE_ARRAY_MEMBER];
 };
-static_assert(std::is_trivially_copyable_v<DatabaseSlot> && std::is_trivially_copyable_v<ExecutorSlot>);
+static_assert(std::is_trivially_copyable_v<DatabaseSlot> &&
+              std::is_trivially_copyable_v<ExecutorSlot>);
 
 // Whether hipq was preloaded, so that there is shared memory.
 bool is_loaded();
@@ -269,15 +283,15 @@ Registry *registry();
 // Every job that somebody has in hand; lanes/in_flight.hpp. Only when loaded.
 core::JobTable jobs_in_hand();
 
-// What a job ends with that is to be cancelled: kept beside its entry, or where it has none beside the slot of its executor.
-// Needs the lock.
+// What a job ends with that is to be cancelled: kept beside its entry, or where it has none beside
+// the slot of its executor. Needs the lock.
 inline constexpr std::size_t max_cancellation_error = 256;
 char *cancellation_error(std::int32_t entry);
 char *cancellation_error(const ExecutorSlot &slot);
 
-// Who may have jobs in hand, as the holders of that table: executors by slot (these are the first), the scheduler of each
-// database slot on their way to a worker, external workers by their place, and last of all whoever completes a job that its
-// handler has left running.
+// Who may have jobs in hand, as the holders of that table: executors by slot (these are the first),
+// the scheduler of each database slot on their way to a worker, external workers by their place,
+// and last of all whoever completes a job that its handler has left running.
 int scheduler_holder(int database_slot);
 int worker_holder(std::int32_t place);
 int left_running_holder();
@@ -285,18 +299,22 @@ int left_running_holder();
 // How many jobs may be in hand at once.
 Size job_capacity();
 
-// Places for workers: as many as may be registered, and as many for those that have departed and still have jobs.
+// Places for workers: as many as may be registered, and as many for those that have departed and
+// still have jobs.
 std::int32_t worker_places();
 
-// What somebody else keeps in the shared segment, and what they want to hear of. Null: nothing. PostgreSQL regime.
+// What somebody else keeps in the shared segment, and what they want to hear of. Null: nothing.
+// PostgreSQL regime.
 struct Part {
-    void (*request)() = nullptr;                      // at server start: asks for the memory
-    void (*set_up)() = nullptr;                       // finds it, or fills it when it is new; under AddinShmemInitLock
-    void (*begin)() = nullptr;                        // after all are set up
-    void (*forget_database)(Oid) noexcept = nullptr;  // the database, or its extension, is gone; under the lock
+    void (*request)() = nullptr;  // at server start: asks for the memory
+    void (*set_up)() = nullptr;   // finds it, or fills it when it is new; under AddinShmemInitLock
+    void (*begin)() = nullptr;    // after all are set up
+    void (*forget_database)(Oid) noexcept =
+        nullptr;  // the database, or its extension, is gone; under the lock
     // A scheduler ends that was this holder of jobs; under the lock, before its slot is free.
     void (*scheduler_exits)(DatabaseSlot &, int holder) noexcept = nullptr;
-    void (*capacity_freed)(Oid database) noexcept = nullptr;  // somebody has waited for it there; without the lock
+    void (*capacity_freed)(Oid database) noexcept =
+        nullptr;  // somebody has waited for it there; without the lock
 };
 
 // Called by _PG_init, at most once for each part. They are heard in this order.
@@ -309,10 +327,12 @@ void forget_database(Oid database) noexcept;
 void tell_of_scheduler_exit(DatabaseSlot &slot, int holder) noexcept;
 void tell_of_freed_capacity(Oid database) noexcept;
 
-// Has the memory asked for and set up at server start: called by _PG_init while preloading. PostgreSQL regime.
+// Has the memory asked for and set up at server start: called by _PG_init while preloading.
+// PostgreSQL regime.
 void install_hooks();
 
-// Holds the lock for straight-line code: no allocation, no call that may ereport, no throw in between.
+// Holds the lock for straight-line code: no allocation, no call that may ereport, no throw in
+// between.
 class Lock {
 public:
     explicit Lock(LWLockMode mode);

@@ -73,7 +73,8 @@ bool knows_time(const Birth &birth)
     return birth.seconds != 0 || birth.nanoseconds != 0;
 }
 
-// The time of birth decides where there is one: some network file systems give a file another inode with each mount.
+// The time of birth decides where there is one: some network file systems give a file another inode
+// with each mount.
 bool is_same_file(const Birth &left, const Birth &right)
 {
     if (knows_time(left) && knows_time(right))
@@ -83,7 +84,8 @@ bool is_same_file(const Birth &left, const Birth &right)
 
 bool is_valid(const MarkFile &mark)
 {
-    return mark.magic == magic && mark.version == current_version && mark.checksum == checksum_of(mark);
+    return mark.magic == magic && mark.version == current_version &&
+           mark.checksum == checksum_of(mark);
 }
 
 // Whether there is a mark that fits its file.
@@ -92,14 +94,17 @@ bool read_fitting_mark(MarkFile *mark)
     const int descriptor = ::open(file_name, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) {
         if (errno != ENOENT)
-            ereport(LOG, errcode_for_file_access(), errmsg("could not open file \"%s\": %m", file_name));
+            ereport(LOG, errcode_for_file_access(),
+                    errmsg("could not open file \"%s\": %m", file_name));
         return false;
     }
     Birth birth{};
     const bool is_read =
-        ::read(descriptor, mark, sizeof(*mark)) == static_cast<ssize_t>(sizeof(*mark)) && birth_of(descriptor, &birth);
+        ::read(descriptor, mark, sizeof(*mark)) == static_cast<ssize_t>(sizeof(*mark)) &&
+        birth_of(descriptor, &birth);
     ::close(descriptor);
-    return is_read && is_valid(*mark) && is_same_file({mark->inode, mark->born_seconds, mark->born_nanoseconds}, birth);
+    return is_read && is_valid(*mark) &&
+           is_same_file({mark->inode, mark->born_seconds, mark->born_nanoseconds}, birth);
 }
 
 bool fill_new_file(int descriptor, MarkFile *mark)
@@ -113,20 +118,25 @@ bool fill_new_file(int descriptor, MarkFile *mark)
     mark->born_seconds = birth.seconds;
     mark->born_nanoseconds = birth.nanoseconds;
     mark->checksum = checksum_of(*mark);
-    return ::write(descriptor, mark, sizeof(*mark)) == static_cast<ssize_t>(sizeof(*mark)) && ::pg_fsync(descriptor) == 0;
+    return ::write(descriptor, mark, sizeof(*mark)) == static_cast<ssize_t>(sizeof(*mark)) &&
+           ::pg_fsync(descriptor) == 0;
 }
 
-// In place of the old one, whole or not at all. The new file has a birth of its own and keeps it when it is renamed.
+// In place of the old one, whole or not at all. The new file has a birth of its own and keeps it
+// when it is renamed.
 bool write_mark(MarkFile *mark)
 {
     ::unlink(new_file_name);
-    const int descriptor = ::open(new_file_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, pg_file_create_mode);
+    const int descriptor =
+        ::open(new_file_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, pg_file_create_mode);
     bool is_written = descriptor >= 0 && fill_new_file(descriptor, mark);
     if (descriptor >= 0 && ::close(descriptor) != 0)
         is_written = false;
     if (!is_written) {
-        ereport(LOG, errcode_for_file_access(), errmsg("could not write file \"%s\": %m", new_file_name),
-                errhint("Until it can be written hipq holds jobs that belong to a server with such a file."));
+        ereport(LOG, errcode_for_file_access(),
+                errmsg("could not write file \"%s\": %m", new_file_name),
+                errhint("Until it can be written hipq holds jobs that belong to a server with such "
+                        "a file."));
         return false;
     }
     return ::durable_rename(new_file_name, file_name, LOG) == 0;

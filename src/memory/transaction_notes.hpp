@@ -1,5 +1,5 @@
-// What the current transaction is to do to shared memory when it has committed; forgotten when it, or the savepoint it was noted
-// under, is rolled back.
+// What the current transaction is to do to shared memory when it has committed; forgotten when it,
+// or the savepoint it was noted under, is rolled back.
 //
 // The callbacks at the end of transactions allocate nothing and cannot fail.
 #pragma once
@@ -20,7 +20,8 @@ public:
     template <class Predicate>
     bool any(const Predicate &predicate) const
     {
-        return std::ranges::any_of(notes_, [&](const Noted &noted) { return predicate(noted.note); });
+        return std::ranges::any_of(notes_,
+                                   [&](const Noted &noted) { return predicate(noted.note); });
     }
 
     template <class CarryOut>
@@ -31,7 +32,8 @@ public:
     }
 
     // For a SubXactCallback.
-    void end_subtransaction(SubXactEvent event, SubTransactionId id, SubTransactionId parent) noexcept
+    void end_subtransaction(SubXactEvent event, SubTransactionId id,
+                            SubTransactionId parent) noexcept
     {
         if (event == SUBXACT_EVENT_ABORT_SUB)
             std::erase_if(notes_, [&](const Noted &noted) { return noted.subtransaction == id; });

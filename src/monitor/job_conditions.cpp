@@ -1,7 +1,8 @@
 // Lists the conditions of one job, met and not met.
 //
-// The gates are those of limits/conditions.hpp. The place in the line is read from where executors read it: the lanes, each from
-// its frontier on, so that neither what runs nor what is gone is counted or walked over.
+// The gates are those of limits/conditions.hpp. The place in the line is read from where executors
+// read it: the lanes, each from its frontier on, so that neither what runs nor what is gone is
+// counted or walked over.
 #include "job_conditions.hpp"
 
 #include "catalog/catalog.hpp"
@@ -23,7 +24,8 @@ namespace {
 constexpr std::int64_t most_counted = 10'000;
 constexpr int most_lanes = 1'000;
 
-// $1 job type, $2 priority, $3 and $4 from this key on, or one of the ids in $5, $6 and $7 before this key, $8 now, $9 limit
+// $1 job type, $2 priority, $3 and $4 from this key on, or one of the ids in $5, $6 and $7 before
+// this key, $8 now, $9 limit
 constexpr const char *count_sql = R"(
     SELECT count(*)
     FROM (
@@ -67,7 +69,8 @@ std::optional<Stretch> stretch_of(const lanes::LaneInfo &info, pg::Time now)
     return stretch;
 }
 
-// Of the queue's lanes that are due. Those for which there is no room in shared memory are found in the table, as executors do.
+// Of the queue's lanes that are due. Those for which there is no room in shared memory are found in
+// the table, as executors do.
 std::vector<Stretch> due_stretches(const catalog::Queue &queue, pg::Time now)
 {
     std::vector<Stretch> stretches;
@@ -95,14 +98,15 @@ bool is_read(const catalog::Queue &queue, const std::string &job_type)
     return queue.find_pause(job_type) == nullptr && limits::handler_gate(queue, job_type).passed;
 }
 
-std::int64_t count_before(const job::FoundJob &job, const Stretch &stretch, pg::Time now, std::int64_t limit)
+std::int64_t count_before(const job::FoundJob &job, const Stretch &stretch, pg::Time now,
+                          std::int64_t limit)
 {
     const core::LaneKey due_by = {now.value, core::lane_limit};
     const core::LaneKey own{job.due.value, job.id};
     const core::LaneKey end = stretch.priority < job.priority ? due_by : std::min(own, due_by);
     return catalog::statement_for(*job.queue, count_sql)
-        .run(stretch.job_type, stretch.priority, pg::Time{stretch.from.time}, stretch.from.id, stretch.singles,
-             pg::Time{end.time}, end.id, now, limit)
+        .run(stretch.job_type, stretch.priority, pg::Time{stretch.from.time}, stretch.from.id,
+             stretch.singles, pg::Time{end.time}, end.id, now, limit)
         .front()
         .integer(0);
 }
@@ -114,13 +118,15 @@ std::optional<limits::Gate> set_aside_gate(const job::FoundJob &job)
         return std::nullopt;
     return limits::Gate{"set aside", false,
                         "What became of it cannot be written down, it is left alone: " + *error +
-                            ". When the cause is gone hipq.fail_job() or hipq.cancel() ends it, and hipq.retry() runs it again."};
+                            ". When the cause is gone hipq.fail_job() or hipq.cancel() ends it, "
+                            "and hipq.retry() runs it again."};
 }
 
 limits::Gate aim_gate(const job::FoundJob &job)
 {
     const auto aim = job::aim_of(*job.queue, job.id);
-    return aim.has_value() ? limits::worker_gate(*job.queue, job.type, *aim) : limits::worker_gate(*job.queue, job.type);
+    return aim.has_value() ? limits::worker_gate(*job.queue, job.type, *aim)
+                           : limits::worker_gate(*job.queue, job.type);
 }
 
 // As far as it is worth while.
@@ -128,7 +134,8 @@ std::int64_t count_before(const job::FoundJob &job, pg::Time now)
 {
     std::int64_t count = 0;
     for (const Stretch &stretch : due_stretches(*job.queue, now))
-        if (count <= most_counted && stretch.priority <= job.priority && is_read(*job.queue, stretch.job_type))
+        if (count <= most_counted && stretch.priority <= job.priority &&
+            is_read(*job.queue, stretch.job_type))
             count += count_before(job, stretch, now, most_counted + 1 - count);
     return count;
 }
@@ -145,7 +152,8 @@ limits::Gate line_gate(const job::FoundJob &job)
     const std::int64_t before = pg::as_extension_owner([&] { return count_before(job, now); });
     if (before == 0)
         return {"line", true, "No job of its queue that may start stands before it."};
-    const std::string count = before > most_counted ? "More than " + std::to_string(most_counted) : std::to_string(before);
+    const std::string count = before > most_counted ? "More than " + std::to_string(most_counted)
+                                                    : std::to_string(before);
     return {"line", false, count + " job(s) of its queue that are due stand before it.", true};
 }
 
@@ -160,14 +168,16 @@ std::vector<limits::Gate> gates_of(const job::FoundJob &job)
                                      limits::time_zone_of(job.queue->id, job.type),
                                      job.throttle_key,
                                      job.weight};
-    std::vector<limits::Gate> gates{{"exists", true, "The job is in queue \"" + job.queue->full_name() + "\"."}};
+    std::vector<limits::Gate> gates{
+        {"exists", true, "The job is in queue \"" + job.queue->full_name() + "\"."}};
     gates.push_back(limits::state_gate(waiting));
     if (job.state == core::JobState::final)
         return gates;
     if (auto gate = set_aside_gate(job))  // too rare to be shown to everybody
         gates.push_back(std::move(*gate));
     if (job.follows)
-        gates.push_back({"predecessor", false, "It is put in line when the job that holds its key has finished.", true});
+        gates.push_back({"predecessor", false,
+                         "It is put in line when the job that holds its key has finished.", true});
     const pg::Time now = pg::now();
     gates.push_back(limits::time_gate(waiting, now));
     if (job.time_windows != core::none_text)
@@ -184,7 +194,8 @@ std::vector<limits::Gate> gates_of(const job::FoundJob &job)
     if (!is_outside)
         gates.push_back(limits::owner_gate(*job.queue));
     gates.push_back(limits::handler_gate(*job.queue, job.type));
-    if (const limits::Gate gate = limits::crash_gate(waiting); !gate.passed)  // too rare to be shown to everybody
+    if (const limits::Gate gate = limits::crash_gate(waiting);
+        !gate.passed)  // too rare to be shown to everybody
         gates.push_back(gate);
     if (core::is_waiting(job.state))  // what runs has taken its room
         for (limits::Gate &gate : limits::throttle_gates(*job.queue, waiting))
@@ -202,8 +213,9 @@ const char *first_closed_gate(const catalog::Queue &queue, const limits::Waiting
     if (kind.time_windows != core::none_text && !limits::window_gate(kind, pg::now()).passed)
         return "window";
     const bool may_run_inside = settings::max_executors > 0 && limits::owner_gate(queue).passed;
-    if (!limits::loaded_gate().passed || !limits::version_gate().passed || !limits::enabled_gate().passed ||
-        !limits::hold_gate().passed || !limits::queue_gate(queue).passed || (!is_outside && !may_run_inside))
+    if (!limits::loaded_gate().passed || !limits::version_gate().passed ||
+        !limits::enabled_gate().passed || !limits::hold_gate().passed ||
+        !limits::queue_gate(queue).passed || (!is_outside && !may_run_inside))
         return "hold";
     if (!limits::pause_gate(queue, kind.job_type, kind.throttle_key).passed)
         return "pause";
@@ -211,7 +223,8 @@ const char *first_closed_gate(const catalog::Queue &queue, const limits::Waiting
         (is_outside && limits::service_of(queue.id, kind.job_type).present == 0))
         return "handler";
     const std::vector<limits::Gate> throttles = limits::throttle_gates(queue, kind);
-    const bool has_room = std::all_of(throttles.begin(), throttles.end(), [](const limits::Gate &gate) { return gate.passed; });
+    const bool has_room = std::all_of(throttles.begin(), throttles.end(),
+                                      [](const limits::Gate &gate) { return gate.passed; });
     return has_room ? "none" : "throttle";
 }
 

@@ -1,4 +1,5 @@
-// All that stands between one job and its start: what hipq.why() shows, and what the alarm asks before it cries.
+// All that stands between one job and its start: what hipq.why() shows, and what the alarm asks
+// before it cries.
 #pragma once
 
 #include "job/job.hpp"
@@ -6,14 +7,17 @@
 
 namespace hipq::monitor {
 
-// The gates of a job in the order in which they are asked. Of one that is final only those that say so. Needs a transaction.
+// The gates of a job in the order in which they are asked. Of one that is final only those that say
+// so. Needs a transaction.
 std::vector<limits::Gate> gates_of(const job::FoundJob &job);
 
-// The last gate of a job that waits: whether others that may start stand before it in the line of its queue.
+// The last gate of a job that waits: whether others that may start stand before it in the line of
+// its queue.
 limits::Gate line_gate(const job::FoundJob &job);
 
-// What keeps due jobs of one kind from starting, which their number does not matter for: "window", "hold" (of the server, the
-// database or the queue), "pause", "handler" (it, or any worker, is missing) or "throttle"; "none".
+// What keeps due jobs of one kind from starting, which their number does not matter for: "window",
+// "hold" (of the server, the database or the queue), "pause", "handler" (it, or any worker, is
+// missing) or "throttle"; "none".
 const char *first_closed_gate(const catalog::Queue &queue, const limits::WaitingJob &kind);
 
 }  // namespace hipq::monitor

@@ -1,5 +1,5 @@
-// hipq._masked, hipq._masked_job: what views show of job_data, where its type declares secret parameters. hipq._fitting_data:
-// job_data that comes from another queue.
+// hipq._masked, hipq._masked_job: what views show of job_data, where its type declares secret
+// parameters. hipq._fitting_data: job_data that comes from another queue.
 #include "catalog/catalog.hpp"
 #include "pg/arguments.hpp"
 
@@ -19,7 +19,8 @@ Datum show(FunctionCallInfo fcinfo, Mask mask)
         fcinfo->isnull = true;
         return Datum{0};
     }
-    return mask(queue->find_job_type(arguments.text(1, "job_type")), arguments.raw(2, JSONBOID).value);
+    return mask(queue->find_job_type(arguments.text(1, "job_type")),
+                arguments.raw(2, JSONBOID).value);
 }
 
 Datum fitting_data(const pg::Arguments &arguments)
@@ -27,8 +28,11 @@ Datum fitting_data(const pg::Arguments &arguments)
     const auto catalogue = catalog::catalogue();
     const pg::RawValue data = arguments.raw(3, JSONBOID);
     const catalog::Queue *queue = catalogue->find(arguments.integer(0, "queue_id"));
-    const catalog::JobType *type = queue == nullptr ? nullptr : queue->find_job_type(arguments.text(1, "job_type"));
-    return type == nullptr ? data.value : catalog::complete_job_data(*type, data, arguments.integer64(2, "job_id")).value;
+    const catalog::JobType *type =
+        queue == nullptr ? nullptr : queue->find_job_type(arguments.text(1, "job_type"));
+    return type == nullptr
+               ? data.value
+               : catalog::complete_job_data(*type, data, arguments.integer64(2, "job_id")).value;
 }
 
 }  // namespace

@@ -25,10 +25,12 @@ void why(FunctionCallInfo fcinfo)
     const auto catalogue = catalog::catalogue();
     const auto job = job::find_job(*catalogue, id, arguments.maybe_text(1));
     const Oid role = catalog::caller();
-    const bool may_know = job.has_value() && (catalog::may(role, *job->queue, catalog::Privilege::read) ||
-                                              catalog::may(role, *job->queue, catalog::Privilege::control));
+    const bool may_know =
+        job.has_value() && (catalog::may(role, *job->queue, catalog::Privilege::read) ||
+                            catalog::may(role, *job->queue, catalog::Privilege::control));
     if (!may_know) {
-        result.add("exists", false, "There is no such job; final jobs are removed after the queue's retention.");
+        result.add("exists", false,
+                   "There is no such job; final jobs are removed after the queue's retention.");
         return;
     }
     std::vector<limits::Gate> gates = gates_of(*job);
@@ -50,10 +52,11 @@ std::optional<std::string> first_closed_gate_of(FunctionCallInfo fcinfo)
         return std::nullopt;
     const std::string type = arguments.text(1, "job_type");
     const double factor = arguments.maybe_number(4).value_or(0);
-    return first_closed_gate(*queue,
-                             {0, core::JobState::initial, type, pg::now(), pg::infinity, arguments.text(2, "time_windows"),
-                              limits::time_zone_of(queue->id, type), arguments.text(3, "throttle_key"),
-                              static_cast<core::Weight>(std::llround(factor * core::weight_unit))});
+    return first_closed_gate(
+        *queue, {0, core::JobState::initial, type, pg::now(), pg::infinity,
+                 arguments.text(2, "time_windows"), limits::time_zone_of(queue->id, type),
+                 arguments.text(3, "throttle_key"),
+                 static_cast<core::Weight>(std::llround(factor * core::weight_unit))});
 }
 
 // ---- executors ----
@@ -82,8 +85,8 @@ bool has_job(const memory::ExecutorSlot &slot)
     return slot.job.id != 0 && slot.job.attempt != 0;
 }
 
-// The whole server to monitors; to others the executors of this database that run a job of a queue they may read, and, without
-// job, those of roles whose rights they have.
+// The whole server to monitors; to others the executors of this database that run a job of a queue
+// they may read, and, without job, those of roles whose rights they have.
 bool is_visible(catalog::Sight &sight, const memory::ExecutorSlot &slot)
 {
     if (sight.is_whole() || slot.database != MyDatabaseId)
@@ -101,10 +104,14 @@ void list_executors(FunctionCallInfo fcinfo)
         if (!is_visible(sight, slot))
             continue;
         const bool has_process = slot.pid != 0;
-        const auto if_job = [&](auto value) { return has_job(slot) ? std::optional(value) : std::nullopt; };
-        result.add(has_process ? std::optional<std::int32_t>(slot.pid) : std::nullopt, slot.database, slot.role, status_of(slot),
-                   has_process ? std::optional<pg::Time>(slot.started) : std::nullopt, if_job(std::int32_t{slot.job.queue_id}),
-                   if_job(slot.job.id), if_job(std::int32_t{slot.job.attempt}), if_job(std::string(slot.job.type)),
+        const auto if_job = [&](auto value) {
+            return has_job(slot) ? std::optional(value) : std::nullopt;
+        };
+        result.add(has_process ? std::optional<std::int32_t>(slot.pid) : std::nullopt,
+                   slot.database, slot.role, status_of(slot),
+                   has_process ? std::optional<pg::Time>(slot.started) : std::nullopt,
+                   if_job(std::int32_t{slot.job.queue_id}), if_job(slot.job.id),
+                   if_job(std::int32_t{slot.job.attempt}), if_job(std::string(slot.job.type)),
                    if_job(slot.job.started), slot.jobs_done);
     }
 }
@@ -115,15 +122,18 @@ void list_running_jobs(FunctionCallInfo fcinfo)
     pg::ResultSet result(fcinfo);
     catalog::Sight sight;
     for (const executors::RunningEntry &entry : executors::list_running_jobs())
-        if (entry.database == MyDatabaseId && entry.job.attempt != 0 && sight.visible(entry.job.queue_id) != nullptr)
-            result.add(entry.pid, entry.job.queue_id, entry.job.id, entry.job.attempt, std::string(entry.job.type),
-                       entry.job.started, entry.job.is_locked,
-                       entry.deadline == pg::infinity ? std::nullopt : std::optional(entry.deadline),
+        if (entry.database == MyDatabaseId && entry.job.attempt != 0 &&
+            sight.visible(entry.job.queue_id) != nullptr)
+            result.add(entry.pid, entry.job.queue_id, entry.job.id, entry.job.attempt,
+                       std::string(entry.job.type), entry.job.started, entry.job.is_locked,
+                       entry.deadline == pg::infinity ? std::nullopt
+                                                      : std::optional(entry.deadline),
                        std::optional<std::int64_t>(), std::optional<bool>());
     for (const workers::ExternalJob &job : workers::list_external_jobs())
         if (sight.visible(job.queue_id) != nullptr)
-            result.add(std::optional<std::int32_t>(), std::int32_t{job.queue_id}, job.id, std::int32_t{job.attempt},
-                       std::optional<std::string>(), std::optional<pg::Time>(), false, job.deadline, job.worker_id,
+            result.add(std::optional<std::int32_t>(), std::int32_t{job.queue_id}, job.id,
+                       std::int32_t{job.attempt}, std::optional<std::string>(),
+                       std::optional<pg::Time>(), false, job.deadline, job.worker_id,
                        job.is_accepted);
 }
 
@@ -134,15 +144,19 @@ void list_lanes(FunctionCallInfo fcinfo)
     pg::ResultSet result(fcinfo);
     catalog::Sight sight;
     for (const lanes::LaneInfo &info : lanes::list_lanes())
-        if (const auto lane = sight.visible(info.name.queue_id) != nullptr ? lanes::copy_lane(info.ref) : std::nullopt)
-            result.add(std::int32_t{info.name.queue_id}, std::string(info.name.type), std::int32_t{info.name.priority}, info.due,
-                       pg::Time{lane->frontier.time}, lane->frontier.id, static_cast<std::int32_t>(lane->pockets.count),
+        if (const auto lane = sight.visible(info.name.queue_id) != nullptr
+                                  ? lanes::copy_lane(info.ref)
+                                  : std::nullopt)
+            result.add(std::int32_t{info.name.queue_id}, std::string(info.name.type),
+                       std::int32_t{info.name.priority}, info.due, pg::Time{lane->frontier.time},
+                       lane->frontier.id, static_cast<std::int32_t>(lane->pockets.count),
                        static_cast<std::int32_t>(lane->inbox_count), lane->owner != core::no_owner);
 }
 
 // ---- gauges ----
 
-// Of queues (no type) and job types that the catalogue knows and the caller may see; keys stand for texts that nobody keeps.
+// Of queues (no type) and job types that the catalogue knows and the caller may see; keys stand for
+// texts that nobody keeps.
 void list_gauges(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
@@ -205,7 +219,8 @@ HIPQ_FUNCTION(hipq__running_jobs)
 HIPQ_FUNCTION(hipq__is_running)
 {
     const bool is_running = hipq::job::is_running(PG_GETARG_INT64(1));
-    return BoolGetDatum(is_running && hipq::catalog::Sight().visible(PG_GETARG_INT32(0)) != nullptr);
+    return BoolGetDatum(is_running &&
+                        hipq::catalog::Sight().visible(PG_GETARG_INT32(0)) != nullptr);
 }
 
 HIPQ_FUNCTION(hipq__is_held)

@@ -1,5 +1,5 @@
-// Jobs that should have started long ago, a row for each thing that keeps them, hipq._overdue(), and those that nobody may touch
-// before an operator has, hipq._jobs_set_aside().
+// Jobs that should have started long ago, a row for each thing that keeps them, hipq._overdue(),
+// and those that nobody may touch before an operator has, hipq._jobs_set_aside().
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "monitor/overdue_rows.hpp"
@@ -13,28 +13,38 @@ namespace {
 // What to do about a closed gate.
 constexpr std::array<std::pair<std::string_view, const char *>, 16> mends{{
     {"loaded", "Add hipq to shared_preload_libraries and restart the server."},
-    {"version", "Run ALTER EXTENSION hipq UPDATE, or restart the server with the library of that version."},
-    {"enabled", "Set hipq.enabled to on, name the database in hipq.databases, and reload the configuration."},
+    {"version",
+     "Run ALTER EXTENSION hipq UPDATE, or restart the server with the library of that version."},
+    {"enabled",
+     "Set hipq.enabled to on, name the database in hipq.databases, and reload the configuration."},
     {"hold", "SELECT hipq.release_hold() if the jobs shall run here."},
-    {"queue owner", "ALTER ROLE ... LOGIN, GRANT CONNECT ON DATABASE, or give the queue another owner with hipq.alter_queue()."},
+    {"queue owner", "ALTER ROLE ... LOGIN, GRANT CONNECT ON DATABASE, or give the queue another "
+                    "owner with hipq.alter_queue()."},
     {"queue", "Wait until it is gone."},
     {"pause", "SELECT hipq.resume() when it shall go on; view hipq.pauses has who paused it."},
-    {"handler", "Give the job type a handler with hipq.register_job_type(), or start a worker that serves it. If its name is a "
+    {"handler", "Give the job type a handler with hipq.register_job_type(), or start a worker that "
+                "serves it. If its name is a "
                 "slip, hipq.cancel_jobs() ends its jobs."},
     {"worker", "Start workers that serve the job type; view hipq.workers has how they are."},
-    {"executor", "View hipq.executors has what runs; the server\'s log has why an executor does not start. Settings "
+    {"executor", "View hipq.executors has what runs; the server\'s log has why an executor does "
+                 "not start. Settings "
                  "hipq.max_executors and max_worker_processes say how many there may be."},
     {"time window", "Nothing, if the windows are meant to be so."},
-    {"throttle of queue", "Nothing, if the limit is meant to be so; hipq.alter_queue() changes it."},
-    {"throttle of type", "Nothing, if the limit is meant to be so; hipq.alter_job_type() changes it."},
-    {"throttle of key", "Nothing, if the limit is meant to be so; hipq.alter_job_type() changes it."},
+    {"throttle of queue",
+     "Nothing, if the limit is meant to be so; hipq.alter_queue() changes it."},
+    {"throttle of type",
+     "Nothing, if the limit is meant to be so; hipq.alter_job_type() changes it."},
+    {"throttle of key",
+     "Nothing, if the limit is meant to be so; hipq.alter_job_type() changes it."},
     {"crash", "The server\'s log says which jobs ran when it crashed."},
-    {"line", "View hipq.running has what runs before them. More executors start more jobs at a time (hipq.max_executors)."},
+    {"line", "View hipq.running has what runs before them. More executors start more jobs at a "
+             "time (hipq.max_executors)."},
 }};
 
 const char *mend_of(std::string_view gate)
 {
-    const auto found = std::find_if(mends.begin(), mends.end(), [&](const auto &mend) { return mend.first == gate; });
+    const auto found = std::find_if(mends.begin(), mends.end(),
+                                    [&](const auto &mend) { return mend.first == gate; });
     return found == mends.end() ? "hipq.why() of the job tells more." : found->second;
 }
 
@@ -69,7 +79,9 @@ std::vector<Finding> findings_in(const std::vector<Overdue> &all)
     std::map<std::pair<int, std::string>, Finding> findings;
     for (const Overdue &overdue : all) {
         const int queue = is_of_database(overdue.gate) ? 0 : overdue.queue->id;
-        add(findings.try_emplace({queue, overdue.gate.explanation}, Finding{.gate = overdue.gate}).first->second, overdue);
+        add(findings.try_emplace({queue, overdue.gate.explanation}, Finding{.gate = overdue.gate})
+                .first->second,
+            overdue);
     }
     std::vector<Finding> sorted;
     sorted.reserve(findings.size());
@@ -99,8 +111,8 @@ std::string detail_of(const Finding &finding)
 {
     const std::string since = pg::clock_text(finding.since);
     return (finding.has_more ? "At least " : "") + std::to_string(finding.jobs) + " job(s) of " +
-           list_of("type", finding.job_types) + " in " + list_of("queue", finding.queues) + " wait, the first since " + since +
-           ": " + finding.gate.explanation;
+           list_of("type", finding.job_types) + " in " + list_of("queue", finding.queues) +
+           " wait, the first since " + since + ": " + finding.gate.explanation;
 }
 
 void list_overdue(FunctionCallInfo fcinfo)
@@ -111,8 +123,9 @@ void list_overdue(FunctionCallInfo fcinfo)
     const auto catalogue = catalog::catalogue();
     const pg::Time now = pg::now();
     for (const Finding &finding : findings_in(overdue_jobs(*catalogue, now)))
-        result.add(std::string("jobs wait: ") + finding.gate.name, finding.gate.is_meant ? "information" : "alarm", finding.jobs,
-                   finding.since, now, detail_of(finding), mend_of(finding.gate.name));
+        result.add(std::string("jobs wait: ") + finding.gate.name,
+                   finding.gate.is_meant ? "information" : "alarm", finding.jobs, finding.since,
+                   now, detail_of(finding), mend_of(finding.gate.name));
 }
 
 void list_set_aside(FunctionCallInfo fcinfo)

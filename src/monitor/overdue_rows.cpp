@@ -1,7 +1,7 @@
 // Finds jobs that should have started long ago, by what keeps them.
 //
-// Lane by lane, each from its first job on. Jobs of a lane differ in their time windows, throttle keys, weights and aims; the
-// gates are asked once for those that have them in common.
+// Lane by lane, each from its first job on. Jobs of a lane differ in their time windows, throttle
+// keys, weights and aims; the gates are asked once for those that have them in common.
 #include "overdue_rows.hpp"
 
 #include "catalog/catalog.hpp"
@@ -20,8 +20,8 @@ namespace {
 constexpr std::int64_t most_counted = 10'000;
 constexpr std::int64_t most_kinds = 100;
 
-// $1 job type, $2 priority, $3 due until then, $4 now, $5 ids of jobs that run, claimed by a lock, $6 and $7 limits. Those that
-// are set aside have an alert of their own.
+// $1 job type, $2 priority, $3 due until then, $4 now, $5 ids of jobs that run, claimed by a lock,
+// $6 and $7 limits. Those that are set aside have an alert of their own.
 constexpr const char *kinds_sql = R"(
     SELECT (array_agg(late.id ORDER BY late.scheduled_run_time, late.id))[1], min(late.scheduled_run_time), count(*),
            late.time_windows::text, late.throttle_key, (late.throttle_factor * 1000)::bigint, late.is_aimed
@@ -52,13 +52,16 @@ struct Kind {
     std::int64_t jobs;
 };
 
-std::vector<Kind> kinds_of(const Lane &lane, pg::Time due_until, pg::Time now, const std::vector<std::int64_t> &running)
+std::vector<Kind> kinds_of(const Lane &lane, pg::Time due_until, pg::Time now,
+                           const std::vector<std::int64_t> &running)
 {
     std::vector<Kind> kinds;
     for (const pg::Row &row : catalog::statement_for(lane.queue, kinds_sql)
-                                  .run(lane.head.job_type, lane.head.priority, due_until, now, running, most_counted, most_kinds))
-        kinds.push_back({{&lane.queue, row.integer(0), core::JobState::initial, lane.head.job_type, std::string(), row.time(1),
-                          pg::infinity, row.text(3), row.text(4), row.integer(5), lane.head.priority, row.boolean(6)},
+                                  .run(lane.head.job_type, lane.head.priority, due_until, now,
+                                       running, most_counted, most_kinds))
+        kinds.push_back({{&lane.queue, row.integer(0), core::JobState::initial, lane.head.job_type,
+                          std::string(), row.time(1), pg::infinity, row.text(3), row.text(4),
+                          row.integer(5), lane.head.priority, row.boolean(6)},
                          row.integer(2)});
     return kinds;
 }
@@ -83,9 +86,11 @@ void add_lane(std::vector<Overdue> &found, const Lane &lane, pg::Time due_until,
     std::int64_t jobs = 0;
     for (const Kind &kind : kinds)
         jobs += kind.jobs;
-    const bool has_more = jobs >= most_counted || static_cast<std::int64_t>(kinds.size()) >= most_kinds;
+    const bool has_more =
+        jobs >= most_counted || static_cast<std::int64_t>(kinds.size()) >= most_kinds;
     for (const Kind &kind : kinds)
-        found.push_back({&lane.queue, lane.head.job_type, decisive_gate(kind.first), kind.jobs, has_more, kind.first.due});
+        found.push_back({&lane.queue, lane.head.job_type, decisive_gate(kind.first), kind.jobs,
+                         has_more, kind.first.due});
 }
 
 // Nobody registered it, and nobody can run it.
@@ -93,10 +98,12 @@ bool is_stray(const catalog::Queue &queue, std::string_view job_type)
 {
     const catalog::JobType *type = queue.find_job_type(job_type);
     return type == nullptr ||
-           (!type->is_registered && type->handler_kind == catalog::HandlerKind::none && !limits::runs_outside(queue, *type));
+           (!type->is_registered && type->handler_kind == catalog::HandlerKind::none &&
+            !limits::runs_outside(queue, *type));
 }
 
-void add_queue(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Time now, const std::vector<std::int64_t> &running)
+void add_queue(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Time now,
+               const std::vector<std::int64_t> &running)
 {
     const pg::Time late{now.value - settings::alert_waiting * std::int64_t{1'000'000}};
     for (const claim::LaneHead &head : claim::lane_heads(queue, now)) {
@@ -106,7 +113,8 @@ void add_queue(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Tim
     }
 }
 
-void add_apart(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Time now, const std::vector<std::int64_t> &running)
+void add_apart(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Time now,
+               const std::vector<std::int64_t> &running)
 {
     std::vector<Overdue> in_queue;  // of a queue that is left out midway: nothing
     catalog::read_apart(queue, [&] { add_queue(in_queue, queue, now, running); });

@@ -1,5 +1,5 @@
-// Jobs that should have started long ago, by what keeps them: what hipq.alerts tells of them. It reads the tables, so that it
-// holds also where hipq does nothing.
+// Jobs that should have started long ago, by what keeps them: what hipq.alerts tells of them. It
+// reads the tables, so that it holds also where hipq does nothing.
 #pragma once
 
 #include "limits/limits.hpp"
@@ -16,9 +16,9 @@ struct Overdue {
     pg::Time since;     // when the first of them was due
 };
 
-// Jobs of all queues that have been due for longer than hipq.alert_waiting and do not run; and at once those of types that
-// nobody registered and that nobody runs: most likely a slip in the name. A queue whose tables somebody has locked is left out.
-// Needs a transaction.
+// Jobs of all queues that have been due for longer than hipq.alert_waiting and do not run; and at
+// once those of types that nobody registered and that nobody runs: most likely a slip in the name.
+// A queue whose tables somebody has locked is left out. Needs a transaction.
 std::vector<Overdue> overdue_jobs(const catalog::Catalogue &catalogue, pg::Time now);
 
 }  // namespace hipq::monitor

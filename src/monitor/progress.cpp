@@ -21,7 +21,8 @@ void check(std::int64_t done, std::optional<std::int64_t> total)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("total cannot be negative"));
     if (total.has_value() && done > *total)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("done %lld is more than total %lld", static_cast<long long>(done), static_cast<long long>(*total)));
+                   errmsg("done %lld is more than total %lld", static_cast<long long>(done),
+                          static_cast<long long>(*total)));
 }
 
 // Done, total and message, from there on.
@@ -30,18 +31,21 @@ workers::Progress progress_in(const pg::Arguments &arguments, int first)
     const std::int64_t done = arguments.integer64(first, "done");
     const std::optional<std::int64_t> total = arguments.maybe_int64(first + 1);
     check(done, total);
-    return workers::make_progress(done, total, arguments.maybe_text(first + 2, core::any_length).value_or(""), pg::now());
+    return workers::make_progress(
+        done, total, arguments.maybe_text(first + 2, core::any_length).value_or(""), pg::now());
 }
 
 void report_own(const workers::Progress &progress)
 {
     const job::CurrentJob &job = job::require_current_job(
         {"An external worker names its job: hipq.report_progress(id, attempt, done, total).",
-         "a handler that takes batches cannot report progress", "Its jobs share one fate. Use a handler of one job."});
+         "a handler that takes batches cannot report progress",
+         "Its jobs share one fate. Use a handler of one job."});
     workers::note_own_progress(job.id, progress);
 }
 
-// A job is reported on by the worker that has it, and one that its handler has left running by whoever may complete it.
+// A job is reported on by the worker that has it, and one that its handler has left running by
+// whoever may complete it.
 bool is_callers(const workers::ExternalJob &job)
 {
     const auto catalogue = catalog::catalogue();
@@ -66,8 +70,9 @@ bool report_to_its_place(external::AttemptName name, const workers::Progress &pr
     return true;
 }
 
-// After a start of the server what workers have is found again piece by piece. A report of such an attempt has no place yet and
-// is dropped; its worker is to go on. One of a job of somebody else's gets the error of complete().
+// After a start of the server what workers have is found again piece by piece. A report of such an
+// attempt has no place yet and is dropped; its worker is to go on. One of a job of somebody else's
+// gets the error of complete().
 void report(external::AttemptName name, const workers::Progress &progress)
 {
     if (!report_to_its_place(name, progress))
@@ -84,10 +89,12 @@ void list_progress(FunctionCallInfo fcinfo)
             continue;
         const workers::Progress &progress = job.progress;
         const bool has_total = progress.total != workers::unknown_total;
-        const bool shows_message = progress.message[0] != '\0' && sight.readable(job.queue_id) != nullptr;
+        const bool shows_message =
+            progress.message[0] != '\0' && sight.readable(job.queue_id) != nullptr;
         result.add(std::int32_t{job.queue_id}, job.job_id, std::int32_t{job.attempt}, progress.done,
                    has_total ? std::optional(progress.total) : std::nullopt,
-                   shows_message ? std::optional(std::string(progress.message)) : std::nullopt, progress.reported,
+                   shows_message ? std::optional(std::string(progress.message)) : std::nullopt,
+                   progress.reported,
                    job.pid != 0 ? std::optional<std::int32_t>(job.pid) : std::nullopt,
                    job.pid == 0 ? std::optional(job.worker_id) : std::nullopt);
     }
@@ -106,7 +113,8 @@ HIPQ_FUNCTION(hipq_report_own_progress)
 HIPQ_FUNCTION(hipq_report_progress)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    const hipq::external::AttemptName name{arguments.integer64(0, "id"), arguments.integer(1, "attempt")};
+    const hipq::external::AttemptName name{arguments.integer64(0, "id"),
+                                           arguments.integer(1, "attempt")};
     hipq::monitor::report(name, hipq::monitor::progress_in(arguments, 2));
     return hipq::pg::return_void();
 }

@@ -5,7 +5,8 @@
 
 namespace hipq::monitor {
 
-// Adds rows of hipq._alerts(): of every queue of the server whose rates are beyond their limits now. They go when the rates do.
+// Adds rows of hipq._alerts(): of every queue of the server whose rates are beyond their limits
+// now. They go when the rates do.
 void list_rate_alerts(pg::ResultSet &result);
 
 }  // namespace hipq::monitor

@@ -39,7 +39,8 @@ std::int64_t number(std::uint64_t value)
 
 // ---- rates and latencies ----
 
-// What a row of hipq._statistics() is of: of an hour or of all time, of a job type or of a whole queue.
+// What a row of hipq._statistics() is of: of an hour or of all time, of a job type or of a whole
+// queue.
 struct Summary {
     pg::Time since = pg::infinity;
     Totals totals{};
@@ -56,20 +57,22 @@ constexpr double microseconds_per_second = 1e6;
 std::optional<double> seconds(const core::Histogram &histogram, double share)
 {
     const auto microseconds = core::percentile(histogram, share);
-    return microseconds.has_value() ? std::optional(*microseconds / microseconds_per_second) : std::nullopt;
+    return microseconds.has_value() ? std::optional(*microseconds / microseconds_per_second)
+                                    : std::nullopt;
 }
 
-void add_summary(pg::ResultSet &result, int queue_id, const std::optional<std::string> &job_type, const char *period,
-                 const Summary &summary)
+void add_summary(pg::ResultSet &result, int queue_id, const std::optional<std::string> &job_type,
+                 const char *period, const Summary &summary)
 {
     const Totals &totals = summary.totals;
     const auto of = [&](Ending ending) { return number(totals.of(ending)); };
-    result.add(std::int32_t{queue_id}, job_type, period, summary.since, of(Ending::succeeded), of(Ending::failed),
-               of(Ending::cancelled), of(Ending::expired), of(Ending::retried), of(Ending::put_back), number(totals.recovered),
-               number(totals.lost), number(totals.retries_used), number(totals.dead_letters), core::retry_rate(totals),
-               core::retry_success_rate(totals), core::failure_rate(totals), seconds(totals.waits, 0.5),
-               seconds(totals.waits, 0.9), seconds(totals.waits, 0.99), seconds(totals.runs, 0.5), seconds(totals.runs, 0.9),
-               seconds(totals.runs, 0.99));
+    result.add(std::int32_t{queue_id}, job_type, period, summary.since, of(Ending::succeeded),
+               of(Ending::failed), of(Ending::cancelled), of(Ending::expired), of(Ending::retried),
+               of(Ending::put_back), number(totals.recovered), number(totals.lost),
+               number(totals.retries_used), number(totals.dead_letters), core::retry_rate(totals),
+               core::retry_success_rate(totals), core::failure_rate(totals),
+               seconds(totals.waits, 0.5), seconds(totals.waits, 0.9), seconds(totals.waits, 0.99),
+               seconds(totals.runs, 0.5), seconds(totals.runs, 0.9), seconds(totals.runs, 0.99));
 }
 
 // The last hour begins with a minute; nothing is older than the statistics.
@@ -87,7 +90,8 @@ void for_each_summary(const Show &show)
     std::map<int, Summary> totals;
     for_each_here([&](const CountedType &type, const core::Statistics &statistics) {
         const pg::Time since{statistics.since};
-        const Summary hour{begin_of_hour(present, since), core::sum_of_minutes(statistics, present, core::hour)};
+        const Summary hour{begin_of_hour(present, since),
+                           core::sum_of_minutes(statistics, present, core::hour)};
         const Summary total{since, statistics.totals};
         add(hours[type.queue_id], hour.since, hour.totals);
         add(totals[type.queue_id], total.since, total.totals);
@@ -103,9 +107,9 @@ void for_each_summary(const Show &show)
 void list_statistics(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
-    for_each_summary([&](int queue_id, const std::optional<std::string> &job_type, const char *period, const Summary &summary) {
-        add_summary(result, queue_id, job_type, period, summary);
-    });
+    for_each_summary(
+        [&](int queue_id, const std::optional<std::string> &job_type, const char *period,
+            const Summary &summary) { add_summary(result, queue_id, job_type, period, summary); });
 }
 
 // ---- retries per job ----
@@ -113,21 +117,24 @@ void list_statistics(FunctionCallInfo fcinfo)
 void list_retry_distribution(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
-    for_each_summary([&](int queue_id, const std::optional<std::string> &job_type, const char *period, const Summary &summary) {
+    for_each_summary([&](int queue_id, const std::optional<std::string> &job_type,
+                         const char *period, const Summary &summary) {
         for (std::size_t i = 0; i < core::retry_classes.size(); ++i)
-            result.add(std::int32_t{queue_id}, job_type, period, core::retry_classes[i].name, core::retry_classes[i].least,
-                       number(summary.totals.finished_by_retries[i]));
+            result.add(std::int32_t{queue_id}, job_type, period, core::retry_classes[i].name,
+                       core::retry_classes[i].least, number(summary.totals.finished_by_retries[i]));
     });
 }
 
 // ---- reasons ----
 
-void add_reasons(pg::ResultSet &result, const CountedType &type, const char *period, const Totals &totals)
+void add_reasons(pg::ResultSet &result, const CountedType &type, const char *period,
+                 const Totals &totals)
 {
     for (std::size_t i = 0; i < core::reason_count; ++i)
         if (totals.failures[i] > 0 || totals.recoveries[i] > 0)
-            result.add(std::int32_t{type.queue_id}, std::string(type.job_type), period, core::name(static_cast<core::Reason>(i)),
-                       number(totals.failures[i]), number(totals.retries[i]), number(totals.recoveries[i]));
+            result.add(std::int32_t{type.queue_id}, std::string(type.job_type), period,
+                       core::name(static_cast<core::Reason>(i)), number(totals.failures[i]),
+                       number(totals.retries[i]), number(totals.recoveries[i]));
 }
 
 void list_failures(FunctionCallInfo fcinfo)
@@ -149,20 +156,23 @@ void list_throughput(FunctionCallInfo fcinfo)
     std::map<std::pair<int, std::int64_t>, Totals> minutes;
     for_each_here([&](const CountedType &type, const core::Statistics &statistics) {
         for (std::int64_t minute = present - core::hour + 1; minute <= present; ++minute)
-            core::add(minutes[{type.queue_id, minute}], core::sum_of_minutes(statistics, minute, 1));
+            core::add(minutes[{type.queue_id, minute}],
+                      core::sum_of_minutes(statistics, minute, 1));
     });
     for (const auto &[place, totals] : minutes)
-        result.add(std::int32_t{place.first}, pg::Time{place.second * core::microseconds_per_minute},
-                   number(totals.of(Ending::succeeded)), number(totals.of(Ending::failed)), number(totals.of(Ending::cancelled)),
-                   number(totals.of(Ending::expired)), number(totals.of(Ending::retried)), number(totals.dead_letters));
+        result.add(std::int32_t{place.first},
+                   pg::Time{place.second * core::microseconds_per_minute},
+                   number(totals.of(Ending::succeeded)), number(totals.of(Ending::failed)),
+                   number(totals.of(Ending::cancelled)), number(totals.of(Ending::expired)),
+                   number(totals.of(Ending::retried)), number(totals.dead_letters));
 }
 
 // ---- alerts ----
 
 core::RateLimits limits()
 {
-    return {settings::alert_retry_rate, settings::alert_retry_success, settings::alert_failures, settings::alert_dead_letters,
-            settings::alert_least_jobs};
+    return {settings::alert_retry_rate, settings::alert_retry_success, settings::alert_failures,
+            settings::alert_dead_letters, settings::alert_least_jobs};
 }
 
 const char *name_of(core::RateAlert alert)
@@ -200,9 +210,11 @@ const char *hint_for(core::RateAlert alert)
     switch (alert) {
     case core::RateAlert::retry_rate:
     case core::RateAlert::failures:
-        return "View hipq.failure_statistics says for which reasons, hipq.attempts with which errors.";
+        return "View hipq.failure_statistics says for which reasons, hipq.attempts with which "
+               "errors.";
     case core::RateAlert::retry_success:
-        return "View hipq.failure_statistics says which reasons are retried in vain: name them in do_not_retry_on.";
+        return "View hipq.failure_statistics says which reasons are retried in vain: name them in "
+               "do_not_retry_on.";
     case core::RateAlert::dead_letters:
         return "View hipq.dead_letters has the jobs with their errors.";
     }
@@ -215,10 +227,13 @@ std::string detail_of(const core::RateFinding &finding, const std::string &where
     const std::string times = where + ": " + std::to_string(finding.times);
     const std::string of = std::to_string(finding.of);
     if (finding.alert == core::RateAlert::dead_letters)
-        return times + " " + meaning + ", limit " + std::to_string(std::lround(finding.limit)) + ".";
-    const std::string counted = finding.alert == core::RateAlert::retry_rate ? times + " " + meaning + ", " + of + " were not,"
-                                                                             : times + " of " + of + " " + meaning;
-    const std::string percent = finding.of == 0 ? "" : ": " + core::percent_text(finding.percent(), finding.limit);
+        return times + " " + meaning + ", limit " + std::to_string(std::lround(finding.limit)) +
+               ".";
+    const std::string counted = finding.alert == core::RateAlert::retry_rate
+                                    ? times + " " + meaning + ", " + of + " were not,"
+                                    : times + " of " + of + " " + meaning;
+    const std::string percent =
+        finding.of == 0 ? "" : ": " + core::percent_text(finding.percent(), finding.limit);
     return counted + " within " + std::to_string(finding.minutes) + " min" + percent + ", limit " +
            core::percent_text(finding.limit, finding.limit) + ".";
 }
@@ -229,7 +244,8 @@ std::string database_name(Oid database)
     return name == nullptr ? std::to_string(database) : name;
 }
 
-// Until its tables can go a dropped queue is counted. What there is in other databases cannot be seen from here.
+// Until its tables can go a dropped queue is counted. What there is in other databases cannot be
+// seen from here.
 bool is_dropped(const catalog::Catalogue &catalogue, const CountedType &type)
 {
     const catalog::Queue *queue = catalogue.find(type.queue_id);
@@ -255,7 +271,8 @@ void reset(const pg::Arguments &arguments)
     }
     if (!pg::call([] { return ::superuser(); }) && catalog::caller() != pg::extension_owner())
         HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                   errmsg("only a superuser or the owner of the extension may reset the statistics of all queues"),
+                   errmsg("only a superuser or the owner of the extension may reset the statistics "
+                          "of all queues"),
                    errhint("Name a queue that you may control."));
     statistics::reset_statistics(MyDatabaseId, 0);
 }
@@ -276,10 +293,11 @@ void list_rate_alerts(pg::ResultSet &result)
     });
     for (const auto &[key, queue] : queues)
         for (const core::RateFinding &finding : core::judge_rates(queue.counts, limits())) {
-            const std::string where = "Queue \"" + queue.name + "\" of database \"" + database_name(key.first) + "\"";
+            const std::string where =
+                "Queue \"" + queue.name + "\" of database \"" + database_name(key.first) + "\"";
             result.add(name_of(finding.alert), number(finding.times),
-                       pg::Time{(present - finding.minutes + 1) * core::microseconds_per_minute}, pg::now(),
-                       detail_of(finding, where), hint_for(finding.alert));
+                       pg::Time{(present - finding.minutes + 1) * core::microseconds_per_minute},
+                       pg::now(), detail_of(finding, where), hint_for(finding.alert));
         }
     if (const std::int64_t uncounted = statistics::uncounted_events(); uncounted > 0)
         result.add("statistics", uncounted, std::optional<pg::Time>(), pg::now(),

@@ -1,5 +1,5 @@
-// hipq.wait_for: waits until a job is final. Woken by the transaction that ends the job; it looks at the tables once at the
-// beginning, when it is told, and every now and then.
+// hipq.wait_for: waits until a job is final. Woken by the transaction that ends the job; it looks
+// at the tables once at the beginning, when it is told, and every now and then.
 #include "job/job.hpp"
 #include "pg/arguments.hpp"
 #include "wakeup/wakeup.hpp"
@@ -10,8 +10,9 @@ namespace {
 
 using job::Standing;
 
-constexpr std::int64_t microsecond_look = 10'000'000;        // whoever is not told for so long looks
-constexpr std::int64_t microsecond_look_untold = 1'000'000;  // the same where there is no room to be told
+constexpr std::int64_t microsecond_look = 10'000'000;  // whoever is not told for so long looks
+constexpr std::int64_t microsecond_look_untold =
+    1'000'000;  // the same where there is no room to be told
 
 // ---- what cannot be ----
 
@@ -22,7 +23,8 @@ void demand_a_server_that_runs_jobs()
                    errmsg("cannot wait for a job: nothing runs on this server"),
                    errhint("Add hipq to shared_preload_libraries and restart the server."));
     if (::RecoveryInProgress())
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("cannot wait for a job during recovery"),
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("cannot wait for a job during recovery"),
                    errhint("Jobs run on the primary: wait there."));
 }
 
@@ -40,8 +42,10 @@ void demand_fresh_snapshots()
 void refuse_own(std::int64_t id)
 {
     HIPQ_RAISE(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-               errmsg("cannot wait for job %lld in the transaction that has enqueued or changed it", static_cast<long long>(id)),
-               errdetail("The job cannot run before the transaction has committed."), errhint("Commit first, then wait."));
+               errmsg("cannot wait for job %lld in the transaction that has enqueued or changed it",
+                      static_cast<long long>(id)),
+               errdetail("The job cannot run before the transaction has committed."),
+               errhint("Commit first, then wait."));
 }
 
 void refuse_current(std::int64_t id)
@@ -64,8 +68,9 @@ std::optional<TimestampTz> end_of(const std::optional<Interval> &timeout)
     if (days > a_century)
         return std::nullopt;
     if (days < 0 || timeout->time < 0)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("timeout cannot be negative"),
-                   errhint("Give an interval, 0 for a look, or NULL to wait for as long as it takes."));
+        HIPQ_RAISE(
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("timeout cannot be negative"),
+            errhint("Give an interval, 0 for a look, or NULL to wait for as long as it takes."));
     return now + std::min(days * USECS_PER_DAY + timeout->time, a_century * USECS_PER_DAY);
 }
 
@@ -80,7 +85,8 @@ public:
     // Until told, or until it is time to look without.
     void wait(std::optional<TimestampTz> end) const
     {
-        const TimestampTz next_look = ::GetCurrentTimestamp() + (is_told_ ? microsecond_look : microsecond_look_untold);
+        const TimestampTz next_look =
+            ::GetCurrentTimestamp() + (is_told_ ? microsecond_look : microsecond_look_untold);
         const TimestampTz latest = std::min(next_look, end.value_or(next_look));
         while (!wakeup::was_told()) {
             const std::int64_t left = latest - ::GetCurrentTimestamp();
@@ -109,10 +115,12 @@ Standing look(const catalog::Catalogue &catalogue, const catalog::Queue &queue, 
     return {true, "succeeded", {JSONBOID, Datum{0}, true}, "NONE", false};
 }
 
-Standing wait_for(std::int64_t id, std::optional<TimestampTz> end, const std::optional<std::string> &queue_name)
+Standing wait_for(std::int64_t id, std::optional<TimestampTz> end,
+                  const std::optional<std::string> &queue_name)
 {
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue &queue = *job::require_job(*catalogue, id, queue_name, catalog::Privilege::read).queue;
+    const catalog::Queue &queue =
+        *job::require_job(*catalogue, id, queue_name, catalog::Privilege::read).queue;
     refuse_current(id);
     const Awaiting awaiting(id);  // before the first look, so that no end falls between
     for (;;) {

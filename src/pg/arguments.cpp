@@ -26,8 +26,8 @@ Bytes bytes_of(const struct varlena *value)
     return {VARDATA_ANY(value), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))};
 }
 
-// PostgreSQL regime. What is larger than that is not read, only measured. (Not in the class: its member text() hides the type of
-// that name, which the macro needs.)
+// PostgreSQL regime. What is larger than that is not read, only measured. (Not in the class: its
+// member text() hides the type of that name, which the macro needs.)
 Bytes detoasted_bytes(Datum value, std::size_t most)
 {
     const std::size_t size = ::toast_raw_datum_size(value) - VARHDRSZ;
@@ -48,19 +48,21 @@ Elements elements_of(Datum array, Oid type)
         bool by_value = false;
         char alignment = 0;
         ::get_typlenbyvalalign(type, &length, &by_value, &alignment);
-        ::deconstruct_array(DatumGetArrayTypeP(array), type, length, by_value, alignment, &found.values, &found.nulls,
-                            &found.count);
+        ::deconstruct_array(DatumGetArrayTypeP(array), type, length, by_value, alignment,
+                            &found.values, &found.nulls, &found.count);
         return found;
     });
 }
 
 [[noreturn]] void raise_null_element(const char *name)
 {
-    HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument \"%s\" must not contain nulls", name));
+    HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+               errmsg("argument \"%s\" must not contain nulls", name));
 }
 
 template <class Number>
-std::vector<Number> numbers_of(const Elements &elements, const char *name, Number (*number_of)(Datum))
+std::vector<Number> numbers_of(const Elements &elements, const char *name,
+                               Number (*number_of)(Datum))
 {
     std::vector<Number> numbers;
     for (int element = 0; element < elements.count; ++element) {
@@ -76,7 +78,8 @@ std::vector<Number> numbers_of(const Elements &elements, const char *name, Numbe
 {
     const char *function = pg::call([&] { return ::format_procedure(fcinfo->flinfo->fn_oid); });
     pg::require_fit("function " + std::string(function) + " " + problem);
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION), errmsg("function %s %s", function, problem),
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+               errmsg("function %s %s", function, problem),
                errhint("The functions of hipq are declared by its script alone."));
 }
 
@@ -90,7 +93,8 @@ void Arguments::raise_too_few() const
 void Arguments::require(int i, const char *name) const
 {
     if (!has(i))
-        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument \"%s\" must not be null", name));
+        HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                   errmsg("argument \"%s\" must not be null", name));
 }
 
 // As the function's definition has it. For errors: it looks into a catalogue.
@@ -139,7 +143,8 @@ std::optional<std::int32_t> Arguments::maybe_int(int i) const
 
 std::optional<std::int64_t> Arguments::maybe_int64(int i) const
 {
-    return has(i) ? std::optional<std::int64_t>(DatumGetInt64(fcinfo_->args[i].value)) : std::nullopt;
+    return has(i) ? std::optional<std::int64_t>(DatumGetInt64(fcinfo_->args[i].value))
+                  : std::nullopt;
 }
 
 std::optional<bool> Arguments::maybe_bool(int i) const
@@ -154,14 +159,18 @@ std::optional<Oid> Arguments::maybe_oid(int i) const
 
 std::optional<pg::Time> Arguments::maybe_time(int i) const
 {
-    return has(i) ? std::optional(pg::Time{DatumGetTimestampTz(fcinfo_->args[i].value)}) : std::nullopt;
+    return has(i) ? std::optional(pg::Time{DatumGetTimestampTz(fcinfo_->args[i].value)})
+                  : std::nullopt;
 }
 
 std::optional<double> Arguments::maybe_number(int i) const
 {
     if (!has(i))
         return std::nullopt;
-    return pg::call([&] { return DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, fcinfo_->args[i].value)); });
+    return pg::call([&] {
+        return DatumGetFloat8(
+            DirectFunctionCall1(::numeric_float8_no_overflow, fcinfo_->args[i].value));
+    });
 }
 
 std::optional<double> Arguments::maybe_double(int i) const
@@ -210,7 +219,8 @@ Interval Arguments::interval(int i, const char *name) const
     return *maybe_interval(i);
 }
 
-std::vector<std::optional<std::string>> Arguments::texts(int i, std::size_t most_elements, std::size_t most) const
+std::vector<std::optional<std::string>> Arguments::texts(int i, std::size_t most_elements,
+                                                         std::size_t most) const
 {
     std::vector<std::optional<std::string>> result;
     if (!has(i))
@@ -222,7 +232,8 @@ std::vector<std::optional<std::string>> Arguments::texts(int i, std::size_t most
         if (elements.nulls[element]) {
             result.emplace_back(std::nullopt);
         } else {
-            const Bytes bytes = bytes_of(reinterpret_cast<const struct varlena *>(DatumGetPointer(elements.values[element])));
+            const Bytes bytes = bytes_of(reinterpret_cast<const struct varlena *>(
+                DatumGetPointer(elements.values[element])));
             check_length(i, bytes.size, most);
             result.emplace_back(std::string(bytes.data, bytes.size));
         }
@@ -230,7 +241,8 @@ std::vector<std::optional<std::string>> Arguments::texts(int i, std::size_t most
     return result;
 }
 
-std::vector<std::string> Arguments::texts_without_nulls(int i, const char *name, std::size_t most_elements,
+std::vector<std::string> Arguments::texts_without_nulls(int i, const char *name,
+                                                        std::size_t most_elements,
                                                         std::size_t most) const
 {
     std::vector<std::string> result;
@@ -247,7 +259,8 @@ std::vector<std::int64_t> Arguments::integers64(int i, const char *name) const
     require(i, name);
     const Elements elements = elements_of(fcinfo_->args[i].value, INT8OID);
     check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
-    return numbers_of<std::int64_t>(elements, name, [](Datum value) { return std::int64_t{DatumGetInt64(value)}; });
+    return numbers_of<std::int64_t>(elements, name,
+                                    [](Datum value) { return std::int64_t{DatumGetInt64(value)}; });
 }
 
 std::vector<std::int32_t> Arguments::integers(int i, const char *name) const
@@ -255,7 +268,8 @@ std::vector<std::int32_t> Arguments::integers(int i, const char *name) const
     require(i, name);
     const Elements elements = elements_of(fcinfo_->args[i].value, INT4OID);
     check_count(i, static_cast<std::size_t>(elements.count), core::most_jobs_at_once);
-    return numbers_of<std::int32_t>(elements, name, [](Datum value) { return std::int32_t{DatumGetInt32(value)}; });
+    return numbers_of<std::int32_t>(elements, name,
+                                    [](Datum value) { return std::int32_t{DatumGetInt32(value)}; });
 }
 
 std::vector<pg::RawValue> Arguments::jsons(int i, const char *name) const
@@ -277,7 +291,10 @@ Datum return_ids(const std::vector<std::int64_t> &ids)
 
 Datum return_text(std::string_view text)
 {
-    return pg::call([&] { return PointerGetDatum(::cstring_to_text_with_len(text.data(), static_cast<int>(text.size()))); });
+    return pg::call([&] {
+        return PointerGetDatum(
+            ::cstring_to_text_with_len(text.data(), static_cast<int>(text.size())));
+    });
 }
 
 pg::RawValue interval_of(std::int64_t microseconds)
@@ -310,9 +327,11 @@ struct RowDatums {
     }
 };
 
-void require_columns(FunctionCallInfo fcinfo, std::span<const pg::Parameter> row, const TupleDesc descriptor)
+void require_columns(FunctionCallInfo fcinfo, std::span<const pg::Parameter> row,
+                     const TupleDesc descriptor)
 {
-    if (descriptor == nullptr || row.size() > 32 || static_cast<int>(row.size()) != descriptor->natts)
+    if (descriptor == nullptr || row.size() > 32 ||
+        static_cast<int>(row.size()) != descriptor->natts)
         raise_other_declaration(fcinfo, "has other results than the library knows");
 }
 
@@ -322,12 +341,14 @@ Datum return_one_row(FunctionCallInfo fcinfo, std::span<const pg::Parameter> row
 {
     const TupleDesc descriptor = pg::call([&] {
         TupleDesc found = nullptr;
-        return ::get_call_result_type(fcinfo, nullptr, &found) == TYPEFUNC_COMPOSITE ? found : nullptr;
+        return ::get_call_result_type(fcinfo, nullptr, &found) == TYPEFUNC_COMPOSITE ? found
+                                                                                     : nullptr;
     });
     require_columns(fcinfo, row, descriptor);
     return pg::call([&] {
         RowDatums datums(row);
-        return HeapTupleGetDatum(::heap_form_tuple(::BlessTupleDesc(descriptor), datums.values, datums.nulls));
+        return HeapTupleGetDatum(
+            ::heap_form_tuple(::BlessTupleDesc(descriptor), datums.values, datums.nulls));
     });
 }
 

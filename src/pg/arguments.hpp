@@ -1,4 +1,5 @@
-// Arguments and results of SQL-callable functions as C++ values. Arguments are counted from 0; NULL is an empty optional.
+// Arguments and results of SQL-callable functions as C++ values. Arguments are counted from 0; NULL
+// is an empty optional.
 #pragma once
 
 #include "core/job/bounds.hpp"
@@ -14,7 +15,8 @@ public:
     // Whether the argument is not NULL.
     bool has(int i) const { return !argument(i).isnull; }
 
-    // Required: 22004 naming the argument if it is NULL. Texts: 54000 naming the argument if it is longer than `most` bytes.
+    // Required: 22004 naming the argument if it is NULL. Texts: 54000 naming the argument if it is
+    // longer than `most` bytes.
     std::string text(int i, const char *name, std::size_t most = core::most_text) const;
     std::int32_t integer(int i, const char *name) const;
     std::int64_t integer64(int i, const char *name) const;
@@ -33,20 +35,26 @@ public:
     std::optional<double> maybe_double(int i) const;
     std::optional<Interval> maybe_interval(int i) const;
 
-    // Elements of a text[]; nothing at all for NULL. texts_without_nulls: 22004 naming the argument if an element is NULL. 54000
-    // if there are more than `most_elements`, or one is longer than `most` bytes.
-    std::vector<std::optional<std::string>> texts(int i, std::size_t most_elements, std::size_t most = core::most_text) const;
-    std::vector<std::string> texts_without_nulls(int i, const char *name, std::size_t most_elements = core::most_names,
+    // Elements of a text[]; nothing at all for NULL. texts_without_nulls: 22004 naming the argument
+    // if an element is NULL. 54000 if there are more than `most_elements`, or one is longer than
+    // `most` bytes.
+    std::vector<std::optional<std::string>> texts(int i, std::size_t most_elements,
+                                                  std::size_t most = core::most_text) const;
+    std::vector<std::string> texts_without_nulls(int i, const char *name,
+                                                 std::size_t most_elements = core::most_names,
                                                  std::size_t most = core::most_text) const;
 
-    // Elements of a bigint[], an integer[], a jsonb[]: 22004 naming the argument if it is NULL, of numbers if an element is;
-    // 54000 if there are more than core::most_jobs_at_once.
+    // Elements of a bigint[], an integer[], a jsonb[]: 22004 naming the argument if it is NULL, of
+    // numbers if an element is; 54000 if there are more than core::most_jobs_at_once.
     std::vector<std::int64_t> integers64(int i, const char *name) const;
     std::vector<std::int32_t> integers(int i, const char *name) const;
     std::vector<pg::RawValue> jsons(int i, const char *name) const;
 
     // The argument as it is, as a parameter of a statement; a NULL stays a NULL.
-    pg::RawValue raw(int i, Oid type) const { return {type, argument(i).value, argument(i).isnull}; }
+    pg::RawValue raw(int i, Oid type) const
+    {
+        return {type, argument(i).value, argument(i).isnull};
+    }
 
 private:
     // What lies behind the last one is anything.
@@ -88,12 +96,13 @@ Datum return_row(FunctionCallInfo fcinfo, const Values &...values)
     return return_one_row(fcinfo, std::span<const pg::Parameter>(row));
 }
 
-// The rows of a set-returning function: made once, filled row by row, handed over by returning return_void().
-// Values follow the OUT parameters.
+// The rows of a set-returning function: made once, filled row by row, handed over by returning
+// return_void(). Values follow the OUT parameters.
 class ResultSet {
 public:
     explicit ResultSet(FunctionCallInfo fcinfo);
-    // Adds a row of at most 32 columns; Parameter converts numbers, booleans, texts, times, RawValue and optionals.
+    // Adds a row of at most 32 columns; Parameter converts numbers, booleans, texts, times,
+    // RawValue and optionals.
     template <class... Values>
     void add(const Values &...values)
     {

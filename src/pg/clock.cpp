@@ -7,13 +7,15 @@ namespace hipq::pg {
 
 Time now()
 {
-    return Time{::GetCurrentTimestamp() + static_cast<std::int64_t>(settings::clock_offset) * USECS_PER_SEC};
+    return Time{::GetCurrentTimestamp() +
+                static_cast<std::int64_t>(settings::clock_offset) * USECS_PER_SEC};
 }
 
 std::string clock_text(Time time)
 {
     const bool is_finite = !TIMESTAMP_NOT_FINITE(time.value);
-    const std::int64_t to_the_second = is_finite ? time.value - time.value % USECS_PER_SEC : time.value;
+    const std::int64_t to_the_second =
+        is_finite ? time.value - time.value % USECS_PER_SEC : time.value;
     return call([&] { return ::timestamptz_to_str(to_the_second); });
 }
 

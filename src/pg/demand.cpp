@@ -45,9 +45,11 @@ void demand(const std::optional<core::Problem> &problem)
 {
     if (!problem.has_value())
         return;
-    const int code =
-        problem->kind == core::Problem::Kind::too_large ? ERRCODE_PROGRAM_LIMIT_EXCEEDED : ERRCODE_INVALID_PARAMETER_VALUE;
-    HIPQ_RAISE(errcode(code), errmsg_internal("%s", problem->message.c_str()), errhint("%s", problem->hint.c_str()));
+    const int code = problem->kind == core::Problem::Kind::too_large
+                         ? ERRCODE_PROGRAM_LIMIT_EXCEEDED
+                         : ERRCODE_INVALID_PARAMETER_VALUE;
+    HIPQ_RAISE(errcode(code), errmsg_internal("%s", problem->message.c_str()),
+               errhint("%s", problem->hint.c_str()));
 }
 
 void check_job_data(Datum job_data)
@@ -75,7 +77,8 @@ std::string canonical_time_windows(const std::string &text)
 {
     const auto parsed = core::parse_time_windows(text);
     if (const auto *problem = std::get_if<core::ParseProblem>(&parsed))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid time windows: \"%s\"", text.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("invalid time windows: \"%s\"", text.c_str()),
                    errdetail("At position %zu: %s.", problem->position, problem->message.c_str()),
                    errhint("Write for example 'mon-fri 09:00-17:00' or '22:00-06:00'."));
     return core::canonical(std::get<core::TimeWindows>(parsed));

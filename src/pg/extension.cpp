@@ -27,10 +27,13 @@ std::optional<std::string> installed_version()
     const char *version = call([]() -> const char * {
         Relation extensions = ::table_open(ExtensionRelationId, AccessShareLock);
         ScanKeyData name;
-        ::ScanKeyInit(&name, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ, CStringGetDatum("hipq"));
-        SysScanDesc scan = ::systable_beginscan(extensions, ExtensionNameIndexId, true, nullptr, 1, &name);
+        ::ScanKeyInit(&name, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
+                      CStringGetDatum("hipq"));
+        SysScanDesc scan =
+            ::systable_beginscan(extensions, ExtensionNameIndexId, true, nullptr, 1, &name);
         HeapTuple tuple = ::systable_getnext(scan);
-        const char *found = HeapTupleIsValid(tuple) ? version_in(tuple, RelationGetDescr(extensions)) : nullptr;
+        const char *found =
+            HeapTupleIsValid(tuple) ? version_in(tuple, RelationGetDescr(extensions)) : nullptr;
         ::systable_endscan(scan);
         ::table_close(extensions, AccessShareLock);
         return found;

@@ -14,7 +14,8 @@ std::optional<std::string> optional_text(const char *text)
 
 char *copy_text(const std::string &text) noexcept
 {
-    auto *copy = static_cast<char *>(::MemoryContextAllocExtended(CurrentMemoryContext, text.size() + 1, MCXT_ALLOC_NO_OOM));
+    auto *copy = static_cast<char *>(
+        ::MemoryContextAllocExtended(CurrentMemoryContext, text.size() + 1, MCXT_ALLOC_NO_OOM));
     if (copy != nullptr)
         std::memcpy(copy, text.c_str(), text.size() + 1);
     return copy;
@@ -25,7 +26,8 @@ char *copy_text(const std::optional<std::string> &text) noexcept
     return text.has_value() ? copy_text(*text) : nullptr;
 }
 
-// Takes the error PostgreSQL has just raised off its stack. Null when even that fails for want of memory.
+// Takes the error PostgreSQL has just raised off its stack. Null when even that fails for want of
+// memory.
 ErrorData *take_error_data()
 {
     sigjmp_buf *const outer = PG_exception_stack;
@@ -63,21 +65,23 @@ private:
 }  // namespace
 
 Error::Error(const ErrorData &data)
-    : sqlerrcode_(data.sqlerrcode), output_to_server_(data.output_to_server), output_to_client_(data.output_to_client),
-      filename_(data.filename), lineno_(data.lineno), funcname_(data.funcname), domain_(data.domain),
+    : sqlerrcode_(data.sqlerrcode), output_to_server_(data.output_to_server),
+      output_to_client_(data.output_to_client), filename_(data.filename), lineno_(data.lineno),
+      funcname_(data.funcname), domain_(data.domain),
       message_(data.message == nullptr ? "" : data.message), detail_(optional_text(data.detail)),
-      detail_log_(optional_text(data.detail_log)), hint_(optional_text(data.hint)), context_(optional_text(data.context)),
-      schema_name_(optional_text(data.schema_name)), table_name_(optional_text(data.table_name)),
-      column_name_(optional_text(data.column_name)), datatype_name_(optional_text(data.datatype_name)),
-      constraint_name_(optional_text(data.constraint_name)), internal_query_(optional_text(data.internalquery)),
-      internal_position_(data.internalpos)
+      detail_log_(optional_text(data.detail_log)), hint_(optional_text(data.hint)),
+      context_(optional_text(data.context)), schema_name_(optional_text(data.schema_name)),
+      table_name_(optional_text(data.table_name)), column_name_(optional_text(data.column_name)),
+      datatype_name_(optional_text(data.datatype_name)),
+      constraint_name_(optional_text(data.constraint_name)),
+      internal_query_(optional_text(data.internalquery)), internal_position_(data.internalpos)
 {
 }
 
 ErrorData *Error::copy_for_rethrow() const noexcept
 {
-    auto *data = static_cast<ErrorData *>(
-        ::MemoryContextAllocExtended(CurrentMemoryContext, sizeof(ErrorData), MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO));
+    auto *data = static_cast<ErrorData *>(::MemoryContextAllocExtended(
+        CurrentMemoryContext, sizeof(ErrorData), MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO));
     if (data == nullptr)
         return nullptr;
     data->elevel = ERROR;
@@ -137,7 +141,8 @@ void rethrow_as_error(ErrorData *failure)
 
 void raise_internal_error(const char *what)
 {
-    ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("unexpected exception in hipq: %s", what));
+    ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR),
+            errmsg("unexpected exception in hipq: %s", what));
     pg_unreachable();
 }
 

@@ -1,7 +1,7 @@
 // Where C++ and PostgreSQL meet: a backend ERROR becomes a C++ exception and the other way round.
 //
-// PostgreSQL raises an error with longjmp, which skips destructors; a C++ exception that reaches a C frame ends the process and
-// so restarts the whole server. call() and enter() are the only doors.
+// PostgreSQL raises an error with longjmp, which skips destructors; a C++ exception that reaches a
+// C frame ends the process and so restarts the whole server. call() and enter() are the only doors.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -20,13 +20,14 @@ public:
     const std::optional<std::string> &detail() const { return detail_; }
     const std::optional<std::string> &hint() const { return hint_; }
     const std::optional<std::string> &context() const { return context_; }
-    // The statement that could not be understood, and where (characters, from 1; 0: unknown). Nobody is shown it: it may be
-    // hipq's own.
+    // The statement that could not be understood, and where (characters, from 1; 0: unknown).
+    // Nobody is shown it: it may be hipq's own.
     const std::optional<std::string> &internal_query() const { return internal_query_; }
     int internal_position() const { return internal_position_; }
     const char *what() const noexcept override { return message_.c_str(); }
 
-    // A copy in the current memory context for ReThrowError; null when there is no memory for it. Never raises.
+    // A copy in the current memory context for ReThrowError; null when there is no memory for it.
+    // Never raises.
     ErrorData *copy_for_rethrow() const noexcept;
 
 private:
@@ -39,25 +40,29 @@ private:
     const char *domain_;
     std::string message_;
     std::optional<std::string> detail_, detail_log_, hint_, context_;
-    std::optional<std::string> schema_name_, table_name_, column_name_, datatype_name_, constraint_name_;
+    std::optional<std::string> schema_name_, table_name_, column_name_, datatype_name_,
+        constraint_name_;
     std::optional<std::string> internal_query_;
     int internal_position_;
 };
 
-// Runs `function(argument)` in the PostgreSQL regime; an ERROR inside comes out as Error. The untyped ground of call().
+// Runs `function(argument)` in the PostgreSQL regime; an ERROR inside comes out as Error. The
+// untyped ground of call().
 void run_guarded(void (*function)(void *), void *argument);
 
-// Runs `fn` in the PostgreSQL regime and returns what it returns (plain data only). Raises pg::Error for an ERROR inside. No
-// object with a destructor may be declared in `fn`.
+// Runs `fn` in the PostgreSQL regime and returns what it returns (plain data only). Raises
+// pg::Error for an ERROR inside. No object with a destructor may be declared in `fn`.
 template <class Function>
 auto call(Function &&fn) -> std::invoke_result_t<Function &>
 {
     using Result = std::invoke_result_t<Function &>;
     if constexpr (std::is_void_v<Result>) {
-        run_guarded([](void *argument) { (*static_cast<std::remove_reference_t<Function> *>(argument))(); },
-                    const_cast<void *>(static_cast<const void *>(std::addressof(fn))));
+        run_guarded(
+            [](void *argument) { (*static_cast<std::remove_reference_t<Function> *>(argument))(); },
+            const_cast<void *>(static_cast<const void *>(std::addressof(fn))));
     } else {
-        static_assert(std::is_trivially_destructible_v<Result>, "what crosses the boundary is plain data");
+        static_assert(std::is_trivially_destructible_v<Result>,
+                      "what crosses the boundary is plain data");
         struct Frame {
             std::remove_reference_t<Function> *function;
             Result result;
@@ -72,7 +77,8 @@ auto call(Function &&fn) -> std::invoke_result_t<Function &>
     }
 }
 
-// Raises as C++ exception the error that `report` (an ereport(ERROR, ...)) raises. Ground of HIPQ_RAISE.
+// Raises as C++ exception the error that `report` (an ereport(ERROR, ...)) raises. Ground of
+// HIPQ_RAISE.
 template <class Report>
 [[noreturn]] void raise(Report &&report)
 {
@@ -80,11 +86,13 @@ template <class Report>
     std::abort();  // the report did not raise: a mistake in the code
 }
 
-// Hands a failure to PostgreSQL as ERROR. Called after the catch block has ended; null stands for "out of memory".
+// Hands a failure to PostgreSQL as ERROR. Called after the catch block has ended; null stands for
+// "out of memory".
 [[noreturn]] void rethrow_as_error(ErrorData *failure);
 [[noreturn]] void raise_internal_error(const char *what);
 
-// Runs `fn` in the C++ regime for a caller in the PostgreSQL regime; whatever exception comes out becomes an ERROR.
+// Runs `fn` in the C++ regime for a caller in the PostgreSQL regime; whatever exception comes out
+// becomes an ERROR.
 template <class Function>
 auto enter(Function &&fn) -> std::invoke_result_t<Function &>
 {
@@ -114,30 +122,32 @@ auto enter(Function &&fn) -> std::invoke_result_t<Function &>
 // Raises an error in the C++ regime: HIPQ_RAISE(errcode(...), errmsg(...), errhint(...)).
 #define HIPQ_RAISE(...) ::hipq::pg::raise([&] { ereport(ERROR, __VA_ARGS__); })
 
-// Defines an SQL-callable C function whose body runs in the C++ regime: HIPQ_FUNCTION(hipq_name) { ... use fcinfo ... }
-#define HIPQ_FUNCTION(name)                                                                                                      \
-    extern "C" {                                                                                                                 \
-    [[gnu::visibility("default")]] Datum name(FunctionCallInfo fcinfo);                                                          \
-    [[gnu::visibility("default")]] const Pg_finfo_record *pg_finfo_##name(void);                                                 \
-    const Pg_finfo_record *pg_finfo_##name(void)                                                                                 \
-    {                                                                                                                            \
-        static const Pg_finfo_record record = {1};                                                                               \
-        return &record;                                                                                                          \
-    }                                                                                                                            \
-    }                                                                                                                            \
-    static Datum name##_body(FunctionCallInfo fcinfo);                                                                           \
-    Datum name(FunctionCallInfo fcinfo)                                                                                          \
-    {                                                                                                                            \
-        return ::hipq::pg::enter([&] { return name##_body(fcinfo); });                                                           \
-    }                                                                                                                            \
+// Defines an SQL-callable C function whose body runs in the C++ regime: HIPQ_FUNCTION(hipq_name) {
+// ... use fcinfo ... }
+#define HIPQ_FUNCTION(name)                                                                        \
+    extern "C" {                                                                                   \
+    [[gnu::visibility("default")]] Datum name(FunctionCallInfo fcinfo);                            \
+    [[gnu::visibility("default")]] const Pg_finfo_record *pg_finfo_##name(void);                   \
+    const Pg_finfo_record *pg_finfo_##name(void)                                                   \
+    {                                                                                              \
+        static const Pg_finfo_record record = {1};                                                 \
+        return &record;                                                                            \
+    }                                                                                              \
+    }                                                                                              \
+    static Datum name##_body(FunctionCallInfo fcinfo);                                             \
+    Datum name(FunctionCallInfo fcinfo)                                                            \
+    {                                                                                              \
+        return ::hipq::pg::enter([&] { return name##_body(fcinfo); });                             \
+    }                                                                                              \
     static Datum name##_body([[maybe_unused]] FunctionCallInfo fcinfo)
 
-// Defines the main function of a background worker: HIPQ_WORKER_MAIN(hipq_name) { ... use argument ... }
-#define HIPQ_WORKER_MAIN(name)                                                                                                   \
-    extern "C" [[gnu::visibility("default")]] void name(Datum argument);                                                         \
-    static void name##_body(Datum argument);                                                                                     \
-    void name(Datum argument)                                                                                                    \
-    {                                                                                                                            \
-        ::hipq::pg::enter([&] { name##_body(argument); });                                                                       \
-    }                                                                                                                            \
+// Defines the main function of a background worker: HIPQ_WORKER_MAIN(hipq_name) { ... use argument
+// ... }
+#define HIPQ_WORKER_MAIN(name)                                                                     \
+    extern "C" [[gnu::visibility("default")]] void name(Datum argument);                           \
+    static void name##_body(Datum argument);                                                       \
+    void name(Datum argument)                                                                      \
+    {                                                                                              \
+        ::hipq::pg::enter([&] { name##_body(argument); });                                         \
+    }                                                                                              \
     static void name##_body([[maybe_unused]] Datum argument)

@@ -8,7 +8,8 @@ namespace hipq::pg {
 // Whether a statement of hipq's own is under way in this process.
 bool is_permitted();
 
-// While one lives, rows are written by hipq itself: the guard trigger applies the state machine, not the rules for users.
+// While one lives, rows are written by hipq itself: the guard trigger applies the state machine,
+// not the rules for users.
 class Permit {
 public:
     Permit();
@@ -20,7 +21,8 @@ private:
     bool before_;
 };
 
-// Runs `fn` as the extension owner with a permit: every write of hipq's to its tables goes through here.
+// Runs `fn` as the extension owner with a permit: every write of hipq's to its tables goes through
+// here.
 template <class Function>
 auto as_hipq(Function &&fn)
 {

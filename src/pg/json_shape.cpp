@@ -1,7 +1,8 @@
 // Measures how deep and how large a jsonb value is.
 //
-// jsonb is a tree of containers, each a header, the entries of its elements, and their data (utils/jsonb.h). A stack of those
-// that are open takes the place of recursion: what is looked for is what recursion cannot bear.
+// jsonb is a tree of containers, each a header, the entries of its elements, and their data
+// (utils/jsonb.h). A stack of those that are open takes the place of recursion: what is looked for
+// is what recursion cannot bear.
 #include "json_shape.hpp"
 
 #include "core/job/bounds.hpp"
@@ -25,12 +26,14 @@ std::size_t text_bytes_of_number(const char *number)
 {
     std::array<std::uint16_t, 2> header{};
     const char *data = VARDATA_ANY(number);
-    std::memcpy(header.data(), data, std::min<std::size_t>(sizeof(header), VARSIZE_ANY_EXHDR(number)));
+    std::memcpy(header.data(), data,
+                std::min<std::size_t>(sizeof(header), VARSIZE_ANY_EXHDR(number)));
     const bool is_short = (header[0] & kind_mask) == short_kind;
-    const std::size_t scale = is_short ? (header[0] & short_scale_mask) >> short_scale_shift : header[0] & long_scale_mask;
-    const int weight = is_short
-                           ? static_cast<int>((header[0] & short_weight_mask) % short_weight_end)  // a negative one is more so
-                           : static_cast<std::int16_t>(header[1]);
+    const std::size_t scale = is_short ? (header[0] & short_scale_mask) >> short_scale_shift
+                                       : header[0] & long_scale_mask;
+    const int weight = is_short ? static_cast<int>((header[0] & short_weight_mask) %
+                                                   short_weight_end)  // a negative one is more so
+                                : static_cast<std::int16_t>(header[1]);
     const std::size_t places = weight < 0 ? 1 : static_cast<std::size_t>(weight) + 1;
     return places * digits_per_place + scale + 2;
 }
@@ -40,8 +43,12 @@ std::size_t text_bytes_of_string(std::string_view text, bool counts_escapes)
     constexpr std::size_t more_for_escape = 5;  // a character as \u001f
     if (!counts_escapes)
         return text.size() + 2;
-    const auto is_escaped = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == '\\'; };
-    return text.size() + 2 + more_for_escape * static_cast<std::size_t>(std::count_if(text.begin(), text.end(), is_escaped));
+    const auto is_escaped = [](char c) {
+        return static_cast<unsigned char>(c) < ' ' || c == '"' || c == '\\';
+    };
+    return text.size() + 2 +
+           more_for_escape *
+               static_cast<std::size_t>(std::count_if(text.begin(), text.end(), is_escaped));
 }
 
 // An array or object in the middle of the walk.
@@ -55,8 +62,10 @@ struct OpenContainer {
 
 OpenContainer open(const JsonbContainer *container)
 {
-    const std::uint32_t count = JsonContainerSize(container) * (JsonContainerIsObject(container) ? 2 : 1);
-    return {container->children, count, 0, reinterpret_cast<const char *>(container->children + count), 0};
+    const std::uint32_t count =
+        JsonContainerSize(container) * (JsonContainerIsObject(container) ? 2 : 1);
+    return {container->children, count, 0,
+            reinterpret_cast<const char *>(container->children + count), 0};
 }
 
 class Walk {
@@ -97,11 +106,13 @@ private:
         const char *data = container.data;
         shape_.text_bytes += separator;
         if (JBE_ISSTRING(entry))
-            shape_.text_bytes += text_bytes_of_string({data + begin, container.offset - begin}, counts_escapes_);
+            shape_.text_bytes +=
+                text_bytes_of_string({data + begin, container.offset - begin}, counts_escapes_);
         else if (JBE_ISNUMERIC(entry))
             shape_.text_bytes += text_bytes_of_number(data + INTALIGN(begin));
         else if (JBE_ISCONTAINER(entry))
-            enter(reinterpret_cast<const JsonbContainer *>(data + INTALIGN(begin)));  // `container` may have moved
+            enter(reinterpret_cast<const JsonbContainer *>(
+                data + INTALIGN(begin)));  // `container` may have moved
         else
             shape_.text_bytes += longest_word;
     }
@@ -120,7 +131,8 @@ JsonShape json_shape(Datum json, std::size_t most_depth, std::size_t most_text)
 {
     constexpr std::size_t longest_escape = 6;
     const Jsonb *value = pg::call([&] { return DatumGetJsonbP(json); });
-    return Walk(most_depth, most_text, VARSIZE(value) > most_text / longest_escape).over(&value->root);
+    return Walk(most_depth, most_text, VARSIZE(value) > most_text / longest_escape)
+        .over(&value->root);
 }
 
 }  // namespace hipq::pg

@@ -17,7 +17,8 @@ constinit KnownTable passing{};  // what was read while something changed: good 
 
 KnownTable &place_of(const char *name)
 {
-    const std::uint32_t hash = ::hash_bytes(reinterpret_cast<const unsigned char *>(name), static_cast<int>(std::strlen(name)));
+    const std::uint32_t hash = ::hash_bytes(reinterpret_cast<const unsigned char *>(name),
+                                            static_cast<int>(std::strlen(name)));
     return known[hash % known.size()];
 }
 

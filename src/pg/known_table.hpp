@@ -11,8 +11,8 @@ struct KnownTable {
     Oid row_type;
 };
 
-// Null: there is none. What is returned is good until the next look at a catalogue. Whoever opens the table finds out whether it
-// is still there. PostgreSQL regime.
+// Null: there is none. What is returned is good until the next look at a catalogue. Whoever opens
+// the table finds out whether it is still there. PostgreSQL regime.
 KnownTable *known_table(const char *name);
 
 // After an invalidation; InvalidOid: of everything. Straight-line code.

@@ -10,12 +10,13 @@ extern "C" {
 
 namespace hipq::pg {
 
-// Both write PostgreSQL's variables directly, at no cost. So no reload of settings and no SET but a SET LOCAL that ends in their
-// life.
+// Both write PostgreSQL's variables directly, at no cost. So no reload of settings and no SET but a
+// SET LOCAL that ends in their life.
 
-// While one lives, statements are planned once for all parameters, and plans use indexes wherever there are some. A sequential
-// scan is what the planner likes while a queue is empty, and keeps when it is not; and in a serializable transaction it would
-// make each job's finish depend on every other's. For what clients call often: planning would be most of its work.
+// While one lives, statements are planned once for all parameters, and plans use indexes wherever
+// there are some. A sequential scan is what the planner likes while a queue is empty, and keeps
+// when it is not; and in a serializable transaction it would make each job's finish depend on every
+// other's. For what clients call often: planning would be most of its work.
 class PlannerSettings {
 public:
     PlannerSettings();
@@ -43,9 +44,10 @@ private:
     int before_;
 };
 
-// While one lives, what a role or database may set does not reach what hipq does: isolation level, read-only mode, timeouts,
-// replication role, time zone and the forms of dates, the planner's means. (search_path and rights: as_extension_owner().) What
-// user code finds afterwards, SHOW included, is as it was.
+// While one lives, what a role or database may set does not reach what hipq does: isolation level,
+// read-only mode, timeouts, replication role, time zone and the forms of dates, the planner's
+// means. (search_path and rights: as_extension_owner().) What user code finds afterwards, SHOW
+// included, is as it was.
 class OwnSettings {
 public:
     OwnSettings();

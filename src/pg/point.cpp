@@ -16,7 +16,8 @@ namespace {
 
 enum class Action : std::uint32_t { none, error, cancel, terminate, exit, abort, kill, wait };
 
-// Shared by all processes of the server. `armed` holds the action in its low byte, and above it how many pass by first.
+// Shared by all processes of the server. `armed` holds the action in its low byte, and above it how
+// many pass by first.
 struct Point {
     std::atomic<std::int64_t> reached;
     std::atomic<std::int64_t> fired;
@@ -24,7 +25,8 @@ struct Point {
     std::atomic<std::int32_t> waiting;
     std::atomic<bool> held;  // whoever waits goes on waiting
 };
-static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(std::atomic<std::int64_t>::is_always_lock_free &&
+              std::atomic<std::uint32_t>::is_always_lock_free);
 
 constexpr std::uint32_t passages_shift = 8;
 constexpr std::uint32_t action_mask = (1U << passages_shift) - 1;
@@ -37,7 +39,8 @@ std::size_t number_in(const Names &names, std::string_view name, const char *kin
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
         const std::string text(name);
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("there is no %s \"%s\"", kind, text.c_str()));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("there is no %s \"%s\"", kind, text.c_str()));
     }
     return static_cast<std::size_t>(found - names.begin());
 }
@@ -125,7 +128,8 @@ void prepare_points()
     const std::size_t size = point_names.size() * sizeof(Point);
     void *memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("could not map memory for points: %m"));
+        ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
+                errmsg("could not map memory for points: %m"));
     points = static_cast<Point *>(memory);  // of zeros: nothing armed
 }
 
@@ -147,9 +151,11 @@ void arm_point(std::string_view name, std::string_view action, std::int32_t pass
     const std::size_t number = number_in(point_names, name, "point");
     const std::size_t action_number = number_in(point_actions, action, "action");
     if (points == nullptr)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("points need hipq to be preloaded"));
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("points need hipq to be preloaded"));
     points[number].held = static_cast<Action>(action_number) == Action::wait;
-    points[number].armed = static_cast<std::uint32_t>(pass) << passages_shift | static_cast<std::uint32_t>(action_number);
+    points[number].armed = static_cast<std::uint32_t>(pass) << passages_shift |
+                           static_cast<std::uint32_t>(action_number);
 }
 
 void reset_points()

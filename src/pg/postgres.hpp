@@ -1,4 +1,5 @@
-// The one prelude: C++ headers first, then PostgreSQL's in extern "C", then the macros that would break C++ are taken back.
+// The one prelude: C++ headers first, then PostgreSQL's in extern "C", then the macros that would
+// break C++ are taken back.
 //
 // Every file that speaks to PostgreSQL includes this before anything else.
 #pragma once

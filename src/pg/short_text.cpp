@@ -13,8 +13,9 @@ namespace {
 
 std::size_t border(std::string_view text, std::size_t end)
 {
-    return static_cast<std::size_t>(
-        pg::call([&] { return ::pg_mbcliplen(text.data(), static_cast<int>(text.size()), static_cast<int>(end)); }));
+    return static_cast<std::size_t>(pg::call([&] {
+        return ::pg_mbcliplen(text.data(), static_cast<int>(text.size()), static_cast<int>(end));
+    }));
 }
 
 }  // namespace

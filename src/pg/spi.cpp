@@ -13,8 +13,10 @@ Datum text_array(const std::vector<std::string> &texts)
 {
     auto *elements = static_cast<Datum *>(::palloc(sizeof(Datum) * (texts.size() + 1)));
     for (std::size_t i = 0; i < texts.size(); ++i)
-        elements[i] = PointerGetDatum(::cstring_to_text_with_len(texts[i].data(), static_cast<int>(texts[i].size())));
-    return PointerGetDatum(::construct_array(elements, static_cast<int>(texts.size()), TEXTOID, -1, false, TYPALIGN_INT));
+        elements[i] = PointerGetDatum(
+            ::cstring_to_text_with_len(texts[i].data(), static_cast<int>(texts[i].size())));
+    return PointerGetDatum(::construct_array(elements, static_cast<int>(texts.size()), TEXTOID, -1,
+                                             false, TYPALIGN_INT));
 }
 
 Datum integer_array(const std::vector<std::int64_t> &integers)
@@ -22,8 +24,8 @@ Datum integer_array(const std::vector<std::int64_t> &integers)
     auto *elements = static_cast<Datum *>(::palloc(sizeof(Datum) * (integers.size() + 1)));
     for (std::size_t i = 0; i < integers.size(); ++i)
         elements[i] = Int64GetDatum(integers[i]);
-    return PointerGetDatum(
-        ::construct_array(elements, static_cast<int>(integers.size()), INT8OID, sizeof(std::int64_t), true, TYPALIGN_DOUBLE));
+    return PointerGetDatum(::construct_array(elements, static_cast<int>(integers.size()), INT8OID,
+                                             sizeof(std::int64_t), true, TYPALIGN_DOUBLE));
 }
 
 // What the guarded block works on and gives back: plain data.
@@ -45,11 +47,13 @@ void check(int code, const char *step, const char *sql)
         elog(ERROR, "%s failed: %s, statement: %s", step, ::SPI_result_code_string(code), sql);
 }
 
-// With it no name or operator in a statement of hipq's own can mean what somebody else has made. The test build looks.
+// With it no name or operator in a statement of hipq's own can mean what somebody else has made.
+// The test build looks.
 void require_pinned_path([[maybe_unused]] const Execution &execution)
 {
 #ifdef USE_ASSERT_CHECKING
-    if (!execution.with_callers_path && std::strcmp(namespace_search_path, "pg_catalog, pg_temp") != 0)
+    if (!execution.with_callers_path &&
+        std::strcmp(namespace_search_path, "pg_catalog, pg_temp") != 0)
         elog(ERROR, "search_path is %s, statement: %s", namespace_search_path, execution.sql);
 #endif
 }
@@ -61,7 +65,8 @@ SPIPlanPtr prepare(Execution &execution)
         elog(ERROR, "too many parameters, statement: %s", execution.sql);
     for (std::size_t i = 0; i < execution.parameters.size(); ++i)
         types[i] = execution.parameters[i].type();
-    SPIPlanPtr plan = ::SPI_prepare(execution.sql, static_cast<int>(execution.parameters.size()), types);
+    SPIPlanPtr plan =
+        ::SPI_prepare(execution.sql, static_cast<int>(execution.parameters.size()), types);
     if (plan == nullptr)
         check(SPI_result, "SPI_prepare", execution.sql);
     if (execution.kept_plan != nullptr) {
@@ -109,8 +114,9 @@ Cell copy_cell(HeapTuple tuple, TupleDesc descriptor, int column, MemoryContext 
     MemoryContext spi = ::MemoryContextSwitchTo(caller);
     if (cell.type == FLOAT8OID) {
         cell.number = DatumGetFloat8(value);
-    } else if (cell.type == BOOLOID || cell.type == INT2OID || cell.type == INT4OID || cell.type == INT8OID ||
-               cell.type == OIDOID || cell.type == TIMESTAMPTZOID || cell.type == REGROLEOID || cell.type == REGCLASSOID) {
+    } else if (cell.type == BOOLOID || cell.type == INT2OID || cell.type == INT4OID ||
+               cell.type == INT8OID || cell.type == OIDOID || cell.type == TIMESTAMPTZOID ||
+               cell.type == REGROLEOID || cell.type == REGCLASSOID) {
         switch (attribute->attlen) {
         case 1:
             cell.integer = DatumGetBool(value) ? 1 : 0;
@@ -119,8 +125,9 @@ Cell copy_cell(HeapTuple tuple, TupleDesc descriptor, int column, MemoryContext 
             cell.integer = DatumGetInt16(value);
             break;
         case 4:
-            cell.integer = cell.type == INT4OID ? static_cast<std::int64_t>(DatumGetInt32(value))
-                                                : static_cast<std::int64_t>(DatumGetObjectId(value));
+            cell.integer = cell.type == INT4OID
+                               ? static_cast<std::int64_t>(DatumGetInt32(value))
+                               : static_cast<std::int64_t>(DatumGetObjectId(value));
             break;
         default:
             cell.integer = DatumGetInt64(value);
@@ -148,12 +155,13 @@ void copy_result(Execution &execution, MemoryContext caller)
         return;
     execution.rows = SPI_tuptable->numvals;
     execution.columns = static_cast<std::size_t>(SPI_tuptable->tupdesc->natts);
-    execution.cells =
-        static_cast<Cell *>(::MemoryContextAllocHuge(caller, sizeof(Cell) * (execution.rows * execution.columns + 1)));
+    execution.cells = static_cast<Cell *>(
+        ::MemoryContextAllocHuge(caller, sizeof(Cell) * (execution.rows * execution.columns + 1)));
     for (std::size_t row = 0; row < execution.rows; ++row)
         for (std::size_t column = 0; column < execution.columns; ++column)
             execution.cells[row * execution.columns + column] =
-                copy_cell(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, static_cast<int>(column) + 1, caller);
+                copy_cell(SPI_tuptable->vals[row], SPI_tuptable->tupdesc,
+                          static_cast<int>(column) + 1, caller);
 }
 
 // The PostgreSQL regime: connect, prepare, run, copy, disconnect.
@@ -164,7 +172,8 @@ void run_execution(Execution &execution)
     // A background worker has no portal that would hold a snapshot.
     const bool brings_snapshot = execution.reads_latest || !::ActiveSnapshotSet();
     if (brings_snapshot)
-        ::PushActiveSnapshot(execution.reads_latest ? ::GetLatestSnapshot() : ::GetTransactionSnapshot());
+        ::PushActiveSnapshot(execution.reads_latest ? ::GetLatestSnapshot()
+                                                    : ::GetTransactionSnapshot());
     check(::SPI_connect(), "SPI_connect", execution.sql);
     SPIPlanPtr plan = plan_for(execution);
     Datum values[max_parameters];
@@ -174,10 +183,12 @@ void run_execution(Execution &execution)
         values[i] = execution.parameters[i].null() ? Datum{0} : execution.parameters[i].datum();
     }
     // A read-only statement takes the snapshot that is active.
-    const bool needs_snapshot = !::ActiveSnapshotSet();  // a worker's transaction has none of its own
+    const bool needs_snapshot =
+        !::ActiveSnapshotSet();  // a worker's transaction has none of its own
     if (needs_snapshot)
         ::PushActiveSnapshot(::GetTransactionSnapshot());
-    check(::SPI_execute_plan(plan, values, nulls, execution.reads_latest, 0), "SPI_execute_plan", execution.sql);
+    check(::SPI_execute_plan(plan, values, nulls, execution.reads_latest, 0), "SPI_execute_plan",
+          execution.sql);
     copy_result(execution, caller);
     if (needs_snapshot)
         ::PopActiveSnapshot();
@@ -186,7 +197,8 @@ void run_execution(Execution &execution)
         ::PopActiveSnapshot();
 }
 
-// Runs it. What cannot be understood in this database is said in other words than those of PostgreSQL: the statement is hipq's.
+// Runs it. What cannot be understood in this database is said in other words than those of
+// PostgreSQL: the statement is hipq's.
 Rows rows_of(Execution &execution)
 {
     std::optional<Error> misfit;
@@ -222,7 +234,8 @@ Datum Parameter::datum() const
     case FLOAT8OID:
         return Float8GetDatum(number_);
     case TEXTOID:
-        return PointerGetDatum(::cstring_to_text_with_len(text_.data(), static_cast<int>(text_.size())));
+        return PointerGetDatum(
+            ::cstring_to_text_with_len(text_.data(), static_cast<int>(text_.size())));
     case TEXTARRAYOID:
         return text_array(*texts_);
     case INT8ARRAYOID:
@@ -258,8 +271,11 @@ void Row::raise_no_text(Oid type)
 {
     const std::string name = call([&] { return ::format_type_be(type); });
     require_fit("a column is of type " + name + ", not text");
-    HIPQ_RAISE(errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("a column that hipq reads as text is of type %s", name.c_str()),
-               errhint("The tables of hipq are its own. Somebody has given one of its columns another type."));
+    HIPQ_RAISE(
+        errcode(ERRCODE_DATATYPE_MISMATCH),
+        errmsg("a column that hipq reads as text is of type %s", name.c_str()),
+        errhint(
+            "The tables of hipq are its own. Somebody has given one of its columns another type."));
 }
 
 Rows Statement::execute(std::span<const Parameter> parameters)
@@ -276,7 +292,8 @@ Rows Statement::execute_latest(std::span<const Parameter> parameters)
     return rows_of(execution);
 }
 
-Rows execute_once(const std::string &sql, std::span<const Parameter> parameters, bool with_callers_path)
+Rows execute_once(const std::string &sql, std::span<const Parameter> parameters,
+                  bool with_callers_path)
 {
     Execution execution{sql.c_str(), nullptr, parameters, false, with_callers_path};
     return rows_of(execution);

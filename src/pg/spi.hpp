@@ -1,14 +1,17 @@
-// SQL statements from C++: constants with parameters, prepared once per process, results as plain C++ values.
+// SQL statements from C++: constants with parameters, prepared once per process, results as plain
+// C++ values.
 #pragma once
 
 #include "pg/guard.hpp"
 
 namespace hipq::pg {
 
-// A point in time as PostgreSQL counts it: microseconds since 2000-01-01 UTC. (Distinct from a plain number in parameters.)
+// A point in time as PostgreSQL counts it: microseconds since 2000-01-01 UTC. (Distinct from a
+// plain number in parameters.)
 struct Time {
     std::int64_t value = 0;
-    auto operator<=>(const Time &) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
+    auto operator<=>(const Time &) const =
+        default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
 };
 inline constexpr Time infinity{std::numeric_limits<std::int64_t>::max()};  // DT_NOEND
 inline Time operator+(Time time, std::int64_t microseconds)
@@ -38,11 +41,14 @@ public:
     Parameter(const std::string &value) : Parameter(std::string_view(value)) {}
     Parameter(const std::vector<std::string> &value) : type_(TEXTARRAYOID), texts_(&value) {}
     Parameter(const std::vector<std::int64_t> &value) : type_(INT8ARRAYOID), integers_(&value) {}
-    Parameter(RawValue value) : type_(value.type), null_(value.null), raw_(true), integer_(static_cast<std::int64_t>(value.value))
+    Parameter(RawValue value)
+        : type_(value.type), null_(value.null), raw_(true),
+          integer_(static_cast<std::int64_t>(value.value))
     {
     }
     template <class T>
-    Parameter(const std::optional<T> &value) : Parameter(value.has_value() ? Parameter(*value) : null_of(Parameter(T{})))
+    Parameter(const std::optional<T> &value)
+        : Parameter(value.has_value() ? Parameter(*value) : null_of(Parameter(T{})))
     {
     }
 
@@ -67,8 +73,8 @@ private:
     const std::vector<std::int64_t> *integers_ = nullptr;
 };
 
-// One value of a result. Numbers, booleans, OIDs and times are integers; places (tid), jsonb and rows stay as they are; all else
-// is text.
+// One value of a result. Numbers, booleans, OIDs and times are integers; places (tid), jsonb and
+// rows stay as they are; all else is text.
 struct Cell {
     bool null;
     Oid type;
@@ -89,10 +95,16 @@ public:
     bool boolean(int column) const { return cells_[column].integer != 0; }
     double number(int column) const { return cells_[column].number; }
     Time time(int column) const { return Time{cells_[column].integer}; }
-    std::string text(int column) const { return cells_[column].null ? std::string() : std::string(chars(column)); }
+    std::string text(int column) const
+    {
+        return cells_[column].null ? std::string() : std::string(chars(column));
+    }
     ItemPointerData place(int column) const { return cells_[column].place; }  // NULL: not valid
     Datum datum(int column) const { return cells_[column].datum; }
-    RawValue raw(int column) const { return RawValue{cells_[column].type, cells_[column].datum, cells_[column].null}; }
+    RawValue raw(int column) const
+    {
+        return RawValue{cells_[column].type, cells_[column].datum, cells_[column].null};
+    }
     std::optional<std::int64_t> maybe_integer(int column) const
     {
         return null(column) ? std::nullopt : std::optional<std::int64_t>(integer(column));
@@ -109,11 +121,13 @@ private:
             raise_no_text(cells_[column].type);
         return cells_[column].text;
     }
-    [[noreturn]] static void raise_no_text(Oid type);  // 42804: somebody has altered a table of hipq
+    [[noreturn]] static void
+    raise_no_text(Oid type);  // 42804: somebody has altered a table of hipq
     const Cell *cells_;
 };
 
-// The rows a statement returned. Lives in the memory context that was current when the statement ran.
+// The rows a statement returned. Lives in the memory context that was current when the statement
+// ran.
 class Rows {
 public:
     Rows(const Cell *cells, std::size_t rows, std::size_t columns, std::uint64_t processed)
@@ -122,7 +136,10 @@ public:
     }
     std::size_t size() const { return rows_; }
     bool empty() const { return rows_ == 0; }
-    std::uint64_t processed() const { return processed_; }  // rows touched by INSERT, UPDATE, DELETE
+    std::uint64_t processed() const
+    {
+        return processed_;
+    }  // rows touched by INSERT, UPDATE, DELETE
     Row operator[](std::size_t row) const { return Row(cells_ + row * columns_); }
     Row front() const { return (*this)[0]; }
 
@@ -151,9 +168,10 @@ private:
     std::uint64_t processed_;
 };
 
-// One SQL statement, prepared at its first run and kept for the life of the process; anew for parameters of other types. Needs a
-// transaction, and a pinned search_path (as_extension_owner; the scheduler's session), which the test build asserts. Runs as the
-// current user, reads with a fresh snapshot in READ COMMITTED. Raises what the statement raises.
+// One SQL statement, prepared at its first run and kept for the life of the process; anew for
+// parameters of other types. Needs a transaction, and a pinned search_path (as_extension_owner; the
+// scheduler's session), which the test build asserts. Runs as the current user, reads with a fresh
+// snapshot in READ COMMITTED. Raises what the statement raises.
 class Statement {
 public:
     // `sql` must outlive the statement: a constant, or a text kept for the life of the process.
@@ -167,7 +185,8 @@ public:
     }
     Rows execute(std::span<const Parameter> parameters);
 
-    // For a SELECT: reads what is committed this moment, also under REPEATABLE READ and SERIALIZABLE.
+    // For a SELECT: reads what is committed this moment, also under REPEATABLE READ and
+    // SERIALIZABLE.
     template <class... Arguments>
     Rows run_latest(const Arguments &...arguments)
     {
@@ -187,8 +206,10 @@ private:
     int executions_ = 0;
 };
 
-// Runs a statement once, without keeping its plan: DDL and statements built from identifiers. Same surroundings as Statement.
-Rows execute_once(const std::string &sql, std::span<const Parameter> parameters, bool with_callers_path = false);
+// Runs a statement once, without keeping its plan: DDL and statements built from identifiers. Same
+// surroundings as Statement.
+Rows execute_once(const std::string &sql, std::span<const Parameter> parameters,
+                  bool with_callers_path = false);
 
 template <class... Arguments>
 Rows run_once(const std::string &sql, const Arguments &...arguments)
@@ -197,8 +218,8 @@ Rows run_once(const std::string &sql, const Arguments &...arguments)
     return execute_once(sql, std::span<const Parameter>(parameters));
 }
 
-// The same as the caller, with the search_path that he happens to have: what hipq adds to his own text names all by its schema
-// and has no operator.
+// The same as the caller, with the search_path that he happens to have: what hipq adds to his own
+// text names all by its schema and has no operator.
 template <class... Arguments>
 Rows run_as_caller(const std::string &sql, const Arguments &...arguments)
 {

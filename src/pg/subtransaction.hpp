@@ -14,7 +14,8 @@ SubtransactionScope begin_subtransaction();
 void release_subtransaction(const SubtransactionScope &before);
 void roll_back_subtransaction(const SubtransactionScope &before);
 
-// While one lives, no lock is waited for longer than so many milliseconds, nor than the session's lock_timeout.
+// While one lives, no lock is waited for longer than so many milliseconds, nor than the session's
+// lock_timeout.
 class LockTimeoutScope {
 public:
     explicit LockTimeoutScope(int milliseconds) : before_(LockTimeout)
@@ -31,8 +32,9 @@ private:
 
 enum class Ending : unsigned char { kept, rolled_back };
 
-// Runs `fn` in a subtransaction, which is kept or not when it succeeds, and rolled back when it fails. Returns the error that it
-// failed with; the user and the settings of the session are then as before. Needs a transaction.
+// Runs `fn` in a subtransaction, which is kept or not when it succeeds, and rolled back when it
+// fails. Returns the error that it failed with; the user and the settings of the session are then
+// as before. Needs a transaction.
 template <class Function>
 std::optional<Error> in_subtransaction(Ending ending, Function &&fn)
 {

@@ -60,7 +60,8 @@ core::Zone::Span TimeZone::at(std::int64_t time) const
     int is_dst = 0;
     int next_is_dst = 0;
     pg_time_t change = 0;
-    if (::pg_next_dst_boundary(&asked, &offset, &is_dst, &change, &next_offset, &next_is_dst, zone_) <= 0)
+    if (::pg_next_dst_boundary(&asked, &offset, &is_dst, &change, &next_offset, &next_is_dst,
+                               zone_) <= 0)
         return {offset * USECS_PER_SEC, core::never};
     return {offset * USECS_PER_SEC, (change - epoch) * USECS_PER_SEC};
 }

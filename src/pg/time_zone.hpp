@@ -12,8 +12,8 @@ public:
     static std::optional<TimeZone> find(const std::string &name);
 
     std::string name() const;  // as the server writes it
-    // Whether pg_timezone_names has it. What the server takes for a zone may also be a rule such as "CET-1CEST", which says when
-    // clocks are changed once and for all.
+    // Whether pg_timezone_names has it. What the server takes for a zone may also be a rule such as
+    // "CET-1CEST", which says when clocks are changed once and for all.
     bool is_listed() const;
 
     Span at(std::int64_t time) const override;

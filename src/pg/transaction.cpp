@@ -42,7 +42,8 @@ Oid extension_owner()
 {
     const Oid schema = call([] { return ::get_namespace_oid("hipq", true); });
     if (!OidIsValid(schema))
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_SCHEMA), errmsg("extension \"hipq\" is not installed in this database"),
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_SCHEMA),
+                   errmsg("extension \"hipq\" is not installed in this database"),
                    errhint("Run CREATE EXTENSION hipq."));
     return call([&] {
         HeapTuple tuple = ::SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
@@ -73,8 +74,8 @@ RoleScope become_extension_owner()
     const Oid owner = extension_owner();
     return call([&] {
         const RoleScope scope = enter_scope_of(owner, SECURITY_LOCAL_USERID_CHANGE);
-        (void)::set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-                                  false);
+        (void)::set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+                                  GUC_ACTION_SAVE, true, 0, false);
         return scope;
     });
 }

@@ -13,7 +13,8 @@ void install_signal_handlers()
         pqsignal(SIGINT, ::StatementCancelHandler);
         flight::install_quit_handler();
         ::BackgroundWorkerUnblockSignals();
-        ConfigReloadPending = true;  // until now PostgreSQL has ignored that signal, and one that came is lost
+        ConfigReloadPending =
+            true;  // until now PostgreSQL has ignored that signal, and one that came is lost
     });
 }
 
@@ -33,8 +34,8 @@ void wait_for_work(std::int64_t microseconds)
 {
     const std::int64_t bounded = std::clamp<std::int64_t>(microseconds, 0, longest_wait);
     pg::call([&] {
-        (void)::WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, static_cast<long>((bounded + 999) / 1000),
-                          PG_WAIT_EXTENSION);
+        (void)::WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+                          static_cast<long>((bounded + 999) / 1000), PG_WAIT_EXTENSION);
         ::ResetLatch(MyLatch);
         CHECK_FOR_INTERRUPTS();
     });

@@ -16,8 +16,9 @@ struct Pinned {
     const char *value;
 };
 
-// What each could do otherwise: read or write other tables, or none; end a statement; give times, names and values another form
-// or meaning; make tables where none can be; end the process at its first error; be slow.
+// What each could do otherwise: read or write other tables, or none; end a statement; give times,
+// names and values another form or meaning; make tables where none can be; end the process at its
+// first error; be slow.
 constexpr Pinned pinned[] = {
     {"search_path", "pg_catalog, pg_temp"},
     {"session_replication_role", "origin"},

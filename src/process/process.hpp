@@ -1,4 +1,5 @@
-// What all background processes have in common: signals, waiting, settings, duties that fail alone. What other rooms may use.
+// What all background processes have in common: signals, waiting, settings, duties that fail alone.
+// What other rooms may use.
 #pragma once
 
 #include "process/background.hpp"

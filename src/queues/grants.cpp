@@ -1,4 +1,5 @@
-// grant_queue, revoke_queue, _may: rights are kept where PostgreSQL keeps them, in the ACLs of tables and functions.
+// grant_queue, revoke_queue, _may: rights are kept where PostgreSQL keeps them, in the ACLs of
+// tables and functions.
 #include "queues/grants.hpp"
 
 #include "catalog/catalog.hpp"
@@ -13,7 +14,8 @@ namespace {
 
 using catalog::Privilege;
 
-constexpr std::array all_privileges{Privilege::enqueue, Privilege::work, Privilege::read, Privilege::control};
+constexpr std::array all_privileges{Privilege::enqueue, Privilege::work, Privilege::read,
+                                    Privilege::control};
 
 using Names = std::vector<std::string>;
 
@@ -21,12 +23,28 @@ Names functions_for(Privilege privilege)
 {
     switch (privilege) {
     case Privilege::enqueue:
-        return {"enqueue", "enqueue_unique", "enqueue_many", "schedule", "unschedule", "_run_schedule", "now"};
+        return {"enqueue",    "enqueue_unique", "enqueue_many", "schedule",
+                "unschedule", "_run_schedule",  "now"};
     case Privilege::work:
-        return {"fail_retriable", "fail_permanently",   "snooze",    "complete_later",  "report_progress",
-                "extend",         "register_worker",    "heartbeat", "drain_worker",    "deregister_worker",
-                "claim",          "complete",           "fail",      "release",         "_workers",
-                "_may",           "worker_queue_depth", "now",       "_readable_queues"};
+        return {"fail_retriable",
+                "fail_permanently",
+                "snooze",
+                "complete_later",
+                "report_progress",
+                "extend",
+                "register_worker",
+                "heartbeat",
+                "drain_worker",
+                "deregister_worker",
+                "claim",
+                "complete",
+                "fail",
+                "release",
+                "_workers",
+                "_may",
+                "worker_queue_depth",
+                "now",
+                "_readable_queues"};
     case Privilege::read:
         return {"why",
                 "wait_for",
@@ -146,7 +164,8 @@ constinit pg::Statement select_insert_grant(R"(
         WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1
           AND acl.grantee = $2 AND acl.privilege_type = 'INSERT'))");
 
-// What a role was itself given on queues that are there: enqueue, work, read, control; and whether it owns one. $1 role
+// What a role was itself given on queues that are there: enqueue, work, read, control; and whether
+// it owns one. $1 role
 constinit pg::Statement select_held(R"(
     WITH part AS (
         SELECT relation.oid, relation.relacl, relation.relname <> queue.table_name AS is_live
@@ -174,7 +193,8 @@ constinit pg::Statement select_held(R"(
            EXISTS (SELECT FROM hipq.queue AS queue WHERE queue.owner = $1 AND NOT queue.is_dropped)
     FROM given)");
 
-// Of the functions and views named in $1 and not in $2 those that role $3 was given since the extension was installed.
+// Of the functions and views named in $1 and not in $2 those that role $3 was given since the
+// extension was installed.
 constinit pg::Statement select_given_functions(R"(
     SELECT 'FUNCTION ' || object.oid::regprocedure::text
     FROM pg_proc AS object
@@ -229,15 +249,16 @@ std::string role_name(Oid role)
     return pg::quote_name(catalog::require_role(role));
 }
 
-// What stands on the tables of a queue: "INSERT, SELECT (id) ON TABLE hipq.app_mail". UPDATE is given on columns alone: on the
-// table it would allow LOCK TABLE in every mode.
+// What stands on the tables of a queue: "INSERT, SELECT (id) ON TABLE hipq.app_mail". UPDATE is
+// given on columns alone: on the table it would allow LOCK TABLE in every mode.
 std::string table_part(const catalog::Queue &queue, Privilege privilege)
 {
     switch (privilege) {
     case Privilege::enqueue:
         return "INSERT, SELECT (id) ON TABLE " + queue.qualified_table();
     case Privilege::work:
-        return "UPDATE (job_data, scheduled_run_time, expires_time, timeout, max_retries, priority, throttle_factor, "
+        return "UPDATE (job_data, scheduled_run_time, expires_time, timeout, max_retries, "
+               "priority, throttle_factor, "
                "throttle_key, "
                "time_windows) ON TABLE " +
                queue.qualified_table();
@@ -306,8 +327,9 @@ Needs needs_of(Oid role)
     return needs;
 }
 
-// Takes from a role what came with rights that it has no more, and no other right of its own on a queue needs. What hipq does not
-// give with them stays, and so does the schema for it. As the extension owner.
+// Takes from a role what came with rights that it has no more, and no other right of its own on a
+// queue needs. What hipq does not give with them stays, and so does the schema for it. As the
+// extension owner.
 void take_what_came_with(const Needs &taken, Oid role)
 {
     const std::string name = role_name(role);
@@ -332,16 +354,18 @@ struct Shared {
     Names views;
 };
 
-// What all queues share: each right once per role. That can be written by one transaction at a time, so what is there already is
-// left alone.
+// What all queues share: each right once per role. That can be written by one transaction at a
+// time, so what is there already is left alone.
 void give_shared(Oid role, const Shared &wanted)
 {
     const auto missing = [&] {
-        return std::array{select_schema.run_latest(role), select_functions.run_latest(wanted.functions, role),
+        return std::array{select_schema.run_latest(role),
+                          select_functions.run_latest(wanted.functions, role),
                           select_views.run_latest(wanted.views, role)};
     };
     const auto before = missing();
-    if (std::all_of(before.begin(), before.end(), [](const pg::Rows &rows) { return rows.empty(); }))
+    if (std::all_of(before.begin(), before.end(),
+                    [](const pg::Rows &rows) { return rows.empty(); }))
         return;
     catalog::lock_shared_objects();
     const auto objects = missing();
@@ -355,7 +379,8 @@ Privilege require_privilege(const std::string &text)
 {
     const std::optional<Privilege> privilege = catalog::parse_privilege(text);
     if (!privilege.has_value())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown privilege \"%s\"", text.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("unknown privilege \"%s\"", text.c_str()),
                    errhint("Privileges on a queue are enqueue, work, read and control."));
     return *privilege;
 }
@@ -379,7 +404,8 @@ void take_table_part(const catalog::Queue &queue, Oid role, Privilege privilege)
     const std::string name = role_name(role);
     pg::run_once("REVOKE " + whole_table_part(queue, privilege) + " FROM " + name);
     // Taking SELECT on a table takes it on the columns too.
-    if (privilege == Privilege::read && select_insert_grant.run(queue.table, role).front().boolean(0))
+    if (privilege == Privilege::read &&
+        select_insert_grant.run(queue.table, role).front().boolean(0))
         pg::run_once("GRANT SELECT (id) ON TABLE " + queue.qualified_table() + " TO " + name);
 }
 
@@ -438,7 +464,8 @@ namespace {
 void grant_queue(const pg::Arguments &arguments)
 {
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue &queue = catalog::require_own_queue(*catalogue, arguments.text(0, "queue"));
+    const catalog::Queue &queue =
+        catalog::require_own_queue(*catalogue, arguments.text(0, "queue"));
     const Oid role = arguments.oid(1, "role");
     give_privilege(queue, role, require_privilege(arguments.text(2, "privilege")));
 }
@@ -446,7 +473,8 @@ void grant_queue(const pg::Arguments &arguments)
 void revoke_queue(const pg::Arguments &arguments)
 {
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue &queue = catalog::require_own_queue(*catalogue, arguments.text(0, "queue"));
+    const catalog::Queue &queue =
+        catalog::require_own_queue(*catalogue, arguments.text(0, "queue"));
     const Oid role = arguments.oid(1, "role");
     const Privilege privilege = require_privilege(arguments.text(2, "privilege"));
     if (role == queue.owner) {

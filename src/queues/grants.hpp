@@ -5,10 +5,12 @@
 
 namespace hipq::queues {
 
-// Gives a role one privilege on a queue: on its tables, and on the functions and views that go with it. Needs a transaction.
+// Gives a role one privilege on a queue: on its tables, and on the functions and views that go with
+// it. Needs a transaction.
 void give_privilege(const catalog::Queue &queue, Oid role, catalog::Privilege privilege);
 
-// Takes it back, with the functions, the views and the schema, as far as no other right of that role on a queue needs them.
+// Takes it back, with the functions, the views and the schema, as far as no other right of that
+// role on a queue needs them.
 void take_privilege(const catalog::Queue &queue, Oid role, catalog::Privilege privilege);
 
 // What a queue owner has: the four privileges and the functions that manage a queue.

@@ -1,5 +1,5 @@
-// create_instance, alter_instance, drop_instance. EXECUTE on them is granted to nobody by default; they check nothing else about
-// the caller.
+// create_instance, alter_instance, drop_instance. EXECUTE on them is granted to nobody by default;
+// they check nothing else about the caller.
 #include "catalog/catalog.hpp"
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"
@@ -20,18 +20,22 @@ constinit pg::Statement insert_instance(R"(
     VALUES ($1, $2, $3, coalesce($4, '{}'), $5::regrole, $6)
     ON CONFLICT DO NOTHING
     RETURNING instance_id)");
-constinit pg::Statement lock_instance("SELECT FROM hipq.instance WHERE instance.name = $1 FOR UPDATE");
+constinit pg::Statement
+    lock_instance("SELECT FROM hipq.instance WHERE instance.name = $1 FOR UPDATE");
 constinit pg::Statement select_queues_of_instance(R"(
     SELECT queue_id, table_name, is_dropped
     FROM hipq.queue
     JOIN hipq.instance USING (instance_id)
     WHERE instance.name = $1)");
-constinit pg::Statement delete_pause(
-    "DELETE FROM hipq.pause USING hipq.instance WHERE instance.instance_id = pause.instance_id AND instance.name = $1");
-constinit pg::Statement update_instance("UPDATE hipq.instance SET is_strict = coalesce($2, is_strict) WHERE name = $1");
+constinit pg::Statement
+    delete_pause("DELETE FROM hipq.pause USING hipq.instance WHERE instance.instance_id = "
+                 "pause.instance_id AND instance.name = $1");
+constinit pg::Statement
+    update_instance("UPDATE hipq.instance SET is_strict = coalesce($2, is_strict) WHERE name = $1");
 constinit pg::Statement delete_instance("DELETE FROM hipq.instance WHERE name = $1");
 
-// What stands between SELECT and the end of a query: nothing that could end the query and start another.
+// What stands between SELECT and the end of a query: nothing that could end the query and start
+// another.
 std::optional<pg::Error> error_of_expression(const std::string &text)
 {
     try {
@@ -45,11 +49,13 @@ std::optional<pg::Error> error_of_expression(const std::string &text)
 void check_naming_strategy(const std::string &strategy)
 {
     if (strategy.empty())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("table_naming_strategy must not be empty"),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("table_naming_strategy must not be empty"),
                    errhint("Give an SQL expression over $1 (instance) and $2 (queue), or NONE."));
     const auto error = strategy == "NONE" ? std::nullopt : error_of_expression(strategy);
     if (error.has_value())
-        HIPQ_RAISE(errcode(error->sqlerrcode()), errmsg("table_naming_strategy cannot be parsed: %s", error->message().c_str()),
+        HIPQ_RAISE(errcode(error->sqlerrcode()),
+                   errmsg("table_naming_strategy cannot be parsed: %s", error->message().c_str()),
                    errhint("Give an SQL expression over $1 (instance) and $2 (queue), or NONE."));
 }
 
@@ -58,7 +64,8 @@ void check_db_config(const pg::RawValue &config)
     if (!config.null)
         pg::check_description("db_config", config.value);
     if (!config.null && !pg::call([&] { return JB_ROOT_IS_OBJECT(DatumGetJsonbP(config.value)); }))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("db_config must be a JSON object"));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("db_config must be a JSON object"));
 }
 
 std::int32_t create_instance(const pg::Arguments &arguments)
@@ -69,8 +76,10 @@ std::int32_t create_instance(const pg::Arguments &arguments)
     const pg::RawValue config = arguments.raw(3, JSONBOID);
     const bool is_strict = arguments.maybe_bool(4).value_or(false);
     if (!core::is_valid_name(name))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME), errmsg("invalid instance name \"%s\"", name.c_str()),
-                   errhint("Names have 1 to 63 lower-case letters and underscores and start with a letter."));
+        HIPQ_RAISE(
+            errcode(ERRCODE_INVALID_NAME), errmsg("invalid instance name \"%s\"", name.c_str()),
+            errhint(
+                "Names have 1 to 63 lower-case letters and underscores and start with a letter."));
     if (shard_key.empty())
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("shard_key must not be empty"),
                    errhint("Use \"NONE\" for an instance that is not sharded."));
@@ -79,23 +88,27 @@ std::int32_t create_instance(const pg::Arguments &arguments)
     const Oid creator = ::GetUserId();
     std::optional<std::int32_t> id;
     pg::as_hipq([&] {
-        const pg::Rows rows = insert_instance.run(name, shard_key, strategy, config, creator, is_strict);
+        const pg::Rows rows =
+            insert_instance.run(name, shard_key, strategy, config, creator, is_strict);
         if (!rows.empty())
             id = rows.front().integer32(0);
     });
     if (!id.has_value())
-        HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("instance \"%s\" already exists", name.c_str()));
+        HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT),
+                   errmsg("instance \"%s\" already exists", name.c_str()));
     return *id;
 }
 
 [[noreturn]] void refuse_unknown_instance(const std::string &name)
 {
-    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("instance \"%s\" does not exist", name.c_str()));
+    HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+               errmsg("instance \"%s\" does not exist", name.c_str()));
 }
 
 void alter_instance(const std::string &name, std::optional<bool> is_strict)
 {
-    const auto changed = pg::as_hipq([&] { return update_instance.run(name, is_strict).processed(); });
+    const auto changed =
+        pg::as_hipq([&] { return update_instance.run(name, is_strict).processed(); });
     if (changed == 0)
         refuse_unknown_instance(name);
     wakeup::note_catalogue_change();

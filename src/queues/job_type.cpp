@@ -50,15 +50,16 @@ enum Position {
 };
 
 // What falls back to a setting when the type says nothing.
-constexpr std::array<std::pair<const char *, Position>, 9> resettable{{{"default_timeout", default_timeout},
-                                                                       {"max_retries", max_retries},
-                                                                       {"retry_base", retry_base},
-                                                                       {"retry_multiplier", retry_multiplier},
-                                                                       {"retry_max", retry_max},
-                                                                       {"retry_jitter", retry_jitter},
-                                                                       {"queue_ttl", queue_ttl},
-                                                                       {"worker_wait_ttl", worker_wait_ttl},
-                                                                       {"retry_enabled", retry_enabled}}};
+constexpr std::array<std::pair<const char *, Position>, 9> resettable{
+    {{"default_timeout", default_timeout},
+     {"max_retries", max_retries},
+     {"retry_base", retry_base},
+     {"retry_multiplier", retry_multiplier},
+     {"retry_max", retry_max},
+     {"retry_jitter", retry_jitter},
+     {"queue_ttl", queue_ttl},
+     {"worker_wait_ttl", worker_wait_ttl},
+     {"retry_enabled", retry_enabled}}};
 
 // A type without handler is replaced: it is what hipq makes of a job whose type nobody registered.
 constinit pg::Statement insert_job_type(R"(
@@ -112,11 +113,14 @@ constinit pg::Statement update_job_type(R"(
         is_registered = true
     WHERE queue_id = $1 AND name = $2)");
 
-constinit pg::Statement delete_job_type("DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = $2");
-constinit pg::Statement delete_pauses("DELETE FROM hipq.pause WHERE queue_id = $1 AND job_type = $2");
+constinit pg::Statement
+    delete_job_type("DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = $2");
+constinit pg::Statement
+    delete_pauses("DELETE FROM hipq.pause WHERE queue_id = $1 AND job_type = $2");
 
 template <class Value>
-void demand_if_given(const std::optional<Value> &value, std::optional<core::Problem> (*check)(Value))
+void demand_if_given(const std::optional<Value> &value,
+                     std::optional<core::Problem> (*check)(Value))
 {
     if (value.has_value())
         catalog::demand(check(*value));
@@ -124,7 +128,8 @@ void demand_if_given(const std::optional<Value> &value, std::optional<core::Prob
 
 std::optional<std::int64_t> maybe_wide(const pg::Arguments &arguments, int i)
 {
-    return arguments.has(i) ? std::optional<std::int64_t>(arguments.maybe_int(i).value()) : std::nullopt;
+    return arguments.has(i) ? std::optional<std::int64_t>(arguments.maybe_int(i).value())
+                            : std::nullopt;
 }
 
 // A delay has a fixed length: no months, whose length depends on the date.
@@ -143,7 +148,8 @@ void check_delay(const char *name, const std::optional<Interval> &delay)
 void check_fraction(const char *name, const std::optional<double> &value, double least, double most)
 {
     if (value.has_value() && !(*value >= least && *value <= most))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s %g is out of range", name, *value),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("%s %g is out of range", name, *value),
                    errhint("Give a number between %g and %g.", least, most));
 }
 
@@ -151,8 +157,10 @@ void check_rules(const char *name, const std::vector<std::string> &rules)
 {
     for (const std::string &rule : rules)
         if (!core::is_valid_rule(rule))
-            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid entry \"%s\" in %s", rule.c_str(), name),
-                       errhint("An entry is a reason such as \"timeout\", a SQLSTATE such as \"40001\" or a SQLSTATE class such "
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                       errmsg("invalid entry \"%s\" in %s", rule.c_str(), name),
+                       errhint("An entry is a reason such as \"timeout\", a SQLSTATE such as "
+                               "\"40001\" or a SQLSTATE class such "
                                "as \"40\"."));
 }
 
@@ -166,13 +174,16 @@ std::string read_time_zone(const std::string &name)
 {
     const auto zone = pg::TimeZone::find(name);
     if (!zone.has_value())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("time zone \"%s\" does not exist", name.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("time zone \"%s\" does not exist", name.c_str()),
                    errhint("View pg_timezone_names lists the zones."));
     if (!zone->is_listed())
-        HIPQ_RAISE(
-            errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("time zone \"%s\" is not the name of a zone", name.c_str()),
-            errdetail("It says by itself when clocks are changed, if ever; a job type's zone follows the time zone database."),
-            errhint("View pg_timezone_names lists the zones. Without time_zone the setting TimeZone counts."));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("time zone \"%s\" is not the name of a zone", name.c_str()),
+                   errdetail("It says by itself when clocks are changed, if ever; a job type's "
+                             "zone follows the time zone database."),
+                   errhint("View pg_timezone_names lists the zones. Without time_zone the setting "
+                           "TimeZone counts."));
     return zone->name();
 }
 
@@ -191,7 +202,8 @@ void check_parameters(const pg::Arguments &arguments)
         catalog::check_job_parameters(arguments.raw(parameters_argument, JSONBOID).value);
     const std::string when = arguments.maybe_text(validate).value_or("enqueue");
     if (when != "enqueue" && when != "run")
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown validate \"%s\"", when.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("unknown validate \"%s\"", when.c_str()),
                    errhint("It is enqueue or run."));
 }
 
@@ -203,7 +215,8 @@ void check_values(const pg::Arguments &arguments)
     demand_if_given(arguments.maybe_number(default_throttle_factor), core::check_throttle_factor);
     demand_if_given(arguments.maybe_number(throttle_limit), core::check_throttle_limit);
     if (arguments.has(throttle_limit_per_key))
-        pg::demand(core::check_throttle_limit(*arguments.maybe_number(throttle_limit_per_key), "throttle_limit_per_key"));
+        pg::demand(core::check_throttle_limit(*arguments.maybe_number(throttle_limit_per_key),
+                                              "throttle_limit_per_key"));
     demand_if_given(maybe_wide(arguments, max_retries), core::check_max_retries);
     demand_if_given(maybe_wide(arguments, queue_ttl), core::check_queue_ttl);
     demand_if_given(maybe_wide(arguments, worker_wait_ttl), core::check_worker_wait_ttl);
@@ -213,29 +226,38 @@ void check_values(const pg::Arguments &arguments)
     check_fraction("retry_jitter", arguments.maybe_double(retry_jitter), 0, 1);
     const std::string missing = arguments.maybe_text(on_missing_handler).value_or("wait");
     if (missing != "wait" && missing != "fail")
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown on_missing_handler \"%s\"", missing.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("unknown on_missing_handler \"%s\"", missing.c_str()),
                    errhint("It is wait or fail."));
     demand_if_given(maybe_wide(arguments, batch_size), core::check_batch_size);
     catalog::require_object(arguments, required, "requires");
     check_parameters(arguments);
     const std::string rule = arguments.maybe_text(claim).value_or("auto");
     if (!core::parse_claim_rule(rule).has_value())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown claim \"%s\"", rule.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("unknown claim \"%s\"", rule.c_str()),
                    errhint("It is auto, lock or record."));
 }
 
-// What a type will be once the values given are stored: handler, claim and batch_size have to fit together.
-void check_running(const std::string &handler_text, HandlerKind kind, core::ClaimRule rule, int batch)
+// What a type will be once the values given are stored: handler, claim and batch_size have to fit
+// together.
+void check_running(const std::string &handler_text, HandlerKind kind, core::ClaimRule rule,
+                   int batch)
 {
     if (rule == core::ClaimRule::lock && kind == HandlerKind::procedure)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a procedure cannot be claimed by lock"),
-                   errdetail("It may commit midway, and the lock would be gone."), errhint("Use claim => 'record' or 'auto'."));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("a procedure cannot be claimed by lock"),
+                   errdetail("It may commit midway, and the lock would be gone."),
+                   errhint("Use claim => 'record' or 'auto'."));
     if (batch > 1 && handler_text != "NONE" && !catalog::takes_batches(handler_text, kind))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s cannot handle batches", handler_text.c_str()),
-                   errhint("A batch handler is a function with arguments (hipq.job[]), (jsonb[]) or (bigint[], jsonb[])."));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("%s cannot handle batches", handler_text.c_str()),
+                   errhint("A batch handler is a function with arguments (hipq.job[]), (jsonb[]) "
+                           "or (bigint[], jsonb[])."));
 }
 
-std::optional<std::vector<std::string>> read_rules(const pg::Arguments &arguments, int i, const char *name)
+std::optional<std::vector<std::string>> read_rules(const pg::Arguments &arguments, int i,
+                                                   const char *name)
 {
     if (!arguments.has(i))
         return std::nullopt;
@@ -252,14 +274,16 @@ pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &tex
     return {pg::RawValue{TEXTARRAYOID, Datum{0}, true}};
 }
 
-// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $28 are the same. Returns whether there was a row to
-// write.
-bool store(const Queue &queue, const std::string &name, const pg::Arguments &arguments, const std::optional<HandlerText> &what,
-           const std::optional<std::string> &decider, const std::vector<std::string> *to_reset)
+// Runs insert_job_type or, with `to_reset`, update_job_type, whose $1 .. $28 are the same. Returns
+// whether there was a row to write.
+bool store(const Queue &queue, const std::string &name, const pg::Arguments &arguments,
+           const std::optional<HandlerText> &what, const std::optional<std::string> &decider,
+           const std::vector<std::string> *to_reset)
 {
     const std::optional<std::string> windows =
         read_time_windows(arguments.maybe_text(default_time_windows, core::most_time_windows));
-    const std::optional<std::string> zone = zone_to_store(arguments.maybe_text(time_zone), to_reset == nullptr);
+    const std::optional<std::string> zone =
+        zone_to_store(arguments.maybe_text(time_zone), to_reset == nullptr);
     if (zone.has_value())
         wakeup::note_change_of_zone();
     const auto retried = read_rules(arguments, retry_on, "retry_on");
@@ -267,7 +291,8 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
     const std::optional<std::string> missing = arguments.maybe_text(on_missing_handler);
     const std::optional<std::string> claim_text = arguments.maybe_text(claim);
     const std::optional<std::string> validated = arguments.maybe_text(validate);
-    const std::optional<std::string> handler_text = what.has_value() ? std::optional(what->handler) : std::nullopt;
+    const std::optional<std::string> handler_text =
+        what.has_value() ? std::optional(what->handler) : std::nullopt;
     const std::optional<std::string> kind_text =
         what.has_value() ? std::optional<std::string>(catalog::name(what->kind)) : std::nullopt;
     const std::optional<std::int32_t> priority = arguments.maybe_int(default_priority);
@@ -304,7 +329,9 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
     pg::Statement &statement = to_reset == nullptr ? insert_job_type : update_job_type;
     if (to_reset != nullptr)
         parameters.emplace_back(*to_reset);
-    return pg::as_hipq([&] { return statement.execute(std::span<const pg::Parameter>(parameters)).processed() > 0; });
+    return pg::as_hipq([&] {
+        return statement.execute(std::span<const pg::Parameter>(parameters)).processed() > 0;
+    });
 }
 
 // Priority and throttle_factor of a type are the owner's to choose, whose caps these are.
@@ -317,27 +344,33 @@ void demand_timeout_cap(const Queue &queue, const pg::Arguments &arguments)
 void register_job_type(const pg::Arguments &arguments)
 {
     const auto catalogue = catalog::catalogue();
-    const Queue &queue = catalog::require_own_queue(*catalogue, arguments.text(queue_argument, "queue"));
+    const Queue &queue =
+        catalog::require_own_queue(*catalogue, arguments.text(queue_argument, "queue"));
     const std::string name = arguments.text(job_type_argument, "job_type");
     pg::demand(core::check_job_type(name));
     check_values(arguments);
     demand_timeout_cap(queue, arguments);
-    const HandlerText what = catalog::read_handler(queue, arguments.maybe_text(handler, core::most_handler_text).value_or("NONE"),
-                                                   arguments.maybe_text(handler_kind).value_or("auto"));
-    const std::string decider = catalog::read_retry_handler(queue, arguments.maybe_text(retry_handler).value_or("NONE"));
-    check_running(what.handler, what.kind, core::parse_claim_rule(arguments.maybe_text(claim).value_or("auto")).value(),
+    const HandlerText what = catalog::read_handler(
+        queue, arguments.maybe_text(handler, core::most_handler_text).value_or("NONE"),
+        arguments.maybe_text(handler_kind).value_or("auto"));
+    const std::string decider =
+        catalog::read_retry_handler(queue, arguments.maybe_text(retry_handler).value_or("NONE"));
+    check_running(what.handler, what.kind,
+                  core::parse_claim_rule(arguments.maybe_text(claim).value_or("auto")).value(),
                   arguments.maybe_int(batch_size).value_or(1));
     external::warn_of_short_ttl(queue, name, arguments.maybe_int(queue_ttl));
     if (!store(queue, name, arguments, what, decider, nullptr)) {
         const std::string queue_name = queue.full_name();
         HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT),
-                   errmsg("job type \"%s\" of queue \"%s\" already exists", name.c_str(), queue_name.c_str()),
+                   errmsg("job type \"%s\" of queue \"%s\" already exists", name.c_str(),
+                          queue_name.c_str()),
                    errhint("Change it with hipq.alter_job_type()."));
     }
     wakeup::note_catalogue_change();
 }
 
-// A new handler, when there is one to be read: a kind without handler can only mean external workers.
+// A new handler, when there is one to be read: a kind without handler can only mean external
+// workers.
 std::optional<HandlerText> read_new_handler(const Queue &queue, const pg::Arguments &arguments)
 {
     const std::string kind = arguments.maybe_text(handler_kind).value_or("auto");
@@ -350,19 +383,23 @@ std::optional<HandlerText> read_new_handler(const Queue &queue, const pg::Argume
 std::vector<std::string> read_reset(const pg::Arguments &arguments)
 {
     std::array<const char *, resettable.size()> known;
-    std::transform(resettable.begin(), resettable.end(), known.begin(), [](const auto &entry) { return entry.first; });
+    std::transform(resettable.begin(), resettable.end(), known.begin(),
+                   [](const auto &entry) { return entry.first; });
     std::vector<std::string> names = arguments.texts_without_nulls(reset, "reset");
     catalog::check_reset(names, known);
     for (const auto &entry : resettable)
-        if (arguments.has(entry.second) && std::find(names.begin(), names.end(), entry.first) != names.end())
-            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be both set and reset", entry.first));
+        if (arguments.has(entry.second) &&
+            std::find(names.begin(), names.end(), entry.first) != names.end())
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                       errmsg("\"%s\" cannot be both set and reset", entry.first));
     return names;
 }
 
 void alter_job_type(const pg::Arguments &arguments)
 {
     const auto catalogue = catalog::catalogue();
-    const Queue &queue = catalog::require_own_queue(*catalogue, arguments.text(queue_argument, "queue"));
+    const Queue &queue =
+        catalog::require_own_queue(*catalogue, arguments.text(queue_argument, "queue"));
     const std::string name = arguments.text(job_type_argument, "job_type");
     const JobType *present = queue.find_job_type(name);
     if (present == nullptr)
@@ -376,10 +413,12 @@ void alter_job_type(const pg::Arguments &arguments)
     if (decider.has_value())
         decider = catalog::read_retry_handler(queue, *decider);
     const std::optional<std::string> rule = arguments.maybe_text(claim);
-    check_running(what.has_value() ? what->handler : present->handler, what.has_value() ? what->kind : present->handler_kind,
+    check_running(what.has_value() ? what->handler : present->handler,
+                  what.has_value() ? what->kind : present->handler_kind,
                   rule.has_value() ? core::parse_claim_rule(*rule).value() : present->claim,
                   arguments.maybe_int(batch_size).value_or(present->batch_size));
-    if (!store(queue, name, arguments, what, decider, &to_reset))  // dropped since the catalogue was read
+    if (!store(queue, name, arguments, what, decider,
+               &to_reset))  // dropped since the catalogue was read
         catalog::raise_unknown_type(name, queue.full_name());
     if (what.has_value() || decider.has_value())
         recovery::forget_type_crashes(queue.id, name);
@@ -389,7 +428,9 @@ void alter_job_type(const pg::Arguments &arguments)
 bool has_unfinished_jobs(const Queue &queue, const std::string &job_type)
 {
     return pg::as_hipq([&] {
-        return pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() + " WHERE job_type = $1)", job_type)
+        return pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() +
+                                " WHERE job_type = $1)",
+                            job_type)
             .front()
             .boolean(0);
     });
@@ -405,10 +446,11 @@ void drop_job_type(const pg::Arguments &arguments)
     if (queue.find_job_type(name) == nullptr)
         catalog::raise_unknown_type(name, queue_name);
     if (!force && has_unfinished_jobs(queue, name))
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
-                   errmsg("cannot drop job type \"%s\" of queue \"%s\" because it has unfinished jobs", name.c_str(),
-                          queue_name.c_str()),
-                   errhint("Use force => true: they will wait until the type is registered again."));
+        HIPQ_RAISE(
+            errcode(ERRCODE_OBJECT_IN_USE),
+            errmsg("cannot drop job type \"%s\" of queue \"%s\" because it has unfinished jobs",
+                   name.c_str(), queue_name.c_str()),
+            errhint("Use force => true: they will wait until the type is registered again."));
     pg::as_hipq([&] {
         delete_pauses.run(queue.id, name);
         delete_job_type.run(queue.id, name);
@@ -456,11 +498,14 @@ void list_schedule_of_type(const pg::Arguments &arguments, pg::ResultSet &result
         queues.append(queues.empty() ? "" : ", ").append(queue.full_name());
     }
     if (found == nullptr)
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("job type \"%s\" does not exist", name.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+                   errmsg("job type \"%s\" does not exist", name.c_str()),
                    errhint("View hipq.job_types lists the job types that you may use."));
     if (count > 1)
-        HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER), errmsg("several queues have a job type \"%s\"", name.c_str()),
-                   errdetail("Queues: %s.", queues.c_str()), errhint("Name the queue: hipq.retry_schedule(queue, job_type)."));
+        HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER),
+                   errmsg("several queues have a job type \"%s\"", name.c_str()),
+                   errdetail("Queues: %s.", queues.c_str()),
+                   errhint("Name the queue: hipq.retry_schedule(queue, job_type)."));
     list_schedule(*found, result);
 }
 

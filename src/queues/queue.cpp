@@ -1,7 +1,7 @@
 // create_queue, alter_queue, drop_queue.
 //
-// All three hold a lock on the queue's name until their transaction ends; other queues' are not in their way, but for a moment
-// two that make queues (lock_shared_objects).
+// All three hold a lock on the queue's name until their transaction ends; other queues' are not in
+// their way, but for a moment two that make queues (lock_shared_objects).
 #include "catalog/catalog.hpp"
 #include "core/text/names.hpp"
 #include "external/external.hpp"
@@ -43,11 +43,13 @@ enum Position {
     reset
 };
 
-constexpr std::array<const char *, 9> resettable{"retention",       "queue_ttl",   "dead_letter_enabled", "dead_letter_retention",
-                                                 "dead_letter_max", "max_timeout", "highest_priority",    "retry_enabled",
-                                                 "strict"};
+constexpr std::array<const char *, 9> resettable{
+    "retention",       "queue_ttl",   "dead_letter_enabled", "dead_letter_retention",
+    "dead_letter_max", "max_timeout", "highest_priority",    "retry_enabled",
+    "strict"};
 
-constinit pg::Statement insert_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
+constinit pg::Statement
+    insert_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
 constinit pg::Statement select_dropped_queue(R"(
     SELECT queue.queue_id, queue.table_name
     FROM hipq.queue AS queue
@@ -110,7 +112,8 @@ void tell_of_new_instance(const std::string &name)
 {
     pg::call([&] {
         ereport(NOTICE, errmsg("instance \"%s\" is new: create_queue() made it", name.c_str()),
-                errhint("If the name is misspelt, drop the queue, and then the instance with hipq.drop_instance('%s').",
+                errhint("If the name is misspelt, drop the queue, and then the instance with "
+                        "hipq.drop_instance('%s').",
                         name.c_str()));
     });
 }
@@ -129,16 +132,19 @@ void check_options(const pg::Arguments &arguments)
     if (const auto highest = arguments.maybe_int(highest_priority); highest.has_value())
         pg::demand(core::check_priority(*highest, "highest_priority"));
     catalog::check_retention(arguments.maybe_interval(retention));
-    catalog::check_keeping("dead_letter_retention", arguments.maybe_interval(dead_letter_retention));
+    catalog::check_keeping("dead_letter_retention",
+                           arguments.maybe_interval(dead_letter_retention));
     if (const auto most = arguments.maybe_int(dead_letter_max); most.has_value())
         pg::demand(core::check_dead_letter_max(*most));
     const std::string kept = arguments.maybe_text(history).value_or("failed");
     if (kept != "failed" && kept != "all")
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown history \"%s\"", kept.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("unknown history \"%s\"", kept.c_str()),
                    errhint("History is failed or all."));
     const std::string safe = arguments.maybe_text(durability).value_or("strict");
     if (safe != "strict" && safe != "group")
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown durability \"%s\"", safe.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("unknown durability \"%s\"", safe.c_str()),
                    errhint("Durability is strict or group."));
 }
 
@@ -159,7 +165,8 @@ void check_new_owner(Oid role)
 {
     const std::string name = catalog::require_role(role);
     if (!pg::call([&] { return ::is_member_of_role(catalog::caller(), role); }))
-        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be member of role \"%s\"", name.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                   errmsg("must be member of role \"%s\"", name.c_str()),
                    errdetail("Handlers of a queue run as its owner."));
     if (PG_VERSION_NUM >= 170000 || can_log_in(role))
         return;
@@ -175,15 +182,17 @@ core::QueueName parse_name(const std::string &text)
 {
     const std::optional<core::QueueName> name = core::parse_queue_name(text);
     if (!name.has_value())
-        HIPQ_RAISE(
-            errcode(ERRCODE_INVALID_NAME), errmsg("invalid queue name \"%s\"", text.c_str()),
-            errhint("A queue is named \"instance.queue\"; both parts have 1 to 63 lower-case letters and underscores and start "
-                    "with a letter."));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME), errmsg("invalid queue name \"%s\"", text.c_str()),
+                   errhint("A queue is named \"instance.queue\"; both parts have 1 to 63 "
+                           "lower-case letters and underscores and start "
+                           "with a letter."));
     return *name;
 }
 
-// The handler of dead letters for a queue of that name and owner, as it is stored; nothing: none was given.
-std::optional<std::string> read_dead_letter_handler(const core::QueueName &name, Oid role, const pg::Arguments &arguments)
+// The handler of dead letters for a queue of that name and owner, as it is stored; nothing: none
+// was given.
+std::optional<std::string> read_dead_letter_handler(const core::QueueName &name, Oid role,
+                                                    const pg::Arguments &arguments)
 {
     const auto text = arguments.maybe_text(dead_letter_handler);
     if (!text.has_value())
@@ -212,7 +221,8 @@ std::int32_t create_queue(const pg::Arguments &arguments)
     check_options(arguments);
     catalog::lock_queue_name(text);
     if (catalog::catalogue()->find(text) != nullptr)
-        HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("queue \"%s\" already exists", text.c_str()));
+        HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT),
+                   errmsg("queue \"%s\" already exists", text.c_str()));
     check_new_owner(role);
     finish_drop(name);
     const TableName chosen = table_name_of(name);
@@ -227,11 +237,14 @@ std::int32_t create_queue(const pg::Arguments &arguments)
     pg::as_hipq([&] {
         makes_instance = insert_instance.run(name.instance).processed() > 0;
         id = insert_queue
-                 .run(name.instance, name.queue, role, table, arguments.raw(throttle_limit, NUMERICOID),
-                      arguments.raw(retention, INTERVALOID), arguments.maybe_text(history), arguments.maybe_bool(strict),
-                      arguments.maybe_int(queue_ttl), arguments.maybe_bool(dead_letter_enabled),
-                      arguments.raw(dead_letter_retention, INTERVALOID), arguments.maybe_text(durability),
-                      arguments.maybe_int(weight), arguments.maybe_int(dead_letter_max), handler,
+                 .run(name.instance, name.queue, role, table,
+                      arguments.raw(throttle_limit, NUMERICOID),
+                      arguments.raw(retention, INTERVALOID), arguments.maybe_text(history),
+                      arguments.maybe_bool(strict), arguments.maybe_int(queue_ttl),
+                      arguments.maybe_bool(dead_letter_enabled),
+                      arguments.raw(dead_letter_retention, INTERVALOID),
+                      arguments.maybe_text(durability), arguments.maybe_int(weight),
+                      arguments.maybe_int(dead_letter_max), handler,
                       arguments.maybe_int(max_timeout), arguments.maybe_int(highest_priority),
                       arguments.maybe_bool(allow_free_jobs), arguments.maybe_bool(retry_enabled))
                  .front()
@@ -257,7 +270,8 @@ std::int32_t create_queue(const pg::Arguments &arguments)
 
 bool has_sql_handlers(const Queue &queue)
 {
-    return queue.handles_dead_letters() || std::any_of(queue.job_types.begin(), queue.job_types.end(), [](const auto &entry) {
+    return queue.handles_dead_letters() ||
+           std::any_of(queue.job_types.begin(), queue.job_types.end(), [](const auto &entry) {
                return entry.second.handler != "NONE" || entry.second.retry_handler != "NONE";
            });
 }
@@ -267,7 +281,8 @@ void check_owner_of_handlers(const Queue &queue, Oid role)
     if (!has_sql_handlers(queue) || catalog::may_run_handlers(role))
         return;
     const std::string name = queue.full_name();
-    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("cannot give queue \"%s\" to a superuser", name.c_str()),
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+               errmsg("cannot give queue \"%s\" to a superuser", name.c_str()),
                errdetail("Its handlers would run with the rights of a superuser."),
                errhint("Choose another owner, or switch hipq.allow_superuser_handlers on."));
 }
@@ -275,16 +290,19 @@ void check_owner_of_handlers(const Queue &queue, Oid role)
 void check_reset_arguments(const pg::Arguments &arguments, const std::vector<std::string> &names)
 {
     catalog::check_reset(names, resettable);
-    const std::array<std::pair<const char *, Position>, 7> positions{{{"retention", retention},
-                                                                      {"queue_ttl", queue_ttl},
-                                                                      {"dead_letter_enabled", dead_letter_enabled},
-                                                                      {"dead_letter_retention", dead_letter_retention},
-                                                                      {"dead_letter_max", dead_letter_max},
-                                                                      {"max_timeout", max_timeout},
-                                                                      {"highest_priority", highest_priority}}};
+    const std::array<std::pair<const char *, Position>, 7> positions{
+        {{"retention", retention},
+         {"queue_ttl", queue_ttl},
+         {"dead_letter_enabled", dead_letter_enabled},
+         {"dead_letter_retention", dead_letter_retention},
+         {"dead_letter_max", dead_letter_max},
+         {"max_timeout", max_timeout},
+         {"highest_priority", highest_priority}}};
     for (const auto &entry : positions)
-        if (arguments.has(entry.second) && std::find(names.begin(), names.end(), entry.first) != names.end())
-            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%s\" cannot be both set and reset", entry.first));
+        if (arguments.has(entry.second) &&
+            std::find(names.begin(), names.end(), entry.first) != names.end())
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                       errmsg("\"%s\" cannot be both set and reset", entry.first));
 }
 
 void alter_queue(const pg::Arguments &arguments)
@@ -304,15 +322,18 @@ void alter_queue(const pg::Arguments &arguments)
         check_new_owner(*new_owner);
         check_owner_of_handlers(queue, *new_owner);
     }
-    const auto handler = read_dead_letter_handler({queue.instance, queue.name}, new_owner.value_or(queue.owner), arguments);
+    const auto handler = read_dead_letter_handler({queue.instance, queue.name},
+                                                  new_owner.value_or(queue.owner), arguments);
     pg::as_hipq([&] {
-        update_queue.run(queue.id, new_owner, arguments.raw(throttle_limit, NUMERICOID), arguments.raw(retention, INTERVALOID),
-                         arguments.maybe_text(history), arguments.maybe_bool(strict), arguments.maybe_int(queue_ttl),
-                         arguments.maybe_bool(dead_letter_enabled), arguments.raw(dead_letter_retention, INTERVALOID),
-                         arguments.maybe_text(durability), to_reset, arguments.maybe_int(weight),
-                         arguments.maybe_int(dead_letter_max), handler, arguments.maybe_int(max_timeout),
-                         arguments.maybe_int(highest_priority), arguments.maybe_bool(allow_free_jobs),
-                         arguments.maybe_bool(retry_enabled));
+        update_queue.run(
+            queue.id, new_owner, arguments.raw(throttle_limit, NUMERICOID),
+            arguments.raw(retention, INTERVALOID), arguments.maybe_text(history),
+            arguments.maybe_bool(strict), arguments.maybe_int(queue_ttl),
+            arguments.maybe_bool(dead_letter_enabled),
+            arguments.raw(dead_letter_retention, INTERVALOID), arguments.maybe_text(durability),
+            to_reset, arguments.maybe_int(weight), arguments.maybe_int(dead_letter_max), handler,
+            arguments.maybe_int(max_timeout), arguments.maybe_int(highest_priority),
+            arguments.maybe_bool(allow_free_jobs), arguments.maybe_bool(retry_enabled));
     });
     if (handler.has_value())
         recovery::forget_dead_letter_crashes(queue.id);
@@ -346,12 +367,13 @@ void check_dependent_objects(const Queue &queue)
     const std::string name = queue.full_name();
     if (!dependent.empty())
         HIPQ_RAISE(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-                   errmsg("cannot drop queue \"%s\" because other objects depend on its table", name.c_str()),
+                   errmsg("cannot drop queue \"%s\" because other objects depend on its table",
+                          name.c_str()),
                    errdetail("One is %s.", dependent.c_str()), errhint("Drop them first."));
 }
 
-// The tables go when nobody reads them: a DROP TABLE that waited for a reader of hipq.job would make the enqueuers of all queues
-// wait. Where no scheduler will come, it has to happen here.
+// The tables go when nobody reads them: a DROP TABLE that waited for a reader of hipq.job would
+// make the enqueuers of all queues wait. Where no scheduler will come, it has to happen here.
 void drop_queue(const pg::Arguments &arguments)
 {
     const std::string text = arguments.text(0, "queue");

@@ -1,4 +1,5 @@
-// Strategies are SQL of whoever made the instance, and fail for whoever makes a queue: each error says whose strategy it is.
+// Strategies are SQL of whoever made the instance, and fail for whoever makes a queue: each error
+// says whose strategy it is.
 #include "table_name.hpp"
 
 #include "execute/execute.hpp"
@@ -9,7 +10,8 @@ namespace hipq::queues {
 
 namespace {
 
-constinit pg::Statement select_naming_strategy("SELECT table_naming_strategy, created_by FROM hipq.instance WHERE name = $1");
+constinit pg::Statement select_naming_strategy(
+    "SELECT table_naming_strategy, created_by FROM hipq.instance WHERE name = $1");
 
 struct Strategy {
     std::string text;
@@ -35,10 +37,12 @@ std::string shown(const std::string &strategy)
 
 std::string wanted()
 {
-    return "The strategy must give one text for $1 (instance) and $2 (queue): the name of a table that schema hipq does not have "
+    return "The strategy must give one text for $1 (instance) and $2 (queue): the name of a table "
+           "that schema hipq does not have "
            "yet, at "
            "most " +
-           std::to_string(core::longest_table_name) + " lower-case letters, digits and underscores, first a letter.";
+           std::to_string(core::longest_table_name) +
+           " lower-case letters, digits and underscores, first a letter.";
 }
 
 Strategy strategy_of(const std::string &instance)
@@ -51,13 +55,15 @@ Strategy strategy_of(const std::string &instance)
     return strategy;
 }
 
-// It runs with its maker's rights, in a security-restricted operation, since code that it could put off would run with the
-// caller's, and not on the caller's search_path, which could lead to the caller's code.
+// It runs with its maker's rights, in a security-restricted operation, since code that it could put
+// off would run with the caller's, and not on the caller's search_path, which could lead to the
+// caller's code.
 Given run_here(const std::string &strategy, const core::QueueName &name)
 {
     const execute::Visit visit(execute::temporary_objects());
     pg::run_as_caller("SET LOCAL search_path = pg_catalog, pg_temp");
-    const pg::Rows rows = pg::run_once("SELECT strategy.name::pg_catalog.text FROM (SELECT " + strategy + "\n) AS strategy(name)",
+    const pg::Rows rows = pg::run_once("SELECT strategy.name::pg_catalog.text FROM (SELECT " +
+                                           strategy + "\n) AS strategy(name)",
                                        name.instance, name.queue);
     execute::drop_temporary_objects_but(visit.clients_objects());
     return {rows.size(), rows.size() == 1 ? rows.front().maybe_text(0) : std::nullopt};
@@ -68,16 +74,18 @@ bool ends_statement(const pg::Error &error)
     return ERRCODE_TO_CATEGORY(error.sqlerrcode()) == ERRCODE_OPERATOR_INTERVENTION;
 }
 
-[[noreturn]] void raise_failed(const Strategy &strategy, const core::QueueName &name, const pg::Error &error)
+[[noreturn]] void raise_failed(const Strategy &strategy, const core::QueueName &name,
+                               const pg::Error &error)
 {
     const std::string queue = full_name(name);
     const std::string about = shown(strategy.text);
     const std::string hint = (error.hint().has_value() ? *error.hint() + " " : "") + wanted();
-    const std::string says = error.message() + (error.detail().has_value() ? " (" + *error.detail() + ")" : "");
+    const std::string says =
+        error.message() + (error.detail().has_value() ? " (" + *error.detail() + ")" : "");
     const std::string context = error.context().value_or("");
     HIPQ_RAISE(errcode(error.sqlerrcode()),
-               errmsg("table_naming_strategy of instance \"%s\" fails for queue \"%s\": %s", name.instance.c_str(), queue.c_str(),
-                      says.c_str()),
+               errmsg("table_naming_strategy of instance \"%s\" fails for queue \"%s\": %s",
+                      name.instance.c_str(), queue.c_str(), says.c_str()),
                errdetail("%s", about.c_str()), errhint("%s", hint.c_str()),
                context.empty() ? 0 : errcontext("%s", context.c_str()));
 }
@@ -87,7 +95,9 @@ Given run(const Strategy &strategy, const core::QueueName &name)
     execute::refuse_open_cursors("a table_naming_strategy cannot run");
     std::optional<pg::Error> failure;
     try {
-        return pg::as_role(strategy.creator, [&] { return pg::as_restricted([&] { return run_here(strategy.text, name); }); });
+        return pg::as_role(strategy.creator, [&] {
+            return pg::as_restricted([&] { return run_here(strategy.text, name); });
+        });
     } catch (const pg::Error &error) {
         failure = error;
     }
@@ -119,30 +129,37 @@ std::optional<std::string> problem_of(const std::string &table)
 // Where the name comes from, after the other details; nothing: from the queue's.
 std::string origin_of(const TableName &table)
 {
-    return table.strategy == "NONE" ? "" : " table_naming_strategy of its instance gave it. " + shown(table.strategy);
+    return table.strategy == "NONE"
+               ? ""
+               : " table_naming_strategy of its instance gave it. " + shown(table.strategy);
 }
 
 std::string hint_for(const TableName &table)
 {
-    return table.strategy == "NONE" ? "Choose another name, or an instance whose table_naming_strategy gives another table name."
+    return table.strategy == "NONE" ? "Choose another name, or an instance whose "
+                                      "table_naming_strategy gives another table name."
                                     : wanted();
 }
 
-[[noreturn]] void raise_unusable(const std::string &queue, const TableName &table, const std::string &problem)
+[[noreturn]] void raise_unusable(const std::string &queue, const TableName &table,
+                                 const std::string &problem)
 {
     const std::string text = pg::short_text(table.text, core::most_message);
     const std::string detail = "It " + problem + "." + origin_of(table);
     const std::string hint = hint_for(table);
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME),
-               errmsg("table name \"%s\" of queue \"%s\" cannot be used", text.c_str(), queue.c_str()),
-               errdetail("%s", detail.c_str()), errhint("%s", hint.c_str()));
+    HIPQ_RAISE(
+        errcode(ERRCODE_INVALID_NAME),
+        errmsg("table name \"%s\" of queue \"%s\" cannot be used", text.c_str(), queue.c_str()),
+        errdetail("%s", detail.c_str()), errhint("%s", hint.c_str()));
 }
 
 [[noreturn]] void raise_taken(const std::string &queue, const TableName &table)
 {
-    const std::string detail = "It would be the table of queue \"" + queue + "\"." + origin_of(table);
+    const std::string detail =
+        "It would be the table of queue \"" + queue + "\"." + origin_of(table);
     const std::string hint = hint_for(table);
-    HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_TABLE), errmsg("relation \"hipq.%s\" already exists", table.text.c_str()),
+    HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_TABLE),
+               errmsg("relation \"hipq.%s\" already exists", table.text.c_str()),
                errdetail("%s", detail.c_str()), errhint("%s", hint.c_str()));
 }
 
@@ -158,20 +175,25 @@ TableName table_name_of(const core::QueueName &name)
     if (given.name.has_value())
         return {*given.name, strategy.text};
     const std::string queue = full_name(name);
-    const std::string detail =
-        "It gives " + (given.rows == 1 ? "NULL" : std::to_string(given.rows) + " rows") + ". " + shown(strategy.text);
+    const std::string detail = "It gives " +
+                               (given.rows == 1 ? "NULL" : std::to_string(given.rows) + " rows") +
+                               ". " + shown(strategy.text);
     const std::string hint = wanted();
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME),
-               errmsg("table_naming_strategy of instance \"%s\" gives no table name for queue \"%s\"", name.instance.c_str(),
-                      queue.c_str()),
-               errdetail("%s", detail.c_str()), errhint("%s", hint.c_str()));
+    HIPQ_RAISE(
+        errcode(ERRCODE_INVALID_NAME),
+        errmsg("table_naming_strategy of instance \"%s\" gives no table name for queue \"%s\"",
+               name.instance.c_str(), queue.c_str()),
+        errdetail("%s", detail.c_str()), errhint("%s", hint.c_str()));
 }
 
 void check_table_name(const core::QueueName &name, const TableName &table)
 {
     if (const auto problem = problem_of(table.text); problem.has_value())
         raise_unusable(full_name(name), table, *problem);
-    if (pg::call([&] { return OidIsValid(::get_relname_relid(table.text.c_str(), ::get_namespace_oid("hipq", false))); }))
+    if (pg::call([&] {
+            return OidIsValid(
+                ::get_relname_relid(table.text.c_str(), ::get_namespace_oid("hipq", false)));
+        }))
         raise_taken(full_name(name), table);
 }
 

@@ -12,8 +12,8 @@ struct TableName {
     std::string strategy;  // "NONE": the default
 };
 
-// Runs the strategy. Raises what it raises, saying whose strategy it is, and 42602 where it gives no name. Class 57, the end of
-// the statement, passes as it is. Needs a transaction.
+// Runs the strategy. Raises what it raises, saying whose strategy it is, and 42602 where it gives
+// no name. Class 57, the end of the statement, passes as it is. Needs a transaction.
 TableName table_name_of(const core::QueueName &name);
 
 // 42602 for a name that cannot be a table's, 42P07 for one that is in use.

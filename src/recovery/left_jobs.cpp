@@ -9,7 +9,8 @@ namespace hipq::recovery {
 
 namespace {
 
-constinit pg::Statement pages("SELECT pg_relation_size(to_regclass($1)) / current_setting('block_size')::bigint");
+constinit pg::Statement
+    pages("SELECT pg_relation_size(to_regclass($1)) / current_setting('block_size')::bigint");
 
 constexpr const char *left_sql = R"(
     SELECT job.id, job.attempt
@@ -20,7 +21,8 @@ constexpr const char *left_sql = R"(
 constexpr const char *is_left_sql = R"(
     SELECT 1
     FROM {live} AS job
-    WHERE job.id = $1 AND ((job.state = 'error' AND NOT )" HIPQ_IS_SET_ASIDE R"() OR (job.attempt = $2 AND job.state = 'running')
+    WHERE job.id = $1 AND ((job.state = 'error' AND NOT )" HIPQ_IS_SET_ASIDE
+                                    R"() OR (job.attempt = $2 AND job.state = 'running')
                            OR ($3 AND job.attempt = $2 - 1 AND job.state IN ('initial', 'retry'))))";
 
 constexpr const char *unfinished_sql = "SELECT job.id FROM {live} AS job WHERE job.id = ANY ($1)";
@@ -33,9 +35,11 @@ std::int64_t live_pages(const catalog::Queue &queue)
     return rows.front().null(0) ? 0 : rows.front().integer(0);
 }
 
-std::vector<LeftJob> left_jobs(const catalog::Queue &queue, std::int64_t first_page, std::int64_t end_page)
+std::vector<LeftJob> left_jobs(const catalog::Queue &queue, std::int64_t first_page,
+                               std::int64_t end_page)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(queue, left_sql).run(first_page, end_page); });
+    const pg::Rows rows = pg::as_hipq(
+        [&] { return catalog::statement_for(queue, left_sql).run(first_page, end_page); });
     std::vector<LeftJob> jobs;
     for (const pg::Row row : rows)
         jobs.push_back(LeftJob{row.integer(0), row.integer32(1)});
@@ -44,12 +48,16 @@ std::vector<LeftJob> left_jobs(const catalog::Queue &queue, std::int64_t first_p
 
 bool is_left(const catalog::Queue &queue, std::int64_t id, int attempt, bool may_be_locked)
 {
-    return pg::as_hipq([&] { return !catalog::statement_for(queue, is_left_sql).run(id, attempt, may_be_locked).empty(); });
+    return pg::as_hipq([&] {
+        return !catalog::statement_for(queue, is_left_sql).run(id, attempt, may_be_locked).empty();
+    });
 }
 
-std::vector<std::int64_t> unfinished_jobs(const catalog::Queue &queue, const std::vector<std::int64_t> &ids)
+std::vector<std::int64_t> unfinished_jobs(const catalog::Queue &queue,
+                                          const std::vector<std::int64_t> &ids)
 {
-    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(queue, unfinished_sql).run(ids); });
+    const pg::Rows rows =
+        pg::as_hipq([&] { return catalog::statement_for(queue, unfinished_sql).run(ids); });
     std::vector<std::int64_t> result;
     for (const pg::Row row : rows)
         result.push_back(row.integer(0));

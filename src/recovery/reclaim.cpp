@@ -36,19 +36,22 @@ std::int64_t grace()
     return std::int64_t{settings::worker_grace} * 1'000;
 }
 
-// When a worker's jobs are somebody else's because it is gone; infinity: not as far as anybody knows.
+// When a worker's jobs are somebody else's because it is gone; infinity: not as far as anybody
+// knows.
 pg::Time end_of_grace(const WorkerSlot &worker)
 {
     if (worker.state == workers::WorkerState::ended)
         return worker.ended + grace();
     if (worker.record.is_bound || !settings::health_enabled)
         return pg::infinity;
-    return pg::Time{worker.record.last_sign} + (std::int64_t{settings::heartbeat_timeout} * 1'000 + grace());
+    return pg::Time{worker.record.last_sign} +
+           (std::int64_t{settings::heartbeat_timeout} * 1'000 + grace());
 }
 
 LeftBy loss_of(const WorkerSlot &worker)
 {
-    return worker.state == workers::WorkerState::ended ? LeftBy::lost_worker : LeftBy::silent_worker;
+    return worker.state == workers::WorkerState::ended ? LeftBy::lost_worker
+                                                       : LeftBy::silent_worker;
 }
 
 struct Found {
@@ -75,7 +78,8 @@ struct Rights {
     bool is_revoked(const ExternalJob &job) const
     {
         const catalog::Queue *queue = catalogue->find(job.queue_id);
-        return queue != nullptr && !queue->is_dropped && !services->may_work(job.worker_id, job.queue_id);
+        return queue != nullptr && !queue->is_dropped &&
+               !services->may_work(job.worker_id, job.queue_id);
     }
 };
 
@@ -94,8 +98,9 @@ void find_revoked(Found &found, const Rights &rights, std::int64_t worker_id)
             found.jobs.push_back(left_by(job, LeftBy::revoked_worker));
 }
 
-// Why others are given a job of a worker; nothing: it may keep it. What it has not accepted it cannot accept any more once it has
-// ended, so that waiting for its answer would only keep the job, and a place in its role's share, from its successor.
+// Why others are given a job of a worker; nothing: it may keep it. What it has not accepted it
+// cannot accept any more once it has ended, so that waiting for its answer would only keep the job,
+// and a place in its role's share, from its successor.
 std::optional<LeftBy> reason_to_take(const WorkerSlot &worker, const ExternalJob &job, pg::Time now)
 {
     const bool takes_no_more = worker.is_draining || worker.state == workers::WorkerState::ended;
@@ -111,7 +116,8 @@ void find_abandoned(Found &found, const Rights &rights, pg::Time now)
             continue;
         if (rights.services->lacks_a_right(worker.id))
             find_revoked(found, rights, worker.id);
-        if (worker.state == workers::WorkerState::present && !worker.is_draining && end_of_grace(worker) > now)
+        if (worker.state == workers::WorkerState::present && !worker.is_draining &&
+            end_of_grace(worker) > now)
             continue;
         for (const ExternalJob &job : workers::jobs_of_worker(worker.id))
             if (const auto by = reason_to_take(worker, job, now))
@@ -125,9 +131,11 @@ Found find(const PostponedJobs &postponed, pg::Time now)
     find_overdue(found, now);
     if (workers::has_workers_here())
         find_abandoned(found, read_rights(), now);
-    std::stable_sort(found.jobs.begin(), found.jobs.end(),
-                     [](const Left &left, const Left &right) { return left.queue_id < right.queue_id; });
-    std::erase_if(found.jobs, [&](const Left &left) { return is_postponed(postponed, left.id, now); });
+    std::stable_sort(found.jobs.begin(), found.jobs.end(), [](const Left &left, const Left &right) {
+        return left.queue_id < right.queue_id;
+    });
+    std::erase_if(found.jobs,
+                  [&](const Left &left) { return is_postponed(postponed, left.id, now); });
     return found;
 }
 
@@ -144,8 +152,8 @@ void report_expiry(const Left &left)
     const std::string worker = name_of(left.worker_id);
     pg::call([&] {
         ereport(LOG,
-                errmsg("job %lld was not accepted by worker \"%s\" within its queue_ttl", static_cast<long long>(left.id),
-                       worker.c_str()),
+                errmsg("job %lld was not accepted by worker \"%s\" within its queue_ttl",
+                       static_cast<long long>(left.id), worker.c_str()),
                 errdetail("Attempt %d is over; hipq.attempts has what follows.", left.attempt));
     });
 }
@@ -153,7 +161,11 @@ void report_expiry(const Left &left)
 void report_rest(TakingBack &taking)
 {
     const int count = std::exchange(taking.unreported, 0);
-    pg::call([&] { ereport(LOG, errmsg("%d more jobs were not accepted by their workers within their queue_ttl", count)); });
+    pg::call([&] {
+        ereport(LOG,
+                errmsg("%d more jobs were not accepted by their workers within their queue_ttl",
+                       count));
+    });
 }
 
 // A few lines within an interval; then how many there were more.
@@ -179,7 +191,8 @@ void report_expiries(TakingBack &taking, std::span<const Left> jobs)
     }
 }
 
-// One whose time has come and that was not tried again may stay where it is: its worker has more time, or is heard of again.
+// One whose time has come and that was not tried again may stay where it is: its worker has more
+// time, or is heard of again.
 pg::Time next_postponed(const PostponedJobs &postponed, pg::Time now)
 {
     pg::Time next = pg::infinity;
@@ -195,7 +208,9 @@ pg::Time take_back(TakingBack &taking)
 {
     const pg::Time now = pg::now();
     begin_interval_if_due(taking, now);
-    std::erase_if(taking.postponed, [](const auto &entry) { return !workers::is_with_worker(MyDatabaseId, entry.first); });
+    std::erase_if(taking.postponed, [](const auto &entry) {
+        return !workers::is_with_worker(MyDatabaseId, entry.first);
+    });
     Found found = find(taking.postponed, now);
     while (!found.jobs.empty()) {
         process::check_interrupts();
@@ -212,7 +227,8 @@ pg::Time next_loss(pg::Time now)
 {
     pg::Time next = pg::infinity;
     for (const WorkerSlot &worker : workers::list_workers())
-        if (const pg::Time end = end_of_grace(worker); end > now && (worker.record.depth > 0 || worker.running > 0))
+        if (const pg::Time end = end_of_grace(worker);
+            end > now && (worker.record.depth > 0 || worker.running > 0))
             next = std::min(next, end);
     return next;
 }

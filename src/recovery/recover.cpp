@@ -23,8 +23,8 @@ constexpr std::int64_t moment = 200'000;  // us
 constexpr std::int64_t pages_at_once = 512;
 constexpr std::size_t orphans_at_once = 500;
 
-// The first jobs of a list. What cannot be brought home now waits; should this process end meanwhile, the next one has to find
-// it.
+// The first jobs of a list. What cannot be brought home now waits; should this process end
+// meanwhile, the next one has to find it.
 void bring_home(Recovery &recovery, std::vector<Left> &list)
 {
     for (Left &left : bring_home_first(recovery.postponed, list).postponed) {
@@ -39,7 +39,8 @@ void bring_home(Recovery &recovery, std::vector<Left> &list)
 Left left_by(const executors::Orphan &orphan)
 {
     const memory::RunningJob &job = orphan.job;
-    Left left{job.queue_id, job.id, job.attempt, LeftBy::lost_executor, true, job.started, orphan.pid};
+    Left left{job.queue_id, job.id,      job.attempt, LeftBy::lost_executor,
+              true,         job.started, orphan.pid};
     left.asked_retry_handler = orphan.asked_retry_handler;
     left.timed_out = orphan.timed_out;
     if (orphan.is_cancelled)
@@ -47,7 +48,8 @@ Left left_by(const executors::Orphan &orphan)
     return left;
 }
 
-// Others can take their jobs when it is known what becomes of them, and their slots are free then. False: there may be more.
+// Others can take their jobs when it is known what becomes of them, and their slots are free then.
+// False: there may be more.
 bool recover_orphans(Recovery &recovery)
 {
     std::vector<executors::Orphan> orphans(orphans_at_once);
@@ -98,7 +100,8 @@ bool begin_next_queue(Recovery &recovery)
         recovery.queues.pop_back();
         recovery.page = 0;
         recovery.end_page = 0;
-        if (const auto catalogue = read_catalogue(); const Queue *queue = catalogue->find(recovery.queue))
+        if (const auto catalogue = read_catalogue();
+            const Queue *queue = catalogue->find(recovery.queue))
             read_or_put_off(recovery, *queue, [&] { recovery.end_page = pages_of(*queue); });
         if (recovery.end_page > 0)
             return true;
@@ -110,7 +113,8 @@ void note_found(Recovery &recovery, std::span<const LeftJob> jobs)
 {
     for (const LeftJob &job : jobs)
         if (!lanes::is_running(MyDatabaseId, job.id) && !recovery.postponed.contains(job.id))
-            recovery.found.push_back({recovery.queue, job.id, job.attempt, LeftBy::restart, false, pg::Time{0}, 0});
+            recovery.found.push_back(
+                {recovery.queue, job.id, job.attempt, LeftBy::restart, false, pg::Time{0}, 0});
 }
 
 // Reads the next pages. False: all has been read.
@@ -146,7 +150,8 @@ void note_read(Recovery &recovery)
 {
     if (recovery.reads_for.has_value())
         recovery.has_read_for = *std::exchange(recovery.reads_for, std::nullopt);
-    if (recovery.postponed.empty() && recovery.unread.empty() && databases::recovery_due() == recovery.has_read_for)
+    if (recovery.postponed.empty() && recovery.unread.empty() &&
+        databases::recovery_due() == recovery.has_read_for)
         databases::recovery_done(recovery.has_read_for);
 }
 
@@ -155,8 +160,11 @@ void note_read(Recovery &recovery)
 void take_up_postponed(Recovery &recovery)
 {
     const pg::Time now = pg::now();
-    const auto is_due = [&](const Left &left) { return !is_postponed(recovery.postponed, left.id, now); };
-    std::copy_if(recovery.later.begin(), recovery.later.end(), std::back_inserter(recovery.found), is_due);
+    const auto is_due = [&](const Left &left) {
+        return !is_postponed(recovery.postponed, left.id, now);
+    };
+    std::copy_if(recovery.later.begin(), recovery.later.end(), std::back_inserter(recovery.found),
+                 is_due);
     std::erase_if(recovery.later, is_due);
 }
 

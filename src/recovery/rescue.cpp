@@ -1,6 +1,7 @@
 // Rescues jobs: back into their lane, to a retry decision, or to their end.
 //
-// One job's way, then many of them under one commit: an error tells that one of them makes trouble, and each goes alone.
+// One job's way, then many of them under one commit: an error tells that one of them makes trouble,
+// and each goes alone.
 #include "rescue.hpp"
 
 #include "claim/claim.hpp"
@@ -26,11 +27,13 @@ using catalog::Queue;
 using job::ClaimedJob;
 
 constexpr std::size_t jobs_at_once = 500;
-constexpr std::int64_t held_delay = 10'000'000;     // us; somebody has the row locked
-constexpr std::int64_t short_delay = 200'000;       // the list of decisions is full, or a worker's session is just ending it
+constexpr std::int64_t held_delay = 10'000'000;  // us; somebody has the row locked
+constexpr std::int64_t short_delay =
+    200'000;  // the list of decisions is full, or a worker's session is just ending it
 constexpr std::int64_t failure_delay = 10'000'000;  // after the first failure; doubles
 constexpr int most_failures = 2;                    // after which it is set aside for good
-constexpr int most_doublings = 2;                   // then each 40 s: the scheduler stays as long as something is set aside
+constexpr int most_doublings =
+    2;  // then each 40 s: the scheduler stays as long as something is set aside
 
 // What became of a job within a transaction.
 enum class Fate : unsigned char {
@@ -51,7 +54,8 @@ bool has_ended(Fate fate)
 
 // ---- one job; needs a transaction ----
 
-// Why an executor has ended in the middle of a job that hipq, not chance, was about to stop. Nothing: it was not.
+// Why an executor has ended in the middle of a job that hipq, not chance, was about to stop.
+// Nothing: it was not.
 std::optional<job::Failure> stop_failure(const Left &left, const ClaimedJob &job)
 {
     if (left.cancelled.has_value())
@@ -98,13 +102,18 @@ retry::Settled take_from_worker(const Queue &queue, const ClaimedJob &job, LeftB
     }
 }
 
-// The end of a server, or of the executor whose handler left it running, leaves those who have the job as they are: it stays with
-// them, if that worker is still known. Where there is no room to keep it in mind its row is looked at from time to time.
+// The end of a server, or of the executor whose handler left it running, leaves those who have the
+// job as they are: it stays with them, if that worker is still known. Where there is no room to
+// keep it in mind its row is looked at from time to time.
 Fate leave_with_worker(const Queue &queue, const ClaimedJob &job)
 {
     const pg::Time now = pg::now();
-    const workers::ExternalJob with_worker{
-        job.id, queue.id, job.attempt, *job.worker_id, job::is_accepted(job), job::deadline_of(job)};
+    const workers::ExternalJob with_worker{job.id,
+                                           queue.id,
+                                           job.attempt,
+                                           *job.worker_id,
+                                           job::is_accepted(job),
+                                           job::deadline_of(job)};
     switch (workers::enter_external_job(with_worker, limits::load_of(job))) {
     case workers::Entered::yes:
         return Fate::settled;
@@ -131,8 +140,8 @@ retry::Settled settle(const Queue &queue, const ClaimedJob &job, const Left &lef
     return settle_lost(queue, job, core::Reason::worker_lost, now);
 }
 
-// What the end of an executor tells about the retry handler that it asked. One that did not listen to its cancellation would not
-// do so the next time either. False: it is not to be asked again.
+// What the end of an executor tells about the retry handler that it asked. One that did not listen
+// to its cancellation would not do so the next time either. False: it is not to be asked again.
 bool may_ask_again(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
     if (left.by == LeftBy::crash)
@@ -140,7 +149,8 @@ bool may_ask_again(const Queue &queue, const ClaimedJob &job, const Left &left)
     if (!left.asked_retry_handler)
         return true;
     if (!left.timed_out)
-        return settle_lost_decision(queue, job, left.started, pg::now()) == retry::Settled::ask_retry_handler;
+        return settle_lost_decision(queue, job, left.started, pg::now()) ==
+               retry::Settled::ask_retry_handler;
     retry::end_undecided(queue, job, execute::overdue_retry_handler(), pg::now());
     return false;
 }
@@ -158,15 +168,15 @@ Fate decide(const Queue &queue, const ClaimedJob &job, const Left &left)
     return Fate::asks;
 }
 
-// An attempt that was claimed by lock left no trace in the row. After a restart it has not been; one that cost its process has to
-// be remembered.
+// An attempt that was claimed by lock left no trace in the row. After a restart it has not been;
+// one that cost its process has to be remembered.
 bool may_be_locked(const Left &left)
 {
     return (left.by == LeftBy::crash || left.by == LeftBy::lost_executor) && left.attempt > 0;
 }
 
-// An attempt by lock that has not been gives its number to the next one, which may be under way. Asked with the row locked: as
-// long as that one runs it is in hand.
+// An attempt by lock that has not been gives its number to the next one, which may be under way.
+// Asked with the row locked: as long as that one runs it is in hand.
 bool is_claimed_anew(const Left &left)
 {
     return !left.is_orphan && lanes::is_in_hand(MyDatabaseId, left.id);
@@ -176,7 +186,8 @@ bool is_claimed_anew(const Left &left)
 bool ends_cancelled(const Queue &queue, const Left &left)
 {
     return left.cancelled.has_value() &&
-           retry::end_cancelled(queue, left.id, retry::cancelled_failure(*left.cancelled, left.pid), pg::now());
+           retry::end_cancelled(queue, left.id, retry::cancelled_failure(*left.cancelled, left.pid),
+                                pg::now());
 }
 
 // One whose row says that it runs.
@@ -187,7 +198,8 @@ Fate bring_home_running(const Queue &queue, const ClaimedJob &job, const Left &l
         return Fate::gone;
     if (!job.worker_id.has_value())
         return fate_of(settle(queue, job, left));
-    return is_with_worker(left.by) ? fate_of(take_from_worker(queue, job, left.by, pg::now())) : leave_with_worker(queue, job);
+    return is_with_worker(left.by) ? fate_of(take_from_worker(queue, job, left.by, pg::now()))
+                                   : leave_with_worker(queue, job);
 }
 
 Fate bring_home(const Queue &queue, const Left &left)
@@ -200,8 +212,9 @@ Fate bring_home(const Queue &queue, const Left &left)
     if (ends_cancelled(queue, left))
         return Fate::settled;
     if (const auto asking = job::take_for_decision(queue, left.id))
-        return is_claimed_anew(left) || job::why_set_aside(queue, left.id).has_value() ? Fate::gone
-                                                                                       : decide(queue, *asking, left);
+        return is_claimed_anew(left) || job::why_set_aside(queue, left.id).has_value()
+                   ? Fate::gone
+                   : decide(queue, *asking, left);
     if (is_claimed_anew(left))
         return Fate::gone;
     return is_left(queue, left.id, left.attempt, may_be_locked(left)) ? Fate::held : Fate::gone;
@@ -213,10 +226,13 @@ void report_crash(const Queue &queue, const Left &left)
 {
     const std::string name = queue.full_name();
     pg::call([&] {
-        ereport(WARNING, errcode(ERRCODE_CRASH_SHUTDOWN),
-                errmsg("job %lld in queue \"%s\" took the server down", static_cast<long long>(left.id), name.c_str()),
-                errdetail("It ran in the process with PID %d.", left.pid),
-                errhint("View hipq.attempts has its crashes; with hipq.max_crashes of them it is final."));
+        ereport(
+            WARNING, errcode(ERRCODE_CRASH_SHUTDOWN),
+            errmsg("job %lld in queue \"%s\" took the server down", static_cast<long long>(left.id),
+                   name.c_str()),
+            errdetail("It ran in the process with PID %d.", left.pid),
+            errhint(
+                "View hipq.attempts has its crashes; with hipq.max_crashes of them it is final."));
     });
 }
 
@@ -225,12 +241,16 @@ void report_failure(const Queue &queue, const Left &left, const pg::Error &error
     const std::string name = queue.full_name();
     const std::string message = pg::short_message(error);
     pg::call([&] {
-        ereport(WARNING, errcode(error.sqlerrcode()),
-                errmsg("cannot bring job %lld in queue \"%s\" back into line: %s", static_cast<long long>(left.id), name.c_str(),
-                       message.c_str()),
-                is_with_worker(left.by) ? errdetail("Its worker took too long or is gone. It is tried again from time to time.")
-                                        : errdetail("Its executor or the server ended while it ran. It is set aside and tried "
-                                                    "again from time to time."));
+        ereport(
+            WARNING, errcode(error.sqlerrcode()),
+            errmsg("cannot bring job %lld in queue \"%s\" back into line: %s",
+                   static_cast<long long>(left.id), name.c_str(), message.c_str()),
+            is_with_worker(left.by)
+                ? errdetail(
+                      "Its worker took too long or is gone. It is tried again from time to time.")
+                : errdetail(
+                      "Its executor or the server ended while it ran. It is set aside and tried "
+                      "again from time to time."));
     });
 }
 
@@ -244,22 +264,26 @@ bool set_aside_row(const Queue &queue, const Left &left, const pg::Error &error)
 {
     const pg::Time now = pg::now();
     if (const auto job = job::take_running(queue, left.id, left.attempt))
-        return job::set_aside(queue, *job, {core::Reason::worker_lost, "", "the attempt was left"}, error, now);
+        return job::set_aside(queue, *job, {core::Reason::worker_lost, "", "the attempt was left"},
+                              error, now);
     const auto job = job::take_for_decision(queue, left.id);
     return job.has_value() && job::set_aside(queue, *job, retry::stored_failure(*job), error, now);
 }
 
-// It is left alone for good, once it has been tried often enough. False: not even that can be written.
+// It is left alone for good, once it has been tried often enough. False: not even that can be
+// written.
 bool set_aside_for_good(const Queue &queue, const Left &left, const pg::Error &error)
 {
     bool is_aside = false;
-    if (execute::try_to_write([&] { is_aside = set_aside_row(queue, left, error); }).has_value() || !is_aside)
+    if (execute::try_to_write([&] { is_aside = set_aside_row(queue, left, error); }).has_value() ||
+        !is_aside)
         return false;
     job::report_set_aside(queue, left.id, error);
     return true;
 }
 
-void set_aside(PostponedJobs &postponed, const Queue &queue, const Left &left, const pg::Error &error)
+void set_aside(PostponedJobs &postponed, const Queue &queue, const Left &left,
+               const pg::Error &error)
 {
     Postponed &job = postponed[left.id];
     if (job.failures == 0)
@@ -269,8 +293,8 @@ void set_aside(PostponedJobs &postponed, const Queue &queue, const Left &left, c
     ++job.failures;
 }
 
-// Shared memory says that a worker has the attempt, its row says otherwise. As a rule whoever ended it is just saying so; if it
-// still is there the next time, it is forgotten.
+// Shared memory says that a worker has the attempt, its row says otherwise. As a rule whoever ended
+// it is just saying so; if it still is there the next time, it is forgotten.
 Fate drop_entry(PostponedJobs &postponed, const Left &left)
 {
     if (!workers::is_with_worker(MyDatabaseId, left.id)) {
@@ -282,12 +306,14 @@ Fate drop_entry(PostponedJobs &postponed, const Left &left)
         return Fate::held;
     }
     workers::drop_external_job(left.id, left.attempt);
-    databases::jobs_restored(MyDatabaseId);  // should its row tell of an attempt that nobody knows of, it is found
+    databases::jobs_restored(
+        MyDatabaseId);  // should its row tell of an attempt that nobody knows of, it is found
     postponed.erase(left.id);
     pg::call([&] {
         ereport(WARNING,
-                errmsg("attempt %d of job %lld, which worker " INT64_FORMAT " was given, is not there any more", left.attempt,
-                       static_cast<long long>(left.id), left.worker_id),
+                errmsg("attempt %d of job %lld, which worker " INT64_FORMAT
+                       " was given, is not there any more",
+                       left.attempt, static_cast<long long>(left.id), left.worker_id),
                 errdetail("It is not looked for any longer."));
     });
     return Fate::gone;
@@ -301,16 +327,19 @@ Fate follow_up(PostponedJobs &postponed, const Queue &queue, const Left &left, F
         return drop_entry(postponed, left);
     if (left.by == LeftBy::crash && was_taken)
         report_crash(queue, left);
-    if (fate == Fate::asks && !executors::offer_decision({MyDatabaseId, queue.owner, queue.id, left.id}))
+    if (fate == Fate::asks &&
+        !executors::offer_decision({MyDatabaseId, queue.owner, queue.id, left.id}))
         fate = Fate::crowded;
     if (fate == Fate::put_off || fate == Fate::held || fate == Fate::crowded)
-        postpone(postponed, left, fate == Fate::held && !is_with_worker(left.by) ? held_delay : short_delay);
+        postpone(postponed, left,
+                 fate == Fate::held && !is_with_worker(left.by) ? held_delay : short_delay);
     else
         postponed.erase(left.id);
     return fate;
 }
 
-// Those whose rows say that a restart left them running go back together; nobody can have claimed such a row anew.
+// Those whose rows say that a restart left them running go back together; nobody can have claimed
+// such a row anew.
 std::set<std::int64_t> put_back(const Queue &queue, std::span<const Left> jobs)
 {
     std::vector<std::int64_t> ids;
@@ -386,7 +415,8 @@ Fate bring_home_alone(PostponedJobs &postponed, const Queue &queue, const Left &
 }
 
 // Jobs of one queue.
-std::vector<Fate> bring_home_all(PostponedJobs &postponed, const Queue &queue, std::span<const Left> jobs)
+std::vector<Fate> bring_home_all(PostponedJobs &postponed, const Queue &queue,
+                                 std::span<const Left> jobs)
 {
     std::vector<Fate> fates;
     if (auto together = bring_home_together(queue, jobs)) {
@@ -409,15 +439,19 @@ bool is_done(Fate fate)
 // Takes the first jobs off the list that are of one queue.
 std::vector<Left> take_off(std::vector<Left> &list)
 {
-    const auto limit = list.begin() + static_cast<std::ptrdiff_t>(std::min(list.size(), jobs_at_once));
-    const auto end = std::find_if(list.begin(), limit, [&](const Left &left) { return left.queue_id != list.front().queue_id; });
+    const auto limit =
+        list.begin() + static_cast<std::ptrdiff_t>(std::min(list.size(), jobs_at_once));
+    const auto end = std::find_if(list.begin(), limit, [&](const Left &left) {
+        return left.queue_id != list.front().queue_id;
+    });
     std::vector<Left> jobs(list.begin(), end);
     list.erase(list.begin(), end);
     return jobs;
 }
 
 // Those that were brought home before the trouble are found to be so the next time.
-std::vector<Fate> put_all_off(PostponedJobs &postponed, const Queue &queue, std::span<const Left> jobs)
+std::vector<Fate> put_all_off(PostponedJobs &postponed, const Queue &queue,
+                              std::span<const Left> jobs)
 {
     for (const Left &left : jobs)
         follow_up(postponed, queue, left, Fate::put_off);
@@ -453,7 +487,8 @@ BroughtHome bring_home_first(PostponedJobs &postponed, std::vector<Left> &list)
     if (queue == nullptr || queue->is_dropped)
         return nothing_left(postponed, std::move(jobs));
     std::vector<Fate> fates;
-    if (!process::do_duty(core::Duty::recovery, queue, [&] { fates = bring_home_all(postponed, *queue, jobs); }))
+    if (!process::do_duty(core::Duty::recovery, queue,
+                          [&] { fates = bring_home_all(postponed, *queue, jobs); }))
         fates = put_all_off(postponed, *queue, jobs);
     BroughtHome result;
     for (std::size_t i = 0; i < jobs.size(); ++i) {

@@ -1,4 +1,5 @@
-// Brings jobs home that nobody has in hand any more: back into line, to the one who decides about them, or to their end.
+// Brings jobs home that nobody has in hand any more: back into line, to the one who decides about
+// them, or to their end.
 #pragma once
 
 #include "recovery/left_jobs.hpp"
@@ -51,9 +52,10 @@ struct BroughtHome {
     std::vector<Left> postponed;
 };
 
-// Takes the first jobs of one queue off a list and brings them home, in its own transactions: all share one; when it fails each
-// gets its own, and a job that fails even so is set aside for a while, as is one whose row somebody else holds. Raises when the
-// server has no room or wants the process to stop.
+// Takes the first jobs of one queue off a list and brings them home, in its own transactions: all
+// share one; when it fails each gets its own, and a job that fails even so is set aside for a
+// while, as is one whose row somebody else holds. Raises when the server has no room or wants the
+// process to stop.
 BroughtHome bring_home_first(PostponedJobs &postponed, std::vector<Left> &list);
 
 // In its own transaction.

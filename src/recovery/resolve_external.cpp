@@ -10,9 +10,9 @@ namespace hipq::recovery {
 
 namespace {
 
-// $1 job, $2 queue, $3 its worker now, $4 when it was given to it, $5 now, $6 the queue's number. The words of "error" and
-// "message" are the specification's. So many deaths, the last ones, are said that all of it is shorter than
-// core::most_failure_text.
+// $1 job, $2 queue, $3 its worker now, $4 when it was given to it, $5 now, $6 the queue's number.
+// The words of "error" and "message" are the specification's. So many deaths, the last ones, are
+// said that all of it is shorter than core::most_failure_text.
 constinit pg::Statement select_expiry(R"(
     WITH death AS (
         SELECT attempt.reason, attempt.worker_id, attempt.started_time, attempt.ended_time
@@ -38,8 +38,10 @@ constinit pg::Statement select_expiry(R"(
 
 job::Failure expiry_failure(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time now)
 {
-    const pg::Rows rows =
-        pg::as_hipq([&] { return select_expiry.run(job.id, queue.full_name(), *job.worker_id, job.started, now, queue.id); });
+    const pg::Rows rows = pg::as_hipq([&] {
+        return select_expiry.run(job.id, queue.full_name(), *job.worker_id, job.started, now,
+                                 queue.id);
+    });
     return {core::Reason::queue_timeout, "", rows.front().text(0)};
 }
 
@@ -56,13 +58,15 @@ const char *sentence_for(core::Reason reason)
 }
 
 // Nobody is charged for an attempt that was not accepted.
-retry::Settled settle_lost(const catalog::Queue &queue, const job::ClaimedJob &job, const job::Failure &failure, pg::Time now)
+retry::Settled settle_lost(const catalog::Queue &queue, const job::ClaimedJob &job,
+                           const job::Failure &failure, pg::Time now)
 {
     if (job::is_accepted(job))
         return retry::settle_failure(queue, job, failure, now);
     job::record_attempt(queue, job, failure, now);
-    return job::carry_out(queue, job, failure, core::Decision{true, 0, false}, now) ? retry::Settled::decided
-                                                                                    : retry::Settled::stale;
+    return job::carry_out(queue, job, failure, core::Decision{true, 0, false}, now)
+               ? retry::Settled::decided
+               : retry::Settled::stale;
 }
 
 }  // namespace
@@ -71,11 +75,13 @@ retry::Settled settle_overdue(const catalog::Queue &queue, const job::ClaimedJob
 {
     if (job::deadline_of(job) > now)
         return retry::Settled::stale;
-    return retry::settle_failure(queue, job,
-                                 job::is_accepted(job) ? retry::timeout_failure(job) : expiry_failure(queue, job, now), now);
+    return retry::settle_failure(
+        queue, job,
+        job::is_accepted(job) ? retry::timeout_failure(job) : expiry_failure(queue, job, now), now);
 }
 
-retry::Settled settle_abandoned(const catalog::Queue &queue, const job::ClaimedJob &job, core::Reason reason, pg::Time now)
+retry::Settled settle_abandoned(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                core::Reason reason, pg::Time now)
 {
     if (job::is_accepted(job) && reason == core::Reason::released)
         return retry::Settled::stale;
@@ -84,7 +90,9 @@ retry::Settled settle_abandoned(const catalog::Queue &queue, const job::ClaimedJ
 
 retry::Settled settle_revoked(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time now)
 {
-    return settle_lost(queue, job, {core::Reason::worker_lost, "", "its role may not work on the queue any more"}, now);
+    return settle_lost(
+        queue, job, {core::Reason::worker_lost, "", "its role may not work on the queue any more"},
+        now);
 }
 
 }  // namespace hipq::recovery

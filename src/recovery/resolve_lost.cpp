@@ -14,11 +14,12 @@ namespace {
 
 const char *sentence_for(core::Reason reason)
 {
-    return reason == core::Reason::server_restart ? "server stopped while the job ran" : "executor ended while the job ran";
+    return reason == core::Reason::server_restart ? "server stopped while the job ran"
+                                                  : "executor ended while the job ran";
 }
 
-// How often the job cost its process, by its history, and how often the server with it; whether a crash of this very attempt is
-// among them.
+// How often the job cost its process, by its history, and how often the server with it; whether a
+// crash of this very attempt is among them.
 struct Losses {
     std::int64_t all;
     std::int64_t crashes;
@@ -44,30 +45,33 @@ Losses losses_of(const catalog::Queue &queue, std::int64_t id, pg::Time started)
 }
 
 // As if the attempt had not counted. A restart of the server is no fault of the job.
-bool put_back(const catalog::Queue &queue, const job::ClaimedJob &job, const job::Failure &failure, pg::Time now)
+bool put_back(const catalog::Queue &queue, const job::ClaimedJob &job, const job::Failure &failure,
+              pg::Time now)
 {
     job::record_attempt(queue, job, failure, now);
     const bool is_suspicious = failure.reason != core::Reason::server_restart;
-    const std::int64_t delay = is_suspicious ? core::loss_delay(losses_of(queue, job.id, job.started).all) : 0;
+    const std::int64_t delay =
+        is_suspicious ? core::loss_delay(losses_of(queue, job.id, job.started).all) : 0;
     return job::carry_out(queue, job, failure, core::Decision{true, delay, false}, now);
 }
 
 // A procedure may have committed midway, an external worker may have done anything.
 bool may_have_effects(const catalog::JobType &type)
 {
-    return type.handler_kind == catalog::HandlerKind::procedure || type.handler_kind == catalog::HandlerKind::notify;
+    return type.handler_kind == catalog::HandlerKind::procedure ||
+           type.handler_kind == catalog::HandlerKind::notify;
 }
 
-retry::Settled settle_uncharged(const catalog::Queue &queue, const job::ClaimedJob &job, const job::Failure &failure,
-                                pg::Time now)
+retry::Settled settle_uncharged(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                const job::Failure &failure, pg::Time now)
 {
     if (may_have_effects(retry::type_of(queue, job)))
         return retry::settle_failure(queue, job, failure, now);
     return put_back(queue, job, failure, now) ? retry::Settled::decided : retry::Settled::stale;
 }
 
-// $1 ids, $2 attempts, $3 now, $4 reason, $5 error, $6 job types whose jobs are charged. Written so that no statistics can
-// mislead the planner: row by row through the primary key.
+// $1 ids, $2 attempts, $3 now, $4 reason, $5 error, $6 job types whose jobs are charged. Written so
+// that no statistics can mislead the planner: row by row through the primary key.
 constexpr const char *put_back_sql = R"(
     WITH taken AS MATERIALIZED (
         SELECT chosen.*
@@ -100,18 +104,22 @@ std::vector<std::string> types_that_charge(const catalog::Queue &queue)
 
 }  // namespace
 
-retry::Settled settle_lost(const catalog::Queue &queue, const job::ClaimedJob &job, core::Reason reason, pg::Time now)
+retry::Settled settle_lost(const catalog::Queue &queue, const job::ClaimedJob &job,
+                           core::Reason reason, pg::Time now)
 {
     return settle_uncharged(queue, job, {reason, "", sentence_for(reason)}, now);
 }
 
-std::vector<std::int64_t> put_back_after_restart(const catalog::Queue &queue, const std::vector<std::int64_t> &ids,
-                                                 const std::vector<std::int64_t> &attempts, pg::Time now)
+std::vector<std::int64_t> put_back_after_restart(const catalog::Queue &queue,
+                                                 const std::vector<std::int64_t> &ids,
+                                                 const std::vector<std::int64_t> &attempts,
+                                                 pg::Time now)
 {
     constexpr core::Reason reason = core::Reason::server_restart;
     const pg::Rows rows = pg::as_hipq([&] {
         return catalog::statement_for(queue, put_back_sql)
-            .run(ids, attempts, now, core::name(reason), sentence_for(reason), types_that_charge(queue));
+            .run(ids, attempts, now, core::name(reason), sentence_for(reason),
+                 types_that_charge(queue));
     });
     std::vector<std::int64_t> result;
     for (const pg::Row row : rows) {
@@ -121,23 +129,28 @@ std::vector<std::int64_t> put_back_after_restart(const catalog::Queue &queue, co
     return result;
 }
 
-retry::Settled settle_crash(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time started, int pid, pg::Time now)
+retry::Settled settle_crash(const catalog::Queue &queue, const job::ClaimedJob &job,
+                            pg::Time started, int pid, pg::Time now)
 {
-    const bool is_asking = job.error != "NONE";  // its retry handler: the job itself stands in `error`
+    const bool is_asking =
+        job.error != "NONE";  // its retry handler: the job itself stands in `error`
     const Losses losses = losses_of(queue, job.id, started);
     if (losses.is_charged)
         return is_asking ? retry::Settled::ask_retry_handler : retry::Settled::stale;
     job::ClaimedJob charged = job;
     charged.started = started;
     job::Failure failure{core::Reason::crashed, "",
-                         is_asking ? "the server crashed in the retry handler" : "the server crashed in the handler",
-                         "The process that ran it, PID " + std::to_string(pid) + ", took the server down; see the server's log."};
+                         is_asking ? "the server crashed in the retry handler"
+                                   : "the server crashed in the handler",
+                         "The process that ran it, PID " + std::to_string(pid) +
+                             ", took the server down; see the server's log."};
     failure.executor_pid = pid;
     if (losses.crashes + 1 >= settings::max_crashes ||
         !core::is_retriable(failure.reason, "", retry::type_of(queue, job).rules())) {
         job::record_attempt(queue, charged, failure, now);
-        return job::carry_out(queue, charged, failure, core::Decision{false, 0, false}, now) ? retry::Settled::decided
-                                                                                             : retry::Settled::stale;
+        return job::carry_out(queue, charged, failure, core::Decision{false, 0, false}, now)
+                   ? retry::Settled::decided
+                   : retry::Settled::stale;
     }
     if (!is_asking)
         return settle_uncharged(queue, charged, failure, now);
@@ -145,15 +158,21 @@ retry::Settled settle_crash(const catalog::Queue &queue, const job::ClaimedJob &
     return retry::Settled::ask_retry_handler;
 }
 
-retry::Settled settle_lost_decision(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time started, pg::Time now)
+retry::Settled settle_lost_decision(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                    pg::Time started, pg::Time now)
 {
     constexpr std::int64_t most_losses = 3;
     job::ClaimedJob lost = job;
     lost.started = started;
-    job::record_attempt(queue, lost, {core::Reason::worker_lost, "", "executor ended while it asked the retry handler"}, now);
-    if (pg::as_hipq([&] { return count_lost_decisions.run(queue.id, job.id, job.attempt); }).front().integer(0) < most_losses)
+    job::record_attempt(
+        queue, lost,
+        {core::Reason::worker_lost, "", "executor ended while it asked the retry handler"}, now);
+    if (pg::as_hipq([&] { return count_lost_decisions.run(queue.id, job.id, job.attempt); })
+            .front()
+            .integer(0) < most_losses)
         return retry::Settled::ask_retry_handler;
-    return retry::end_undecided(queue, job, retry::retry_handler_failure("", "it ends its executor"), now)
+    return retry::end_undecided(queue, job,
+                                retry::retry_handler_failure("", "it ends its executor"), now)
                ? retry::Settled::decided
                : retry::Settled::stale;
 }

@@ -19,7 +19,8 @@ bool is_to_be_settled(const core::CrashCase &entry)
 Left left_by(const core::CrashCase &entry)
 {
     const LeftBy by = entry.charge_due != 0 ? LeftBy::crash : LeftBy::neighbour;
-    return {entry.queue_id, entry.job_id, entry.attempt, by, false, pg::Time{entry.started}, entry.pid};
+    return {entry.queue_id,          entry.job_id, entry.attempt, by, false,
+            pg::Time{entry.started}, entry.pid};
 }
 
 // Suspects and witnesses that wait for their next run.
@@ -65,7 +66,8 @@ bool try_to_blame(std::span<const core::CrashCase> cases)
     if (queue == nullptr || queue->is_dropped)
         return true;
     try {
-        pg::with_transaction([&] { blame_type_of(*queue, ids_of(cases), pg::Time{cases.front().crashed}); });
+        pg::with_transaction(
+            [&] { blame_type_of(*queue, ids_of(cases), pg::Time{cases.front().crashed}); });
     } catch (const pg::Error &error) {
         if (!pg::is_fault_of_job(error))
             throw;
@@ -96,7 +98,8 @@ void blame_types(PostponedJobs &postponed)
 }
 
 // Those of the jobs that are not unfinished; none where that cannot be seen now.
-std::vector<std::int64_t> finished_jobs(const catalog::Catalogue &catalogue, int queue_id, const std::vector<std::int64_t> &ids)
+std::vector<std::int64_t> finished_jobs(const catalog::Catalogue &catalogue, int queue_id,
+                                        const std::vector<std::int64_t> &ids)
 {
     const catalog::Queue *queue = catalogue.find(queue_id);
     if (queue == nullptr || queue->is_dropped)

@@ -1,6 +1,7 @@
 // Keeps the latest crashes of a job type, and holds a type with too many.
 //
-// Times of crashes in arrays of the type's or queue's row; those further back than the window fall out with the next one.
+// Times of crashes in arrays of the type's or queue's row; those further back than the window fall
+// out with the next one.
 #include "type_crashes.hpp"
 
 #include "catalog/catalog.hpp"
@@ -13,7 +14,8 @@ namespace hipq::recovery {
 
 namespace {
 
-constexpr const char *select_type = "SELECT DISTINCT job.job_type FROM {live} AS job WHERE job.id = ANY ($1)";
+constexpr const char *select_type =
+    "SELECT DISTINCT job.job_type FROM {live} AS job WHERE job.id = ANY ($1)";
 
 // $3 the crash, $4 the end of the window before it.
 constinit pg::Statement add_type_crash(R"(
@@ -36,10 +38,13 @@ constinit pg::Statement hold_type(R"(
     VALUES ($1, $2, 'hipq', $3, 'its jobs took the server down', $4)
     ON CONFLICT DO NOTHING)");
 
-constinit pg::Statement forget_crashes("UPDATE hipq.job_type SET crash_times = '{}' WHERE queue_id = $1 AND name = $2");
-constinit pg::Statement end_hold("DELETE FROM hipq.pause WHERE queue_id = $1 AND job_type = $2 AND crashes IS NOT NULL");
-constinit pg::Statement forget_letter_crashes(
-    "UPDATE hipq.queue SET dead_letter_crash_times = '{}' WHERE queue_id = $1 AND dead_letter_crash_times <> '{}'");
+constinit pg::Statement
+    forget_crashes("UPDATE hipq.job_type SET crash_times = '{}' WHERE queue_id = $1 AND name = $2");
+constinit pg::Statement end_hold(
+    "DELETE FROM hipq.pause WHERE queue_id = $1 AND job_type = $2 AND crashes IS NOT NULL");
+constinit pg::Statement
+    forget_letter_crashes("UPDATE hipq.queue SET dead_letter_crash_times = '{}' WHERE queue_id = "
+                          "$1 AND dead_letter_crash_times <> '{}'");
 
 pg::Time window_before(pg::Time crashed)
 {
@@ -48,8 +53,10 @@ pg::Time window_before(pg::Time crashed)
 
 void wait_for_a_moment_only()
 {
-    pg::call(
-        [] { (void)::set_config_option("lock_timeout", "100ms", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false); });
+    pg::call([] {
+        (void)::set_config_option("lock_timeout", "100ms", PGC_SUSET, PGC_S_SESSION,
+                                  GUC_ACTION_LOCAL, true, 0, false);
+    });
 }
 
 void hold(const catalog::Queue &queue, const std::string &job_type, pg::Time crashed, int crashes)
@@ -61,7 +68,8 @@ void hold(const catalog::Queue &queue, const std::string &job_type, pg::Time cra
         ereport(WARNING, errcode(ERRCODE_CRASH_SHUTDOWN),
                 errmsg("job type \"%s\" of queue \"%s\" is held", job_type.c_str(), name.c_str()),
                 errdetail("Its jobs took the server down %d times within 10 minutes.", crashes),
-                errhint("Mend its handler, then use hipq.resume(), or give it another one with hipq.alter_job_type()."));
+                errhint("Mend its handler, then use hipq.resume(), or give it another one with "
+                        "hipq.alter_job_type()."));
     });
 }
 
@@ -70,16 +78,20 @@ void report_letter_crashes(const catalog::Queue &queue, int crashes)
     const std::string name = queue.full_name();
     pg::call([&] {
         ereport(WARNING, errcode(ERRCODE_CRASH_SHUTDOWN),
-                errmsg("the handler of dead letters of queue \"%s\" took the server down", name.c_str()),
+                errmsg("the handler of dead letters of queue \"%s\" took the server down",
+                       name.c_str()),
                 errdetail("It has done so %d times within 10 minutes.", crashes),
-                errhint("With hipq.max_type_crashes of them it is not called until hipq.resume() or hipq.alter_queue()."));
+                errhint("With hipq.max_type_crashes of them it is not called until hipq.resume() "
+                        "or hipq.alter_queue()."));
     });
 }
 
 void blame_type(const catalog::Queue &queue, const std::string &job_type, pg::Time crashed)
 {
-    for (const pg::Row row : add_type_crash.run(queue.id, job_type, crashed, window_before(crashed)))
-        if (const int crashes = row.integer32(0); core::is_held_for_crashes(crashes, settings::max_type_crashes))
+    for (const pg::Row row :
+         add_type_crash.run(queue.id, job_type, crashed, window_before(crashed)))
+        if (const int crashes = row.integer32(0);
+            core::is_held_for_crashes(crashes, settings::max_type_crashes))
             hold(queue, job_type, crashed, crashes);
 }
 
@@ -91,7 +103,8 @@ void blame_letter_handler(const catalog::Queue &queue, pg::Time crashed)
 
 }  // namespace
 
-void blame_type_of(const catalog::Queue &queue, const std::vector<std::int64_t> &job_ids, pg::Time crashed)
+void blame_type_of(const catalog::Queue &queue, const std::vector<std::int64_t> &job_ids,
+                   pg::Time crashed)
 {
     pg::as_hipq([&] {
         wait_for_a_moment_only();

@@ -46,7 +46,9 @@ bool finish_drops(const catalog::Catalogue &catalogue, tables::Patience &patienc
 {
     bool done = true;
     for (const tables::MarkedQueue &queue : tables::read_marked_queues())
-        done = do_step(Duty::drop, catalogue.find(queue.id), [&] { return tables::drop_marked_queue(queue, patience); }) && done;
+        done = do_step(Duty::drop, catalogue.find(queue.id),
+                       [&] { return tables::drop_marked_queue(queue, patience); }) &&
+               done;
     return done;
 }
 
@@ -59,23 +61,26 @@ bool maintain_trees(const catalog::Catalogue &catalogue, tables::Patience &patie
         if (queue.is_dropped)
             continue;
         longest_retention = std::max(longest_retention, queue.retention);
-        done =
-            do_step(
-                Duty::leaves, &queue,
-                [&] {
-                    return tables::maintain_time_tree({queue.table + "_final", "update_time", queue.retention, true}, patience);
-                }) &&
-            done;
+        done = do_step(Duty::leaves, &queue,
+                       [&] {
+                           return tables::maintain_time_tree(
+                               {queue.table + "_final", "update_time", queue.retention, true},
+                               patience);
+                       }) &&
+               done;
     }
     const tables::TimeTree attempts{"attempt", "ended_time", longest_retention, false};
-    return do_step(Duty::leaves, nullptr, [&] { return tables::maintain_time_tree(attempts, patience); }) && done;
+    return do_step(Duty::leaves, nullptr,
+                   [&] { return tables::maintain_time_tree(attempts, patience); }) &&
+           done;
 }
 
 void prune_surplus_dead_letters(const Queue &queue)
 {
     for (std::int64_t pruned = dead_letters_at_once; pruned == dead_letters_at_once;) {
         process::check_interrupts();
-        pg::with_transaction([&] { pruned = job::prune_surplus_dead_letters(queue, dead_letters_at_once); });
+        pg::with_transaction(
+            [&] { pruned = job::prune_surplus_dead_letters(queue, dead_letters_at_once); });
     }
 }
 
@@ -88,16 +93,19 @@ void prune_dead_letters(const catalog::Catalogue &catalogue, pg::Time now)
             HIPQ_POINT("after-prune");
         });
     });
-    try_duty(Duty::made_jobs, nullptr, [&] { pg::with_transaction([&] { job::prune_set_aside(catalogue, now); }); });
+    try_duty(Duty::made_jobs, nullptr,
+             [&] { pg::with_transaction([&] { job::prune_set_aside(catalogue, now); }); });
     for (const auto &entry : catalogue.queues)
         if (!entry.second.is_dropped)
-            try_duty(Duty::dead_letters, &entry.second, [&] { prune_surplus_dead_letters(entry.second); });
+            try_duty(Duty::dead_letters, &entry.second,
+                     [&] { prune_surplus_dead_letters(entry.second); });
 }
 
 void forget_made_jobs(const catalog::Catalogue &catalogue)
 {
     std::vector<int> ids;
-    try_duty(Duty::made_jobs, nullptr, [&] { pg::with_transaction([&] { ids = job::queues_with_made_jobs(); }); });
+    try_duty(Duty::made_jobs, nullptr,
+             [&] { pg::with_transaction([&] { ids = job::queues_with_made_jobs(); }); });
     for (const int id : ids)
         if (const Queue *queue = catalogue.find(id); queue != nullptr && !queue->is_dropped)
             try_duty(Duty::made_jobs, queue, [&] {
@@ -108,7 +116,8 @@ void forget_made_jobs(const catalog::Catalogue &catalogue)
             });
 }
 
-// Those that nobody has registered, and of which no job is left: they would use up what their queue may have.
+// Those that nobody has registered, and of which no job is left: they would use up what their queue
+// may have.
 void forget_unused_types(const catalog::Catalogue &catalogue, pg::Time now)
 {
     for (const auto &entry : catalogue.queues)
@@ -149,7 +158,9 @@ pg::Time maintain(Maintenance &maintenance, pg::Time now, bool saw_dropped_queue
     // A queue that was dropped just now goes at once; one that could not go, when its time comes.
     if (now >= maintenance.next || (saw_dropped_queue && !maintenance.is_left))
         maintain_now(maintenance, now);
-    return maintenance.is_left ? maintenance.next : pg::infinity;  // also when something else has woken it before that time
+    return maintenance.is_left
+               ? maintenance.next
+               : pg::infinity;  // also when something else has woken it before that time
 }
 
 }  // namespace hipq::retention

@@ -1,6 +1,7 @@
 // Starts a background process for each vacuum of a live leaf.
 //
-// A worker of its own for each vacuum: it takes seconds, and a scheduler is needed meanwhile. It ends with its scheduler.
+// A worker of its own for each vacuum: it takes seconds, and a scheduler is needed meanwhile. It
+// ends with its scheduler.
 #include "vacuum.hpp"
 
 #include "claim/claim.hpp"
@@ -46,7 +47,8 @@ Leaf leaf_of(const Queue &queue)
     const Oid oid = catalog::live_leaf(queue);
     return pg::call([&] {
         Leaf leaf{oid, {0, 0}, InvalidTransactionId};
-        const PgStat_StatTabEntry *statistics = OidIsValid(oid) ? ::pgstat_fetch_stat_tabentry(oid) : nullptr;
+        const PgStat_StatTabEntry *statistics =
+            OidIsValid(oid) ? ::pgstat_fetch_stat_tabentry(oid) : nullptr;
         if (statistics == nullptr || !::ConditionalLockRelationOid(oid, AccessShareLock))
             return leaf;
         Relation relation = ::try_relation_open(oid, NoLock);
@@ -71,7 +73,8 @@ bool is_running(Vacuums &vacuums)
     if (running == nullptr)
         return false;
     pid_t pid = 0;
-    const BgwHandleStatus status = pg::call([&] { return ::GetBackgroundWorkerPid(running, &pid); });
+    const BgwHandleStatus status =
+        pg::call([&] { return ::GetBackgroundWorkerPid(running, &pid); });
     if (status != BGWH_STOPPED)
         return true;
     const pg::Time now = real_now();
@@ -87,8 +90,8 @@ void start(Vacuums &vacuums, const Queue &queue, const Leaf &leaf)
     const VacuumTicket ticket{MyDatabaseId, leaf.oid};
     const std::string name = "hipq vacuum of " + queue.full_name();
     MemoryContext before = ::MemoryContextSwitchTo(TopMemoryContext);
-    const bool started =
-        process::start_worker({name.c_str(), "hipq vacuum", "hipq_vacuum_main", &ticket, sizeof(ticket)}, &running);
+    const bool started = process::start_worker(
+        {name.c_str(), "hipq vacuum", "hipq_vacuum_main", &ticket, sizeof(ticket)}, &running);
     ::MemoryContextSwitchTo(before);
     if (!started)
         running = nullptr;
@@ -126,14 +129,17 @@ void run_vacuum()
     process::install_signal_handlers();
     pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, InvalidOid, 0); });
     process::pin_settings();
-    pg::call([] { ::SetConfigOption("lock_timeout", "1s", PGC_SUSET, PGC_S_OVERRIDE); });  // an index may be locked by itself
+    pg::call([] {
+        ::SetConfigOption("lock_timeout", "1s", PGC_SUSET, PGC_S_OVERRIDE);
+    });  // an index may be locked by itself
     process::show_activity("hipq vacuums a live leaf");
     pg::call([&] { vacuum_leaf(ticket.leaf); });
 }
 
 }  // namespace
 
-std::optional<std::int64_t> look_after_leaves(Vacuums &vacuums, const catalog::Catalogue &catalogue, bool somebody_works)
+std::optional<std::int64_t> look_after_leaves(Vacuums &vacuums, const catalog::Catalogue &catalogue,
+                                              bool somebody_works)
 {
     static constinit bool is_prepared = false;
     if (!std::exchange(is_prepared, true))
@@ -145,7 +151,8 @@ std::optional<std::int64_t> look_after_leaves(Vacuums &vacuums, const catalog::C
     process::do_duty(core::Duty::vacuum, nullptr, [&] {
         pg::with_transaction([&] {
             for (const auto &[id, queue] : catalogue.queues) {
-                const Leaf leaf = queue.is_dropped ? Leaf{InvalidOid, {0, 0}, InvalidTransactionId} : leaf_of(queue);
+                const Leaf leaf = queue.is_dropped ? Leaf{InvalidOid, {0, 0}, InvalidTransactionId}
+                                                   : leaf_of(queue);
                 if (std::exchange(vacuums.dead[id], leaf.use.dead) != leaf.use.dead)
                     next = shortly;
                 switch (core::vacuum_need(leaf.use, vacuums.last[id], leaf.horizon, now.value)) {

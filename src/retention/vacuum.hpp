@@ -1,4 +1,5 @@
-// Vacuuming the live leaves: when the scheduler finds that one needs it, it starts a worker for that.
+// Vacuuming the live leaves: when the scheduler finds that one needs it, it starts a worker for
+// that.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -13,8 +14,9 @@ struct Vacuums {
     pg::Time started{0};
 };
 
-// Looks at all live leaves and starts a vacuum if one is due. Returns after how many microseconds to look again; nothing: when
-// somebody has worked, if nobody does just now. Own transaction.
-std::optional<std::int64_t> look_after_leaves(Vacuums &vacuums, const catalog::Catalogue &catalogue, bool somebody_works);
+// Looks at all live leaves and starts a vacuum if one is due. Returns after how many microseconds
+// to look again; nothing: when somebody has worked, if nobody does just now. Own transaction.
+std::optional<std::int64_t> look_after_leaves(Vacuums &vacuums, const catalog::Catalogue &catalogue,
+                                              bool somebody_works);
 
 }  // namespace hipq::retention

@@ -8,9 +8,11 @@ namespace {
 
 [[noreturn]] void fail(FunctionCallInfo fcinfo, const char *sqlstate)
 {
-    const std::string message = pg::Arguments(fcinfo).maybe_text(0, core::any_length).value_or("failed");
-    HIPQ_RAISE(errcode(MAKE_SQLSTATE(sqlstate[0], sqlstate[1], sqlstate[2], sqlstate[3], sqlstate[4])),
-               errmsg("%s", message.c_str()));
+    const std::string message =
+        pg::Arguments(fcinfo).maybe_text(0, core::any_length).value_or("failed");
+    HIPQ_RAISE(
+        errcode(MAKE_SQLSTATE(sqlstate[0], sqlstate[1], sqlstate[2], sqlstate[3], sqlstate[4])),
+        errmsg("%s", message.c_str()));
 }
 
 }  // namespace

@@ -13,24 +13,27 @@ namespace hipq::retry {
 
 namespace {
 
-constinit pg::Statement count_conflicts(
-    "SELECT count(*) FROM hipq.attempt WHERE attempt.queue_id = $1 AND attempt.job_id = $2 AND attempt.reason = 'conflict'");
+constinit pg::Statement
+    count_conflicts("SELECT count(*) FROM hipq.attempt WHERE attempt.queue_id = $1 AND "
+                    "attempt.job_id = $2 AND attempt.reason = 'conflict'");
 
 // Whether a failure would lead to a retry, or to the question, if these were not switched off.
-bool ends_by_switch(const catalog::JobType &type, const job::ClaimedJob &job, const job::Failure &failure)
+bool ends_by_switch(const catalog::JobType &type, const job::ClaimedJob &job,
+                    const job::Failure &failure)
 {
     if (type.retry_handler != "NONE")
         return core::asks_retry_handler(failure.reason);
-    return core::judge(failure.reason, failure.sqlstate, type.rules(), job.retry_count, job.max_retries, false) ==
-           core::Verdict::switched_off;
+    return core::judge(failure.reason, failure.sqlstate, type.rules(), job.retry_count,
+                       job.max_retries, false) == core::Verdict::switched_off;
 }
 
-bool follow_policy(const catalog::Queue &queue, const catalog::JobType &type, const job::ClaimedJob &job,
-                   const job::Failure &failure, pg::Time now)
+bool follow_policy(const catalog::Queue &queue, const catalog::JobType &type,
+                   const job::ClaimedJob &job, const job::Failure &failure, pg::Time now)
 {
     const auto off = what_stops_retries(queue, &type);
-    const core::Decision decision = core::decide(failure.reason, failure.sqlstate, type.rules(), job.retry_count, job.max_retries,
-                                                 type.policy, ::pg_prng_double(&::pg_global_prng_state), !off.has_value());
+    const core::Decision decision = core::decide(
+        failure.reason, failure.sqlstate, type.rules(), job.retry_count, job.max_retries,
+        type.policy, ::pg_prng_double(&::pg_global_prng_state), !off.has_value());
     if (!off.has_value() || !ends_by_switch(type, job, failure))
         return job::carry_out(queue, job, failure, decision, now);
     job::Failure told = failure;
@@ -38,20 +41,24 @@ bool follow_policy(const catalog::Queue &queue, const catalog::JobType &type, co
     return job::carry_out(queue, job, told, decision, now);
 }
 
-bool asks_retry_handler(const catalog::Queue &queue, const catalog::JobType &type, const job::Failure &failure)
+bool asks_retry_handler(const catalog::Queue &queue, const catalog::JobType &type,
+                        const job::Failure &failure)
 {
     return type.retry_handler != "NONE" && core::asks_retry_handler(failure.reason) &&
            !what_stops_retries(queue, &type).has_value();
 }
 
-bool may_begin_anew(const catalog::Queue &queue, const catalog::JobType &type, const job::Failure &failure)
+bool may_begin_anew(const catalog::Queue &queue, const catalog::JobType &type,
+                    const job::Failure &failure)
 {
-    return core::is_retriable(failure.reason, failure.sqlstate, type.rules()) && !what_stops_retries(queue, &type).has_value();
+    return core::is_retriable(failure.reason, failure.sqlstate, type.rules()) &&
+           !what_stops_retries(queue, &type).has_value();
 }
 
 int conflicts_of(const catalog::Queue &queue, const job::ClaimedJob &job)
 {
-    return static_cast<int>(pg::as_hipq([&] { return count_conflicts.run(queue.id, job.id); }).front().integer(0));
+    return static_cast<int>(
+        pg::as_hipq([&] { return count_conflicts.run(queue.id, job.id); }).front().integer(0));
 }
 
 }  // namespace
@@ -62,19 +69,25 @@ catalog::JobType type_of(const catalog::Queue &queue, const job::ClaimedJob &job
     return type != nullptr ? *type : catalog::unregistered_job_type(queue.id, job.type);
 }
 
-std::optional<std::string> what_stops_retries(const catalog::Queue &queue, const catalog::JobType *type)
+std::optional<std::string> what_stops_retries(const catalog::Queue &queue,
+                                              const catalog::JobType *type)
 {
     if (type != nullptr && type->retry_enabled.has_value())
-        return *type->retry_enabled ? std::nullopt : std::optional<std::string>("retry_enabled of the job type");
+        return *type->retry_enabled ? std::nullopt
+                                    : std::optional<std::string>("retry_enabled of the job type");
     if (queue.retry_enabled.has_value())
-        return *queue.retry_enabled ? std::nullopt : std::optional<std::string>("retry_enabled of the queue");
-    return settings::retry_enabled ? std::nullopt : std::optional<std::string>("hipq.retry_enabled");
+        return *queue.retry_enabled ? std::nullopt
+                                    : std::optional<std::string>("retry_enabled of the queue");
+    return settings::retry_enabled ? std::nullopt
+                                   : std::optional<std::string>("hipq.retry_enabled");
 }
 
 job::Failure timeout_failure(const job::ClaimedJob &job, std::int64_t extended)
 {
-    const std::string besides = extended == 0 ? "" : ", extended by " + std::to_string(extended) + " s";
-    return {core::Reason::timeout, "57014", "job exceeded its timeout of " + std::to_string(job.timeout) + " s" + besides};
+    const std::string besides =
+        extended == 0 ? "" : ", extended by " + std::to_string(extended) + " s";
+    return {core::Reason::timeout, "57014",
+            "job exceeded its timeout of " + std::to_string(job.timeout) + " s" + besides};
 }
 
 job::Failure cancelled_failure(std::string_view error, int executor_pid)
@@ -84,16 +97,19 @@ job::Failure cancelled_failure(std::string_view error, int executor_pid)
     return failure;
 }
 
-Settled settle_failure(const catalog::Queue &queue, const job::ClaimedJob &job, const job::Failure &failure, pg::Time now)
+Settled settle_failure(const catalog::Queue &queue, const job::ClaimedJob &job,
+                       const job::Failure &failure, pg::Time now)
 {
     const catalog::JobType type = type_of(queue, job);
     job::record_attempt(queue, job, failure, now);
     if (asks_retry_handler(queue, type, failure))
-        return job::fail_to_error(queue, job, failure, now) ? Settled::ask_retry_handler : Settled::stale;
+        return job::fail_to_error(queue, job, failure, now) ? Settled::ask_retry_handler
+                                                            : Settled::stale;
     return follow_policy(queue, type, job, failure, now) ? Settled::decided : Settled::stale;
 }
 
-Settled settle_untried(const catalog::Queue &queue, const job::ClaimedJob &job, const job::Failure &failure, pg::Time now)
+Settled settle_untried(const catalog::Queue &queue, const job::ClaimedJob &job,
+                       const job::Failure &failure, pg::Time now)
 {
     const catalog::JobType type = type_of(queue, job);
     job::record_attempt(queue, job, failure, now);
@@ -102,20 +118,26 @@ Settled settle_untried(const catalog::Queue &queue, const job::ClaimedJob &job, 
     return follow_policy(queue, type, job, failure, now) ? Settled::decided : Settled::stale;
 }
 
-Settled settle_conflict(const catalog::Queue &queue, const job::ClaimedJob &job, const job::Failure &failure, pg::Time now)
+Settled settle_conflict(const catalog::Queue &queue, const job::ClaimedJob &job,
+                        const job::Failure &failure, pg::Time now)
 {
     const catalog::JobType type = type_of(queue, job);
-    const int before = may_begin_anew(queue, type, failure) ? conflicts_of(queue, job) : core::most_conflicts;
+    const int before =
+        may_begin_anew(queue, type, failure) ? conflicts_of(queue, job) : core::most_conflicts;
     if (before >= core::most_conflicts)
         return settle_failure(queue, job, failure, now);
     job::Failure conflict = failure;
     conflict.reason = core::Reason::conflict;
     job::record_attempt(queue, job, conflict, now);
-    const std::int64_t delay = core::conflict_delay(before, ::pg_prng_double(&::pg_global_prng_state));
-    return job::carry_out(queue, job, conflict, core::Decision{true, delay, false}, now) ? Settled::decided : Settled::stale;
+    const std::int64_t delay =
+        core::conflict_delay(before, ::pg_prng_double(&::pg_global_prng_state));
+    return job::carry_out(queue, job, conflict, core::Decision{true, delay, false}, now)
+               ? Settled::decided
+               : Settled::stale;
 }
 
-void settle_snoozed(const catalog::Queue &queue, job::ClaimedJob job, std::int64_t delay, pg::Time now)
+void settle_snoozed(const catalog::Queue &queue, job::ClaimedJob job, std::int64_t delay,
+                    pg::Time now)
 {
     const job::Failure snoozed{core::Reason::snoozed, "", "snoozed"};
     job::record_attempt(queue, job, snoozed, now);
@@ -126,15 +148,18 @@ void settle_snoozed(const catalog::Queue &queue, job::ClaimedJob job, std::int64
                    errdetail("It has enqueued its own successor, or was taken from this attempt."));
 }
 
-bool end_cancelled(const catalog::Queue &queue, std::int64_t id, const job::Failure &failure, pg::Time now)
+bool end_cancelled(const catalog::Queue &queue, std::int64_t id, const job::Failure &failure,
+                   pg::Time now)
 {
     if (job::finish_waiting(queue, id, failure, now))
         return true;
     const auto job = job::take_for_decision(queue, id);
-    return job.has_value() && job::carry_out(queue, *job, failure, core::Decision{false, 0, false}, now);
+    return job.has_value() &&
+           job::carry_out(queue, *job, failure, core::Decision{false, 0, false}, now);
 }
 
-bool end_with_worker(const catalog::Queue &queue, std::int64_t id, const job::Failure &failure, pg::Time now)
+bool end_with_worker(const catalog::Queue &queue, std::int64_t id, const job::Failure &failure,
+                     pg::Time now)
 {
     const auto job = job::take_from_worker(queue, id);
     if (!job.has_value())
@@ -145,16 +170,19 @@ bool end_with_worker(const catalog::Queue &queue, std::int64_t id, const job::Fa
 
 job::Failure stored_failure(const job::ClaimedJob &job)
 {
-    return job::Failure{core::parse_reason(job.retry_reason).value_or(core::Reason::transient_error), "", job.error};
+    return job::Failure{
+        core::parse_reason(job.retry_reason).value_or(core::Reason::transient_error), "",
+        job.error};
 }
 
-bool carry_out_answer(const catalog::Queue &queue, const job::ClaimedJob &job, std::optional<std::int64_t> delay, pg::Time now)
+bool carry_out_answer(const catalog::Queue &queue, const job::ClaimedJob &job,
+                      std::optional<std::int64_t> delay, pg::Time now)
 {
     core::Decision decision{false, 0, false};
     if (delay.has_value())
         decision = {true,
-                    core::granted_delay(*delay, type_of(queue, job).policy, job.retry_count, job.max_retries,
-                                        ::pg_prng_double(&::pg_global_prng_state)),
+                    core::granted_delay(*delay, type_of(queue, job).policy, job.retry_count,
+                                        job.max_retries, ::pg_prng_double(&::pg_global_prng_state)),
                     true};
     return job::carry_out(queue, job, stored_failure(job), decision, now);
 }
@@ -164,10 +192,12 @@ job::Failure retry_handler_failure(std::string_view sqlstate, std::string_view e
     return {core::Reason::retry_handler_failed, sqlstate, error};
 }
 
-bool end_undecided(const catalog::Queue &queue, const job::ClaimedJob &job, const job::Failure &of_handler, pg::Time now)
+bool end_undecided(const catalog::Queue &queue, const job::ClaimedJob &job,
+                   const job::Failure &of_handler, pg::Time now)
 {
     job::ClaimedJob asked = job;
-    asked.started = pg::Time{job.values->as_int64(core::Column::update_time)};  // since then it stands in `error`
+    asked.started = pg::Time{
+        job.values->as_int64(core::Column::update_time)};  // since then it stands in `error`
     job::record_attempt(queue, asked, of_handler, now);
     job::Failure both = of_handler;
     both.error = pg::short_text(job.error + " (retry handler failed: " + of_handler.error + ")");

@@ -48,7 +48,8 @@ std::string used_up(const Failed &failed)
 {
     if (failed.max_retries == 0)
         return "It has no retries: its max_retries is 0.";
-    return "Its retries are used up: " + std::to_string(failed.retry_count) + " of " + std::to_string(failed.max_retries) + ".";
+    return "Its retries are used up: " + std::to_string(failed.retry_count) + " of " +
+           std::to_string(failed.max_retries) + ".";
 }
 
 std::string explain(Verdict verdict, const Failed &failed)
@@ -80,7 +81,8 @@ Answer answer_for_final(const Failed &failed, Verdict verdict)
     if (failed.error == "NONE")
         return is_over("The job has succeeded.");
     if (verdict == Verdict::retry || verdict == Verdict::put_back)
-        return is_over("The job failed for good: its retry handler said so, it crashed the server too often, or its rules were "
+        return is_over("The job failed for good: its retry handler said so, it crashed the server "
+                       "too often, or its rules were "
                        "others then.");
     return is_over("The job is final. " + explain(verdict, failed));
 }
@@ -95,23 +97,26 @@ Answer answer_for_error(const Failed &failed, Verdict verdict)
 Answer answer_for_unfailed(const FoundJob &job, const Failed &failed)
 {
     if (job.state == core::JobState::retry)
-        return {true, "The job waits for its next attempt; " + std::to_string(failed.retry_count) + " of " +
-                          std::to_string(failed.max_retries) + " retries are used."};
+        return {true, "The job waits for its next attempt; " + std::to_string(failed.retry_count) +
+                          " of " + std::to_string(failed.max_retries) + " retries are used."};
     if (failed.switched_off_by.has_value())
         return {false, "The next failure is final. " + explain(Verdict::switched_off, failed)};
     if (failed.retry_count >= failed.max_retries)
         return {false, "The next failure is final. " + used_up(failed)};
-    return {true, "A failure with a retriable reason would be retried: " + std::to_string(failed.retry_count) + " of " +
+    return {true, "A failure with a retriable reason would be retried: " +
+                      std::to_string(failed.retry_count) + " of " +
                       std::to_string(failed.max_retries) + " retries are used."};
 }
 
-// ---- with a retry handler: it decides instead of the policy, and may do so as often as it likes ----
+// ---- with a retry handler: it decides instead of the policy, and may do so as often as it likes
+// ----
 
 Answer handlers_answer_for_final(const Failed &failed)
 {
     if (failed.reason == core::Reason::retry_handler_failed)
         return is_over("The job is final: its retry handler failed.");
-    return is_over("The job failed for good: its retry handler said so, it was failed by hand, it crashed the server too often, "
+    return is_over("The job failed for good: its retry handler said so, it was failed by hand, it "
+                   "crashed the server too often, "
                    "or its rules were others then.");
 }
 
@@ -123,13 +128,15 @@ Answer handlers_answer(core::JobState state, const Failed &failed)
     case core::JobState::error:
         return {true, "Its retry handler decides whether and when."};
     case core::JobState::retry:
-        return {true, "The job waits for its next attempt; should that fail its retry handler decides."};
+        return {true,
+                "The job waits for its next attempt; should that fail its retry handler decides."};
     default:
         return {true, "Its retry handler decides about a failure, whatever its max_retries."};
     }
 }
 
-// A final or failed job tells what it was asked about; of the others nobody knows what they may fail with.
+// A final or failed job tells what it was asked about; of the others nobody knows what they may
+// fail with.
 bool is_for_retry_handler(const catalog::JobType *type, core::JobState state, const Failed &failed)
 {
     if (type == nullptr || type->retry_handler == "NONE")
@@ -146,9 +153,10 @@ Answer answer_for(const FoundJob &job, const Failed &failed)
     if (asks_handler && !is_switched_off)
         return handlers_answer(job.state, failed);
     const core::RetryRules rules = type != nullptr ? type->rules() : core::RetryRules{};
-    const Verdict verdict = asks_handler ? Verdict::switched_off
-                                         : core::judge(failed.reason, failed.sqlstate, rules, failed.retry_count,
-                                                       failed.max_retries, !is_switched_off);
+    const Verdict verdict =
+        asks_handler ? Verdict::switched_off
+                     : core::judge(failed.reason, failed.sqlstate, rules, failed.retry_count,
+                                   failed.max_retries, !is_switched_off);
     if (job.state == core::JobState::final)
         return answer_for_final(failed, verdict);
     if (job.state == core::JobState::error)
@@ -160,13 +168,15 @@ Answer is_job_retriable(std::int64_t id, const std::optional<std::string> &queue
 {
     const auto catalogue = catalog::catalogue();
     const FoundJob job = job::require_job(*catalogue, id, queue, catalog::Privilege::read);
-    const pg::Rows rows = pg::as_hipq([&] { return catalog::statement_for(*job.queue, select_failure_sql).run(id); });
+    const pg::Rows rows =
+        pg::as_hipq([&] { return catalog::statement_for(*job.queue, select_failure_sql).run(id); });
     if (rows.empty())  // it follows the job that holds its key
         return {true, "It is put in line when the job that holds its key has finished."};
     const pg::Row row = rows.front();
-    return answer_for(job,
-                      {row.text(0), core::parse_reason(row.text(1)).value_or(core::Reason::transient_error), row.integer32(2),
-                       row.integer32(3), row.text(4), what_stops_retries(*job.queue, job.queue->find_job_type(job.type))});
+    return answer_for(job, {row.text(0),
+                            core::parse_reason(row.text(1)).value_or(core::Reason::transient_error),
+                            row.integer32(2), row.integer32(3), row.text(4),
+                            what_stops_retries(*job.queue, job.queue->find_job_type(job.type))});
 }
 
 }  // namespace
@@ -176,6 +186,7 @@ Answer is_job_retriable(std::int64_t id, const std::optional<std::string> &queue
 HIPQ_FUNCTION(hipq_is_job_retriable)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    const auto answer = hipq::retry::is_job_retriable(arguments.integer64(0, "id"), arguments.maybe_text(1));
+    const auto answer =
+        hipq::retry::is_job_retriable(arguments.integer64(0, "id"), arguments.maybe_text(1));
     return hipq::pg::return_row(fcinfo, answer.retriable, answer.why);
 }

@@ -10,33 +10,40 @@ namespace hipq::schedules {
 
 namespace {
 
-constinit pg::Statement select_cron("SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'pg_cron'");
+constinit pg::Statement
+    select_cron("SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'pg_cron'");
 constinit pg::Statement select_any_schedule("SELECT 1 FROM hipq.schedule LIMIT 1");
 
 // Not kept: pg_cron may come and go.
-constexpr const char *put_sql =
-    "SELECT cron.schedule_in_database($1::text, $2::text, $3::text, current_database()::text, $4::text)";
-constexpr const char *remove_sql = "SELECT cron.unschedule(entry.jobid) FROM cron.job AS entry WHERE entry.jobname::text = $1";
+constexpr const char *put_sql = "SELECT cron.schedule_in_database($1::text, $2::text, $3::text, "
+                                "current_database()::text, $4::text)";
+constexpr const char *remove_sql =
+    "SELECT cron.unschedule(entry.jobid) FROM cron.job AS entry WHERE entry.jobname::text = $1";
 constexpr const char *find_sql = "SELECT 1 FROM cron.job AS entry WHERE entry.jobname::text = $1";
 
-// A dump may bring entries for the database that it was made of, and a role or a database may have another name since.
-#define HIPQ_ENTRY_FITS                                                                                                          \
-    "entry.jobname::text = format('hipq schedule %s', schedule.schedule_id) "                                                    \
-    "AND entry.command = format('SELECT hipq._run_schedule(%s)', schedule.schedule_id) "                                         \
+// A dump may bring entries for the database that it was made of, and a role or a database may have
+// another name since.
+#define HIPQ_ENTRY_FITS                                                                            \
+    "entry.jobname::text = format('hipq schedule %s', schedule.schedule_id) "                      \
+    "AND entry.command = format('SELECT hipq._run_schedule(%s)', schedule.schedule_id) "           \
     "AND entry.database = current_database() AND entry.username = pg_get_userbyid(schedule.role)"
 constexpr const char *find_right_sql =
-    "SELECT 1 FROM hipq.schedule JOIN cron.job AS entry ON " HIPQ_ENTRY_FITS " WHERE schedule.schedule_id = $1 AND entry.active";
-constexpr const char *select_lost_sql = "SELECT schedule.schedule_id, schedule.name FROM hipq.schedule "
-                                        "WHERE NOT EXISTS (SELECT FROM cron.job AS entry WHERE " HIPQ_ENTRY_FITS ") "
-                                        "ORDER BY schedule.schedule_id";
+    "SELECT 1 FROM hipq.schedule JOIN cron.job AS entry ON " HIPQ_ENTRY_FITS
+    " WHERE schedule.schedule_id = $1 AND entry.active";
+constexpr const char *select_lost_sql =
+    "SELECT schedule.schedule_id, schedule.name FROM hipq.schedule "
+    "WHERE NOT EXISTS (SELECT FROM cron.job AS entry WHERE " HIPQ_ENTRY_FITS ") "
+    "ORDER BY schedule.schedule_id";
 constexpr const char *select_all_sql =
     "SELECT schedule.schedule_id, schedule.name FROM hipq.schedule ORDER BY schedule.schedule_id";
 
-// Whatever schedules there are: also what is left of an extension that was dropped by an older library.
-#define HIPQ_ALL_ENTRIES                                                                                                         \
-    "FROM cron.job AS entry "                                                                                                    \
-    "WHERE entry.jobname::text ~ '^hipq schedule [0-9]+$' "                                                                      \
-    "AND entry.command = format('SELECT hipq._run_schedule(%s)', substring(entry.jobname::text, '[0-9]+'))"
+// Whatever schedules there are: also what is left of an extension that was dropped by an older
+// library.
+#define HIPQ_ALL_ENTRIES                                                                           \
+    "FROM cron.job AS entry "                                                                      \
+    "WHERE entry.jobname::text ~ '^hipq schedule [0-9]+$' "                                        \
+    "AND entry.command = format('SELECT hipq._run_schedule(%s)', substring(entry.jobname::text, "  \
+    "'[0-9]+'))"
 constexpr const char *remove_all_sql = "SELECT cron.unschedule(entry.jobid) " HIPQ_ALL_ENTRIES;
 constexpr const char *find_any_sql = "SELECT 1 " HIPQ_ALL_ENTRIES " LIMIT 1";
 
@@ -95,7 +102,8 @@ std::string database_of_cron()
 
 // ---- what cannot be done ----
 
-// What to write instead of what older versions of pg_cron do not know; empty: each of them knows it.
+// What to write instead of what older versions of pg_cron do not know; empty: each of them knows
+// it.
 std::string hint_for_older(const std::string &text, const std::string &version)
 {
     const auto parsed = core::parse_cron(text);
@@ -103,22 +111,26 @@ std::string hint_for_older(const std::string &text, const std::string &version)
     const std::string has = "This database has pg_cron " + version;
     if (cron != nullptr && cron->seconds > 0)
         return has +
-               ", and seconds need 1.5. Write '* * * * *' for each minute; a job that is to run more often can end with "
+               ", and seconds need 1.5. Write '* * * * *' for each minute; a job that is to run "
+               "more often can end with "
                "hipq.snooze('" +
                text + "').";
     if (cron != nullptr && cron->on_last_day_of_month)
-        return has +
-               ", and '$' needs 1.6. Write '28-31' for the day of the month, and have the handler look whether it is the last.";
+        return has + ", and '$' needs 1.6. Write '28-31' for the day of the month, and have the "
+                     "handler look whether it is the last.";
     return "";
 }
 
-[[noreturn]] void raise_refused(const Schedule &schedule, const std::string &version, const pg::Error &error)
+[[noreturn]] void raise_refused(const Schedule &schedule, const std::string &version,
+                                const pg::Error &error)
 {
     std::string hint = error.hint().value_or("");
     if (error.sqlerrcode() == ERRCODE_INVALID_PARAMETER_VALUE && hint.empty())
         hint = hint_for_older(schedule.cron, version);
-    HIPQ_RAISE(errcode(error.sqlerrcode()), errmsg("pg_cron does not take schedule \"%s\"", schedule.name.c_str()),
-               errdetail("It says: %s.", error.message().c_str()), hint.empty() ? 0 : errhint("%s", hint.c_str()));
+    HIPQ_RAISE(errcode(error.sqlerrcode()),
+               errmsg("pg_cron does not take schedule \"%s\"", schedule.name.c_str()),
+               errdetail("It says: %s.", error.message().c_str()),
+               hint.empty() ? 0 : errhint("%s", hint.c_str()));
 }
 
 // pg_cron's functions, and the trigger on its table, need its library.
@@ -126,9 +138,11 @@ void demand_library_to_remove()
 {
     if (!is_loaded())
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("pg_cron's jobs of schedules cannot be removed while the server has not loaded pg_cron"),
+                   errmsg("pg_cron's jobs of schedules cannot be removed while the server has not "
+                          "loaded pg_cron"),
                    errdetail("They would go on when it is loaded again."),
-                   errhint("Add pg_cron to shared_preload_libraries and restart the server, or DROP EXTENSION pg_cron first."));
+                   errhint("Add pg_cron to shared_preload_libraries and restart the server, or "
+                           "DROP EXTENSION pg_cron first."));
 }
 
 void warn_of_entries_elsewhere(const std::string &elsewhere)
@@ -138,8 +152,10 @@ void warn_of_entries_elsewhere(const std::string &elsewhere)
     pg::call([&] {
         ereport(
             WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-            errmsg("jobs of pg_cron in database \"%s\" that call hipq in this one are not removed", elsewhere.c_str()),
-            errhint("If there are any, run there: SELECT cron.unschedule(jobid) FROM cron.job WHERE database = %s AND command "
+            errmsg("jobs of pg_cron in database \"%s\" that call hipq in this one are not removed",
+                   elsewhere.c_str()),
+            errhint("If there are any, run there: SELECT cron.unschedule(jobid) FROM cron.job "
+                    "WHERE database = %s AND command "
                     "LIKE '%%hipq.%%';",
                     quoted.c_str()));
     });
@@ -158,27 +174,34 @@ void demand_cron()
     const std::string own = own_database();
     if (database.empty() && is_installed_here())
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("schedules need pg_cron, which is installed in this database, but not in shared_preload_libraries"),
-                   errhint("As superuser add pg_cron to shared_preload_libraries, set cron.database_name = '%s', restart the "
+                   errmsg("schedules need pg_cron, which is installed in this database, but not in "
+                          "shared_preload_libraries"),
+                   errhint("As superuser add pg_cron to shared_preload_libraries, set "
+                           "cron.database_name = '%s', restart the "
                            "server. Until then pg_cron runs nothing.",
                            own.c_str()));
     if (database.empty())
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("schedules need pg_cron, which this server has not loaded"),
                    errhint("Install the package postgresql-" PG_MAJORVERSION
-                           "-cron, add pg_cron to shared_preload_libraries, set cron.database_name = '%s', restart the server "
+                           "-cron, add pg_cron to shared_preload_libraries, set cron.database_name "
+                           "= '%s', restart the server "
                            "and run CREATE EXTENSION pg_cron.",
                            own.c_str()));
     if (database != own)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("schedules need pg_cron in this database, and it works from database \"%s\"", database.c_str()),
-                   errhint("Set cron.database_name = '%s', restart the server and run CREATE EXTENSION pg_cron here; it can run "
-                           "other databases' jobs from here too.",
-                           own.c_str()));
+        HIPQ_RAISE(
+            errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg("schedules need pg_cron in this database, and it works from database \"%s\"",
+                   database.c_str()),
+            errhint("Set cron.database_name = '%s', restart the server and run CREATE EXTENSION "
+                    "pg_cron here; it can run "
+                    "other databases' jobs from here too.",
+                    own.c_str()));
     if (!is_installed_here())
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("schedules need extension pg_cron, which is not installed in this database"),
-                   errhint("Run CREATE EXTENSION pg_cron."));
+        HIPQ_RAISE(
+            errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg("schedules need extension pg_cron, which is not installed in this database"),
+            errhint("Run CREATE EXTENSION pg_cron."));
 }
 
 void put_entry(const Schedule &schedule)
@@ -188,7 +211,8 @@ void put_entry(const Schedule &schedule)
     std::optional<pg::Error> refused;
     try {
         pg::as_extension_owner([&] {
-            pg::run_once(put_sql, entry_name(schedule.id), core::without_macro(schedule.cron), entry_command(schedule.id), role);
+            pg::run_once(put_sql, entry_name(schedule.id), core::without_macro(schedule.cron),
+                         entry_command(schedule.id), role);
         });
     } catch (const pg::Error &error) {
         refused = error;
@@ -200,7 +224,8 @@ void put_entry(const Schedule &schedule)
 void remove_entry(int schedule_id)
 {
     const std::string name = entry_name(schedule_id);
-    if (!is_installed_here() || pg::as_extension_owner([&] { return pg::run_once(find_sql, name).empty(); }))
+    if (!is_installed_here() ||
+        pg::as_extension_owner([&] { return pg::run_once(find_sql, name).empty(); }))
         return;
     demand_library_to_remove();
     pg::as_extension_owner([&] { pg::run_once(remove_sql, name); });
@@ -210,7 +235,8 @@ void remove_all_entries()
 {
     const std::string works_from = database_of_cron();
     const bool is_elsewhere = !works_from.empty() && works_from != own_database();
-    if (is_elsewhere && pg::as_extension_owner([] { return !select_any_schedule.run_latest().empty(); }))
+    if (is_elsewhere &&
+        pg::as_extension_owner([] { return !select_any_schedule.run_latest().empty(); }))
         warn_of_entries_elsewhere(works_from);
     if (!is_installed_here())
         return;
@@ -222,7 +248,9 @@ void remove_all_entries()
 
 bool has_entry(int schedule_id)
 {
-    return is_cron_working() && pg::as_extension_owner([&] { return !pg::run_once(find_right_sql, schedule_id).empty(); });
+    return is_cron_working() && pg::as_extension_owner([&] {
+               return !pg::run_once(find_right_sql, schedule_id).empty();
+           });
 }
 
 std::vector<LostSchedule> lost_schedules()

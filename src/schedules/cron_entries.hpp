@@ -1,5 +1,6 @@
-// Entries in cron.job, where pg_cron keeps what it runs: each calls hipq._run_schedule() for one schedule, with the rights of
-// whoever made that. An entry is known by its name, which has the schedule's number. All need a transaction.
+// Entries in cron.job, where pg_cron keeps what it runs: each calls hipq._run_schedule() for one
+// schedule, with the rights of whoever made that. An entry is known by its name, which has the
+// schedule's number. All need a transaction.
 #pragma once
 
 #include "schedules/rows.hpp"
@@ -11,14 +12,16 @@ bool is_cron_working();
 void demand_cron();
 // Makes or changes the entry of a schedule that is there. Raises what pg_cron raises.
 void put_entry(const Schedule &schedule);
-// Does nothing where there is none. 55000 where there is one that cannot be removed, because the server has not loaded pg_cron.
+// Does nothing where there is none. 55000 where there is one that cannot be removed, because the
+// server has not loaded pg_cron.
 void remove_entry(int schedule_id);
-// Of all schedules that there are or were, as the extension goes. Warns of what another database's pg_cron may have.
+// Of all schedules that there are or were, as the extension goes. Warns of what another database's
+// pg_cron may have.
 void remove_all_entries();
 // Whether pg_cron will run it, in this database and as the role of the schedule.
 bool has_entry(int schedule_id);
-// Those without an entry for this database and their role: all where pg_cron does not work. An entry that somebody has made
-// inactive counts.
+// Those without an entry for this database and their role: all where pg_cron does not work. An
+// entry that somebody has made inactive counts.
 struct LostSchedule {
     int id;
     std::string name;

@@ -39,10 +39,13 @@ core::Cron require_cron(const std::string &text)
 {
     const auto parsed = core::parse_cron(text);
     if (const auto *problem = std::get_if<core::ParseProblem>(&parsed))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid cron expression \"%s\"", text.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("invalid cron expression \"%s\"", text.c_str()),
                    errdetail("At position %zu: %s.", problem->position, problem->message.c_str()),
-                   errhint("Write minute, hour, day of month, month and day of week, such as '0 3 * * mon-fri'; or '@hourly', "
-                           "'@daily', '@weekly', '@monthly', '@yearly'; or with pg_cron 1.5 or newer '30 seconds'."));
+                   errhint("Write minute, hour, day of month, month and day of week, such as '0 3 "
+                           "* * mon-fri'; or '@hourly', "
+                           "'@daily', '@weekly', '@monthly', '@yearly'; or with pg_cron 1.5 or "
+                           "newer '30 seconds'."));
     return std::get<core::Cron>(parsed);
 }
 
@@ -62,7 +65,8 @@ pg::Time require_next_run(const std::string &text)
 {
     const auto next = next_run(require_cron(text), std::nullopt);
     if (!next.has_value())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("cron expression \"%s\" never comes", text.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("cron expression \"%s\" never comes", text.c_str()),
                    errhint("Is there such a day in one of these months?"));
     return *next;
 }
@@ -85,12 +89,15 @@ Schedule schedule_of(const pg::Arguments &arguments, const Queue &queue)
                       queue.id,
                       arguments.maybe_text(at_key).value_or(arguments.text(at_name, "name")),
                       arguments.raw(at_data, JSONBOID)};
-    schedule.options = {
-        arguments.text(at_type, "job_type"),           std::nullopt,
-        priority_of(arguments.maybe_int(at_priority)), arguments.maybe_int(at_timeout),
-        arguments.raw(at_throttle_factor, NUMERICOID), arguments.maybe_text(at_time_windows, core::most_time_windows),
-        arguments.maybe_int(at_max_retries),           std::nullopt,
-        arguments.maybe_text(at_throttle_key)};
+    schedule.options = {arguments.text(at_type, "job_type"),
+                        std::nullopt,
+                        priority_of(arguments.maybe_int(at_priority)),
+                        arguments.maybe_int(at_timeout),
+                        arguments.raw(at_throttle_factor, NUMERICOID),
+                        arguments.maybe_text(at_time_windows, core::most_time_windows),
+                        arguments.maybe_int(at_max_retries),
+                        std::nullopt,
+                        arguments.maybe_text(at_throttle_key)};
     schedule.expires_after = arguments.raw(at_expires_after, INTERVALOID);
     return schedule;
 }
@@ -99,7 +106,8 @@ void check_name(const std::string &name)
 {
     constexpr std::size_t longest = 63;
     if (name.empty() || name.size() > longest)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME), errmsg("the name of a schedule has from 1 to %zu bytes", longest));
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME),
+                   errmsg("the name of a schedule has from 1 to %zu bytes", longest));
 }
 
 void check_throttle_factor(const std::optional<double> &factor)
@@ -112,7 +120,8 @@ void check_throttle_factor(const std::optional<double> &factor)
 void try_to_enqueue(const Queue &queue, const Schedule &schedule)
 {
     const auto error = pg::in_subtransaction(pg::Ending::rolled_back, [&] {
-        enqueue::enqueue(queue, schedule.options, schedule.data, std::nullopt, enqueue::OnDuplicate::error);
+        enqueue::enqueue(queue, schedule.options, schedule.data, std::nullopt,
+                         enqueue::OnDuplicate::error);
     });
     if (error.has_value())
         throw *error;  // NOLINT(cert-err60-cpp): as it came
@@ -135,13 +144,15 @@ void demand_login(Oid role)
     const std::string name = catalog::require_role(role);
     const bool may_log_in = pg::call([&] {
         HeapTuple tuple = ::SearchSysCache1(AUTHOID, ObjectIdGetDatum(role));
-        const bool may = HeapTupleIsValid(tuple) && reinterpret_cast<Form_pg_authid>(GETSTRUCT(tuple))->rolcanlogin;
+        const bool may = HeapTupleIsValid(tuple) &&
+                         reinterpret_cast<Form_pg_authid>(GETSTRUCT(tuple))->rolcanlogin;
         if (HeapTupleIsValid(tuple))
             ::ReleaseSysCache(tuple);
         return may;
     });
     if (!may_log_in)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("role \"%s\" may not log in", name.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("role \"%s\" may not log in", name.c_str()),
                    errdetail("A schedule enqueues as the role that has made it."),
                    errhint("SET ROLE to one that may, or ALTER ROLE ... LOGIN."));
 }
@@ -157,15 +168,18 @@ bool acts_as(Oid role)
 bool may_change(const catalog::Catalogue &catalogue, const Schedule &schedule)
 {
     const Queue *queue = catalogue.find(schedule.queue_id);
-    return acts_as(schedule.role) || (queue != nullptr && catalog::acts_as_owner(catalog::caller(), *queue));
+    return acts_as(schedule.role) ||
+           (queue != nullptr && catalog::acts_as_owner(catalog::caller(), *queue));
 }
 
 void demand_change(const catalog::Catalogue &catalogue, const Schedule &schedule)
 {
     if (!may_change(catalogue, schedule))
-        HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("schedule \"%s\" belongs to others", schedule.name.c_str()),
-                   errdetail("It can be changed by the role that has made it, and by the queue owner."),
-                   errhint("Choose another name."));
+        HIPQ_RAISE(
+            errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+            errmsg("schedule \"%s\" belongs to others", schedule.name.c_str()),
+            errdetail("It can be changed by the role that has made it, and by the queue owner."),
+            errhint("Choose another name."));
 }
 
 // Locked if the caller may change it: what is others' he must not keep from running.
@@ -183,7 +197,8 @@ pg::Time schedule(const pg::Arguments &arguments)
 {
     const pg::Time next = require_next_run(arguments.text(at_cron, "cron", core::most_cron));
     auto catalogue = catalog::catalogue();
-    const Queue &queue = enqueue::queue_for(catalogue, arguments.maybe_text(at_queue), arguments.text(at_type, "job_type"));
+    const Queue &queue = enqueue::queue_for(catalogue, arguments.maybe_text(at_queue),
+                                            arguments.text(at_type, "job_type"));
     catalog::require(queue, Privilege::enqueue);
     Schedule wanted = schedule_of(arguments, queue);
     check_values(arguments, queue, wanted);
@@ -208,17 +223,20 @@ void unschedule(const std::string &name)
     const auto catalogue = catalog::catalogue();
     const auto present = find_to_change(*catalogue, name);
     const Queue *queue = present.has_value() ? catalogue->find(present->queue_id) : nullptr;
-    const bool may_know = present.has_value() && (may_change(*catalogue, *present) ||
-                                                  (queue != nullptr && catalog::may(catalog::caller(), *queue, Privilege::read)));
+    const bool may_know =
+        present.has_value() &&
+        (may_change(*catalogue, *present) ||
+         (queue != nullptr && catalog::may(catalog::caller(), *queue, Privilege::read)));
     if (!may_know)
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("schedule \"%s\" does not exist", name.c_str()),
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+                   errmsg("schedule \"%s\" does not exist", name.c_str()),
                    errhint("View hipq.schedules lists those of the queues that you may read."));
     demand_change(*catalogue, *present);
     forget_schedule(present->id);
 }
 
-// How long a run waits for whoever changes the schedule, or has just enqueued under its key (ms). pg_cron runs a limited number
-// at a time, of all roles.
+// How long a run waits for whoever changes the schedule, or has just enqueued under its key (ms).
+// pg_cron runs a limited number at a time, of all roles.
 constexpr int longest_wait = 10'000;
 
 // Called by pg_cron. The rights are those of the moment.
@@ -239,12 +257,14 @@ std::string run(int id)
                    errmsg("the queue of schedule \"%s\" does not exist", present->name.c_str()));
     catalog::require(*queue, Privilege::enqueue);
     const enqueue::Enqueued job =
-        enqueue::enqueue(*queue, present->options, present->data, present->job_key, enqueue::OnDuplicate::return_holder);
+        enqueue::enqueue(*queue, present->options, present->data, present->job_key,
+                         enqueue::OnDuplicate::return_holder);
     const bool is_new = job.action == enqueue::EnqueueAction::inserted;
     note_run(id, is_new ? RunAction::enqueued : RunAction::skipped, job.id, now);
     if (is_new)
         return "enqueued job " + std::to_string(job.id);
-    return "skipped: job " + std::to_string(job.id) + " with key \"" + present->job_key + "\" has not finished";
+    return "skipped: job " + std::to_string(job.id) + " with key \"" + present->job_key +
+           "\" has not finished";
 }
 
 }  // namespace
@@ -264,7 +284,8 @@ HIPQ_FUNCTION(hipq_unschedule)
 
 HIPQ_FUNCTION(hipq__run_schedule)
 {
-    return hipq::pg::return_text(hipq::schedules::run(hipq::pg::Arguments(fcinfo).integer(0, "schedule_id")));
+    return hipq::pg::return_text(
+        hipq::schedules::run(hipq::pg::Arguments(fcinfo).integer(0, "schedule_id")));
 }
 
 HIPQ_FUNCTION(hipq__next_run)
@@ -272,7 +293,9 @@ HIPQ_FUNCTION(hipq__next_run)
     const hipq::pg::Arguments arguments(fcinfo);
     const auto cron = hipq::core::parse_cron(arguments.text(0, "cron", hipq::core::most_cron));
     const auto *readable = std::get_if<hipq::core::Cron>(&cron);
-    const auto next = readable == nullptr ? std::nullopt : hipq::schedules::next_run(*readable, arguments.maybe_time(1));
+    const auto next = readable == nullptr
+                          ? std::nullopt
+                          : hipq::schedules::next_run(*readable, arguments.maybe_time(1));
     if (!next.has_value())
         PG_RETURN_NULL();
     return TimestampTzGetDatum(next->value);
@@ -282,6 +305,7 @@ HIPQ_FUNCTION(hipq__has_cron_entry)
 {
     const int id = hipq::pg::Arguments(fcinfo).integer(0, "schedule_id");
     const auto schedule = hipq::schedules::find_schedule(id, hipq::pg::now());
-    const bool is_visible = schedule.has_value() && hipq::catalog::Sight().readable(schedule->queue_id) != nullptr;
+    const bool is_visible =
+        schedule.has_value() && hipq::catalog::Sight().readable(schedule->queue_id) != nullptr;
     return hipq::pg::return_bool(is_visible && hipq::schedules::has_entry(id));
 }

@@ -12,7 +12,8 @@ namespace {
 void warn_not_restored(const std::string &name, const pg::Error &error)
 {
     pg::call([&] {
-        ereport(WARNING, errcode(error.sqlerrcode()), errmsg("cannot restore schedule \"%s\"", name.c_str()),
+        ereport(WARNING, errcode(error.sqlerrcode()),
+                errmsg("cannot restore schedule \"%s\"", name.c_str()),
                 errdetail_internal("%s", error.detail().value_or(error.message()).c_str()),
                 errhint("Make it anew with hipq.schedule(), or end it with hipq.unschedule()."));
     });
@@ -21,9 +22,10 @@ void warn_not_restored(const std::string &name, const pg::Error &error)
 void warn_of_lost(std::size_t count)
 {
     pg::call([&] {
-        ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                errmsg("%zu schedule(s) do not come: pg_cron does not work from this database", count),
-                errhint("When it does, SELECT hipq.restore_schedules()."));
+        ereport(
+            WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg("%zu schedule(s) do not come: pg_cron does not work from this database", count),
+            errhint("When it does, SELECT hipq.restore_schedules()."));
     });
 }
 

@@ -3,7 +3,8 @@
 
 namespace hipq::schedules {
 
-// Gives them back to pg_cron, or warns that it does not work from this database. Raises nothing about a schedule that cannot be.
+// Gives them back to pg_cron, or warns that it does not work from this database. Raises nothing
+// about a schedule that cannot be.
 void restore_schedules_if_possible();
 
 }  // namespace hipq::schedules

@@ -8,18 +8,22 @@ namespace hipq::schedules {
 
 namespace {
 
-#define HIPQ_SCHEDULE_COLUMNS                                                                                                    \
-    "schedule.schedule_id, schedule.name, schedule.cron, schedule.role, schedule.queue_id, schedule.job_key, "                   \
-    "schedule.job_data, "                                                                                                        \
-    "schedule.job_type, schedule.priority, schedule.timeout, schedule.throttle_factor::text, schedule.time_windows, "            \
+#define HIPQ_SCHEDULE_COLUMNS                                                                      \
+    "schedule.schedule_id, schedule.name, schedule.cron, schedule.role, schedule.queue_id, "       \
+    "schedule.job_key, "                                                                           \
+    "schedule.job_data, "                                                                          \
+    "schedule.job_type, schedule.priority, schedule.timeout, schedule.throttle_factor::text, "     \
+    "schedule.time_windows, "                                                                      \
     "schedule.max_retries, $2 + schedule.expires_after, schedule.throttle_key"
 
 constinit pg::Statement select_by_name("SELECT " HIPQ_SCHEDULE_COLUMNS
                                        " FROM hipq.schedule AS schedule WHERE schedule.name = $1");
-constinit pg::Statement select_by_id("SELECT " HIPQ_SCHEDULE_COLUMNS
-                                     " FROM hipq.schedule AS schedule WHERE schedule.schedule_id = $1");
-constinit pg::Statement select_for_update("SELECT " HIPQ_SCHEDULE_COLUMNS
-                                          " FROM hipq.schedule AS schedule WHERE schedule.schedule_id = $1 FOR UPDATE");
+constinit pg::Statement
+    select_by_id("SELECT " HIPQ_SCHEDULE_COLUMNS
+                 " FROM hipq.schedule AS schedule WHERE schedule.schedule_id = $1");
+constinit pg::Statement
+    select_for_update("SELECT " HIPQ_SCHEDULE_COLUMNS
+                      " FROM hipq.schedule AS schedule WHERE schedule.schedule_id = $1 FOR UPDATE");
 
 constinit pg::Statement insert(R"(
     INSERT INTO hipq.schedule (name, cron, role, queue_id, job_key, job_data, job_type, priority, timeout, throttle_factor, time_windows,
@@ -34,7 +38,8 @@ constinit pg::Statement update(R"(
     WHERE schedule_id = $1)");
 
 constinit pg::Statement delete_by_id("DELETE FROM hipq.schedule WHERE schedule_id = $1");
-constinit pg::Statement select_of_queue("SELECT schedule_id FROM hipq.schedule WHERE queue_id = $1 FOR UPDATE");
+constinit pg::Statement
+    select_of_queue("SELECT schedule_id FROM hipq.schedule WHERE queue_id = $1 FOR UPDATE");
 
 constinit pg::Statement update_run(R"(
     UPDATE hipq.schedule SET last_run_time = $2, last_action = $3, last_job_id = $4 WHERE schedule_id = $1)");
@@ -44,8 +49,8 @@ pg::RawValue numeric_of(const std::optional<std::string> &text)
     if (!text.has_value())
         return {NUMERICOID, Datum{0}, true};
     return pg::call([&] {
-        const Datum value =
-            DirectFunctionCall3(::numeric_in, CStringGetDatum(text->c_str()), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+        const Datum value = DirectFunctionCall3(::numeric_in, CStringGetDatum(text->c_str()),
+                                                ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
         return pg::RawValue{NUMERICOID, value, false};
     });
 }
@@ -53,7 +58,8 @@ pg::RawValue numeric_of(const std::optional<std::string> &text)
 template <class Number>
 std::optional<Number> maybe(const pg::Row &row, int column)
 {
-    return row.null(column) ? std::nullopt : std::optional(static_cast<Number>(row.integer(column)));
+    return row.null(column) ? std::nullopt
+                            : std::optional(static_cast<Number>(row.integer(column)));
 }
 
 std::optional<Schedule> read(const pg::Rows &rows)
@@ -61,7 +67,8 @@ std::optional<Schedule> read(const pg::Rows &rows)
     if (rows.empty())
         return std::nullopt;
     const pg::Row row = rows.front();
-    Schedule schedule{row.integer32(0), row.text(1), row.text(2), row.oid(3), row.integer32(4), row.text(5), row.raw(6)};
+    Schedule schedule{row.integer32(0), row.text(1), row.text(2), row.oid(3),
+                      row.integer32(4), row.text(5), row.raw(6)};
     schedule.options.type = row.text(7);
     schedule.options.priority = maybe<std::int16_t>(row, 8);
     schedule.options.timeout = maybe<int>(row, 9);
@@ -101,9 +108,9 @@ int add_schedule(const Schedule &schedule, pg::Time now)
     const enqueue::JobOptions &job = schedule.options;
     return pg::as_hipq([&] {
         return insert
-            .run(schedule.name, schedule.cron, schedule.role, schedule.queue_id, schedule.job_key, schedule.data, job.type,
-                 job.priority, job.timeout, job.throttle_factor, job.time_windows, job.max_retries, schedule.expires_after,
-                 job.throttle_key, now)
+            .run(schedule.name, schedule.cron, schedule.role, schedule.queue_id, schedule.job_key,
+                 schedule.data, job.type, job.priority, job.timeout, job.throttle_factor,
+                 job.time_windows, job.max_retries, schedule.expires_after, job.throttle_key, now)
             .front()
             .integer32(0);
     });
@@ -113,9 +120,9 @@ void change_schedule(const Schedule &schedule)
 {
     const enqueue::JobOptions &job = schedule.options;
     pg::as_hipq([&] {
-        update.run(schedule.id, schedule.cron, schedule.role, schedule.queue_id, schedule.job_key, schedule.data, job.type,
-                   job.priority, job.timeout, job.throttle_factor, job.time_windows, job.max_retries, schedule.expires_after,
-                   job.throttle_key);
+        update.run(schedule.id, schedule.cron, schedule.role, schedule.queue_id, schedule.job_key,
+                   schedule.data, job.type, job.priority, job.timeout, job.throttle_factor,
+                   job.time_windows, job.max_retries, schedule.expires_after, job.throttle_key);
     });
 }
 

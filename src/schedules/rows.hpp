@@ -1,4 +1,5 @@
-// Schedules: rows of hipq.schedule. What pg_cron has of them: cron_entries.hpp. All need a transaction.
+// Schedules: rows of hipq.schedule. What pg_cron has of them: cron_entries.hpp. All need a
+// transaction.
 #pragma once
 
 #include "enqueue/enqueue.hpp"
@@ -20,8 +21,8 @@ struct Schedule {
 // With the expires_time of a job that comes at that time. Nothing: there is none.
 std::optional<Schedule> find_schedule(std::string_view name, pg::Time now);
 std::optional<Schedule> find_schedule(int id, pg::Time now);
-// As it is when nobody else changes it; locked until the transaction ends. For those who may change it or are to run it: a run
-// waits for whoever has it locked.
+// As it is when nobody else changes it; locked until the transaction ends. For those who may change
+// it or are to run it: a run waits for whoever has it locked.
 std::optional<Schedule> lock_schedule(int id, pg::Time now);
 
 int add_schedule(const Schedule &schedule, pg::Time now);

@@ -1,4 +1,5 @@
-// Recognizes commands that need a database to themselves, and waits until hipq's processes are gone.
+// Recognizes commands that need a database to themselves, and waits until hipq's processes are
+// gone.
 #include "database_commands.hpp"
 
 #include "databases/databases.hpp"
@@ -24,8 +25,8 @@ constexpr std::int64_t longest_wait = 5 * USECS_PER_SEC;
 
 // ---- the wait ----
 
-// Ends the workers of a database and waits until they are gone. One that does not listen is left to the command, which says what
-// is in its way.
+// Ends the workers of a database and waits until they are gone. One that does not listen is left to
+// the command, which says what is in its way.
 void clear_the_way(Oid database, Afterwards afterwards)
 {
     if (!memory::is_loaded())
@@ -55,7 +56,8 @@ bool may_create_databases()
         if (::superuser())
             return true;
         HeapTuple tuple = ::SearchSysCache1(AUTHOID, ObjectIdGetDatum(::GetUserId()));
-        const bool may = HeapTupleIsValid(tuple) && reinterpret_cast<Form_pg_authid>(GETSTRUCT(tuple))->rolcreatedb;
+        const bool may = HeapTupleIsValid(tuple) &&
+                         reinterpret_cast<Form_pg_authid>(GETSTRUCT(tuple))->rolcreatedb;
         if (HeapTupleIsValid(tuple))
             ::ReleaseSysCache(tuple);
         return may;
@@ -67,7 +69,8 @@ bool is_template(Oid database)
 {
     return pg::call([&] {
         HeapTuple tuple = ::SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
-        const bool is = HeapTupleIsValid(tuple) && reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple))->datistemplate;
+        const bool is = HeapTupleIsValid(tuple) &&
+                        reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple))->datistemplate;
         if (HeapTupleIsValid(tuple))
             ::ReleaseSysCache(tuple);
         return is;
@@ -123,8 +126,10 @@ void before_create_database(const CreatedbStmt &statement)
 {
     DefElem *option = option_named(statement.options, "template");
     const bool names_template = option != nullptr && option->arg != nullptr;
-    const Oid database = database_named(names_template ? pg::call([&] { return ::defGetString(option); }) : "template1");
-    const bool may_copy = OidIsValid(database) && may_create_databases() && (is_template(database) || owns(database));
+    const Oid database = database_named(
+        names_template ? pg::call([&] { return ::defGetString(option); }) : "template1");
+    const bool may_copy =
+        OidIsValid(database) && may_create_databases() && (is_template(database) || owns(database));
     if (may_copy && !exists(statement.dbname))
         clear_the_way(database, Afterwards::come_back);
 }
@@ -133,8 +138,8 @@ void before_create_database(const CreatedbStmt &statement)
 
 // In the order in which a schedule's run takes them.
 constinit pg::Statement lock_tables("LOCK TABLE hipq.schedule, hipq.job IN ACCESS EXCLUSIVE MODE");
-constinit pg::Statement
-    find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' UNION ALL SELECT 1 FROM hipq.successor LIMIT 1");
+constinit pg::Statement find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' "
+                                        "UNION ALL SELECT 1 FROM hipq.successor LIMIT 1");
 
 bool names_hipq(const DropStmt &statement)
 {
@@ -157,14 +162,17 @@ void refuse_if_unfinished()
 {
     if (settings::allow_drop)
         return;
-    const bool has_unfinished = pg::as_extension_owner([] { return !find_unfinished.run_latest().empty(); });
+    const bool has_unfinished =
+        pg::as_extension_owner([] { return !find_unfinished.run_latest().empty(); });
     if (has_unfinished)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE), errmsg("extension \"hipq\" cannot be dropped: there are unfinished jobs"),
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
+                   errmsg("extension \"hipq\" cannot be dropped: there are unfinished jobs"),
                    errhint("Wait for them, cancel them, or SET hipq.allow_drop = on."));
 }
 
-// Asks first, so that a refusal disturbs nobody; asks again under the lock, when nobody can enqueue or schedule any more. What
-// pg_cron has of hipq goes while hipq's functions and tables are there, in the same transaction.
+// Asks first, so that a refusal disturbs nobody; asks again under the lock, when nobody can enqueue
+// or schedule any more. What pg_cron has of hipq goes while hipq's functions and tables are there,
+// in the same transaction.
 void before_drop_extension()
 {
     if (!owns_extension())
@@ -177,7 +185,8 @@ void before_drop_extension()
     schedules::remove_all_entries();
 }
 
-// ALTER EXTENSION hipq UPDATE and the like: the workers come back with their eyes open for the new version.
+// ALTER EXTENSION hipq UPDATE and the like: the workers come back with their eyes open for the new
+// version.
 void before_alter_extension(const char *name)
 {
     if (std::strcmp(name, "hipq") == 0 && owns_extension())
@@ -206,7 +215,8 @@ void before_command_on_database(const Node *statement, ProcessUtilityContext con
     switch (nodeTag(statement)) {
     case T_DropdbStmt:
         if (runs_alone(context))
-            clear_for_owner(reinterpret_cast<const DropdbStmt *>(statement)->dbname, Afterwards::forget);
+            clear_for_owner(reinterpret_cast<const DropdbStmt *>(statement)->dbname,
+                            Afterwards::forget);
         break;
     case T_CreatedbStmt:
         if (runs_alone(context))
@@ -217,7 +227,8 @@ void before_command_on_database(const Node *statement, ProcessUtilityContext con
         break;
     case T_RenameStmt: {
         const auto &rename = *reinterpret_cast<const RenameStmt *>(statement);
-        if (rename.renameType == OBJECT_DATABASE && may_create_databases() && !exists(rename.newname))
+        if (rename.renameType == OBJECT_DATABASE && may_create_databases() &&
+            !exists(rename.newname))
             clear_for_owner(rename.subname, Afterwards::look_again);  // under the new name
         break;
     }
@@ -232,7 +243,8 @@ bool drops_extension(const Node *statement)
         const auto &drop = *reinterpret_cast<const DropStmt *>(statement);
         return drop.removeType == OBJECT_EXTENSION && names_hipq(drop);
     }
-    return IsA(statement, DropOwnedStmt) && names_extension_owner(*reinterpret_cast<const DropOwnedStmt *>(statement));
+    return IsA(statement, DropOwnedStmt) &&
+           names_extension_owner(*reinterpret_cast<const DropOwnedStmt *>(statement));
 }
 
 }  // namespace
@@ -245,7 +257,8 @@ void before_database_command(const PlannedStmt &planned, ProcessUtilityContext c
     if (drops_extension(planned.utilityStmt))
         before_drop_extension();
     else if (IsA(planned.utilityStmt, AlterExtensionStmt))
-        before_alter_extension(reinterpret_cast<const AlterExtensionStmt *>(planned.utilityStmt)->extname);
+        before_alter_extension(
+            reinterpret_cast<const AlterExtensionStmt *>(planned.utilityStmt)->extname);
     else
         before_command_on_database(planned.utilityStmt, context);
 }

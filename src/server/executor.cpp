@@ -1,8 +1,9 @@
-// An executor: a background worker connected as a queue owner that runs the jobs of that owner's queues.
+// An executor: a background worker connected as a queue owner that runs the jobs of that owner's
+// queues.
 //
-// It takes some jobs into its hand, and then one (or a batch) at a time: claim -> handler and finish (one transaction) -> or,
-// when the handler failed, settle (a transaction). A claim by record is a transaction of its own, one by lock is part of the
-// handler's.
+// It takes some jobs into its hand, and then one (or a batch) at a time: claim -> handler and
+// finish (one transaction) -> or, when the handler failed, settle (a transaction). A claim by
+// record is a transaction of its own, one by lock is part of the handler's.
 #include "databases/databases.hpp"
 #include "dead_letters/dead_letters.hpp"
 #include "execute/execute.hpp"
@@ -16,13 +17,15 @@ namespace hipq::server {
 
 namespace {
 
-// Whoever woke this executor since it looked counts on it, and there may be more work than its hand holds: passes the wake-up on.
+// Whoever woke this executor since it looked counts on it, and there may be more work than its hand
+// holds: passes the wake-up on.
 void pass_on_wake_up(const execute::Executor &executor)
 {
     const bool woken_again = executors::end_executor_look();
     if (!woken_again && !executor.sees_more)
         return;
-    if (!executors::wake_idle_executor(executor.ticket.database, executor.ticket.role) && woken_again)
+    if (!executors::wake_idle_executor(executor.ticket.database, executor.ticket.role) &&
+        woken_again)
         databases::work_due(executor.ticket.database, pg::Time{0});
 }
 
@@ -55,8 +58,8 @@ bool handle_dead_letter(execute::Executor &executor)
     return executor.owes_jobs_a_turn;
 }
 
-// Runs what comes next, if there is anything. Raises what bookkeeping raises; the process then ends, and the scheduler brings the
-// jobs home.
+// Runs what comes next, if there is anything. Raises what bookkeeping raises; the process then
+// ends, and the scheduler brings the jobs home.
 bool run_next(execute::Executor &executor)
 {
     ::MemoryContextReset(executor.job_memory);
@@ -69,8 +72,9 @@ bool run_next(execute::Executor &executor)
     if (executor.hand.is_empty() && !look_for_work(executor))
         return jobs_come_first && handle_dead_letter(executor);
     std::optional<execute::Task> task = execute::claim_next(executor);
-    executors::announce_idle(task.has_value() && execute::run_task(executor, *task) ? executors::Jobs::finished
-                                                                                    : executors::Jobs::unknown);
+    executors::announce_idle(task.has_value() && execute::run_task(executor, *task)
+                                 ? executors::Jobs::finished
+                                 : executors::Jobs::unknown);
     return true;
 }
 
@@ -81,7 +85,8 @@ execute::Executor connect(const executors::ExecutorTicket &ticket)
     execute::prepare_deadline();
     execute::prepare_cancellation();
     execute::prepare_durability();
-    MemoryContext memory = pg::call([] { return AllocSetContextCreate(TopMemoryContext, "hipq job", ALLOCSET_DEFAULT_SIZES); });
+    MemoryContext memory = pg::call(
+        [] { return AllocSetContextCreate(TopMemoryContext, "hipq job", ALLOCSET_DEFAULT_SIZES); });
     return execute::Executor(ticket, memory);
 }
 
@@ -90,7 +95,8 @@ bool drain(execute::Executor &executor)
 {
     for (bool any = false;; any = true) {
         process::check_interrupts();
-        if (executors::should_leave(false, pg::Time{::GetCurrentTimestamp()}) || !run_next(executor))
+        if (executors::should_leave(false, pg::Time{::GetCurrentTimestamp()}) ||
+            !run_next(executor))
             return any;
     }
 }
@@ -100,7 +106,8 @@ std::int64_t until_next_due(execute::Executor &executor)
 {
     const pg::Time now = pg::now();
     const pg::Time next = std::min(executor.held.next_try(now), executor.next_due);
-    return next == pg::infinity ? process::longest_wait : std::max<std::int64_t>(next.value - now.value, 0);
+    return next == pg::infinity ? process::longest_wait
+                                : std::max<std::int64_t>(next.value - now.value, 0);
 }
 
 void execute()
@@ -121,7 +128,8 @@ void execute()
             databases::work_due(ticket.database, pg::Time{0});
         process::show_idle();
         const pg::Time now{::GetCurrentTimestamp()};
-        const std::int64_t idle_end = idle_since.value + std::int64_t{settings::executor_idle_timeout} * 1000;
+        const std::int64_t idle_end =
+            idle_since.value + std::int64_t{settings::executor_idle_timeout} * 1000;
         is_told = !settings::enabled || executors::should_leave(true, now);
         if (is_told || now.value >= idle_end)
             break;
@@ -131,8 +139,8 @@ void execute()
     }
     HIPQ_POINT("executor-leaves");
     executors::begin_leaving();
-    // What came between the last look and begin_leaving(); there may be more of it. Who leaves for others' sake begins no further
-    // job, which may take for ever.
+    // What came between the last look and begin_leaving(); there may be more of it. Who leaves for
+    // others' sake begins no further job, which may take for ever.
     const bool found_more = is_told || run_next(executor);
     if (lanes::release_hand() || found_more)
         databases::work_due(ticket.database, pg::Time{0});

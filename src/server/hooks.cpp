@@ -1,7 +1,7 @@
 // Installs the hooks into PostgreSQL.
 //
-// The hooks: DROP ROLE, commands on databases and the extension, two-phase commit, rights, COPY of jobs, what handlers do in a
-// client's session, and a NULL queue_id in an INSERT.
+// The hooks: DROP ROLE, commands on databases and the extension, two-phase commit, rights, COPY of
+// jobs, what handlers do in a client's session, and a NULL queue_id in an INSERT.
 #include "hooks.hpp"
 
 #include "catalog/catalog.hpp"
@@ -22,7 +22,8 @@ constinit planner_hook_type previous_planner = nullptr;
 
 bool is_installed()
 {
-    return pg::call([] { return IsTransactionState() && OidIsValid(::get_extension_oid("hipq", true)); });
+    return pg::call(
+        [] { return IsTransactionState() && OidIsValid(::get_extension_oid("hipq", true)); });
 }
 
 // ---- DROP ROLE ----
@@ -37,8 +38,8 @@ void refuse_if_owner(Oid role)
         const char *name = pg::call([&] { return ::GetUserNameFromId(role, true); });
         const std::string queue_name = queue.full_name();
         HIPQ_RAISE(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-                   errmsg("role \"%s\" cannot be dropped because it owns queue \"%s\"", name == nullptr ? "?" : name,
-                          queue_name.c_str()),
+                   errmsg("role \"%s\" cannot be dropped because it owns queue \"%s\"",
+                          name == nullptr ? "?" : name, queue_name.c_str()),
                    errhint("Use hipq.alter_queue(owner => ...) or hipq.drop_queue() first."));
     }
 }
@@ -70,8 +71,8 @@ bool may_let_somebody_in(const Node *statement)
 
 // ---- workers ----
 
-// A session that a worker is bound to and that stops to listen is somebody else's now: a pooler has reset it, or the program is
-// done. (DISCARD ALL unlistens without a statement of its own.)
+// A session that a worker is bound to and that stops to listen is somebody else's now: a pooler has
+// reset it, or the program is done. (DISCARD ALL unlistens without a statement of its own.)
 bool stops_listening(const Node *statement)
 {
     if (IsA(statement, DiscardStmt))
@@ -105,16 +106,18 @@ void before_utility(const PlannedStmt &planned, ProcessUtilityContext context)
         before_database_command(planned, context);
 }
 
-extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, bool read_only_tree, ProcessUtilityContext context,
-                                     ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *receiver,
+extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, bool read_only_tree,
+                                     ProcessUtilityContext context, ParamListInfo parameters,
+                                     QueryEnvironment *environment, DestReceiver *receiver,
                                      QueryCompletion *completion)
 {
     pg::enter([&] { before_utility(*planned, context); });
-    const bool commits_prepared =
-        is_transaction_command(*planned, TRANS_STMT_COMMIT_PREPARED) && pg::enter([] { return is_installed(); });
+    const bool commits_prepared = is_transaction_command(*planned, TRANS_STMT_COMMIT_PREPARED) &&
+                                  pg::enter([] { return is_installed(); });
     // Hooks of others that come after this one must see what they would.
     if (IsA(planned->utilityStmt, CopyStmt) && previous_utility == nullptr && pg::enter([&] {
-            return enqueue::copy_jobs(*reinterpret_cast<const CopyStmt *>(planned->utilityStmt), text, completion);
+            return enqueue::copy_jobs(*reinterpret_cast<const CopyStmt *>(planned->utilityStmt),
+                                      text, completion);
         }))
         return;
     const auto next = previous_utility != nullptr ? previous_utility : ::standard_ProcessUtility;
@@ -125,8 +128,9 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
 
 // ---- NULL for queue_id ----
 //
-// The bound of a queue's table is checked before any trigger can fill the column, so that an ORM which writes every column would
-// always fail. The planner sees the INSERT first: here its NULL becomes the queue's number.
+// The bound of a queue's table is checked before any trigger can fill the column, so that an ORM
+// which writes every column would always fail. The planner sees the INSERT first: here its NULL
+// becomes the queue's number.
 
 // The queue whose table this is; 0 for every other relation.
 int queue_of_table(Oid relation)
@@ -155,8 +159,9 @@ void default_queue_id(List *entries, AttrNumber column, int queue_id)
             continue;
         CoalesceExpr *coalesce = makeNode(CoalesceExpr);
         coalesce->coalescetype = INT4OID;
-        coalesce->args = list_make2(
-            entry->expr, ::makeConst(INT4OID, -1, InvalidOid, sizeof(std::int32_t), Int32GetDatum(queue_id), false, true));
+        coalesce->args =
+            list_make2(entry->expr, ::makeConst(INT4OID, -1, InvalidOid, sizeof(std::int32_t),
+                                                Int32GetDatum(queue_id), false, true));
         coalesce->location = -1;
         entry->expr = reinterpret_cast<Expr *>(coalesce);
     }
@@ -180,7 +185,8 @@ void default_queue_id_of_inserts(Query &query, int queue_id, Oid relation)
 // The statement and its WITH clause, the only other place where an INSERT may stand.
 void before_planning(Query &query)
 {
-    if ((query.commandType == CMD_INSERT || query.commandType == CMD_MERGE) && query.resultRelation != 0) {
+    if ((query.commandType == CMD_INSERT || query.commandType == CMD_MERGE) &&
+        query.resultRelation != 0) {
         const Oid relation = rt_fetch(query.resultRelation, query.rtable)->relid;
         if (const int queue_id = queue_of_table(relation))
             default_queue_id_of_inserts(query, queue_id, relation);
@@ -193,10 +199,12 @@ void before_planning(Query &query)
     }
 }
 
-extern "C" PlannedStmt *hipq_planner(Query *query, const char *text, int options, ParamListInfo parameters)
+extern "C" PlannedStmt *hipq_planner(Query *query, const char *text, int options,
+                                     ParamListInfo parameters)
 {
     pg::enter([&] { before_planning(*query); });
-    const bool outer = catalog::set_planned_by_sight(false);  // planning may plan other statements within
+    const bool outer =
+        catalog::set_planned_by_sight(false);  // planning may plan other statements within
     const auto next = previous_planner != nullptr ? previous_planner : ::standard_planner;
     PlannedStmt *planned = next(query, text, options, parameters);
     if (catalog::set_planned_by_sight(outer))
@@ -214,8 +222,10 @@ void install_hooks()
     planner_hook = hipq_planner;
     execute::watch_visits();
     if (creating_extension && !process_shared_preload_libraries_in_progress)
-        ereport(WARNING, errmsg("hipq is not preloaded: jobs can be enqueued, but nothing runs them"),
-                errhint("Add hipq to shared_preload_libraries in postgresql.conf and restart the server."));
+        ereport(
+            WARNING, errmsg("hipq is not preloaded: jobs can be enqueued, but nothing runs them"),
+            errhint(
+                "Add hipq to shared_preload_libraries in postgresql.conf and restart the server."));
 }
 
 }  // namespace hipq::server

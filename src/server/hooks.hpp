@@ -3,9 +3,10 @@
 
 namespace hipq::server {
 
-// Utility hook: refuses to drop a role that owns a queue; has workers stand aside for commands on their database or the extension
-// (database_commands.hpp); refuses PREPARE TRANSACTION where it must (job/two_phase.hpp), copies jobs (enqueue/copy_jobs.hpp) and
-// wakes the scheduler after COMMIT PREPARED. Planner hook: a NULL for queue_id in an INSERT into a queue's table becomes the
+// Utility hook: refuses to drop a role that owns a queue; has workers stand aside for commands on
+// their database or the extension (database_commands.hpp); refuses PREPARE TRANSACTION where it
+// must (job/two_phase.hpp), copies jobs (enqueue/copy_jobs.hpp) and wakes the scheduler after
+// COMMIT PREPARED. Planner hook: a NULL for queue_id in an INSERT into a queue's table becomes the
 // queue's number. PostgreSQL regime.
 void install_hooks();
 

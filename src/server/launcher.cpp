@@ -32,7 +32,8 @@ struct Launcher {
     std::vector<Pending<databases::SchedulerTicket>> schedulers;
     std::vector<Pending<executors::ExecutorTicket>> executors;
     pg::Time next_complaint{0};
-    pg::Time short_until{0};      // no free background worker slot: not before this is another one asked for
+    pg::Time short_until{
+        0};  // no free background worker slot: not before this is another one asked for
     pg::Time next_full_look{0};   // at all databases, when some found no room in shared memory
     std::size_t turn = 0;         // the database that is to find room next
     bool executors_first = true;  // neither kind may take the last slots again and again
@@ -50,7 +51,8 @@ void look_at_all_databases()
         databases::database_changed(database);
 }
 
-// Those that found no room get the places of those that can wait, as far as there are such; the next time it goes on from there.
+// Those that found no room get the places of those that can wait, as far as there are such; the
+// next time it goes on from there.
 void take_turns(Launcher &launcher)
 {
     databases::begin_look_at_all_databases();
@@ -81,7 +83,8 @@ void found_no_slot(Launcher &launcher)
         return;
     launcher.next_complaint = now + complaint_interval;
     pg::call([] {
-        ereport(LOG, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED), errmsg("hipq found no free background worker slot"),
+        ereport(LOG, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+                errmsg("hipq found no free background worker slot"),
                 errhint("Raise max_worker_processes."));
     });
 }
@@ -93,8 +96,8 @@ bool is_short_of_slots(const Launcher &launcher)
 
 // Returns whether there was a slot for it.
 template <class Ticket>
-bool start(Launcher &launcher, std::vector<Pending<Ticket>> &pending, const Ticket &ticket, const char *name,
-           const char *function)
+bool start(Launcher &launcher, std::vector<Pending<Ticket>> &pending, const Ticket &ticket,
+           const char *name, const char *function)
 {
     if (is_short_of_slots(launcher))
         return false;
@@ -122,7 +125,8 @@ void start_scheduler(Launcher &launcher, const databases::SchedulerTicket &ticke
 // None where it could not connect anyway: of a database that is gone everything is forgotten.
 void start_schedulers(Launcher &launcher)
 {
-    std::array<databases::SchedulerTicket, 4> tickets{};  // a few at a time: a server with many databases starts them in turn
+    std::array<databases::SchedulerTicket, 4>
+        tickets{};  // a few at a time: a server with many databases starts them in turn
     const std::size_t count = databases::take_due_schedulers(pg::now(), tickets);
     for (std::size_t i = 0; i < count; ++i) {
         const Openness openness = openness_of(tickets[i].database);
@@ -141,7 +145,8 @@ void start_executors(Launcher &launcher)
     const std::size_t count = executors::take_requested_executors(tickets);
     for (std::size_t i = 0; i < count; ++i) {
         HIPQ_POINT("before-start-executor");
-        if (start(launcher, launcher.executors, tickets[i], "hipq executor", "hipq_executor_main")) {
+        if (start(launcher, launcher.executors, tickets[i], "hipq executor",
+                  "hipq_executor_main")) {
             launcher.executors_first = false;
             HIPQ_POINT("after-start-executor");
         } else {
@@ -163,13 +168,15 @@ void start_workers(Launcher &launcher)
     }
 }
 
-// Forgets processes that came up or ended; a process that ended before it took its slot gives it back here.
+// Forgets processes that came up or ended; a process that ended before it took its slot gives it
+// back here.
 template <class Ticket, class Ended>
 void reap(std::vector<Pending<Ticket>> &pending, Ended &&ended)
 {
     std::erase_if(pending, [&](const Pending<Ticket> &entry) {
         pid_t pid = 0;
-        const BgwHandleStatus status = pg::call([&] { return ::GetBackgroundWorkerPid(entry.handle, &pid); });
+        const BgwHandleStatus status =
+            pg::call([&] { return ::GetBackgroundWorkerPid(entry.handle, &pid); });
         if (status == BGWH_STOPPED) {
             ended(entry.ticket);
             pg::call([&] { ::pfree(entry.handle); });
@@ -192,8 +199,10 @@ void notice_clock(Launcher &launcher)
 void run_once(Launcher &launcher)
 {
     notice_clock(launcher);
-    reap(launcher.schedulers, [](const databases::SchedulerTicket &ticket) { databases::scheduler_failed(ticket); });
-    reap(launcher.executors, [](const executors::ExecutorTicket &ticket) { executors::executor_not_started(ticket); });
+    reap(launcher.schedulers,
+         [](const databases::SchedulerTicket &ticket) { databases::scheduler_failed(ticket); });
+    reap(launcher.executors,
+         [](const executors::ExecutorTicket &ticket) { executors::executor_not_started(ticket); });
     const pg::Time now{::GetCurrentTimestamp()};
     if (now >= launcher.next_full_look && databases::must_look_at_all_databases()) {
         take_turns(launcher);
@@ -207,8 +216,11 @@ std::int64_t time_to_wait(const Launcher &launcher)
     if (is_short_of_slots(launcher))
         return short_for;
     const pg::Time next = settings::enabled ? databases::next_scheduler_due() : pg::infinity;
-    const std::int64_t longest = databases::must_look_at_all_databases() ? full_look_interval : process::longest_wait;
-    return next == pg::infinity ? longest : std::clamp<std::int64_t>(next.value - pg::now().value, 0, longest);
+    const std::int64_t longest =
+        databases::must_look_at_all_databases() ? full_look_interval : process::longest_wait;
+    return next == pg::infinity
+               ? longest
+               : std::clamp<std::int64_t>(next.value - pg::now().value, 0, longest);
 }
 
 [[noreturn]] void launch()
@@ -223,11 +235,14 @@ std::int64_t time_to_wait(const Launcher &launcher)
     look_at_all_databases();
     process::show_idle();
     for (;;) {
-        if (process::check_interrupts())  // hipq.enabled, hipq.databases or hipq.max_executors may have changed
+        if (process::check_interrupts())  // hipq.enabled, hipq.databases or hipq.max_executors may
+                                          // have changed
             look_at_all_databases();
         run_once(launcher);
-        const std::int64_t watch_again = std::min(watch_schedulers(launcher.watchdog), watch_prepared(launcher.prepared));
-        process::wait_for_work(std::min({time_to_wait(launcher), execute::stop_overdue(InvalidOid), watch_again}));
+        const std::int64_t watch_again =
+            std::min(watch_schedulers(launcher.watchdog), watch_prepared(launcher.prepared));
+        process::wait_for_work(
+            std::min({time_to_wait(launcher), execute::stop_overdue(InvalidOid), watch_again}));
     }
 }
 

@@ -1,4 +1,5 @@
-// The launcher: one per server, connected to no database. Finds databases, starts and restarts schedulers and executors.
+// The launcher: one per server, connected to no database. Finds databases, starts and restarts
+// schedulers and executors.
 #pragma once
 
 namespace hipq::server {

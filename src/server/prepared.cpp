@@ -1,7 +1,7 @@
 // Watches prepared transactions for the launcher.
 //
-// A look a second while there are any. One may have been prepared and committed between two looks: so a database in which
-// somebody has prepared one is looked at once in any case.
+// A look a second while there are any. One may have been prepared and committed between two looks:
+// so a database in which somebody has prepared one is looked at once in any case.
 #include "prepared.hpp"
 
 #include "process/process.hpp"
@@ -28,7 +28,8 @@ void look(PreparedWatch &watch)
     std::set<Oid> databases = take_prepares(watch);  // before those that are there are read
     std::map<TransactionId, Oid> open;
     for (const wakeup::PreparedTransaction &transaction : wakeup::prepared_transactions())
-        if (is_first || databases.contains(transaction.database) || watch.open.contains(transaction.xid))
+        if (is_first || databases.contains(transaction.database) ||
+            watch.open.contains(transaction.xid))
             open.emplace(transaction.xid, transaction.database);
     for (const auto &[xid, database] : watch.open)
         if (!open.contains(xid))

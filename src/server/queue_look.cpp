@@ -1,6 +1,8 @@
-// Looks at one queue for the scheduler: expires jobs, counts the executors that its owner should have.
+// Looks at one queue for the scheduler: expires jobs, counts the executors that its owner should
+// have.
 //
-// What is due in a queue, by its lanes in shared memory; the tables say when their first jobs are due.
+// What is due in a queue, by its lanes in shared memory; the tables say when their first jobs are
+// due.
 #include "server/queue_look.hpp"
 
 #include "catalog/catalog.hpp"
@@ -24,13 +26,16 @@ using core::Duty;
 
 constexpr int expire_at_once = 1'000;
 
-void report_parked(QueueLooks &looks, const Queue &queue, const std::string &job_type, const std::string &explanation)
+void report_parked(QueueLooks &looks, const Queue &queue, const std::string &job_type,
+                   const std::string &explanation)
 {
     if (!looks.reported.insert(queue.full_name() + "/" + job_type).second)
         return;
     const std::string name = queue.full_name();
     pg::call([&] {
-        ereport(WARNING, errmsg("jobs of type \"%s\" in queue \"%s\" wait for their handler", job_type.c_str(), name.c_str()),
+        ereport(WARNING,
+                errmsg("jobs of type \"%s\" in queue \"%s\" wait for their handler",
+                       job_type.c_str(), name.c_str()),
                 errdetail_internal("%s", explanation.c_str()));
     });
 }
@@ -41,12 +46,14 @@ void report_unhandled(QueueLooks &looks, const Queue &queue, const std::string &
     if (!looks.reported.insert(name + "/dead letters: " + problem).second)
         return;
     pg::call([&] {
-        ereport(WARNING, errmsg("dead letters of queue \"%s\" wait for their handler", name.c_str()),
+        ereport(WARNING,
+                errmsg("dead letters of queue \"%s\" wait for their handler", name.c_str()),
                 errdetail_internal("%s", problem.c_str()));
     });
 }
 
-void report_unserved(QueueLooks &looks, const Queue &queue, const std::string &job_type, const limits::Gate &gate)
+void report_unserved(QueueLooks &looks, const Queue &queue, const std::string &job_type,
+                     const limits::Gate &gate)
 {
     memory::raise_alert(memory::Alert::no_worker);
     if (!looks.reported.insert(queue.full_name() + "/" + job_type + ": no worker").second)
@@ -54,13 +61,15 @@ void report_unserved(QueueLooks &looks, const Queue &queue, const std::string &j
     const std::string name = queue.full_name();
     pg::call([&] {
         ereport(WARNING,
-                errmsg("jobs of type \"%s\" in queue \"%s\" wait for an external worker", job_type.c_str(), name.c_str()),
+                errmsg("jobs of type \"%s\" in queue \"%s\" wait for an external worker",
+                       job_type.c_str(), name.c_str()),
                 errdetail_internal("%s", gate.explanation.c_str()));
     });
 }
 
 // Jobs that dispatch() has left in the line.
-void look_at_unserved(QueueLooks &looks, Look &look, const Queue &queue, const std::string &job_type)
+void look_at_unserved(QueueLooks &looks, Look &look, const Queue &queue,
+                      const std::string &job_type)
 {
     const limits::Service service = limits::service_of(queue.id, job_type);
     if (service.able == 0)
@@ -71,11 +80,13 @@ void look_at_unserved(QueueLooks &looks, Look &look, const Queue &queue, const s
 }
 
 // Jobs that are due, counted only as far as it matters.
-void look_at_due(QueueLooks &looks, Look &look, const Queue &queue, const std::string &job_type, int count, bool owner_can_run)
+void look_at_due(QueueLooks &looks, Look &look, const Queue &queue, const std::string &job_type,
+                 int count, bool owner_can_run)
 {
     if (queue.find_pause(job_type) != nullptr)
         return;  // who resumes it asks for a look
-    if (const catalog::JobType *type = queue.find_job_type(job_type); type != nullptr && limits::runs_outside(queue, *type)) {
+    if (const catalog::JobType *type = queue.find_job_type(job_type);
+        type != nullptr && limits::runs_outside(queue, *type)) {
         look_at_unserved(looks, look, queue, job_type);
         return;
     }
@@ -105,28 +116,34 @@ struct Returning {
     Returning &operator=(const Returning &) = delete;
 };
 
-// Jobs that were given back are noted one by one; those that have gone since stay noted until somebody reads the lane. Reads it
-// up to the first that is there.
+// Jobs that were given back are noted one by one; those that have gone since stay noted until
+// somebody reads the lane. Reads it up to the first that is there.
 void forget_what_is_gone(const Queue &queue, const lanes::LaneInfo &lane, pg::Time now)
 {
     claim::Claimer claimer;
     claimer.hand = claim::Hand{queue.id, lane.name.type, 1, {}};
     const Returning returning;
-    claim::take_jobs(claimer, {&queue, {lane.name.type, lane.name.priority, lane.due, lane.first_id}, lane.ref, lane.name.leaf},
+    claim::take_jobs(claimer,
+                     {&queue,
+                      {lane.name.type, lane.name.priority, lane.due, lane.first_id},
+                      lane.ref,
+                      lane.name.leaf},
                      now, 1);
 }
 
 core::Lane::Places places_of(const Queue &queue, const lanes::LaneInfo &lane, pg::Time now)
 {
     const core::Lane::Places places = lanes::places_of(lane.ref, now);
-    if (places.single_keys == 0 || queue.find_pause(lane.name.type) != nullptr || !is_left_alone(queue, lane.name.type))
+    if (places.single_keys == 0 || queue.find_pause(lane.name.type) != nullptr ||
+        !is_left_alone(queue, lane.name.type))
         return places;
     forget_what_is_gone(queue, lane, now);
     return lanes::places_of(lane.ref, now);
 }
 
 // When the first jobs of a lane are due that stand from a key on.
-std::vector<pg::Time> due_times(const Look &look, const Queue &queue, const lanes::LaneInfo &lane, core::LaneKey from)
+std::vector<pg::Time> due_times(const Look &look, const Queue &queue, const lanes::LaneInfo &lane,
+                                core::LaneKey from)
 {
     if (from == core::lane_end)
         return {};
@@ -135,7 +152,8 @@ std::vector<pg::Time> due_times(const Look &look, const Queue &queue, const lane
 }
 
 // A lane may hold less than it seems to: what was noted there may be gone.
-void look_at_lane(QueueLooks &looks, Look &look, const Queue &queue, const lanes::LaneInfo &lane, bool owner_can_run)
+void look_at_lane(QueueLooks &looks, Look &look, const Queue &queue, const lanes::LaneInfo &lane,
+                  bool owner_can_run)
 {
     const std::string job_type = lane.name.type;
     const core::Lane::Places places = places_of(queue, lane, look.now);
@@ -143,7 +161,9 @@ void look_at_lane(QueueLooks &looks, Look &look, const Queue &queue, const lanes
     if (places.next_key_due != core::lane_limit)
         look.again_at(pg::Time{places.next_key_due});
     const auto due = static_cast<int>(places.single_keys) +
-                     static_cast<int>(std::count_if(times.begin(), times.end(), [&](pg::Time time) { return time <= look.now; }));
+                     static_cast<int>(std::count_if(times.begin(), times.end(), [&](pg::Time time) {
+                         return time <= look.now;
+                     }));
     if (due > 0 || !times.empty())
         catalog::register_unknown_type(queue, job_type, looks.time_zone);
     if (due == 0 && !times.empty())
@@ -177,7 +197,8 @@ void look_at_lanes(QueueLooks &looks, Look &look, const Queue &queue, bool owner
 }
 
 // Without room for a lane its jobs are looked for in the table each time.
-void look_at_head(QueueLooks &looks, Look &look, const Queue &queue, const claim::LaneHead &head, bool owner_can_run)
+void look_at_head(QueueLooks &looks, Look &look, const Queue &queue, const claim::LaneHead &head,
+                  bool owner_can_run)
 {
     const lanes::LaneName name(catalog::live_leaf(queue), queue.id, head.priority, head.job_type);
     if (const lanes::LaneRef lane = lanes::find_or_make_lane(name, queue.owner); lane.is_known()) {
@@ -253,14 +274,16 @@ void expire(Look &look, const Queue &queue)
 void look_at_queue(QueueLooks &looks, Look &look, const Queue &queue)
 {
     pg::Time expiry = pg::infinity;
-    const bool is_done =
-        process::do_duty(Duty::line, &queue, [&] { pg::with_transaction([&] { expiry = look_at_line(looks, look, queue); }); });
+    const bool is_done = process::do_duty(Duty::line, &queue, [&] {
+        pg::with_transaction([&] { expiry = look_at_line(looks, look, queue); });
+    });
     if (!is_done)
         looks.lane_search.note_unsearched(queue.id);
     if (expiry > look.now)
         look.again_at(expiry);
     else
-        process::do_duty(Duty::expiry, &queue, [&] { pg::with_transaction([&] { expire(look, queue); }); });
+        process::do_duty(Duty::expiry, &queue,
+                         [&] { pg::with_transaction([&] { expire(look, queue); }); });
 }
 
 // They would keep their place in shared memory for ever.

@@ -1,4 +1,5 @@
-// The scheduler's look at one queue: it expires what is over, and finds out how many executors its owner should have.
+// The scheduler's look at one queue: it expires what is over, and finds out how many executors its
+// owner should have.
 #pragma once
 
 #include <set>
@@ -20,7 +21,8 @@ struct Look {
     pg::Time next_due = pg::infinity;
     std::map<Oid, Wanted> wanted;  // by queue owner, of those too who want none
     bool saw_dropped_queue = false;
-    std::optional<std::map<int, std::vector<lanes::LaneInfo>>> lanes{};  // by queue, once somebody has asked for them
+    std::optional<std::map<int, std::vector<lanes::LaneInfo>>>
+        lanes{};  // by queue, once somebody has asked for them
 
     void again_at(pg::Time due) { next_due = std::min(next_due, due); }
 };
@@ -32,7 +34,8 @@ struct QueueLooks {
     claim::LaneSearch lane_search;
 };
 
-// Each part in transactions of its own, so that what is against one leaves the others as they are. No transaction open.
+// Each part in transactions of its own, so that what is against one leaves the others as they are.
+// No transaction open.
 void look_at_queue(QueueLooks &looks, Look &look, const catalog::Queue &queue);
 
 void remove_lanes_of_dropped_queues(const catalog::Catalogue &catalogue);

@@ -1,7 +1,9 @@
-// A scheduler: one per database with work. Decides who runs, sweeps, keeps the tables in order; runs no user code.
+// A scheduler: one per database with work. Decides who runs, sweeps, keeps the tables in order;
+// runs no user code.
 //
-// It looks when a commit, a time or a process that ended says so, and at least every 10 s while work is due. With nothing due
-// within a minute it leaves, and the launcher keeps the time of its return.
+// It looks when a commit, a time or a process that ended says so, and at least every 10 s while
+// work is due. With nothing due within a minute it leaves, and the launcher keeps the time of its
+// return.
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
 #include "databases/databases.hpp"
@@ -51,9 +53,12 @@ struct Scheduler {
 void report_hold(const limits::Gate &gate)
 {
     pg::call([&] {
-        ereport(LOG, errmsg("hipq holds the jobs of database \"%s\"", ::get_database_name(MyDatabaseId)),
-                errdetail_internal("%s", gate.explanation.c_str()),
-                errhint("If this database is the one that shall run them: SELECT hipq.release_hold()."));
+        ereport(
+            LOG,
+            errmsg("hipq holds the jobs of database \"%s\"", ::get_database_name(MyDatabaseId)),
+            errdetail_internal("%s", gate.explanation.c_str()),
+            errhint(
+                "If this database is the one that shall run them: SELECT hipq.release_hold()."));
     });
 }
 
@@ -86,10 +91,12 @@ std::set<Oid> owners_with_due_jobs(const Look &look)
 void ask_for_executors(Look &look)
 {
     for (const auto &[owner, wanted] : look.wanted) {
-        executors::want_executors(MyDatabaseId, owner, std::min(wanted.executors, settings::max_executors), wanted.weight,
-                                  look.now);
+        executors::want_executors(MyDatabaseId, owner,
+                                  std::min(wanted.executors, settings::max_executors),
+                                  wanted.weight, look.now);
         if (wanted.executors > 0)
-            look.again_at(executors::next_try(MyDatabaseId, owner, look.now).value_or(look.now + process::longest_wait));
+            look.again_at(executors::next_try(MyDatabaseId, owner, look.now)
+                              .value_or(look.now + process::longest_wait));
     }
 }
 
@@ -113,8 +120,9 @@ pg::Time serve_workers(Scheduler &scheduler, pg::Time now)
 
 bool runs_handlers(const Queue &queue)
 {
-    return queue.handles_dead_letters() || std::any_of(queue.job_types.begin(), queue.job_types.end(),
-                                                       [](const auto &entry) { return !entry.second.is_without_handler(); });
+    return queue.handles_dead_letters() ||
+           std::any_of(queue.job_types.begin(), queue.job_types.end(),
+                       [](const auto &entry) { return !entry.second.is_without_handler(); });
 }
 
 // Those that may come to need an executor.
@@ -123,7 +131,8 @@ int count_owners_with_handlers(const catalog::Catalogue &catalogue)
     std::set<Oid> owners;
     pg::with_transaction([&] {
         for (const auto &[id, queue] : catalogue.queues)
-            if (!queue.is_dropped && !owners.contains(queue.owner) && runs_handlers(queue) && limits::owner_gate(queue).passed)
+            if (!queue.is_dropped && !owners.contains(queue.owner) && runs_handlers(queue) &&
+                limits::owner_gate(queue).passed)
                 owners.insert(queue.owner);
     });
     return static_cast<int>(owners.size());
@@ -132,7 +141,8 @@ int count_owners_with_handlers(const catalog::Catalogue &catalogue)
 Look look_around(Scheduler &scheduler)
 {
     Look look{pg::now(), pg::infinity, {}, false};
-    process::do_duty(Duty::dispatch, nullptr, external::recall_workers);  // before their jobs are found
+    process::do_duty(Duty::dispatch, nullptr,
+                     external::recall_workers);  // before their jobs are found
     look.again_at(recovery::recover(scheduler.recovery));
     look.again_at(serve_workers(scheduler, look.now));
     const TimestampTz start = ::GetCurrentTimestamp();
@@ -157,12 +167,14 @@ Look look_around(Scheduler &scheduler)
     scheduler.looks.lane_search.end_look();
     if (const auto delay = claim::audit(scheduler.audit, *catalogue, look.now))
         look.again_at(look.now + *delay);
-    if (const auto delay = retention::look_after_leaves(scheduler.vacuums, *catalogue, !owners_with_due_jobs(look).empty()))
+    if (const auto delay = retention::look_after_leaves(scheduler.vacuums, *catalogue,
+                                                        !owners_with_due_jobs(look).empty()))
         look.again_at(look.now + *delay);
     executors::note_queue_owners(count_owners_with_handlers(*catalogue));
     HIPQ_POINT("before-ask-for-executors");
     ask_for_executors(look);
-    if (const auto delay = watch_for_stalls(scheduler.stalls, *catalogue, owners_with_due_jobs(look)))
+    if (const auto delay =
+            watch_for_stalls(scheduler.stalls, *catalogue, owners_with_due_jobs(look)))
         look.again_at(look.now + *delay);
     look.again_at(process::next_duty());
     scheduler.recovery.pause = ::GetCurrentTimestamp() - start;
@@ -174,11 +186,14 @@ Look look_around(Scheduler &scheduler)
 bool is_installed()
 {
     bool installed = false;
-    pg::with_transaction([&] { installed = pg::call([] { return OidIsValid(::get_extension_oid("hipq", true)); }); });
+    pg::with_transaction([&] {
+        installed = pg::call([] { return OidIsValid(::get_extension_oid("hipq", true)); });
+    });
     return installed;
 }
 
-// Whether the extension is this library's; said once in the log when it is not. It changes while no worker is there.
+// Whether the extension is this library's; said once in the log when it is not. It changes while no
+// worker is there.
 bool is_right_version()
 {
     bool right = false;
@@ -188,31 +203,32 @@ bool is_right_version()
         if (right)
             return;
         pg::call([&] {
-            ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("hipq runs no jobs in database \"%s\"", ::get_database_name(MyDatabaseId)),
-                    errdetail_internal("%s", gate.explanation.c_str()));
+            ereport(
+                WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                errmsg("hipq runs no jobs in database \"%s\"", ::get_database_name(MyDatabaseId)),
+                errdetail_internal("%s", gate.explanation.c_str()));
         });
     });
     return right;
 }
 
-// When a job for an external worker has come or a worker has room there is no need to look at everything; unless somebody has
-// asked for that too, as he does who changes what may run at all.
+// When a job for an external worker has come or a worker has room there is no need to look at
+// everything; unless somebody has asked for that too, as he does who changes what may run at all.
 void dispatch_if_asked(Scheduler &scheduler)
 {
     if (databases::next_look() <= pg::now() || !databases::was_asked_for_dispatch())
         return;
     process::show_activity("hipq scheduler dispatches");
     const pg::Time next_dispatch = external::dispatch(scheduler.dispatcher);
-    const pg::Time next =
-        std::min({next_dispatch, recovery::next_loss(pg::now()), external::give_up_waiting(*recovery::read_catalogue())});
+    const pg::Time next = std::min({next_dispatch, recovery::next_loss(pg::now()),
+                                    external::give_up_waiting(*recovery::read_catalogue())});
     process::show_idle();
     if (next != pg::infinity)
         databases::work_due(MyDatabaseId, next);
 }
 
-// Waits until a look is due. While executors have hands it looks after those meanwhile, in shared memory only; what is said in
-// that time may bring the look forward.
+// Waits until a look is due. While executors have hands it looks after those meanwhile, in shared
+// memory only; what is said in that time may bring the look forward.
 void rest(Scheduler &scheduler)
 {
     constexpr std::int64_t hand_interval = 50'000;  // us
@@ -227,7 +243,8 @@ void rest(Scheduler &scheduler)
         const std::int64_t left = std::min(databases::next_look(), latest).value - pg::now().value;
         if (left <= 0)
             return;
-        process::wait_for_work(std::min(watches ? std::min(left, hand_interval) : left, execute::stop_overdue(MyDatabaseId)));
+        process::wait_for_work(std::min(watches ? std::min(left, hand_interval) : left,
+                                        execute::stop_overdue(MyDatabaseId)));
         if (process::check_interrupts())
             return;  // the settings may be others
     }
@@ -247,7 +264,8 @@ bool work(Scheduler &scheduler)
     Look look = look_around(scheduler);
     look.again_at(retention::maintain(scheduler.maintenance, look.now, look.saw_dropped_queue));
     process::show_idle();
-    const pg::Time due = databases::end_look(std::min(look.next_due, look.now + idle_maintenance_interval));
+    const pg::Time due =
+        databases::end_look(std::min(look.next_due, look.now + idle_maintenance_interval));
     if (due > look.now + minute && databases::leave_scheduler(look.now + minute)) {
         HIPQ_POINT("scheduler-leaves");
         return false;

@@ -14,12 +14,14 @@ namespace hipq::server {
 
 namespace {
 
-constexpr int invalid_database = -2;  // what datconnlimit says of a database whose DROP did not come to its end
+constexpr int invalid_database =
+    -2;  // what datconnlimit says of a database whose DROP did not come to its end
 
 // PostgreSQL regime.
 bool is_open(const FormData_pg_database &database)
 {
-    return database.datallowconn && database.datconnlimit != invalid_database && limits::is_listed(NameStr(database.datname));
+    return database.datallowconn && database.datconnlimit != invalid_database &&
+           limits::is_listed(NameStr(database.datname));
 }
 
 }  // namespace
@@ -30,14 +32,18 @@ Openness openness_of(Oid database)
     pg::with_transaction([&] {
         openness = pg::call([&] {
             ScanKeyData key;
-            ::ScanKeyInit(&key, Anum_pg_database_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(database));
+            ::ScanKeyInit(&key, Anum_pg_database_oid, BTEqualStrategyNumber, F_OIDEQ,
+                          ObjectIdGetDatum(database));
             Relation relation = ::table_open(DatabaseRelationId, AccessShareLock);
-            // Without a database there may be no index and no cache to read by, only the table itself.
+            // Without a database there may be no index and no cache to read by, only the table
+            // itself.
             SysScanDesc scan = ::systable_beginscan(relation, InvalidOid, false, nullptr, 1, &key);
             HeapTuple tuple = ::systable_getnext(scan);
             auto result = Openness::missing;
             if (HeapTupleIsValid(tuple))
-                result = is_open(*reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple))) ? Openness::open : Openness::closed;
+                result = is_open(*reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple)))
+                             ? Openness::open
+                             : Openness::closed;
             ::systable_endscan(scan);
             ::table_close(relation, AccessShareLock);
             return result;
@@ -54,8 +60,8 @@ std::vector<Oid> open_databases()
             ::PushActiveSnapshot(::GetTransactionSnapshot());
             Relation relation = ::table_open(DatabaseRelationId, AccessShareLock);
             TableScanDesc scan = ::table_beginscan_catalog(relation, 0, nullptr);
-            for (HeapTuple tuple = ::heap_getnext(scan, ForwardScanDirection); HeapTupleIsValid(tuple);
-                 tuple = ::heap_getnext(scan, ForwardScanDirection)) {
+            for (HeapTuple tuple = ::heap_getnext(scan, ForwardScanDirection);
+                 HeapTupleIsValid(tuple); tuple = ::heap_getnext(scan, ForwardScanDirection)) {
                 const auto *form = reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple));
                 if (is_open(*form))
                     result.push_back(form->oid);

@@ -1,8 +1,8 @@
 // Raises the alarm when a due job does not start although nothing stands against it.
 //
-// In shared memory first, which costs nothing much: has any job of the owner started since the last look, could one have? Only
-// when the answer has been no and yes for a second are the tables asked for a job that should have, and whether it is still
-// there 5 s later.
+// In shared memory first, which costs nothing much: has any job of the owner started since the last
+// look, could one have? Only when the answer has been no and yes for a second are the tables asked
+// for a job that should have, and whether it is still there 5 s later.
 #include "stalls.hpp"
 
 #include "catalog/catalog.hpp"
@@ -30,26 +30,33 @@ constexpr int most_lines = 1'000;
 
 // ---- a job that should have started ----
 
-constexpr const char *try_lock_sql = "SELECT FROM {live} AS job WHERE job.id = $1 FOR UPDATE SKIP LOCKED";
+constexpr const char *try_lock_sql =
+    "SELECT FROM {live} AS job WHERE job.id = $1 FOR UPDATE SKIP LOCKED";
 
-// Whoever changes or locks the row keeps executors from it. The lock is held to the end of the transaction, at once.
+// Whoever changes or locks the row keeps executors from it. The lock is held to the end of the
+// transaction, at once.
 bool is_free(const FoundJob &job)
 {
-    return !pg::as_hipq([&] { return catalog::statement_for(*job.queue, try_lock_sql).run(job.id); }).empty();
+    return !pg::as_hipq([&] {
+                return catalog::statement_for(*job.queue, try_lock_sql).run(job.id);
+            }).empty();
 }
 
 // Whether executors shall not look at it for a moment, because they found it locked a moment ago.
 bool is_put_off(const FoundJob &job, pg::Time now)
 {
-    const lanes::LaneRef ref = lanes::find_lane({catalog::live_leaf(*job.queue), job.queue->id, job.priority, job.type});
+    const lanes::LaneRef ref =
+        lanes::find_lane({catalog::live_leaf(*job.queue), job.queue->id, job.priority, job.type});
     const auto lane = ref.is_known() ? lanes::copy_lane(ref) : std::nullopt;
     if (!lane.has_value())
         return false;
     const core::LaneKey key{job.due.value, job.id};
     const auto &pockets = lane->pockets;
-    return std::any_of(pockets.entries.begin(), pockets.entries.begin() + pockets.count, [&](const core::Pocket &pocket) {
-        return pocket.range.contains(key) && !pocket.is_ready(now.value) && !pocket.holds_many(now.value);
-    });
+    return std::any_of(pockets.entries.begin(), pockets.entries.begin() + pockets.count,
+                       [&](const core::Pocket &pocket) {
+                           return pocket.range.contains(key) && !pocket.is_ready(now.value) &&
+                                  !pocket.holds_many(now.value);
+                       });
 }
 
 bool should_start(const FoundJob &job, pg::Time now)
@@ -57,15 +64,18 @@ bool should_start(const FoundJob &job, pg::Time now)
     if (is_put_off(job, now))
         return false;
     const std::vector<limits::Gate> gates = monitor::gates_of(job);
-    return std::all_of(gates.begin(), gates.end(), [](const limits::Gate &gate) { return gate.passed; }) && is_free(job);
+    return std::all_of(gates.begin(), gates.end(),
+                       [](const limits::Gate &gate) { return gate.passed; }) &&
+           is_free(job);
 }
 
 // The first of a line that should start.
-std::optional<FoundJob> find_in_line(const catalog::Catalogue &catalogue, const Queue &queue, const claim::LaneHead &head,
-                                     pg::Time now)
+std::optional<FoundJob> find_in_line(const catalog::Catalogue &catalogue, const Queue &queue,
+                                     const claim::LaneHead &head, pg::Time now)
 {
     limits::StartWindows windows(queue.id, head.job_type, now);
-    for (const job::DueJob &due : claim::due_jobs(queue, head, now, most_candidates, windows, queue.paused_keys(head.job_type))) {
+    for (const job::DueJob &due : claim::due_jobs(queue, head, now, most_candidates, windows,
+                                                  queue.paused_keys(head.job_type))) {
         process::check_interrupts();
         auto job = job::find_job(catalogue, due.id, queue.full_name());
         if (job.has_value() && should_start(*job, now))
@@ -98,7 +108,8 @@ std::optional<FoundJob> find_in_queues(const catalog::Catalogue &catalogue, Oid 
 }
 
 // The job seen before if it still should start, else another one.
-std::optional<FoundJob> find_stalled(const catalog::Catalogue &catalogue, Oid owner, std::int64_t before)
+std::optional<FoundJob> find_stalled(const catalog::Catalogue &catalogue, Oid owner,
+                                     std::int64_t before)
 {
     auto job = before == 0 ? std::nullopt : job::find_job(catalogue, before, std::nullopt);
     if (job.has_value() && job->queue->owner == owner && should_start(*job, pg::now()))
@@ -114,9 +125,11 @@ void report(const FoundJob &job)
     const auto id = static_cast<long long>(job.id);
     pg::call([&] {
         ereport(WARNING, errmsg("job %lld in queue \"%s\" does not start", id, queue.c_str()),
-                errdetail("It has been due for over 5 s, every gate is open and an executor is free; no other job of the queue "
+                errdetail("It has been due for over 5 s, every gate is open and an executor is "
+                          "free; no other job of the queue "
                           "owner has started meanwhile."),
-                errhint("See hipq.executors, and what its processes wait for in pg_stat_activity. Unless something stops "
+                errhint("See hipq.executors, and what its processes wait for in pg_stat_activity. "
+                        "Unless something stops "
                         "them, this is a bug in hipq."));
     });
 }
@@ -127,8 +140,9 @@ void look_for_stalled(Stall &stall, const catalog::Catalogue &catalogue, Oid own
     pg::with_transaction([&] {
         const auto job = find_stalled(catalogue, owner, stall.job_id);
         if (!job.has_value()) {
-            stall =
-                Stall{.since = now + (patience - first_patience), .seen = now, .progress = stall.progress};  // asked again in 5 s
+            stall = Stall{.since = now + (patience - first_patience),
+                          .seen = now,
+                          .progress = stall.progress};  // asked again in 5 s
         } else if (std::exchange(stall.job_id, job->id) != job->id) {
             stall.found = now;
         } else if (now >= stall.found + patience) {
@@ -143,7 +157,8 @@ void look_for_stalled(Stall &stall, const catalog::Catalogue &catalogue, Oid own
 bool could_start_more(Oid owner)
 {
     const executors::Crew crew = executors::crew_of(MyDatabaseId, owner);
-    return crew.idle + crew.starting + crew.requested > 0 || crew.has_place || crew.stranger_makes_room;
+    return crew.idle + crew.starting + crew.requested > 0 || crew.has_place ||
+           crew.stranger_makes_room;
 }
 
 // Those who have due jobs, in line or in hand, and could have one more started.
@@ -151,7 +166,8 @@ std::set<Oid> owners_to_watch(std::set<Oid> owners)
 {
     const pg::Time now{::GetCurrentTimestamp()};
     for (const executors::AboutToMove &executor : executors::executors_about_to_move())
-        if (executor.database == MyDatabaseId && executor.has_hand && executor.since + first_patience <= now)
+        if (executor.database == MyDatabaseId && executor.has_hand &&
+            executor.since + first_patience <= now)
             owners.insert(executor.role);
     std::erase_if(owners, [](Oid owner) { return !could_start_more(owner); });
     return owners;
@@ -170,7 +186,8 @@ std::int64_t watch(Stall &stall, const catalog::Catalogue &catalogue, Oid owner,
         stall = Stall{.since = now, .seen = now, .progress = progress, .reported = stall.reported};
     stall.seen = now;
     stall.progress = progress;
-    if (now >= std::max(stall.since + first_patience, stall.job_id == 0 ? pg::Time{0} : stall.found + patience))
+    if (now >= std::max(stall.since + first_patience,
+                        stall.job_id == 0 ? pg::Time{0} : stall.found + patience))
         look_for_stalled(stall, catalogue, owner, now);
     const pg::Time next = stall.job_id == 0 ? stall.since + first_patience : stall.found + patience;
     return std::max<std::int64_t>(next.value - now.value, 1'000);
@@ -186,9 +203,11 @@ std::optional<std::int64_t> watch_for_stalls(Stalls &stalls, const catalog::Cata
     std::optional<std::int64_t> next;
     for (const Oid owner : owners) {
         const pg::Time now{::GetCurrentTimestamp()};
-        const auto stall = stalls.try_emplace(owner, Stall{.since = now, .seen = now, .progress = {}}).first;
+        const auto stall =
+            stalls.try_emplace(owner, Stall{.since = now, .seen = now, .progress = {}}).first;
         std::int64_t again = patience;
-        process::do_duty(core::Duty::stall_watch, nullptr, [&] { again = watch(stall->second, catalogue, owner, now); });
+        process::do_duty(core::Duty::stall_watch, nullptr,
+                         [&] { again = watch(stall->second, catalogue, owner, now); });
         next = std::min(next.value_or(again), again);
     }
     return next;

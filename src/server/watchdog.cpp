@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::int64_t until_look = 1'000'000;  // us
 constexpr std::int64_t patience = 5'000'000;
-constexpr std::int64_t patience_with_a_look = 60'000'000;  // with very many queues one takes its time
+constexpr std::int64_t patience_with_a_look =
+    60'000'000;  // with very many queues one takes its time
 
 // ---- databases that nobody looks at ----
 
@@ -27,20 +28,23 @@ bool is_due(pg::Time time, pg::Time now, std::int64_t &next)
     return time <= now;
 }
 
-// Has databases looked at with lanes that were not due yet when their schedulers looked last. One that is paused, or waits for
-// its handler, has been looked at. Returns in how long another one may be worth a look.
+// Has databases looked at with lanes that were not due yet when their schedulers looked last. One
+// that is paused, or waits for its handler, has been looked at. Returns in how long another one may
+// be worth a look.
 std::int64_t ask_for_looks_at_lanes()
 {
     std::int64_t next = process::longest_wait;
     const pg::Time now = pg::now();
     for (const lanes::DueLane &lane : lanes::due_lanes(now))
-        if (is_due(lane.due + until_look, now, next) && databases::last_look(lane.database) < lane.due)
+        if (is_due(lane.due + until_look, now, next) &&
+            databases::last_look(lane.database) < lane.due)
             databases::work_due(lane.database, pg::Time{0});
     return next;
 }
 
-// The same of databases whose executors have been about to move for a while, as long as they are: of a lane that has never been
-// read nobody knows since when a job in it is due, and a job in hand is in no lane.
+// The same of databases whose executors have been about to move for a while, as long as they are:
+// of a lane that has never been read nobody knows since when a job in it is due, and a job in hand
+// is in no lane.
 std::int64_t ask_for_looks_at_executors()
 {
     std::int64_t next = process::longest_wait;
@@ -71,10 +75,15 @@ void report(const databases::AwaitedLook &look)
 {
     const std::string name = name_of(look.database);
     pg::call([&] {
-        ereport(WARNING, errmsg("scheduler of database \"%s\" with PID %d does not look for work", name.c_str(), look.pid),
-                errdetail(look.is_looking ? "Its last look began more than a minute ago: jobs may be due that do not start."
-                                          : "It was to look more than 5 s ago: jobs may be due that do not start."),
-                errhint("See in pg_stat_activity what it waits for."));
+        ereport(
+            WARNING,
+            errmsg("scheduler of database \"%s\" with PID %d does not look for work", name.c_str(),
+                   look.pid),
+            errdetail(look.is_looking
+                          ? "Its last look began more than a minute ago: jobs may be due that do "
+                            "not start."
+                          : "It was to look more than 5 s ago: jobs may be due that do not start."),
+            errhint("See in pg_stat_activity what it waits for."));
     });
 }
 
@@ -93,8 +102,9 @@ std::int64_t judge_schedulers(Watchdog &watchdog)
     const pg::Time now{::GetCurrentTimestamp()};
     std::vector<Watchdog::Late> late;
     for (const databases::AwaitedLook &look : databases::awaited_looks()) {
-        const auto known = std::find_if(watchdog.late.begin(), watchdog.late.end(),
-                                        [&](const Watchdog::Late &each) { return each.look == look; });
+        const auto known =
+            std::find_if(watchdog.late.begin(), watchdog.late.end(),
+                         [&](const Watchdog::Late &each) { return each.look == look; });
         late.push_back(known != watchdog.late.end() ? *known : Watchdog::Late{look, now, false});
         judge(late.back(), now);
     }
@@ -108,7 +118,8 @@ std::int64_t watch_schedulers(Watchdog &watchdog)
 {
     if (!settings::enabled)
         return process::longest_wait;
-    return std::min({ask_for_looks_at_lanes(), ask_for_looks_at_executors(), judge_schedulers(watchdog)});
+    return std::min(
+        {ask_for_looks_at_lanes(), ask_for_looks_at_executors(), judge_schedulers(watchdog)});
 }
 
 }  // namespace hipq::server

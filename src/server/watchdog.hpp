@@ -1,6 +1,7 @@
-// The launcher's part in the alarm (stalls.hpp). Whether a job should have started is for the scheduler to judge, which knows the
-// tables; but none may be there, since commits ask for executors by themselves, and it may be the one that stands still. So the
-// launcher, which is always there, sees to it that somebody looks.
+// The launcher's part in the alarm (stalls.hpp). Whether a job should have started is for the
+// scheduler to judge, which knows the tables; but none may be there, since commits ask for
+// executors by themselves, and it may be the one that stands still. So the launcher, which is
+// always there, sees to it that somebody looks.
 #pragma once
 
 #include "databases/databases.hpp"
@@ -16,9 +17,10 @@ struct Watchdog {
     std::vector<Late> late{};
 };
 
-// Has databases looked at in which a job has been due, or in an executor's hand, for a second, and nobody has looked since; and
-// raises the alarm over schedulers that have not looked for 5 s although they should, or whose look takes a minute. In shared
-// memory only. Returns after how many microseconds it has to be called again at the latest.
+// Has databases looked at in which a job has been due, or in an executor's hand, for a second, and
+// nobody has looked since; and raises the alarm over schedulers that have not looked for 5 s
+// although they should, or whose look takes a minute. In shared memory only. Returns after how many
+// microseconds it has to be called again at the latest.
 std::int64_t watch_schedulers(Watchdog &watchdog);
 
 }  // namespace hipq::server

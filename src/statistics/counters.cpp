@@ -1,6 +1,7 @@
 // Counts what happens to jobs, by queue and type.
 //
-// An array of entries, their keys apart from them so that a look-up reads little; the notes of the current transaction.
+// An array of entries, their keys apart from them so that a look-up reads little; the notes of the
+// current transaction.
 #include "counters.hpp"
 
 #include "core/limits/fair_quota.hpp"
@@ -27,25 +28,29 @@ struct Counted {
     core::Statistics statistics;
 };
 
-constinit StatisticsHead *head = nullptr;  // then as many places as there is capacity, then the entries
+constinit StatisticsHead *head =
+    nullptr;  // then as many places as there is capacity, then the entries
 constinit LWLock *lock = nullptr;
 
 constexpr const char *tranche = "hipq statistics";
 
 std::span<core::StatisticsPlace> places()
 {
-    return {reinterpret_cast<core::StatisticsPlace *>(head + 1), static_cast<std::size_t>(head->capacity)};
+    return {reinterpret_cast<core::StatisticsPlace *>(head + 1),
+            static_cast<std::size_t>(head->capacity)};
 }
 
 std::span<Counted> counted()
 {
-    return {reinterpret_cast<Counted *>(places().data() + head->capacity), static_cast<std::size_t>(head->capacity)};
+    return {reinterpret_cast<Counted *>(places().data() + head->capacity),
+            static_cast<std::size_t>(head->capacity)};
 }
 
 Size segment_size()
 {
     const Size per_entry = sizeof(core::StatisticsPlace) + sizeof(Counted);
-    return ::add_size(sizeof(StatisticsHead), ::mul_size(per_entry, static_cast<Size>(settings::max_statistics)));
+    return ::add_size(sizeof(StatisticsHead),
+                      ::mul_size(per_entry, static_cast<Size>(settings::max_statistics)));
 }
 
 // ---- the notes of the current transaction ----
@@ -72,28 +77,31 @@ constinit std::int64_t noted_minute = 0;
 
 void copy_text(std::span<char> to, std::string_view from)
 {
-    const std::size_t length =
-        static_cast<std::size_t>(::pg_mbcliplen(from.data(), static_cast<int>(from.size()), static_cast<int>(to.size()) - 1));
+    const std::size_t length = static_cast<std::size_t>(::pg_mbcliplen(
+        from.data(), static_cast<int>(from.size()), static_cast<int>(to.size()) - 1));
     std::copy_n(from.data(), length, to.data());
     to[length] = '\0';
 }
 
 std::uint64_t key_of(int queue_id, std::string_view job_type)
 {
-    const std::uint64_t seed = (std::uint64_t{MyDatabaseId} << 32) | static_cast<std::uint32_t>(queue_id);
+    const std::uint64_t seed =
+        (std::uint64_t{MyDatabaseId} << 32) | static_cast<std::uint32_t>(queue_id);
     const std::uint64_t key =
-        ::hash_bytes_extended(reinterpret_cast<const unsigned char *>(job_type.data()), static_cast<int>(job_type.size()), seed);
+        ::hash_bytes_extended(reinterpret_cast<const unsigned char *>(job_type.data()),
+                              static_cast<int>(job_type.size()), seed);
     return key == 0 ? 1 : key;
 }
 
 // Jobs of one type come one after the other, as a rule.
-std::size_t noted_type(int queue_id, Oid owner, std::string_view instance, std::string_view queue, std::string_view job_type)
+std::size_t noted_type(int queue_id, Oid owner, std::string_view instance, std::string_view queue,
+                       std::string_view job_type)
 {
     const std::uint64_t key = key_of(queue_id, job_type);
     if (!noted_events->empty() && (*noted_types)[noted_events->back().type].key == key)
         return noted_events->back().type;
-    const auto found =
-        std::find_if(noted_types->begin(), noted_types->end(), [&](const NotedType &type) { return type.key == key; });
+    const auto found = std::find_if(noted_types->begin(), noted_types->end(),
+                                    [&](const NotedType &type) { return type.key == key; });
     if (found != noted_types->end())
         return static_cast<std::size_t>(found - noted_types->begin());
     NotedType type{key, key_of(queue_id, ""), {MyDatabaseId, owner, queue_id, {}, {}}};
@@ -144,7 +152,8 @@ NotedType others_of(const NotedType &type)
     return others;
 }
 
-// Beyond its share an owner has room for a sum over all other types of each queue. Null: there is none.
+// Beyond its share an owner has room for a sum over all other types of each queue. Null: there is
+// none.
 core::Statistics *entry_of(const NotedType &type, std::int64_t minute)
 {
     auto place = place_of(type, settings::max_owner_share, minute);
@@ -184,8 +193,11 @@ extern "C" void hipq_statistics_transaction_ends(XactEvent event, void *)
         forget_notes();
 }
 
-// What has been noted since a subtransaction began has its number, or a higher one of those within it.
-extern "C" void hipq_statistics_subtransaction_ends(SubXactEvent event, SubTransactionId subtransaction, SubTransactionId, void *)
+// What has been noted since a subtransaction began has its number, or a higher one of those within
+// it.
+extern "C" void hipq_statistics_subtransaction_ends(SubXactEvent event,
+                                                    SubTransactionId subtransaction,
+                                                    SubTransactionId, void *)
 {
     if (event != SUBXACT_EVENT_ABORT_SUB || noted_events == nullptr)
         return;
@@ -195,21 +207,25 @@ extern "C" void hipq_statistics_subtransaction_ends(SubXactEvent event, SubTrans
 
 // ---- down and up ----
 
-// Of the postmaster, when all others have ended. Not after a crash: then the counters may be anything.
+// Of the postmaster, when all others have ended. Not after a crash: then the counters may be
+// anything.
 extern "C" void hipq_statistics_exit(int code, Datum)
 {
     if (code != 0 || head == nullptr)
         return;
     const auto count = static_cast<std::size_t>(
-        std::count_if(places().begin(), places().end(), [](const core::StatisticsPlace &place) { return place.key != 0; }));
+        std::count_if(places().begin(), places().end(),
+                      [](const core::StatisticsPlace &place) { return place.key != 0; }));
     auto *entries = static_cast<CountedEntry *>(::MemoryContextAllocExtended(
-        TopMemoryContext, sizeof(CountedEntry) * std::max(count, std::size_t{1}), MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM));
+        TopMemoryContext, sizeof(CountedEntry) * std::max(count, std::size_t{1}),
+        MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM));
     if (entries == nullptr)
         return;
     std::size_t filled = 0;
     for (std::size_t i = 0; i < places().size(); ++i)
         if (places()[i].key != 0)
-            entries[filled++] = CountedEntry{counted()[i].type, places()[i], counted()[i].statistics};
+            entries[filled++] =
+                CountedEntry{counted()[i].type, places()[i], counted()[i].statistics};
     save_statistics({entries, filled});
 }
 
@@ -256,8 +272,8 @@ void watch_statistics()
     ::RegisterSubXactCallback(hipq_statistics_subtransaction_ends, nullptr);
 }
 
-void note_event(int queue_id, Oid owner, std::string_view instance, std::string_view queue, std::string_view job_type,
-                const core::JobEvent &event, pg::Time now)
+void note_event(int queue_id, Oid owner, std::string_view instance, std::string_view queue,
+                std::string_view job_type, const core::JobEvent &event, pg::Time now)
 {
     if (head == nullptr)
         return;
@@ -266,10 +282,12 @@ void note_event(int queue_id, Oid owner, std::string_view instance, std::string_
         noted_events = new std::vector<NotedEvent>();
     }
     noted_minute = core::minute_of(now.value);
-    noted_events->push_back({noted_type(queue_id, owner, instance, queue, job_type), ::GetCurrentSubTransactionId(), event});
+    noted_events->push_back({noted_type(queue_id, owner, instance, queue, job_type),
+                             ::GetCurrentSubTransactionId(), event});
 }
 
-void for_each_counted(const std::function<void(const CountedType &, const core::Statistics &)> &show)
+void for_each_counted(
+    const std::function<void(const CountedType &, const core::Statistics &)> &show)
 {
     if (head == nullptr)
         return;

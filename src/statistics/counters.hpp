@@ -1,4 +1,5 @@
-// What is counted of jobs, for the whole server: in shared memory, and in a file while the server is down.
+// What is counted of jobs, for the whole server: in shared memory, and in a file while the server
+// is down.
 //
 // It has a lock of its own, taken once for each transaction that ends attempts.
 #pragma once
@@ -21,13 +22,14 @@ struct CountedType {
 // The job type under which those of a queue are counted together for which there is no room.
 inline constexpr std::string_view other_types = "(others)";
 
-// Notes what the current transaction does to a job; it is counted when the transaction has committed, and not if
-// that is rolled back, or a savepoint before it.
-void note_event(int queue_id, Oid owner, std::string_view instance, std::string_view queue, std::string_view job_type,
-                const core::JobEvent &event, pg::Time now);
+// Notes what the current transaction does to a job; it is counted when the transaction has
+// committed, and not if that is rolled back, or a savepoint before it.
+void note_event(int queue_id, Oid owner, std::string_view instance, std::string_view queue,
+                std::string_view job_type, const core::JobEvent &event, pg::Time now);
 
 // Calls `show` for each queue and job type, with a copy of what is counted.
-void for_each_counted(const std::function<void(const CountedType &, const core::Statistics &)> &show);
+void for_each_counted(
+    const std::function<void(const CountedType &, const core::Statistics &)> &show);
 
 // How often something could not be counted for want of room (hipq.max_statistics).
 std::int64_t uncounted_events();

@@ -28,7 +28,8 @@ struct FileHead {
 
 bool is_known(const FileHead &head)
 {
-    return head.magic == magic && head.version == current_version && head.entry_size == sizeof(CountedEntry);
+    return head.magic == magic && head.version == current_version &&
+           head.entry_size == sizeof(CountedEntry);
 }
 
 bool write_part(FILE *file, const void *part, std::size_t size, pg_crc32c &sum)
@@ -49,7 +50,8 @@ bool write_all(FILE *file, std::span<const CountedEntry> entries)
 {
     pg_crc32c sum = 0;
     INIT_CRC32C(sum);
-    const FileHead head{magic, current_version, sizeof(CountedEntry), static_cast<std::uint32_t>(entries.size())};
+    const FileHead head{magic, current_version, sizeof(CountedEntry),
+                        static_cast<std::uint32_t>(entries.size())};
     if (!write_part(file, &head, sizeof(head), sum))
         return false;
     for (const CountedEntry &entry : entries)
@@ -91,7 +93,8 @@ void save_statistics(std::span<const CountedEntry> entries)
         static_cast<void>(::durable_rename(new_file_name, file_name, LOG));
         return;
     }
-    ereport(LOG, errcode_for_file_access(), errmsg("could not write file \"%s\": %m", new_file_name));
+    ereport(LOG, errcode_for_file_access(),
+            errmsg("could not write file \"%s\": %m", new_file_name));
     ::unlink(new_file_name);
 }
 
@@ -100,14 +103,16 @@ void load_statistics(void (*take)(const CountedEntry &))
     FILE *file = ::AllocateFile(file_name, PG_BINARY_R);
     if (file == nullptr) {
         if (errno != ENOENT)
-            ereport(LOG, errcode_for_file_access(), errmsg("could not read file \"%s\": %m", file_name));
+            ereport(LOG, errcode_for_file_access(),
+                    errmsg("could not read file \"%s\": %m", file_name));
         return;
     }
     if (read_all(file, nullptr)) {
         ::rewind(file);
         static_cast<void>(read_all(file, take));
     } else {
-        ereport(LOG, errcode(ERRCODE_DATA_CORRUPTED), errmsg("ignoring statistics of jobs in file \"%s\"", file_name),
+        ereport(LOG, errcode(ERRCODE_DATA_CORRUPTED),
+                errmsg("ignoring statistics of jobs in file \"%s\"", file_name),
                 errdetail("It is not whole, or of another version of hipq."));
     }
     static_cast<void>(::FreeFile(file));

@@ -1,6 +1,7 @@
 // Makes and drops the tables of a queue, and finishes what drop_queue began.
 //
-// Tables are made apart and then attached: CREATE TABLE ... PARTITION OF would lock the whole tree for reading and writing.
+// Tables are made apart and then attached: CREATE TABLE ... PARTITION OF would lock the whole tree
+// for reading and writing.
 #include "queue_table.hpp"
 
 #include "pg/clock.hpp"
@@ -37,30 +38,35 @@ void comment(const std::string &table, const std::string &text)
 
 void create_table(const std::string &table, const std::string &model, const std::string &more)
 {
-    pg::run_once("CREATE TABLE " + pg::quote_table(table) + " (LIKE " + pg::quote_table(model) + like_options + ")" + more);
+    pg::run_once("CREATE TABLE " + pg::quote_table(table) + " (LIKE " + pg::quote_table(model) +
+                 like_options + ")" + more);
     strip_grants(table);
 }
 
 void attach(const std::string &parent, const std::string &table, const std::string &values)
 {
-    pg::run_once("ALTER TABLE " + pg::quote_table(parent) + " ATTACH PARTITION " + pg::quote_table(table) + " FOR VALUES IN (" +
-                 values + ")");
+    pg::run_once("ALTER TABLE " + pg::quote_table(parent) + " ATTACH PARTITION " +
+                 pg::quote_table(table) + " FOR VALUES IN (" + values + ")");
 }
 
-// No index holds a column that a claim or a success changes: writing `running` stays a HOT update while the page has room. Pages
-// are filled well all the same: claims by lock, the rule for fast jobs, need no room, and under an old snapshot, when no page can
-// be used again, half-filled ones cost more than all else (docs/performance.md).
+// No index holds a column that a claim or a success changes: writing `running` stays a HOT update
+// while the page has room. Pages are filled well all the same: claims by lock, the rule for fast
+// jobs, need no room, and under an old snapshot, when no page can be used again, half-filled ones
+// cost more than all else (docs/performance.md).
 void create_live_leaf(const std::string &table)
 {
     const std::string leaf = table + "_live";
     create_table(leaf, table, " WITH (fillfactor = 90, vacuum_truncate = off)");
     const std::string on_leaf = " ON " + pg::quote_table(leaf) + " ";
-    pg::run_once("ALTER TABLE " + pg::quote_table(leaf) + " ADD CONSTRAINT " + pg::quote_name(leaf + "_pkey") +
-                 " PRIMARY KEY (id)");
-    pg::run_once("CREATE UNIQUE INDEX " + pg::quote_name(table + "_one_unfinished_job_per_type_and_key") + on_leaf +
+    pg::run_once("ALTER TABLE " + pg::quote_table(leaf) + " ADD CONSTRAINT " +
+                 pg::quote_name(leaf + "_pkey") + " PRIMARY KEY (id)");
+    pg::run_once("CREATE UNIQUE INDEX " +
+                 pg::quote_name(table + "_one_unfinished_job_per_type_and_key") + on_leaf +
                  "(job_type, job_key) WHERE job_key <> 'NONE'");
-    pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_line") + on_leaf + "(job_type, priority, scheduled_run_time, id)");
-    pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_expiry") + on_leaf + "(expires_time) WHERE expires_time < 'infinity'");
+    pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_line") + on_leaf +
+                 "(job_type, priority, scheduled_run_time, id)");
+    pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_expiry") + on_leaf +
+                 "(expires_time) WHERE expires_time < 'infinity'");
     attach(table, leaf, "NULL, 'initial', 'running', 'error', 'retry'");
 }
 
@@ -79,18 +85,20 @@ constinit pg::Statement select_marked_queues(R"(
     WHERE queue.is_dropped
     ORDER BY queue.queue_id)");
 
-constinit pg::Statement lock_marked_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 AND is_dropped FOR UPDATE");
+constinit pg::Statement
+    lock_marked_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 AND is_dropped FOR UPDATE");
 
 // What forget_queue writes besides.
-constinit pg::Statement
-    select_catalogue("SELECT unnest('{hipq.queue, hipq.job_type, hipq.pause, hipq.dead_letter, "
-                     "hipq.successor, hipq.made_by_handler, hipq.aimed_job, hipq.set_aside}'::regclass[])::oid");
+constinit pg::Statement select_catalogue(
+    "SELECT unnest('{hipq.queue, hipq.job_type, hipq.pause, hipq.dead_letter, "
+    "hipq.successor, hipq.made_by_handler, hipq.aimed_job, hipq.set_aside}'::regclass[])::oid");
 
 // What DETACH PARTITION locks.
-constinit pg::Statement select_tree("SELECT 'hipq.job'::regclass::oid UNION ALL SELECT relid::oid FROM pg_partition_tree($1)");
+constinit pg::Statement select_tree(
+    "SELECT 'hipq.job'::regclass::oid UNION ALL SELECT relid::oid FROM pg_partition_tree($1)");
 
-// Whether the queue is still one to drop. Somebody may have finished that meanwhile, and the table of that name be another
-// queue's. Locks the queue's row if so.
+// Whether the queue is still one to drop. Somebody may have finished that meanwhile, and the table
+// of that name be another queue's. Locks the queue's row if so.
 bool is_still_marked(const MarkedQueue &queue)
 {
     return !lock_marked_queue.run(queue.id).empty();
@@ -110,7 +118,8 @@ bool detach(const MarkedQueue &queue, Patience &patience)
     return with_reluctant_locks(locks, patience, [&] {
         pg::as_hipq([&] {
             if (is_still_marked(queue))
-                pg::run_once("ALTER TABLE hipq.job DETACH PARTITION " + pg::quote_table(queue.table));
+                pg::run_once("ALTER TABLE hipq.job DETACH PARTITION " +
+                             pg::quote_table(queue.table));
         });
     });
 }
@@ -142,7 +151,8 @@ void create_queue_table(int queue_id, std::string_view table, std::int64_t reten
     const std::string name(table);
     const std::string queue = name_of_queue(queue_id);
     create_table(name, "job", " PARTITION BY LIST (state)");
-    pg::run_once("ALTER TABLE " + pg::quote_table(name) + " ALTER COLUMN queue_id SET DEFAULT " + std::to_string(queue_id));
+    pg::run_once("ALTER TABLE " + pg::quote_table(name) + " ALTER COLUMN queue_id SET DEFAULT " +
+                 std::to_string(queue_id));
     create_live_leaf(name);
     create_final_tree(name, retention);
     attach("job", name, std::to_string(queue_id));
@@ -154,20 +164,26 @@ void create_queue_table(int queue_id, std::string_view table, std::int64_t reten
 void drop_queue_table(std::string_view table)
 {
     const std::string name(table);
-    const bool exists =
-        pg::call([&] { return OidIsValid(::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false))); });
+    const bool exists = pg::call([&] {
+        return OidIsValid(::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false)));
+    });
     if (exists)
         pg::run_once("DROP TABLE IF EXISTS " + pg::quote_table(name));
 }
 
 void forget_queue(int queue_id, std::string_view table)
 {
-    static constinit pg::Statement delete_dead_letters("DELETE FROM hipq.dead_letter WHERE queue_id = $1");
-    static constinit pg::Statement delete_successors("DELETE FROM hipq.successor WHERE queue_id = $1");
-    static constinit pg::Statement delete_made("DELETE FROM hipq.made_by_handler WHERE queue_id = $1");
+    static constinit pg::Statement delete_dead_letters(
+        "DELETE FROM hipq.dead_letter WHERE queue_id = $1");
+    static constinit pg::Statement delete_successors(
+        "DELETE FROM hipq.successor WHERE queue_id = $1");
+    static constinit pg::Statement delete_made(
+        "DELETE FROM hipq.made_by_handler WHERE queue_id = $1");
     static constinit pg::Statement delete_aimed("DELETE FROM hipq.aimed_job WHERE queue_id = $1");
-    static constinit pg::Statement delete_set_aside("DELETE FROM hipq.set_aside WHERE queue_id = $1");
-    static constinit pg::Statement delete_job_types("DELETE FROM hipq.job_type WHERE queue_id = $1");
+    static constinit pg::Statement delete_set_aside(
+        "DELETE FROM hipq.set_aside WHERE queue_id = $1");
+    static constinit pg::Statement delete_job_types(
+        "DELETE FROM hipq.job_type WHERE queue_id = $1");
     static constinit pg::Statement delete_queue("DELETE FROM hipq.queue WHERE queue_id = $1");
     static constinit pg::Statement delete_pauses("DELETE FROM hipq.pause WHERE queue_id = $1");
     drop_queue_table(table);
@@ -184,7 +200,8 @@ void forget_queue(int queue_id, std::string_view table)
 
 void mark_queue_dropped(int queue_id, std::string_view table)
 {
-    static constinit pg::Statement mark("UPDATE hipq.queue SET is_dropped = true WHERE queue_id = $1");
+    static constinit pg::Statement mark(
+        "UPDATE hipq.queue SET is_dropped = true WHERE queue_id = $1");
     mark.run(queue_id);
     strip_grants(table);
     strip_grants(std::string(table) + "_live");
@@ -196,13 +213,15 @@ std::vector<MarkedQueue> read_marked_queues()
     pg::with_transaction([&] {
         pg::as_extension_owner([&] {
             for (const pg::Row row : select_marked_queues.run())
-                queues.push_back({row.integer32(0), row.text(1), row.null(2) ? InvalidOid : row.oid(2), row.boolean(3)});
+                queues.push_back({row.integer32(0), row.text(1),
+                                  row.null(2) ? InvalidOid : row.oid(2), row.boolean(3)});
         });
     });
     return queues;
 }
 
-// A view or foreign key made on the tables of a queue since it was marked keeps it: said once a pass, and the others go on.
+// A view or foreign key made on the tables of a queue since it was marked keeps it: said once a
+// pass, and the others go on.
 bool drop_marked_queue(const MarkedQueue &queue, Patience &patience)
 {
     std::string problem;
@@ -214,9 +233,11 @@ bool drop_marked_queue(const MarkedQueue &queue, Patience &patience)
         problem = error.detail().value_or(error.message());
     }
     pg::call([&] {
-        ereport(WARNING, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-                errmsg("cannot drop table \"%s\" of a dropped queue because other objects depend on it", queue.table.c_str()),
-                errdetail_internal("%s", problem.c_str()));
+        ereport(
+            WARNING, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+            errmsg("cannot drop table \"%s\" of a dropped queue because other objects depend on it",
+                   queue.table.c_str()),
+            errdetail_internal("%s", problem.c_str()));
     });
     return false;
 }
@@ -243,8 +264,8 @@ std::int64_t prune_dead_letters(int limit)
         WHERE letter.queue_id = due.queue_id AND letter.job_id = due.job_id)");
     std::int64_t removed = 0;
     pg::as_hipq([&] {
-        removed =
-            static_cast<std::int64_t>(delete_dead_letters.run(pg::now(), settings::dead_letter_retention, limit).processed());
+        removed = static_cast<std::int64_t>(
+            delete_dead_letters.run(pg::now(), settings::dead_letter_retention, limit).processed());
     });
     return removed;
 }

@@ -1,4 +1,5 @@
-// The tables of queues: made, cut into leaves by time, changed under locks that nobody waits for. What other rooms may use.
+// The tables of queues: made, cut into leaves by time, changed under locks that nobody waits for.
+// What other rooms may use.
 #pragma once
 
 #include "tables/queue_table.hpp"

@@ -1,7 +1,8 @@
 // Makes, fills and drops the leaves of tables cut by time.
 //
-// What reads such a tree locks all its leaves, and DDL on it wants some of them for itself: try_lock.hpp sees to it that
-// nobody waits for that. What is done while the locks are held is as little as can be.
+// What reads such a tree locks all its leaves, and DDL on it wants some of them for itself:
+// try_lock.hpp sees to it that nobody waits for that. What is done while the locks are held is as
+// little as can be.
 #include "time_tree.hpp"
 
 #include <chrono>
@@ -18,7 +19,8 @@ namespace hipq::tables {
 
 namespace {
 
-constexpr std::int64_t unix_epoch_to_postgres = 946'684'800'000'000;  // microseconds from 1970 to 2000
+constexpr std::int64_t unix_epoch_to_postgres =
+    946'684'800'000'000;  // microseconds from 1970 to 2000
 constexpr std::int64_t microseconds_per_minute = 60'000'000;
 // Rows that expire in the default leaf go in portions, so that no transaction is long.
 constexpr int rows_per_prune = 10'000;
@@ -34,9 +36,11 @@ std::string literal_of(std::int64_t time)
     const chrono::year_month_day date{midnight};
     const chrono::hh_mm_ss clock{point - midnight};
     std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "'%04d-%02u-%02u %02d:%02d:%02d.%06d+00'", static_cast<int>(date.year()),
-                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
-                  static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()),
+    std::snprintf(text.data(), text.size(), "'%04d-%02u-%02u %02d:%02d:%02d.%06d+00'",
+                  static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                  static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
+                  static_cast<int>(clock.minutes().count()),
+                  static_cast<int>(clock.seconds().count()),
                   static_cast<int>(clock.subseconds().count()));
     return text.data();
 }
@@ -92,13 +96,14 @@ Oid relation_oid(const std::string &name)
     });
 }
 
-// Bounds are printed and read in the session's style: a style that loses nothing, for this transaction.
+// Bounds are printed and read in the session's style: a style that loses nothing, for this
+// transaction.
 void pin_time_format()
 {
     pg::call([] {
         for (const auto *setting : {"TimeZone", "DateStyle"})
-            (void)::set_config_option(setting, setting[0] == 'T' ? "UTC" : "ISO", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
-                                      true, 0, false);
+            (void)::set_config_option(setting, setting[0] == 'T' ? "UTC" : "ISO", PGC_USERSET,
+                                      PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
     });
 }
 
@@ -126,11 +131,12 @@ Tree read_tree(const std::string &parent)
 void make_indexes(const TimeTree &tree, const std::string &leaf)
 {
     if (!tree.has_key_index) {
-        pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_job") + " ON " + pg::quote_table(leaf) +
-                     " (queue_id, job_id, attempt)");
+        pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_job") + " ON " +
+                     pg::quote_table(leaf) + " (queue_id, job_id, attempt)");
         return;
     }
-    pg::run_once("CREATE UNIQUE INDEX " + pg::quote_name(leaf + "_id") + " ON " + pg::quote_table(leaf) + " (id)");
+    pg::run_once("CREATE UNIQUE INDEX " + pg::quote_name(leaf + "_id") + " ON " +
+                 pg::quote_table(leaf) + " (id)");
     pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_key") + " ON " + pg::quote_table(leaf) +
                  " (job_type, job_key) WHERE job_key <> 'NONE'");
 }
@@ -146,14 +152,16 @@ void copy_statistics_targets(const std::string &from, const std::string &to)
     std::string changes;
     for (const pg::Row row : select_statistics_targets.run(pg::quote_table(from)))
         changes.append(changes.empty() ? "" : ", ")
-            .append("ALTER COLUMN " + row.text(0) + " SET STATISTICS " + std::to_string(row.integer32(1)));
+            .append("ALTER COLUMN " + row.text(0) + " SET STATISTICS " +
+                    std::to_string(row.integer32(1)));
     if (!changes.empty())
         pg::run_once("ALTER TABLE " + pg::quote_table(to) + " " + changes);
 }
 
 void make_detached_leaf(const TimeTree &tree, const std::string &leaf, const std::string &comment)
 {
-    pg::run_once("CREATE TABLE " + pg::quote_table(leaf) + " (LIKE " + pg::quote_table(tree.parent) +
+    pg::run_once("CREATE TABLE " + pg::quote_table(leaf) + " (LIKE " +
+                 pg::quote_table(tree.parent) +
                  " INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS)");
     strip_grants(leaf);
     copy_statistics_targets(tree.parent, leaf);
@@ -163,7 +171,8 @@ void make_detached_leaf(const TimeTree &tree, const std::string &leaf, const std
 
 void attach(const TimeTree &tree, const std::string &leaf, const std::string &bound)
 {
-    pg::run_once("ALTER TABLE " + pg::quote_table(tree.parent) + " ATTACH PARTITION " + pg::quote_table(leaf) + " " + bound);
+    pg::run_once("ALTER TABLE " + pg::quote_table(tree.parent) + " ATTACH PARTITION " +
+                 pg::quote_table(leaf) + " " + bound);
 }
 
 std::string leaf_name(const TimeTree &tree, const core::Period &period)
@@ -181,29 +190,34 @@ void make_default_leaf(const TimeTree &tree)
 void make_detached_leaf(const TimeTree &tree, const core::Period &period)
 {
     make_detached_leaf(tree, leaf_name(tree, period),
-                       "rows of " + tree.parent + " with " + tree.time_column + " from " + literal_of(period.start) + " to " +
-                           literal_of(period.end));
+                       "rows of " + tree.parent + " with " + tree.time_column + " from " +
+                           literal_of(period.start) + " to " + literal_of(period.end));
 }
 
 // The rows of the period that had to go to the default leaf, counted as far as `limit`.
-std::int64_t count_in_default(const TimeTree &tree, const core::Period &period, const Leaf &default_leaf, int limit)
+std::int64_t count_in_default(const TimeTree &tree, const core::Period &period,
+                              const Leaf &default_leaf, int limit)
 {
     const std::string column = pg::quote_name(tree.time_column);
-    return pg::run_once("SELECT count(*) FROM (SELECT FROM ONLY " + pg::quote_table(default_leaf.name) + " WHERE " + column +
-                            " >= $1 AND " + column + " < $2 LIMIT " + std::to_string(limit) + ") AS counted",
+    return pg::run_once("SELECT count(*) FROM (SELECT FROM ONLY " +
+                            pg::quote_table(default_leaf.name) + " WHERE " + column +
+                            " >= $1 AND " + column + " < $2 LIMIT " + std::to_string(limit) +
+                            ") AS counted",
                         postgres_time(period.start), postgres_time(period.end))
         .front()
         .integer(0);
 }
 
-// They move, or the other leaf could not be attached. Mostly there are none, and a look is cheaper than a plan for two tables.
+// They move, or the other leaf could not be attached. Mostly there are none, and a look is cheaper
+// than a plan for two tables.
 void move_rows(const TimeTree &tree, const core::Period &period, const Leaf &default_leaf)
 {
     if (count_in_default(tree, period, default_leaf, 1) == 0)
         return;
     const std::string column = pg::quote_name(tree.time_column);
-    pg::run_once("WITH moved AS (DELETE FROM ONLY " + pg::quote_table(default_leaf.name) + " WHERE " + column + " >= $1 AND " +
-                     column + " < $2 RETURNING *) INSERT INTO " + pg::quote_table(leaf_name(tree, period)) +
+    pg::run_once("WITH moved AS (DELETE FROM ONLY " + pg::quote_table(default_leaf.name) +
+                     " WHERE " + column + " >= $1 AND " + column +
+                     " < $2 RETURNING *) INSERT INTO " + pg::quote_table(leaf_name(tree, period)) +
                      " SELECT * FROM moved",
                  postgres_time(period.start), postgres_time(period.end));
 }
@@ -211,7 +225,8 @@ void move_rows(const TimeTree &tree, const core::Period &period, const Leaf &def
 void attach(const TimeTree &tree, const core::Period &period)
 {
     attach(tree, leaf_name(tree, period),
-           "FOR VALUES FROM (" + literal_of(period.start) + ") TO (" + literal_of(period.end) + ")");
+           "FOR VALUES FROM (" + literal_of(period.start) + ") TO (" + literal_of(period.end) +
+               ")");
 }
 
 // ATTACH PARTITION looks into the ancestors of the parent for their bounds.
@@ -219,7 +234,8 @@ void add_ancestors(std::vector<WantedLock> &locks, const Tree &state)
 {
     static constinit pg::Statement select_ancestors(
         "SELECT relid::oid FROM pg_partition_ancestors($1) AS ancestor(relid) WHERE relid <> $1");
-    for (const pg::Row row : pg::as_extension_owner([&] { return select_ancestors.run(state.parent); }))
+    for (const pg::Row row :
+         pg::as_extension_owner([&] { return select_ancestors.run(state.parent); }))
         locks.push_back({row.oid(0), AccessShareLock});
 }
 
@@ -235,24 +251,28 @@ std::vector<WantedLock> locks_to_drop_leaf(const Tree &state, const Leaf &leaf)
     return locks;
 }
 
-// PostgreSQL itself lets rows be inserted while a leaf is attached. But a row that was on its way to the default leaf then finds
-// that it does not belong there any more, and that is an error; so where such rows may come this minute they are kept out.
-std::vector<WantedLock> locks_to_add_leaf(const Tree &state, const core::Period &period, std::int64_t now)
+// PostgreSQL itself lets rows be inserted while a leaf is attached. But a row that was on its way
+// to the default leaf then finds that it does not belong there any more, and that is an error; so
+// where such rows may come this minute they are kept out.
+std::vector<WantedLock> locks_to_add_leaf(const Tree &state, const core::Period &period,
+                                          std::int64_t now)
 {
     const bool is_ahead = period.start > now + microseconds_per_minute;
     std::vector<WantedLock> locks;
     pg::with_transaction([&] {
-        locks = locks_to_drop(state.default_leaf()->oid);  // with its indexes and TOAST table: rows may have to move
+        locks = locks_to_drop(
+            state.default_leaf()->oid);  // with its indexes and TOAST table: rows may have to move
         add_ancestors(locks, state);
     });
     locks.push_back({state.parent, is_ahead ? ShareUpdateExclusiveLock : AccessExclusiveLock});
     return locks;
 }
 
-// The part of a missing period to make a leaf for: all of it, unless the default leaf has so many rows of that time that
-// everybody would wait while they move. Those stay where they are until their retention is over, and the leaf begins with the
-// next minute. Needs a transaction.
-core::Period part_to_cover(const TimeTree &tree, const Leaf &default_leaf, const core::Period &period, std::int64_t now)
+// The part of a missing period to make a leaf for: all of it, unless the default leaf has so many
+// rows of that time that everybody would wait while they move. Those stay where they are until
+// their retention is over, and the leaf begins with the next minute. Needs a transaction.
+core::Period part_to_cover(const TimeTree &tree, const Leaf &default_leaf,
+                           const core::Period &period, std::int64_t now)
 {
     if (count_in_default(tree, period, default_leaf, rows_per_move + 1) <= rows_per_move)
         return period;
@@ -278,7 +298,8 @@ bool lacks(const TimeTree &tree, const Tree &state, const std::string &leaf)
 }
 
 // The tree has a default leaf.
-bool add_leaf(const TimeTree &tree, const Tree &state, const core::Period &missing, std::int64_t now, Patience &patience)
+bool add_leaf(const TimeTree &tree, const Tree &state, const core::Period &missing,
+              std::int64_t now, Patience &patience)
 {
     const Leaf &default_leaf = *state.default_leaf();
     std::optional<core::Period> period;  // of the leaf that was made
@@ -322,11 +343,12 @@ bool prune_default_leaf(const TimeTree &tree, const Leaf &leaf, std::int64_t now
     const std::string table = pg::quote_table(leaf.name);
     pg::with_transaction([&] {
         pg::as_hipq([&] {
-            removed =
-                pg::run_once("DELETE FROM ONLY " + table + " WHERE ctid = ANY (ARRAY(SELECT ctid FROM ONLY " + table + " WHERE " +
-                                 pg::quote_name(tree.time_column) + " <= $1 LIMIT " + std::to_string(rows_per_prune) + "))",
-                             postgres_time(now - tree.retention))
-                    .processed();
+            removed = pg::run_once("DELETE FROM ONLY " + table +
+                                       " WHERE ctid = ANY (ARRAY(SELECT ctid FROM ONLY " + table +
+                                       " WHERE " + pg::quote_name(tree.time_column) +
+                                       " <= $1 LIMIT " + std::to_string(rows_per_prune) + "))",
+                                   postgres_time(now - tree.retention))
+                          .processed();
         });
     });
     return removed < rows_per_prune;
@@ -356,8 +378,10 @@ void pin_table_settings()
     pg::call([] {
         for (const auto &[name, value] :
              {std::pair{"default_tablespace", ""}, std::pair{"default_table_access_method", "heap"},
-              std::pair{"default_toast_compression", "pglz"}, std::pair{"standard_conforming_strings", "on"}})
-            (void)::set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+              std::pair{"default_toast_compression", "pglz"},
+              std::pair{"standard_conforming_strings", "on"}})
+            (void)::set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+                                      true, 0, false);
     });
 }
 
@@ -374,7 +398,8 @@ TimeTree final_tree(const catalog::Queue &queue)
 void make_leaves(const TimeTree &tree)
 {
     make_default_leaf(tree);
-    for (const core::Period &period : core::missing_periods(unix_now(), core::period_length(tree.retention), std::nullopt)) {
+    for (const core::Period &period :
+         core::missing_periods(unix_now(), core::period_length(tree.retention), std::nullopt)) {
         make_detached_leaf(tree, period);
         attach(tree, period);
     }
@@ -398,8 +423,10 @@ bool maintain_time_tree(const TimeTree &tree, Patience &patience)
         if (leaf.period.has_value() && core::is_due(*leaf.period, present, tree.retention))
             done = drop_leaf(state, leaf, patience) && done;
     if (state.default_leaf() == nullptr)
-        return add_default_leaf(tree, state, patience) && done;  // the leaves follow in the next pass
-    for (const core::Period &period : core::missing_periods(present, core::period_length(tree.retention), state.covered_until()))
+        return add_default_leaf(tree, state, patience) &&
+               done;  // the leaves follow in the next pass
+    for (const core::Period &period :
+         core::missing_periods(present, core::period_length(tree.retention), state.covered_until()))
         if (!add_leaf(tree, state, period, present, patience))
             return false;  // a later leaf would cover this one's time
     return prune_default_leaf(tree, *state.default_leaf(), present) && done;

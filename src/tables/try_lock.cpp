@@ -16,8 +16,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr long pause_milliseconds = 1;
-// After lulls that did not help, because a job that has read the tables runs for longer than executors may stand still, the next
-// one comes after a second, two, four ...
+// After lulls that did not help, because a job that has read the tables runs for longer than
+// executors may stand still, the next one comes after a second, two, four ...
 constexpr std::chrono::seconds longest_rest{64};
 
 constinit Clock::time_point next_lull{};
@@ -39,9 +39,11 @@ Blockers blockers_of(const WantedLock &wanted)
     VirtualTransactionId *holders = ::GetLockConflicts(&tag, wanted.mode, &count);
     Blockers blockers = Blockers::none;
     for (int i = 0; i < count && blockers != Blockers::others; ++i) {
-        const bool is_process = holders[i].backendId != InvalidBackendId;  // else a prepared transaction
+        const bool is_process =
+            holders[i].backendId != InvalidBackendId;  // else a prepared transaction
         const PGPROC *process = is_process ? ::BackendIdGetProc(holders[i].backendId) : nullptr;
-        if (!is_process || (process != nullptr && !databases::is_executor(MyDatabaseId, process->pgprocno)))
+        if (!is_process ||
+            (process != nullptr && !databases::is_executor(MyDatabaseId, process->pgprocno)))
             blockers = Blockers::others;
         else if (process != nullptr)
             blockers = Blockers::executors;
@@ -72,7 +74,8 @@ bool try_all(const std::vector<WantedLock> &locks)
 {
     return pg::call([&] {
         std::size_t taken = 0;
-        while (taken < locks.size() && ::ConditionalLockRelationOid(locks[taken].relation, locks[taken].mode))
+        while (taken < locks.size() &&
+               ::ConditionalLockRelationOid(locks[taken].relation, locks[taken].mode))
             ++taken;
         if (taken == locks.size())
             return true;
@@ -139,12 +142,14 @@ bool take(const std::vector<WantedLock> &locks, Patience &patience, Lull &lull)
     }
 }
 
-// Waits until nobody stands in the way whom a lull does not move out of it. False: somebody still does.
+// Waits until nobody stands in the way whom a lull does not move out of it. False: somebody still
+// does.
 bool may_be_had(const std::vector<WantedLock> &locks, Patience &patience)
 {
     for (;;) {
         const Blockers blockers = blockers_of(locks);
-        if (blockers == Blockers::none || (blockers == Blockers::executors && may_have_lull(patience)))
+        if (blockers == Blockers::none ||
+            (blockers == Blockers::executors && may_have_lull(patience)))
             return true;
         if (!patience.pause(true))
             return false;
@@ -155,17 +160,20 @@ void begin_change()
 {
     pg::start_transaction();
     pg::call([] {
-        for (const auto &[name, value] : {std::pair{"lock_timeout", "1"},  // ms: for locks that were not foreseen
-                                          std::pair{"synchronous_commit", "off"}})
-            (void)::set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+        for (const auto &[name, value] :
+             {std::pair{"lock_timeout", "1"},  // ms: for locks that were not foreseen
+              std::pair{"synchronous_commit", "off"}})
+            (void)::set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
+                                      true, 0, false);
     });
 }
 
 void report_change(std::int64_t trying, std::int64_t held)
 {
     pg::call([&] {
-        ereport(DEBUG1, errmsg_internal("hipq changed its tables: %lld us to get the locks, %lld us under them",
-                                        static_cast<long long>(trying), static_cast<long long>(held)));
+        ereport(DEBUG1, errmsg_internal(
+                            "hipq changed its tables: %lld us to get the locks, %lld us under them",
+                            static_cast<long long>(trying), static_cast<long long>(held)));
     });
 }
 
@@ -180,7 +188,8 @@ bool end_without_change(bool is_prepared)
 }
 
 // The transaction is open, and ends here.
-bool take_and_change(const std::vector<WantedLock> &locks, Patience &patience, ChangeStep prepare, ChangeStep change)
+bool take_and_change(const std::vector<WantedLock> &locks, Patience &patience, ChangeStep prepare,
+                     ChangeStep change)
 {
     const bool prepares = prepare.run != nullptr;
     if (prepares && !may_be_had(locks, patience))
@@ -201,12 +210,16 @@ bool take_and_change(const std::vector<WantedLock> &locks, Patience &patience, C
 
 bool is_lock_not_to_be_had(const pg::Error &error)
 {
-    return error.sqlerrcode() == ERRCODE_LOCK_NOT_AVAILABLE || error.sqlerrcode() == ERRCODE_T_R_DEADLOCK_DETECTED;
+    return error.sqlerrcode() == ERRCODE_LOCK_NOT_AVAILABLE ||
+           error.sqlerrcode() == ERRCODE_T_R_DEADLOCK_DETECTED;
 }
 
 void report_unforeseen(const std::string &message)
 {
-    pg::call([&] { ereport(DEBUG1, errmsg_internal("hipq gave up a change of its tables: %s", message.c_str())); });
+    pg::call([&] {
+        ereport(DEBUG1,
+                errmsg_internal("hipq gave up a change of its tables: %s", message.c_str()));
+    });
 }
 
 }  // namespace
@@ -235,17 +248,21 @@ bool Patience::pause(bool until_woken)
         return false;
     const auto begin = Clock::now();
     const int latch = until_woken ? WL_LATCH_SET : 0;
-    // The latch stays set: what was to wake this process for its other work must still wake it there.
+    // The latch stays set: what was to wake this process for its other work must still wake it
+    // there.
     const bool woken = pg::call([&] {
-        const int events = ::WaitLatch(MyLatch, latch | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, pause_milliseconds, PG_WAIT_EXTENSION);
+        const int events = ::WaitLatch(MyLatch, latch | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+                                       pause_milliseconds, PG_WAIT_EXTENSION);
         CHECK_FOR_INTERRUPTS();
         return (events & WL_LATCH_SET) != 0;
     });
-    left_ = woken ? std::chrono::microseconds(0) : left_ - std::chrono::microseconds(microseconds_since(begin));
+    left_ = woken ? std::chrono::microseconds(0)
+                  : left_ - std::chrono::microseconds(microseconds_since(begin));
     return true;
 }
 
-bool change_reluctantly(const std::vector<WantedLock> &locks, Patience &patience, ChangeStep prepare, ChangeStep change)
+bool change_reluctantly(const std::vector<WantedLock> &locks, Patience &patience,
+                        ChangeStep prepare, ChangeStep change)
 {
     std::string unforeseen;
     try {

@@ -1,7 +1,9 @@
-// Locks on tables that others use all the time, for a change of those tables, taken without making anybody wait for them.
+// Locks on tables that others use all the time, for a change of those tables, taken without making
+// anybody wait for them.
 //
-// A process that waits for a lock makes everybody wait who comes later and wants one that conflicts. So nothing here waits for a
-// lock: each is taken only when nobody holds one against it, also those that the change itself would come to need.
+// A process that waits for a lock makes everybody wait who comes later and wants one that
+// conflicts. So nothing here waits for a lock: each is taken only when nobody holds one against it,
+// also those that the change itself would come to need.
 #pragma once
 
 #include <chrono>
@@ -15,17 +17,21 @@ struct WantedLock {
     LOCKMODE mode;
 };
 
-// What DROP TABLE locks of a table or of a whole tree: the tables, their TOAST tables, the indexes of both. (Of a partition it
-// locks the parent and the parent's default partition besides.) Needs a transaction.
+// What DROP TABLE locks of a table or of a whole tree: the tables, their TOAST tables, the indexes
+// of both. (Of a partition it locks the parent and the parent's default partition besides.) Needs a
+// transaction.
 std::vector<WantedLock> locks_to_drop(Oid table);
 
-// How long one pass of maintenance may be at tries for locks, all its steps together: 100 ms, and no longer than until this
-// process has other work to do (its latch is set). When that is used up, each further step is tried once.
+// How long one pass of maintenance may be at tries for locks, all its steps together: 100 ms, and
+// no longer than until this process has other work to do (its latch is set). When that is used up,
+// each further step is tried once.
 class Patience {
 public:
-    // Waits for a millisecond before the next try. False: the patience is at an end, there shall be none.
+    // Waits for a millisecond before the next try. False: the patience is at an end, there shall be
+    // none.
     bool pause(bool until_woken);
-    // Whether enough is left for a lull to be of use: a shorter one would stop executors for nothing.
+    // Whether enough is left for a lull to be of use: a shorter one would stop executors for
+    // nothing.
     bool suffices_for_lull() const { return left_ >= longest / 2; }
 
 private:
@@ -44,23 +50,27 @@ ChangeStep change_step(const Function &fn)
     return {[](const void *argument) { (*static_cast<const Function *>(argument))(); }, &fn};
 }
 
-// Makes a change in a transaction of its own, once all the locks are to be had. `prepare` runs before they are held, and only
-// when it looks as if they will be; `change` while they are held, so it is to be short. False: somebody holds a lock against
-// them, or the change wanted one that was not foreseen; nothing was done. Raises what the two raise. The commit waits for no
-// standby, and for the disk only when files are removed.
+// Makes a change in a transaction of its own, once all the locks are to be had. `prepare` runs
+// before they are held, and only when it looks as if they will be; `change` while they are held, so
+// it is to be short. False: somebody holds a lock against them, or the change wanted one that was
+// not foreseen; nothing was done. Raises what the two raise. The commit waits for no standby, and
+// for the disk only when files are removed.
 //
-// If it is executors of this database alone that stand in the way, they are asked not to start a next job for that moment
-// (databases/quiesce.hpp). For the scheduler: no transaction open.
-bool change_reluctantly(const std::vector<WantedLock> &locks, Patience &patience, ChangeStep prepare, ChangeStep change);
+// If it is executors of this database alone that stand in the way, they are asked not to start a
+// next job for that moment (databases/quiesce.hpp). For the scheduler: no transaction open.
+bool change_reluctantly(const std::vector<WantedLock> &locks, Patience &patience,
+                        ChangeStep prepare, ChangeStep change);
 
 template <class Change>
-bool with_reluctant_locks(const std::vector<WantedLock> &locks, Patience &patience, const Change &change)
+bool with_reluctant_locks(const std::vector<WantedLock> &locks, Patience &patience,
+                          const Change &change)
 {
     return change_reluctantly(locks, patience, {}, change_step(change));
 }
 
 template <class Prepare, class Change>
-bool with_reluctant_locks(const std::vector<WantedLock> &locks, Patience &patience, const Prepare &prepare, const Change &change)
+bool with_reluctant_locks(const std::vector<WantedLock> &locks, Patience &patience,
+                          const Prepare &prepare, const Change &change)
 {
     return change_reluctantly(locks, patience, change_step(prepare), change_step(change));
 }

@@ -32,7 +32,8 @@ constinit pg::Statement select_waiting(R"(
     WHERE $2 IS NULL OR (waiting.job).job_type = $2
     ORDER BY waiting.id)");
 
-std::vector<std::int64_t> queues_to_read(const catalog::Catalogue &catalogue, const std::optional<std::string> &name)
+std::vector<std::int64_t> queues_to_read(const catalog::Catalogue &catalogue,
+                                         const std::optional<std::string> &name)
 {
     std::vector<std::int64_t> ids;
     if (name.has_value()) {
@@ -53,18 +54,21 @@ void list_enqueued(FunctionCallInfo fcinfo)
     pg::ResultSet result(fcinfo);
     const auto catalogue = catalog::catalogue();
     const std::vector<std::int64_t> queues = queues_to_read(*catalogue, arguments.maybe_text(1));
-    const pg::Rows rows = pg::as_hipq([&] { return select_waiting.run(queues, arguments.maybe_text(0)); });
+    const pg::Rows rows =
+        pg::as_hipq([&] { return select_waiting.run(queues, arguments.maybe_text(0)); });
     for (const pg::Row row : rows)
         result.add_composite(row.raw(0));
 }
 
 // ---- running jobs here ----
 
-// A handler would run jobs within a job; the snapshot of another isolation level would not see what others have done meanwhile.
+// A handler would run jobs within a job; the snapshot of another isolation level would not see what
+// others have done meanwhile.
 void demand_a_place_to_run(const char *function)
 {
     if (job::runs_jobs())
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("a handler cannot run other jobs"),
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("a handler cannot run other jobs"),
                    errhint("It can enqueue them: they run when it has ended."));
     if (IsolationUsesXactSnapshot())
         HIPQ_RAISE(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
@@ -74,19 +78,23 @@ void demand_a_place_to_run(const char *function)
     pg::call([&] { ::PreventCommandIfReadOnly(function); });
 }
 
-// In a session of its owner's a handler can do nothing that its owner could not do anyway. In another there are rights and things
-// that are not the owner's.
+// In a session of its owner's a handler can do nothing that its owner could not do anyway. In
+// another there are rights and things that are not the owner's.
 void demand_own_session(const Queue &queue)
 {
-    if (settings::allow_foreign_handlers || (::GetUserId() == queue.owner && ::GetSessionUserId() == queue.owner))
+    if (settings::allow_foreign_handlers ||
+        (::GetUserId() == queue.owner && ::GetSessionUserId() == queue.owner))
         return;
     const std::string name = queue.full_name();
     const std::string owner = pg::quote_name(catalog::require_role(queue.owner));
-    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-               errmsg("handlers of queue \"%s\" would run in the session of another role", name.c_str()),
-               errdetail("They are the queue owner's code, and you may have rights that the owner has not."),
-               errhint("Run SET SESSION AUTHORIZATION %s first, or SET hipq.allow_foreign_handlers = on if you trust them.",
-                       owner.c_str()));
+    HIPQ_RAISE(
+        errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+        errmsg("handlers of queue \"%s\" would run in the session of another role", name.c_str()),
+        errdetail(
+            "They are the queue owner's code, and you may have rights that the owner has not."),
+        errhint("Run SET SESSION AUTHORIZATION %s first, or SET hipq.allow_foreign_handlers = on "
+                "if you trust them.",
+                owner.c_str()));
 }
 
 std::int32_t run_until_queue_is_idle(const std::string &name, std::int32_t max_jobs)
@@ -103,11 +111,14 @@ void refuse_state(const job::FoundJob &job)
 {
     const std::string state(core::name(job.state));
     if (job.follows || job.state == core::JobState::running || job.state == core::JobState::error)
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("cannot try job %lld", static_cast<long long>(job.id)),
-                   job.follows ? errdetail("It has no row of its own before the job that holds its key has finished.")
-                               : errdetail("It is in state \"%s\".", state.c_str()),
-                   errhint("A waiting or final job can be tried."));
+        HIPQ_RAISE(
+            errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg("cannot try job %lld", static_cast<long long>(job.id)),
+            job.follows
+                ? errdetail(
+                      "It has no row of its own before the job that holds its key has finished.")
+                : errdetail("It is in state \"%s\".", state.c_str()),
+            errhint("A waiting or final job can be tried."));
 }
 
 Datum dry_run(FunctionCallInfo fcinfo)
@@ -116,13 +127,16 @@ Datum dry_run(FunctionCallInfo fcinfo)
     const std::int64_t id = arguments.integer64(0, "id");
     demand_a_place_to_run("hipq.dry_run()");
     const auto catalogue = catalog::catalogue();
-    const job::FoundJob job = job::require_job(*catalogue, id, arguments.maybe_text(1), Privilege::control);
+    const job::FoundJob job =
+        job::require_job(*catalogue, id, arguments.maybe_text(1), Privilege::control);
     catalog::require_owner(*job.queue);
     demand_own_session(*job.queue);
     refuse_state(job);
     const Trial trial = try_handler(*job.queue, id);
-    const std::string error = trial.error.has_value() ? trial.error->message() : std::string(core::none_text);
-    const auto sqlstate = trial.error.has_value() ? std::optional(trial.error->sqlstate()) : std::nullopt;
+    const std::string error =
+        trial.error.has_value() ? trial.error->message() : std::string(core::none_text);
+    const auto sqlstate =
+        trial.error.has_value() ? std::optional(trial.error->sqlstate()) : std::nullopt;
     return pg::return_row(fcinfo, trial.result, error, sqlstate, pg::interval_of(trial.duration));
 }
 
@@ -139,8 +153,8 @@ HIPQ_FUNCTION(hipq_enqueued)
 HIPQ_FUNCTION(hipq_run_until_idle)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return hipq::pg::return_int(
-        hipq::testing::run_until_queue_is_idle(arguments.text(0, "queue"), arguments.integer(1, "max_jobs")));
+    return hipq::pg::return_int(hipq::testing::run_until_queue_is_idle(
+        arguments.text(0, "queue"), arguments.integer(1, "max_jobs")));
 }
 
 HIPQ_FUNCTION(hipq_dry_run)

@@ -1,4 +1,5 @@
-// The points of test builds for SQL. No install script declares these functions: tests do (test/t/HipqPoints.pm).
+// The points of test builds for SQL. No install script declares these functions: tests do
+// (test/t/HipqPoints.pm).
 #include "pg/point.hpp"
 
 #ifdef HIPQ_POINTS
@@ -8,7 +9,8 @@
 HIPQ_FUNCTION(hipq_test_arm_point)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    hipq::pg::arm_point(arguments.text(0, "name"), arguments.text(1, "action"), arguments.integer(2, "pass"));
+    hipq::pg::arm_point(arguments.text(0, "name"), arguments.text(1, "action"),
+                        arguments.integer(2, "pass"));
     return hipq::pg::return_void();
 }
 

@@ -1,6 +1,7 @@
 // Runs jobs in the session of a client, for tests.
 //
-// run_until_idle() looks for the next job anew after each call of a handler, which may have enqueued some.
+// run_until_idle() looks for the next job anew after each call of a handler, which may have
+// enqueued some.
 #include "run_in_session.hpp"
 
 #include "claim/claim.hpp"
@@ -31,7 +32,10 @@ struct Call {
 
 class CurrentJobs {
 public:
-    CurrentJobs(const std::optional<Handler> &handler, std::span<const ClaimedJob> jobs) { execute::make_current(handler, jobs); }
+    CurrentJobs(const std::optional<Handler> &handler, std::span<const ClaimedJob> jobs)
+    {
+        execute::make_current(handler, jobs);
+    }
     ~CurrentJobs() { job::set_current_jobs({}); }
     CurrentJobs(const CurrentJobs &) = delete;
     CurrentJobs &operator=(const CurrentJobs &) = delete;
@@ -40,10 +44,12 @@ public:
 void refuse_commit(const Handler &handler, const std::string &job_type)
 {
     if (handler.may_commit)
-        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                   errmsg("jobs of type \"%s\" cannot run in the caller's transaction", job_type.c_str()),
-                   errdetail("Their handler is a procedure, or a statement that is no query: it may commit before it ends."),
-                   errhint("Leave them to an executor: commit, and wait with hipq.wait_for()."));
+        HIPQ_RAISE(
+            errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("jobs of type \"%s\" cannot run in the caller's transaction", job_type.c_str()),
+            errdetail("Their handler is a procedure, or a statement that is no query: it may "
+                      "commit before it ends."),
+            errhint("Leave them to an executor: commit, and wait with hipq.wait_for()."));
 }
 
 // ---- calling handlers ----
@@ -55,7 +61,8 @@ void let_cancellation_through(const std::optional<pg::Error> &error)
         throw *error;  // NOLINT(cert-err60-cpp): as it came
 }
 
-std::vector<pg::RawValue> call_as_owner(const Queue &queue, const Handler &handler, std::span<const ClaimedJob> jobs)
+std::vector<pg::RawValue> call_as_owner(const Queue &queue, const Handler &handler,
+                                        std::span<const ClaimedJob> jobs)
 {
     return pg::as_role(queue.owner, [&] {
         const execute::HandlerVisit visit;
@@ -110,7 +117,8 @@ void decide(const Queue &queue, std::int64_t id)
     if (const auto *failure = std::get_if<Failure>(&answer))
         retry::end_undecided(queue, *job, *failure, pg::now());
     else
-        retry::carry_out_answer(queue, *job, std::get<std::optional<std::int64_t>>(answer), pg::now());
+        retry::carry_out_answer(queue, *job, std::get<std::optional<std::int64_t>>(answer),
+                                pg::now());
 }
 
 void settle(const Call &call, ClaimedJob &job, const Failure &failure)
@@ -124,7 +132,8 @@ void settle(const Call &call, ClaimedJob &job, const Failure &failure)
         decide(call.queue, job.id);
 }
 
-// Makes the attempt, and when a batch has failed one for each of its jobs. Their rows stay locked in between.
+// Makes the attempt, and when a batch has failed one for each of its jobs. Their rows stay locked
+// in between.
 void run(Call &call)
 {
     auto failure = call_and_finish(call, call.jobs);
@@ -144,8 +153,10 @@ void run(Call &call)
 class Runner {
 public:
     Runner(int queue_id, int most)
-        : queue_id_(queue_id), left_(most),
-          memory_(pg::call([] { return AllocSetContextCreate(CurrentMemoryContext, "hipq run", ALLOCSET_DEFAULT_SIZES); }))
+        : queue_id_(queue_id), left_(most), memory_(pg::call([] {
+              return AllocSetContextCreate(CurrentMemoryContext, "hipq run",
+                                           ALLOCSET_DEFAULT_SIZES);
+          }))
     {
     }
 
@@ -195,8 +206,8 @@ private:
     std::optional<Call> take_from(const Queue &queue, const claim::LaneHead &head, pg::Time now)
     {
         const JobType *type = queue.find_job_type(head.job_type);
-        const bool has_handler =
-            type != nullptr && type->handler_kind != HandlerKind::none && type->handler_kind != HandlerKind::notify;
+        const bool has_handler = type != nullptr && type->handler_kind != HandlerKind::none &&
+                                 type->handler_kind != HandlerKind::notify;
         if (!has_handler || queue.find_pause(head.job_type) != nullptr)
             return std::nullopt;
         Call call{queue, catalog::known_handler(queue, *type), {}};
@@ -212,21 +223,25 @@ private:
         return call.jobs.empty() ? std::nullopt : std::optional(std::move(call));
     }
 
-    std::vector<job::DueJob> due_jobs(const Queue &queue, const claim::LaneHead &head, pg::Time now, int most) const
+    std::vector<job::DueJob> due_jobs(const Queue &queue, const claim::LaneHead &head, pg::Time now,
+                                      int most) const
     {
         limits::StartWindows windows(queue.id, head.job_type, now);
         const std::size_t limit = static_cast<std::size_t>(most) + held_.size();
-        auto due = claim::due_jobs(queue, head, now, limit, windows, queue.paused_keys(head.job_type));
+        auto due =
+            claim::due_jobs(queue, head, now, limit, windows, queue.paused_keys(head.job_type));
         std::erase_if(due, [&](const job::DueJob &job) { return held_.contains(job.id); });
         due.resize(std::min(due.size(), static_cast<std::size_t>(most)));
         return due;
     }
 
-    std::vector<ClaimedJob> claim(const Queue &queue, std::span<const job::DueJob> due, pg::Time now)
+    std::vector<ClaimedJob> claim(const Queue &queue, std::span<const job::DueJob> due,
+                                  pg::Time now)
     {
         std::vector<ClaimedJob> jobs = claim::claim_by_lock(queue, due, now);
         for (const job::DueJob &job : due)
-            if (std::none_of(jobs.begin(), jobs.end(), [&](const ClaimedJob &claimed) { return claimed.id == job.id; }))
+            if (std::none_of(jobs.begin(), jobs.end(),
+                             [&](const ClaimedJob &claimed) { return claimed.id == job.id; }))
                 held_.insert(job.id);
         return jobs;
     }
@@ -237,7 +252,9 @@ private:
         const pg::OwnSettings own;
         bool any = false;
         for (const job::Successor &successor : job::successors(queue))
-            any = (!successor.holder.has_value() && enqueue::make_successor_a_job(queue, successor.type, successor.key)) || any;
+            any = (!successor.holder.has_value() &&
+                   enqueue::make_successor_a_job(queue, successor.type, successor.key)) ||
+                  any;
         return any;
     }
 
@@ -253,7 +270,8 @@ Handler require_handler(const Queue &queue, const ClaimedJob &job)
 {
     std::string problem = "the job type is not registered";
     const JobType *type = queue.find_job_type(job.type);
-    const auto handler = type == nullptr ? std::nullopt : catalog::resolve_handler(queue, *type, &problem);
+    const auto handler =
+        type == nullptr ? std::nullopt : catalog::resolve_handler(queue, *type, &problem);
     if (!handler.has_value())
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("the handler of job %lld cannot run", static_cast<long long>(job.id)),
@@ -268,8 +286,10 @@ ClaimedJob require_claim(const Queue &queue, std::int64_t id)
     const pg::OwnSettings own;
     auto job = claim::claim_for_trial(queue, id, pg::now());
     if (!job.has_value())
-        HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("job %lld is in others' hands", static_cast<long long>(id)),
-                   errdetail("It is just being started, changed or finished."), errhint("Try again."));
+        HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+                   errmsg("job %lld is in others' hands", static_cast<long long>(id)),
+                   errdetail("It is just being started, changed or finished."),
+                   errhint("Try again."));
     return *job;
 }
 

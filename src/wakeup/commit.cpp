@@ -18,7 +18,8 @@ struct Note {
     std::int64_t count;
 };
 
-// What becomes claimable in one lane. Its place in shared memory is found before, where an error is still allowed.
+// What becomes claimable in one lane. Its place in shared memory is found before, where an error is
+// still allowed.
 struct LaneNote {
     lanes::LaneName name;
     lanes::LaneRef ref;
@@ -76,10 +77,11 @@ void forget()
 
 void pass_on(const Note &note, pg::Time now)
 {
-    // One job that is due, and an executor that is idle or can be started: it needs nobody else. Otherwise the scheduler sees to
-    // it.
-    const bool served = note.due <= now && (executors::wake_idle_executor(MyDatabaseId, note.owner) ||
-                                            executors::request_executor(MyDatabaseId, note.owner, now));
+    // One job that is due, and an executor that is idle or can be started: it needs nobody else.
+    // Otherwise the scheduler sees to it.
+    const bool served =
+        note.due <= now && (executors::wake_idle_executor(MyDatabaseId, note.owner) ||
+                            executors::request_executor(MyDatabaseId, note.owner, now));
     if (!served || note.count > 1)
         databases::work_due(MyDatabaseId, note.due);
     if (note.expires != pg::infinity)
@@ -96,7 +98,8 @@ void pass_on_to_dispatch(pg::Time now)
         databases::work_due(MyDatabaseId, expires_for_worker);
 }
 
-// The lanes that were made for what has not come about keep nobody else's place: whoever reads them finds them empty.
+// The lanes that were made for what has not come about keep nobody else's place: whoever reads them
+// finds them empty.
 void show_lanes()
 {
     if (lane_notes != nullptr)
@@ -122,7 +125,9 @@ void pass_on_lanes()
         pass_on_lane_notes();
     if (resumed_queue != 0) {
         lanes::read_lanes_again(MyDatabaseId, resumed_queue);
-        lanes::search_lanes(MyDatabaseId, resumed_queue);  // a lane of which all was passed over may have lost its place
+        lanes::search_lanes(
+            MyDatabaseId,
+            resumed_queue);  // a lane of which all was passed over may have lost its place
         lane_is_missing = true;
     }
     if (lanes_are_lost)
@@ -134,8 +139,9 @@ void pass_on_lanes()
 void pass_on_ends()
 {
     if (are_ends_awaited())
-        tell_end_of(end_count <= ended.size() ? std::span<const std::int64_t>(ended).first(end_count)
-                                              : std::span<const std::int64_t>());
+        tell_end_of(end_count <= ended.size()
+                        ? std::span<const std::int64_t>(ended).first(end_count)
+                        : std::span<const std::int64_t>());
     end_count = 0;
 }
 
@@ -165,17 +171,17 @@ LaneNotes::iterator find_note(LaneNotes &notes_so_far, const lanes::LaneName &la
 {
     if (latest_lane < notes_so_far.size() && notes_so_far[latest_lane].name == lane)
         return notes_so_far.begin() + static_cast<std::ptrdiff_t>(latest_lane);
-    const auto found =
-        std::find_if(notes_so_far.begin(), notes_so_far.end(), [&](const LaneNote &note) { return note.name == lane; });
+    const auto found = std::find_if(notes_so_far.begin(), notes_so_far.end(),
+                                    [&](const LaneNote &note) { return note.name == lane; });
     latest_lane = static_cast<std::size_t>(found - notes_so_far.begin());
     return found;
 }
 
 bool has_notes()
 {
-    return note_count > 0 || due_for_worker != pg::infinity || scheduler_must_look || catalogue_has_changed ||
-           rights_have_changed || lanes_are_lost || resumed_queue != 0 || changed_database != InvalidOid ||
-           (lane_notes != nullptr && !lane_notes->empty());
+    return note_count > 0 || due_for_worker != pg::infinity || scheduler_must_look ||
+           catalogue_has_changed || rights_have_changed || lanes_are_lost || resumed_queue != 0 ||
+           changed_database != InvalidOid || (lane_notes != nullptr && !lane_notes->empty());
 }
 
 extern "C" void hipq_transaction_ends(XactEvent event, void *)
@@ -189,7 +195,8 @@ extern "C" void hipq_transaction_ends(XactEvent event, void *)
 }
 
 // Called for the transaction and for each resource owner below it: the first call does it.
-extern "C" void hipq_locks_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *)
+extern "C" void hipq_locks_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
+                                    void *)
 {
     if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !is_commit || !is_top_level)
         return;
@@ -205,10 +212,12 @@ extern "C" void hipq_locks_released(ResourceReleasePhase phase, bool is_commit, 
 
 namespace {
 
-// Where there was no room for one lane of this transaction none is looked for again: it may have very many.
+// Where there was no room for one lane of this transaction none is looked for again: it may have
+// very many.
 lanes::LaneRef lane_for(const lanes::LaneName &lane, Oid owner)
 {
-    const lanes::LaneRef ref = has_no_room_for_lanes ? lanes::find_lane(lane) : lanes::find_or_make_lane(lane, owner);
+    const lanes::LaneRef ref =
+        has_no_room_for_lanes ? lanes::find_lane(lane) : lanes::find_or_make_lane(lane, owner);
     has_no_room_for_lanes = has_no_room_for_lanes || !ref.is_known();
     return ref;
 }
@@ -303,7 +312,8 @@ void note_change_of_rights()
 
 void note_change_of_database(Oid database)
 {
-    changed_database = database;  // one a transaction is what there is: a second one waits for the next reload
+    changed_database =
+        database;  // one a transaction is what there is: a second one waits for the next reload
 }
 
 void watch_commits()

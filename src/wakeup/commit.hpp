@@ -5,11 +5,13 @@
 
 namespace hipq::wakeup {
 
-// Notes that the current transaction makes a job claimable: it stands in that lane under that key. Cheap; called for each row,
-// before it is written. The queue owner is whose share of the lanes a new one counts to; InvalidOid: it is not known.
+// Notes that the current transaction makes a job claimable: it stands in that lane under that key.
+// Cheap; called for each row, before it is written. The queue owner is whose share of the lanes a
+// new one counts to; InvalidOid: it is not known.
 void note_lane_key(const lanes::LaneName &lane, core::LaneKey key, Oid owner);
 
-// The same for whoever has to be woken: a job of this queue owner is due from `due` until `expires`.
+// The same for whoever has to be woken: a job of this queue owner is due from `due` until
+// `expires`.
 void note_waiting(Oid owner, pg::Time due, pg::Time expires);
 
 // The same of a job that is for external workers: the scheduler gives it to one.
@@ -24,20 +26,24 @@ void note_end(std::int64_t job_id) noexcept;
 // Notes that the scheduler has to look at what the current transaction has done.
 void note_look() noexcept;
 
-// Notes that the current transaction, or what it stands for, makes jobs claimable that nobody knows (COMMIT PREPARED).
+// Notes that the current transaction, or what it stands for, makes jobs claimable that nobody knows
+// (COMMIT PREPARED).
 void note_unknown_jobs();
 
-// Notes that the current transaction resumes a throttle key: jobs of that queue that claimers have passed over may be claimed.
+// Notes that the current transaction resumes a throttle key: jobs of that queue that claimers have
+// passed over may be claimed.
 void note_resumed_key(int queue_id);
 
-// Notes that the current transaction changes what the scheduler decides by (queues, job types, pauses, hold).
+// Notes that the current transaction changes what the scheduler decides by (queues, job types,
+// pauses, hold).
 void note_catalogue_change();
 
-// Notes that the current transaction changes the time zone of a job type: time windows of its jobs open at other times.
+// Notes that the current transaction changes the time zone of a job type: time windows of its jobs
+// open at other times.
 void note_change_of_zone();
 
-// Notes that the current transaction loads what a restore does, or says that it counts: there may be jobs in the middle of an
-// attempt that nobody has in hand.
+// Notes that the current transaction loads what a restore does, or says that it counts: there may
+// be jobs in the middle of an attempt that nobody has in hand.
 void note_restore();
 
 // Notes that the current transaction changes what roles may do: a queue owner may be let in.

@@ -1,6 +1,7 @@
 // Keeps who waits for the end of a job.
 //
-// A list without order, looked through from one end to the other, which happens only while somebody waits.
+// A list without order, looked through from one end to the other, which happens only while somebody
+// waits.
 #include "completion_waiters.hpp"
 
 #include "core/limits/fair_quota.hpp"
@@ -13,13 +14,15 @@ namespace {
 
 constinit bool leaves_at_exit = false;
 
-// A scheduler waits for as many jobs as have successors, each session for one: per cent of what is free is for the scheduler.
+// A scheduler waits for as many jobs as have successors, each session for one: per cent of what is
+// free is for the scheduler.
 constexpr int schedulers_share = 50;
 
 // All of it needs the lock.
 std::span<memory::AwaitedEnd> entries()
 {
-    return {memory::registry()->awaited_ends, static_cast<std::size_t>(memory::registry()->awaited_count)};
+    return {memory::registry()->awaited_ends,
+            static_cast<std::size_t>(memory::registry()->awaited_count)};
 }
 
 template <class Predicate>
@@ -53,7 +56,8 @@ bool is_schedulers(const memory::AwaitedEnd &entry)
 
 bool is_meant(const memory::AwaitedEnd &entry, std::span<const std::int64_t> job_ids)
 {
-    const bool is_any = job_ids.empty() || std::find(job_ids.begin(), job_ids.end(), entry.job_id) != job_ids.end();
+    const bool is_any =
+        job_ids.empty() || std::find(job_ids.begin(), job_ids.end(), entry.job_id) != job_ids.end();
     return is_any && entry.database == MyDatabaseId;
 }
 
@@ -97,7 +101,8 @@ void look_at_end_of(std::span<const std::int64_t> job_ids)
     erase_entries(is_schedulers);
     const core::Quota quota{memory::max_awaited_ends, schedulers_share, 0};
     const auto room = core::left_for_owner(quota, {memory::registry()->awaited_count, 0});
-    for (const std::int64_t id : job_ids.first(std::min(job_ids.size(), static_cast<std::size_t>(room))))
+    for (const std::int64_t id :
+         job_ids.first(std::min(job_ids.size(), static_cast<std::size_t>(room))))
         add_entry({id, MyDatabaseId, memory::no_process, false});
 }
 
@@ -106,8 +111,9 @@ namespace {
 // Needs the lock.
 void forget_ends(Oid database) noexcept
 {
-    erase_entries(
-        [&](const memory::AwaitedEnd &entry) { return entry.process == memory::no_process && entry.database == database; });
+    erase_entries([&](const memory::AwaitedEnd &entry) {
+        return entry.process == memory::no_process && entry.database == database;
+    });
 }
 
 }  // namespace
@@ -116,7 +122,8 @@ constinit const memory::Part ends_part{nullptr, nullptr, nullptr, forget_ends};
 
 bool are_ends_awaited() noexcept
 {
-    return memory::is_loaded() && *const_cast<volatile int *>(&memory::registry()->awaited_count) > 0;
+    return memory::is_loaded() &&
+           *const_cast<volatile int *>(&memory::registry()->awaited_count) > 0;
 }
 
 void tell_end_of(std::span<const std::int64_t> job_ids) noexcept

@@ -1,6 +1,7 @@
 // Lists prepared transactions.
 //
-// Each prepared transaction has a process entry of its own, without a process, among those that run.
+// Each prepared transaction has a process entry of its own, without a process, among those that
+// run.
 #include "prepared.hpp"
 
 #include "databases/databases.hpp"
@@ -15,7 +16,8 @@ namespace hipq::wakeup {
 
 namespace {
 
-// An entry that is not in use keeps what was in it. One that is has its transaction among those that run. Needs ProcArrayLock.
+// An entry that is not in use keeps what was in it. One that is has its transaction among those
+// that run. Needs ProcArrayLock.
 bool is_prepared(const PGPROC &entry)
 {
     return TransactionIdIsValid(entry.xid) && ProcGlobal->xids[entry.pgxactoff] == entry.xid;
@@ -25,11 +27,13 @@ bool is_prepared(const PGPROC &entry)
 
 std::vector<PreparedTransaction> prepared_transactions()
 {
-    std::vector<PreparedTransaction> found(static_cast<std::size_t>(max_prepared_xacts));  // before the lock: allocation
+    std::vector<PreparedTransaction> found(
+        static_cast<std::size_t>(max_prepared_xacts));  // before the lock: allocation
     std::size_t count = 0;
     if (max_prepared_xacts > 0) {
         ::LWLockAcquire(ProcArrayLock, LW_SHARED);
-        for (const PGPROC &entry : std::span(PreparedXactProcs, static_cast<std::size_t>(max_prepared_xacts)))
+        for (const PGPROC &entry :
+             std::span(PreparedXactProcs, static_cast<std::size_t>(max_prepared_xacts)))
             if (is_prepared(entry))
                 found[count++] = {entry.xid, entry.databaseId};
         ::LWLockRelease(ProcArrayLock);

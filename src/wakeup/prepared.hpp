@@ -1,7 +1,9 @@
-// Prepared transactions (two-phase commit) with something for hipq in them: when one has committed somebody has to look.
+// Prepared transactions (two-phase commit) with something for hipq in them: when one has committed
+// somebody has to look.
 //
-// COMMIT PREPARED of a client passes hipq's utility hook, which says so at once. That of an apply worker of logical replication
-// does not, nor does any after which the session ends early: the launcher watches for those.
+// COMMIT PREPARED of a client passes hipq's utility hook, which says so at once. That of an apply
+// worker of logical replication does not, nor does any after which the session ends early: the
+// launcher watches for those.
 #pragma once
 
 #include "memory/memory.hpp"

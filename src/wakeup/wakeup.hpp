@@ -1,4 +1,5 @@
-// Who is woken when a transaction commits, and who waits for the end of a job. What other rooms may use.
+// Who is woken when a transaction commits, and who waits for the end of a job. What other rooms may
+// use.
 #pragma once
 
 #include "wakeup/commit.hpp"

@@ -86,7 +86,8 @@ void note_finished(std::int64_t id, bool succeeded, std::int64_t run_time) noexc
 {
     change(id, [&](WorkerSlot &slot) {
         take_one(slot.running);
-        core::note_execution(slot.record, succeeded, run_time, std::exchange(slot.is_probed, false));
+        core::note_execution(slot.record, succeeded, run_time,
+                             std::exchange(slot.is_probed, false));
     });
 }
 
@@ -101,12 +102,16 @@ void note_expired(std::int64_t id) noexcept
 
 void note_returned(std::int64_t id, Holding holding) noexcept
 {
-    change(id, [&](WorkerSlot &slot) { take_one(holding == Holding::dispatched ? slot.record.depth : slot.running); });
+    change(id, [&](WorkerSlot &slot) {
+        take_one(holding == Holding::dispatched ? slot.record.depth : slot.running);
+    });
 }
 
 void note_held(std::int64_t id, Holding holding) noexcept
 {
-    change(id, [&](WorkerSlot &slot) { ++(holding == Holding::dispatched ? slot.record.depth : slot.running); });
+    change(id, [&](WorkerSlot &slot) {
+        ++(holding == Holding::dispatched ? slot.record.depth : slot.running);
+    });
 }
 
 void note_in_hand(std::int64_t id, int dispatched, int accepted) noexcept
@@ -134,7 +139,8 @@ bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept
             turned_before = std::exchange(slot.turned, now);
     });
     if (has_turned && (turned_before + turn_interval < now || turned_before > now))
-        databases::ask_for_dispatch(MyDatabaseId);  // jobs may have waited for it, or wait for a worker now
+        databases::ask_for_dispatch(
+            MyDatabaseId);  // jobs may have waited for it, or wait for a worker now
     else if (has_turned)
         databases::work_due(MyDatabaseId, now + turn_interval);
     return is_there;

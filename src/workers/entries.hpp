@@ -1,5 +1,5 @@
-// Entries of the table of jobs in hand that are about external workers: what jobs.cpp and notes.cpp know of
-// them.
+// Entries of the table of jobs in hand that are about external workers: what jobs.cpp and notes.cpp
+// know of them.
 #pragma once
 
 #include "workers/jobs.hpp"
@@ -27,7 +27,10 @@ inline std::int32_t place_of(const core::JobEntry &job)
 inline std::int32_t find_attempt(const core::JobTable &table, std::int64_t job_id, int attempt)
 {
     const std::int32_t entry = table.find(MyDatabaseId, job_id);
-    return entry != core::no_entry && has_worker(table.at(entry)) && table.at(entry).attempt == attempt ? entry : core::no_entry;
+    return entry != core::no_entry && has_worker(table.at(entry)) &&
+                   table.at(entry).attempt == attempt
+               ? entry
+               : core::no_entry;
 }
 
 // Changes jobs of a worker as the transaction at hand sees them.

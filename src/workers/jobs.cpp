@@ -92,7 +92,8 @@ void end_dispatch(std::span<const Dispatched> jobs) noexcept
         for (const Dispatched &job : jobs) {
             next = std::min(next, job.deadline);
             const std::int32_t entry = table.find(MyDatabaseId, job.id);
-            if (entry != core::no_entry && table[entry].holder == memory::own_holder() && table[entry].attempt == job.attempt)
+            if (entry != core::no_entry && table[entry].holder == memory::own_holder() &&
+                table[entry].attempt == job.attempt)
                 table.hand_over(entry, memory::worker_holder(job.worker.place));
             else
                 note_not_given({job.worker, job.is_probe});  // somebody has ended the attempt since
@@ -143,7 +144,8 @@ Entered enter_external_job(const ExternalJob &job, const core::Load &load)
     const memory::Lock lock(LW_EXCLUSIVE);
     core::JobTable table = memory::jobs_in_hand();
     if (const std::int32_t entry = table.find(MyDatabaseId, job.id); entry != core::no_entry)
-        return table.at(entry).phase == core::JobPhase::running ? Entered::yes : Entered::in_other_hand;
+        return table.at(entry).phase == core::JobPhase::running ? Entered::yes
+                                                                : Entered::in_other_hand;
     if (lanes::room_beyond_the_first(table) == 0) {
         memory::note_alert(memory::Alert::jobs_in_hand_full);
         return Entered::no_room;
@@ -167,8 +169,8 @@ void recount_workers()
             continue;
         int dispatched = 0;
         int accepted = 0;
-        for (std::int32_t entry = table.first_of(memory::worker_holder(places[i])); entry != core::no_entry;
-             entry = table.next_of(entry))
+        for (std::int32_t entry = table.first_of(memory::worker_holder(places[i]));
+             entry != core::no_entry; entry = table.next_of(entry))
             ++(table.at(entry).is_accepted ? accepted : dispatched);
         note_in_hand(workers[i].id, dispatched, accepted);
     }
@@ -184,7 +186,8 @@ void drop_external_job(std::int64_t job_id, int attempt) noexcept
         if (entry == core::no_entry)
             return;
         const core::JobEntry &job = table.at(entry);
-        note_returned(worker_at(place_of(job)), job.is_accepted ? Holding::accepted : Holding::dispatched);
+        note_returned(worker_at(place_of(job)),
+                      job.is_accepted ? Holding::accepted : Holding::dispatched);
         table.erase(entry);
         room_made = table.take_room_made();
     }
@@ -216,13 +219,14 @@ OverdueJobs overdue_jobs(pg::Time now, std::size_t most)
 
 std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id)
 {
-    const std::optional<std::int32_t> place = memory::is_loaded() ? place_of_worker(worker_id) : std::nullopt;
+    const std::optional<std::int32_t> place =
+        memory::is_loaded() ? place_of_worker(worker_id) : std::nullopt;
     if (!place.has_value())
         return {};
     std::vector<ExternalJob> jobs = copy_all([&](Copies &copies) {
         const core::JobTable table = memory::jobs_in_hand();
-        for (std::int32_t entry = table.first_of(memory::worker_holder(*place)); entry != core::no_entry && !copies.is_full();
-             entry = table.next_of(entry))
+        for (std::int32_t entry = table.first_of(memory::worker_holder(*place));
+             entry != core::no_entry && !copies.is_full(); entry = table.next_of(entry))
             copies.add(table.at(entry));
     });
     std::reverse(jobs.begin(), jobs.end());  // the one entered last comes first
@@ -264,7 +268,8 @@ bool is_with_worker(Oid database, std::int64_t job_id)
     const memory::Lock lock(LW_SHARED);
     const core::JobTable table = memory::jobs_in_hand();
     const std::int32_t entry = table.find(database, job_id);
-    return entry != core::no_entry && (has_worker(table.at(entry)) || is_being_dispatched(table.at(entry)));
+    return entry != core::no_entry &&
+           (has_worker(table.at(entry)) || is_being_dispatched(table.at(entry)));
 }
 
 namespace {
@@ -281,7 +286,8 @@ void forget_external_jobs(Oid database) noexcept
     (void)table.take_room_made();
 }
 
-// What the scheduler was about to give to workers. What may be committed is left to the leaves: they tell what has become of it.
+// What the scheduler was about to give to workers. What may be committed is left to the leaves:
+// they tell what has become of it.
 void give_back_dispatch(memory::DatabaseSlot &slot, int holder) noexcept
 {
     memory::jobs_in_hand().erase_if(holder, [&](const core::JobEntry &job) {
@@ -294,6 +300,7 @@ void give_back_dispatch(memory::DatabaseSlot &slot, int holder) noexcept
 
 }  // namespace
 
-constinit const memory::Part external_jobs_part{nullptr, nullptr, nullptr, forget_external_jobs, give_back_dispatch};
+constinit const memory::Part external_jobs_part{nullptr, nullptr, nullptr, forget_external_jobs,
+                                                give_back_dispatch};
 
 }  // namespace hipq::workers

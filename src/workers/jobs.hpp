@@ -1,7 +1,9 @@
-// Jobs in the hands of external workers: from the commit of their dispatch to the commit of whatever ends the attempt.
+// Jobs in the hands of external workers: from the commit of their dispatch to the commit of
+// whatever ends the attempt.
 //
-// The rows are the truth; this is what spares everybody to search them: what a worker has been given, which deadline comes next.
-// Entries belong to the place of the worker (registered.hpp), whose counts follow them.
+// The rows are the truth; this is what spares everybody to search them: what a worker has been
+// given, which deadline comes next. Entries belong to the place of the worker (registered.hpp),
+// whose counts follow them.
 #pragma once
 
 #include "lanes/lanes.hpp"
@@ -19,7 +21,7 @@ struct ExternalJob {
 };
 
 // Scheduler
-// ----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
 // What the worker that was chosen for it is to get.
 struct Dispatched {
@@ -31,22 +33,24 @@ struct Dispatched {
     core::Load load{};
 };
 
-// These jobs, chosen from this scheduler's hand, are about to be claimed for their workers, who count them already.
+// These jobs, chosen from this scheduler's hand, are about to be claimed for their workers, who
+// count them already.
 void begin_dispatch(std::span<const Dispatched> jobs);
 // The claim has committed. Cannot fail.
 void end_dispatch(std::span<const Dispatched> jobs) noexcept;
 // It has failed: they stand in line as before. Cannot fail.
 void cancel_dispatch(std::span<const Dispatched> jobs) noexcept;
 
-// Enters a job of which its row tells that a worker has it, and counts what it weighs, whatever the limits; one that is in hand
-// stays as it is.
-// in_other_hand: of somebody who has read it before it ran, and is about to find out.
+// Enters a job of which its row tells that a worker has it, and counts what it weighs, whatever the
+// limits; one that is in hand stays as it is. in_other_hand: of somebody who has read it before it
+// ran, and is about to find out.
 enum class Entered : unsigned char { yes, in_other_hand, no_room, no_worker };
 Entered enter_external_job(const ExternalJob &job, const core::Load &load);
 // Has the workers of this database count what they have by what is known here.
 void recount_workers();
 
-// Those of this database whose deadline has come, at most `most`, and the first deadline of the others.
+// Those of this database whose deadline has come, at most `most`, and the first deadline of the
+// others.
 struct OverdueJobs {
     std::vector<ExternalJob> jobs;
     pg::Time next = pg::infinity;
@@ -60,10 +64,10 @@ void drop_external_job(std::int64_t job_id, int attempt) noexcept;
 extern const memory::Part external_jobs_part;
 
 // Everybody
-// ----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
-// What a worker has, in the order in which it was given, with what this transaction has done to it; of another database, or
-// unknown: nothing.
+// What a worker has, in the order in which it was given, with what this transaction has done to it;
+// of another database, or unknown: nothing.
 std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id);
 // All of this database, in no order.
 std::vector<ExternalJob> list_external_jobs();
@@ -75,7 +79,7 @@ std::optional<ExternalJob> find_external_job(std::int64_t job_id);
 bool is_with_worker(Oid database, std::int64_t job_id);
 
 // What a transaction does; it holds when that has committed (notes.cpp)
-// ----------------------------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
 // The worker has accepted the attempt: it has until then.
 void note_job_accepted(std::int64_t job_id, int attempt, pg::Time deadline);
@@ -90,12 +94,15 @@ enum class Leaving : unsigned char {
     returned,  // nobody is to blame
 };
 // `worker_id` 0: it was left running. `run_time` in microseconds.
-void note_job_left(std::int64_t job_id, int attempt, std::int64_t worker_id, Leaving leaving, std::int64_t run_time);
+void note_job_left(std::int64_t job_id, int attempt, std::int64_t worker_id, Leaving leaving,
+                   std::int64_t run_time);
 
-// The job of a handler that has returned stays running, until its deadline. One that ran in a client's session was in nobody's
-// hand until then, and is entered, with what it weighs. Where executors would have no room left the job is in nobody's hand: its
-// row tells, and has to be read (jobs_restored).
-void note_job_left_running(int queue_id, std::int64_t job_id, int attempt, const core::Load &load, pg::Time deadline);
+// The job of a handler that has returned stays running, until its deadline. One that ran in a
+// client's session was in nobody's hand until then, and is entered, with what it weighs. Where
+// executors would have no room left the job is in nobody's hand: its row tells, and has to be read
+// (jobs_restored).
+void note_job_left_running(int queue_id, std::int64_t job_id, int attempt, const core::Load &load,
+                           pg::Time deadline);
 
 // Registers the callbacks; called once by _PG_init. PostgreSQL regime.
 void watch_external_jobs();

@@ -63,21 +63,22 @@ struct Done {
     bool lacks_room = false;  // a job is left running, and only its row tells
 };
 
-// Needs the lock. Jobs that are left running do not take the room that is kept for executors, and of the rest, all together, no
-// more than the workers of one role may.
+// Needs the lock. Jobs that are left running do not take the room that is kept for executors, and
+// of the rest, all together, no more than the workers of one role may.
 bool has_room_to_leave_running(const core::JobTable &table)
 {
     const auto used = static_cast<std::int64_t>(table.size());
     const auto room = static_cast<std::int64_t>(lanes::room_beyond_the_first(table));
     const bool has_room =
-        core::left_for_role(used + room, settings::worker_share, {used, table.count_of(memory::left_running_holder())}) > 0;
+        core::left_for_role(used + room, settings::worker_share,
+                            {used, table.count_of(memory::left_running_holder())}) > 0;
     if (!has_room)
         memory::note_alert(memory::Alert::jobs_in_hand_full);
     return has_room;
 }
 
-// Needs the lock. Of a job that an executor has in hand. Whoever has seen the commit may have ended the job already, and then it
-// has it no more.
+// Needs the lock. Of a job that an executor has in hand. Whoever has seen the commit may have ended
+// the job already, and then it has it no more.
 void leave_running(core::JobTable &table, const Note &note, Done &done)
 {
     const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
@@ -101,11 +102,13 @@ bool is_client_s(const Note &note)
     return note.kind == NoteKind::left_running && memory::own_holder() < 0;
 }
 
-// Needs the lock. Before the commit, since only until then nobody else can change the row. An executor may have the job in its
-// hand, as one that waits: it finds that it is gone. Should this be rolled back after all, the job stands in the line.
+// Needs the lock. Before the commit, since only until then nobody else can change the row. An
+// executor may have the job in its hand, as one that waits: it finds that it is gone. Should this
+// be rolled back after all, the job stands in the line.
 void enter_left_running(core::JobTable &table, Note &note)
 {
-    if (const std::int32_t stranger = table.find(MyDatabaseId, note.job_id); stranger != core::no_entry) {
+    if (const std::int32_t stranger = table.find(MyDatabaseId, note.job_id);
+        stranger != core::no_entry) {
         lanes::return_to_line(table[stranger]);
         table.erase(stranger);
     }
@@ -149,15 +152,16 @@ bool is_being_left(const core::JobEntry &job)
     return job.phase == core::JobPhase::running && job.holder < memory::scheduler_holder(0);
 }
 
-// Needs the lock. The scheduler may not have come to hand the job over to its worker, or the executor to let go of it; then they
-// find that it is gone.
+// Needs the lock. The scheduler may not have come to hand the job over to its worker, or the
+// executor to let go of it; then they find that it is gone.
 void leave_worker(core::JobTable &table, const Note &note, Done &done)
 {
     const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
     if (entry == core::no_entry || table.at(entry).attempt != note.attempt)
         return;
     const core::JobEntry left = table.at(entry);
-    if (!has_worker(left) && !is_being_dispatched(left) && !(note.worker_id == 0 && is_being_left(left)))
+    if (!has_worker(left) && !is_being_dispatched(left) &&
+        !(note.worker_id == 0 && is_being_left(left)))
         return;
     const std::int64_t worker_id = has_worker(left) ? worker_at(place_of(left)) : 0;
     table.erase(entry);
@@ -221,7 +225,8 @@ void carry_out_all()
         room_made = memory::jobs_in_hand().take_room_made();
     }
     if (done.lacks_room) {
-        databases::jobs_restored(MyDatabaseId);  // the scheduler finds it as it finds those of a restore
+        databases::jobs_restored(
+            MyDatabaseId);  // the scheduler finds it as it finds those of a restore
         done.next = pg::Time{0};
     }
     if (done.next != pg::infinity)
@@ -256,7 +261,8 @@ extern "C" void hipq_external_transaction_ends(XactEvent event, void *)
     }
 }
 
-extern "C" void hipq_external_subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *)
+extern "C" void hipq_external_subtransaction_ends(SubXactEvent event, SubTransactionId id,
+                                                  SubTransactionId parent, void *)
 {
     if (notes != nullptr)
         notes->end_subtransaction(event, id, parent);
@@ -269,8 +275,9 @@ void add_own_changes(std::vector<ExternalJob> &jobs)
     if (notes == nullptr)
         return;
     notes->carry_out([&](const Note &note) {
-        const auto job = std::ranges::find_if(
-            jobs, [&](const ExternalJob &one) { return one.id == note.job_id && one.attempt == note.attempt; });
+        const auto job = std::ranges::find_if(jobs, [&](const ExternalJob &one) {
+            return one.id == note.job_id && one.attempt == note.attempt;
+        });
         if (job == jobs.end())
             return;
         if (note.kind == NoteKind::left) {
@@ -292,14 +299,17 @@ void note_job_extended(std::int64_t job_id, int attempt, pg::Time deadline)
     add({NoteKind::extended, job_id, attempt, deadline, Leaving::returned, 0});
 }
 
-void note_job_left(std::int64_t job_id, int attempt, std::int64_t worker_id, Leaving leaving, std::int64_t run_time)
+void note_job_left(std::int64_t job_id, int attempt, std::int64_t worker_id, Leaving leaving,
+                   std::int64_t run_time)
 {
     add({NoteKind::left, job_id, attempt, pg::infinity, leaving, run_time, worker_id});
 }
 
-void note_job_left_running(int queue_id, std::int64_t job_id, int attempt, const core::Load &load, pg::Time deadline)
+void note_job_left_running(int queue_id, std::int64_t job_id, int attempt, const core::Load &load,
+                           pg::Time deadline)
 {
-    add({NoteKind::left_running, job_id, attempt, deadline, Leaving::returned, 0, 0, queue_id, load});
+    add({NoteKind::left_running, job_id, attempt, deadline, Leaving::returned, 0, 0, queue_id,
+         load});
 }
 
 void watch_external_jobs()

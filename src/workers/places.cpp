@@ -22,7 +22,9 @@ void let_go(std::int64_t worker_id, std::size_t count)
 // Those taken in that subtransaction, or all.
 void let_go_of(std::optional<SubTransactionId> subtransaction)
 {
-    const auto ends = [&](const Taken &one) { return subtransaction.value_or(one.subtransaction) == one.subtransaction; };
+    const auto ends = [&](const Taken &one) {
+        return subtransaction.value_or(one.subtransaction) == one.subtransaction;
+    };
     {
         const WorkerLock lock(LW_EXCLUSIVE);
         for (const Taken &one : *taken)
@@ -39,11 +41,13 @@ bool has_taken()
 
 extern "C" void hipq_places_transaction_ends(XactEvent event, void *)
 {
-    if (has_taken() && (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE))
+    if (has_taken() &&
+        (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE))
         let_go_of(std::nullopt);
 }
 
-extern "C" void hipq_places_subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *)
+extern "C" void hipq_places_subtransaction_ends(SubXactEvent event, SubTransactionId id,
+                                                SubTransactionId parent, void *)
 {
     if (!has_taken())
         return;
@@ -76,7 +80,8 @@ std::size_t take_places(std::int64_t worker_id, std::size_t count)
         return 0;
     taken->push_back({worker_id, count, ::GetCurrentSubTransactionId()});
     const std::size_t before = std::exchange(slot->claimed_places, slot->claimed_places + count);
-    return before - std::min(before, own);  // the worker may have been forgotten and recalled meanwhile
+    return before -
+           std::min(before, own);  // the worker may have been forgotten and recalled meanwhile
 }
 
 void give_back_places(std::int64_t worker_id, std::size_t count) noexcept

@@ -38,14 +38,16 @@ bool is_of(const Place &place, const core::JobEntry &job)
     return place.serial == job.serial && place.attempt == job.attempt;
 }
 
-// Notes it for an attempt of this database if `may` says so of its entry. Needs no lock. False: not noted.
+// Notes it for an attempt of this database if `may` says so of its entry. Needs no lock. False: not
+// noted.
 template <class Predicate>
 bool note(std::int64_t job_id, const Progress &progress, const Predicate &may)
 {
     const memory::Lock lock(LW_SHARED);
     const core::JobTable table = memory::jobs_in_hand();
     const std::int32_t entry = table.find(MyDatabaseId, job_id);
-    if (entry == core::no_entry || table.at(entry).phase != core::JobPhase::running || !may(table.at(entry)))
+    if (entry == core::no_entry || table.at(entry).phase != core::JobPhase::running ||
+        !may(table.at(entry)))
         return false;
     const PlacesLock places_lock(LW_EXCLUSIVE);
     places[entry] = {table.at(entry).serial, table.at(entry).attempt, progress};
@@ -61,16 +63,23 @@ Size places_size()
 JobProgress job_progress(const core::JobEntry &job, const Progress &progress)
 {
     const bool is_executors = job.holder < memory::registry()->executor_count;
-    return {job.queue_id, job.job_id, job.attempt, is_executors ? memory::registry()->executors[job.holder].pid : 0, 0, progress};
+    return {job.queue_id,
+            job.job_id,
+            job.attempt,
+            is_executors ? memory::registry()->executors[job.holder].pid : 0,
+            0,
+            progress};
 }
 
 }  // namespace
 
-Progress make_progress(std::int64_t done, std::optional<std::int64_t> total, const std::string &message, pg::Time reported)
+Progress make_progress(std::int64_t done, std::optional<std::int64_t> total,
+                       const std::string &message, pg::Time reported)
 {
     Progress progress{done, total.value_or(unknown_total), reported, {}};
     const int length = pg::call([&] {
-        return ::pg_mbcliplen(message.data(), static_cast<int>(message.size()), static_cast<int>(longest_progress_message));
+        return ::pg_mbcliplen(message.data(), static_cast<int>(message.size()),
+                              static_cast<int>(longest_progress_message));
     });
     std::memcpy(progress.message, message.data(), static_cast<std::size_t>(length));
     return progress;
@@ -79,7 +88,9 @@ Progress make_progress(std::int64_t done, std::optional<std::int64_t> total, con
 void note_own_progress(std::int64_t job_id, const Progress &progress)
 {
     if (memory::is_loaded())
-        note(job_id, progress, [](const core::JobEntry &job) { return job.holder == executors::own_executor_index(); });
+        note(job_id, progress, [](const core::JobEntry &job) {
+            return job.holder == executors::own_executor_index();
+        });
 }
 
 bool note_progress(std::int64_t job_id, int attempt, const Progress &progress)
@@ -93,7 +104,8 @@ std::vector<JobProgress> list_progress()
 {
     if (!memory::is_loaded())
         return {};
-    std::vector<JobProgress> result(memory::jobs_in_hand().capacity());  // before the lock: allocation
+    std::vector<JobProgress> result(
+        memory::jobs_in_hand().capacity());  // before the lock: allocation
     std::vector<std::int32_t> holders(result.size());
     std::size_t count = 0;
     {
@@ -101,7 +113,8 @@ std::vector<JobProgress> list_progress()
         const PlacesLock places_lock(LW_SHARED);
         const std::span<const core::JobEntry> entries = memory::jobs_in_hand().entries();
         for (std::size_t i = 0; i < entries.size(); ++i) {
-            if (entries[i].job_id == 0 || entries[i].database != MyDatabaseId || !is_of(places[i], entries[i]))
+            if (entries[i].job_id == 0 || entries[i].database != MyDatabaseId ||
+                !is_of(places[i], entries[i]))
                 continue;
             holders[count] = entries[i].holder;
             result[count++] = job_progress(entries[i], places[i].progress);

@@ -88,7 +88,8 @@ std::optional<std::int32_t> place_of_worker(std::int64_t id)
         return worker_table().capacity;
     const WorkerLock lock(LW_SHARED);
     const WorkerSlot *slot = find_present(id);
-    return slot == nullptr ? std::nullopt : std::optional(static_cast<std::int32_t>(slot - worker_table().slots));
+    return slot == nullptr ? std::nullopt
+                           : std::optional(static_cast<std::int32_t>(slot - worker_table().slots));
 }
 
 std::int64_t worker_at(std::int32_t place)
@@ -100,7 +101,8 @@ std::int64_t worker_at(std::int32_t place)
     return slot.state != WorkerState::free && slot.database == MyDatabaseId ? slot.id : 0;
 }
 
-ChosenWorker choose_worker(std::span<const WorkerRef> workers, const JobShares &shares, std::int64_t avoided)
+ChosenWorker choose_worker(std::span<const WorkerRef> workers, const JobShares &shares,
+                           std::int64_t avoided)
 {
     ChosenWorker chosen{std::nullopt, 0, InvalidOid};
     if (!memory::is_loaded())
@@ -118,7 +120,8 @@ ChosenWorker choose_worker(std::span<const WorkerRef> workers, const JobShares &
             choice.consider(candidate_of(*slot, limits, now));
     }
     chosen.id = choice.best();
-    if (const WorkerSlot *slot = chosen.id.has_value() ? find_slot(MyDatabaseId, *chosen.id) : nullptr)
+    if (const WorkerSlot *slot =
+            chosen.id.has_value() ? find_slot(MyDatabaseId, *chosen.id) : nullptr)
         chosen.role = slot->role;
     return chosen;
 }
@@ -157,7 +160,8 @@ std::optional<pg::Time> able_until(std::span<const WorkerRef> workers)
         if (slot == nullptr || slot->state != WorkerState::present || slot->is_draining ||
             core::judge(slot->record, limits, now.value) == core::Health::unhealthy)
             continue;
-        const pg::Time end = limits.enabled ? pg::Time{core::stale_from(slot->record, limits)} : pg::infinity;
+        const pg::Time end =
+            limits.enabled ? pg::Time{core::stale_from(slot->record, limits)} : pg::infinity;
         latest = std::max(latest.value_or(end), end);
     }
     return latest;
@@ -168,8 +172,9 @@ bool has_workers_here()
     if (!memory::is_loaded())
         return false;
     const WorkerLock lock(LW_SHARED);
-    return std::any_of(worker_slots().begin(), worker_slots().end(),
-                       [](const WorkerSlot &slot) { return slot.state != WorkerState::free && slot.database == MyDatabaseId; });
+    return std::any_of(worker_slots().begin(), worker_slots().end(), [](const WorkerSlot &slot) {
+        return slot.state != WorkerState::free && slot.database == MyDatabaseId;
+    });
 }
 
 }  // namespace hipq::workers

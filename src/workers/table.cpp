@@ -24,13 +24,15 @@ constexpr const char *tranche = "hipq workers";
 Size table_size()
 {
     const Size per_worker = sizeof(WorkerSlot) + sizeof(std::int32_t);
-    return ::add_size(offsetof(WorkerTable, slots), ::mul_size(per_worker, static_cast<Size>(memory::worker_places())));
+    return ::add_size(offsetof(WorkerTable, slots),
+                      ::mul_size(per_worker, static_cast<Size>(memory::worker_places())));
 }
 
 std::int32_t &bucket_of(Oid database, std::int64_t id)
 {
     auto *buckets = reinterpret_cast<std::int32_t *>(table->slots + table->capacity);
-    const std::uint32_t hash = ::hash_combine(::murmurhash32(static_cast<std::uint32_t>(id)), ::murmurhash32(database));
+    const std::uint32_t hash =
+        ::hash_combine(::murmurhash32(static_cast<std::uint32_t>(id)), ::murmurhash32(database));
     return buckets[hash % static_cast<std::uint32_t>(table->capacity)];
 }
 
@@ -89,7 +91,8 @@ bool is_visible(const WorkerSlot &slot)
 WorkerSlot *find_present(std::int64_t id)
 {
     WorkerSlot *slot = find_slot(MyDatabaseId, id);
-    const bool is_there = slot != nullptr && (slot->state == WorkerState::present || slot->state == WorkerState::ended);
+    const bool is_there = slot != nullptr && (slot->state == WorkerState::present ||
+                                              slot->state == WorkerState::ended);
     return is_there ? slot : nullptr;
 }
 
@@ -186,7 +189,8 @@ void set_up_workers()
         table->slots[i].process = memory::no_process;
         table->slots[i].waiting = memory::no_process;
     }
-    std::fill_n(reinterpret_cast<std::int32_t *>(table->slots + table->capacity), table->capacity, no_worker);
+    std::fill_n(reinterpret_cast<std::int32_t *>(table->slots + table->capacity), table->capacity,
+                no_worker);
 }
 
 // Who has waited of capacity may be a worker.
@@ -198,6 +202,7 @@ void dispatch_again(Oid database) noexcept
 
 }  // namespace
 
-constinit const memory::Part workers_part{request_workers, set_up_workers, nullptr, forget_workers, nullptr, dispatch_again};
+constinit const memory::Part workers_part{request_workers, set_up_workers, nullptr,
+                                          forget_workers,  nullptr,        dispatch_again};
 
 }  // namespace hipq::workers

@@ -1,5 +1,5 @@
-// The table of workers in shared memory, for the sources behind registered.hpp: a hash table by database and number under one
-// lock.
+// The table of workers in shared memory, for the sources behind registered.hpp: a hash table by
+// database and number under one lock.
 //
 // Whoever takes the lock holds it for straight-line code only.
 #pragma once
@@ -9,7 +9,8 @@
 
 namespace hipq::workers {
 
-// Databases of which all workers are known. One more than fit is read again and again, which costs a statement each time.
+// Databases of which all workers are known. One more than fit is read again and again, which costs
+// a statement each time.
 inline constexpr std::size_t max_recalled = 256;
 
 // A job type whose jobs no worker can be given.

@@ -38,7 +38,8 @@ bool has_jobs(const WorkerSlot &slot)
     return slot.record.depth > 0 || slot.running > 0;
 }
 
-// Those that it has accepted are taken from it then, the others at once; from now on jobs may be without any worker.
+// Those that it has accepted are taken from it then, the others at once; from now on jobs may be
+// without any worker.
 void tell_of_end(pg::Time now) noexcept
 {
     databases::work_due(MyDatabaseId, now);
@@ -105,8 +106,9 @@ extern "C" void hipq_workers_transaction_ends(XactEvent event, void *)
     if (!has_notes() || (!commits && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE))
         return;
     const pg::Time now = pg::now();
-    const bool has_ended = std::ranges::any_of(
-        *notes, [](const Note &note) { return note.kind == NoteKind::stopped_listening || note.kind == NoteKind::departed; });
+    const bool has_ended = std::ranges::any_of(*notes, [](const Note &note) {
+        return note.kind == NoteKind::stopped_listening || note.kind == NoteKind::departed;
+    });
     {
         const WorkerLock lock(LW_EXCLUSIVE);
         for (const Note &note : *notes)
@@ -121,7 +123,8 @@ extern "C" void hipq_workers_transaction_ends(XactEvent event, void *)
         tell_of_end(now);
 }
 
-extern "C" void hipq_workers_subtransaction_ends(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *)
+extern "C" void hipq_workers_subtransaction_ends(SubXactEvent event, SubTransactionId id,
+                                                 SubTransactionId parent, void *)
 {
     if (!has_notes() || (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB))
         return;
@@ -146,8 +149,8 @@ extern "C" void hipq_worker_session_exits(int, Datum)
 
 // ---- whether there is room ----
 
-// Each that comes or goes has everybody read anew who serves what, and the scheduler look. All workers of a large role may start
-// at once.
+// Each that comes or goes has everybody read anew who serves what, and the scheduler look. All
+// workers of a large role may start at once.
 constexpr core::RateLimit registration_rate{50'000, 1'000};
 
 // The one that has been quiet longest makes room for a role that is new.
@@ -156,13 +159,15 @@ core::RateState &rate_of(Oid role)
     auto &rates = worker_table().rates;
     RoleRate *rate = std::ranges::find(rates, role, &RoleRate::role);
     if (rate == std::end(rates)) {
-        rate = std::ranges::min_element(rates, {}, [](const RoleRate &one) { return one.state.paid_until; });
+        rate = std::ranges::min_element(rates, {},
+                                        [](const RoleRate &one) { return one.state.paid_until; });
         *rate = {role, {}};
     }
     return rate->state;
 }
 
-// Those that have departed with jobs in hand take up the share of their role too, and nobody else's.
+// Those that have departed with jobs in hand take up the share of their role too, and nobody
+// else's.
 std::int64_t left_to_register(const WorkerCounts &counts)
 {
     const WorkerTable &table = worker_table();
@@ -171,8 +176,9 @@ std::int64_t left_to_register(const WorkerCounts &counts)
                                {std::max(counts.registered, departed_beyond), counts.own_places});
 }
 
-// A worker that takes the name of another takes its place too, however full the table is. The other one may stay for its jobs:
-// one for each that is registered, and a few more for one that fails again and again.
+// A worker that takes the name of another takes its place too, however full the table is. The other
+// one may stay for its jobs: one for each that is registered, and a few more for one that fails
+// again and again.
 bool may_succeed(std::int64_t predecessor, const WorkerCounts &counts)
 {
     const WorkerSlot *slot = find_slot(MyDatabaseId, predecessor);
@@ -235,9 +241,10 @@ void end_own_workers() noexcept
     bool ended = false;
     {
         const WorkerLock lock(LW_EXCLUSIVE);
-        ended = std::any_of(worker_slots().begin(), worker_slots().end(), [](const WorkerSlot &slot) {
-            return slot.state == WorkerState::present && slot.process == MyProc->pgprocno;
-        });
+        ended =
+            std::any_of(worker_slots().begin(), worker_slots().end(), [](const WorkerSlot &slot) {
+                return slot.state == WorkerState::present && slot.process == MyProc->pgprocno;
+            });
         end_own(now);
     }
     if (ended)

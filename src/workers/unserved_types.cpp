@@ -1,7 +1,7 @@
 // Keeps since when jobs of a type wait for an external worker.
 //
-// Since when jobs of a type wait for want of a worker. It outlives the scheduler, who may have to leave again and again where
-// there are more databases than background workers.
+// Since when jobs of a type wait for want of a worker. It outlives the scheduler, who may have to
+// leave again and again where there are more databases than background workers.
 #include "core/limits/fair_quota.hpp"
 #include "core/limits/throttle.hpp"
 #include "pg/clock.hpp"
@@ -12,7 +12,8 @@ namespace hipq::workers {
 
 namespace {
 
-// Who looks does so every 10 s. What nobody has looked at for longer may have been otherwise meanwhile.
+// Who looks does so every 10 s. What nobody has looked at for longer may have been otherwise
+// meanwhile.
 constexpr std::int64_t longest_gap = 60'000'000;  // us
 
 // Null: it is not there. Needs the lock.
@@ -20,7 +21,8 @@ UnservedType *find_unserved(int queue_id, std::uint64_t job_type)
 {
     UnservedType *end = std::end(worker_table().unserved);
     UnservedType *found = std::find_if(worker_table().unserved, end, [&](const UnservedType &each) {
-        return each.database == MyDatabaseId && each.queue_id == queue_id && each.job_type == job_type;
+        return each.database == MyDatabaseId && each.queue_id == queue_id &&
+               each.job_type == job_type;
     });
     return found == end ? nullptr : found;
 }
@@ -40,12 +42,13 @@ core::QuotaUse use_of(int queue_id)
     return use;
 }
 
-// Free, or that of the type that nobody has asked for for the longest time: of the queue's own types if it has its share. Needs
-// the lock.
+// Free, or that of the type that nobody has asked for for the longest time: of the queue's own
+// types if it has its share. Needs the lock.
 UnservedType &place_for_unserved(int queue_id)
 {
     const core::Quota quota = core::table_quota(max_unserved_types, settings::max_owner_share);
-    const bool has_its_share = !core::may_take_one(quota, use_of(queue_id)) && use_of(queue_id).own > 0;
+    const bool has_its_share =
+        !core::may_take_one(quota, use_of(queue_id)) && use_of(queue_id).own > 0;
     return *std::ranges::min_element(worker_table().unserved, {}, [&](const UnservedType &each) {
         if (has_its_share && !is_of_queue(each, queue_id))
             return std::numeric_limits<TimestampTz>::max();

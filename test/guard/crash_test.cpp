@@ -1,4 +1,5 @@
-// A function that ends its own process in the way it is told to; test/t/050_crashes.pl has handlers call it.
+// A function that ends its own process in the way it is told to; test/t/050_crashes.pl has handlers
+// call it.
 #include <csignal>
 
 #include <unistd.h>

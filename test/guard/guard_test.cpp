@@ -1,5 +1,5 @@
-// Functions that fail in every way at the boundary of C++ and PostgreSQL; sql/boundary.sql calls them. And one that does not
-// listen, for test/t/040_deadlines.pl.
+// Functions that fail in every way at the boundary of C++ and PostgreSQL; sql/boundary.sql calls
+// them. And one that does not listen, for test/t/040_deadlines.pl.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -52,7 +52,8 @@ std::size_t descend(int depth)
 int nest(int depth)
 {
     const Witness witness;
-    return pg::call([&] { return depth == 0 ? raise_error() : pg::enter([&] { return nest(depth - 1); }); });
+    return pg::call(
+        [&] { return depth == 0 ? raise_error() : pg::enter([&] { return nest(depth - 1); }); });
 }
 
 struct Surroundings {
@@ -89,7 +90,8 @@ template <class Function>
     }
     const bool same = before == Surroundings{};
     HIPQ_RAISE(errcode(ERRCODE_RAISE_EXCEPTION),
-               errmsg("%s, surroundings %s", caught ? "caught" : "not caught", same ? "restored" : "lost"));
+               errmsg("%s, surroundings %s", caught ? "caught" : "not caught",
+                      same ? "restored" : "lost"));
 }
 
 [[noreturn]] void throw_kind(std::string_view kind)
@@ -120,7 +122,8 @@ HIPQ_FUNCTION(guard_test_live)
 
 HIPQ_FUNCTION(guard_test_descend)
 {
-    return Int64GetDatum(static_cast<std::int64_t>(hipq::descend(DatumGetInt32(fcinfo->args[0].value))));
+    return Int64GetDatum(
+        static_cast<std::int64_t>(hipq::descend(DatumGetInt32(fcinfo->args[0].value))));
 }
 
 HIPQ_FUNCTION(guard_test_nest)
@@ -139,9 +142,11 @@ HIPQ_FUNCTION(guard_test_fields)
 {
     const hipq::Witness witness;
     hipq::pg::call([] {
-        ereport(ERROR, errcode(MAKE_SQLSTATE('H', 'Q', '9', '9', '9')), errmsg("the message"), errdetail("The detail."),
-                errhint("The hint."), errcontext("the context"), err_generic_string(PG_DIAG_SCHEMA_NAME, "the_schema"),
-                err_generic_string(PG_DIAG_TABLE_NAME, "the_table"), err_generic_string(PG_DIAG_COLUMN_NAME, "the_column"),
+        ereport(ERROR, errcode(MAKE_SQLSTATE('H', 'Q', '9', '9', '9')), errmsg("the message"),
+                errdetail("The detail."), errhint("The hint."), errcontext("the context"),
+                err_generic_string(PG_DIAG_SCHEMA_NAME, "the_schema"),
+                err_generic_string(PG_DIAG_TABLE_NAME, "the_table"),
+                err_generic_string(PG_DIAG_COLUMN_NAME, "the_column"),
                 err_generic_string(PG_DIAG_DATATYPE_NAME, "the_type"),
                 err_generic_string(PG_DIAG_CONSTRAINT_NAME, "the_constraint"));
     });

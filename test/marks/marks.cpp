@@ -1,10 +1,12 @@
-// Marks of handlers' runs: lines appended by write(2) to the file "hipq_marks" in the data directory. No rollback takes one back,
-// and no crash of the server: they tell of runs that the database has forgotten, in the order in which things happened.
+// Marks of handlers' runs: lines appended by write(2) to the file "hipq_marks" in the data
+// directory. No rollback takes one back, and no crash of the server: they tell of runs that the
+// database has forgotten, in the order in which things happened.
 //
 //     <microseconds of the monotonic clock> <pid> <what> <job id> <attempt>
 //
-// what: begin, end, fail are written by handlers; commit, abort by the end of the transaction that has begun a run; start by the
-// server at each start and after each crash, when no process of the life before is left (needs shared_preload_libraries).
+// what: begin, end, fail are written by handlers; commit, abort by the end of the transaction that
+// has begun a run; start by the server at each start and after each crash, when no process of the
+// life before is left (needs shared_preload_libraries).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -41,9 +43,10 @@ bool append(const char *what, Run run) noexcept
     struct timespec now {};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     std::array<char, 128> line{};
-    const int length = std::snprintf(line.data(), line.size(), "%lld %d %s %lld %d\n",
-                                     static_cast<long long>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1'000,
-                                     static_cast<int>(::getpid()), what, static_cast<long long>(run.job), run.attempt);
+    const int length = std::snprintf(
+        line.data(), line.size(), "%lld %d %s %lld %d\n",
+        static_cast<long long>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1'000,
+        static_cast<int>(::getpid()), what, static_cast<long long>(run.job), run.attempt);
     return file >= 0 && ::write(file, line.data(), static_cast<std::size_t>(length)) == length;
 }
 
@@ -81,10 +84,12 @@ void _PG_init()
 HIPQ_FUNCTION(marks_mark)
 {
     const Run run{DatumGetInt64(fcinfo->args[1].value), DatumGetInt32(fcinfo->args[2].value)};
-    const char *what = hipq::pg::call([&] { return ::text_to_cstring(DatumGetTextPP(fcinfo->args[0].value)); });
+    const char *what =
+        hipq::pg::call([&] { return ::text_to_cstring(DatumGetTextPP(fcinfo->args[0].value)); });
     const bool begins = std::string_view(what) == "begin";
     if (begins && run_count == runs.size())
-        HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("too many runs in one transaction"));
+        HIPQ_RAISE(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                   errmsg("too many runs in one transaction"));
     if (!append(what, run))
         HIPQ_RAISE(errcode_for_file_access(), errmsg("could not write a mark: %m"));
     if (begins)

@@ -41,7 +41,8 @@ TEST(Backoff, MultiplierOfOneIsAConstantDelay)
 
 TEST(Backoff, JitterSpreadsBothWays)
 {
-    const RetryPolicy policy{.base = 1'000'000, .multiplier = 2.0, .max = 300'000'000, .jitter = 0.2};
+    const RetryPolicy policy{
+        .base = 1'000'000, .multiplier = 2.0, .max = 300'000'000, .jitter = 0.2};
     EXPECT_EQ(retry_delay(policy, 1, 0.0), 1'600'000);
     EXPECT_EQ(retry_delay(policy, 1, 0.25), 1'800'000);
     EXPECT_EQ(retry_delay(policy, 1, 0.75), 2'200'000);
@@ -50,7 +51,8 @@ TEST(Backoff, JitterSpreadsBothWays)
 
 TEST(Backoff, JitterSpreadsBelowTheCap)
 {
-    const RetryPolicy policy{.base = 1'000'000, .multiplier = 2.0, .max = 300'000'000, .jitter = 0.2};
+    const RetryPolicy policy{
+        .base = 1'000'000, .multiplier = 2.0, .max = 300'000'000, .jitter = 0.2};
     EXPECT_EQ(retry_delay(policy, 20, 0.0), 240'000'000);
     EXPECT_EQ(retry_delay(policy, 20, 0.25), 270'000'000);
     EXPECT_EQ(retry_delay(policy, 20, no_jitter), 300'000'000);
@@ -66,7 +68,8 @@ TEST(Backoff, JitterSpreadsBelowTheCap)
 
 TEST(Backoff, IsNeverAboveTheCapAndRarelyAtIt)
 {
-    const RetryPolicy policy{.base = 1'000'000, .multiplier = 2.0, .max = 300'000'000, .jitter = 0.2};
+    const RetryPolicy policy{
+        .base = 1'000'000, .multiplier = 2.0, .max = 300'000'000, .jitter = 0.2};
     int at_the_cap = 0;
     for (int i = 0; i < 400; ++i) {
         const std::int64_t delay = retry_delay(policy, 12, i / 400.0);
@@ -80,10 +83,14 @@ TEST(Backoff, IsNeverAboveTheCapAndRarelyAtIt)
 TEST(Backoff, NoOverflowAtTheLastRetry)
 {
     EXPECT_EQ(retry_delay({}, last_retry, no_jitter), 300'000'000);
-    EXPECT_EQ(retry_delay({.base = longest, .multiplier = 1e300, .max = longest}, last_retry, no_jitter), longest);
-    EXPECT_EQ(retry_delay({.base = longest, .multiplier = 1.0, .max = longest}, 0, no_jitter), longest);
+    EXPECT_EQ(
+        retry_delay({.base = longest, .multiplier = 1e300, .max = longest}, last_retry, no_jitter),
+        longest);
+    EXPECT_EQ(retry_delay({.base = longest, .multiplier = 1.0, .max = longest}, 0, no_jitter),
+              longest);
     EXPECT_EQ(retry_delay({.base = 1, .multiplier = 2.0, .max = longest}, 63, no_jitter), longest);
-    EXPECT_EQ(retry_delay({.base = 1, .multiplier = 2.0, .max = longest}, 62, no_jitter), std::int64_t{1} << 62);
+    EXPECT_EQ(retry_delay({.base = 1, .multiplier = 2.0, .max = longest}, 62, no_jitter),
+              std::int64_t{1} << 62);
 }
 
 TEST(Backoff, ShrinkingMultiplierEndsAtZero)
@@ -114,13 +121,20 @@ TEST(Backoff, NonsenseGivesZeroOrTheCap)
 TEST(Backoff, AlwaysBetweenZeroAndTheCap)
 {
     std::mt19937_64 random{20261121};
-    const std::int64_t times[]{0, 1, -1, 1000, 1'000'000, longest, longest - 1, (std::int64_t{1} << 53) + 1, -longest - 1};
-    const double numbers[]{0, -0.0, 0.2, 1, 2, 1.5, 1e18, 1e308, 5e-324, -1, -1e308, infinity, -infinity, not_a_number};
-    const int counts[]{0, 1, 2, 10, 63, 64, 1023, 1024, last_retry, -1, std::numeric_limits<int>::min()};
+    const std::int64_t times[]{
+        0, 1, -1, 1000, 1'000'000, longest, longest - 1, (std::int64_t{1} << 53) + 1, -longest - 1};
+    const double numbers[]{0,     -0.0,   0.2, 1,      2,        1.5,       1e18,
+                           1e308, 5e-324, -1,  -1e308, infinity, -infinity, not_a_number};
+    const int counts[]{
+        0, 1, 2, 10, 63, 64, 1023, 1024, last_retry, -1, std::numeric_limits<int>::min()};
     const auto pick = [&](const auto &values) { return values[random() % std::size(values)]; };
     for (int i = 0; i < 200'000; ++i) {
-        const RetryPolicy policy{.base = pick(times), .multiplier = pick(numbers), .max = pick(times), .jitter = pick(numbers)};
-        const std::int64_t delay = retry_delay(policy, pick(counts), std::uniform_real_distribution{0.0, 1.0}(random));
+        const RetryPolicy policy{.base = pick(times),
+                                 .multiplier = pick(numbers),
+                                 .max = pick(times),
+                                 .jitter = pick(numbers)};
+        const std::int64_t delay =
+            retry_delay(policy, pick(counts), std::uniform_real_distribution{0.0, 1.0}(random));
         ASSERT_GE(delay, 0);
         ASSERT_LE(delay, std::max<std::int64_t>(policy.max, 0));
     }

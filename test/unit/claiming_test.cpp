@@ -22,7 +22,8 @@ TEST(Claiming, FollowsTheRuleOfTheType)
 
 TEST(Claiming, LocksWhatIsShortAndRecordsTheRest)
 {
-    EXPECT_EQ(claim_mode(ClaimRule::automatic, false, std::nullopt), ClaimMode::record) << "never seen";
+    EXPECT_EQ(claim_mode(ClaimRule::automatic, false, std::nullopt), ClaimMode::record)
+        << "never seen";
     EXPECT_EQ(claim_mode(ClaimRule::automatic, false, 49'999), ClaimMode::lock);
     EXPECT_EQ(claim_mode(ClaimRule::automatic, false, 50'000), ClaimMode::record);
 }

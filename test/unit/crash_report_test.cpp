@@ -76,9 +76,10 @@ TEST(CrashReport, MarksTellACrashFromAStop)
 
 TEST(CrashReport, TheOnlyOneWithoutAMarkIsTheCulprit)
 {
-    const auto cases = judge(log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::none, {{2, 3, 0}}),
-                                     slot(QuitMark::crash, {{3, 1, 0}, {4, 1, 0}})}),
-                             EndOfLife::crash);
+    const auto cases =
+        judge(log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::none, {{2, 3, 0}}),
+                      slot(QuitMark::crash, {{3, 1, 0}, {4, 1, 0}})}),
+              EndOfLife::crash);
     ASSERT_EQ(cases.size(), 4U);
     EXPECT_EQ(cases.front().job_id, 2) << "the culprit comes first";
     EXPECT_EQ(cases.front().attempt, 3);
@@ -92,7 +93,8 @@ TEST(CrashReport, TheOnlyOneWithoutAMarkIsTheCulprit)
 TEST(CrashReport, SeveralWithoutAMarkAreSuspects)
 {
     const auto cases =
-        judge(log_of({slot(QuitMark::none, {{1, 1, 0}}), slot(QuitMark::none, {{2, 1, 0}}), slot(QuitMark::crash, {{3, 1, 0}})}),
+        judge(log_of({slot(QuitMark::none, {{1, 1, 0}}), slot(QuitMark::none, {{2, 1, 0}}),
+                      slot(QuitMark::crash, {{3, 1, 0}})}),
               EndOfLife::crash);
     expect(find(cases, 1), {0, 1, 1, 0});
     expect(find(cases, 2), {0, 1, 1, 0});
@@ -101,7 +103,8 @@ TEST(CrashReport, SeveralWithoutAMarkAreSuspects)
 
 TEST(CrashReport, ABatchIsManySuspects)
 {
-    const auto cases = judge(log_of({slot(QuitMark::none, {{1, 1, 0}, {2, 1, 0}, {3, 1, 0}})}), EndOfLife::crash);
+    const auto cases =
+        judge(log_of({slot(QuitMark::none, {{1, 1, 0}, {2, 1, 0}, {3, 1, 0}})}), EndOfLife::crash);
     ASSERT_EQ(cases.size(), 3U);
     for (const CrashCase &entry : cases)
         expect(entry, {0, 1, 1, 0});
@@ -109,14 +112,18 @@ TEST(CrashReport, ABatchIsManySuspects)
 
 TEST(CrashReport, WithMarksOnAllNobodyIsCharged)
 {
-    const auto cases = judge(log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})}), EndOfLife::crash);
+    const auto cases =
+        judge(log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})}),
+              EndOfLife::crash);
     expect(find(cases, 1), {0, 1, 0, 1});
     expect(find(cases, 2), {0, 1, 0, 1});
 }
 
 TEST(CrashReport, AStopIsNobodysFault)
 {
-    const auto cases = judge(log_of({slot(QuitMark::stop, {{1, 1, 0}}), slot(QuitMark::none, {{2, 1, 0}})}), EndOfLife::stop);
+    const auto cases =
+        judge(log_of({slot(QuitMark::stop, {{1, 1, 0}}), slot(QuitMark::none, {{2, 1, 0}})}),
+              EndOfLife::stop);
     expect(find(cases, 1), {0, 1, 0, 0});
     expect(find(cases, 2), {0, 1, 0, 0});
 }
@@ -137,7 +144,9 @@ TEST(CrashReport, ARetryHandlerIsChargedButTheJobDoesNotRunAlone)
 {
     const auto cases = judge(log_of({slot(QuitMark::none, {{1, 0, 0}})}), EndOfLife::crash);
     expect(find(cases, 1), {1, 0, 0, 0});
-    const auto suspects = judge(log_of({slot(QuitMark::none, {{1, 0, 0}}), slot(QuitMark::none, {{2, 1, 0}})}), EndOfLife::crash);
+    const auto suspects =
+        judge(log_of({slot(QuitMark::none, {{1, 0, 0}}), slot(QuitMark::none, {{2, 1, 0}})}),
+              EndOfLife::crash);
     expect(find(suspects, 1), {0, 1, 0, 0});
     expect(find(suspects, 2), {0, 1, 1, 0});
 }
@@ -146,10 +155,13 @@ TEST(CrashReport, ARetryHandlerIsChargedButTheJobDoesNotRunAlone)
 
 TEST(CrashReport, TheSecondSightingMakesASuspect)
 {
-    const FlightLog first = log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})});
+    const FlightLog first =
+        log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})});
     auto cases = done(judge(first, EndOfLife::crash));
     ASSERT_EQ(cases.size(), 2U) << "both are remembered";
-    cases = judge(log_of({slot(QuitMark::crash, {{1, 2, 0}}), slot(QuitMark::crash, {{3, 1, 0}})}, cases), EndOfLife::crash);
+    cases = judge(
+        log_of({slot(QuitMark::crash, {{1, 2, 0}}), slot(QuitMark::crash, {{3, 1, 0}})}, cases),
+        EndOfLife::crash);
     expect(find(cases, 1), {0, 1, 1, 2});
     expect(find(cases, 2), {0, 0, 0, 1});
     expect(find(cases, 3), {0, 1, 0, 1});
@@ -162,16 +174,22 @@ TEST(CrashReport, TheSecondSightingMakesASuspect)
 TEST(CrashReport, ACrashWithACulpritIsNoSighting)
 {
     auto cases = done(judge(log_of({slot(QuitMark::crash, {{1, 1, 0}})}), EndOfLife::crash));
-    cases = judge(log_of({slot(QuitMark::crash, {{1, 2, 0}}), slot(QuitMark::none, {{2, 1, 0}})}, cases), EndOfLife::crash);
+    cases = judge(
+        log_of({slot(QuitMark::crash, {{1, 2, 0}}), slot(QuitMark::none, {{2, 1, 0}})}, cases),
+        EndOfLife::crash);
     expect(find(cases, 1), {0, 1, 0, 1});
     expect(find(cases, 2), {1, 0, 1, 0});
 }
 
 TEST(CrashReport, OneSuspectAfterTheOther)
 {
-    auto cases = done(judge(log_of({slot(QuitMark::none, {{1, 1, 0}}), slot(QuitMark::none, {{2, 1, 0}})}), EndOfLife::crash));
+    auto cases =
+        done(judge(log_of({slot(QuitMark::none, {{1, 1, 0}}), slot(QuitMark::none, {{2, 1, 0}})}),
+                   EndOfLife::crash));
     ASSERT_EQ(cases.size(), 2U);
-    cases = judge(log_of({slot(QuitMark::none, {{2, 2, 0}}), slot(QuitMark::crash, {{3, 1, 0}})}, cases), EndOfLife::crash);
+    cases = judge(
+        log_of({slot(QuitMark::none, {{2, 2, 0}}), slot(QuitMark::crash, {{3, 1, 0}})}, cases),
+        EndOfLife::crash);
     expect(find(cases, 2), {1, 0, 1, 0});
     expect(find(cases, 1), {0, 0, 1, 0});
     expect(find(cases, 3), {0, 1, 0, 0});
@@ -180,14 +198,18 @@ TEST(CrashReport, OneSuspectAfterTheOther)
 // The server ends again before the charge was carried out: it stays one charge.
 TEST(CrashReport, AnUnsettledCaseStaysAsItIs)
 {
-    const auto before = judge(log_of({slot(QuitMark::none, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})}), EndOfLife::crash);
+    const auto before =
+        judge(log_of({slot(QuitMark::none, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})}),
+              EndOfLife::crash);
     const auto after = judge(log_of({}, before), EndOfLife::killed);
     ASSERT_EQ(after.size(), before.size());
     for (std::size_t i = 0; i < after.size(); ++i) {
         EXPECT_EQ(after[i].job_id, before[i].job_id);
-        expect(after[i], {before[i].charge_due, before[i].return_due, before[i].runs_alone, before[i].sightings});
+        expect(after[i], {before[i].charge_due, before[i].return_due, before[i].runs_alone,
+                          before[i].sightings});
     }
-    const auto forged = judge(log_of({slot(QuitMark::none, {{1, 9, 0}})}, before), EndOfLife::crash);
+    const auto forged =
+        judge(log_of({slot(QuitMark::none, {{1, 9, 0}})}, before), EndOfLife::crash);
     EXPECT_EQ(find(forged, 1).attempt, 1) << "it cannot have run meanwhile";
 }
 
@@ -206,7 +228,8 @@ TEST(CrashReport, SettledCasesAreForgottenUnlessSuspicionRemains)
 TEST(CrashReport, JobsOfDifferentDatabasesAreDifferentJobs)
 {
     const auto cases =
-        judge(log_of({slot(QuitMark::none, {{1, 1, 0}}, 5), slot(QuitMark::crash, {{1, 1, 0}}, 6)}), EndOfLife::crash);
+        judge(log_of({slot(QuitMark::none, {{1, 1, 0}}, 5), slot(QuitMark::crash, {{1, 1, 0}}, 6)}),
+              EndOfLife::crash);
     ASSERT_EQ(cases.size(), 2U);
     EXPECT_EQ(cases[0].database, 5U);
     expect(cases[0], {1, 0, 1, 0});
@@ -234,10 +257,13 @@ TEST(CrashReport, WhatMattersMostIsKept)
 
 TEST(CrashReport, TheTypeOfTheOnlyOneWithoutAMarkIsToBlame)
 {
-    const auto one = judge(log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::none, {{2, 1, 0}})}), EndOfLife::crash, 77);
+    const auto one =
+        judge(log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::none, {{2, 1, 0}})}),
+              EndOfLife::crash, 77);
     EXPECT_EQ(find(one, 2).crashed, 77);
     EXPECT_EQ(find(one, 1).crashed, 0);
-    const auto batch = judge(log_of({slot(QuitMark::none, {{1, 1, 0}, {2, 1, 0}})}), EndOfLife::crash, 77);
+    const auto batch =
+        judge(log_of({slot(QuitMark::none, {{1, 1, 0}, {2, 1, 0}})}), EndOfLife::crash, 77);
     EXPECT_EQ(find(batch, 1).crashed, 77) << "a batch is of one type";
     EXPECT_EQ(find(batch, 2).crashed, 0) << "which is blamed once";
     const auto asking = judge(log_of({slot(QuitMark::none, {{1, 0, 0}})}), EndOfLife::crash, 77);
@@ -246,9 +272,10 @@ TEST(CrashReport, TheTypeOfTheOnlyOneWithoutAMarkIsToBlame)
 
 TEST(CrashReport, SeveralOfOneQueueMayBeOfOneType)
 {
-    const auto cases = judge(log_of({slot(QuitMark::none, {{1, 1, 0}, {2, 1, 0}}), slot(QuitMark::crash, {{3, 1, 0}}),
-                                     slot(QuitMark::none, {{4, 1, 0}})}),
-                             EndOfLife::crash, 77);
+    const auto cases =
+        judge(log_of({slot(QuitMark::none, {{1, 1, 0}, {2, 1, 0}}),
+                      slot(QuitMark::crash, {{3, 1, 0}}), slot(QuitMark::none, {{4, 1, 0}})}),
+              EndOfLife::crash, 77);
     EXPECT_EQ(find(cases, 1).crashed, 77);
     EXPECT_EQ(find(cases, 2).crashed, 0);
     EXPECT_EQ(find(cases, 3).crashed, 0);
@@ -259,12 +286,16 @@ TEST(CrashReport, NoTypeIsToBlameForWhatSeveralQueuesMayHaveDone)
 {
     FlightSlotRead other = slot(QuitMark::none, {{2, 1, 0}});
     other.queue_id = 2;
-    for (const auto &log : {log_of({slot(QuitMark::none, {{1, 1, 0}}), other}),
-                            log_of({slot(QuitMark::none, {{1, 1, 0}}, 5), slot(QuitMark::none, {{2, 1, 0}}, 6)}),
-                            log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})}), log_of({})})
+    for (const auto &log :
+         {log_of({slot(QuitMark::none, {{1, 1, 0}}), other}),
+          log_of({slot(QuitMark::none, {{1, 1, 0}}, 5), slot(QuitMark::none, {{2, 1, 0}}, 6)}),
+          log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})}),
+          log_of({})})
         for (const CrashCase &entry : judge(log, EndOfLife::crash, 77))
             EXPECT_EQ(entry.crashed, 0);
-    EXPECT_EQ(find(judge(log_of({slot(QuitMark::none, {{1, 1, 0}})}), EndOfLife::killed, 77), 1).crashed, 0);
+    EXPECT_EQ(
+        find(judge(log_of({slot(QuitMark::none, {{1, 1, 0}})}), EndOfLife::killed, 77), 1).crashed,
+        0);
 }
 
 TEST(CrashReport, BlameOutlivesASecondCrash)
@@ -301,7 +332,8 @@ TEST(CrashReport, ThePauseDoublesToAMinute)
     EXPECT_EQ(suspect_pause({5, 2}, 1'000'000), 2'000'000);
     EXPECT_EQ(suspect_pause({5, 6}, 1'000'000), 32'000'000);
     EXPECT_EQ(suspect_pause({5, 7}, 1'000'000), longest_suspect_pause);
-    EXPECT_EQ(suspect_pause({5, std::numeric_limits<std::int64_t>::max()}, 60'000'000), longest_suspect_pause);
+    EXPECT_EQ(suspect_pause({5, std::numeric_limits<std::int64_t>::max()}, 60'000'000),
+              longest_suspect_pause);
     EXPECT_EQ(suspect_pause({5, 9}, 0), 0);
 }
 

@@ -1,4 +1,5 @@
-// Cron expressions: what can be read, what cannot, and when they come; a walk through years, minute by minute.
+// Cron expressions: what can be read, what cannot, and when they come; a walk through years, minute
+// by minute.
 #include "core/schedules/cron.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +34,8 @@ std::string text_of(std::int64_t time)
 {
     const std::tm tm = parts_of(time);
     char text[20];
-    std::strftime(text, sizeof(text), time % minute == 0 ? "%Y-%m-%d %H:%M" : "%Y-%m-%d %H:%M:%S", &tm);
+    std::strftime(text, sizeof(text), time % minute == 0 ? "%Y-%m-%d %H:%M" : "%Y-%m-%d %H:%M:%S",
+                  &tm);
     return text;
 }
 
@@ -64,7 +66,8 @@ Cron read(const std::string &text)
 }
 
 // "2026-11-22 04:00, ...": the next runs, in UTC.
-std::string runs(const std::string &text, const std::string &after, int count = 1, const Zone &zone = Utc())
+std::string runs(const std::string &text, const std::string &after, int count = 1,
+                 const Zone &zone = Utc())
 {
     const Cron cron = read(text);
     std::int64_t time = at(after);
@@ -91,8 +94,10 @@ TEST(Cron, MinutesAndHours)
     EXPECT_EQ(runs("* * * * *", "2026-11-22 04:30"), "2026-11-22 04:31");
     EXPECT_EQ(runs("0 3 * * *", "2026-11-22 03:00", 2), "2026-11-23 03:00, 2026-11-24 03:00");
     EXPECT_EQ(runs("0 3 * * *", "2026-11-22 02:59"), "2026-11-22 03:00");
-    EXPECT_EQ(runs("*/20 * * * *", "2026-12-31 23:30", 3), "2026-12-31 23:40, 2027-01-01 00:00, 2027-01-01 00:20");
-    EXPECT_EQ(runs("10-30/10,59 8-9 * * *", "2026-11-22 08:30", 3), "2026-11-22 08:59, 2026-11-22 09:10, 2026-11-22 09:20");
+    EXPECT_EQ(runs("*/20 * * * *", "2026-12-31 23:30", 3),
+              "2026-12-31 23:40, 2027-01-01 00:00, 2027-01-01 00:20");
+    EXPECT_EQ(runs("10-30/10,59 8-9 * * *", "2026-11-22 08:30", 3),
+              "2026-11-22 08:59, 2026-11-22 09:10, 2026-11-22 09:20");
     EXPECT_EQ(runs("5,5,4 0 * * *", "2026-11-22 00:00", 2), "2026-11-22 00:04, 2026-11-22 00:05");
     EXPECT_EQ(runs("*/100 * * * *", "2026-11-22 04:30"), "2026-11-22 05:00");
 }
@@ -109,7 +114,8 @@ TEST(Cron, StartsWithTheNextMinute)
 TEST(Cron, Names)
 {
     EXPECT_EQ(runs("0 0 1 jan *", "2026-11-22 00:00"), "2027-01-01 00:00");
-    EXPECT_EQ(runs("0 0 1 FEB-Apr *", "2026-11-22 00:00", 3), "2027-02-01 00:00, 2027-03-01 00:00, 2027-04-01 00:00");
+    EXPECT_EQ(runs("0 0 1 FEB-Apr *", "2026-11-22 00:00", 3),
+              "2027-02-01 00:00, 2027-03-01 00:00, 2027-04-01 00:00");
     EXPECT_EQ(runs("0 9 * * mon-fri", "2026-11-20 09:00", 2), "2026-11-23 09:00, 2026-11-24 09:00");
     EXPECT_EQ(read("0 0 * * sun,Wed,sat"), read("0 0 * * 0,3,6"));
     EXPECT_EQ(read("0 0 * mar *"), read("0 0 * 3 *"));
@@ -132,12 +138,14 @@ TEST(Cron, DayOfMonthOrDayOfWeek)
     EXPECT_EQ(runs("0 0 1 * *", "2026-11-30 00:00", 2), "2026-12-01 00:00, 2027-01-01 00:00");
     EXPECT_EQ(runs("0 0 * * fri", "2026-11-30 00:00", 2), "2026-12-04 00:00, 2026-12-11 00:00");
     EXPECT_EQ(runs("0 0 */10 * fri", "2026-11-30 00:00", 2), "2026-12-11 00:00, 2027-01-01 00:00");
-    EXPECT_EQ(runs("0 0 13 * */5", "2026-11-22 00:00", 2), "2026-12-13 00:00, 2027-06-13 00:00");  // Sundays and Fridays
+    EXPECT_EQ(runs("0 0 13 * */5", "2026-11-22 00:00", 2),
+              "2026-12-13 00:00, 2027-06-13 00:00");  // Sundays and Fridays
 }
 
 TEST(Cron, LastDayOfTheMonth)
 {
-    EXPECT_EQ(runs("0 0 $ * *", "2027-12-31 00:00", 3), "2028-01-31 00:00, 2028-02-29 00:00, 2028-03-31 00:00");
+    EXPECT_EQ(runs("0 0 $ * *", "2027-12-31 00:00", 3),
+              "2028-01-31 00:00, 2028-02-29 00:00, 2028-03-31 00:00");
     EXPECT_EQ(runs("0 0 $ feb *", "2026-11-22 00:00", 2), "2027-02-28 00:00, 2028-02-29 00:00");
     EXPECT_EQ(runs("0 0 $ * fri", "2026-11-22 00:00", 2), "2026-11-27 00:00, 2026-11-30 00:00");
 }
@@ -146,7 +154,8 @@ TEST(Cron, RareAndImpossibleDates)
 {
     EXPECT_EQ(runs("0 0 29 2 *", "2026-11-22 00:00", 2), "2028-02-29 00:00, 2032-02-29 00:00");
     EXPECT_EQ(runs("0 0 29 2 *", "2096-03-01 00:00"), "2104-02-29 00:00");
-    EXPECT_EQ(runs("0 0 */28 2 0", "2026-11-22 00:00", 3), "2032-02-01 00:00, 2032-02-29 00:00, 2037-02-01 00:00");
+    EXPECT_EQ(runs("0 0 */28 2 0", "2026-11-22 00:00", 3),
+              "2032-02-01 00:00, 2032-02-29 00:00, 2037-02-01 00:00");
     EXPECT_EQ(runs("0 0 30 2 *", "2026-11-22 00:00"), "never");
     EXPECT_EQ(runs("0 0 31 feb,apr,jun,sep,nov *", "2026-11-22 00:00"), "never");
     EXPECT_EQ(runs("0 0 31 2 mon", "2026-11-22 00:00"), "2027-02-01 00:00");
@@ -183,11 +192,14 @@ TEST(Cron, Macros)
 TEST(Cron, WhenClocksAreChanged)
 {
     // Central European: 02:00 is followed by 03:00 on 2026-03-29, 03:00 by 02:00 on 2026-10-25.
-    EXPECT_EQ(runs("30 2 * * *", "2026-03-28 00:00", 2, Summer()), "2026-03-28 01:30, 2026-03-30 00:30");
+    EXPECT_EQ(runs("30 2 * * *", "2026-03-28 00:00", 2, Summer()),
+              "2026-03-28 01:30, 2026-03-30 00:30");
     EXPECT_EQ(runs("30 3 * * *", "2026-03-28 12:00", 1, Summer()), "2026-03-29 01:30");
-    EXPECT_EQ(runs("30 2 * * *", "2026-10-24 12:00", 3, Summer()), "2026-10-25 00:30, 2026-10-25 01:30, 2026-10-26 01:30");
+    EXPECT_EQ(runs("30 2 * * *", "2026-10-24 12:00", 3, Summer()),
+              "2026-10-25 00:30, 2026-10-25 01:30, 2026-10-26 01:30");
     EXPECT_EQ(runs("0 0 29 3 *", "2026-01-01 00:00", 1, Summer()), "2026-03-28 23:00");
-    EXPECT_EQ(runs("0 * * * *", "2026-03-28 23:30", 3, Summer()), "2026-03-29 00:00, 2026-03-29 01:00, 2026-03-29 02:00");
+    EXPECT_EQ(runs("0 * * * *", "2026-03-28 23:30", 3, Summer()),
+              "2026-03-29 00:00, 2026-03-29 01:00, 2026-03-29 02:00");
 }
 
 TEST(Cron, Problems)
@@ -237,16 +249,18 @@ bool comes_at(const Cron &cron, std::int64_t time)
     const std::tm tm = parts_of(time);
     const auto has = [](std::uint64_t values, int value) { return (values >> value & 1) != 0; };
     const bool is_last = parts_of(time + 24 * hour).tm_mday == 1;
-    const bool in_month = has(cron.days_of_month, tm.tm_mday) || (cron.on_last_day_of_month && is_last);
+    const bool in_month =
+        has(cron.days_of_month, tm.tm_mday) || (cron.on_last_day_of_month && is_last);
     const bool in_week = has(cron.days_of_week, tm.tm_wday);
-    return has(cron.minutes, tm.tm_min) && has(cron.hours, tm.tm_hour) && has(cron.months, tm.tm_mon + 1) &&
+    return has(cron.minutes, tm.tm_min) && has(cron.hours, tm.tm_hour) &&
+           has(cron.months, tm.tm_mon + 1) &&
            (cron.needs_both_days ? in_month && in_week : in_month || in_week);
 }
 
 TEST(Cron, AgreesWithAWalkMinuteByMinute)
 {
-    for (const char *text :
-         {"*/7 3,15 * * *", "0 12 $ * *", "59 23 29-31 1,2,12 *", "13 5 1-7 * mon", "0 0 */9 * 2-4", "30 6 13 * fri"}) {
+    for (const char *text : {"*/7 3,15 * * *", "0 12 $ * *", "59 23 29-31 1,2,12 *",
+                             "13 5 1-7 * mon", "0 0 */9 * 2-4", "30 6 13 * fri"}) {
         const Cron cron = read(text);
         std::int64_t expected = at("2027-12-30 00:00");
         for (int i = 0; i < 40; ++i) {

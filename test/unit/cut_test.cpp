@@ -54,7 +54,8 @@ TEST(Cut, AsksWhereCharactersEnd)
 
 TEST(Utf8Border, IsBetweenCharacters)
 {
-    const std::string_view text = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80";  // of one, two, three and four bytes
+    const std::string_view text =
+        "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80";  // of one, two, three and four bytes
     const std::size_t borders[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10};
     for (std::size_t end = 0; end <= text.size(); ++end)
         EXPECT_EQ(utf8_border(text, end), borders[end]) << end;

@@ -70,7 +70,8 @@ TEST(Failure, NatureOfEveryReason)
     for (const Expected &expected : expectations) {
         EXPECT_EQ(is_retriable(expected.reason, "", {}), expected.retriable) << expected.name;
         EXPECT_EQ(is_uncharged(expected.reason), expected.uncharged) << expected.name;
-        EXPECT_EQ(asks_retry_handler(expected.reason), expected.asks_retry_handler) << expected.name;
+        EXPECT_EQ(asks_retry_handler(expected.reason), expected.asks_retry_handler)
+            << expected.name;
     }
 }
 
@@ -84,8 +85,8 @@ TEST(Failure, ValidRules)
 
 TEST(Failure, InvalidRules)
 {
-    for (std::string_view rule :
-         {"", "4", "400", "4000", "400011", "p0001", "40 01", "4o", " 40", "deadlock", "TIMEOUT", "40.01"})
+    for (std::string_view rule : {"", "4", "400", "4000", "400011", "p0001", "40 01", "4o", " 40",
+                                  "deadlock", "TIMEOUT", "40.01"})
         EXPECT_FALSE(is_valid_rule(rule)) << rule;
 }
 
@@ -97,7 +98,8 @@ TEST(Failure, ClassificationOfSqlstates)
     EXPECT_EQ(classify("22023"), Reason::invalid_parameters);
     for (std::string_view sqlstate : {"42883", "42P01", "42703", "42601", "42000", "3F000"})
         EXPECT_EQ(classify(sqlstate), Reason::handler_not_found) << sqlstate;
-    for (std::string_view sqlstate : {"P0001", "40001", "40P01", "53300", "57014", "XX000", "3D000", "02200", "04200", "", "2"})
+    for (std::string_view sqlstate :
+         {"P0001", "40001", "40P01", "53300", "57014", "XX000", "3D000", "02200", "04200", "", "2"})
         EXPECT_EQ(classify(sqlstate), Reason::transient_error) << sqlstate;
 }
 
@@ -139,7 +141,8 @@ TEST(Failure, AnAbsentSqlstateMatchesNoRule)
 TEST(Failure, DoNotRetryBeatsRetryBeatsNature)
 {
     for (const Expected &expected : expectations) {
-        const bool never = expected.reason == Reason::cancelled || expected.reason == Reason::expired;
+        const bool never =
+            expected.reason == Reason::cancelled || expected.reason == Reason::expired;
         const std::vector<std::string> rules{std::string{expected.name}};
         EXPECT_EQ(is_retriable(expected.reason, "", {rules, {}}), !never) << expected.name;
         EXPECT_FALSE(is_retriable(expected.reason, "", {{}, rules})) << expected.name;
@@ -200,8 +203,10 @@ TEST(Failure, RetriesSwitchedOffEndAJobButPutBackWhatIsFree)
 TEST(Failure, RulesDecideButUnchargedReasonsStayFree)
 {
     const std::vector<std::string> rules{"22", "released"};
-    EXPECT_TRUE(decide(Reason::validation_error, "22012", {rules, {}}, 0, 1, policy, 0.5, true).retry);
-    const Decision refused = decide(Reason::validation_error, "22012", {rules, rules}, 0, 1, policy, 0.5, true);
+    EXPECT_TRUE(
+        decide(Reason::validation_error, "22012", {rules, {}}, 0, 1, policy, 0.5, true).retry);
+    const Decision refused =
+        decide(Reason::validation_error, "22012", {rules, rules}, 0, 1, policy, 0.5, true);
     EXPECT_FALSE(refused.retry);
     const Decision released = decide(Reason::released, "", {{}, rules}, 7, 1, policy, 0.5, true);
     EXPECT_TRUE(released.retry);
@@ -213,7 +218,8 @@ TEST(Failure, VerdictSaysWhy)
     const std::vector<std::string> rules{"40", "timeout"};
     EXPECT_EQ(judge(Reason::timeout, "", {}, 0, 1, true), Verdict::retry);
     EXPECT_EQ(judge(Reason::timeout, "", {}, 1, 1, true), Verdict::no_retries_left);
-    EXPECT_EQ(judge(Reason::timeout, "", {{}, rules}, 1, 1, true), Verdict::ruled_out) << "another retry would not help";
+    EXPECT_EQ(judge(Reason::timeout, "", {{}, rules}, 1, 1, true), Verdict::ruled_out)
+        << "another retry would not help";
     EXPECT_EQ(judge(Reason::transient_error, "40001", {{}, rules}, 0, 1, true), Verdict::ruled_out);
     EXPECT_EQ(judge(Reason::validation_error, "22012", {}, 0, 1, true), Verdict::not_retriable);
     EXPECT_EQ(judge(Reason::validation_error, "40001", {rules, {}}, 0, 1, true), Verdict::retry);

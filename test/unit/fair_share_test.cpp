@@ -39,11 +39,15 @@ struct Simulation {
     std::int64_t now = 0;
     std::mt19937_64 random{42};
 
-    Simulation(std::vector<SimulatedQueue> with, std::size_t executor_count) : queues(std::move(with)), executors(executor_count)
+    Simulation(std::vector<SimulatedQueue> with, std::size_t executor_count)
+        : queues(std::move(with)), executors(executor_count)
     {
     }
 
-    static void charge(SimulatedQueue &queue, std::int64_t time) { queue.account.used += virtual_time(time, queue.weight); }
+    static void charge(SimulatedQueue &queue, std::int64_t time)
+    {
+        queue.account.used += virtual_time(time, queue.weight);
+    }
 
     void begin(SimulatedExecutor &executor)
     {
@@ -59,7 +63,8 @@ struct Simulation {
                 take_part(queue.account, clock);
         end_look(clock, least);
         const std::int64_t takes = std::max<std::int64_t>(
-            1, first->hand / 2 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(first->hand)));
+            1, first->hand / 2 +
+                   static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(first->hand)));
         executor = {now + takes, first, now, first->known ? first->hand : 10'000};
         charge(*first, executor.charged);
         first->longest_wait = std::max(first->longest_wait, now - first->last_turn);
@@ -78,8 +83,9 @@ struct Simulation {
     void run(std::int64_t until)
     {
         while (now < until) {
-            SimulatedExecutor &next = *std::min_element(executors.begin(), executors.end(),
-                                                        [](const auto &l, const auto &r) { return l.free_at < r.free_at; });
+            SimulatedExecutor &next = *std::min_element(
+                executors.begin(), executors.end(),
+                [](const auto &l, const auto &r) { return l.free_at < r.free_at; });
             now = std::max(now, next.free_at);
             end(next);
             begin(next);
@@ -88,9 +94,10 @@ struct Simulation {
 
     double share(std::size_t i) const
     {
-        const auto all = std::accumulate(queues.begin(), queues.end(), 0.0, [](double sum, const SimulatedQueue &queue) {
-            return sum + static_cast<double>(queue.used);
-        });
+        const auto all = std::accumulate(queues.begin(), queues.end(), 0.0,
+                                         [](double sum, const SimulatedQueue &queue) {
+                                             return sum + static_cast<double>(queue.used);
+                                         });
         return static_cast<double>(queues[i].used) / all;
     }
 };
@@ -107,7 +114,8 @@ TEST(FairShare, IsByTimeNotByJobs)
 TEST(FairShare, ConvergesForManyQueuesAndExecutors)
 {
     for (const std::size_t executors : {1U, 2U, 5U}) {
-        Simulation simulation({{100, 10'000}, {100, 50'000}, {200, 1'000}, {600, 10'000}}, executors);
+        Simulation simulation({{100, 10'000}, {100, 50'000}, {200, 1'000}, {600, 10'000}},
+                              executors);
         simulation.run(1'000 * second);
         EXPECT_NEAR(simulation.share(0), 0.1, 0.01);
         EXPECT_NEAR(simulation.share(1), 0.1, 0.01);
@@ -123,13 +131,15 @@ TEST(FairShare, ConvergesWhereTimesAreNotKnownBefore)
     EXPECT_NEAR(simulation.share(0), 0.25, 0.01);
 }
 
-// The bound that the documentation tells: its last hand times the weight of the others over its own, and a hand of each of them.
+// The bound that the documentation tells: its last hand times the weight of the others over its
+// own, and a hand of each of them.
 TEST(FairShare, TheLightestWaitsNoLongerThanTheBound)
 {
     for (const std::size_t executors : {1U, 2U}) {
         Simulation simulation({{1, 10'000}, {1'000, 10'000}, {500, 30'000}}, executors);
         simulation.run(2'000 * second);
-        const std::int64_t bound = 2 * 10'000 * 1'500 / static_cast<std::int64_t>(executors) + 2 * (10'000 + 30'000);
+        const std::int64_t bound =
+            2 * 10'000 * 1'500 / static_cast<std::int64_t>(executors) + 2 * (10'000 + 30'000);
         EXPECT_LE(simulation.queues[0].longest_wait, bound);
         EXPECT_GT(simulation.queues[0].longest_wait, bound / 8) << "and it has to wait";
         EXPECT_NEAR(simulation.share(0) * 1'501, 1, 0.1);
@@ -187,11 +197,14 @@ TEST(Turn, IsShorterForTheLighter)
 TEST(Turn, MakesRoomForWhomItIsDueTo)
 {
     const std::int64_t quantum = 5 * second;
-    EXPECT_FALSE(makes_room({100, 100, 1}, 4 * second, {0, 100, 0}, quantum)) << "in the middle of its turn";
+    EXPECT_FALSE(makes_room({100, 100, 1}, 4 * second, {0, 100, 0}, quantum))
+        << "in the middle of its turn";
     EXPECT_TRUE(makes_room({100, 100, 1}, 5 * second, {0, 100, 0}, quantum));
-    EXPECT_FALSE(makes_room({100, 100, 1}, 5 * second, {100, 100, 0}, quantum)) << "has used no more";
+    EXPECT_FALSE(makes_room({100, 100, 1}, 5 * second, {100, 100, 0}, quantum))
+        << "has used no more";
     const VirtualTime due = virtual_time(quantum, 100);
-    EXPECT_FALSE(makes_room({due - 1, 100, 1}, 5 * second, {0, 100, 1}, quantum)) << "who has one waits for a whole quantum";
+    EXPECT_FALSE(makes_room({due - 1, 100, 1}, 5 * second, {0, 100, 1}, quantum))
+        << "who has one waits for a whole quantum";
     EXPECT_TRUE(makes_room({due, 100, 1}, 5 * second, {0, 100, 1}, quantum));
 }
 
@@ -215,7 +228,8 @@ struct SimulatedOwner {
 };
 
 // All have endless work in hands of 10 ms.
-void share_slots(std::vector<SimulatedOwner> &owners, std::size_t slot_count, std::int64_t quantum, std::int64_t until)
+void share_slots(std::vector<SimulatedOwner> &owners, std::size_t slot_count, std::int64_t quantum,
+                 std::int64_t until)
 {
     struct Slot {
         std::size_t owner;
@@ -224,15 +238,18 @@ void share_slots(std::vector<SimulatedOwner> &owners, std::size_t slot_count, st
     constexpr std::int64_t hand = 10'000;
     std::vector<Slot> slots;
     const auto contender = [&](std::size_t owner) {
-        const auto executors = std::count_if(slots.begin(), slots.end(), [&](const Slot &slot) { return slot.owner == owner; });
-        return Contender{owners[owner].account.used, owners[owner].weight, static_cast<int>(executors)};
+        const auto executors = std::count_if(slots.begin(), slots.end(),
+                                             [&](const Slot &slot) { return slot.owner == owner; });
+        return Contender{owners[owner].account.used, owners[owner].weight,
+                         static_cast<int>(executors)};
     };
     for (std::int64_t now = 0; now < until; now += hand) {
         for (std::size_t i = 0; i < slots.size(); ++i) {
             bool leaves = false;
             for (std::size_t other = 0; other < owners.size(); ++other)
                 leaves = leaves || (other != slots[i].owner &&
-                                    makes_room(contender(slots[i].owner), now - slots[i].started, contender(other), quantum));
+                                    makes_room(contender(slots[i].owner), now - slots[i].started,
+                                               contender(other), quantum));
             if (leaves) {
                 slots.erase(slots.begin() + static_cast<std::ptrdiff_t>(i));
                 break;
@@ -262,7 +279,9 @@ TEST(Turn, OwnersShareTheServerByWeight)
     for (const std::size_t slots : {1U, 2U, 3U, 4U}) {
         std::vector<SimulatedOwner> owners{{100}, {300}};
         share_slots(owners, slots, 5 * second, 2'000 * second);
-        EXPECT_NEAR(static_cast<double>(owners[0].used) / static_cast<double>(owners[0].used + owners[1].used), 0.25, 0.02)
+        EXPECT_NEAR(static_cast<double>(owners[0].used) /
+                        static_cast<double>(owners[0].used + owners[1].used),
+                    0.25, 0.02)
             << slots;
     }
 }
@@ -275,7 +294,8 @@ TEST(Turn, NobodyWaitsLongerThanTheOthersTurns)
         EXPECT_LE(owner.longest_wait, 2 * (5 * second + 20'000));
     std::vector<SimulatedOwner> unequal{{1}, {1'000}};
     share_slots(unequal, 1, 5 * second, 2'000 * second);
-    EXPECT_LE(unequal[0].longest_wait, 1'000 * (least_turn + 20'000)) << "its turn times the weight of the other over its own";
+    EXPECT_LE(unequal[0].longest_wait, 1'000 * (least_turn + 20'000))
+        << "its turn times the weight of the other over its own";
     EXPECT_GT(unequal[0].used, 0);
 }
 

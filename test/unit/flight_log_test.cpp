@@ -31,7 +31,8 @@ CrashCase crash_case(std::int64_t id)
 
 FlightSlot *slot_in(std::vector<std::byte> &file, std::size_t slot)
 {
-    return reinterpret_cast<FlightSlot *>(file.data() + sizeof(FlightHeader) + slot * sizeof(FlightSlot));
+    return reinterpret_cast<FlightSlot *>(file.data() + sizeof(FlightHeader) +
+                                          slot * sizeof(FlightSlot));
 }
 
 FlightHeader *header_of(std::vector<std::byte> &file)
@@ -40,7 +41,8 @@ FlightHeader *header_of(std::vector<std::byte> &file)
 }
 
 // As an executor does it.
-void record(FlightSlot &slot, std::uint32_t generation, const std::vector<FlightJob> &jobs, QuitMark mark = QuitMark::none)
+void record(FlightSlot &slot, std::uint32_t generation, const std::vector<FlightJob> &jobs,
+            QuitMark mark = QuitMark::none)
 {
     slot.database = 5;
     slot.queue_id = 1;
@@ -108,7 +110,8 @@ TEST(FlightLog, AWholeBatchFits)
 
 TEST(FlightLog, MoreSlotsOrCasesThanFitAreLeftOut)
 {
-    EXPECT_EQ(new_flight_log(stamp(), max_flight_slots + 1, {}).size(), flight_log_size(max_flight_slots));
+    EXPECT_EQ(new_flight_log(stamp(), max_flight_slots + 1, {}).size(),
+              flight_log_size(max_flight_slots));
     const std::vector<CrashCase> cases(max_crash_cases + 1, crash_case(1));
     const auto log = read_flight_log(new_flight_log(stamp(), 1, cases), stamp());
     ASSERT_TRUE(log.has_value());
@@ -172,7 +175,8 @@ TEST(FlightLog, ADamagedHeadIsIgnored)
         for (int bit = 0; bit < 8; ++bit) {
             std::vector<std::byte> damaged = file;
             damaged[at] ^= std::byte{1} << bit;
-            EXPECT_FALSE(read_flight_log(damaged, stamp()).has_value()) << "byte " << at << ", bit " << bit;
+            EXPECT_FALSE(read_flight_log(damaged, stamp()).has_value())
+                << "byte " << at << ", bit " << bit;
         }
     }
 }
@@ -227,7 +231,10 @@ TEST(FlightLog, ImpossibleValuesAreLeftOut)
     EXPECT_EQ(slots_read([](FlightSlot &slot) { slot.jobs[0].attempt = -1; }), 0U);
     EXPECT_EQ(slots_read([](FlightSlot &slot) { slot.database = 0; }), 0U);
     EXPECT_EQ(slots_read([](FlightSlot &slot) { slot.queue_id = 0; }), 0U);
-    EXPECT_EQ(slots_read([](FlightSlot &slot) { slot.word = pack({1, QuitMark::none, 0xffff}); }), 0U);
+    EXPECT_EQ(slots_read([](FlightSlot &slot) {
+                  slot.word = pack({1, QuitMark::none, 0xffff});
+              }),
+              0U);
     EXPECT_EQ(slots_read([](FlightSlot &slot) { slot.word = pack({1, QuitMark{3}, 1}); }), 0U);
     EXPECT_EQ(slots_read([](FlightSlot &slot) { slot.word |= std::uint64_t{1} << 24; }), 0U);
 }
@@ -241,7 +248,8 @@ TEST(FlightLog, RandomDamageIsSurvived)
         const std::size_t damages = 1 + random() % 64;
         // Half of them in the head and the first slot, where most of what counts is.
         for (std::size_t i = 0; i < damages; ++i)
-            file[random() % (random() % 2 == 0 ? 200 : file.size())] = static_cast<std::byte>(random());
+            file[random() % (random() % 2 == 0 ? 200 : file.size())] =
+                static_cast<std::byte>(random());
         if (random() % 4 == 0)
             file.resize(random() % (file.size() + 1));
         const auto log = read_flight_log(file, stamp());
@@ -250,7 +258,8 @@ TEST(FlightLog, RandomDamageIsSurvived)
         for (const FlightSlotRead &slot : log->slots) {
             EXPECT_FALSE(slot.jobs.empty());
             EXPECT_LE(slot.jobs.size(), max_flight_jobs);
-            EXPECT_TRUE(std::ranges::all_of(slot.jobs, [](const FlightJob &job) { return job.id > 0 && job.attempt >= 0; }));
+            EXPECT_TRUE(std::ranges::all_of(
+                slot.jobs, [](const FlightJob &job) { return job.id > 0 && job.attempt >= 0; }));
         }
     }
 }

@@ -50,18 +50,20 @@ ColumnSet changes(JobState from, JobState to, std::initializer_list<Column> colu
 
 std::string describe(Caller caller, JobState from, JobState to, std::string_view what)
 {
-    return "caller " + std::to_string(static_cast<int>(caller)) + ", " + std::string{name(from)} + " -> " +
-           std::string{name(to)} + ", " + std::string{what};
+    return "caller " + std::to_string(static_cast<int>(caller)) + ", " + std::string{name(from)} +
+           " -> " + std::string{name(to)} + ", " + std::string{what};
 }
 
-void expect_refusal(const std::optional<Refusal> &refusal, Rule rule, Column column, const std::string &what)
+void expect_refusal(const std::optional<Refusal> &refusal, Rule rule, Column column,
+                    const std::string &what)
 {
     ASSERT_TRUE(refusal.has_value()) << what;
     EXPECT_EQ(refusal->rule, rule) << what;
     EXPECT_EQ(refusal->column, column) << what << ", got " << name(refusal->column);
 }
 
-// The rule for an UPDATE that changes the one column (and the state if the states differ), in words of its own; nothing = passes.
+// The rule for an UPDATE that changes the one column (and the state if the states differ), in words
+// of its own; nothing = passes.
 std::optional<Rule> expected_rule(Caller caller, JobState from, JobState to, ColumnKind changed)
 {
     if (caller == Caller::restore || caller == Caller::replica)
@@ -69,7 +71,8 @@ std::optional<Rule> expected_rule(Caller caller, JobState from, JobState to, Col
     if (from == JobState::final)
         return Rule::already_final;
     if (caller == Caller::hipq)
-        return from == to || is_net_effect(from, to) ? std::nullopt : std::optional{Rule::illegal_transition};
+        return from == to || is_net_effect(from, to) ? std::nullopt
+                                                     : std::optional{Rule::illegal_transition};
     if (from != to)
         return Rule::state_changed;
     switch (changed) {
@@ -80,7 +83,8 @@ std::optional<Rule> expected_rule(Caller caller, JobState from, JobState to, Col
     case ColumnKind::chosen:
         break;
     }
-    return from == JobState::initial || from == JobState::retry ? std::nullopt : std::optional{Rule::not_waiting};
+    return from == JobState::initial || from == JobState::retry ? std::nullopt
+                                                                : std::optional{Rule::not_waiting};
 }
 
 Column expected_column(Rule rule, JobState from, JobState to, Column changed)
@@ -113,9 +117,10 @@ TEST(Guard, ColumnNamesAreDistinctAndInTableOrder)
 
 TEST(Guard, KindsOfColumns)
 {
-    const std::set<std::string_view> chosen{"job_data",        "scheduled_run_time", "priority",
-                                            "throttle_factor", "throttle_key",       "time_windows",
-                                            "timeout",         "max_retries",        "expires_time"};
+    const std::set<std::string_view> chosen{
+        "job_data",        "scheduled_run_time", "priority",
+        "throttle_factor", "throttle_key",       "time_windows",
+        "timeout",         "max_retries",        "expires_time"};
     const std::set<std::string_view> fixed{"job_type", "job_key", "queue_ttl", "shard_key"};
     for (Column column : all_columns()) {
         const ColumnKind expected = chosen.contains(name(column))  ? ColumnKind::chosen
@@ -134,14 +139,16 @@ TEST(Guard, InsertOfEveryCallerStateAndColumn)
             for (Column column : columns_of(ColumnKind::bookkeeping)) {
                 if (column == Column::state)
                     continue;
-                const std::optional<Refusal> refusal = check_insert(caller, state, set_of({column}));
+                const std::optional<Refusal> refusal =
+                    check_insert(caller, state, set_of({column}));
                 const std::string what = describe(caller, state, state, name(column));
                 if (caller != Caller::user)
                     EXPECT_FALSE(refusal.has_value()) << what;
                 else if (state == JobState::initial)
                     expect_refusal(refusal, Rule::bookkeeping_given, column, what);
                 else
-                    expect_refusal(refusal, Rule::bookkeeping_given, std::min(column, Column::state), what);
+                    expect_refusal(refusal, Rule::bookkeeping_given,
+                                   std::min(column, Column::state), what);
             }
         }
     }
@@ -171,8 +178,10 @@ TEST(Guard, InsertMayGiveWhatUsersChoose)
 
 TEST(Guard, InsertNamesTheFirstOffendingColumn)
 {
-    const ColumnSet given = set_of({Column::result, Column::attempt, Column::worker_id, Column::job_type});
-    expect_refusal(check_insert(Caller::user, JobState::final, given), Rule::bookkeeping_given, Column::worker_id, "insert");
+    const ColumnSet given =
+        set_of({Column::result, Column::attempt, Column::worker_id, Column::job_type});
+    expect_refusal(check_insert(Caller::user, JobState::final, given), Rule::bookkeeping_given,
+                   Column::worker_id, "insert");
 }
 
 TEST(Guard, UpdateOfEveryCallerPairOfStatesAndColumn)
@@ -183,11 +192,13 @@ TEST(Guard, UpdateOfEveryCallerPairOfStatesAndColumn)
                 for (Column column : all_columns()) {
                     if (column == Column::state)
                         continue;
-                    const std::optional<Refusal> refusal = check_update(caller, from, to, changes(from, to, {column}));
+                    const std::optional<Refusal> refusal =
+                        check_update(caller, from, to, changes(from, to, {column}));
                     const std::optional<Rule> rule = expected_rule(caller, from, to, kind(column));
                     const std::string what = describe(caller, from, to, name(column));
                     if (rule)
-                        expect_refusal(refusal, *rule, expected_column(*rule, from, to, column), what);
+                        expect_refusal(refusal, *rule, expected_column(*rule, from, to, column),
+                                       what);
                     else
                         EXPECT_FALSE(refusal.has_value()) << what;
                 }
@@ -203,8 +214,10 @@ TEST(Guard, UpdateOfTheStateAlone)
             for (JobState to : all_job_states) {
                 if (from == to)
                     continue;
-                const std::optional<Refusal> refusal = check_update(caller, from, to, changes(from, to, {}));
-                const std::optional<Rule> rule = expected_rule(caller, from, to, ColumnKind::bookkeeping);
+                const std::optional<Refusal> refusal =
+                    check_update(caller, from, to, changes(from, to, {}));
+                const std::optional<Rule> rule =
+                    expected_rule(caller, from, to, ColumnKind::bookkeeping);
                 const std::string what = describe(caller, from, to, "state alone");
                 if (rule)
                     expect_refusal(refusal, *rule, Column::state, what);
@@ -231,10 +244,10 @@ TEST(Guard, UpdateThatChangesNothing)
 
 TEST(Guard, UpdateThatForgetsToReportTheStateIsStillRefused)
 {
-    expect_refusal(check_update(Caller::user, JobState::initial, JobState::final, {}), Rule::state_changed, Column::state,
-                   "user");
-    expect_refusal(check_update(Caller::hipq, JobState::error, JobState::running, {}), Rule::illegal_transition, Column::state,
-                   "hipq");
+    expect_refusal(check_update(Caller::user, JobState::initial, JobState::final, {}),
+                   Rule::state_changed, Column::state, "user");
+    expect_refusal(check_update(Caller::hipq, JobState::error, JobState::running, {}),
+                   Rule::illegal_transition, Column::state, "hipq");
 }
 
 TEST(Guard, UpdateMayChangeEverythingChosenAtOnce)
@@ -242,23 +255,24 @@ TEST(Guard, UpdateMayChangeEverythingChosenAtOnce)
     ColumnSet changed;
     for (Column column : columns_of(ColumnKind::chosen))
         changed.set(static_cast<std::size_t>(column));
-    EXPECT_FALSE(check_update(Caller::user, JobState::initial, JobState::initial, changed).has_value());
+    EXPECT_FALSE(
+        check_update(Caller::user, JobState::initial, JobState::initial, changed).has_value());
     EXPECT_FALSE(check_update(Caller::user, JobState::retry, JobState::retry, changed).has_value());
-    expect_refusal(check_update(Caller::user, JobState::error, JobState::error, changed), Rule::not_waiting,
-                   Column::scheduled_run_time, "error");
+    expect_refusal(check_update(Caller::user, JobState::error, JobState::error, changed),
+                   Rule::not_waiting, Column::scheduled_run_time, "error");
 }
 
 TEST(Guard, UpdateNamesTheFirstColumnThatBreaksTheRule)
 {
-    const ColumnSet changed =
-        set_of({Column::scheduled_run_time, Column::job_key, Column::job_type, Column::result, Column::error});
-    expect_refusal(check_update(Caller::user, JobState::initial, JobState::initial, changed), Rule::bookkeeping_changed,
-                   Column::error, "bookkeeping before fixed");
+    const ColumnSet changed = set_of({Column::scheduled_run_time, Column::job_key, Column::job_type,
+                                      Column::result, Column::error});
+    expect_refusal(check_update(Caller::user, JobState::initial, JobState::initial, changed),
+                   Rule::bookkeeping_changed, Column::error, "bookkeeping before fixed");
     const ColumnSet fixed = set_of({Column::scheduled_run_time, Column::job_key, Column::job_type});
-    expect_refusal(check_update(Caller::user, JobState::running, JobState::running, fixed), Rule::fixed_changed, Column::job_type,
-                   "fixed before not waiting");
-    expect_refusal(check_update(Caller::user, JobState::final, JobState::final, fixed), Rule::already_final,
-                   Column::scheduled_run_time, "final before all");
+    expect_refusal(check_update(Caller::user, JobState::running, JobState::running, fixed),
+                   Rule::fixed_changed, Column::job_type, "fixed before not waiting");
+    expect_refusal(check_update(Caller::user, JobState::final, JobState::final, fixed),
+                   Rule::already_final, Column::scheduled_run_time, "final before all");
 }
 
 TEST(Guard, DeleteOfEveryCaller)
@@ -266,8 +280,10 @@ TEST(Guard, DeleteOfEveryCaller)
     for (Caller caller : all_callers) {
         for (JobState state : all_job_states) {
             const bool runs = state == JobState::running || state == JobState::error;
-            EXPECT_EQ(check_delete(caller, true, state).has_value(), caller == Caller::user && runs) << name(state);
-            EXPECT_EQ(check_delete(caller, false, state).has_value(), caller == Caller::user) << name(state);
+            EXPECT_EQ(check_delete(caller, true, state).has_value(), caller == Caller::user && runs)
+                << name(state);
+            EXPECT_EQ(check_delete(caller, false, state).has_value(), caller == Caller::user)
+                << name(state);
         }
     }
     EXPECT_EQ(check_delete(Caller::user, false, JobState::running)->rule, Rule::delete_refused);

@@ -29,7 +29,9 @@ TEST(JobCaps, BeyondItIsRefusedByName)
     const auto timeout = check_timeout_cap(61, caps);
     ASSERT_TRUE(timeout.has_value());
     EXPECT_EQ(timeout->message, "timeout 61 is more than the queue allows");
-    EXPECT_EQ(timeout->hint, "The cap is max_timeout = 60 (seconds); the queue owner sets it with hipq.alter_queue().");
+    EXPECT_EQ(
+        timeout->hint,
+        "The cap is max_timeout = 60 (seconds); the queue owner sets it with hipq.alter_queue().");
     const auto priority = check_priority_cap(-6, caps);
     ASSERT_TRUE(priority.has_value());
     EXPECT_EQ(priority->message, "priority -6 is more than the queue allows");

@@ -23,7 +23,8 @@ struct Memory {
     JobTable table;
 
     Memory(std::size_t capacity, std::size_t bucket_count, std::size_t holder_count)
-        : entries(capacity), buckets(bucket_count), holders(holder_count), gauges(2 * capacity + 2), gauge_buckets(7),
+        : entries(capacity), buckets(bucket_count), holders(holder_count), gauges(2 * capacity + 2),
+          gauge_buckets(7),
           table(&head, entries, buckets, holders, GaugeTable(&gauge_head, gauges, gauge_buckets))
     {
         table.clear();
@@ -42,7 +43,8 @@ JobEntry job(std::int64_t id, std::int32_t holder = 0, std::uint32_t database = 
 std::vector<std::int64_t> ids_of(const JobTable &table, std::int32_t holder)
 {
     std::vector<std::int64_t> ids;
-    for (std::int32_t entry = table.first_of(holder); entry != no_entry; entry = table.next_of(entry))
+    for (std::int32_t entry = table.first_of(holder); entry != no_entry;
+         entry = table.next_of(entry))
         ids.push_back(table.at(entry).job_id);
     return ids;
 }
@@ -67,7 +69,8 @@ TEST(JobTable, HasAJobOnce)
     Memory memory(4, 3, 2);
     EXPECT_NE(memory.table.insert(job(7)), no_entry);
     EXPECT_EQ(memory.table.insert(job(7, 1)), no_entry) << "somebody has it";
-    EXPECT_NE(memory.table.insert(job(7, 1, 2)), no_entry) << "another database's job of that id is another job";
+    EXPECT_NE(memory.table.insert(job(7, 1, 2)), no_entry)
+        << "another database's job of that id is another job";
     EXPECT_EQ(memory.table.size(), 2U);
 }
 

@@ -8,10 +8,12 @@ namespace {
 
 TEST(JsonText, ReadsJson)
 {
-    for (const char *text :
-         {"{}",       " {\"a\": 1}",  "[1, 2]",       "\"hello\"", "true",    "false",    " null ",     "0",
-          "-1",       "12.5",         "1e9",          "-0.1E-7",   "{broken", "[x] done", "\"unclosed", "\"closed \\\" not yet",
-          "\"a\": 1", "\"a\", \"b\"", " \"blanks\" ", "\"a\"}",    "\"a\"]"})
+    for (const char *text : {"{}",       " {\"a\": 1}",  "[1, 2]",       "\"hello\"",
+                             "true",     "false",        " null ",       "0",
+                             "-1",       "12.5",         "1e9",          "-0.1E-7",
+                             "{broken",  "[x] done",     "\"unclosed",   "\"closed \\\" not yet",
+                             "\"a\": 1", "\"a\", \"b\"", " \"blanks\" ", "\"a\"}",
+                             "\"a\"]"})
         EXPECT_TRUE(reads_as_json(text)) << text;
 }
 

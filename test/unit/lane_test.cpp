@@ -1,4 +1,5 @@
-// The lane: its operations one by one, and a model of claimers and producers that takes every order of their steps.
+// The lane: its operations one by one, and a model of claimers and producers that takes every order
+// of their steps.
 #include "core/lanes/lane.hpp"
 
 #include <gtest/gtest.h>
@@ -21,8 +22,9 @@ struct hipq::core::LaneReadingParts {
                         std::to_string(pockets->entries[i].throttle_key) + ",";
             text += ';';
         }
-        return text + std::to_string(reading.frontier_.id) + "," + std::to_string(reading.position_) +
-               (reading.is_exhausted_ ? "!" : "") + (reading.is_done_ ? "." : "");
+        return text + std::to_string(reading.frontier_.id) + "," +
+               std::to_string(reading.position_) + (reading.is_exhausted_ ? "!" : "") +
+               (reading.is_done_ ? "." : "");
     }
 };
 
@@ -254,7 +256,8 @@ TEST(Lane, IsNotExhaustedWhenSomethingCameAfterTheFrontier)
 constexpr std::int64_t hour = 3'600'000'000;
 
 // Reads the rows from `first` to `last`, all of which wait for the same opening.
-void read_closed(SmallLane &lane, std::int64_t first, std::int64_t last, std::int64_t opens, std::int64_t now)
+void read_closed(SmallLane &lane, std::int64_t first, std::int64_t last, std::int64_t opens,
+                 std::int64_t now)
 {
     auto reading = SmallReading::begin(lane, 1, now);
     ASSERT_TRUE(reading->range().has_value() && reading->range()->contains(at(first)));
@@ -355,7 +358,8 @@ constexpr std::uint64_t tenant = 7;
 constexpr std::uint64_t other_tenant = 8;
 
 // Reads the rows from `first` to `last`, whose throttle key is full.
-void read_full(SmallLane &lane, std::int64_t first, std::int64_t last, std::uint64_t throttle_key, std::int64_t again_at = hour)
+void read_full(SmallLane &lane, std::int64_t first, std::int64_t last, std::uint64_t throttle_key,
+               std::int64_t again_at = hour)
 {
     auto reading = SmallReading::begin(lane, 1, 100);
     for (std::int64_t number = first; number <= last; ++number)
@@ -465,12 +469,14 @@ TEST(LaneThrottle, WhatWaitsForRoomIsNoReasonToLook)
 
 // ---- the model ----
 //
-// Three rows with keys 1 to 3. Producers insert, commit or abort, and then, as a step of its own, note; between any two steps of
-// one process all others may go on. A claimer takes one job each time it reads.
+// Three rows with keys 1 to 3. Producers insert, commit or abort, and then, as a step of its own,
+// note; between any two steps of one process all others may go on. A claimer takes one job each
+// time it reads.
 //
-// Where the throttle counts, rows 1 and 2 have a throttle key under which one of them may be in hand. Whoever finds it full says
-// that it is awaited; whoever gives the row back ends that, and makes room in a step of its own; whoever has left a full row in
-// the lane looks whether it is still awaited, also in a step of its own.
+// Where the throttle counts, rows 1 and 2 have a throttle key under which one of them may be in
+// hand. Whoever finds it full says that it is awaited; whoever gives the row back ends that, and
+// makes room in a step of its own; whoever has left a full row in the lane looks whether it is
+// still awaited, also in a step of its own.
 
 constexpr int row_count = 3;
 constexpr std::int64_t never = 1'000'000'000;  // while the model lasts
@@ -496,8 +502,9 @@ struct Claimer {
     int row = 0;  // in hand
     unsigned snapshot = 0;
     std::optional<LaneReading<Lane>> reading{};
-    int last_seen = 0;           // of the range being read
-    bool has_left_full = false;  // in the lane, a row whose throttle key is full; looks whether it is awaited
+    int last_seen = 0;  // of the range being read
+    bool has_left_full =
+        false;  // in the lane, a row whose throttle key is full; looks whether it is awaited
     bool has_made_room = false;  // says so next
 };
 
@@ -506,7 +513,8 @@ struct Model {
     Lane lane{};
     std::array<RowState, row_count + 1> rows{};
     std::array<bool, row_count + 1> is_pending{};  // its note is still to come
-    std::array<bool, row_count + 1> is_in_hand{};  // to be run again, but its last claimer is not done with it
+    std::array<bool, row_count + 1>
+        is_in_hand{};  // to be run again, but its last claimer is not done with it
     std::vector<Producer> producers{};
     std::vector<Claimer<Lane>> claimers{};
     bool is_throttled = false;
@@ -517,7 +525,8 @@ struct Model {
     void put(std::string &text, const Pockets<Lane::pocket_limit> &pockets) const
     {
         for (std::uint32_t i = 0; i < pockets.count; ++i)
-            for (const std::int64_t number : {pockets.entries[i].range.first.id, pockets.entries[i].range.last.id})
+            for (const std::int64_t number :
+                 {pockets.entries[i].range.first.id, pockets.entries[i].range.last.id})
                 put(text, number);
         for (std::uint32_t i = 0; i < pockets.count; ++i)
             put_wait(text, pockets.entries[i]);
@@ -543,13 +552,15 @@ struct Model {
         }
         text += ';';
         for (int row = 1; row <= row_count; ++row)
-            text +=
-                static_cast<char>('a' + static_cast<int>(rows[row]) + (is_pending[row] ? 10 : 0) + (is_in_hand[row] ? 20 : 0));
+            text += static_cast<char>('a' + static_cast<int>(rows[row]) +
+                                      (is_pending[row] ? 10 : 0) + (is_in_hand[row] ? 20 : 0));
         for (const Producer &producer : producers)
             put(text, producer.step);
         for (const auto &claimer : claimers) {
-            for (const int number : {claimer.step, claimer.rounds, claimer.row, static_cast<int>(claimer.snapshot),
-                                     claimer.last_seen, (claimer.has_left_full ? 1 : 0) + (claimer.has_made_room ? 2 : 0)})
+            for (const int number :
+                 {claimer.step, claimer.rounds, claimer.row, static_cast<int>(claimer.snapshot),
+                  claimer.last_seen,
+                  (claimer.has_left_full ? 1 : 0) + (claimer.has_made_room ? 2 : 0)})
                 put(text, number);
             if (claimer.reading.has_value())
                 text += LaneReadingParts::of(*claimer.reading);
@@ -559,18 +570,24 @@ struct Model {
         return text;
     }
 
-    std::uint64_t throttle_key_of(int row) const { return is_throttled && has_throttle_key(row) ? tenant : 0; }
+    std::uint64_t throttle_key_of(int row) const
+    {
+        return is_throttled && has_throttle_key(row) ? tenant : 0;
+    }
     // Somebody has another row of that throttle key in hand.
     bool is_full(int row) const
     {
-        return throttle_key_of(row) != 0 && std::any_of(claimers.begin(), claimers.end(), [&](const Claimer<Lane> &claimer) {
-                   return claimer.row != 0 && claimer.row != row && throttle_key_of(claimer.row) != 0;
+        return throttle_key_of(row) != 0 &&
+               std::any_of(claimers.begin(), claimers.end(), [&](const Claimer<Lane> &claimer) {
+                   return claimer.row != 0 && claimer.row != row &&
+                          throttle_key_of(claimer.row) != 0;
                });
     }
     // Somebody is sure to say, or to see, when there is room.
     bool room_will_be_seen() const
     {
-        return is_awaited || std::any_of(claimers.begin(), claimers.end(), [](const Claimer<Lane> &claimer) {
+        return is_awaited ||
+               std::any_of(claimers.begin(), claimers.end(), [](const Claimer<Lane> &claimer) {
                    return claimer.has_left_full || claimer.has_made_room;
                });
     }
@@ -585,7 +602,8 @@ struct Model {
     bool is_safe() const
     {
         for (int row = 1; row <= row_count; ++row)
-            if ((rows[row] == RowState::claimable || rows[row] == RowState::locked) && !is_pending[row] && !is_found(row))
+            if ((rows[row] == RowState::claimable || rows[row] == RowState::locked) &&
+                !is_pending[row] && !is_found(row))
                 return false;
         return true;
     }
@@ -597,7 +615,10 @@ public:
     explicit Explorer(Model<Lane> start) { explore(std::move(start)); }
     std::size_t states() const { return seen_.size(); }
     std::size_t unsafe() const { return unsafe_; }
-    std::size_t stuck() const { return stuck_; }  // ends in which a row that can be claimed is left, and claimers too
+    std::size_t stuck() const
+    {
+        return stuck_;
+    }  // ends in which a row that can be claimed is left, and claimers too
 
 private:
     using State = Model<Lane>;
@@ -675,7 +696,8 @@ private:
         case 0:
             if (claimer.rounds == 0)
                 return;
-            claimer.reading = LaneReading<Lane>::begin(next.lane, static_cast<std::int32_t>(index), 0);
+            claimer.reading =
+                LaneReading<Lane>::begin(next.lane, static_cast<std::int32_t>(index), 0);
             if (!claimer.reading.has_value())
                 return;
             claimer.step = 1;
@@ -717,7 +739,8 @@ private:
         open.push_back(std::move(next));
     }
 
-    // After the reading has ended: what is left full in the lane must be there. False: there is nothing to say.
+    // After the reading has ended: what is left full in the lane must be there. False: there is
+    // nothing to say.
     static bool tell_of_room(State &state, Claimer<Lane> &claimer)
     {
         if (claimer.reading.has_value() || (!claimer.has_made_room && !claimer.has_left_full))
@@ -737,8 +760,9 @@ private:
         return state;
     }
 
-    // The row can be claimed again, and is noted in a step of its own (4). Or it has been settled for a retry at once, is noted
-    // by that transaction (5), and leaves the hand after that without another word (6).
+    // The row can be claimed again, and is noted in a step of its own (4). Or it has been settled
+    // for a retry at once, is noted by that transaction (5), and leaves the hand after that without
+    // another word (6).
     static State given_up(State state, std::size_t index, int step)
     {
         Claimer<Lane> &claimer = state.claimers[index];
@@ -774,7 +798,8 @@ private:
             return;
         }
         int row = claimer.last_seen + 1;
-        while (row <= row_count && ((claimer.snapshot & 1U << row) == 0 || !range->contains(at(row))))
+        while (row <= row_count &&
+               ((claimer.snapshot & 1U << row) == 0 || !range->contains(at(row))))
             ++row;
         if (row > row_count) {
             claimer.last_seen = 0;
@@ -832,7 +857,8 @@ private:
     {
         for (int round = 0; round < 2 * row_count; ++round) {
             const std::int64_t now = state.is_throttled ? crowded_hold : 0;
-            Claimer<Lane> claimer{2, 1, 0, visible(state), LaneReading<Lane>::begin(state.lane, 9, now), 0};
+            Claimer<Lane> claimer{
+                2, 1, 0, visible(state), LaneReading<Lane>::begin(state.lane, 9, now), 0};
             if (!claimer.reading.has_value())
                 break;
             while (claimer.step == 2)

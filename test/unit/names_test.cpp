@@ -20,7 +20,8 @@ TEST(Names, ValidNames)
 
 TEST(Names, InvalidNames)
 {
-    for (std::string_view name : {"", "_", "_app", "App", "app1", "1app", "app-mail", "app.mail", " app", "app ", "caf\xc3\xa9"})
+    for (std::string_view name : {"", "_", "_app", "App", "app1", "1app", "app-mail", "app.mail",
+                                  " app", "app ", "caf\xc3\xa9"})
         EXPECT_FALSE(is_valid_name(name)) << name;
     EXPECT_FALSE(is_valid_name(too_long_name));
     EXPECT_FALSE(is_valid_name(std::string_view{"a\0b", 3}));
@@ -28,7 +29,8 @@ TEST(Names, InvalidNames)
 
 TEST(Names, JobTypes)
 {
-    for (std::string_view name : {"welcome", "Send Mail", "mail.send/v2", "_", "1", " ", "'; drop", "caf\xc3\xa9", "\xff"})
+    for (std::string_view name :
+         {"welcome", "Send Mail", "mail.send/v2", "_", "1", " ", "'; drop", "caf\xc3\xa9", "\xff"})
         EXPECT_TRUE(is_valid_job_type(name)) << name;
     EXPECT_TRUE(is_valid_job_type(longest_name));
     EXPECT_FALSE(is_valid_job_type(too_long_name));
@@ -47,13 +49,15 @@ TEST(Names, QueueNamesHaveTwoParts)
 {
     EXPECT_EQ(parse_queue_name("app.mail"), (QueueName{"app", "mail"}));
     EXPECT_EQ(parse_queue_name("hipq.main"), (QueueName{"hipq", "main"}));
-    EXPECT_EQ(parse_queue_name(longest_name + "." + longest_name), (QueueName{longest_name, longest_name}));
+    EXPECT_EQ(parse_queue_name(longest_name + "." + longest_name),
+              (QueueName{longest_name, longest_name}));
 }
 
 TEST(Names, OtherTextsAreNoQueueName)
 {
-    for (std::string_view text : {"", ".", "app", "app.", ".mail", "app.mail.x", "app..mail", "App.mail", "app._mail", "app mail",
-                                  " app.mail", "app.mail1", "app_mail"})
+    for (std::string_view text :
+         {"", ".", "app", "app.", ".mail", "app.mail.x", "app..mail", "App.mail", "app._mail",
+          "app mail", " app.mail", "app.mail1", "app_mail"})
         EXPECT_EQ(parse_queue_name(text), std::nullopt) << text;
     EXPECT_EQ(parse_queue_name(too_long_name + ".mail"), std::nullopt);
     EXPECT_EQ(parse_queue_name("app." + too_long_name), std::nullopt);
@@ -68,8 +72,9 @@ TEST(Names, DefaultTableNames)
 
 TEST(Names, UsableTableNames)
 {
-    for (std::string_view table : {"main", "app_mail", "a", "app2_mail", "a_", "jobber", "jobs_mail", "workers_x", "my_job",
-                                   "queued", "running_jobs", "attempting_x", "identities", "dead_letter2"})
+    for (std::string_view table :
+         {"main", "app_mail", "a", "app2_mail", "a_", "jobber", "jobs_mail", "workers_x", "my_job",
+          "queued", "running_jobs", "attempting_x", "identities", "dead_letter2"})
         EXPECT_EQ(table_name_problem(table), std::nullopt) << table;
 }
 
@@ -101,10 +106,12 @@ TEST(Names, LengthOfTableNames)
 TEST(Names, TablesAndViewsOfHipq)
 {
     for (std::string_view table :
-         {"schedule", "successor",     "pause",    "attempt",  "dead_letter",  "identity",  "instance",  "job",
-          "job_type", "queue",         "worker",   "attempts", "dead_letters", "executors", "instances", "job_types",
-          "jobs",     "queues",        "running",  "sizes",    "alerts",       "progress",  "workers",   "healthy_workers",
-          "lanes",    "throttle_keys", "schedules"}) {
+         {"schedule",      "successor", "pause",        "attempt",         "dead_letter",
+          "identity",      "instance",  "job",          "job_type",        "queue",
+          "worker",        "attempts",  "dead_letters", "executors",       "instances",
+          "job_types",     "jobs",      "queues",       "running",         "sizes",
+          "alerts",        "progress",  "workers",      "healthy_workers", "lanes",
+          "throttle_keys", "schedules"}) {
         const std::optional<std::string> problem = table_name_problem(table);
         ASSERT_TRUE(problem.has_value()) << table;
         // job_type and its plural start like job, too; what they are is the better reason.
@@ -115,12 +122,17 @@ TEST(Names, TablesAndViewsOfHipq)
 TEST(Names, TablesThatStartLikeOnesOfHipq)
 {
     const std::pair<std::string_view, std::string_view> cases[]{
-        {"attempt_x", "attempt_"},        {"schedule_x", "schedule_"}, {"successor_x", "successor_"}, {"pause_x", "pause_"},
-        {"dead_letter_", "dead_letter_"}, {"identity_a", "identity_"}, {"instance_x", "instance_"},   {"job_live", "job_"},
-        {"job_type_x", "job_"},           {"queue_a_b", "queue_"},     {"worker_status", "worker_"},
+        {"attempt_x", "attempt_"},        {"schedule_x", "schedule_"},
+        {"successor_x", "successor_"},    {"pause_x", "pause_"},
+        {"dead_letter_", "dead_letter_"}, {"identity_a", "identity_"},
+        {"instance_x", "instance_"},      {"job_live", "job_"},
+        {"job_type_x", "job_"},           {"queue_a_b", "queue_"},
+        {"worker_status", "worker_"},
     };
     for (const auto &[table, prefix] : cases)
-        EXPECT_EQ(table_name_problem(table), "starts like a table of hipq's own (\"" + std::string{prefix} + "\")") << table;
+        EXPECT_EQ(table_name_problem(table),
+                  "starts like a table of hipq's own (\"" + std::string{prefix} + "\")")
+            << table;
 }
 
 TEST(Names, DefaultTablesOfAwkwardQueues)

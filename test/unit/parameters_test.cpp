@@ -1,4 +1,5 @@
-// What a job type may declare of its parameters, and what of a job's data is refused, in which words.
+// What a job type may declare of its parameters, and what of a job's data is refused, in which
+// words.
 #include "core/job/parameters.hpp"
 
 #include <gtest/gtest.h>
@@ -59,8 +60,10 @@ TEST(Parameters, EachTypeTakesItsOwnKindAlone)
         const std::string text(name(static_cast<JsonKind>(declared)));
         const JobParameter one = parameter({word("type", text.c_str())});
         for (std::size_t found = 0; found < json_kind_count; ++found) {
-            const bool is_number = text == "number" && static_cast<JsonKind>(found) == JsonKind::integer;
-            EXPECT_EQ(check_parameter(one, static_cast<JsonKind>(found), "mail").has_value(), found != declared && !is_number)
+            const bool is_number =
+                text == "number" && static_cast<JsonKind>(found) == JsonKind::integer;
+            EXPECT_EQ(check_parameter(one, static_cast<JsonKind>(found), "mail").has_value(),
+                      found != declared && !is_number)
                 << text << " " << found;
         }
     }
@@ -84,13 +87,16 @@ TEST(Parameters, WhatIsRequiredMustBeThere)
     EXPECT_EQ(problem->kind, Problem::Kind::invalid_value);
     EXPECT_TRUE(check_parameter(required, JsonKind::null, "welcome").has_value());
     EXPECT_FALSE(check_parameter(required, JsonKind::string, "welcome").has_value());
-    EXPECT_FALSE(check_parameter(parameter({flag("required", false)}), std::nullopt, "welcome").has_value());
-    EXPECT_EQ(check_parameter(parameter({flag("required", true)}), std::nullopt, "welcome")->hint, "It is required.");
+    EXPECT_FALSE(
+        check_parameter(parameter({flag("required", false)}), std::nullopt, "welcome").has_value());
+    EXPECT_EQ(check_parameter(parameter({flag("required", true)}), std::nullopt, "welcome")->hint,
+              "It is required.");
 }
 
 TEST(Parameters, WhatHasADefaultIsNeverMissing)
 {
-    const JobParameter filled = parameter({flag("required", true), {"default", JsonKind::integer}, word("type", "number")});
+    const JobParameter filled =
+        parameter({flag("required", true), {"default", JsonKind::integer}, word("type", "number")});
     EXPECT_TRUE(filled.has_default);
     EXPECT_FALSE(check_parameter(filled, std::nullopt, "mail").has_value());
     EXPECT_TRUE(parameter({{"default", JsonKind::null}, flag("required", true)}).has_default);
@@ -98,31 +104,39 @@ TEST(Parameters, WhatHasADefaultIsNeverMissing)
 
 TEST(Parameters, ANumberWithFractionIsNoInteger)
 {
-    EXPECT_EQ(message_of(check_parameter(parameter({word("type", "integer")}), JsonKind::number, "mail")),
-              R"("to" in job_data of job type "mail" is a number, not an integer)");
+    EXPECT_EQ(
+        message_of(check_parameter(parameter({word("type", "integer")}), JsonKind::number, "mail")),
+        R"("to" in job_data of job type "mail" is a number, not an integer)");
 }
 
 TEST(Parameters, DataWithoutMembersAreRefused)
 {
-    EXPECT_EQ(not_an_object(JsonKind::string, "mail").message, R"(job_data of job type "mail" is a string, not an object)");
-    EXPECT_EQ(not_an_object(JsonKind::null, "mail").message, R"(job_data of job type "mail" is null, not an object)");
+    EXPECT_EQ(not_an_object(JsonKind::string, "mail").message,
+              R"(job_data of job type "mail" is a string, not an object)");
+    EXPECT_EQ(not_an_object(JsonKind::null, "mail").message,
+              R"(job_data of job type "mail" is null, not an object)");
 }
 
 TEST(Parameters, DeclarationsAreRefusedByName)
 {
     EXPECT_EQ(refusal({word("type", "text")}), R"(unknown type "text" of parameter "to")");
-    EXPECT_EQ(refusal({{"type", JsonKind::array, {"string", "text"}}}), R"(unknown type "text" of parameter "to")");
+    EXPECT_EQ(refusal({{"type", JsonKind::array, {"string", "text"}}}),
+              R"(unknown type "text" of parameter "to")");
     EXPECT_EQ(refusal({{"type", JsonKind::array, {}}}), R"(invalid type of parameter "to")");
-    EXPECT_EQ(refusal({{"type", JsonKind::array, {"string"}, false}}), R"(invalid type of parameter "to")");
+    EXPECT_EQ(refusal({{"type", JsonKind::array, {"string"}, false}}),
+              R"(invalid type of parameter "to")");
     EXPECT_EQ(refusal({{"type", JsonKind::null}}), R"(invalid type of parameter "to")");
     EXPECT_EQ(refusal({flag("requried", true)}), R"(parameter "to" cannot have "requried")");
     EXPECT_EQ(refusal({word("required", "yes")}), R"("required" of parameter "to" is a string)");
-    EXPECT_EQ(refusal({{"secret", JsonKind::integer}}), R"("secret" of parameter "to" is a number)");
+    EXPECT_EQ(refusal({{"secret", JsonKind::integer}}),
+              R"("secret" of parameter "to" is a number)");
     EXPECT_EQ(refusal({word("default", "x"), word("type", "integer")}),
               R"(the default of parameter "to" is a string, not an integer)");
-    EXPECT_EQ(refusal({word("default", "x"), flag("secret", true)}), R"(secret parameter "to" cannot have a default)");
+    EXPECT_EQ(refusal({word("default", "x"), flag("secret", true)}),
+              R"(secret parameter "to" cannot have a default)");
     EXPECT_EQ(refusal({word("default", "x"), flag("secret", false), word("type", "string")}), "");
-    EXPECT_EQ(not_a_declaration("to", JsonKind::string).message, R"(parameter "to" is declared by a string, not an object)");
+    EXPECT_EQ(not_a_declaration("to", JsonKind::string).message,
+              R"(parameter "to" is declared by a string, not an object)");
 }
 
 }  // namespace

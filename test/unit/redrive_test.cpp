@@ -12,8 +12,8 @@ TEST(RedriveRate, IsBetweenOneADayAndAMillionASecond)
 {
     for (const double rate : {1.0 / 86'400, 0.5, 1.0, 1e6})
         EXPECT_FALSE(check_redrive_rate(rate).has_value()) << rate;
-    for (const double rate :
-         {0.0, -1.0, 1e-6, 1.1e6, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    for (const double rate : {0.0, -1.0, 1e-6, 1.1e6, std::numeric_limits<double>::infinity(),
+                              std::numeric_limits<double>::quiet_NaN()}) {
         const auto problem = check_redrive_rate(rate);
         ASSERT_TRUE(problem.has_value()) << rate;
         EXPECT_EQ(problem->kind, Problem::Kind::invalid_value);

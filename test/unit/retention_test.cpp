@@ -1,4 +1,5 @@
-// Leaves by time: the calendar's arithmetic, and a simulated maintenance over years, with the retention changed midway.
+// Leaves by time: the calendar's arithmetic, and a simulated maintenance over years, with the
+// retention changed midway.
 #include "core/retention/retention.hpp"
 
 #include <gtest/gtest.h>
@@ -20,10 +21,13 @@ constexpr std::int64_t earliest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t november_21_2026 = 1'795'219'200 * second;
 
 constexpr std::int64_t retentions[]{
-    1,           second,  30 * second, minute,       minute + 1,  2 * minute,   4 * minute,  4 * minute + 1, 5 * minute,
-    59 * minute, hour,    90 * minute, 4 * hour - 1, 4 * hour,    4 * hour + 1, 5 * hour,    7 * hour,       day - 1,
-    day,         day + 1, 36 * hour,   3 * day,      4 * day - 1, 4 * day,      4 * day + 1, 5 * day,        7 * day,
-    8 * day,     9 * day, 30 * day,    31 * day,     365 * day,   3650 * day,
+    1,          second,      30 * second,    minute,     minute + 1,
+    2 * minute, 4 * minute,  4 * minute + 1, 5 * minute, 59 * minute,
+    hour,       90 * minute, 4 * hour - 1,   4 * hour,   4 * hour + 1,
+    5 * hour,   7 * hour,    day - 1,        day,        day + 1,
+    36 * hour,  3 * day,     4 * day - 1,    4 * day,    4 * day + 1,
+    5 * day,    7 * day,     8 * day,        9 * day,    30 * day,
+    31 * day,   365 * day,   3650 * day,
 };
 
 // The leaves of one queue without the default leaf, and the maintenance that keeps them.
@@ -31,8 +35,10 @@ class Leaves {
 public:
     void maintain(std::int64_t now, std::int64_t retention)
     {
-        std::erase_if(periods_, [&](const Period &period) { return is_due(period, now, retention); });
-        for (const Period &period : missing_periods(now, period_length(retention), covered_until())) {
+        std::erase_if(periods_,
+                      [&](const Period &period) { return is_due(period, now, retention); });
+        for (const Period &period :
+             missing_periods(now, period_length(retention), covered_until())) {
             periods_.push_back(period);
             EXPECT_TRUE(names_.insert(leaf_suffix(period)).second) << leaf_suffix(period);
         }
@@ -42,14 +48,17 @@ public:
 
     bool covers(std::int64_t time) const
     {
-        return std::ranges::any_of(periods_, [&](const Period &period) { return period.start <= time && time < period.end; });
+        return std::ranges::any_of(periods_, [&](const Period &period) {
+            return period.start <= time && time < period.end;
+        });
     }
 
     // In order, none empty, none over another.
     bool is_sound() const
     {
         for (std::size_t i = 0; i < periods_.size(); ++i) {
-            if (periods_[i].start >= periods_[i].end || (i > 0 && periods_[i - 1].end > periods_[i].start))
+            if (periods_[i].start >= periods_[i].end ||
+                (i > 0 && periods_[i - 1].end > periods_[i].start))
                 return false;
         }
         return true;
@@ -70,10 +79,14 @@ private:
 TEST(Retention, PeriodLengths)
 {
     const std::pair<std::int64_t, std::int64_t> cases[]{
-        {1, minute},           {second, minute},           {4 * minute, minute}, {4 * minute + 1, 2 * minute},
-        {hour, 15 * minute},   {90 * minute, 23 * minute}, {4 * hour, hour},     {4 * hour + 1, 2 * hour},
-        {day, 6 * hour},       {36 * hour, 9 * hour},      {4 * day, day},       {4 * day + 1, 2 * day},
-        {7 * day, 2 * day},    {8 * day, 2 * day},         {9 * day, 3 * day},   {30 * day, 8 * day},
+        {1, minute},           {second, minute},
+        {4 * minute, minute},  {4 * minute + 1, 2 * minute},
+        {hour, 15 * minute},   {90 * minute, 23 * minute},
+        {4 * hour, hour},      {4 * hour + 1, 2 * hour},
+        {day, 6 * hour},       {36 * hour, 9 * hour},
+        {4 * day, day},        {4 * day + 1, 2 * day},
+        {7 * day, 2 * day},    {8 * day, 2 * day},
+        {9 * day, 3 * day},    {30 * day, 8 * day},
         {365 * day, 92 * day},
     };
     for (const auto &[retention, length] : cases)
@@ -143,7 +156,8 @@ TEST(Retention, CoveredPeriodsAreLeftOut)
     EXPECT_TRUE(missing_periods(hour, day, 3 * day).empty());
     EXPECT_TRUE(missing_periods(hour, day, 9 * day).empty());
     EXPECT_EQ(missing_periods(day, day, 3 * day), (std::vector<Period>{{3 * day, 4 * day}}));
-    EXPECT_EQ(missing_periods(2 * day, day, 3 * day), (std::vector<Period>{{3 * day, 4 * day}, {4 * day, 5 * day}}));
+    EXPECT_EQ(missing_periods(2 * day, day, 3 * day),
+              (std::vector<Period>{{3 * day, 4 * day}, {4 * day, 5 * day}}));
 }
 
 TEST(Retention, HalfCoveredPeriodsAreCut)
@@ -154,7 +168,8 @@ TEST(Retention, HalfCoveredPeriodsAreCut)
 
 TEST(Retention, AGapInThePastStaysAGap)
 {
-    const std::vector<Period> expected{{10 * day, 11 * day}, {11 * day, 12 * day}, {12 * day, 13 * day}};
+    const std::vector<Period> expected{
+        {10 * day, 11 * day}, {11 * day, 12 * day}, {12 * day, 13 * day}};
     EXPECT_EQ(missing_periods(10 * day + hour, day, 3 * day), expected);
 }
 
@@ -196,7 +211,9 @@ TEST(Retention, AtMostEightLeaves)
     for (std::int64_t retention : retentions) {
         const std::int64_t length = period_length(retention);
         Leaves leaves;
-        std::int64_t now = november_21_2026 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(4 * length));
+        std::int64_t now =
+            november_21_2026 +
+            static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(4 * length));
         for (int i = 0; i < 300; ++i) {
             leaves.maintain(now, retention);
             ASSERT_LE(leaves.count_with_default(), 8U) << retention;
@@ -214,7 +231,8 @@ TEST(Retention, AtMostEightLeavesAtTheVeryBoundaries)
         const std::int64_t start = period_of(november_21_2026, length).start;
         Leaves leaves;
         for (int i = 0; i < 40; ++i) {
-            for (std::int64_t offset : {std::int64_t{0}, retention % length - 1, retention % length, length - 1}) {
+            for (std::int64_t offset :
+                 {std::int64_t{0}, retention % length - 1, retention % length, length - 1}) {
                 leaves.maintain(start + i * length + std::max<std::int64_t>(offset, 0), retention);
                 ASSERT_LE(leaves.count_with_default(), 8U) << retention;
             }
@@ -230,13 +248,14 @@ TEST(Retention, RowsWithinTheRetentionKeepTheirLeaf)
         for (int i = 0; i < 100; ++i) {
             const std::int64_t now = november_21_2026 + i * (length / 3);
             leaves.maintain(now, retention);
-            ASSERT_TRUE(leaves.covers(std::max(november_21_2026, now - retention + 1))) << retention;
+            ASSERT_TRUE(leaves.covers(std::max(november_21_2026, now - retention + 1)))
+                << retention;
         }
     }
 }
 
-// While leaves of an old, shorter retention wait for the new one to end there are more of them, but never more than the leaves of
-// two regimes together: 7 and 7 and the default.
+// While leaves of an old, shorter retention wait for the new one to end there are more of them, but
+// never more than the leaves of two regimes together: 7 and 7 and the default.
 TEST(Retention, ChangedRetentionNeitherOverlapsNorStaysAboveEight)
 {
     for (std::int64_t before : retentions) {
@@ -245,13 +264,16 @@ TEST(Retention, ChangedRetentionNeitherOverlapsNorStaysAboveEight)
             std::int64_t now = november_21_2026 + 12'345;
             for (int i = 0; i < 60; ++i, now += period_length(before) / 5)
                 leaves.maintain(now, before);
-            const std::int64_t settled = now + 3 * period_length(before) + after + 2 * period_length(after);
+            const std::int64_t settled =
+                now + 3 * period_length(before) + after + 2 * period_length(after);
             while (now < settled + 8 * period_length(after)) {
                 leaves.maintain(now, after);
                 ASSERT_TRUE(leaves.is_sound()) << before << " to " << after;
                 ASSERT_TRUE(leaves.covers(now)) << before << " to " << after;
-                ASSERT_LE(leaves.count_with_default(), now < settled ? 15U : 8U) << before << " to " << after;
-                // Long steps would be a scheduler asleep, short ones would take for ever: at least a hundred in all.
+                ASSERT_LE(leaves.count_with_default(), now < settled ? 15U : 8U)
+                    << before << " to " << after;
+                // Long steps would be a scheduler asleep, short ones would take for ever: at least
+                // a hundred in all.
                 now += std::max(period_length(after) / 2, (settled - now) / 100);
             }
         }
@@ -271,7 +293,8 @@ TEST(Retention, RandomChangesNeverOverlap)
             leaves.maintain(now, retention);
             ASSERT_TRUE(leaves.is_sound());
             ASSERT_TRUE(leaves.covers(now));
-            now += static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(period_length(retention)));
+            now += static_cast<std::int64_t>(random() %
+                                             static_cast<std::uint64_t>(period_length(retention)));
         }
     }
 }

@@ -54,7 +54,8 @@ TEST(State, NamesAreThoseOfTheSqlType)
 
 TEST(State, OtherTextsAreNoState)
 {
-    for (std::string_view text : {"", "Initial", "FINAL", " final", "final ", "done", "retr", "retryy"})
+    for (std::string_view text :
+         {"", "Initial", "FINAL", " final", "final ", "done", "retr", "retryy"})
         EXPECT_EQ(parse_job_state(text), std::nullopt) << text;
 }
 
@@ -70,7 +71,8 @@ TEST(State, NetEffectsOfEveryPair)
 {
     for (JobState from : all_job_states) {
         for (JobState to : all_job_states)
-            EXPECT_EQ(is_net_effect(from, to), allowed(net_effects, from, to)) << pair_name(from, to);
+            EXPECT_EQ(is_net_effect(from, to), allowed(net_effects, from, to))
+                << pair_name(from, to);
     }
 }
 
@@ -79,17 +81,20 @@ TEST(State, EveryNetEffectIsAChainOfSteps)
     bool reachable[state_count][state_count]{};
     for (JobState from : all_job_states) {
         for (JobState to : all_job_states)
-            reachable[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)] = is_step(from, to);
+            reachable[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)] =
+                is_step(from, to);
     }
     for (std::size_t via = 0; via < state_count; ++via) {
         for (std::size_t from = 0; from < state_count; ++from) {
             for (std::size_t to = 0; to < state_count; ++to)
-                reachable[from][to] = reachable[from][to] || (reachable[from][via] && reachable[via][to]);
+                reachable[from][to] =
+                    reachable[from][to] || (reachable[from][via] && reachable[via][to]);
         }
     }
     for (JobState from : all_job_states) {
         for (JobState to : all_job_states) {
-            const bool is_reachable = reachable[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+            const bool is_reachable =
+                reachable[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
             EXPECT_TRUE(is_reachable || !is_net_effect(from, to)) << pair_name(from, to);
         }
     }
@@ -106,7 +111,8 @@ TEST(State, NothingLeavesFinalAndNothingReturnsToInitial)
 TEST(State, WaitingAndUnfinished)
 {
     for (JobState state : all_job_states) {
-        EXPECT_EQ(is_waiting(state), state == JobState::initial || state == JobState::retry) << name(state);
+        EXPECT_EQ(is_waiting(state), state == JobState::initial || state == JobState::retry)
+            << name(state);
         EXPECT_EQ(is_unfinished(state), state != JobState::final) << name(state);
     }
 }

@@ -36,7 +36,8 @@ TEST(Statistics, PercentilesAreNearTheTruth)
     for (std::int64_t microseconds = 1; microseconds <= 100'000; ++microseconds)
         ++histogram[bucket_of(microseconds)];
     for (const double share : {0.1, 0.5, 0.9, 0.99})
-        EXPECT_NEAR(*percentile(histogram, share), share * 100'000, share * 100'000 * 0.35) << share;
+        EXPECT_NEAR(*percentile(histogram, share), share * 100'000, share * 100'000 * 0.35)
+            << share;
     EXPECT_LE(*percentile(histogram, 0.5), *percentile(histogram, 0.9));
     EXPECT_GT(*percentile(histogram, 0), 0);
     EXPECT_LE(*percentile(histogram, 1), 131'072);
@@ -54,7 +55,10 @@ TEST(Statistics, OneLongDurationIsTheUpperEnd)
 
 class Minutes : public testing::Test {
 protected:
-    Totals sum(std::int64_t present, int length = minutes_kept) const { return sum_of_minutes(*statistics, present, length); }
+    Totals sum(std::int64_t present, int length = minutes_kept) const
+    {
+        return sum_of_minutes(*statistics, present, length);
+    }
     std::unique_ptr<Statistics> statistics = std::make_unique<Statistics>();
 };
 
@@ -81,8 +85,8 @@ TEST_F(Minutes, CountEachKindOfEnd)
 
 TEST_F(Minutes, ExecutionsAreFirstOnesOrRetries)
 {
-    for (const JobEvent &event :
-         {success, retry, failure, recovery, loss, JobEvent{Ending::retried, Reason::timeout, false, 1, 100, 200}})
+    for (const JobEvent &event : {success, retry, failure, recovery, loss,
+                                  JobEvent{Ending::retried, Reason::timeout, false, 1, 100, 200}})
         count(*statistics, event, 1'000);
     count(*statistics, {Ending::put_back, Reason::snoozed, false, 1, 100, 200}, 1'000);
     count(*statistics, {Ending::cancelled, Reason::cancelled, false, 1, 100, 200}, 1'000);
@@ -126,7 +130,9 @@ TEST_F(Minutes, ARetryForWhoKnowsWhatIsARetry)
 
 TEST(Statistics, RetriesFallIntoClasses)
 {
-    const auto class_of = [](std::int32_t retries) { return retry_classes[retry_class_of(retries)].name; };
+    const auto class_of = [](std::int32_t retries) {
+        return retry_classes[retry_class_of(retries)].name;
+    };
     for (const auto &[retries, expected] : {std::pair{0, "0"},
                                             {1, "1"},
                                             {2, "2"},
@@ -142,8 +148,8 @@ TEST(Statistics, RetriesFallIntoClasses)
 
 TEST_F(Minutes, RetriesAreThoseOfFinishedJobs)
 {
-    for (const JobEvent &event :
-         {success, success, retry, recovery, loss, JobEvent{Ending::cancelled, Reason::cancelled, false, 2}})
+    for (const JobEvent &event : {success, success, retry, recovery, loss,
+                                  JobEvent{Ending::cancelled, Reason::cancelled, false, 2}})
         count(*statistics, event, 1'000);
     using Jobs = std::array<std::uint64_t, retry_classes.size()>;
     EXPECT_EQ(sum(1'000).finished_by_retries, (Jobs{2, 1, 0, 1, 0, 0}));
@@ -175,7 +181,8 @@ TEST_F(Minutes, ClockIsSetBackAndForth)
     count(*statistics, success, 1'000);
     count(*statistics, success, 400);
     EXPECT_EQ(sum(400).of(Ending::succeeded), 1U) << "the minute ahead does not count";
-    EXPECT_EQ(sum(1'000).of(Ending::succeeded), 0U) << "its place was needed: 400 and 1000 share it";
+    EXPECT_EQ(sum(1'000).of(Ending::succeeded), 0U)
+        << "its place was needed: 400 and 1000 share it";
     count(*statistics, success, 401);
     count(*statistics, success, 1'002);
     EXPECT_EQ(sum(401).of(Ending::succeeded), 2U);
@@ -251,8 +258,10 @@ TEST(RateAlerts, RetryRateAboveItsLimit)
 {
     EXPECT_EQ(alerts(counted({{success, 100}, {recovery, 20}})), Alerts{});
     EXPECT_EQ(alerts(counted({{success, 100}, {recovery, 21}})), Alerts{RateAlert::retry_rate});
-    EXPECT_EQ(alerts(counted({{success, 79}, {retry, 21}, {recovery, 20}})), Alerts{}) << "what is retried was a first execution";
-    EXPECT_EQ(alerts(counted({{success, 79}, {retry, 21}, {recovery, 21}})), Alerts{RateAlert::retry_rate});
+    EXPECT_EQ(alerts(counted({{success, 79}, {retry, 21}, {recovery, 20}})), Alerts{})
+        << "what is retried was a first execution";
+    EXPECT_EQ(alerts(counted({{success, 79}, {retry, 21}, {recovery, 21}})),
+              Alerts{RateAlert::retry_rate});
     EXPECT_EQ(alerts(counted({{success, 9}, {recovery, 10}})), Alerts{}) << "too few to tell";
     EXPECT_EQ(alerts(counted({{success, 9}, {recovery, 11}})), Alerts{RateAlert::retry_rate});
     EXPECT_EQ(alerts(counted({{success, 9}, {recovery, 99}}), {.retry_rate = -1}), Alerts{});
@@ -265,7 +274,8 @@ TEST(RateAlerts, RetryRateAboveItsLimit)
 
 TEST(RateAlerts, NothingButRetriesIsBeyondEachLimit)
 {
-    EXPECT_EQ(alerts(counted({{recovery, 30}}), {.retry_rate = 10'000}), Alerts{RateAlert::retry_rate});
+    EXPECT_EQ(alerts(counted({{recovery, 30}}), {.retry_rate = 10'000}),
+              Alerts{RateAlert::retry_rate});
     EXPECT_TRUE(std::isinf(*retry_rate(counted({{recovery, 1}}).hour)));
     EXPECT_EQ(retry_rate(counted({}).hour), std::nullopt);
     EXPECT_EQ(retry_rate(counted({{success, 1}}).hour), 0.0);
@@ -274,16 +284,21 @@ TEST(RateAlerts, NothingButRetriesIsBeyondEachLimit)
 TEST(RateAlerts, RetrySuccessBelowItsLimit)
 {
     const RateLimits no_dead_letters{.dead_letters = 1'000};
-    EXPECT_EQ(alerts(counted({{success, 1'000}, {recovery, 70}, {loss, 30}}), no_dead_letters), Alerts{});
-    EXPECT_EQ(alerts(counted({{success, 1'000}, {recovery, 69}, {loss, 31}}), no_dead_letters), Alerts{RateAlert::retry_success});
+    EXPECT_EQ(alerts(counted({{success, 1'000}, {recovery, 70}, {loss, 30}}), no_dead_letters),
+              Alerts{});
+    EXPECT_EQ(alerts(counted({{success, 1'000}, {recovery, 69}, {loss, 31}}), no_dead_letters),
+              Alerts{RateAlert::retry_success});
 }
 
 TEST(RateAlerts, FailuresOfLate)
 {
     const RateLimits no_dead_letters{.dead_letters = 1'000};
     EXPECT_EQ(alerts(counted({{success, 50}, {failure, 50}}), no_dead_letters), Alerts{});
-    EXPECT_EQ(alerts(counted({{success, 49}, {failure, 51}}), no_dead_letters), Alerts{RateAlert::failures});
-    EXPECT_EQ(alerts(counted({{success, 49}, {failure, 51}}), {.failures = 100, .dead_letters = 1'000}), Alerts{});
+    EXPECT_EQ(alerts(counted({{success, 49}, {failure, 51}}), no_dead_letters),
+              Alerts{RateAlert::failures});
+    EXPECT_EQ(
+        alerts(counted({{success, 49}, {failure, 51}}), {.failures = 100, .dead_letters = 1'000}),
+        Alerts{});
 }
 
 TEST(RateAlerts, DeadLettersInAMinute)

@@ -22,8 +22,10 @@ Stopping cancelled_job(std::int64_t since)
     return {.deadline = deadline, .requested = since, .last_cancelled = since};
 }
 
-// What happens to a job that does nothing of what it is told, when it is looked at whenever it says so: actions with times.
-std::vector<std::pair<StopAction, std::int64_t>> course_of(Stopping job, std::int64_t start, std::int64_t grace_period)
+// What happens to a job that does nothing of what it is told, when it is looked at whenever it says
+// so: actions with times.
+std::vector<std::pair<StopAction, std::int64_t>> course_of(Stopping job, std::int64_t start,
+                                                           std::int64_t grace_period)
 {
     std::vector<std::pair<StopAction, std::int64_t>> course;
     for (std::int64_t now = start; now != never;) {
@@ -56,7 +58,8 @@ TEST(Stopping, LeavesAJobAloneBeforeItsDeadline)
 
 TEST(Stopping, TerminatesAfterTheGraceAndThenReports)
 {
-    const Course expected{{StopAction::terminate, deadline + grace}, {StopAction::report, deadline + 2 * grace}};
+    const Course expected{{StopAction::terminate, deadline + grace},
+                          {StopAction::report, deadline + 2 * grace}};
     EXPECT_EQ(course_of(running_job(), deadline, grace), expected);
 }
 
@@ -70,13 +73,16 @@ TEST(Stopping, CancelsARequestEachSecond)
 
 TEST(Stopping, TheEarlierOfDeadlineAndRequestCounts)
 {
-    EXPECT_EQ(next_stop_step(cancelled_job(deadline + 4 * second), deadline + grace, grace).action, StopAction::terminate);
-    EXPECT_EQ(next_stop_step(cancelled_job(deadline - 4 * second), deadline + second, grace).action, StopAction::terminate);
+    EXPECT_EQ(next_stop_step(cancelled_job(deadline + 4 * second), deadline + grace, grace).action,
+              StopAction::terminate);
+    EXPECT_EQ(next_stop_step(cancelled_job(deadline - 4 * second), deadline + second, grace).action,
+              StopAction::terminate);
 }
 
 TEST(Stopping, WithoutGraceItTerminatesAtOnceAndStillWaitsForTheEnd)
 {
-    const Course expected{{StopAction::terminate, deadline}, {StopAction::report, deadline + second}};
+    const Course expected{{StopAction::terminate, deadline},
+                          {StopAction::report, deadline + second}};
     EXPECT_EQ(course_of(running_job(), deadline, 0), expected);
 }
 

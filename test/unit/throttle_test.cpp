@@ -119,7 +119,9 @@ TEST(Throttle, NamesTheKeysThatHaveRoom)
     for (std::uint64_t key = 1; key <= 6; ++key) {
         running.push_back(memory.insert(static_cast<int>(key)));
         memory.table.take_room(running.back(), {one, 7, key}, limits);
-        EXPECT_EQ(memory.table.take_room(memory.insert(static_cast<int>(10 + key)), {one, 7, key}, limits), Room::key_full);
+        EXPECT_EQ(memory.table.take_room(memory.insert(static_cast<int>(10 + key)), {one, 7, key},
+                                         limits),
+                  Room::key_full);
     }
     memory.table.erase(running[0]);
     const RoomMade made = memory.table.take_room_made();
@@ -128,7 +130,8 @@ TEST(Throttle, NamesTheKeysThatHaveRoom)
     EXPECT_FALSE(memory.table.take_room_made().any);
     for (std::size_t i = 1; i < running.size(); ++i)
         memory.table.erase(running[i]);
-    EXPECT_GT(memory.table.take_room_made().key_count, RoomMade::most_keys) << "there are more than it names";
+    EXPECT_GT(memory.table.take_room_made().key_count, RoomMade::most_keys)
+        << "there are more than it names";
 }
 
 TEST(Throttle, RemembersTheLightestThatWaits)
@@ -141,7 +144,8 @@ TEST(Throttle, RemembersTheLightestThatWaits)
     EXPECT_EQ(memory.table.take_room(memory.insert(3), {one, 7, 0}, limits), Room::queue_full);
     EXPECT_EQ(memory.table.take_room(memory.insert(4), {4 * one, 7, 0}, limits), Room::queue_full);
     memory.table.erase(first);
-    EXPECT_TRUE(memory.table.take_room_made().any) << "the light one has room, if the heavy one has not";
+    EXPECT_TRUE(memory.table.take_room_made().any)
+        << "the light one has room, if the heavy one has not";
 }
 
 TEST(Throttle, CountsAJobOnceAndWithItsLastWeight)
@@ -169,7 +173,8 @@ TEST(Throttle, CountsNothingWithoutRoomForAGauge)
 
 namespace {
 
-// 32 claimers of one queue whose limits change, and what they run, counted a second time in the plainest way.
+// 32 claimers of one queue whose limits change, and what they run, counted a second time in the
+// plainest way.
 struct Crowd {
     struct Running {
         std::int32_t entry;
@@ -210,9 +215,11 @@ struct Crowd {
     bool fits(const Load &load) const
     {
         const auto is_within = [&](Weight used, Weight limit) {
-            return limit < one || load.weight == 0 || used + load.weight <= std::max(limit, used == 0 ? load.weight : 0);
+            return limit < one || load.weight == 0 ||
+                   used + load.weight <= std::max(limit, used == 0 ? load.weight : 0);
         };
-        return is_within(sum_of_queue(), limits.queue) && is_within(sum_of_type(load.type), limits.type) &&
+        return is_within(sum_of_queue(), limits.queue) &&
+               is_within(sum_of_type(load.type), limits.type) &&
                (load.key == 0 || is_within(sum_of_key(load.type, load.key), limits.key));
     }
 

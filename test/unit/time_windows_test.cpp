@@ -1,4 +1,5 @@
-// Time windows: good and bad texts with the position of the problem, the canonical form, and random round trips.
+// Time windows: good and bad texts with the position of the problem, the canonical form, and random
+// round trips.
 #include "core/limits/time_windows.hpp"
 
 #include <gtest/gtest.h>
@@ -57,8 +58,12 @@ const Good good_cases[]{
     {"sun-sat", {{all, 0, full}}, "00:00-24:00"},
     {"mon-sun 08:00-09:00", {{all, at(8), at(9)}}, "08:00-09:00"},
     {"mon-mon", {{mon, 0, full}}, "mon"},
-    {"mon-fri 09:00-17:00", {{days(mon | tue | wed | thu | fri), at(9), at(17)}}, "mon-fri 09:00-17:00"},
-    {"MON-Fri 09:00-17:00", {{days(mon | tue | wed | thu | fri), at(9), at(17)}}, "mon-fri 09:00-17:00"},
+    {"mon-fri 09:00-17:00",
+     {{days(mon | tue | wed | thu | fri), at(9), at(17)}},
+     "mon-fri 09:00-17:00"},
+    {"MON-Fri 09:00-17:00",
+     {{days(mon | tue | wed | thu | fri), at(9), at(17)}},
+     "mon-fri 09:00-17:00"},
     {"mon tue", {{days(mon | tue), 0, full}}, "mon-tue"},
     {"mon wed", {{days(mon | wed), 0, full}}, "mon wed"},
     {"wed mon wed", {{days(mon | wed), 0, full}}, "mon wed"},
@@ -70,18 +75,23 @@ const Good good_cases[]{
     {"mon wed fri sun", {{days(mon | wed | fri | sun), 0, full}}, "wed fri sun-mon"},
     {"tue-thu sat", {{days(tue | wed | thu | sat), 0, full}}, "tue-thu sat"},
     {"mon-fri 09:00-12:00, mon-fri 13:00-17:00",
-     {{days(mon | tue | wed | thu | fri), at(9), at(12)}, {days(mon | tue | wed | thu | fri), at(13), at(17)}},
+     {{days(mon | tue | wed | thu | fri), at(9), at(12)},
+      {days(mon | tue | wed | thu | fri), at(13), at(17)}},
      "mon-fri 09:00-12:00, mon-fri 13:00-17:00"},
     {"sat,22:00-06:00", {{sat, 0, full}, {all, at(22), at(6)}}, "sat, 22:00-06:00"},
     {"22:00-06:00 ,sat", {{all, at(22), at(6)}, {sat, 0, full}}, "22:00-06:00, sat"},
     {"mon wed 10:00-11:00", {{days(mon | wed), at(10), at(11)}}, "mon wed 10:00-11:00"},
-    {"mon 00:00-24:00, wed 10:00-11:00", {{mon, 0, full}, {wed, at(10), at(11)}}, "mon 00:00-24:00, wed 10:00-11:00"},
+    {"mon 00:00-24:00, wed 10:00-11:00",
+     {{mon, 0, full}, {wed, at(10), at(11)}},
+     "mon 00:00-24:00, wed 10:00-11:00"},
     {"wed 10:00-11:00, mon", {{wed, at(10), at(11)}, {mon, 0, full}}, "wed 10:00-11:00, mon"},
     {"mon, wed", {{mon, 0, full}, {wed, 0, full}}, "mon, wed"},
     {"9:00-17:05", {{all, at(9), at(17, 5)}}, "09:00-17:05"},
     {"mon 8:30-9:00", {{mon, at(8, 30), at(9)}}, "mon 08:30-09:00"},
     {"sat, sat", {{sat, 0, full}, {sat, 0, full}}, "sat, sat"},
-    {"\t mon  -  wed \n 09:30 - 10:00  ", {{days(mon | tue | wed), at(9, 30), at(10)}}, "mon-wed 09:30-10:00"},
+    {"\t mon  -  wed \n 09:30 - 10:00  ",
+     {{days(mon | tue | wed), at(9, 30), at(10)}},
+     "mon-wed 09:30-10:00"},
 };
 
 TEST(TimeWindows, GoodTexts)
@@ -110,8 +120,9 @@ constexpr std::string_view expected_day = "expected a day such as mon";
 constexpr std::string_view expected_time = "expected a time such as 09:00";
 constexpr std::string_view expected_end = "expected a comma or the end of the text";
 constexpr std::string_view expected_to = "expected a hyphen and the time at which the window ends";
-constexpr std::string_view bare_days = "the days before this comma have no times: write days that share theirs with a blank "
-                                       "between them, and 00:00-24:00 after days that are open all day";
+constexpr std::string_view bare_days =
+    "the days before this comma have no times: write days that share theirs with a blank "
+    "between them, and 00:00-24:00 after days that are open all day";
 constexpr std::string_view out_of_range = "time is out of range";
 constexpr std::string_view empty_window = "a window cannot end at the time it starts";
 
@@ -208,7 +219,8 @@ TEST(TimeWindows, AtMostThirtyTwoWindows)
 TEST(TimeWindows, EverySetOfDaysRoundTrips)
 {
     for (int bits = 1; bits <= all; ++bits) {
-        for (const TimeWindow &window : {TimeWindow{days(bits), 0, full}, TimeWindow{days(bits), at(22), at(6)}}) {
+        for (const TimeWindow &window :
+             {TimeWindow{days(bits), 0, full}, TimeWindow{days(bits), at(22), at(6)}}) {
             const std::string text = canonical({window});
             EXPECT_EQ(parsed(text), TimeWindows{window}) << text;
         }
@@ -218,7 +230,9 @@ TEST(TimeWindows, EverySetOfDaysRoundTrips)
 TEST(TimeWindows, RandomWindowsRoundTrip)
 {
     std::mt19937 random{20261121};
-    const auto up_to = [&](int least, int most) { return std::uniform_int_distribution{least, most}(random); };
+    const auto up_to = [&](int least, int most) {
+        return std::uniform_int_distribution{least, most}(random);
+    };
     for (int i = 0; i < 4'000; ++i) {
         TimeWindows windows(static_cast<std::size_t>(up_to(0, 32)));
         for (TimeWindow &window : windows) {
@@ -234,8 +248,9 @@ TEST(TimeWindows, RandomWindowsRoundTrip)
     }
 }
 
-// Texts made of the grammar's own pieces are often almost right. Whatever the parser accepts must be within the limits of the
-// type and have a canonical form that means the same; whatever it refuses it refuses at a place within the text.
+// Texts made of the grammar's own pieces are often almost right. Whatever the parser accepts must
+// be within the limits of the type and have a canonical form that means the same; whatever it
+// refuses it refuses at a place within the text.
 TEST(TimeWindows, RandomTextsAreParsedOrRefusedCleanly)
 {
     constexpr std::string_view pieces[]{"mon",   "Tue",   "sun",   "-",     "-",    " ", " ", ",",

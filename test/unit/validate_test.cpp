@@ -20,14 +20,16 @@ using WeightCheck = std::optional<Problem> (*)(double);
 void expect_style(const Problem &problem)
 {
     ASSERT_FALSE(problem.message.empty());
-    EXPECT_TRUE(problem.message.front() >= 'a' && problem.message.front() <= 'z') << problem.message;
+    EXPECT_TRUE(problem.message.front() >= 'a' && problem.message.front() <= 'z')
+        << problem.message;
     EXPECT_NE(problem.message.back(), '.') << problem.message;
     ASSERT_FALSE(problem.hint.empty());
     EXPECT_TRUE(problem.hint.front() >= 'A' && problem.hint.front() <= 'Z') << problem.hint;
     EXPECT_EQ(problem.hint.back(), '.') << problem.hint;
 }
 
-void expect_problem(const std::optional<Problem> &problem, Problem::Kind kind, std::string_view message)
+void expect_problem(const std::optional<Problem> &problem, Problem::Kind kind,
+                    std::string_view message)
 {
     ASSERT_TRUE(problem.has_value()) << message;
     EXPECT_EQ(problem->kind, kind) << message;
@@ -48,7 +50,8 @@ void expect_weight(WeightCheck check, double end)
 {
     for (double value : {0.0, -0.0, 0.001, 1.0, end - 0.001})
         EXPECT_FALSE(check(value).has_value()) << value;
-    for (double value : {-0.001, -1.0, end, end * 2, infinity, -infinity, not_a_number, -not_a_number}) {
+    for (double value :
+         {-0.001, -1.0, end, end * 2, infinity, -infinity, not_a_number, -not_a_number}) {
         const std::optional<Problem> problem = check(value);
         ASSERT_TRUE(problem.has_value()) << value;
         EXPECT_EQ(problem->kind, Problem::Kind::invalid_value);
@@ -96,39 +99,48 @@ TEST(Validate, Priority)
 TEST(Validate, ThrottleFactor)
 {
     expect_weight(check_throttle_factor, 1e6);
-    expect_problem(check_throttle_factor(-0.5), Problem::Kind::invalid_value, "throttle_factor -0.5 is out of range");
-    expect_problem(check_throttle_factor(infinity), Problem::Kind::invalid_value, "throttle_factor inf is out of range");
-    expect_problem(check_throttle_factor(0.0004), Problem::Kind::invalid_value, "throttle_factor 4e-04 is out of range");
+    expect_problem(check_throttle_factor(-0.5), Problem::Kind::invalid_value,
+                   "throttle_factor -0.5 is out of range");
+    expect_problem(check_throttle_factor(infinity), Problem::Kind::invalid_value,
+                   "throttle_factor inf is out of range");
+    expect_problem(check_throttle_factor(0.0004), Problem::Kind::invalid_value,
+                   "throttle_factor 4e-04 is out of range");
     EXPECT_FALSE(check_throttle_factor(0.0005).has_value());
     EXPECT_EQ(check_throttle_factor(0.0004)->hint,
               "It is kept with three decimals. Give at least 0.001, or 0 for a job that is free.");
-    EXPECT_EQ(check_throttle_factor(-1)->hint, "Give a number that is at least 0 and less than 1000000.");
+    EXPECT_EQ(check_throttle_factor(-1)->hint,
+              "Give a number that is at least 0 and less than 1000000.");
 }
 
 TEST(Validate, ThrottleLimit)
 {
     for (const double limit : {-5.0, 0.0, 0.5, 1.0, 999'999'999.0})
         EXPECT_FALSE(check_throttle_limit(limit).has_value()) << limit;
-    expect_problem(check_throttle_limit(1e9), Problem::Kind::invalid_value, "throttle_limit 1e+09 is out of range");
-    expect_problem(check_throttle_limit(not_a_number), Problem::Kind::invalid_value, "throttle_limit nan is out of range");
-    EXPECT_EQ(check_throttle_limit(infinity)->hint, "Give a number of less than 1000000000; below 1 there is no limit.");
+    expect_problem(check_throttle_limit(1e9), Problem::Kind::invalid_value,
+                   "throttle_limit 1e+09 is out of range");
+    expect_problem(check_throttle_limit(not_a_number), Problem::Kind::invalid_value,
+                   "throttle_limit nan is out of range");
+    EXPECT_EQ(check_throttle_limit(infinity)->hint,
+              "Give a number of less than 1000000000; below 1 there is no limit.");
 }
 
 TEST(Validate, JobKey)
 {
-    for (const std::string &key :
-         {std::string{"a"}, std::string{none_text}, std::string(max_job_key_length, 'k'), std::string{" "}})
+    for (const std::string &key : {std::string{"a"}, std::string{none_text},
+                                   std::string(max_job_key_length, 'k'), std::string{" "}})
         EXPECT_FALSE(check_job_key(key).has_value()) << key;
     expect_problem(check_job_key(""), Problem::Kind::invalid_value, "job_key must not be empty");
-    expect_problem(check_job_key(std::string(max_job_key_length + 1, 'k')), Problem::Kind::too_large,
-                   "job_key of 1001 bytes is too long");
+    expect_problem(check_job_key(std::string(max_job_key_length + 1, 'k')),
+                   Problem::Kind::too_large, "job_key of 1001 bytes is too long");
 }
 
 TEST(Validate, ThrottleKey)
 {
-    for (const std::string &key : {std::string{"a"}, std::string{none_text}, std::string(max_throttle_key_length, 'k')})
+    for (const std::string &key :
+         {std::string{"a"}, std::string{none_text}, std::string(max_throttle_key_length, 'k')})
         EXPECT_FALSE(check_throttle_key(key).has_value()) << key;
-    expect_problem(check_throttle_key(""), Problem::Kind::invalid_value, "throttle_key must not be empty");
+    expect_problem(check_throttle_key(""), Problem::Kind::invalid_value,
+                   "throttle_key must not be empty");
     expect_problem(check_throttle_key(std::string(5000, 'k')), Problem::Kind::too_large,
                    "throttle_key of 5000 bytes is too long");
 }
@@ -138,18 +150,23 @@ TEST(Validate, JobType)
     EXPECT_FALSE(check_job_type("welcome").has_value());
     EXPECT_FALSE(check_job_type(std::string(63, 't')).has_value());
     expect_problem(check_job_type(""), Problem::Kind::invalid_value, "job_type must not be empty");
-    expect_problem(check_job_type(std::string(64, 't')), Problem::Kind::invalid_value, "job_type is not a valid name");
-    expect_problem(check_job_type("a\nb"), Problem::Kind::invalid_value, "job_type is not a valid name");
+    expect_problem(check_job_type(std::string(64, 't')), Problem::Kind::invalid_value,
+                   "job_type is not a valid name");
+    expect_problem(check_job_type("a\nb"), Problem::Kind::invalid_value,
+                   "job_type is not a valid name");
 }
 
 TEST(Validate, JobDataSize)
 {
     EXPECT_FALSE(check_job_data_size(0, 0).has_value());
     EXPECT_FALSE(check_job_data_size(100, 100).has_value());
-    expect_problem(check_job_data_size(101, 100), Problem::Kind::too_large, "job_data of 101 bytes is too large");
-    EXPECT_EQ(check_job_data_size(101, 100)->hint, "The limit is 100 bytes; store the data in a table and pass its key.");
+    expect_problem(check_job_data_size(101, 100), Problem::Kind::too_large,
+                   "job_data of 101 bytes is too large");
+    EXPECT_EQ(check_job_data_size(101, 100)->hint,
+              "The limit is 100 bytes; store the data in a table and pass its key.");
     EXPECT_FALSE(check_result_size(100, 100).has_value());
-    expect_problem(check_result_size(101, 100), Problem::Kind::too_large, "result of 101 bytes is too large");
+    expect_problem(check_result_size(101, 100), Problem::Kind::too_large,
+                   "result of 101 bytes is too large");
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ std::vector<std::int64_t> order_of(std::vector<Candidate> workers)
     std::vector<std::int64_t> order;
     while (const auto chosen = choose_worker(workers)) {
         order.push_back(*chosen);
-        std::erase_if(workers, [&](const Candidate &worker) { return worker.worker_id == *chosen; });
+        std::erase_if(workers,
+                      [&](const Candidate &worker) { return worker.worker_id == *chosen; });
     }
     return order;
 }
@@ -46,7 +47,8 @@ TEST(WorkerChoice, NobodyIsNobody)
 
 TEST(WorkerChoice, UnknownComesBetweenHealthyAndDegraded)
 {
-    EXPECT_EQ(order_of({candidate(1, Health::degraded, 0), candidate(2, Health::unknown, 7), candidate(3, Health::healthy, 9)}),
+    EXPECT_EQ(order_of({candidate(1, Health::degraded, 0), candidate(2, Health::unknown, 7),
+                        candidate(3, Health::healthy, 9)}),
               (std::vector<std::int64_t>{3, 2, 1}));
 }
 
@@ -95,12 +97,14 @@ TEST(WorkerChoice, NotWhoIsDraining)
 {
     Candidate draining = candidate(1, Health::healthy, 0);
     draining.is_draining = true;
-    EXPECT_EQ(order_of({draining, candidate(2, Health::degraded, 40)}), (std::vector<std::int64_t>{2}));
+    EXPECT_EQ(order_of({draining, candidate(2, Health::degraded, 40)}),
+              (std::vector<std::int64_t>{2}));
 }
 
 TEST(WorkerChoice, ARetryGoesToAnotherWorkerIfThereIsOne)
 {
-    const std::vector<Candidate> both{candidate(1, Health::healthy, 0), candidate(2, Health::degraded, 40)};
+    const std::vector<Candidate> both{candidate(1, Health::healthy, 0),
+                                      candidate(2, Health::degraded, 40)};
     EXPECT_EQ(choose_worker(both, 1), 2);
     EXPECT_EQ(choose_worker(both, 2), 1);
     EXPECT_EQ(choose_worker(std::span(both).first(1), 1), 1) << "rather the same than nobody";
@@ -149,7 +153,9 @@ TEST(WorkerChoice, EqualWorkersTakeTurns)
 TEST(WorkerChoice, NobodyBetterIsPassedOver)
 {
     std::mt19937 random(1);
-    const auto below = [&](int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); };
+    const auto below = [&](int end) {
+        return static_cast<int>(random() % static_cast<unsigned>(end));
+    };
     for (int round = 0; round < 2'000; ++round) {
         std::vector<Candidate> workers;
         for (int i = 0; i < 1 + below(8); ++i) {
@@ -163,7 +169,8 @@ TEST(WorkerChoice, NobodyBetterIsPassedOver)
             workers.push_back(worker);
         }
         const auto usable = [](const Candidate &worker) {
-            return !worker.is_draining && has_room(worker) && (worker.health != Health::unhealthy || worker.may_be_probed);
+            return !worker.is_draining && has_room(worker) &&
+                   (worker.health != Health::unhealthy || worker.may_be_probed);
         };
         const auto chosen = choose_worker(workers);
         ASSERT_EQ(chosen.has_value(), std::any_of(workers.begin(), workers.end(), usable));
@@ -176,7 +183,8 @@ TEST(WorkerChoice, NobodyBetterIsPassedOver)
     }
 }
 
-// The time limit is far above what it takes (the figure printed), so that a busy machine does not fail it.
+// The time limit is far above what it takes (the figure printed), so that a busy machine does not
+// fail it.
 TEST(WorkerChoice, AmongAThousandWithinFiftyMicroseconds)
 {
     std::mt19937 random(2);
@@ -197,14 +205,16 @@ TEST(WorkerChoice, AmongAThousandWithinFiftyMicroseconds)
             const WorkerRecord &record = records[i];
             const Health health = judge(record, limits, round);
             const bool probe = may_be_probed(record, health, limits, round);
-            choice.consider(
-                {static_cast<std::int64_t>(i + 1), 0, record.depth, queue_depth_of(record), 0, 100, 0, health, probe, false});
+            choice.consider({static_cast<std::int64_t>(i + 1), 0, record.depth,
+                             queue_depth_of(record), 0, 100, 0, health, probe, false});
         }
         sum += choice.best().value_or(0);
-        const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+        const std::chrono::duration<double, std::micro> took =
+            std::chrono::steady_clock::now() - start;
         best = std::min(best, took.count());
     }
-    std::cout << "judging 1,000 workers and choosing one of them: " << best << " us (" << sum % 2 << ")\n";
+    std::cout << "judging 1,000 workers and choosing one of them: " << best << " us (" << sum % 2
+              << ")\n";
     EXPECT_LT(best, 50);
 }
 

@@ -32,7 +32,8 @@ bool is_probed(const WorkerRecord &worker, const HealthLimits &by, std::int64_t 
 
 TEST(WorkerHealth, NamesReadBack)
 {
-    for (const Health health : {Health::healthy, Health::unknown, Health::degraded, Health::unhealthy})
+    for (const Health health :
+         {Health::healthy, Health::unknown, Health::degraded, Health::unhealthy})
         EXPECT_EQ(parse_health(name(health)), health);
     EXPECT_EQ(parse_health("Healthy"), std::nullopt);
     EXPECT_EQ(parse_health(""), std::nullopt);
@@ -81,8 +82,10 @@ TEST(WorkerHealth, AClockThatWasSetBackMakesNobodyStale)
 TEST(WorkerHealth, FailuresInARow)
 {
     WorkerRecord worker = fresh();
-    for (const auto &[failures, expected] :
-         {std::pair{2, Health::healthy}, {3, Health::degraded}, {9, Health::degraded}, {10, Health::unhealthy}}) {
+    for (const auto &[failures, expected] : {std::pair{2, Health::healthy},
+                                             {3, Health::degraded},
+                                             {9, Health::degraded},
+                                             {10, Health::unhealthy}}) {
         worker.consecutive_failures = failures;
         EXPECT_EQ(judged(worker), expected) << failures;
     }
@@ -91,8 +94,10 @@ TEST(WorkerHealth, FailuresInARow)
 TEST(WorkerHealth, QueueDepth)
 {
     WorkerRecord worker = fresh();
-    for (const auto &[depth, expected] :
-         {std::pair{49, Health::healthy}, {50, Health::degraded}, {99, Health::degraded}, {100, Health::unhealthy}}) {
+    for (const auto &[depth, expected] : {std::pair{49, Health::healthy},
+                                          {50, Health::degraded},
+                                          {99, Health::degraded},
+                                          {100, Health::unhealthy}}) {
         worker.depth = depth;
         EXPECT_EQ(judged(worker), expected) << depth;
     }

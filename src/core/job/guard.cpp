@@ -1,5 +1,6 @@
-// Decides whether a row of a job may be written: which columns are whose, and what each caller may do to them. Leaves to the
-// guard trigger the collecting of the facts and the wording of the refusal.
+// Decides whether a row of a job may be written: which columns are whose, and what each caller may
+// do to them. Leaves to the guard trigger the collecting of the facts and the wording of the
+// refusal.
 #include "guard.hpp"
 
 #include <array>
@@ -15,7 +16,8 @@ constexpr std::array<std::string_view, column_count> names{
     "max_retries", "queue_ttl",       "priority",      "throttle_factor", "job_type",
     "job_key",     "error",           "throttle_key",  "time_windows",    "retry_reason",
     "shard_key",   "job_data",        "result",        "manual_reason"};
-static_assert(names.back() == "manual_reason" && static_cast<std::size_t>(Column::manual_reason) == column_count - 1);
+static_assert(names.back() == "manual_reason" &&
+              static_cast<std::size_t>(Column::manual_reason) == column_count - 1);
 
 constexpr std::size_t index(Column column)
 {
@@ -45,7 +47,8 @@ bool is_trusted(Caller caller)
     return caller == Caller::restore || caller == Caller::replica;
 }
 
-// The state and bookkeeping come before the fixed columns, because for them the hint can name the function to call instead.
+// The state and bookkeeping come before the fixed columns, because for them the hint can name the
+// function to call instead.
 std::optional<Refusal> check_user_update(JobState from, JobState to, const ColumnSet &changed)
 {
     if (changed.none())
@@ -54,7 +57,8 @@ std::optional<Refusal> check_user_update(JobState from, JobState to, const Colum
         return Refusal{Refusal::Rule::already_final, first_of(changed)};
     if (from != to)
         return Refusal{Refusal::Rule::state_changed, Column::state};
-    if (const ColumnSet bookkeeping = changed & columns_of(ColumnKind::bookkeeping); bookkeeping.any())
+    if (const ColumnSet bookkeeping = changed & columns_of(ColumnKind::bookkeeping);
+        bookkeeping.any())
         return Refusal{Refusal::Rule::bookkeeping_changed, first_of(bookkeeping)};
     if (const ColumnSet fixed = changed & columns_of(ColumnKind::fixed); fixed.any())
         return Refusal{Refusal::Rule::fixed_changed, first_of(fixed)};
@@ -113,14 +117,16 @@ std::optional<Refusal> check_insert(Caller caller, JobState state, const ColumnS
     return Refusal{Refusal::Rule::bookkeeping_given, first_of(offending)};
 }
 
-std::optional<Refusal> check_update(Caller caller, JobState from, JobState to, const ColumnSet &changed)
+std::optional<Refusal> check_update(Caller caller, JobState from, JobState to,
+                                    const ColumnSet &changed)
 {
     if (is_trusted(caller))
         return std::nullopt;
     // The states are the truth about the state column, so that a set that forgot it opens no hole.
     ColumnSet complete = changed;
     complete.set(index(Column::state), from != to);
-    return caller == Caller::user ? check_user_update(from, to, complete) : check_own_update(from, to, complete);
+    return caller == Caller::user ? check_user_update(from, to, complete)
+                                  : check_own_update(from, to, complete);
 }
 
 std::optional<Refusal> check_delete(Caller caller, bool is_extension_owner, JobState state)

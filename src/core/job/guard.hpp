@@ -1,4 +1,5 @@
-// What a caller may do to the row of a job. The guard trigger collects the facts, these functions decide.
+// What a caller may do to the row of a job. The guard trigger collects the facts, these functions
+// decide.
 #pragma once
 
 #include <bitset>
@@ -16,7 +17,8 @@ enum class Caller : unsigned char {
     user,     // INSERT, UPDATE, DELETE, COPY, MERGE by anyone, superusers included
     hipq,     // hipq's own functions and processes
     restore,  // the extension owner loading complete rows with COPY, as pg_restore does
-    replica,  // session_replication_role = replica: logical replication, or a restore that asked for it
+    replica,  // session_replication_role = replica: logical replication, or a restore that asked
+              // for it
 };
 
 // The columns of hipq.job in the order of the table.
@@ -58,9 +60,10 @@ std::string_view name(Column column);
 
 // What a column is to those who write to a queue's table.
 enum class ColumnKind : unsigned char {
-    chosen,       // given at INSERT and changeable while the job waits (job_data, scheduled_run_time, priority,
-                  // throttle_factor, throttle_key, time_windows, timeout, max_retries, expires_time)
-    fixed,        // given at INSERT, then for ever (job_type, job_key, queue_ttl, shard_key)
+    chosen,  // given at INSERT and changeable while the job waits (job_data, scheduled_run_time,
+             // priority, throttle_factor, throttle_key, time_windows, timeout, max_retries,
+             // expires_time)
+    fixed,   // given at INSERT, then for ever (job_type, job_key, queue_ttl, shard_key)
     bookkeeping,  // hipq's own: everything else
 };
 ColumnKind kind(Column column);
@@ -68,31 +71,33 @@ ColumnKind kind(Column column);
 // Why a row may not be written so. `column` is the first offending column, in table order.
 struct Refusal {
     enum class Rule : unsigned char {
-        bookkeeping_given,    // INSERT gives a bookkeeping column a value that is not its start value
-        state_changed,        // UPDATE changes the state
+        bookkeeping_given,  // INSERT gives a bookkeeping column a value that is not its start value
+        state_changed,      // UPDATE changes the state
         bookkeeping_changed,  // UPDATE changes a bookkeeping column
         fixed_changed,        // UPDATE changes a column that is fixed at INSERT
         not_waiting,          // UPDATE of a job that runs, or stands in error
         already_final,        // UPDATE of a final job, by anyone
         illegal_transition,   // hipq itself tried a transition outside the state machine
         delete_refused,       // DELETE by anyone but the extension owner
-        delete_running,       // DELETE of a job that runs, or stands in error, by the extension owner
+        delete_running,  // DELETE of a job that runs, or stands in error, by the extension owner
     };
     Rule rule;
     Column column;
 };
 
-// `given` holds the bookkeeping columns whose value in the new row is neither NULL nor the start value.
-// `state` is the state in the new row (NULL counts as initial). Callers hipq, restore and replica pass: the CHECK constraints of
-// the table judge their rows.
+// `given` holds the bookkeeping columns whose value in the new row is neither NULL nor the start
+// value. `state` is the state in the new row (NULL counts as initial). Callers hipq, restore and
+// replica pass: the CHECK constraints of the table judge their rows.
 std::optional<Refusal> check_insert(Caller caller, JobState state, const ColumnSet &given);
 
-// `changed` holds the columns whose value differs between the old and the new row. A user's UPDATE that changes nothing passes in
-// every state. Restore and replica pass. hipq passes when the states are equal and not final, or is_net_effect(from, to).
-std::optional<Refusal> check_update(Caller caller, JobState from, JobState to, const ColumnSet &changed);
+// `changed` holds the columns whose value differs between the old and the new row. A user's UPDATE
+// that changes nothing passes in every state. Restore and replica pass. hipq passes when the states
+// are equal and not final, or is_net_effect(from, to).
+std::optional<Refusal> check_update(Caller caller, JobState from, JobState to,
+                                    const ColumnSet &changed);
 
-// hipq, restore and replica pass; a user passes only as the extension owner, and only while nobody runs the job: who did would
-// write its end all the same.
+// hipq, restore and replica pass; a user passes only as the extension owner, and only while nobody
+// runs the job: who did would write its end all the same.
 std::optional<Refusal> check_delete(Caller caller, bool is_extension_owner, JobState state);
 
 }  // namespace hipq::core

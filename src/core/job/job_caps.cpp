@@ -17,7 +17,8 @@ std::optional<Problem> check_timeout_cap(std::int64_t seconds, const JobCaps &ca
 {
     if (seconds <= caps.max_timeout)
         return std::nullopt;
-    return beyond("timeout " + std::to_string(seconds), "max_timeout = " + std::to_string(caps.max_timeout) + " (seconds)");
+    return beyond("timeout " + std::to_string(seconds),
+                  "max_timeout = " + std::to_string(caps.max_timeout) + " (seconds)");
 }
 
 std::optional<Problem> check_priority_cap(std::int64_t priority, const JobCaps &caps)
@@ -25,7 +26,8 @@ std::optional<Problem> check_priority_cap(std::int64_t priority, const JobCaps &
     if (priority >= caps.highest_priority)
         return std::nullopt;
     return beyond("priority " + std::to_string(priority),
-                  "highest_priority = " + std::to_string(caps.highest_priority) + " (lower numbers are more urgent)");
+                  "highest_priority = " + std::to_string(caps.highest_priority) +
+                      " (lower numbers are more urgent)");
 }
 
 std::optional<Problem> check_factor_cap(double factor, const JobCaps &caps)

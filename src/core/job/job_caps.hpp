@@ -9,9 +9,10 @@
 namespace hipq::core {
 
 struct JobCaps {
-    std::int64_t max_timeout = std::numeric_limits<std::int32_t>::max();       // seconds
-    std::int64_t highest_priority = std::numeric_limits<std::int16_t>::min();  // the lowest number: the most urgent
-    bool allows_free_jobs = true;                                              // of throttle_factor 0
+    std::int64_t max_timeout = std::numeric_limits<std::int32_t>::max();  // seconds
+    std::int64_t highest_priority =
+        std::numeric_limits<std::int16_t>::min();  // the lowest number: the most urgent
+    bool allows_free_jobs = true;                  // of throttle_factor 0
 };
 
 // Each returns nothing when the queue allows the value.

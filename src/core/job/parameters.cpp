@@ -1,4 +1,5 @@
-// The rules for parameters, in words that name the parameter and never its value: a secret must not get into a log.
+// The rules for parameters, in words that name the parameter and never its value: a secret must not
+// get into a log.
 #include "parameters.hpp"
 
 #include <algorithm>
@@ -8,20 +9,22 @@ namespace hipq::core {
 
 namespace {
 
-constexpr std::array<std::string_view, json_kind_count> names{"null",   "boolean", "integer", "number",
-                                                              "string", "array",   "object"};
-constexpr std::array<std::string_view, json_kind_count> with_articles{"null",     "a boolean", "an integer", "a number",
-                                                                      "a string", "an array",  "an object"};
+constexpr std::array<std::string_view, json_kind_count> names{
+    "null", "boolean", "integer", "number", "string", "array", "object"};
+constexpr std::array<std::string_view, json_kind_count> with_articles{
+    "null", "a boolean", "an integer", "a number", "a string", "an array", "an object"};
 
 std::string quoted(std::string_view text)
 {
     return '"' + std::string(text) + '"';
 }
 
-// What was found where something else was expected: that a number has no fraction is not what is wrong with it.
+// What was found where something else was expected: that a number has no fraction is not what is
+// wrong with it.
 std::string found_text(JsonKind found)
 {
-    return std::string(with_articles[static_cast<std::size_t>(found == JsonKind::integer ? JsonKind::number : found)]);
+    return std::string(with_articles[static_cast<std::size_t>(
+        found == JsonKind::integer ? JsonKind::number : found)]);
 }
 
 // "a string", "a string or null"
@@ -48,23 +51,28 @@ Problem invalid(std::string message, std::string hint)
 
 std::optional<Problem> read_kinds(JobParameter &parameter, const JsonMember &declared)
 {
-    constexpr const char *hint = "It is string, number, integer, boolean, object, array or null, or an array of these.";
-    const bool is_list = declared.kind == JsonKind::array && declared.has_words_only && !declared.words.empty();
+    constexpr const char *hint =
+        "It is string, number, integer, boolean, object, array or null, or an array of these.";
+    const bool is_list =
+        declared.kind == JsonKind::array && declared.has_words_only && !declared.words.empty();
     if (declared.kind != JsonKind::string && !is_list)
         return invalid("invalid type of parameter " + quoted(parameter.name), hint);
     for (const std::string &word : declared.words) {
         const auto kind = parse_json_kind(word);
         if (!kind.has_value())
-            return invalid("unknown type " + quoted(word) + " of parameter " + quoted(parameter.name), hint);
+            return invalid(
+                "unknown type " + quoted(word) + " of parameter " + quoted(parameter.name), hint);
         parameter.kinds.set(static_cast<std::size_t>(*kind));
     }
     return std::nullopt;
 }
 
-std::optional<Problem> read_flag(bool &flag, const JobParameter &parameter, const JsonMember &declared)
+std::optional<Problem> read_flag(bool &flag, const JobParameter &parameter,
+                                 const JsonMember &declared)
 {
     if (declared.kind != JsonKind::boolean)
-        return invalid(quoted(declared.name) + " of parameter " + quoted(parameter.name) + " is " + found_text(declared.kind),
+        return invalid(quoted(declared.name) + " of parameter " + quoted(parameter.name) + " is " +
+                           found_text(declared.kind),
                        "Give true or false.");
     flag = declared.is_true;
     return std::nullopt;
@@ -93,8 +101,8 @@ std::optional<Problem> check_default(const JobParameter &parameter, JsonKind kin
         return invalid("secret parameter " + quoted(parameter.name) + " cannot have a default",
                        "Views show the parameters of a job type.");
     if (!accepts(parameter.kinds, kind))
-        return invalid("the default of parameter " + quoted(parameter.name) + " is " + found_text(kind) + ", not " +
-                           text_of(parameter.kinds),
+        return invalid("the default of parameter " + quoted(parameter.name) + " is " +
+                           found_text(kind) + ", not " + text_of(parameter.kinds),
                        "Give a default of its type.");
     return std::nullopt;
 }
@@ -109,10 +117,12 @@ std::string_view name(JsonKind kind)
 std::optional<JsonKind> parse_json_kind(std::string_view text)
 {
     const auto found = std::ranges::find(names, text);
-    return found == names.end() ? std::nullopt : std::optional(static_cast<JsonKind>(found - names.begin()));
+    return found == names.end() ? std::nullopt
+                                : std::optional(static_cast<JsonKind>(found - names.begin()));
 }
 
-std::variant<JobParameter, Problem> read_parameter(const std::string &name, std::span<const JsonMember> declared)
+std::variant<JobParameter, Problem> read_parameter(const std::string &name,
+                                                   std::span<const JsonMember> declared)
 {
     JobParameter parameter{name};
     std::optional<JsonKind> default_kind;
@@ -130,25 +140,31 @@ std::variant<JobParameter, Problem> read_parameter(const std::string &name, std:
 
 Problem not_a_declaration(std::string_view name, JsonKind found)
 {
-    return invalid("parameter " + quoted(name) + " is declared by " + found_text(found) + ", not an object",
+    return invalid("parameter " + quoted(name) + " is declared by " + found_text(found) +
+                       ", not an object",
                    R"(Write for example {"to": {"type": "string", "required": true}}.)");
 }
 
-std::optional<Problem> check_parameter(const JobParameter &parameter, std::optional<JsonKind> found, std::string_view job_type)
+std::optional<Problem> check_parameter(const JobParameter &parameter, std::optional<JsonKind> found,
+                                       std::string_view job_type)
 {
     const std::string data = "job_data of job type " + quoted(job_type);
     if (found.has_value() && !accepts(parameter.kinds, *found))
-        return invalid(quoted(parameter.name) + " in " + data + " is " + found_text(*found) + ", not " + text_of(parameter.kinds),
+        return invalid(quoted(parameter.name) + " in " + data + " is " + found_text(*found) +
+                           ", not " + text_of(parameter.kinds),
                        "The job type declares its parameters; hipq.job_types shows them.");
     if (!found.has_value() && parameter.is_required && !parameter.has_default)
         return invalid(data + " lacks " + quoted(parameter.name),
-                       parameter.kinds.none() ? "It is required." : "It is required: " + text_of(parameter.kinds) + ".");
+                       parameter.kinds.none()
+                           ? "It is required."
+                           : "It is required: " + text_of(parameter.kinds) + ".");
     return std::nullopt;
 }
 
 Problem not_an_object(JsonKind found, std::string_view job_type)
 {
-    return invalid("job_data of job type " + quoted(job_type) + " is " + found_text(found) + ", not an object",
+    return invalid("job_data of job type " + quoted(job_type) + " is " + found_text(found) +
+                       ", not an object",
                    "The job type declares parameters: give an object with their values.");
 }
 

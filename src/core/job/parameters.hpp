@@ -1,4 +1,5 @@
-// The parameters that a job type declares: what a declaration may say, and what a job's data has to have.
+// The parameters that a job type declares: what a declaration may say, and what a job's data has to
+// have.
 #pragma once
 
 #include <bitset>
@@ -39,13 +40,16 @@ struct JobParameter {
     bool is_secret = false;  // views do not show it
 };
 
-// A parameter by what is declared of it, or what is wrong with that: its type (one or several), required, default and secret.
-std::variant<JobParameter, Problem> read_parameter(const std::string &name, std::span<const JsonMember> declared);
+// A parameter by what is declared of it, or what is wrong with that: its type (one or several),
+// required, default and secret.
+std::variant<JobParameter, Problem> read_parameter(const std::string &name,
+                                                   std::span<const JsonMember> declared);
 // What is declared in the place of that is no object.
 Problem not_a_declaration(std::string_view name, JsonKind found);
 
 // What is wrong with the value of a parameter, or with its absence.
-std::optional<Problem> check_parameter(const JobParameter &parameter, std::optional<JsonKind> found, std::string_view job_type);
+std::optional<Problem> check_parameter(const JobParameter &parameter, std::optional<JsonKind> found,
+                                       std::string_view job_type);
 // job_data that has no members, of a type with parameters.
 Problem not_an_object(JsonKind found, std::string_view job_type);
 

@@ -1,5 +1,5 @@
-// The state machine as two tables: its single steps, and what several steps of one transaction may add up to. Leaves to guard.cpp
-// who may take a step.
+// The state machine as two tables: its single steps, and what several steps of one transaction may
+// add up to. Leaves to guard.cpp who may take a step.
 #include "state.hpp"
 
 #include <algorithm>
@@ -15,15 +15,20 @@ struct Transition {
     bool operator==(const Transition &) const = default;
 };
 
-constexpr std::array<std::string_view, all_job_states.size()> names{"initial", "running", "error", "retry", "final"};
+constexpr std::array<std::string_view, all_job_states.size()> names{"initial", "running", "error",
+                                                                    "retry", "final"};
 
 constexpr std::array steps{
-    Transition{JobState::initial, JobState::running}, Transition{JobState::running, JobState::final},
-    Transition{JobState::running, JobState::error},   Transition{JobState::error, JobState::retry},
-    Transition{JobState::error, JobState::final},     Transition{JobState::retry, JobState::running},
+    Transition{JobState::initial, JobState::running},
+    Transition{JobState::running, JobState::final},
+    Transition{JobState::running, JobState::error},
+    Transition{JobState::error, JobState::retry},
+    Transition{JobState::error, JobState::final},
+    Transition{JobState::retry, JobState::running},
 };
 
-// Retry to retry, the release of a job that was claimed in the same transaction, is missing: nothing changes between the states.
+// Retry to retry, the release of a job that was claimed in the same transaction, is missing:
+// nothing changes between the states.
 constexpr std::array shortcuts{
     Transition{JobState::initial, JobState::final}, Transition{JobState::initial, JobState::error},
     Transition{JobState::initial, JobState::retry}, Transition{JobState::retry, JobState::error},
@@ -63,7 +68,8 @@ bool is_step(JobState from, JobState to)
 
 bool is_net_effect(JobState from, JobState to)
 {
-    return is_step(from, to) || std::ranges::find(shortcuts, Transition{from, to}) != shortcuts.end();
+    return is_step(from, to) ||
+           std::ranges::find(shortcuts, Transition{from, to}) != shortcuts.end();
 }
 
 }  // namespace hipq::core

@@ -10,8 +10,8 @@ namespace hipq::core {
 // In the order of the SQL type hipq.job_state.
 enum class JobState : unsigned char { initial, running, error, retry, final };
 
-inline constexpr std::array<JobState, 5> all_job_states{JobState::initial, JobState::running, JobState::error, JobState::retry,
-                                                        JobState::final};
+inline constexpr std::array<JobState, 5> all_job_states{
+    JobState::initial, JobState::running, JobState::error, JobState::retry, JobState::final};
 
 std::string_view name(JobState state);
 std::optional<JobState> parse_job_state(std::string_view text);
@@ -23,13 +23,15 @@ bool is_waiting(JobState state);
 bool is_unfinished(JobState state);
 
 // One legal step of the state machine:
-// initial -> running, running -> final, running -> error, error -> retry, error -> final, retry -> running.
+// initial -> running, running -> final, running -> error, error -> retry, error -> final, retry ->
+// running.
 bool is_step(JobState from, JobState to);
 
-// What one committed transaction may do to a job, as the net effect of several legal steps (initial|retry -> final for a
-// cancelled, expired or lock-claimed job; running -> retry for an immediate decision; initial|retry -> retry for a release;
-// initial|retry -> error for a job that nobody could be given;
-// and every single step). Staying in the same state is no transition and gives false.
+// What one committed transaction may do to a job, as the net effect of several legal steps
+// (initial|retry -> final for a cancelled, expired or lock-claimed job; running -> retry for an
+// immediate decision; initial|retry -> retry for a release; initial|retry -> error for a job that
+// nobody could be given; and every single step). Staying in the same state is no transition and
+// gives false.
 bool is_net_effect(JobState from, JobState to);
 
 }  // namespace hipq::core

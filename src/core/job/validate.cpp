@@ -31,23 +31,25 @@ std::string text_of(double number)
 
 Problem out_of_range(std::string_view field, const std::string &value, std::string hint)
 {
-    return {Problem::Kind::invalid_value, std::string{field} + " " + value + " is out of range", std::move(hint)};
+    return {Problem::Kind::invalid_value, std::string{field} + " " + value + " is out of range",
+            std::move(hint)};
 }
 
-std::optional<Problem> check_between(std::string_view field, std::int64_t value, std::int64_t least, std::int64_t most,
-                                     std::string_view unit)
+std::optional<Problem> check_between(std::string_view field, std::int64_t value, std::int64_t least,
+                                     std::int64_t most, std::string_view unit)
 {
     if (value >= least && value <= most)
         return std::nullopt;
     return out_of_range(field, std::to_string(value),
-                        "Give a number" + std::string{unit} + " between " + std::to_string(least) + " and " +
-                            std::to_string(most) + ".");
+                        "Give a number" + std::string{unit} + " between " + std::to_string(least) +
+                            " and " + std::to_string(most) + ".");
 }
 
 Problem weight_out_of_range(std::string_view field, double value, double end)
 {
     return out_of_range(field, text_of(value),
-                        "Give a number that is at least 0 and less than " + std::to_string(std::llround(end)) + ".");
+                        "Give a number that is at least 0 and less than " +
+                            std::to_string(std::llround(end)) + ".");
 }
 
 std::optional<Problem> check_key(std::string_view field, std::string_view key, std::size_t longest)
@@ -58,8 +60,10 @@ std::optional<Problem> check_key(std::string_view field, std::string_view key, s
                        "Use \"" + std::string{none_text} + "\" for a job without one."};
     }
     if (key.size() > longest) {
-        return Problem{Problem::Kind::too_large, subject + " of " + std::to_string(key.size()) + " bytes is too long",
-                       "The limit is " + std::to_string(longest) + " bytes; store a hash of a longer one."};
+        return Problem{Problem::Kind::too_large,
+                       subject + " of " + std::to_string(key.size()) + " bytes is too long",
+                       "The limit is " + std::to_string(longest) +
+                           " bytes; store a hash of a longer one."};
     }
     return std::nullopt;
 }
@@ -68,8 +72,10 @@ std::optional<Problem> check_size(const char *what, std::size_t bytes, std::size
 {
     if (bytes <= limit)
         return std::nullopt;
-    return Problem{Problem::Kind::too_large, what + (" of " + std::to_string(bytes)) + " bytes is too large",
-                   "The limit is " + std::to_string(limit) + " bytes; store the data in a table and pass its key."};
+    return Problem{Problem::Kind::too_large,
+                   what + (" of " + std::to_string(bytes)) + " bytes is too large",
+                   "The limit is " + std::to_string(limit) +
+                       " bytes; store the data in a table and pass its key."};
 }
 
 }  // namespace
@@ -119,8 +125,9 @@ std::optional<Problem> check_throttle_factor(double factor)
     constexpr double thousandths = 1000;
     const double kept = std::round(factor * thousandths) / thousandths;
     if (factor > 0 && kept == 0)
-        return out_of_range("throttle_factor", text_of(factor),
-                            "It is kept with three decimals. Give at least 0.001, or 0 for a job that is free.");
+        return out_of_range(
+            "throttle_factor", text_of(factor),
+            "It is kept with three decimals. Give at least 0.001, or 0 for a job that is free.");
     if (factor >= 0 && kept < throttle_factor_end)  // written so that NaN fails
         return std::nullopt;
     return weight_out_of_range("throttle_factor", factor, throttle_factor_end);
@@ -135,7 +142,8 @@ std::optional<Problem> check_throttle_limit(double limit, std::string_view field
 {
     if (std::abs(limit) < throttle_limit_end)  // written so that NaN fails
         return std::nullopt;
-    return out_of_range(field, text_of(limit), "Give a number of less than 1000000000; below 1 there is no limit.");
+    return out_of_range(field, text_of(limit),
+                        "Give a number of less than 1000000000; below 1 there is no limit.");
 }
 
 std::optional<Problem> check_job_key(std::string_view key)
@@ -152,24 +160,30 @@ std::optional<Problem> check_job_type(std::string_view job_type)
 {
     if (is_valid_job_type(job_type))
         return std::nullopt;
-    // Not quoted: what makes it wrong is its length or its control characters, and neither belongs in a log line.
-    return Problem{Problem::Kind::invalid_value, job_type.empty() ? "job_type must not be empty" : "job_type is not a valid name",
-                   "A job type has 1 to " + std::to_string(max_identifier_length) + " bytes and no control characters."};
+    // Not quoted: what makes it wrong is its length or its control characters, and neither belongs
+    // in a log line.
+    return Problem{Problem::Kind::invalid_value,
+                   job_type.empty() ? "job_type must not be empty" : "job_type is not a valid name",
+                   "A job type has 1 to " + std::to_string(max_identifier_length) +
+                       " bytes and no control characters."};
 }
 
 std::optional<Problem> check_worker_name(std::string_view name)
 {
     if (is_valid_job_type(name))
         return std::nullopt;
-    return Problem{Problem::Kind::invalid_value, name.empty() ? "name must not be empty" : "name is not a valid name",
-                   "A worker's name has 1 to " + std::to_string(max_identifier_length) + " bytes and no control characters."};
+    return Problem{Problem::Kind::invalid_value,
+                   name.empty() ? "name must not be empty" : "name is not a valid name",
+                   "A worker's name has 1 to " + std::to_string(max_identifier_length) +
+                       " bytes and no control characters."};
 }
 
 std::optional<Problem> check_size_of(const char *what, std::size_t bytes, std::size_t limit)
 {
     if (bytes <= limit)
         return std::nullopt;
-    return Problem{Problem::Kind::too_large, what + (" of " + std::to_string(bytes)) + " bytes is too large",
+    return Problem{Problem::Kind::too_large,
+                   what + (" of " + std::to_string(bytes)) + " bytes is too large",
                    "The limit is " + std::to_string(limit) + " bytes."};
 }
 
@@ -178,7 +192,8 @@ std::optional<Problem> check_json_depth(const char *what, std::size_t depth, std
     if (depth <= limit)
         return std::nullopt;
     return Problem{Problem::Kind::too_large, std::string(what) + " is nested too deeply",
-                   "The limit is " + std::to_string(limit) + " arrays and objects within each other (hipq.max_job_depth)."};
+                   "The limit is " + std::to_string(limit) +
+                       " arrays and objects within each other (hipq.max_job_depth)."};
 }
 
 std::optional<Problem> check_json_text_size(const char *what, std::size_t bytes, std::size_t limit)
@@ -186,14 +201,16 @@ std::optional<Problem> check_json_text_size(const char *what, std::size_t bytes,
     if (bytes <= limit)
         return std::nullopt;
     return Problem{Problem::Kind::too_large, std::string(what) + " is too large as text",
-                   "The limit is " + std::to_string(limit) + " bytes, with all digits of its numbers."};
+                   "The limit is " + std::to_string(limit) +
+                       " bytes, with all digits of its numbers."};
 }
 
 std::optional<Problem> check_count_of(const char *what, std::size_t count, std::size_t limit)
 {
     if (count <= limit)
         return std::nullopt;
-    return Problem{Problem::Kind::too_large, std::string(what) + " has too many elements: " + std::to_string(count),
+    return Problem{Problem::Kind::too_large,
+                   std::string(what) + " has too many elements: " + std::to_string(count),
                    "The limit is " + std::to_string(limit) + "."};
 }
 
@@ -224,7 +241,8 @@ std::optional<Problem> check_priority(std::int64_t priority)
 
 std::optional<Problem> check_priority(std::int64_t priority, std::string_view field)
 {
-    return check_between(field, priority, std::numeric_limits<std::int16_t>::min(), std::numeric_limits<std::int16_t>::max(), "");
+    return check_between(field, priority, std::numeric_limits<std::int16_t>::min(),
+                         std::numeric_limits<std::int16_t>::max(), "");
 }
 
 }  // namespace hipq::core

@@ -1,4 +1,5 @@
-// Value checks on the fields of a job that users choose. Each returns nothing when the value is good.
+// Value checks on the fields of a job that users choose. Each returns nothing when the value is
+// good.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@
 
 namespace hipq::core {
 
-// `message` and `hint` are texts for the user in PostgreSQL's style (message: lower case, no period; hint: a sentence).
+// `message` and `hint` are texts for the user in PostgreSQL's style (message: lower case, no
+// period; hint: a sentence).
 struct Problem {
     enum class Kind : unsigned char { invalid_value, too_large } kind;  // SQLSTATE 22023 or 54000
     std::string message;
@@ -19,7 +21,8 @@ struct Problem {
 inline constexpr std::size_t max_job_key_length = 1000;  // bytes; an index entry has to hold it
 inline constexpr std::size_t max_throttle_key_length = 1000;
 inline constexpr std::size_t max_batch_size = 1000;
-inline constexpr std::string_view none_text = "NONE";  // in a column of text: nothing, no key, no error
+inline constexpr std::string_view none_text =
+    "NONE";  // in a column of text: nothing, no key, no error
 
 std::optional<Problem> check_timeout(std::int64_t seconds);  // 1 .. 2^31 - 1
 std::optional<Problem> check_timeout(std::int64_t seconds, std::string_view field);
@@ -29,12 +32,14 @@ std::optional<Problem> check_queue_weight(std::int64_t weight);      // 1 .. gre
 std::optional<Problem> check_max_retries(std::int64_t retries);      // 0 .. 1000000
 std::optional<Problem> check_dead_letter_max(std::int64_t letters);  // 1 .. 2^31 - 1
 std::optional<Problem> check_batch_size(std::int64_t jobs);          // 1 .. max_batch_size
-std::optional<Problem> check_throttle_factor(double factor);         // finite, 0 <= factor < 1000000 (numeric(9,3))
+std::optional<Problem>
+check_throttle_factor(double factor);  // finite, 0 <= factor < 1000000 (numeric(9,3))
 // finite, 0 <= limit < 1000000000
 std::optional<Problem> check_throttle_limit(double limit);
 std::optional<Problem> check_throttle_limit(double limit, std::string_view field);
-std::optional<Problem> check_job_key(std::string_view key);        // 1 .. max_job_key_length bytes
-std::optional<Problem> check_throttle_key(std::string_view key);   // 1 .. max_throttle_key_length bytes
+std::optional<Problem> check_job_key(std::string_view key);  // 1 .. max_job_key_length bytes
+std::optional<Problem>
+check_throttle_key(std::string_view key);  // 1 .. max_throttle_key_length bytes
 std::optional<Problem> check_job_type(std::string_view job_type);  // core/text/names.hpp
 std::optional<Problem> check_worker_name(std::string_view name);   // like a job type's
 std::optional<Problem> check_job_data_size(std::size_t bytes, std::size_t limit);
@@ -49,7 +54,8 @@ std::optional<Problem> check_count_of(const char *what, std::size_t count, std::
 // Of jsonb: how deep it is nested, and how large it is as text.
 std::optional<Problem> check_json_depth(const char *what, std::size_t depth, std::size_t limit);
 std::optional<Problem> check_json_text_size(const char *what, std::size_t bytes, std::size_t limit);
-// Whether a jsonb value of so many bytes may be beyond one of these limits: of a small one it need not be looked at.
+// Whether a jsonb value of so many bytes may be beyond one of these limits: of a small one it need
+// not be looked at.
 bool may_exceed(std::size_t bytes, std::size_t most_depth, std::size_t most_bytes_of_text);
 // How large a jsonb value may be as text that may have so many bytes.
 std::size_t most_text_of_json(std::size_t most_bytes);

@@ -25,7 +25,8 @@ ClaimMode claim_mode(ClaimRule rule, bool handler_may_commit, std::optional<std:
     return run_time.has_value() && *run_time < long_run_time ? ClaimMode::lock : ClaimMode::record;
 }
 
-std::size_t hand_size(std::optional<std::int64_t> run_time, std::size_t batch_size, std::size_t most)
+std::size_t hand_size(std::optional<std::int64_t> run_time, std::size_t batch_size,
+                      std::size_t most)
 {
     const std::size_t least = std::clamp<std::size_t>(batch_size, 1, most);
     if (!run_time.has_value())

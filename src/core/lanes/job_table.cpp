@@ -5,7 +5,8 @@ namespace hipq::core {
 
 namespace {
 
-// The finalizer of splitmix64: ids are handed out in order, and neighbours should not share a bucket.
+// The finalizer of splitmix64: ids are handed out in order, and neighbours should not share a
+// bucket.
 std::uint64_t mixed(std::uint64_t value)
 {
     value ^= value >> 30;
@@ -27,7 +28,8 @@ std::array<GaugeName, gauges_per_job> gauge_names(const JobEntry &job, const Loa
 
 std::int32_t &JobTable::bucket_of(std::uint32_t database, std::int64_t job_id) const
 {
-    const std::uint64_t hash = mixed(static_cast<std::uint64_t>(job_id) + (std::uint64_t{database} << 32));
+    const std::uint64_t hash =
+        mixed(static_cast<std::uint64_t>(job_id) + (std::uint64_t{database} << 32));
     return buckets_[hash % buckets_.size()];
 }
 
@@ -49,7 +51,8 @@ void JobTable::clear()
 
 std::int32_t JobTable::find(std::uint32_t database, std::int64_t job_id) const
 {
-    for (std::int32_t entry = bucket_of(database, job_id); entry != no_entry; entry = at(entry).next)
+    for (std::int32_t entry = bucket_of(database, job_id); entry != no_entry;
+         entry = at(entry).next)
         if (at(entry).job_id == job_id && at(entry).database == database)
             return entry;
     return no_entry;

@@ -1,7 +1,9 @@
-// The jobs that somebody has in hand: a hash table over memory that its user provides, so that it can live in shared memory.
+// The jobs that somebody has in hand: a hash table over memory that its user provides, so that it
+// can live in shared memory.
 //
-// Plain data, no pointers, no allocation; operations are straight-line code. At most one entry per job. Each entry belongs to a
-// holder (an executor, an external worker ...), whose entries are linked. The caller sees to locking.
+// Plain data, no pointers, no allocation; operations are straight-line code. At most one entry per
+// job. Each entry belongs to a holder (an executor, an external worker ...), whose entries are
+// linked. The caller sees to locking.
 #pragma once
 
 #include "core/lanes/lane.hpp"
@@ -18,7 +20,8 @@ namespace hipq::core {
 
 inline constexpr std::int32_t no_entry = -1;
 
-// A job is reserved so that nobody else takes it, chosen to be next, and then running: its claim is about to be, or is, durable.
+// A job is reserved so that nobody else takes it, chosen to be next, and then running: its claim is
+// about to be, or is, durable.
 enum class JobPhase : unsigned char { reserved, chosen, running };
 
 struct JobEntry {
@@ -50,7 +53,8 @@ enum class Room : unsigned char { taken, queue_full, type_full, key_full };
 struct RoomMade {
     static constexpr std::size_t most_keys = 4;
     bool any;
-    std::uint32_t key_count;  // throttle keys among it; more than most_keys: not all of them are listed
+    std::uint32_t
+        key_count;  // throttle keys among it; more than most_keys: not all of them are listed
     std::array<GaugeName, most_keys> keys;
 };
 
@@ -69,8 +73,8 @@ struct JobTableHead {
 
 class JobTable {
 public:
-    JobTable(JobTableHead *head, std::span<JobEntry> entries, std::span<std::int32_t> buckets, std::span<HolderList> holders,
-             GaugeTable gauges)
+    JobTable(JobTableHead *head, std::span<JobEntry> entries, std::span<std::int32_t> buckets,
+             std::span<HolderList> holders, GaugeTable gauges)
         : head_(head), entries_(entries), buckets_(buckets), holders_(holders), gauges_(gauges)
     {
     }
@@ -86,7 +90,8 @@ public:
     // From now on it belongs to another holder; what it weighs stays.
     void hand_over(std::int32_t entry, std::int32_t holder);
 
-    // Counts a job in hand in its gauges if there is room in all of them; one that counts already has it.
+    // Counts a job in hand in its gauges if there is room in all of them; one that counts already
+    // has it.
     Room take_room(std::int32_t entry, const Load &load, const WeightLimits &limits);
     // Counts it, room or not. One that counts already with another weight or key counts anew.
     void weigh(std::int32_t entry, const Load &load);
@@ -112,11 +117,17 @@ public:
     }
 
     // The entries of a holder: first, then next, until no_entry; the one entered last comes first.
-    std::int32_t first_of(std::int32_t holder) const { return holders_[static_cast<std::size_t>(holder)].first; }
+    std::int32_t first_of(std::int32_t holder) const
+    {
+        return holders_[static_cast<std::size_t>(holder)].first;
+    }
     std::int32_t next_of(std::int32_t entry) const { return at(entry).next_of_holder; }
 
     // How many they are.
-    std::int32_t count_of(std::int32_t holder) const { return holders_[static_cast<std::size_t>(holder)].count; }
+    std::int32_t count_of(std::int32_t holder) const
+    {
+        return holders_[static_cast<std::size_t>(holder)].count;
+    }
 
     std::span<HolderList> holders() const { return holders_; }
 
@@ -124,7 +135,10 @@ public:
     std::span<const JobEntry> entries() const { return entries_; }
 
     JobEntry &operator[](std::int32_t entry) { return entries_[static_cast<std::size_t>(entry)]; }
-    const JobEntry &at(std::int32_t entry) const { return entries_[static_cast<std::size_t>(entry)]; }
+    const JobEntry &at(std::int32_t entry) const
+    {
+        return entries_[static_cast<std::size_t>(entry)];
+    }
     std::size_t size() const { return static_cast<std::size_t>(head_->used); }
     std::size_t capacity() const { return entries_.size(); }
 

@@ -1,15 +1,17 @@
-// A lane: the waiting jobs of one queue, type and priority in the order in which they run, as claimers read it. It says where
-// rows may stand that can be claimed, so that nobody walks twice over those that cannot.
+// A lane: the waiting jobs of one queue, type and priority in the order in which they run, as
+// claimers read it. It says where rows may stand that can be claimed, so that nobody walks twice
+// over those that cannot.
 //
-// Everything at or after the frontier is unread. Before it only the pockets may hold such rows, and the inbox, where whoever has
-// made a row claimable puts its key once its transaction has ended. A superfluous key costs a look; a missing one would lose a
-// job. So every way to save room makes ranges larger, never smaller.
+// Everything at or after the frontier is unread. Before it only the pockets may hold such rows, and
+// the inbox, where whoever has made a row claimable puts its key once its transaction has ended. A
+// superfluous key costs a look; a missing one would lose a job. So every way to save room makes
+// ranges larger, never smaller.
 //
-// Invariant: each row that is committed, can be claimed and is in nobody's hand stands at or after the frontier, in a pocket or
-// in the inbox, or its transaction has not put its key there yet.
+// Invariant: each row that is committed, can be claimed and is in nobody's hand stands at or after
+// the frontier, in a pocket or in the inbox, or its transaction has not put its key there yet.
 //
-// Plain data, no pointers, no allocation; operations are straight-line code, so that it can live in shared memory and be called
-// where nothing may fail. The caller sees to locking.
+// Plain data, no pointers, no allocation; operations are straight-line code, so that it can live in
+// shared memory and be called where nothing may fail. The caller sees to locking.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +28,12 @@ namespace hipq::core {
 struct LaneKey {
     std::int64_t time;
     std::int64_t id;
-    auto operator<=>(const LaneKey &) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
+    auto operator<=>(const LaneKey &) const =
+        default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
 };
 inline constexpr std::int64_t lane_limit = std::numeric_limits<std::int64_t>::max();
-inline constexpr LaneKey lane_start{std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::min()};
+inline constexpr LaneKey lane_start{std::numeric_limits<std::int64_t>::min(),
+                                    std::numeric_limits<std::int64_t>::min()};
 inline constexpr LaneKey lane_end{lane_limit, lane_limit};
 
 // Its neighbours; ids are far from the limits.
@@ -61,27 +65,37 @@ inline constexpr std::int64_t longest_hold = 10'000'000;
 // When too many throttle keys are full, those that share a pocket are looked at again after this.
 inline constexpr std::int64_t crowded_hold = 100'000;
 
-// Keys that may be claimable, not to be looked at before a time (microseconds), or before there is room under a throttle key.
-// Between the rows of that throttle key others may stand; they have places of their own.
+// Keys that may be claimable, not to be looked at before a time (microseconds), or before there is
+// room under a throttle key. Between the rows of that throttle key others may stand; they have
+// places of their own.
 struct Pocket {
     KeyRange range;
     std::int64_t not_before;
-    std::uint64_t throttle_key = 0;  // of the rows it is there for, throttle_key_hash(); 0: all in its range
+    std::uint64_t throttle_key =
+        0;  // of the rows it is there for, throttle_key_hash(); 0: all in its range
     bool operator==(const Pocket &) const = default;
 
     // Nothing in it comes before.
-    constexpr LaneKey due() const { return {std::max(range.first.time, not_before), range.first.id}; }
+    constexpr LaneKey due() const
+    {
+        return {std::max(range.first.time, not_before), range.first.id};
+    }
     constexpr bool is_ready(std::int64_t now) const { return not_before <= now; }
     constexpr bool is_for(LaneKey key, std::uint64_t key_of_row) const
     {
         return range.contains(key) && (throttle_key == 0 || throttle_key == key_of_row);
     }
-    // Its rows are outside their time windows, or their throttle key is full: there may be very many.
-    constexpr bool holds_many(std::int64_t now) const { return throttle_key != 0 || not_before > now + longest_hold; }
+    // Its rows are outside their time windows, or their throttle key is full: there may be very
+    // many.
+    constexpr bool holds_many(std::int64_t now) const
+    {
+        return throttle_key != 0 || not_before > now + longest_hold;
+    }
     // Whether it waits for the same as another one.
     constexpr bool is_like(const Pocket &other) const
     {
-        return throttle_key == other.throttle_key && (throttle_key != 0 || not_before == other.not_before);
+        return throttle_key == other.throttle_key &&
+               (throttle_key != 0 || not_before == other.not_before);
     }
 };
 
@@ -92,11 +106,12 @@ constexpr Pocket merged(const Pocket &left, const Pocket &right, std::int64_t no
     const std::int64_t earlier = std::min(left.not_before, right.not_before);
     if (left.throttle_key == right.throttle_key)
         return {range, earlier, left.throttle_key};
-    return {range, std::min(earlier, now + crowded_hold)};  // nobody says when there is room for all of them
+    return {range, std::min(earlier,
+                            now + crowded_hold)};  // nobody says when there is room for all of them
 }
 
-// Pockets in the order of their keys. When there is no room the two nearest become one, but rather not if rows that wait for
-// their time window, or for room, would be looked at too early.
+// Pockets in the order of their keys. When there is no room the two nearest become one, but rather
+// not if rows that wait for their time window, or for room, would be looked at too early.
 template <std::size_t size>
 struct Pockets {
     std::array<Pocket, size> entries{};
@@ -115,7 +130,8 @@ struct Pockets {
         std::array<Pocket, size + 1> all{};
         std::copy_n(entries.begin(), size, all.begin());
         all[size] = pocket;
-        std::sort(all.begin(), all.end(), [](const Pocket &l, const Pocket &r) { return l.range.first < r.range.first; });
+        std::sort(all.begin(), all.end(),
+                  [](const Pocket &l, const Pocket &r) { return l.range.first < r.range.first; });
         std::size_t nearest = 0;
         for (std::size_t i = 1; i < size; ++i)
             if (cost(all[i], all[i + 1], now) < cost(all[nearest], all[nearest + 1], now))
@@ -126,8 +142,8 @@ struct Pockets {
         std::copy_n(all.begin(), size, entries.begin());
     }
 
-    // The same, but all that wait for one opening, or for room under one throttle key, share a pocket, whatever lies between
-    // them.
+    // The same, but all that wait for one opening, or for room under one throttle key, share a
+    // pocket, whatever lies between them.
     void add_to_its_like(Pocket pocket, std::int64_t now)
     {
         for (std::uint32_t i = 0; i < count && !pocket.range.is_empty(); ++i) {
@@ -156,7 +172,8 @@ private:
         entries[at] = pocket;
         ++count;
     }
-    // Of making them one: whether rows would be looked at long before their opening, and what else would be walked over.
+    // Of making them one: whether rows would be looked at long before their opening, and what else
+    // would be walked over.
     struct Cost {
         bool looks_too_early;
         std::uint64_t gap;
@@ -164,14 +181,16 @@ private:
     };
     static Cost cost(const Pocket &left, const Pocket &right, std::int64_t now)
     {
-        return {(left.holds_many(now) || right.holds_many(now)) && !left.is_like(right), gap(left, right)};
+        return {(left.holds_many(now) || right.holds_many(now)) && !left.is_like(right),
+                gap(left, right)};
     }
     // In time; ids only part rows of one time.
     static std::uint64_t gap(const Pocket &left, const Pocket &right)
     {
         return right.range.first.time <= left.range.last.time
                    ? 0
-                   : static_cast<std::uint64_t>(right.range.first.time) - static_cast<std::uint64_t>(left.range.last.time);
+                   : static_cast<std::uint64_t>(right.range.first.time) -
+                         static_cast<std::uint64_t>(left.range.last.time);
     }
 };
 
@@ -189,7 +208,7 @@ struct BasicLane {
     static constexpr std::size_t pocket_limit = pocket_count;
 
     LaneKey frontier = lane_start;  // lane_start: cold, nothing is known
-    bool is_exhausted = false;      // at or after the frontier are only rows that are in the inbox too
+    bool is_exhausted = false;  // at or after the frontier are only rows that are in the inbox too
     Pockets<pocket_count> pockets{};
     std::array<Pocket, inbox_size> inbox{};
     std::uint32_t inbox_count = 0;
@@ -197,22 +216,28 @@ struct BasicLane {
 
     bool operator==(const BasicLane &) const = default;
 
-    // Rows in this range may have become claimable, or will be worth a look at a time. When the inbox is full the last entry
-    // grows.
-    void note(KeyRange range, std::int64_t not_before = lane_start.time) { put_in_inbox({range, not_before}); }
+    // Rows in this range may have become claimable, or will be worth a look at a time. When the
+    // inbox is full the last entry grows.
+    void note(KeyRange range, std::int64_t not_before = lane_start.time)
+    {
+        put_in_inbox({range, not_before});
+    }
 
-    // The same of a row whose throttle key is full: it is worth a look when there is room (make_room()), or at that time.
+    // The same of a row whose throttle key is full: it is worth a look when there is room
+    // (make_room()), or at that time.
     void note_full(LaneKey key, std::uint64_t throttle_key, std::int64_t not_before)
     {
         put_in_inbox({{key, key}, not_before, throttle_key});
     }
 
-    // There is room under a throttle key; 0: there may be under any. Returns whether anything has waited for it. Whoever reads
-    // the lane may keep what waited when he began; what he himself finds full he has to ask about again when he has ended.
+    // There is room under a throttle key; 0: there may be under any. Returns whether anything has
+    // waited for it. Whoever reads the lane may keep what waited when he began; what he himself
+    // finds full he has to ask about again when he has ended.
     bool make_room(std::uint64_t throttle_key)
     {
         const auto is_meant = [&](const Pocket &pocket) {
-            return pocket.throttle_key != 0 && (throttle_key == 0 || pocket.throttle_key == throttle_key);
+            return pocket.throttle_key != 0 &&
+                   (throttle_key == 0 || pocket.throttle_key == throttle_key);
         };
         const bool any = make_ready(is_meant);
         for (std::uint32_t i = 0; i < pockets.count && owner != no_owner; ++i)
@@ -224,8 +249,8 @@ struct BasicLane {
     // All of it has to be read again: rows may have become claimable of which nobody says anything.
     void note_all() { note({lane_start, lane_end}); }
 
-    // What is put off is worth a look now: it was reckoned with another zone, or another clock. Whoever reads the lane may still
-    // reckon like that.
+    // What is put off is worth a look now: it was reckoned with another zone, or another clock.
+    // Whoever reads the lane may still reckon like that.
     void look_again()
     {
         make_ready([](const Pocket &) { return true; });
@@ -233,7 +258,8 @@ struct BasicLane {
             note_all();
     }
 
-    // No row comes before this key: is due earlier or, at the same time, has a lower id. lane_end: there is none.
+    // No row comes before this key: is due earlier or, at the same time, has a lower id. lane_end:
+    // there is none.
     LaneKey next_due() const
     {
         LaneKey due = is_exhausted ? lane_end : frontier;
@@ -244,8 +270,9 @@ struct BasicLane {
         return due;
     }
 
-    // Where rows may stand that can be claimed: at single keys before the frontier, which are told one by one (so that nobody
-    // walks from a row that was committed late over all that is gone), and from a key on.
+    // Where rows may stand that can be claimed: at single keys before the frontier, which are told
+    // one by one (so that nobody walks from a row that was committed late over all that is gone),
+    // and from a key on.
     struct Places {
         std::size_t single_keys;    // that are ready at `now`
         std::int64_t next_key_due;  // when the next of the others is; lane_limit: there is none
@@ -309,10 +336,11 @@ private:
 
 struct LaneReadingParts;
 
-// A claimer's reading of a lane. From begin() to end() or cancel() the lane is its own; others only note() meanwhile.
+// A claimer's reading of a lane. From begin() to end() or cancel() the lane is its own; others only
+// note() meanwhile.
 //
-// begin() first, then a new snapshot: what is not visible in it is noted after begin(), and so stands in the inbox of the next
-// reader.
+// begin() first, then a new snapshot: what is not visible in it is noted after begin(), and so
+// stands in the inbox of the next reader.
 template <class Lane>
 class LaneReading;
 
@@ -340,8 +368,8 @@ public:
         return LaneReading(lane, now);
     }
 
-    // What to read now: first the pockets whose time has come, then all from the frontier on. Nothing: all has been read, or what
-    // is left has to wait.
+    // What to read now: first the pockets whose time has come, then all from the frontier on.
+    // Nothing: all has been read, or what is left has to wait.
     std::optional<KeyRange> range() const
     {
         if (is_done_ || (at_frontier() && is_exhausted_))
@@ -350,26 +378,31 @@ public:
     }
 
     // What range() is there for: rows of this throttle key; 0: all.
-    std::uint64_t throttle_key() const { return at_frontier() ? 0 : old_.entries[position_].throttle_key; }
+    std::uint64_t throttle_key() const
+    {
+        return at_frontier() ? 0 : old_.entries[position_].throttle_key;
+    }
 
-    // Of the rows of range(), in their order: a row that cannot be claimed, or that is in this claimer's hand from now on.
+    // Of the rows of range(), in their order: a row that cannot be claimed, or that is in this
+    // claimer's hand from now on.
     void passed(LaneKey key) { read_until(after(key)); }
-    // A row that somebody holds whom the registry does not know. It is looked at again at the time given; the others go on.
-    // (Where there is no room for one more pocket two of them become one, and what lies between is walked again: dearer, but
-    // nobody waits.)
+    // A row that somebody holds whom the registry does not know. It is looked at again at the time
+    // given; the others go on. (Where there is no room for one more pocket two of them become one,
+    // and what lies between is walked again: dearer, but nobody waits.)
     void held(LaneKey key, std::int64_t again_at)
     {
         kept_.add({{key, key}, again_at}, now_);
         read_until(after(key));
     }
-    // Rows, one after the other, whose time windows open at that time. They cost nothing until then.
+    // Rows, one after the other, whose time windows open at that time. They cost nothing until
+    // then.
     void closed(KeyRange rows, std::int64_t opens)
     {
         kept_.add_to_its_like({rows, opens}, now_);
         read_until(after(rows.last));
     }
-    // A row whose throttle key is full. It is worth a look when there is room, or at that time. In the pocket of that throttle
-    // key so are all that follow, unread.
+    // A row whose throttle key is full. It is worth a look when there is room, or at that time. In
+    // the pocket of that throttle key so are all that follow, unread.
     void full(LaneKey key, std::uint64_t throttle_key, std::int64_t again_at)
     {
         const bool is_its_pocket = this->throttle_key() == throttle_key;
@@ -380,7 +413,8 @@ public:
         else
             read_until(after(key));
     }
-    // This row and those after it in the range stay unread: it is not due, or enough has been taken.
+    // This row and those after it in the range stay unread: it is not due, or enough has been
+    // taken.
     void early(LaneKey key)
     {
         if (at_frontier()) {

@@ -36,7 +36,8 @@ bool RunTimes::note(std::uint64_t key, std::int64_t microseconds, std::uint32_t 
     }
     const bool replaces = free_place == nullptr;
     RunTime &replaced = own_place != nullptr ? *own_place : place(key, 0);
-    (replaces ? replaced : *free_place) = RunTime{key, average_run_time(std::nullopt, microseconds), owner};
+    (replaces ? replaced : *free_place) =
+        RunTime{key, average_run_time(std::nullopt, microseconds), owner};
     return replaces;
 }
 

@@ -1,4 +1,5 @@
-// How long jobs of each type run, over memory that its user provides: a small table by hash that forgets rather than fills up.
+// How long jobs of each type run, over memory that its user provides: a small table by hash that
+// forgets rather than fills up.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@ struct RunTime {
 
 class RunTimes {
 public:
-    // As many places as there are; more types than that push each other out, rather those of one owner.
+    // As many places as there are; more types than that push each other out, rather those of one
+    // owner.
     explicit RunTimes(std::span<RunTime> places) : places_(places) {}
 
     // Microseconds on average; nothing for a key that is not known (any more). A key is never 0.
@@ -26,7 +28,10 @@ public:
     bool note(std::uint64_t key, std::int64_t microseconds, std::uint32_t owner = 0);
 
 private:
-    RunTime &place(std::uint64_t key, std::size_t step) const { return places_[(key + step) % places_.size()]; }
+    RunTime &place(std::uint64_t key, std::size_t step) const
+    {
+        return places_[(key + step) % places_.size()];
+    }
     std::span<RunTime> places_;
 };
 

@@ -1,9 +1,10 @@
-// How much of a table of fixed size one owner may take: so that whoever fills it fills his own part, and who comes later still
-// finds room.
+// How much of a table of fixed size one owner may take: so that whoever fills it fills his own
+// part, and who comes later still finds room.
 //
-// Of what an owner has and what is free, taken together, it may have a given share. At a share of 75 % one greedy owner gets
-// three quarters of the table, a second one three quarters of the rest and so on: there is always something left for the next.
-// Below its reserve an owner may take whatever is free. Nobody has to know how many owners there are, and nothing is taken back.
+// Of what an owner has and what is free, taken together, it may have a given share. At a share of
+// 75 % one greedy owner gets three quarters of the table, a second one three quarters of the rest
+// and so on: there is always something left for the next. Below its reserve an owner may take
+// whatever is free. Nobody has to know how many owners there are, and nothing is taken back.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,8 @@ struct Quota {
     std::int64_t reserve;  // that an owner may have in any case, as long as anything is free
 };
 
-// Of a table of which nothing more special is known: an owner may have 16 entries, or a sixteenth, in any case.
+// Of a table of which nothing more special is known: an owner may have 16 entries, or a sixteenth,
+// in any case.
 constexpr Quota table_quota(std::int64_t capacity, int share)
 {
     constexpr std::int64_t least_reserve = 16;

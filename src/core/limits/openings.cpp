@@ -45,7 +45,8 @@ std::int64_t first_moment(const Zone &zone, std::int64_t local)
 // On a day on which the window is.
 Opening opening_of(const TimeWindow &window, const Zone &zone, LocalDay date)
 {
-    const std::int64_t length = (window.to - window.from) * minute + (window.to < window.from ? day : 0);
+    const std::int64_t length =
+        (window.to - window.from) * minute + (window.to < window.from ? day : 0);
     const std::int64_t local = date * day + window.from * minute;
     const std::int64_t from = first_moment(zone, local);
     const std::int64_t until = first_moment(zone, local + length);
@@ -54,9 +55,11 @@ Opening opening_of(const TimeWindow &window, const Zone &zone, LocalDay date)
 
 // Calls `use` with the openings of all windows on some local days around a time.
 template <class Use>
-void for_each_opening(const TimeWindows &windows, const Zone &zone, std::int64_t time, int days_ahead, Use use)
+void for_each_opening(const TimeWindows &windows, const Zone &zone, std::int64_t time,
+                      int days_ahead, Use use)
 {
-    constexpr int days_back = 2;  // one for those over midnight, one for where clocks are moved over midnight
+    constexpr int days_back =
+        2;  // one for those over midnight, one for where clocks are moved over midnight
     const LocalDay today = local_day(zone, time);
     for (const TimeWindow &window : windows)
         for (LocalDay date = today - days_back; date <= today + days_ahead; ++date)

@@ -1,13 +1,17 @@
 // When time windows are open: an opening is a stretch of time in which jobs may start.
 //
-// Windows are read from a clock on the wall of their zone that is never seen to go back. Where the zone's clock is put back it
-// stands still until the hour that comes twice is over; where it is put forward it jumps. So, for a window on a day:
+// Windows are read from a clock on the wall of their zone that is never seen to go back. Where the
+// zone's clock is put back it stands still until the hour that comes twice is over; where it is put
+// forward it jumps. So, for a window on a day:
 //
-// - It opens at the first moment at which the clock shows `from` or later, and closes at the first at which it shows `to` or
+// - It opens at the first moment at which the clock shows `from` or later, and closes at the first
+// at which it shows `to` or
 //   later. A window that ends when another begins leaves neither a gap nor an overlap, on no day.
-// - A time that comes twice counts when it comes first: the window opens, or closes, then, and does not open a second time.
+// - A time that comes twice counts when it comes first: the window opens, or closes, then, and does
+// not open a second time.
 // - A time that is left out comes at the end of the gap.
-// - A window of which the gap leaves nothing opens at the end of the gap, for as long as it is on other days.
+// - A window of which the gap leaves nothing opens at the end of the gap, for as long as it is on
+// other days.
 //
 // Each window thus opens once on each of its days, also on those when clocks are changed.
 #pragma once
@@ -39,7 +43,8 @@ struct Opening {
     bool operator==(const Opening &) const = default;
 };
 
-// The opening in which `time` lies, or the next one. Windows that touch or overlap make one opening.
+// The opening in which `time` lies, or the next one. Windows that touch or overlap make one
+// opening.
 Opening next_opening(const TimeWindows &windows, const Zone &zone, std::int64_t time);
 
 }  // namespace hipq::core

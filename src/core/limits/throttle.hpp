@@ -1,9 +1,9 @@
-// How much may run at once: gauges that add up the weights of running jobs, for a queue, a job type of it, and a throttle key of
-// that.
+// How much may run at once: gauges that add up the weights of running jobs, for a queue, a job type
+// of it, and a throttle key of that.
 //
-// Weights and limits are counted in thousandths, so that sums are exact. A hash table over memory that its user provides, so that
-// it can live in shared memory: plain data, no pointers, no allocation; operations are straight-line code. The caller sees to
-// locking.
+// Weights and limits are counted in thousandths, so that sums are exact. A hash table over memory
+// that its user provides, so that it can live in shared memory: plain data, no pointers, no
+// allocation; operations are straight-line code. The caller sees to locking.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ inline constexpr Weight weight_unit = 1'000;
 inline constexpr Weight no_weight_limit = 0;
 inline constexpr Weight largest_weight = 999'999'999;  // numeric(9,3)
 
-// A limit below 1 is none. A job that weighs nothing always has room; one that weighs more than the limit runs when nothing that
-// weighs anything runs.
+// A limit below 1 is none. A job that weighs nothing always has room; one that weighs more than the
+// limit runs when nothing that weighs anything runs.
 constexpr bool has_room(Weight used, Weight weight, Weight limit)
 {
     return limit < weight_unit || weight == 0 || used == 0 || used + weight <= limit;
@@ -91,17 +91,22 @@ public:
     std::int32_t find(const GaugeName &name) const;
     // Counts one more job. no_gauge: there is no room for another gauge, and nothing is counted.
     std::int32_t enter(const GaugeName &name, Weight weight);
-    // The job is gone. Returns whether somebody who waits has room now; he is forgotten then, and has to be told.
+    // The job is gone. Returns whether somebody who waits has room now; he is forgotten then, and
+    // has to be told.
     bool leave(std::int32_t gauge, Weight weight);
 
     // Whether a job of that weight has room under a limit. If not, it waits from now on.
     bool admits(const GaugeName &name, Weight weight, Weight limit);
     // Whether somebody waits there.
     bool is_awaited(const GaugeName &name) const;
-    // Nobody waits any more in a database, as far as is known here: whoever does says so again. Returns whether anybody did.
+    // Nobody waits any more in a database, as far as is known here: whoever does says so again.
+    // Returns whether anybody did.
     bool forget_waiting(std::uint32_t database);
 
-    const Gauge &operator[](std::int32_t gauge) const { return gauges_[static_cast<std::size_t>(gauge)]; }
+    const Gauge &operator[](std::int32_t gauge) const
+    {
+        return gauges_[static_cast<std::size_t>(gauge)];
+    }
     std::span<const Gauge> all() const { return gauges_; }  // those that count no job are free
     std::size_t size() const { return static_cast<std::size_t>(head_->used); }
     std::size_t capacity() const { return gauges_.size(); }

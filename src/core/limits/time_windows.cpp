@@ -1,4 +1,5 @@
-// Reads time windows and writes their canonical form. Blanks may stand between any two words and signs.
+// Reads time windows and writes their canonical form. Blanks may stand between any two words and
+// signs.
 #include "time_windows.hpp"
 
 #include <algorithm>
@@ -14,13 +15,15 @@ constexpr std::uint8_t every_day = 0x7f;
 constexpr std::int16_t end_of_day = 24 * 60;
 constexpr std::size_t most_windows = 32;
 constexpr std::string_view always = "NONE";
-constexpr std::array<std::string_view, days_per_week> day_names{"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
+constexpr std::array<std::string_view, days_per_week> day_names{"mon", "tue", "wed", "thu",
+                                                                "fri", "sat", "sun"};
 
 constexpr const char *expected_window = "expected a day such as mon or a time such as 09:00";
 constexpr const char *expected_day = "expected a day such as mon";
 constexpr const char *expected_time = "expected a time such as 09:00";
-constexpr const char *days_without_times = "the days before this comma have no times: write days that share theirs with a blank "
-                                           "between them, and 00:00-24:00 after days that are open all day";
+constexpr const char *days_without_times =
+    "the days before this comma have no times: write days that share theirs with a blank "
+    "between them, and 00:00-24:00 after days that are open all day";
 
 // Not the <cctype> functions: they ask the locale.
 bool is_digit(char c)
@@ -57,8 +60,8 @@ std::uint8_t days_between(int first, int last)
     return days;
 }
 
-// A recursive descent over the grammar in the header. Each parse function skips blanks, then returns what it read; or notes the
-// first problem and returns nothing.
+// A recursive descent over the grammar in the header. Each parse function skips blanks, then
+// returns what it read; or notes the first problem and returns nothing.
 class Parser {
 public:
     explicit Parser(std::string_view text) : text_(text) {}
@@ -100,7 +103,8 @@ private:
         skip_blanks();
         const auto is_end = [](char c) { return is_blank(c) || c == ',' || c == '-'; };
         const std::string_view rest = text_.substr(at_);
-        return rest.substr(0, static_cast<std::size_t>(std::ranges::find_if(rest, is_end) - rest.begin()));
+        return rest.substr(
+            0, static_cast<std::size_t>(std::ranges::find_if(rest, is_end) - rest.begin()));
     }
 
     std::nullopt_t fail(std::size_t at, const char *message)
@@ -136,7 +140,8 @@ private:
             const std::optional<Written> written = parse_window();
             if (!written)
                 return false;
-            if (has_bare_days && written->has_days && written->has_times) {  // "mon, wed 10:00-11:00"
+            if (has_bare_days && written->has_days &&
+                written->has_times) {  // "mon, wed 10:00-11:00"
                 fail(comma, days_without_times);
                 return false;
             }
@@ -176,7 +181,8 @@ private:
     {
         std::uint8_t days = 0;
         do {
-            const std::optional<std::uint8_t> range = parse_day_range(days == 0 ? expected_window : expected_day);
+            const std::optional<std::uint8_t> range =
+                parse_day_range(days == 0 ? expected_window : expected_day);
             if (!range)
                 return std::nullopt;
             days |= *range;
@@ -234,7 +240,8 @@ private:
             return false;
         }
         window.from = *from;
-        window.to = *to == 0 ? end_of_day : *to;  // the same moment, but only 24:00 has a place within the day
+        window.to = *to == 0 ? end_of_day
+                             : *to;  // the same moment, but only 24:00 has a place within the day
         return true;
     }
 
@@ -279,8 +286,9 @@ void append_time(std::string &text, int minutes)
     append_two_digits(text, minutes % 60);
 }
 
-// Writes one range of each run of days, in the order of their first days. Sunday and Monday are neighbours: a run over the end of
-// the week is one range, which is shorter than two and reads as it was written ("fri-mon").
+// Writes one range of each run of days, in the order of their first days. Sunday and Monday are
+// neighbours: a run over the end of the week is one range, which is shorter than two and reads as
+// it was written ("fri-mon").
 void append_days(std::string &text, std::uint8_t days)
 {
     const auto has = [days](int day) { return (days & day_bit(day)) != 0; };
@@ -333,8 +341,9 @@ std::string canonical(const TimeWindows &windows)
         return std::string{always};
     std::string text;
     for (std::size_t i = 0; i < windows.size(); ++i) {
-        const bool before_days_with_times =
-            i + 1 < windows.size() && windows[i + 1].days != every_day && !is_all_day(windows[i + 1]);
+        const bool before_days_with_times = i + 1 < windows.size() &&
+                                            windows[i + 1].days != every_day &&
+                                            !is_all_day(windows[i + 1]);
         text += text.empty() ? "" : ", ";
         text += canonical_window(windows[i], before_days_with_times);
     }

@@ -1,7 +1,9 @@
-// What external workers of one role may have of a table in shared memory: places for workers, or jobs in hand.
+// What external workers of one role may have of a table in shared memory: places for workers, or
+// jobs in hand.
 //
-// A role is given a share of what it has and what is free (fair_quota.hpp), so that one that takes all it can leaves something to
-// the next. After some greedy roles little is left; so the last eighth is kept for roles that have hardly anything.
+// A role is given a share of what it has and what is free (fair_quota.hpp), so that one that takes
+// all it can leaves something to the next. After some greedy roles little is left; so the last
+// eighth is kept for roles that have hardly anything.
 #pragma once
 
 #include "core/limits/fair_quota.hpp"

@@ -1,4 +1,5 @@
-// The duties of a scheduler, each of one queue: their names, and when one that failed is tried again.
+// The duties of a scheduler, each of one queue: their names, and when one that failed is tried
+// again.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,9 @@ std::string_view name(Duty duty);
 
 enum class Trouble : unsigned char { locked, failed };
 
-// How long a duty rests, in microseconds, after so many troubles in a row. A lock may be gone at any moment, so it is tried for
-// again within a second; an error as a rule stays until somebody mends it, so its rest doubles up to a minute.
+// How long a duty rests, in microseconds, after so many troubles in a row. A lock may be gone at
+// any moment, so it is tried for again within a second; an error as a rule stays until somebody
+// mends it, so its rest doubles up to a minute.
 std::int64_t rest_after(Trouble trouble, int in_a_row);
 
 }  // namespace hipq::core

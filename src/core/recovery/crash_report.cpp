@@ -31,7 +31,8 @@ Role role_of(const FlightSlotRead &slot, EndOfLife end, std::size_t suspects)
 
 std::size_t unmarked_slots(const FlightLog &log)
 {
-    return static_cast<std::size_t>(std::ranges::count(log.slots, QuitMark::none, &FlightSlotRead::mark));
+    return static_cast<std::size_t>(
+        std::ranges::count(log.slots, QuitMark::none, &FlightSlotRead::mark));
 }
 
 std::uint8_t one_more(std::uint8_t count)
@@ -55,7 +56,8 @@ void witness(CrashCase &entry)
 }
 
 // A case whose charge was not carried out yet stays as it is: its job cannot have run since.
-void add(Cases &cases, const FlightSlotRead &slot, const FlightJob &job, Role role, bool is_sighting)
+void add(Cases &cases, const FlightSlotRead &slot, const FlightJob &job, Role role,
+         bool is_sighting)
 {
     CrashCase &entry = cases[{slot.database, job.id}];
     if (entry.charge_due != 0)
@@ -71,14 +73,15 @@ void add(Cases &cases, const FlightSlotRead &slot, const FlightJob &job, Role ro
         witness(entry);
 }
 
-// Of each process that crashed the first job stands for its type. Where they were of several queues nobody can tell; within one,
-// whoever knows the types of the jobs.
+// Of each process that crashed the first job stands for its type. Where they were of several queues
+// nobody can tell; within one, whoever knows the types of the jobs.
 void blame_types(Cases &cases, const FlightLog &log, std::int64_t now)
 {
     const auto is_suspect = [](const FlightSlotRead &slot) { return slot.mark == QuitMark::none; };
     const auto first = std::ranges::find_if(log.slots, is_suspect);
     const bool is_one_queue = std::ranges::all_of(log.slots, [&](const FlightSlotRead &slot) {
-        return !is_suspect(slot) || (slot.database == first->database && slot.queue_id == first->queue_id);
+        return !is_suspect(slot) ||
+               (slot.database == first->database && slot.queue_id == first->queue_id);
     });
     for (const FlightSlotRead &slot : log.slots)
         if (is_one_queue && is_suspect(slot))
@@ -96,8 +99,9 @@ CrashCase normal(CrashCase entry)
 
 int weight(const CrashCase &entry)
 {
-    return (entry.crashed != 0 ? 16 : 0) + (entry.charge_due != 0 ? 8 : 0) + (entry.runs_alone != 0 ? 4 : 0) +
-           (entry.sightings != 0 ? 2 : 0) + (entry.return_due != 0 ? 1 : 0);
+    return (entry.crashed != 0 ? 16 : 0) + (entry.charge_due != 0 ? 8 : 0) +
+           (entry.runs_alone != 0 ? 4 : 0) + (entry.sightings != 0 ? 2 : 0) +
+           (entry.return_due != 0 ? 1 : 0);
 }
 
 }  // namespace
@@ -105,7 +109,8 @@ int weight(const CrashCase &entry)
 EndOfLife end_of_life(const FlightLog &log, bool same_server)
 {
     const auto has_mark = [&](QuitMark mark) {
-        return std::ranges::any_of(log.slots, [&](const FlightSlotRead &slot) { return slot.mark == mark; });
+        return std::ranges::any_of(log.slots,
+                                   [&](const FlightSlotRead &slot) { return slot.mark == mark; });
     };
     if (same_server || log.quit_for_crash || has_mark(QuitMark::crash))
         return EndOfLife::crash;
@@ -145,7 +150,8 @@ std::int64_t suspect_pause(CrashStreak streak, std::int64_t first_pause)
     constexpr std::int64_t most_doublings = 16;
     if (streak.count <= 0)
         return 0;
-    return std::min(first_pause << std::min(streak.count - 1, most_doublings), longest_suspect_pause);
+    return std::min(first_pause << std::min(streak.count - 1, most_doublings),
+                    longest_suspect_pause);
 }
 
 CrashCase settled(CrashCase entry)
@@ -157,7 +163,8 @@ CrashCase settled(CrashCase entry)
 
 bool is_open(const CrashCase &entry)
 {
-    return entry.crashed != 0 || entry.charge_due != 0 || entry.return_due != 0 || entry.runs_alone != 0 || entry.sightings != 0;
+    return entry.crashed != 0 || entry.charge_due != 0 || entry.return_due != 0 ||
+           entry.runs_alone != 0 || entry.sightings != 0;
 }
 
 }  // namespace hipq::core

@@ -31,8 +31,9 @@ private:
 std::uint64_t check_of(const FlightHeader &header)
 {
     Sum sum;
-    sum.add(header.magic, header.version, header.slot_count, header.case_count, header.slot_size, header.stamp.system_identifier,
-            header.stamp.server_start, header.streak.last, header.streak.count);
+    sum.add(header.magic, header.version, header.slot_count, header.case_count, header.slot_size,
+            header.stamp.system_identifier, header.stamp.server_start, header.streak.last,
+            header.streak.count);
     for (const char c : header.stamp.boot_id)
         sum.add(static_cast<unsigned char>(c));
     return sum.wide();
@@ -50,15 +51,16 @@ T read_at(std::span<const std::byte> file, std::size_t offset)
 
 bool is_whole(const FlightHeader &header, std::size_t file_size)
 {
-    return header.magic == magic && header.version == version && header.slot_count <= max_flight_slots &&
-           header.case_count == max_crash_cases && header.slot_size == sizeof(FlightSlot) && header.check == check_of(header) &&
+    return header.magic == magic && header.version == version &&
+           header.slot_count <= max_flight_slots && header.case_count == max_crash_cases &&
+           header.slot_size == sizeof(FlightSlot) && header.check == check_of(header) &&
            file_size == flight_log_size(header.slot_count);
 }
 
 bool belongs_to(const FlightHeader &header, const FlightStamp &stamp)
 {
-    return header.stamp.system_identifier == stamp.system_identifier && header.stamp.boot_id == stamp.boot_id &&
-           stamp.boot_id.front() != '\0';
+    return header.stamp.system_identifier == stamp.system_identifier &&
+           header.stamp.boot_id == stamp.boot_id && stamp.boot_id.front() != '\0';
 }
 
 bool is_job(const FlightJob &job)
@@ -73,15 +75,17 @@ std::optional<FlightSlotRead> read_slot(const FlightSlot &slot)
     if (word.count == 0 || word.count > max_flight_jobs || word.mark > QuitMark::stop)
         return std::nullopt;
     const std::span<const FlightJob> jobs(slot.jobs, word.count);
-    if (slot.word != pack(word) || slot.check != check_of(slot, word.generation, word.count) || slot.database == 0 ||
-        slot.queue_id <= 0 || !std::ranges::all_of(jobs, is_job))
+    if (slot.word != pack(word) || slot.check != check_of(slot, word.generation, word.count) ||
+        slot.database == 0 || slot.queue_id <= 0 || !std::ranges::all_of(jobs, is_job))
         return std::nullopt;
-    return FlightSlotRead{word.mark, slot.database, slot.queue_id, slot.pid, slot.started, {jobs.begin(), jobs.end()}};
+    return FlightSlotRead{word.mark, slot.database, slot.queue_id,
+                          slot.pid,  slot.started,  {jobs.begin(), jobs.end()}};
 }
 
 bool is_case(const CrashCase &entry)
 {
-    return entry.job_id > 0 && entry.database != 0 && entry.queue_id > 0 && entry.attempt >= 0 && entry.check == check_of(entry);
+    return entry.job_id > 0 && entry.database != 0 && entry.queue_id > 0 && entry.attempt >= 0 &&
+           entry.check == check_of(entry);
 }
 
 }  // namespace
@@ -98,13 +102,14 @@ std::uint32_t check_of(const FlightSlot &slot, std::uint32_t generation, std::si
 std::uint32_t check_of(const CrashCase &entry)
 {
     return Sum()
-        .add(entry.job_id, entry.started, entry.crashed, entry.database, entry.queue_id, entry.attempt, entry.pid,
-             entry.charge_due, entry.return_due, entry.runs_alone, entry.sightings)
+        .add(entry.job_id, entry.started, entry.crashed, entry.database, entry.queue_id,
+             entry.attempt, entry.pid, entry.charge_due, entry.return_due, entry.runs_alone,
+             entry.sightings)
         .narrow();
 }
 
-std::vector<std::byte> new_flight_log(const FlightStamp &stamp, std::size_t slots, std::span<const CrashCase> cases,
-                                      CrashStreak streak)
+std::vector<std::byte> new_flight_log(const FlightStamp &stamp, std::size_t slots,
+                                      std::span<const CrashCase> cases, CrashStreak streak)
 {
     FlightHeader header{};
     header.magic = magic;

@@ -1,5 +1,6 @@
-// How a job that has to stop is stopped: its code is cancelled, and again, then its process is terminated; one that outlives even
-// that is reported. Pure rules; who sends the signals is in executors/stop_control.hpp.
+// How a job that has to stop is stopped: its code is cancelled, and again, then its process is
+// terminated; one that outlives even that is reported. Pure rules; who sends the signals is in
+// executors/stop_control.hpp.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ enum class StopAction : unsigned char { wait, cancel, terminate, report };
 
 struct StopStep {
     StopAction action;
-    std::int64_t next;  // when to ask again; never: nothing follows, or nothing that its own timer would not bring on
+    std::int64_t next;  // when to ask again; never: nothing follows, or nothing that its own timer
+                        // would not bring on
 };
 
 // What is to be done now. `grace` is the time between the first cancellation and the termination.

@@ -1,6 +1,8 @@
-// The calendar of leaves: how long, which are missing, which may go. Leaves to storage their creation, attachment and removal.
+// The calendar of leaves: how long, which are missing, which may go. Leaves to storage their
+// creation, attachment and removal.
 //
-// Sums of times saturate: a retention of "for ever" or a time at the end of the range gives a far bound, not a wrong one.
+// Sums of times saturate: a retention of "for ever" or a time at the end of the range gives a far
+// bound, not a wrong one.
 #include "retention.hpp"
 
 #include <algorithm>
@@ -41,7 +43,8 @@ std::int64_t divide_rounding_up(std::int64_t a, std::int64_t b)
     return a / b + (a % b > 0 ? 1 : 0);
 }
 
-// The remainder that is never negative, so that times before the epoch fall into the period that starts before them.
+// The remainder that is never negative, so that times before the epoch fall into the period that
+// starts before them.
 std::int64_t offset_in_period(std::int64_t time, std::int64_t length)
 {
     const std::int64_t remainder = time % length;
@@ -59,7 +62,8 @@ void append_padded(std::string &text, int number, std::size_t width)
 std::int64_t period_length(std::int64_t retention)
 {
     const std::int64_t unit = unit_for(retention);
-    const std::int64_t quarter = divide_rounding_up(std::max<std::int64_t>(retention, 1), periods_per_retention);
+    const std::int64_t quarter =
+        divide_rounding_up(std::max<std::int64_t>(retention, 1), periods_per_retention);
     return divide_rounding_up(quarter, unit) * unit;
 }
 
@@ -69,7 +73,8 @@ Period period_of(std::int64_t time, std::int64_t length)
     return {start, saturating_add(start, length)};
 }
 
-std::vector<Period> missing_periods(std::int64_t now, std::int64_t length, std::optional<std::int64_t> covered_until)
+std::vector<Period> missing_periods(std::int64_t now, std::int64_t length,
+                                    std::optional<std::int64_t> covered_until)
 {
     std::vector<Period> missing;
     Period period = period_of(now, length);

@@ -1,5 +1,5 @@
-// When a live leaf is vacuumed. Every job leaves a dead row there; autovacuum comes round once a minute and takes its time, while
-// a busy queue leaves a million.
+// When a live leaf is vacuumed. Every job leaves a dead row there; autovacuum comes round once a
+// minute and takes its time, while a busy queue leaves a million.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ enum class VacuumNeed : unsigned char {
     now
 };
 
-// Worth it from 10,000 dead rows and a fifth of the live ones on; at most every second, and a tenth of one processor's time.
+// Worth it from 10,000 dead rows and a fifth of the live ones on; at most every second, and a tenth
+// of one processor's time.
 VacuumNeed vacuum_need(LeafUse use, LastVacuum last, std::uint32_t horizon, std::int64_t now);
 
 }  // namespace hipq::core

@@ -1,5 +1,5 @@
-// The arithmetic of exponential backoff. Takes whatever the settings hold, nonsense included, and always gives a delay between
-// zero and the cap: a job must not be lost to an overflow.
+// The arithmetic of exponential backoff. Takes whatever the settings hold, nonsense included, and
+// always gives a delay between zero and the cap: a job must not be lost to an overflow.
 #include "backoff.hpp"
 
 #include <algorithm>
@@ -12,13 +12,15 @@ namespace {
 
 constexpr int longest_schedule = 1000;
 
-// Without jitter. In floating point, because there the power grows to infinity instead of overflowing.
+// Without jitter. In floating point, because there the power grows to infinity instead of
+// overflowing.
 double capped_delay(const RetryPolicy &policy, int retry_count)
 {
     const double growth = std::pow(policy.multiplier, std::max(retry_count, 0));
     const double delay = static_cast<double>(policy.base) * growth;
     const auto cap = static_cast<double>(policy.max);
-    return delay < cap ? delay : cap;  // so that NaN, too, becomes the cap: waiting too long does no harm
+    return delay < cap ? delay
+                       : cap;  // so that NaN, too, becomes the cap: waiting too long does no harm
 }
 
 }  // namespace
@@ -32,14 +34,17 @@ std::int64_t retry_delay(const RetryPolicy &policy, int retry_count, double rand
         return policy.max;
     const auto cap = static_cast<double>(policy.max);
     const double delay = capped_delay(policy, retry_count) * (1.0 + spread);
-    // What the spread carries over the cap is as far below it: many jobs at the cap do not come back at one moment.
+    // What the spread carries over the cap is as far below it: many jobs at the cap do not come
+    // back at one moment.
     const double below = std::clamp(delay < cap ? delay : 2 * cap - delay, 0.0, cap);
     return below == cap ? policy.max : std::llround(below);  // a double may not hold the cap
 }
 
-std::int64_t granted_delay(std::int64_t asked, const RetryPolicy &policy, int retry_count, int max_retries, double random)
+std::int64_t granted_delay(std::int64_t asked, const RetryPolicy &policy, int retry_count,
+                           int max_retries, double random)
 {
-    const std::int64_t least = retry_count < max_retries ? 0 : retry_delay(policy, retry_count, random);
+    const std::int64_t least =
+        retry_count < max_retries ? 0 : retry_delay(policy, retry_count, random);
     return std::max(asked, least);
 }
 
@@ -47,7 +52,8 @@ std::vector<std::int64_t> retry_schedule(const RetryPolicy &policy, int max_retr
 {
     RetryPolicy exact = policy;
     exact.jitter = 0;
-    std::vector<std::int64_t> delays(static_cast<std::size_t>(std::clamp(max_retries, 0, longest_schedule)));
+    std::vector<std::int64_t> delays(
+        static_cast<std::size_t>(std::clamp(max_retries, 0, longest_schedule)));
     for (std::size_t i = 0; i < delays.size(); ++i)
         delays[i] = retry_delay(exact, static_cast<int>(i), 0.5);
     return delays;

@@ -1,5 +1,6 @@
-// The failure classes and the retry policy. Leaves to the caller what only it can know (that a deadline fired, that the handler
-// itself is missing) and the waiting time that a snooze or a retry handler asked for.
+// The failure classes and the retry policy. Leaves to the caller what only it can know (that a
+// deadline fired, that the handler itself is missing) and the waiting time that a snooze or a retry
+// handler asked for.
 #include "failure.hpp"
 
 #include <algorithm>
@@ -32,14 +33,16 @@ constexpr std::array<std::string_view, reason_count> names{
     "snoozed",
     "conflict",
 };
-static_assert(names.back() == "conflict" && static_cast<std::size_t>(Reason::conflict) == reason_count - 1);
+static_assert(names.back() == "conflict" &&
+              static_cast<std::size_t>(Reason::conflict) == reason_count - 1);
 
 constexpr std::size_t sqlstate_length = 5;
 constexpr std::size_t sqlstate_class_length = 2;
 
 bool is_sqlstate_text(std::string_view text)
 {
-    return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'); });
+    return std::ranges::all_of(
+        text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'); });
 }
 
 // A failure without an SQLSTATE (a timeout, say) has an empty one, which no rule may match.
@@ -54,7 +57,8 @@ bool matches(std::string_view rule, Reason reason, std::string_view sqlstate)
 
 bool matches_any(std::span<const std::string> rules, Reason reason, std::string_view sqlstate)
 {
-    return std::ranges::any_of(rules, [&](const std::string &rule) { return matches(rule, reason, sqlstate); });
+    return std::ranges::any_of(
+        rules, [&](const std::string &rule) { return matches(rule, reason, sqlstate); });
 }
 
 // What holds when the job type says nothing about the reason.
@@ -80,7 +84,8 @@ std::optional<Reason> parse_reason(std::string_view text)
 
 bool is_valid_rule(std::string_view text)
 {
-    const bool has_sqlstate_length = text.size() == sqlstate_length || text.size() == sqlstate_class_length;
+    const bool has_sqlstate_length =
+        text.size() == sqlstate_length || text.size() == sqlstate_class_length;
     return (has_sqlstate_length && is_sqlstate_text(text)) || parse_reason(text).has_value();
 }
 
@@ -115,7 +120,8 @@ std::int64_t conflict_delay(int conflicts, double random)
 {
     constexpr double first = 10'000;
     constexpr int most_doublings = 6;
-    return std::llround(std::ldexp(first, std::clamp(conflicts, 0, most_doublings)) * (1.0 + random));
+    return std::llround(std::ldexp(first, std::clamp(conflicts, 0, most_doublings)) *
+                        (1.0 + random));
 }
 
 bool is_uncharged(Reason reason)
@@ -128,24 +134,26 @@ bool asks_retry_handler(Reason reason)
     return !is_uncharged(reason) && reason != Reason::cancelled && reason != Reason::expired;
 }
 
-Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries,
-              bool retries_enabled)
+Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count,
+              int max_retries, bool retries_enabled)
 {
     if (is_uncharged(reason))
         return Verdict::put_back;
     if (reason == Reason::cancelled || reason == Reason::expired)
         return Verdict::never_retried;
     if (!is_retriable(reason, sqlstate, rules))
-        return matches_any(rules.do_not_retry_on, reason, sqlstate) ? Verdict::ruled_out : Verdict::not_retriable;
+        return matches_any(rules.do_not_retry_on, reason, sqlstate) ? Verdict::ruled_out
+                                                                    : Verdict::not_retriable;
     if (retry_count >= max_retries)
         return Verdict::no_retries_left;
     return retries_enabled ? Verdict::retry : Verdict::switched_off;
 }
 
-Decision decide(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries,
-                const RetryPolicy &policy, double random, bool retries_enabled)
+Decision decide(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count,
+                int max_retries, const RetryPolicy &policy, double random, bool retries_enabled)
 {
-    const Verdict verdict = judge(reason, sqlstate, rules, retry_count, max_retries, retries_enabled);
+    const Verdict verdict =
+        judge(reason, sqlstate, rules, retry_count, max_retries, retries_enabled);
     if (verdict == Verdict::put_back)
         return {.retry = true, .delay = 0, .charged = false};
     if (verdict != Verdict::retry)

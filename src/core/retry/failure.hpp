@@ -12,7 +12,8 @@
 
 namespace hipq::core {
 
-// The reasons an attempt can end without success; the names are what hipq.attempt.reason and job.retry_reason show.
+// The reasons an attempt can end without success; the names are what hipq.attempt.reason and
+// job.retry_reason show.
 enum class Reason : unsigned char {
     // retriable
     worker_unavailable,
@@ -43,7 +44,8 @@ inline constexpr std::size_t reason_count = 20;
 std::string_view name(Reason reason);
 std::optional<Reason> parse_reason(std::string_view text);
 
-// What a job type says about errors: entries are reasons ("timeout"), SQLSTATEs ("40001") or SQLSTATE classes ("40").
+// What a job type says about errors: entries are reasons ("timeout"), SQLSTATEs ("40001") or
+// SQLSTATE classes ("40").
 struct RetryRules {
     std::span<const std::string> retry_on;
     std::span<const std::string> do_not_retry_on;
@@ -52,31 +54,36 @@ struct RetryRules {
 // Whether `text` is a reason, a SQLSTATE (five of 0-9A-Z) or a SQLSTATE class (two of 0-9A-Z).
 bool is_valid_rule(std::string_view text);
 
-// The reason for an error that a handler raised. SQLSTATE 22023 is invalid_parameters, classes 22 and 23 are validation_error
-// otherwise; 42501 is permission_denied, and what else is of class 42 (no such function, table or column, a syntax error), or
-// 3F000 (no such schema), is handler_not_found: what the handler needs is not there. Everything else, RAISE EXCEPTION (P0001)
-// included, is transient_error. What only the caller can know (the deadline fired, the handler itself does not exist,
-// hipq.fail_permanently() was called) it decides before asking.
+// The reason for an error that a handler raised. SQLSTATE 22023 is invalid_parameters, classes 22
+// and 23 are validation_error otherwise; 42501 is permission_denied, and what else is of class 42
+// (no such function, table or column, a syntax error), or 3F000 (no such schema), is
+// handler_not_found: what the handler needs is not there. Everything else, RAISE EXCEPTION (P0001)
+// included, is transient_error. What only the caller can know (the deadline fired, the handler
+// itself does not exist, hipq.fail_permanently() was called) it decides before asking.
 Reason classify(std::string_view sqlstate);
 
-// Whether the policy may retry: do_not_retry_on beats retry_on beats the reason's own nature. cancelled and expired never retry.
+// Whether the policy may retry: do_not_retry_on beats retry_on beats the reason's own nature.
+// cancelled and expired never retry.
 bool is_retriable(Reason reason, std::string_view sqlstate, const RetryRules &rules);
 
-// Whether an error only says that the transaction was in the way of another one: serialization failure or deadlock (40001,
-// 40P01). Begun anew, it most likely succeeds; nothing of it has happened.
+// Whether an error only says that the transaction was in the way of another one: serialization
+// failure or deadlock (40001, 40P01). Begun anew, it most likely succeeds; nothing of it has
+// happened.
 bool is_conflict(std::string_view sqlstate);
 
 // How often a job may begin anew for conflicts without being charged.
 inline constexpr int most_conflicts = 10;
 
-// How long it waits, in microseconds, after so many before: between one and two hundredths of a second, doubling, about a second
-// at most. `random` is uniform in [0, 1): those that met must not meet again.
+// How long it waits, in microseconds, after so many before: between one and two hundredths of a
+// second, doubling, about a second at most. `random` is uniform in [0, 1): those that met must not
+// meet again.
 std::int64_t conflict_delay(int conflicts, double random);
 
 // Reasons that cost the job no retry: released, snoozed, conflict.
 bool is_uncharged(Reason reason);
 
-// Whether a retry handler is asked about this reason (all but those that cost none, cancelled, expired).
+// Whether a retry handler is asked about this reason (all but those that cost none, cancelled,
+// expired).
 bool asks_retry_handler(Reason reason);
 
 // What the policy says of a failed attempt, and why.
@@ -90,9 +97,10 @@ enum class Verdict : unsigned char {
     switched_off,     // it would be retried otherwise
 };
 
-// Uncharged reasons put the job back; a retriable failure is retried while retry_count < max_retries and retries are enabled.
-Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries,
-              bool retries_enabled);
+// Uncharged reasons put the job back; a retriable failure is retried while retry_count <
+// max_retries and retries are enabled.
+Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count,
+              int max_retries, bool retries_enabled);
 
 // What becomes of a job in `error`.
 struct Decision {
@@ -101,9 +109,9 @@ struct Decision {
     bool charged;        // retry_count grows by one
 };
 
-// The decision of the policy by its verdict: what is put back runs at once, a retry after backoff; everything else is final.
-// `random` is uniform in [0, 1).
-Decision decide(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count, int max_retries,
-                const RetryPolicy &policy, double random, bool retries_enabled);
+// The decision of the policy by its verdict: what is put back runs at once, a retry after backoff;
+// everything else is final. `random` is uniform in [0, 1).
+Decision decide(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count,
+                int max_retries, const RetryPolicy &policy, double random, bool retries_enabled);
 
 }  // namespace hipq::core

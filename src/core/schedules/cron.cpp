@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::array<std::string_view, 12> month_names{"jan", "feb", "mar", "apr", "may", "jun",
                                                        "jul", "aug", "sep", "oct", "nov", "dec"};
-constexpr std::array<std::string_view, 7> day_names{"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
+constexpr std::array<std::string_view, 7> day_names{"sun", "mon", "tue", "wed",
+                                                    "thu", "fri", "sat"};
 
 struct Field {
     std::string_view name;
@@ -71,12 +72,14 @@ std::optional<int> number_of(std::string_view word)
 {
     int number = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    return error == std::errc() && end == word.data() + word.size() ? std::optional(number) : std::nullopt;
+    return error == std::errc() && end == word.data() + word.size() ? std::optional(number)
+                                                                    : std::nullopt;
 }
 
 const Macro *find_macro(std::string_view name)
 {
-    const auto *const found = std::ranges::find_if(macros, [&](const Macro &each) { return each.name == name; });
+    const auto *const found =
+        std::ranges::find_if(macros, [&](const Macro &each) { return each.name == name; });
     return found == macros.end() ? nullptr : found;
 }
 
@@ -93,7 +96,9 @@ public:
     std::variant<Cron, ParseProblem> parse()
     {
         skip_blanks();
-        const auto cron = next() == '@' ? parse_macro() : is_in_seconds() ? parse_seconds() : parse_fields();
+        const auto cron = next() == '@'     ? parse_macro()
+                          : is_in_seconds() ? parse_seconds()
+                                            : parse_fields();
         if (!cron.has_value())
             return problem_;
         return *cron;
@@ -149,8 +154,9 @@ private:
         const std::string_view name = take_while([](char c) { return !is_blank(c); });
         const Macro *macro = find_macro(name);
         if (macro == nullptr)
-            return fail(start, name == "@reboot" ? "nobody knows when @reboot comes"
-                                                 : "expected @hourly, @daily, @weekly, @monthly or @yearly");
+            return fail(start, name == "@reboot"
+                                   ? "nobody knows when @reboot comes"
+                                   : "expected @hourly, @daily, @weekly, @monthly or @yearly");
         if (!demand_end())
             return std::nullopt;
         return Parser(macro->fields).parse_fields();
@@ -163,7 +169,8 @@ private:
         ahead.take_while(is_digit);
         ahead.skip_blanks();
         const std::string_view word = ahead.take_while(is_word);
-        return is_digit(next()) && (equals_ignoring_case(word, "second") || equals_ignoring_case(word, "seconds"));
+        return is_digit(next()) &&
+               (equals_ignoring_case(word, "second") || equals_ignoring_case(word, "seconds"));
     }
 
     std::optional<Cron> parse_seconds()
@@ -184,8 +191,9 @@ private:
     std::optional<Cron> parse_fields()
     {
         Cron cron;
-        const bool is_read = parse_field(minute_field, cron.minutes) && parse_field(hour_field, cron.hours) &&
-                             parse_days_of_month(cron) && parse_field(month_field, cron.months) && parse_days_of_week(cron) &&
+        const bool is_read = parse_field(minute_field, cron.minutes) &&
+                             parse_field(hour_field, cron.hours) && parse_days_of_month(cron) &&
+                             parse_field(month_field, cron.months) && parse_days_of_week(cron) &&
                              demand_end();
         return is_read ? std::optional(cron) : std::nullopt;
     }
@@ -245,7 +253,8 @@ private:
                 return false;
             first = last = *value;
             if (next() == '/') {
-                fail(at_, "a step needs a range before it, such as " + std::to_string(first) + "-" + std::to_string(field.high));
+                fail(at_, "a step needs a range before it, such as " + std::to_string(first) + "-" +
+                              std::to_string(field.high));
                 return false;
             }
             if (accept('-')) {
@@ -278,8 +287,8 @@ private:
             return fail(start, "expected a " + std::string(field.name));
         const auto value = number_of(word);
         if (!value.has_value() || *value < field.low || *value > field.high)
-            return fail(start, std::string(field.name) + " must be from " + std::to_string(field.low) + " to " +
-                                   std::to_string(field.high));
+            return fail(start, std::string(field.name) + " must be from " +
+                                   std::to_string(field.low) + " to " + std::to_string(field.high));
         return value;
     }
 
@@ -328,7 +337,8 @@ bool comes_on(const Cron &cron, std::chrono::sys_days date)
     const std::chrono::year_month_day calendar{date};
     if (!has(cron.months, static_cast<unsigned>(calendar.month())))
         return false;
-    const std::chrono::year_month_day_last last{calendar.year(), std::chrono::month_day_last{calendar.month()}};
+    const std::chrono::year_month_day_last last{calendar.year(),
+                                                std::chrono::month_day_last{calendar.month()}};
     const bool in_month = has(cron.days_of_month, static_cast<unsigned>(calendar.day())) ||
                           (cron.on_last_day_of_month && calendar.day() == last.day());
     const bool in_week = has(cron.days_of_week, std::chrono::weekday{date}.c_encoding());
@@ -339,7 +349,8 @@ bool comes_on(const Cron &cron, std::chrono::sys_days date)
 std::optional<int> next_minute_of_day(const Cron &cron, int from)
 {
     for (int time = from; time < minutes_per_day; ++time)
-        if (has(cron.hours, static_cast<unsigned>(time / 60)) && has(cron.minutes, static_cast<unsigned>(time % 60)))
+        if (has(cron.hours, static_cast<unsigned>(time / 60)) &&
+            has(cron.minutes, static_cast<unsigned>(time % 60)))
             return time;
     return std::nullopt;
 }

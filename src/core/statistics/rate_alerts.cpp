@@ -66,7 +66,8 @@ std::string percent_text(double percent, double limit)
 {
     constexpr int most_decimals = 6;
     int decimals = 2;
-    while (decimals < most_decimals && percent_text(percent, decimals) == percent_text(limit, most_decimals))
+    while (decimals < most_decimals &&
+           percent_text(percent, decimals) == percent_text(limit, most_decimals))
         ++decimals;
     return percent_text(percent, decimals);
 }
@@ -75,23 +76,30 @@ void add_rate_counts(RateCounts &sum, const Statistics &statistics, std::int64_t
 {
     add(sum.hour, sum_of_minutes(statistics, present, hour));
     add(sum.recent, sum_of_minutes(statistics, present, recent_minutes));
-    sum.dead_letters +=
-        std::max(sum_of_minutes(statistics, present, 1).dead_letters, sum_of_minutes(statistics, present - 1, 1).dead_letters);
+    sum.dead_letters += std::max(sum_of_minutes(statistics, present, 1).dead_letters,
+                                 sum_of_minutes(statistics, present - 1, 1).dead_letters);
 }
 
 std::vector<RateFinding> judge_rates(const RateCounts &counted, const RateLimits &limits)
 {
     std::vector<RateFinding> findings;
     const Totals &hourly = counted.hour;
-    if (limits.retry_rate >= 0 && is_enough(executions(hourly), limits) && *retry_rate(hourly) > limits.retry_rate)
-        findings.push_back({RateAlert::retry_rate, hourly.repeated_runs, hourly.first_runs, limits.retry_rate, hour});
-    if (is_enough(ended_after_retry(hourly), limits) && *retry_success_rate(hourly) < limits.retry_success)
-        findings.push_back({RateAlert::retry_success, hourly.recovered, ended_after_retry(hourly), limits.retry_success, hour});
-    if (is_enough(counted.recent.finished(), limits) && *failure_rate(counted.recent) > limits.failures)
-        findings.push_back(
-            {RateAlert::failures, counted.recent.of(Ending::failed), counted.recent.finished(), limits.failures, recent_minutes});
-    if (limits.dead_letters >= 0 && counted.dead_letters > static_cast<std::uint64_t>(limits.dead_letters))
-        findings.push_back({RateAlert::dead_letters, counted.dead_letters, 0, static_cast<double>(limits.dead_letters), 1});
+    if (limits.retry_rate >= 0 && is_enough(executions(hourly), limits) &&
+        *retry_rate(hourly) > limits.retry_rate)
+        findings.push_back({RateAlert::retry_rate, hourly.repeated_runs, hourly.first_runs,
+                            limits.retry_rate, hour});
+    if (is_enough(ended_after_retry(hourly), limits) &&
+        *retry_success_rate(hourly) < limits.retry_success)
+        findings.push_back({RateAlert::retry_success, hourly.recovered, ended_after_retry(hourly),
+                            limits.retry_success, hour});
+    if (is_enough(counted.recent.finished(), limits) &&
+        *failure_rate(counted.recent) > limits.failures)
+        findings.push_back({RateAlert::failures, counted.recent.of(Ending::failed),
+                            counted.recent.finished(), limits.failures, recent_minutes});
+    if (limits.dead_letters >= 0 &&
+        counted.dead_letters > static_cast<std::uint64_t>(limits.dead_letters))
+        findings.push_back({RateAlert::dead_letters, counted.dead_letters, 0,
+                            static_cast<double>(limits.dead_letters), 1});
     return findings;
 }
 

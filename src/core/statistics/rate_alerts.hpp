@@ -12,10 +12,13 @@ enum class RateAlert : unsigned char { retry_rate, retry_success, failures, dead
 
 // In percent, and dead letters a minute. A share of fewer than `least` is chance.
 struct RateLimits {
-    double retry_rate = 20;  // of executions that were retries to those that were not, over the hour: more is too much; -1: never
-    double retry_success = 70;  // of jobs that succeeded among those that ended after a retry, over the hour: less is too little
-    double failures = 50;       // of jobs that failed among those that finished, over five minutes: more is too much
-    int dead_letters = 10;      // more in one minute is too much
+    double retry_rate = 20;     // of executions that were retries to those that were not, over the
+                                // hour: more is too much; -1: never
+    double retry_success = 70;  // of jobs that succeeded among those that ended after a retry, over
+                                // the hour: less is too little
+    double failures =
+        50;  // of jobs that failed among those that finished, over five minutes: more is too much
+    int dead_letters = 10;  // more in one minute is too much
     int least = 20;
 };
 
@@ -27,12 +30,15 @@ struct RateFinding {
     std::uint64_t times;  // what was too much, or too little
     std::uint64_t of;     // among so many; retry rate: beside so many; dead letters: 0
     double limit;
-    int minutes;                                                                                     // in which it was counted
-    double percent() const { return 100.0 * static_cast<double>(times) / static_cast<double>(of); }  // to nothing: infinite
+    int minutes;  // in which it was counted
+    double percent() const
+    {
+        return 100.0 * static_cast<double>(times) / static_cast<double>(of);
+    }  // to nothing: infinite
 };
 
-// In percent; nothing of nothing. Executions that were retries are set against those that were not: it may exceed 100, and is
-// infinite where there was nothing but retries.
+// In percent; nothing of nothing. Executions that were retries are set against those that were not:
+// it may exceed 100, and is infinite where there was nothing but retries.
 std::optional<double> retry_rate(const Totals &counted);
 std::optional<double> retry_success_rate(const Totals &counted);
 std::optional<double> failure_rate(const Totals &counted);
@@ -40,7 +46,8 @@ std::optional<double> failure_rate(const Totals &counted);
 // "69.57 %": with two decimals at most, and as many more as it takes to tell it from its limit.
 std::string percent_text(double percent, double limit);
 
-// What counts of the last hour, of the last five minutes, and of the worse of the present minute and the one before.
+// What counts of the last hour, of the last five minutes, and of the worse of the present minute
+// and the one before.
 struct RateCounts {
     Totals hour;
     Totals recent;

@@ -1,6 +1,7 @@
 // How often something may be done: a number of times at once, and from then on once an interval.
 //
-// What was done counts as time that has to pass: state is one number (the generic cell rate algorithm). Times are microseconds.
+// What was done counts as time that has to pass: state is one number (the generic cell rate
+// algorithm). Times are microseconds.
 #pragma once
 
 #include <algorithm>

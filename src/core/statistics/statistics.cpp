@@ -21,7 +21,8 @@ void count_one(std::array<Number, size> &counts, std::size_t place)
 template <class Number>
 void count_reasons(Counts<Number> &counts, const JobEvent &event)
 {
-    if (event.ending == Ending::succeeded && (event.reason.has_value() || event.retries > 0 || event.is_manual))
+    if (event.ending == Ending::succeeded &&
+        (event.reason.has_value() || event.retries > 0 || event.is_manual))
         ++counts.recovered;
     if (!event.reason.has_value() || event.reason == Reason::manual_retry)
         return;
@@ -35,7 +36,8 @@ void count_reasons(Counts<Number> &counts, const JobEvent &event)
         count_one(counts.retries, reason);
 }
 
-// A retry by hand has no failed attempt of its own job before it; whatever happens to that job later, it was one.
+// A retry by hand has no failed attempt of its own job before it; whatever happens to that job
+// later, it was one.
 template <class Number>
 void count_manual(Counts<Number> &counts, const JobEvent &event)
 {
@@ -51,7 +53,8 @@ void count_manual(Counts<Number> &counts, const JobEvent &event)
 template <class Number>
 void count_run(Counts<Number> &counts, const JobEvent &event)
 {
-    const bool has_ended = event.ending == Ending::succeeded || event.ending == Ending::failed || event.ending == Ending::retried;
+    const bool has_ended = event.ending == Ending::succeeded || event.ending == Ending::failed ||
+                           event.ending == Ending::retried;
     if (has_ended && event.run >= 0)
         ++(event.retries > 0 ? counts.repeated_runs : counts.first_runs);
 }
@@ -135,7 +138,8 @@ std::optional<double> percentile(const Histogram &histogram, double share)
         all += number;
     if (all == 0)
         return std::nullopt;
-    const double rank = std::clamp(std::ceil(share * static_cast<double>(all)), 1.0, static_cast<double>(all));
+    const double rank =
+        std::clamp(std::ceil(share * static_cast<double>(all)), 1.0, static_cast<double>(all));
     double before = 0;
     std::size_t bucket = 0;
     while (before + static_cast<double>(histogram[bucket]) < rank)
@@ -204,13 +208,14 @@ QuotaUse use_of(std::span<const StatisticsPlace> places, std::uint32_t owner, st
 }
 
 // Of one owner, or of all.
-std::optional<std::size_t> longest_idle(std::span<const StatisticsPlace> places, std::optional<std::uint32_t> owner,
-                                        std::int64_t present)
+std::optional<std::size_t> longest_idle(std::span<const StatisticsPlace> places,
+                                        std::optional<std::uint32_t> owner, std::int64_t present)
 {
     std::optional<std::size_t> longest;
     for (std::size_t i = 0; i < places.size(); ++i) {
         const bool is_meant = !owner.has_value() || places[i].owner == *owner;
-        if (is_meant && is_idle(places[i], present) && (!longest.has_value() || places[i].latest < places[*longest].latest))
+        if (is_meant && is_idle(places[i], present) &&
+            (!longest.has_value() || places[i].latest < places[*longest].latest))
             longest = i;
     }
     return longest;
@@ -218,8 +223,8 @@ std::optional<std::size_t> longest_idle(std::span<const StatisticsPlace> places,
 
 }  // namespace
 
-std::optional<std::size_t> choose_place(std::span<const StatisticsPlace> places, std::uint32_t owner, int share,
-                                        std::int64_t present)
+std::optional<std::size_t> choose_place(std::span<const StatisticsPlace> places,
+                                        std::uint32_t owner, int share, std::int64_t present)
 {
     const Quota quota = table_quota(static_cast<std::int64_t>(places.size()), share);
     if (!may_take_one(quota, use_of(places, owner, present)))

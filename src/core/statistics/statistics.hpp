@@ -1,5 +1,5 @@
-// What is counted of the jobs of one type in one queue: over the last hour, minute by minute, and in all. Over memory that its
-// user provides; plain data, which is saved as it is.
+// What is counted of the jobs of one type in one queue: over the last hour, minute by minute, and
+// in all. Over memory that its user provides; plain data, which is saved as it is.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ std::int64_t bucket_floor(std::size_t bucket);
 
 using Histogram = std::array<std::uint64_t, bucket_count>;
 
-// The duration, in microseconds, that `share` of what was counted did not exceed; nothing if nothing was counted. Between the
-// bounds of a bucket it is a guess, at most 20 % off.
+// The duration, in microseconds, that `share` of what was counted did not exceed; nothing if
+// nothing was counted. Between the bounds of a bucket it is a guess, at most 20 % off.
 std::optional<double> percentile(const Histogram &histogram, double share);
 
 // ---- retries that a job took, in classes ----
@@ -34,7 +34,8 @@ struct RetryClass {
     std::string_view name;
     std::int32_t least;  // up to where the next one begins
 };
-inline constexpr std::array<RetryClass, 6> retry_classes{{{"0", 0}, {"1", 1}, {"2", 2}, {"3-5", 3}, {"6-10", 6}, {"11+", 11}}};
+inline constexpr std::array<RetryClass, 6> retry_classes{
+    {{"0", 0}, {"1", 1}, {"2", 2}, {"3-5", 3}, {"6-10", 6}, {"11+", 11}}};
 
 std::size_t retry_class_of(std::int32_t retries);
 
@@ -46,25 +47,30 @@ inline constexpr std::size_t ending_count = 6;
 
 struct JobEvent {
     Ending ending;
-    std::optional<Reason> reason;  // of a failure; of a success, what the job had been retried for, if that is known
+    std::optional<Reason>
+        reason;  // of a failure; of a success, what the job had been retried for, if that is known
     bool leaves_dead_letter = false;
     std::int32_t retries = 0;  // charged to the job so far
-    std::int64_t wait = -1;    // microseconds from when it was due to its start; -1: it did not start
-    std::int64_t run = -1;     // and from there to its end; -1: as above, or no worker has begun with it
-    bool is_manual = false;    // somebody has enqueued the job again
+    std::int64_t wait = -1;  // microseconds from when it was due to its start; -1: it did not start
+    std::int64_t run =
+        -1;  // and from there to its end; -1: as above, or no worker has begun with it
+    bool is_manual = false;  // somebody has enqueued the job again
 };
 
 template <class Number>
 struct Counts {
     std::array<Number, ending_count> endings;
-    std::array<Number, reason_count> failures;    // attempts, by reason
-    std::array<Number, reason_count> retries;     // attempts that a charged retry followed, by reason; manual: jobs that ended
-    std::array<Number, reason_count> recoveries;  // jobs that succeeded after a retry, by what it was for
-    Number recovered;                             // jobs that succeeded after a retry
-    Number lost;                                  // jobs that failed for good after a retry
-    Number retries_used;                          // by jobs that succeeded or failed
-    Number first_runs;                            // executions that were no retry (retry_count = 0) and have succeeded or failed
-    Number repeated_runs;                         // the same of those that were one
+    std::array<Number, reason_count> failures;  // attempts, by reason
+    std::array<Number, reason_count>
+        retries;  // attempts that a charged retry followed, by reason; manual: jobs that ended
+    std::array<Number, reason_count>
+        recoveries;       // jobs that succeeded after a retry, by what it was for
+    Number recovered;     // jobs that succeeded after a retry
+    Number lost;          // jobs that failed for good after a retry
+    Number retries_used;  // by jobs that succeeded or failed
+    Number
+        first_runs;  // executions that were no retry (retry_count = 0) and have succeeded or failed
+    Number repeated_runs;  // the same of those that were one
     std::array<Number, retry_classes.size()> finished_by_retries;
     Number dead_letters;
     std::array<Number, bucket_count> waits;
@@ -84,12 +90,13 @@ inline constexpr std::int64_t microseconds_per_minute = 60'000'000;
 
 inline std::int64_t minute_of(std::int64_t microseconds)
 {
-    return microseconds / microseconds_per_minute - (microseconds % microseconds_per_minute < 0 ? 1 : 0);
+    return microseconds / microseconds_per_minute -
+           (microseconds % microseconds_per_minute < 0 ? 1 : 0);
 }
 
-// A minute that is long over gives its place to the one that comes. So whatever steps the clock takes, a place is of the minute
-// that it names: minutes that lie ahead (the clock was set back) are passed over until they come, and those that come twice count
-// twice.
+// A minute that is long over gives its place to the one that comes. So whatever steps the clock
+// takes, a place is of the minute that it names: minutes that lie ahead (the clock was set back)
+// are passed over until they come, and those that come twice count twice.
 struct Statistics {
     struct Minute {
         std::int64_t number;
@@ -116,9 +123,10 @@ struct StatisticsPlace {
 // The place of a key; nothing: it has none.
 std::optional<std::size_t> find_place(std::span<const StatisticsPlace> places, std::uint64_t key);
 
-// A place for a new key of an owner: a free one, or that of the key of which nothing has been counted for longest, if that is
-// over an hour ago; of its own keys if it has its share (per cent). Nothing: there is none.
-std::optional<std::size_t> choose_place(std::span<const StatisticsPlace> places, std::uint32_t owner, int share,
-                                        std::int64_t present);
+// A place for a new key of an owner: a free one, or that of the key of which nothing has been
+// counted for longest, if that is over an hour ago; of its own keys if it has its share (per cent).
+// Nothing: there is none.
+std::optional<std::size_t> choose_place(std::span<const StatisticsPlace> places,
+                                        std::uint32_t owner, int share, std::int64_t present);
 
 }  // namespace hipq::core

@@ -71,11 +71,13 @@ std::optional<std::string_view> after_string(std::string_view text)
     return std::nullopt;
 }
 
-// Words in quotes and then more words. After a slip in JSON (braces that are missing) there would be one of its own characters.
+// Words in quotes and then more words. After a slip in JSON (braces that are missing) there would
+// be one of its own characters.
 bool is_quotation(std::string_view text)
 {
     const auto rest = after_string(text);
-    return rest.has_value() && !rest->empty() && std::string_view(",:]}").find(rest->front()) == std::string_view::npos;
+    return rest.has_value() && !rest->empty() &&
+           std::string_view(",:]}").find(rest->front()) == std::string_view::npos;
 }
 
 }  // namespace

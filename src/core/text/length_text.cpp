@@ -13,7 +13,8 @@ struct Unit {
     std::string_view one;
     std::string_view many;
 };
-constexpr std::array<Unit, 4> units{{{86'400, " day", " days"}, {3'600, " h", " h"}, {60, " min", " min"}, {1, " s", " s"}}};
+constexpr std::array<Unit, 4> units{
+    {{86'400, " day", " days"}, {3'600, " h", " h"}, {60, " min", " min"}, {1, " s", " s"}}};
 
 constexpr std::int64_t second = 1'000'000;  // us
 

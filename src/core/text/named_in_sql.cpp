@@ -12,7 +12,8 @@ constexpr std::string_view alias_prefix = " AS ";
 
 bool is_part_of_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '$';
 }
 
 // Takes the text between quotes off the beginning of `rest`; two quotes in it stand for one.
@@ -53,7 +54,8 @@ std::string take_alias(std::string_view &rest)
 // Not the end of another name, nor the beginning of a string.
 bool begins_name(std::string_view sql, std::size_t at)
 {
-    return at == 0 || !(is_part_of_name(sql[at - 1]) || sql[at - 1] == '.' || sql[at - 1] == '\'' || sql[at - 1] == '"');
+    return at == 0 || !(is_part_of_name(sql[at - 1]) || sql[at - 1] == '.' || sql[at - 1] == '\'' ||
+                        sql[at - 1] == '"');
 }
 
 }  // namespace
@@ -61,7 +63,8 @@ bool begins_name(std::string_view sql, std::size_t at)
 std::vector<NamedTable> tables_named_in(std::string_view sql)
 {
     std::vector<NamedTable> tables;
-    for (std::size_t at = sql.find(schema_prefix); at != std::string_view::npos; at = sql.find(schema_prefix, at + 1)) {
+    for (std::size_t at = sql.find(schema_prefix); at != std::string_view::npos;
+         at = sql.find(schema_prefix, at + 1)) {
         std::string_view rest = sql.substr(at + schema_prefix.size());
         const std::string name = begins_name(sql, at) ? take_name(rest) : std::string();
         if (name.empty() || rest.starts_with('('))

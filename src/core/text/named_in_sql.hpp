@@ -1,4 +1,5 @@
-// What a statement of hipq's own names: to say of which table something is missing. No parser: it reads SQL as hipq writes it.
+// What a statement of hipq's own names: to say of which table something is missing. No parser: it
+// reads SQL as hipq writes it.
 #pragma once
 
 #include <cstddef>

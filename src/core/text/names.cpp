@@ -1,5 +1,5 @@
-// Which names are legal, and which table names would collide with hipq's own objects. Leaves to create_queue whether a table of
-// that name exists already.
+// Which names are legal, and which table names would collide with hipq's own objects. Leaves to
+// create_queue whether a table of that name exists already.
 #include "names.hpp"
 
 #include <algorithm>
@@ -10,17 +10,38 @@ namespace hipq::core {
 namespace {
 
 constexpr std::string_view built_in_instance = "hipq";
-static_assert(std::string_view{"_one_unfinished_job_per_type_and_key"}.size() == longest_table_suffix);
+static_assert(std::string_view{"_one_unfinished_job_per_type_and_key"}.size() ==
+              longest_table_suffix);
 
-// A queue's leaves and indexes start with its table's name, so hipq's tables reserve everything that starts like them.
+// A queue's leaves and indexes start with its table's name, so hipq's tables reserve everything
+// that starts like them.
 constexpr std::array<std::string_view, 11> own_tables{
-    "attempt", "dead_letter", "identity", "instance", "job", "job_type", "pause", "queue", "schedule", "successor", "worker",
+    "attempt", "dead_letter", "identity", "instance",  "job",    "job_type",
+    "pause",   "queue",       "schedule", "successor", "worker",
 };
 
 constexpr std::array<std::string_view, 21> own_views{
-    "attempts", "dead_letters", "executors",          "instances",          "job_types",  "jobs",          "queues",    "running",
-    "sizes",    "alerts",       "progress",           "healthy_workers",    "workers",    "throttle_keys", "schedules", "lanes",
-    "pauses",   "statistics",   "failure_statistics", "retry_distribution", "throughput",
+    "attempts",
+    "dead_letters",
+    "executors",
+    "instances",
+    "job_types",
+    "jobs",
+    "queues",
+    "running",
+    "sizes",
+    "alerts",
+    "progress",
+    "healthy_workers",
+    "workers",
+    "throttle_keys",
+    "schedules",
+    "lanes",
+    "pauses",
+    "statistics",
+    "failure_statistics",
+    "retry_distribution",
+    "throughput",
 };
 
 // Not std::islower and its kind: they ask the locale.
@@ -57,7 +78,8 @@ std::optional<std::string_view> own_table_it_starts_like(std::string_view table)
 
 bool is_own_object(std::string_view table)
 {
-    return std::ranges::find(own_tables, table) != own_tables.end() || std::ranges::find(own_views, table) != own_views.end();
+    return std::ranges::find(own_tables, table) != own_tables.end() ||
+           std::ranges::find(own_views, table) != own_views.end();
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace hipq::core {
 // PostgreSQL's limit for identifiers, NAMEDATALEN - 1.
 inline constexpr std::size_t max_identifier_length = 63;
 
-// The longest suffix hipq appends to a queue's table ("_one_unfinished_job_per_type_and_key", 36 bytes).
+// The longest suffix hipq appends to a queue's table ("_one_unfinished_job_per_type_and_key", 36
+// bytes).
 inline constexpr std::size_t longest_table_suffix = 36;
 inline constexpr std::size_t longest_table_name = max_identifier_length - longest_table_suffix;
 
@@ -33,15 +34,18 @@ std::optional<QueueName> parse_queue_name(std::string_view text);
 // What an external worker listens on.
 std::string worker_channel(std::int64_t worker_id);
 
-// The table of a queue by the default naming strategy: <instance>_<queue>; <queue> in the built-in instance "hipq".
+// The table of a queue by the default naming strategy: <instance>_<queue>; <queue> in the built-in
+// instance "hipq".
 std::string default_table_name(const QueueName &name);
 
 // Why a table name cannot be used, or nothing: a sentence fragment without capital or period
-// ("is longer than 27 bytes", "is a name of hipq's own", "starts like a table of hipq's own (\"attempt_\")", ...).
-// Usable: letters, digits and underscores, lower case, first a letter, at most 63 - longest_table_suffix bytes, not one of hipq's
-// own objects (attempt, dead_letter, identity, instance, job, job_type, queue, worker and the views attempts, dead_letters,
-// executors, instances, job_types, jobs, queues, running, sizes, alerts, progress, workers, healthy_workers, lanes,
-// throttle_keys, schedules) and not starting with one of the tables' names followed by an underscore.
+// ("is longer than 27 bytes", "is a name of hipq's own", "starts like a table of hipq's own
+// (\"attempt_\")", ...). Usable: letters, digits and underscores, lower case, first a letter, at
+// most 63 - longest_table_suffix bytes, not one of hipq's own objects (attempt, dead_letter,
+// identity, instance, job, job_type, queue, worker and the views attempts, dead_letters, executors,
+// instances, job_types, jobs, queues, running, sizes, alerts, progress, workers, healthy_workers,
+// lanes, throttle_keys, schedules) and not starting with one of the tables' names followed by an
+// underscore.
 std::optional<std::string> table_name_problem(std::string_view table);
 
 }  // namespace hipq::core

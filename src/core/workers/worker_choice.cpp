@@ -15,7 +15,8 @@ int rank(const Candidate &worker)
 
 bool has_room(const Candidate &worker)
 {
-    return std::int64_t{worker.depth} + worker.running < std::int64_t{worker.capacity} + worker.prefetch;
+    return std::int64_t{worker.depth} + worker.running <
+           std::int64_t{worker.capacity} + worker.prefetch;
 }
 
 int room_for_jobs(const Candidate &worker)

@@ -1,5 +1,5 @@
-// Which worker gets a job: healthy ones by queue depth, then unknown and degraded ones by queue depth, an unhealthy one for a
-// probe.
+// Which worker gets a job: healthy ones by queue depth, then unknown and degraded ones by queue
+// depth, an unhealthy one for a probe.
 #pragma once
 
 #include <cstddef>
@@ -27,15 +27,17 @@ struct Candidate {
 // Whether it may hold one more job: as many as it runs at a time, and what it holds beyond those.
 bool has_room(const Candidate &worker);
 
-// How many more jobs it may be given now: none if it drains or is unhealthy, one if that is a probe.
+// How many more jobs it may be given now: none if it drains or is unhealthy, one if that is a
+// probe.
 int room_for_jobs(const Candidate &worker);
 
-// Whether `one` is to be given a job rather than `other`: by health, queue depth, share of its capacity in use, and whoever was
-// chosen longer ago.
+// Whether `one` is to be given a job rather than `other`: by health, queue depth, share of its
+// capacity in use, and whoever was chosen longer ago.
 bool is_better(const Candidate &one, const Candidate &other);
 
-// The best of those that were looked at, one after the other. An unhealthy worker that may be probed comes first: it would never
-// be tried while there is another. `avoided` is the worker that had the job last: only if there is no other.
+// The best of those that were looked at, one after the other. An unhealthy worker that may be
+// probed comes first: it would never be tried while there is another. `avoided` is the worker that
+// had the job last: only if there is no other.
 class WorkerChoice {
 public:
     explicit WorkerChoice(std::int64_t avoided = 0) : avoided_(avoided) {}
@@ -50,6 +52,7 @@ private:
     Candidate best_{};
 };
 
-std::optional<std::int64_t> choose_worker(std::span<const Candidate> workers, std::int64_t avoided = 0);
+std::optional<std::int64_t> choose_worker(std::span<const Candidate> workers,
+                                          std::int64_t avoided = 0);
 
 }  // namespace hipq::core

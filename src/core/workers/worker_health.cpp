@@ -34,8 +34,8 @@ std::optional<double> failure_rate_of(const Tally &tally)
 Tally seen_tally(const WorkerRecord &worker)
 {
     const double runs = static_cast<double>(std::max<std::int64_t>(worker.executions, 1));
-    return {worker.executions, worker.failures, static_cast<double>(worker.run_time) / 1000.0 / runs,
-            worker.consecutive_failures};
+    return {worker.executions, worker.failures,
+            static_cast<double>(worker.run_time) / 1000.0 / runs, worker.consecutive_failures};
 }
 
 }  // namespace
@@ -48,7 +48,8 @@ std::string_view name(Health health)
 std::optional<Health> parse_health(std::string_view text)
 {
     const auto found = std::find(names.begin(), names.end(), text);
-    return found == names.end() ? std::nullopt : std::optional(static_cast<Health>(found - names.begin()));
+    return found == names.end() ? std::nullopt
+                                : std::optional(static_cast<Health>(found - names.begin()));
 }
 
 void Outcomes::note(bool succeeded)
@@ -72,7 +73,8 @@ int queue_depth_of(const WorkerRecord &worker)
 
 std::int64_t stale_from(const WorkerRecord &worker, const HealthLimits &limits)
 {
-    return worker.is_bound ? std::numeric_limits<std::int64_t>::max() : worker.last_sign + limits.heartbeat_timeout + 1;
+    return worker.is_bound ? std::numeric_limits<std::int64_t>::max()
+                           : worker.last_sign + limits.heartbeat_timeout + 1;
 }
 
 bool is_stale(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
@@ -93,8 +95,8 @@ Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_
         if (rate.has_value())
             count(grade(*rate, limits.degraded_failure_rate, limits.unhealthy_failure_rate));
     };
-    count(grade(std::max(worker.consecutive_failures, report.tally.consecutive_failures), limits.degraded_failures,
-                limits.unhealthy_failures));
+    count(grade(std::max(worker.consecutive_failures, report.tally.consecutive_failures),
+                limits.degraded_failures, limits.unhealthy_failures));
     count(grade(queue_depth_of(worker), limits.degraded_depth, limits.unhealthy_depth));
     count_rate(worker.outcomes.failure_rate());
     count_rate(failure_rate_of(report.tally));
@@ -114,10 +116,11 @@ HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, 
     return summary;
 }
 
-bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits, std::int64_t now)
+bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits,
+                   std::int64_t now)
 {
-    return health == Health::unhealthy && !is_stale(worker, limits, now) && worker.probe_clock.has_value() &&
-           *worker.probe_clock <= now - limits.probe_interval;
+    return health == Health::unhealthy && !is_stale(worker, limits, now) &&
+           worker.probe_clock.has_value() && *worker.probe_clock <= now - limits.probe_interval;
 }
 
 void keep_probe_clock(WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
@@ -125,7 +128,8 @@ void keep_probe_clock(WorkerRecord &worker, const HealthLimits &limits, std::int
     if (judge(worker, limits, now) != Health::unhealthy)
         worker.probe_clock.reset();
     else
-        worker.probe_clock = std::min(worker.probe_clock.value_or(now), now);  // the clock may have been set back
+        worker.probe_clock =
+            std::min(worker.probe_clock.value_or(now), now);  // the clock may have been set back
 }
 
 void note_probe(WorkerRecord &worker, std::int64_t now)

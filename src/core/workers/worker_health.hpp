@@ -1,8 +1,9 @@
-// How an external worker is doing: judged from what the server has seen of it and what it says of itself.
+// How an external worker is doing: judged from what the server has seen of it and what it says of
+// itself.
 //
-// Unhealthy: not heard of for too long, too many failures in a row, too many jobs that it does not take up, too great a share of
-// failures. Degraded: the same with lower limits. Unknown: it has not been heard of since it was registered, or judging is
-// switched off. Times are microseconds.
+// Unhealthy: not heard of for too long, too many failures in a row, too many jobs that it does not
+// take up, too great a share of failures. Degraded: the same with lower limits. Unknown: it has not
+// been heard of since it was registered, or judging is switched off. Times are microseconds.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace hipq::core {
 
-// From good to bad: the order in which workers are given jobs, and in which one judgement overrides another.
+// From good to bad: the order in which workers are given jobs, and in which one judgement overrides
+// another.
 enum class Health : unsigned char { healthy, unknown, degraded, unhealthy };
 std::string_view name(Health health);
 std::optional<Health> parse_health(std::string_view text);
@@ -61,45 +63,50 @@ struct WorkerRecord {
     bool is_gone = false;   // its session has ended
     bool is_bound = false;  // its session is there: no heartbeat is needed
     bool was_heard = false;
-    std::int64_t last_sign = 0;  // of life: the last heartbeat, else when it was registered or the server started
-    int depth = 0;               // jobs dispatched, not accepted
+    std::int64_t last_sign =
+        0;  // of life: the last heartbeat, else when it was registered or the server started
+    int depth = 0;  // jobs dispatched, not accepted
     std::int64_t executions = 0;
     std::int64_t failures = 0;
     int consecutive_failures = 0;
     std::int64_t run_time = 0;  // sum over executions
     Outcomes outcomes;
     SelfReport report;
-    std::optional<std::int64_t> probe_clock;  // while unhealthy: when it was found so, or had its last probe
+    std::optional<std::int64_t>
+        probe_clock;  // while unhealthy: when it was found so, or had its last probe
 };
 
-// What the server sees and what the worker says, merged: the worse of the two, number by number; totals are those of whichever
-// has counted more executions.
+// What the server sees and what the worker says, merged: the worse of the two, number by number;
+// totals are those of whichever has counted more executions.
 struct HealthSummary {
     Health status;
     Tally tally;
     int queue_depth;
-    std::optional<double> failure_rate;  // percent, as it is judged by; nothing while there are too few executions
+    std::optional<double>
+        failure_rate;  // percent, as it is judged by; nothing while there are too few executions
 };
 HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
-// Jobs given to it that it has not accepted, or how many it says if that is more: its report may be old, what it was given since
-// counts all the same.
+// Jobs given to it that it has not accepted, or how many it says if that is more: its report may be
+// old, what it was given since counts all the same.
 int queue_depth_of(const WorkerRecord &worker);
 
 Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
-// When its last sign of life will be too long ago if there is no other; the greatest number there is: never.
+// When its last sign of life will be too long ago if there is no other; the greatest number there
+// is: never.
 std::int64_t stale_from(const WorkerRecord &worker, const HealthLimits &limits);
 
 // Whether its last sign of life is too long ago. A session that is there is a sign of life.
 bool is_stale(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
-// Whether an unhealthy worker may be given one job to find out whether it works again: once an interval, the first time an
-// interval after it was found unhealthy. `health` is what judge() says.
-bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits, std::int64_t now);
+// Whether an unhealthy worker may be given one job to find out whether it works again: once an
+// interval, the first time an interval after it was found unhealthy. `health` is what judge() says.
+bool may_be_probed(const WorkerRecord &worker, Health health, const HealthLimits &limits,
+                   std::int64_t now);
 
-// Starts the clock of probes when the worker turns out to be unhealthy, stops it when it is not. To be called after each change,
-// and now and then, as time and settings change its health too.
+// Starts the clock of probes when the worker turns out to be unhealthy, stops it when it is not. To
+// be called after each change, and now and then, as time and settings change its health too.
 void keep_probe_clock(WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
 void note_probe(WorkerRecord &worker, std::int64_t now);
