@@ -264,7 +264,7 @@ foreach my $number (1 .. $clusters)
 
 my @names = $points->names;
 my @in_source = map { slurp_file($_) =~ /HIPQ_POINT\("([^"]+)"\)/g } split /\n/, `find $ENV{HIPQ_ROOT}/src -name '*.cpp'`;
-my ($actions) = slurp_file("$ENV{HIPQ_ROOT}/src/pg/point.hpp") =~ /point_actions =\s*std::to_array<std::string_view>\(\{([^}]*)\}/;
+my ($actions) = slurp_file("$ENV{HIPQ_ROOT}/src/pg/point.hpp") =~ /point_actions =\s*std::to_array<std::string_view>\(\s*\{([^}]*)\}/;
 my @actions = grep { $_ ne 'none' } $actions =~ /"([^"]+)"/g;
 cmp_ok(scalar @names, '>', 30, 'there are points');
 is(join(' ', sort @in_source), join(' ', sort @names), 'the matrix has the points of the source, and each is at one place');
