@@ -104,12 +104,12 @@ SELECT pg_temp.try($$SELECT hipq.reschedule(-1, now())$$);
 SELECT pg_temp.try($$SELECT hipq.reschedule(NULL, now())$$);
 SELECT pg_temp.shown(:c);
 
--- ---- why: every gate
-SELECT gate, CASE WHEN gate IN ('exists', 'state', 'scheduled time', 'expiry', 'queue', 'queue owner', 'handler') THEN passed END AS passed,
-       CASE WHEN gate NOT IN ('scheduled time', 'executor', 'enabled', 'loaded', 'hold', 'version') THEN explanation END AS explanation
+-- ---- why: every condition
+SELECT condition, CASE WHEN condition IN ('exists', 'state', 'scheduled time', 'expiry', 'queue', 'queue owner', 'handler') THEN passed END AS passed,
+       CASE WHEN condition NOT IN ('scheduled time', 'executor', 'enabled', 'loaded', 'hold', 'version') THEN explanation END AS explanation
 FROM hipq.why(:c);
-SELECT gate, passed, explanation FROM hipq.why(:a);
-SELECT gate, passed, explanation FROM hipq.why(-1);
+SELECT condition, passed, explanation FROM hipq.why(:a);
+SELECT condition, passed, explanation FROM hipq.why(-1);
 SELECT pg_temp.try($$SELECT hipq.why(NULL)$$);
 SELECT hipq._is_held();
 
@@ -143,7 +143,7 @@ SELECT pg_temp.try($$SELECT hipq.retry(pg_temp.job('done'))$$);
 SELECT pg_temp.try($$SELECT hipq.reschedule(pg_temp.job('c'), now())$$);
 SELECT pg_temp.try($$SELECT hipq.reschedule(pg_temp.job('done'), now())$$);
 SELECT hipq.erase(pg_temp.job('c')), hipq.erase(pg_temp.job('done')), hipq.erase(-1);
-SELECT gate, passed, explanation FROM hipq.why(:c);
+SELECT condition, passed, explanation FROM hipq.why(:c);
 SELECT count(*) FROM hipq.attempts;
 SELECT count(*) FROM hipq.jobs;
 SELECT pg_temp.try($$SELECT * FROM hipq.retry_schedule('ctl.q', 't')$$);
@@ -152,7 +152,7 @@ SELECT pg_temp.try($$SELECT hipq.cancel(-1, queue => 'ctl.nowhere')$$);
 SELECT pg_temp.try($$SELECT hipq.release_hold()$$);
 -- who reads may know that it exists
 SET ROLE regress_hipq_control_reader;
-SELECT gate, passed FROM hipq.why(:c) WHERE gate IN ('exists', 'state', 'scheduled time');
+SELECT condition, passed FROM hipq.why(:c) WHERE condition IN ('exists', 'state', 'scheduled time');
 SELECT pg_temp.try($$SELECT hipq.cancel(pg_temp.job('c'))$$);
 RESET ROLE;
 GRANT EXECUTE ON FUNCTION hipq.cancel, hipq.retry, hipq.reschedule, hipq.erase TO regress_hipq_control_reader;

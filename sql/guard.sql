@@ -227,7 +227,7 @@ SELECT pg_temp.try($$INSERT INTO hipq.guarded_q_live (job_type, job_key) VALUES 
 SELECT job_key, job_data, state FROM hipq.guarded_q WHERE job_key = 'fresh';
 
 -- ---- The replica role passes the guard, not the constraints and not the index. (In a transaction: a row in state running that nobody runs is
--- brought home at once.)
+-- rescued at once.)
 BEGIN;
 SET session_replication_role = replica;
 SELECT pg_temp.try($$INSERT INTO hipq.guarded_q (id, update_time, created_time, state, timeout, attempt, max_retries, priority, throttle_factor, job_type, job_key, time_windows, scheduled_run_time)

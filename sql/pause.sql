@@ -9,8 +9,8 @@ SET timezone = 'UTC';
 \set ECHO none
 \i :try
 \set ECHO all
-CREATE FUNCTION pg_temp.gate(job bigint) RETURNS text LANGUAGE sql AS $$
-    SELECT passed || ' ' || regexp_replace(explanation, 'by \S+ since \S+ [0-9:.]+\+00', 'by <me> since <time>') FROM hipq.why(job) WHERE gate = 'pause'
+CREATE FUNCTION pg_temp.condition(job bigint) RETURNS text LANGUAGE sql AS $$
+    SELECT passed || ' ' || regexp_replace(explanation, 'by \S+ since \S+ [0-9:.]+\+00', 'by <me> since <time>') FROM hipq.why(job) WHERE condition = 'pause'
 $$;
 
 CREATE ROLE regress_hipq_pause_owner LOGIN;
@@ -25,15 +25,15 @@ SELECT hipq.grant_queue('halt.a', 'regress_hipq_pause_reader', 'read'), hipq.gra
 SELECT hipq.enqueue('t', queue => 'halt.a', throttle_key => 'k', scheduled_run_time => '2100-01-01') AS job \gset
 
 -- ---- each kind, and what it holds for
-SELECT pg_temp.gate(:job);
+SELECT pg_temp.condition(:job);
 SELECT hipq.pause('halt.a', 't', 'k', 'one tenant'), hipq.pause('halt.a', 't', 'k', 'again');
-SELECT pg_temp.gate(:job);
+SELECT pg_temp.condition(:job);
 SELECT hipq.pause('halt.a', 't');
-SELECT pg_temp.gate(:job);
+SELECT pg_temp.condition(:job);
 SELECT hipq.pause('hipq.halt_a', reason => '');
-SELECT pg_temp.gate(:job);
+SELECT pg_temp.condition(:job);
 SELECT hipq.pause(instance => 'halt', reason => NULL);
-SELECT pg_temp.gate(:job);
+SELECT pg_temp.condition(:job);
 SELECT instance, queue, job_type, throttle_key, paused_by = current_user AS by_me, paused_time <= hipq.now() AS in_the_past, reason
 FROM hipq.pauses ORDER BY queue, job_type, throttle_key;
 SELECT queue, is_paused FROM hipq.queues WHERE queue LIKE 'halt.%' OR queue LIKE 'walk.%' ORDER BY queue;
@@ -44,16 +44,16 @@ SELECT hipq.resume('halt.a');
 SELECT queue, job_type, is_paused FROM hipq.job_types WHERE queue LIKE 'halt.%' ORDER BY queue, job_type;
 SELECT hipq.resume('halt.a', 't');
 SELECT queue, job_type, is_paused FROM hipq.job_types WHERE queue LIKE 'halt.%' ORDER BY queue, job_type;
-SELECT pg_temp.gate(:job);
+SELECT pg_temp.condition(:job);
 SELECT hipq.resume('halt.a', 't', 'other'), hipq.resume('halt.a', 't', 'k'), hipq.resume('halt.a', 't', 'k'), hipq.resume(instance => 'halt');
-SELECT pg_temp.gate(:job);
+SELECT pg_temp.condition(:job);
 SELECT count(*) FROM hipq.pauses;
 -- undone with its transaction
 BEGIN;
 SELECT hipq.pause('halt.a');
-SELECT pg_temp.gate(:job);
+SELECT pg_temp.condition(:job);
 ROLLBACK;
-SELECT pg_temp.gate(:job);
+SELECT pg_temp.condition(:job);
 -- enqueueing, cancelling and the like go on
 SELECT hipq.pause('halt.a'), hipq.enqueue('u', queue => 'halt.a') > 0, hipq.reschedule(:job, '2101-01-01'), hipq.cancel(:job);
 SELECT hipq.resume('halt.a');

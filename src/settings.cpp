@@ -105,7 +105,7 @@ void define_operation()
                               "With more than that they take turns.", &max_databases, 256, 1, 256,
                               restart_context, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.max_running",
-                              "Room in shared memory for jobs that executors have in hand.",
+                              "Room in shared memory for jobs that executors have in flight.",
                               "When it is full executors take one job at a time.", &max_running,
                               4'096, 16, 1'000'000, restart_context, 0, nullptr, nullptr, nullptr);
     ::DefineCustomIntVariable("hipq.max_lanes", "Room in shared memory for lanes.",

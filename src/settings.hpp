@@ -13,7 +13,7 @@ extern char
 extern int max_executors;  // hipq.max_executors: cluster-wide, 0 = none
 extern int max_databases;  // hipq.max_databases: with work at a time
 extern int
-    max_running;       // hipq.max_running: jobs that executors have in hand at a time, cluster-wide
+    max_running;  // hipq.max_running: jobs that executors have in flight at a time, cluster-wide
 extern int max_lanes;  // hipq.max_lanes: in shared memory, cluster-wide
 extern int
     max_owner_share;  // hipq.max_owner_share, %: of each table in shared memory, for one owner

@@ -346,9 +346,9 @@ COMMENT ON FUNCTION hipq.extend(bigint[], integer[], interval) IS 'the same for 
 
 -- Looking ---------------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION hipq.why(id bigint, queue text DEFAULT NULL, OUT gate text, OUT passed boolean, OUT explanation text) RETURNS SETOF record
+CREATE FUNCTION hipq.why(id bigint, queue text DEFAULT NULL, OUT condition text, OUT passed boolean, OUT explanation text) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_why';
-COMMENT ON FUNCTION hipq.why(bigint, text) IS 'why a job does or does not run: every gate in the order the scheduler asks them';
+COMMENT ON FUNCTION hipq.why(bigint, text) IS 'why a job does or does not run: every condition in the order the scheduler asks them';
 
 CREATE FUNCTION hipq.wait_for(id bigint, timeout interval DEFAULT '1 minute', queue text DEFAULT NULL, OUT outcome text, OUT result jsonb, OUT error text) RETURNS record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_wait_for';
@@ -423,9 +423,9 @@ CREATE FUNCTION hipq._lanes(
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__lanes';
 COMMENT ON FUNCTION hipq._lanes() IS 'lanes of this database from shared memory; view hipq.lanes shows them';
 
-CREATE FUNCTION hipq._gauges(OUT queue_id integer, OUT job_type text, OUT used bigint, OUT jobs integer) RETURNS SETOF record
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__gauges';
-COMMENT ON FUNCTION hipq._gauges() IS 'what runs in each queue (job_type NULL) and of each job type in thousandths of throttle_factor, from shared memory; views hipq.queues and hipq.job_types show it';
+CREATE FUNCTION hipq._limiters(OUT queue_id integer, OUT job_type text, OUT used bigint, OUT jobs integer) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__limiters';
+COMMENT ON FUNCTION hipq._limiters() IS 'what runs in each queue (job_type NULL) and of each job type in thousandths of throttle_factor, from shared memory; views hipq.queues and hipq.job_types show it';
 
 CREATE FUNCTION hipq._workers(
     OUT worker_id bigint, OUT place integer, OUT is_active boolean, OUT health text, OUT last_check timestamptz, OUT consecutive_failures integer,
@@ -448,9 +448,9 @@ CREATE FUNCTION hipq._jobs_set_aside(OUT queue_id integer, OUT job_id bigint, OU
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__jobs_set_aside';
 COMMENT ON FUNCTION hipq._jobs_set_aside() IS 'jobs whose end cannot be written down, of queues that the caller may look at; view hipq.alerts shows it';
 
-CREATE FUNCTION hipq._first_closed_gate(queue_id integer, job_type text, time_windows text, throttle_key text, throttle_factor numeric) RETURNS text
-    LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__first_closed_gate';
-COMMENT ON FUNCTION hipq._first_closed_gate(integer, text, text, text, numeric) IS 'what keeps due jobs of that kind from starting: window, hold, pause, handler, throttle or none; view hipq.queues counts by it';
+CREATE FUNCTION hipq._first_unmet_condition(queue_id integer, job_type text, time_windows text, throttle_key text, throttle_factor numeric) RETURNS text
+    LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__first_unmet_condition';
+COMMENT ON FUNCTION hipq._first_unmet_condition(integer, text, text, text, numeric) IS 'what keeps due jobs of that kind from starting: window, hold, pause, handler, throttle or none; view hipq.queues counts by it';
 
 CREATE FUNCTION hipq._is_running(queue_id integer, id bigint) RETURNS boolean LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__is_running';
 COMMENT ON FUNCTION hipq._is_running(integer, bigint)

@@ -80,7 +80,7 @@ SELECT queue.full_name AS queue,
        queue.owner,
        'hipq.' || quote_ident(queue.table_name) AS table_name,
        queue.throttle_limit,
-       coalesce((SELECT round(gauge.used / 1000.0, 3) FROM hipq._gauges() AS gauge WHERE gauge.queue_id = queue.queue_id AND gauge.job_type IS NULL), 0.000) AS throttle_used,
+       coalesce((SELECT round(limiter.used / 1000.0, 3) FROM hipq._limiters() AS limiter WHERE limiter.queue_id = queue.queue_id AND limiter.job_type IS NULL), 0.000) AS throttle_used,
        live.running + (SELECT count(*) FROM hipq._running_jobs() AS locked WHERE locked.queue_id = queue.queue_id AND locked.is_locked) AS running_jobs,
        live.initial,
        live.running,
@@ -132,12 +132,12 @@ CROSS JOIN LATERAL (
 ) AS live
 LEFT JOIN LATERAL (
     SELECT coalesce(sum(kind.jobs) FILTER (WHERE NOT kind.is_due), 0)::bigint AS waiting_time,
-           coalesce(sum(kind.jobs) FILTER (WHERE gate.first_closed = 'window'), 0)::bigint AS waiting_window,
-           coalesce(sum(kind.jobs) FILTER (WHERE gate.first_closed = 'hold'), 0)::bigint AS waiting_hold,
-           coalesce(sum(kind.jobs) FILTER (WHERE gate.first_closed = 'pause'), 0)::bigint AS waiting_pause,
-           coalesce(sum(kind.jobs) FILTER (WHERE gate.first_closed = 'handler'), 0)::bigint AS waiting_handler,
-           coalesce(sum(kind.jobs) FILTER (WHERE gate.first_closed = 'throttle'), 0)::bigint AS waiting_throttle,
-           coalesce(sum(kind.jobs) FILTER (WHERE gate.first_closed = 'none'), 0)::bigint AS ready
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'window'), 0)::bigint AS waiting_window,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'hold'), 0)::bigint AS waiting_hold,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'pause'), 0)::bigint AS waiting_pause,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'handler'), 0)::bigint AS waiting_handler,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'throttle'), 0)::bigint AS waiting_throttle,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'none'), 0)::bigint AS ready
     FROM (
         SELECT job.scheduled_run_time <= present.time AS is_due,
                job.job_type,
@@ -154,8 +154,8 @@ LEFT JOIN LATERAL (
     ) AS kind
     CROSS JOIN LATERAL (
         SELECT CASE WHEN kind.is_due
-            THEN hipq._first_closed_gate(queue.queue_id, kind.job_type, kind.time_windows::text, kind.throttle_key, kind.throttle_factor) END AS first_closed
-    ) AS gate
+            THEN hipq._first_unmet_condition(queue.queue_id, kind.job_type, kind.time_windows::text, kind.throttle_key, kind.throttle_factor) END AS first_unmet
+    ) AS condition
 ) AS waiting ON true;
 COMMENT ON VIEW hipq.queues IS 'queues with the number of their unfinished jobs. It reads them all, however many: of a million in half a second, or in some seconds with what they wait for (waiting_time to ready)';
 COMMENT ON COLUMN hipq.queues.queue IS 'name: instance.queue';
@@ -169,7 +169,7 @@ COMMENT ON COLUMN hipq.queues.initial IS 'jobs not tried yet';
 COMMENT ON COLUMN hipq.queues.running IS 'jobs in state running: those claimed by a lock are not among them';
 COMMENT ON COLUMN hipq.queues.error IS 'jobs that failed and await the retry decision';
 COMMENT ON COLUMN hipq.queues.retry IS 'jobs that wait for their next attempt';
-COMMENT ON COLUMN hipq.queues.waiting_time IS 'jobs whose time has not come. Each waiting job counts in one of these seven columns: by the first gate that is closed';
+COMMENT ON COLUMN hipq.queues.waiting_time IS 'jobs whose time has not come. Each waiting job counts in one of these seven columns: by the first condition that is not met';
 COMMENT ON COLUMN hipq.queues.waiting_window IS 'jobs whose time has come, outside their time windows';
 COMMENT ON COLUMN hipq.queues.waiting_hold IS 'due jobs of which none may run: hipq is off, the database is held, the queue owner may not connect; hipq.why() says which';
 COMMENT ON COLUMN hipq.queues.waiting_pause IS 'due jobs that are paused: instance, queue, job type or throttle key';
@@ -219,7 +219,7 @@ SELECT seen.name AS queue,
        job_type.claim,
        job_type.batch_size,
        job_type.throttle_limit,
-       coalesce((SELECT round(gauge.used / 1000.0, 3) FROM hipq._gauges() AS gauge WHERE gauge.queue_id = queue.queue_id AND gauge.job_type = job_type.name), 0.000) AS throttle_used,
+       coalesce((SELECT round(limiter.used / 1000.0, 3) FROM hipq._limiters() AS limiter WHERE limiter.queue_id = queue.queue_id AND limiter.job_type = job_type.name), 0.000) AS throttle_used,
        job_type.throttle_limit_per_key,
        job_type.requires,
        job_type.worker_wait_ttl,
@@ -639,7 +639,7 @@ COMMENT ON VIEW hipq.executors IS 'executors: the processes of the server that r
 COMMENT ON COLUMN hipq.executors.pid IS 'process, as in pg_stat_activity';
 COMMENT ON COLUMN hipq.executors.database IS 'database it is connected to; those of other databases are shown to pg_monitor only';
 COMMENT ON COLUMN hipq.executors.role IS 'queue owner it is connected as';
-COMMENT ON COLUMN hipq.executors.status IS 'requested, starting, idle, running, unresponsive (its job had to stop, and it does not even react to SIGTERM), or ended (its job is being brought home)';
+COMMENT ON COLUMN hipq.executors.status IS 'requested, starting, idle, running, unresponsive (its job had to stop, and it does not even react to SIGTERM), or ended (its job is being rescued)';
 COMMENT ON COLUMN hipq.executors.started_time IS 'when it was started';
 COMMENT ON COLUMN hipq.executors.queue IS 'queue of the job it runs; NULL = none, or in another database';
 COMMENT ON COLUMN hipq.executors.job_id IS 'job it runs';
@@ -1040,24 +1040,24 @@ FROM (
                    sum(health.queue_depth) AS queue_depth
             FROM hipq.worker_health AS health
         ) AS counted
-    ) AS crew
+    ) AS all_workers
     CROSS JOIN LATERAL (VALUES
         ('unhealthy workers',
-         crew.unhealthy_share > crew.most_unhealthy,
-         crew.unhealthy::bigint,
-         crew.unhealthy || ' of ' || crew.workers || ' external workers of this database are unhealthy: ' || trim_scale(round(crew.unhealthy_share, 2)) || ' %, limit ' || crew.most_unhealthy || ' %.',
+         all_workers.unhealthy_share > all_workers.most_unhealthy,
+         all_workers.unhealthy::bigint,
+         all_workers.unhealthy || ' of ' || all_workers.workers || ' external workers of this database are unhealthy: ' || trim_scale(round(all_workers.unhealthy_share, 2)) || ' %, limit ' || all_workers.most_unhealthy || ' %.',
          'View hipq.workers says which, and what that follows from.'),
         ('worker depth',
-         crew.most_depth >= 0 AND crew.average_depth > crew.most_depth,
-         crew.queue_depth::bigint,
-         'External workers of this database have ' || round(crew.average_depth, 1) || ' jobs each that they have not accepted, limit ' || crew.most_depth || '.',
+         all_workers.most_depth >= 0 AND all_workers.average_depth > all_workers.most_depth,
+         all_workers.queue_depth::bigint,
+         'External workers of this database have ' || round(all_workers.average_depth, 1) || ' jobs each that they have not accepted, limit ' || all_workers.most_depth || '.',
          'Start more workers; view hipq.workers says which are behind.')
     ) AS finding (alert, is_the_case, times, detail, hint)
     WHERE finding.is_the_case
 ) AS alert
 WHERE pg_has_role('pg_monitor', 'USAGE');
 COMMENT ON VIEW hipq.alerts IS 'what an operator should know: of the whole server, and not older than five minutes; and what is the case now, in rates, dead letters, snapshots, retention and external workers';
-COMMENT ON COLUMN hipq.alerts.alert IS 'short name of the alert; ''jobs wait: ...'' names a gate of hipq.why()';
+COMMENT ON COLUMN hipq.alerts.alert IS 'short name of the alert; ''jobs wait: ...'' names a condition of hipq.why()';
 COMMENT ON COLUMN hipq.alerts.severity IS 'alarm: somebody has to do something; information: jobs wait because somebody wants it so (a pause, time windows, a limit), or for their turn';
 COMMENT ON COLUMN hipq.alerts.times IS 'how often it has happened since first_time; of jobs that wait: how many';
 COMMENT ON COLUMN hipq.alerts.first_time IS 'since when it has happened again and again; NULL = nobody knows';
@@ -1068,4 +1068,4 @@ COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
 REVOKE ALL ON hipq._readable_queue, hipq._visible_queue, hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running, hipq.progress, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.executors, hipq.lanes, hipq.schedules, hipq.sizes, hipq.workers, hipq.healthy_workers, hipq.worker_health FROM PUBLIC;
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
 GRANT SELECT ON hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.progress, hipq.executors, hipq.lanes, hipq.sizes, hipq.throttle_keys, hipq.workers, hipq.healthy_workers, hipq.worker_health, hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._readable_queues(), hipq._visible_queues(), hipq._reachable_queues(integer[]), hipq._is_one_of(integer, integer[]), hipq._alerts(), hipq._jobs_set_aside(), hipq._lost_schedules(), hipq._overdue(), hipq._executors(), hipq._first_closed_gate(integer, text, text, text, numeric), hipq._gauges(), hipq._lanes(), hipq._running_jobs(), hipq._progress(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._may(integer, text), hipq._readable_queues(), hipq._visible_queues(), hipq._reachable_queues(integer[]), hipq._is_one_of(integer, integer[]), hipq._alerts(), hipq._jobs_set_aside(), hipq._lost_schedules(), hipq._overdue(), hipq._executors(), hipq._first_unmet_condition(integer, text, text, text, numeric), hipq._limiters(), hipq._lanes(), hipq._running_jobs(), hipq._progress(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now() TO pg_monitor;

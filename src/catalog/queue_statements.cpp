@@ -63,7 +63,7 @@ void forget_those_of_dropped_tables()
 }
 
 // So a process has at most twice as many as it needs, and seldom looks.
-void make_room()
+void make_capacity()
 {
     if (statements->size() < next_look)
         return;
@@ -80,7 +80,7 @@ pg::Statement &statement_for(const Queue &queue, const char *text)
     const Key key{text, queue.table};
     if (const auto known = statements->find(key); known != statements->end())
         return known->second->statement;
-    make_room();
+    make_capacity();
     return statements->emplace(key, std::make_unique<Kept>(with_tables(text, queue)))
         .first->second->statement;
 }

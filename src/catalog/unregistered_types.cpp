@@ -14,27 +14,27 @@ namespace hipq::catalog {
 
 namespace {
 
-constexpr const char *is_in_line_sql =
+constexpr const char *is_waiting_sql =
     "SELECT EXISTS (SELECT FROM {live} AS job WHERE job.job_type = $1)";
 
-// Those in the catalogue, and those in line that it does not have yet: from one type to the next by
+// Those in the catalogue, and those waiting that it does not have yet: from one type to the next by
 // the index. One statement, since the scheduler may put them into the catalogue meanwhile. $1
 // queue, $2 limit
 constexpr const char *unregistered_sql = R"(
-    WITH RECURSIVE line AS (
+    WITH RECURSIVE lane AS (
         (SELECT job.job_type FROM {live} AS job ORDER BY job.job_type LIMIT 1)
         UNION ALL
         SELECT next.job_type
-        FROM line
+        FROM lane
         CROSS JOIN LATERAL (
-            SELECT job.job_type FROM {live} AS job WHERE job.job_type > line.job_type ORDER BY job.job_type LIMIT 1
+            SELECT job.job_type FROM {live} AS job WHERE job.job_type > lane.job_type ORDER BY job.job_type LIMIT 1
         ) AS next
     )
     SELECT known.name FROM hipq.job_type AS known WHERE known.queue_id = $1 AND NOT known.is_registered
     UNION ALL
-    SELECT line.job_type
-    FROM line
-    WHERE NOT EXISTS (SELECT FROM hipq.job_type AS known WHERE known.queue_id = $1 AND known.name = line.job_type)
+    SELECT lane.job_type
+    FROM lane
+    WHERE NOT EXISTS (SELECT FROM hipq.job_type AS known WHERE known.queue_id = $1 AND known.name = lane.job_type)
     LIMIT $2)";
 
 constinit pg::Statement insert_type(R"(
@@ -58,7 +58,7 @@ constinit pg::Statement delete_types(
 struct Unregistered {
     std::set<std::string, std::less<>> admitted;  // that jobs may have
     std::set<std::string, std::less<>> all;       // that count
-    bool is_line_known = false;                   // `all` has what others have committed
+    bool is_lane_known = false;                   // `all` has what others have committed
 };
 
 struct OfTransaction {
@@ -77,16 +77,16 @@ Unregistered &of_present_transaction(const Queue &queue)
     return present->queues[queue.id];
 }
 
-bool is_in_line(const Queue &queue, std::string_view job_type)
+bool is_waiting_there(const Queue &queue, std::string_view job_type)
 {
     return pg::as_hipq([&] {
-        return statement_for(queue, is_in_line_sql).run_latest(job_type).front().boolean(0);
+        return statement_for(queue, is_waiting_sql).run_latest(job_type).front().boolean(0);
     });
 }
 
-void look_at_line(Unregistered &types, const Queue &queue)
+void look_at_lane(Unregistered &types, const Queue &queue)
 {
-    if (std::exchange(types.is_line_known, true))
+    if (std::exchange(types.is_lane_known, true))
         return;
     const auto most = std::int64_t{settings::max_unregistered_types} + 1;
     for (const pg::Row row : pg::as_hipq(
@@ -109,15 +109,15 @@ void look_at_line(Unregistered &types, const Queue &queue)
 
 }  // namespace
 
-void demand_room_for_type(const Queue &queue, std::string_view job_type)
+void demand_capacity_for_type(const Queue &queue, std::string_view job_type)
 {
     if (queue.find_job_type(job_type) != nullptr)
         return;
     Unregistered &types = of_present_transaction(queue);
     if (types.admitted.contains(job_type))
         return;
-    if (!is_in_line(queue, job_type)) {
-        look_at_line(types, queue);
+    if (!is_waiting_there(queue, job_type)) {
+        look_at_lane(types, queue);
         if (types.all.size() >= static_cast<std::size_t>(settings::max_unregistered_types))
             refuse(queue, job_type);
         types.all.emplace(job_type);

@@ -8,11 +8,11 @@
 namespace hipq::catalog {
 
 // 54000 for a new job of a type that nobody has registered, where its queue has as many of those as
-// it may. A type of which jobs are in line stays welcome.
+// it may. A type of which jobs are waiting stays welcome.
 //
 // What others have not committed is not counted: each open transaction may bring the queue to its
 // bound by itself.
-void demand_room_for_type(const Queue &queue, std::string_view job_type);
+void demand_capacity_for_type(const Queue &queue, std::string_view job_type);
 
 // Puts a type into the catalogue.
 void register_unknown_type(const Queue &queue, std::string_view job_type,

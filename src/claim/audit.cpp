@@ -35,10 +35,10 @@ bool is_in_its_place(const Queue &queue, Oid leaf, const WaitingRow &row)
     if (has_paused_key(queue, row) || !lanes::lanes_are_known(queue.id))
         return true;
     const lanes::LaneRef lane = lanes::find_lane({leaf, queue.id, row.priority, row.job_type});
-    // In this order: a claim puts it into a hand before it takes it out of the lane.
+    // In this order: a claim puts it into a prefetched batch before it takes it out of the lane.
     return (lane.is_known() &&
             lanes::is_covered(lane, row.key, core::throttle_key_hash(row.throttle_key))) ||
-           lanes::is_in_hand(MyDatabaseId, row.key.id);
+           lanes::is_in_flight(MyDatabaseId, row.key.id);
 }
 
 void repair(const Queue &queue, Oid leaf, const WaitingRow &row)

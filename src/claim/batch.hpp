@@ -1,4 +1,4 @@
-// What a process has taken out of the line and not claimed yet, and what it could not take.
+// What a process has taken out of their lane and not claimed yet, and what it could not take.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -7,24 +7,24 @@
 namespace hipq::claim {
 
 // Jobs of one queue and type, in order, reserved for this process until somebody takes them back.
-struct Hand {
+struct Prefetched {
     int queue_id = 0;
     std::string job_type;
     std::size_t batch_size = 1;  // most jobs in one call
-    std::vector<lanes::JobInLine> jobs;
+    std::vector<lanes::WaitingJob> jobs;
     std::size_t next = 0;
     pg::Time closes = pg::infinity;  // from then on some of them may be outside their time windows
     std::vector<std::string> paused_keys{};  // throttle keys that were passed over
     std::optional<std::int64_t> run_time{};  // us; of a job, as far as it is known
     bool is_paused =
-        false;  // what may be started has changed since: all of it belongs back into the line
+        false;  // what may be started has changed since: all of it belongs back into its lane
 
     bool is_empty() const { return next >= jobs.size(); }
     // How long it will take, in microseconds.
     std::int64_t work() const
     {
         return run_time.has_value() ? *run_time * static_cast<std::int64_t>(jobs.size())
-                                    : core::hand_work;
+                                    : core::prefetched_work;
     }
 };
 
@@ -50,9 +50,9 @@ private:
     std::map<std::int64_t, Held> rows_;
 };
 
-// Who takes jobs out of the line: an executor, or a scheduler for external workers.
+// Who takes jobs out of their lane: an executor, or a scheduler for external workers.
 struct Claimer {
-    Hand hand{};
+    Prefetched prefetched{};
     HeldRows held{};
     pg::Time next_due = pg::infinity;  // what the last look found beside what it took is due then
 };

@@ -1,6 +1,6 @@
 // Takes capacity under limits for the jobs to be claimed next, and puts off those that get none.
 //
-// By the weights that were read with the line, under the registry's lock.
+// By the weights that were read with the lane, under the registry's lock.
 #include "claim_capacity.hpp"
 
 #include "claim/take_jobs.hpp"
@@ -15,28 +15,29 @@ namespace hipq::claim {
 using job::ClaimedJob;
 using job::DueJob;
 
-bool Rooms::are_full() const
+bool Capacities::are_full() const
 {
-    return taken.size() < asked_for || (!taken.empty() && (taken.back() == core::Room::queue_full ||
-                                                           taken.back() == core::Room::type_full));
+    return taken.size() < asked_for ||
+           (!taken.empty() && (taken.back() == core::Capacity::queue_full ||
+                               taken.back() == core::Capacity::type_full));
 }
 
-Rooms room_for_all(std::size_t jobs)
+Capacities capacity_for_all(std::size_t jobs)
 {
-    return {std::vector(jobs, core::Room::taken), jobs};
+    return {std::vector(jobs, core::Capacity::taken), jobs};
 }
 
-Rooms take_room(const catalog::Queue &queue, const catalog::JobType &type,
-                std::span<DueJob> waiting)
+Capacities take_capacity(const catalog::Queue &queue, const catalog::JobType &type,
+                         std::span<DueJob> waiting)
 {
     const core::WeightLimits limits = limits::limits_of(queue, type);
     if (!limits.any())
-        return room_for_all(waiting.size());
+        return capacity_for_all(waiting.size());
     limits::weigh(queue, waiting);
     std::vector<lanes::Claimant> claimants;
     for (const DueJob &job : waiting)  // one that is gone weighs nothing, and is not claimed
         claimants.push_back({job.id, {job.weight, core::name_hash(type.name), job.key}});
-    return {lanes::take_room(claimants, limits), waiting.size()};
+    return {lanes::take_capacity(claimants, limits), waiting.size()};
 }
 
 bool weigh_the_same(std::span<const ClaimedJob> claimed, std::span<const DueJob> waiting)
@@ -50,35 +51,36 @@ bool weigh_the_same(std::span<const ClaimedJob> claimed, std::span<const DueJob>
     });
 }
 
-void leave_full_key(const Claimer &claimer, const lanes::JobInLine &job)
+void leave_full_key(const Claimer &claimer, const lanes::WaitingJob &job)
 {
     if (job.key == 0)
-        executors::put_back(job);  // there was no limit yet when the line was read: it is read
+        executors::put_back(job);  // there was no limit yet when the lane was read: it is read
                                    // again with its weight
     else
-        executors::put_off_full(job, core::name_hash(claimer.hand.job_type),
-                                pg::now() + longest_wait_for_room);
+        executors::put_off_full(job, core::name_hash(claimer.prefetched.job_type),
+                                pg::now() + longest_wait_for_capacity);
 }
 
-void put_back_rest(Claimer &claimer, std::span<const lanes::JobInLine> jobs, const Rooms &rooms,
-                   bool any_claimed)
+void put_back_rest(Claimer &claimer, std::span<const lanes::WaitingJob> jobs,
+                   const Capacities &capacities, bool any_claimed)
 {
     for (std::size_t i = 0; i < jobs.size(); ++i)
-        if (!rooms.has(i) && !rooms.is_key_full(i))
+        if (!capacities.has(i) && !capacities.is_key_full(i))
             executors::put_back(jobs[i]);
-    const int queue_id = claimer.hand.queue_id;
-    const std::uint64_t type = core::name_hash(claimer.hand.job_type);
+    const int queue_id = claimer.prefetched.queue_id;
+    const std::uint64_t type = core::name_hash(claimer.prefetched.job_type);
     give_back(claimer);
-    // Whoever was told of room before they were back in the line has not seen them; and this
+    // Whoever was told of capacity before they were back in the lane has not seen them; and this
     // executor may be busy now.
-    if (any_claimed && !lanes::waits_for_room(queue_id) && !lanes::waits_for_room(queue_id, type))
+    if (any_claimed && !lanes::waits_for_capacity(queue_id) &&
+        !lanes::waits_for_capacity(queue_id, type))
         databases::work_due(MyDatabaseId, pg::Time{0});
 }
 
 void give_back(Claimer &claimer)
 {
-    lanes::release_hand();
-    claimer.hand = Hand{};
+    lanes::release_prefetched();
+    claimer.prefetched = Prefetched{};
 }
 
 }  // namespace hipq::claim

@@ -38,7 +38,7 @@ std::vector<pg::Time> first_due_times(const catalog::Queue &queue, std::string_v
 bool runs_before(const LaneHead &left, const LaneHead &right);
 
 // The first due jobs of a lane that are within their time windows and whose throttle keys are not
-// paused, at most `limit`, in order; whether somebody has them in hand is not asked. Needs a
+// paused, at most `limit`, in order; whether somebody has them in flight is not asked. Needs a
 // transaction.
 std::vector<job::DueJob> due_jobs(const catalog::Queue &queue, const LaneHead &lane, pg::Time now,
                                   std::size_t limit, limits::StartWindows &windows,

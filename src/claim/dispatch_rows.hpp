@@ -1,4 +1,4 @@
-// A job on its way to an external worker and in its hands: initial|retry -> running on behalf of
+// A job on its way to an external worker and while it has it: initial|retry -> running on behalf of
 // the worker (the dispatch is the claim), then accepted by it.
 //
 // All need a transaction. Shared memory follows when that has committed (workers/jobs.hpp): for the

@@ -12,7 +12,7 @@ namespace {
 
 using catalog::Queue;
 
-Line line_of(const Queue &queue, const lanes::LaneInfo &lane)
+Lane lane_of(const Queue &queue, const lanes::LaneInfo &lane)
 {
     return {&queue,
             {lane.name.type, lane.name.priority, lane.due, lane.first_id},
@@ -21,24 +21,24 @@ Line line_of(const Queue &queue, const lanes::LaneInfo &lane)
 }
 
 // The lanes of the queues that are not paused, due or not.
-std::vector<Line> known_lines(const std::vector<const Queue *> &queues)
+std::vector<Lane> known_lanes(const std::vector<const Queue *> &queues)
 {
-    std::vector<Line> lines;
+    std::vector<Lane> lanes;
     for (const lanes::LaneInfo &lane : lanes::list_lanes()) {
         const auto queue = std::find_if(queues.begin(), queues.end(), [&](const Queue *each) {
             return each->id == lane.name.queue_id;
         });
         if (queue != queues.end() && (*queue)->find_pause(lane.name.type) == nullptr)
-            lines.push_back(line_of(**queue, lane));
+            lanes.push_back(lane_of(**queue, lane));
     }
-    return lines;
+    return lanes;
 }
 
-bool is_among(const std::vector<Line> &lines, const Queue &queue, const LaneHead &head)
+bool is_among(const std::vector<Lane> &lanes, const Queue &queue, const LaneHead &head)
 {
-    return std::any_of(lines.begin(), lines.end(), [&](const Line &line) {
-        return line.queue == &queue && line.head.priority == head.priority &&
-               line.head.job_type == head.job_type;
+    return std::any_of(lanes.begin(), lanes.end(), [&](const Lane &lane) {
+        return lane.queue == &queue && lane.head.priority == head.priority &&
+               lane.head.job_type == head.job_type;
     });
 }
 
@@ -56,24 +56,24 @@ std::vector<LaneHead> next_heads(const Queue &queue, pg::Time now)
 }
 
 // Those that have no lane, because there is no room or because the scheduler has not looked yet.
-void add_unknown_lines(std::vector<Line> &lines, const Queue &queue, pg::Time now)
+void add_unknown_lanes(std::vector<Lane> &lanes, const Queue &queue, pg::Time now)
 {
     if (!catalog::try_to_lock(queue))
         return;
     for (const LaneHead &head : next_heads(queue, now))
-        if (!is_among(lines, queue, head) && queue.find_pause(head.job_type) == nullptr)
-            lines.push_back({&queue, head, lanes::no_lane, InvalidOid});
+        if (!is_among(lanes, queue, head) && queue.find_pause(head.job_type) == nullptr)
+            lanes.push_back({&queue, head, lanes::no_lane, InvalidOid});
 }
 
 }  // namespace
 
-std::vector<Line> lines_of(const std::vector<const catalog::Queue *> &queues, pg::Time now)
+std::vector<Lane> lanes_of(const std::vector<const catalog::Queue *> &queues, pg::Time now)
 {
-    std::vector<Line> lines = known_lines(queues);
+    std::vector<Lane> lanes = known_lanes(queues);
     for (const Queue *queue : queues)
         if (!lanes::lanes_are_known(queue->id))
-            add_unknown_lines(lines, *queue, now);
-    return lines;
+            add_unknown_lanes(lanes, *queue, now);
+    return lanes;
 }
 
 }  // namespace hipq::claim

@@ -22,7 +22,7 @@ using core::KeyRange;
 namespace {
 
 // The columns of the index, in its order.
-constexpr std::array line_columns{Column::job_type, Column::priority, Column::scheduled_run_time,
+constexpr std::array lane_columns{Column::job_type, Column::priority, Column::scheduled_run_time,
                                   Column::id};
 
 // What a reading wants and what it has found: memory of the C++ side that the PostgreSQL regime
@@ -64,12 +64,12 @@ void add(Reading &reading, const LaneRow &found)
 
 struct LaneIndex::Table {
     Relation live;
-    Relation line;
+    Relation lane;
     job::ColumnMap map;
     TupleTableSlot *slot;
 
     bool open(const char *name);
-    bool open_line();
+    bool open_lane();
     void read(Reading &reading) const;
     void scan(IndexScanDesc scan, Reading &reading) const;
     LaneRow row(const Reading &reading) const;
@@ -93,20 +93,20 @@ bool LaneIndex::Table::open(const char *name)
 }
 
 // Needs the map.
-bool LaneIndex::Table::open_line()
+bool LaneIndex::Table::open_lane()
 {
     ListCell *cell = nullptr;
     foreach (cell, ::RelationGetIndexList(live)) {
         Relation index = ::index_open(lfirst_oid(cell), AccessShareLock);
         const Form_pg_index form = index->rd_index;
         bool fits =
-            form->indisvalid && form->indnkeyatts == static_cast<int>(line_columns.size()) &&
+            form->indisvalid && form->indnkeyatts == static_cast<int>(lane_columns.size()) &&
             index->rd_rel->relam == BTREE_AM_OID && ::RelationGetIndexPredicate(index) == NIL;
-        for (std::size_t i = 0; fits && i < line_columns.size(); ++i)
-            fits = form->indkey.values[i] == map[static_cast<std::size_t>(line_columns[i])] &&
+        for (std::size_t i = 0; fits && i < lane_columns.size(); ++i)
+            fits = form->indkey.values[i] == map[static_cast<std::size_t>(lane_columns[i])] &&
                    index->rd_indoption[i] == 0;
         if (fits) {
-            line = index;
+            lane = index;
             return true;
         }
         ::index_close(index, AccessShareLock);
@@ -236,14 +236,14 @@ void LaneIndex::Table::read(Reading &reading) const
     ScanKeyData keys[4];
     int count = 0;
     ::ScanKeyEntryInitialize(&keys[count++], 0, 1, BTEqualStrategyNumber, InvalidOid,
-                             line->rd_indcollation[0], F_TEXTEQ, reading.type);
+                             lane->rd_indcollation[0], F_TEXTEQ, reading.type);
     ::ScanKeyEntryInitialize(&keys[count++], 0, 2, BTEqualStrategyNumber, InvalidOid, InvalidOid,
                              F_INT2EQ, Int16GetDatum(reading.priority));
     keys[count++] = from.key(BTGreaterEqualStrategyNumber, reading.range.first);
     if (reading.range.last != core::lane_end)
         keys[count++] = to.key(BTLessEqualStrategyNumber, reading.range.last);
     ::PushActiveSnapshot(::GetLatestSnapshot());
-    IndexScanDesc found = ::index_beginscan(live, line, ::GetActiveSnapshot(), count, 0);
+    IndexScanDesc found = ::index_beginscan(live, lane, ::GetActiveSnapshot(), count, 0);
     ::index_rescan(found, keys, count, nullptr, 0);
     scan(found, reading);
     ::index_endscan(found);
@@ -255,7 +255,7 @@ void LaneIndex::Table::close() const
 {
     if (slot != nullptr)
         ::ExecDropSingleTupleTableSlot(slot);
-    for (Relation relation : {line, live})
+    for (Relation relation : {lane, live})
         if (relation != nullptr)
             ::relation_close(relation, NoLock);
 }
@@ -269,7 +269,7 @@ std::optional<LaneIndex> LaneIndex::open(const catalog::Queue &queue)
     LaneIndex index(table);
     if (pg::call([&] { return table->open(name.c_str()); })) {
         table->map = job::column_map(table->live);
-        if (pg::call([&] { return table->open_line(); }))
+        if (pg::call([&] { return table->open_lane(); }))
             return index;
     }
     index.close();

@@ -1,6 +1,6 @@
 // Takes jobs out of a lane into the batch of a process.
 //
-// By the lane and its index, or by SQL from the beginning of the line where one of the two is
+// By the lane and its index, or by SQL from the beginning of the lane where one of the two is
 // missing.
 #include "take_jobs.hpp"
 
@@ -14,14 +14,14 @@ namespace hipq::claim {
 
 namespace {
 
-using lanes::JobInLine;
+using lanes::WaitingJob;
 
 // A suspect of a crash whose turn has not come is looked at again after this.
 constexpr std::int64_t suspect_delay = 100'000;  // us
 
-// And so is a job that somebody else has in hand. As a rule it is on its way out; but what made the
-// lane point at it may be that it is to run again, which nobody will say a second time.
-constexpr std::int64_t in_hand_delay = 10'000;
+// And so is a job that somebody else has in flight. As a rule it is on its way out; but what made
+// the lane point at it may be that it is to run again, which nobody will say a second time.
+constexpr std::int64_t in_flight_delay = 10'000;
 
 // A lane that somebody else reads is looked at again after this: he may not see what this executor
 // was woken for.
@@ -43,15 +43,15 @@ Suspects suspects()
     return ids;
 }
 
-// Suspects run one at a time: if the first job of the line that nobody has in hand is one whose
+// Suspects run one at a time: if the first job of the lane that nobody has in flight is one whose
 // turn has come, it stays alone; else all stay but those.
-void pass_over_suspects(std::vector<JobInLine> &jobs, const Suspects &suspects)
+void pass_over_suspects(std::vector<WaitingJob> &jobs, const Suspects &suspects)
 {
     if (suspects.empty())
         return;
-    const auto is_suspect = [&](const JobInLine &job) { return suspects.contains(job.id); };
-    const auto first = std::find_if(jobs.begin(), jobs.end(), [](const JobInLine &job) {
-        return !lanes::is_in_hand(MyDatabaseId, job.id);
+    const auto is_suspect = [&](const WaitingJob &job) { return suspects.contains(job.id); };
+    const auto first = std::find_if(jobs.begin(), jobs.end(), [](const WaitingJob &job) {
+        return !lanes::is_in_flight(MyDatabaseId, job.id);
     });
     if (first != jobs.end() && is_suspect(*first) &&
         !flight::is_kept_back(flight::suspicion_of(MyDatabaseId, first->id)))
@@ -60,15 +60,15 @@ void pass_over_suspects(std::vector<JobInLine> &jobs, const Suspects &suspects)
         std::erase_if(jobs, is_suspect);
 }
 
-// Reserves some of the jobs, in their order, and adds them to the hand. Returns how many were
-// looked at before there was no room.
-std::size_t reserve(Hand &hand, std::span<const JobInLine> jobs, std::size_t most)
+// Reserves some of the jobs, in their order, and adds them to the prefetched batch. Returns how
+// many were looked at before there was no capacity.
+std::size_t reserve(Prefetched &prefetched, std::span<const WaitingJob> jobs, std::size_t most)
 {
-    const std::size_t before = hand.jobs.size();
-    hand.jobs.resize(most);
+    const std::size_t before = prefetched.jobs.size();
+    prefetched.jobs.resize(most);
     const lanes::Reserved reserved =
-        lanes::reserve_jobs(jobs, std::span(hand.jobs).subspan(before));
-    hand.jobs.resize(before + reserved.jobs);
+        lanes::reserve_jobs(jobs, std::span(prefetched.jobs).subspan(before));
+    prefetched.jobs.resize(before + reserved.jobs);
     return reserved.considered;
 }
 
@@ -104,7 +104,7 @@ private:
 
 struct Taker {
     Claimer &claimer;
-    const Line &line;
+    const Lane &lane;
     pg::Time now;
     std::size_t most;
     Suspects suspects;
@@ -112,44 +112,45 @@ struct Taker {
     bool weighs;  // what the jobs weigh matters
     core::Weight key_limit;
     std::map<std::uint64_t, core::Weight>
-        in_batch{};  // of each throttle key, what of this hand may run at once
+        in_batch{};  // of each throttle key, what of this prefetched batch may run at once
     std::set<std::uint64_t> full_keys{};
 
     bool may_start(const LaneRow &row) const
     {
         return row.is_claimable && !row.is_closed && row.key.time <= now.value;
     }
-    std::size_t room() const { return most - claimer.hand.jobs.size(); }
-    // How many rows are read at once: more than there is room for when many may have to be passed
-    // over.
+    std::size_t capacity() const { return most - claimer.prefetched.jobs.size(); }
+    // How many rows are read at once: more than there is capacity for when many may have to be
+    // passed over.
     std::size_t piece() const
     {
-        return full_keys.empty() ? room() : std::max(room(), walking_piece);
+        return full_keys.empty() ? capacity() : std::max(capacity(), walking_piece);
     }
 
-    std::vector<JobInLine> candidates(const LaneRows &found)
+    std::vector<WaitingJob> candidates(const LaneRows &found)
     {
-        std::vector<JobInLine> jobs;
+        std::vector<WaitingJob> jobs;
         for (const LaneRow &row : found.rows)
-            if (may_start(row) && jobs.size() < room() && !claimer.held.is_held(row.key.id, now) &&
-                has_key_room(row))
-                jobs.push_back({row.key.id, line.queue->id, pg::Time{row.key.time}, line.lane,
+            if (may_start(row) && jobs.size() < capacity() &&
+                !claimer.held.is_held(row.key.id, now) && has_key_capacity(row))
+                jobs.push_back({row.key.id, lane.queue->id, pg::Time{row.key.time}, lane.ref,
                                 row.place, weighs, row.weight, row.throttle_key, row.last_worker});
         pass_over_suspects(jobs, suspects);
         return jobs;
     }
 
-    std::uint64_t type() const { return core::name_hash(line.head.job_type); }
+    std::uint64_t type() const { return core::name_hash(lane.head.job_type); }
 
     // Once a key is full, those behind wait too.
-    bool has_key_room(const LaneRow &row)
+    bool has_key_capacity(const LaneRow &row)
     {
         if (key_limit < core::weight_unit || row.throttle_key == 0)
             return true;
         if (full_keys.contains(row.throttle_key))
             return false;
         if (fits_in_batch(row) &&
-            lanes::has_key_room(line.queue->id, {row.weight, type(), row.throttle_key}, key_limit))
+            lanes::has_key_capacity(lane.queue->id, {row.weight, type(), row.throttle_key},
+                                    key_limit))
             return true;
         full_keys.insert(row.throttle_key);
         return false;
@@ -158,32 +159,33 @@ struct Taker {
     // The jobs of a batch run at once.
     bool fits_in_batch(const LaneRow &row)
     {
-        if (claimer.hand.batch_size == 1)
+        if (claimer.prefetched.batch_size == 1)
             return true;
         core::Weight &taken = in_batch[row.throttle_key];
-        const bool fits = core::has_room(taken, row.weight, key_limit);
+        const bool fits = core::has_capacity(taken, row.weight, key_limit);
         taken += fits ? row.weight : 0;
         return fits;
     }
 
-    // It was full when somebody looked last, and nobody has made room: its pocket need not be read.
+    // It was full when somebody looked last, and nobody has made capacity: its pocket need not be
+    // read.
     bool is_known_to_be_full(std::uint64_t throttle_key)
     {
         if (throttle_key == 0 || key_limit < core::weight_unit)
             return false;
-        if (lanes::waits_for_room(line.queue->id, type(), throttle_key))
+        if (lanes::waits_for_capacity(lane.queue->id, type(), throttle_key))
             full_keys.insert(throttle_key);
         return full_keys.contains(throttle_key);
     }
 
-    bool others_come_first(std::span<const JobInLine> jobs) const
+    bool others_come_first(std::span<const WaitingJob> jobs) const
     {
-        return claimer.hand.is_empty() && !jobs.empty() &&
-               line.not_after < core::LaneKey{jobs.front().due.value, jobs.front().id};
+        return claimer.prefetched.is_empty() && !jobs.empty() &&
+               lane.not_after < core::LaneKey{jobs.front().due.value, jobs.front().id};
     }
 
     // Whether a row, one after the other, is the next of the jobs, which are in the same order.
-    static bool is_next(std::span<const JobInLine> &jobs, const LaneRow &row)
+    static bool is_next(std::span<const WaitingJob> &jobs, const LaneRow &row)
     {
         if (jobs.empty() || jobs.front().id != row.key.id)
             return false;
@@ -191,11 +193,11 @@ struct Taker {
         return true;
     }
 
-    // Why a row that can be claimed stays in the line; nothing: there is no room for it.
-    std::optional<pg::Time> put_off_until(const LaneRow &row, bool is_in_hand) const
+    // Why a row that can be claimed stays in the lane; nothing: there is no capacity for it.
+    std::optional<pg::Time> put_off_until(const LaneRow &row, bool is_in_flight) const
     {
-        if (is_in_hand)
-            return now + in_hand_delay;
+        if (is_in_flight)
+            return now + in_flight_delay;
         if (claimer.held.is_held(row.key.id, now))
             return claimer.held.until(row.key.id);
         if (suspects.contains(row.key.id))
@@ -203,23 +205,23 @@ struct Taker {
         return std::nullopt;
     }
 
-    // Reserves first, then says so: what the lane takes for read must be in this hand.
+    // Reserves first, then says so: what the lane takes for read must be in this prefetched batch.
     //
-    // Rows that others have in hand take up room among the candidates. When nothing but those was
-    // found, the rest is left for the next reading: nobody would come back for it, as the lane has
-    // been looked at in vain.
+    // Rows that others have in flight take up capacity among the candidates. When nothing but those
+    // was found, the rest is left for the next reading: nobody would come back for it, as the lane
+    // has been looked at in vain.
     void take(const LaneRows &found, lanes::LaneReading &reading)
     {
-        const std::vector<JobInLine> jobs = candidates(found);
+        const std::vector<WaitingJob> jobs = candidates(found);
         if (others_come_first(jobs)) {
             reading.early(found.rows.front().key);
             reading.stop();
             return;
         }
-        const std::size_t first = claimer.hand.jobs.size();
-        const std::size_t considered = reserve(claimer.hand, jobs, most);
-        std::span<const JobInLine> reserved = std::span(claimer.hand.jobs).subspan(first);
-        std::span<const JobInLine> looked_at(jobs.data(), considered);
+        const std::size_t first = claimer.prefetched.jobs.size();
+        const std::size_t considered = reserve(claimer.prefetched, jobs, most);
+        std::span<const WaitingJob> reserved = std::span(claimer.prefetched.jobs).subspan(first);
+        std::span<const WaitingJob> looked_at(jobs.data(), considered);
         bool has_advanced = false;
         for (const LaneRow &row : found.rows) {
             if (row.key.time > now.value) {
@@ -242,7 +244,7 @@ struct Taker {
             } else if (const auto again = put_off_until(row, was_looked_at)) {
                 reading.held(row.key, again->value);
             } else {
-                if (has_advanced && claimer.hand.is_empty())
+                if (has_advanced && claimer.prefetched.is_empty())
                     return;
                 reading.early(row.key);
                 reading.stop();
@@ -257,12 +259,12 @@ struct Taker {
     void leave_full(lanes::LaneReading &reading, core::LaneKey key,
                     std::uint64_t throttle_key) const
     {
-        reading.full(key, throttle_key, (now + longest_wait_for_room).value);
+        reading.full(key, throttle_key, (now + longest_wait_for_capacity).value);
     }
 
     void read(LaneIndex &index, lanes::LaneReading &reading)
     {
-        while (room() > 0) {
+        while (capacity() > 0) {
             const auto range = reading.range();
             if (!range.has_value())
                 return;
@@ -271,8 +273,8 @@ struct Taker {
                 leave_full(reading, range->first, throttle_key);
                 continue;
             }
-            take(index.read(line.head.job_type, line.head.priority, *range, now, piece(), weighs,
-                            windows, claimer.hand.paused_keys),
+            take(index.read(lane.head.job_type, lane.head.priority, *range, now, piece(), weighs,
+                            windows, claimer.prefetched.paused_keys),
                  reading);
         }
     }
@@ -282,20 +284,20 @@ struct Taker {
 // before this reading began, it counts for this reading; and the catalogue must not be older.
 void look_again_what_is_paused(const Taker &taker)
 {
-    Hand &hand = taker.claimer.hand;
-    if (hand.paused_keys.empty())
+    Prefetched &prefetched = taker.claimer.prefetched;
+    if (prefetched.paused_keys.empty())
         return;
     const auto catalogue = catalog::catalogue();
-    const catalog::Queue *queue = catalogue->find(hand.queue_id);
-    hand.paused_keys =
-        queue == nullptr ? std::vector<std::string>() : queue->paused_keys(hand.job_type);
+    const catalog::Queue *queue = catalogue->find(prefetched.queue_id);
+    prefetched.paused_keys =
+        queue == nullptr ? std::vector<std::string>() : queue->paused_keys(prefetched.job_type);
 }
 
 bool take_by_lane(Taker &taker, LaneIndex &index)
 {
-    if (index.leaf() != taker.line.leaf)
+    if (index.leaf() != taker.lane.leaf)
         return false;
-    OwnReading reading(taker.line.lane, taker.now);
+    OwnReading reading(taker.lane.ref, taker.now);
     if (!reading.is_mine()) {
         taker.claimer.next_due = std::min(taker.claimer.next_due, taker.now + reading_delay);
         return false;
@@ -304,41 +306,41 @@ bool take_by_lane(Taker &taker, LaneIndex &index)
     taker.read(index, *reading);
     reading.end();
     for (const std::uint64_t key : taker.full_keys)
-        lanes::stands_full(taker.line.queue->id, taker.type(), key);
-    if (taker.claimer.hand.is_empty() &&
-        lanes::due_of(taker.line.lane) <= taker.now)  // as behind a suspect that has to wait
-        taker.claimer.next_due = std::min(taker.claimer.next_due, taker.now + in_hand_delay);
-    return !taker.claimer.hand.is_empty();
+        lanes::stands_full(taker.lane.queue->id, taker.type(), key);
+    if (taker.claimer.prefetched.is_empty() &&
+        lanes::due_of(taker.lane.ref) <= taker.now)  // as behind a suspect that has to wait
+        taker.claimer.next_due = std::min(taker.claimer.next_due, taker.now + in_flight_delay);
+    return !taker.claimer.prefetched.is_empty();
 }
 
 // ---- by SQL ----
 
-bool take_these(Claimer &claimer, const Line &line, std::span<const job::DueJob> due, pg::Time now,
+bool take_these(Claimer &claimer, const Lane &lane, std::span<const job::DueJob> due, pg::Time now,
                 std::size_t most, const Suspects &suspects)
 {
-    std::vector<JobInLine> jobs;
+    std::vector<WaitingJob> jobs;
     for (const job::DueJob &job : due)
         if (!claimer.held.is_held(job.id, now))
-            jobs.push_back({job.id, line.queue->id, job.due, line.lane, job.place});
+            jobs.push_back({job.id, lane.queue->id, job.due, lane.ref, job.place});
     pass_over_suspects(jobs, suspects);
-    reserve(claimer.hand, jobs, most);
-    return !claimer.hand.is_empty();
+    reserve(claimer.prefetched, jobs, most);
+    return !claimer.prefetched.is_empty();
 }
 
-// Whoever has others in hand, they are looked at first.
+// Whoever has others in flight, they are looked at first.
 bool take_by_sql(const Taker &taker)
 {
-    const Line &line = taker.line;
+    const Lane &lane = taker.lane;
     const std::size_t passed_over =
-        taker.claimer.held.size() + lanes::count_in_hand() + taker.suspects.size();
-    const auto due = due_jobs(*line.queue, line.head, taker.now, taker.most + passed_over,
-                              taker.windows, taker.claimer.hand.paused_keys);
-    return take_these(taker.claimer, line, due, taker.now, taker.most, taker.suspects);
+        taker.claimer.held.size() + lanes::count_in_flight() + taker.suspects.size();
+    const auto due = due_jobs(*lane.queue, lane.head, taker.now, taker.most + passed_over,
+                              taker.windows, taker.claimer.prefetched.paused_keys);
+    return take_these(taker.claimer, lane, due, taker.now, taker.most, taker.suspects);
 }
 
 bool take(Taker &taker)
 {
-    auto index = taker.line.lane.is_known() ? LaneIndex::open(*taker.line.queue) : std::nullopt;
+    auto index = taker.lane.ref.is_known() ? LaneIndex::open(*taker.lane.queue) : std::nullopt;
     if (!index.has_value())
         return take_by_sql(taker);
     const bool any = take_by_lane(taker, *index);
@@ -348,26 +350,26 @@ bool take(Taker &taker)
 
 }  // namespace
 
-bool take_these(Claimer &claimer, const Line &line, std::span<const job::DueJob> due, pg::Time now,
+bool take_these(Claimer &claimer, const Lane &lane, std::span<const job::DueJob> due, pg::Time now,
                 std::size_t most)
 {
-    return take_these(claimer, line, due, now, most, suspects());
+    return take_these(claimer, lane, due, now, most, suspects());
 }
 
-bool take_jobs(Claimer &claimer, const Line &line, pg::Time now, std::size_t most)
+bool take_jobs(Claimer &claimer, const Lane &lane, pg::Time now, std::size_t most)
 {
-    const catalog::JobType *type = line.queue->find_job_type(line.head.job_type);
-    limits::StartWindows windows(line.queue->id, line.head.job_type, now);
+    const catalog::JobType *type = lane.queue->find_job_type(lane.head.job_type);
+    limits::StartWindows windows(lane.queue->id, lane.head.job_type, now);
     Taker taker{claimer,
-                line,
+                lane,
                 now,
                 most,
                 suspects(),
                 windows,
-                limits::is_throttled(*line.queue, line.head.job_type),
+                limits::is_throttled(*lane.queue, lane.head.job_type),
                 type == nullptr ? core::no_weight_limit : type->throttle_limit_per_key};
     const bool any = take(taker);
-    claimer.hand.closes = windows.first_closing();
+    claimer.prefetched.closes = windows.first_closing();
     if (windows.first_opening() != pg::infinity)  // this executor may be busy then, or gone
         databases::work_due(MyDatabaseId, windows.first_opening());
     return any;

@@ -1,4 +1,5 @@
-// From the line into the hand: a process reads a lane and reserves the jobs that it will claim.
+// From the lane into the prefetched batch: a process reads a lane and reserves the jobs that it
+// will claim.
 #pragma once
 
 #include "claim/batch.hpp"
@@ -8,29 +9,29 @@
 
 namespace hipq::claim {
 
-// A job whose throttle key is full is looked at again when there is room, and in any case after
+// A job whose throttle key is full is looked at again when there is capacity, and in any case after
 // this.
-inline constexpr std::int64_t longest_wait_for_room = core::longest_hold;  // us
+inline constexpr std::int64_t longest_wait_for_capacity = core::longest_hold;  // us
 
 // Waiting jobs of one queue, type and priority, the first of which may be due.
-struct Line {
+struct Lane {
     const catalog::Queue *queue;
     LaneHead head;
-    lanes::LaneRef lane;                       // unknown: shared memory has no room for it
+    lanes::LaneRef ref;                        // unknown: shared memory has no capacity for it
     Oid leaf;                                  // of the lane
     core::LaneKey not_after = core::lane_end;  // if its first job comes after that one, others'
                                                // come first: none of it is taken
 };
 
-// The lines of these queues that are not paused, due or not, in no order. Needs a transaction.
-std::vector<Line> lines_of(const std::vector<const catalog::Queue *> &queues, pg::Time now);
+// The lanes of these queues that are not paused, due or not, in no order. Needs a transaction.
+std::vector<Lane> lanes_of(const std::vector<const catalog::Queue *> &queues, pg::Time now);
 
 // Takes up to `most` due jobs into the empty hand, reserved in shared memory. Needs a transaction.
 // False: there are none that nobody else has or looks at.
-bool take_jobs(Claimer &claimer, const Line &line, pg::Time now, std::size_t most);
+bool take_jobs(Claimer &claimer, const Lane &lane, pg::Time now, std::size_t most);
 
 // The same with these jobs, which stand in no lane or were looked for without it.
-bool take_these(Claimer &claimer, const Line &line, std::span<const job::DueJob> due, pg::Time now,
+bool take_these(Claimer &claimer, const Lane &lane, std::span<const job::DueJob> due, pg::Time now,
                 std::size_t most);
 
 }  // namespace hipq::claim

@@ -13,7 +13,7 @@ namespace hipq::control {
 
 namespace {
 
-// A job that is being claimed, finished or settled can be cancelled neither way for a moment: then
+// A job that is being claimed, finished or resolved can be cancelled neither way for a moment: then
 // it is looked at again.
 constexpr int most_looks = 50;
 constexpr long pause_microseconds = 10'000;
@@ -35,16 +35,16 @@ Outcome cancel_in_its_row(const catalog::Queue &queue, std::int64_t id, const st
     return is_done ? Outcome::cancelled : Outcome::look_again;
 }
 
-// Of a job that an executor may have in hand; nothing: none has begun with it.
-std::optional<Outcome> cancel_in_hand(std::int64_t id, const std::string &error)
+// Of a job that an executor may have in flight; nothing: none has begun with it.
+std::optional<Outcome> cancel_in_flight(std::int64_t id, const std::string &error)
 {
     const auto answer = memory::is_loaded()
                             ? executors::request_cancellation(MyDatabaseId, id, error)
-                            : executors::CancelAnswer::not_in_hand;
+                            : executors::CancelAnswer::not_in_flight;
     switch (answer) {
     case executors::CancelAnswer::placed:
         return Outcome::cancelled;
-    case executors::CancelAnswer::not_in_hand:
+    case executors::CancelAnswer::not_in_flight:
         return std::nullopt;
     case executors::CancelAnswer::changing:
         break;
@@ -71,7 +71,7 @@ Outcome try_to_cancel(const job::FoundJob &job, const std::string &error)
 {
     if (job.state == core::JobState::final)
         return Outcome::too_late;
-    const auto outcome = cancel_in_hand(job.id, error);
+    const auto outcome = cancel_in_flight(job.id, error);
     return outcome.has_value() ? *outcome : cancel_in_its_row(*job.queue, job.id, error);
 }
 
@@ -155,13 +155,13 @@ Outcome try_to_cancel(const catalog::Queue &queue, std::int64_t id, const Filter
 {
     std::optional<Outcome> outcome;
     if (!filter.state.has_value() || *filter.state == core::JobState::running)
-        outcome = cancel_in_hand(id, error);
+        outcome = cancel_in_flight(id, error);
     if (!outcome.has_value() && filter.state == core::JobState::running)
         return cancel_with_worker(queue, id, error) ? Outcome::cancelled : Outcome::too_late;
     return outcome.has_value() ? *outcome : cancel_in_its_row(queue, id, error);
 }
 
-// Tries each job once and leaves those of which nothing is settled. Returns how many it has
+// Tries each job once and leaves those of which nothing is resolved. Returns how many it has
 // cancelled.
 std::int64_t go_through(const catalog::Queue &queue, Ids &ids, const Filter &filter,
                         const std::string &error)

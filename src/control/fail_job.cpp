@@ -44,11 +44,11 @@ bool fail_running(const FoundJob &job, const std::string &error)
         rows.empty() ? std::nullopt : job::take_running(queue, job.id, rows.front().integer32(0));
     if (!running.has_value())
         return false;
-    const retry::Settled settled = retry::settle_failure(
+    const retry::Resolved resolved = retry::resolve_failure(
         queue, *running, {core::Reason::transient_error, "", error}, pg::now());
-    if (settled == retry::Settled::ask_retry_handler)
+    if (resolved == retry::Resolved::ask_retry_handler)
         executors::note_decision({MyDatabaseId, queue.owner, queue.id, job.id});
-    return settled != retry::Settled::stale;
+    return resolved != retry::Resolved::stale;
 }
 
 bool fail(const FoundJob &job, const std::string &error)

@@ -36,8 +36,8 @@ void note_set_aside(core::Duty duty, int queue_id, core::Trouble trouble,
                     std::string_view error) noexcept
 {
     const pg::Time now{::GetCurrentTimestamp()};
-    constexpr auto room = static_cast<int>(sizeof(memory::SetAside::error)) - 1;
-    const int length = ::pg_mbcliplen(error.data(), static_cast<int>(error.size()), room);
+    constexpr auto capacity = static_cast<int>(sizeof(memory::SetAside::error)) - 1;
+    const int length = ::pg_mbcliplen(error.data(), static_cast<int>(error.size()), capacity);
     const memory::Lock lock(LW_EXCLUSIVE);
     memory::SetAside *entry = find(duty, queue_id);
     if (entry == nullptr)

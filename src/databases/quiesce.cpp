@@ -6,46 +6,48 @@ namespace hipq::databases {
 namespace {
 
 // The system's clock: hipq's may be moved on by a setting, and not in all processes at once. Should
-// the system's be set back, the lull's end may be far ahead: no lull is longer than the longest.
-bool is_on(const memory::Lull &lull, pg::Time now)
+// the system's be set back, the quiet moment's end may be far ahead: no quiet moment is longer than
+// the longest.
+bool is_on(const memory::Quiesce &quiesce, pg::Time now)
 {
-    return now < lull.end && lull.end.value - now.value <= longest_lull;
+    return now < quiesce.end && quiesce.end.value - now.value <= longest_quiesce;
 }
 
 }  // namespace
 
-bool begin_lull(Oid database) noexcept
+bool begin_quiesce(Oid database) noexcept
 {
     const pg::Time now{::GetCurrentTimestamp()};
     const memory::Lock lock(LW_EXCLUSIVE);
-    memory::Lull &lull = memory::registry()->lull;
-    if (lull.database != database && is_on(lull, now))
+    memory::Quiesce &quiesce = memory::registry()->quiesce;
+    if (quiesce.database != database && is_on(quiesce, now))
         return false;
-    lull = memory::Lull{database, now + longest_lull};
+    quiesce = memory::Quiesce{database, now + longest_quiesce};
     return true;
 }
 
-void end_lull(Oid database) noexcept
+void end_quiesce(Oid database) noexcept
 {
     const memory::Lock lock(LW_EXCLUSIVE);
-    memory::Lull &lull = memory::registry()->lull;
-    if (lull.database == database)
-        lull = memory::Lull{InvalidOid, pg::Time{0}};
+    memory::Quiesce &quiesce = memory::registry()->quiesce;
+    if (quiesce.database == database)
+        quiesce = memory::Quiesce{InvalidOid, pg::Time{0}};
 }
 
-bool has_lull(Oid database)
+bool is_quiesced(Oid database)
 {
     const pg::Time now{::GetCurrentTimestamp()};
     const memory::Lock lock(LW_SHARED);
-    const memory::Lull &lull = memory::registry()->lull;
-    return lull.database == database && is_on(lull, now);
+    const memory::Quiesce &quiesce = memory::registry()->quiesce;
+    return quiesce.database == database && is_on(quiesce, now);
 }
 
-void wait_out_lull(Oid database)
+void wait_out_quiesce(Oid database)
 {
     // Looked at again and again: to be woken it would have to wait for its latch, and so to take
     // what others set it for.
-    for (std::int64_t waited = 0; waited < longest_lull && has_lull(database); waited += 1'000)
+    for (std::int64_t waited = 0; waited < longest_quiesce && is_quiesced(database);
+         waited += 1'000)
         pg::call([] {
             (void)::WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1, PG_WAIT_EXTENSION);
             CHECK_FOR_INTERRUPTS();

@@ -1,5 +1,5 @@
-// A lull: a short time in which the executors of one database start no next job, so that a change
-// of its tables finds a moment in which none of them holds a lock. Jobs that run, and their
+// A quiet moment: a short time in which the executors of one database start no next job, so that a
+// change of its tables finds a moment in which none of them holds a lock. Jobs that run, and their
 // finishes, go on.
 #pragma once
 
@@ -7,16 +7,16 @@
 
 namespace hipq::databases {
 
-inline constexpr std::int64_t longest_lull = 100'000;  // us
+inline constexpr std::int64_t longest_quiesce = 100'000;  // us
 
-// Scheduler: begins a lull; it is over when it is ended, or after the longest time. False: another
-// database has one.
-bool begin_lull(Oid database) noexcept;
-void end_lull(Oid database) noexcept;
+// Scheduler: begins a quiet moment; it is over when it is ended, or after the longest time. False:
+// another database has one.
+bool begin_quiesce(Oid database) noexcept;
+void end_quiesce(Oid database) noexcept;
 
-// Executor, between jobs: whether there is a lull; waits for its end. No transaction open.
-bool has_lull(Oid database);
-void wait_out_lull(Oid database);
+// Executor, between jobs: whether there is a quiet moment; waits for its end. No transaction open.
+bool is_quiesced(Oid database);
+void wait_out_quiesce(Oid database);
 
 // Whether the process with that PGPROC number is an executor of the database.
 bool is_executor(Oid database, int process) noexcept;

@@ -62,12 +62,12 @@ memory::DatabaseSlot *slot_for(Oid database)
         *free_slot = memory::DatabaseSlot{.database = database,
                                           .scheduler = memory::SchedulerState::none,
                                           .generation = free_slot->generation + 1,
-                                          .watches_hands = false,
+                                          .watches_prefetched = false,
                                           .process = memory::no_process,
                                           .started = pg::Time{0},
                                           .last_look = pg::Time{0},
                                           .is_looking = false,
-                                          .must_make_room = false,
+                                          .must_give_way = false,
                                           .dispatch_asked = false,
                                           .next_due = pg::infinity,
                                           .not_before = pg::Time{0},
@@ -148,7 +148,7 @@ void detach_scheduler(int exit_code)
         return;
     slot->scheduler = memory::SchedulerState::none;
     slot->process = memory::no_process;
-    slot->must_make_room = false;
+    slot->must_give_way = false;
     memory::tell_of_scheduler_exit(*slot, holder);
     if (slot->dispatch_asked)
         slot->next_due = pg::Time{0};
@@ -386,7 +386,7 @@ void scheduler_found_no_slot(const SchedulerTicket &ticket)
     if (slot == nullptr || slot->scheduler != memory::SchedulerState::starting)
         return;
     slot->scheduler = memory::SchedulerState::none;
-    ask_scheduler_to_make_room();
+    ask_scheduler_to_give_way();
 }
 
 pg::Time last_look(Oid database)
@@ -512,13 +512,13 @@ pg::Time end_look(pg::Time next_due)
     return slot->next_due;
 }
 
-void watch_hand()
+void watch_prefetched()
 {
     const memory::Lock lock(LW_EXCLUSIVE);
     memory::DatabaseSlot *slot = slot_for(MyDatabaseId);
-    if (slot == nullptr || slot->watches_hands)
+    if (slot == nullptr || slot->watches_prefetched)
         return;
-    slot->watches_hands = true;
+    slot->watches_prefetched = true;
     if (slot->scheduler == memory::SchedulerState::running) {
         memory::wake_process(slot->process);
     } else {
@@ -533,20 +533,20 @@ pg::Time next_look()
     const memory::DatabaseSlot *slot = slot_of(mine);
     if (slot == nullptr)
         return pg::infinity;
-    return slot->must_make_room ? pg::Time{0} : slot->next_due;
+    return slot->must_give_way ? pg::Time{0} : slot->next_due;
 }
 
-bool watches_hands()
+bool watches_prefetched()
 {
     const memory::Lock lock(LW_SHARED);
     const memory::DatabaseSlot *slot = slot_of(mine);
-    return slot != nullptr && slot->watches_hands;
+    return slot != nullptr && slot->watches_prefetched;
 }
 
-void stop_watching_hands() noexcept
+void stop_watching_prefetched() noexcept
 {
     if (memory::DatabaseSlot *slot = slot_of(mine); slot != nullptr)
-        slot->watches_hands = false;
+        slot->watches_prefetched = false;
 }
 
 bool leave_scheduler(pg::Time stay_until)
@@ -555,40 +555,40 @@ bool leave_scheduler(pg::Time stay_until)
     memory::DatabaseSlot *slot = slot_of(mine);
     if (slot == nullptr)
         return true;
-    if (slot->next_due < stay_until || slot->watches_hands || slot->dispatch_asked)
+    if (slot->next_due < stay_until || slot->watches_prefetched || slot->dispatch_asked)
         return false;
     slot->scheduler = memory::SchedulerState::leaving;
     return true;
 }
 
-void ask_scheduler_to_make_room()
+void ask_scheduler_to_give_way()
 {
     memory::DatabaseSlot *oldest = nullptr;
     for (memory::DatabaseSlot &slot : memory::registry()->databases) {
         if (slot.scheduler != memory::SchedulerState::running)
             continue;
-        if (slot.must_make_room)  // one at a time
+        if (slot.must_give_way)  // one at a time
             return memory::wake_process(slot.process);
         if (oldest == nullptr || slot.started < oldest->started)
             oldest = &slot;
     }
     if (oldest == nullptr)
         return;
-    oldest->must_make_room = true;
+    oldest->must_give_way = true;
     memory::wake_process(oldest->process);
 }
 
-void need_no_room()
+void need_no_capacity()
 {
     for (memory::DatabaseSlot &slot : memory::registry()->databases)
-        slot.must_make_room = false;
+        slot.must_give_way = false;
 }
 
-bool leave_to_make_room(pg::Time come_back)
+bool leave_to_give_way(pg::Time come_back)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
     memory::DatabaseSlot *slot = slot_of(mine);
-    if (slot == nullptr || !std::exchange(slot->must_make_room, false))
+    if (slot == nullptr || !std::exchange(slot->must_give_way, false))
         return false;
     slot->scheduler = memory::SchedulerState::leaving;
     slot->next_due = come_back;

@@ -48,9 +48,9 @@ bool is_closed(Oid database);
 
 // There is no free background worker slot: the scheduler that has been there longest leaves for a
 // while. Needs the lock.
-void ask_scheduler_to_make_room();
+void ask_scheduler_to_give_way();
 // There are free ones again: who was asked may stay. Needs the lock.
-void need_no_room();
+void need_no_capacity();
 
 // Launcher: registers itself; the schedulers due at `now`, marked as starting; when the next one
 // will be.
@@ -90,7 +90,7 @@ bool was_asked_for_dispatch();
 
 // Executor: has the scheduler look every now and then whether the current job keeps the rest of its
 // hand waiting.
-void watch_hand();
+void watch_prefetched();
 
 // Scheduler: takes its slot (false: it is not meant to run any more); the exit callback gives it
 // back.
@@ -104,9 +104,9 @@ pg::Time end_look(pg::Time next_due);
 // scheduler is to make room.
 pg::Time next_look();
 
-// The scheduler looks after the hands of executors as long as there are any.
-bool watches_hands();
-void stop_watching_hands() noexcept;  // needs the lock
+// The scheduler looks after the prefetched batches of executors as long as there are any.
+bool watches_prefetched();
+void stop_watching_prefetched() noexcept;  // needs the lock
 
 // Whether the live leaves have to be read for what was left there: by the server's last life, by a
 // restore, by a scheduler that ended before it was done. The number of restores so far; once the
@@ -122,7 +122,7 @@ unsigned count_aims();
 // Leaves unless something became due earlier than `stay_until` meanwhile; true: gone.
 bool leave_scheduler(pg::Time stay_until);
 // Leaves until `come_back` if another process needs the background worker slot; true: gone.
-bool leave_to_make_room(pg::Time come_back);
+bool leave_to_give_way(pg::Time come_back);
 // Leaves because nothing may run here, unless database_changed() was said since begin_look(); true:
 // gone.
 bool leave_closed_database();

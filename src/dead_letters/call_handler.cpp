@@ -98,13 +98,13 @@ std::optional<std::string> trouble_of(const execute::Stop &stop)
 
 // Raises what the handler raises, or what it was stopped for.
 void call_handler(const execute::Executor &executor, const Handler &handler, const ClaimedJob &job,
-                  execute::SessionUse &session, execute::Watch &watch)
+                  execute::SessionUse &session, execute::StopControl &control)
 {
     const job::MadeJobs made;
     session.begin();
     execute::run_handler(handler, {&job, 1}, executor.job_memory);
     execute::end_user_code();
-    if (const auto stopped = trouble_of(watch.stop()))
+    if (const auto stopped = trouble_of(control.stop()))
         HIPQ_RAISE(errcode(ERRCODE_QUERY_CANCELED), errmsg("%s", stopped->c_str()));
     session.put_back();
     const pg::OwnSettings own;
@@ -115,16 +115,16 @@ void call_handler(const execute::Executor &executor, const Handler &handler, con
 std::optional<std::string> try_handler(const execute::Executor &executor, const Handler &handler,
                                        const ClaimedJob &job, execute::SessionUse &session)
 {
-    execute::Watch watch(job);
+    execute::StopControl control(job);
     const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
         try {
-            call_handler(executor, handler, job, session, watch);
+            call_handler(executor, handler, job, session, control);
         } catch (...) {
-            watch.stop();  // nothing cancels the rollback
+            control.stop();  // nothing cancels the rollback
             throw;
         }
     });
-    const auto stopped = trouble_of(watch.stop());
+    const auto stopped = trouble_of(control.stop());
     return stopped.has_value() || !error.has_value() ? stopped : error->message();
 }
 

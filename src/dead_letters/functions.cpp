@@ -1,7 +1,7 @@
 // hipq.redrive, dismiss_dead_letters, purge_dead_letters: what operators do about jobs that failed
 // for good, by id or by filter.
 //
-// A dead letter that somebody else has in hand (its handler, another call) is refused by id and
+// A dead letter that somebody else has in flight (its handler, another call) is refused by id and
 // passed over by filter: nobody waits for a handler.
 #include "catalog/catalog.hpp"
 #include "core/retry/redrive.hpp"

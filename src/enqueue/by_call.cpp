@@ -240,7 +240,7 @@ Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::Raw
         refuse_change_without_key();
     for (;;) {
         if (is_change(on_duplicate))
-            if (const auto met = meet_holder({queue, options, data, *key}, on_duplicate))
+            if (const auto met = apply_on_duplicate({queue, options, data, *key}, on_duplicate))
                 return *met;
         if (const auto id = insert_one(queue, options, data, key))
             return {*id, EnqueueAction::inserted};

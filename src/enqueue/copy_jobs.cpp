@@ -199,8 +199,8 @@ public:
             return;
         }
         write_pending();
-        job::make_room_for_successor(queue_id_, job.as_text(Column::job_type),
-                                     job.as_text(Column::job_key));
+        job::make_capacity_for_successor(queue_id_, job.as_text(Column::job_type),
+                                         job.as_text(Column::job_key));
         rows_.insert_or_raise(job);
         job::note_if_waiting(rows_.leaf(), job, *queue_);
     }

@@ -116,8 +116,8 @@ std::optional<std::int64_t>
 DirectEnqueue::insert_unless_taken(pg::RawValue data, const std::optional<std::string> &key)
 {
     const job::RowValues job = new_job(data, key);
-    job::make_room_for_successor(queue_->id, job.as_text(Column::job_type),
-                                 job.as_text(Column::job_key));
+    job::make_capacity_for_successor(queue_->id, job.as_text(Column::job_type),
+                                     job.as_text(Column::job_key));
     if (!rows_.insert_unless_taken(job))
         return std::nullopt;
     job::note_if_waiting(rows_.leaf(), job, *queue_);

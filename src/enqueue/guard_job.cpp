@@ -226,7 +226,7 @@ void note_restored(core::JobState state)
 // One that hipq makes of another: retried, redriven.
 void check_made_job(const JobRow &row, const catalog::Queue &queue)
 {
-    catalog::demand_room_for_type(queue, row.as_text(Column::job_type));
+    catalog::demand_capacity_for_type(queue, row.as_text(Column::job_type));
     if (!row.null(Column::retry_of))
         check_caps(row, queue, queue.find_job_type(row.as_text(Column::job_type)),
                    core::ColumnSet().set());
@@ -252,8 +252,8 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
         check_made_job(row, queue);
     fill_new_job(row, catalogue, queue);
     if (core::is_unfinished(row.state()))
-        job::make_room_for_successor(queue.id, row.as_text(Column::job_type),
-                                     row.as_text(Column::job_key));
+        job::make_capacity_for_successor(queue.id, row.as_text(Column::job_type),
+                                         row.as_text(Column::job_key));
     job::note_if_waiting(RelationGetRelid(relation), row, queue);
     note_if_taken(row, caller);
     return row.is_changed ? row.form() : tuple;

@@ -195,7 +195,7 @@ void check_new_job(job::RowValues &job, const catalog::Queue &queue)
     check_caps(job, queue, type, capped);
     demand_open_queue(queue, job.as_text(Column::job_type), type);
     job::complete_job_data(job, type);
-    catalog::demand_room_for_type(queue, job.as_text(Column::job_type));
+    catalog::demand_capacity_for_type(queue, job.as_text(Column::job_type));
     HIPQ_POINT("in-enqueue");
 }
 

@@ -82,7 +82,7 @@ struct NewRows::Leaf {
     bool insert(const job::RowValues *jobs, std::size_t count);
     bool insert_speculatively(const job::RowValues &job);
     void insert_or_raise(const job::RowValues &job);
-    void take_back(TupleTableSlot *slot) const;
+    void reclaim(TupleTableSlot *slot) const;
 };
 
 // Opens what it finds. False: there is something that only SQL respects.
@@ -182,7 +182,7 @@ void NewRows::Leaf::insert_or_raise(const job::RowValues &job)
 }
 
 // Removes a row that was inserted just now.
-void NewRows::Leaf::take_back(TupleTableSlot *slot) const
+void NewRows::Leaf::reclaim(TupleTableSlot *slot) const
 {
     ::CommandCounterIncrement();
     ::simple_table_tuple_delete(leaf, &slot->tts_tid, ::GetActiveSnapshot());
@@ -254,7 +254,7 @@ bool NewRows::insert_unless_taken(const job::RowValues &job)
             return leaf_->insert_speculatively(job);
         if (leaf_->insert(&job, 1))
             return true;
-        leaf_->take_back(leaf_->slots[0]);
+        leaf_->reclaim(leaf_->slots[0]);
         return false;
     });
 }

@@ -195,7 +195,7 @@ std::optional<Enqueued> meet(const Newcomer &newcomer, const Holder &holder,
 
 }  // namespace
 
-std::optional<Enqueued> meet_holder(const Newcomer &newcomer, OnDuplicate on_duplicate)
+std::optional<Enqueued> apply_on_duplicate(const Newcomer &newcomer, OnDuplicate on_duplicate)
 {
     for (;;) {
         pg::call([] { CHECK_FOR_INTERRUPTS(); });

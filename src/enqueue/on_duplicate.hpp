@@ -10,6 +10,6 @@ namespace hipq::enqueue {
 // in this session, for whose successor an insert makes room. Whoever else is changing the job at
 // this moment is waited for, but never the handler of a job: 55006 for one that runs. Otherwise
 // raises what an UPDATE or INSERT by the caller would raise.
-std::optional<Enqueued> meet_holder(const Newcomer &newcomer, OnDuplicate on_duplicate);
+std::optional<Enqueued> apply_on_duplicate(const Newcomer &newcomer, OnDuplicate on_duplicate);
 
 }  // namespace hipq::enqueue

@@ -23,8 +23,8 @@ struct Newcomer {
 // does so at this moment is waited for. Raises what an INSERT of the job would raise.
 std::optional<std::int64_t> add_successor(const Newcomer &newcomer);
 
-// Puts a successor into line. False: it is none any more, somebody else is doing so, or its key is
-// held. Whoever is inserting a job with that key at this moment is waited for, as far as
+// Enqueues a successor. False: it is none any more, somebody else is doing so, or
+// its key is held. Whoever is inserting a job with that key at this moment is waited for, as far as
 // lock_timeout allows.
 bool make_successor_a_job(const catalog::Queue &queue, std::string_view type, std::string_view key);
 

@@ -40,7 +40,7 @@ void report_failure(const Queue &queue, const Successor &successor, const pg::Er
 
 // Its queue is not locked, as far as anybody knows. Returns when it is to be tried again; infinity:
 // need not be.
-pg::Time put_in_line(const Queue &queue, const Successor &successor)
+pg::Time put_into_lane(const Queue &queue, const Successor &successor)
 {
     std::optional<pg::Error> trouble;
     try {
@@ -97,7 +97,7 @@ std::vector<std::int64_t> holders(const std::vector<const Queue *> &queues)
 
 }  // namespace
 
-pg::Time put_successors_in_line(const catalog::Catalogue &catalogue)
+pg::Time enqueue_successors(const catalog::Catalogue &catalogue)
 {
     const std::vector<const Queue *> queues = queues_with_successors(catalogue);
     wakeup::look_at_end_of(holders(queues));
@@ -106,7 +106,7 @@ pg::Time put_successors_in_line(const catalog::Catalogue &catalogue)
         for (const Successor &successor : successors_now(*queue)) {
             process::check_interrupts();
             next = std::min(next, successor.holder.has_value() ? pg::now() + process::longest_wait
-                                                               : put_in_line(*queue, successor));
+                                                               : put_into_lane(*queue, successor));
         }
     return next;
 }

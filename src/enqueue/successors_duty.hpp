@@ -1,4 +1,4 @@
-// Puts jobs in line that were to follow others, once those have finished.
+// Enqueues jobs that were to follow others, once those have finished.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -8,6 +8,6 @@ namespace hipq::enqueue {
 
 // In transactions of its own. Returns when to look again; the end of a job that has a successor
 // wakes the scheduler before.
-pg::Time put_successors_in_line(const catalog::Catalogue &catalogue);
+pg::Time enqueue_successors(const catalog::Catalogue &catalogue);
 
 }  // namespace hipq::enqueue

@@ -98,7 +98,7 @@ void conclude(const Queue &queue, std::span<const ClaimedJob> jobs,
         job::finish_succeeded(queue, jobs, results, pg::now());
         break;
     case job::HandlerEnd::snoozed:
-        retry::settle_snoozed(queue, jobs.front(), requested.delay, pg::now());
+        retry::resolve_snoozed(queue, jobs.front(), requested.delay, pg::now());
         break;
     case job::HandlerEnd::left_running:
         claim::leave_running(queue, jobs.front(), pg::now());
@@ -106,17 +106,17 @@ void conclude(const Queue &queue, std::span<const ClaimedJob> jobs,
     }
 }
 
-retry::Settled settle_attempt(const Queue &queue, ClaimedJob &job,
-                              const std::optional<catalog::Handler> &handler,
-                              const Failure &failure)
+retry::Resolved resolve_attempt(const Queue &queue, ClaimedJob &job,
+                                const std::optional<catalog::Handler> &handler,
+                                const Failure &failure)
 {
     if (job.is_locked && !job::record_locked(queue, job))
-        return retry::Settled::stale;
+        return retry::Resolved::stale;
     const pg::Time now = pg::now();
     const bool has_done_nothing = handler.has_value() && !handler->may_commit;
     if (has_done_nothing && core::is_conflict(failure.sqlstate))
-        return retry::settle_conflict(queue, job, failure, now);
-    return retry::settle_failure(queue, job, failure, now);
+        return retry::resolve_conflict(queue, job, failure, now);
+    return retry::resolve_failure(queue, job, failure, now);
 }
 
 }  // namespace hipq::execute

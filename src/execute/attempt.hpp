@@ -30,8 +30,8 @@ void conclude(const catalog::Queue &queue, std::span<const job::ClaimedJob> jobs
 // unless somebody else, who found it waiting, has changed it meanwhile: then this attempt has not
 // happened. Nothing of a handler that may not commit is left: what was only in the way of another
 // transaction begins anew, uncharged. Needs a transaction.
-retry::Settled settle_attempt(const catalog::Queue &queue, job::ClaimedJob &job,
-                              const std::optional<catalog::Handler> &handler,
-                              const job::Failure &failure);
+retry::Resolved resolve_attempt(const catalog::Queue &queue, job::ClaimedJob &job,
+                                const std::optional<catalog::Handler> &handler,
+                                const job::Failure &failure);
 
 }  // namespace hipq::execute

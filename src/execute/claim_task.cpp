@@ -37,15 +37,17 @@ core::ClaimMode mode_of(const catalog::JobType &type, const Task &task)
 
 struct Claim {
     std::optional<Task> task;
-    claim::Rooms rooms;  // what the jobs got under the throttle limits
+    claim::Capacities capacities;  // what the jobs got under the throttle limits
     std::optional<pg::Error>
         trouble{};  // a database error was against it, and nothing has happened
 };
 
-// Whether something has been paused or resumed since the hand was filled.
-bool has_changed(const claim::Hand &hand, const catalog::Queue &queue, const std::string &job_type)
+// Whether something has been paused or resumed since the prefetched batch was filled.
+bool has_changed(const claim::Prefetched &prefetched, const catalog::Queue &queue,
+                 const std::string &job_type)
 {
-    return queue.find_pause(job_type) != nullptr || queue.paused_keys(job_type) != hand.paused_keys;
+    return queue.find_pause(job_type) != nullptr ||
+           queue.paused_keys(job_type) != prefetched.paused_keys;
 }
 
 // Needs a transaction, which has to be aborted when there is no task: the queue or type is gone or
@@ -55,7 +57,7 @@ Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &
 {
     const pg::OwnSettings own;
     const auto nothing = [&] {
-        return Claim{std::nullopt, claim::room_for_all(waiting.size())};
+        return Claim{std::nullopt, claim::capacity_for_all(waiting.size())};
     };  // not for want of room
     Task task{catalog::catalogue(), nullptr, std::nullopt, core::ClaimMode::record, {}};
     task.queue = task.catalogue->find(queue_id);
@@ -63,22 +65,22 @@ Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &
         task.queue == nullptr ? nullptr : task.queue->find_job_type(job_type);
     if (type == nullptr || task.queue->is_dropped || task.queue->owner != executor.ticket.role)
         return nothing();
-    executor.hand.is_paused =
-        has_changed(executor.hand, *task.queue, type->name) || !catalog::try_to_lock(*task.queue);
-    if (executor.hand.is_paused)
+    executor.prefetched.is_paused = has_changed(executor.prefetched, *task.queue, type->name) ||
+                                    !catalog::try_to_lock(*task.queue);
+    if (executor.prefetched.is_paused)
         return nothing();
     task.handler = catalog::known_handler(*task.queue, *type);
     if (!task.handler.has_value() && !type->fails_without_handler)
         return nothing();
     task.run_time = lanes::run_time(queue_id, type->name);
     task.mode = mode_of(*type, task);
-    executor.hand.is_paused = task.mode == core::ClaimMode::record &&
-                              !catalog::try_to_lock(*task.queue, RowExclusiveLock);
-    if (executor.hand.is_paused)
+    executor.prefetched.is_paused = task.mode == core::ClaimMode::record &&
+                                    !catalog::try_to_lock(*task.queue, RowExclusiveLock);
+    if (executor.prefetched.is_paused)
         return nothing();
-    Claim claim{std::nullopt, claim::take_room(*task.queue, *type, waiting)};
+    Claim claim{std::nullopt, claim::take_capacity(*task.queue, *type, waiting)};
     for (std::size_t i = waiting.size(); i-- > 0;)
-        if (!claim.rooms.has(i))
+        if (!claim.capacities.has(i))
             waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
     if (waiting.empty())
         return claim;
@@ -123,7 +125,7 @@ Claim claim(Executor &executor, int queue_id, const std::string &job_type,
         pg::abort_transaction();
         if (!pg::is_fault_of_job(error))
             throw;
-        result = Claim{std::nullopt, claim::room_for_all(0), error};
+        result = Claim{std::nullopt, claim::capacity_for_all(0), error};
     } catch (...) {
         pg::abort_transaction();
         throw;
@@ -133,7 +135,7 @@ Claim claim(Executor &executor, int queue_id, const std::string &job_type,
     return result;
 }
 
-void put_off_until(const lanes::JobInLine &job, pg::Time again)
+void put_off_until(const lanes::WaitingJob &job, pg::Time again)
 {
     executors::put_off(job, again);
     databases::work_due(MyDatabaseId, again);  // this executor may be busy then
@@ -152,18 +154,18 @@ void report_trouble(std::int64_t id, const pg::Error &error)
 
 // A database error is against one of these jobs. Of several it is not known which: then they are
 // claimed one by one for a while.
-void put_off_trouble(Executor &executor, std::span<const lanes::JobInLine> jobs,
+void put_off_trouble(Executor &executor, std::span<const lanes::WaitingJob> jobs,
                      const pg::Error &error)
 {
     constexpr std::int64_t caution = 10'000'000;  // us
     const pg::Time now = pg::now();
     if (jobs.size() > 1) {
         executor.single_until = now + caution;
-        for (const lanes::JobInLine &job : jobs)
+        for (const lanes::WaitingJob &job : jobs)
             executors::put_back(job);
         return;
     }
-    const lanes::JobInLine &job = jobs.front();
+    const lanes::WaitingJob &job = jobs.front();
     if (executor.held.until(job.id) == pg::Time{0})
         report_trouble(job.id, error);
     put_off_until(job, executor.held.note(job.id, now));
@@ -171,31 +173,31 @@ void put_off_trouble(Executor &executor, std::span<const lanes::JobInLine> jobs,
 
 // What had room and could not be claimed is held by somebody else, or was changed. The jobs of the
 // task are in the order of `jobs`.
-void put_off_others(Executor &executor, std::span<const lanes::JobInLine> jobs, const Claim &claim)
+void put_off_others(Executor &executor, std::span<const lanes::WaitingJob> jobs, const Claim &claim)
 {
     const std::span<const ClaimedJob> claimed = claim.task.has_value()
                                                     ? std::span<const ClaimedJob>(claim.task->jobs)
                                                     : std::span<const ClaimedJob>();
     auto next = claimed.begin();
-    for (std::size_t i = 0; i < claim.rooms.taken.size(); ++i) {
-        const lanes::JobInLine &job = jobs[i];
+    for (std::size_t i = 0; i < claim.capacities.taken.size(); ++i) {
+        const lanes::WaitingJob &job = jobs[i];
         const bool is_claimed = next != claimed.end() && next->id == job.id;
         if (is_claimed)
             ++next;
-        if (claim.rooms.is_key_full(i))
+        if (claim.capacities.is_key_full(i))
             claim::leave_full_key(executor, job);
-        else if (!is_claimed && claim.rooms.has(i))
+        else if (!is_claimed && claim.capacities.has(i))
             put_off_until(job, executor.held.note(job.id, pg::now()));
         else if (is_claimed && executor.held.size() > 0)
             executor.held.forget(job.id);
     }
 }
 
-// The windows of jobs that were taken while they were open have closed: the line tells when they
+// The windows of jobs that were taken while they were open have closed: the lane tells when they
 // open again.
-bool has_closed(const claim::Hand &hand)
+bool has_closed(const claim::Prefetched &prefetched)
 {
-    return hand.closes != pg::infinity && pg::now() >= hand.closes;
+    return prefetched.closes != pg::infinity && pg::now() >= prefetched.closes;
 }
 
 }  // namespace
@@ -214,39 +216,40 @@ void announce(const Task &task)
 
 std::optional<Task> claim_next(Executor &executor)
 {
-    claim::Hand &hand = executor.hand;
-    if (has_closed(hand)) {
+    claim::Prefetched &prefetched = executor.prefetched;
+    if (has_closed(prefetched)) {
         claim::give_back(executor);
         return std::nullopt;
     }
-    const std::size_t most = pg::now() < executor.single_until ? 1 : hand.batch_size;
-    const std::size_t count = std::min(most, hand.jobs.size() - hand.next);
-    const std::span<lanes::JobInLine> chosen(hand.jobs.data() + hand.next, count);
-    hand.next += count;
-    const std::span<const lanes::JobInLine> jobs = chosen.first(lanes::choose_jobs(chosen));
+    const std::size_t most = pg::now() < executor.single_until ? 1 : prefetched.batch_size;
+    const std::size_t count = std::min(most, prefetched.jobs.size() - prefetched.next);
+    const std::span<lanes::WaitingJob> chosen(prefetched.jobs.data() + prefetched.next, count);
+    prefetched.next += count;
+    const std::span<const lanes::WaitingJob> jobs = chosen.first(lanes::choose_jobs(chosen));
     if (jobs.empty())
         return std::nullopt;
     std::vector<DueJob> waiting;
     waiting.reserve(jobs.size());
-    for (const lanes::JobInLine &job : jobs) {
+    for (const lanes::WaitingJob &job : jobs) {
         executors::note_chosen(job.id);
         waiting.push_back({job.id, job.place, job.due, job.is_weighed, job.weight, job.key});
     }
     ::MemoryContextReset(executor.job_memory);
-    Claim claimed = claim(executor, hand.queue_id, hand.job_type, std::move(waiting));
+    Claim claimed = claim(executor, prefetched.queue_id, prefetched.job_type, std::move(waiting));
     if (claimed.trouble.has_value()) {
         put_off_trouble(executor, jobs, *claimed.trouble);
         return std::nullopt;
     }
-    if (hand.is_paused) {
+    if (prefetched.is_paused) {
         claim::give_back(executor);
         return std::nullopt;
     }
     put_off_others(executor, jobs, claimed);
-    if (claimed.rooms.are_full()) {
-        const std::vector<lanes::JobInLine> chosen_jobs(jobs.begin(),
-                                                        jobs.end());  // they are part of the hand
-        claim::put_back_rest(executor, chosen_jobs, claimed.rooms, claimed.task.has_value());
+    if (claimed.capacities.are_full()) {
+        const std::vector<lanes::WaitingJob> chosen_jobs(
+            jobs.begin(),
+            jobs.end());  // they are part of the prefetched batch
+        claim::put_back_rest(executor, chosen_jobs, claimed.capacities, claimed.task.has_value());
     }
     return std::move(claimed.task);
 }
@@ -261,7 +264,7 @@ std::optional<Task> claim_again(Executor &executor, const Task &batch, std::int6
 
 void put_off(Executor &executor, std::int64_t job_id)
 {
-    for (const lanes::JobInLine &job : executor.hand.jobs)
+    for (const lanes::WaitingJob &job : executor.prefetched.jobs)
         if (job.id == job_id)
             put_off_until(job, executor.held.note(job_id, pg::now()));
 }

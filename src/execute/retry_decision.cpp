@@ -59,11 +59,11 @@ Answer ask_retry_handler(const Executor &executor, const Queue &queue, const Cla
     const auto handler = catalog::resolve_retry_handler(queue, *queue.find_job_type(job.type));
     if (!handler.has_value())
         return missing_retry_handler();
-    Watch watch(job);
+    StopControl control(job);
     std::optional<std::int64_t> delay;
     std::optional<Failure> failure;
     try {
-        if (!watch.comes_too_late()) {
+        if (!control.comes_too_late()) {
             delay = run_retry_handler(*handler, job, executor.job_memory);
             end_user_code();
         }
@@ -71,7 +71,7 @@ Answer ask_retry_handler(const Executor &executor, const Queue &queue, const Cla
     } catch (const pg::Error &raised) {
         failure = retry_failure_of(raised);
     }
-    if (auto trouble = trouble_of(watch.stop()))
+    if (auto trouble = trouble_of(control.stop()))
         return *trouble;
     if (failure.has_value())
         return *failure;

@@ -32,11 +32,11 @@ void choose_durability(const Queue &queue)
 
 // The handler's transaction, in the role's isolation level, up to its end; under a claim by lock it
 // is open already. Returns what stopped the handler, if anything did.
-std::optional<Failure> call(const Executor &executor, const Task &task, Watch &watch,
+std::optional<Failure> call(const Executor &executor, const Task &task, StopControl &control,
                             SessionUse &session)
 {
-    if (!task.handler.has_value() || watch.comes_too_late()) {
-        const auto stopped = stop_failure(watch.stop(), task.jobs.front());
+    if (!task.handler.has_value() || control.comes_too_late()) {
+        const auto stopped = stop_failure(control.stop(), task.jobs.front());
         return stopped.value_or(missing_handler());
     }
     if (task.mode == core::ClaimMode::record)
@@ -49,7 +49,7 @@ std::optional<Failure> call(const Executor &executor, const Task &task, Watch &w
     end_user_code();
     HIPQ_POINT("after-handler");
     if (auto stopped = stop_failure(
-            watch.stop(),
+            control.stop(),
             task.jobs.front()))  // it caught the cancellation, or was done before it struck
         return stopped;
     session.put_back();
@@ -65,16 +65,16 @@ std::optional<Failure> call(const Executor &executor, const Task &task, Watch &w
 std::optional<Failure> call_and_finish(const Executor &executor, const Task &task,
                                        SessionUse &session)
 {
-    Watch watch(task);
+    StopControl control(task);
     std::optional<Failure> failure;
     try {
-        failure = call(executor, task, watch, session);
+        failure = call(executor, task, control, session);
     } catch (const pg::Error &error) {
-        failure = stop_failure(watch.stop(), task.jobs.front());
+        failure = stop_failure(control.stop(), task.jobs.front());
         if (!failure.has_value())
             failure = failure_of(error);
     } catch (...) {
-        watch.stop();
+        control.stop();
         pg::abort_transaction();
         throw;
     }
@@ -96,7 +96,7 @@ std::optional<Failure> run_in_clean_session(const Executor &executor, const Task
     return failure;
 }
 
-// A job that not even can be set aside: it is tried again after a while if it stands in line, else
+// A job that not even can be set aside: it is tried again after a while if it waits, else
 // the scheduler looks after it when this process has ended.
 void leave(Executor &executor, const ClaimedJob &job, const pg::Error &refusal)
 {
@@ -105,15 +105,15 @@ void leave(Executor &executor, const ClaimedJob &job, const pg::Error &refusal)
     put_off(executor, job.id);
 }
 
-void settle(Executor &executor, const Task &task, const Failure &failure)
+void resolve(Executor &executor, const Task &task, const Failure &failure)
 {
-    retry::Settled settled = retry::Settled::stale;
+    retry::Resolved resolved = retry::Resolved::stale;
     const ClaimedJob &job = task.jobs.front();
     const auto trouble = try_to_write([&] {
-        HIPQ_POINT("before-settle");
+        HIPQ_POINT("before-resolve");
         ClaimedJob present = job;
-        settled = settle_attempt(*task.queue, present, task.handler, failure);
-        HIPQ_POINT("after-settle");
+        resolved = resolve_attempt(*task.queue, present, task.handler, failure);
+        HIPQ_POINT("after-resolve");
         choose_durability(*task.queue);
     });
     if (trouble.has_value()) {
@@ -121,8 +121,8 @@ void settle(Executor &executor, const Task &task, const Failure &failure)
             leave(executor, job, *refusal);
         return;
     }
-    HIPQ_POINT("after-settle-commit");
-    if (settled == retry::Settled::ask_retry_handler)
+    HIPQ_POINT("after-resolve-commit");
+    if (resolved == retry::Resolved::ask_retry_handler)
         decide(executor, *task.queue, job.id);
 }
 
@@ -153,7 +153,7 @@ void run_one_by_one(Executor &executor, const Task &batch)
     for (const ClaimedJob &job : batch.jobs)
         if (std::optional<Task> task = single(executor, batch, job)) {
             run_task(executor, *task);
-            executors::settled(job.id);
+            executors::resolved(job.id);
         }
     heed_cancellations(*batch.queue);
 }
@@ -172,7 +172,7 @@ bool run_task(Executor &executor, Task &task)
     if (failure.has_value() && jobs > 1)
         run_one_by_one(executor, task);
     else if (failure.has_value())
-        settle(executor, task, *failure);
+        resolve(executor, task, *failure);
     flush_if_due();
     return !failure.has_value();
 }

@@ -15,7 +15,7 @@
 
 namespace hipq::execute {
 
-Watch::Watch(const Task &task)
+StopControl::StopControl(const Task &task)
 {
     int timeout = task.jobs.front().timeout;
     for (const job::ClaimedJob &job : task.jobs)
@@ -24,32 +24,32 @@ Watch::Watch(const Task &task)
     begin(task.jobs.size() == 1 ? task.jobs.front().id : 0, timeout, false);
 }
 
-Watch::Watch(const job::ClaimedJob &job)
+StopControl::StopControl(const job::ClaimedJob &job)
 {
     begin(job.id, job.timeout, true);
 }
 
-Watch::~Watch()
+StopControl::~StopControl()
 {
     stop();
     job::set_current_jobs({});
 }
 
-void Watch::begin(std::int64_t job_id, int timeout, bool asks_retry_handler)
+void StopControl::begin(std::int64_t job_id, int timeout, bool asks_retry_handler)
 {
     const pg::Time deadline{::GetCurrentTimestamp() + timeout * USECS_PER_SEC};
     begin_cancellable();
-    comes_too_late_ = executors::begin_watch(job_id, deadline, asks_retry_handler);
+    comes_too_late_ = executors::begin_stop_control(job_id, deadline, asks_retry_handler);
     arm_deadline(deadline);
 }
 
-const Stop &Watch::stop()
+const Stop &StopControl::stop()
 {
     if (stopped_)
         return stop_;
     stopped_ = true;
     stop_.missed_deadline = disarm_deadline();
-    executors::EndedWatch ended = executors::end_watch();
+    executors::EndedStopControl ended = executors::end_stop_control();
     end_cancellable(ended.signalled || stop_.missed_deadline);
     stop_.cancelled = std::move(ended.request);
     stop_.extended = ended.extended;

@@ -15,16 +15,16 @@ struct Stop {
     std::int64_t extended = 0;             // hipq.extend(): seconds more than its timeout
 };
 
-class Watch {
+class StopControl {
 public:
     // Over a handler. The timeout counts from now; a batch is over when the time of its first job
     // is.
-    explicit Watch(const Task &task);
+    explicit StopControl(const Task &task);
     // Over a retry handler.
-    explicit Watch(const job::ClaimedJob &job);
-    ~Watch();
-    Watch(const Watch &) = delete;
-    Watch &operator=(const Watch &) = delete;
+    explicit StopControl(const job::ClaimedJob &job);
+    ~StopControl();
+    StopControl(const StopControl &) = delete;
+    StopControl &operator=(const StopControl &) = delete;
 
     // Whether it has been cancelled before it started.
     bool comes_too_late() const { return comes_too_late_; }

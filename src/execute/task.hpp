@@ -34,27 +34,27 @@ struct Task {
 };
 
 // Looks for the next due jobs of the owner's queues and takes about 10 ms of work of one lane into
-// the hand. Own transaction. False: there is nothing to run.
-bool fill_hand(Executor &executor);
+// the prefetched batch. Own transaction. False: there is nothing to run.
+bool prefetch_jobs(Executor &executor);
 
-// Claims the next job of the hand, or the next batch. By record: the claim is durable when it
-// returns. By lock: the transaction stays open, and whoever runs the task ends it. Nothing: none of
-// them could be claimed, there is no room for them under a throttle limit, or their time windows
-// have closed meanwhile; no transaction is open.
+// Claims the next job of the prefetched batch, or the next batch. By record: the claim is durable
+// when it returns. By lock: the transaction stays open, and whoever runs the task ends it. Nothing:
+// none of them could be claimed, there is no room for them under a throttle limit, or their time
+// windows have closed meanwhile; no transaction is open.
 std::optional<Task> claim_next(Executor &executor);
 
 // The same for one job of a batch that failed.
 std::optional<Task> claim_again(Executor &executor, const Task &batch, std::int64_t job_id);
 
-// Puts off a job of the hand against which there is a database error.
+// Puts off a job of the prefetched batch against which there is a database error.
 void put_off(Executor &executor, std::int64_t job_id);
 
 // Says in shared memory what runs now: from before the claim is durable until the jobs have left.
 void announce(const Task &task);
 
 // Calls the handler and finishes its jobs in one transaction. When it failed, a batch is run again
-// one by one, and the failure of a single job is settled in another transaction. Returns whether it
-// succeeded at once.
+// one by one, and the failure of a single job is resolved in another transaction. Returns whether
+// it succeeded at once.
 bool run_task(Executor &executor, Task &task);
 
 // Makes the next retry decision that somebody left behind for this queue owner. False: there is

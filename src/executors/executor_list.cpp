@@ -12,22 +12,22 @@ namespace {
 // Between two jobs an executor is idle too.
 constexpr std::int64_t idle_for_a_while = 1'000'000;  // us
 
-void count_own(Crew &crew, const memory::ExecutorSlot &slot)
+void count_own(ExecutorList &executor_list, const memory::ExecutorSlot &slot)
 {
     switch (slot.state) {
     case memory::ExecutorState::requested:
-        ++crew.requested;
+        ++executor_list.requested;
         return;
     case memory::ExecutorState::starting:
-        ++crew.own;
-        ++crew.starting;
+        ++executor_list.own;
+        ++executor_list.starting;
         return;
     case memory::ExecutorState::idle:
-        ++crew.own;
-        crew.idle += slot.asked_to_leave ? 0 : 1;
+        ++executor_list.own;
+        executor_list.idle += slot.asked_to_leave ? 0 : 1;
         return;
     case memory::ExecutorState::running:
-        ++crew.own;
+        ++executor_list.own;
         return;
     case memory::ExecutorState::orphaned:
     case memory::ExecutorState::free:
@@ -37,23 +37,23 @@ void count_own(Crew &crew, const memory::ExecutorSlot &slot)
 
 }  // namespace
 
-Crew crew_of(Oid database, Oid role)
+ExecutorList executor_list_of(Oid database, Oid role)
 {
-    Crew crew;
+    ExecutorList executor_list;
     const pg::Time now{::GetCurrentTimestamp()};
     int everywhere = 0;
     for (const memory::ExecutorSlot &slot : list_executors()) {
         everywhere += slot.state == memory::ExecutorState::orphaned ? 0 : 1;
         if (slot.database == database && slot.role == role)
-            count_own(crew, slot);
+            count_own(executor_list, slot);
         else if (slot.state == memory::ExecutorState::idle &&
                  slot.state_since + idle_for_a_while < now)
-            crew.stranger_makes_room = true;
+            executor_list.stranger_gives_way = true;
     }
     const memory::Lock lock(LW_SHARED);
-    crew.has_place = has_place(places(), database, role);
-    crew.is_kept_back = !crew.has_place && everywhere < settings::max_executors;
-    return crew;
+    executor_list.has_place = has_place(places(), database, role);
+    executor_list.is_kept_back = !executor_list.has_place && everywhere < settings::max_executors;
+    return executor_list;
 }
 
 Progress progress_of(Oid database, Oid role)
@@ -76,13 +76,13 @@ std::vector<AboutToMove> executors_about_to_move()
     std::size_t count = 0;
     {
         const memory::Lock lock(LW_SHARED);
-        const core::JobTable table = memory::jobs_in_hand();
+        const core::JobTable table = memory::jobs_in_flight();
         for (const memory::ExecutorSlot &slot : executor_slots()) {
-            const bool has_hand = table.first_of(index_of(slot)) != core::no_entry;
+            const bool has_prefetched = table.first_of(index_of(slot)) != core::no_entry;
             if (slot.state == memory::ExecutorState::requested ||
                 slot.state == memory::ExecutorState::starting ||
-                (slot.state == memory::ExecutorState::idle && (slot.woken || has_hand)))
-                result[count++] = {slot.database, slot.role, has_hand, slot.state_since};
+                (slot.state == memory::ExecutorState::idle && (slot.woken || has_prefetched)))
+                result[count++] = {slot.database, slot.role, has_prefetched, slot.state_since};
         }
     }
     result.resize(count);

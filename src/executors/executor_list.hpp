@@ -6,7 +6,7 @@
 
 namespace hipq::executors {
 
-struct Crew {
+struct ExecutorList {
     int own = 0;   // executors that work for the queue owner,
     int idle = 0;  // those of them that have no job and stay
     int starting = 0;
@@ -14,10 +14,10 @@ struct Crew {
     bool has_place = false;  // one more may be started
     bool is_kept_back =
         false;  // it may not: the places that are left are kept for owners that have none
-    bool stranger_makes_room =
+    bool stranger_gives_way =
         false;  // one of another owner has had nothing to do for a while, so it leaves when asked
 };
-Crew crew_of(Oid database, Oid role);
+ExecutorList executor_list_of(Oid database, Oid role);
 
 // How far the executors of a queue owner have come: whenever one has started a job this is
 // something else.
@@ -32,11 +32,11 @@ struct Progress {
 Progress progress_of(Oid database, Oid role);
 
 // An executor that somebody counts on, so that it is about to move: it was asked for, or woken, or
-// has jobs in hand that it has not claimed. If it is so for long, something holds it up.
+// has jobs in flight that it has not claimed. If it is so for long, something holds it up.
 struct AboutToMove {
     Oid database;
     Oid role;
-    bool has_hand;
+    bool has_prefetched;
     pg::Time since;  // by the real clock, or earlier
 };
 std::vector<AboutToMove> executors_about_to_move();

@@ -9,12 +9,12 @@
 
 namespace hipq::executors {
 
-void tell_of_room(const core::RoomMade &made, Oid database, Oid role)
+void announce_freed_capacity(const core::FreedCapacity &made, Oid database, Oid role)
 {
-    for (std::uint32_t i = 0; i < made.key_count && i < core::RoomMade::most_keys; ++i)
-        lanes::make_room(made.keys[i]);
-    if (made.key_count > core::RoomMade::most_keys)
-        lanes::make_room({database, 0, 0, 0});
+    for (std::uint32_t i = 0; i < made.key_count && i < core::FreedCapacity::most_keys; ++i)
+        lanes::make_capacity(made.keys[i]);
+    if (made.key_count > core::FreedCapacity::most_keys)
+        lanes::make_capacity({database, 0, 0, 0});
     if (!wake_idle_executor(database, role))
         databases::work_due(database, pg::Time{0});
     memory::tell_of_freed_capacity(database);

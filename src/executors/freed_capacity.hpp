@@ -1,12 +1,12 @@
-// Wakes whoever has waited for room under a limit, once there is some.
+// Wakes whoever has waited for capacity under a limit, once there is some.
 #pragma once
 
 #include "memory/memory.hpp"
 
 namespace hipq::executors {
 
-// Tells who has waited of room: wakes one executor of the queue owner, or the scheduler to find
+// Tells who has waited of capacity: wakes one executor of the queue owner, or the scheduler to find
 // one.
-void tell_of_room(const core::RoomMade &made, Oid database, Oid role);
+void announce_freed_capacity(const core::FreedCapacity &made, Oid database, Oid role);
 
 }  // namespace hipq::executors

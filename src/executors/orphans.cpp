@@ -13,14 +13,14 @@ namespace {
 // Needs the lock.
 Orphan orphan_of(int index, const memory::ExecutorSlot &slot, const memory::RunningJob &job)
 {
-    const bool was_watched = slot.watch.job_id == 0 || slot.watch.job_id == job.id;
+    const bool was_controlled = slot.stop_control.job_id == 0 || slot.stop_control.job_id == job.id;
     const bool is_cancelled = cancellation_of(slot.database, job.id).is_there;
     return {index,
             slot.generation,
             job,
             slot.pid,
-            slot.watch.asks_retry_handler,
-            slot.watch.missed && was_watched,
+            slot.stop_control.asks_retry_handler,
+            slot.stop_control.missed && was_controlled,
             is_cancelled};
 }
 
@@ -30,7 +30,7 @@ std::size_t find_orphans(Oid database, std::span<Orphan> orphans)
 {
     std::size_t count = 0;
     const memory::Lock lock(LW_SHARED);
-    const core::JobTable table = memory::jobs_in_hand();
+    const core::JobTable table = memory::jobs_in_flight();
     for (int i = 0; i < memory::registry()->executor_count && count < orphans.size(); ++i) {
         const memory::ExecutorSlot &slot = memory::registry()->executors[i];
         if (slot.state != memory::ExecutorState::orphaned || slot.database != database)
@@ -66,7 +66,7 @@ void release(const Orphan &orphan, core::JobTable &table)
     forget_cancellation(slot.database, orphan.job.id);
     const std::int32_t entry = table.find(slot.database, orphan.job.id);
     if (entry != core::no_entry && table[entry].holder == orphan.slot) {
-        lanes::return_to_line(table[entry]);
+        lanes::return_to_lane(table[entry]);
         table.erase(entry);
     }
     if (table.first_of(orphan.slot) == core::no_entry)
@@ -77,17 +77,17 @@ void release(const Orphan &orphan, core::JobTable &table)
 
 void release_orphan(const Orphan &orphan)
 {
-    core::RoomMade room_made{};
+    core::FreedCapacity freed{};
     Oid role = InvalidOid;
     {
         const memory::Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = memory::jobs_in_hand();
+        core::JobTable table = memory::jobs_in_flight();
         role = memory::registry()->executors[orphan.slot].role;
         release(orphan, table);
-        room_made = table.take_room_made();
+        freed = table.take_freed_capacity();
     }
-    if (room_made.any)
-        tell_of_room(room_made, MyDatabaseId, role);
+    if (freed.any)
+        announce_freed_capacity(freed, MyDatabaseId, role);
 }
 
 }  // namespace hipq::executors

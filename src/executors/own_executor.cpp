@@ -18,7 +18,7 @@ namespace hipq::executors {
 namespace {
 
 constinit ExecutorTicket mine{-1, 0, InvalidOid, InvalidOid};
-// The jobs in hand that are past being reserved: so nobody has to walk through the others. On the
+// The jobs in flight that are past being reserved: so nobody has to walk through the others. On the
 // heap: no destructor at exit.
 constinit std::vector<std::int64_t> *begun = nullptr;
 
@@ -40,9 +40,9 @@ extern "C" void hipq_executor_exits(int, Datum)
             return;
         database = slot->database;
         leaves_job = slot->job.id != 0;
-        const bool leaves_hand = empty_hand(*slot, !leaves_job);
+        const bool leaves_flight = drop_prefetched(*slot, !leaves_job);
         const bool was_reading = lanes::cancel_readings(index_of(*slot));
-        was_needed = leaves_job || leaves_hand || was_reading || slot->woken;
+        was_needed = leaves_job || leaves_flight || was_reading || slot->woken;
         if (slot->state == memory::ExecutorState::starting &&
             !databases::stands_aside(database))  // it could not connect
             due = note_failed_start(database, slot->role, now);
@@ -50,7 +50,8 @@ extern "C" void hipq_executor_exits(int, Datum)
         if (leaves_job) {
             slot->state = memory::ExecutorState::orphaned;
             slot->process = memory::no_process;
-            slot->watch.missed = slot->watch.is_on && end >= slot->watch.deadline;
+            slot->stop_control.missed =
+                slot->stop_control.is_on && end >= slot->stop_control.deadline;
         } else {
             free_executor_slot(*slot);
         }
@@ -92,7 +93,7 @@ std::int64_t let_go_of_begun(Oid database, Jobs outcome)
 {
     if (begun == nullptr)
         return 0;
-    core::JobTable table = memory::jobs_in_hand();
+    core::JobTable table = memory::jobs_in_flight();
     std::int64_t ran = was_left_running(table, own_executor()->job.id) ? 1 : 0;
     for (const std::int64_t job_id : *begun) {
         const std::int32_t entry = table.find(database, job_id);
@@ -101,7 +102,7 @@ std::int64_t let_go_of_begun(Oid database, Jobs outcome)
             continue;
         ran += table[entry].phase == core::JobPhase::running ? 1 : 0;
         if (outcome != Jobs::finished)
-            lanes::return_to_line(table[entry]);
+            lanes::return_to_lane(table[entry]);
         table.erase(entry);
     }
     begun->clear();
@@ -160,12 +161,12 @@ void announce_jobs(const memory::RunningJob &first, std::span<const memory::Atte
     const pg::Time now{::GetCurrentTimestamp()};
     flight::record_running(mine.slot, first, attempts);
     const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_hand();
+    core::JobTable table = memory::jobs_in_flight();
     memory::ExecutorSlot *slot = own_executor();
     slot->state = memory::ExecutorState::running;
     slot->state_since = now;
     slot->job = first;
-    slot->watch = memory::JobWatch{};
+    slot->stop_control = memory::StopControl{};
     for (const memory::Attempt &attempt : attempts) {
         core::JobEntry running{};
         running.job_id = attempt.id;
@@ -196,7 +197,7 @@ void announce_idle(Jobs outcome)
 {
     const pg::Time now{::GetCurrentTimestamp()};
     flight::clear_running(mine.slot);
-    core::RoomMade room_made{};
+    core::FreedCapacity freed{};
     {
         const memory::Lock lock(LW_EXCLUSIVE);
         memory::ExecutorSlot *slot = own_executor();
@@ -210,11 +211,11 @@ void announce_idle(Jobs outcome)
                              // there may be older jobs
         slot->state_since = now;
         slot->job = memory::RunningJob{};
-        slot->watch = memory::JobWatch{};
-        room_made = memory::jobs_in_hand().take_room_made();
+        slot->stop_control = memory::StopControl{};
+        freed = memory::jobs_in_flight().take_freed_capacity();
     }
-    if (room_made.any)
-        tell_of_room(room_made, mine.database, mine.role);
+    if (freed.any)
+        announce_freed_capacity(freed, mine.database, mine.role);
 }
 
 void begin_leaving()

@@ -6,7 +6,7 @@
 namespace hipq::executors {
 
 // Takes the slot; false: not wanted any more. At exit the slot is freed, or marked orphaned when a
-// job was in hand.
+// job was in flight.
 bool attach_executor(const ExecutorTicket &ticket);
 
 int own_executor_index();  // of its slot; -1: this process is no executor
@@ -21,8 +21,8 @@ void announce_job(const memory::RunningJob &job);
 enum class Jobs : unsigned char { finished, unknown };
 void announce_idle(Jobs outcome);
 
-// A job that was chosen from the hand: announce_idle() lets go of it too, should it not come to be
-// announced.
+// A job that was chosen from the prefetched batch: announce_idle() lets go of it too, should it not
+// come to be announced.
 void note_chosen(std::int64_t job_id);
 
 // Whether to leave: asked to, or another owner waits and this one is idle, or has had its turn and

@@ -41,11 +41,12 @@ constinit memory::TransactionNotes<memory::Decision> *notes =
 
 void offer_all()
 {
-    bool has_room = true;
-    notes->carry_out(
-        [&](const memory::Decision &decision) { has_room = offer_decision(decision) && has_room; });
-    if (!has_room)
-        databases::jobs_restored(MyDatabaseId);  // rows in `error` that nobody has in hand are
+    bool has_capacity = true;
+    notes->carry_out([&](const memory::Decision &decision) {
+        has_capacity = offer_decision(decision) && has_capacity;
+    });
+    if (!has_capacity)
+        databases::jobs_restored(MyDatabaseId);  // rows in `error` that nobody has in flight are
                                                  // found as those of a restore are
     databases::work_due(MyDatabaseId, pg::Time{0});
 }

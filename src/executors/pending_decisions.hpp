@@ -1,5 +1,5 @@
-// What executors of a queue owner have to do besides jobs, although nobody has it in hand: ask the
-// retry handler about a job in state `error` (what the scheduler found at start or after an
+// What executors of a queue owner have to do besides jobs, although nobody has it in flight: ask
+// the retry handler about a job in state `error` (what the scheduler found at start or after an
 // executor died), and call the handler of dead letters.
 #pragma once
 

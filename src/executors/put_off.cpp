@@ -12,47 +12,47 @@ namespace hipq::executors {
 
 namespace {
 
-core::LaneKey key_of(const lanes::JobInLine &job)
+core::LaneKey key_of(const lanes::WaitingJob &job)
 {
     return {job.due.value, job.id};
 }
 
 // Gives back a job after it has been noted in its lane. Cannot fail.
 template <class Note>
-void give_back(const lanes::JobInLine &job, const Note &note)
+void give_back(const lanes::WaitingJob &job, const Note &note)
 {
-    core::RoomMade room_made{};
+    core::FreedCapacity freed{};
     {
         const memory::Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = memory::jobs_in_hand();
+        core::JobTable table = memory::jobs_in_flight();
         const std::int32_t entry = table.find(MyDatabaseId, job.id);
         if (entry == core::no_entry || table[entry].holder != memory::own_holder())
             return;
         if (job.lane.is_known() && !note())
             lanes::lose_lanes_locked(MyDatabaseId);
         table.erase(entry);
-        room_made = table.take_room_made();
+        freed = table.take_freed_capacity();
     }
-    if (room_made.any)
-        tell_of_room(room_made, MyDatabaseId, own_ticket().role);
+    if (freed.any)
+        announce_freed_capacity(freed, MyDatabaseId, own_ticket().role);
 }
 
 }  // namespace
 
-void put_off(const lanes::JobInLine &job, pg::Time not_before)
+void put_off(const lanes::WaitingJob &job, pg::Time not_before)
 {
     give_back(job, [&] {
         return lanes::note_lane(job.lane, {key_of(job), key_of(job)}, not_before);
     });
 }
 
-void put_off_full(const lanes::JobInLine &job, std::uint64_t type, pg::Time not_before)
+void put_off_full(const lanes::WaitingJob &job, std::uint64_t type, pg::Time not_before)
 {
     give_back(job, [&] { return lanes::note_full(job.lane, key_of(job), job.key, not_before); });
     lanes::stands_full(job.queue_id, type, job.key);
 }
 
-void put_back(const lanes::JobInLine &job)
+void put_back(const lanes::WaitingJob &job)
 {
     put_off(job, pg::Time{core::lane_start.time});
 }

@@ -192,7 +192,7 @@ void charge(const memory::ExecutorSlot &slot, std::int64_t used)
 
 // ---- executor ----
 
-void look_up_standings(std::span<QueueInTurn> queues)
+void look_up_job_statuses(std::span<QueueInTurn> queues)
 {
     const Oid role = own_ticket().role;
     const memory::Lock lock(LW_SHARED);
@@ -206,8 +206,8 @@ void look_up_standings(std::span<QueueInTurn> queues)
     }
 }
 
-// What the hand will take is charged at once, as far as it is known, so that other executors see
-// it.
+// What the prefetched batch will take is charged at once, as far as it is known, so that other
+// executors see it.
 void begin_turn(std::span<const QueueInTurn> queues, std::int64_t microseconds_expected)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
@@ -315,7 +315,7 @@ bool gives_way(const memory::ExecutorSlot &slot, bool idle, pg::Time now)
         const core::Contender waiting = contender(other);
         if (idle)
             return waiting.executors == 0;
-        return (own == nullptr || core::makes_room(contender(*own), stayed, waiting, quantum())) &&
+        return (own == nullptr || core::gives_way(contender(*own), stayed, waiting, quantum())) &&
                has_place(places(&slot), other.database, other.role);
     });
 }

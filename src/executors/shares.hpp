@@ -18,10 +18,10 @@ struct QueueInTurn {
 };
 
 // Tells where each of them stands.
-void look_up_standings(std::span<QueueInTurn> queues);
+void look_up_job_statuses(std::span<QueueInTurn> queues);
 
-// The first of the queues gives this executor a hand of about so many microseconds of work; the
-// others could have had the turn, too. It ends with end_turn().
+// The first of the queues gives this executor a prefetched batch of about so many microseconds of
+// work; the others could have had the turn, too. It ends with end_turn().
 void begin_turn(std::span<const QueueInTurn> queues, std::int64_t microseconds_expected);
 
 // This executor's owner has nothing due.
@@ -30,8 +30,8 @@ void note_nothing_due();
 // The rest needs the lock
 // ----------------------------------------------------------------------------------------------
 
-// The hand is done, or the executor is: charges the time that it took. Nothing, if there is no
-// turn.
+// The prefetched batch is done, or the executor is: charges the time that it took. Nothing, if
+// there is no turn.
 void end_turn(memory::ExecutorSlot &slot);
 
 // An owner has work for its executors and wants so many more, for queues of that weight together.

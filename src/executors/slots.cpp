@@ -90,19 +90,19 @@ memory::RunningJob job_of(const memory::ExecutorSlot &slot, const core::JobEntry
     return job;
 }
 
-bool empty_hand(const memory::ExecutorSlot &slot, bool running_too)
+bool drop_prefetched(const memory::ExecutorSlot &slot, bool running_too)
 {
-    return memory::jobs_in_hand().erase_if(index_of(slot), [&](const core::JobEntry &job) {
+    return memory::jobs_in_flight().erase_if(index_of(slot), [&](const core::JobEntry &job) {
         const bool goes = running_too || job.phase != core::JobPhase::running;
         if (goes)
-            lanes::return_to_line(job);
+            lanes::return_to_lane(job);
         return goes;
     }) > 0;
 }
 
 void free_executor_slot(memory::ExecutorSlot &slot)
 {
-    empty_hand(slot, true);
+    drop_prefetched(slot, true);
     const std::uint32_t generation = slot.generation + 1;
     slot = memory::ExecutorSlot{};
     slot.generation = generation;
@@ -191,7 +191,7 @@ void note_free_worker_slots(bool are_there)
     const memory::Lock lock(LW_EXCLUSIVE);
     memory::registry()->no_free_slot = !are_there;
     if (are_there)
-        databases::need_no_room();
+        databases::need_no_capacity();
 }
 
 bool has_free_worker_slots()
@@ -242,7 +242,7 @@ void executor_found_no_slot(const ExecutorTicket &ticket)
         slot->process != memory::no_process)
         return;
     slot->state = memory::ExecutorState::requested;
-    databases::ask_scheduler_to_make_room();
+    databases::ask_scheduler_to_give_way();
 }
 
 void forget_starting_executors()

@@ -66,12 +66,12 @@ int index_of(const memory::ExecutorSlot &slot);
 // The slot a ticket names; null: it is not that one's any more.
 memory::ExecutorSlot *executor_slot_of(const ExecutorTicket &ticket);
 
-// One entry of the jobs in hand as the job that its executor runs.
+// One entry of the jobs in flight as the job that its executor runs.
 memory::RunningJob job_of(const memory::ExecutorSlot &slot, const core::JobEntry &entry) noexcept;
 
 // Takes jobs out of an executor's hand: those that do not run, or all. Returns whether there were
 // any.
-bool empty_hand(const memory::ExecutorSlot &slot, bool running_too);
+bool drop_prefetched(const memory::ExecutorSlot &slot, bool running_too);
 
 // Those of an owner that are there or asked for.
 int count_alive(Oid database, Oid role);

@@ -1,14 +1,14 @@
-// Queue owners for whom no executor is started: a gate is closed, or the last ones failed to start.
-// Each failure in a row makes the next try wait longer, so that a role that cannot connect for
-// whatever reason costs a process every ten seconds and no more.
+// Queue owners for whom no executor is started: a condition is not met, or the last ones failed to
+// start. Each failure in a row makes the next try wait longer, so that a role that cannot connect
+// for whatever reason costs a process every ten seconds and no more.
 #pragma once
 
 #include "memory/memory.hpp"
 
 namespace hipq::executors {
 
-// The scheduler's word on the gates of a queue owner: commits ask for executors without looking at
-// them.
+// The scheduler's word on the conditions of a queue owner: commits ask for executors without
+// looking at them.
 void refuse_starts(Oid database, Oid role, bool refused);
 
 // When an executor of a queue owner may be started after failures; nothing: now.

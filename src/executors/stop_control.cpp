@@ -47,12 +47,12 @@ struct Request {
 
 Request request_of(std::int32_t entry)
 {
-    return {&memory::jobs_in_hand()[entry].is_cancelled, memory::cancellation_error(entry)};
+    return {&memory::jobs_in_flight()[entry].is_cancelled, memory::cancellation_error(entry)};
 }
 
 Request request_of(memory::ExecutorSlot &slot)
 {
-    return {&slot.watch.is_cancelled, memory::cancellation_error(slot)};
+    return {&slot.stop_control.is_cancelled, memory::cancellation_error(slot)};
 }
 
 // An executor that runs a job without entry; null: none.
@@ -67,7 +67,7 @@ memory::ExecutorSlot *find_slot(Oid database, std::int64_t job_id)
 
 std::optional<Request> find_request(Oid database, std::int64_t job_id)
 {
-    const std::int32_t entry = memory::jobs_in_hand().find(database, job_id);
+    const std::int32_t entry = memory::jobs_in_flight().find(database, job_id);
     if (entry != core::no_entry)
         return request_of(entry);
     memory::ExecutorSlot *slot = find_slot(database, job_id);
@@ -85,9 +85,9 @@ Cancellation copy_of(const char *error)
     return copy;
 }
 
-bool is_watched(const memory::JobWatch &watch, std::int64_t job_id)
+bool is_controlled(const memory::StopControl &stop_control, std::int64_t job_id)
 {
-    return watch.is_on && (watch.job_id == 0 || watch.job_id == job_id);
+    return stop_control.is_on && (stop_control.job_id == 0 || stop_control.job_id == job_id);
 }
 
 // ---- the jobs of an executor; all of it needs the lock ----
@@ -97,7 +97,7 @@ bool is_watched(const memory::JobWatch &watch, std::int64_t job_id)
 template <class Function>
 void for_running_jobs(const Function &function)
 {
-    core::JobTable table = memory::jobs_in_hand();
+    core::JobTable table = memory::jobs_in_flight();
     for (std::int32_t entry = table.first_of(own_executor_index()); entry != core::no_entry;
          entry = table.next_of(entry))
         if (table[entry].phase == core::JobPhase::running)
@@ -107,12 +107,12 @@ void for_running_jobs(const Function &function)
 // One job, or (0) all of them.
 void set_closed(std::int64_t job_id, bool closed)
 {
-    own_executor()->watch.is_closed = closed;
+    own_executor()->stop_control.is_closed = closed;
     if (job_id == 0) {
         for_running_jobs([&](core::JobEntry &entry) { entry.is_closed = closed; });
         return;
     }
-    core::JobTable table = memory::jobs_in_hand();
+    core::JobTable table = memory::jobs_in_flight();
     const std::int32_t entry = table.find(MyDatabaseId, job_id);
     if (entry != core::no_entry && table[entry].holder == own_executor_index() &&
         table[entry].phase == core::JobPhase::running)
@@ -122,12 +122,12 @@ void set_closed(std::int64_t job_id, bool closed)
 // What is watched is to end with; null: nobody has asked for its cancellation.
 const char *requested_error(const memory::ExecutorSlot &slot)
 {
-    if (slot.watch.is_cancelled && is_watched(slot.watch, slot.job.id))
+    if (slot.stop_control.is_cancelled && is_controlled(slot.stop_control, slot.job.id))
         return memory::cancellation_error(slot);
-    const core::JobTable table = memory::jobs_in_hand();
-    const bool is_batch = slot.watch.job_id == 0;
+    const core::JobTable table = memory::jobs_in_flight();
+    const bool is_batch = slot.stop_control.job_id == 0;
     std::int32_t entry = is_batch ? table.first_of(own_executor_index())
-                                  : table.find(slot.database, slot.watch.job_id);
+                                  : table.find(slot.database, slot.stop_control.job_id);
     while (is_batch && entry != core::no_entry && !table.at(entry).is_cancelled)
         entry = table.next_of(entry);
     return entry != core::no_entry && table.at(entry).is_cancelled
@@ -147,25 +147,26 @@ void send(const memory::ExecutorSlot &slot, int signal)
 void send_cancellation(memory::ExecutorSlot &slot, pg::Time now)
 {
     send(slot, SIGINT);
-    slot.watch.signalled = true;
-    slot.watch.cancelled = now;
+    slot.stop_control.signalled = true;
+    slot.stop_control.cancelled = now;
 }
 
-core::Stopping as_rule_sees(const memory::JobWatch &watch)
+core::Stopping as_rule_sees(const memory::StopControl &stop_control)
 {
-    core::Stopping job{watch.deadline.value, std::nullopt, watch.cancelled.value};
-    if (watch.requested != pg::infinity)
-        job.requested = watch.requested.value;
-    if (watch.terminated != pg::infinity)
-        job.terminated = watch.terminated.value;
-    job.is_reported = watch.reported;
+    core::Stopping job{stop_control.deadline.value, std::nullopt, stop_control.cancelled.value};
+    if (stop_control.requested != pg::infinity)
+        job.requested = stop_control.requested.value;
+    if (stop_control.terminated != pg::infinity)
+        job.terminated = stop_control.terminated.value;
+    job.is_reported = stop_control.reported;
     return job;
 }
 
 // Needs the lock. Returns what was done and when to look again.
 core::StopStep take_step(memory::ExecutorSlot &slot, pg::Time now, std::int64_t grace)
 {
-    const core::StopStep step = core::next_stop_step(as_rule_sees(slot.watch), now.value, grace);
+    const core::StopStep step =
+        core::next_stop_step(as_rule_sees(slot.stop_control), now.value, grace);
     switch (step.action) {
     case core::StopAction::wait:
         break;
@@ -174,10 +175,10 @@ core::StopStep take_step(memory::ExecutorSlot &slot, pg::Time now, std::int64_t 
         break;
     case core::StopAction::terminate:
         send(slot, SIGTERM);
-        slot.watch.terminated = now;
+        slot.stop_control.terminated = now;
         break;
     case core::StopAction::report:
-        slot.watch.reported = true;
+        slot.stop_control.reported = true;
         break;
     }
     return step;
@@ -185,9 +186,9 @@ core::StopStep take_step(memory::ExecutorSlot &slot, pg::Time now, std::int64_t 
 
 UnresponsiveExecutor unresponsive(const memory::ExecutorSlot &slot)
 {
-    UnresponsiveExecutor executor{slot.pid, slot.job, slot.watch.requested != pg::infinity};
-    if (slot.watch.job_id != 0)
-        executor.job.id = slot.watch.job_id;
+    UnresponsiveExecutor executor{slot.pid, slot.job, slot.stop_control.requested != pg::infinity};
+    if (slot.stop_control.job_id != 0)
+        executor.job.id = slot.stop_control.job_id;
     return executor;
 }
 
@@ -203,7 +204,7 @@ struct Holder {
 
 std::optional<Holder> holder_of(Oid database, std::int64_t job_id)
 {
-    const core::JobTable table = memory::jobs_in_hand();
+    const core::JobTable table = memory::jobs_in_flight();
     const std::int32_t entry = table.find(database, job_id);
     if (entry != core::no_entry) {
         const core::JobEntry &job = table.at(entry);
@@ -213,47 +214,49 @@ std::optional<Holder> holder_of(Oid database, std::int64_t job_id)
         return Holder{&memory::registry()->executors[job.holder], job.is_closed, request_of(entry)};
     }
     memory::ExecutorSlot *slot = find_slot(database, job_id);
-    return slot == nullptr ? std::nullopt
-                           : std::optional(Holder{slot, slot->watch.is_closed, request_of(*slot)});
+    return slot == nullptr
+               ? std::nullopt
+               : std::optional(Holder{slot, slot->stop_control.is_closed, request_of(*slot)});
 }
 
 // Needs the lock.
-Extended extend(memory::JobWatch &watch, std::int64_t wanted, std::int64_t most)
+Extended extend(memory::StopControl &stop_control, std::int64_t wanted, std::int64_t most)
 {
-    const std::int64_t seconds = std::min(wanted, longest_extension - watch.extended);
-    if (watch.deadline <= pg::Time{::GetCurrentTimestamp()} || watch.requested != pg::infinity)
+    const std::int64_t seconds = std::min(wanted, longest_extension - stop_control.extended);
+    if (stop_control.deadline <= pg::Time{::GetCurrentTimestamp()} ||
+        stop_control.requested != pg::infinity)
         return {ExtendAnswer::stopping, {}};
-    if (watch.deadline + seconds * USECS_PER_SEC > watch.began + most * USECS_PER_SEC)
+    if (stop_control.deadline + seconds * USECS_PER_SEC > stop_control.began + most * USECS_PER_SEC)
         return {ExtendAnswer::too_long, {}};
-    watch.deadline = watch.deadline + seconds * USECS_PER_SEC;
-    watch.extended += seconds;
-    return {ExtendAnswer::extended, watch.deadline};
+    stop_control.deadline = stop_control.deadline + seconds * USECS_PER_SEC;
+    stop_control.extended += seconds;
+    return {ExtendAnswer::extended, stop_control.deadline};
 }
 
 }  // namespace
 
-bool begin_watch(std::int64_t job_id, pg::Time deadline, bool asks_retry_handler)
+bool begin_stop_control(std::int64_t job_id, pg::Time deadline, bool asks_retry_handler)
 {
     const pg::Time now{::GetCurrentTimestamp()};
     const memory::Lock lock(LW_EXCLUSIVE);
     memory::ExecutorSlot &slot = *own_executor();
-    const bool was_cancelled = slot.watch.is_cancelled;
-    slot.watch = memory::JobWatch{};
-    slot.watch.is_cancelled = was_cancelled;
-    slot.watch.is_on = true;
-    slot.watch.asks_retry_handler = asks_retry_handler;
-    slot.watch.job_id = job_id;
-    slot.watch.began = now;
-    slot.watch.deadline = deadline;
-    slot.watch.terminated = pg::infinity;
+    const bool was_cancelled = slot.stop_control.is_cancelled;
+    slot.stop_control = memory::StopControl{};
+    slot.stop_control.is_cancelled = was_cancelled;
+    slot.stop_control.is_on = true;
+    slot.stop_control.asks_retry_handler = asks_retry_handler;
+    slot.stop_control.job_id = job_id;
+    slot.stop_control.began = now;
+    slot.stop_control.deadline = deadline;
+    slot.stop_control.terminated = pg::infinity;
     set_closed(job_id, false);
     const bool is_requested = requested_error(slot) != nullptr;
-    slot.watch.requested = is_requested ? now : pg::infinity;
-    slot.watch.cancelled = now;
+    slot.stop_control.requested = is_requested ? now : pg::infinity;
+    slot.stop_control.cancelled = now;
     return is_requested;
 }
 
-EndedWatch end_watch()
+EndedStopControl end_stop_control()
 {
     Cancellation request{};
     bool signalled = false;
@@ -261,11 +264,11 @@ EndedWatch end_watch()
     {
         const memory::Lock lock(LW_EXCLUSIVE);
         memory::ExecutorSlot &slot = *own_executor();
-        extended = slot.watch.extended;
+        extended = slot.stop_control.extended;
         request = copy_of(requested_error(slot));
-        signalled = slot.watch.signalled;
-        slot.watch.is_on = false;
-        set_closed(slot.watch.job_id, true);
+        signalled = slot.stop_control.signalled;
+        slot.stop_control.is_on = false;
+        set_closed(slot.stop_control.job_id, true);
     }
     return {signalled,
             request.is_there ? std::optional<std::string>(request.error.data()) : std::nullopt,
@@ -278,7 +281,7 @@ void reopen_jobs()
     set_closed(0, false);
 }
 
-void settled(std::int64_t job_id)
+void resolved(std::int64_t job_id)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
     forget_cancellation(MyDatabaseId, job_id);
@@ -331,7 +334,7 @@ std::vector<RequestedJob> close_jobs()
 bool deadline_has_come() noexcept
 {
     const memory::ExecutorSlot *slot = own_executor();  // this process's: nobody else gives it away
-    return slot == nullptr || pg::Time{::GetCurrentTimestamp()} >= slot->watch.deadline;
+    return slot == nullptr || pg::Time{::GetCurrentTimestamp()} >= slot->stop_control.deadline;
 }
 
 void wake_watchers() noexcept
@@ -349,7 +352,7 @@ CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::
     const memory::Lock lock(LW_EXCLUSIVE);
     const auto holder = holder_of(database, job_id);
     if (!holder.has_value())
-        return CancelAnswer::not_in_hand;
+        return CancelAnswer::not_in_flight;
     memory::ExecutorSlot &slot = *holder->slot;
     if (slot.state != memory::ExecutorState::running || holder->is_closed)
         return CancelAnswer::changing;
@@ -357,8 +360,8 @@ CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::
         return CancelAnswer::placed;
     std::memcpy(holder->request.error, error.data(), static_cast<std::size_t>(length));
     holder->request.error[length] = '\0';
-    if (is_watched(slot.watch, job_id)) {
-        slot.watch.requested = std::min(slot.watch.requested, now);
+    if (is_controlled(slot.stop_control, job_id)) {
+        slot.stop_control.requested = std::min(slot.stop_control.requested, now);
         send_cancellation(slot, now);
         wake_watchers();
     }
@@ -369,21 +372,21 @@ Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds
 {
     const memory::Lock lock(LW_EXCLUSIVE);
     const auto holder = holder_of(database, job_id);
-    if (!holder.has_value() || holder->slot->watch.asks_retry_handler)
+    if (!holder.has_value() || holder->slot->stop_control.asks_retry_handler)
         return {ExtendAnswer::not_running, {}};
     if (holder->slot->state != memory::ExecutorState::running || holder->is_closed ||
-        !is_watched(holder->slot->watch, job_id))
+        !is_controlled(holder->slot->stop_control, job_id))
         return {ExtendAnswer::changing, {}};
-    return extend(holder->slot->watch, seconds, most);
+    return extend(holder->slot->stop_control, seconds, most);
 }
 
 Extended extend_own_deadline(std::int64_t seconds, std::int64_t most)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
     memory::ExecutorSlot *slot = own_executor();
-    if (slot == nullptr || !slot->watch.is_on || slot->watch.asks_retry_handler)
+    if (slot == nullptr || !slot->stop_control.is_on || slot->stop_control.asks_retry_handler)
         return {ExtendAnswer::not_running, {}};
-    return extend(slot->watch, seconds, most);
+    return extend(slot->stop_control, seconds, most);
 }
 
 Stopped stop_overdue_jobs(Oid database, std::int64_t grace)
@@ -396,7 +399,7 @@ Stopped stop_overdue_jobs(Oid database, std::int64_t grace)
     {
         const memory::Lock lock(LW_EXCLUSIVE);
         for (memory::ExecutorSlot &slot : executor_slots()) {
-            if (slot.state != memory::ExecutorState::running || !slot.watch.is_on)
+            if (slot.state != memory::ExecutorState::running || !slot.stop_control.is_on)
                 continue;
             if (OidIsValid(database) && slot.database != database)
                 continue;
@@ -406,7 +409,7 @@ Stopped stop_overdue_jobs(Oid database, std::int64_t grace)
             stopped.next = std::min(stopped.next, pg::Time{step.next});
             if (step.action == core::StopAction::report)
                 stopped.unresponsive[count++] = unresponsive(slot);
-            if (slot.watch.reported)
+            if (slot.stop_control.reported)
                 memory::note_alert(memory::Alert::executor_unresponsive);
         }
     }

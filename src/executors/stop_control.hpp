@@ -1,4 +1,4 @@
-// Stopping jobs in the hands of executors: their deadlines, requests to cancel them, and processes
+// Stopping jobs held by executors: their deadlines, requests to cancel them, and processes
 // that do not listen.
 //
 // A signal for a job is sent under the lock, while the slot of its executor says that the job's
@@ -15,25 +15,25 @@ namespace hipq::executors {
 // Executor
 // ----------------------------------------------------------------------------------------------
 
-// Code starts: of one job, or (0) of the batch in hand. Returns whether somebody has asked for a
+// Code starts: of one job, or (0) of the batch that runs. Returns whether somebody has asked for a
 // cancellation already.
-bool begin_watch(std::int64_t job_id, pg::Time deadline, bool asks_retry_handler);
+bool begin_stop_control(std::int64_t job_id, pg::Time deadline, bool asks_retry_handler);
 
 // What the watch came to.
-struct EndedWatch {
+struct EndedStopControl {
     bool signalled;  // a signal may be on its way
     std::optional<std::string>
         request;            // what was watched is to be cancelled, and ends with this error
     std::int64_t extended;  // seconds by which its deadline was put off
 };
 // The code has ended: from here on requests for its jobs come too late.
-EndedWatch end_watch();
+EndedStopControl end_stop_control();
 
 // Jobs of a batch that will be run one by one: requests for them are welcome again.
 void reopen_jobs();
 
 // What became of a job of this executor is durable: a request for it has had its time.
-void settled(std::int64_t job_id);
+void resolved(std::int64_t job_id);
 
 // A job that is to be cancelled, and no code of it was there to be stopped.
 struct RequestedJob {
@@ -56,14 +56,14 @@ void wake_watchers() noexcept;
 // ----------------------------------------------------------------------------------------------
 
 enum class CancelAnswer : unsigned char {
-    placed,       // unless the server crashes the job ends as cancelled
-    not_in_hand,  // no executor has begun with it
+    placed,         // unless the server crashes the job ends as cancelled
+    not_in_flight,  // no executor has begun with it
     changing,  // its code has ended, or its executor: what has become of it will be seen in its row
                // in a moment
 };
 
-// Asks for the cancellation of a job that an executor has in hand. Of `error` what fits is kept, in
-// whole characters.
+// Asks for the cancellation of a job that an executor has in flight. Of `error` what fits is kept,
+// in whole characters.
 CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::string &error);
 
 enum class ExtendAnswer : unsigned char {

@@ -30,7 +30,7 @@ constexpr std::int64_t idle_share = 10;
 struct QueueAims {
     const Queue &queue;
     pg::Time now;
-    std::vector<AimedLine> lines{};
+    std::vector<AimedLane> lanes{};
     std::map<std::string, std::vector<job::DueJob>> late{};  // by worker
     pg::Time next = pg::infinity;
 
@@ -66,10 +66,10 @@ struct QueueAims {
             return;
         }
         again_at(now + waiting_interval);
-        if (lines.empty() || lines.back().worker != aimed.worker ||
-            lines.back().job_type != aimed.job_type)
-            lines.push_back({queue.id, aimed.worker, aimed.job_type, aimed.priority, {}});
-        lines.back().jobs.push_back(aimed.job);
+        if (lanes.empty() || lanes.back().worker != aimed.worker ||
+            lanes.back().job_type != aimed.job_type)
+            lanes.push_back({queue.id, aimed.worker, aimed.job_type, aimed.priority, {}});
+        lanes.back().jobs.push_back(aimed.job);
     }
 
     // Needs a transaction.
@@ -112,39 +112,39 @@ bool may_look(const Aims &aims, unsigned count, pg::Time now, pg::Time &next)
     return aims.any && now >= aims.not_before;
 }
 
-void look_into(const Queue &queue, std::vector<AimedLine> &lines, pg::Time now, pg::Time &next)
+void look_into(const Queue &queue, std::vector<AimedLane> &lanes, pg::Time now, pg::Time &next)
 {
     QueueAims aims{queue, now};
     process::do_duty(core::Duty::dispatch, &queue, [&] {
         bool is_open = false;
         pg::with_transaction([&] {
-            is_open = limits::queue_gate(queue).passed;
+            is_open = limits::queue_condition(queue).passed;
             if (is_open)
                 aims.read();
         });
         aims.give_up_late();
     });
-    std::move(aims.lines.begin(), aims.lines.end(), std::back_inserter(lines));
+    std::move(aims.lanes.begin(), aims.lanes.end(), std::back_inserter(lanes));
     next = std::min(next, aims.next);
 }
 
 }  // namespace
 
-std::vector<AimedLine> look_at_aims(Aims &aims, pg::Time &next)
+std::vector<AimedLane> look_at_aims(Aims &aims, pg::Time &next)
 {
-    std::vector<AimedLine> lines;
+    std::vector<AimedLane> lanes;
     const pg::Time now = pg::now();
     const unsigned count = databases::count_aims();
     if (!may_look(aims, count, now, next))
-        return lines;
+        return lanes;
     const TimestampTz start = ::GetCurrentTimestamp();
     aims.seen = count;
     const auto catalogue = recovery::read_catalogue();
     for (const int id : queues_with_aims(aims))
         if (const Queue *queue = catalogue->find(id); queue != nullptr && !queue->is_dropped)
-            look_into(*queue, lines, now, next);
+            look_into(*queue, lanes, now, next);
     aims.not_before = now + idle_share * (::GetCurrentTimestamp() - start);
-    return lines;
+    return lanes;
 }
 
 }  // namespace hipq::external

@@ -14,7 +14,7 @@ struct Aims {
 };
 
 // One worker's jobs of a type that may start now, in the order in which they run.
-struct AimedLine {
+struct AimedLane {
     int queue_id;
     std::string worker;
     std::string job_type;
@@ -25,6 +25,6 @@ struct AimedLine {
 // Those that may start. Gives up those whose worker could not be given them in time
 // (worker_unavailable; they are for any worker from then on). Nothing when there is nothing new.
 // `next` becomes the time to look again, if that is earlier. Own transactions.
-std::vector<AimedLine> look_at_aims(Aims &aims, pg::Time &next);
+std::vector<AimedLane> look_at_aims(Aims &aims, pg::Time &next);
 
 }  // namespace hipq::external

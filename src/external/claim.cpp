@@ -130,7 +130,8 @@ bool end_misfit(const Queue &queue, const ClaimedJob &job)
         return false;
     const job::Failure failure{core::Reason::invalid_parameters, "22023", problem->message, "",
                                problem->hint};
-    if (retry::settle_failure(queue, job, failure, pg::now()) == retry::Settled::ask_retry_handler)
+    if (retry::resolve_failure(queue, job, failure, pg::now()) ==
+        retry::Resolved::ask_retry_handler)
         executors::note_decision({MyDatabaseId, queue.owner, queue.id, job.id});
     return true;
 }
@@ -185,7 +186,7 @@ void put_in_order(std::vector<Accepted> &accepted, const Jobs &dispatched)
 
 // What was given to the worker and not accepted yet, in that order; and how many more it may run
 // beside those, and what claims of others are about to accept.
-std::size_t room_of(const WorkerSlot &worker, Jobs &jobs, std::size_t claimed_by_others)
+std::size_t capacity_of(const WorkerSlot &worker, Jobs &jobs, std::size_t claimed_by_others)
 {
     const std::size_t running =
         std::erase_if(jobs, [](const ExternalJob &job) { return job.is_accepted; });
@@ -201,7 +202,7 @@ std::vector<Accepted> accept_some(const Catalogue &catalogue, const WorkerSlot &
     const std::size_t claimed_by_others =
         workers::take_places(worker.id, taken);  // before looking at what it runs
     Jobs dispatched = workers::jobs_of_worker(worker.id);
-    most = std::min(taken, room_of(worker, dispatched, claimed_by_others));
+    most = std::min(taken, capacity_of(worker, dispatched, claimed_by_others));
     std::vector<Accepted> accepted;
     // What cannot be accepted now does not keep what was given after it.
     for (std::span<const ExternalJob> rest = dispatched; !rest.empty() && accepted.size() < most;) {

@@ -1,7 +1,7 @@
 // Gives jobs to external workers: the scheduler takes them from lanes and chooses the best worker.
 //
-// Line by line: as many jobs as the workers of its type have room for, in one transaction; then one
-// that only notifies.
+// Lane by lane: as many jobs as the workers of its type have capacity for, in one transaction; then
+// one that only notifies.
 //
 // A database error leaves the jobs of a transaction as they were. Then they are tried one by one,
 // and one that fails even so is set aside for a while that doubles.
@@ -37,30 +37,30 @@ using catalog::JobType;
 using catalog::Queue;
 using job::ClaimedJob;
 using job::DueJob;
-using lanes::JobInLine;
+using lanes::WaitingJob;
 using workers::Dispatched;
 
 constexpr std::size_t jobs_at_once = 100;
 
 using Workers = std::span<const workers::WorkerRef>;
 
-// ---- which lines ----
+// ---- which lanes ----
 
-// A line, and who serves its type.
-struct ServedLine {
-    claim::Line line;
+// A lane, and who serves its type.
+struct ServedLane {
+    claim::Lane lane;
     Workers workers;
-    std::vector<DueJob> aimed{};  // the line is of these jobs, which are for these workers alone;
+    std::vector<DueJob> aimed{};  // the lane is of these jobs, which are for these workers alone;
                                   // none: it is a lane
 };
 
-// The lines, and what they point into.
-struct Lines {
+// The lanes, and what they point into.
+struct Lanes {
     std::shared_ptr<const catalog::Catalogue> catalogue;
     std::shared_ptr<const catalog::WorkerServices> services;
     std::list<std::vector<workers::WorkerRef>>
-        named;  // of the lines of jobs that are for them alone
-    std::vector<ServedLine> due;
+        named;  // of the lanes of jobs that are for them alone
+    std::vector<ServedLane> due;
 
     // Something has changed since they were found: one may be paused now. Needs a transaction.
     bool are_outdated() const { return catalog::catalogue() != catalogue; }
@@ -70,7 +70,7 @@ std::vector<const Queue *> open_queues(const catalog::Catalogue &catalogue)
 {
     std::vector<const Queue *> queues;
     for (const auto &[id, queue] : catalogue.queues)
-        if (limits::queue_gate(queue).passed)
+        if (limits::queue_condition(queue).passed)
             queues.push_back(&queue);
     return queues;
 }
@@ -82,49 +82,49 @@ bool is_for_workers(const Queue &queue, const std::string &job_type)
 }
 
 // Of the queues in turn, each with its jobs in order.
-bool comes_before(const ServedLine &left, const ServedLine &right, int first_queue)
+bool comes_before(const ServedLane &left, const ServedLane &right, int first_queue)
 {
-    const auto turn = [&](const ServedLine &each) {
-        return std::pair(each.line.queue->id < first_queue, each.line.queue->id);
+    const auto turn = [&](const ServedLane &each) {
+        return std::pair(each.lane.queue->id < first_queue, each.lane.queue->id);
     };
     return turn(left) != turn(right) ? turn(left) < turn(right)
-                                     : claim::runs_before(left.line.head, right.line.head);
+                                     : claim::runs_before(left.lane.head, right.lane.head);
 }
 
-// The lines that are due and that workers serve. `next` is when the next of the others is.
-std::vector<ServedLine> due_lines(const catalog::Catalogue &catalogue,
+// The lanes that are due and that workers serve. `next` is when the next of the others is.
+std::vector<ServedLane> due_lanes(const catalog::Catalogue &catalogue,
                                   const catalog::WorkerServices &services, int first_queue,
                                   pg::Time now, pg::Time &next)
 {
-    std::vector<ServedLine> lines;
-    for (claim::Line &line : claim::lines_of(open_queues(catalogue), now)) {
-        if (!is_for_workers(*line.queue, line.head.job_type))
+    std::vector<ServedLane> lanes;
+    for (claim::Lane &lane : claim::lanes_of(open_queues(catalogue), now)) {
+        if (!is_for_workers(*lane.queue, lane.head.job_type))
             continue;
-        const Workers workers = services.serving(line.queue->id, line.head.job_type);
+        const Workers workers = services.serving(lane.queue->id, lane.head.job_type);
         if (workers.empty())
             continue;
-        if (line.head.due > now)
-            next = std::min(next, line.head.due);
+        if (lane.head.due > now)
+            next = std::min(next, lane.head.due);
         else
-            lines.push_back({std::move(line), workers, {}});
+            lanes.push_back({std::move(lane), workers, {}});
     }
-    std::stable_sort(lines.begin(), lines.end(),
-                     [&](const ServedLine &left, const ServedLine &right) {
+    std::stable_sort(lanes.begin(), lanes.end(),
+                     [&](const ServedLane &left, const ServedLane &right) {
                          return comes_before(left, right, first_queue);
                      });
-    return lines;
+    return lanes;
 }
 
 // They come before the lanes: nobody else can take them, and their time for that is short.
-void add_aimed_lines(Lines &lines, std::vector<AimedLine> &aimed)
+void add_aimed_lanes(Lanes &lanes, std::vector<AimedLane> &aimed)
 {
-    std::vector<ServedLine> served;
-    for (AimedLine &each : aimed) {
-        const Queue *queue = lines.catalogue->find(each.queue_id);
+    std::vector<ServedLane> served;
+    for (AimedLane &each : aimed) {
+        const Queue *queue = lanes.catalogue->find(each.queue_id);
         if (queue == nullptr || !is_for_workers(*queue, each.job_type))
             continue;
-        const auto &workers = lines.named.emplace_back(
-            limits::workers_named(lines.services->serving(queue->id, each.job_type), each.worker));
+        const auto &workers = lanes.named.emplace_back(
+            limits::workers_named(lanes.services->serving(queue->id, each.job_type), each.worker));
         const DueJob first = each.jobs.front();
         if (!workers.empty())
             served.push_back({{queue,
@@ -134,40 +134,40 @@ void add_aimed_lines(Lines &lines, std::vector<AimedLine> &aimed)
                               workers,
                               std::move(each.jobs)});
     }
-    lines.due.insert(lines.due.begin(), std::make_move_iterator(served.begin()),
+    lanes.due.insert(lanes.due.begin(), std::make_move_iterator(served.begin()),
                      std::make_move_iterator(served.end()));
 }
 
-// ---- one line, in a transaction ----
+// ---- one lane, in a transaction ----
 
-// The jobs of the hand, with what is known of them.
+// The jobs of the prefetched batch, with what is known of them.
 struct Candidates {
-    std::vector<JobInLine> jobs;
+    std::vector<WaitingJob> jobs;
     std::vector<DueJob> waiting;
 };
 
-Candidates choose_all(claim::Hand &hand)
+Candidates choose_all(claim::Prefetched &prefetched)
 {
-    Candidates candidates{std::move(hand.jobs), {}};
-    hand.jobs.clear();
+    Candidates candidates{std::move(prefetched.jobs), {}};
+    prefetched.jobs.clear();
     candidates.jobs.resize(lanes::choose_jobs(candidates.jobs));
-    for (const JobInLine &job : candidates.jobs)
+    for (const WaitingJob &job : candidates.jobs)
         candidates.waiting.push_back(
             {job.id, job.place, job.due, job.is_weighed, job.weight, job.key});
     return candidates;
 }
 
-// Leaves those that have room under the throttle limits; the others go back.
+// Leaves those that have capacity under the throttle limits; the others go back.
 void leave_out_full(claim::Claimer &claimer, const Queue &queue, const JobType &type,
                     Candidates &candidates)
 {
-    const claim::Rooms rooms = claim::take_room(queue, type, candidates.waiting);
+    const claim::Capacities capacities = claim::take_capacity(queue, type, candidates.waiting);
     Candidates kept;
     for (std::size_t i = 0; i < candidates.jobs.size(); ++i) {
-        if (rooms.has(i)) {
+        if (capacities.has(i)) {
             kept.jobs.push_back(candidates.jobs[i]);
             kept.waiting.push_back(candidates.waiting[i]);
-        } else if (rooms.is_key_full(i)) {
+        } else if (capacities.is_key_full(i)) {
             claim::leave_full_key(claimer, candidates.jobs[i]);
         } else {
             executors::put_back(candidates.jobs[i]);
@@ -178,11 +178,11 @@ void leave_out_full(claim::Claimer &claimer, const Queue &queue, const JobType &
 
 // Chooses a worker for one job after the other, until there is none that may be given one. From
 // then on it counts the job.
-std::vector<Dispatched> choose_workers(std::span<const JobInLine> jobs, Workers workers,
+std::vector<Dispatched> choose_workers(std::span<const WaitingJob> jobs, Workers workers,
                                        workers::JobShares &shares)
 {
     std::vector<Dispatched> chosen;
-    for (const JobInLine &job : jobs) {
+    for (const WaitingJob &job : jobs) {
         const workers::ChosenWorker best = workers::choose_worker(workers, shares, job.last_worker);
         const auto choice = best.id.has_value() ? workers::note_dispatched(*best.id) : std::nullopt;
         if (!choice.has_value())
@@ -194,12 +194,12 @@ std::vector<Dispatched> choose_workers(std::span<const JobInLine> jobs, Workers 
 }
 
 // Those that could be claimed for their workers. Raises 40001 when one of them weighs something
-// else by now than it has room for: the rows are read again then.
-std::vector<ClaimedJob> claim(const ServedLine &served, const Candidates &candidates,
+// else by now than it has capacity for: the rows are read again then.
+std::vector<ClaimedJob> claim(const ServedLane &served, const Candidates &candidates,
                               std::span<const Dispatched> chosen)
 {
-    const Queue &queue = *served.line.queue;
-    const JobType &type = *queue.find_job_type(served.line.head.job_type);
+    const Queue &queue = *served.lane.queue;
+    const JobType &type = *queue.find_job_type(served.lane.head.job_type);
     std::vector<claim::Assignment> assignments;
     for (std::size_t i = 0; i < chosen.size(); ++i)
         assignments.push_back({chosen[i].id, candidates.waiting[i].place, chosen[i].worker.id});
@@ -232,24 +232,24 @@ void leave_out_held(claim::Claimer &claimer, const Candidates &candidates,
 }
 
 // Needs a transaction. What is given is the workers' when that has committed.
-void give_away(Dispatcher &dispatcher, const ServedLine &served, std::size_t most,
+void give_away(Dispatcher &dispatcher, const ServedLane &served, std::size_t most,
                std::vector<Dispatched> &given)
 {
     claim::Claimer &claimer = dispatcher.claimer;
-    const claim::Line &line = served.line;
-    const Queue &queue = *line.queue;
-    const JobType &type = *queue.find_job_type(line.head.job_type);
+    const claim::Lane &lane = served.lane;
+    const Queue &queue = *lane.queue;
+    const JobType &type = *queue.find_job_type(lane.head.job_type);
     catalog::lock_or_raise(queue);
-    claimer.hand = claim::Hand{queue.id, type.name, 1, {}};
-    claimer.hand.paused_keys = queue.paused_keys(type.name);
+    claimer.prefetched = claim::Prefetched{queue.id, type.name, 1, {}};
+    claimer.prefetched.paused_keys = queue.paused_keys(type.name);
     const pg::Time now = pg::now();
     const bool any = served.aimed.empty()
-                         ? claim::take_jobs(claimer, line, now, most)
-                         : claim::take_these(claimer, line, served.aimed, now, most);
+                         ? claim::take_jobs(claimer, lane, now, most)
+                         : claim::take_these(claimer, lane, served.aimed, now, most);
     if (!any)
         return;
     HIPQ_POINT("before-dispatch");
-    Candidates candidates = choose_all(claimer.hand);
+    Candidates candidates = choose_all(claimer.prefetched);
     leave_out_full(claimer, queue, type, candidates);
     given = choose_workers(candidates.jobs, served.workers, dispatcher.shares);
     for (std::size_t i = given.size(); i < candidates.jobs.size(); ++i)
@@ -320,25 +320,25 @@ void report_trouble(const Queue &queue, std::int64_t id, const pg::Error &error)
 // What one try came to.
 struct Given {
     std::size_t jobs = 0;
-    bool lines_are_outdated = false;
+    bool lanes_are_outdated = false;
     std::optional<pg::Error> trouble{};
     std::int64_t first = 0;  // with trouble: the first of the jobs that were tried
 };
 
-Given try_to_give_away(Dispatcher &dispatcher, const Lines &lines, const ServedLine &served,
+Given try_to_give_away(Dispatcher &dispatcher, const Lanes &lanes, const ServedLane &served,
                        std::size_t most)
 {
     std::vector<Dispatched> given;
     Given result;
     try {
         pg::with_transaction([&] {
-            result.lines_are_outdated = lines.are_outdated();
-            if (!result.lines_are_outdated)
+            result.lanes_are_outdated = lanes.are_outdated();
+            if (!result.lanes_are_outdated)
                 give_away(dispatcher, served, most, given);
         });
     } catch (const pg::Error &error) {
         workers::cancel_dispatch(given);
-        lanes::release_hand();
+        lanes::release_prefetched();
         if (!pg::is_fault_of_job(error) || given.empty())
             throw;
         result.trouble = error;
@@ -348,14 +348,14 @@ Given try_to_give_away(Dispatcher &dispatcher, const Lines &lines, const ServedL
     if (!given.empty())
         HIPQ_POINT("after-dispatch-commit");
     workers::end_dispatch(given);
-    lanes::release_hand();
+    lanes::release_prefetched();
     if (!given.empty())
         try_to_notify(given);
     result.jobs = given.size();
     return result;
 }
 
-// The first job of a line makes trouble by itself.
+// The first job of a lane makes trouble by itself.
 void set_aside(Dispatcher &dispatcher, const Queue &queue, const Given &given)
 {
     memory::raise_alert(memory::Alert::job_set_aside);
@@ -364,75 +364,78 @@ void set_aside(Dispatcher &dispatcher, const Queue &queue, const Given &given)
         report_trouble(queue, given.first, *given.trouble);
 }
 
-// What came of a line: nothing more can be given of it now, another look at it may find more, as
-// jobs were given away or one was set aside that was in the way, or all lines have to be found
+// What came of a lane: nothing more can be given of it now, another look at it may find more, as
+// jobs were given away or one was set aside that was in the way, or all lanes have to be found
 // anew.
 enum class Came : unsigned char { nothing, something, outdated };
 
-Came try_line(Dispatcher &dispatcher, const Lines &lines, const ServedLine &served)
+Came try_lane(Dispatcher &dispatcher, const Lanes &lanes, const ServedLane &served)
 {
-    const workers::RoomForJobs room = workers::room_for_jobs(served.workers, dispatcher.shares);
-    if (room.shared <= 0) {  // whoever makes room asks for a dispatch
-        if (room.wanted > 0)
-            memory::raise_alert(dispatcher.shares.is_table_full() ? memory::Alert::jobs_in_hand_full
-                                                                  : memory::Alert::worker_quota);
+    const workers::CapacityForJobs capacity =
+        workers::capacity_for_jobs(served.workers, dispatcher.shares);
+    if (capacity.shared <= 0) {  // whoever makes capacity asks for a dispatch
+        if (capacity.wanted > 0)
+            memory::raise_alert(dispatcher.shares.is_table_full()
+                                    ? memory::Alert::jobs_in_flight_full
+                                    : memory::Alert::worker_quota);
         return Came::nothing;
     }
-    const auto most = static_cast<std::size_t>(std::min<std::int64_t>(room.shared, jobs_at_once));
-    Given given = try_to_give_away(dispatcher, lines, served, most);
+    const auto most =
+        static_cast<std::size_t>(std::min<std::int64_t>(capacity.shared, jobs_at_once));
+    Given given = try_to_give_away(dispatcher, lanes, served, most);
     if (given.trouble.has_value() && most > 1)
-        given = try_to_give_away(dispatcher, lines, served, 1);
-    if (given.lines_are_outdated)
+        given = try_to_give_away(dispatcher, lanes, served, 1);
+    if (given.lanes_are_outdated)
         return Came::outdated;
     if (given.trouble.has_value())
-        set_aside(dispatcher, *served.line.queue, given);
+        set_aside(dispatcher, *served.lane.queue, given);
     return given.jobs > 0 || given.trouble.has_value() ? Came::something : Came::nothing;
 }
 
-Came dispatch_line(Dispatcher &dispatcher, const Lines &lines, const ServedLine &served)
+Came dispatch_lane(Dispatcher &dispatcher, const Lanes &lanes, const ServedLane &served)
 {
     Came came = Came::nothing;
-    process::do_duty(core::Duty::dispatch, served.line.queue,
-                     [&] { came = try_line(dispatcher, lines, served); });
+    process::do_duty(core::Duty::dispatch, served.lane.queue,
+                     [&] { came = try_lane(dispatcher, lanes, served); });
     return came;
 }
 
-Lines find_lines(Dispatcher &dispatcher, pg::Time &next)
+Lanes find_lanes(Dispatcher &dispatcher, pg::Time &next)
 {
-    Lines lines;
-    std::vector<AimedLine> aimed = look_at_aims(dispatcher.aims, next);
+    Lanes lanes;
+    std::vector<AimedLane> aimed = look_at_aims(dispatcher.aims, next);
     if (!workers::has_workers_here())
-        return lines;
+        return lanes;
     process::do_duty(core::Duty::dispatch, nullptr, [&] {
         pg::with_transaction([&] {
-            lines.catalogue = catalog::catalogue();
-            lines.services = catalog::worker_services();
-            lines.due = due_lines(*lines.catalogue, *lines.services, dispatcher.first_queue,
+            lanes.catalogue = catalog::catalogue();
+            lanes.services = catalog::worker_services();
+            lanes.due = due_lanes(*lanes.catalogue, *lanes.services, dispatcher.first_queue,
                                   pg::now(), next);
-            add_aimed_lines(lines, aimed);
+            add_aimed_lanes(lanes, aimed);
         });
     });
-    return lines;
+    return lanes;
 }
 
-// Once through all lines. Returns whether it is worth going through them again.
+// Once through all lanes. Returns whether it is worth going through them again.
 bool go_through(Dispatcher &dispatcher, pg::Time &next)
 {
-    const Lines lines = find_lines(dispatcher, next);
-    if (!lines.due.empty())
+    const Lanes lanes = find_lanes(dispatcher, next);
+    if (!lanes.due.empty())
         dispatcher.shares = workers::JobShares();
     bool any = false;
-    for (const ServedLine &served : lines.due) {
+    for (const ServedLane &served : lanes.due) {
         process::check_interrupts();
-        const Came came = dispatch_line(dispatcher, lines, served);
+        const Came came = dispatch_lane(dispatcher, lanes, served);
         if (came == Came::outdated)
             return true;
         any = any || came == Came::something;
     }
     const auto first = std::ranges::find_if(
-        lines.due, [](const ServedLine &served) { return served.aimed.empty(); });
-    if (first != lines.due.end())
-        dispatcher.first_queue = first->line.queue->id + 1;
+        lanes.due, [](const ServedLane &served) { return served.aimed.empty(); });
+    if (first != lanes.due.end())
+        dispatcher.first_queue = first->lane.queue->id + 1;
     return any;
 }
 

@@ -1,4 +1,4 @@
-// Jobs for external workers: the scheduler takes them out of the line and gives each to the best
+// Jobs for external workers: the scheduler takes them out of their lane and gives each to the best
 // worker there is.
 #pragma once
 
@@ -15,7 +15,7 @@ struct Dispatcher {
     int first_queue = 0;              // whose turn it is to be looked at first
     Aims aims{};
     workers::JobShares
-        shares{};  // at the beginning of a way through the lines, and what was given since
+        shares{};  // at the beginning of a way through the lanes, and what was given since
 };
 
 // Gives away what is due as long as there are workers for it. The dispatch is the claim, made on

@@ -1,6 +1,6 @@
 // hipq.fail and hipq.release: an external worker could not do a job, or gives it back.
 //
-// A failure is settled as that of a handler: by policy here, or by the type's retry handler, which
+// A failure is resolved as that of a handler: by policy here, or by the type's retry handler, which
 // an executor asks once the failure has committed.
 #include "catalog/catalog.hpp"
 #include "executors/executors.hpp"
@@ -26,7 +26,8 @@ void fail(const HeldAttempt &attempt, const std::string &error, bool is_retriabl
 {
     const auto &[queue, job] = attempt;
     const job::Failure failure{reason_of(is_retriable), "", error};
-    if (retry::settle_failure(*queue, job, failure, pg::now()) == retry::Settled::ask_retry_handler)
+    if (retry::resolve_failure(*queue, job, failure, pg::now()) ==
+        retry::Resolved::ask_retry_handler)
         executors::note_decision({MyDatabaseId, queue->owner, queue->id, job.id});
 }
 

@@ -54,23 +54,23 @@ void note_paused(const std::vector<const Queue *> &queues)
 }
 
 // Jobs may be due in it that wait no longer than their type says.
-bool is_impatient(const claim::Line &line, pg::Time now)
+bool is_impatient(const claim::Lane &lane, pg::Time now)
 {
-    const JobType *type = line.queue->find_job_type(line.head.job_type);
-    return line.head.due <= now && type != nullptr && type->worker_wait_ttl.has_value() &&
-           limits::runs_outside(*line.queue, *type);
+    const JobType *type = lane.queue->find_job_type(lane.head.job_type);
+    return lane.head.due <= now && type != nullptr && type->worker_wait_ttl.has_value() &&
+           limits::runs_outside(*lane.queue, *type);
 }
 
-// No job of the line has waited long enough before: for so long there has been a worker, or there
+// No job of the lane has waited long enough before: for so long there has been a worker, or there
 // is one now, whose silence would be noticed then. Needs a transaction.
-pg::Time first_end(const claim::Line &line, pg::Time now)
+pg::Time first_end(const claim::Lane &lane, pg::Time now)
 {
-    const JobType &type = *line.queue->find_job_type(line.head.job_type);
+    const JobType &type = *lane.queue->find_job_type(lane.head.job_type);
     const auto services = catalog::worker_services();
-    const auto able_until = workers::able_until(services->serving(line.queue->id, type.name));
+    const auto able_until = workers::able_until(services->serving(lane.queue->id, type.name));
     if (!able_until.has_value())
-        return workers::unserved_since(line.queue->id, type.name) + patience_of(type);
-    workers::note_served(line.queue->id, type.name);
+        return workers::unserved_since(lane.queue->id, type.name) + patience_of(type);
+    workers::note_served(lane.queue->id, type.name);
     return std::max(*able_until, now + 1);
 }
 
@@ -95,8 +95,8 @@ struct GivingUp {
         return execute::try_to_write([&] {
             asks.resize(asked_before);
             for (const ClaimedJob &job : job::fail_untried(queue, waiting, failure, now))
-                if (retry::settle_untried(queue, job, failure, now) ==
-                    retry::Settled::ask_retry_handler)
+                if (retry::resolve_untried(queue, job, failure, now) ==
+                    retry::Resolved::ask_retry_handler)
                     asks.push_back(job.id);
         });
     }
@@ -116,9 +116,9 @@ struct GivingUp {
     }
 };
 
-// A line whose jobs nobody has been able to run for as long as their type says.
-struct UnservedLine {
-    const claim::Line &line;
+// A lane whose jobs nobody has been able to run for as long as their type says.
+struct UnservedLane {
+    const claim::Lane &lane;
     const Queue &queue;
     const JobType &type;
     pg::Time now;
@@ -134,7 +134,7 @@ struct UnservedLine {
                                        limits::StartWindows &windows) const
     {
         const std::set<std::int64_t> aside = job::waiting_set_aside(queue);
-        auto waiting = claim::due_jobs(queue, line.head, due_by, most + aside.size(), windows,
+        auto waiting = claim::due_jobs(queue, lane.head, due_by, most + aside.size(), windows,
                                        queue.paused_keys(type.name));
         std::erase_if(waiting, [&](const job::DueJob &job) { return aside.contains(job.id); });
         return waiting;
@@ -146,7 +146,7 @@ struct UnservedLine {
         return end > now ? end : now + retry_interval;  // somebody holds its row
     }
 
-    // When the first of those left has waited long enough. What the line says of its head is a
+    // When the first of those left has waited long enough. What the lane says of its head is a
     // limit, no job may be due then: the rows tell. Needs a transaction.
     pg::Time next_end() const
     {
@@ -154,25 +154,25 @@ struct UnservedLine {
         const auto due = first_due(now, 1, windows);
         if (!due.empty())
             return end_of(due.front().due);
-        const auto later = claim::first_due_times(queue, type.name, line.head.priority,
+        const auto later = claim::first_due_times(queue, type.name, lane.head.priority,
                                                   {now.value + 1, 0}, now, 1);
         return std::min(later.empty() ? pg::infinity : end_of(later.front()),
                         windows.first_opening());
     }
 };
 
-// Returns when the next of the line has waited long enough.
-pg::Time fail_line(const claim::Line &line, pg::Time now)
+// Returns when the next of the lane has waited long enough.
+pg::Time fail_lane(const claim::Lane &lane, pg::Time now)
 {
-    const UnservedLine unserved{line, *line.queue, *line.queue->find_job_type(line.head.job_type),
+    const UnservedLane unserved{lane, *lane.queue, *lane.queue->find_job_type(lane.head.job_type),
                                 now};
     pg::Time next = now;
     std::vector<job::DueJob> overdue;
     pg::with_transaction([&] {
-        catalog::lock_or_raise(*line.queue);
+        catalog::lock_or_raise(*lane.queue);
         overdue = unserved.first_overdue();
     });
-    give_up(*line.queue, overdue, failure_of(unserved.type), now);
+    give_up(*lane.queue, overdue, failure_of(unserved.type), now);
     if (overdue.size() < jobs_at_once)
         pg::with_transaction([&] { next = unserved.next_end(); });
     return next;
@@ -197,25 +197,25 @@ pg::Time give_up_waiting(const catalog::Catalogue &catalogue)
     if (queues.empty())
         return next;
     const pg::Time now = pg::now();
-    std::vector<std::pair<claim::Line, pg::Time>>
+    std::vector<std::pair<claim::Lane, pg::Time>>
         waiting;  // with the time from which on they have waited long enough
     note_paused(queues);
     process::do_duty(Duty::worker_wait, nullptr, [&] {
         pg::with_transaction([&] {
-            for (claim::Line &line : claim::lines_of(queues, now))
-                if (is_impatient(line, now)) {
-                    const pg::Time end = first_end(line, now);
-                    waiting.emplace_back(std::move(line), end);
+            for (claim::Lane &lane : claim::lanes_of(queues, now))
+                if (is_impatient(lane, now)) {
+                    const pg::Time end = first_end(lane, now);
+                    waiting.emplace_back(std::move(lane), end);
                 }
         });
     });
     for (const auto &entry : waiting) {
-        const claim::Line &line = entry.first;
+        const claim::Lane &lane = entry.first;
         const pg::Time end = entry.second;
         process::check_interrupts();
         pg::Time again = end;
         if (end <= now &&
-            !process::do_duty(Duty::worker_wait, line.queue, [&] { again = fail_line(line, now); }))
+            !process::do_duty(Duty::worker_wait, lane.queue, [&] { again = fail_lane(lane, now); }))
             again = now + retry_interval;
         next = std::min(next, again);
     }

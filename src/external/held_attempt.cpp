@@ -19,7 +19,7 @@ using catalog::Catalogue;
 using catalog::Queue;
 using job::ClaimedJob;
 
-constexpr const char *standing_sql =
+constexpr const char *job_status_sql =
     "SELECT job.state::text, job.attempt, job.worker_id FROM {table} AS job WHERE job.id = $1";
 
 constexpr const char *key_sql = R"(
@@ -59,11 +59,10 @@ bool is_callers(const Queue &queue, std::int64_t worker)
         raise_revoked(queue, id);
     if (worker == 0)
         catalog::require(queue, catalog::Privilege::work);
-    HIPQ_RAISE(
-        errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-        errmsg("job %lld is in the hand of another role's worker", static_cast<long long>(id)),
-        errhint("Only the role that registered the worker can say what becomes of it; "
-                "hipq.fail_job() gives up the attempt."));
+    HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+               errmsg("job %lld is held by another role's worker", static_cast<long long>(id)),
+               errhint("Only the role that registered the worker can say what becomes of it; "
+                       "hipq.fail_job() gives up the attempt."));
 }
 
 void require_callers(const Queue &queue, std::int64_t id, std::int64_t worker)
@@ -100,7 +99,7 @@ bool is_with_executor(std::int64_t id)
 }
 
 // Where the job stands, as its row has it.
-struct Standing {
+struct JobStatus {
     std::string state;
     int attempt;
     std::optional<std::int64_t> worker;  // none: an executor's; 0: it was left running
@@ -109,17 +108,17 @@ struct Standing {
 };
 
 // As committed by now.
-Standing require_standing(const Queue &queue, std::int64_t id)
+JobStatus require_job_status(const Queue &queue, std::int64_t id)
 {
     const pg::Rows rows =
-        pg::as_hipq([&] { return catalog::statement_for(queue, standing_sql).run_latest(id); });
+        pg::as_hipq([&] { return catalog::statement_for(queue, job_status_sql).run_latest(id); });
     if (rows.empty())
         job::raise_unknown_job(id);
     const pg::Row row = rows.front();
     return {row.text(0), row.integer32(1), row.maybe_integer(2)};
 }
 
-[[noreturn]] void raise_over(const Standing &standing, AttemptName name)
+[[noreturn]] void raise_over(const JobStatus &standing, AttemptName name)
 {
     const bool is_locked = is_with_executor(name.id) && standing.state != "running";
     if (is_locked ? standing.attempt + 1 == name.number
@@ -175,7 +174,7 @@ bool may_know_attempts(const Queue &queue)
            catalog::may(role, queue, catalog::Privilege::control);
 }
 
-// Whatever has become of the right to work: what its worker has in hand is known to its role.
+// Whatever has become of the right to work: what its worker has in flight is known to its role.
 bool is_with_own_worker(std::int64_t id)
 {
     const auto entry = workers::find_external_job(id);
@@ -203,7 +202,7 @@ HeldAttempt hold_attempt(const Catalogue &catalogue, AttemptName name)
     const Queue &queue = require_queue_of(catalogue, name.id);
     auto job = claim::hold_attempt(queue, name.id, name.number);
     if (!job.has_value())
-        raise_over(require_standing(queue, name.id), name);
+        raise_over(require_job_status(queue, name.id), name);
     require_callers(queue, job->id, *job->worker_id);
     return held(queue, std::move(*job));
 }
@@ -211,7 +210,7 @@ HeldAttempt hold_attempt(const Catalogue &catalogue, AttemptName name)
 void look_at_attempt(const Catalogue &catalogue, AttemptName name)
 {
     const Queue &queue = require_queue_of(catalogue, name.id);
-    const Standing standing = require_standing(queue, name.id);
+    const JobStatus standing = require_job_status(queue, name.id);
     if (!standing.is(name.number) || !standing.worker.has_value())
         raise_over(standing, name);
     require_callers(queue, name.id, *standing.worker);

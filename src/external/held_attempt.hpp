@@ -33,7 +33,7 @@ HeldAttempt hold_attempt(const catalog::Catalogue &catalogue, AttemptName name);
 // shared memory. A sign of life, and raises the same.
 void look_at_attempt(const catalog::Catalogue &catalogue, AttemptName name);
 
-// Of many, each once, in the order of their ids. Those that are over, unknown, or in the hand of an
+// Of many, each once, in the order of their ids. Those that are over, unknown, or held by an
 // executor are left out; 42501 if one is not the caller's.
 std::vector<HeldAttempt> hold_attempts(const catalog::Catalogue &catalogue,
                                        std::vector<AttemptName> names);

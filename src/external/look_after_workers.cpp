@@ -56,7 +56,7 @@ pg::Time forget_revoked(pg::Time now)
     return next;
 }
 
-// When a worker without jobs in hand is to be forgotten; infinity: not by itself.
+// When a worker without jobs in flight is to be forgotten; infinity: not by itself.
 pg::Time end_of(const workers::WorkerSlot &slot)
 {
     if (slot.record.depth > 0 || slot.running > 0)

@@ -8,7 +8,7 @@ namespace hipq::external {
 // Knows them again after a restart; nothing when they are known.
 void recall_workers();
 
-// Forgets those that are gone and have nothing in hand: a while after their session has ended, or
+// Forgets those that are gone and have nothing in flight: a while after their session has ended, or
 // when they have been silent for a day. Returns when to look again.
 pg::Time forget_workers(pg::Time now);
 

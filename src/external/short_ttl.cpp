@@ -16,7 +16,7 @@ void warn_of_short_ttl(const catalog::Queue &queue, std::string_view job_type,
     pg::call([&] {
         ereport(WARNING,
                 errmsg("queue_ttl %d is short for job type \"%s\"", *seconds, type.c_str()),
-                errdetail("Its jobs run for %.1f s on average: a worker that has one in hand may "
+                errdetail("Its jobs run for %.1f s on average: a worker that has one in flight may "
                           "not get round to the next in time.",
                           taken),
                 errhint("Give at least twice the run time."));

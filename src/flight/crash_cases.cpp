@@ -39,8 +39,8 @@ void forget(CrashCase &entry)
     --memory::registry()->open_crash_cases;
 }
 
-// Whether another suspect than this one is in somebody's hand.
-bool is_another_in_hand(const core::JobTable &table, const CrashCase &suspect)
+// Whether another suspect than this one is held by somebody.
+bool is_another_in_flight(const core::JobTable &table, const CrashCase &suspect)
 {
     return std::any_of(cases.begin(), cases.end(), [&](const CrashCase &entry) {
         return entry.job_id != 0 && entry.runs_alone != 0 && &entry != &suspect &&
@@ -155,7 +155,7 @@ Suspicion suspicion_of(const core::JobTable &table, Oid database, std::int64_t j
     const CrashCase *entry = find_case(database, job_id);
     if (entry == nullptr || (entry->runs_alone == 0 && entry->charge_due == 0))
         return Suspicion::none;
-    if (entry->charge_due != 0 || entry->crashed != 0 || is_another_in_hand(table, *entry))
+    if (entry->charge_due != 0 || entry->crashed != 0 || is_another_in_flight(table, *entry))
         return Suspicion::has_to_wait;
     return suspect_pause_left() > 0 ? Suspicion::has_to_pause : Suspicion::may_run;
 }
@@ -173,7 +173,7 @@ Suspicion suspicion_of(Oid database, std::int64_t job_id)
     if (!memory::is_loaded() || !has_cases())
         return Suspicion::none;
     const memory::Lock lock(LW_SHARED);
-    return suspicion_of(memory::jobs_in_hand(), database, job_id);
+    return suspicion_of(memory::jobs_in_flight(), database, job_id);
 }
 
 std::size_t count_crash_cases()

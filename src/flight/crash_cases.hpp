@@ -34,8 +34,8 @@ void acquit(Oid database, std::span<const core::FlightJob> jobs) noexcept;
 // The database, or hipq in it, is gone. Needs the lock.
 void forget_crash_cases(Oid database) noexcept;
 
-// Jobs that crashed the server, or may have, run one at a time: whoever takes jobs into his hand
-// asks, takes one of these by itself, and none as long as another one is in hand, its last crash
+// Jobs that crashed the server, or may have, run one at a time: whoever takes jobs into flight
+// asks, takes one of these by itself, and none as long as another one is in flight, its last crash
 // has not been dealt with yet, or that was a moment ago (hipq.suspect_pause).
 enum class Suspicion : unsigned char { none, may_run, has_to_wait, has_to_pause };
 constexpr bool is_kept_back(Suspicion suspicion)

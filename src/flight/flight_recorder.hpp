@@ -37,7 +37,7 @@ void record_running(int slot, const memory::RunningJob &first,
 // Their handlers have come to an end: no suspicion remains. Takes the lock when there was any.
 void clear_running(int slot) noexcept;
 
-// The process ends with them in hand, in good order.
+// The process ends with them in flight, in good order.
 void abandon_running(int slot) noexcept;
 
 }  // namespace hipq::flight

@@ -7,7 +7,7 @@
 
 namespace hipq::job {
 
-// A job in line. Where its row stood when somebody saw it spares the search for it; it may have
+// A job waiting. Where its row stood when somebody saw it spares the search for it; it may have
 // moved since.
 struct DueJob {
     std::int64_t id;
@@ -20,7 +20,7 @@ struct DueJob {
 
 struct RowValues;  // job_row.hpp
 
-// A job in the hands of whoever claimed it. `values` and `data` live in the memory context that was
+// A job held by whoever claimed it. `values` and `data` live in the memory context that was
 // current at the claim.
 struct ClaimedJob {
     int queue_id;

@@ -156,7 +156,7 @@ bool is_running(std::int64_t id)
     return is_current_job(id) || lanes::is_running(MyDatabaseId, id);
 }
 
-void make_room_for_successor(int queue_id, std::string_view type, std::string_view key)
+void make_capacity_for_successor(int queue_id, std::string_view type, std::string_view key)
 {
     const CurrentJob *job = find_current(queue_id, type, key);
     if (job == nullptr)

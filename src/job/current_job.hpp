@@ -58,6 +58,6 @@ RequestedEnd requested_end();
 // room in the same transaction, and the finish then writes the final copy only. If the handler
 // fails, both are undone. Called before a row is inserted; does nothing for every other row. Raises
 // 0A000 in a procedure, which may commit before it ends.
-void make_room_for_successor(int queue_id, std::string_view type, std::string_view key);
+void make_capacity_for_successor(int queue_id, std::string_view type, std::string_view key);
 
 }  // namespace hipq::job

@@ -27,7 +27,7 @@ std::int64_t prune_surplus_dead_letters(const catalog::Queue &queue, int limit);
 
 // ---- the handler
 
-// Whether any awaits the queue's handler, in somebody's hand or not, and whether one is not set
+// Whether any awaits the queue's handler, held by somebody or not, and whether one is not set
 // aside. A paused queue's wait.
 struct AwaitingLetters {
     bool any = false;
@@ -43,7 +43,7 @@ struct BegunLetter {
 };
 
 // Counts a start of the handler on the oldest dead letter that awaits it and that nobody else has
-// in hand. The count is to be durable before the handler runs: one that takes its process or the
+// in flight. The count is to be durable before the handler runs: one that takes its process or the
 // server down is not called for ever. Nothing: there is none, or the queue is paused. `chosen` is
 // its job, also when an error is against it.
 std::optional<BegunLetter> begin_handling(const catalog::Queue &queue, std::int64_t &chosen);

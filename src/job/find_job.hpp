@@ -19,7 +19,7 @@ struct FoundJob {
     core::Weight weight;  // its throttle_factor
     int priority;
     bool is_aimed = false;  // at one external worker
-    bool follows = false;   // it is to follow the job that holds its key, and not in line yet
+    bool follows = false;   // it is to follow the job that holds its key, and not waiting yet
 };
 
 // The job, in the queue named or in any that the caller has a right on. Nothing if there is none.

@@ -59,8 +59,8 @@ bool finish_waiting(const catalog::Queue &queue, std::int64_t id, const Failure 
                     pg::Time now);
 
 // initial|retry -> error, of those that are still due and that nobody holds: nobody could be given
-// them, so the number of their attempts stays. Needs a transaction, in which they are settled
-// (settle_untried()).
+// them, so the number of their attempts stays. Needs a transaction, in which they are resolved
+// (resolve_untried()).
 std::vector<ClaimedJob> fail_untried(const catalog::Queue &queue, std::span<const DueJob> waiting,
                                      const Failure &failure, pg::Time now);
 

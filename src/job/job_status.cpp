@@ -39,36 +39,36 @@ std::string outcome_of_end(const std::string &error, const std::string &reason)
     return reason == "cancelled" || reason == "expired" ? reason : "failed";
 }
 
-std::optional<Standing> standing_of_successor(const catalog::Queue &queue, std::int64_t id)
+std::optional<JobStatus> job_status_of_successor(const catalog::Queue &queue, std::int64_t id)
 {
     const pg::Rows rows = pg::as_extension_owner([&] { return find_successor.run(id, queue.id); });
     if (rows.empty())
         return std::nullopt;
-    return Standing{
+    return JobStatus{
         false, "waiting", {JSONBOID, Datum{0}, true}, "NONE", is_own(rows.front().text(0))};
 }
 
 }  // namespace
 
-std::optional<Standing> standing_of(const catalog::Queue &queue, std::int64_t id)
+std::optional<JobStatus> job_status_of(const catalog::Queue &queue, std::int64_t id)
 {
     const pg::Rows rows =
         pg::as_extension_owner([&] { return catalog::statement_for(queue, find_job_sql).run(id); });
     if (rows.empty())
-        return standing_of_successor(queue, id);
+        return job_status_of_successor(queue, id);
     const pg::Row row = rows.front();
     const std::string error = row.text(1);
     const core::JobState state = core::parse_job_state(row.text(0)).value();
     if (state == core::JobState::final)
-        return Standing{true, outcome_of_end(error, row.text(2)), row.raw(3), error,
-                        is_own(row.text(4))};
+        return JobStatus{true, outcome_of_end(error, row.text(2)), row.raw(3), error,
+                         is_own(row.text(4))};
     const bool runs =
         state == core::JobState::running || (core::is_waiting(state) && is_running(id));
-    return Standing{false,
-                    runs ? "running" : "waiting",
-                    {JSONBOID, Datum{0}, true},
-                    error,
-                    is_own(row.text(4))};
+    return JobStatus{false,
+                     runs ? "running" : "waiting",
+                     {JSONBOID, Datum{0}, true},
+                     error,
+                     is_own(row.text(4))};
 }
 
 // There is no asking how far commits have come, but what is written now comes after them.

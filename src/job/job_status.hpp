@@ -5,7 +5,7 @@
 
 namespace hipq::job {
 
-struct Standing {
+struct JobStatus {
     bool is_final;
     std::string outcome;  // as view hipq.jobs has it
     pg::RawValue result;  // jsonb; NULL unless final
@@ -15,7 +15,7 @@ struct Standing {
 
 // Of a job of that queue as it is now. Nothing: there is no row of it (any more). Needs a
 // transaction in read committed.
-std::optional<Standing> standing_of(const catalog::Queue &queue, std::int64_t id);
+std::optional<JobStatus> job_status_of(const catalog::Queue &queue, std::int64_t id);
 
 // Whatever has been committed so far, by transactions that did not wait for the disk too, is safe
 // from a crash.

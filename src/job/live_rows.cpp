@@ -417,7 +417,7 @@ void LiveRows::wait_for_holder(std::int64_t id)
             return;
         const RowHolder holder = table_->holder();
         if (lanes::is_begun(MyDatabaseId,
-                            id))  // asked after the row: whoever claims it has it in hand before
+                            id))  // asked after the row: whoever claims it has it in flight before
             ::pg_usleep(moment);
         else if (TransactionIdIsValid(holder.transaction))
             wait_for(holder);

@@ -31,7 +31,7 @@ public:
     // Takes the row of a claimed job out. False: it is not this attempt's.
     bool remove(const ClaimedJob &job);
     // Waits until those who hold the row of a job have ended their transactions; while the job is
-    // in an executor's hand, for a moment only, as that one will say what it does with it.
+    // prefetched by an executor, for a moment only, as that one will say what it does with it.
     // Deadlocks are found.
     void wait_for_holder(std::int64_t id);
     // Whether there is a row of that id now.

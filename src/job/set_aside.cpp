@@ -45,7 +45,7 @@ constexpr const char *waiting_sql = R"(
     WHERE aside.queue_id = $1 AND job.state IN ('initial', 'retry'))";
 
 // $1 queue
-constexpr const char *standing_sql = R"(
+constexpr const char *job_status_sql = R"(
     SELECT aside.job_id, aside.set_aside_time, aside.error
     FROM hipq.set_aside AS aside
     JOIN {live} AS job ON job.id = aside.job_id AND job.attempt = aside.attempt AND job.state = aside.state
@@ -64,12 +64,12 @@ constinit pg::Statement
     select_queues("SELECT DISTINCT aside.queue_id FROM hipq.set_aside AS aside");
 
 // Those that are in its live leaf, if that can be read; left out midway, none.
-void add_standing(std::vector<SetAside> &found, const catalog::Queue &queue)
+void add_job_status(std::vector<SetAside> &found, const catalog::Queue &queue)
 {
     std::vector<SetAside> in_queue;
     catalog::read_apart(queue, [&] {
         for (const pg::Row row :
-             catalog::statement_for(queue, standing_sql).run(std::int32_t{queue.id}))
+             catalog::statement_for(queue, job_status_sql).run(std::int32_t{queue.id}))
             in_queue.push_back({queue.id, row.integer(0), row.time(1), row.text(2)});
     });
     std::move(in_queue.begin(), in_queue.end(), std::back_inserter(found));
@@ -153,7 +153,7 @@ std::vector<SetAside> jobs_set_aside(const catalog::Catalogue &catalogue)
     for (const pg::Row row : pg::as_hipq([] { return select_queues.run(); })) {
         const catalog::Queue *queue = catalogue.find(row.integer32(0));
         if (queue != nullptr && !queue->is_dropped)
-            add_standing(found, *queue);
+            add_job_status(found, *queue);
     }
     return found;
 }

@@ -18,7 +18,7 @@ void tally_failure(const catalog::Queue &queue, const ClaimedJob &job, core::Rea
 void tally_unstarted(const catalog::Queue &queue, const ClaimedJob &job, core::Reason reason,
                      bool leaves_dead_letter, pg::Time now);
 
-// Attempts that a restart ended went back into the line; nobody knows their times.
+// Jobs of attempts that a restart ended went back into their lanes; nobody knows their times.
 void tally_put_back(const catalog::Queue &queue, const std::string &job_type, core::Reason reason,
                     pg::Time now);
 

@@ -1,4 +1,4 @@
-// Who holds room under a throttle limit: for those who look, not for those who claim
+// Who holds capacity under a throttle limit: for those who look, not for those who claim
 // (capacity.hpp).
 #pragma once
 

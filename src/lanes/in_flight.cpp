@@ -10,10 +10,10 @@ namespace hipq::lanes {
 
 namespace {
 
-// How long a job may run before the jobs behind it in the hand are given to others.
+// How long a job may run before the jobs behind it in the prefetched batch are given to others.
 constexpr std::int64_t patience = 100'000;  // us
 
-core::JobEntry entry_for(const JobInLine &job)
+core::JobEntry entry_for(const WaitingJob &job)
 {
     core::JobEntry entry{};
     entry.job_id = job.id;
@@ -25,13 +25,14 @@ core::JobEntry entry_for(const JobInLine &job)
     return entry;
 }
 
-// Gives back the jobs of a hand up to a phase. Needs the lock. Returns whether there was one.
+// Gives back the jobs of a prefetched batch up to a phase. Needs the lock. Returns whether there
+// was one.
 bool erase_up_to(core::JobPhase latest, core::JobTable &jobs, std::int32_t holder)
 {
     return jobs.erase_if(holder, [&](const core::JobEntry &job) {
         if (job.phase > latest)
             return false;
-        return_to_line(job);
+        return_to_lane(job);
         return true;
     }) > 0;
 }
@@ -50,55 +51,56 @@ bool has_come_to(core::JobPhase phase, Oid database, std::int64_t job_id)
     if (!memory::is_loaded())
         return false;
     const memory::Lock lock(LW_SHARED);
-    const core::JobTable table = memory::jobs_in_hand();
+    const core::JobTable table = memory::jobs_in_flight();
     const std::int32_t entry = table.find(database, job_id);
     return entry != core::no_entry && table.at(entry).phase >= phase;
 }
 
 }  // namespace
 
-std::size_t room_beyond_the_first(const core::JobTable &jobs)
+std::size_t entries_beyond_the_first(const core::JobTable &jobs)
 {
     const std::size_t kept =
         jobs.size() + static_cast<std::size_t>(memory::registry()->executor_count);
     return jobs.capacity() > kept ? jobs.capacity() - kept : 0;
 }
 
-std::size_t room_for_hands(const core::JobTable &jobs)
+std::size_t entries_for_prefetch(const core::JobTable &jobs)
 {
-    const std::size_t room = room_beyond_the_first(jobs);
-    return room - std::min(room, static_cast<std::size_t>(core::kept_for_newcomers(
-                                     static_cast<std::int64_t>(jobs.capacity()))));
+    const std::size_t capacity = entries_beyond_the_first(jobs);
+    return capacity - std::min(capacity, static_cast<std::size_t>(core::kept_for_newcomers(
+                                             static_cast<std::int64_t>(jobs.capacity()))));
 }
 
-Reserved reserve_jobs(std::span<const JobInLine> jobs, std::span<JobInLine> reserved)
+Reserved reserve_jobs(std::span<const WaitingJob> jobs, std::span<WaitingJob> reserved)
 {
     Reserved result{0, 0};
     const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_hand();
+    core::JobTable table = memory::jobs_in_flight();
     // An executor always has room for one; what is for workers leaves that alone, however long they
-    // keep it. Nor do the hands of executors take what is left for workers.
+    // keep it. Nor do the prefetched batches of executors take what is left for workers.
     const bool is_for_worker = !memory::is_executor();
-    const std::size_t limit = std::min(reserved.size(), is_for_worker ? room_beyond_the_first(table)
-                                                                      : 1 + room_for_hands(table));
+    const std::size_t limit =
+        std::min(reserved.size(),
+                 is_for_worker ? entries_beyond_the_first(table) : 1 + entries_for_prefetch(table));
     if (limit < reserved.size())
-        memory::note_alert(memory::Alert::jobs_in_hand_full);
+        memory::note_alert(memory::Alert::jobs_in_flight_full);
     if (jobs.size() == 1 &&
         flight::is_kept_back(flight::suspicion_of(table, MyDatabaseId, jobs[0].id)))
         return result;
     for (; result.considered < jobs.size() && result.jobs < limit; ++result.considered)
-        if (const JobInLine &job = jobs[result.considered];
+        if (const WaitingJob &job = jobs[result.considered];
             table.insert(entry_for(job)) != core::no_entry)
             reserved[result.jobs++] = job;
     return result;
 }
 
-std::size_t choose_jobs(std::span<JobInLine> jobs)
+std::size_t choose_jobs(std::span<WaitingJob> jobs)
 {
     std::size_t count = 0;
     const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_hand();
-    for (const JobInLine &job : jobs) {
+    core::JobTable table = memory::jobs_in_flight();
+    for (const WaitingJob &job : jobs) {
         const std::int32_t entry = table.find(MyDatabaseId, job.id);
         if (entry == core::no_entry || table[entry].holder != memory::own_holder())
             continue;
@@ -108,44 +110,45 @@ std::size_t choose_jobs(std::span<JobInLine> jobs)
     return count;
 }
 
-void return_to_line(const core::JobEntry &job) noexcept
+void return_to_lane(const core::JobEntry &job) noexcept
 {
     const core::LaneKey key{job.due, job.job_id};
     if (job.lane.is_known() && !note_lane(job.lane, {key, key}))
         lose_lanes_locked(job.database);
 }
 
-bool release_hand()
+bool release_prefetched()
 {
     const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_hand();
+    core::JobTable table = memory::jobs_in_flight();
     return erase_up_to(core::JobPhase::chosen, table,
                        memory::own_holder());  // nothing of it runs: no room is made
 }
 
-HandsLook look_after_hands(pg::Time now)
+PrefetchedLook look_after_prefetched(pg::Time now)
 {
-    HandsLook look{false, false};
+    PrefetchedLook look{false, false};
     const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_hand();
+    core::JobTable table = memory::jobs_in_flight();
     for (int i = 0; i < memory::registry()->executor_count; ++i) {
         const memory::ExecutorSlot &slot = memory::registry()->executors[i];
         if (slot.database != MyDatabaseId || !has_reserved(table, i))
             continue;
         if (slot.state == memory::ExecutorState::running && slot.state_since + patience < now)
-            look.took_back = erase_up_to(core::JobPhase::reserved, table, i) || look.took_back;
+            look.has_returned_jobs =
+                erase_up_to(core::JobPhase::reserved, table, i) || look.has_returned_jobs;
         else
             look.watch_on = true;
     }
     if (!look.watch_on)
-        databases::stop_watching_hands();
+        databases::stop_watching_prefetched();
     return look;
 }
 
-bool is_in_hand(Oid database, std::int64_t job_id)
+bool is_in_flight(Oid database, std::int64_t job_id)
 {
     const memory::Lock lock(LW_SHARED);
-    return memory::jobs_in_hand().find(database, job_id) != core::no_entry;
+    return memory::jobs_in_flight().find(database, job_id) != core::no_entry;
 }
 
 bool is_begun(Oid database, std::int64_t job_id)
@@ -158,10 +161,10 @@ bool is_running(Oid database, std::int64_t job_id)
     return has_come_to(core::JobPhase::running, database, job_id);
 }
 
-std::size_t count_in_hand()
+std::size_t count_in_flight()
 {
     const memory::Lock lock(LW_SHARED);
-    return memory::jobs_in_hand().size();
+    return memory::jobs_in_flight().size();
 }
 
 }  // namespace hipq::lanes

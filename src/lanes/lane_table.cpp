@@ -145,7 +145,7 @@ bool change(LaneRef ref, const Change &change_lane)
 }
 
 // Whether a throttle key may be one of its jobs'.
-bool belongs_to(const LaneEntry &entry, const core::GaugeName &name)
+bool belongs_to(const LaneEntry &entry, const core::LimiterName &name)
 {
     return name.key == 0 ||
            (entry.name.queue_id == name.queue_id && core::name_hash(entry.name.type) == name.type);
@@ -309,14 +309,14 @@ bool note_full(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key,
                   [&](core::Lane &lane) { lane.note_full(key, throttle_key, not_before.value); });
 }
 
-void make_room(const core::GaugeName &name) noexcept
+void make_capacity(const core::LimiterName &name) noexcept
 {
     const TableLock table_guard(LW_SHARED);
     for (LaneEntry &entry : entries()) {
         if (entry.database != name.database || !belongs_to(entry, name))
             continue;
         const LaneLock lock(index_of(entry));
-        if (entry.lane.make_room(name.key))
+        if (entry.lane.make_capacity(name.key))
             show_due(entry);
     }
 }

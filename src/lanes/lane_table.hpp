@@ -55,12 +55,12 @@ bool note_lane(LaneRef ref, core::KeyRange range,
                pg::Time not_before = pg::Time{core::lane_start.time}) noexcept;
 
 // The same of a job that stands there and whose throttle key is full: it is worth a look when there
-// is room (make_room()), or at that time.
+// is room (make_capacity()), or at that time.
 bool note_full(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key,
                pg::Time not_before) noexcept;
 
 // There is room under a throttle key; with key 0 there may be under any of a database. Cannot fail.
-void make_room(const core::GaugeName &name) noexcept;
+void make_capacity(const core::LimiterName &name) noexcept;
 
 // Says that jobs of a database may have become claimable of which nobody says where: all its lanes
 // are read from their beginnings, and its scheduler looks for lanes that are not known. Cannot

@@ -1,4 +1,4 @@
-// What waits, by lane, and who has which job in hand, with the capacity that running jobs take
+// What waits, by lane, and who has which job in flight, with the capacity that running jobs take
 // under limits. What other rooms may use.
 #pragma once
 

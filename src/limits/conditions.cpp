@@ -20,12 +20,12 @@ namespace hipq::limits {
 
 namespace {
 
-Gate pass(const char *name, std::string explanation)
+Condition pass(const char *name, std::string explanation)
 {
     return {name, true, std::move(explanation)};
 }
 
-Gate fail(const char *name, std::string explanation)
+Condition fail(const char *name, std::string explanation)
 {
     return {name, false, std::move(explanation)};
 }
@@ -39,7 +39,7 @@ bool is_database_listed()
 }
 
 // It is closed and shall be.
-Gate hold_back(const char *name, std::string explanation)
+Condition hold_back(const char *name, std::string explanation)
 {
     return {name, false, std::move(explanation), true};
 }
@@ -109,7 +109,7 @@ bool is_listed(const char *database)
     return false;
 }
 
-Gate loaded_gate()
+Condition loaded_condition()
 {
     if (memory::is_loaded() && ::RecoveryInProgress())
         return hold_back(
@@ -121,7 +121,7 @@ Gate loaded_gate()
                 "hipq is not in shared_preload_libraries: add it and restart the server.");
 }
 
-Gate version_gate()
+Condition version_condition()
 {
     const std::string installed = pg::installed_version().value_or("not installed");
     if (installed == HIPQ_VERSION)
@@ -131,7 +131,7 @@ Gate version_gate()
                                ": run ALTER EXTENSION hipq UPDATE, or restart the server.");
 }
 
-Gate enabled_gate()
+Condition enabled_condition()
 {
     if (!settings::enabled)
         return fail("enabled", "hipq.enabled is off.");
@@ -140,7 +140,7 @@ Gate enabled_gate()
     return pass("enabled", "hipq is enabled for this database.");
 }
 
-Gate hold_gate()
+Condition hold_condition()
 {
     if (catalog::is_held())
         return fail("hold", "The database or its server is a copy, or was restored: it stands "
@@ -148,7 +148,7 @@ Gate hold_gate()
     return pass("hold", "The jobs belong to this database.");
 }
 
-Gate owner_gate(const catalog::Queue &queue)
+Condition owner_condition(const catalog::Queue &queue)
 {
     const RoleFacts facts = facts_of(queue.owner);
     const std::string name = facts.name;
@@ -163,15 +163,15 @@ Gate owner_gate(const catalog::Queue &queue)
     return pass("queue owner", "Queue owner \"" + name + "\" may connect.");
 }
 
-Gate queue_gate(const catalog::Queue &queue)
+Condition queue_condition(const catalog::Queue &queue)
 {
     if (queue.is_dropped)
         return fail("queue", "Queue \"" + queue.full_name() + "\" is being dropped.");
     return pass("queue", "Queue \"" + queue.full_name() + "\" is open.");
 }
 
-Gate pause_gate(const catalog::Queue &queue, std::string_view job_type,
-                std::string_view throttle_key)
+Condition pause_condition(const catalog::Queue &queue, std::string_view job_type,
+                          std::string_view throttle_key)
 {
     if (queue.instance_pause.has_value())
         return hold_back("pause",
@@ -188,7 +188,7 @@ Gate pause_gate(const catalog::Queue &queue, std::string_view job_type,
     return pass("pause", "Nothing of it is paused.");
 }
 
-Gate handler_gate(const catalog::Queue &queue, std::string_view job_type)
+Condition handler_condition(const catalog::Queue &queue, std::string_view job_type)
 {
     const catalog::JobType *type = queue.find_job_type(job_type);
     const std::string quoted = "\"" + std::string(job_type) + "\"";
@@ -206,7 +206,7 @@ Gate handler_gate(const catalog::Queue &queue, std::string_view job_type)
     return pass("handler", "Handler: " + type->handler + ".");
 }
 
-Gate state_gate(const WaitingJob &job)
+Condition state_condition(const WaitingJob &job)
 {
     const std::string state(core::name(job.state));
     if (core::is_waiting(job.state))
@@ -218,14 +218,14 @@ Gate state_gate(const WaitingJob &job)
     return fail("state", "The job is final.");
 }
 
-Gate time_gate(const WaitingJob &job, pg::Time now)
+Condition time_condition(const WaitingJob &job, pg::Time now)
 {
     if (job.due <= now)
         return pass("scheduled time", "Its time has come.");
     return hold_back("scheduled time", "It waits for its time, " + time_ahead(job.due, now) + ".");
 }
 
-Gate window_gate(const WaitingJob &job, pg::Time now)
+Condition window_condition(const WaitingJob &job, pg::Time now)
 {
     const std::string windows = "\"" + job.time_windows + "\" (" + job.time_zone + ")";
     const StartWindow window = start_window(job.time_windows, job.time_zone, now);
@@ -241,7 +241,7 @@ Gate window_gate(const WaitingJob &job, pg::Time now)
                                    pg::clock_text(window.until) + ".");
 }
 
-Gate expiry_gate(const WaitingJob &job, pg::Time now)
+Condition expiry_condition(const WaitingJob &job, pg::Time now)
 {
     if (job.expires == pg::infinity)
         return pass("expiry", "It does not expire.");
@@ -250,7 +250,7 @@ Gate expiry_gate(const WaitingJob &job, pg::Time now)
     return fail("expiry", "It has expired and will be ended.");
 }
 
-Gate crash_gate(const WaitingJob &job)
+Condition crash_condition(const WaitingJob &job)
 {
     switch (flight::suspicion_of(MyDatabaseId, job.id)) {
     case flight::Suspicion::none:
@@ -270,17 +270,20 @@ Gate crash_gate(const WaitingJob &job)
                               "another one's turn has come.");
 }
 
-Gate executor_gate(const catalog::Queue &queue)
+Condition executor_condition(const catalog::Queue &queue)
 {
     if (!memory::is_loaded())
         return fail("executor", "No executor works for the queue owner.");
     if (settings::max_executors == 0)
         return fail("executor", "hipq.max_executors is 0.");
-    const executors::Crew crew = executors::crew_of(MyDatabaseId, queue.owner);
-    const std::string own = std::to_string(crew.own) + " executor(s) work for the queue owner";
-    if (crew.idle > 0)
-        return pass("executor", own + ", " + std::to_string(crew.idle) + " of them without a job.");
-    if (crew.starting > 0)
+    const executors::ExecutorList executor_list =
+        executors::executor_list_of(MyDatabaseId, queue.owner);
+    const std::string own =
+        std::to_string(executor_list.own) + " executor(s) work for the queue owner";
+    if (executor_list.idle > 0)
+        return pass("executor",
+                    own + ", " + std::to_string(executor_list.idle) + " of them without a job.");
+    if (executor_list.starting > 0)
         return pass("executor", "An executor is starting.");
     const pg::Time now = pg::now();
     if (const auto next = executors::next_try(MyDatabaseId, queue.owner, now))
@@ -290,16 +293,16 @@ Gate executor_gate(const catalog::Queue &queue)
                 core::length_text(next->value - now.value) + ". The server's log says why.");
     if (!executors::has_free_worker_slots())
         return fail("executor", "No background worker slot is free: raise max_worker_processes.");
-    if (crew.requested > 0 || crew.has_place)
+    if (executor_list.requested > 0 || executor_list.has_place)
         return pass("executor", "An executor will be started.");
-    if (crew.is_kept_back)
+    if (executor_list.is_kept_back)
         return hold_back("executor", own + " and all have a job; what is left of "
                                            "hipq.max_executors is kept for queue owners that "
                                            "have none (hipq.reserved_executors).");
-    if (crew.stranger_makes_room)
+    if (executor_list.stranger_gives_way)
         return pass("executor",
                     "An executor will be started in place of one that has nothing to do.");
-    if (crew.own == 0)
+    if (executor_list.own == 0)
         return hold_back(
             "executor",
             "No executor works for the queue owner and hipq.max_executors are busy elsewhere.");

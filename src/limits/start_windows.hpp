@@ -20,7 +20,7 @@ StartWindow start_window(std::string_view windows, const std::string &zone, pg::
 // The zone in which the time windows of jobs of a type are read. Needs a transaction.
 std::string time_zone_of(int queue_id, std::string_view job_type);
 
-// The time windows that one look at the line meets: of jobs of one type, at one moment.
+// The time windows that one look at the lane meets: of jobs of one type, at one moment.
 class StartWindows {
 public:
     StartWindows(int queue_id, std::string_view job_type, pg::Time now)

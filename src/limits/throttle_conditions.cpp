@@ -1,7 +1,8 @@
 // Holds the conditions of throttle limits.
 //
-// The gates of the throttle limits: whether somebody waits for room there, who goes first, and else
-// the claim's own question, core::has_room, of what runs by the gauges in shared memory.
+// The conditions of the throttle limits: whether somebody waits for capacity there, who goes first,
+// and else the claim's own question, core::has_capacity, of what runs by the limiters in shared
+// memory.
 #include "limits/conditions.hpp"
 
 #include "lanes/lanes.hpp"
@@ -49,61 +50,65 @@ std::string text_of(const lanes::Usage &usage, core::Weight limit)
 
 // One of the limits that stand against a job.
 struct Limit {
-    const char *gate;
+    const char *condition;
     std::string name;
     core::Weight limit;
     bool is_awaited;  // by a job that goes first
 };
 
-Gate gate_of(const Limit &limit, const lanes::Usage &usage, bool has_room, core::Weight weight)
+Condition condition_of(const Limit &limit, const lanes::Usage &usage, bool has_capacity,
+                       core::Weight weight)
 {
-    if (!has_room)
-        return {limit.gate, false,
+    if (!has_capacity)
+        return {limit.condition, false,
                 "The " + limit.name + " is reached: " + text_of(usage, limit.limit) +
                     "; it weighs " + text_of(weight) + ".",
                 true};
     if (limit.is_awaited)
-        return {limit.gate, false,
-                "A job before it waits for room under the " + limit.name + ": " +
+        return {limit.condition, false,
+                "A job before it waits for capacity under the " + limit.name + ": " +
                     text_of(usage, limit.limit) + ".",
                 true};
     if (limit.limit < core::weight_unit)
-        return {limit.gate, true, "There is no limit."};
-    return {limit.gate, true,
-            "There is room under the " + limit.name + ": " + text_of(usage.used) + " of " +
+        return {limit.condition, true, "There is no limit."};
+    return {limit.condition, true,
+            "There is capacity under the " + limit.name + ": " + text_of(usage.used) + " of " +
                 text_of(limit.limit) + " is used."};
 }
 
-// Whether a job of the queue, or of the type, waits for room: it goes first.
+// Whether a job of the queue, or of the type, waits for capacity: it goes first.
 bool is_awaited(const catalog::Queue &queue, std::string_view job_type)
 {
-    return memory::is_loaded() && is_throttled(queue, job_type) && lanes::waits_for_room(queue.id);
+    return memory::is_loaded() && is_throttled(queue, job_type) &&
+           lanes::waits_for_capacity(queue.id);
 }
 bool is_type_awaited(const catalog::Queue &queue, std::string_view job_type)
 {
     return memory::is_loaded() && is_throttled(queue, job_type) &&
-           lanes::waits_for_room(queue.id, core::name_hash(job_type));
+           lanes::waits_for_capacity(queue.id, core::name_hash(job_type));
 }
 
-Gate queue_throttle_gate(const catalog::Queue &queue, const WaitingJob &job)
+Condition queue_throttle_condition(const catalog::Queue &queue, const WaitingJob &job)
 {
     const Limit limit{"throttle of queue", "queue's throttle_limit", queue.throttle_limit,
                       is_awaited(queue, job.job_type)};
     const lanes::Usage usage = lanes::usage_of(queue.id, 0, 0);
-    return gate_of(limit, usage, core::has_room(usage.used, job.weight, limit.limit), job.weight);
+    return condition_of(limit, usage, core::has_capacity(usage.used, job.weight, limit.limit),
+                        job.weight);
 }
 
-Gate type_throttle_gate(const catalog::Queue &queue, const catalog::JobType &type,
-                        const WaitingJob &job)
+Condition type_throttle_condition(const catalog::Queue &queue, const catalog::JobType &type,
+                                  const WaitingJob &job)
 {
     const Limit limit{"throttle of type", "job type's throttle_limit", type.throttle_limit,
                       is_type_awaited(queue, job.job_type)};
     const lanes::Usage usage = lanes::usage_of(queue.id, core::name_hash(type.name), 0);
-    return gate_of(limit, usage, core::has_room(usage.used, job.weight, limit.limit), job.weight);
+    return condition_of(limit, usage, core::has_capacity(usage.used, job.weight, limit.limit),
+                        job.weight);
 }
 
-Gate key_throttle_gate(const catalog::Queue &queue, const catalog::JobType &type,
-                       const WaitingJob &job)
+Condition key_throttle_condition(const catalog::Queue &queue, const catalog::JobType &type,
+                                 const WaitingJob &job)
 {
     const std::uint64_t key = core::throttle_key_hash(job.throttle_key);
     if (key == 0)
@@ -111,32 +116,33 @@ Gate key_throttle_gate(const catalog::Queue &queue, const catalog::JobType &type
     const std::uint64_t hash = core::name_hash(type.name);
     const core::Weight per_key = type.throttle_limit_per_key;
     const bool others_wait = memory::is_loaded() && per_key >= core::weight_unit &&
-                             lanes::waits_for_room(queue.id, hash, key);
+                             lanes::waits_for_capacity(queue.id, hash, key);
     const Limit limit{"throttle of key", "throttle_limit_per_key of \"" + job.throttle_key + "\"",
                       per_key, others_wait};
     const lanes::Usage usage = lanes::usage_of(queue.id, hash, key);
-    return gate_of(limit, usage, core::has_room(usage.used, job.weight, limit.limit), job.weight);
+    return condition_of(limit, usage, core::has_capacity(usage.used, job.weight, limit.limit),
+                        job.weight);
 }
 
 }  // namespace
 
-Gate room_gate(const catalog::Queue &queue, std::string_view job_type)
+Condition capacity_condition(const catalog::Queue &queue, std::string_view job_type)
 {
     if (is_awaited(queue, job_type))
-        return {"throttle of queue", false, "A job of the queue waits for room.", true};
+        return {"throttle of queue", false, "A job of the queue waits for capacity.", true};
     if (is_type_awaited(queue, job_type))
-        return {"throttle of type", false, "A job of the type waits for room.", true};
-    return {"throttle", true, "Nobody waits for room."};
+        return {"throttle of type", false, "A job of the type waits for capacity.", true};
+    return {"throttle", true, "Nobody waits for capacity."};
 }
 
-std::vector<Gate> throttle_gates(const catalog::Queue &queue, const WaitingJob &job)
+std::vector<Condition> throttle_conditions(const catalog::Queue &queue, const WaitingJob &job)
 {
     const catalog::JobType *registered = queue.find_job_type(job.job_type);
     const catalog::JobType type = registered != nullptr
                                       ? *registered
                                       : catalog::unregistered_job_type(queue.id, job.job_type);
-    return {queue_throttle_gate(queue, job), type_throttle_gate(queue, type, job),
-            key_throttle_gate(queue, type, job)};
+    return {queue_throttle_condition(queue, job), type_throttle_condition(queue, type, job),
+            key_throttle_condition(queue, type, job)};
 }
 
 }  // namespace hipq::limits

@@ -45,7 +45,7 @@ Service service_of(int queue_id, std::string_view job_type)
         service.able +=
             candidate.is_draining || candidate.health == core::Health::unhealthy ? 0 : 1;
     }
-    service.lacks_share = workers::room_for_jobs(workers, shares).wanted > 0;
+    service.lacks_share = workers::capacity_for_jobs(workers, shares).wanted > 0;
     service.next_id = workers::choose_worker(workers, shares).id.value_or(0);
     return service;
 }
@@ -58,7 +58,8 @@ bool runs_outside(const catalog::Queue &queue, const catalog::JobType &type)
            !catalog::worker_services()->serving(queue.id, type.name).empty();
 }
 
-Gate worker_gate(const catalog::Queue &queue, std::string_view job_type, const job::Aim &aim)
+Condition worker_condition(const catalog::Queue &queue, std::string_view job_type,
+                           const job::Aim &aim)
 {
     const std::vector<workers::WorkerRef> named =
         workers_named(catalog::worker_services()->serving(queue.id, job_type), aim.worker);
@@ -69,10 +70,11 @@ Gate worker_gate(const catalog::Queue &queue, std::string_view job_type, const j
         return {"worker", false,
                 its + ", which does not serve job type \"" + std::string(job_type) + "\" now." +
                     end};
-    const workers::RoomForJobs room = workers::room_for_jobs(named, workers::JobShares());
-    if (room.shared > 0)
+    const workers::CapacityForJobs capacity =
+        workers::capacity_for_jobs(named, workers::JobShares());
+    if (capacity.shared > 0)
         return {"worker", true, its + ", which gets it next."};
-    if (room.wanted > 0)
+    if (capacity.wanted > 0)
         return {"worker", false,
                 its + ", whose role has the share of hipq.max_running that is for it." + end, true};
     return {"worker", false,
@@ -80,7 +82,7 @@ Gate worker_gate(const catalog::Queue &queue, std::string_view job_type, const j
             true};
 }
 
-Gate worker_gate(const catalog::Queue &queue, std::string_view job_type)
+Condition worker_condition(const catalog::Queue &queue, std::string_view job_type)
 {
     const Service service = service_of(queue.id, job_type);
     const std::string quoted = "\"" + std::string(job_type) + "\"";

@@ -1,4 +1,4 @@
-// The gate of jobs that external workers run: whether there is one that may be given a job.
+// The condition of jobs that external workers run: whether there is one that may be given a job.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -25,8 +25,9 @@ std::vector<workers::WorkerRef> workers_named(std::span<const workers::WorkerRef
 bool runs_outside(const catalog::Queue &queue, const catalog::JobType &type);
 
 // Needs a transaction.
-Gate worker_gate(const catalog::Queue &queue, std::string_view job_type);
+Condition worker_condition(const catalog::Queue &queue, std::string_view job_type);
 // The same for a job that is for one worker alone.
-Gate worker_gate(const catalog::Queue &queue, std::string_view job_type, const job::Aim &aim);
+Condition worker_condition(const catalog::Queue &queue, std::string_view job_type,
+                           const job::Aim &aim);
 
 }  // namespace hipq::limits

@@ -7,13 +7,13 @@ namespace hipq::memory {
 
 namespace {
 
-// What stands before the entries, buckets and holders of the jobs in hand.
+// What stands before the entries, buckets and holders of the jobs in flight.
 struct JobsHead {
     core::JobTableHead table;
-    core::GaugeTableHead gauges;
+    core::LimiterTableHead limiters;
     std::int32_t capacity;
     std::int32_t holder_count;
-    std::int32_t gauge_capacity;
+    std::int32_t limiter_capacity;
 };
 
 constinit Registry *segment = nullptr;
@@ -45,9 +45,9 @@ Size holder_count()
 
 // Each running job may have a queue, a type and a throttle key of its own: a limit holds however
 // many others there are.
-Size gauge_capacity()
+Size limiter_capacity()
 {
-    return ::mul_size(job_capacity(), core::gauges_per_job);
+    return ::mul_size(job_capacity(), core::limiters_per_job);
 }
 
 Size jobs_size()
@@ -55,8 +55,8 @@ Size jobs_size()
     Size size = sizeof(JobsHead);
     size =
         ::add_size(size, ::mul_size(sizeof(core::JobEntry) + sizeof(std::int32_t), job_capacity()));
-    size =
-        ::add_size(size, ::mul_size(sizeof(core::Gauge) + sizeof(std::int32_t), gauge_capacity()));
+    size = ::add_size(size,
+                      ::mul_size(sizeof(core::Limiter) + sizeof(std::int32_t), limiter_capacity()));
     size = ::add_size(
         size, ::mul_size(max_cancellation_error,
                          ::add_size(job_capacity(), static_cast<Size>(max_worker_processes))));
@@ -67,8 +67,8 @@ void set_up_jobs(JobsHead *fresh)
 {
     fresh->capacity = static_cast<std::int32_t>(job_capacity());
     fresh->holder_count = static_cast<std::int32_t>(holder_count());
-    fresh->gauge_capacity = static_cast<std::int32_t>(gauge_capacity());
-    jobs_in_hand().clear();
+    fresh->limiter_capacity = static_cast<std::int32_t>(limiter_capacity());
+    jobs_in_flight().clear();
 }
 
 void set_up(Registry *fresh, const ServerMark &mark)
@@ -108,7 +108,7 @@ extern "C" void hipq_shmem_startup()
     if (!found)
         set_up(segment, mark);
     jobs_head =
-        static_cast<JobsHead *>(::ShmemInitStruct("hipq jobs in hand", jobs_size(), &found));
+        static_cast<JobsHead *>(::ShmemInitStruct("hipq jobs in flight", jobs_size(), &found));
     if (!found)
         set_up_jobs(jobs_head);
     for (const Part &part : parts())
@@ -172,21 +172,21 @@ Registry *registry()
     return segment;
 }
 
-core::JobTable jobs_in_hand()
+core::JobTable jobs_in_flight()
 {
     const auto capacity = static_cast<std::size_t>(jobs_head->capacity);
-    const auto gauge_count = static_cast<std::size_t>(jobs_head->gauge_capacity);
+    const auto limiter_count = static_cast<std::size_t>(jobs_head->limiter_capacity);
     auto *entries = reinterpret_cast<core::JobEntry *>(jobs_head + 1);
-    auto *gauges = reinterpret_cast<core::Gauge *>(entries + capacity);
-    auto *buckets = reinterpret_cast<std::int32_t *>(gauges + gauge_count);
-    auto *gauge_buckets = buckets + capacity;
-    auto *holders = reinterpret_cast<core::HolderList *>(gauge_buckets + gauge_count);
-    return {
-        &jobs_head->table,
-        {entries, capacity},
-        {buckets, capacity},
-        {holders, static_cast<std::size_t>(jobs_head->holder_count)},
-        core::GaugeTable(&jobs_head->gauges, {gauges, gauge_count}, {gauge_buckets, gauge_count})};
+    auto *limiters = reinterpret_cast<core::Limiter *>(entries + capacity);
+    auto *buckets = reinterpret_cast<std::int32_t *>(limiters + limiter_count);
+    auto *limiter_buckets = buckets + capacity;
+    auto *holders = reinterpret_cast<core::HolderList *>(limiter_buckets + limiter_count);
+    return {&jobs_head->table,
+            {entries, capacity},
+            {buckets, capacity},
+            {holders, static_cast<std::size_t>(jobs_head->holder_count)},
+            core::LimiterTable(&jobs_head->limiters, {limiters, limiter_count},
+                               {limiter_buckets, limiter_count})};
 }
 
 namespace {
@@ -195,7 +195,7 @@ namespace {
 // hand.
 char *cancellation_errors()
 {
-    return reinterpret_cast<char *>(jobs_in_hand().holders().data() + jobs_head->holder_count);
+    return reinterpret_cast<char *>(jobs_in_flight().holders().data() + jobs_head->holder_count);
 }
 
 }  // namespace

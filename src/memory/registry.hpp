@@ -37,13 +37,13 @@ struct DatabaseSlot {
     Oid database;  // InvalidOid: free
     SchedulerState scheduler;
     std::uint32_t generation;
-    bool watches_hands;   // the scheduler looks every now and then whether an executor sits on jobs
-                          // that others could run
-    int process;          // PGPROC number of the scheduler, or no_process
-    pg::Time started;     // of the scheduler
-    pg::Time last_look;   // when its last look began, by hipq's clock
-    bool is_looking;      // that has not ended
-    bool must_make_room;  // the scheduler is to leave for a process that found no background worker
+    bool watches_prefetched;  // the scheduler looks every now and then whether an executor sits on
+                              // jobs that others could run
+    int process;              // PGPROC number of the scheduler, or no_process
+    pg::Time started;         // of the scheduler
+    pg::Time last_look;       // when its last look began, by hipq's clock
+    bool is_looking;          // that has not ended
+    bool must_give_way;   // the scheduler is to leave for a process that found no background worker
                           // slot
     bool dispatch_asked;  // a job or a worker may be waiting for the other
     pg::Time next_due;    // when a scheduler has to look; infinity: when somebody says so
@@ -88,7 +88,7 @@ struct Attempt {
 
 // What the code that an executor runs may be stopped by; executors/stop_control.hpp. Times are
 // those of the real clock.
-struct JobWatch {
+struct StopControl {
     bool is_on;               // code runs
     bool asks_retry_handler;  // that of a retry handler, or of a handler of dead letters
     bool signalled;           // for a cancellation
@@ -128,7 +128,7 @@ struct ExecutorSlot {
     std::int64_t jobs_done;
     Turn turn;
     RunningJob job;  // running and orphaned: the job, the first of a batch; id 0 = none
-    JobWatch watch;
+    StopControl stop_control;
 };
 
 // A retry decision to be made, or a dead letter to be handled; executors/pending_decisions.hpp.
@@ -153,7 +153,7 @@ struct AwaitedEnd {
 };
 
 // databases/quiesce.hpp
-struct Lull {
+struct Quiesce {
     Oid database;
     pg::Time end;
 };
@@ -164,7 +164,7 @@ inline constexpr std::size_t max_run_times = 1024;
 // alerts.hpp
 enum class Alert : unsigned char {
     databases_full,
-    jobs_in_hand_full,
+    jobs_in_flight_full,
     decisions_full,
     run_times_full,
     no_worker_slot,
@@ -196,7 +196,7 @@ struct StartFailure {
     Oid database;  // InvalidOid: free
     Oid role;
     int failures;  // in a row
-    bool refused;  // by a gate: not before the scheduler says otherwise
+    bool refused;  // by a condition: not before the scheduler says otherwise
     pg::Time not_before;
 };
 
@@ -260,7 +260,7 @@ struct Registry {
     QueueShare queues[max_queue_shares];
     StandAside marks[max_marks];
     ConditionVariable departure;  // a scheduler or executor is gone
-    Lull lull;
+    Quiesce quiesce;
     int decision_count;  // entries in use
     Decision decisions[max_decisions];
     int awaited_count;  // entries in use, which come first
@@ -280,8 +280,8 @@ bool is_loaded();
 // Null when not loaded.
 Registry *registry();
 
-// Every job that somebody has in hand; lanes/in_flight.hpp. Only when loaded.
-core::JobTable jobs_in_hand();
+// Every job that somebody has in flight; lanes/in_flight.hpp. Only when loaded.
+core::JobTable jobs_in_flight();
 
 // What a job ends with that is to be cancelled: kept beside its entry, or where it has none beside
 // the slot of its executor. Needs the lock.
@@ -289,14 +289,14 @@ inline constexpr std::size_t max_cancellation_error = 256;
 char *cancellation_error(std::int32_t entry);
 char *cancellation_error(const ExecutorSlot &slot);
 
-// Who may have jobs in hand, as the holders of that table: executors by slot (these are the first),
-// the scheduler of each database slot on their way to a worker, external workers by their place,
-// and last of all whoever completes a job that its handler has left running.
+// Who may have jobs in flight, as the holders of that table: executors by slot (these are the
+// first), the scheduler of each database slot on their way to a worker, external workers by their
+// place, and last of all whoever completes a job that its handler has left running.
 int scheduler_holder(int database_slot);
 int worker_holder(std::int32_t place);
 int left_running_holder();
 
-// How many jobs may be in hand at once.
+// How many jobs may be in flight at once.
 Size job_capacity();
 
 // Places for workers: as many as may be registered, and as many for those that have departed and
@@ -323,7 +323,7 @@ void add_part(const Part &part);
 // Forgets everything about a database that is gone, or whose extension is. Takes the lock.
 void forget_database(Oid database) noexcept;
 
-// What a scheduler has in hand when it ends. Needs the lock.
+// What a scheduler has in flight when it ends. Needs the lock.
 void tell_of_scheduler_exit(DatabaseSlot &slot, int holder) noexcept;
 void tell_of_freed_capacity(Oid database) noexcept;
 

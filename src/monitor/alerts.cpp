@@ -23,8 +23,9 @@ AlertText text_of(memory::Alert alert)
         return {"databases",
                 "More databases have work than shared memory has room for; they take turns.",
                 "Raise hipq.max_databases, or name the databases to serve in hipq.databases."};
-    case Alert::jobs_in_hand_full:
-        return {"jobs in hand", "Executors take fewer jobs at a time.", "Raise hipq.max_running."};
+    case Alert::jobs_in_flight_full:
+        return {"jobs in flight", "Executors take fewer jobs at a time.",
+                "Raise hipq.max_running."};
     case Alert::decisions_full:
         return {"retry decisions",
                 "Jobs in state error wait for room before their retry handler is asked.",
@@ -60,11 +61,11 @@ AlertText text_of(memory::Alert alert)
                 "This is a bug in hipq, or somebody has written to its tables with triggers "
                 "switched off. Please report it."};
     case Alert::no_start:
-        return {
-            "no start",
-            "A job does not start although it is due, every gate is open and an executor is free.",
-            "The server's log names it; see hipq.executors, and in pg_stat_activity what these "
-            "processes wait for."};
+        return {"no start",
+                "A job does not start although it is due, every condition is met and an executor "
+                "is free.",
+                "The server's log names it; see hipq.executors, and in pg_stat_activity what these "
+                "processes wait for."};
     case Alert::scheduler_late:
         return {"scheduler", "The scheduler of a database does not look although it should.",
                 "The server's log names it; see what it waits for in pg_stat_activity."};
@@ -88,7 +89,7 @@ AlertText text_of(memory::Alert alert)
     case Alert::worker_quota:
         return {"worker quota",
                 "External workers of one role would take more than its share: of places for "
-                "workers, or of jobs in hand. Those of "
+                "workers, or of jobs in flight. Those of "
                 "other roles get theirs.",
                 "hipq.workers says who has how many. Raise hipq.max_workers, hipq.max_running or "
                 "hipq.worker_share."};

@@ -1,8 +1,8 @@
 // Lists the conditions of one job, met and not met.
 //
-// The gates are those of limits/conditions.hpp. The place in the line is read from where executors
-// read it: the lanes, each from its frontier on, so that neither what runs nor what is gone is
-// counted or walked over.
+// The conditions are those of limits/conditions.hpp. The place in its lane is read from where
+// executors read it: the lanes, each from its frontier on, so that neither what runs nor what is
+// gone is counted or walked over.
 #include "job_conditions.hpp"
 
 #include "catalog/catalog.hpp"
@@ -19,7 +19,7 @@ namespace hipq::monitor {
 
 namespace {
 
-// ---- the line ----
+// ---- the lane ----
 
 constexpr std::int64_t most_counted = 10'000;
 constexpr int most_lanes = 1'000;
@@ -95,7 +95,8 @@ std::vector<Stretch> due_stretches(const catalog::Queue &queue, pg::Time now)
 // Jobs of lanes that nobody reads keep nobody waiting.
 bool is_read(const catalog::Queue &queue, const std::string &job_type)
 {
-    return queue.find_pause(job_type) == nullptr && limits::handler_gate(queue, job_type).passed;
+    return queue.find_pause(job_type) == nullptr &&
+           limits::handler_condition(queue, job_type).passed;
 }
 
 std::int64_t count_before(const job::FoundJob &job, const Stretch &stretch, pg::Time now,
@@ -111,22 +112,23 @@ std::int64_t count_before(const job::FoundJob &job, const Stretch &stretch, pg::
         .integer(0);
 }
 
-std::optional<limits::Gate> set_aside_gate(const job::FoundJob &job)
+std::optional<limits::Condition> set_aside_condition(const job::FoundJob &job)
 {
     const auto error = job::why_set_aside(*job.queue, job.id);
     if (!error.has_value())
         return std::nullopt;
-    return limits::Gate{"set aside", false,
-                        "What became of it cannot be written down, it is left alone: " + *error +
-                            ". When the cause is gone hipq.fail_job() or hipq.cancel() ends it, "
-                            "and hipq.retry() runs it again."};
+    return limits::Condition{
+        "set aside", false,
+        "What became of it cannot be written down, it is left alone: " + *error +
+            ". When the cause is gone hipq.fail_job() or hipq.cancel() ends it, "
+            "and hipq.retry() runs it again."};
 }
 
-limits::Gate aim_gate(const job::FoundJob &job)
+limits::Condition aim_condition(const job::FoundJob &job)
 {
     const auto aim = job::aim_of(*job.queue, job.id);
-    return aim.has_value() ? limits::worker_gate(*job.queue, job.type, *aim)
-                           : limits::worker_gate(*job.queue, job.type);
+    return aim.has_value() ? limits::worker_condition(*job.queue, job.type, *aim)
+                           : limits::worker_condition(*job.queue, job.type);
 }
 
 // As far as it is worth while.
@@ -142,22 +144,22 @@ std::int64_t count_before(const job::FoundJob &job, pg::Time now)
 
 }  // namespace
 
-limits::Gate line_gate(const job::FoundJob &job)
+limits::Condition lane_condition(const job::FoundJob &job)
 {
     const pg::Time now = pg::now();
     if (job.follows || job.due > now)
-        return {"line", true, "It takes its place in the line when its time has come."};
+        return {"lane", true, "It takes its place in its lane when its time has come."};
     if (!memory::is_loaded())
-        return {"line", true, "There is no line."};
+        return {"lane", true, "There is no lane."};
     const std::int64_t before = pg::as_extension_owner([&] { return count_before(job, now); });
     if (before == 0)
-        return {"line", true, "No job of its queue that may start stands before it."};
+        return {"lane", true, "No job of its queue that may start stands before it."};
     const std::string count = before > most_counted ? "More than " + std::to_string(most_counted)
                                                     : std::to_string(before);
-    return {"line", false, count + " job(s) of its queue that are due stand before it.", true};
+    return {"lane", false, count + " job(s) of its queue that are due stand before it.", true};
 }
 
-std::vector<limits::Gate> gates_of(const job::FoundJob &job)
+std::vector<limits::Condition> conditions_of(const job::FoundJob &job)
 {
     const limits::WaitingJob waiting{job.id,
                                      job.state,
@@ -168,64 +170,67 @@ std::vector<limits::Gate> gates_of(const job::FoundJob &job)
                                      limits::time_zone_of(job.queue->id, job.type),
                                      job.throttle_key,
                                      job.weight};
-    std::vector<limits::Gate> gates{
+    std::vector<limits::Condition> conditions{
         {"exists", true, "The job is in queue \"" + job.queue->full_name() + "\"."}};
-    gates.push_back(limits::state_gate(waiting));
+    conditions.push_back(limits::state_condition(waiting));
     if (job.state == core::JobState::final)
-        return gates;
-    if (auto gate = set_aside_gate(job))  // too rare to be shown to everybody
-        gates.push_back(std::move(*gate));
+        return conditions;
+    if (auto condition = set_aside_condition(job))  // too rare to be shown to everybody
+        conditions.push_back(std::move(*condition));
     if (job.follows)
-        gates.push_back({"predecessor", false,
-                         "It is put in line when the job that holds its key has finished.", true});
+        conditions.push_back({"predecessor", false,
+                              "It is enqueued when the job that holds its key has finished.",
+                              true});
     const pg::Time now = pg::now();
-    gates.push_back(limits::time_gate(waiting, now));
+    conditions.push_back(limits::time_condition(waiting, now));
     if (job.time_windows != core::none_text)
-        gates.push_back(limits::window_gate(waiting, now));
-    gates.push_back(limits::expiry_gate(waiting, now));
-    gates.push_back(limits::loaded_gate());
-    gates.push_back(limits::version_gate());
-    gates.push_back(limits::enabled_gate());
-    gates.push_back(limits::hold_gate());
-    gates.push_back(limits::queue_gate(*job.queue));
-    gates.push_back(limits::pause_gate(*job.queue, job.type, job.throttle_key));
+        conditions.push_back(limits::window_condition(waiting, now));
+    conditions.push_back(limits::expiry_condition(waiting, now));
+    conditions.push_back(limits::loaded_condition());
+    conditions.push_back(limits::version_condition());
+    conditions.push_back(limits::enabled_condition());
+    conditions.push_back(limits::hold_condition());
+    conditions.push_back(limits::queue_condition(*job.queue));
+    conditions.push_back(limits::pause_condition(*job.queue, job.type, job.throttle_key));
     const catalog::JobType *type = job.queue->find_job_type(job.type);
     const bool is_outside = type != nullptr && limits::runs_outside(*job.queue, *type);
     if (!is_outside)
-        gates.push_back(limits::owner_gate(*job.queue));
-    gates.push_back(limits::handler_gate(*job.queue, job.type));
-    if (const limits::Gate gate = limits::crash_gate(waiting);
-        !gate.passed)  // too rare to be shown to everybody
-        gates.push_back(gate);
-    if (core::is_waiting(job.state))  // what runs has taken its room
-        for (limits::Gate &gate : limits::throttle_gates(*job.queue, waiting))
-            gates.push_back(std::move(gate));
-    gates.push_back(!is_outside    ? limits::executor_gate(*job.queue)
-                    : job.is_aimed ? aim_gate(job)
-                                   : limits::worker_gate(*job.queue, job.type));
-    return gates;
+        conditions.push_back(limits::owner_condition(*job.queue));
+    conditions.push_back(limits::handler_condition(*job.queue, job.type));
+    if (const limits::Condition condition = limits::crash_condition(waiting);
+        !condition.passed)  // too rare to be shown to everybody
+        conditions.push_back(condition);
+    if (core::is_waiting(job.state))  // what runs has taken its capacity
+        for (limits::Condition &condition : limits::throttle_conditions(*job.queue, waiting))
+            conditions.push_back(std::move(condition));
+    conditions.push_back(!is_outside    ? limits::executor_condition(*job.queue)
+                         : job.is_aimed ? aim_condition(job)
+                                        : limits::worker_condition(*job.queue, job.type));
+    return conditions;
 }
 
-const char *first_closed_gate(const catalog::Queue &queue, const limits::WaitingJob &kind)
+const char *first_unmet_condition(const catalog::Queue &queue, const limits::WaitingJob &kind)
 {
     const catalog::JobType *type = queue.find_job_type(kind.job_type);
     const bool is_outside = type != nullptr && limits::runs_outside(queue, *type);
-    if (kind.time_windows != core::none_text && !limits::window_gate(kind, pg::now()).passed)
+    if (kind.time_windows != core::none_text && !limits::window_condition(kind, pg::now()).passed)
         return "window";
-    const bool may_run_inside = settings::max_executors > 0 && limits::owner_gate(queue).passed;
-    if (!limits::loaded_gate().passed || !limits::version_gate().passed ||
-        !limits::enabled_gate().passed || !limits::hold_gate().passed ||
-        !limits::queue_gate(queue).passed || (!is_outside && !may_run_inside))
+    const bool may_run_inside =
+        settings::max_executors > 0 && limits::owner_condition(queue).passed;
+    if (!limits::loaded_condition().passed || !limits::version_condition().passed ||
+        !limits::enabled_condition().passed || !limits::hold_condition().passed ||
+        !limits::queue_condition(queue).passed || (!is_outside && !may_run_inside))
         return "hold";
-    if (!limits::pause_gate(queue, kind.job_type, kind.throttle_key).passed)
+    if (!limits::pause_condition(queue, kind.job_type, kind.throttle_key).passed)
         return "pause";
-    if (!limits::handler_gate(queue, kind.job_type).passed ||
+    if (!limits::handler_condition(queue, kind.job_type).passed ||
         (is_outside && limits::service_of(queue.id, kind.job_type).present == 0))
         return "handler";
-    const std::vector<limits::Gate> throttles = limits::throttle_gates(queue, kind);
-    const bool has_room = std::all_of(throttles.begin(), throttles.end(),
-                                      [](const limits::Gate &gate) { return gate.passed; });
-    return has_room ? "none" : "throttle";
+    const std::vector<limits::Condition> throttles = limits::throttle_conditions(queue, kind);
+    const bool has_capacity =
+        std::all_of(throttles.begin(), throttles.end(),
+                    [](const limits::Condition &condition) { return condition.passed; });
+    return has_capacity ? "none" : "throttle";
 }
 
 }  // namespace hipq::monitor

@@ -7,17 +7,17 @@
 
 namespace hipq::monitor {
 
-// The gates of a job in the order in which they are asked. Of one that is final only those that say
-// so. Needs a transaction.
-std::vector<limits::Gate> gates_of(const job::FoundJob &job);
+// The conditions of a job in the order in which they are asked. Of one that is final only those
+// that say so. Needs a transaction.
+std::vector<limits::Condition> conditions_of(const job::FoundJob &job);
 
-// The last gate of a job that waits: whether others that may start stand before it in the line of
-// its queue.
-limits::Gate line_gate(const job::FoundJob &job);
+// The last condition of a job that waits: whether others that may start stand before it in the lane
+// of its queue.
+limits::Condition lane_condition(const job::FoundJob &job);
 
 // What keeps due jobs of one kind from starting, which their number does not matter for: "window",
 // "hold" (of the server, the database or the queue), "pause", "handler" (it, or any worker, is
 // missing) or "throttle"; "none".
-const char *first_closed_gate(const catalog::Queue &queue, const limits::WaitingJob &kind);
+const char *first_unmet_condition(const catalog::Queue &queue, const limits::WaitingJob &kind);
 
 }  // namespace hipq::monitor

@@ -33,17 +33,17 @@ void why(FunctionCallInfo fcinfo)
                    "There is no such job; final jobs are removed after the queue's retention.");
         return;
     }
-    std::vector<limits::Gate> gates = gates_of(*job);
+    std::vector<limits::Condition> conditions = conditions_of(*job);
     if (core::is_waiting(job->state))
-        gates.push_back(line_gate(*job));
-    for (const limits::Gate &gate : gates)
-        result.add(gate.name, gate.passed, gate.explanation);
+        conditions.push_back(lane_condition(*job));
+    for (const limits::Condition &condition : conditions)
+        result.add(condition.name, condition.passed, condition.explanation);
 }
 
 // ---- what a kind of jobs waits for ----
 
 // Nothing for who may not know.
-std::optional<std::string> first_closed_gate_of(FunctionCallInfo fcinfo)
+std::optional<std::string> first_unmet_condition_of(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
     const auto catalogue = catalog::catalogue();
@@ -52,7 +52,7 @@ std::optional<std::string> first_closed_gate_of(FunctionCallInfo fcinfo)
         return std::nullopt;
     const std::string type = arguments.text(1, "job_type");
     const double factor = arguments.maybe_number(4).value_or(0);
-    return first_closed_gate(
+    return first_unmet_condition(
         *queue, {0, core::JobState::initial, type, pg::now(), pg::infinity,
                  arguments.text(2, "time_windows"), limits::time_zone_of(queue->id, type),
                  arguments.text(3, "throttle_key"),
@@ -71,7 +71,7 @@ const char *status_of(const memory::ExecutorSlot &slot)
     case memory::ExecutorState::idle:
         return "idle";
     case memory::ExecutorState::running:
-        return slot.watch.reported ? "unresponsive" : "running";
+        return slot.stop_control.reported ? "unresponsive" : "running";
     case memory::ExecutorState::orphaned:
         return "ended";
     case memory::ExecutorState::free:
@@ -153,24 +153,24 @@ void list_lanes(FunctionCallInfo fcinfo)
                        static_cast<std::int32_t>(lane->inbox_count), lane->owner != core::no_owner);
 }
 
-// ---- gauges ----
+// ---- limiters ----
 
 // Of queues (no type) and job types that the catalogue knows and the caller may see; keys stand for
 // texts that nobody keeps.
-void list_gauges(FunctionCallInfo fcinfo)
+void list_limiters(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
     catalog::Sight sight;
-    for (const core::Gauge &gauge : lanes::list_gauges()) {
-        const catalog::Queue *queue = sight.visible(gauge.name.queue_id);
-        if (queue == nullptr || gauge.name.key != 0)
+    for (const core::Limiter &limiter : lanes::list_limiters()) {
+        const catalog::Queue *queue = sight.visible(limiter.name.queue_id);
+        if (queue == nullptr || limiter.name.key != 0)
             continue;
         std::optional<std::string> type;
         for (const auto &entry : queue->job_types)
-            if (core::name_hash(entry.first) == gauge.name.type)
+            if (core::name_hash(entry.first) == limiter.name.type)
                 type = entry.first;
-        if (gauge.name.type == 0 || type.has_value())
-            result.add(std::int32_t{queue->id}, type, gauge.used, std::int32_t{gauge.jobs});
+        if (limiter.name.type == 0 || type.has_value())
+            result.add(std::int32_t{queue->id}, type, limiter.used, std::int32_t{limiter.jobs});
     }
 }
 
@@ -184,12 +184,12 @@ HIPQ_FUNCTION(hipq_why)
     return hipq::pg::return_void();
 }
 
-HIPQ_FUNCTION(hipq__first_closed_gate)
+HIPQ_FUNCTION(hipq__first_unmet_condition)
 {
-    const auto gate = hipq::monitor::first_closed_gate_of(fcinfo);
-    if (!gate.has_value())
+    const auto condition = hipq::monitor::first_unmet_condition_of(fcinfo);
+    if (!condition.has_value())
         PG_RETURN_NULL();
-    return hipq::pg::return_text(*gate);
+    return hipq::pg::return_text(*condition);
 }
 
 HIPQ_FUNCTION(hipq__executors)
@@ -204,9 +204,9 @@ HIPQ_FUNCTION(hipq__lanes)
     return hipq::pg::return_void();
 }
 
-HIPQ_FUNCTION(hipq__gauges)
+HIPQ_FUNCTION(hipq__limiters)
 {
-    hipq::monitor::list_gauges(fcinfo);
+    hipq::monitor::list_limiters(fcinfo);
     return hipq::pg::return_void();
 }
 

@@ -10,7 +10,7 @@ namespace hipq::monitor {
 
 namespace {
 
-// What to do about a closed gate.
+// What to do about a unmet condition.
 constexpr std::array<std::pair<std::string_view, const char *>, 16> mends{{
     {"loaded", "Add hipq to shared_preload_libraries and restart the server."},
     {"version",
@@ -37,26 +37,26 @@ constexpr std::array<std::pair<std::string_view, const char *>, 16> mends{{
     {"throttle of key",
      "Nothing, if the limit is meant to be so; hipq.alter_job_type() changes it."},
     {"crash", "The server\'s log says which jobs ran when it crashed."},
-    {"line", "View hipq.running has what runs before them. More executors start more jobs at a "
+    {"lane", "View hipq.running has what runs before them. More executors start more jobs at a "
              "time (hipq.max_executors)."},
 }};
 
-const char *mend_of(std::string_view gate)
+const char *mend_of(std::string_view condition)
 {
     const auto found = std::find_if(mends.begin(), mends.end(),
-                                    [&](const auto &mend) { return mend.first == gate; });
+                                    [&](const auto &mend) { return mend.first == condition; });
     return found == mends.end() ? "hipq.why() of the job tells more." : found->second;
 }
 
-bool is_of_database(const limits::Gate &gate)
+bool is_of_database(const limits::Condition &condition)
 {
     constexpr std::array<std::string_view, 4> names{"loaded", "version", "enabled", "hold"};
-    return std::find(names.begin(), names.end(), gate.name) != names.end();
+    return std::find(names.begin(), names.end(), condition.name) != names.end();
 }
 
 // Those that one thing keeps.
 struct Finding {
-    limits::Gate gate;
+    limits::Condition condition;
     std::set<std::string> queues{};
     std::set<std::string> job_types{};
     std::int64_t jobs = 0;
@@ -78,8 +78,10 @@ std::vector<Finding> findings_in(const std::vector<Overdue> &all)
 {
     std::map<std::pair<int, std::string>, Finding> findings;
     for (const Overdue &overdue : all) {
-        const int queue = is_of_database(overdue.gate) ? 0 : overdue.queue->id;
-        add(findings.try_emplace({queue, overdue.gate.explanation}, Finding{.gate = overdue.gate})
+        const int queue = is_of_database(overdue.condition) ? 0 : overdue.queue->id;
+        add(findings
+                .try_emplace({queue, overdue.condition.explanation},
+                             Finding{.condition = overdue.condition})
                 .first->second,
             overdue);
     }
@@ -112,7 +114,7 @@ std::string detail_of(const Finding &finding)
     const std::string since = pg::clock_text(finding.since);
     return (finding.has_more ? "At least " : "") + std::to_string(finding.jobs) + " job(s) of " +
            list_of("type", finding.job_types) + " in " + list_of("queue", finding.queues) +
-           " wait, the first since " + since + ": " + finding.gate.explanation;
+           " wait, the first since " + since + ": " + finding.condition.explanation;
 }
 
 void list_overdue(FunctionCallInfo fcinfo)
@@ -123,9 +125,9 @@ void list_overdue(FunctionCallInfo fcinfo)
     const auto catalogue = catalog::catalogue();
     const pg::Time now = pg::now();
     for (const Finding &finding : findings_in(overdue_jobs(*catalogue, now)))
-        result.add(std::string("jobs wait: ") + finding.gate.name,
-                   finding.gate.is_meant ? "information" : "alarm", finding.jobs, finding.since,
-                   now, detail_of(finding), mend_of(finding.gate.name));
+        result.add(std::string("jobs wait: ") + finding.condition.name,
+                   finding.condition.is_meant ? "information" : "alarm", finding.jobs,
+                   finding.since, now, detail_of(finding), mend_of(finding.condition.name));
 }
 
 void list_set_aside(FunctionCallInfo fcinfo)

@@ -1,7 +1,7 @@
 // Finds jobs that should have started long ago, by what keeps them.
 //
 // Lane by lane, each from its first job on. Jobs of a lane differ in their time windows, throttle
-// keys, weights and aims; the gates are asked once for those that have them in common.
+// keys, weights and aims; the conditions are asked once for those that have them in common.
 #include "overdue_rows.hpp"
 
 #include "catalog/catalog.hpp"
@@ -67,16 +67,20 @@ std::vector<Kind> kinds_of(const Lane &lane, pg::Time due_until, pg::Time now,
 }
 
 // What has to be mended comes before what is meant to be so; else the first that is asked.
-limits::Gate decisive_gate(const job::FoundJob &job)
+limits::Condition decisive_condition(const job::FoundJob &job)
 {
-    std::vector<limits::Gate> gates = gates_of(job);
-    const auto find = [&](auto &&fits) { return std::find_if(gates.begin(), gates.end(), fits); };
-    auto found = find([](const limits::Gate &gate) { return !gate.passed && !gate.is_meant; });
-    if (found == gates.end())
-        found = find([](const limits::Gate &gate) { return !gate.passed; });
-    if (found != gates.end())
+    std::vector<limits::Condition> conditions = conditions_of(job);
+    const auto find = [&](auto &&fits) {
+        return std::find_if(conditions.begin(), conditions.end(), fits);
+    };
+    auto found = find([](const limits::Condition &condition) {
+        return !condition.passed && !condition.is_meant;
+    });
+    if (found == conditions.end())
+        found = find([](const limits::Condition &condition) { return !condition.passed; });
+    if (found != conditions.end())
         return std::move(*found);
-    return {"line", false, "They wait for their turn.", true};
+    return {"lane", false, "They wait for their turn.", true};
 }
 
 void add_lane(std::vector<Overdue> &found, const Lane &lane, pg::Time due_until, pg::Time now,
@@ -89,7 +93,7 @@ void add_lane(std::vector<Overdue> &found, const Lane &lane, pg::Time due_until,
     const bool has_more =
         jobs >= most_counted || static_cast<std::int64_t>(kinds.size()) >= most_kinds;
     for (const Kind &kind : kinds)
-        found.push_back({&lane.queue, lane.head.job_type, decisive_gate(kind.first), kind.jobs,
+        found.push_back({&lane.queue, lane.head.job_type, decisive_condition(kind.first), kind.jobs,
                          has_more, kind.first.due});
 }
 

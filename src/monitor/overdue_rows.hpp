@@ -6,14 +6,14 @@
 
 namespace hipq::monitor {
 
-// Waiting jobs of one type with one gate in common.
+// Waiting jobs of one type with one condition in common.
 struct Overdue {
     const catalog::Queue *queue;
     std::string job_type;
-    limits::Gate gate;  // the closed one that counts most; none is closed: the line
-    std::int64_t jobs;  // counted as far as it is worth while
-    bool has_more;      // than were counted
-    pg::Time since;     // when the first of them was due
+    limits::Condition condition;  // the closed one that counts most; none is closed: the lane
+    std::int64_t jobs;            // counted as far as it is worth while
+    bool has_more;                // than were counted
+    pg::Time since;               // when the first of them was due
 };
 
 // Jobs of all queues that have been due for longer than hipq.alert_waiting and do not run; and at

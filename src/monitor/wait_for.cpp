@@ -8,7 +8,7 @@ namespace hipq::monitor {
 
 namespace {
 
-using job::Standing;
+using job::JobStatus;
 
 constexpr std::int64_t microsecond_look = 10'000'000;  // whoever is not told for so long looks
 constexpr std::int64_t microsecond_look_untold =
@@ -106,17 +106,17 @@ private:
 };
 
 // Of a job that was there: where successes leave no row it has succeeded when it is gone.
-Standing look(const catalog::Catalogue &catalogue, const catalog::Queue &queue, std::int64_t id)
+JobStatus look(const catalog::Catalogue &catalogue, const catalog::Queue &queue, std::int64_t id)
 {
-    if (auto standing = job::standing_of(queue, id))
+    if (auto standing = job::job_status_of(queue, id))
         return *standing;
     if (queue.keeps_successes)
         job::require_job(catalogue, id, std::nullopt, catalog::Privilege::read);
     return {true, "succeeded", {JSONBOID, Datum{0}, true}, "NONE", false};
 }
 
-Standing wait_for(std::int64_t id, std::optional<TimestampTz> end,
-                  const std::optional<std::string> &queue_name)
+JobStatus wait_for(std::int64_t id, std::optional<TimestampTz> end,
+                   const std::optional<std::string> &queue_name)
 {
     const auto catalogue = catalog::catalogue();
     const catalog::Queue &queue =
@@ -124,7 +124,7 @@ Standing wait_for(std::int64_t id, std::optional<TimestampTz> end,
     refuse_current(id);
     const Awaiting awaiting(id);  // before the first look, so that no end falls between
     for (;;) {
-        Standing standing = look(*catalogue, queue, id);
+        JobStatus standing = look(*catalogue, queue, id);
         if (standing.is_own)
             refuse_own(id);
         if (standing.is_final && queue.commits_in_groups)
@@ -142,7 +142,7 @@ Datum wait_for(FunctionCallInfo fcinfo)
     const auto end = end_of(arguments.maybe_interval(1));
     demand_a_server_that_runs_jobs();
     demand_fresh_snapshots();
-    const Standing standing = wait_for(id, end, arguments.maybe_text(2));
+    const JobStatus standing = wait_for(id, end, arguments.maybe_text(2));
     return pg::return_row(fcinfo, standing.outcome, standing.result, standing.error);
 }
 

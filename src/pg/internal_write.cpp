@@ -12,12 +12,12 @@ bool is_permitted()
     return permitted;
 }
 
-Permit::Permit() : before_(permitted)
+InternalWrite::InternalWrite() : before_(permitted)
 {
     permitted = true;
 }
 
-Permit::~Permit()
+InternalWrite::~InternalWrite()
 {
     permitted = before_;
 }

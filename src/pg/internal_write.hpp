@@ -10,12 +10,12 @@ bool is_permitted();
 
 // While one lives, rows are written by hipq itself: the guard trigger applies the state machine,
 // not the rules for users.
-class Permit {
+class InternalWrite {
 public:
-    Permit();
-    ~Permit();
-    Permit(const Permit &) = delete;
-    Permit &operator=(const Permit &) = delete;
+    InternalWrite();
+    ~InternalWrite();
+    InternalWrite(const InternalWrite &) = delete;
+    InternalWrite &operator=(const InternalWrite &) = delete;
 
 private:
     bool before_;
@@ -26,7 +26,7 @@ private:
 template <class Function>
 auto as_hipq(Function &&fn)
 {
-    const Permit permit;
+    const InternalWrite internal_write;
     return pg::as_extension_owner(fn);
 }
 

@@ -14,7 +14,7 @@ struct LeftJob {
 std::int64_t live_pages(const catalog::Queue &queue);
 
 // The jobs that stand in `running` or `error` on these pages of the live leaf. A row that nobody
-// has in hand stays where it is. Needs a transaction.
+// has in flight stays where it is. Needs a transaction.
 std::vector<LeftJob> left_jobs(const catalog::Queue &queue, std::int64_t first_page,
                                std::int64_t end_page);
 

@@ -204,7 +204,7 @@ pg::Time next_postponed(const PostponedJobs &postponed, pg::Time now)
 
 }  // namespace
 
-pg::Time take_back(TakingBack &taking)
+pg::Time reclaim(TakingBack &taking)
 {
     const pg::Time now = pg::now();
     begin_interval_if_due(taking, now);
@@ -214,7 +214,7 @@ pg::Time take_back(TakingBack &taking)
     Found found = find(taking.postponed, now);
     while (!found.jobs.empty()) {
         process::check_interrupts();
-        const BroughtHome brought = bring_home_first(taking.postponed, found.jobs);
+        const BroughtHome brought = rescue_first(taking.postponed, found.jobs);
         report_expiries(taking, brought.home);
     }
     pg::Time next = std::min(found.next, next_postponed(taking.postponed, now));

@@ -16,7 +16,7 @@ struct TakingBack {
 };
 
 // Own transactions. Returns when to be called again.
-pg::Time take_back(TakingBack &taking);
+pg::Time reclaim(TakingBack &taking);
 
 // When the jobs of a worker will be somebody else's, should it stay as silent as it is. Asked after
 // a dispatch: who had no job may have one since.

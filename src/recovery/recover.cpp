@@ -23,11 +23,11 @@ constexpr std::int64_t moment = 200'000;  // us
 constexpr std::int64_t pages_at_once = 512;
 constexpr std::size_t orphans_at_once = 500;
 
-// The first jobs of a list. What cannot be brought home now waits; should this process end
+// The first jobs of a list. What cannot be rescued now waits; should this process end
 // meanwhile, the next one has to find it.
-void bring_home(Recovery &recovery, std::vector<Left> &list)
+void rescue(Recovery &recovery, std::vector<Left> &list)
 {
-    for (Left &left : bring_home_first(recovery.postponed, list).postponed) {
+    for (Left &left : rescue_first(recovery.postponed, list).postponed) {
         left.is_orphan = false;
         recovery.later.push_back(left);
         databases::recovery_done(0);
@@ -60,7 +60,7 @@ bool recover_orphans(Recovery &recovery)
     std::transform(orphans.begin(), orphans.end(), std::back_inserter(jobs), left_by);
     while (!jobs.empty()) {
         process::check_interrupts();
-        bring_home(recovery, jobs);
+        rescue(recovery, jobs);
     }
     HIPQ_POINT("before-release-orphan");
     for (const executors::Orphan &orphan : orphans)
@@ -155,7 +155,7 @@ void note_read(Recovery &recovery)
         databases::recovery_done(recovery.has_read_for);
 }
 
-// ---- jobs that could not be brought home at once ----
+// ---- jobs that could not be rescued at once ----
 
 void take_up_postponed(Recovery &recovery)
 {
@@ -190,7 +190,7 @@ void recover_found(Recovery &recovery)
     while (::GetCurrentTimestamp() < end) {
         process::check_interrupts();
         if (!recovery.found.empty())
-            bring_home(recovery, recovery.found);
+            rescue(recovery, recovery.found);
         else if (!read_on(recovery))
             break;
     }

@@ -1,5 +1,5 @@
-// Finds jobs that nobody has in hand any more, of executors that ended and of the server's last
-// life, and has them brought home.
+// Finds jobs that nobody has in flight any more, of executors that ended and of the server's last
+// life, and has them rescued.
 #pragma once
 
 #include "recovery/rescue.hpp"
@@ -22,7 +22,7 @@ struct Recovery {
     std::int64_t pause = 0;  // how long the scheduler's other work took since the last call; us
 };
 
-// Works for a moment, and as long at least as the other work took (a look at a line that begins
+// Works for a moment, and as long at least as the other work took (a look at a lane that begins
 // with many rows in `running` takes long, and there will be fewer of them), in its own
 // transactions. What executors of this life and the flight recorder know of comes first, then the
 // live leaves are read piece by piece. Returns when to be called again: at once while there is more

@@ -37,7 +37,7 @@ constexpr int most_doublings =
 
 // What became of a job within a transaction.
 enum class Fate : unsigned char {
-    settled,
+    resolved,
     asks,     // stands in `error`; its retry handler is to be asked once that is committed
     stays,    // as it is: it has been given more time, or ended in another way, just now
     gone,     // nothing was left of that attempt
@@ -49,7 +49,7 @@ enum class Fate : unsigned char {
 
 bool has_ended(Fate fate)
 {
-    return fate == Fate::settled || fate == Fate::asks;
+    return fate == Fate::resolved || fate == Fate::asks;
 }
 
 // ---- one job; needs a transaction ----
@@ -73,32 +73,32 @@ bool is_with_worker(LeftBy by)
            by == LeftBy::draining_worker || by == LeftBy::revoked_worker;
 }
 
-Fate fate_of(retry::Settled settled)
+Fate fate_of(retry::Resolved resolved)
 {
-    switch (settled) {
-    case retry::Settled::ask_retry_handler:
+    switch (resolved) {
+    case retry::Resolved::ask_retry_handler:
         return Fate::asks;
-    case retry::Settled::stale:
+    case retry::Resolved::stale:
         return Fate::stays;
     default:
-        return Fate::settled;
+        return Fate::resolved;
     }
 }
 
 // A worker has taken too long, or is gone.
-retry::Settled take_from_worker(const Queue &queue, const ClaimedJob &job, LeftBy by, pg::Time now)
+retry::Resolved take_from_worker(const Queue &queue, const ClaimedJob &job, LeftBy by, pg::Time now)
 {
     switch (by) {
     case LeftBy::late_worker:
-        return settle_overdue(queue, job, now);
+        return resolve_overdue(queue, job, now);
     case LeftBy::silent_worker:
-        return settle_abandoned(queue, job, core::Reason::worker_heartbeat_stale, now);
+        return resolve_abandoned(queue, job, core::Reason::worker_heartbeat_stale, now);
     case LeftBy::draining_worker:
-        return settle_abandoned(queue, job, core::Reason::released, now);
+        return resolve_abandoned(queue, job, core::Reason::released, now);
     case LeftBy::revoked_worker:
-        return settle_revoked(queue, job, now);
+        return resolve_revoked(queue, job, now);
     default:
-        return settle_abandoned(queue, job, core::Reason::worker_lost, now);
+        return resolve_abandoned(queue, job, core::Reason::worker_lost, now);
     }
 }
 
@@ -116,28 +116,28 @@ Fate leave_with_worker(const Queue &queue, const ClaimedJob &job)
                                            job::deadline_of(job)};
     switch (workers::enter_external_job(with_worker, limits::load_of(job))) {
     case workers::Entered::yes:
-        return Fate::settled;
-    case workers::Entered::in_other_hand:
+        return Fate::resolved;
+    case workers::Entered::held_by_other:
         return Fate::held;
     case workers::Entered::no_worker:
         return fate_of(take_from_worker(queue, job, LeftBy::lost_worker, now));
-    case workers::Entered::no_room:
+    case workers::Entered::no_capacity:
         break;
     }
-    const retry::Settled settled = settle_overdue(queue, job, now);
-    return settled == retry::Settled::stale ? Fate::held : fate_of(settled);
+    const retry::Resolved resolved = resolve_overdue(queue, job, now);
+    return resolved == retry::Resolved::stale ? Fate::held : fate_of(resolved);
 }
 
-retry::Settled settle(const Queue &queue, const ClaimedJob &job, const Left &left)
+retry::Resolved resolve(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
     const pg::Time now = pg::now();
     if (left.by == LeftBy::crash)
-        return settle_crash(queue, job, left.started, left.pid, now);
+        return resolve_crash(queue, job, left.started, left.pid, now);
     if (left.by == LeftBy::restart || left.by == LeftBy::neighbour)
-        return settle_lost(queue, job, core::Reason::server_restart, now);
+        return resolve_lost(queue, job, core::Reason::server_restart, now);
     if (const auto failure = stop_failure(left, job))
-        return retry::settle_failure(queue, job, *failure, now);
-    return settle_lost(queue, job, core::Reason::worker_lost, now);
+        return retry::resolve_failure(queue, job, *failure, now);
+    return resolve_lost(queue, job, core::Reason::worker_lost, now);
 }
 
 // What the end of an executor tells about the retry handler that it asked. One that did not listen
@@ -145,12 +145,12 @@ retry::Settled settle(const Queue &queue, const ClaimedJob &job, const Left &lef
 bool may_ask_again(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
     if (left.by == LeftBy::crash)
-        return settle(queue, job, left) == retry::Settled::ask_retry_handler;
+        return resolve(queue, job, left) == retry::Resolved::ask_retry_handler;
     if (!left.asked_retry_handler)
         return true;
     if (!left.timed_out)
-        return settle_lost_decision(queue, job, left.started, pg::now()) ==
-               retry::Settled::ask_retry_handler;
+        return resolve_lost_decision(queue, job, left.started, pg::now()) ==
+               retry::Resolved::ask_retry_handler;
     retry::end_undecided(queue, job, execute::overdue_retry_handler(), pg::now());
     return false;
 }
@@ -159,11 +159,11 @@ bool may_ask_again(const Queue &queue, const ClaimedJob &job, const Left &left)
 Fate decide(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
     if (!may_ask_again(queue, job, left))
-        return Fate::settled;
+        return Fate::resolved;
     const catalog::JobType *type = queue.find_job_type(job.type);
     if (type == nullptr || type->retry_handler == "NONE" || type->is_held()) {
         retry::decide_by_policy(queue, job, pg::now());
-        return Fate::settled;
+        return Fate::resolved;
     }
     return Fate::asks;
 }
@@ -176,10 +176,10 @@ bool may_be_locked(const Left &left)
 }
 
 // An attempt by lock that has not been gives its number to the next one, which may be under way.
-// Asked with the row locked: as long as that one runs it is in hand.
+// Asked with the row locked: as long as that one runs it is in flight.
 bool is_claimed_anew(const Left &left)
 {
-    return !left.is_orphan && lanes::is_in_hand(MyDatabaseId, left.id);
+    return !left.is_orphan && lanes::is_in_flight(MyDatabaseId, left.id);
 }
 
 // It was to be cancelled when its attempt was over already.
@@ -191,26 +191,26 @@ bool ends_cancelled(const Queue &queue, const Left &left)
 }
 
 // One whose row says that it runs.
-Fate bring_home_running(const Queue &queue, const ClaimedJob &job, const Left &left)
+Fate rescue_running(const Queue &queue, const ClaimedJob &job, const Left &left)
 {
-    // Whoever has it in hand as one that waits has not seen yet that it runs.
+    // Whoever has it in flight as one that waits has not seen yet that it runs.
     if (!left.is_orphan && lanes::is_running(MyDatabaseId, left.id))
         return Fate::gone;
     if (!job.worker_id.has_value())
-        return fate_of(settle(queue, job, left));
+        return fate_of(resolve(queue, job, left));
     return is_with_worker(left.by) ? fate_of(take_from_worker(queue, job, left.by, pg::now()))
                                    : leave_with_worker(queue, job);
 }
 
-Fate bring_home(const Queue &queue, const Left &left)
+Fate rescue(const Queue &queue, const Left &left)
 {
     if (const auto job = job::take_running(queue, left.id, left.attempt))
-        return bring_home_running(queue, *job, left);
+        return rescue_running(queue, *job, left);
     if (may_be_locked(left))
         if (const auto job = job::take_locked(queue, left.id, left.attempt, left.started))
-            return fate_of(settle(queue, *job, left));
+            return fate_of(resolve(queue, *job, left));
     if (ends_cancelled(queue, left))
-        return Fate::settled;
+        return Fate::resolved;
     if (const auto asking = job::take_for_decision(queue, left.id))
         return is_claimed_anew(left) || job::why_set_aside(queue, left.id).has_value()
                    ? Fate::gone
@@ -243,8 +243,8 @@ void report_failure(const Queue &queue, const Left &left, const pg::Error &error
     pg::call([&] {
         ereport(
             WARNING, errcode(error.sqlerrcode()),
-            errmsg("cannot bring job %lld in queue \"%s\" back into line: %s",
-                   static_cast<long long>(left.id), name.c_str(), message.c_str()),
+            errmsg("cannot rescue job %lld in queue \"%s\": %s", static_cast<long long>(left.id),
+                   name.c_str(), message.c_str()),
             is_with_worker(left.by)
                 ? errdetail(
                       "Its worker took too long or is gone. It is tried again from time to time.")
@@ -372,8 +372,8 @@ void reach_point_after([[maybe_unused]] const Left &left)
         HIPQ_POINT("after-recover");
 }
 
-// Nothing: an error told that one of them makes trouble, and none was brought home.
-std::optional<std::vector<Fate>> bring_home_together(const Queue &queue, std::span<const Left> jobs)
+// Nothing: an error told that one of them makes trouble, and none was rescued.
+std::optional<std::vector<Fate>> rescue_together(const Queue &queue, std::span<const Left> jobs)
 {
     std::vector<Fate> fates;
     try {
@@ -382,7 +382,7 @@ std::optional<std::vector<Fate>> bring_home_together(const Queue &queue, std::sp
             catalog::lock_or_raise(queue);
             const std::set<std::int64_t> done = put_back(queue, jobs);
             for (const Left &left : jobs)
-                fates.push_back(done.contains(left.id) ? Fate::settled : bring_home(queue, left));
+                fates.push_back(done.contains(left.id) ? Fate::resolved : rescue(queue, left));
             reach_point_after(jobs.front());
         });
     } catch (const pg::Error &error) {
@@ -393,12 +393,12 @@ std::optional<std::vector<Fate>> bring_home_together(const Queue &queue, std::sp
     return fates;
 }
 
-Fate bring_home_alone(PostponedJobs &postponed, const Queue &queue, const Left &left)
+Fate rescue_alone(PostponedJobs &postponed, const Queue &queue, const Left &left)
 {
     std::optional<pg::Error> trouble;
     Fate fate = Fate::failed;
     try {
-        pg::with_transaction([&] { fate = bring_home(queue, left); });
+        pg::with_transaction([&] { fate = rescue(queue, left); });
     } catch (const pg::Error &error) {
         if (!pg::is_fault_of_job(error) || catalog::is_lock_trouble(error))
             throw;
@@ -415,18 +415,18 @@ Fate bring_home_alone(PostponedJobs &postponed, const Queue &queue, const Left &
 }
 
 // Jobs of one queue.
-std::vector<Fate> bring_home_all(PostponedJobs &postponed, const Queue &queue,
-                                 std::span<const Left> jobs)
+std::vector<Fate> rescue_all(PostponedJobs &postponed, const Queue &queue,
+                             std::span<const Left> jobs)
 {
     std::vector<Fate> fates;
-    if (auto together = bring_home_together(queue, jobs)) {
+    if (auto together = rescue_together(queue, jobs)) {
         for (std::size_t i = 0; i < jobs.size(); ++i)
             fates.push_back(follow_up(postponed, queue, jobs[i], (*together)[i]));
         return fates;
     }
     for (const Left &left : jobs) {
         process::check_interrupts();
-        fates.push_back(bring_home_alone(postponed, queue, left));
+        fates.push_back(rescue_alone(postponed, queue, left));
     }
     return fates;
 }
@@ -449,7 +449,7 @@ std::vector<Left> take_off(std::vector<Left> &list)
     return jobs;
 }
 
-// Those that were brought home before the trouble are found to be so the next time.
+// Those that were rescued before the trouble are found to be so the next time.
 std::vector<Fate> put_all_off(PostponedJobs &postponed, const Queue &queue,
                               std::span<const Left> jobs)
 {
@@ -477,7 +477,7 @@ bool is_postponed(const PostponedJobs &postponed, std::int64_t id, pg::Time now)
     return found != postponed.end() && found->second.until > now;
 }
 
-BroughtHome bring_home_first(PostponedJobs &postponed, std::vector<Left> &list)
+BroughtHome rescue_first(PostponedJobs &postponed, std::vector<Left> &list)
 {
     std::vector<Left> jobs = take_off(list);
     if (jobs.empty())
@@ -488,7 +488,7 @@ BroughtHome bring_home_first(PostponedJobs &postponed, std::vector<Left> &list)
         return nothing_left(postponed, std::move(jobs));
     std::vector<Fate> fates;
     if (!process::do_duty(core::Duty::recovery, queue,
-                          [&] { fates = bring_home_all(postponed, *queue, jobs); }))
+                          [&] { fates = rescue_all(postponed, *queue, jobs); }))
         fates = put_all_off(postponed, *queue, jobs);
     BroughtHome result;
     for (std::size_t i = 0; i < jobs.size(); ++i) {

@@ -1,4 +1,4 @@
-// Brings jobs home that nobody has in hand any more: back into line, to the one who decides about
+// Rescues jobs that nobody has in flight any more: back into its lane, to the one who decides about
 // them, or to their end.
 #pragma once
 
@@ -34,10 +34,10 @@ struct Left {
     std::optional<std::string> cancelled{};  // it was to be cancelled: what it ends with
     std::int64_t worker_id = 0;              // the external worker that has it
     bool was_accepted = false;               // by that
-    bool has_ended = false;                  // by being brought home
+    bool has_ended = false;                  // by being rescued
 };
 
-// Jobs that could not be brought home at once, by id, and when they are tried again.
+// Jobs that could not be rescued at once, by id, and when they are tried again.
 struct Postponed {
     pg::Time until;
     int failures;
@@ -52,11 +52,11 @@ struct BroughtHome {
     std::vector<Left> postponed;
 };
 
-// Takes the first jobs of one queue off a list and brings them home, in its own transactions: all
+// Takes the first jobs of one queue off a list and rescues them, in its own transactions: all
 // share one; when it fails each gets its own, and a job that fails even so is set aside for a
 // while, as is one whose row somebody else holds. Raises when the server has no room or wants the
 // process to stop.
-BroughtHome bring_home_first(PostponedJobs &postponed, std::vector<Left> &list);
+BroughtHome rescue_first(PostponedJobs &postponed, std::vector<Left> &list);
 
 // In its own transaction.
 std::shared_ptr<const catalog::Catalogue> read_catalogue();

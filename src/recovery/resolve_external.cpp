@@ -58,39 +58,41 @@ const char *sentence_for(core::Reason reason)
 }
 
 // Nobody is charged for an attempt that was not accepted.
-retry::Settled settle_lost(const catalog::Queue &queue, const job::ClaimedJob &job,
-                           const job::Failure &failure, pg::Time now)
+retry::Resolved resolve_lost(const catalog::Queue &queue, const job::ClaimedJob &job,
+                             const job::Failure &failure, pg::Time now)
 {
     if (job::is_accepted(job))
-        return retry::settle_failure(queue, job, failure, now);
+        return retry::resolve_failure(queue, job, failure, now);
     job::record_attempt(queue, job, failure, now);
     return job::carry_out(queue, job, failure, core::Decision{true, 0, false}, now)
-               ? retry::Settled::decided
-               : retry::Settled::stale;
+               ? retry::Resolved::decided
+               : retry::Resolved::stale;
 }
 
 }  // namespace
 
-retry::Settled settle_overdue(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time now)
+retry::Resolved resolve_overdue(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                pg::Time now)
 {
     if (job::deadline_of(job) > now)
-        return retry::Settled::stale;
-    return retry::settle_failure(
+        return retry::Resolved::stale;
+    return retry::resolve_failure(
         queue, job,
         job::is_accepted(job) ? retry::timeout_failure(job) : expiry_failure(queue, job, now), now);
 }
 
-retry::Settled settle_abandoned(const catalog::Queue &queue, const job::ClaimedJob &job,
-                                core::Reason reason, pg::Time now)
+retry::Resolved resolve_abandoned(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                  core::Reason reason, pg::Time now)
 {
     if (job::is_accepted(job) && reason == core::Reason::released)
-        return retry::Settled::stale;
-    return settle_lost(queue, job, {reason, "", sentence_for(reason)}, now);
+        return retry::Resolved::stale;
+    return resolve_lost(queue, job, {reason, "", sentence_for(reason)}, now);
 }
 
-retry::Settled settle_revoked(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time now)
+retry::Resolved resolve_revoked(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                pg::Time now)
 {
-    return settle_lost(
+    return resolve_lost(
         queue, job, {core::Reason::worker_lost, "", "its role may not work on the queue any more"},
         now);
 }

@@ -9,18 +9,18 @@ namespace hipq::recovery {
 // Its deadline has come: queue_timeout if the worker never accepted it, with all that its attempts
 // have met with so far; else timeout. One that was given more time meanwhile stays as it is: stale.
 // Needs a transaction.
-retry::Settled settle_overdue(const catalog::Queue &queue, const job::ClaimedJob &job,
-                              pg::Time now);
+retry::Resolved resolve_overdue(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                pg::Time now);
 
 // Its worker is gone (worker_lost), silent (worker_heartbeat_stale), or lets go of what it has not
 // begun (released). Uncharged if the attempt was never accepted, since then nothing can have
 // happened; otherwise the policy decides, and a released one stays where it is: stale. Needs a
 // transaction.
-retry::Settled settle_abandoned(const catalog::Queue &queue, const job::ClaimedJob &job,
-                                core::Reason reason, pg::Time now);
+retry::Resolved resolve_abandoned(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                  core::Reason reason, pg::Time now);
 
 // The role of its worker may not work on the queue any more: as if the worker were gone.
-retry::Settled settle_revoked(const catalog::Queue &queue, const job::ClaimedJob &job,
-                              pg::Time now);
+retry::Resolved resolve_revoked(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                pg::Time now);
 
 }  // namespace hipq::recovery

@@ -62,12 +62,12 @@ bool may_have_effects(const catalog::JobType &type)
            type.handler_kind == catalog::HandlerKind::notify;
 }
 
-retry::Settled settle_uncharged(const catalog::Queue &queue, const job::ClaimedJob &job,
-                                const job::Failure &failure, pg::Time now)
+retry::Resolved resolve_uncharged(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                  const job::Failure &failure, pg::Time now)
 {
     if (may_have_effects(retry::type_of(queue, job)))
-        return retry::settle_failure(queue, job, failure, now);
-    return put_back(queue, job, failure, now) ? retry::Settled::decided : retry::Settled::stale;
+        return retry::resolve_failure(queue, job, failure, now);
+    return put_back(queue, job, failure, now) ? retry::Resolved::decided : retry::Resolved::stale;
 }
 
 // $1 ids, $2 attempts, $3 now, $4 reason, $5 error, $6 job types whose jobs are charged. Written so
@@ -104,10 +104,10 @@ std::vector<std::string> types_that_charge(const catalog::Queue &queue)
 
 }  // namespace
 
-retry::Settled settle_lost(const catalog::Queue &queue, const job::ClaimedJob &job,
-                           core::Reason reason, pg::Time now)
+retry::Resolved resolve_lost(const catalog::Queue &queue, const job::ClaimedJob &job,
+                             core::Reason reason, pg::Time now)
 {
-    return settle_uncharged(queue, job, {reason, "", sentence_for(reason)}, now);
+    return resolve_uncharged(queue, job, {reason, "", sentence_for(reason)}, now);
 }
 
 std::vector<std::int64_t> put_back_after_restart(const catalog::Queue &queue,
@@ -129,14 +129,14 @@ std::vector<std::int64_t> put_back_after_restart(const catalog::Queue &queue,
     return result;
 }
 
-retry::Settled settle_crash(const catalog::Queue &queue, const job::ClaimedJob &job,
-                            pg::Time started, int pid, pg::Time now)
+retry::Resolved resolve_crash(const catalog::Queue &queue, const job::ClaimedJob &job,
+                              pg::Time started, int pid, pg::Time now)
 {
     const bool is_asking =
         job.error != "NONE";  // its retry handler: the job itself stands in `error`
     const Losses losses = losses_of(queue, job.id, started);
     if (losses.is_charged)
-        return is_asking ? retry::Settled::ask_retry_handler : retry::Settled::stale;
+        return is_asking ? retry::Resolved::ask_retry_handler : retry::Resolved::stale;
     job::ClaimedJob charged = job;
     charged.started = started;
     job::Failure failure{core::Reason::crashed, "",
@@ -149,17 +149,17 @@ retry::Settled settle_crash(const catalog::Queue &queue, const job::ClaimedJob &
         !core::is_retriable(failure.reason, "", retry::type_of(queue, job).rules())) {
         job::record_attempt(queue, charged, failure, now);
         return job::carry_out(queue, charged, failure, core::Decision{false, 0, false}, now)
-                   ? retry::Settled::decided
-                   : retry::Settled::stale;
+                   ? retry::Resolved::decided
+                   : retry::Resolved::stale;
     }
     if (!is_asking)
-        return settle_uncharged(queue, charged, failure, now);
+        return resolve_uncharged(queue, charged, failure, now);
     job::record_attempt(queue, charged, failure, now);
-    return retry::Settled::ask_retry_handler;
+    return retry::Resolved::ask_retry_handler;
 }
 
-retry::Settled settle_lost_decision(const catalog::Queue &queue, const job::ClaimedJob &job,
-                                    pg::Time started, pg::Time now)
+retry::Resolved resolve_lost_decision(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                      pg::Time started, pg::Time now)
 {
     constexpr std::int64_t most_losses = 3;
     job::ClaimedJob lost = job;
@@ -170,11 +170,11 @@ retry::Settled settle_lost_decision(const catalog::Queue &queue, const job::Clai
     if (pg::as_hipq([&] { return count_lost_decisions.run(queue.id, job.id, job.attempt); })
             .front()
             .integer(0) < most_losses)
-        return retry::Settled::ask_retry_handler;
+        return retry::Resolved::ask_retry_handler;
     return retry::end_undecided(queue, job,
                                 retry::retry_handler_failure("", "it ends its executor"), now)
-               ? retry::Settled::decided
-               : retry::Settled::stale;
+               ? retry::Resolved::decided
+               : retry::Resolved::stale;
 }
 
 }  // namespace hipq::recovery

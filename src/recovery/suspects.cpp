@@ -11,7 +11,7 @@ namespace hipq::recovery {
 
 namespace {
 
-bool is_to_be_settled(const core::CrashCase &entry)
+bool is_to_be_resolved(const core::CrashCase &entry)
 {
     return entry.charge_due != 0 || entry.return_due != 0;
 }
@@ -28,7 +28,7 @@ std::map<std::int64_t, core::CrashCase> waiting_cases()
 {
     std::map<std::int64_t, core::CrashCase> cases;
     for (const core::CrashCase &entry : flight::crash_cases(MyDatabaseId))
-        if (!is_to_be_settled(entry) && entry.crashed == 0)
+        if (!is_to_be_resolved(entry) && entry.crashed == 0)
             cases[entry.job_id] = entry;
     return cases;
 }
@@ -83,7 +83,7 @@ void keep_as_blamed(PostponedJobs &postponed, core::CrashCase entry)
     flight::keep_case(entry);
 }
 
-// While the jobs are where they were: what is brought home may be final.
+// While the jobs are where they were: what is rescued may be final.
 void blame_types(PostponedJobs &postponed)
 {
     for (const auto &[crash, cases] : crashes_to_blame(postponed)) {
@@ -131,15 +131,15 @@ void close_crash_cases(PostponedJobs &postponed)
     std::map<std::int64_t, core::CrashCase> cases;
     std::vector<Left> jobs;
     for (const core::CrashCase &entry : flight::crash_cases(MyDatabaseId)) {
-        if (!is_to_be_settled(entry) || is_postponed(postponed, entry.job_id, now))
+        if (!is_to_be_resolved(entry) || is_postponed(postponed, entry.job_id, now))
             continue;
         cases[entry.job_id] = entry;
         jobs.push_back(left_by(entry));
     }
     while (!jobs.empty()) {
         process::check_interrupts();
-        for (const Left &left : bring_home_first(postponed, jobs).home)
-            flight::keep_case(core::settled(cases[left.id]));
+        for (const Left &left : rescue_first(postponed, jobs).home)
+            flight::keep_case(core::resolved(cases[left.id]));
     }
     if (!cases.empty())
         forget_stale_cases();

@@ -6,7 +6,7 @@
 
 namespace hipq::recovery {
 
-// Charges those that took the server down, brings home those that were there. In its own
+// Charges those that took the server down, rescues those that were there. In its own
 // transactions.
 void close_crash_cases(PostponedJobs &postponed);
 

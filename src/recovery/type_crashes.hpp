@@ -8,7 +8,7 @@
 
 namespace hipq::recovery {
 
-// Lays a crash to the job type of jobs that were in hand, if they are of one, or to the queue's
+// Lays a crash to the job type of jobs that were in flight, if they are of one, or to the queue's
 // handler of dead letters if that had a final job. With hipq.max_type_crashes within
 // core::crash_window the type is paused, which the log says. Whoever holds the row of the type is
 // waited for a moment only, then 55P03 is raised. Doing it twice for one crash does nothing more.

@@ -97,47 +97,47 @@ job::Failure cancelled_failure(std::string_view error, int executor_pid)
     return failure;
 }
 
-Settled settle_failure(const catalog::Queue &queue, const job::ClaimedJob &job,
-                       const job::Failure &failure, pg::Time now)
+Resolved resolve_failure(const catalog::Queue &queue, const job::ClaimedJob &job,
+                         const job::Failure &failure, pg::Time now)
 {
     const catalog::JobType type = type_of(queue, job);
     job::record_attempt(queue, job, failure, now);
     if (asks_retry_handler(queue, type, failure))
-        return job::fail_to_error(queue, job, failure, now) ? Settled::ask_retry_handler
-                                                            : Settled::stale;
-    return follow_policy(queue, type, job, failure, now) ? Settled::decided : Settled::stale;
+        return job::fail_to_error(queue, job, failure, now) ? Resolved::ask_retry_handler
+                                                            : Resolved::stale;
+    return follow_policy(queue, type, job, failure, now) ? Resolved::decided : Resolved::stale;
 }
 
-Settled settle_untried(const catalog::Queue &queue, const job::ClaimedJob &job,
-                       const job::Failure &failure, pg::Time now)
+Resolved resolve_untried(const catalog::Queue &queue, const job::ClaimedJob &job,
+                         const job::Failure &failure, pg::Time now)
 {
     const catalog::JobType type = type_of(queue, job);
     job::record_attempt(queue, job, failure, now);
     if (asks_retry_handler(queue, type, failure))
-        return Settled::ask_retry_handler;
-    return follow_policy(queue, type, job, failure, now) ? Settled::decided : Settled::stale;
+        return Resolved::ask_retry_handler;
+    return follow_policy(queue, type, job, failure, now) ? Resolved::decided : Resolved::stale;
 }
 
-Settled settle_conflict(const catalog::Queue &queue, const job::ClaimedJob &job,
-                        const job::Failure &failure, pg::Time now)
+Resolved resolve_conflict(const catalog::Queue &queue, const job::ClaimedJob &job,
+                          const job::Failure &failure, pg::Time now)
 {
     const catalog::JobType type = type_of(queue, job);
     const int before =
         may_begin_anew(queue, type, failure) ? conflicts_of(queue, job) : core::most_conflicts;
     if (before >= core::most_conflicts)
-        return settle_failure(queue, job, failure, now);
+        return resolve_failure(queue, job, failure, now);
     job::Failure conflict = failure;
     conflict.reason = core::Reason::conflict;
     job::record_attempt(queue, job, conflict, now);
     const std::int64_t delay =
         core::conflict_delay(before, ::pg_prng_double(&::pg_global_prng_state));
     return job::carry_out(queue, job, conflict, core::Decision{true, delay, false}, now)
-               ? Settled::decided
-               : Settled::stale;
+               ? Resolved::decided
+               : Resolved::stale;
 }
 
-void settle_snoozed(const catalog::Queue &queue, job::ClaimedJob job, std::int64_t delay,
-                    pg::Time now)
+void resolve_snoozed(const catalog::Queue &queue, job::ClaimedJob job, std::int64_t delay,
+                     pg::Time now)
 {
     const job::Failure snoozed{core::Reason::snoozed, "", "snoozed"};
     job::record_attempt(queue, job, snoozed, now);

@@ -5,7 +5,7 @@
 
 namespace hipq::retry {
 
-enum class Settled : unsigned char {
+enum class Resolved : unsigned char {
     decided,            // retry or final
     ask_retry_handler,  // stands in `error`: an executor of the queue owner has to ask
     stale,              // not this attempt's any more: nothing was changed
@@ -27,30 +27,30 @@ job::Failure cancelled_failure(std::string_view error, int executor_pid);
 
 // Records the attempt and decides by the type's policy, or leaves the decision to the type's retry
 // handler. Needs a transaction.
-Settled settle_failure(const catalog::Queue &queue, const job::ClaimedJob &job,
-                       const job::Failure &failure, pg::Time now);
+Resolved resolve_failure(const catalog::Queue &queue, const job::ClaimedJob &job,
+                         const job::Failure &failure, pg::Time now);
 
 // The same for a job that nobody could be given (fail_untried()).
-Settled settle_untried(const catalog::Queue &queue, const job::ClaimedJob &job,
-                       const job::Failure &failure, pg::Time now);
+Resolved resolve_untried(const catalog::Queue &queue, const job::ClaimedJob &job,
+                         const job::Failure &failure, pg::Time now);
 
-// As settle_failure(), for a job whose only transaction was in the way of another one
+// As resolve_failure(), for a job whose only transaction was in the way of another one
 // (core::is_conflict) and has done nothing: it begins anew, uncharged, up to core::most_conflicts
 // times, unless the type or the switch for retries says that it is not to be.
-Settled settle_conflict(const catalog::Queue &queue, const job::ClaimedJob &job,
-                        const job::Failure &failure, pg::Time now);
+Resolved resolve_conflict(const catalog::Queue &queue, const job::ClaimedJob &job,
+                          const job::Failure &failure, pg::Time now);
 
 // running -> error -> retry, as the job's own handler has asked for: uncharged, to be run again
 // after `delay` (microseconds). In the handler's transaction. Raises 55000 when the job is not this
 // attempt's any more.
-void settle_snoozed(const catalog::Queue &queue, job::ClaimedJob job, std::int64_t delay,
-                    pg::Time now);
+void resolve_snoozed(const catalog::Queue &queue, job::ClaimedJob job, std::int64_t delay,
+                     pg::Time now);
 
 // Decides by policy for a job that stands in `error`, as stored in its row. Needs a transaction.
 // False: stale.
 bool decide_by_policy(const catalog::Queue &queue, const job::ClaimedJob &job, pg::Time now);
 
-// Ends a job that nobody has in hand and that stands in `error` or waits: cancelled, or failed by
+// Ends a job that nobody has in flight and that stands in `error` or waits: cancelled, or failed by
 // hand. Needs a transaction. False: it does neither, or somebody holds it.
 bool end_cancelled(const catalog::Queue &queue, std::int64_t id, const job::Failure &failure,
                    pg::Time now);

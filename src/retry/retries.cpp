@@ -171,7 +171,7 @@ Answer is_job_retriable(std::int64_t id, const std::optional<std::string> &queue
     const pg::Rows rows =
         pg::as_hipq([&] { return catalog::statement_for(*job.queue, select_failure_sql).run(id); });
     if (rows.empty())  // it follows the job that holds its key
-        return {true, "It is put in line when the job that holds its key has finished."};
+        return {true, "It is enqueued when the job that holds its key has finished."};
     const pg::Row row = rows.front();
     return answer_for(job, {row.text(0),
                             core::parse_reason(row.text(1)).value_or(core::Reason::transient_error),

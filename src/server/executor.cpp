@@ -1,9 +1,9 @@
 // An executor: a background worker connected as a queue owner that runs the jobs of that owner's
 // queues.
 //
-// It takes some jobs into its hand, and then one (or a batch) at a time: claim -> handler and
-// finish (one transaction) -> or, when the handler failed, settle (a transaction). A claim by
-// record is a transaction of its own, one by lock is part of the handler's.
+// It takes some jobs into its prefetched batch, and then one (or a batch) at a time: claim ->
+// handler and finish (one transaction) -> or, when the handler failed, resolve (a transaction). A
+// claim by record is a transaction of its own, one by lock is part of the handler's.
 #include "databases/databases.hpp"
 #include "dead_letters/dead_letters.hpp"
 #include "execute/execute.hpp"
@@ -17,8 +17,8 @@ namespace hipq::server {
 
 namespace {
 
-// Whoever woke this executor since it looked counts on it, and there may be more work than its hand
-// holds: passes the wake-up on.
+// Whoever woke this executor since it looked counts on it, and there may be more work than its
+// prefetched batch holds: passes the wake-up on.
 void pass_on_wake_up(const execute::Executor &executor)
 {
     const bool woken_again = executors::end_executor_look();
@@ -29,26 +29,26 @@ void pass_on_wake_up(const execute::Executor &executor)
         databases::work_due(executor.ticket.database, pg::Time{0});
 }
 
-// Takes jobs into the hand. False: there are none.
+// Takes jobs into the prefetched batch. False: there are none.
 bool look_for_work(execute::Executor &executor)
 {
     HIPQ_POINT("before-look");
     executors::begin_executor_look();
-    if (!execute::fill_hand(executor))
+    if (!execute::prefetch_jobs(executor))
         return false;
     pass_on_wake_up(executor);
-    if (executor.hand.jobs.size() > executor.hand.batch_size)
-        databases::watch_hand();
+    if (executor.prefetched.jobs.size() > executor.prefetched.batch_size)
+        databases::watch_prefetched();
     return true;
 }
 
 // The scheduler wants a moment in which no executor finishes a job.
 void stand_still_if_asked(const execute::Executor &executor)
 {
-    if (!databases::has_lull(executor.ticket.database))
+    if (!databases::is_quiesced(executor.ticket.database))
         return;
     execute::flush_now();
-    databases::wait_out_lull(executor.ticket.database);
+    databases::wait_out_quiesce(executor.ticket.database);
 }
 
 // Jobs and dead letters take turns, so that a flood of these does not keep jobs waiting.
@@ -69,7 +69,7 @@ bool run_next(execute::Executor &executor)
     const bool jobs_come_first = std::exchange(executor.owes_jobs_a_turn, false);
     if (!jobs_come_first && handle_dead_letter(executor))
         return true;
-    if (executor.hand.is_empty() && !look_for_work(executor))
+    if (executor.prefetched.is_empty() && !look_for_work(executor))
         return jobs_come_first && handle_dead_letter(executor);
     std::optional<execute::Task> task = execute::claim_next(executor);
     executors::announce_idle(task.has_value() && execute::run_task(executor, *task)
@@ -142,7 +142,7 @@ void execute()
     // What came between the last look and begin_leaving(); there may be more of it. Who leaves for
     // others' sake begins no further job, which may take for ever.
     const bool found_more = is_told || run_next(executor);
-    if (lanes::release_hand() || found_more)
+    if (lanes::release_prefetched() || found_more)
         databases::work_due(ticket.database, pg::Time{0});
     execute::flush_now();
     HIPQ_POINT("executor-ends");

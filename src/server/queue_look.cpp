@@ -53,7 +53,7 @@ void report_unhandled(QueueLooks &looks, const Queue &queue, const std::string &
 }
 
 void report_unserved(QueueLooks &looks, const Queue &queue, const std::string &job_type,
-                     const limits::Gate &gate)
+                     const limits::Condition &condition)
 {
     memory::raise_alert(memory::Alert::no_worker);
     if (!looks.reported.insert(queue.full_name() + "/" + job_type + ": no worker").second)
@@ -63,17 +63,17 @@ void report_unserved(QueueLooks &looks, const Queue &queue, const std::string &j
         ereport(WARNING,
                 errmsg("jobs of type \"%s\" in queue \"%s\" wait for an external worker",
                        job_type.c_str(), name.c_str()),
-                errdetail_internal("%s", gate.explanation.c_str()));
+                errdetail_internal("%s", condition.explanation.c_str()));
     });
 }
 
-// Jobs that dispatch() has left in the line.
+// Jobs that dispatch() has left in the lane.
 void look_at_unserved(QueueLooks &looks, Look &look, const Queue &queue,
                       const std::string &job_type)
 {
     const limits::Service service = limits::service_of(queue.id, job_type);
     if (service.able == 0)
-        report_unserved(looks, queue, job_type, limits::worker_gate(queue, job_type));
+        report_unserved(looks, queue, job_type, limits::worker_condition(queue, job_type));
     else
         looks.reported.erase(queue.full_name() + "/" + job_type + ": no worker");
     look.again_at(look.now + process::longest_wait);
@@ -90,10 +90,10 @@ void look_at_due(QueueLooks &looks, Look &look, const Queue &queue, const std::s
         look_at_unserved(looks, look, queue, job_type);
         return;
     }
-    const limits::Gate gate = limits::handler_gate(queue, job_type);
-    if (!gate.passed)
-        report_parked(looks, queue, job_type, gate.explanation);
-    if (!gate.passed || !owner_can_run || !limits::room_gate(queue, job_type).passed)
+    const limits::Condition condition = limits::handler_condition(queue, job_type);
+    if (!condition.passed)
+        report_parked(looks, queue, job_type, condition.explanation);
+    if (!condition.passed || !owner_can_run || !limits::capacity_condition(queue, job_type).passed)
         look.again_at(look.now + process::longest_wait);
     else
         look.wanted[queue.owner].executors += count;
@@ -105,13 +105,13 @@ bool is_left_alone(const Queue &queue, const std::string &job_type)
     const catalog::JobType *type = queue.find_job_type(job_type);
     if (type != nullptr && limits::runs_outside(queue, *type))
         return limits::service_of(queue.id, job_type).able == 0;
-    return !limits::handler_gate(queue, job_type).passed;
+    return !limits::handler_condition(queue, job_type).passed;
 }
 
 // Gives back what this process has taken, also after an error.
 struct Returning {
     Returning() = default;
-    ~Returning() { lanes::release_hand(); }
+    ~Returning() { lanes::release_prefetched(); }
     Returning(const Returning &) = delete;
     Returning &operator=(const Returning &) = delete;
 };
@@ -121,7 +121,7 @@ struct Returning {
 void forget_what_is_gone(const Queue &queue, const lanes::LaneInfo &lane, pg::Time now)
 {
     claim::Claimer claimer;
-    claimer.hand = claim::Hand{queue.id, lane.name.type, 1, {}};
+    claimer.prefetched = claim::Prefetched{queue.id, lane.name.type, 1, {}};
     const Returning returning;
     claim::take_jobs(claimer,
                      {&queue,
@@ -238,13 +238,13 @@ void offer_dead_letters(QueueLooks &looks, Look &look, const Queue &queue)
 }
 
 // Needs a transaction. Returns when the first of its jobs expires.
-pg::Time look_at_line(QueueLooks &looks, Look &look, const Queue &queue)
+pg::Time look_at_lane(QueueLooks &looks, Look &look, const Queue &queue)
 {
     catalog::lock_or_raise(queue);
     HIPQ_POINT("before-expire");
     const pg::Time expiry = job::next_expiry(queue);
     HIPQ_POINT("after-expire");
-    const bool owner_can_run = limits::owner_gate(queue).passed;
+    const bool owner_can_run = limits::owner_condition(queue).passed;
     Wanted &wanted = look.wanted[queue.owner];
     const int before = wanted.executors;
     executors::refuse_starts(MyDatabaseId, queue.owner, !owner_can_run);
@@ -275,7 +275,7 @@ void look_at_queue(QueueLooks &looks, Look &look, const Queue &queue)
 {
     pg::Time expiry = pg::infinity;
     const bool is_done = process::do_duty(Duty::line, &queue, [&] {
-        pg::with_transaction([&] { expiry = look_at_line(looks, look, queue); });
+        pg::with_transaction([&] { expiry = look_at_lane(looks, look, queue); });
     });
     if (!is_done)
         looks.lane_search.note_unsearched(queue.id);

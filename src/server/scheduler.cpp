@@ -39,7 +39,7 @@ struct Scheduler {
     retention::Maintenance maintenance;
     bool has_identity = false;
     std::shared_ptr<const catalog::Catalogue> catalogue;  // as the last look found it
-    pg::Time next_room_look{0};
+    pg::Time next_capacity_look{0};
     recovery::Recovery recovery;
     recovery::TakingBack taking_back;
     external::Dispatcher dispatcher;
@@ -50,13 +50,13 @@ struct Scheduler {
 
 // ---- the database ----
 
-void report_hold(const limits::Gate &gate)
+void report_hold(const limits::Condition &condition)
 {
     pg::call([&] {
         ereport(
             LOG,
             errmsg("hipq holds the jobs of database \"%s\"", ::get_database_name(MyDatabaseId)),
-            errdetail_internal("%s", gate.explanation.c_str()),
+            errdetail_internal("%s", condition.explanation.c_str()),
             errhint(
                 "If this database is the one that shall run them: SELECT hipq.release_hold()."));
     });
@@ -67,9 +67,9 @@ bool is_open(Scheduler &scheduler)
 {
     bool open = false;
     pg::with_transaction([&] {
-        if (!limits::enabled_gate().passed)
+        if (!limits::enabled_condition().passed)
             return;
-        const limits::Gate hold = limits::hold_gate();
+        const limits::Condition hold = limits::hold_condition();
         open = hold.passed;
         if (!open)
             report_hold(hold);
@@ -101,18 +101,18 @@ void ask_for_executors(Look &look)
 }
 
 // Limits may have been raised, and who waited may be gone.
-void ask_anew_for_room(Scheduler &scheduler, bool is_changed, pg::Time now)
+void ask_anew_for_capacity(Scheduler &scheduler, bool is_changed, pg::Time now)
 {
-    if (!is_changed && now < scheduler.next_room_look)
+    if (!is_changed && now < scheduler.next_capacity_look)
         return;
-    scheduler.next_room_look = now + process::longest_wait;
-    lanes::forget_waiting_for_room();
+    scheduler.next_capacity_look = now + process::longest_wait;
+    lanes::forget_waiting_for_capacity();
 }
 
-// What they left goes back into line before the next jobs are given away.
+// What they left goes back into its lane before the next jobs are given away.
 pg::Time serve_workers(Scheduler &scheduler, pg::Time now)
 {
-    const pg::Time next = recovery::take_back(scheduler.taking_back);
+    const pg::Time next = recovery::reclaim(scheduler.taking_back);
     workers::keep_probe_clocks();
     const pg::Time next_dispatch = external::dispatch(scheduler.dispatcher);
     return std::min({next, next_dispatch, recovery::next_loss(now), external::forget_workers(now)});
@@ -132,7 +132,7 @@ int count_owners_with_handlers(const catalog::Catalogue &catalogue)
     pg::with_transaction([&] {
         for (const auto &[id, queue] : catalogue.queues)
             if (!queue.is_dropped && !owners.contains(queue.owner) && runs_handlers(queue) &&
-                limits::owner_gate(queue).passed)
+                limits::owner_condition(queue).passed)
                 owners.insert(queue.owner);
     });
     return static_cast<int>(owners.size());
@@ -149,10 +149,10 @@ Look look_around(Scheduler &scheduler)
     scheduler.looks.lane_search.begin_look();
     const auto catalogue = recovery::read_catalogue();
     const bool is_changed = std::exchange(scheduler.catalogue, catalogue) != catalogue;
-    ask_anew_for_room(scheduler, is_changed, look.now);
+    ask_anew_for_capacity(scheduler, is_changed, look.now);
     if (is_changed)
         recovery::forget_jobs_of_dropped_queues(*catalogue);
-    look.again_at(enqueue::put_successors_in_line(*catalogue));
+    look.again_at(enqueue::enqueue_successors(*catalogue));
     look.again_at(external::give_up_waiting(*catalogue));
     process::forget_duties(*catalogue);
     for (const auto &entry : catalogue->queues) {
@@ -198,15 +198,15 @@ bool is_right_version()
 {
     bool right = false;
     pg::with_transaction([&] {
-        const limits::Gate gate = limits::version_gate();
-        right = gate.passed;
+        const limits::Condition condition = limits::version_condition();
+        right = condition.passed;
         if (right)
             return;
         pg::call([&] {
             ereport(
                 WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                 errmsg("hipq runs no jobs in database \"%s\"", ::get_database_name(MyDatabaseId)),
-                errdetail_internal("%s", gate.explanation.c_str()));
+                errdetail_internal("%s", condition.explanation.c_str()));
         });
     });
     return right;
@@ -227,15 +227,16 @@ void dispatch_if_asked(Scheduler &scheduler)
         databases::work_due(MyDatabaseId, next);
 }
 
-// Waits until a look is due. While executors have hands it looks after those meanwhile, in shared
-// memory only; what is said in that time may bring the look forward.
+// Waits until a look is due. While executors have prefetched jobs it looks after those meanwhile,
+// in shared memory only; what is said in that time may bring the look forward.
 void rest(Scheduler &scheduler)
 {
-    constexpr std::int64_t hand_interval = 50'000;  // us
+    constexpr std::int64_t prefetched_interval = 50'000;  // us
     const pg::Time latest = pg::now() + process::longest_wait;
     for (;;) {
-        const bool watches = databases::watches_hands();
-        if (watches && lanes::look_after_hands(pg::Time{::GetCurrentTimestamp()}).took_back) {
+        const bool watches = databases::watches_prefetched();
+        if (watches &&
+            lanes::look_after_prefetched(pg::Time{::GetCurrentTimestamp()}).has_returned_jobs) {
             HIPQ_POINT("after-take-back");
             return;
         }
@@ -243,7 +244,7 @@ void rest(Scheduler &scheduler)
         const std::int64_t left = std::min(databases::next_look(), latest).value - pg::now().value;
         if (left <= 0)
             return;
-        process::wait_for_work(std::min(watches ? std::min(left, hand_interval) : left,
+        process::wait_for_work(std::min(watches ? std::min(left, prefetched_interval) : left,
                                         execute::stop_overdue(MyDatabaseId)));
         if (process::check_interrupts())
             return;  // the settings may be others
@@ -270,7 +271,7 @@ bool work(Scheduler &scheduler)
         HIPQ_POINT("scheduler-leaves");
         return false;
     }
-    if (databases::leave_to_make_room(look.now + process::longest_wait))
+    if (databases::leave_to_give_way(look.now + process::longest_wait))
         return false;
     rest(scheduler);
     return true;

@@ -25,8 +25,8 @@ using job::FoundJob;
 
 constexpr std::int64_t first_patience = 1'000'000;  // us
 constexpr std::int64_t patience = 5'000'000;
-constexpr std::size_t most_candidates = 100;  // of a line
-constexpr int most_lines = 1'000;
+constexpr std::size_t most_candidates = 100;  // of a lane
+constexpr int most_lanes = 1'000;
 
 // ---- a job that should have started ----
 
@@ -63,14 +63,14 @@ bool should_start(const FoundJob &job, pg::Time now)
 {
     if (is_put_off(job, now))
         return false;
-    const std::vector<limits::Gate> gates = monitor::gates_of(job);
-    return std::all_of(gates.begin(), gates.end(),
-                       [](const limits::Gate &gate) { return gate.passed; }) &&
+    const std::vector<limits::Condition> conditions = monitor::conditions_of(job);
+    return std::all_of(conditions.begin(), conditions.end(),
+                       [](const limits::Condition &condition) { return condition.passed; }) &&
            is_free(job);
 }
 
-// The first of a line that should start.
-std::optional<FoundJob> find_in_line(const catalog::Catalogue &catalogue, const Queue &queue,
+// The first of a lane that should start.
+std::optional<FoundJob> find_in_lane(const catalog::Catalogue &catalogue, const Queue &queue,
                                      const claim::LaneHead &head, pg::Time now)
 {
     limits::StartWindows windows(queue.id, head.job_type, now);
@@ -89,10 +89,10 @@ std::optional<FoundJob> find_in_queue(const catalog::Catalogue &catalogue, const
 {
     const pg::Time now = pg::now();
     claim::LanePlace start;
-    for (const claim::LaneHead &head : claim::lane_heads(queue, now, start, most_lines)) {
+    for (const claim::LaneHead &head : claim::lane_heads(queue, now, start, most_lanes)) {
         if (head.due > now || queue.find_pause(head.job_type) != nullptr)
             continue;
-        if (auto job = find_in_line(catalogue, queue, head, now))
+        if (auto job = find_in_lane(catalogue, queue, head, now))
             return job;
     }
     return std::nullopt;
@@ -125,7 +125,7 @@ void report(const FoundJob &job)
     const auto id = static_cast<long long>(job.id);
     pg::call([&] {
         ereport(WARNING, errmsg("job %lld in queue \"%s\" does not start", id, queue.c_str()),
-                errdetail("It has been due for over 5 s, every gate is open and an executor is "
+                errdetail("It has been due for over 5 s, every condition is met and an executor is "
                           "free; no other job of the queue "
                           "owner has started meanwhile."),
                 errhint("See hipq.executors, and what its processes wait for in pg_stat_activity. "
@@ -156,17 +156,17 @@ void look_for_stalled(Stall &stall, const catalog::Catalogue &catalogue, Oid own
 
 bool could_start_more(Oid owner)
 {
-    const executors::Crew crew = executors::crew_of(MyDatabaseId, owner);
-    return crew.idle + crew.starting + crew.requested > 0 || crew.has_place ||
-           crew.stranger_makes_room;
+    const executors::ExecutorList executor_list = executors::executor_list_of(MyDatabaseId, owner);
+    return executor_list.idle + executor_list.starting + executor_list.requested > 0 ||
+           executor_list.has_place || executor_list.stranger_gives_way;
 }
 
-// Those who have due jobs, in line or in hand, and could have one more started.
+// Those who have due jobs, waiting or in flight, and could have one more started.
 std::set<Oid> owners_to_watch(std::set<Oid> owners)
 {
     const pg::Time now{::GetCurrentTimestamp()};
     for (const executors::AboutToMove &executor : executors::executors_about_to_move())
-        if (executor.database == MyDatabaseId && executor.has_hand &&
+        if (executor.database == MyDatabaseId && executor.has_prefetched &&
             executor.since + first_patience <= now)
             owners.insert(executor.role);
     std::erase_if(owners, [](Oid owner) { return !could_start_more(owner); });

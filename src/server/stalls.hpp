@@ -1,8 +1,9 @@
-// The alarm: a job is due, every gate is open, an executor is free, and for 5 s none of that queue
-// owner's jobs has started.
+// The alarm: a job is due, every condition is met, an executor is free, and for 5 s none of that
+// queue owner's jobs has started.
 //
 // That cannot happen by the rules; the alarm is there in case somebody has broken them, hipq
-// included. It asks the gates that hipq.why() shows, so it cries exactly where why() has no answer.
+// included. It asks the conditions that hipq.why() shows, so it cries exactly where why() has no
+// answer.
 #pragma once
 
 #include "catalog/catalog.hpp"

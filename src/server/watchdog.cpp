@@ -43,8 +43,8 @@ std::int64_t ask_for_looks_at_lanes()
 }
 
 // The same of databases whose executors have been about to move for a while, as long as they are:
-// of a lane that has never been read nobody knows since when a job in it is due, and a job in hand
-// is in no lane.
+// of a lane that has never been read nobody knows since when a job in it is due, and a job in
+// flight is in no lane.
 std::int64_t ask_for_looks_at_executors()
 {
     std::int64_t next = process::longest_wait;

@@ -17,8 +17,8 @@ struct Watchdog {
     std::vector<Late> late{};
 };
 
-// Has databases looked at in which a job has been due, or in an executor's hand, for a second, and
-// nobody has looked since; and raises the alarm over schedulers that have not looked for 5 s
+// Has databases looked at in which a job has been due, or prefetched by an executor, for a second,
+// and nobody has looked since; and raises the alarm over schedulers that have not looked for 5 s
 // although they should, or whose look takes a minute. In shared memory only. Returns after how many
 // microseconds it has to be called again at the latest.
 std::int64_t watch_schedulers(Watchdog &watchdog);

@@ -115,7 +115,7 @@ bool detach(const MarkedQueue &queue, Patience &patience)
                 locks.push_back({row.oid(0), AccessExclusiveLock});
         });
     });
-    return with_reluctant_locks(locks, patience, [&] {
+    return with_conditional_locks(locks, patience, [&] {
         pg::as_hipq([&] {
             if (is_still_marked(queue))
                 pg::run_once("ALTER TABLE hipq.job DETACH PARTITION " +
@@ -135,7 +135,7 @@ bool drop_detached(const MarkedQueue &queue, Patience &patience)
                 locks.push_back({row.oid(0), RowExclusiveLock});
         });
     });
-    return with_reluctant_locks(locks, patience, [&] {
+    return with_conditional_locks(locks, patience, [&] {
         pg::as_hipq([&] {
             if (is_still_marked(queue))
                 forget_queue(queue.id, queue.table);

@@ -283,7 +283,7 @@ core::Period part_to_cover(const TimeTree &tree, const Leaf &default_leaf,
 // Each of these returns whether the step is done.
 bool drop_leaf(const Tree &state, const Leaf &leaf, Patience &patience)
 {
-    return with_reluctant_locks(locks_to_drop_leaf(state, leaf), patience, [&] {
+    return with_conditional_locks(locks_to_drop_leaf(state, leaf), patience, [&] {
         HIPQ_POINT("before-drop-leaf");
         if (relation_oid(leaf.name) == leaf.oid)
             pg::as_hipq([&] { pg::run_once("DROP TABLE " + pg::quote_table(leaf.name)); });
@@ -303,7 +303,7 @@ bool add_leaf(const TimeTree &tree, const Tree &state, const core::Period &missi
 {
     const Leaf &default_leaf = *state.default_leaf();
     std::optional<core::Period> period;  // of the leaf that was made
-    return with_reluctant_locks(
+    return with_conditional_locks(
         locks_to_add_leaf(state, missing, now), patience,
         [&] {
             HIPQ_POINT("before-make-leaf");
@@ -330,7 +330,7 @@ bool add_default_leaf(const TimeTree &tree, const Tree &state, Patience &patienc
 {
     std::vector<WantedLock> locks{{state.parent, ShareUpdateExclusiveLock}};
     pg::with_transaction([&] { add_ancestors(locks, state); });
-    return with_reluctant_locks(locks, patience, [&] {
+    return with_conditional_locks(locks, patience, [&] {
         if (lacks(tree, state, tree.parent + "_default"))
             pg::as_hipq([&] { make_default_leaf(tree); });
     });

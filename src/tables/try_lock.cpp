@@ -16,11 +16,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr long pause_milliseconds = 1;
-// After lulls that did not help, because a job that has read the tables runs for longer than
-// executors may stand still, the next one comes after a second, two, four ...
+// After quiet moments that did not help, because a job that has read the tables runs for longer
+// than executors may stand still, the next one comes after a second, two, four ...
 constexpr std::chrono::seconds longest_rest{64};
 
-constinit Clock::time_point next_lull{};
+constinit Clock::time_point next_quiesce{};
 constinit std::chrono::seconds rest{1};
 
 enum class Blockers : unsigned char { none, executors, others };
@@ -84,29 +84,29 @@ bool try_all(const std::vector<WantedLock> &locks)
     });
 }
 
-// The lull of one change: begun at most once, over with the change.
-class Lull {
+// The quiet moment of one change: begun at most once, over with the change.
+class Quiesce {
 public:
-    Lull() = default;
-    ~Lull()
+    Quiesce() = default;
+    ~Quiesce()
     {
         if (begun_)
-            databases::end_lull(MyDatabaseId);
+            databases::end_quiesce(MyDatabaseId);
     }
-    Lull(const Lull &) = delete;
-    Lull &operator=(const Lull &) = delete;
+    Quiesce(const Quiesce &) = delete;
+    Quiesce &operator=(const Quiesce &) = delete;
 
     bool begun() const { return begun_; }
     void begin()
     {
         if (!begun_)
-            begun_ = databases::begin_lull(MyDatabaseId);
+            begun_ = databases::begin_quiesce(MyDatabaseId);
     }
     void was_in_vain() const
     {
         if (!begun_)
             return;
-        next_lull = Clock::now() + rest;
+        next_quiesce = Clock::now() + rest;
         rest = std::min(2 * rest, longest_rest);
     }
     void was_of_use() const
@@ -119,37 +119,37 @@ private:
     bool begun_ = false;
 };
 
-bool may_have_lull(const Patience &patience)
+bool may_quiesce(const Patience &patience)
 {
-    return patience.suffices_for_lull() && Clock::now() >= next_lull;
+    return patience.suffices_to_quiesce() && Clock::now() >= next_quiesce;
 }
 
-bool take(const std::vector<WantedLock> &locks, Patience &patience, Lull &lull)
+bool take(const std::vector<WantedLock> &locks, Patience &patience, Quiesce &quiesce)
 {
     for (;;) {
         const Blockers blockers = blockers_of(locks);
         if (blockers == Blockers::none && try_all(locks)) {
-            lull.was_of_use();
+            quiesce.was_of_use();
             return true;
         }
-        if (blockers == Blockers::executors && may_have_lull(patience))
-            lull.begin();
+        if (blockers == Blockers::executors && may_quiesce(patience))
+            quiesce.begin();
         // While executors stand still for this change it goes before other work.
-        if (!patience.pause(!lull.begun())) {
-            lull.was_in_vain();
+        if (!patience.pause(!quiesce.begun())) {
+            quiesce.was_in_vain();
             return false;
         }
     }
 }
 
-// Waits until nobody stands in the way whom a lull does not move out of it. False: somebody still
-// does.
+// Waits until nobody stands in the way whom a quiet moment does not move out of it. False: somebody
+// still does.
 bool may_be_had(const std::vector<WantedLock> &locks, Patience &patience)
 {
     for (;;) {
         const Blockers blockers = blockers_of(locks);
         if (blockers == Blockers::none ||
-            (blockers == Blockers::executors && may_have_lull(patience)))
+            (blockers == Blockers::executors && may_quiesce(patience)))
             return true;
         if (!patience.pause(true))
             return false;
@@ -196,9 +196,9 @@ bool take_and_change(const std::vector<WantedLock> &locks, Patience &patience, C
         return end_without_change(false);
     if (prepares)
         prepare.run(prepare.argument);
-    Lull lull;
+    Quiesce quiesce;
     const auto first_try = Clock::now();
-    if (!take(locks, patience, lull))
+    if (!take(locks, patience, quiesce))
         return end_without_change(prepares);
     const std::int64_t trying = microseconds_since(first_try);
     const auto begin = Clock::now();
@@ -261,7 +261,7 @@ bool Patience::pause(bool until_woken)
     return true;
 }
 
-bool change_reluctantly(const std::vector<WantedLock> &locks, Patience &patience,
+bool change_if_unlocked(const std::vector<WantedLock> &locks, Patience &patience,
                         ChangeStep prepare, ChangeStep change)
 {
     std::string unforeseen;

@@ -30,9 +30,9 @@ public:
     // Waits for a millisecond before the next try. False: the patience is at an end, there shall be
     // none.
     bool pause(bool until_woken);
-    // Whether enough is left for a lull to be of use: a shorter one would stop executors for
-    // nothing.
-    bool suffices_for_lull() const { return left_ >= longest / 2; }
+    // Whether enough is left for a quiet moment to be of use: a shorter one would stop executors
+    // for nothing.
+    bool suffices_to_quiesce() const { return left_ >= longest / 2; }
 
 private:
     static constexpr std::chrono::microseconds longest = std::chrono::milliseconds(100);
@@ -58,21 +58,21 @@ ChangeStep change_step(const Function &fn)
 //
 // If it is executors of this database alone that stand in the way, they are asked not to start a
 // next job for that moment (databases/quiesce.hpp). For the scheduler: no transaction open.
-bool change_reluctantly(const std::vector<WantedLock> &locks, Patience &patience,
+bool change_if_unlocked(const std::vector<WantedLock> &locks, Patience &patience,
                         ChangeStep prepare, ChangeStep change);
 
 template <class Change>
-bool with_reluctant_locks(const std::vector<WantedLock> &locks, Patience &patience,
-                          const Change &change)
+bool with_conditional_locks(const std::vector<WantedLock> &locks, Patience &patience,
+                            const Change &change)
 {
-    return change_reluctantly(locks, patience, {}, change_step(change));
+    return change_if_unlocked(locks, patience, {}, change_step(change));
 }
 
 template <class Prepare, class Change>
-bool with_reluctant_locks(const std::vector<WantedLock> &locks, Patience &patience,
-                          const Prepare &prepare, const Change &change)
+bool with_conditional_locks(const std::vector<WantedLock> &locks, Patience &patience,
+                            const Prepare &prepare, const Change &change)
 {
-    return change_reluctantly(locks, patience, change_step(prepare), change_step(change));
+    return change_if_unlocked(locks, patience, change_step(prepare), change_step(change));
 }
 
 }  // namespace hipq::tables

@@ -121,14 +121,14 @@ void decide(const Queue &queue, std::int64_t id)
                                 pg::now());
 }
 
-void settle(const Call &call, ClaimedJob &job, const Failure &failure)
+void resolve(const Call &call, ClaimedJob &job, const Failure &failure)
 {
-    retry::Settled settled = retry::Settled::stale;
+    retry::Resolved resolved = retry::Resolved::stale;
     {
         const pg::OwnSettings own;
-        settled = execute::settle_attempt(call.queue, job, call.handler, failure);
+        resolved = execute::resolve_attempt(call.queue, job, call.handler, failure);
     }
-    if (settled == retry::Settled::ask_retry_handler)
+    if (resolved == retry::Resolved::ask_retry_handler)
         decide(call.queue, job.id);
 }
 
@@ -143,7 +143,7 @@ void run(Call &call)
         if (call.jobs.size() > 1)
             failure = call_and_finish(call, {&job, 1});
         if (failure.has_value())
-            settle(call, job, *failure);
+            resolve(call, job, *failure);
     }
 }
 
@@ -183,7 +183,7 @@ private:
             return false;
         std::optional<Call> call = take_next(*queue);
         if (!call.has_value())
-            return put_successors_in_line(*queue);
+            return enqueue_successors(*queue);
         left_ -= static_cast<int>(call->jobs.size());
         run(*call);
         return true;
@@ -247,7 +247,7 @@ private:
     }
 
     // The scheduler does so after the commit. False: there are none whose turn has come.
-    static bool put_successors_in_line(const Queue &queue)
+    static bool enqueue_successors(const Queue &queue)
     {
         const pg::OwnSettings own;
         bool any = false;
@@ -287,7 +287,7 @@ ClaimedJob require_claim(const Queue &queue, std::int64_t id)
     auto job = claim::claim_for_trial(queue, id, pg::now());
     if (!job.has_value())
         HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-                   errmsg("job %lld is in others' hands", static_cast<long long>(id)),
+                   errmsg("job %lld is held by others", static_cast<long long>(id)),
                    errdetail("It is just being started, changed or finished."),
                    errhint("Try again."));
     return *job;

@@ -1,5 +1,5 @@
 // Jobs in the session and transaction of a client, for the tests of those who use hipq. The jobs
-// are claimed, called, finished and settled as executors do it, with subtransactions in the place
+// are claimed, called, finished and resolved as executors do it, with subtransactions in the place
 // of transactions.
 //
 // A handler runs with the queue owner's rights, and with the client's settings. What is for

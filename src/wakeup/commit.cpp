@@ -48,7 +48,7 @@ constinit bool restored = false;
 constinit bool has_aimed = false;
 constinit bool lanes_are_lost = false;
 constinit bool lane_is_missing = false;
-constinit bool has_no_room_for_lanes = false;  // for more of them
+constinit bool lacks_lanes = false;  // for more of them
 constinit bool zone_has_changed = false;
 constinit int resumed_queue = 0;  // with a throttle key that was paused; 0: none
 constinit bool rights_have_changed = false;
@@ -60,7 +60,7 @@ void forget()
         lane_notes->clear();
     lanes_are_lost = false;
     lane_is_missing = false;
-    has_no_room_for_lanes = false;
+    lacks_lanes = false;
     resumed_queue = 0;
     note_count = 0;
     due_for_worker = pg::infinity;
@@ -217,8 +217,8 @@ namespace {
 lanes::LaneRef lane_for(const lanes::LaneName &lane, Oid owner)
 {
     const lanes::LaneRef ref =
-        has_no_room_for_lanes ? lanes::find_lane(lane) : lanes::find_or_make_lane(lane, owner);
-    has_no_room_for_lanes = has_no_room_for_lanes || !ref.is_known();
+        lacks_lanes ? lanes::find_lane(lane) : lanes::find_or_make_lane(lane, owner);
+    lacks_lanes = lacks_lanes || !ref.is_known();
     return ref;
 }
 

@@ -43,7 +43,7 @@ void note_catalogue_change();
 void note_change_of_zone();
 
 // Notes that the current transaction loads what a restore does, or says that it counts: there may
-// be jobs in the middle of an attempt that nobody has in hand.
+// be jobs in the middle of an attempt that nobody has in flight.
 void note_restore();
 
 // Notes that the current transaction changes what roles may do: a queue owner may be let in.

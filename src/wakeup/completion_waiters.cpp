@@ -100,9 +100,9 @@ void look_at_end_of(std::span<const std::int64_t> job_ids)
     const memory::Lock lock(LW_EXCLUSIVE);
     erase_entries(is_schedulers);
     const core::Quota quota{memory::max_awaited_ends, schedulers_share, 0};
-    const auto room = core::left_for_owner(quota, {memory::registry()->awaited_count, 0});
+    const auto capacity = core::left_for_owner(quota, {memory::registry()->awaited_count, 0});
     for (const std::int64_t id :
-         job_ids.first(std::min(job_ids.size(), static_cast<std::size_t>(room))))
+         job_ids.first(std::min(job_ids.size(), static_cast<std::size_t>(capacity))))
         add_entry({id, MyDatabaseId, memory::no_process, false});
 }
 

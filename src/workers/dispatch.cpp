@@ -114,7 +114,7 @@ void note_held(std::int64_t id, Holding holding) noexcept
     });
 }
 
-void note_in_hand(std::int64_t id, int dispatched, int accepted) noexcept
+void note_in_flight(std::int64_t id, int dispatched, int accepted) noexcept
 {
     change(id, [&](WorkerSlot &slot) {
         slot.record.depth = dispatched;

@@ -1,5 +1,5 @@
-// Entries of the table of jobs in hand that are about external workers: what jobs.cpp and notes.cpp
-// know of them.
+// Entries of the table of jobs in flight that are about external workers: what jobs.cpp and
+// notes.cpp know of them.
 #pragma once
 
 #include "workers/jobs.hpp"

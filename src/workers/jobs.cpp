@@ -1,6 +1,6 @@
 // Keeps the jobs that external workers have.
 //
-// Entries of the table of jobs in hand whose holder is a worker's place.
+// Entries of the table of jobs in flight whose holder is a worker's place.
 #include "jobs.hpp"
 
 #include "databases/databases.hpp"
@@ -52,7 +52,7 @@ template <class Copy>
 std::vector<ExternalJob> copy_all(const Copy &copy)
 {
     for (;;) {
-        Copies copies(lanes::count_in_hand() + 1);
+        Copies copies(lanes::count_in_flight() + 1);
         {
             const memory::Lock lock(LW_SHARED);
             copy(copies);
@@ -69,7 +69,7 @@ std::vector<ExternalJob> copy_all(const Copy &copy)
 void begin_dispatch(std::span<const Dispatched> jobs)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_hand();
+    core::JobTable table = memory::jobs_in_flight();
     for (const Dispatched &job : jobs) {
         const std::int32_t entry = table.find(MyDatabaseId, job.id);
         if (entry == core::no_entry || table[entry].holder != memory::own_holder())
@@ -88,7 +88,7 @@ void end_dispatch(std::span<const Dispatched> jobs) noexcept
     pg::Time next = pg::infinity;
     {
         const memory::Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = memory::jobs_in_hand();
+        core::JobTable table = memory::jobs_in_flight();
         for (const Dispatched &job : jobs) {
             next = std::min(next, job.deadline);
             const std::int32_t entry = table.find(MyDatabaseId, job.id);
@@ -107,22 +107,22 @@ void end_dispatch(std::span<const Dispatched> jobs) noexcept
 
 void cancel_dispatch(std::span<const Dispatched> jobs) noexcept
 {
-    core::RoomMade room_made{};
+    core::FreedCapacity freed{};
     {
         const memory::Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = memory::jobs_in_hand();
+        core::JobTable table = memory::jobs_in_flight();
         for (const Dispatched &job : jobs) {
             note_not_given({job.worker, job.is_probe});
             const std::int32_t entry = table.find(MyDatabaseId, job.id);
             if (entry == core::no_entry || table[entry].holder != memory::own_holder())
                 continue;
-            lanes::return_to_line(table[entry]);
+            lanes::return_to_lane(table[entry]);
             table.erase(entry);
         }
-        room_made = table.take_room_made();
+        freed = table.take_freed_capacity();
     }
-    if (room_made.any)
-        executors::tell_of_room(room_made, MyDatabaseId, InvalidOid);
+    if (freed.any)
+        executors::announce_freed_capacity(freed, MyDatabaseId, InvalidOid);
 }
 
 // ---- after the end of a server or scheduler ----
@@ -142,13 +142,13 @@ Entered enter_external_job(const ExternalJob &job, const core::Load &load)
     fresh.phase = core::JobPhase::running;
     fresh.is_accepted = job.is_accepted;
     const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_hand();
+    core::JobTable table = memory::jobs_in_flight();
     if (const std::int32_t entry = table.find(MyDatabaseId, job.id); entry != core::no_entry)
         return table.at(entry).phase == core::JobPhase::running ? Entered::yes
-                                                                : Entered::in_other_hand;
-    if (lanes::room_beyond_the_first(table) == 0) {
-        memory::note_alert(memory::Alert::jobs_in_hand_full);
-        return Entered::no_room;
+                                                                : Entered::held_by_other;
+    if (lanes::entries_beyond_the_first(table) == 0) {
+        memory::note_alert(memory::Alert::jobs_in_flight_full);
+        return Entered::no_capacity;
     }
     table.weigh(table.insert(fresh), load);
     note_held(job.worker_id, job.is_accepted ? Holding::accepted : Holding::dispatched);
@@ -163,7 +163,7 @@ void recount_workers()
     for (const WorkerSlot &worker : workers)
         places.push_back(place_of_worker(worker.id).value_or(-1));
     const memory::Lock lock(LW_EXCLUSIVE);
-    const core::JobTable table = memory::jobs_in_hand();
+    const core::JobTable table = memory::jobs_in_flight();
     for (std::size_t i = 0; i < workers.size(); ++i) {
         if (places[i] < 0)
             continue;
@@ -172,16 +172,16 @@ void recount_workers()
         for (std::int32_t entry = table.first_of(memory::worker_holder(places[i]));
              entry != core::no_entry; entry = table.next_of(entry))
             ++(table.at(entry).is_accepted ? accepted : dispatched);
-        note_in_hand(workers[i].id, dispatched, accepted);
+        note_in_flight(workers[i].id, dispatched, accepted);
     }
 }
 
 void drop_external_job(std::int64_t job_id, int attempt) noexcept
 {
-    core::RoomMade room_made{};
+    core::FreedCapacity freed{};
     {
         const memory::Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = memory::jobs_in_hand();
+        core::JobTable table = memory::jobs_in_flight();
         const std::int32_t entry = find_attempt(table, job_id, attempt);
         if (entry == core::no_entry)
             return;
@@ -189,10 +189,10 @@ void drop_external_job(std::int64_t job_id, int attempt) noexcept
         note_returned(worker_at(place_of(job)),
                       job.is_accepted ? Holding::accepted : Holding::dispatched);
         table.erase(entry);
-        room_made = table.take_room_made();
+        freed = table.take_freed_capacity();
     }
-    if (room_made.any)
-        executors::tell_of_room(room_made, MyDatabaseId, InvalidOid);
+    if (freed.any)
+        executors::announce_freed_capacity(freed, MyDatabaseId, InvalidOid);
     databases::ask_for_dispatch(MyDatabaseId);
 }
 
@@ -204,7 +204,7 @@ OverdueJobs overdue_jobs(pg::Time now, std::size_t most)
     Copies copies(most);
     {
         const memory::Lock lock(LW_SHARED);
-        for (const core::JobEntry &job : memory::jobs_in_hand().entries()) {
+        for (const core::JobEntry &job : memory::jobs_in_flight().entries()) {
             if (!has_worker(job) || job.database != MyDatabaseId)
                 continue;
             if (pg::Time{job.deadline} > now || copies.is_full())
@@ -224,7 +224,7 @@ std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id)
     if (!place.has_value())
         return {};
     std::vector<ExternalJob> jobs = copy_all([&](Copies &copies) {
-        const core::JobTable table = memory::jobs_in_hand();
+        const core::JobTable table = memory::jobs_in_flight();
         for (std::int32_t entry = table.first_of(memory::worker_holder(*place));
              entry != core::no_entry && !copies.is_full(); entry = table.next_of(entry))
             copies.add(table.at(entry));
@@ -239,7 +239,7 @@ std::vector<ExternalJob> list_external_jobs()
     if (!memory::is_loaded())
         return {};
     return copy_all([](Copies &copies) {
-        for (const core::JobEntry &job : memory::jobs_in_hand().entries())
+        for (const core::JobEntry &job : memory::jobs_in_flight().entries())
             if (has_worker(job) && job.database == MyDatabaseId && !copies.is_full())
                 copies.add(job);
     });
@@ -252,7 +252,7 @@ std::optional<ExternalJob> find_external_job(std::int64_t job_id)
     Copies copies(1);
     {
         const memory::Lock lock(LW_SHARED);
-        const core::JobTable table = memory::jobs_in_hand();
+        const core::JobTable table = memory::jobs_in_flight();
         const std::int32_t entry = table.find(MyDatabaseId, job_id);
         if (entry != core::no_entry && has_worker(table.at(entry)))
             copies.add(table.at(entry));
@@ -266,7 +266,7 @@ bool is_with_worker(Oid database, std::int64_t job_id)
     if (!memory::is_loaded())
         return false;
     const memory::Lock lock(LW_SHARED);
-    const core::JobTable table = memory::jobs_in_hand();
+    const core::JobTable table = memory::jobs_in_flight();
     const std::int32_t entry = table.find(database, job_id);
     return entry != core::no_entry &&
            (has_worker(table.at(entry)) || is_being_dispatched(table.at(entry)));
@@ -277,23 +277,23 @@ namespace {
 // Needs the lock.
 void forget_external_jobs(Oid database) noexcept
 {
-    core::JobTable table = memory::jobs_in_hand();
+    core::JobTable table = memory::jobs_in_flight();
     for (std::size_t i = 0; i < table.capacity(); ++i) {
         const auto entry = static_cast<std::int32_t>(i);
         if (has_worker(table.at(entry)) && table.at(entry).database == database)
             table.erase(entry);
     }
-    (void)table.take_room_made();
+    (void)table.take_freed_capacity();
 }
 
 // What the scheduler was about to give to workers. What may be committed is left to the leaves:
 // they tell what has become of it.
 void give_back_dispatch(memory::DatabaseSlot &slot, int holder) noexcept
 {
-    memory::jobs_in_hand().erase_if(holder, [&](const core::JobEntry &job) {
+    memory::jobs_in_flight().erase_if(holder, [&](const core::JobEntry &job) {
         if (job.phase == core::JobPhase::running)
             slot.recovered = 0;
-        lanes::return_to_line(job);
+        lanes::return_to_lane(job);
         return true;
     });
 }

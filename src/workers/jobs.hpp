@@ -1,4 +1,4 @@
-// Jobs in the hands of external workers: from the commit of their dispatch to the commit of
+// Jobs held by external workers: from the commit of their dispatch to the commit of
 // whatever ends the attempt.
 //
 // The rows are the truth; this is what spares everybody to search them: what a worker has been
@@ -38,13 +38,13 @@ struct Dispatched {
 void begin_dispatch(std::span<const Dispatched> jobs);
 // The claim has committed. Cannot fail.
 void end_dispatch(std::span<const Dispatched> jobs) noexcept;
-// It has failed: they stand in line as before. Cannot fail.
+// It has failed: they waits as before. Cannot fail.
 void cancel_dispatch(std::span<const Dispatched> jobs) noexcept;
 
 // Enters a job of which its row tells that a worker has it, and counts what it weighs, whatever the
-// limits; one that is in hand stays as it is. in_other_hand: of somebody who has read it before it
-// ran, and is about to find out.
-enum class Entered : unsigned char { yes, in_other_hand, no_room, no_worker };
+// limits; one that is in flight stays as it is. held_by_other: of somebody who has read it before
+// it ran, and is about to find out.
+enum class Entered : unsigned char { yes, held_by_other, no_capacity, no_worker };
 Entered enter_external_job(const ExternalJob &job, const core::Load &load);
 // Has the workers of this database count what they have by what is known here.
 void recount_workers();
@@ -98,8 +98,8 @@ void note_job_left(std::int64_t job_id, int attempt, std::int64_t worker_id, Lea
                    std::int64_t run_time);
 
 // The job of a handler that has returned stays running, until its deadline. One that ran in a
-// client's session was in nobody's hand until then, and is entered, with what it weighs. Where
-// executors would have no room left the job is in nobody's hand: its row tells, and has to be read
+// client's session was held by nobody until then, and is entered, with what it weighs. Where
+// executors would have no room left the job is held by nobody: its row tells, and has to be read
 // (jobs_restored).
 void note_job_left_running(int queue_id, std::int64_t job_id, int attempt, const core::Load &load,
                            pg::Time deadline);

@@ -60,33 +60,33 @@ void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const Note &
 struct Done {
     pg::Time next = pg::infinity;  // the first of the new deadlines
     bool has_left = false;
-    bool lacks_room = false;  // a job is left running, and only its row tells
+    bool lacks_capacity = false;  // a job is left running, and only its row tells
 };
 
 // Needs the lock. Jobs that are left running do not take the room that is kept for executors, and
 // of the rest, all together, no more than the workers of one role may.
-bool has_room_to_leave_running(const core::JobTable &table)
+bool has_capacity_to_leave_running(const core::JobTable &table)
 {
     const auto used = static_cast<std::int64_t>(table.size());
-    const auto room = static_cast<std::int64_t>(lanes::room_beyond_the_first(table));
-    const bool has_room =
-        core::left_for_role(used + room, settings::worker_share,
+    const auto capacity = static_cast<std::int64_t>(lanes::entries_beyond_the_first(table));
+    const bool has_capacity =
+        core::left_for_role(used + capacity, settings::worker_share,
                             {used, table.count_of(memory::left_running_holder())}) > 0;
-    if (!has_room)
-        memory::note_alert(memory::Alert::jobs_in_hand_full);
-    return has_room;
+    if (!has_capacity)
+        memory::note_alert(memory::Alert::jobs_in_flight_full);
+    return has_capacity;
 }
 
-// Needs the lock. Of a job that an executor has in hand. Whoever has seen the commit may have ended
-// the job already, and then it has it no more.
+// Needs the lock. Of a job that an executor has in flight. Whoever has seen the commit may have
+// ended the job already, and then it has it no more.
 void leave_running(core::JobTable &table, const Note &note, Done &done)
 {
     const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
     if (entry == core::no_entry || table.at(entry).holder != memory::own_holder())
         return;
-    if (!has_room_to_leave_running(table)) {
+    if (!has_capacity_to_leave_running(table)) {
         table.erase(entry);
-        done.lacks_room = true;
+        done.lacks_capacity = true;
         return;
     }
     table.hand_over(entry, memory::left_running_holder());
@@ -95,7 +95,7 @@ void leave_running(core::JobTable &table, const Note &note, Done &done)
     done.next = std::min(done.next, note.deadline);
 }
 
-// ---- a client's session, which has nothing in hand ----
+// ---- a client's session, which has nothing in flight ----
 
 bool is_client_s(const Note &note)
 {
@@ -103,16 +103,16 @@ bool is_client_s(const Note &note)
 }
 
 // Needs the lock. Before the commit, since only until then nobody else can change the row. An
-// executor may have the job in its hand, as one that waits: it finds that it is gone. Should this
-// be rolled back after all, the job stands in the line.
+// executor may have the job in its prefetched batch, as one that waits: it finds that it is gone.
+// Should this be rolled back after all, the job waits.
 void enter_left_running(core::JobTable &table, Note &note)
 {
     if (const std::int32_t stranger = table.find(MyDatabaseId, note.job_id);
         stranger != core::no_entry) {
-        lanes::return_to_line(table[stranger]);
+        lanes::return_to_lane(table[stranger]);
         table.erase(stranger);
     }
-    if (!has_room_to_leave_running(table))
+    if (!has_capacity_to_leave_running(table))
         return;
     core::JobEntry fresh{};
     fresh.job_id = note.job_id;
@@ -129,7 +129,7 @@ void enter_left_running(core::JobTable &table, Note &note)
 }
 
 // Needs the lock.
-void take_back_left_running(core::JobTable &table, const Note &note)
+void reclaim_left_running(core::JobTable &table, const Note &note)
 {
     const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
     if (entry != core::no_entry && table.at(entry).serial == note.serial)
@@ -139,7 +139,7 @@ void take_back_left_running(core::JobTable &table, const Note &note)
 void tell_of_left_running(const Note &note, Done &done)
 {
     if (note.serial == 0)
-        done.lacks_room = true;
+        done.lacks_capacity = true;
     else
         done.next = std::min(done.next, note.deadline);
 }
@@ -172,7 +172,7 @@ void leave_worker(core::JobTable &table, const Note &note, Done &done)
 // Needs the lock.
 void carry_out(const Note &note, Done &done)
 {
-    core::JobTable table = memory::jobs_in_hand();
+    core::JobTable table = memory::jobs_in_flight();
     if (is_client_s(note)) {
         tell_of_left_running(note, done);
         return;
@@ -201,38 +201,38 @@ void with_left_running(const Function &fn)
 {
     if (!notes->any(is_client_s))
         return;
-    core::RoomMade room_made{};
+    core::FreedCapacity freed{};
     {
         const memory::Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = memory::jobs_in_hand();
+        core::JobTable table = memory::jobs_in_flight();
         notes->carry_out([&](Note &note) {
             if (is_client_s(note))
                 fn(table, note);
         });
-        room_made = table.take_room_made();
+        freed = table.take_freed_capacity();
     }
-    if (room_made.any)
-        executors::tell_of_room(room_made, MyDatabaseId, InvalidOid);
+    if (freed.any)
+        executors::announce_freed_capacity(freed, MyDatabaseId, InvalidOid);
 }
 
 void carry_out_all()
 {
-    core::RoomMade room_made{};
+    core::FreedCapacity freed{};
     Done done;
     {
         const memory::Lock lock(LW_EXCLUSIVE);
         notes->carry_out([&](const Note &note) { carry_out(note, done); });
-        room_made = memory::jobs_in_hand().take_room_made();
+        freed = memory::jobs_in_flight().take_freed_capacity();
     }
-    if (done.lacks_room) {
+    if (done.lacks_capacity) {
         databases::jobs_restored(
             MyDatabaseId);  // the scheduler finds it as it finds those of a restore
         done.next = pg::Time{0};
     }
     if (done.next != pg::infinity)
         databases::work_due(MyDatabaseId, done.next);
-    if (room_made.any)
-        executors::tell_of_room(room_made, MyDatabaseId, InvalidOid);
+    if (freed.any)
+        executors::announce_freed_capacity(freed, MyDatabaseId, InvalidOid);
     if (done.has_left)
         databases::ask_for_dispatch(MyDatabaseId);
 }
@@ -250,7 +250,7 @@ extern "C" void hipq_external_transaction_ends(XactEvent event, void *)
         notes->forget();
         break;
     case XACT_EVENT_ABORT:
-        with_left_running(take_back_left_running);
+        with_left_running(reclaim_left_running);
         notes->forget();
         break;
     case XACT_EVENT_PREPARE:

@@ -1,6 +1,6 @@
-// Keeps how far jobs in hand have come.
+// Keeps how far jobs in flight have come.
 //
-// An array as long as that of the jobs in hand.
+// An array as long as that of the jobs in flight.
 #include "progress.hpp"
 
 #include "executors/executors.hpp"
@@ -14,7 +14,7 @@ namespace hipq::workers {
 
 namespace {
 
-// Of the entry with that number in the table of jobs in hand (0: of none), and that attempt.
+// Of the entry with that number in the table of jobs in flight (0: of none), and that attempt.
 struct Place {
     std::uint64_t serial;
     std::int32_t attempt;
@@ -44,7 +44,7 @@ template <class Predicate>
 bool note(std::int64_t job_id, const Progress &progress, const Predicate &may)
 {
     const memory::Lock lock(LW_SHARED);
-    const core::JobTable table = memory::jobs_in_hand();
+    const core::JobTable table = memory::jobs_in_flight();
     const std::int32_t entry = table.find(MyDatabaseId, job_id);
     if (entry == core::no_entry || table.at(entry).phase != core::JobPhase::running ||
         !may(table.at(entry)))
@@ -105,13 +105,13 @@ std::vector<JobProgress> list_progress()
     if (!memory::is_loaded())
         return {};
     std::vector<JobProgress> result(
-        memory::jobs_in_hand().capacity());  // before the lock: allocation
+        memory::jobs_in_flight().capacity());  // before the lock: allocation
     std::vector<std::int32_t> holders(result.size());
     std::size_t count = 0;
     {
         const memory::Lock lock(LW_SHARED);
         const PlacesLock places_lock(LW_SHARED);
-        const std::span<const core::JobEntry> entries = memory::jobs_in_hand().entries();
+        const std::span<const core::JobEntry> entries = memory::jobs_in_flight().entries();
         for (std::size_t i = 0; i < entries.size(); ++i) {
             if (entries[i].job_id == 0 || entries[i].database != MyDatabaseId ||
                 !is_of(places[i], entries[i]))

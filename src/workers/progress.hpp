@@ -1,9 +1,9 @@
-// How far jobs in hand have come, as they say themselves: visible at once, whatever becomes of the
-// transaction that says so.
+// How far jobs in flight have come, as they say themselves: visible at once, whatever becomes of
+// the transaction that says so.
 //
-// Each place of the table of jobs in hand (lanes/in_flight.hpp) has one beside it, stamped with the
-// entry and the attempt it is of: so there is always room, and what is left of a job that is gone
-// is nobody's. It has a lock of its own, taken within that of the registry.
+// Each place of the table of jobs in flight (lanes/in_flight.hpp) has one beside it, stamped with
+// the entry and the attempt it is of: so there is always room, and what is left of a job that is
+// gone is nobody's. It has a lock of its own, taken within that of the registry.
 #pragma once
 
 #include "memory/memory.hpp"
@@ -25,14 +25,14 @@ static_assert(std::is_trivially_copyable_v<Progress>);
 Progress make_progress(std::int64_t done, std::optional<std::int64_t> total,
                        const std::string &message, pg::Time reported);
 
-// Of the job whose handler this executor runs; of none that is not in hand, or runs in a client's
+// Of the job whose handler this executor runs; of none that is not in flight, or runs in a client's
 // session.
 void note_own_progress(std::int64_t job_id, const Progress &progress);
 // Of an attempt that an external worker has, or whoever completes it later. False: none of them has
 // it.
 bool note_progress(std::int64_t job_id, int attempt, const Progress &progress);
 
-// What the jobs of this database in hand have said, in no order.
+// What the jobs of this database in flight have said, in no order.
 struct JobProgress {
     int queue_id;
     std::int64_t job_id;

@@ -8,20 +8,20 @@ namespace hipq::workers {
 bool recall_worker(const NewWorker &worker)
 {
     const pg::Time now = pg::now();
-    bool has_room = true;
+    bool has_capacity = true;
     {
         const WorkerLock lock(LW_EXCLUSIVE);
         if (find_slot(MyDatabaseId, worker.id) != nullptr)
             return true;
         const bool is_full = count_workers(worker.role).registered >= worker_table().most;
         WorkerSlot *slot = is_full ? nullptr : add_worker(worker, WorkerState::present, now);
-        has_room = slot != nullptr;
-        if (has_room && worker.is_bound)
+        has_capacity = slot != nullptr;
+        if (has_capacity && worker.is_bound)
             end_worker(*slot, now);
     }
-    if (!has_room)
+    if (!has_capacity)
         memory::raise_alert(memory::Alert::workers_full);
-    return has_room;
+    return has_capacity;
 }
 
 bool are_recalled()

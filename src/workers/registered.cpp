@@ -126,11 +126,11 @@ ChosenWorker choose_worker(std::span<const WorkerRef> workers, const JobShares &
     return chosen;
 }
 
-RoomForJobs room_for_jobs(std::span<const WorkerRef> workers, JobShares shares)
+CapacityForJobs capacity_for_jobs(std::span<const WorkerRef> workers, JobShares shares)
 {
-    RoomForJobs room;
+    CapacityForJobs capacity;
     if (!memory::is_loaded())
-        return room;
+        return capacity;
     const core::HealthLimits limits = health_limits();
     const pg::Time now = pg::now();
     const WorkerLock lock(LW_SHARED);
@@ -138,13 +138,13 @@ RoomForJobs room_for_jobs(std::span<const WorkerRef> workers, JobShares shares)
         const WorkerSlot *slot = find_slot(worker);
         if (slot == nullptr || slot->state != WorkerState::present)
             continue;
-        const std::int64_t wanted = core::room_for_jobs(candidate_of(*slot, limits, now));
+        const std::int64_t wanted = core::capacity_for_jobs(candidate_of(*slot, limits, now));
         const std::int64_t shared = std::min(wanted, shares.left(slot->role));
-        room.wanted += wanted;
-        room.shared += shared;
+        capacity.wanted += wanted;
+        capacity.shared += shared;
         shares.take(slot->role, shared);
     }
-    return room;
+    return capacity;
 }
 
 std::optional<pg::Time> able_until(std::span<const WorkerRef> workers)

@@ -1,4 +1,4 @@
-// External workers in shared memory: who is there, what each has in hand, how it has done.
+// External workers in shared memory: who is there, what each has in flight, how it has done.
 //
 // A cache of table hipq.worker with what only the running server knows: sessions, heartbeats,
 // counts. After a restart the table fills it again (catalog/worker_rows.hpp) and every worker is
@@ -38,7 +38,7 @@ struct WorkerSlot {
     pg::Time heartbeat;  // the last one; -infinity: none since the server started
     pg::Time turned;     // when what it says of itself made it unhealthy, or not so any more;
                          // -infinity: never
-    pg::Time ended;      // when its session ended, or it was deregistered with jobs in hand
+    pg::Time ended;      // when its session ended, or it was deregistered with jobs in flight
     core::WorkerRecord record;
     char name[64];
 };
@@ -75,10 +75,10 @@ core::HealthLimits health_limits();
 // present when the transaction has committed; a rollback, of a savepoint too, leaves nothing. One
 // that succeeds another, which departs in this transaction, takes the place of that one; others
 // need one in the share of their role.
-enum class Registered : unsigned char { yes, too_often, no_share, no_room };
+enum class Registered : unsigned char { yes, too_often, no_share, no_capacity };
 Registered register_worker(const NewWorker &worker, std::optional<std::int64_t> predecessor);
 
-// When this transaction has committed: the worker is gone. With jobs in hand it stays, as ended,
+// When this transaction has committed: the worker is gone. With jobs in flight it stays, as ended,
 // until they are taken from it.
 void note_departure(std::int64_t id);
 
@@ -134,8 +134,8 @@ void note_expired(std::int64_t id) noexcept;
 void note_returned(std::int64_t id, Holding holding) noexcept;
 // It has had one that nobody has counted.
 void note_held(std::int64_t id, Holding holding) noexcept;
-// What it has in hand, when that was counted anew.
-void note_in_hand(std::int64_t id, int dispatched, int accepted) noexcept;
+// What it has in flight, when that was counted anew.
+void note_in_flight(std::int64_t id, int dispatched, int accepted) noexcept;
 // A sign of life, with what it says of itself or without. False: it is not there.
 bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept;
 // Scheduler: starts the clocks of workers that time or settings have made unhealthy.
@@ -170,10 +170,10 @@ void note_served(int queue_id, std::string_view job_type) noexcept;
 // Of this database.
 void note_all_served() noexcept;
 
-// Shares in the table of jobs in hand (role_shares.cpp)
+// Shares in the table of jobs in flight (role_shares.cpp)
 // ----------------------------------------------------------------------------------------------
 
-// How many more jobs the workers of each role may have in hand, in the whole server: as of when
+// How many more jobs the workers of each role may have in flight, in the whole server: as of when
 // this was made, and less what was taken of it since.
 class JobShares {
 public:
@@ -222,11 +222,11 @@ struct ChosenWorker {
 ChosenWorker choose_worker(std::span<const WorkerRef> workers, const JobShares &shares,
                            std::int64_t avoided = 0);
 // How many jobs these workers may be given now, together; and how many if there were no shares.
-struct RoomForJobs {
+struct CapacityForJobs {
     std::int64_t shared = 0;
     std::int64_t wanted = 0;
 };
-RoomForJobs room_for_jobs(std::span<const WorkerRef> workers, JobShares shares);
+CapacityForJobs capacity_for_jobs(std::span<const WorkerRef> workers, JobShares shares);
 
 // Until when one of these workers can be given jobs, whether it has room or not, unless it is heard
 // of again; infinity: as long as nothing happens to it. Nothing: none can.

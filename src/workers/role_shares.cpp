@@ -43,9 +43,9 @@ JobShares::JobShares()
     for (const Held &held : held_by_workers())
         add(held.role, held.jobs);
     const memory::Lock lock(LW_SHARED);
-    const core::JobTable table = memory::jobs_in_hand();
+    const core::JobTable table = memory::jobs_in_flight();
     used_ = static_cast<std::int64_t>(table.size());
-    capacity_ = used_ + static_cast<std::int64_t>(lanes::room_beyond_the_first(table));
+    capacity_ = used_ + static_cast<std::int64_t>(lanes::entries_beyond_the_first(table));
 }
 
 std::int64_t JobShares::left(Oid role) const

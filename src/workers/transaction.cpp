@@ -166,7 +166,7 @@ core::RateState &rate_of(Oid role)
     return rate->state;
 }
 
-// Those that have departed with jobs in hand take up the share of their role too, and nobody
+// Those that have departed with jobs in flight take up the share of their role too, and nobody
 // else's.
 std::int64_t left_to_register(const WorkerCounts &counts)
 {
@@ -208,10 +208,11 @@ Registered register_worker(const NewWorker &worker, std::optional<std::int64_t> 
     const WorkerCounts counts = count_workers(worker.role);
     const bool succeeds = predecessor.has_value() && may_succeed(*predecessor, counts);
     if (!succeeds && left_to_register(counts) == 0)
-        return counts.registered < worker_table().most ? Registered::no_share : Registered::no_room;
+        return counts.registered < worker_table().most ? Registered::no_share
+                                                       : Registered::no_capacity;
     WorkerSlot *slot = add_worker(worker, WorkerState::registering, now);
     if (slot == nullptr)
-        return Registered::no_room;
+        return Registered::no_capacity;
     slot->is_successor = succeeds;
     slot->process = MyProc->pgprocno;
     slot->pid = MyProcPid;

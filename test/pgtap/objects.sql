@@ -774,14 +774,14 @@ $got$, $want$VALUES
     ('retry_chain(id bigint, queue text DEFAULT NULL::text, OUT job_id bigint, OUT retry_of bigint, OUT attempt integer, OUT state text, OUT reason text, OUT sqlstate text, OUT error text, OUT executor_pid integer, OUT worker_id bigint, OUT started_time timestamp with time zone, OUT ended_time timestamp with time zone, OUT manual_reason text)', 'SETOF record', 'v'),
     ('_catalogue_changed()', 'trigger', 'v'),
     ('_executors(OUT pid integer, OUT database oid, OUT role oid, OUT status text, OUT started_time timestamp with time zone, OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT job_started_time timestamp with time zone, OUT jobs_done bigint)', 'SETOF record', 'v'),
-    ('_first_closed_gate(queue_id integer, job_type text, time_windows text, throttle_key text, throttle_factor numeric)', 'text', 'v'),
+    ('_first_unmet_condition(queue_id integer, job_type text, time_windows text, throttle_key text, throttle_factor numeric)', 'text', 'v'),
     ('_guard_job()', 'trigger', 'v'),
     ('_has_cron_entry(schedule_id integer)', 'boolean', 'v'),
     ('_next_run(cron text, last_run_time timestamp with time zone)', 'timestamp with time zone', 'v'),
     ('_run_schedule(schedule_id integer)', 'text', 'v'),
     ('schedule(name text, cron text, job_type text, job_data jsonb DEFAULT ''{}''::jsonb, queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, timeout integer DEFAULT NULL::integer, throttle_factor numeric DEFAULT NULL::numeric, time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, expires_after interval DEFAULT NULL::interval, throttle_key text DEFAULT NULL::text)', 'timestamp with time zone', 'v'),
     ('unschedule(name text)', 'void', 'v'),
-    ('_gauges(OUT queue_id integer, OUT job_type text, OUT used bigint, OUT jobs integer)', 'SETOF record', 'v'),
+    ('_limiters(OUT queue_id integer, OUT job_type text, OUT used bigint, OUT jobs integer)', 'SETOF record', 'v'),
     ('_lanes(OUT queue_id integer, OUT job_type text, OUT priority integer, OUT due_time timestamp with time zone, OUT frontier_time timestamp with time zone, OUT frontier_id bigint, OUT pockets integer, OUT notes integer, OUT is_read boolean)', 'SETOF record', 'v'),
     ('_is_held()', 'boolean', 'v'),
     ('_is_running(queue_id integer, id bigint)', 'boolean', 'v'),
@@ -856,7 +856,7 @@ $got$, $want$VALUES
     ('version()', 'text', 'v'),
     ('wait_for(id bigint, timeout interval DEFAULT ''00:01:00''::interval, queue text DEFAULT NULL::text, OUT outcome text, OUT result jsonb, OUT error text)', 'record', 'v'),
     ('worker_queue_depth(worker bigint)', 'integer', 'v'),
-    ('why(id bigint, queue text DEFAULT NULL::text, OUT gate text, OUT passed boolean, OUT explanation text)', 'SETOF record', 'v')
+    ('why(id bigint, queue text DEFAULT NULL::text, OUT condition text, OUT passed boolean, OUT explanation text)', 'SETOF record', 'v')
 $want$, 'functions: arguments with their defaults, result, volatility');
 
 SELECT is_empty($got$

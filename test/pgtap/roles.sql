@@ -72,7 +72,7 @@ SELECT set_eq('SELECT DISTINCT queue FROM hipq.lanes', $$VALUES ('contract.mail'
 SELECT set_eq('SELECT DISTINCT queue FROM hipq.sizes', $$VALUES ('contract.mail')$$, 'read: view sizes has the queue and no other');
 SELECT isnt_empty(format('SELECT * FROM hipq.why(%s)', :first_id), 'read: hipq.why()');
 SELECT is_empty(format('SELECT * FROM hipq.jobs WHERE id = %s', :secret_id), 'read does not show another queue''s job');
-SELECT results_eq(format('SELECT gate, passed FROM hipq.why(%s)', :secret_id), $$VALUES ('exists', false)$$,
+SELECT results_eq(format('SELECT condition, passed FROM hipq.why(%s)', :secret_id), $$VALUES ('exists', false)$$,
     'read does not explain another queue''s job: there is none');
 SELECT throws_ok('SELECT * FROM hipq.contract_mail_live', '42501', NULL, 'read has no right on leaves');
 SELECT throws_ok('TABLE hipq.job', '42501', NULL, 'read does not read hipq.job');

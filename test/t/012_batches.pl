@@ -70,7 +70,7 @@ foreach my $claim (qw(lock record))
 	is($hipq->sql(q{SELECT count(DISTINCT id) FROM call, unnest(ids) AS id}), '35', "$claim: each once");
 	is($hipq->sql(q{SELECT DISTINCT state FROM call, unnest(states) AS state}), 'running1', "$claim: all of them seen running in their first attempt");
 	is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id > $before AND outcome = 'succeeded' AND result = job_data->'n' AND attempt = 1"), '35', "$claim: each has its own result");
-	is($hipq->sql(q{SELECT bool_and(ids = (SELECT array_agg(id ORDER BY id) FROM unnest(ids) AS id)) FROM call}), 't', "$claim: in the order of the line");
+	is($hipq->sql(q{SELECT bool_and(ids = (SELECT array_agg(id ORDER BY id) FROM unnest(ids) AS id)) FROM call}), 't', "$claim: in the order of the lane");
 
 	$before = run_all("ids_$claim", '[{"n": 1}, null, "text", {"fail": 1}, [5]]');
 	is($hipq->sql("SELECT string_agg(outcome, ' ' ORDER BY id) FROM hipq.jobs WHERE id > $before"), 'succeeded succeeded succeeded failed succeeded', "$claim: ids and data: one by one after a failure");

@@ -16,11 +16,11 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'asked', handler => 'nothing', retry_handler => 'never_again')});
 is($hipq->sql('SELECT count(*) FROM hipq.alerts'), '0', 'at first there is nothing to tell');
 
-# ---- jobs in hand: 20 entries for four executors
+# ---- jobs in flight: 20 entries for four executors
 $hipq->sql(q{SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 1000)});
 $hipq->sql(q{SELECT hipq.enqueue_many('batch', array_agg('{}'::jsonb)) FROM generate_series(1, 1000)});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome <> 'succeeded'}, 0), 'jobs run although hardly any fits into shared memory');
-is($hipq->sql(q{SELECT alert || ' ' || (times > 0) || ' ' || hint FROM hipq.alerts WHERE alert = 'jobs in hand'}), 'jobs in hand true Raise hipq.max_running.', 'an alert says so');
+is($hipq->sql(q{SELECT alert || ' ' || (times > 0) || ' ' || hint FROM hipq.alerts WHERE alert = 'jobs in flight'}), 'jobs in flight true Raise hipq.max_running.', 'an alert says so');
 
 # ---- jobs that their handlers have left running: 30 entries, of which 20 are kept for executors
 $hipq->sql('ALTER SYSTEM SET hipq.max_running = 30');

@@ -37,7 +37,7 @@ sub install
 	return;
 }
 
-# Two executors with a job in hand, and a scheduler that stays for jobs that cannot run. The lock is held from elsewhere in the
+# Two executors with a job in flight, and a scheduler that stays for jobs that cannot run. The lock is held from elsewhere in the
 # database, so that session has to go before the command.
 sub occupy
 {

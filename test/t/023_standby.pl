@@ -43,7 +43,7 @@ foreach my $view (split / /, $hipq->sql(q{SELECT string_agg(viewname, ' ' ORDER 
 	is($status, 0, "hipq.$view can be read") or diag($err);
 }
 like($copy->sql("SELECT string_agg(explanation, ' ') FROM hipq.why($future) WHERE NOT passed"), qr/The server is a standby: jobs run in its primary, and here after a promotion\./, 'why() says why nothing runs');
-is($copy->sql("SELECT passed FROM hipq.why($future) WHERE gate = 'hold'"), 't', 'its jobs are not held');
+is($copy->sql("SELECT passed FROM hipq.why($future) WHERE condition = 'hold'"), 't', 'its jobs are not held');
 like($copy->error_of(q{SELECT hipq.enqueue('run')}), qr/25006: cannot execute INSERT in a read-only transaction/, 'nothing can be enqueued');
 is($copy->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'}), '0', 'no process of hipq is there');
 $copy->sql('SELECT pg_reload_conf()');

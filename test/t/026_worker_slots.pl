@@ -92,7 +92,7 @@ $points->arm('before-ask-for-executors', 'wait');
 look($three[0]);
 is($points->wait_held('before-ask-for-executors'), $first, 'the oldest is held up');
 my $needy = $three[2]->enqueue('run');
-ok($three[2]->wait_until("SELECT explanation FROM hipq.why($needy) WHERE gate = 'executor'", 'No background worker slot is free: raise max_worker_processes.'), 'an executor of another database finds no slot');
+ok($three[2]->wait_until("SELECT explanation FROM hipq.why($needy) WHERE condition = 'executor'", 'No background worker slot is free: raise max_worker_processes.'), 'an executor of another database finds no slot');
 foreach my $db (@three[1, 2])
 {
 	$db->enqueue($db->{database});

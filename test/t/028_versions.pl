@@ -74,7 +74,7 @@ $hipq->sql(q{
 	CREATE FUNCTION old_enqueue(job_type text, job_data jsonb) RETURNS bigint LANGUAGE c AS '$libdir/hipq', 'hipq_enqueue';
 	CREATE FUNCTION old_enqueue_unique(text, jsonb, text, text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text, integer, OUT id bigint, OUT action text, OUT more text)
 		LANGUAGE c AS '$libdir/hipq', 'hipq_enqueue_unique';
-	CREATE FUNCTION old_why(id bigint, queue text, OUT gate text, OUT passed boolean) RETURNS SETOF record LANGUAGE c AS '$libdir/hipq', 'hipq_why'});
+	CREATE FUNCTION old_why(id bigint, queue text, OUT condition text, OUT passed boolean) RETURNS SETOF record LANGUAGE c AS '$libdir/hipq', 'hipq_why'});
 my %old_calls = (
 	'few arguments' => q{SELECT old_enqueue('run', '{}')},
 	'many columns' => q{SELECT old_enqueue_unique('run', '{}', NULL, 'key', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)},

@@ -60,14 +60,14 @@ my $moment = 5;
 	ok($hipq->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = $id", 't', $moment), 'when it has ended, the next one is started for the job');
 }
 
-# ---- a job whose time comes later, put in line while the scheduler looks after hands
+# ---- a job whose time comes later, enqueued while the scheduler looks after hands
 {
 	$hipq->set('hipq.executor_idle_timeout' => '1min');    # executors that end wake the scheduler
 	$hipq->sql(q{SELECT count(*) FROM (SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 20000)) AS job});
 	my $waiting = q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'};
 	$hipq->wait_until("SELECT ($waiting) BETWEEN 1 AND 19500");
 	my $id = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '3 s'});
-	cmp_ok($hipq->sql($waiting), '>', 1, 'executors have jobs in hand when a job for later comes');
+	cmp_ok($hipq->sql($waiting), '>', 1, 'executors have jobs in flight when a job for later comes');
 	$hipq->outcome($id);
 	my $late = $hipq->sql("SELECT extract(epoch FROM accepted_time - scheduled_run_time) FROM hipq.jobs WHERE id = $id");
 	cmp_ok($late, '<', 2, 'it starts when its time comes');

@@ -43,7 +43,7 @@ sub enqueue_ten
 		(SELECT array_agg(jsonb_build_object('n', n)) FROM generate_series(1, 10) AS n))) AS id});
 }
 
-# ---- between the look at the line and the claim
+# ---- between the look at the lane and the claim
 foreach my $type ('single', 'batch')
 {
 	$points->arm('before-claim', 'wait');

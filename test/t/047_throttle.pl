@@ -58,17 +58,17 @@ cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.app_main_final AS heavy JOIN hipq.
 
 # ---- limits take effect at once, up and down
 
-my $gate = $hipq->node->background_psql('postgres');
+my $condition = $hipq->node->background_psql('postgres');
 $hipq->sql(q{
 	SELECT hipq.alter_queue('app.main', throttle_limit => 1);
 	CREATE FUNCTION wait_for_gate(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_lock_shared(7); PERFORM pg_advisory_unlock_shared(7); END $$;
 	SELECT hipq.register_job_type('app.main', 'gated', handler => 'wait_for_gate')});
-$gate->query_safe('SELECT pg_advisory_lock(7)');
+$condition->query_safe('SELECT pg_advisory_lock(7)');
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, throttle_key) SELECT 'gated', 'tenant ' || n % 2 FROM generate_series(1, 5) AS n});
 $hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.running});
-like($hipq->sql(q{SELECT explanation FROM hipq.why((SELECT max(id) FROM hipq.app_main_live)) WHERE gate = 'throttle of queue' AND NOT passed}),
+like($hipq->sql(q{SELECT explanation FROM hipq.why((SELECT max(id) FROM hipq.app_main_live)) WHERE condition = 'throttle of queue' AND NOT passed}),
 	qr/throttle_limit is reached: 1 of 1 is used by 1 running job/, 'why() tells what stands in the way') if $hipq->wait_until(q{
-	SELECT EXISTS (SELECT FROM hipq.why((SELECT max(id) FROM hipq.app_main_live)) WHERE gate = 'throttle of queue' AND NOT passed)});
+	SELECT EXISTS (SELECT FROM hipq.why((SELECT max(id) FROM hipq.app_main_live)) WHERE condition = 'throttle of queue' AND NOT passed)});
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 3)});
 ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running}), 'a raised limit lets more start');
 is(used(), '3.000', 'the view shows what is used');
@@ -77,8 +77,8 @@ ok($hipq->wait_until(q{SELECT count(*) = 5 FROM hipq.running}), 'without a limit
 is($hipq->sql(q{SELECT string_agg(concat_ws(' ', queue, job_type, throttle_key, throttle_used, running_jobs), ', ' ORDER BY throttle_key) FROM hipq.throttle_keys}),
 	'app.main gated tenant 0 2.000 2, app.main gated tenant 1 3.000 3', 'a view shows the keys of what runs');
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 2); INSERT INTO hipq.app_main (job_type, job_data) VALUES ('other', '{"s": 0}')});
-$gate->query_safe('SELECT pg_advisory_unlock(7)');
-$gate->quit;
+$condition->query_safe('SELECT pg_advisory_unlock(7)');
+$condition->quit;
 wait_until_done();
 ok($hipq->wait_until('SELECT throttle_used = 0 FROM hipq.queues'), 'jobs that started without a limit are given back too');
 

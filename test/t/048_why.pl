@@ -1,4 +1,4 @@
-# hipq.why() and the scheduler ask the same gates: each of them closed by itself is the one that why() names, and the job does not start; opened, it starts.
+# hipq.why() and the scheduler ask the same conditions: each of them closed by itself is the one that why() names, and the job does not start; opened, it starts.
 use strict;
 use warnings;
 use HipqCluster;
@@ -18,30 +18,30 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'later');
 	SELECT hipq.register_job_type('app.side', 'side', handler => 'run')});
 
-sub closed { my ($id) = @_; return $hipq->sql("SELECT string_agg(gate, ', ') FROM hipq.why($id) WHERE NOT passed"); }
-sub explained { my ($id, $gate) = @_; return $hipq->sql("SELECT explanation FROM hipq.why($id) WHERE gate = '$gate'"); }
+sub closed { my ($id) = @_; return $hipq->sql("SELECT string_agg(condition, ', ') FROM hipq.why($id) WHERE NOT passed"); }
+sub explained { my ($id, $condition) = @_; return $hipq->sql("SELECT explanation FROM hipq.why($id) WHERE condition = '$condition'"); }
 # A job that follows another one is in no queue yet.
 sub outcome_now { my ($id) = @_; return $hipq->sql("SELECT coalesce((SELECT outcome FROM hipq.jobs WHERE id = $id), 'waiting')"); }
 
 # Whoever decides has looked since: another queue's job runs, where anything may.
 sub others_run { is($hipq->outcome_of('side'), 'succeeded', "$_[0]: others run"); return; }
 
-# The column of view queues that counts jobs which wait for a gate.
+# The column of view queues that counts jobs which wait for a condition.
 my %columns = ('scheduled time' => 'waiting_time', 'time window' => 'waiting_window', (map { $_ => 'waiting_hold' } 'enabled', 'hold', 'queue owner'),
 	pause => 'waiting_pause', handler => 'waiting_handler', (map { $_ => 'waiting_throttle' } 'throttle of queue', 'throttle of type', 'throttle of key'));
 my $counts = q{SELECT string_agg(key || ' ' || value, ', ') FROM hipq.queues, jsonb_each_text(to_jsonb(queues)) WHERE queue = 'app.main' AND key ~ '^(waiting_|ready$)' AND value <> '0'};
 
-# A job for which one gate is closed. `id`, or what is enqueued; `gate`, what why() says of it; `open`, SQL that opens it.
+# A job for which one condition is closed. `id`, or what is enqueued; `condition`, what why() says of it; `open`, SQL that opens it.
 sub one_gate
 {
-	my ($gate, %case) = @_;
+	my ($condition, %case) = @_;
 	my $id = $case{id} // $hipq->enqueue($case{type} // 'run', join ', ', q{queue => 'app.main'}, $case{with} // ());
-	ok($hipq->wait_until("SELECT string_agg(gate, ', ') FROM hipq.why($id) WHERE NOT passed", $gate), "$gate: the one gate that is closed");
-	like(explained($id, $gate), $case{says}, 'and why');
-	is($hipq->sql($counts), "$columns{$gate} 1", 'view queues counts it there') if $columns{$gate};
-	others_run($gate) unless $case{stops_all};
+	ok($hipq->wait_until("SELECT string_agg(condition, ', ') FROM hipq.why($id) WHERE NOT passed", $condition), "$condition: the one condition that is not met");
+	like(explained($id, $condition), $case{says}, 'and why');
+	is($hipq->sql($counts), "$columns{$condition} 1", 'view queues counts it there') if $columns{$condition};
+	others_run($condition) unless $case{stops_all};
 	is(outcome_now($id), 'waiting', 'the job has not started');
-	is(closed($id), $gate, 'and still waits for that gate alone');
+	is(closed($id), $condition, 'and still waits for that condition alone');
 	ref $case{open} ? $case{open}->($id) : $hipq->sql($case{open} =~ s/:id/$id/gr);
 	is($hipq->outcome($id), 'succeeded', 'opened, it starts');
 	return;
@@ -99,25 +99,25 @@ $hipq->set('hipq.max_executors' => 16);
 	$hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 0)});
 }
 
-# ---- of the executors, and the place in the line
+# ---- of the executors, and the place in its lane
 $hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0);
 $hipq->set('hipq.max_executors' => 1);
 ok($hipq->wait_until('SELECT count(*) <= 1 FROM hipq.executors'), 'one executor');
 {
 	my ($lock, $holder) = hold();
 	my @ids = map { $hipq->enqueue('run', q{queue => 'app.main'}) } 1 .. 3;
-	ok($hipq->wait_until("SELECT string_agg(gate, ', ') FROM hipq.why($ids[0]) WHERE NOT passed", 'executor'), 'the next one waits for an executor alone');
+	ok($hipq->wait_until("SELECT string_agg(condition, ', ') FROM hipq.why($ids[0]) WHERE NOT passed", 'executor'), 'the next one waits for an executor alone');
 	like(explained($ids[0], 'executor'), qr/^1 executor\(s\) work for the queue owner and all have a job; hipq\.max_executors allows no more\.$/, 'and why() says so');
 	is($hipq->sql($counts), 'ready 3', 'view queues counts them as ready');
-	is(closed($ids[2]), 'executor, line', 'the one after those stands in line as well');
-	is(explained($ids[2], 'line'), '2 job(s) of its queue that are due stand before it.', 'behind two');
-	is($hipq->sql("SELECT explanation FROM hipq.why(hipq.enqueue('run', queue => 'app.main', priority => -1)) WHERE gate = 'line'"),
+	is(closed($ids[2]), 'executor, lane', 'the one after those waits in its lane as well');
+	is(explained($ids[2], 'lane'), '2 job(s) of its queue that are due stand before it.', 'behind two');
+	is($hipq->sql("SELECT explanation FROM hipq.why(hipq.enqueue('run', queue => 'app.main', priority => -1)) WHERE condition = 'lane'"),
 		'No job of its queue that may start stands before it.', 'a lower priority goes first');
-	is(explained($ids[2], 'line'), '3 job(s) of its queue that are due stand before it.', 'which the others know');
+	is(explained($ids[2], 'lane'), '3 job(s) of its queue that are due stand before it.', 'which the others know');
 	$hipq->sql(q{SELECT hipq.enqueue_many('run', array_fill('{}'::jsonb, ARRAY[11000]), queue => 'app.main', scheduled_run_time => hipq.now() - interval '1 hour')});
-	is(explained($ids[2], 'line'), 'More than 10000 job(s) of its queue that are due stand before it.', 'it does not count for ever');
+	is(explained($ids[2], 'lane'), 'More than 10000 job(s) of its queue that are due stand before it.', 'it does not count for ever');
 	my $later = $hipq->enqueue('run', q{queue => 'app.main', scheduled_run_time => now() + interval '1 hour'});
-	is(explained($later, 'line'), 'It takes its place in the line when its time has come.', 'what is not due is not in it');
+	is(explained($later, 'lane'), 'It takes its place in its lane when its time has come.', 'what is not due is not in it');
 	$hipq->sql("SELECT hipq.cancel($later)");
 	$lock->quit;
 	is($hipq->outcome($_), 'succeeded', 'they run') foreach @ids;
@@ -137,7 +137,7 @@ one_gate('hold', says => qr/release_hold/, open => 'SELECT hipq.release_hold()',
 	my ($lock, $holder) = hold(q{job_key => 'one'});
 	is(closed($holder), 'state', 'a job that runs waits for nothing else');
 	my $after = $hipq->enqueue('run', q{queue => 'app.main', job_key => 'one', on_duplicate => 'after'});
-	one_gate('predecessor', id => $after, says => qr/^It is put in line when/, open => sub { $lock->quit });
+	one_gate('predecessor', id => $after, says => qr/^It is enqueued when/, open => sub { $lock->quit });
 	is(closed($holder), 'state', 'nor does one that has ended');
 }
 

@@ -1,4 +1,4 @@
-# The alarm: a job is due, every gate is open, an executor is free, and it does not start. Once in the log, a row in hipq.alerts; and nothing where a gate is closed.
+# The alarm: a job is due, every condition is met, an executor is free, and it does not start. Once in the log, a row in hipq.alerts; and nothing where a condition is not met.
 use strict;
 use warnings;
 use HipqCluster;
@@ -83,14 +83,14 @@ ok($hipq->wait_until('SELECT count(*) FROM hipq.executors', 3), 'and there are n
 $before = times_of('no start');
 my $waits = $hipq->enqueue('stuck');
 seconds_pass(9);
-is($hipq->sql("SELECT string_agg(gate, ' ') FROM hipq.why($waits) WHERE NOT passed"), 'executor', 'a job waits for them');
+is($hipq->sql("SELECT string_agg(condition, ' ') FROM hipq.why($waits) WHERE NOT passed"), 'executor', 'a job waits for them');
 is(times_of('no start'), $before, 'that is no alarm');
 is(join(' ', cried()), join(' ', @stuck), 'and nothing is said');
 $hipq->set('hipq.max_executors' => 8);
 is($hipq->outcome($waits), 'succeeded', 'it runs when there is another one');
 
 # ---- what has waited all the time
-is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id IN (" . join(', ', @waiting) . ") AND outcome = 'waiting'"), scalar @waiting, 'the others have waited for their gates');
+is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id IN (" . join(', ', @waiting) . ") AND outcome = 'waiting'"), scalar @waiting, 'the others have waited for their conditions');
 $lock->query_safe('SELECT pg_advisory_unlock(1)');
 $client->query_safe('ROLLBACK');
 $_->quit foreach $lock, $client;

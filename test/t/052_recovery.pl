@@ -54,7 +54,7 @@ sub leave
 	my $left = q{SELECT string_agg(job_key, ', ' ORDER BY job_key) FROM hipq.jobs WHERE state <> 'final'};
 	ok($hipq->wait_until($left, 'asked running 33, called error 5, called running 5, run running 1700, run running 7'), 'all come home but those that are poison');
 	my $log = slurp_file($hipq->node->logfile, $log_end);
-	my @complaints = $log =~ /WARNING:\s+cannot bring job \d+ in queue "app.main" back into line: poisonous row/g;
+	my @complaints = $log =~ /WARNING:\s+cannot rescue job \d+ in queue "app.main": poisonous row/g;
 	is(scalar @complaints, 5, 'of which the log tells, once each');
 	unlike($log, qr/"hipq scheduler" \(PID \d+\) exited/, 'the scheduler lives');
 	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'run' AND outcome = 'succeeded' AND attempt = 2 AND retry_count = 0}), 1_998, 'functions ran again, uncharged');
@@ -78,7 +78,7 @@ sub leave
 	my $id = $hipq->enqueue('run', q{'{"lock": 1}', job_key => 'orphan'});
 	$hipq->sql('SELECT pg_terminate_backend(' . $hipq->pid_of($id) . ')');
 	is($hipq->outcome_of('run'), 'succeeded', 'the others run') foreach 1 .. 3;
-	$hipq->node->wait_for_log(qr/WARNING:\s+cannot bring job $id in queue "app.main" back into line: poisonous row/, $log_end);
+	$hipq->node->wait_for_log(qr/WARNING:\s+cannot rescue job $id in queue "app.main": poisonous row/, $log_end);
 	unlike(slurp_file($hipq->node->logfile, $log_end), qr/"hipq scheduler" \(PID \d+\) exited/, 'the scheduler lives');
 	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq._executors() WHERE status = 'ended'}), 'the slot of its executor is free again');
 	$hipq->sql('DROP TRIGGER poison ON hipq.app_main_live');
@@ -140,7 +140,7 @@ sub leave
 	$hipq->sql("SELECT pg_terminate_backend($pid)");
 	ok($hipq->wait_until("SELECT state = 'idle in transaction' FROM pg_stat_activity WHERE pid = $stranger_pid"), 'and has it when its executor ends');
 	$points->reset;
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq._executors() WHERE status = 'ended'}), 'the executor is brought home meanwhile');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq._executors() WHERE status = 'ended'}), 'the executor is rescued meanwhile');
 	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'locked', claim => 'record')});
 	$stranger->query_safe('COMMIT');
 	$stranger->quit;

@@ -78,7 +78,7 @@ cmp_ok($hipq->sql("SELECT extract(epoch FROM min(at) - '$resumed') FROM ran WHER
 ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'until all is done');
 is(ran(q{queue = 'app.main'}), 9100, 'each job once');
 
-# ---- what an executor has in hand already
+# ---- what an executor has in flight already
 $hipq->set('hipq.max_executors' => 1);
 ok($hipq->wait_until('SELECT count(*) <= 1 FROM hipq.executors'), 'one executor');
 my $lock = $hipq->hold_lock;

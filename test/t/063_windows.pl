@@ -83,7 +83,7 @@ is($hipq->outcome($waiting[0]), 'succeeded', 'a running job finishes after closi
 ok(opens('wait', '2031-06-03 09:00'), 'those behind it wait for the next opening');
 is(waiting('wait'), 4, 'none of them has started');
 
-# ---- closing time for jobs in hand
+# ---- closing time for jobs in flight
 set_clock('2031-06-02 16:00');
 my $points = HipqPoints->new($hipq);
 $hipq->outcome(enqueue('many')) foreach 1 .. 3;    # now it is known how short they are
@@ -92,7 +92,7 @@ $hipq->sql(q{SELECT hipq.enqueue_many('many', array_agg('{}'::jsonb), scheduled_
 $points->wait_held('after-reserve') or die 'nobody has reserved them';
 set_clock('2031-06-02 17:00');
 $points->reset;
-ok(opens('many', '2031-06-03 09:00'), 'what is left in a hand goes back into the line');
+ok(opens('many', '2031-06-03 09:00'), 'what is prefetched and not started goes back into its lane');
 cmp_ok(waiting('many'), '>=', 9, 'and has not started');
 
 # ---- changes
@@ -151,7 +151,7 @@ ok($hipq->wait_until(q{SELECT string_agg(DISTINCT time_windows, ' ') FROM hipq.a
 $hipq->sql(q{ALTER TABLE hipq.job_type DISABLE TRIGGER USER; UPDATE hipq.job_type SET time_zone = 'Mars/Olympus' WHERE name = 'recorded'; ALTER TABLE hipq.job_type ENABLE TRIGGER USER});
 $hipq->node->restart;
 $id = enqueue('recorded', q{time_windows => '00:00-24:00'});
-ok($hipq->wait_until("SELECT explanation FROM hipq.why($id) WHERE gate = 'time window'", 'Its time windows are "00:00-24:00" (Mars/Olympus): the server does not know their time zone.'), 'a zone that is gone keeps jobs waiting');
+ok($hipq->wait_until("SELECT explanation FROM hipq.why($id) WHERE condition = 'time window'", 'Its time windows are "00:00-24:00" (Mars/Olympus): the server does not know their time zone.'), 'a zone that is gone keeps jobs waiting');
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'recorded', time_zone => 'UTC')});
 is($hipq->outcome($id), 'succeeded', 'until it is mended');
 

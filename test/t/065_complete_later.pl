@@ -115,7 +115,7 @@ foreach my $action (qw(terminate kill))
 	ok($hipq->wait_until("SELECT count(*) = 0 FROM hipq.executors WHERE job_id = $job OR status = 'ended'"), "$action: nobody has it any more");
 	ok($hipq->wait_until(q{SELECT throttle_used = 1 FROM hipq.queues WHERE queue = 'app.one'}), "$action: it counts");
 	my $next = $hipq->enqueue('one', q{'{"roll_back": 1}', queue => 'app.one', throttle_key => 'k'});
-	ok($hipq->wait_until("SELECT count(*) > 0 FROM hipq.why($next) WHERE NOT passed AND gate LIKE 'throttle%'"), "$action: and others wait");
+	ok($hipq->wait_until("SELECT count(*) > 0 FROM hipq.why($next) WHERE NOT passed AND condition LIKE 'throttle%'"), "$action: and others wait");
 	is(row($job), 'running 1 0 NONE', "$action: it stays running");
 	is($hipq->attempts($job), '', "$action: uncharged");
 	$hipq->sql("SELECT hipq.fail_job($job, 'no answer')");
@@ -218,7 +218,7 @@ is($hipq->sql($heard), 'f', 'the worker was not heard of yet');
 $hipq->sql("SET ROLE scanner; BEGIN; SELECT hipq.report_progress($id, 1, 7, NULL, 'scans'); ROLLBACK");
 is(progress($id), "1 7 scans f $worker", 'it says how far it has come, whatever becomes of the transaction');
 is($hipq->sql($heard), 't', 'that is a sign of life');
-like($hipq->error_of("SET ROLE other; SELECT hipq.report_progress($id, 1, 8, 8)"), qr/42501: job $id is in the hand of another role's worker/, 'nobody else may');
+like($hipq->error_of("SET ROLE other; SELECT hipq.report_progress($id, 1, 8, 8)"), qr/42501: job $id is held by another role's worker/, 'nobody else may');
 is(progress($id), "1 7 scans f $worker", 'which changes nothing');
 
 like($hipq->error_of("SET ROLE scanner; SELECT hipq.report_progress($id, 2, 8, 8)"), qr/HQ003: attempt 2 of job $id is over/, 'nor for another attempt');
@@ -231,7 +231,7 @@ is(progress($id), '', 'after a restart nothing is known of it');
 is($hipq->sql("SET ROLE scanner; SELECT hipq.report_progress($id, 1, 8, NULL)"), '', 'its worker can report all the same');
 is($hipq->sql($heard), 't', 'that is a sign of life');
 like($hipq->error_of("SET ROLE scanner; SELECT hipq.report_progress($id, 2, 8, 8)"), qr/HQ003: attempt 2 of job $id is over/, 'not another attempt');
-like($hipq->error_of("SET ROLE other; SELECT hipq.report_progress($id, 1, 8, 8)"), qr/42501: job $id is in the hand of another role's worker/, 'nor anybody else');
+like($hipq->error_of("SET ROLE other; SELECT hipq.report_progress($id, 1, 8, 8)"), qr/42501: job $id is held by another role's worker/, 'nor anybody else');
 is(progress($id), '', 'there is no place for what it says');
 $hipq->set('hipq.enabled' => 'on');
 ok($hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $id AND worker_id = $worker"), 'when hipq has found it again');

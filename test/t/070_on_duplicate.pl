@@ -52,7 +52,7 @@ foreach my $type ('by_lock', 'by_record')
 	my ($action, $second) = action_of($type, qq{'{"second": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'});
 	is($action, 'after', 'one more job is noted');
 	is(join(' ', action_of($type, qq{'{"third": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'})), "returned $second", 'one at most');
-	like($hipq->why($second), qr/^predecessor: It is put in line when the job that holds its key has finished/, 'why() tells');
+	like($hipq->why($second), qr/^predecessor: It is enqueued when the job that holds its key has finished/, 'why() tells');
 	$lock->quit;
 	is($hipq->outcome($first), 'succeeded', 'the first one ends,');
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 8), 'and soon after it the second');

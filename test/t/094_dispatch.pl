@@ -21,14 +21,14 @@ sub register { my ($name, %more) = @_; return $hipq->sql_as('app', "SELECT hipq.
 sub row { my ($id) = @_; return "SELECT concat_ws(' ', job.state, job.attempt, worker.name) FROM hipq.app_out AS job LEFT JOIN hipq.worker USING (worker_id) WHERE id = $id"; }
 sub reasons { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(reason, ' ' ORDER BY attempt), '') FROM hipq.attempts WHERE job_id = $id"); }
 sub depths { return $hipq->sql(q{SELECT string_agg(name || ' ' || queue_depth, ', ' ORDER BY name) FROM hipq.workers}); }
-sub failed_gates { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(gate, ' '), '') FROM hipq.why($id) WHERE NOT passed"); }
+sub unmet_conditions { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(condition, ' '), '') FROM hipq.why($id) WHERE NOT passed"); }
 sub finish { my ($id) = @_; $hipq->sql("SELECT hipq.cancel($id)"); return; }
 sub worker_gone { my ($name) = @_; return $hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name'", 0); }
 sub is_given { my ($id, $expected, $what) = @_; ok($hipq->wait_until(row($id), $expected), $what) or diag($hipq->sql("SELECT * FROM hipq.attempts WHERE job_id = $id")); return; }
 
 # ---- nobody is there
 my $job = $hipq->enqueue('send');
-is(failed_gates($job), 'worker', 'a job waits for a worker, and why() says so');
+is(unmet_conditions($job), 'worker', 'a job waits for a worker, and why() says so');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'no worker'}, 1), 'so does an alert');
 like(slurp_file($node->logfile), qr/jobs of type "send" in queue "app.out" wait for an external worker/, 'and the log');
 
@@ -132,17 +132,17 @@ my $five = register('five', capacity => 10, prefetch => 10);
 my @jobs = split /\n/, $hipq->sql(q{SELECT hipq.enqueue('send', queue => 'app.out', priority => priority) FROM unnest('{5, 4, 3}'::integer[]) AS priority});
 is_given($jobs[2], 'running 1 five', 'under a limit the first ones');
 is_given($jobs[1], 'running 1 five', 'are given');
-is(failed_gates($jobs[0]), 'throttle of queue', 'the next one waits for room');
+is(unmet_conditions($jobs[0]), 'throttle of queue', 'the next one waits for room');
 finish($jobs[2]);
 is_given($jobs[0], 'running 1 five', 'until there is');
 my $inside = $hipq->enqueue('inside');
-is($hipq->sql("SELECT bool_and(passed) FROM hipq.why($inside) WHERE gate = 'throttle of queue'"), 'f', 'they count for executors');
+is($hipq->sql("SELECT bool_and(passed) FROM hipq.why($inside) WHERE condition = 'throttle of queue'"), 'f', 'they count for executors');
 finish($jobs[1]);
 is($hipq->outcome($inside), 'succeeded', 'who are told of room');
 finish($jobs[0]);
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0); SELECT hipq.pause('app.out', 'send')});
 $job = $hipq->enqueue('send');
-is(failed_gates($job), 'pause', 'a paused type is not given away');
+is(unmet_conditions($job), 'pause', 'a paused type is not given away');
 $hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
 is_given($job, 'running 1 five', 'until it is resumed');
 finish($job);
@@ -167,7 +167,7 @@ finish($_) foreach @jobs;
 $hipq->sql(q{SELECT hipq.drop_queue('app.also', force => true)});
 ok(worker_gone('also'), 'a job that was given is gone with its queue, and a worker that serves no other one');
 ok($hipq->wait_until("SELECT count(*) FROM hipq._workers() WHERE worker_id = $also", 0), 'its place is free');
-unlike(slurp_file($node->logfile), qr/dropped a dispatch|cannot bring job/, 'nobody looks for the job');
+unlike(slurp_file($node->logfile), qr/dropped a dispatch|cannot rescue job/, 'nobody looks for the job');
 
 # ---- the scheduler ends in the middle
 foreach my $point (qw(before-dispatch after-dispatch after-dispatch-commit))
@@ -224,7 +224,7 @@ $hipq->sql(qq{CREATE TRIGGER no BEFORE UPDATE ON hipq.app_out_live FOR EACH ROW 
 $hipq->set('hipq.clock_offset' => 4300);
 is_given($jobs[$_], 'running 2 five', 'the others are taken back, and given away again') foreach 0, 2;
 is($hipq->sql(row($jobs[1])), 'running 1 five', 'the one that makes trouble stays as it is');
-like(slurp_file($node->logfile), qr/WARNING:  cannot bring job $jobs[1] in queue "app.out" back into line: not this one/, 'the log says so');
+like(slurp_file($node->logfile), qr/WARNING:  cannot rescue job $jobs[1] in queue "app.out": not this one/, 'the log says so');
 $hipq->sql('DROP TRIGGER no ON hipq.app_out_live');
 $hipq->set('hipq.clock_offset' => 4400);
 is_given($jobs[1], 'running 2 five', 'it is tried again');
@@ -241,7 +241,7 @@ foreach my $stop (qw(fast immediate))
 	$node->start;
 		ok($hipq->wait_until(q{SELECT queue_depth FROM hipq.workers WHERE name = 'five'}, 2), "after a restart ($stop) it is known who has what");
 	is($hipq->sql(row($jobs[$_])), 'running 1 five', 'nothing has changed') foreach 0, 1;
-	is(failed_gates($jobs[2]), 'throttle of queue', 'they weigh what they did');
+	is(unmet_conditions($jobs[2]), 'throttle of queue', 'they weigh what they did');
 }
 my $other = $node->background_psql('postgres');
 $other->set_query_timer_restart;
@@ -259,7 +259,7 @@ $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
 is_given($_, 'running 1 five', 'given away without a limit') foreach @jobs;
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 2)});
 push @jobs, $hipq->enqueue('send');
-ok($hipq->wait_until("SELECT count(*) FROM hipq.why($jobs[2]) WHERE gate = 'throttle of queue' AND NOT passed", 1), 'with a limit there is no room');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.why($jobs[2]) WHERE condition = 'throttle of queue' AND NOT passed", 1), 'with a limit there is no room');
 is($hipq->sql(row($jobs[2])), 'initial 0', 'it waits');
 finish($jobs[0]);
 is_given($jobs[2], 'running 1 five', 'until one has ended');
@@ -271,7 +271,7 @@ $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 10
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($five)");
 ok(worker_gone('five'), 'nobody is there');
 $job = $hipq->enqueue('send');
-is(failed_gates($job), 'worker', 'a job waits');
+is(unmet_conditions($job), 'worker', 'a job waits');
 $hipq->set('hipq.clock_offset' => 101);
 ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ': ' || error FROM hipq.jobs WHERE id = $job", 'failed worker_unavailable: no external worker could be given the job within 100 s'), 'for worker_wait_ttl');
 is($hipq->sql("SELECT attempt || ' ' || (SELECT string_agg(attempt || ' ' || reason, ',') FROM hipq.attempts WHERE job_id = id) FROM hipq.jobs WHERE id = $job"), '0 0 worker_unavailable', 'which nobody has tried');
@@ -355,7 +355,7 @@ foreach my $name (qw(A B C))
 	is_given($jobs[-1], "running 1 $name", "and so has dispatch: $name");
 }
 push @jobs, $hipq->enqueue('send');
-is(failed_gates($jobs[-1]), 'worker', 'the next one waits, though unhealthy ones have room');
+is(unmet_conditions($jobs[-1]), 'worker', 'the next one waits, though unhealthy ones have room');
 $hipq->sql_as('app', "SELECT hipq.heartbeat($worker{D})");
 is($hipq->sql(row($jobs[-1])), 'initial 0', 'a heartbeat does not change that');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($_)") foreach values %worker, $turned;
@@ -367,11 +367,11 @@ $hipq->set('hipq.probe_interval' => '1min');
 my $sick = $hipq->sql_as('app', q{SELECT hipq.register_worker('sick', '{app.out}', '{send}', capacity => 100)});
 $hipq->sql_as('app', qq(SELECT hipq.heartbeat($sick, '{"consecutive_failures": 10}')));
 $job = $hipq->enqueue('send');
-is(failed_gates($job), 'worker', 'not when it has just been found unhealthy');
+is(unmet_conditions($job), 'worker', 'not when it has just been found unhealthy');
 $hipq->set('hipq.clock_offset' => 61);
 is_given($job, 'running 1 sick', 'but hipq.probe_interval later');
 my $second = $hipq->enqueue('send');
-is(failed_gates($second), 'worker', 'one at a time');
+is(unmet_conditions($second), 'worker', 'one at a time');
 finish($_) foreach $second, $job;
 
 # ---- what is not given to it after all was no trial
@@ -423,7 +423,7 @@ $hipq->set('hipq.clock_offset' => 0, 'hipq.max_executors' => 0);
 register('alone');
 my ($outside, $inside) = ($hipq->enqueue('send'), $hipq->enqueue('inside'));
 is_given($outside, 'running 1 alone', 'hipq.max_executors = 0: workers are given jobs');
-is(failed_gates($inside), 'executor', 'other jobs wait, and why() says so');
+is(unmet_conditions($inside), 'executor', 'other jobs wait, and why() says so');
 is($hipq->sql(q{SELECT waiting_hold || ' ' || ready FROM hipq.queues WHERE queue = 'app.out'}), '1 0', 'as those that are held');
 $hipq->set('hipq.max_executors' => 4);
 is($hipq->outcome($inside), 'succeeded', 'until they may run');
@@ -438,7 +438,7 @@ $hipq->sql(q{
 register('greedy', capacity => 100);
 $hipq->sql(q{SELECT count(hipq.enqueue('send')) FROM generate_series(1, 40)});
 ok($hipq->wait_until(q{SELECT queue_depth > 0 FROM hipq.workers}), 'a worker has all that there is room for');
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'jobs in hand'}, 1), 'and no more');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'jobs in flight'}, 1), 'and no more');
 is($hipq->outcome_of('inside'), 'succeeded', 'an executor has room all the same');
 $hipq->set('hipq.alert_worker_depth' => 5);
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'worker depth'}), 1, 'that it accepts nothing is worth an alert');

@@ -139,10 +139,10 @@ sub check
 	# A job that ends while it waits has a row more for its last attempt, which began when it ended.
 	$none->('an attempt ends once', 'SELECT job_id, attempt FROM hipq.attempt WHERE started_time < ended_time GROUP BY job_id, attempt HAVING count(*) > 1');
 	$none->('no failure without one who said it', q{SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'explicit_failure' AND error <> 'by hand' EXCEPT SELECT id, attempt FROM said WHERE what = 'give up'});
-	$none->('nobody has a job in hand', 'SELECT id FROM hipq._running_jobs() AS job (id)');
+	$none->('nobody has a job in flight', 'SELECT id FROM hipq._running_jobs() AS job (id)');
 	$none->('no worker counts one', 'SELECT name, queue_depth, running_jobs FROM hipq.workers WHERE queue_depth <> 0 OR running_jobs <> 0');
-	$none->('nothing takes up room', 'SELECT * FROM hipq._gauges() WHERE used <> 0 OR jobs <> 0');
-	unlike(slurp_file($hipq->node->logfile), qr/PANIC:|TRAP:|leaked|cannot bring job|cannot give job|dropped a dispatch|is not there any more|cursor miss/, 'nothing alarming in the log');
+	$none->('nothing takes up room', 'SELECT * FROM hipq._limiters() WHERE used <> 0 OR jobs <> 0');
+	unlike(slurp_file($hipq->node->logfile), qr/PANIC:|TRAP:|leaked|cannot rescue job|cannot give job|dropped a dispatch|is not there any more|cursor miss/, 'nothing alarming in the log');
 	return;
 }
 

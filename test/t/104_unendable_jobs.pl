@@ -30,7 +30,7 @@ sub is_set_aside
 {
 	my ($id, $name) = @_;
 	ok($hipq->wait_until("SELECT EXISTS (SELECT FROM hipq.set_aside WHERE job_id = $id)"), "$name: it is set aside");
-	like($hipq->sql("SELECT explanation FROM hipq.why($id) WHERE gate = 'set aside' AND NOT passed"), qr/poisonous row.*hipq.fail_job/, "$name: why() says so");
+	like($hipq->sql("SELECT explanation FROM hipq.why($id) WHERE condition = 'set aside' AND NOT passed"), qr/poisonous row.*hipq.fail_job/, "$name: why() says so");
 	like($hipq->sql("SELECT detail FROM hipq.alerts WHERE alert = 'job set aside' AND detail ~ 'job $id:'"), qr/poisonous row/, "$name: an alert names it");
 	is($hipq->outcome_of('fine'), 'succeeded', "$name: others run");
 	return;
@@ -103,7 +103,7 @@ foreach my $claim ('lock', 'record')
 	}
 	$hipq->sql('DROP TRIGGER poison ON hipq.dead_letter');
 	is($hipq->sql("SELECT hipq.fail_job($id, 'enough')"), 'final', "$name: when the cause is gone an operator ends it");
-	is($hipq->sql("SELECT count(*) FROM hipq.why($id) WHERE gate = 'set aside'"), 0, "$name: then it is not set aside any more");
+	is($hipq->sql("SELECT count(*) FROM hipq.why($id) WHERE condition = 'set aside'"), 0, "$name: then it is not set aside any more");
 	is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE detail ~ 'cannot be written down'}), 0, "$name: and the alert is over");
 }
 

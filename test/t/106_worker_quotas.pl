@@ -7,7 +7,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-# 64 places for workers, and room for 244 jobs in hand beside the first of each executor.
+# 64 places for workers, and room for 244 jobs in flight beside the first of each executor.
 my $hipq = HipqCluster->new('quotas', 'hipq.max_workers' => 64, 'hipq.max_running' => 264, max_worker_processes => 20, 'hipq.worker_grace' => '1h');
 my $node = $hipq->node;
 $hipq->create_queue($_) foreach 'greedy.jobs', 'modest.jobs';
@@ -40,7 +40,7 @@ sub register_all
 sub refused { my ($role, $sql) = @_; return $hipq->error_of("SET SESSION AUTHORIZATION $role; $sql"); }
 sub jobs_of { my ($role) = @_; return "SELECT coalesce(sum(running_jobs + queue_depth), 0) FROM hipq.workers WHERE role = '$role'::regrole"; }
 sub claim { my ($role, $worker, $most) = @_; return $hipq->sql_as($role, "SELECT id FROM hipq.claim($worker, $most)"); }
-sub gates { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(gate || ': ' || explanation, ' '), '') FROM hipq.why($id) WHERE NOT passed"); }
+sub conditions { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(condition || ': ' || explanation, ' '), '') FROM hipq.why($id) WHERE NOT passed"); }
 
 # ---- names: each role has its own
 my $squatter = $hipq->sql_as('greedy', register('greedy', 'scanner'));
@@ -86,12 +86,12 @@ ok($hipq->wait_until(jobs_of('modest'), 5, 10), 'another one gets its jobs');
 cmp_ok(time() - $start, '<', 5, 'at once');
 my @claimed = split /\n/, claim('modest', $scanner, 4);
 cmp_ok(scalar(@claimed), '>=', 3, 'can claim them');
-like($hipq->sql_as('modest', register('modest', 'scanner', take_over => 'true')), qr/^\d+$/, 'restart meanwhile, with jobs in hand');
+like($hipq->sql_as('modest', register('modest', 'scanner', take_over => 'true')), qr/^\d+$/, 'restart meanwhile, with jobs in flight');
 is($hipq->sql_as('modest', "SELECT count(hipq.complete(id, 1)::text) FROM unnest('{" . join(',', @claimed) . "}'::bigint[]) AS id"), scalar(@claimed), 'and complete them');
 is($hipq->outcome_of('inside', q{queue => 'modest.jobs'}), 'succeeded', 'executors have room');
 cmp_ok($hipq->sql(jobs_of('greedy')), '<', 200, 'the greedy one has only its share');
 my $waiting = $hipq->sql(q{SELECT max(id) FROM hipq.greedy_jobs WHERE state = 'initial'});
-like(gates($waiting), qr/worker: .*their role has the share of hipq.max_running that is for it/, 'why() says what its jobs wait for');
+like(conditions($waiting), qr/worker: .*their role has the share of hipq.max_running that is for it/, 'why() says what its jobs wait for');
 
 # ---- coming and going all the time
 $hipq->sql(q{CREATE ROLE restless LOGIN; SELECT hipq.grant_queue('greedy.jobs', 'restless', 'work'); SELECT hipq.deregister_worker(worker_id) FROM hipq.workers WHERE role = 'greedy'::regrole});

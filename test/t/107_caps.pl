@@ -40,7 +40,7 @@ ok($hipq->wait_until($running, 4), 'a single owner may have all executors');
 	}
 	ok($hipq->wait_until($running, 3), 'when there are other owners, one place is kept for them');
 	my $id = $hipq->sql(q{SELECT min(id) FROM hipq.jobs WHERE outcome = 'waiting'});
-	like($hipq->sql("SELECT explanation FROM hipq.why($id) WHERE gate = 'executor'"), qr/kept for queue owners that have none \(hipq\.reserved_executors\)/, 'why() says what the others wait for');
+	like($hipq->sql("SELECT explanation FROM hipq.why($id) WHERE condition = 'executor'"), qr/kept for queue owners that have none \(hipq\.reserved_executors\)/, 'why() says what the others wait for');
 	foreach my $rival ('rival', 'third', 'rival')
 	{
 		my $begin = time();
@@ -56,7 +56,7 @@ ok($hipq->wait_until($running, 4), 'a single owner may have all executors');
 	endless('rival.main', 3, 2);
 	ok($hipq->wait_until(q{SELECT count(pid) FROM hipq.running WHERE queue = 'rival.main'}, 1), 'endless jobs of another owner take the one place');
 	my $id = $hipq->enqueue('wait', q{queue => 'third.main'});
-	like($hipq->sql("SELECT explanation FROM hipq.why($id) WHERE gate = 'executor'"), qr/busy elsewhere/, 'one who comes after that waits');
+	like($hipq->sql("SELECT explanation FROM hipq.why($id) WHERE condition = 'executor'"), qr/busy elsewhere/, 'one who comes after that waits');
 	my ($one) = $hipq->sql(q{SELECT id FROM hipq.running WHERE queue = 'app.main' ORDER BY id LIMIT 1});
 	$hipq->sql("SELECT hipq.cancel($one)");
 	is($hipq->outcome($id), 'succeeded', 'until one of their jobs ends: its place is his, before those who have executors');

@@ -1,4 +1,4 @@
-# Whatever jobs wait for, hipq.alerts says it when they have been due for a minute: each gate of why() is closed in turn, and opened
+# Whatever jobs wait for, hipq.alerts says it when they have been due for a minute: each condition of why() is unmet in turn, and opened
 # again. What is meant to be so is information, the rest an alarm. A type that nobody registered and nobody runs is told of at once.
 use strict;
 use warnings;
@@ -30,7 +30,7 @@ sub alerts_after
 
 sub told { my ($condition) = @_; return $hipq->sql(qq{SET hipq.clock_offset = 120; SELECT detail || ' ' || hint FROM hipq.alerts WHERE alert = 'jobs wait: $condition'}); }
 
-# The gate is closed, the job waits, and the row is there when it has been due for a minute; opened, the job ends, and no row is.
+# The condition is closed, the job waits, and the row is there when it has been due for a minute; opened, the job ends, and no row is.
 sub closes
 {
 	my ($what, %case) = @_;
@@ -132,12 +132,12 @@ closes('all executors are busy', condition => 'executor', severity => 'informati
 	close => sub { @holders = map { $hipq->enqueue('run', q{'{"wait": 1}'}) } 1, 2; $hipq->pid_of($_) foreach @holders },
 	open => sub { $lock->quit; $hipq->outcome($_) foreach @holders });
 
-# ---- somebody else has the row: every gate is open
+# ---- somebody else has the row: every condition is met
 my $holder = $node->background_psql('postgres');
 my $late = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '1 s'});
 $holder->query_safe("BEGIN; SELECT FROM hipq.app_main WHERE id = $late FOR UPDATE");
 ok($hipq->wait_until(qq{SELECT scheduled_run_time < now() FROM hipq.jobs WHERE id = $late}), 'a job is due whose row somebody has locked');
-like(alerts_after(120), qr/^jobs wait: line information 1$/, 'it is told of as well');
+like(alerts_after(120), qr/^jobs wait: lane information 1$/, 'it is told of as well');
 $holder->query_safe('COMMIT');
 $holder->quit;
 is($hipq->outcome($late), 'succeeded', 'then it runs');

@@ -19,7 +19,7 @@ sub register { my ($name, %more) = @_; return $hipq->sql_as('app', "SELECT hipq.
 sub row { my ($id) = @_; return "SELECT concat_ws(' ', job.state, job.attempt, worker.name) FROM hipq.app_out AS job LEFT JOIN hipq.worker USING (worker_id) WHERE id = $id"; }
 sub aimed { my ($name, $type, @more) = @_; return $hipq->enqueue($type // 'send', join(', ', "queue => 'app.out'", "worker => '$name'", @more)); }
 sub is_given { my ($id, $expected, $what) = @_; ok($hipq->wait_until(row($id), $expected), $what) or diag($hipq->sql("SELECT * FROM hipq.why($id)")); return; }
-sub gate { my ($id) = @_; return $hipq->sql("SELECT explanation FROM hipq.why($id) WHERE gate = 'worker'"); }
+sub condition { my ($id) = @_; return $hipq->sql("SELECT explanation FROM hipq.why($id) WHERE condition = 'worker'"); }
 sub aims { return $hipq->sql('SELECT count(*) FROM hipq.aimed_job'); }
 
 # ---- to the one that is named, whoever else is there
@@ -28,8 +28,8 @@ my $two = register('two', capacity => 2);
 my @jobs = map { aimed('two') } 1 .. 3;
 is_given($_, 'running 1 two', 'a job is its worker\'s') foreach @jobs[0, 1];
 is($hipq->sql(row($jobs[2])), 'initial 0', 'what it has no room for waits, though another worker is idle');
-like(gate($jobs[2]), qr/^It is for external worker "two", which has as many jobs as it takes at a time, drains or is unhealthy\. If it is not given the job by \d{4}-/, 'and says so');
-is($hipq->sql("SELECT string_agg(gate, ' ') FROM hipq.why($jobs[2]) WHERE NOT passed"), 'worker', 'that keeps it, and nothing else');
+like(condition($jobs[2]), qr/^It is for external worker "two", which has as many jobs as it takes at a time, drains or is unhealthy\. If it is not given the job by \d{4}-/, 'and says so');
+is($hipq->sql("SELECT string_agg(condition, ' ') FROM hipq.why($jobs[2]) WHERE NOT passed"), 'worker', 'that keeps it, and nothing else');
 is($hipq->sql("SELECT worker_id FROM hipq.jobs WHERE id = $jobs[2]"), '', 'no worker has it');
 my $any = $hipq->enqueue('send');
 is_given($any, 'running 1 one', 'jobs for any worker pass it by');
@@ -41,7 +41,7 @@ $hipq->sql_as('app', "SELECT hipq.deregister_worker($two)");
 
 # ---- its time is queue_ttl; then the policy decides
 my $late = aimed('absent');
-like(gate($late), qr/^It is for external worker "absent", which does not serve job type "send" now\. If it is not given the job by .* the attempt has failed \(worker_unavailable\)\.$/, 'one for a worker that is not there waits');
+like(condition($late), qr/^It is for external worker "absent", which does not serve job type "send" now\. If it is not given the job by .* the attempt has failed \(worker_unavailable\)\.$/, 'one for a worker that is not there waits');
 my $once = aimed('absent', 'once');
 my $soon = aimed('absent', 'send', 'queue_ttl => 10');
 my $patient = aimed('absent', 'send', 'queue_ttl => 1000');
@@ -106,7 +106,7 @@ $hipq->sql("SELECT hipq.cancel($_)") foreach $later, @limited;
 # ---- two roles may have a worker of that name; only those count that serve the type
 $hipq->sql_as('app', q{SELECT hipq.register_worker('other', '{app.out}', '{once}')});
 my $unserved = aimed('other');
-like(gate($unserved), qr/does not serve job type "send" now/, 'a worker of that name that does not serve the type is no help');
+like(condition($unserved), qr/does not serve job type "send" now/, 'a worker of that name that does not serve the type is no help');
 $hipq->sql("SELECT hipq.cancel($unserved)");
 
 # ---- alerts

@@ -189,11 +189,11 @@ sub look_at
 	return $out;
 }
 
-# The first gate that fails.
+# The first condition that fails.
 sub why
 {
 	my ($self, $id) = @_;
-	return $self->sql("SELECT gate || ': ' || explanation FROM hipq.why($id) WHERE NOT passed LIMIT 1");
+	return $self->sql("SELECT condition || ': ' || explanation FROM hipq.why($id) WHERE NOT passed LIMIT 1");
 }
 
 # The process that runs a job, once it does.

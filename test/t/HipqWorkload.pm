@@ -476,7 +476,7 @@ sub drain
 	}
 	Test::More::diag("$left jobs are left:\n" . join "\n", $self->{hipq}->try_sql(q{
 		SELECT row_to_json(jobs) FROM hipq.jobs WHERE state <> 'final' ORDER BY id LIMIT 3;
-		SELECT gate, passed, explanation FROM hipq.why((SELECT min(id) FROM hipq.job WHERE state <> 'final'));
+		SELECT condition, passed, explanation FROM hipq.why((SELECT min(id) FROM hipq.job WHERE state <> 'final'));
 		SELECT pid, backend_type, usename, state, wait_event, clock_timestamp() - backend_start, clock_timestamp() - state_change, query
 		FROM pg_stat_activity WHERE backend_type LIKE 'hipq%';
 		SELECT * FROM hipq._executors()}));

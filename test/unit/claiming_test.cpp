@@ -36,20 +36,20 @@ TEST(Claiming, RecordsWhateverMayCommit)
 
 TEST(Claiming, TakesTenMillisecondsOfWork)
 {
-    EXPECT_EQ(hand_size(std::nullopt, 1, 100), 1U);
-    EXPECT_EQ(hand_size(10, 1, 2'000), 1'000U);
-    EXPECT_EQ(hand_size(1'000, 1, 100), 10U);
-    EXPECT_EQ(hand_size(20'000, 1, 100), 1U);
-    EXPECT_EQ(hand_size(0, 1, 100), 100U);
+    EXPECT_EQ(prefetch_size(std::nullopt, 1, 100), 1U);
+    EXPECT_EQ(prefetch_size(10, 1, 2'000), 1'000U);
+    EXPECT_EQ(prefetch_size(1'000, 1, 100), 10U);
+    EXPECT_EQ(prefetch_size(20'000, 1, 100), 1U);
+    EXPECT_EQ(prefetch_size(0, 1, 100), 100U);
 }
 
 TEST(Claiming, TakesABatchAtLeast)
 {
-    EXPECT_EQ(hand_size(std::nullopt, 50, 100), 50U);
-    EXPECT_EQ(hand_size(20'000, 50, 100), 50U);
-    EXPECT_EQ(hand_size(20'000, 500, 100), 100U);
-    EXPECT_EQ(hand_size(700, 10, 100), 10U) << "14 jobs would be a batch and a small one";
-    EXPECT_EQ(hand_size(10, 300, 1'000), 900U);
+    EXPECT_EQ(prefetch_size(std::nullopt, 50, 100), 50U);
+    EXPECT_EQ(prefetch_size(20'000, 50, 100), 50U);
+    EXPECT_EQ(prefetch_size(20'000, 500, 100), 100U);
+    EXPECT_EQ(prefetch_size(700, 10, 100), 10U) << "14 jobs would be a batch and a small one";
+    EXPECT_EQ(prefetch_size(10, 300, 1'000), 900U);
 }
 
 TEST(Claiming, AveragesRunTimes)

@@ -45,7 +45,7 @@ void expect(const CrashCase &entry, Expected expected)
 std::vector<CrashCase> done(std::vector<CrashCase> cases)
 {
     for (CrashCase &entry : cases)
-        entry = settled(entry);
+        entry = resolved(entry);
     std::erase_if(cases, [](const CrashCase &entry) { return !is_open(entry); });
     return cases;
 }
@@ -139,7 +139,7 @@ TEST(CrashReport, NobodyAtWorkMeansNoCases)
     EXPECT_TRUE(judge(log_of({}), EndOfLife::crash).empty());
 }
 
-// What stands in line after a crash in a retry handler is the job, which did nothing.
+// What waits after a crash in a retry handler is the job, which did nothing.
 TEST(CrashReport, ARetryHandlerIsChargedButTheJobDoesNotRunAlone)
 {
     const auto cases = judge(log_of({slot(QuitMark::none, {{1, 0, 0}})}), EndOfLife::crash);
@@ -196,7 +196,7 @@ TEST(CrashReport, OneSuspectAfterTheOther)
 }
 
 // The server ends again before the charge was carried out: it stays one charge.
-TEST(CrashReport, AnUnsettledCaseStaysAsItIs)
+TEST(CrashReport, AnUnresolvedCaseStaysAsItIs)
 {
     const auto before =
         judge(log_of({slot(QuitMark::none, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})}),
@@ -213,16 +213,16 @@ TEST(CrashReport, AnUnsettledCaseStaysAsItIs)
     EXPECT_EQ(find(forged, 1).attempt, 1) << "it cannot have run meanwhile";
 }
 
-TEST(CrashReport, SettledCasesAreForgottenUnlessSuspicionRemains)
+TEST(CrashReport, ResolvedCasesAreForgottenUnlessSuspicionRemains)
 {
     CrashCase entry{};
     entry.job_id = 1;
     EXPECT_FALSE(is_open(entry));
     entry.return_due = 1;
     EXPECT_TRUE(is_open(entry));
-    EXPECT_FALSE(is_open(settled(entry)));
+    EXPECT_FALSE(is_open(resolved(entry)));
     entry.runs_alone = 1;
-    EXPECT_TRUE(is_open(settled(entry)));
+    EXPECT_TRUE(is_open(resolved(entry)));
 }
 
 TEST(CrashReport, JobsOfDifferentDatabasesAreDifferentJobs)
@@ -304,7 +304,7 @@ TEST(CrashReport, BlameOutlivesASecondCrash)
     cases = judge(log_of({slot(QuitMark::none, {{2, 1, 0}})}, cases), EndOfLife::crash, 88);
     EXPECT_EQ(find(cases, 1).crashed, 77);
     EXPECT_EQ(find(cases, 2).crashed, 88);
-    CrashCase entry = settled(find(cases, 1));
+    CrashCase entry = resolved(find(cases, 1));
     EXPECT_TRUE(is_open(entry)) << "until the type has been blamed";
     entry.crashed = 0;
     entry.runs_alone = 0;

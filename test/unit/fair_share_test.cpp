@@ -16,7 +16,7 @@ constexpr std::int64_t second = 1'000'000;
 
 struct SimulatedQueue {
     std::int64_t weight;
-    std::int64_t hand;  // how long one takes, at most twice as long
+    std::int64_t prefetched;  // how long one takes, at most twice as long
     bool has_jobs = true;
     bool known = true;  // how long it takes is known before
     QueueAccount account{0, -1};
@@ -63,9 +63,10 @@ struct Simulation {
                 take_part(queue.account, clock);
         end_look(clock, least);
         const std::int64_t takes = std::max<std::int64_t>(
-            1, first->hand / 2 +
-                   static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(first->hand)));
-        executor = {now + takes, first, now, first->known ? first->hand : 10'000};
+            1,
+            first->prefetched / 2 + static_cast<std::int64_t>(
+                                        random() % static_cast<std::uint64_t>(first->prefetched)));
+        executor = {now + takes, first, now, first->known ? first->prefetched : 10'000};
         charge(*first, executor.charged);
         first->longest_wait = std::max(first->longest_wait, now - first->last_turn);
     }
@@ -131,8 +132,8 @@ TEST(FairShare, ConvergesWhereTimesAreNotKnownBefore)
     EXPECT_NEAR(simulation.share(0), 0.25, 0.01);
 }
 
-// The bound that the documentation tells: its last hand times the weight of the others over its
-// own, and a hand of each of them.
+// The bound that the documentation tells: its last batch times the weight of the others over its
+// own, and a prefetched batch of each of them.
 TEST(FairShare, TheLightestWaitsNoLongerThanTheBound)
 {
     for (const std::size_t executors : {1U, 2U}) {
@@ -194,18 +195,18 @@ TEST(Turn, IsShorterForTheLighter)
     EXPECT_EQ(turn(0, 1, 1'000), 0);
 }
 
-TEST(Turn, MakesRoomForWhomItIsDueTo)
+TEST(Turn, MakesCapacityForWhomItIsDueTo)
 {
     const std::int64_t quantum = 5 * second;
-    EXPECT_FALSE(makes_room({100, 100, 1}, 4 * second, {0, 100, 0}, quantum))
+    EXPECT_FALSE(gives_way({100, 100, 1}, 4 * second, {0, 100, 0}, quantum))
         << "in the middle of its turn";
-    EXPECT_TRUE(makes_room({100, 100, 1}, 5 * second, {0, 100, 0}, quantum));
-    EXPECT_FALSE(makes_room({100, 100, 1}, 5 * second, {100, 100, 0}, quantum))
+    EXPECT_TRUE(gives_way({100, 100, 1}, 5 * second, {0, 100, 0}, quantum));
+    EXPECT_FALSE(gives_way({100, 100, 1}, 5 * second, {100, 100, 0}, quantum))
         << "has used no more";
     const VirtualTime due = virtual_time(quantum, 100);
-    EXPECT_FALSE(makes_room({due - 1, 100, 1}, 5 * second, {0, 100, 1}, quantum))
+    EXPECT_FALSE(gives_way({due - 1, 100, 1}, 5 * second, {0, 100, 1}, quantum))
         << "who has one waits for a whole quantum";
-    EXPECT_TRUE(makes_room({due, 100, 1}, 5 * second, {0, 100, 1}, quantum));
+    EXPECT_TRUE(gives_way({due, 100, 1}, 5 * second, {0, 100, 1}, quantum));
 }
 
 TEST(Turn, AnOwnerComesBackAmongThoseWhoHaveUsedLeast)
@@ -235,7 +236,7 @@ void share_slots(std::vector<SimulatedOwner> &owners, std::size_t slot_count, st
         std::size_t owner;
         std::int64_t started;
     };
-    constexpr std::int64_t hand = 10'000;
+    constexpr std::int64_t prefetched = 10'000;
     std::vector<Slot> slots;
     const auto contender = [&](std::size_t owner) {
         const auto executors = std::count_if(slots.begin(), slots.end(),
@@ -243,13 +244,13 @@ void share_slots(std::vector<SimulatedOwner> &owners, std::size_t slot_count, st
         return Contender{owners[owner].account.used, owners[owner].weight,
                          static_cast<int>(executors)};
     };
-    for (std::int64_t now = 0; now < until; now += hand) {
+    for (std::int64_t now = 0; now < until; now += prefetched) {
         for (std::size_t i = 0; i < slots.size(); ++i) {
             bool leaves = false;
             for (std::size_t other = 0; other < owners.size(); ++other)
                 leaves = leaves || (other != slots[i].owner &&
-                                    makes_room(contender(slots[i].owner), now - slots[i].started,
-                                               contender(other), quantum));
+                                    gives_way(contender(slots[i].owner), now - slots[i].started,
+                                              contender(other), quantum));
             if (leaves) {
                 slots.erase(slots.begin() + static_cast<std::ptrdiff_t>(i));
                 break;
@@ -264,8 +265,8 @@ void share_slots(std::vector<SimulatedOwner> &owners, std::size_t slot_count, st
         }
         for (const Slot &slot : slots) {
             SimulatedOwner &owner = owners[slot.owner];
-            owner.account.used += virtual_time(hand, owner.weight);
-            owner.used += hand;
+            owner.account.used += virtual_time(prefetched, owner.weight);
+            owner.used += prefetched;
             owner.longest_wait = std::max(owner.longest_wait, now - owner.last);
             owner.last = now;
         }

@@ -1,4 +1,4 @@
-// The table of jobs in hand, against a std::map that does the same.
+// The table of jobs in flight, against a std::map that does the same.
 #include "core/lanes/job_table.hpp"
 
 #include <gtest/gtest.h>
@@ -17,15 +17,16 @@ struct Memory {
     std::vector<JobEntry> entries;
     std::vector<std::int32_t> buckets;
     std::vector<HolderList> holders;
-    GaugeTableHead gauge_head{};
-    std::vector<Gauge> gauges;
-    std::vector<std::int32_t> gauge_buckets;
+    LimiterTableHead limiter_head{};
+    std::vector<Limiter> limiters;
+    std::vector<std::int32_t> limiter_buckets;
     JobTable table;
 
     Memory(std::size_t capacity, std::size_t bucket_count, std::size_t holder_count)
-        : entries(capacity), buckets(bucket_count), holders(holder_count), gauges(2 * capacity + 2),
-          gauge_buckets(7),
-          table(&head, entries, buckets, holders, GaugeTable(&gauge_head, gauges, gauge_buckets))
+        : entries(capacity), buckets(bucket_count), holders(holder_count),
+          limiters(2 * capacity + 2), limiter_buckets(7),
+          table(&head, entries, buckets, holders,
+                LimiterTable(&limiter_head, limiters, limiter_buckets))
     {
         table.clear();
     }

@@ -130,7 +130,7 @@ TEST(Lane, HeldRowWaitsInAPocketOfItsOwn)
     EXPECT_EQ(SmallReading::begin(lane, 1, 100)->range(), only(2));
 }
 
-TEST(Lane, HeldRowsForWhichThereIsNoRoomShareAPocket)
+TEST(Lane, HeldRowsForWhichThereIsNoCapacityShareAPocket)
 {
     SmallLane lane;
     auto reading = SmallReading::begin(lane, 1, 0);
@@ -311,7 +311,7 @@ TEST(LaneWindows, LaterRowsJoinThePocket)
     EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(1), at(12)}, hour}));
 }
 
-TEST(LaneWindows, NotesForWhichThereIsNoRoomDoNotHaveClosedRowsReadAgain)
+TEST(LaneWindows, NotesForWhichThereIsNoCapacityDoNotHaveClosedRowsReadAgain)
 {
     SmallLane lane;
     read_closed(lane, 1, 100, hour, 200);
@@ -367,7 +367,7 @@ void read_full(SmallLane &lane, std::int64_t first, std::int64_t last, std::uint
     reading->end(lane);
 }
 
-TEST(LaneThrottle, RowsOfAFullKeyShareAPocketUntilThereIsRoom)
+TEST(LaneThrottle, RowsOfAFullKeyShareAPocketUntilThereIsCapacity)
 {
     SmallLane lane;
     read_full(lane, 1, 50, tenant);
@@ -375,8 +375,8 @@ TEST(LaneThrottle, RowsOfAFullKeyShareAPocketUntilThereIsRoom)
     EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(1), at(50)}, hour, tenant}));
     EXPECT_EQ(SmallReading::begin(lane, 1, 100)->range(), (KeyRange{after(at(50)), lane_end}));
     SmallReading::cancel(lane);
-    EXPECT_FALSE(lane.make_room(other_tenant));
-    EXPECT_TRUE(lane.make_room(tenant));
+    EXPECT_FALSE(lane.make_capacity(other_tenant));
+    EXPECT_TRUE(lane.make_capacity(tenant));
     const auto reading = SmallReading::begin(lane, 1, 100);
     EXPECT_EQ(reading->range(), (KeyRange{at(1), at(50)}));
     EXPECT_EQ(reading->throttle_key(), tenant);
@@ -386,7 +386,7 @@ TEST(LaneThrottle, RestOfItsPocketIsNotReadOnceTheKeyIsFull)
 {
     SmallLane lane;
     read_full(lane, 1, 50, tenant);
-    lane.make_room(tenant);
+    lane.make_capacity(tenant);
     auto reading = SmallReading::begin(lane, 1, 100);
     reading->passed(at(1));
     reading->full(at(2), tenant, 2 * hour);
@@ -400,7 +400,7 @@ TEST(LaneThrottle, RestOfItsPocketStaysItsOwnWhenEnoughHasBeenTaken)
 {
     SmallLane lane;
     read_full(lane, 1, 50, tenant);
-    lane.make_room(tenant);
+    lane.make_capacity(tenant);
     auto reading = SmallReading::begin(lane, 1, 100);
     reading->passed(at(1));
     reading->early(at(2));
@@ -436,7 +436,7 @@ TEST(LaneThrottle, KeysForWhichThereIsNoPocketAreLookedAtSoon)
     EXPECT_EQ(lane.pockets.entries[1], (Pocket{{at(20), at(40)}, 100 + crowded_hold}));
 }
 
-TEST(LaneThrottle, NotesForWhichThereIsNoRoomAreLookedAtNow)
+TEST(LaneThrottle, NotesForWhichThereIsNoCapacityAreLookedAtNow)
 {
     SmallLane lane;
     lane.frontier = at(100);
@@ -456,14 +456,14 @@ TEST(LaneThrottle, PocketOfAKeyIsNoPlaceForRowsOfAnother)
     EXPECT_FALSE(lane.covers(at(7)));
 }
 
-TEST(LaneThrottle, WhatWaitsForRoomIsNoReasonToLook)
+TEST(LaneThrottle, WhatWaitsForCapacityIsNoReasonToLook)
 {
     SmallLane lane;
     read_full(lane, 1, 50, tenant);
     lane.is_exhausted = true;
     EXPECT_EQ(lane.places(100).from, lane_end);
     EXPECT_EQ(lane.places(100).next_key_due, hour);
-    lane.make_room(0);
+    lane.make_capacity(0);
     EXPECT_EQ(lane.places(100).from, at(1));
 }
 
@@ -475,7 +475,7 @@ TEST(LaneThrottle, WhatWaitsForRoomIsNoReasonToLook)
 //
 // Where the throttle counts, rows 1 and 2 have a throttle key under which one of them may be in
 // hand. Whoever finds it full says that it is awaited; whoever gives the row back ends that, and
-// makes room in a step of its own; whoever has left a full row in the lane looks whether it is
+// makes capacity in a step of its own; whoever has left a full row in the lane looks whether it is
 // still awaited, also in a step of its own.
 
 constexpr int row_count = 3;
@@ -499,13 +499,13 @@ template <class Lane>
 struct Claimer {
     int step = 0;
     int rounds;
-    int row = 0;  // in hand
+    int row = 0;  // in flight
     unsigned snapshot = 0;
     std::optional<LaneReading<Lane>> reading{};
     int last_seen = 0;  // of the range being read
     bool has_left_full =
         false;  // in the lane, a row whose throttle key is full; looks whether it is awaited
-    bool has_made_room = false;  // says so next
+    bool has_freed_capacity = false;  // says so next
 };
 
 template <class Lane>
@@ -514,11 +514,11 @@ struct Model {
     std::array<RowState, row_count + 1> rows{};
     std::array<bool, row_count + 1> is_pending{};  // its note is still to come
     std::array<bool, row_count + 1>
-        is_in_hand{};  // to be run again, but its last claimer is not done with it
+        is_in_flight{};  // to be run again, but its last claimer is not done with it
     std::vector<Producer> producers{};
     std::vector<Claimer<Lane>> claimers{};
     bool is_throttled = false;
-    bool is_awaited = false;  // room under the throttle key
+    bool is_awaited = false;  // capacity under the throttle key
     int stranger = 0;         // steps of one who locks row 3 and lets go, without a note; 2: done
 
     void put(std::string &text, std::int64_t number) const { text += std::to_string(number) + ","; }
@@ -553,14 +553,14 @@ struct Model {
         text += ';';
         for (int row = 1; row <= row_count; ++row)
             text += static_cast<char>('a' + static_cast<int>(rows[row]) +
-                                      (is_pending[row] ? 10 : 0) + (is_in_hand[row] ? 20 : 0));
+                                      (is_pending[row] ? 10 : 0) + (is_in_flight[row] ? 20 : 0));
         for (const Producer &producer : producers)
             put(text, producer.step);
         for (const auto &claimer : claimers) {
             for (const int number :
                  {claimer.step, claimer.rounds, claimer.row, static_cast<int>(claimer.snapshot),
                   claimer.last_seen,
-                  (claimer.has_left_full ? 1 : 0) + (claimer.has_made_room ? 2 : 0)})
+                  (claimer.has_left_full ? 1 : 0) + (claimer.has_freed_capacity ? 2 : 0)})
                 put(text, number);
             if (claimer.reading.has_value())
                 text += LaneReadingParts::of(*claimer.reading);
@@ -574,7 +574,7 @@ struct Model {
     {
         return is_throttled && has_throttle_key(row) ? tenant : 0;
     }
-    // Somebody has another row of that throttle key in hand.
+    // Somebody has another row of that throttle key in flight.
     bool is_full(int row) const
     {
         return throttle_key_of(row) != 0 &&
@@ -583,12 +583,12 @@ struct Model {
                           throttle_key_of(claimer.row) != 0;
                });
     }
-    // Somebody is sure to say, or to see, when there is room.
-    bool room_will_be_seen() const
+    // Somebody is sure to say, or to see, when there is capacity.
+    bool capacity_will_be_seen() const
     {
         return is_awaited ||
                std::any_of(claimers.begin(), claimers.end(), [](const Claimer<Lane> &claimer) {
-                   return claimer.has_left_full || claimer.has_made_room;
+                   return claimer.has_left_full || claimer.has_freed_capacity;
                });
     }
     bool is_found(int row) const
@@ -596,7 +596,7 @@ struct Model {
         if (!lane.covers(at(row), throttle_key_of(row)))
             return false;
         const LaneKey latest = is_throttled ? LaneKey{crowded_hold, lane_limit} : at(row);
-        return lane.next_due() <= latest || (throttle_key_of(row) != 0 && room_will_be_seen());
+        return lane.next_due() <= latest || (throttle_key_of(row) != 0 && capacity_will_be_seen());
     }
 
     bool is_safe() const
@@ -688,7 +688,7 @@ private:
     {
         State next = state;
         Claimer<Lane> &claimer = next.claimers[index];
-        if (tell_of_room(next, claimer)) {
+        if (announce_freed_capacity(next, claimer)) {
             open.push_back(std::move(next));
             return;
         }
@@ -711,7 +711,7 @@ private:
         case 2:
             read_on(next, claimer);
             break;
-        default:  // a job is in hand
+        default:  // a job is in flight
             if (state.claimers[index].step == 3) {
                 open.push_back(given_up(state, index, 4));
                 open.push_back(given_up(state, index, 5));
@@ -723,7 +723,7 @@ private:
                 break;
             }
             if (claimer.step == 6) {
-                next.is_in_hand[claimer.row] = false;
+                next.is_in_flight[claimer.row] = false;
             } else if (claimer.step == 4) {
                 next.lane.note(only(claimer.row));
                 next.is_pending[claimer.row] = false;
@@ -731,7 +731,7 @@ private:
                 next.rows[claimer.row] = RowState::done;
             }
             if (next.throttle_key_of(claimer.row) != 0)
-                claimer.has_made_room = std::exchange(next.is_awaited, false);
+                claimer.has_freed_capacity = std::exchange(next.is_awaited, false);
             claimer.row = 0;
             claimer.step = 0;
             --claimer.rounds;
@@ -741,13 +741,13 @@ private:
 
     // After the reading has ended: what is left full in the lane must be there. False: there is
     // nothing to say.
-    static bool tell_of_room(State &state, Claimer<Lane> &claimer)
+    static bool announce_freed_capacity(State &state, Claimer<Lane> &claimer)
     {
-        if (claimer.reading.has_value() || (!claimer.has_made_room && !claimer.has_left_full))
+        if (claimer.reading.has_value() || (!claimer.has_freed_capacity && !claimer.has_left_full))
             return false;
-        if (claimer.has_made_room || !state.is_awaited)
-            state.lane.make_room(tenant);
-        claimer.has_made_room = claimer.has_left_full = false;
+        if (claimer.has_freed_capacity || !state.is_awaited)
+            state.lane.make_capacity(tenant);
+        claimer.has_freed_capacity = claimer.has_left_full = false;
         return true;
     }
 
@@ -760,15 +760,15 @@ private:
         return state;
     }
 
-    // The row can be claimed again, and is noted in a step of its own (4). Or it has been settled
-    // for a retry at once, is noted by that transaction (5), and leaves the hand after that without
-    // another word (6).
+    // The row can be claimed again, and is noted in a step of its own (4). Or it has been resolved
+    // for a retry at once, is noted by that transaction (5), and leaves the prefetched batch after
+    // that without another word (6).
     static State given_up(State state, std::size_t index, int step)
     {
         Claimer<Lane> &claimer = state.claimers[index];
         state.rows[claimer.row] = RowState::claimable;
         state.is_pending[claimer.row] = true;
-        state.is_in_hand[claimer.row] = step == 5;
+        state.is_in_flight[claimer.row] = step == 5;
         claimer.step = step;
         return state;
     }
@@ -807,7 +807,7 @@ private:
             return;
         }
         claimer.last_seen = row;
-        if (state.rows[row] == RowState::locked || state.is_in_hand[row]) {
+        if (state.rows[row] == RowState::locked || state.is_in_flight[row]) {
             reading.held(at(row), 0);
         } else if (state.rows[row] == RowState::claimable && state.is_full(row)) {
             state.is_awaited = true;

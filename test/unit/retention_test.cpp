@@ -264,17 +264,17 @@ TEST(Retention, ChangedRetentionNeitherOverlapsNorStaysAboveEight)
             std::int64_t now = november_21_2026 + 12'345;
             for (int i = 0; i < 60; ++i, now += period_length(before) / 5)
                 leaves.maintain(now, before);
-            const std::int64_t settled =
+            const std::int64_t resolved =
                 now + 3 * period_length(before) + after + 2 * period_length(after);
-            while (now < settled + 8 * period_length(after)) {
+            while (now < resolved + 8 * period_length(after)) {
                 leaves.maintain(now, after);
                 ASSERT_TRUE(leaves.is_sound()) << before << " to " << after;
                 ASSERT_TRUE(leaves.covers(now)) << before << " to " << after;
-                ASSERT_LE(leaves.count_with_default(), now < settled ? 15U : 8U)
+                ASSERT_LE(leaves.count_with_default(), now < resolved ? 15U : 8U)
                     << before << " to " << after;
                 // Long steps would be a scheduler asleep, short ones would take for ever: at least
                 // a hundred in all.
-                now += std::max(period_length(after) / 2, (settled - now) / 100);
+                now += std::max(period_length(after) / 2, (resolved - now) / 100);
             }
         }
     }

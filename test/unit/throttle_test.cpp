@@ -1,4 +1,4 @@
-// Gauges, and the table of jobs in hand as it counts what runs.
+// Limiters, and the table of jobs in flight as it counts what runs.
 #include "core/lanes/job_table.hpp"
 
 #include <gtest/gtest.h>
@@ -15,17 +15,18 @@ constexpr Weight one = weight_unit;
 
 struct Memory {
     JobTableHead head{};
-    GaugeTableHead gauge_head{};
+    LimiterTableHead limiter_head{};
     std::vector<JobEntry> entries;
     std::vector<std::int32_t> buckets;
     std::vector<HolderList> holders;
-    std::vector<Gauge> gauges;
-    std::vector<std::int32_t> gauge_buckets;
+    std::vector<Limiter> limiters;
+    std::vector<std::int32_t> limiter_buckets;
     JobTable table;
 
-    explicit Memory(std::size_t capacity, std::size_t gauge_capacity = 100)
-        : entries(capacity), buckets(16), holders(64), gauges(gauge_capacity), gauge_buckets(8),
-          table(&head, entries, buckets, holders, GaugeTable(&gauge_head, gauges, gauge_buckets))
+    explicit Memory(std::size_t capacity, std::size_t limiter_capacity = 100)
+        : entries(capacity), buckets(16), holders(64), limiters(limiter_capacity),
+          limiter_buckets(8), table(&head, entries, buckets, holders,
+                                    LimiterTable(&limiter_head, limiters, limiter_buckets))
     {
         table.clear();
     }
@@ -41,8 +42,8 @@ struct Memory {
     }
     Weight used(std::uint64_t type = 0, std::uint64_t key = 0)
     {
-        const std::int32_t gauge = table.gauges().find({1, 1, type, key});
-        return gauge == no_gauge ? 0 : table.gauges()[gauge].used;
+        const std::int32_t limiter = table.limiters().find({1, 1, type, key});
+        return limiter == no_limiter ? 0 : table.limiters()[limiter].used;
     }
 };
 
@@ -53,84 +54,88 @@ WeightLimits limit_of_queue(Weight limit)
 
 }  // namespace
 
-TEST(Throttle, HasRoomUpToTheLimit)
+TEST(Throttle, HasCapacityUpToTheLimit)
 {
-    EXPECT_TRUE(has_room(2 * one, one, 3 * one));
-    EXPECT_FALSE(has_room(2 * one, one + 1, 3 * one));
-    EXPECT_FALSE(has_room(3 * one, 1, 3 * one));
+    EXPECT_TRUE(has_capacity(2 * one, one, 3 * one));
+    EXPECT_FALSE(has_capacity(2 * one, one + 1, 3 * one));
+    EXPECT_FALSE(has_capacity(3 * one, 1, 3 * one));
 }
 
 TEST(Throttle, TakesALimitBelowOneForNone)
 {
-    EXPECT_TRUE(has_room(1'000 * one, one, no_weight_limit));
-    EXPECT_TRUE(has_room(1'000 * one, one, 999));
+    EXPECT_TRUE(has_capacity(1'000 * one, one, no_weight_limit));
+    EXPECT_TRUE(has_capacity(1'000 * one, one, 999));
 }
 
 TEST(Throttle, LetsWhatWeighsNothingPass)
 {
-    EXPECT_TRUE(has_room(5 * one, 0, one));
+    EXPECT_TRUE(has_capacity(5 * one, 0, one));
 }
 
 TEST(Throttle, LetsAJobHeavierThanTheLimitRunAlone)
 {
-    EXPECT_TRUE(has_room(0, 9 * one, 2 * one));
-    EXPECT_FALSE(has_room(1, 9 * one, 2 * one));
-    EXPECT_FALSE(has_room(9 * one, one, 2 * one)) << "and nothing beside it";
+    EXPECT_TRUE(has_capacity(0, 9 * one, 2 * one));
+    EXPECT_FALSE(has_capacity(1, 9 * one, 2 * one));
+    EXPECT_FALSE(has_capacity(9 * one, one, 2 * one)) << "and nothing beside it";
 }
 
 TEST(Throttle, TellsWhichLimitStandsAgainstAJob)
 {
     Memory memory(10);
     const WeightLimits limits{3 * one, 2 * one, one};
-    EXPECT_EQ(memory.table.take_room(memory.insert(1), {one, 7, 8}, limits), Room::taken);
-    EXPECT_EQ(memory.table.take_room(memory.insert(2), {one, 7, 8}, limits), Room::key_full);
-    EXPECT_EQ(memory.table.take_room(memory.insert(3), {one, 7, 9}, limits), Room::taken);
-    EXPECT_EQ(memory.table.take_room(memory.insert(4), {one, 7, 0}, limits), Room::type_full);
-    EXPECT_EQ(memory.table.take_room(memory.insert(5), {one, 6, 0}, limits), Room::taken);
-    EXPECT_EQ(memory.table.take_room(memory.insert(6), {one, 6, 0}, limits), Room::queue_full);
+    EXPECT_EQ(memory.table.take_capacity(memory.insert(1), {one, 7, 8}, limits), Capacity::taken);
+    EXPECT_EQ(memory.table.take_capacity(memory.insert(2), {one, 7, 8}, limits),
+              Capacity::key_full);
+    EXPECT_EQ(memory.table.take_capacity(memory.insert(3), {one, 7, 9}, limits), Capacity::taken);
+    EXPECT_EQ(memory.table.take_capacity(memory.insert(4), {one, 7, 0}, limits),
+              Capacity::type_full);
+    EXPECT_EQ(memory.table.take_capacity(memory.insert(5), {one, 6, 0}, limits), Capacity::taken);
+    EXPECT_EQ(memory.table.take_capacity(memory.insert(6), {one, 6, 0}, limits),
+              Capacity::queue_full);
     EXPECT_EQ(memory.used(), 3 * one);
     EXPECT_EQ(memory.used(7), 2 * one);
     EXPECT_EQ(memory.used(7, 8), one);
 }
 
-TEST(Throttle, TellsWhoWaitsWhenThereIsRoom)
+TEST(Throttle, TellsWhoWaitsWhenThereIsCapacity)
 {
     Memory memory(10);
     const auto limits = limit_of_queue(3 * one);
     const std::int32_t light = memory.insert(1);
     const std::int32_t heavy = memory.insert(2);
-    memory.table.take_room(light, {one, 7, 0}, limits);
-    memory.table.take_room(heavy, {2 * one, 7, 0}, limits);
-    EXPECT_EQ(memory.table.take_room(memory.insert(3), {2 * one, 7, 0}, limits), Room::queue_full);
-    EXPECT_TRUE(memory.table.gauges().is_awaited({1, 1, 0, 0}));
+    memory.table.take_capacity(light, {one, 7, 0}, limits);
+    memory.table.take_capacity(heavy, {2 * one, 7, 0}, limits);
+    EXPECT_EQ(memory.table.take_capacity(memory.insert(3), {2 * one, 7, 0}, limits),
+              Capacity::queue_full);
+    EXPECT_TRUE(memory.table.limiters().is_awaited({1, 1, 0, 0}));
     memory.table.erase(light);
-    EXPECT_FALSE(memory.table.take_room_made().any) << "not enough for it";
+    EXPECT_FALSE(memory.table.take_freed_capacity().any) << "not enough for it";
     memory.table.erase(heavy);
-    EXPECT_TRUE(memory.table.take_room_made().any);
-    EXPECT_FALSE(memory.table.gauges().is_awaited({1, 1, 0, 0}));
-    EXPECT_EQ(memory.table.gauges().size(), 0U);
+    EXPECT_TRUE(memory.table.take_freed_capacity().any);
+    EXPECT_FALSE(memory.table.limiters().is_awaited({1, 1, 0, 0}));
+    EXPECT_EQ(memory.table.limiters().size(), 0U);
 }
 
-TEST(Throttle, NamesTheKeysThatHaveRoom)
+TEST(Throttle, NamesTheKeysThatHaveCapacity)
 {
     Memory memory(40);
     const WeightLimits limits{no_weight_limit, no_weight_limit, one};
     std::vector<std::int32_t> running;
     for (std::uint64_t key = 1; key <= 6; ++key) {
         running.push_back(memory.insert(static_cast<int>(key)));
-        memory.table.take_room(running.back(), {one, 7, key}, limits);
-        EXPECT_EQ(memory.table.take_room(memory.insert(static_cast<int>(10 + key)), {one, 7, key},
-                                         limits),
-                  Room::key_full);
+        memory.table.take_capacity(running.back(), {one, 7, key}, limits);
+        EXPECT_EQ(memory.table.take_capacity(memory.insert(static_cast<int>(10 + key)),
+                                             {one, 7, key}, limits),
+                  Capacity::key_full);
     }
     memory.table.erase(running[0]);
-    const RoomMade made = memory.table.take_room_made();
+    const FreedCapacity made = memory.table.take_freed_capacity();
     ASSERT_EQ(made.key_count, 1U);
-    EXPECT_EQ(made.keys[0], (GaugeName{1, 1, 7, 1}));
-    EXPECT_FALSE(memory.table.take_room_made().any);
+    EXPECT_EQ(made.keys[0], (LimiterName{1, 1, 7, 1}));
+    EXPECT_FALSE(memory.table.take_freed_capacity().any);
     for (std::size_t i = 1; i < running.size(); ++i)
         memory.table.erase(running[i]);
-    EXPECT_GT(memory.table.take_room_made().key_count, RoomMade::most_keys)
+    EXPECT_GT(memory.table.take_freed_capacity().key_count, FreedCapacity::most_keys)
         << "there are more than it names";
 }
 
@@ -139,21 +144,23 @@ TEST(Throttle, RemembersTheLightestThatWaits)
     Memory memory(10);
     const auto limits = limit_of_queue(4 * one);
     const std::int32_t first = memory.insert(1);
-    memory.table.take_room(first, {one, 7, 0}, limits);
-    memory.table.take_room(memory.insert(2), {3 * one, 7, 0}, limits);
-    EXPECT_EQ(memory.table.take_room(memory.insert(3), {one, 7, 0}, limits), Room::queue_full);
-    EXPECT_EQ(memory.table.take_room(memory.insert(4), {4 * one, 7, 0}, limits), Room::queue_full);
+    memory.table.take_capacity(first, {one, 7, 0}, limits);
+    memory.table.take_capacity(memory.insert(2), {3 * one, 7, 0}, limits);
+    EXPECT_EQ(memory.table.take_capacity(memory.insert(3), {one, 7, 0}, limits),
+              Capacity::queue_full);
+    EXPECT_EQ(memory.table.take_capacity(memory.insert(4), {4 * one, 7, 0}, limits),
+              Capacity::queue_full);
     memory.table.erase(first);
-    EXPECT_TRUE(memory.table.take_room_made().any)
-        << "the light one has room, if the heavy one has not";
+    EXPECT_TRUE(memory.table.take_freed_capacity().any)
+        << "the light one has capacity, if the heavy one has not";
 }
 
 TEST(Throttle, CountsAJobOnceAndWithItsLastWeight)
 {
     Memory memory(10);
     const std::int32_t entry = memory.insert(1);
-    memory.table.take_room(entry, {one, 7, 8}, limit_of_queue(5 * one));
-    memory.table.take_room(entry, {one, 7, 8}, limit_of_queue(5 * one));
+    memory.table.take_capacity(entry, {one, 7, 8}, limit_of_queue(5 * one));
+    memory.table.take_capacity(entry, {one, 7, 8}, limit_of_queue(5 * one));
     EXPECT_EQ(memory.used(), one);
     memory.table.weigh(entry, {4 * one, 7, 9});
     EXPECT_EQ(memory.used(), 4 * one);
@@ -161,14 +168,14 @@ TEST(Throttle, CountsAJobOnceAndWithItsLastWeight)
     EXPECT_EQ(memory.used(7, 9), 4 * one);
 }
 
-TEST(Throttle, CountsNothingWithoutRoomForAGauge)
+TEST(Throttle, CountsNothingWithoutCapacityForAGauge)
 {
     Memory memory(10, 2);
     const std::int32_t entry = memory.insert(1);
     memory.table.weigh(entry, {one, 7, 8});
     EXPECT_EQ(memory.used(7, 8), 0);
     memory.table.erase(entry);
-    EXPECT_EQ(memory.table.gauges().size(), 0U);
+    EXPECT_EQ(memory.table.limiters().size(), 0U);
 }
 
 namespace {
@@ -228,7 +235,7 @@ struct Crowd {
         const Load load{static_cast<Weight>(below(5) * 700), 1 + below(3), below(6)};
         const std::int32_t entry = memory.insert(++last_id);
         const bool expected = fits(load);
-        ASSERT_EQ(memory.table.take_room(entry, load, limits) == Room::taken, expected);
+        ASSERT_EQ(memory.table.take_capacity(entry, load, limits) == Capacity::taken, expected);
         if (!expected) {
             memory.table.erase(entry);
             return;
@@ -276,5 +283,5 @@ TEST(Throttle, NeverExceedsALimitAndNeverLeaks)
     for (auto &own : crowd.running)
         crowd.kill(own);
     EXPECT_EQ(crowd.memory.table.size(), 0U);
-    EXPECT_EQ(crowd.memory.table.gauges().size(), 0U);
+    EXPECT_EQ(crowd.memory.table.limiters().size(), 0U);
 }

@@ -52,31 +52,32 @@ TEST(WorkerChoice, UnknownComesBetweenHealthyAndDegraded)
               (std::vector<std::int64_t>{3, 2, 1}));
 }
 
-TEST(WorkerChoice, WhatAWorkerSaysOfItsQueueCountsAndTakesNoRoom)
+TEST(WorkerChoice, WhatAWorkerSaysOfItsQueueCountsAndTakesNoCapacity)
 {
     Candidate busy = candidate(1, Health::healthy, 0);
     Candidate free = candidate(2, Health::healthy, 2);
     busy.capacity = free.capacity = 3;
     busy.queue_depth = 20;
     EXPECT_EQ(choose_worker(std::vector{busy, free}), 2);
-    EXPECT_EQ(room_for_jobs(busy), 3);
+    EXPECT_EQ(capacity_for_jobs(busy), 3);
 }
 
-TEST(WorkerChoice, RoomForJobs)
+TEST(WorkerChoice, CapacityForJobs)
 {
     Candidate worker = candidate(1, Health::degraded, 2);
     worker.capacity = 3;
     worker.prefetch = 4;
     worker.running = 1;
-    EXPECT_EQ(room_for_jobs(worker), 4);
+    EXPECT_EQ(capacity_for_jobs(worker), 4);
     worker.health = Health::unhealthy;
-    EXPECT_EQ(room_for_jobs(worker), 0);
+    EXPECT_EQ(capacity_for_jobs(worker), 0);
     worker.may_be_probed = true;
-    EXPECT_EQ(room_for_jobs(worker), 1);
+    EXPECT_EQ(capacity_for_jobs(worker), 1);
     worker.is_draining = true;
-    EXPECT_EQ(room_for_jobs(worker), 0);
-    worker = candidate(1, Health::healthy, 1'001);  // it has come to have less room than it holds
-    EXPECT_EQ(room_for_jobs(worker), 0);
+    EXPECT_EQ(capacity_for_jobs(worker), 0);
+    worker =
+        candidate(1, Health::healthy, 1'001);  // it has come to have less capacity than it holds
+    EXPECT_EQ(capacity_for_jobs(worker), 0);
 }
 
 TEST(WorkerChoice, NotMoreThanItMayHold)
@@ -85,12 +86,12 @@ TEST(WorkerChoice, NotMoreThanItMayHold)
     worker.capacity = 2;
     worker.prefetch = 1;
     worker.running = 1;
-    EXPECT_TRUE(has_room(worker));
+    EXPECT_TRUE(has_capacity(worker));
     worker.running = 2;
-    EXPECT_FALSE(has_room(worker));
+    EXPECT_FALSE(has_capacity(worker));
     EXPECT_EQ(choose_worker(std::vector{worker}), std::nullopt);
     worker.capacity = worker.prefetch = std::numeric_limits<int>::max();
-    EXPECT_TRUE(has_room(worker)) << "no overflow";
+    EXPECT_TRUE(has_capacity(worker)) << "no overflow";
 }
 
 TEST(WorkerChoice, NotWhoIsDraining)
@@ -118,7 +119,7 @@ TEST(WorkerChoice, AProbeComesFirstButNotForWhoHadTheJob)
     EXPECT_EQ(choose_worker(both), 1);
     EXPECT_EQ(choose_worker(both, 1), 2);
     sick.capacity = 3;
-    EXPECT_EQ(choose_worker(std::vector{sick}), std::nullopt) << "it has no room";
+    EXPECT_EQ(choose_worker(std::vector{sick}), std::nullopt) << "it has no capacity";
 }
 
 TEST(WorkerChoice, ShareOfCapacityBreaksATie)
@@ -169,7 +170,7 @@ TEST(WorkerChoice, NobodyBetterIsPassedOver)
             workers.push_back(worker);
         }
         const auto usable = [](const Candidate &worker) {
-            return !worker.is_draining && has_room(worker) &&
+            return !worker.is_draining && has_capacity(worker) &&
                    (worker.health != Health::unhealthy || worker.may_be_probed);
         };
         const auto chosen = choose_worker(workers);

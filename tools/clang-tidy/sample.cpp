@@ -1,4 +1,5 @@
-// One line for each kind of trouble that `make tidy` has to find, named where it is. Not part of hipq.
+// One line for each kind of trouble that `make tidy` has to find, named where it is. Not part of
+// hipq.
 #include "pg/postgres.hpp"
 
 #include <utility>
@@ -33,11 +34,13 @@ int count(std::vector<std::string> names)
     std::string first = names.front();
     names.push_back(std::string("last"));  // finds: modernize-use-emplace
     const std::string moved = std::move(first);
-    total += static_cast<int>(first.size());  // finds: bugprone-use-after-move clang-analyzer-cplusplus.Move
-    int *missing = 0;                         // finds: modernize-use-nullptr
+    total += static_cast<int>(
+        first.size());  // finds: bugprone-use-after-move clang-analyzer-cplusplus.Move
+    int *missing = 0;   // finds: modernize-use-nullptr
     if (total > 3)
         *missing = 1;                  // finds: clang-analyzer-core.NullDereference
-    const int *lost = new int(total);  // finds: clang-analyzer-cplusplus.NewDeleteLeaks clang-analyzer-deadcode.DeadStores
+    const int *lost = new int(total);  // finds: clang-analyzer-cplusplus.NewDeleteLeaks
+                                       // clang-analyzer-deadcode.DeadStores
     return total + static_cast<int>(moved.size());
 }
 

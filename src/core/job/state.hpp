@@ -16,7 +16,7 @@ inline constexpr std::array<JobState, 5> all_job_states{
 std::string_view name(JobState state);
 std::optional<JobState> parse_job_state(std::string_view text);
 
-// A job that stands in line and may be claimed.
+// A job that waits and may be claimed.
 bool is_waiting(JobState state);
 
 // A job that still holds its (job_type, job_key): everything but final.

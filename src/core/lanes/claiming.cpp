@@ -25,13 +25,14 @@ ClaimMode claim_mode(ClaimRule rule, bool handler_may_commit, std::optional<std:
     return run_time.has_value() && *run_time < long_run_time ? ClaimMode::lock : ClaimMode::record;
 }
 
-std::size_t hand_size(std::optional<std::int64_t> run_time, std::size_t batch_size,
-                      std::size_t most)
+std::size_t prefetch_size(std::optional<std::int64_t> run_time, std::size_t batch_size,
+                          std::size_t most)
 {
     const std::size_t least = std::clamp<std::size_t>(batch_size, 1, most);
     if (!run_time.has_value())
         return least;
-    const auto fitting = static_cast<std::size_t>(hand_work / std::max<std::int64_t>(*run_time, 1));
+    const auto fitting =
+        static_cast<std::size_t>(prefetched_work / std::max<std::int64_t>(*run_time, 1));
     const std::size_t bounded = std::clamp(fitting, least, most);
     return bounded - bounded % least;
 }

@@ -16,8 +16,8 @@ std::uint64_t mixed(std::uint64_t value)
     return value ^ (value >> 31);
 }
 
-// Of the queue, the type, the key. A key has a gauge of its own, no key none.
-std::array<GaugeName, gauges_per_job> gauge_names(const JobEntry &job, const Load &load)
+// Of the queue, the type, the key. A key has a limiter of its own, no key none.
+std::array<LimiterName, limiters_per_job> limiter_names(const JobEntry &job, const Load &load)
 {
     return {{{job.database, job.queue_id, 0, 0},
              {job.database, job.queue_id, load.type, 0},
@@ -35,9 +35,9 @@ std::int32_t &JobTable::bucket_of(std::uint32_t database, std::int64_t job_id) c
 
 void JobTable::clear()
 {
-    gauges_.clear();
+    limiters_.clear();
     head_->used = 0;
-    head_->room_made = RoomMade{};
+    head_->freed = FreedCapacity{};
     head_->free = entries_.empty() ? no_entry : 0;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
         entries_[i] = JobEntry{};
@@ -122,30 +122,31 @@ void JobTable::erase(std::int32_t entry)
     --head_->used;
 }
 
-Room JobTable::take_room(std::int32_t entry, const Load &load, const WeightLimits &limits)
+Capacity JobTable::take_capacity(std::int32_t entry, const Load &load, const WeightLimits &limits)
 {
     const JobEntry &job = at(entry);
     if (job.is_weighed)
-        return Room::taken;
-    const auto names = gauge_names(job, load);
-    if (!gauges_.admits(names[0], load.weight, limits.queue))
-        return Room::queue_full;
-    if (!gauges_.admits(names[1], load.weight, limits.type))
-        return Room::type_full;
-    if (load.key != 0 && !gauges_.admits(names[2], load.weight, limits.key))
-        return Room::key_full;
+        return Capacity::taken;
+    const auto names = limiter_names(job, load);
+    if (!limiters_.admits(names[0], load.weight, limits.queue))
+        return Capacity::queue_full;
+    if (!limiters_.admits(names[1], load.weight, limits.type))
+        return Capacity::type_full;
+    if (load.key != 0 && !limiters_.admits(names[2], load.weight, limits.key))
+        return Capacity::key_full;
     weigh(entry, load);
-    return Room::taken;
+    return Capacity::taken;
 }
 
 void JobTable::weigh(std::int32_t entry, const Load &load)
 {
     JobEntry &job = (*this)[entry];
-    const auto names = gauge_names(job, load);
+    const auto names = limiter_names(job, load);
     if (job.is_weighed)
         lift(job);
     for (std::size_t i = 0; i < names.size(); ++i)
-        job.gauges[i] = i == 2 && load.key == 0 ? no_gauge : gauges_.enter(names[i], load.weight);
+        job.limiters[i] =
+            i == 2 && load.key == 0 ? no_limiter : limiters_.enter(names[i], load.weight);
     job.weight = load.weight;
     job.is_weighed = true;
 }
@@ -154,25 +155,25 @@ void JobTable::lift(JobEntry &job)
 {
     if (!job.is_weighed)
         return;
-    for (const std::int32_t gauge : job.gauges) {
-        if (gauge == no_gauge)
+    for (const std::int32_t limiter : job.limiters) {
+        if (limiter == no_limiter)
             continue;
-        const GaugeName name = gauges_[gauge].name;
-        if (gauges_.leave(gauge, job.weight))
-            note_room(name);
+        const LimiterName name = limiters_[limiter].name;
+        if (limiters_.leave(limiter, job.weight))
+            note_capacity(name);
     }
     job.is_weighed = false;
 }
 
-void JobTable::note_room(const GaugeName &name)
+void JobTable::note_capacity(const LimiterName &name)
 {
-    RoomMade &made = head_->room_made;
+    FreedCapacity &made = head_->freed;
     made.any = true;
     if (name.key == 0)
         return;
-    if (made.key_count < RoomMade::most_keys)
+    if (made.key_count < FreedCapacity::most_keys)
         made.keys[made.key_count] = name;
-    made.key_count = std::min<std::uint32_t>(made.key_count + 1, RoomMade::most_keys + 1);
+    made.key_count = std::min<std::uint32_t>(made.key_count + 1, FreedCapacity::most_keys + 1);
 }
 
 }  // namespace hipq::core

@@ -1,4 +1,4 @@
-// The jobs that somebody has in hand: a hash table over memory that its user provides, so that it
+// The jobs that somebody has in flight: a hash table over memory that its user provides, so that it
 // can live in shared memory.
 //
 // Plain data, no pointers, no allocation; operations are straight-line code. At most one entry per
@@ -41,21 +41,21 @@ struct JobEntry {
     bool is_accepted;   // by the external worker that has it
     bool is_closed;     // its code has ended, and what follows from that cannot be stopped any more
     bool is_cancelled;  // its holder was asked to cancel it
-    bool is_weighed;    // it counts in these gauges, with this weight, until the entry goes
-    std::array<std::int32_t, gauges_per_job> gauges;
+    bool is_weighed;    // it counts in these limiters, with this weight, until the entry goes
+    std::array<std::int32_t, limiters_per_job> limiters;
     Weight weight;
 };
 
-// What a job that asks for room gets. Where there is none, it waits there.
-enum class Room : unsigned char { taken, queue_full, type_full, key_full };
+// What a job that asks for capacity gets. Where there is none, it waits there.
+enum class Capacity : unsigned char { taken, queue_full, type_full, key_full };
 
-// Room that erasing has made for those who wait for it: they have to be told.
-struct RoomMade {
+// Capacity that erasing has made for those who wait for it: they have to be told.
+struct FreedCapacity {
     static constexpr std::size_t most_keys = 4;
     bool any;
     std::uint32_t
         key_count;  // throttle keys among it; more than most_keys: not all of them are listed
-    std::array<GaugeName, most_keys> keys;
+    std::array<LimiterName, most_keys> keys;
 };
 
 // What a holder has.
@@ -68,21 +68,21 @@ struct JobTableHead {
     std::int32_t free;
     std::int32_t used;
     std::uint64_t last_serial;  // so far
-    RoomMade room_made;
+    FreedCapacity freed;
 };
 
 class JobTable {
 public:
     JobTable(JobTableHead *head, std::span<JobEntry> entries, std::span<std::int32_t> buckets,
-             std::span<HolderList> holders, GaugeTable gauges)
-        : head_(head), entries_(entries), buckets_(buckets), holders_(holders), gauges_(gauges)
+             std::span<HolderList> holders, LimiterTable limiters)
+        : head_(head), entries_(entries), buckets_(buckets), holders_(holders), limiters_(limiters)
     {
     }
 
     // Makes everything empty.
     void clear();
 
-    // Enters a job that is not in hand yet. no_entry: somebody has it, or the table is full.
+    // Enters a job that is not in flight yet. no_entry: somebody has it, or the table is full.
     std::int32_t insert(const JobEntry &job);
     std::int32_t find(std::uint32_t database, std::int64_t job_id) const;
     // What it weighs is given back.
@@ -90,15 +90,15 @@ public:
     // From now on it belongs to another holder; what it weighs stays.
     void hand_over(std::int32_t entry, std::int32_t holder);
 
-    // Counts a job in hand in its gauges if there is room in all of them; one that counts already
-    // has it.
-    Room take_room(std::int32_t entry, const Load &load, const WeightLimits &limits);
-    // Counts it, room or not. One that counts already with another weight or key counts anew.
+    // Counts a job in flight in its limiters if there is capacity in all of them; one that counts
+    // already has it.
+    Capacity take_capacity(std::int32_t entry, const Load &load, const WeightLimits &limits);
+    // Counts it, capacity or not. One that counts already with another weight or key counts anew.
     void weigh(std::int32_t entry, const Load &load);
     // Since this was asked last.
-    RoomMade take_room_made() { return std::exchange(head_->room_made, RoomMade{}); }
-    GaugeTable &gauges() { return gauges_; }
-    const GaugeTable &gauges() const { return gauges_; }
+    FreedCapacity take_freed_capacity() { return std::exchange(head_->freed, FreedCapacity{}); }
+    LimiterTable &limiters() { return limiters_; }
+    const LimiterTable &limiters() const { return limiters_; }
 
     // Erases the entries of a holder that the predicate wants gone. Returns how many.
     template <class Predicate>
@@ -147,12 +147,12 @@ private:
     void link_to_holder(std::int32_t entry, std::int32_t holder);
     void unlink_from_holder(const JobEntry &job);
     void lift(JobEntry &job);
-    void note_room(const GaugeName &name);
+    void note_capacity(const LimiterName &name);
     JobTableHead *head_;
     std::span<JobEntry> entries_;
     std::span<std::int32_t> buckets_;
     std::span<HolderList> holders_;
-    GaugeTable gauges_;
+    LimiterTable limiters_;
 };
 
 }  // namespace hipq::core

@@ -4,10 +4,10 @@
 //
 // Everything at or after the frontier is unread. Before it only the pockets may hold such rows, and
 // the inbox, where whoever has made a row claimable puts its key once its transaction has ended. A
-// superfluous key costs a look; a missing one would lose a job. So every way to save room makes
+// superfluous key costs a look; a missing one would lose a job. So every way to save capacity makes
 // ranges larger, never smaller.
 //
-// Invariant: each row that is committed, can be claimed and is in nobody's hand stands at or after
+// Invariant: each row that is committed, can be claimed and is held by nobody stands at or after
 // the frontier, in a pocket or in the inbox, or its transaction has not put its key there yet.
 //
 // Plain data, no pointers, no allocation; operations are straight-line code, so that it can live in
@@ -66,7 +66,7 @@ inline constexpr std::int64_t longest_hold = 10'000'000;
 inline constexpr std::int64_t crowded_hold = 100'000;
 
 // Keys that may be claimable, not to be looked at before a time (microseconds), or before there is
-// room under a throttle key. Between the rows of that throttle key others may stand; they have
+// capacity under a throttle key. Between the rows of that throttle key others may stand; they have
 // places of their own.
 struct Pocket {
     KeyRange range;
@@ -106,12 +106,14 @@ constexpr Pocket merged(const Pocket &left, const Pocket &right, std::int64_t no
     const std::int64_t earlier = std::min(left.not_before, right.not_before);
     if (left.throttle_key == right.throttle_key)
         return {range, earlier, left.throttle_key};
-    return {range, std::min(earlier,
-                            now + crowded_hold)};  // nobody says when there is room for all of them
+    return {range,
+            std::min(earlier,
+                     now + crowded_hold)};  // nobody says when there is capacity for all of them
 }
 
-// Pockets in the order of their keys. When there is no room the two nearest become one, but rather
-// not if rows that wait for their time window, or for room, would be looked at too early.
+// Pockets in the order of their keys. When there is no capacity the two nearest become one, but
+// rather not if rows that wait for their time window, or for capacity, would be looked at too
+// early.
 template <std::size_t size>
 struct Pockets {
     std::array<Pocket, size> entries{};
@@ -126,7 +128,7 @@ struct Pockets {
             insert(pocket);
             return;
         }
-        // One more than there is room for: it and its neighbours are weighed together.
+        // One more than there is capacity for: it and its neighbours are weighed together.
         std::array<Pocket, size + 1> all{};
         std::copy_n(entries.begin(), size, all.begin());
         all[size] = pocket;
@@ -142,7 +144,7 @@ struct Pockets {
         std::copy_n(all.begin(), size, entries.begin());
     }
 
-    // The same, but all that wait for one opening, or for room under one throttle key, share a
+    // The same, but all that wait for one opening, or for capacity under one throttle key, share a
     // pocket, whatever lies between them.
     void add_to_its_like(Pocket pocket, std::int64_t now)
     {
@@ -223,17 +225,17 @@ struct BasicLane {
         put_in_inbox({range, not_before});
     }
 
-    // The same of a row whose throttle key is full: it is worth a look when there is room
-    // (make_room()), or at that time.
+    // The same of a row whose throttle key is full: it is worth a look when there is capacity
+    // (make_capacity()), or at that time.
     void note_full(LaneKey key, std::uint64_t throttle_key, std::int64_t not_before)
     {
         put_in_inbox({{key, key}, not_before, throttle_key});
     }
 
-    // There is room under a throttle key; 0: there may be under any. Returns whether anything has
-    // waited for it. Whoever reads the lane may keep what waited when he began; what he himself
+    // There is capacity under a throttle key; 0: there may be under any. Returns whether anything
+    // has waited for it. Whoever reads the lane may keep what waited when he began; what he himself
     // finds full he has to ask about again when he has ended.
-    bool make_room(std::uint64_t throttle_key)
+    bool make_capacity(std::uint64_t throttle_key)
     {
         const auto is_meant = [&](const Pocket &pocket) {
             return pocket.throttle_key != 0 &&
@@ -387,8 +389,8 @@ public:
     // claimer's hand from now on.
     void passed(LaneKey key) { read_until(after(key)); }
     // A row that somebody holds whom the registry does not know. It is looked at again at the time
-    // given; the others go on. (Where there is no room for one more pocket two of them become one,
-    // and what lies between is walked again: dearer, but nobody waits.)
+    // given; the others go on. (Where there is no capacity for one more pocket two of them become
+    // one, and what lies between is walked again: dearer, but nobody waits.)
     void held(LaneKey key, std::int64_t again_at)
     {
         kept_.add({{key, key}, again_at}, now_);
@@ -401,8 +403,8 @@ public:
         kept_.add_to_its_like({rows, opens}, now_);
         read_until(after(rows.last));
     }
-    // A row whose throttle key is full. It is worth a look when there is room, or at that time. In
-    // the pocket of that throttle key so are all that follow, unread.
+    // A row whose throttle key is full. It is worth a look when there is capacity, or at that time.
+    // In the pocket of that throttle key so are all that follow, unread.
     void full(LaneKey key, std::uint64_t throttle_key, std::int64_t again_at)
     {
         const bool is_its_pocket = this->throttle_key() == throttle_key;

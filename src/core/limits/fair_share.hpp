@@ -93,8 +93,8 @@ constexpr std::int64_t turn(std::int64_t quantum, std::int64_t weight, std::int6
 // Whether an executor that has stayed for so long leaves in favour of another owner: one that has
 // none as soon as it has used less, one that has some when a whole quantum is due to it. (So owners
 // that have what is theirs do not swap executors.)
-constexpr bool makes_room(const Contender &own, std::int64_t stayed, const Contender &other,
-                          std::int64_t quantum)
+constexpr bool gives_way(const Contender &own, std::int64_t stayed, const Contender &other,
+                         std::int64_t quantum)
 {
     const VirtualTime some = virtual_time(std::max(quantum, least_turn), other.weight);
     const VirtualTime owed = other.executors == 0 ? 1 : std::max<VirtualTime>(some, 1);

@@ -1,11 +1,11 @@
-// A chained hash table with a list of free gauges.
+// A chained hash table with a list of free limiters.
 #include "throttle.hpp"
 
 #include <utility>
 
 namespace hipq::core {
 
-std::int32_t &GaugeTable::bucket_of(const GaugeName &name) const
+std::int32_t &LimiterTable::bucket_of(const LimiterName &name) const
 {
     std::uint64_t hash = name.type ^ (name.key * 0x9e3779b97f4a7c15U);
     hash ^= (std::uint64_t{name.database} << 32) | static_cast<std::uint32_t>(name.queue_id);
@@ -15,98 +15,99 @@ std::int32_t &GaugeTable::bucket_of(const GaugeName &name) const
     return buckets_[hash % buckets_.size()];
 }
 
-void GaugeTable::clear()
+void LimiterTable::clear()
 {
     head_->used = 0;
-    head_->free = gauges_.empty() ? no_gauge : 0;
-    for (std::size_t i = 0; i < gauges_.size(); ++i) {
-        gauges_[i] = Gauge{};
-        gauges_[i].next = i + 1 < gauges_.size() ? static_cast<std::int32_t>(i + 1) : no_gauge;
+    head_->free = limiters_.empty() ? no_limiter : 0;
+    for (std::size_t i = 0; i < limiters_.size(); ++i) {
+        limiters_[i] = Limiter{};
+        limiters_[i].next =
+            i + 1 < limiters_.size() ? static_cast<std::int32_t>(i + 1) : no_limiter;
     }
-    std::fill(buckets_.begin(), buckets_.end(), no_gauge);
+    std::fill(buckets_.begin(), buckets_.end(), no_limiter);
 }
 
-std::int32_t GaugeTable::find(const GaugeName &name) const
+std::int32_t LimiterTable::find(const LimiterName &name) const
 {
-    for (std::int32_t gauge = bucket_of(name); gauge != no_gauge; gauge = at(gauge).next)
-        if (at(gauge).name == name)
-            return gauge;
-    return no_gauge;
+    for (std::int32_t limiter = bucket_of(name); limiter != no_limiter; limiter = at(limiter).next)
+        if (at(limiter).name == name)
+            return limiter;
+    return no_limiter;
 }
 
-std::int32_t GaugeTable::make(const GaugeName &name)
+std::int32_t LimiterTable::make(const LimiterName &name)
 {
-    const std::int32_t gauge = head_->free;
-    if (gauge == no_gauge)
-        return no_gauge;
-    head_->free = at(gauge).next;
+    const std::int32_t limiter = head_->free;
+    if (limiter == no_limiter)
+        return no_limiter;
+    head_->free = at(limiter).next;
     ++head_->used;
     std::int32_t &bucket = bucket_of(name);
-    at(gauge) = Gauge{name, 0, 0, no_weight_limit, 0, bucket};
-    bucket = gauge;
-    return gauge;
+    at(limiter) = Limiter{name, 0, 0, no_weight_limit, 0, bucket};
+    bucket = limiter;
+    return limiter;
 }
 
-void GaugeTable::erase(std::int32_t gauge)
+void LimiterTable::erase(std::int32_t limiter)
 {
-    std::int32_t *link = &bucket_of(at(gauge).name);
-    while (*link != gauge)
+    std::int32_t *link = &bucket_of(at(limiter).name);
+    while (*link != limiter)
         link = &at(*link).next;
-    *link = at(gauge).next;
-    at(gauge) = Gauge{};
-    at(gauge).next = head_->free;
-    head_->free = gauge;
+    *link = at(limiter).next;
+    at(limiter) = Limiter{};
+    at(limiter).next = head_->free;
+    head_->free = limiter;
     --head_->used;
 }
 
-std::int32_t GaugeTable::enter(const GaugeName &name, Weight weight)
+std::int32_t LimiterTable::enter(const LimiterName &name, Weight weight)
 {
-    std::int32_t gauge = find(name);
-    if (gauge == no_gauge)
-        gauge = make(name);
-    if (gauge == no_gauge)
-        return no_gauge;
-    at(gauge).used += weight;
-    ++at(gauge).jobs;
-    return gauge;
+    std::int32_t limiter = find(name);
+    if (limiter == no_limiter)
+        limiter = make(name);
+    if (limiter == no_limiter)
+        return no_limiter;
+    at(limiter).used += weight;
+    ++at(limiter).jobs;
+    return limiter;
 }
 
-bool GaugeTable::leave(std::int32_t gauge, Weight weight)
+bool LimiterTable::leave(std::int32_t limiter, Weight weight)
 {
-    Gauge &left = at(gauge);
+    Limiter &left = at(limiter);
     left.used -= weight;
     --left.jobs;
-    const bool has_waited = left.waiting != 0 && has_room(left.used, left.waiting, left.limit);
+    const bool has_waited = left.waiting != 0 && has_capacity(left.used, left.waiting, left.limit);
     if (has_waited)
         left.waiting = 0;
     if (left.jobs == 0)
-        erase(gauge);
+        erase(limiter);
     return has_waited;
 }
 
-bool GaugeTable::admits(const GaugeName &name, Weight weight, Weight limit)
+bool LimiterTable::admits(const LimiterName &name, Weight weight, Weight limit)
 {
-    const std::int32_t gauge = find(name);
-    if (gauge == no_gauge || has_room(at(gauge).used, weight, limit))
+    const std::int32_t limiter = find(name);
+    if (limiter == no_limiter || has_capacity(at(limiter).used, weight, limit))
         return true;
-    Weight &waiting = at(gauge).waiting;
+    Weight &waiting = at(limiter).waiting;
     waiting = waiting == 0 ? weight : std::min(waiting, weight);
-    at(gauge).limit = limit;
+    at(limiter).limit = limit;
     return false;
 }
 
-bool GaugeTable::is_awaited(const GaugeName &name) const
+bool LimiterTable::is_awaited(const LimiterName &name) const
 {
-    const std::int32_t gauge = find(name);
-    return gauge != no_gauge && at(gauge).waiting != 0;
+    const std::int32_t limiter = find(name);
+    return limiter != no_limiter && at(limiter).waiting != 0;
 }
 
-bool GaugeTable::forget_waiting(std::uint32_t database)
+bool LimiterTable::forget_waiting(std::uint32_t database)
 {
     bool any = false;
-    for (Gauge &gauge : gauges_)
-        if (gauge.name.database == database)
-            any = std::exchange(gauge.waiting, 0) != 0 || any;
+    for (Limiter &limiter : limiters_)
+        if (limiter.name.database == database)
+            any = std::exchange(limiter.waiting, 0) != 0 || any;
     return any;
 }
 

@@ -1,5 +1,5 @@
-// How much may run at once: gauges that add up the weights of running jobs, for a queue, a job type
-// of it, and a throttle key of that.
+// How much may run at once: limiters that add up the weights of running jobs, for a queue, a job
+// type of it, and a throttle key of that.
 //
 // Weights and limits are counted in thousandths, so that sums are exact. A hash table over memory
 // that its user provides, so that it can live in shared memory: plain data, no pointers, no
@@ -19,9 +19,9 @@ inline constexpr Weight weight_unit = 1'000;
 inline constexpr Weight no_weight_limit = 0;
 inline constexpr Weight largest_weight = 999'999'999;  // numeric(9,3)
 
-// A limit below 1 is none. A job that weighs nothing always has room; one that weighs more than the
-// limit runs when nothing that weighs anything runs.
-constexpr bool has_room(Weight used, Weight weight, Weight limit)
+// A limit below 1 is none. A job that weighs nothing always has capacity; one that weighs more than
+// the limit runs when nothing that weighs anything runs.
+constexpr bool has_capacity(Weight used, Weight weight, Weight limit)
 {
     return limit < weight_unit || weight == 0 || used == 0 || used + weight <= limit;
 }
@@ -53,75 +53,77 @@ struct WeightLimits {
     constexpr bool any() const { return std::max({queue, type, key}) >= weight_unit; }
 };
 
-// What a gauge counts. 0 for a type: the whole queue; for a key: the whole type.
-struct GaugeName {
+// What a limiter counts. 0 for a type: the whole queue; for a key: the whole type.
+struct LimiterName {
     std::uint32_t database;
     std::int32_t queue_id;
     std::uint64_t type;
     std::uint64_t key;
-    bool operator==(const GaugeName &) const = default;
+    bool operator==(const LimiterName &) const = default;
 };
 
-struct Gauge {
-    GaugeName name;
+struct Limiter {
+    LimiterName name;
     Weight used;        // by those that run
-    Weight waiting;     // of the lightest that found no room; 0: nobody waits
+    Weight waiting;     // of the lightest that found no capacity; 0: nobody waits
     Weight limit;       // that stood against it
-    std::int32_t jobs;  // that are counted; the gauge goes with the last
-    std::int32_t next;  // in its bucket, or in the list of free gauges
+    std::int32_t jobs;  // that are counted; the limiter goes with the last
+    std::int32_t next;  // in its bucket, or in the list of free limiters
 };
 
-inline constexpr std::int32_t no_gauge = -1;
+inline constexpr std::int32_t no_limiter = -1;
 
-struct GaugeTableHead {
+struct LimiterTableHead {
     std::int32_t free;
     std::int32_t used;
 };
 
-class GaugeTable {
+class LimiterTable {
 public:
-    GaugeTable(GaugeTableHead *head, std::span<Gauge> gauges, std::span<std::int32_t> buckets)
-        : head_(head), gauges_(gauges), buckets_(buckets)
+    LimiterTable(LimiterTableHead *head, std::span<Limiter> limiters,
+                 std::span<std::int32_t> buckets)
+        : head_(head), limiters_(limiters), buckets_(buckets)
     {
     }
 
     // Makes everything empty.
     void clear();
 
-    std::int32_t find(const GaugeName &name) const;
-    // Counts one more job. no_gauge: there is no room for another gauge, and nothing is counted.
-    std::int32_t enter(const GaugeName &name, Weight weight);
-    // The job is gone. Returns whether somebody who waits has room now; he is forgotten then, and
-    // has to be told.
-    bool leave(std::int32_t gauge, Weight weight);
+    std::int32_t find(const LimiterName &name) const;
+    // Counts one more job. no_limiter: there is no capacity for another limiter, and nothing is
+    // counted.
+    std::int32_t enter(const LimiterName &name, Weight weight);
+    // The job is gone. Returns whether somebody who waits has capacity now; he is forgotten then,
+    // and has to be told.
+    bool leave(std::int32_t limiter, Weight weight);
 
-    // Whether a job of that weight has room under a limit. If not, it waits from now on.
-    bool admits(const GaugeName &name, Weight weight, Weight limit);
+    // Whether a job of that weight has capacity under a limit. If not, it waits from now on.
+    bool admits(const LimiterName &name, Weight weight, Weight limit);
     // Whether somebody waits there.
-    bool is_awaited(const GaugeName &name) const;
+    bool is_awaited(const LimiterName &name) const;
     // Nobody waits any more in a database, as far as is known here: whoever does says so again.
     // Returns whether anybody did.
     bool forget_waiting(std::uint32_t database);
 
-    const Gauge &operator[](std::int32_t gauge) const
+    const Limiter &operator[](std::int32_t limiter) const
     {
-        return gauges_[static_cast<std::size_t>(gauge)];
+        return limiters_[static_cast<std::size_t>(limiter)];
     }
-    std::span<const Gauge> all() const { return gauges_; }  // those that count no job are free
+    std::span<const Limiter> all() const { return limiters_; }  // those that count no job are free
     std::size_t size() const { return static_cast<std::size_t>(head_->used); }
-    std::size_t capacity() const { return gauges_.size(); }
+    std::size_t capacity() const { return limiters_.size(); }
 
 private:
-    std::int32_t &bucket_of(const GaugeName &name) const;
-    Gauge &at(std::int32_t gauge) const { return gauges_[static_cast<std::size_t>(gauge)]; }
-    std::int32_t make(const GaugeName &name);
-    void erase(std::int32_t gauge);
-    GaugeTableHead *head_;
-    std::span<Gauge> gauges_;
+    std::int32_t &bucket_of(const LimiterName &name) const;
+    Limiter &at(std::int32_t limiter) const { return limiters_[static_cast<std::size_t>(limiter)]; }
+    std::int32_t make(const LimiterName &name);
+    void erase(std::int32_t limiter);
+    LimiterTableHead *head_;
+    std::span<Limiter> limiters_;
     std::span<std::int32_t> buckets_;
 };
 
-// The gauges of a job: of its queue, its type, its key.
-inline constexpr std::size_t gauges_per_job = 3;
+// The limiters of a job: of its queue, its type, its key.
+inline constexpr std::size_t limiters_per_job = 3;
 
 }  // namespace hipq::core

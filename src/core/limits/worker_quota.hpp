@@ -1,5 +1,5 @@
 // What external workers of one role may have of a table in shared memory: places for workers, or
-// jobs in hand.
+// jobs in flight.
 //
 // A role is given a share of what it has and what is free (fair_quota.hpp), so that one that takes
 // all it can leaves something to the next. After some greedy roles little is left; so the last

@@ -22,12 +22,12 @@ std::string_view name(Duty duty)
     case Duty::expiry:
         return "expire jobs";
     case Duty::successors:
-        return "put successors in line";
+        return "enqueue successors";
     case Duty::worker_wait:
         return "give up jobs that no worker takes";
     case Duty::dispatch:
         return "give jobs to workers";
-    case Duty::take_back:
+    case Duty::reclaim:
         return "take jobs back from workers";
     case Duty::recovery:
         return "recover jobs";

@@ -13,7 +13,7 @@ enum class Duty : unsigned char {
     successors,
     worker_wait,
     dispatch,
-    take_back,
+    reclaim,
     recovery,
     audit,
     vacuum,

@@ -40,7 +40,7 @@ std::uint8_t one_more(std::uint8_t count)
     return count < std::numeric_limits<std::uint8_t>::max() ? count + 1 : count;
 }
 
-// A retry handler that is asked again runs beside others: what stands in line is the job.
+// A retry handler that is asked again runs beside others: what waits is the job.
 void convict(CrashCase &entry, Role role)
 {
     entry.runs_alone = entry.attempt > 0 && (entry.runs_alone != 0 || role != Role::bystander);
@@ -154,7 +154,7 @@ std::int64_t suspect_pause(CrashStreak streak, std::int64_t first_pause)
                     longest_suspect_pause);
 }
 
-CrashCase settled(CrashCase entry)
+CrashCase resolved(CrashCase entry)
 {
     entry.charge_due = 0;
     entry.return_due = 0;

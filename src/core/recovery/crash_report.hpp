@@ -24,7 +24,7 @@ enum class EndOfLife : std::uint8_t {
 // `same_server`: the postmaster lives on and starts everything anew, as it does after a crash only.
 EndOfLife end_of_life(const FlightLog &log, bool same_server);
 
-// The cases after that life: those that were open, and one for each job that was in hand. Those
+// The cases after that life: those that were open, and one for each job that was in flight. Those
 // that matter most come first, as only max_crash_cases are kept; `check` is filled in by whoever
 // stores them. `now` is when the crash is said to have been.
 std::vector<CrashCase> judge(const FlightLog &log, EndOfLife end, std::int64_t now = 0);
@@ -50,9 +50,9 @@ CrashStreak streak_after(const FlightLog &log, EndOfLife end, std::int64_t now);
 inline constexpr std::int64_t longest_suspect_pause = 60'000'000;
 std::int64_t suspect_pause(CrashStreak streak, std::int64_t first_pause);
 
-// What is left of a case once the job was charged and brought home as far as it had to be: whether
+// What is left of a case once the job was charged and rescued as far as it had to be: whether
 // it stays open, to be remembered until the job's handler comes to an end.
-CrashCase settled(CrashCase entry);
+CrashCase resolved(CrashCase entry);
 bool is_open(const CrashCase &entry);
 
 }  // namespace hipq::core

@@ -31,7 +31,8 @@ struct FlightStamp {
 // How a process of hipq was told to quit.
 enum class QuitMark : std::uint8_t { none, crash, stop };
 
-// An attempt that an executor has in hand. Attempt 0: not the job runs, its retry handler is asked.
+// An attempt that an executor has in flight. Attempt 0: not the job runs, its retry handler is
+// asked.
 struct FlightJob {
     std::int64_t id;
     std::int32_t attempt;

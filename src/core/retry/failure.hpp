@@ -34,7 +34,7 @@ enum class Reason : unsigned char {
     retry_handler_failed,
     cancelled,
     expired,
-    // uncharged: the job goes back into the line as if nothing had happened
+    // uncharged: the job goes back into its lane as if nothing had happened
     released,
     snoozed,
     conflict,

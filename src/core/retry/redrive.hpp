@@ -8,7 +8,7 @@ namespace hipq::core {
 // Jobs per second: at least one in a day, at most a million.
 std::optional<Problem> check_redrive_rate(double rate);
 
-// Microseconds from now until the job with this place in the line (from 0) is due, at that rate.
+// Microseconds from now until the job with this place in its lane (from 0) is due, at that rate.
 // Without a rate: now.
 std::int64_t redrive_delay(std::int64_t place, std::optional<double> rate);
 

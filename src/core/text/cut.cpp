@@ -26,8 +26,8 @@ std::string cut(std::string_view text, std::size_t most, Border border)
     if (text.size() <= most)
         return std::string(text);
     const std::string note = "... (cut, " + std::to_string(text.size()) + " bytes)";
-    const std::size_t room = most > note.size() ? most - note.size() : 0;
-    return std::string(text.substr(0, border(text, room))) + note;
+    const std::size_t capacity = most > note.size() ? most - note.size() : 0;
+    return std::string(text.substr(0, border(text, capacity))) + note;
 }
 
 }  // namespace hipq::core

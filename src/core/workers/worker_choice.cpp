@@ -13,15 +13,15 @@ int rank(const Candidate &worker)
 
 }  // namespace
 
-bool has_room(const Candidate &worker)
+bool has_capacity(const Candidate &worker)
 {
     return std::int64_t{worker.depth} + worker.running <
            std::int64_t{worker.capacity} + worker.prefetch;
 }
 
-int room_for_jobs(const Candidate &worker)
+int capacity_for_jobs(const Candidate &worker)
 {
-    if (worker.is_draining || !has_room(worker))
+    if (worker.is_draining || !has_capacity(worker))
         return 0;
     if (worker.health == Health::unhealthy)
         return worker.may_be_probed ? 1 : 0;
@@ -43,7 +43,7 @@ bool is_better(const Candidate &one, const Candidate &other)
 
 void WorkerChoice::consider(const Candidate &worker)
 {
-    if (room_for_jobs(worker) == 0)
+    if (capacity_for_jobs(worker) == 0)
         return;
     if (worker.worker_id == avoided_) {
         has_avoided_ = true;

@@ -14,7 +14,7 @@ namespace hipq::core {
 struct Candidate {
     std::int64_t worker_id;
     std::uint64_t last_chosen;  // grows with each choice; 0: never
-    int depth;                  // jobs dispatched, not accepted: they take up room
+    int depth;                  // jobs dispatched, not accepted: they take up capacity
     int queue_depth;            // the same, or what it says of itself if that is more
     int running;                // jobs accepted
     int capacity;
@@ -25,11 +25,11 @@ struct Candidate {
 };
 
 // Whether it may hold one more job: as many as it runs at a time, and what it holds beyond those.
-bool has_room(const Candidate &worker);
+bool has_capacity(const Candidate &worker);
 
 // How many more jobs it may be given now: none if it drains or is unhealthy, one if that is a
 // probe.
-int room_for_jobs(const Candidate &worker);
+int capacity_for_jobs(const Candidate &worker);
 
 // Whether `one` is to be given a job rather than `other`: by health, queue depth, share of its
 // capacity in use, and whoever was chosen longer ago.

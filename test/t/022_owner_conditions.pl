@@ -6,7 +6,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $hipq = HipqCluster->new('gates', extension => 0, 'hipq.executor_idle_timeout' => '200ms', 'max_connections' => 10, 'superuser_reserved_connections' => 3);
+my $hipq = HipqCluster->new('conditions', extension => 0, 'hipq.executor_idle_timeout' => '200ms', 'max_connections' => 10, 'superuser_reserved_connections' => 3);
 my $admin = $hipq->in('postgres');
 $admin->sql('CREATE DATABASE work');
 my $db = $hipq->in('work');
@@ -101,7 +101,7 @@ foreach my $alter ('ALTER ROLE app CONNECTION LIMIT', 'ALTER DATABASE work CONNE
 	$_->quit foreach @clients;
 }
 
-# ---- what no gate knows: each try to start an executor comes later than the one before
+# ---- what no condition knows: each try to start an executor comes later than the one before
 {
 	# The scheduler stays for a job that cannot run, the session is there already, executors come too late.
 	$db->sql(q{SELECT hipq.enqueue('nobody', queue => 'app.main')});
