@@ -6,7 +6,7 @@
 #   make fuzz [FUZZ_MINUTES=10] [SEED=...]   random statements by every kind of role
 #   make asan | check-assert         tests on a server built from Debian's source package, with sanitizers, or with assertions
 #   make bench [PEERS="graphile-worker pgq table"] [JOBS=...] [RUNS=...]   measures, beside other queues (docs/performance.md)
-#   make format | lint               clang-format in place; clang-format and clang-tidy as checks
+#   make format | lint               clang-format in place; rooms, clang-format and clang-tidy as checks
 #
 # WERROR=1 is the build that tests run on: warnings are errors, assertions are on, and so are the points at which tests make a
 # process die (src/pg/point.hpp). CMakeLists.txt builds the same from the same lists, always without points.
@@ -39,7 +39,7 @@ OBJS = $(SOURCES:src/%.cpp=$(objdir)/%.o)
 EXTRA_CLEAN = $(wildcard build/obj*) build/tidy
 
 # Goals that work before PostgreSQL's headers are there, and so without PGXS.
-tool_goals = demo check soak fuzz asan check-assert bench format lint format-check tidy tidy-sample print-%
+tool_goals = demo check soak fuzz asan check-assert bench format lint format-check room-check tidy tidy-sample print-%
 
 ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
 
@@ -67,7 +67,7 @@ check-assert:
 bench:
 	@bench/drain
 
-lint: format-check tidy-sample tidy
+lint: room-check format-check tidy-sample tidy
 
 # The value of a variable, for CMakeLists.txt and test/run.
 print-%:
@@ -77,6 +77,9 @@ formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS) $(wildcard tools/clang-tid
 
 format:
 	clang-format -i $(formatted)
+
+room-check:
+	@tools/check-rooms
 
 format-check:
 	@clang-format --dry-run -Werror $(formatted)
