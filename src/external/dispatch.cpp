@@ -9,10 +9,10 @@
 
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
-#include "core/text/names.hpp"
 #include "databases/databases.hpp"
 #include "execute/execute.hpp"
 #include "executors/executors.hpp"
+#include "external/notify_workers.hpp"
 #include "limits/limits.hpp"
 #include "memory/memory.hpp"
 #include "pg/clock.hpp"
@@ -24,10 +24,6 @@
 #include "workers/workers.hpp"
 
 #include <list>
-
-extern "C" {
-#include "commands/async.h"
-}
 
 namespace hipq::external {
 
@@ -263,46 +259,6 @@ void give_away(Dispatcher &dispatcher, const ServedLane &served, std::size_t mos
     HIPQ_POINT("after-dispatch");
 }
 
-// ---- telling the workers ----
-
-// Each once. A worker that hears nothing finds its jobs when it polls.
-void notify(std::span<const Dispatched> given)
-{
-    std::set<std::int64_t> workers;
-    for (const Dispatched &job : given)
-        workers.insert(job.worker.id);
-    pg::with_transaction([&] {
-        for (const std::int64_t id : workers) {
-            const std::string channel = core::worker_channel(id);
-            pg::call([&] { ::Async_Notify(channel.c_str(), ""); });
-        }
-    });
-}
-
-void report_silence(const pg::Error &error)
-{
-    const std::string message = pg::short_message(error);
-    pg::call([&] {
-        ereport(WARNING, errcode(error.sqlerrcode()),
-                errmsg("cannot notify external workers of their jobs: %s", message.c_str()),
-                errhint("They find them when they poll."));
-    });
-}
-
-void try_to_notify(std::span<const Dispatched> given)
-{
-    std::optional<pg::Error> trouble;
-    try {
-        notify(given);
-    } catch (const pg::Error &error) {
-        if (!pg::is_fault_of_job(error))
-            throw;
-        trouble = error;
-    }
-    if (trouble.has_value())
-        report_silence(*trouble);
-}
-
 // ---- all of it ----
 
 void report_trouble(const Queue &queue, std::int64_t id, const pg::Error &error)
@@ -350,7 +306,7 @@ Given try_to_give_away(Dispatcher &dispatcher, const Lanes &lanes, const ServedL
     workers::end_dispatch(given);
     lanes::release_prefetched();
     if (!given.empty())
-        try_to_notify(given);
+        notify_workers(given);
     result.jobs = given.size();
     return result;
 }

@@ -1,0 +1,14 @@
+// Notifies external workers of the jobs that they were given.
+#pragma once
+
+#include "workers/workers.hpp"
+
+#include <span>
+
+namespace hipq::external {
+
+// Tells each worker once, in a transaction of its own. A database error is a WARNING: a worker that
+// hears nothing finds its jobs when it polls.
+void notify_workers(std::span<const workers::Dispatched> given);
+
+}  // namespace hipq::external
