@@ -40,7 +40,7 @@ int count(std::vector<std::string> names)
     if (total > 3)
         *missing = 1;                  // finds: clang-analyzer-core.NullDereference
     const int *lost = new int(total);  // finds: clang-analyzer-cplusplus.NewDeleteLeaks
-                                       // clang-analyzer-deadcode.DeadStores
+                                       // finds: clang-analyzer-deadcode.DeadStores
     return total + static_cast<int>(moved.size());
 }
 
