@@ -1,4 +1,9 @@
--- Jobs: one partition tree, by queue, then by state, then (final jobs) by time. Queues attach their tables.
+-- Jobs: one partition tree, by queue, then by state, then (final jobs) by time. Each queue attaches
+-- its table.
+
+CREATE TYPE hipq.job_state AS ENUM ('initial', 'running', 'error', 'retry', 'final');
+COMMENT ON TYPE hipq.job_state IS 'state of a job: initial and retry wait in line, running runs, error awaits the retry decision, final never changes';
+
 CREATE SEQUENCE hipq.job_id_seq;
 COMMENT ON SEQUENCE hipq.job_id_seq IS 'ids of jobs, of all queues';
 SELECT pg_extension_config_dump('hipq.job_id_seq', '');
@@ -83,51 +88,10 @@ COMMENT ON COLUMN hipq.job.result IS 'what the handler returned';
 
 CREATE FUNCTION hipq._guard_job() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_guard_job';
 COMMENT ON FUNCTION hipq._guard_job() IS 'trigger: fills a new job from its type; lets only hipq itself change state and bookkeeping';
+
 CREATE TRIGGER guard_job BEFORE INSERT OR UPDATE OR DELETE ON hipq.job FOR EACH ROW EXECUTE FUNCTION hipq._guard_job();
 ALTER TABLE hipq.job ENABLE ALWAYS TRIGGER guard_job;
 COMMENT ON TRIGGER guard_job ON hipq.job IS 'fills a new job from its type; lets only hipq itself change state and bookkeeping';
-
--- A job that was asked for while one with its key ran. It is in no queue's table yet: that one still holds the key. When that one has finished the
--- row becomes a job. The job is jsonb for the same reason as in hipq.dead_letter: old rows are understood by new code.
-CREATE TABLE hipq.successor (
-    queue_id integer          NOT NULL,
-    job_type text COLLATE "C" NOT NULL,
-    job_key  text COLLATE "C" NOT NULL,
-    job_id   bigint           NOT NULL CONSTRAINT successor_job_id_is_unique UNIQUE,
-    job      jsonb            NOT NULL,
-    CONSTRAINT successor_pkey PRIMARY KEY (queue_id, job_type, job_key)
-);
-COMMENT ON TABLE hipq.successor IS 'jobs that start when the one with their key has finished: on_duplicate => ''after''';
-COMMENT ON COLUMN hipq.successor.queue_id IS 'queue of the job';
-COMMENT ON COLUMN hipq.successor.job_type IS 'job type';
-COMMENT ON COLUMN hipq.successor.job_key IS 'job key, which another job holds until it has finished';
-COMMENT ON COLUMN hipq.successor.job_id IS 'id of the job';
-COMMENT ON COLUMN hipq.successor.job IS 'the whole row of the job, as it will be';
-SELECT pg_extension_config_dump('hipq.successor', '');
-
--- A column in hipq.job would cost every job.
-CREATE TABLE hipq.made_by_handler (
-    queue_id integer NOT NULL,
-    job_id   bigint  NOT NULL,
-    CONSTRAINT made_by_handler_pkey PRIMARY KEY (queue_id, job_id)
-);
-COMMENT ON TABLE hipq.made_by_handler IS 'unfinished jobs that handlers of dead letters have made: no such handler is called when they fail';
-COMMENT ON COLUMN hipq.made_by_handler.queue_id IS 'queue of the job';
-COMMENT ON COLUMN hipq.made_by_handler.job_id IS 'id of the job';
-SELECT pg_extension_config_dump('hipq.made_by_handler', '');
-
--- Few jobs are for one worker alone. Their rows say so by a worker_id that no worker has.
-CREATE TABLE hipq.aimed_job (
-    queue_id integer NOT NULL,
-    job_id   bigint  NOT NULL,
-    worker   text COLLATE "C" NOT NULL,
-    CONSTRAINT aimed_job_pkey PRIMARY KEY (queue_id, job_id)
-);
-COMMENT ON TABLE hipq.aimed_job IS 'jobs that are for one external worker alone until their first attempt: enqueue(..., worker => ...)';
-COMMENT ON COLUMN hipq.aimed_job.queue_id IS 'queue of the job';
-COMMENT ON COLUMN hipq.aimed_job.job_id IS 'id of the job';
-COMMENT ON COLUMN hipq.aimed_job.worker IS 'name of the worker';
-SELECT pg_extension_config_dump('hipq.aimed_job', '');
 
 -- A table beside the jobs: few are ever set aside, and a row may be one that nobody can change.
 CREATE TABLE hipq.set_aside (
@@ -148,3 +112,18 @@ COMMENT ON COLUMN hipq.set_aside.set_aside_time IS 'since when';
 COMMENT ON COLUMN hipq.set_aside.sqlstate IS 'SQLSTATE of the error that was against it';
 COMMENT ON COLUMN hipq.set_aside.error IS 'that error';
 SELECT pg_extension_config_dump('hipq.set_aside', '');
+
+CREATE FUNCTION hipq._jobs_set_aside(OUT queue_id integer, OUT job_id bigint, OUT set_aside_time timestamptz, OUT error text) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__jobs_set_aside';
+COMMENT ON FUNCTION hipq._jobs_set_aside() IS 'jobs whose end cannot be written down, of queues that the caller may look at; view hipq.alerts shows it';
+
+-- Stable, so that whoever does not ask for the column does not pay for it.
+CREATE FUNCTION hipq._masked(queue_id integer, job_type text, job_data jsonb) RETURNS jsonb LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__masked';
+COMMENT ON FUNCTION hipq._masked(integer, text, jsonb) IS 'job_data as views show it: secret parameters of the job type are ***; NULL for who may not read the queue';
+
+CREATE FUNCTION hipq._masked_job(queue_id integer, job_type text, job jsonb) RETURNS jsonb LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__masked_job';
+COMMENT ON FUNCTION hipq._masked_job(integer, text, jsonb) IS 'the same of a whole job in a dead letter';
+
+CREATE FUNCTION hipq._fitting_data(queue_id integer, job_type text, job_id bigint, job_data jsonb) RETURNS jsonb LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__fitting_data';
+COMMENT ON FUNCTION hipq._fitting_data(integer, text, bigint, jsonb)
+    IS 'job_data of a job that comes from another queue, with the defaults of this one''s job type; 22023: they do not fit its parameters';

@@ -1,4 +1,6 @@
--- The schema. Created here and not by the control file, so that a schema "hipq" made beforehand by somebody else stops the installation.
+-- The schema. The script makes it, not the control file: then a schema "hipq" of somebody else
+-- stops the installation.
+
 SET LOCAL search_path = pg_catalog, pg_temp;
 
 CREATE SCHEMA hipq;

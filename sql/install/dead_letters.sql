@@ -1,38 +1,15 @@
--- History: attempts that did not succeed (all attempts where the queue says so), and jobs that failed for good.
-CREATE TABLE hipq.attempt (
-    job_id       bigint      NOT NULL,
-    started_time timestamptz NOT NULL,
-    ended_time   timestamptz NOT NULL,
-    queue_id     integer     NOT NULL,
-    attempt      integer     NOT NULL,
-    executor_pid integer,
-    worker_id    bigint,
-    job_type     text COLLATE "C" NOT NULL,
-    job_key      text COLLATE "C" NOT NULL,
-    reason       text        NOT NULL,
-    sqlstate     text,
-    error        text        NOT NULL,
-    detail       text,
-    hint         text,
-    context      text
-) PARTITION BY RANGE (ended_time);
--- Its leaves have an index on (queue_id, job_id, attempt) each. One of the whole tree would be made by a restore twice: with the leaf, and by the dump.
-COMMENT ON TABLE hipq.attempt IS 'how attempts ended: those that failed, or all if the queue says history => ''all''';
-COMMENT ON COLUMN hipq.attempt.job_id IS 'id of the job';
-COMMENT ON COLUMN hipq.attempt.started_time IS 'when the attempt started';
-COMMENT ON COLUMN hipq.attempt.ended_time IS 'when it ended';
-COMMENT ON COLUMN hipq.attempt.queue_id IS 'queue of the job';
-COMMENT ON COLUMN hipq.attempt.attempt IS 'number of the attempt, from 1; of a job that ended, or failed, before a start that of the last one; 0: it was never tried';
-COMMENT ON COLUMN hipq.attempt.executor_pid IS 'process that ran it in the server';
-COMMENT ON COLUMN hipq.attempt.worker_id IS 'external worker that ran it';
-COMMENT ON COLUMN hipq.attempt.job_type IS 'job type';
-COMMENT ON COLUMN hipq.attempt.job_key IS 'job key; NONE = none';
-COMMENT ON COLUMN hipq.attempt.reason IS 'reason: timeout, transient_error, validation_error, ...; succeeded';
-COMMENT ON COLUMN hipq.attempt.sqlstate IS 'SQLSTATE of the error, if the server raised it';
-COMMENT ON COLUMN hipq.attempt.error IS 'message; NONE for a success';
-COMMENT ON COLUMN hipq.attempt.detail IS 'detail of the error';
-COMMENT ON COLUMN hipq.attempt.hint IS 'hint of the error';
-COMMENT ON COLUMN hipq.attempt.context IS 'context of the error';
+-- Jobs that failed for good, and what operators do about them.
+
+-- A column in hipq.job would cost every job.
+CREATE TABLE hipq.made_by_handler (
+    queue_id integer NOT NULL,
+    job_id   bigint  NOT NULL,
+    CONSTRAINT made_by_handler_pkey PRIMARY KEY (queue_id, job_id)
+);
+COMMENT ON TABLE hipq.made_by_handler IS 'unfinished jobs that handlers of dead letters have made: no such handler is called when they fail';
+COMMENT ON COLUMN hipq.made_by_handler.queue_id IS 'queue of the job';
+COMMENT ON COLUMN hipq.made_by_handler.job_id IS 'id of the job';
+SELECT pg_extension_config_dump('hipq.made_by_handler', '');
 
 CREATE TABLE hipq.dead_letter (
     job_id         bigint      NOT NULL,
@@ -89,7 +66,6 @@ COMMENT ON COLUMN hipq.dead_letter.handler_starts IS 'how often its call was beg
 COMMENT ON COLUMN hipq.dead_letter.handler_error IS 'how the handler failed; it is not called again then';
 COMMENT ON COLUMN hipq.dead_letter.state IS 'waiting, handled, redriven or dismissed';
 SELECT pg_extension_config_dump('hipq.dead_letter', '');
-
 -- Rows of all queues are in these tables, and whoever plans a statement sees estimates: the statistics of a column would tell what others have in it.
 -- Leaves are made with the targets of their parent (hipq.attempt). Of hipq.job each queue's own leaves have statistics; the whole has none.
 ALTER TABLE hipq.attempt
@@ -156,3 +132,34 @@ ALTER TABLE hipq.job
     ALTER COLUMN shard_key SET STATISTICS 0,
     ALTER COLUMN job_data SET STATISTICS 0,
     ALTER COLUMN result SET STATISTICS 0;
+
+CREATE FUNCTION hipq.redrive(id bigint, to_queue text DEFAULT NULL) RETURNS bigint
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_redrive';
+COMMENT ON FUNCTION hipq.redrive(bigint, text)
+    IS 'enqueues the job of a dead letter again as a new job, in its queue or in another one; returns the new id; an error if that was done already or its key is taken';
+
+CREATE FUNCTION hipq.redrive(
+    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, rate double precision DEFAULT NULL,
+    to_queue text DEFAULT NULL, state text DEFAULT 'waiting', max_jobs integer DEFAULT 10000, OUT redriven bigint, OUT key_taken bigint
+) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_redrive_jobs';
+COMMENT ON FUNCTION hipq.redrive(text, text, text, timestamptz, double precision, text, text, integer)
+    IS 'enqueues the jobs of dead letters of a queue again, those that died first first, rate of them a second; what is NULL is not asked for; says how many were, and how many stay because their key is taken';
+
+CREATE FUNCTION hipq.dismiss_dead_letters(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letter';
+COMMENT ON FUNCTION hipq.dismiss_dead_letters(bigint) IS 'notes that nothing is to be done about a dead letter that waits; it stays to be looked at';
+
+CREATE FUNCTION hipq.dismiss_dead_letters(
+    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, max_jobs integer DEFAULT 10000
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letters';
+COMMENT ON FUNCTION hipq.dismiss_dead_letters(text, text, text, timestamptz, integer)
+    IS 'the same for dead letters of a queue that wait, the oldest first; what is NULL is not asked for; returns how many were';
+
+CREATE FUNCTION hipq.purge_dead_letters(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_purge_dead_letter';
+COMMENT ON FUNCTION hipq.purge_dead_letters(bigint) IS 'removes a dead letter, whatever its state; its job, if it is still there, stays';
+
+CREATE FUNCTION hipq.purge_dead_letters(
+    queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, state text DEFAULT NULL,
+    max_jobs integer DEFAULT 10000
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_purge_dead_letters';
+COMMENT ON FUNCTION hipq.purge_dead_letters(text, text, text, timestamptz, text, integer)
+    IS 'removes dead letters of a queue, the oldest first; what is NULL is not asked for; returns how many were';

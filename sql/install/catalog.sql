@@ -1,4 +1,5 @@
--- What the installation knows: itself, instances, queues, job types, workers. Users own this data; pg_dump carries it.
+-- The catalogue: which database this is, its instances, queues and job types, and who may see them.
+-- Users own the rows; pg_dump carries them.
 
 -- Which database this is. A restored or cloned database carries the row of its original and so stands still until release_hold().
 CREATE TABLE hipq.identity (
@@ -164,133 +165,51 @@ COMMENT ON COLUMN hipq.job_type.is_registered IS 'somebody has registered or alt
 COMMENT ON COLUMN hipq.job_type.crash_times IS 'when its jobs took the server down, within 10 minutes; with hipq.max_type_crashes of them hipq pauses the type';
 COMMENT ON COLUMN hipq.job_type.created_time IS 'when the job type was registered';
 
-CREATE SEQUENCE hipq.worker_id_seq;
-COMMENT ON SEQUENCE hipq.worker_id_seq IS 'numbers of external workers';
-
-CREATE TABLE hipq.worker (
-    worker_id       bigint      NOT NULL DEFAULT nextval('hipq.worker_id_seq') CONSTRAINT worker_pkey PRIMARY KEY,
-    name            text COLLATE "C" NOT NULL,
-    role            regrole     NOT NULL,
-    queues          text[]      NOT NULL DEFAULT '{}',
-    job_types       text[]      NOT NULL DEFAULT '{}',
-    capacity        integer     NOT NULL DEFAULT 1 CONSTRAINT worker_capacity_is_positive CHECK (capacity > 0),
-    prefetch        integer     NOT NULL DEFAULT 0 CONSTRAINT worker_prefetch_is_not_negative CHECK (prefetch >= 0),
-    capabilities    jsonb       NOT NULL DEFAULT '{}' CONSTRAINT worker_capabilities_are_an_object CHECK (jsonb_typeof(capabilities) = 'object'),
-    is_bound        boolean     NOT NULL DEFAULT false,
-    is_draining     boolean     NOT NULL DEFAULT false,
-    registered_time timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT worker_name_is_unique_in_its_role UNIQUE (role, name)
-);
-COMMENT ON TABLE hipq.worker IS 'external workers; when they were heard of and how they do is in shared memory alone, view hipq.workers shows it';
-COMMENT ON COLUMN hipq.worker.worker_id IS 'number of the worker, hipq.job.worker_id of the jobs it has';
-COMMENT ON COLUMN hipq.worker.name IS 'name the worker gave itself; other roles'' workers may have the same';
-COMMENT ON COLUMN hipq.worker.role IS 'role that registered it';
-COMMENT ON COLUMN hipq.worker.queues IS 'queues it serves';
-COMMENT ON COLUMN hipq.worker.job_types IS 'job types it serves';
-COMMENT ON COLUMN hipq.worker.capacity IS 'jobs it runs at a time';
-COMMENT ON COLUMN hipq.worker.prefetch IS 'jobs it may hold beyond those it runs';
-COMMENT ON COLUMN hipq.worker.capabilities IS 'what it says about itself';
-COMMENT ON COLUMN hipq.worker.is_bound IS 'it is the session that registered it: when that ends it is gone';
-COMMENT ON COLUMN hipq.worker.is_draining IS 'it is given no more jobs';
-COMMENT ON COLUMN hipq.worker.registered_time IS 'when it registered';
-
--- Who paused is kept by name: a pause has to outlive that role, and to reach a server that has no such role.
-CREATE TABLE hipq.pause (
-    instance_id  integer,
-    queue_id     integer,
-    job_type     text COLLATE "C",
-    throttle_key text COLLATE "C",
-    paused_by    text        NOT NULL,
-    paused_time  timestamptz NOT NULL,
-    reason       text        NOT NULL DEFAULT 'NONE',
-    crashes      integer     CONSTRAINT pause_crashes_are_positive CHECK (crashes > 0),
-    CONSTRAINT pause_is_unique UNIQUE NULLS NOT DISTINCT (queue_id, job_type, throttle_key, instance_id),
-    CONSTRAINT pause_is_of_an_instance_or_a_queue CHECK ((instance_id IS NULL) <> (queue_id IS NULL)),
-    CONSTRAINT pause_of_a_job_type_is_in_a_queue CHECK (job_type IS NULL OR queue_id IS NOT NULL),
-    CONSTRAINT pause_of_a_throttle_key_is_in_a_job_type CHECK (throttle_key IS NULL OR job_type IS NOT NULL),
-    CONSTRAINT pause_for_crashes_is_of_a_job_type CHECK (crashes IS NULL OR job_type IS NOT NULL AND throttle_key IS NULL)
-);
-COMMENT ON TABLE hipq.pause IS 'what is paused: an instance, a queue, a job type of a queue, or a throttle key of a job type';
-COMMENT ON COLUMN hipq.pause.instance_id IS 'instance that is paused; NULL = not a whole instance';
-COMMENT ON COLUMN hipq.pause.queue_id IS 'queue that is paused, or in which the job type is; NULL = an instance is paused';
-COMMENT ON COLUMN hipq.pause.job_type IS 'job type that is paused, or of which the throttle key is; NULL = all of the queue or instance is paused';
-COMMENT ON COLUMN hipq.pause.throttle_key IS 'throttle key that is paused; NULL = not a throttle key alone';
-COMMENT ON COLUMN hipq.pause.paused_by IS 'role that paused it';
-COMMENT ON COLUMN hipq.pause.paused_time IS 'since when it is paused';
-COMMENT ON COLUMN hipq.pause.reason IS 'why, as given; NONE = nothing was given';
-COMMENT ON COLUMN hipq.pause.crashes IS 'crashes of the server within 10 minutes for which hipq itself holds the job type; NULL = somebody paused it';
-
-CREATE SEQUENCE hipq.schedule_id_seq AS integer;
-COMMENT ON SEQUENCE hipq.schedule_id_seq IS 'numbers of schedules';
-
--- What pg_cron calls has the number alone: the row says what is to be enqueued.
-CREATE TABLE hipq.schedule (
-    schedule_id     integer     NOT NULL DEFAULT nextval('hipq.schedule_id_seq') CONSTRAINT schedule_pkey PRIMARY KEY,
-    name            text COLLATE "C" NOT NULL CONSTRAINT schedule_name_is_unique UNIQUE CONSTRAINT schedule_name_is_short CHECK (octet_length(name) BETWEEN 1 AND 63),
-    cron            text        NOT NULL,
-    role            regrole     NOT NULL,
-    queue_id        integer     NOT NULL,
-    job_type        text COLLATE "C" NOT NULL,
-    job_key         text COLLATE "C" NOT NULL,
-    job_data        jsonb       NOT NULL DEFAULT '{}',
-    priority        smallint,
-    timeout         integer,
-    throttle_factor numeric(9,3),
-    throttle_key    text COLLATE "C",
-    time_windows    text,
-    max_retries     integer,
-    expires_after   interval,
-    created_time    timestamptz NOT NULL DEFAULT now(),
-    last_run_time   timestamptz,
-    last_action     text        CONSTRAINT schedule_last_action_is_known CHECK (last_action IN ('enqueued', 'skipped')),
-    last_job_id     bigint
-);
-COMMENT ON TABLE hipq.schedule IS 'jobs that are enqueued again and again, at times that pg_cron tells';
-COMMENT ON COLUMN hipq.schedule.schedule_id IS 'number of the schedule; pg_cron has it in the name of its job and in the command';
-COMMENT ON COLUMN hipq.schedule.name IS 'name, unique in the database';
-COMMENT ON COLUMN hipq.schedule.cron IS 'cron expression, as given';
-COMMENT ON COLUMN hipq.schedule.role IS 'role that made it, and that pg_cron connects as';
-COMMENT ON COLUMN hipq.schedule.queue_id IS 'queue of its jobs';
-COMMENT ON COLUMN hipq.schedule.job_type IS 'job type of its jobs';
-COMMENT ON COLUMN hipq.schedule.job_key IS 'job key of its jobs; NONE = none';
-COMMENT ON COLUMN hipq.schedule.job_data IS 'job data of its jobs';
-COMMENT ON COLUMN hipq.schedule.priority IS 'priority of its jobs; NULL = the job type''s, as all below';
-COMMENT ON COLUMN hipq.schedule.timeout IS 'timeout of its jobs, in seconds';
-COMMENT ON COLUMN hipq.schedule.throttle_factor IS 'throttle_factor of its jobs';
-COMMENT ON COLUMN hipq.schedule.throttle_key IS 'throttle_key of its jobs';
-COMMENT ON COLUMN hipq.schedule.time_windows IS 'time windows of its jobs';
-COMMENT ON COLUMN hipq.schedule.max_retries IS 'max_retries of its jobs';
-COMMENT ON COLUMN hipq.schedule.expires_after IS 'how long after its run a job may start; NULL = it does not expire';
-COMMENT ON COLUMN hipq.schedule.created_time IS 'when the schedule was made';
-COMMENT ON COLUMN hipq.schedule.last_run_time IS 'when it ran last; NULL = not yet';
-COMMENT ON COLUMN hipq.schedule.last_action IS 'what that run did: enqueued, or skipped because a job with the key had not finished';
-COMMENT ON COLUMN hipq.schedule.last_job_id IS 'the job that it enqueued, or that had not finished';
-
-SELECT pg_extension_config_dump('hipq.identity', '');
-SELECT pg_extension_config_dump('hipq.instance_id_seq', '');
-SELECT pg_extension_config_dump('hipq.instance', '');
-SELECT pg_extension_config_dump('hipq.queue_id_seq', '');
-SELECT pg_extension_config_dump('hipq.queue', '');
-SELECT pg_extension_config_dump('hipq.job_type', '');
-SELECT pg_extension_config_dump('hipq.pause', '');
-SELECT pg_extension_config_dump('hipq.schedule_id_seq', '');
-SELECT pg_extension_config_dump('hipq.schedule', '');
-
 -- Every process caches queues, job types, pauses and who serves what; a change of one, by whatever statement, makes all of them read again.
 CREATE FUNCTION hipq._catalogue_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_catalogue_changed';
 COMMENT ON FUNCTION hipq._catalogue_changed() IS 'trigger: tells all processes to read queues, job types, pauses and workers anew';
+
 CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.queue
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.queue ENABLE ALWAYS TRIGGER catalogue_changed;
+
 CREATE TRIGGER catalogue_changed AFTER UPDATE ON hipq.instance
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.instance ENABLE ALWAYS TRIGGER catalogue_changed;
+
 CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.job_type
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
 ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER catalogue_changed;
-CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.pause
-    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
-ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER catalogue_changed;
-CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.worker
-    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
-ALTER TABLE hipq.worker ENABLE ALWAYS TRIGGER catalogue_changed;
+
+CREATE FUNCTION hipq.release_hold() RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold';
+COMMENT ON FUNCTION hipq.release_hold() IS 'lets this restored or cloned database run the jobs it holds';
+
+CREATE FUNCTION hipq.now() RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_now';
+COMMENT ON FUNCTION hipq.now() IS 'hipq''s idea of the present: clock_timestamp() plus setting hipq.clock_offset';
+
+CREATE FUNCTION hipq.version() RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_version';
+COMMENT ON FUNCTION hipq.version() IS 'version of the library that serves this session';
+
+CREATE FUNCTION hipq._may(queue_id integer, privilege text) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__may';
+COMMENT ON FUNCTION hipq._may(integer, text) IS 'whether the current user has enqueue, work, read or control on a queue';
+
+-- Not immutable in truth: so that the planner leaves out what the caller may not see, before it looks at any table. Plans do not outlive a change of that.
+CREATE FUNCTION hipq._readable_queues() RETURNS integer[] LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__readable_queues';
+COMMENT ON FUNCTION hipq._readable_queues() IS 'queues that the current user may read, as the planner of a view asks';
+
+CREATE FUNCTION hipq._visible_queues() RETURNS integer[] LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__visible_queues';
+COMMENT ON FUNCTION hipq._visible_queues() IS 'the same for views without job data: all queues for members of pg_monitor';
+
+CREATE FUNCTION hipq._reachable_queues(queues integer[]) RETURNS integer[] LANGUAGE c STRICT IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__reachable_queues';
+COMMENT ON FUNCTION hipq._reachable_queues(integer[])
+    IS 'those of these queues whose tables nobody has locked against readers, with a WARNING for each other one, as the planner of a view asks';
+
+CREATE FUNCTION hipq._is_one_of_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_one_of_support';
+COMMENT ON FUNCTION hipq._is_one_of_support(internal) IS 'tells the planner that hipq._is_one_of() costs and selects nothing';
+
+CREATE FUNCTION hipq._is_one_of(queue_id integer, queues integer[]) RETURNS boolean LANGUAGE c STRICT IMMUTABLE COST 0.0001
+    SUPPORT hipq._is_one_of_support AS 'MODULE_PATHNAME', 'hipq__is_one_of';
+COMMENT ON FUNCTION hipq._is_one_of(integer, integer[]) IS 'queue_id = ANY (queues), so cheap that it is asked of a row before anything else is';
+
+CREATE FUNCTION hipq._is_held() RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_held';
+COMMENT ON FUNCTION hipq._is_held() IS 'whether this database is held: its identity is not the one stored with the jobs';

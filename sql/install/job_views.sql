@@ -1,0 +1,164 @@
+-- Views of jobs: all of them, those that run, and how far these are.
+
+CREATE VIEW hipq.jobs WITH (security_barrier) AS
+SELECT job.id,
+       queue.name AS queue,
+       job.job_type,
+       job.job_key,
+       job.state,
+       CASE
+           WHEN job.state = 'running' THEN 'running'
+           WHEN job.state IN ('initial', 'retry') AND hipq._is_running(job.queue_id, job.id) THEN 'running'
+           WHEN job.state <> 'final' THEN 'waiting'
+           WHEN job.error = 'NONE' THEN 'succeeded'
+           WHEN job.retry_reason = 'cancelled' THEN 'cancelled'
+           WHEN job.retry_reason = 'expired' THEN 'expired'
+           ELSE 'failed'
+       END AS outcome,
+       job.error,
+       job.attempt,
+       job.retry_count,
+       job.max_retries,
+       job.retry_reason,
+       job.manual_reason,
+       job.scheduled_run_time,
+       job.priority,
+       job.timeout,
+       job.created_time,
+       job.accepted_time,
+       job.update_time,
+       job.deadline,
+       job.expires_time,
+       hipq._masked(job.queue_id, job.job_type, job.job_data) AS job_data,
+       job.result,
+       job.original_job_id,
+       job.retry_of,
+       job.throttle_factor,
+       job.throttle_key,
+       job.time_windows,
+       job.shard_key,
+       nullif(job.worker_id, -1) AS worker_id,
+       job.queue_ttl
+FROM hipq.job
+JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id
+WHERE job.queue_id = ANY (hipq._reachable_queues(hipq._readable_queues()));
+COMMENT ON VIEW hipq.jobs IS 'jobs of every queue the caller may read, with their outcome';
+COMMENT ON COLUMN hipq.jobs.id IS 'id of the job';
+COMMENT ON COLUMN hipq.jobs.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.jobs.job_type IS 'job type: decides the handler';
+COMMENT ON COLUMN hipq.jobs.job_key IS 'job key; NONE = none';
+COMMENT ON COLUMN hipq.jobs.state IS 'initial, running, error, retry or final; a job that was claimed by a lock still has the state it waited in';
+COMMENT ON COLUMN hipq.jobs.outcome IS 'waiting, running, succeeded, failed, cancelled or expired';
+COMMENT ON COLUMN hipq.jobs.error IS 'error of the last failed attempt; NONE = none';
+COMMENT ON COLUMN hipq.jobs.attempt IS 'attempts started so far';
+COMMENT ON COLUMN hipq.jobs.retry_count IS 'retries charged so far';
+COMMENT ON COLUMN hipq.jobs.max_retries IS 'retries after a retriable failure';
+COMMENT ON COLUMN hipq.jobs.retry_reason IS 'why the last attempt did not succeed; before the first of a job that was enqueued again: manual_retry or redriven; NONE = neither';
+COMMENT ON COLUMN hipq.jobs.manual_reason IS 'why somebody enqueued the job again, in the words given to hipq.retry(), or manual_retry; redriven: a dead letter was; NULL = nobody did';
+COMMENT ON COLUMN hipq.jobs.scheduled_run_time IS 'not started before';
+COMMENT ON COLUMN hipq.jobs.priority IS 'lower runs first';
+COMMENT ON COLUMN hipq.jobs.timeout IS 'seconds an attempt may run';
+COMMENT ON COLUMN hipq.jobs.created_time IS 'when the job was enqueued';
+COMMENT ON COLUMN hipq.jobs.accepted_time IS 'when the present or last attempt started; infinity = none yet';
+COMMENT ON COLUMN hipq.jobs.update_time IS 'when the row last changed, but for one that has not been tried yet; for a final job, when it ended';
+COMMENT ON COLUMN hipq.jobs.deadline IS 'when the running attempt times out; infinity when not running';
+COMMENT ON COLUMN hipq.jobs.expires_time IS 'not started by then: final with reason expired';
+COMMENT ON COLUMN hipq.jobs.job_data IS 'data for the handler; secret parameters are ***';
+COMMENT ON COLUMN hipq.jobs.result IS 'what the handler returned';
+COMMENT ON COLUMN hipq.jobs.original_job_id IS 'first job of the chain of retries this one belongs to';
+COMMENT ON COLUMN hipq.jobs.retry_of IS 'the final job that this one was made from by hipq.retry()';
+COMMENT ON COLUMN hipq.jobs.throttle_factor IS 'weight under the queue''s throttle_limit';
+COMMENT ON COLUMN hipq.jobs.throttle_key IS 'jobs with the same key share a limit; NONE = no key';
+COMMENT ON COLUMN hipq.jobs.time_windows IS 'when the job may start; NONE = always';
+COMMENT ON COLUMN hipq.jobs.shard_key IS 'what a sharded instance places the job by';
+COMMENT ON COLUMN hipq.jobs.worker_id IS 'external worker that has the job';
+COMMENT ON COLUMN hipq.jobs.queue_ttl IS 'seconds a dispatched job may wait for its worker';
+
+-- Both what the tables call running and what the executors say they run: a job is in the one and not in the other while it is being started or finished.
+-- Of what external workers have the tables tell everything.
+CREATE VIEW hipq.running WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       busy.id,
+       busy.job_type,
+       CASE WHEN hipq._may(busy.queue_id, 'read') THEN busy.job_key END AS job_key,
+       busy.attempt,
+       busy.pid,
+       busy.worker_id,
+       worker.name AS worker,
+       busy.is_accepted,
+       busy.since,
+       busy.timeout,
+       busy.deadline,
+       activity.wait_event_type,
+       activity.wait_event,
+       pg_blocking_pids(busy.pid) AS blocked_by
+FROM (
+    SELECT coalesce(job.queue_id, executor.queue_id) AS queue_id,
+           coalesce(job.id, executor.job_id) AS id,
+           coalesce(job.job_type, executor.job_type) AS job_type,
+           coalesce(job.job_key, waiting.job_key) AS job_key,
+           coalesce(executor.attempt, job.attempt) AS attempt,
+           executor.pid,
+           CASE WHEN executor.pid IS NULL THEN job.worker_id END AS worker_id,
+           CASE WHEN executor.pid IS NULL AND job.worker_id > 0 THEN coalesce(executor.is_accepted, job.accepted_time < 'infinity') END AS is_accepted,
+           coalesce(executor.started_time, nullif(job.accepted_time, 'infinity'), job.update_time) AS since,
+           coalesce(job.timeout, waiting.timeout) AS timeout,
+           coalesce(executor.deadline, job.deadline) AS deadline
+    FROM (SELECT * FROM hipq.job WHERE job.state = 'running' AND job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))) AS job
+    FULL JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
+    LEFT JOIN LATERAL (
+        SELECT other.job_key, other.timeout
+        FROM hipq.job AS other
+        WHERE job.id IS NULL AND other.queue_id = executor.queue_id AND other.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
+          AND other.id = executor.job_id AND other.state <> 'final'
+    ) AS waiting ON true
+    WHERE job.id IS NOT NULL OR executor.pid IS NOT NULL
+) AS busy
+JOIN hipq._visible_queue AS queue ON queue.queue_id = busy.queue_id
+LEFT JOIN (SELECT worker.worker_id, worker.name FROM hipq.worker OFFSET 0) AS worker ON worker.worker_id = busy.worker_id
+LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid;
+COMMENT ON VIEW hipq.running IS 'jobs that run at this moment, and what they wait for';
+COMMENT ON COLUMN hipq.running.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.running.id IS 'id of the job';
+COMMENT ON COLUMN hipq.running.job_type IS 'job type';
+COMMENT ON COLUMN hipq.running.job_key IS 'job key; NONE = none; NULL = the job ended while the view was read, or the caller may not read the queue';
+COMMENT ON COLUMN hipq.running.attempt IS 'number of the attempt';
+COMMENT ON COLUMN hipq.running.pid IS 'executor that runs it; NULL = an external worker has it, or nobody yet';
+COMMENT ON COLUMN hipq.running.worker_id IS 'external worker that has it; 0 = its handler has returned and left it to be completed later';
+COMMENT ON COLUMN hipq.running.worker IS 'name of that worker';
+COMMENT ON COLUMN hipq.running.is_accepted IS 'whether that worker has accepted it; NULL = no worker has it';
+COMMENT ON COLUMN hipq.running.since IS 'when the attempt started; while its worker has not accepted it, when it was given to that';
+COMMENT ON COLUMN hipq.running.timeout IS 'seconds the attempt may run';
+COMMENT ON COLUMN hipq.running.deadline IS 'when it times out, with what hipq.extend() gave it; while its worker has not accepted it, until when it may';
+COMMENT ON COLUMN hipq.running.wait_event_type IS 'kind of event the executor waits for; NULL = none, or not shown to the caller';
+COMMENT ON COLUMN hipq.running.wait_event IS 'event the executor waits for';
+COMMENT ON COLUMN hipq.running.blocked_by IS 'processes that hold the lock the executor waits for';
+
+CREATE VIEW hipq.progress WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       reported.job_id AS id,
+       job.job_type,
+       reported.attempt,
+       reported.done,
+       reported.total,
+       CASE WHEN reported.total = 0 THEN 100.0 ELSE round(100.0 * reported.done / reported.total, 1) END AS percent,
+       reported.message,
+       reported.reported_time,
+       reported.pid,
+       reported.worker_id
+FROM hipq._progress() AS reported
+JOIN hipq.job ON job.queue_id = reported.queue_id AND job.id = reported.job_id AND job.state <> 'final'
+JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
+WHERE job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()));
+COMMENT ON VIEW hipq.progress IS 'how far jobs that run have come, as they have said by hipq.report_progress(), committed or not';
+COMMENT ON COLUMN hipq.progress.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.progress.id IS 'id of the job';
+COMMENT ON COLUMN hipq.progress.job_type IS 'job type';
+COMMENT ON COLUMN hipq.progress.attempt IS 'number of the attempt';
+COMMENT ON COLUMN hipq.progress.done IS 'what is done, in units of the job''s own';
+COMMENT ON COLUMN hipq.progress.total IS 'what is to be done; NULL = not known';
+COMMENT ON COLUMN hipq.progress.percent IS 'what part of it is done; NULL = not known';
+COMMENT ON COLUMN hipq.progress.message IS 'what it does just now, in its own words; NULL to who may not read the queue';
+COMMENT ON COLUMN hipq.progress.reported_time IS 'when it said so';
+COMMENT ON COLUMN hipq.progress.pid IS 'executor that runs it';
+COMMENT ON COLUMN hipq.progress.worker_id IS 'external worker that has it; 0 = its handler has returned and left it to be completed later';

@@ -1,0 +1,306 @@
+-- Views of executors, lanes, limits, sizes and alerts.
+
+-- Numbers of queues mean something in their own database only: another database's rows carry no queue and go to pg_monitor alone.
+CREATE VIEW hipq.executors WITH (security_barrier) AS
+SELECT executor.pid,
+       executor.database_name AS database,
+       pg_get_userbyid(executor.role) AS role,
+       executor.status,
+       executor.started_time,
+       queue.name AS queue,
+       executor.job_id,
+       executor.attempt,
+       executor.job_type,
+       executor.job_started_time,
+       executor.jobs_done
+FROM (
+    SELECT every_executor.*, pg_database.datname AS database_name, pg_database.datname = current_database() AS is_here
+    FROM hipq._executors() AS every_executor
+    LEFT JOIN pg_database ON pg_database.oid = every_executor.database
+) AS executor
+LEFT JOIN hipq._visible_queue AS queue ON executor.is_here AND queue.queue_id = executor.queue_id;
+COMMENT ON VIEW hipq.executors IS 'executors: the processes of the server that run SQL handlers';
+COMMENT ON COLUMN hipq.executors.pid IS 'process, as in pg_stat_activity';
+COMMENT ON COLUMN hipq.executors.database IS 'database it is connected to; those of other databases are shown to pg_monitor only';
+COMMENT ON COLUMN hipq.executors.role IS 'queue owner it is connected as';
+COMMENT ON COLUMN hipq.executors.status IS 'requested, starting, idle, running, unresponsive (its job had to stop, and it does not even react to SIGTERM), or ended (its job is being rescued)';
+COMMENT ON COLUMN hipq.executors.started_time IS 'when it was started';
+COMMENT ON COLUMN hipq.executors.queue IS 'queue of the job it runs; NULL = none, or in another database';
+COMMENT ON COLUMN hipq.executors.job_id IS 'job it runs';
+COMMENT ON COLUMN hipq.executors.attempt IS 'attempt of the job it runs';
+COMMENT ON COLUMN hipq.executors.job_type IS 'type of the job it runs';
+COMMENT ON COLUMN hipq.executors.job_started_time IS 'when the job it runs started';
+COMMENT ON COLUMN hipq.executors.jobs_done IS 'jobs it has run so far';
+
+CREATE VIEW hipq.throttle_keys WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       job.job_type,
+       job.throttle_key,
+       max(job_type.throttle_limit_per_key) AS throttle_limit_per_key,
+       sum(job.throttle_factor) AS throttle_used,
+       count(*) AS running_jobs
+FROM hipq._running_jobs() AS executor
+JOIN hipq.job ON job.queue_id = executor.queue_id AND job.id = executor.job_id AND job.state <> 'final'
+JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
+LEFT JOIN (
+    SELECT job_type.queue_id, job_type.name, job_type.throttle_limit_per_key FROM hipq.job_type WHERE job_type.queue_id = ANY (hipq._visible_queues()) OFFSET 0
+) AS job_type ON job_type.queue_id = job.queue_id AND job_type.name = job.job_type
+WHERE job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues())) AND job.throttle_key <> 'NONE'
+GROUP BY queue.name, job.job_type, job.throttle_key;
+COMMENT ON VIEW hipq.throttle_keys IS 'throttle keys of jobs that run';
+COMMENT ON COLUMN hipq.throttle_keys.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.throttle_keys.job_type IS 'job type: keys of different types are different keys';
+COMMENT ON COLUMN hipq.throttle_keys.throttle_key IS 'throttle key of the jobs';
+COMMENT ON COLUMN hipq.throttle_keys.throttle_limit_per_key IS 'limit on the sum of throttle_factor over running jobs of the key; below 1 = no limit';
+COMMENT ON COLUMN hipq.throttle_keys.throttle_used IS 'sum of throttle_factor over its running jobs';
+COMMENT ON COLUMN hipq.throttle_keys.running_jobs IS 'jobs of the key that run now';
+
+CREATE VIEW hipq.lanes WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       lane.job_type,
+       lane.priority,
+       lane.due_time,
+       lane.frontier_time,
+       lane.frontier_id,
+       lane.pockets,
+       lane.notes,
+       lane.is_read
+FROM hipq._lanes() AS lane
+JOIN hipq._visible_queue AS queue ON queue.queue_id = lane.queue_id;
+COMMENT ON VIEW hipq.lanes IS 'lanes: where executors look next for waiting jobs of a queue, job type and priority';
+COMMENT ON COLUMN hipq.lanes.queue IS 'queue of the lane';
+COMMENT ON COLUMN hipq.lanes.job_type IS 'job type of the lane';
+COMMENT ON COLUMN hipq.lanes.priority IS 'priority of the lane; lower runs first';
+COMMENT ON COLUMN hipq.lanes.due_time IS 'no job in it is due before; infinity = it is empty, -infinity = nothing is known yet';
+COMMENT ON COLUMN hipq.lanes.frontier_time IS 'from this scheduled_run_time on it has not been read yet';
+COMMENT ON COLUMN hipq.lanes.frontier_id IS 'and, of jobs with that scheduled_run_time, from this id on';
+COMMENT ON COLUMN hipq.lanes.pockets IS 'places before the frontier where there may be jobs to run';
+COMMENT ON COLUMN hipq.lanes.notes IS 'places that the next look takes in: jobs that came, or came back, since the last one';
+COMMENT ON COLUMN hipq.lanes.is_read IS 'an executor is taking jobs from it at this moment';
+
+-- A row per leaf. Rows are the statistics collector's estimate: nothing is scanned.
+CREATE VIEW hipq.sizes WITH (security_barrier) AS
+SELECT measured.queue,
+       measured.table_name,
+       measured.kind,
+       measured.from_time,
+       measured.to_time,
+       measured.row_estimate,
+       measured.bytes,
+       CASE WHEN measured.kind = 'final' THEN round(measured.row_estimate / measured.days, 1) END AS rows_per_day,
+       CASE WHEN measured.kind = 'final' THEN round(measured.bytes / measured.days) END AS bytes_per_day
+FROM (
+    SELECT leaf.queue,
+           leaf.name AS table_name,
+           leaf.kind,
+           bound.from_time,
+           bound.to_time,
+           pg_stat_get_live_tuples(leaf.oid) AS row_estimate,
+           pg_total_relation_size(leaf.oid) AS bytes,
+           CASE WHEN bound.from_time < hipq.now()
+               THEN (extract(epoch FROM least(bound.to_time, hipq.now()) - bound.from_time) / 86400)::numeric END AS days
+    FROM (
+        SELECT seen.name AS queue,
+               'hipq.' || quote_ident(class.relname) AS name,
+               CASE WHEN class.relname = queue.table_name || '_live' THEN 'live' ELSE 'final' END AS kind,
+               class.oid,
+               class.relpartbound
+        FROM (
+            SELECT queue.queue_id, queue.table_name
+            FROM hipq.queue
+            WHERE queue.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
+            OFFSET 0
+        ) AS queue
+        JOIN hipq._visible_queue AS seen ON seen.queue_id = queue.queue_id
+        JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
+        CROSS JOIN LATERAL pg_partition_tree(top.oid) AS tree
+        JOIN pg_class AS class ON class.oid = tree.relid
+        WHERE tree.isleaf
+        UNION ALL
+        SELECT NULL, 'hipq.' || quote_ident(class.relname), 'attempt', class.oid, class.relpartbound
+        FROM pg_partition_tree('hipq.attempt') AS tree
+        JOIN pg_class AS class ON class.oid = tree.relid
+        WHERE tree.isleaf AND class.relkind = 'r' AND pg_has_role('pg_monitor', 'USAGE')
+        UNION ALL
+        SELECT NULL, 'hipq.dead_letter', 'dead_letter', 'hipq.dead_letter'::regclass, NULL
+        WHERE pg_has_role('pg_monitor', 'USAGE')
+    ) AS leaf
+    CROSS JOIN LATERAL (SELECT pg_get_expr(leaf.relpartbound, leaf.oid) AS definition) AS partition
+    CROSS JOIN LATERAL (
+        SELECT substring(partition.definition FROM 'FROM \(''([^'']*)''\)')::timestamptz AS from_time,
+               substring(partition.definition FROM 'TO \(''([^'']*)''\)')::timestamptz AS to_time
+    ) AS bound
+) AS measured
+OFFSET 0;
+COMMENT ON VIEW hipq.sizes IS 'rows and bytes of every leaf of the queues'' tables, and per day of final jobs';
+COMMENT ON COLUMN hipq.sizes.queue IS 'queue; NULL = all queues share the table (attempts, dead letters), shown to pg_monitor only';
+COMMENT ON COLUMN hipq.sizes.table_name IS 'table: a leaf of the queue''s table';
+COMMENT ON COLUMN hipq.sizes.kind IS 'live (unfinished jobs), final, attempt or dead_letter';
+COMMENT ON COLUMN hipq.sizes.from_time IS 'rows of the leaf are not older; NULL = no bound';
+COMMENT ON COLUMN hipq.sizes.to_time IS 'rows of the leaf are older; NULL = no bound';
+COMMENT ON COLUMN hipq.sizes.row_estimate IS 'rows, as the statistics of the server estimate them';
+COMMENT ON COLUMN hipq.sizes.bytes IS 'bytes on disk with indexes and TOAST';
+COMMENT ON COLUMN hipq.sizes.rows_per_day IS 'final jobs a day in the time of the leaf that has passed';
+COMMENT ON COLUMN hipq.sizes.bytes_per_day IS 'bytes a day in the time of the leaf that has passed';
+
+-- Those that shared memory tells, of the whole server; then those that take a look at this database.
+CREATE VIEW hipq.alerts WITH (security_barrier) AS
+SELECT alert.alert,
+       alert.severity,
+       alert.times,
+       alert.first_time,
+       alert.last_time,
+       alert.detail,
+       alert.hint
+FROM (
+    SELECT raised.alert, 'alarm' AS severity, raised.times, raised.first_time, raised.last_time, raised.detail, raised.hint
+    FROM hipq._alerts() AS raised
+    UNION ALL
+    SELECT overdue.alert, overdue.severity, overdue.jobs, overdue.first_time, overdue.last_time, overdue.detail, overdue.hint
+    FROM hipq._overdue() AS overdue
+    UNION ALL
+    SELECT 'crashing job type',
+           'alarm',
+           pause.crashes,
+           job_type.crash_times[1],
+           pause.paused_time,
+           format('Job type %s of queue %s.%s is held: its jobs took the server down %s times, at %s.', quote_ident(job_type.name), instance.name, queue.name,
+                  pause.crashes, array_to_string(job_type.crash_times, ', ')),
+           'Mend the handler, then SELECT hipq.resume(queue, job_type), or give it another one with hipq.alter_job_type().'
+    FROM hipq.pause
+    JOIN hipq.job_type ON job_type.queue_id = pause.queue_id AND job_type.name = pause.job_type
+    JOIN hipq.queue ON queue.queue_id = pause.queue_id
+    JOIN hipq.instance ON instance.instance_id = queue.instance_id
+    WHERE pause.crashes IS NOT NULL
+    UNION ALL
+    SELECT 'crashing dead letter handler',
+           'alarm',
+           cardinality(queue.dead_letter_crash_times),
+           queue.dead_letter_crash_times[1],
+           queue.dead_letter_crash_times[cardinality(queue.dead_letter_crash_times)],
+           format('The handler of dead letters of queue %s.%s is not called: it took the server down, at %s.', instance.name, queue.name,
+                  array_to_string(queue.dead_letter_crash_times, ', ')),
+           'Mend the handler, then SELECT hipq.resume(queue), or give the queue another one with hipq.alter_queue().'
+    FROM hipq.queue
+    JOIN hipq.instance ON instance.instance_id = queue.instance_id
+    WHERE NOT queue.is_dropped AND current_setting('hipq.max_type_crashes', true)::integer BETWEEN 1 AND cardinality(queue.dead_letter_crash_times)
+    UNION ALL
+    SELECT 'dead letters waiting',
+           'alarm',
+           waiting.letters,
+           waiting.first_time,
+           waiting.last_time,
+           'More than ' || waiting.most || ' dead letters are neither handled, redriven nor dismissed.',
+           'View hipq.dead_letters has the jobs with their errors.'
+    FROM (
+        SELECT count(*) AS letters,
+               min(letter.died_time) AS first_time,
+               max(letter.died_time) AS last_time,
+               current_setting('hipq.alert_dead_letter_depth', true)::integer AS most
+        FROM (
+            SELECT dead_letter.died_time
+            FROM hipq.dead_letter
+            WHERE dead_letter.handled_time IS NULL AND dead_letter.redriven_time IS NULL AND dead_letter.dismissed_time IS NULL
+            LIMIT greatest(current_setting('hipq.alert_dead_letter_depth', true)::integer, 0) + 1
+        ) AS letter
+    ) AS waiting
+    WHERE waiting.most >= 0 AND waiting.letters > waiting.most
+    UNION ALL
+    SELECT 'job set aside',
+           'alarm',
+           count(*),
+           min(aside.set_aside_time),
+           max(aside.set_aside_time),
+           'What became of ' || count(*) || ' job(s) cannot be written down; they are left alone. The latest is job '
+               || (array_agg(aside.job_id ORDER BY aside.set_aside_time DESC, aside.job_id DESC))[1] || ': '
+               || (array_agg(aside.error ORDER BY aside.set_aside_time DESC, aside.job_id DESC))[1],
+           'When the cause is gone hipq.fail_job() or hipq.cancel() ends each, and hipq.retry() runs it again; table hipq.set_aside names them.'
+    FROM hipq._jobs_set_aside() AS aside
+    HAVING count(*) > 0
+    UNION ALL
+    SELECT 'schedules',
+           'alarm',
+           count(*),
+           NULL,
+           hipq.now(),
+           count(*) || ' schedule(s) do not come, as pg_cron has no job for them in this database: '
+               || array_to_string((array_agg(quote_ident(lost.name) ORDER BY lost.schedule_id))[1:10], ', ') || CASE WHEN count(*) > 10 THEN ', ...' ELSE '.' END,
+           'SELECT hipq.restore_schedules(), which says what is in the way; or end them with hipq.unschedule().'
+    FROM hipq._lost_schedules() AS lost
+    HAVING count(*) > 0
+    UNION ALL
+    SELECT 'held snapshot',
+           'alarm',
+           1,
+           held.since,
+           clock_timestamp(),
+           held.who || ' keeps dead rows of this database from being removed.',
+           'End it: tables of jobs grow meanwhile, and claims slow down.'
+    FROM (
+        SELECT 'Process ' || activity.pid || ' (' || coalesce(activity.usename, activity.backend_type) || coalesce(', ' || activity.state, '') || ')' AS who,
+               activity.xact_start AS since
+        FROM pg_stat_activity AS activity
+        WHERE activity.datname = current_database() AND activity.backend_type <> 'autovacuum worker'
+          AND (activity.backend_xmin IS NOT NULL OR activity.backend_xid IS NOT NULL)
+        UNION ALL
+        SELECT 'Prepared transaction "' || prepared.gid || '"', prepared.prepared
+        FROM pg_prepared_xacts AS prepared
+        WHERE prepared.database = current_database()
+    ) AS held
+    WHERE extract(epoch FROM current_setting('hipq.alert_held_snapshot', true)::interval) >= 0
+      AND clock_timestamp() - held.since > current_setting('hipq.alert_held_snapshot', true)::interval
+    UNION ALL
+    -- A leaf goes when all of it is past the retention; it is a quarter of that long.
+    SELECT 'retention',
+           'alarm',
+           count(*),
+           min(leaf.to_time + late.retention),
+           hipq.now(),
+           'Final jobs of queue "' || leaf.queue || '" are kept beyond its retention.',
+           'A reader of its tables may be in the way; or hipq.databases, or hipq.enabled, keeps hipq out.'
+    FROM hipq.queue
+    JOIN hipq.instance ON instance.instance_id = queue.instance_id
+    JOIN hipq.sizes AS leaf ON leaf.queue = instance.name || '.' || queue.name AND NOT queue.is_dropped
+    CROSS JOIN LATERAL (
+        SELECT coalesce(nullif(queue.retention, interval '0'), current_setting('hipq.retention', true)::interval) AS retention
+    ) AS late
+    WHERE leaf.kind = 'final' AND leaf.to_time + late.retention + late.retention / 4 + interval '1 hour' < hipq.now()
+    GROUP BY leaf.queue
+    UNION ALL
+    SELECT finding.alert, 'alarm', finding.times, NULL, hipq.now(), finding.detail, finding.hint
+    FROM (
+        SELECT counted.*,
+               100 * counted.unhealthy / nullif(counted.workers, 0) AS unhealthy_share,
+               counted.queue_depth / nullif(counted.workers, 0) AS average_depth,
+               current_setting('hipq.alert_unhealthy_workers', true)::numeric AS most_unhealthy,
+               current_setting('hipq.alert_worker_depth', true)::numeric AS most_depth
+        FROM (
+            SELECT sum(health.workers) AS workers,
+                   sum(health.workers) FILTER (WHERE health.status = 'unhealthy') AS unhealthy,
+                   sum(health.queue_depth) AS queue_depth
+            FROM hipq.worker_health AS health
+        ) AS counted
+    ) AS all_workers
+    CROSS JOIN LATERAL (VALUES
+        ('unhealthy workers',
+         all_workers.unhealthy_share > all_workers.most_unhealthy,
+         all_workers.unhealthy::bigint,
+         all_workers.unhealthy || ' of ' || all_workers.workers || ' external workers of this database are unhealthy: ' || trim_scale(round(all_workers.unhealthy_share, 2)) || ' %, limit ' || all_workers.most_unhealthy || ' %.',
+         'View hipq.workers says which, and what that follows from.'),
+        ('worker depth',
+         all_workers.most_depth >= 0 AND all_workers.average_depth > all_workers.most_depth,
+         all_workers.queue_depth::bigint,
+         'External workers of this database have ' || round(all_workers.average_depth, 1) || ' jobs each that they have not accepted, limit ' || all_workers.most_depth || '.',
+         'Start more workers; view hipq.workers says which are behind.')
+    ) AS finding (alert, is_the_case, times, detail, hint)
+    WHERE finding.is_the_case
+) AS alert
+WHERE pg_has_role('pg_monitor', 'USAGE');
+COMMENT ON VIEW hipq.alerts IS 'what an operator should know: of the whole server, and not older than five minutes; and what is the case now, in rates, dead letters, snapshots, retention and external workers';
+COMMENT ON COLUMN hipq.alerts.alert IS 'short name of the alert; ''jobs wait: ...'' names a condition of hipq.why()';
+COMMENT ON COLUMN hipq.alerts.severity IS 'alarm: somebody has to do something; information: jobs wait because somebody wants it so (a pause, time windows, a limit), or for their turn';
+COMMENT ON COLUMN hipq.alerts.times IS 'how often it has happened since first_time; of jobs that wait: how many';
+COMMENT ON COLUMN hipq.alerts.first_time IS 'since when it has happened again and again; NULL = nobody knows';
+COMMENT ON COLUMN hipq.alerts.last_time IS 'when it happened last';
+COMMENT ON COLUMN hipq.alerts.detail IS 'what is slower or waits because of it';
+COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';

@@ -1,0 +1,82 @@
+-- Schedules that pg_cron runs.
+
+CREATE SEQUENCE hipq.schedule_id_seq AS integer;
+COMMENT ON SEQUENCE hipq.schedule_id_seq IS 'numbers of schedules';
+
+-- What pg_cron calls has the number alone: the row says what is to be enqueued.
+CREATE TABLE hipq.schedule (
+    schedule_id     integer     NOT NULL DEFAULT nextval('hipq.schedule_id_seq') CONSTRAINT schedule_pkey PRIMARY KEY,
+    name            text COLLATE "C" NOT NULL CONSTRAINT schedule_name_is_unique UNIQUE CONSTRAINT schedule_name_is_short CHECK (octet_length(name) BETWEEN 1 AND 63),
+    cron            text        NOT NULL,
+    role            regrole     NOT NULL,
+    queue_id        integer     NOT NULL,
+    job_type        text COLLATE "C" NOT NULL,
+    job_key         text COLLATE "C" NOT NULL,
+    job_data        jsonb       NOT NULL DEFAULT '{}',
+    priority        smallint,
+    timeout         integer,
+    throttle_factor numeric(9,3),
+    throttle_key    text COLLATE "C",
+    time_windows    text,
+    max_retries     integer,
+    expires_after   interval,
+    created_time    timestamptz NOT NULL DEFAULT now(),
+    last_run_time   timestamptz,
+    last_action     text        CONSTRAINT schedule_last_action_is_known CHECK (last_action IN ('enqueued', 'skipped')),
+    last_job_id     bigint
+);
+COMMENT ON TABLE hipq.schedule IS 'jobs that are enqueued again and again, at times that pg_cron tells';
+COMMENT ON COLUMN hipq.schedule.schedule_id IS 'number of the schedule; pg_cron has it in the name of its job and in the command';
+COMMENT ON COLUMN hipq.schedule.name IS 'name, unique in the database';
+COMMENT ON COLUMN hipq.schedule.cron IS 'cron expression, as given';
+COMMENT ON COLUMN hipq.schedule.role IS 'role that made it, and that pg_cron connects as';
+COMMENT ON COLUMN hipq.schedule.queue_id IS 'queue of its jobs';
+COMMENT ON COLUMN hipq.schedule.job_type IS 'job type of its jobs';
+COMMENT ON COLUMN hipq.schedule.job_key IS 'job key of its jobs; NONE = none';
+COMMENT ON COLUMN hipq.schedule.job_data IS 'job data of its jobs';
+COMMENT ON COLUMN hipq.schedule.priority IS 'priority of its jobs; NULL = the job type''s, as all below';
+COMMENT ON COLUMN hipq.schedule.timeout IS 'timeout of its jobs, in seconds';
+COMMENT ON COLUMN hipq.schedule.throttle_factor IS 'throttle_factor of its jobs';
+COMMENT ON COLUMN hipq.schedule.throttle_key IS 'throttle_key of its jobs';
+COMMENT ON COLUMN hipq.schedule.time_windows IS 'time windows of its jobs';
+COMMENT ON COLUMN hipq.schedule.max_retries IS 'max_retries of its jobs';
+COMMENT ON COLUMN hipq.schedule.expires_after IS 'how long after its run a job may start; NULL = it does not expire';
+COMMENT ON COLUMN hipq.schedule.created_time IS 'when the schedule was made';
+COMMENT ON COLUMN hipq.schedule.last_run_time IS 'when it ran last; NULL = not yet';
+COMMENT ON COLUMN hipq.schedule.last_action IS 'what that run did: enqueued, or skipped because a job with the key had not finished';
+COMMENT ON COLUMN hipq.schedule.last_job_id IS 'the job that it enqueued, or that had not finished';
+SELECT pg_extension_config_dump('hipq.identity', '');
+SELECT pg_extension_config_dump('hipq.instance_id_seq', '');
+SELECT pg_extension_config_dump('hipq.instance', '');
+SELECT pg_extension_config_dump('hipq.queue_id_seq', '');
+SELECT pg_extension_config_dump('hipq.queue', '');
+SELECT pg_extension_config_dump('hipq.job_type', '');
+SELECT pg_extension_config_dump('hipq.pause', '');
+SELECT pg_extension_config_dump('hipq.schedule_id_seq', '');
+SELECT pg_extension_config_dump('hipq.schedule', '');
+
+CREATE FUNCTION hipq.schedule(
+    name text, cron text, job_type text, job_data jsonb DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,
+    priority integer DEFAULT NULL, timeout integer DEFAULT NULL, throttle_factor numeric DEFAULT NULL, time_windows text DEFAULT NULL,
+    max_retries integer DEFAULT NULL, expires_after interval DEFAULT NULL, throttle_key text DEFAULT NULL
+) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_schedule';
+COMMENT ON FUNCTION hipq.schedule(text, text, text, jsonb, text, text, integer, integer, numeric, text, integer, interval, text)
+    IS 'makes a schedule, or changes the one of that name: pg_cron enqueues such a job at the times of the cron expression, as the caller, unless one with its key (default: the name) has not finished; returns when it comes first';
+
+CREATE FUNCTION hipq.unschedule(name text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_unschedule';
+COMMENT ON FUNCTION hipq.unschedule(text) IS 'ends a schedule; jobs that it has enqueued stay';
+
+CREATE FUNCTION hipq._run_schedule(schedule_id integer) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__run_schedule';
+COMMENT ON FUNCTION hipq._run_schedule(integer) IS 'a run of a schedule, called by pg_cron; says what it did';
+
+CREATE FUNCTION hipq.restore_schedules() RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_restore_schedules';
+COMMENT ON FUNCTION hipq.restore_schedules() IS 'gives pg_cron the schedules that it has no job for, as after a restore; returns how many. release_hold() does so, too';
+
+CREATE FUNCTION hipq._next_run(cron text, last_run_time timestamptz) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__next_run';
+COMMENT ON FUNCTION hipq._next_run(text, timestamptz) IS 'when a cron expression comes next, by pg_cron''s clocks; NULL = never, or it cannot be read';
+
+CREATE FUNCTION hipq._lost_schedules(OUT schedule_id integer, OUT name text) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__lost_schedules';
+COMMENT ON FUNCTION hipq._lost_schedules() IS 'schedules that pg_cron has no job for; view hipq.alerts shows them';
+
+CREATE FUNCTION hipq._has_cron_entry(schedule_id integer) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__has_cron_entry';
+COMMENT ON FUNCTION hipq._has_cron_entry(integer) IS 'whether pg_cron in this database has an active job for the schedule';
