@@ -295,9 +295,9 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
         what.has_value() ? std::optional(what->handler) : std::nullopt;
     const std::optional<std::string> kind_text =
         what.has_value() ? std::optional<std::string>(catalog::name(what->kind)) : std::nullopt;
-    const std::optional<std::int32_t> priority = arguments.maybe_int(default_priority);
-    const std::optional<std::int16_t> short_priority =
-        priority.has_value() ? std::optional(static_cast<std::int16_t>(*priority)) : std::nullopt;
+    pg::Parameter short_priority(std::optional<std::int16_t>{});
+    if (const auto priority = arguments.maybe_int(default_priority))
+        short_priority = static_cast<std::int16_t>(*priority);
     std::vector<pg::Parameter> parameters{queue.id,
                                           name,
                                           handler_text,
