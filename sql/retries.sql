@@ -130,7 +130,6 @@ SELECT count(*) FROM hipq.retry_chain(9100000009);
 SELECT pg_temp.try('SELECT hipq.fail_job(9100000009, ''x'')');
 RESET ROLE;
 GRANT USAGE ON SCHEMA hipq TO regress_hipq_retries_stranger;
-GRANT EXECUTE ON FUNCTION hipq.is_job_retriable, hipq.retry_chain, hipq.fail_job TO regress_hipq_retries_stranger;
 SET ROLE regress_hipq_retries_stranger;
 SELECT pg_temp.try('SELECT * FROM hipq.is_job_retriable(9100000009)');
 SELECT pg_temp.try('SELECT * FROM hipq.retry_chain(9100000009)');

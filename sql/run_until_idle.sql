@@ -19,7 +19,6 @@ SELECT hipq.create_queue('try.q', owner => 'regress_hipq_run_owner', history => 
        hipq.create_queue('try.other', owner => 'regress_hipq_run_owner') > 0, hipq.create_queue('try.third') > 0;
 SELECT hipq.grant_queue('try.q', 'regress_hipq_run_controller', 'control'), hipq.grant_queue('try.q', 'regress_hipq_run_reader', 'read');
 SELECT hipq.grant_queue('try.third', 'regress_hipq_run_stranger', 'read'), hipq.grant_queue('try.third', 'regress_hipq_run_stranger', 'control');
-GRANT EXECUTE ON FUNCTION hipq.run_until_idle(text, integer), hipq.dry_run(bigint, text) TO regress_hipq_run_controller, regress_hipq_run_stranger;
 
 CREATE TABLE run_note (said text, by_whom text DEFAULT current_user);
 CREATE TABLE run_parent (id integer PRIMARY KEY);

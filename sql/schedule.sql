@@ -17,7 +17,6 @@ CREATE ROLE regress_hipq_cron_reader LOGIN;
 CREATE ROLE regress_hipq_cron_sleeper;
 SELECT hipq.create_queue('when.q', owner => 'regress_hipq_cron_owner') > 0, hipq.create_queue('when.strict', owner => 'regress_hipq_cron_owner', strict => true) > 0;
 SELECT hipq.register_job_type('when.q', 't'), hipq.grant_queue('when.q', 'regress_hipq_cron_reader', 'read'), hipq.grant_queue('when.q', 'regress_hipq_cron_sleeper', 'enqueue');
-GRANT EXECUTE ON FUNCTION hipq.schedule, hipq.unschedule, hipq._run_schedule TO regress_hipq_cron_reader;
 
 -- ---- cron expressions
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', 'every night', 't')$$);

@@ -7,7 +7,7 @@
 -- other queues out, and those that somebody has locked; attempts and dead letters with such a constant in the condition of every scan, which is asked first,
 -- and with indexes that all begin with queue_id; small tables behind OFFSET 0, which no condition of the caller's passes.
 --
--- Functions in a view run with the caller's rights: whoever reads a view also needs EXECUTE on them. hipq.grant_queue() gives it.
+-- Functions in a view run with the caller's rights, so PUBLIC has EXECUTE on them (rights.sql): each checks its caller.
 
 CREATE VIEW hipq._readable_queue WITH (security_barrier) AS
 SELECT queue.queue_id,

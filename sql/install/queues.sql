@@ -43,7 +43,7 @@ COMMENT ON FUNCTION hipq.grant_queue(text, regrole, text) IS 'allows a role to e
 
 CREATE FUNCTION hipq.revoke_queue(queue text, role regrole, privilege text) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_revoke_queue';
-COMMENT ON FUNCTION hipq.revoke_queue(text, regrole, text) IS 'takes back what grant_queue gave, with functions and views that no other right of the role needs';
+COMMENT ON FUNCTION hipq.revoke_queue(text, regrole, text) IS 'takes back what grant_queue gave, and with the last right of the role the schema';
 
 CREATE FUNCTION hipq.register_job_type(
     queue text, job_type text, handler text DEFAULT 'NONE', handler_kind text DEFAULT 'auto', retry_handler text DEFAULT 'NONE',

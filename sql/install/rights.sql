@@ -1,23 +1,32 @@
--- Who may use what. PUBLIC gets nothing; hipq.grant_queue() gives functions and views to the roles that need them.
+-- Who may use what. USAGE on the schema is the gate: hipq.grant_queue() gives it with the first
+-- right on a queue, hipq.revoke_queue() takes it with the last. Behind it functions check what their
+-- caller may do, and views show what he may read; so PUBLIC may use them. An upgrade script does the
+-- same for what it adds, and whoever has a right on a queue can use that at once.
 
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA hipq FROM PUBLIC;
--- Whoever writes a value of the domain checks it.
-GRANT EXECUTE ON FUNCTION hipq._are_time_windows(text) TO PUBLIC;
+-- Whatever default privileges are in force.
 REVOKE ALL ON ALL TABLES IN SCHEMA hipq FROM PUBLIC;
 REVOKE ALL ON ALL SEQUENCES IN SCHEMA hipq FROM PUBLIC;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA hipq TO PUBLIC;
 
--- Members of pg_monitor see all that has no data of jobs.
-GRANT USAGE ON SCHEMA hipq TO pg_monitor;
+-- What makes instances and queues does not ask who calls it; what is done once after a restore is
+-- for superusers; what hipq itself calls, triggers among it, checks nothing.
+REVOKE ALL ON FUNCTION
+    hipq.create_instance, hipq.alter_instance, hipq.drop_instance, hipq.create_queue,
+    hipq.release_hold, hipq.restore_schedules,
+    hipq._catalogue_changed, hipq._guard_job, hipq._fitting_data, hipq._is_held,
+    hipq._is_one_of_support
+    FROM PUBLIC;
+
 GRANT SELECT ON
-    hipq.alerts, hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.running, hipq.progress, hipq.executors,
-    hipq.lanes, hipq.sizes, hipq.throttle_keys, hipq.workers, hipq.healthy_workers, hipq.worker_health,
-    hipq.dead_letter_rates, hipq.dead_letter_stats, hipq.dead_letter_reasons,
-    hipq.statistics, hipq.retry_distribution, hipq.failure_statistics, hipq.throughput
-    TO pg_monitor;
-GRANT EXECUTE ON FUNCTION
-    hipq._may(integer, text), hipq._readable_queues(), hipq._visible_queues(), hipq._reachable_queues(integer[]),
-    hipq._is_one_of(integer, integer[]), hipq._alerts(), hipq._jobs_set_aside(), hipq._lost_schedules(), hipq._overdue(),
-    hipq._executors(), hipq._first_unmet_condition(integer, text, text, text, numeric), hipq._limiters(), hipq._lanes(),
-    hipq._running_jobs(), hipq._progress(), hipq._workers(), hipq._worker_services(), hipq.worker_queue_depth(bigint), hipq.now(),
-    hipq._statistics(), hipq._retry_distribution(), hipq._failure_statistics(), hipq._throughput()
-    TO pg_monitor;
+    hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running,
+    hipq.progress, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates,
+    hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.schedules, hipq.workers,
+    hipq.healthy_workers, hipq.worker_health, hipq.executors, hipq.lanes, hipq.sizes,
+    hipq.throttle_keys, hipq.statistics, hipq.retry_distribution, hipq.failure_statistics,
+    hipq.throughput
+    TO PUBLIC;
+
+-- Members of pg_monitor see all that has no data of jobs. Alerts tell of the whole server: an empty
+-- view would tell others that all is well.
+GRANT USAGE ON SCHEMA hipq TO pg_monitor;
+GRANT SELECT ON hipq.alerts TO pg_monitor;

@@ -20,7 +20,7 @@ namespace hipq::catalog {
 
 namespace {
 
-enum class Kind : std::uint16_t { queue = 1, table, schedule, shared };
+enum class Kind : std::uint16_t { queue = 1, table, schedule, partitions, schema_rights };
 
 constexpr int longest_wait = 5'000;  // ms
 
@@ -45,16 +45,34 @@ void lock(Kind kind, std::string_view name)
     ::AcceptInvalidationMessages();
 }
 
-[[noreturn]] void raise_in_use()
+const char *in_use_message(Kind kind)
+{
+    return kind == Kind::partitions
+               ? "another transaction that makes a queue is open"
+               : "another transaction that gives a role its first right or takes its last is open";
+}
+
+[[noreturn]] void raise_in_use(Kind kind)
 {
     const pg::Rows rows =
-        pg::as_extension_owner([] { return select_holder.run(static_cast<int>(Kind::shared)); });
+        pg::as_extension_owner([&] { return select_holder.run(static_cast<int>(kind)); });
     const std::string holder = rows.empty() ? "another transaction" : rows.front().text(0);
-    HIPQ_RAISE(
-        errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-        errmsg("another transaction that makes a queue or gives rights to a new role is open"),
-        errdetail_internal("It is that of %s.", holder.c_str()),
-        errhint("Try again when it has ended."));
+    HIPQ_RAISE(errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("%s", in_use_message(kind)),
+               errdetail_internal("It is that of %s.", holder.c_str()),
+               errhint("Try again when it has ended."));
+}
+
+void lock_for_a_while(Kind kind)
+{
+    const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
+        const pg::LockTimeoutScope bounded(longest_wait);
+        pg::call([&] { lock(kind, ""); });
+    });
+    if (!error.has_value())
+        return;
+    if (!is_lock_trouble(*error))
+        throw *error;  // NOLINT(cert-err60-cpp): as it came
+    raise_in_use(kind);
 }
 
 }  // namespace
@@ -74,17 +92,14 @@ void lock_schedule_name(std::string_view name)
     pg::call([&] { lock(Kind::schedule, name); });
 }
 
-void lock_shared_objects()
+void lock_partitions()
 {
-    const auto error = pg::in_subtransaction(pg::Ending::kept, [] {
-        const pg::LockTimeoutScope bounded(longest_wait);
-        pg::call([] { lock(Kind::shared, ""); });
-    });
-    if (!error.has_value())
-        return;
-    if (!is_lock_trouble(*error))
-        throw *error;  // NOLINT(cert-err60-cpp): as it came
-    raise_in_use();
+    lock_for_a_while(Kind::partitions);
+}
+
+void lock_schema_rights()
+{
+    lock_for_a_while(Kind::schema_rights);
 }
 
 }  // namespace hipq::catalog

@@ -12,8 +12,9 @@ void lock_table_name(std::string_view name);
 void lock_schedule_name(std::string_view name);
 
 // For what can be changed by one transaction at a time, whosever queue it is about: the partitions
-// of hipq.job, and the rights on hipq's schema, functions and views. Waits for 5 s; then raises
-// 55P03, which names the process that has it. Needs a transaction.
-void lock_shared_objects();
+// of hipq.job, and the rights on hipq's schema. Whoever needs both locks the partitions first. Each
+// waits for 5 s; then it raises 55P03, which names the process that has it. Needs a transaction.
+void lock_partitions();
+void lock_schema_rights();
 
 }  // namespace hipq::catalog

@@ -156,6 +156,12 @@ bool is_running(std::int64_t id)
     return is_current_job(id) || lanes::is_running(MyDatabaseId, id);
 }
 
+bool is_running_in(int queue_id, std::int64_t id)
+{
+    return (is_current_job(id) && current_queue() == queue_id) ||
+           lanes::is_running_in(MyDatabaseId, queue_id, id);
+}
+
 void make_capacity_for_successor(int queue_id, std::string_view type, std::string_view key)
 {
     const CurrentJob *job = find_current(queue_id, type, key);

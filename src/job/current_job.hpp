@@ -30,6 +30,9 @@ std::optional<int> current_queue();  // theirs
 // claimed by a lock does not say so.
 bool is_running(std::int64_t id);
 
+// The same of a job of that queue alone.
+bool is_running_in(int queue_id, std::int64_t id);
+
 // The job whose handler runs in this session, for a function that is for handlers of one job.
 // Raises 55000 with that hint outside of a handler, 0A000 with that message and hint in one that
 // takes batches.

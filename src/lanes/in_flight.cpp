@@ -161,6 +161,17 @@ bool is_running(Oid database, std::int64_t job_id)
     return has_come_to(core::JobPhase::running, database, job_id);
 }
 
+bool is_running_in(Oid database, int queue_id, std::int64_t job_id)
+{
+    if (!memory::is_loaded())
+        return false;
+    const memory::Lock lock(LW_SHARED);
+    const core::JobTable table = memory::jobs_in_flight();
+    const std::int32_t entry = table.find(database, job_id);
+    return entry != core::no_entry && table.at(entry).phase >= core::JobPhase::running &&
+           table.at(entry).queue_id == queue_id;
+}
+
 std::size_t count_in_flight()
 {
     const memory::Lock lock(LW_SHARED);

@@ -63,8 +63,9 @@ void return_to_lane(const core::JobEntry &job) noexcept;
 // Whether somebody who has it in flight has begun to claim it.
 bool is_begun(Oid database, std::int64_t job_id);
 
-// Whether its handler has been begun.
+// Whether its handler has been begun; as a job of that queue.
 bool is_running(Oid database, std::int64_t job_id);
+bool is_running_in(Oid database, int queue_id, std::int64_t job_id);
 
 // Jobs in flight in the whole server.
 std::size_t count_in_flight();

@@ -218,9 +218,9 @@ HIPQ_FUNCTION(hipq__running_jobs)
 
 HIPQ_FUNCTION(hipq__is_running)
 {
-    const bool is_running = hipq::job::is_running(PG_GETARG_INT64(1));
-    return BoolGetDatum(is_running &&
-                        hipq::catalog::Sight().visible(PG_GETARG_INT32(0)) != nullptr);
+    const std::int32_t queue_id = PG_GETARG_INT32(0);
+    const bool is_running = hipq::job::is_running_in(queue_id, PG_GETARG_INT64(1));
+    return BoolGetDatum(is_running && hipq::catalog::Sight().visible(queue_id) != nullptr);
 }
 
 HIPQ_FUNCTION(hipq__is_held)

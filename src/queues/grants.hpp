@@ -1,24 +1,26 @@
-// Rights on queues as GRANT and REVOKE on their tables.
+// Rights on queues as GRANT and REVOKE on their tables, with USAGE on the schema.
+//
+// Functions and views check inside what their caller may do: whoever may use the schema may call
+// them (sql/install/rights.sql).
 #pragma once
 
 #include "catalog/catalog.hpp"
 
 namespace hipq::queues {
 
-// Gives a role one privilege on a queue: on its tables, and on the functions and views that go with
-// it. Needs a transaction.
+// Gives a role one privilege on a queue, and USAGE on the schema. Needs a transaction.
 void give_privilege(const catalog::Queue &queue, Oid role, catalog::Privilege privilege);
 
-// Takes it back, with the functions, the views and the schema, as far as no other right of that
-// role on a queue needs them.
+// Takes it back, and USAGE with the last right that the role itself has.
 void take_privilege(const catalog::Queue &queue, Oid role, catalog::Privilege privilege);
 
-// What a queue owner has: the four privileges and the functions that manage a queue.
+// What a queue owner has: the four privileges.
 void give_ownership(const catalog::Queue &queue, Oid role);
 void take_ownership(const catalog::Queue &queue, Oid role);
 
-// Who has rights on a queue; and taking from them, when it is gone, what came with it.
+// Who has rights on a queue; and taking USAGE from those of them who have none left when it is
+// gone.
 std::vector<Oid> holders_of_rights(const catalog::Queue &queue);
-void take_what_came_with_queues(const std::vector<Oid> &roles);
+void take_needless_schema(const std::vector<Oid> &roles);
 
 }  // namespace hipq::queues

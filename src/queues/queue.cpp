@@ -1,7 +1,7 @@
 // create_queue, alter_queue, drop_queue.
 //
 // All three hold a lock on the queue's name until their transaction ends; other queues' are not in
-// their way, but for a moment two that make queues (lock_shared_objects).
+// their way, but for a moment two that make queues (lock_partitions).
 #include "catalog/catalog.hpp"
 #include "core/text/names.hpp"
 #include "external/external.hpp"
@@ -229,7 +229,7 @@ std::int32_t create_queue(const pg::Arguments &arguments)
     const std::string &table = chosen.text;
     catalog::lock_table_name(table);
     check_table_name(name, chosen);
-    catalog::lock_shared_objects();
+    catalog::lock_partitions();
     const std::string handler = read_dead_letter_handler(name, role, arguments).value_or("NONE");
     catalog::claim_identity_if_new();
     std::int32_t id = 0;
@@ -395,7 +395,7 @@ void drop_queue(const pg::Arguments &arguments)
         else
             tables::forget_queue(queue.id, queue.table);
     });
-    take_what_came_with_queues(roles);
+    take_needless_schema(roles);
     wakeup::note_catalogue_change();
 }
 

@@ -54,6 +54,8 @@ void list_enqueued(FunctionCallInfo fcinfo)
     pg::ResultSet result(fcinfo);
     const auto catalogue = catalog::catalogue();
     const std::vector<std::int64_t> queues = queues_to_read(*catalogue, arguments.maybe_text(1));
+    if (queues.empty())  // for no queue the statement would open, and lock, the tables of all
+        return;
     const pg::Rows rows =
         pg::as_hipq([&] { return select_waiting.run(queues, arguments.maybe_text(0)); });
     for (const pg::Row row : rows)

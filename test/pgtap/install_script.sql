@@ -83,14 +83,21 @@ FROM pg_cast JOIN pg_type ON pg_type.oid IN (castsource, casttarget) WHERE typna
 UNION ALL
 SELECT pg_describe_object('pg_policy'::regclass, pg_policy.oid, 0) FROM pg_policy JOIN pg_class ON pg_class.oid = polrelid WHERE relnamespace = 'hipq'::regnamespace;
 
--- What PUBLIC has: functions, tables, sequences, the schema (columns: privileges.sql). Types are of another kind, see below.
+-- What PUBLIC has and nobody may give to it: the schema, without which nobody reaches the rest; tables and sequences; what works as
+-- a trigger, as anybody might put it on a table of his own; more than SELECT on a view. What it has: privileges.sql. Types are of
+-- another kind, see below.
 CREATE TEMPORARY VIEW given_to_public AS
 SELECT pg_describe_object('pg_proc'::regclass, oid, 0) AS object
-FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS acl WHERE pronamespace = 'hipq'::regnamespace AND acl.grantee = 0
-  AND proname <> '_are_time_windows' -- which the domain asks for whoever writes a value
+FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS acl
+WHERE pronamespace = 'hipq'::regnamespace AND acl.grantee = 0
+  AND (prorettype IN ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype) OR 'internal'::regtype = ANY (proargtypes::oid[]))
 UNION ALL
 SELECT pg_describe_object('pg_class'::regclass, oid, 0)
 FROM pg_class, aclexplode(coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's'::"char" ELSE 'r' END, relowner))) AS acl
+WHERE relnamespace = 'hipq'::regnamespace AND acl.grantee = 0 AND NOT (relkind = 'v' AND acl.privilege_type = 'SELECT')
+UNION ALL
+SELECT pg_describe_object('pg_class'::regclass, attrelid, attnum)
+FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid, aclexplode(attacl) AS acl
 WHERE relnamespace = 'hipq'::regnamespace AND acl.grantee = 0
 UNION ALL
 SELECT pg_describe_object('pg_namespace'::regclass, oid, 0)
@@ -126,7 +133,7 @@ SELECT is_empty('TABLE definers', 'no function is SECURITY DEFINER');
 SELECT is_empty('TABLE open_views', 'every view is a security barrier');
 SELECT is_empty('TABLE foreign_names', 'what views, bodies, defaults and checks use is PostgreSQL''s or hipq''s');
 SELECT is_empty('TABLE hidden_code', 'triggers are hipq''s; no rules, event triggers, operators, casts, policies');
-SELECT is_empty('TABLE given_to_public', 'PUBLIC has nothing');
+SELECT is_empty('TABLE given_to_public', 'PUBLIC has no schema, table, sequence or trigger function');
 SELECT is_empty('TABLE careless', 'the script makes its objects anew and in schema hipq');
 SELECT is_empty($$SELECT file FROM script WHERE regexp_replace(text, '^(--[^\n]*|\\echo[^\n]*|\s)*', '') !~ '^SET LOCAL search_path = pg_catalog, pg_temp;'$$,
     'it begins with pinning search_path');
@@ -202,7 +209,12 @@ CREATE TABLE hipq.bad_default (x integer DEFAULT public.install_script_theirs(1)
 CREATE VIEW hipq.bad_view AS SELECT public.install_script_theirs(1);
 CREATE FUNCTION public.install_script_trigger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE TRIGGER bad_trigger BEFORE INSERT ON hipq.bad_default FOR EACH ROW EXECUTE FUNCTION public.install_script_trigger();
-GRANT SELECT ON hipq.bad_view TO PUBLIC;
+GRANT SELECT ON hipq.bad_default TO PUBLIC;
+GRANT SELECT, DELETE ON hipq.bad_view TO PUBLIC;
+CREATE SEQUENCE hipq.bad_sequence;
+GRANT USAGE ON SEQUENCE hipq.bad_sequence TO PUBLIC;
+CREATE FUNCTION hipq.bad_guard() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS 'BEGIN RETURN NEW; END';
+GRANT UPDATE (job_data) ON hipq.job TO PUBLIC;
 INSERT INTO script VALUES ('hipq--bad.sql', E'CREATE OR REPLACE FUNCTION hipq.x() RETURNS integer\nCREATE TABLE public.x ()\nCREATE TABLE hipq.y ()\n'
     'ALTER TABLE job ADD COLUMN x integer;\nSET search_path = public;\nCREATE SCHEMA IF NOT EXISTS hipq;\n');
 
@@ -213,8 +225,8 @@ SELECT set_eq('TABLE open_views', $$VALUES ('hipq.bad_view'::regclass)$$, 'finds
 SELECT cmp_ok((SELECT count(*) FROM foreign_names WHERE object ~ 'bad_(body|view|default)' AND uses ~ 'install_script_theirs'), '>=', 4::bigint,
     'finds others'' functions in a body, a view, a default and a check');
 SELECT set_eq('SELECT object FROM hidden_code', $$VALUES ('trigger bad_trigger on table hipq.bad_default')$$, 'finds a trigger of others');
-SELECT set_eq('TABLE given_to_public', $$VALUES ('view hipq.bad_view'), ('function hipq.bad_path()'), ('function hipq.bad_table()'), ('function hipq.bad_body()')$$,
-    'finds what PUBLIC was given, or has by default');
+SELECT set_eq('TABLE given_to_public', $$VALUES ('view hipq.bad_view'), ('table hipq.bad_default'), ('sequence hipq.bad_sequence'), ('function hipq.bad_guard()'),
+    ('column job_data of table hipq.job')$$, 'finds what PUBLIC was given, or has by default, and should not');
 SELECT is((SELECT count(*) FROM careless), 5::bigint, 'finds five careless statements in a script');
 CREATE FUNCTION hipq.bad_event() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
 CREATE EVENT TRIGGER bad_event_trigger ON sql_drop EXECUTE FUNCTION hipq.bad_event();

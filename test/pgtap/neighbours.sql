@@ -2,11 +2,13 @@
 -- somebody else's matches or not. Every view, every column of it in which there is something to find out.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
-SELECT plan(6);
+SELECT plan(8);
 
 CREATE ROLE nb_owner LOGIN;
 CREATE ROLE nb_stranger LOGIN;
 CREATE ROLE nb_reader;
+CREATE ROLE nb_bystander;
+GRANT USAGE ON SCHEMA hipq TO nb_bystander;
 SELECT hipq.create_queue('here.' || name, owner => 'nb_owner') FROM unnest('{a, b, c}'::text[]) AS name;
 SELECT hipq.create_queue('there.secret', owner => 'nb_stranger');
 SELECT hipq.grant_queue('here.' || name, 'nb_reader', 'read') FROM unnest('{a, b, c}'::text[]) AS name;
@@ -79,7 +81,7 @@ BEGIN
 END
 $$;
 SELECT pg_temp.make_probes();
-GRANT SELECT ON probe TO nb_reader;
+GRANT SELECT ON probe TO nb_reader, nb_bystander;
 
 -- The plan with a value in it, but for the conditions, which show the value.
 CREATE FUNCTION pg_temp.trace(view text, condition text, value text) RETURNS text LANGUAGE sql AS $$
@@ -93,7 +95,7 @@ FROM probe
 CROSS JOIN unnest('{"%1$s = ?::%2$s", "%1$s >= ?::%2$s AND %1$s <= ?::%2$s"}'::text[]) AS form
 CROSS JOIN LATERAL (SELECT format(form, columns, type) AS condition) AS one
 WHERE pg_temp.trace(view, condition, theirs) <> pg_temp.trace(view, condition, nobodys);
-GRANT SELECT ON telltale TO nb_reader;
+GRANT SELECT ON telltale TO nb_reader, nb_bystander;
 
 SELECT cmp_ok((SELECT count(DISTINCT view) FROM probe), '>', 12::bigint, 'most views have something to find out in them');
 SET LOCAL ROLE nb_reader;
@@ -103,6 +105,11 @@ SELECT is_empty($$SELECT * FROM telltale WHERE view ~ 'attempts|dead_letter'$$, 
 SELECT is((SELECT count(*) FROM hipq.jobs WHERE job_type = 'type of here.a'), 50::bigint, 'one''s own is found');
 SELECT alike(pg_temp.plan_of('EXPLAIN (FORMAT JSON) SELECT * FROM hipq.attempts WHERE job_id = 42'), '%"Index Cond": "%job_id%', 'and attempts by the id of their job, by an index');
 SELECT alike(pg_temp.plan_of('EXPLAIN (FORMAT JSON) SELECT * FROM hipq.dead_letters WHERE job_id = 42'), '%"Index Cond": "%job_id%', 'dead letters too');
+RESET enable_seqscan;
+SET LOCAL ROLE nb_bystander;
+SELECT is_empty('SELECT * FROM telltale', 'nor does one tell a role that may use the schema and has no right on a queue');
+SET LOCAL enable_seqscan = off;
+SELECT is_empty($$SELECT * FROM telltale WHERE view ~ 'attempts|dead_letter'$$, 'by way of an index either');
 RESET ROLE;
 
 SELECT * FROM finish();

@@ -100,7 +100,6 @@ is($hipq->sql("SELECT hipq.cancel($id, 'enough')"), 't', 'can be cancelled');
 is(row($id), 'cancelled 1 0 cancelled cancelled: enough', 'at once');
 $hipq->sql('ALTER ROLE app LOGIN');
 $hipq->sql(q{
-	GRANT USAGE ON SCHEMA hipq TO app; GRANT EXECUTE ON FUNCTION hipq.cancel TO app;
 	CREATE FUNCTION suicide(id bigint, data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM hipq.cancel(id, 'by itself'); PERFORM pg_sleep(60); END $$;
 	CREATE FUNCTION suicide_at_end(id bigint, data jsonb) RETURNS boolean LANGUAGE sql AS $$ SELECT hipq.cancel(id, 'by itself') $$;
 	SELECT hipq.register_job_type('app.main', name, handler => name) FROM unnest('{suicide, suicide_at_end}'::text[]) AS name});

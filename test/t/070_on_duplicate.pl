@@ -163,7 +163,6 @@ foreach my $type (qw(by_lock by_record))
 
 # ---- handlers that enqueue under their own key
 $hipq->sql(q{
-	GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA hipq TO app;
 	CREATE PROCEDURE step(id bigint, data jsonb) LANGUAGE plpgsql AS $$
 	BEGIN
 		INSERT INTO ran (id, data) VALUES (id, data);

@@ -15,7 +15,7 @@ $hipq->create_queue('app.group', durability => 'group');
 $hipq->create_queue('app.brief', retention => '0');
 $hipq->sql(q{
 	CREATE ROLE enqueuer LOGIN; CREATE ROLE reader LOGIN; CREATE ROLE stranger LOGIN;
-	GRANT USAGE ON SCHEMA hipq TO stranger; GRANT EXECUTE ON FUNCTION hipq.wait_for TO stranger, enqueuer;
+	GRANT USAGE ON SCHEMA hipq TO stranger;
 	SELECT hipq.grant_queue('app.main', 'enqueuer', 'enqueue');
 	SELECT hipq.grant_queue('app.main', 'reader', 'read');
 	CREATE FUNCTION work(data jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -25,7 +25,6 @@ $hipq->sql(q{
 		RETURN jsonb_build_object('did', data);
 	END $$;
 	CREATE FUNCTION selfish(id bigint, data jsonb) RETURNS void LANGUAGE sql AS $$ SELECT hipq.wait_for(id) $$;
-	GRANT USAGE ON SCHEMA hipq TO app; GRANT EXECUTE ON FUNCTION hipq.wait_for TO app;
 	SELECT hipq.register_job_type('app.' || queue, name, handler => handler, claim => claim)
 	FROM (VALUES ('main', 'work', 'work', 'lock'), ('main', 'record', 'work', 'record'), ('main', 'selfish', 'selfish', 'lock'),
 		('group', 'grouped', 'work', 'lock'), ('brief', 'brief', 'work', 'lock')) AS types(queue, name, handler, claim)});

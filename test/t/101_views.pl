@@ -9,6 +9,7 @@ my $hipq = HipqCluster->new('views', 'hipq.executor_idle_timeout' => '10s');
 $hipq->sql(q{
 	CREATE ROLE other LOGIN;
 	CREATE ROLE reader LOGIN;
+	CREATE ROLE bystander LOGIN; GRANT USAGE ON SCHEMA hipq TO bystander;    -- may use hipq, and has no right on any queue
 	CREATE ROLE monitor LOGIN IN ROLE pg_monitor});
 $hipq->create_queue('app.mine');
 $hipq->create_queue('other.secret', owner => 'other', throttle_limit => 100);
@@ -37,19 +38,38 @@ my $mine = $hipq->sql(q{SELECT queue_id FROM hipq.queue WHERE table_name = 'app_
 
 my @functions = split /\n/, $hipq->sql(q{
 	SELECT proname FROM pg_proc
-	WHERE pronamespace = 'hipq'::regnamespace AND proretset AND pronargs = 0 AND 'queue_id' = ANY (proargnames) AND has_function_privilege('reader', oid, 'EXECUTE') ORDER BY 1});
+	WHERE pronamespace = 'hipq'::regnamespace AND proretset AND pronargs = 0 AND 'queue_id' = ANY (proargnames) AND has_function_privilege('reader', oid, 'EXECUTE')
+		AND proname <> '_jobs_set_aside'    -- none is here
+	ORDER BY 1});
 foreach my $function (@functions)
 {
 	my $others = "SELECT count(*) > 0 FROM hipq.$function() WHERE queue_id <> $mine";
 	is($hipq->sql($others), 't', "$function tells a superuser of both queues");
 	is($hipq->sql_as('reader', $others), 'f', "$function tells a reader of his queue alone");
+	is($hipq->sql_as('bystander', "SELECT count(*) FROM hipq.$function()"), 0, "$function tells a bystander nothing");
 }
 cmp_ok(scalar @functions, '>=', 9, 'there are such functions');
 is($hipq->sql_as('reader', 'SELECT count(*) FROM hipq._workers()'), 0, 'nothing of workers that serve other queues');
 is($hipq->sql_as('monitor', 'SELECT count(*) FROM hipq._workers()'), 1, 'all of them to a monitor');
 my $secret = $hipq->sql(q{SELECT queue_id FROM hipq.queue WHERE table_name = 'other_secret'});
 is($hipq->sql_as('reader', "SELECT hipq._is_running($secret, $job{'other.secret'}{hold})"), 'f', 'nor whether a job runs');
+is($hipq->sql_as('reader', "SELECT hipq._is_running($mine, $job{'other.secret'}{hold})"), 'f', 'not by the name of a queue that he may read');
 is($hipq->sql_as('reader', "SELECT hipq._is_running($mine, $job{'app.mine'}{hold})"), 't', 'but of his own');
+is($hipq->sql_as('bystander', "SELECT hipq._is_running($mine, $job{'app.mine'}{hold})"), 'f', 'a bystander has none');
+
+# ---- what a bystander sees: nothing, whatever runs
+
+foreach my $view (split /\n/, $hipq->sql(q{
+	SELECT relname FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND has_table_privilege('bystander', oid, 'SELECT') AND relname <> 'worker_health' ORDER BY 1}))
+{
+	is($hipq->sql_as('bystander', "SELECT count(*) FROM hipq.$view"), 0, "$view shows a bystander nothing");
+}
+is($hipq->sql_as('bystander', 'SELECT sum(workers) + sum(queue_depth) + sum(running_jobs) FROM hipq.worker_health'), 0, 'worker_health counts nothing');
+my $looker = $hipq->node->background_psql('postgres', extra_params => [ '-U', 'bystander' ]);
+my $locked = q{SELECT count(*) FROM pg_locks JOIN pg_class ON pg_class.oid = relation WHERE relname ~ '^(app_mine|other_secret)'};
+is($looker->query_safe("BEGIN; SELECT count(*) FROM hipq.jobs; SELECT count(*) FROM hipq.enqueued(); $locked AND pid = pg_backend_pid()"), "0\n0\n0", 'and locks no queue\'s tables');
+$looker->query_safe('ROLLBACK');
+$looker->quit;
 
 # ---- what a monitor sees: no key, data or message
 
@@ -70,15 +90,18 @@ my @calls = (
 	'retry_chain(?)', 'is_job_retriable(?)', q{extend(?, '1 min'::interval)}, 'redrive(?)', 'dismiss_dead_letters(?)', 'purge_dead_letters(?)');
 sub answer
 {
-	my ($call, $id) = @_;
-	my ($status, $out, $err) = $hipq->node->psql('postgres', "\\set VERBOSITY verbose\nSELECT hipq.$call", extra_params => [ '-U', 'reader' ]);
+	my ($role, $call, $id) = @_;
+	my ($status, $out, $err) = $hipq->node->psql('postgres', "\\set VERBOSITY verbose\nSELECT hipq.$call", extra_params => [ '-U', $role ]);
 	s/\b$id\b/ID/g, s/LOCATION:.*//s foreach $out, $err;
 	return "$status $out $err";
 }
-foreach my $call (@calls)
+foreach my $role ('reader', 'bystander')
 {
-	my ($nobodys, @others) = map { my $id = $_; answer($call =~ s/\?/$id/r, $id) } 987654321, values %{ $job{'other.secret'} };
-	is_deeply([ grep { $_ ne $nobodys } @others ], [], "$call: no difference") or diag($nobodys);
+	foreach my $call (@calls)
+	{
+		my ($nobodys, @others) = map { my $id = $_; answer($role, $call =~ s/\?/$id/r, $id) } 987654321, values %{ $job{'other.secret'} };
+		is_deeply([ grep { $_ ne $nobodys } @others ], [], "$call by a $role: no difference") or diag($nobodys);
+	}
 }
 
 # ---- plans that outlive their moment

@@ -9,7 +9,7 @@ use Time::HiRes qw(time);
 
 my $hipq = HipqCluster->new('locks', 'hipq.max_executors' => 4);
 my $node = $hipq->node;
-$hipq->sql('CREATE ROLE other LOGIN; CREATE ROLE stranger; GRANT USAGE ON SCHEMA hipq TO stranger; GRANT SELECT ON hipq.jobs TO stranger; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA hipq TO stranger');
+$hipq->sql('CREATE ROLE other LOGIN; CREATE ROLE stranger; GRANT USAGE ON SCHEMA hipq TO stranger');
 $hipq->create_queue('app.main');
 $hipq->create_queue('other.main', owner => 'other');
 $hipq->sql(q{
@@ -111,5 +111,16 @@ quickly('and dropped', q{SELECT hipq.drop_queue('other.third') IS NOT NULL}, qr/
 quickly('the same one has to wait', q{SET lock_timeout = '200ms'; SELECT hipq.drop_queue('app.gone')}, qr/55P03/);
 ok(finished('other_main', $hipq->enqueue('other', q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '1 s'})), 'scheduled jobs of others run');
 $changer->query_safe('ROLLBACK');
+$hipq->sql(q{CREATE ROLE newcomer; CREATE ROLE latecomer; CREATE ROLE another; SELECT hipq.grant_queue('app.main', 'newcomer', 'read')});
+foreach my $verb ('grant', 'revoke')
+{
+	my $role = $verb eq 'grant' ? 'latecomer' : 'newcomer';
+	$changer->query_safe("BEGIN; SELECT hipq.${verb}_queue('app.main', '$role', 'read')");
+	quickly("beside an open $verb of a first or last right a queue is made", qq{SELECT hipq.create_queue('other.$verb', owner => 'other') > 0}, qr/no error: t/);
+	quickly('rights given to a role that is known', q{SELECT hipq.grant_queue('other.main', 'app', 'control') IS NOT NULL}, qr/no error: t/);
+	like($hipq->error_of(q{SELECT hipq.grant_queue('other.main', 'another', 'read')}), qr/55P03.*gives a role its first right or takes its last.*process \d+ \(role "postgres"/s,
+		'and one who gives a first right is told whom he waits for');
+	$changer->query_safe('ROLLBACK');
+}
 $changer->quit;
 done_testing();

@@ -1,0 +1,290 @@
+-- A role that may use the schema and has no right on any queue: it sees nothing, changes nothing,
+-- and is told what there is as little as what there is not. Every function and view that PUBLIC may
+-- use stands here. Then a role that may not use the schema: it gets nothing at all.
+BEGIN;
+SET LOCAL search_path = pg_catalog, public;
+SELECT plan(19);
+
+CREATE ROLE by_owner LOGIN;
+CREATE ROLE by_bystander LOGIN;
+CREATE ROLE by_stranger LOGIN;
+GRANT USAGE ON SCHEMA hipq TO by_bystander;
+
+-- Others' queue, with something of everything. Rows in any state come in as a restore brings them.
+SELECT hipq.create_queue('there.secret', owner => 'by_owner') AS queue \gset
+SELECT hipq.register_job_type('there.secret', 'secret', handler_kind => 'notify');
+SELECT hipq.pause('there.secret', 'secret');
+INSERT INTO hipq.worker (name, role, queues, job_types)
+VALUES ('secret', 'by_owner', '{there.secret}', '{secret}')
+RETURNING worker_id AS worker \gset
+INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key)
+VALUES ('there', '* * * * *', 'by_owner', :queue, 'secret', 'secret')
+RETURNING schedule_id AS schedule \gset
+SELECT hipq.enqueue('secret', queue => 'there.secret', job_key => 'secret',
+                    scheduled_run_time => '2100-01-01') AS waiting \gset
+SET LOCAL session_replication_role = replica;
+INSERT INTO hipq.job (id, queue_id, state, error, retry_reason, throttle_factor, update_time,
+    created_time, timeout, max_retries, priority, job_type, job_key, time_windows, attempt)
+VALUES (:waiting + 1, :queue, 'final', 'secret', 'explicit_failure', 1, now(),
+    now(), 60, 0, 0, 'secret', 'secret final', 'NONE', 1)
+RETURNING id AS final \gset
+RESET session_replication_role;
+INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, job_type, job_key,
+    reason, error)
+VALUES (:final, now(), now(), :queue, 1, 'secret', 'secret final', 'explicit_failure', 'secret');
+INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, error, job)
+VALUES (:final, now(), :queue, 'secret', 'secret final', 'explicit_failure', 'secret', '{}');
+
+-- What is said to whoever selects from it: the rows (NULL: nothing), or the SQLSTATE.
+CREATE FUNCTION pg_temp.answer_to(source text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    answer text;
+BEGIN
+    EXECUTE format('SELECT coalesce(string_agg(trim(said::text, %L), %L), %L) FROM %s AS said',
+                   '()', ', ', 'nothing', source) INTO answer;
+    RETURN answer;
+EXCEPTION WHEN OTHERS THEN
+    RETURN sqlstate;
+END
+$$;
+
+-- Functions, with their arguments where there are others of the name; {queue} and so on stand for
+-- what there is, or is not.
+CREATE TEMP TABLE asked (function text, call text, answer text);
+INSERT INTO asked (function, call, answer) VALUES
+    -- whose answer is nobody's secret
+    ('now', 'lateral (SELECT hipq.now() > ''2000-01-01'')', 't'),
+    ('version',
+     'lateral (SELECT hipq.version() = extversion FROM pg_extension WHERE extname = ''hipq'')',
+     't'),
+    ('_are_time_windows', 'hipq._are_time_windows(''NONE'')', 'true'),
+    ('_next_run', 'lateral (SELECT hipq._next_run(''* * * * *'', NULL) > ''2000-01-01'')', 't'),
+    ('_is_one_of', 'hipq._is_one_of(1, ''{1}'')', 'true'),
+    ('fail_retriable', 'lateral (SELECT hipq.fail_retriable(''x''))', 'HQ002'),
+    ('fail_permanently', 'lateral (SELECT hipq.fail_permanently(''x''))', 'HQ001'),
+    -- for handlers: no job runs here
+    ('snooze', 'lateral (SELECT hipq.snooze(''1 s''))', '55000'),
+    ('complete_later', 'lateral (SELECT hipq.complete_later())', '55000'),
+    ('report_progress(bigint,bigint,text)', 'lateral (SELECT hipq.report_progress(1))', '55000'),
+    ('extend(interval)', 'hipq.extend(''1 s''::interval)', '55000'),
+    -- behind views
+    ('_may', 'hipq._may({queue}, ''read'')', 'false'),
+    ('_readable_queues', 'hipq._readable_queues()', '{}'),
+    ('_visible_queues', 'hipq._visible_queues()', '{}'),
+    ('_reachable_queues', 'hipq._reachable_queues(ARRAY[{queue}])', '{0}'),
+    ('_first_unmet_condition',
+     'hipq._first_unmet_condition({queue}, ''secret'', ''NONE'', ''NONE'', 1)', 'nothing'),
+    ('_masked', 'hipq._masked({queue}, ''secret'', ''{"x": 1}'')', 'nothing'),
+    ('_masked_job', 'hipq._masked_job({queue}, ''secret'', ''{"x": 1}'')', 'nothing'),
+    ('_is_running', 'hipq._is_running({queue}, {waiting})', 'false'),
+    ('_has_cron_entry', 'hipq._has_cron_entry({schedule})', 'false'),
+    ('worker_queue_depth', 'hipq.worker_queue_depth({worker})', 'nothing'),
+    ('_limiters', 'hipq._limiters()', 'nothing'),
+    ('_jobs_set_aside', 'hipq._jobs_set_aside()', 'nothing'),
+    ('_lost_schedules', 'hipq._lost_schedules()', 'nothing'),
+    ('_executors', 'hipq._executors()', 'nothing'),
+    ('_running_jobs', 'hipq._running_jobs()', 'nothing'),
+    ('_progress', 'hipq._progress()', 'nothing'),
+    ('_lanes', 'hipq._lanes()', 'nothing'),
+    ('_workers', 'hipq._workers()', 'nothing'),
+    ('_worker_services', 'hipq._worker_services()', 'nothing'),
+    ('_alerts', 'hipq._alerts()', 'nothing'),
+    ('_overdue', 'hipq._overdue()', 'nothing'),
+    ('_statistics', 'hipq._statistics()', 'nothing'),
+    ('_retry_distribution', 'hipq._retry_distribution()', 'nothing'),
+    ('_failure_statistics', 'hipq._failure_statistics()', 'nothing'),
+    ('_throughput', 'hipq._throughput()', 'nothing'),
+    -- that name a job
+    ('why', 'lateral (SELECT condition, passed FROM hipq.why({waiting}))', 'exists,f'),
+    ('erase', 'hipq.erase({final})', 'false'),
+    ('cancel', 'hipq.cancel({waiting})', '42704'),
+    ('retry', 'hipq.retry({final})', '42704'),
+    ('reschedule', 'lateral (SELECT hipq.reschedule({waiting}, now()))', '42704'),
+    ('extend(bigint,interval,text)', 'hipq.extend({waiting}, ''1 s''::interval)', '42704'),
+    ('extend(bigint,text,text)', 'hipq.extend({waiting}, ''1 s'', ''there.secret'')', '42704'),
+    ('fail_job', 'hipq.fail_job({waiting}, ''x'')', '42704'),
+    ('wait_for', 'hipq.wait_for({waiting}, ''0'')', '42704'),
+    ('is_job_retriable', 'hipq.is_job_retriable({final})', '42704'),
+    ('retry_chain', 'hipq.retry_chain({final})', '42704'),
+    ('dry_run', 'hipq.dry_run({waiting})', '42704'),
+    ('redrive(bigint,text)', 'hipq.redrive({final})', '42704'),
+    ('dismiss_dead_letters(bigint)',
+     'lateral (SELECT hipq.dismiss_dead_letters({final}))', '42704'),
+    ('purge_dead_letters(bigint)', 'lateral (SELECT hipq.purge_dead_letters({final}))', '42704'),
+    ('report_progress(bigint,int,bigint,bigint,text)',
+     'lateral (SELECT hipq.report_progress({waiting}, 1, 1, 1))', '42704'),
+    ('complete(bigint,int,jsonb)', 'lateral (SELECT hipq.complete({waiting}, 1))', '42704'),
+    ('fail(bigint,int,text,bool)', 'hipq.fail({waiting}, 1, ''x'')', '42704'),
+    ('release(bigint,int,interval)', 'lateral (SELECT hipq.release({waiting}, 1))', '42704'),
+    ('extend(bigint,int,interval)', 'hipq.extend({waiting}, 1, ''1 s''::interval)', '42704'),
+    ('complete(bigint[],int[],jsonb[])', 'hipq.complete(ARRAY[{waiting}], ''{1}'')', '{}'),
+    ('fail(bigint[],int[],text[],bool)', 'hipq.fail(ARRAY[{waiting}], ''{1}'', ''{x}'')', '{}'),
+    ('release(bigint[],int[])', 'hipq.release(ARRAY[{waiting}], ''{1}'')', '{}'),
+    ('extend(bigint[],int[],interval)', 'hipq.extend(ARRAY[{waiting}], ''{1}'', ''1 s'')', '{}'),
+    -- that name a queue
+    ('enqueue(text,text{enqueue options},text)',
+     'hipq.enqueue(''secret'', ''{}'', queue => ''{name}'')', '42704'),
+    ('enqueue(text,anyelement{enqueue options})',
+     'hipq.enqueue(''secret'', 1, queue => ''{name}'')', '42704'),
+    ('enqueue_unique(text,text{enqueue options},text)',
+     'hipq.enqueue_unique(''secret'', ''{}'', queue => ''{name}'', job_key => ''secret'')',
+     '42704'),
+    ('enqueue_unique(text,anyelement{enqueue options})',
+     'hipq.enqueue_unique(''secret'', 1, queue => ''{name}'', job_key => ''secret'')', '42704'),
+    ('enqueue_many', 'hipq.enqueue_many(''secret'', ''{1}'', queue => ''{name}'')', '42704'),
+    ('schedule',
+     'hipq.schedule(''secret'', ''* * * * *'', ''secret'', queue => ''{name}'')', '42704'),
+    ('enqueued', 'hipq.enqueued(queue => ''{name}'')', '42704'),
+    ('enqueued', 'hipq.enqueued()', 'nothing'),
+    ('cancel_jobs', 'hipq.cancel_jobs(''{name}'')', '42704'),
+    ('retry_jobs', 'hipq.retry_jobs(''{name}'')', '42704'),
+    ('move_jobs', 'hipq.move_jobs(''{name}'', ''{name}'', ''secret'')', '42704'),
+    ('pause', 'hipq.pause(''{name}'')', '42704'),
+    ('pause', 'hipq.pause(instance => ''{instance}'')', '42704'),
+    ('resume', 'hipq.resume(''{name}'', ''secret'')', '42704'),
+    ('resume', 'hipq.resume(instance => ''{instance}'')', '42704'),
+    ('redrive(text,text,text,timestamptz,float8,text,text,int)',
+     'hipq.redrive(''{name}'')', '42704'),
+    ('dismiss_dead_letters(text,text,text,timestamptz,int)',
+     'hipq.dismiss_dead_letters(''{name}'')', '42704'),
+    ('purge_dead_letters(text,text,text,timestamptz,text,int)',
+     'hipq.purge_dead_letters(''{name}'')', '42704'),
+    ('complete(text,text,text,jsonb)',
+     'hipq.complete(''{name}'', ''secret'', ''secret'')', '42704'),
+    ('fail(text,text,text,text,bool)',
+     'hipq.fail(''{name}'', ''secret'', ''secret'', ''x'')', '42704'),
+    ('register_worker', 'hipq.register_worker(''mine'', ''{{name}}'', ''{secret}'')', '42704'),
+    ('retry_schedule(text,text)', 'hipq.retry_schedule(''{name}'', ''secret'')', '42704'),
+    ('retry_schedule(text)', 'hipq.retry_schedule(''secret'')', '42704'),
+    ('run_until_idle', 'hipq.run_until_idle(''{name}'')', '42704'),
+    ('stat_reset', 'lateral (SELECT hipq.stat_reset(''{name}''))', '42704'),
+    ('stat_reset', 'lateral (SELECT hipq.stat_reset())', '42501'),
+    ('grant_queue',
+     'lateral (SELECT hipq.grant_queue(''{name}'', ''by_bystander'', ''read''))', '42704'),
+    ('revoke_queue',
+     'lateral (SELECT hipq.revoke_queue(''{name}'', ''by_owner'', ''read''))', '42704'),
+    ('alter_queue',
+     'lateral (SELECT hipq.alter_queue(''{name}'', owner => ''by_bystander''))', '42704'),
+    ('drop_queue', 'lateral (SELECT hipq.drop_queue(''{name}'', force => true))', '42704'),
+    ('drop_job_type',
+     'lateral (SELECT hipq.drop_job_type(''{name}'', ''secret'', force => true))', '42704'),
+    ('register_job_type', 'lateral (SELECT hipq.register_job_type(''{name}'', ''x''))', '42704'),
+    ('alter_job_type', 'lateral (SELECT hipq.alter_job_type(''{name}'', ''secret''))', '42704'),
+    -- that name something else; that there is a worker of that number is no secret
+    ('unschedule', 'lateral (SELECT hipq.unschedule(''{schedule name}''))', '42704'),
+    ('_run_schedule', 'hipq._run_schedule({schedule})', '42704'),
+    ('heartbeat(bigint,text)', 'hipq.heartbeat({worker})', '42501'),
+    ('heartbeat(bigint,jsonb)', 'hipq.heartbeat({worker}, ''{}''::jsonb)', '42501'),
+    ('drain_worker', 'lateral (SELECT hipq.drain_worker({worker}))', '42501'),
+    ('deregister_worker', 'lateral (SELECT hipq.deregister_worker({worker}))', '42501'),
+    ('claim', 'hipq.claim({worker})', '42501');
+
+UPDATE asked SET function = replace(function, '{enqueue options}',
+    ',text,text,timestamptz,int,int,numeric,text,int,timestamptz,text,text,int,text');
+UPDATE asked SET function = CASE
+    WHEN function LIKE '%(%' THEN to_regprocedure('hipq.' || function)::oid
+    ELSE to_regproc('hipq.' || function)::oid
+END::regprocedure;
+CREATE TEMP VIEW open_function AS
+SELECT oid::regprocedure::text AS function
+FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS acl
+WHERE pronamespace = 'hipq'::regnamespace AND acl.grantee = 0;
+SELECT set_eq('SELECT DISTINCT function FROM asked', 'TABLE open_function',
+    'every function that PUBLIC may call is asked here');
+
+CREATE FUNCTION pg_temp.filled(call text, names text[], things text[]) RETURNS text
+LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1 .. cardinality(names) LOOP
+        call := replace(call, '{' || names[i] || '}', things[i]);
+    END LOOP;
+    RETURN call;
+END
+$$;
+CREATE TEMP TABLE answered AS
+SELECT asked.function, asked.answer AS expected, pg_temp.filled(asked.call, names, things) AS source
+FROM asked
+CROSS JOIN (VALUES (
+    '{queue, waiting, final, schedule, worker, name, instance, schedule name}'::text[]
+)) AS place (names)
+CROSS JOIN (VALUES (
+    ARRAY[:'queue', :'waiting', :'final', :'schedule', :'worker', 'there.secret', 'there', 'there']
+), (
+    ARRAY['98765', '98765', '98765', '98765', :'worker', 'nowhere.secret', 'nowhere', 'nowhere']
+)) AS filling (things);
+
+-- All that is stored, and who has which right on it.
+CREATE TEMP VIEW digest AS
+SELECT md5(concat(
+    (SELECT string_agg(t::text, '' ORDER BY id) FROM hipq.job AS t),
+    (SELECT string_agg(t::text, '' ORDER BY queue_id) FROM hipq.queue AS t),
+    (SELECT string_agg(t::text, '' ORDER BY name) FROM hipq.instance AS t),
+    (SELECT string_agg(t::text, '' ORDER BY queue_id, name) FROM hipq.job_type AS t),
+    (SELECT string_agg(t::text, '' ORDER BY t::text) FROM hipq.pause AS t),
+    (SELECT string_agg(t::text, '' ORDER BY schedule_id) FROM hipq.schedule AS t),
+    (SELECT string_agg(t::text, '' ORDER BY worker_id) FROM hipq.worker AS t),
+    (SELECT string_agg(t::text, '' ORDER BY job_id) FROM hipq.dead_letter AS t),
+    (SELECT string_agg(t::text, '' ORDER BY job_id, attempt) FROM hipq.attempt AS t),
+    (SELECT string_agg(t::text, '' ORDER BY job_id) FROM hipq.successor AS t),
+    (SELECT string_agg(concat(relname, relacl), '' ORDER BY oid)
+     FROM pg_class WHERE relnamespace = 'hipq'::regnamespace),
+    (SELECT nspacl FROM pg_namespace WHERE nspname = 'hipq'))) AS digest;
+SELECT digest AS before FROM digest \gset
+
+-- The bystander ----------------------------------------------------------------------------------
+
+CREATE FUNCTION pg_temp.answers() RETURNS TABLE (source text, expected text, answer text)
+LANGUAGE sql AS $$ SELECT source, expected, pg_temp.answer_to(source) FROM answered $$;
+CREATE TEMP VIEW seen AS
+SELECT oid::regclass::text AS view, pg_temp.answer_to(oid::regclass::text) AS answer
+FROM pg_class WHERE relnamespace = 'hipq'::regnamespace AND relkind IN ('v', 'r', 'p');
+GRANT SELECT ON answered, seen TO by_bystander, by_stranger;
+
+SET LOCAL ROLE by_bystander;
+SELECT is_empty('SELECT * FROM pg_temp.answers() WHERE answer IS DISTINCT FROM expected',
+    'a bystander is told of what there is as of what there is not');
+SELECT set_eq($$SELECT view FROM seen WHERE answer <> '42501'$$, $$
+    SELECT 'hipq.' || view FROM unnest('{
+        instances, queues, job_types, pauses, jobs, running, progress, attempts, dead_letters,
+        dead_letter_rates, dead_letter_stats, dead_letter_reasons, schedules, workers,
+        healthy_workers, worker_health, executors, lanes, sizes, throttle_keys, statistics,
+        retry_distribution, failure_statistics, throughput}'::text[]) AS view
+$$, 'it may look into these views, and into no table');
+SELECT set_eq($$SELECT view, answer FROM seen WHERE answer NOT IN ('42501', 'nothing')$$, $$
+    VALUES ('hipq.worker_health',
+            'healthy,0,0,,0,, unknown,0,0,,0,, degraded,0,0,,0,, unhealthy,0,0,,0,')
+$$, 'and sees nothing there');
+SELECT throws_ok('TABLE hipq.alerts', '42501', 'permission denied for view alerts',
+    'alerts are refused: an empty view would say that all is well');
+
+-- What hipq keeps to itself, or to superusers.
+CREATE TEMP TABLE own (x integer);
+SELECT throws_ok(format(statement, function), '42501',
+    format('permission denied for function %s', function), format('%s is refused', function))
+FROM (VALUES
+    ('create_queue', $$SELECT hipq.%s('by.mine')$$),
+    ('create_instance', $$SELECT hipq.%s('by')$$),
+    ('alter_instance', $$SELECT hipq.%s('there', true)$$),
+    ('drop_instance', $$SELECT hipq.%s('there')$$),
+    ('release_hold', $$SELECT hipq.%s()$$),
+    ('restore_schedules', $$SELECT hipq.%s()$$),
+    ('_fitting_data', format($$SELECT hipq.%%s(%s, 'secret', 1, '{}')$$, :queue)),
+    ('hipq._guard_job', 'CREATE TRIGGER t BEFORE INSERT ON own FOR EACH ROW EXECUTE FUNCTION %s()'),
+    ('hipq._catalogue_changed', 'CREATE TRIGGER t AFTER INSERT ON own EXECUTE FUNCTION %s()')
+) AS kept (function, statement);
+RESET ROLE;
+SELECT is((TABLE digest), :'before', 'all this has changed nothing');
+
+-- A stranger -------------------------------------------------------------------------------------
+
+SET LOCAL ROLE by_stranger;
+SELECT is_empty($$SELECT * FROM pg_temp.answers() WHERE answer <> '42501'$$,
+    'who may not use the schema calls no function');
+SELECT is_empty($$SELECT * FROM seen WHERE answer <> '42501'$$, 'and reads no view');
+SELECT throws_ok('SELECT hipq.now()', '42501', 'permission denied for schema hipq',
+    'it is told why');
+RESET ROLE;
+SELECT is((TABLE digest), :'before', 'that has changed nothing either');
+
+SELECT * FROM finish();
+ROLLBACK;
