@@ -1,10 +1,21 @@
-// The settings of hipq (hipq.*): one variable each, defined in settings.cpp with default, unit and
-// context.
+// The settings of hipq (hipq.*): one variable each, defined in settings.cpp with default, bounds
+// and context.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 namespace hipq::settings {
+
+// A length of time. PostgreSQL keeps it in seconds, so that a number without a unit counts those.
+struct Duration {
+    double seconds;
+
+    std::int64_t microseconds() const { return std::llround(seconds * 1'000'000); }
+    // As tables keep it: rounded up.
+    int whole_seconds() const { return static_cast<int>(std::ceil(seconds)); }
+    bool operator==(const Duration &) const = default;
+};
 
 // Operation
 extern bool enabled;  // hipq.enabled: executors run jobs
@@ -17,48 +28,48 @@ extern int
 extern int max_lanes;  // hipq.max_lanes: in shared memory, cluster-wide
 extern int
     max_owner_share;  // hipq.max_owner_share, %: of each table in shared memory, for one owner
-extern int executor_quantum;  // hipq.executor_quantum, ms: an executor past it leaves when another
-                              // queue owner waits
+extern Duration executor_quantum;  // hipq.executor_quantum: an executor past it leaves when another
+                                   // queue owner waits
 extern int max_crashes;  // hipq.max_crashes: of the server, by a job, after which the job is final
 extern int reserved_executors;  // hipq.reserved_executors: for queue owners that have none
-extern int max_timeout;         // hipq.max_timeout, s
+extern Duration max_timeout;    // hipq.max_timeout
 extern int max_type_crashes;  // hipq.max_type_crashes: of the server, by a job type, after which it
                               // is held
-extern int suspect_pause;     // hipq.suspect_pause, ms
-extern int executor_idle_timeout;  // hipq.executor_idle_timeout, ms: an idle executor leaves
-extern int audit_rate;             // hipq.audit_rate, 1/s: waiting jobs that a scheduler checks
-extern int terminate_grace;  // hipq.terminate_grace, ms: from a handler's first cancellation to its
-                             // process's SIGTERM
+extern Duration suspect_pause;          // hipq.suspect_pause
+extern Duration executor_idle_timeout;  // hipq.executor_idle_timeout: an idle executor leaves
+extern int audit_rate;            // hipq.audit_rate, 1/s: waiting jobs that a scheduler checks
+extern Duration terminate_grace;  // hipq.terminate_grace: from a handler's first cancellation to
+                                  // its process's SIGTERM
 extern bool allow_superuser_handlers;  // hipq.allow_superuser_handlers
 extern bool allow_foreign_handlers;    // hipq.allow_foreign_handlers: others' handlers may run in
                                        // this session
 extern bool allow_drop;                // hipq.allow_drop: DROP EXTENSION with unfinished jobs
-extern int clock_offset;               // hipq.clock_offset, s: moves hipq's idea of now, for tests
+extern Duration clock_offset;          // hipq.clock_offset: moves hipq's idea of now, for tests
 
 // What jobs get that say nothing, nor does their type
-extern int default_timeout;         // hipq.default_timeout, s
+extern Duration default_timeout;    // hipq.default_timeout
 extern int max_job_data;            // hipq.max_job_data, kB
 extern int max_job_depth;           // hipq.max_job_depth: arrays and objects within each other
 extern int max_unregistered_types;  // hipq.max_unregistered_types: of each queue
 extern int max_retries;             // hipq.max_retries
 extern bool retry_enabled;          // hipq.retry_enabled: off makes every failure final
-extern int retry_base;              // hipq.retry_base, ms
+extern Duration retry_base;         // hipq.retry_base
 extern double retry_multiplier;     // hipq.retry_multiplier
-extern int retry_max;               // hipq.retry_max, ms
+extern Duration retry_max;          // hipq.retry_max
 extern double retry_jitter;         // hipq.retry_jitter
 
 // External workers
-extern int max_workers;      // hipq.max_workers: in shared memory, cluster-wide
-extern int worker_share;     // hipq.worker_share: per cent of what is free there that one role's
-                             // workers may have
-extern int worker_grace;     // hipq.worker_grace, ms: from the end of a worker's session until its
-                             // jobs are somebody else's
-extern int queue_ttl;        // hipq.queue_ttl, s: from dispatch until the worker has accepted
-extern bool health_enabled;  // hipq.health_enabled: workers are judged
-extern int
-    heartbeat_timeout;  // hipq.heartbeat_timeout, ms: without a sign of life until it is unhealthy
-extern int
-    probe_interval;  // hipq.probe_interval, ms: from one probe of an unhealthy worker to the next
+extern int max_workers;        // hipq.max_workers: in shared memory, cluster-wide
+extern int worker_share;       // hipq.worker_share: per cent of what is free there that one role's
+                               // workers may have
+extern Duration worker_grace;  // hipq.worker_grace: from the end of a worker's session until its
+                               // jobs are somebody else's
+extern Duration queue_ttl;     // hipq.queue_ttl: from dispatch until the worker has accepted
+extern bool health_enabled;    // hipq.health_enabled: workers are judged
+extern Duration
+    heartbeat_timeout;  // hipq.heartbeat_timeout: without a sign of life until it is unhealthy
+extern Duration
+    probe_interval;  // hipq.probe_interval: from one probe of an unhealthy worker to the next
 extern int degraded_failures;          // hipq.degraded_failures: in a row
 extern int unhealthy_failures;         // hipq.unhealthy_failures
 extern int degraded_depth;             // hipq.degraded_depth: jobs dispatched, not accepted
@@ -67,10 +78,10 @@ extern double degraded_failure_rate;   // hipq.degraded_failure_rate, percent
 extern double unhealthy_failure_rate;  // hipq.unhealthy_failure_rate, percent
 
 // Keeping
-extern int retention;              // hipq.retention, min
-extern int dead_letter_retention;  // hipq.dead_letter_retention, min
-extern bool dead_letter_enabled;   // hipq.dead_letter_enabled
-extern int dead_letter_max;        // hipq.dead_letter_max, for each queue
+extern Duration retention;              // hipq.retention
+extern Duration dead_letter_retention;  // hipq.dead_letter_retention
+extern bool dead_letter_enabled;        // hipq.dead_letter_enabled
+extern int dead_letter_max;             // hipq.dead_letter_max, for each queue
 
 // Looking
 extern int max_statistics;          // hipq.max_statistics: queues and job types of which is counted
@@ -79,8 +90,8 @@ extern double alert_retry_success;  // hipq.alert_retry_success, %
 extern double alert_failures;       // hipq.alert_failures, %
 extern int alert_dead_letters;      // hipq.alert_dead_letters, 1/min
 extern int alert_dead_letter_depth;     // hipq.alert_dead_letter_depth
-extern int alert_waiting;               // hipq.alert_waiting, s
-extern int alert_held_snapshot;         // hipq.alert_held_snapshot, s
+extern Duration alert_waiting;          // hipq.alert_waiting
+extern Duration alert_held_snapshot;    // hipq.alert_held_snapshot
 extern double alert_unhealthy_workers;  // hipq.alert_unhealthy_workers, %
 extern double alert_worker_depth;       // hipq.alert_worker_depth, jobs per worker
 extern int alert_least_jobs;            // hipq.alert_least_jobs: with fewer no share is an alert

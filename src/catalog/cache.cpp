@@ -15,20 +15,17 @@ namespace hipq::catalog {
 
 namespace {
 
-constexpr std::int64_t microseconds_per_minute = 60'000'000;
-constexpr std::int64_t microseconds_per_millisecond = 1'000;
-
 // The values of the settings that queues and types fall back to.
 struct Defaults {
-    int default_timeout;
-    int max_timeout;
+    settings::Duration default_timeout;
+    settings::Duration max_timeout;
     int max_retries;
-    int retry_base;
+    settings::Duration retry_base;
     double retry_multiplier;
-    int retry_max;
+    settings::Duration retry_max;
     double retry_jitter;
-    int retention;
-    int dead_letter_retention;
+    settings::Duration retention;
+    settings::Duration dead_letter_retention;
     bool dead_letter_enabled;
     int dead_letter_max;
     bool operator==(const Defaults &) const = default;
@@ -126,15 +123,15 @@ std::optional<bool> maybe_boolean(const pg::Row &row, int column)
 
 core::RetryPolicy default_policy()
 {
-    return {settings::retry_base * microseconds_per_millisecond, settings::retry_multiplier,
-            settings::retry_max * microseconds_per_millisecond, settings::retry_jitter};
+    return {settings::retry_base.microseconds(), settings::retry_multiplier,
+            settings::retry_max.microseconds(), settings::retry_jitter};
 }
 
 core::JobCaps caps_of(std::optional<int> max_timeout, std::optional<int> highest_priority,
                       bool allows_free_jobs)
 {
     core::JobCaps caps{};
-    caps.max_timeout = max_timeout.value_or(settings::max_timeout);
+    caps.max_timeout = max_timeout.value_or(settings::max_timeout.whole_seconds());
     caps.highest_priority = highest_priority.value_or(static_cast<int>(caps.highest_priority));
     caps.allows_free_jobs = allows_free_jobs;
     return caps;
@@ -152,11 +149,11 @@ Queue read_queue(const pg::Row &row)
     queue.is_dropped = row.boolean(6);
     queue.history_all = row.boolean(7);
     queue.dead_letter_enabled = row.null(8) ? settings::dead_letter_enabled : row.boolean(8);
-    const std::int64_t retention = settings::retention * microseconds_per_minute;
+    const std::int64_t retention = settings::retention.microseconds();
     queue.keeps_successes = row.maybe_integer(9).value_or(retention) != 0;
     queue.retention = queue.keeps_successes ? row.maybe_integer(9).value_or(retention) : retention;
     queue.dead_letter_retention =
-        row.maybe_integer(10).value_or(settings::dead_letter_retention * microseconds_per_minute);
+        row.maybe_integer(10).value_or(settings::dead_letter_retention.microseconds());
     queue.queue_ttl = maybe_int(row, 11);
     queue.commits_in_groups = row.boolean(12);
     queue.throttle_limit = row.integer(13);
@@ -178,7 +175,7 @@ JobType read_job_type(const pg::Row &row)
     type.handler = row.text(2);
     type.handler_kind = parse_handler_kind(row.text(3));
     type.retry_handler = row.text(4);
-    type.default_timeout = maybe_int(row, 5).value_or(settings::default_timeout);
+    type.default_timeout = maybe_int(row, 5).value_or(settings::default_timeout.whole_seconds());
     type.default_priority = row.integer32(6);
     type.default_throttle_factor = row.text(7);
     type.default_time_windows = row.text(8);
@@ -371,7 +368,7 @@ JobType unregistered_job_type(int queue_id, std::string_view name)
     type.handler = "NONE";
     type.handler_kind = HandlerKind::none;
     type.retry_handler = "NONE";
-    type.default_timeout = settings::default_timeout;
+    type.default_timeout = settings::default_timeout.whole_seconds();
     type.default_throttle_factor = "1.000";  // with the scale of the column
     type.default_time_windows = "NONE";
     type.time_zone = pg::default_time_zone();

@@ -90,7 +90,7 @@ constexpr const char *leave_running_sql = R"(
 
 int seconds_to_accept(const catalog::Queue &queue, const catalog::JobType &type)
 {
-    return type.queue_ttl.value_or(queue.queue_ttl.value_or(settings::queue_ttl));
+    return type.queue_ttl.value_or(queue.queue_ttl.value_or(settings::queue_ttl.whole_seconds()));
 }
 
 pg::Time deadline_in(pg::Time now, int seconds)

@@ -32,7 +32,7 @@ void report(const executors::UnresponsiveExecutor &executor)
 std::int64_t stop_overdue(Oid database)
 {
     const executors::Stopped stopped =
-        executors::stop_overdue_jobs(database, std::int64_t{settings::terminate_grace} * 1'000);
+        executors::stop_overdue_jobs(database, settings::terminate_grace.microseconds());
     for (const executors::UnresponsiveExecutor &executor : stopped.unresponsive)
         report(executor);
     if (stopped.next == pg::infinity)

@@ -131,7 +131,7 @@ core::Contender contender(const memory::OwnerShare &owner)
 
 std::int64_t quantum()
 {
-    return std::int64_t{settings::executor_quantum} * 1000;
+    return settings::executor_quantum.microseconds();
 }
 
 // ---- queues ----

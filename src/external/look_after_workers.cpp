@@ -64,7 +64,7 @@ pg::Time end_of(const workers::WorkerSlot &slot)
     if (slot.has_departed)
         return slot.ended;
     if (slot.state == workers::WorkerState::ended)
-        return slot.ended + std::int64_t{settings::worker_grace} * 1'000;
+        return slot.ended + settings::worker_grace.microseconds();
     return slot.record.is_bound ? pg::infinity : pg::Time{slot.record.last_sign} + longest_silence;
 }
 

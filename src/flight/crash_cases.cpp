@@ -163,8 +163,7 @@ Suspicion suspicion_of(const core::JobTable &table, Oid database, std::int64_t j
 // No longer than it may be, should the clock have been set back.
 std::int64_t suspect_pause_left()
 {
-    const std::int64_t pause =
-        core::suspect_pause(streak, std::int64_t{settings::suspect_pause} * 1'000);
+    const std::int64_t pause = core::suspect_pause(streak, settings::suspect_pause.microseconds());
     return std::clamp<std::int64_t>(streak.last + pause - ::GetCurrentTimestamp(), 0, pause);
 }
 

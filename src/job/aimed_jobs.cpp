@@ -84,8 +84,8 @@ std::vector<AimedJob> aimed_jobs(const catalog::Queue &queue)
     std::vector<AimedJob> jobs;
     std::vector<std::int64_t> stale;
     pg::as_hipq([&] {
-        for (const pg::Row row :
-             catalog::statement_for(queue, jobs_sql).run(queue.id, settings::queue_ttl)) {
+        for (const pg::Row row : catalog::statement_for(queue, jobs_sql)
+                                     .run(queue.id, settings::queue_ttl.whole_seconds())) {
             if (row.null(2))
                 stale.push_back(row.integer(0));
             else
@@ -114,7 +114,8 @@ std::vector<int> queues_with_aimed_jobs()
 std::optional<Aim> aim_of(const catalog::Queue &queue, std::int64_t job_id)
 {
     const pg::Rows rows = pg::as_extension_owner([&] {
-        return catalog::statement_for(queue, aim_of_sql).run(job_id, settings::queue_ttl, queue.id);
+        return catalog::statement_for(queue, aim_of_sql)
+            .run(job_id, settings::queue_ttl.whole_seconds(), queue.id);
     });
     return rows.empty() ? std::nullopt
                         : std::optional(Aim{rows.front().text(0), rows.front().time(1)});

@@ -109,7 +109,7 @@ bool is_stray(const catalog::Queue &queue, std::string_view job_type)
 void add_queue(std::vector<Overdue> &found, const catalog::Queue &queue, pg::Time now,
                const std::vector<std::int64_t> &running)
 {
-    const pg::Time late{now.value - settings::alert_waiting * std::int64_t{1'000'000}};
+    const pg::Time late{now.value - settings::alert_waiting.microseconds()};
     for (const claim::LaneHead &head : claim::lane_heads(queue, now)) {
         const pg::Time due_until = is_stray(queue, head.job_type) ? pg::infinity : late;
         if (head.due <= due_until)
@@ -140,7 +140,7 @@ std::vector<std::int64_t> claimed_by_lock()
 std::vector<Overdue> overdue_jobs(const catalog::Catalogue &catalogue, pg::Time now)
 {
     std::vector<Overdue> found;
-    if (settings::alert_waiting < 0)
+    if (settings::alert_waiting.seconds < 0)
         return found;
     const std::vector<std::int64_t> running = claimed_by_lock();
     for (const auto &entry : catalogue.queues)

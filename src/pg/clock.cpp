@@ -7,8 +7,7 @@ namespace hipq::pg {
 
 Time now()
 {
-    return Time{::GetCurrentTimestamp() +
-                static_cast<std::int64_t>(settings::clock_offset) * USECS_PER_SEC};
+    return Time{::GetCurrentTimestamp() + settings::clock_offset.microseconds()};
 }
 
 std::string clock_text(Time time)

@@ -33,7 +33,7 @@ Left left_by(const ExternalJob &job, LeftBy by)
 
 std::int64_t grace()
 {
-    return std::int64_t{settings::worker_grace} * 1'000;
+    return settings::worker_grace.microseconds();
 }
 
 // When a worker's jobs are somebody else's because it is gone; infinity: not as far as anybody
@@ -45,7 +45,7 @@ pg::Time end_of_grace(const WorkerSlot &worker)
     if (worker.record.is_bound || !settings::health_enabled)
         return pg::infinity;
     return pg::Time{worker.record.last_sign} +
-           (std::int64_t{settings::heartbeat_timeout} * 1'000 + grace());
+           (settings::heartbeat_timeout.microseconds() + grace());
 }
 
 LeftBy loss_of(const WorkerSlot &worker)

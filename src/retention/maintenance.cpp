@@ -55,7 +55,7 @@ bool finish_drops(const catalog::Catalogue &catalogue, tables::Patience &patienc
 bool maintain_trees(const catalog::Catalogue &catalogue, tables::Patience &patience)
 {
     bool done = true;
-    std::int64_t longest_retention = std::int64_t{settings::retention} * minute;
+    std::int64_t longest_retention = settings::retention.microseconds();
     for (const auto &entry : catalogue.queues) {
         const Queue &queue = entry.second;
         if (queue.is_dropped)

@@ -129,7 +129,7 @@ void execute()
         process::show_idle();
         const pg::Time now{::GetCurrentTimestamp()};
         const std::int64_t idle_end =
-            idle_since.value + std::int64_t{settings::executor_idle_timeout} * 1000;
+            idle_since.value + settings::executor_idle_timeout.microseconds();
         is_told = !settings::enabled || executors::should_leave(true, now);
         if (is_told || now.value >= idle_end)
             break;

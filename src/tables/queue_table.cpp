@@ -252,7 +252,7 @@ std::int64_t prune_dead_letters(int limit)
                 SELECT letter.queue_id, letter.job_id
                 FROM hipq.dead_letter AS letter
                 WHERE letter.queue_id = queue.queue_id
-                  AND letter.died_time <= $1 - coalesce(queue.dead_letter_retention, make_interval(mins => $2))
+                  AND letter.died_time <= $1 - coalesce(queue.dead_letter_retention, make_interval(secs => $2))
                 ORDER BY letter.died_time
                 LIMIT $3
                 FOR UPDATE SKIP LOCKED
@@ -265,7 +265,8 @@ std::int64_t prune_dead_letters(int limit)
     std::int64_t removed = 0;
     pg::as_hipq([&] {
         removed = static_cast<std::int64_t>(
-            delete_dead_letters.run(pg::now(), settings::dead_letter_retention, limit).processed());
+            delete_dead_letters.run(pg::now(), settings::dead_letter_retention.seconds, limit)
+                .processed());
     });
     return removed;
 }

@@ -387,7 +387,7 @@ void pin_table_settings()
 
 TimeTree attempt_tree()
 {
-    return {"attempt", "ended_time", settings::retention * microseconds_per_minute, false};
+    return {"attempt", "ended_time", settings::retention.microseconds(), false};
 }
 
 TimeTree final_tree(const catalog::Queue &queue)

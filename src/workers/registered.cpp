@@ -21,8 +21,8 @@ core::HealthLimits health_limits()
 {
     core::HealthLimits limits;
     limits.enabled = settings::health_enabled;
-    limits.heartbeat_timeout = std::int64_t{settings::heartbeat_timeout} * 1'000;
-    limits.probe_interval = std::int64_t{settings::probe_interval} * 1'000;
+    limits.heartbeat_timeout = settings::heartbeat_timeout.microseconds();
+    limits.probe_interval = settings::probe_interval.microseconds();
     limits.degraded_failures = settings::degraded_failures;
     limits.unhealthy_failures = settings::unhealthy_failures;
     limits.degraded_depth = settings::degraded_depth;

@@ -43,7 +43,7 @@ bool has_jobs(const WorkerSlot &slot)
 void tell_of_end(pg::Time now) noexcept
 {
     databases::work_due(MyDatabaseId, now);
-    databases::work_due(MyDatabaseId, now + std::int64_t{settings::worker_grace} * 1'000);
+    databases::work_due(MyDatabaseId, now + settings::worker_grace.microseconds());
     databases::ask_for_dispatch(MyDatabaseId);
 }
 

@@ -174,7 +174,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 
 # ---- suspects start after a pause that grows
 {
-	$hipq->set('hipq.max_type_crashes' => 0, 'hipq.max_crashes' => 3, 'hipq.suspect_pause' => 2000);
+	$hipq->set('hipq.max_type_crashes' => 0, 'hipq.max_crashes' => 3, 'hipq.suspect_pause' => '2s');
 	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'paces', handler => 'crash', claim => 'record', max_retries => 5)});
 	$hipq->try_sql(q{SELECT hipq.enqueue('paces', '{"how": "abort"}')});
 	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.attempts WHERE job_type = 'paces' AND reason = 'crashed'}, 1), 'a crash');
