@@ -61,12 +61,12 @@ CREATE FUNCTION hipq.move_jobs(from_queue text, to_queue text, job_type text, ma
 COMMENT ON FUNCTION hipq.move_jobs(text, text, text, integer)
     IS 'moves waiting jobs of a type to another queue that has the type too, the oldest first; says how many moved, and how many stay because their key is taken there';
 
-CREATE FUNCTION hipq.extend(id bigint, more interval, queue text DEFAULT NULL) RETURNS timestamptz
+CREATE FUNCTION hipq.extend(id bigint, more hipq.duration, queue text DEFAULT NULL) RETURNS timestamptz
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend';
-COMMENT ON FUNCTION hipq.extend(bigint, interval, text) IS 'gives a running job more time, at once and whatever becomes of the transaction; returns when it times out now';
+COMMENT ON FUNCTION hipq.extend(bigint, hipq.duration, text) IS 'gives a running job more time, at once and whatever becomes of the transaction; returns when it times out now';
 
 CREATE FUNCTION hipq.extend(id bigint, more text, queue text) RETURNS timestamptz
-    LANGUAGE sql RETURN hipq.extend(id, more::interval, queue);
+    LANGUAGE sql RETURN hipq.extend(id, more::hipq.duration, queue);
 COMMENT ON FUNCTION hipq.extend(bigint, text, text) IS 'the same for literals: keeps extend(7, ''1 min'', ''app.mail'') apart from extend(id, attempt, more)';
 
 CREATE FUNCTION hipq.erase(id bigint, queue text DEFAULT NULL) RETURNS boolean

@@ -20,52 +20,52 @@ SELECT pg_extension_config_dump('hipq.successor', '');
 
 CREATE FUNCTION hipq.enqueue(
     job_type text, job_data text DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,
-    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout integer DEFAULT NULL,
-    throttle_factor numeric DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
+    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
     expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL,
-    queue_ttl integer DEFAULT NULL, worker text DEFAULT NULL, job_text text DEFAULT NULL
+    queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL, job_text text DEFAULT NULL
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue';
-COMMENT ON FUNCTION hipq.enqueue(text, text, text, text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text, integer, text, text)
+COMMENT ON FUNCTION hipq.enqueue(text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text)
     IS 'enqueues a job in the caller''s transaction and returns its id; text that is no JSON becomes a JSON string, job_text always does; worker: the one external worker that its first attempt is for, within queue_ttl; 22023: the job type is not for those';
 
 CREATE FUNCTION hipq.enqueue(
     job_type text, job_data anyelement, queue text DEFAULT NULL, job_key text DEFAULT NULL,
-    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout integer DEFAULT NULL,
-    throttle_factor numeric DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
+    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
     expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL,
-    queue_ttl integer DEFAULT NULL, worker text DEFAULT NULL
+    queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue';
-COMMENT ON FUNCTION hipq.enqueue(text, anyelement, text, text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text, integer, text)
+COMMENT ON FUNCTION hipq.enqueue(text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text)
     IS 'enqueues a job in the caller''s transaction and returns its id; data of any type, as to_jsonb() makes it; worker as above';
 
 CREATE FUNCTION hipq.enqueue_unique(
     job_type text, job_data text DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,
-    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout integer DEFAULT NULL,
-    throttle_factor numeric DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
+    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
     expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'return', throttle_key text DEFAULT NULL,
-    queue_ttl integer DEFAULT NULL, worker text DEFAULT NULL, job_text text DEFAULT NULL,
+    queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL, job_text text DEFAULT NULL,
     OUT id bigint, OUT action text
 ) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_unique';
-COMMENT ON FUNCTION hipq.enqueue_unique(text, text, text, text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text, integer, text, text)
+COMMENT ON FUNCTION hipq.enqueue_unique(text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text)
     IS 'enqueues a job unless an unfinished one has its key; returns the id of either and what was done: inserted, returned, replaced, merged, debounced, after';
 
 CREATE FUNCTION hipq.enqueue_unique(
     job_type text, job_data anyelement, queue text DEFAULT NULL, job_key text DEFAULT NULL,
-    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout integer DEFAULT NULL,
-    throttle_factor numeric DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
+    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
     expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'return', throttle_key text DEFAULT NULL,
-    queue_ttl integer DEFAULT NULL, worker text DEFAULT NULL,
+    queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL,
     OUT id bigint, OUT action text
 ) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_unique';
-COMMENT ON FUNCTION hipq.enqueue_unique(text, anyelement, text, text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text, integer, text)
+COMMENT ON FUNCTION hipq.enqueue_unique(text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text)
     IS 'the same with data of any type, as to_jsonb() makes it; worker as above';
 
 CREATE FUNCTION hipq.enqueue_many(
     job_type text, job_data jsonb[], job_keys text[] DEFAULT NULL, queue text DEFAULT NULL,
-    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout integer DEFAULT NULL,
-    throttle_factor numeric DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
+    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
     expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL,
-    queue_ttl integer DEFAULT NULL
+    queue_ttl hipq.duration DEFAULT NULL
 ) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_many';
-COMMENT ON FUNCTION hipq.enqueue_many(text, jsonb[], text[], text, timestamptz, integer, integer, numeric, text, integer, timestamptz, text, text, integer)
+COMMENT ON FUNCTION hipq.enqueue_many(text, jsonb[], text[], text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration)
     IS 'enqueues one job per element of job_data in one statement; returns their ids in the same order';

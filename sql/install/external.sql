@@ -39,11 +39,11 @@ COMMENT ON FUNCTION hipq.report_progress(bigint, integer, bigint, bigint, text)
     IS 'says how far an attempt of a job has come that a worker of the caller''s has (total NULL: not known), and that the worker is alive; view hipq.progress shows it at once, whatever becomes of the transaction; raises HQ003 if the attempt is over, 42704 if there is no such job, 22023 if done is negative or more than total';
 
 CREATE FUNCTION hipq.claim(
-    worker bigint, max_jobs integer DEFAULT 1, wait interval DEFAULT '0', OUT id bigint, OUT attempt integer, OUT queue text, OUT job_type text,
+    worker bigint, max_jobs integer DEFAULT 1, wait hipq.duration DEFAULT '0', OUT id bigint, OUT attempt integer, OUT queue text, OUT job_type text,
     OUT job_key text, OUT job_data jsonb, OUT deadline timestamptz, OUT retry_count integer, OUT retry_reason text, OUT max_retries integer,
     OUT scheduled_run_time timestamptz, OUT created_time timestamptz, OUT original_job_id bigint
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_claim';
-COMMENT ON FUNCTION hipq.claim(bigint, integer, interval)
+COMMENT ON FUNCTION hipq.claim(bigint, integer, hipq.duration)
     IS 'accepts jobs that a worker of the caller''s was given, as many as it may run at once, in the order given; with wait, waits so long for the first one; deadline is when each times out, original_job_id the first of those that it was retried from by hand, if any. 42704, 42501, 55000: not a worker of the caller''s that is there';
 
 CREATE FUNCTION hipq.complete(id bigint, attempt integer, result jsonb DEFAULT 'null') RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_complete';
@@ -71,16 +71,16 @@ CREATE FUNCTION hipq.fail(queue text, job_type text, job_key text, error text, r
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_by_key';
 COMMENT ON FUNCTION hipq.fail(text, text, text, text, boolean) IS 'the same for the job with that key, whichever attempt runs';
 
-CREATE FUNCTION hipq.release(id bigint, attempt integer, delay interval DEFAULT '0') RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release';
-COMMENT ON FUNCTION hipq.release(bigint, integer, interval)
+CREATE FUNCTION hipq.release(id bigint, attempt integer, delay hipq.duration DEFAULT '0') RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release';
+COMMENT ON FUNCTION hipq.release(bigint, integer, hipq.duration)
     IS 'gives an attempt of an external worker back: the job waits to be run again after that time, uncharged. Errors as of complete';
 
 CREATE FUNCTION hipq.release(ids bigint[], attempts integer[]) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_many';
 COMMENT ON FUNCTION hipq.release(bigint[], integer[]) IS 'the same for many; returns the jobs that were given back, the other attempts are over';
 
-CREATE FUNCTION hipq.extend(id bigint, attempt integer, more interval) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_attempt';
-COMMENT ON FUNCTION hipq.extend(bigint, integer, interval)
+CREATE FUNCTION hipq.extend(id bigint, attempt integer, more hipq.duration) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_attempt';
+COMMENT ON FUNCTION hipq.extend(bigint, integer, hipq.duration)
     IS 'gives an accepted attempt of an external worker more time; returns when it times out now. 55000: it has not been accepted; other errors as of complete';
 
-CREATE FUNCTION hipq.extend(ids bigint[], attempts integer[], more interval) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_many';
-COMMENT ON FUNCTION hipq.extend(bigint[], integer[], interval) IS 'the same for many; returns the jobs that were given more time, the other attempts are over';
+CREATE FUNCTION hipq.extend(ids bigint[], attempts integer[], more hipq.duration) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_many';
+COMMENT ON FUNCTION hipq.extend(bigint[], integer[], hipq.duration) IS 'the same for many; returns the jobs that were given more time, the other attempts are over';

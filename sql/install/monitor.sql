@@ -4,9 +4,9 @@ CREATE FUNCTION hipq.why(id bigint, queue text DEFAULT NULL, OUT condition text,
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_why';
 COMMENT ON FUNCTION hipq.why(bigint, text) IS 'why a job does or does not run: every condition in the order the scheduler asks them';
 
-CREATE FUNCTION hipq.wait_for(id bigint, timeout interval DEFAULT '1 minute', queue text DEFAULT NULL, OUT outcome text, OUT result jsonb, OUT error text) RETURNS record
+CREATE FUNCTION hipq.wait_for(id bigint, timeout hipq.duration DEFAULT '1 minute', queue text DEFAULT NULL, OUT outcome text, OUT result jsonb, OUT error text) RETURNS record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_wait_for';
-COMMENT ON FUNCTION hipq.wait_for(bigint, interval, text) IS 'waits until a job is final, or for the timeout (NULL: as long as it takes); its outcome then, with the result of a final job';
+COMMENT ON FUNCTION hipq.wait_for(bigint, hipq.duration, text) IS 'waits until a job is final, or for the timeout (NULL: as long as it takes); its outcome then, with the result of a final job';
 
 CREATE FUNCTION hipq._executors(
     OUT pid integer, OUT database oid, OUT role oid, OUT status text, OUT started_time timestamptz,

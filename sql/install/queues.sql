@@ -12,25 +12,25 @@ CREATE FUNCTION hipq.drop_instance(name text) RETURNS void LANGUAGE c AS 'MODULE
 COMMENT ON FUNCTION hipq.drop_instance(text) IS 'drops an instance that has no queues';
 
 CREATE FUNCTION hipq.create_queue(
-    queue text, owner regrole DEFAULT NULL, throttle_limit numeric DEFAULT 0, retention interval DEFAULT NULL,
-    history text DEFAULT 'failed', strict boolean DEFAULT NULL, queue_ttl integer DEFAULT NULL,
-    dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL, durability text DEFAULT 'strict',
+    queue text, owner regrole DEFAULT NULL, throttle_limit double precision DEFAULT 0, retention hipq.duration DEFAULT NULL,
+    history text DEFAULT 'failed', strict boolean DEFAULT NULL, queue_ttl hipq.duration DEFAULT NULL,
+    dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention hipq.duration DEFAULT NULL, durability text DEFAULT 'strict',
     weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT 'NONE',
-    max_timeout integer DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,
+    max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,
     retry_enabled boolean DEFAULT NULL
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_queue';
-COMMENT ON FUNCTION hipq.create_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer, integer, text, integer, integer, boolean, boolean)
+COMMENT ON FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean)
     IS 'creates queue "instance.queue" and its table; handlers will run as owner (default: the caller); weight, 1 to 1000, is its share of the executors; max_timeout, highest_priority and allow_free_jobs cap what enqueuers may ask for; returns the queue''s number';
 
 CREATE FUNCTION hipq.alter_queue(
-    queue text, owner regrole DEFAULT NULL, throttle_limit numeric DEFAULT NULL, retention interval DEFAULT NULL,
-    history text DEFAULT NULL, strict boolean DEFAULT NULL, queue_ttl integer DEFAULT NULL,
-    dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention interval DEFAULT NULL, durability text DEFAULT NULL,
+    queue text, owner regrole DEFAULT NULL, throttle_limit double precision DEFAULT NULL, retention hipq.duration DEFAULT NULL,
+    history text DEFAULT NULL, strict boolean DEFAULT NULL, queue_ttl hipq.duration DEFAULT NULL,
+    dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention hipq.duration DEFAULT NULL, durability text DEFAULT NULL,
     weight integer DEFAULT NULL, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT NULL,
-    max_timeout integer DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL,
+    max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL,
     retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
-COMMENT ON FUNCTION hipq.alter_queue(text, regrole, numeric, interval, text, boolean, integer, boolean, interval, text, integer, integer, text, integer, integer, boolean, boolean, text[])
+COMMENT ON FUNCTION hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[])
     IS 'changes a queue; what is NULL stays, what reset names goes back to the setting';
 
 CREATE FUNCTION hipq.drop_queue(queue text, force boolean DEFAULT false) RETURNS void
@@ -47,28 +47,28 @@ COMMENT ON FUNCTION hipq.revoke_queue(text, regrole, text) IS 'takes back what g
 
 CREATE FUNCTION hipq.register_job_type(
     queue text, job_type text, handler text DEFAULT 'NONE', handler_kind text DEFAULT 'auto', retry_handler text DEFAULT 'NONE',
-    default_timeout integer DEFAULT NULL, default_priority integer DEFAULT 0, default_throttle_factor numeric DEFAULT 1,
+    default_timeout hipq.duration DEFAULT NULL, default_priority integer DEFAULT 0, default_throttle_factor double precision DEFAULT 1,
     default_time_windows text DEFAULT 'NONE', time_zone text DEFAULT NULL, max_retries integer DEFAULT NULL,
-    retry_base interval DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max interval DEFAULT NULL,
+    retry_base hipq.duration DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max hipq.duration DEFAULT NULL,
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT '{}', do_not_retry_on text[] DEFAULT '{}',
-    on_missing_handler text DEFAULT 'wait', queue_ttl integer DEFAULT NULL, claim text DEFAULT 'auto', batch_size integer DEFAULT 1,
-    throttle_limit numeric DEFAULT 0, throttle_limit_per_key numeric DEFAULT 0, requires jsonb DEFAULT '{}', worker_wait_ttl integer DEFAULT NULL,
+    on_missing_handler text DEFAULT 'wait', queue_ttl hipq.duration DEFAULT NULL, claim text DEFAULT 'auto', batch_size integer DEFAULT 1,
+    throttle_limit double precision DEFAULT 0, throttle_limit_per_key double precision DEFAULT 0, requires jsonb DEFAULT '{}', worker_wait_ttl hipq.duration DEFAULT NULL,
     retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT '{}', validate text DEFAULT 'enqueue'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_job_type';
-COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, jsonb, integer, boolean, jsonb, text)
+COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text)
     IS 'registers a job type of a queue: its handler and what its jobs start with; registering a type that hipq found by itself replaces it';
 
 CREATE FUNCTION hipq.alter_job_type(
     queue text, job_type text, handler text DEFAULT NULL, handler_kind text DEFAULT 'auto', retry_handler text DEFAULT NULL,
-    default_timeout integer DEFAULT NULL, default_priority integer DEFAULT NULL, default_throttle_factor numeric DEFAULT NULL,
+    default_timeout hipq.duration DEFAULT NULL, default_priority integer DEFAULT NULL, default_throttle_factor double precision DEFAULT NULL,
     default_time_windows text DEFAULT NULL, time_zone text DEFAULT NULL, max_retries integer DEFAULT NULL,
-    retry_base interval DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max interval DEFAULT NULL,
+    retry_base hipq.duration DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max hipq.duration DEFAULT NULL,
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT NULL, do_not_retry_on text[] DEFAULT NULL,
-    on_missing_handler text DEFAULT NULL, queue_ttl integer DEFAULT NULL, claim text DEFAULT NULL, batch_size integer DEFAULT NULL,
-    throttle_limit numeric DEFAULT NULL, throttle_limit_per_key numeric DEFAULT NULL, requires jsonb DEFAULT NULL, worker_wait_ttl integer DEFAULT NULL,
+    on_missing_handler text DEFAULT NULL, queue_ttl hipq.duration DEFAULT NULL, claim text DEFAULT NULL, batch_size integer DEFAULT NULL,
+    throttle_limit double precision DEFAULT NULL, throttle_limit_per_key double precision DEFAULT NULL, requires jsonb DEFAULT NULL, worker_wait_ttl hipq.duration DEFAULT NULL,
     retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT NULL, validate text DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_job_type';
-COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, integer, integer, numeric, text, text, integer, interval, double precision, interval, double precision, text[], text[], text, integer, text, integer, numeric, numeric, jsonb, integer, boolean, jsonb, text, text[])
+COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, text[])
     IS 'changes a job type for jobs to come (its time_zone for all that wait); what is NULL stays, what reset names goes back to the setting';
 
 CREATE FUNCTION hipq.drop_job_type(queue text, job_type text, force boolean DEFAULT false) RETURNS void

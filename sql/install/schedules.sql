@@ -57,10 +57,10 @@ SELECT pg_extension_config_dump('hipq.schedule', '');
 
 CREATE FUNCTION hipq.schedule(
     name text, cron text, job_type text, job_data jsonb DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,
-    priority integer DEFAULT NULL, timeout integer DEFAULT NULL, throttle_factor numeric DEFAULT NULL, time_windows text DEFAULT NULL,
-    max_retries integer DEFAULT NULL, expires_after interval DEFAULT NULL, throttle_key text DEFAULT NULL
+    priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL, throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL,
+    max_retries integer DEFAULT NULL, expires_after hipq.duration DEFAULT NULL, throttle_key text DEFAULT NULL
 ) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_schedule';
-COMMENT ON FUNCTION hipq.schedule(text, text, text, jsonb, text, text, integer, integer, numeric, text, integer, interval, text)
+COMMENT ON FUNCTION hipq.schedule(text, text, text, jsonb, text, text, integer, hipq.duration, double precision, text, integer, hipq.duration, text)
     IS 'makes a schedule, or changes the one of that name: pg_cron enqueues such a job at the times of the cron expression, as the caller, unless one with its key (default: the name) has not finished; returns when it comes first';
 
 CREATE FUNCTION hipq.unschedule(name text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_unschedule';

@@ -8,19 +8,8 @@ namespace hipq::catalog {
 
 namespace {
 
-constexpr std::int64_t microseconds_per_day = 86'400'000'000;
 constexpr std::int64_t minute = 60'000'000;
-constexpr std::int64_t days_per_century = 36'525;
-
-// Months of 30 days, as PostgreSQL compares intervals. Saturates far above any limit.
-std::int64_t length_of(const Interval &interval)
-{
-    const std::int64_t days =
-        interval.month * std::int64_t{30} + interval.day + interval.time / microseconds_per_day;
-    if (days > days_per_century)
-        return (days_per_century + 1) * microseconds_per_day;
-    return days * microseconds_per_day + interval.time % microseconds_per_day;
-}
+constexpr std::int64_t century = 36'525 * USECS_PER_DAY;
 
 std::string joined(std::span<const char *const> words)
 {
@@ -30,10 +19,9 @@ std::string joined(std::span<const char *const> words)
     return text;
 }
 
-bool can_be_kept_for(const Interval &value)
+bool can_be_kept_for(std::int64_t length)
 {
-    const std::int64_t length = length_of(value);
-    return length >= minute && length <= days_per_century * microseconds_per_day;
+    return length >= minute && length <= century;
 }
 
 }  // namespace
@@ -54,37 +42,36 @@ void demand_superuser(const char *action)
                    errmsg("only a superuser or the owner of the extension may %s", action));
 }
 
-void check_retention(const std::optional<Interval> &value)
+void check_retention(const std::optional<std::int64_t> &value)
 {
-    if (value.has_value() && length_of(*value) != 0 && !can_be_kept_for(*value))
+    if (value.has_value() && *value != 0 && !can_be_kept_for(*value))
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("retention is out of range"),
-                   errhint("Give an interval of at least 1 minute and at most 100 years, or 0 to "
+                   errhint("Give a duration of at least 1 minute and at most 100 years, or 0 to "
                            "keep no job that succeeded."));
 }
 
-void check_keeping(const char *name, const std::optional<Interval> &value)
+void check_keeping(const char *name, const std::optional<std::int64_t> &value)
 {
     if (value.has_value() && !can_be_kept_for(*value))
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is out of range", name),
-                   errhint("Give an interval of at least 1 minute and at most 100 years."));
+                   errhint("Give a duration of at least 1 minute and at most 100 years."));
 }
 
-std::int64_t check_delay(const char *name, const Interval &value)
+std::int64_t check_delay(const char *name, std::int64_t value)
 {
-    const std::int64_t length = length_of(value);
-    if (length < 0 || length > days_per_century * microseconds_per_day)
+    if (value < 0 || value > century)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is out of range", name),
-                   errhint("Give an interval from 0 to 100 years."));
-    return length;
+                   errhint("Give a duration from 0 to 100 years."));
+    return value;
 }
 
-std::int64_t check_more(const Interval &more)
+std::int64_t check_more(std::int64_t more)
 {
     const std::int64_t length = check_delay("more", more);
     if (length == 0)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("a job can only be given more time"),
-                   errhint("Give a positive interval."));
+                   errhint("Give a positive duration."));
     return (length - 1) / USECS_PER_SEC + 1;
 }
 

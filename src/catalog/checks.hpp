@@ -16,16 +16,17 @@ std::string require_role(Oid role);
 // 42501 for those who are neither superuser nor owner of the extension: "... may <action>".
 void demand_superuser(const char *action);
 
-// How long something is kept: at least a minute, at most 100 years (22023).
-void check_retention(const std::optional<Interval> &value);  // of final jobs: may be 0
-void check_keeping(const char *name, const std::optional<Interval> &value);
+// How long something is kept, in microseconds: at least a minute, at most 100 years (22023).
+void check_retention(const std::optional<std::int64_t> &value);  // of final jobs: may be 0
+void check_keeping(const char *name, const std::optional<std::int64_t> &value);
 
-// From now on, in microseconds: 22023 for a negative time, or more than 100 years.
-std::int64_t check_delay(const char *name, const Interval &value);
-
-// How much more time a job is given, in seconds, rounded up: 22023 for none, or more than 100
+// From now on, in microseconds, returned as it is: 22023 for a negative time, or more than 100
 // years.
-std::int64_t check_more(const Interval &more);
+std::int64_t check_delay(const char *name, std::int64_t value);
+
+// How much more time a job is given: microseconds as seconds, rounded up. 22023 for none, or more
+// than 100 years.
+std::int64_t check_more(std::int64_t more);
 
 // 22023: with that the job would run longer than its queue allows.
 [[noreturn]] void raise_too_long(std::int64_t most);

@@ -48,31 +48,19 @@ std::optional<std::int16_t> priority_of(const std::optional<std::int32_t> &given
     return static_cast<std::int16_t>(*given);
 }
 
-// Before the column rounds it: a tiny negative number would pass as 0, an infinite one fail with
-// the words of numeric.
-void check_throttle_factor(const std::optional<double> &factor)
-{
-    if (!factor.has_value())
-        return;
-    if (const auto problem = core::check_throttle_factor(*factor))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", problem->message.c_str()),
-                   errhint("%s", problem->hint.c_str()));
-}
-
 JobOptions options_of(const pg::Arguments &arguments)
 {
     const int first = enqueue_places.scheduled_run_time;  // the same place in both functions
-    check_throttle_factor(arguments.maybe_number(first + 3));
     return {arguments.text(at_type, "job_type"),
             arguments.maybe_time(first),
             priority_of(arguments.maybe_int(first + 1)),
-            arguments.maybe_int(first + 2),
-            arguments.raw(first + 3, NUMERICOID),
+            arguments.maybe_seconds(first + 2),
+            throttle_factor_of(arguments.maybe_double(first + 3)),
             arguments.maybe_text(first + 4, core::most_time_windows),
             arguments.maybe_int(first + 5),
             arguments.maybe_time(first + 6),
             arguments.maybe_text(first + 8),
-            arguments.maybe_int(first + 9)};
+            arguments.maybe_seconds(first + 9)};
 }
 
 OnDuplicate on_duplicate_of(const pg::Arguments &arguments, const char *if_not_given)

@@ -25,6 +25,14 @@ double number_of(Datum numeric)
         [&] { return DatumGetFloat8(DirectFunctionCall1(::numeric_float8_no_overflow, numeric)); });
 }
 
+pg::RawValue numeric_of(double number)
+{
+    return pg::call([&] {
+        return pg::RawValue{NUMERICOID,
+                            DirectFunctionCall1(::float8_numeric, Float8GetDatum(number))};
+    });
+}
+
 void check_time(const job::RowValues &job, Column column, bool infinity_allowed)
 {
     if (job.null(column))
@@ -94,6 +102,16 @@ void fill(job::RowValues &job, Column column, Datum value)
 }
 
 }  // namespace
+
+// Before the column rounds it: a tiny negative number would pass as 0, an infinite one fail with
+// the words of numeric.
+pg::RawValue throttle_factor_of(const std::optional<double> &given)
+{
+    if (!given.has_value())
+        return {NUMERICOID, Datum{0}, true};
+    pg::demand(core::check_throttle_factor(*given));
+    return numeric_of(*given);
+}
 
 void check_chosen_values(job::RowValues &job)
 {

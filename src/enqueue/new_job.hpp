@@ -6,6 +6,10 @@
 
 namespace hipq::enqueue {
 
+// A throttle_factor as the column has it, numeric; NULL for nothing. 22023 for one that is out of
+// range.
+pg::RawValue throttle_factor_of(const std::optional<double> &given);
+
 // Everything a user may choose, as given: NULL means "not given". Raises 22023 or 54000; puts time
 // windows into their canonical form.
 void check_chosen_values(job::RowValues &job);

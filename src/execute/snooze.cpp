@@ -29,7 +29,7 @@ std::int64_t longest_of_current()
     return queue == nullptr ? core::JobCaps{}.max_timeout : queue->caps.max_timeout;
 }
 
-pg::Time extend_own(const Interval &more)
+pg::Time extend_own(std::int64_t more)
 {
     const std::int64_t seconds = catalog::check_more(more);
     const std::int64_t most = longest_of_current();
@@ -45,7 +45,7 @@ pg::Time extend_own(const Interval &more)
     if (extended.answer != executors::ExtendAnswer::extended)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("no job runs in this session"),
-                   errhint("Name the job: hipq.extend(id, interval)."));
+                   errhint("Name the job: hipq.extend(id, more)."));
     return extended.deadline;
 }
 
@@ -70,7 +70,7 @@ executors::Extended try_to_extend(std::int64_t id, std::int64_t seconds, std::in
 
 // A handler that asks for its own job does not open the queue's tables: it would keep them from
 // being changed until it ends.
-pg::Time extend(std::int64_t id, const Interval &more, const std::optional<std::string> &queue)
+pg::Time extend(std::int64_t id, std::int64_t more, const std::optional<std::string> &queue)
 {
     if (job::is_current_job(id))
         return extend_own(more);
@@ -103,7 +103,7 @@ pg::Time extend(std::int64_t id, const Interval &more, const std::optional<std::
 HIPQ_FUNCTION(hipq_snooze)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    hipq::job::request_snooze(hipq::catalog::check_delay("delay", arguments.interval(0, "delay")));
+    hipq::job::request_snooze(hipq::catalog::check_delay("delay", arguments.duration(0, "delay")));
     return hipq::pg::return_void();
 }
 
@@ -118,7 +118,7 @@ HIPQ_FUNCTION(hipq_extend)
 {
     const hipq::pg::Arguments arguments(fcinfo);
     return TimestampTzGetDatum(hipq::execute::extend(arguments.integer64(0, "id"),
-                                                     arguments.interval(1, "more"),
+                                                     arguments.duration(1, "more"),
                                                      arguments.maybe_text(2))
                                    .value);
 }
@@ -126,5 +126,5 @@ HIPQ_FUNCTION(hipq_extend)
 HIPQ_FUNCTION(hipq_extend_own)
 {
     return TimestampTzGetDatum(
-        hipq::execute::extend_own(hipq::pg::Arguments(fcinfo).interval(0, "more")).value);
+        hipq::execute::extend_own(hipq::pg::Arguments(fcinfo).duration(0, "more")).value);
 }

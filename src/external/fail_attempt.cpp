@@ -98,7 +98,7 @@ void release(const HeldAttempt &attempt, std::int64_t delay)
 void release(const pg::Arguments &arguments)
 {
     const AttemptName name{arguments.integer64(0, "id"), arguments.integer(1, "attempt")};
-    const std::int64_t delay = catalog::check_delay("delay", arguments.interval(2, "delay"));
+    const std::int64_t delay = catalog::check_delay("delay", arguments.duration(2, "delay"));
     const auto catalogue = catalog::catalogue();
     release(hold_attempt(*catalogue, name), delay);
 }

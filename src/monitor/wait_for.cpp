@@ -58,20 +58,16 @@ void refuse_current(std::int64_t id)
 // ---- waiting ----
 
 // Until when; nothing: for ever.
-std::optional<TimestampTz> end_of(const std::optional<Interval> &timeout)
+std::optional<TimestampTz> end_of(const std::optional<std::int64_t> &timeout)
 {
-    if (!timeout.has_value())
+    constexpr std::int64_t century = 36'525 * USECS_PER_DAY;
+    if (!timeout.has_value() || *timeout > century)
         return std::nullopt;
-    const std::int64_t days = timeout->month * std::int64_t{DAYS_PER_MONTH} + timeout->day;
-    const std::int64_t now = ::GetCurrentTimestamp();
-    constexpr std::int64_t a_century = 36'525;
-    if (days > a_century)
-        return std::nullopt;
-    if (days < 0 || timeout->time < 0)
+    if (*timeout < 0)
         HIPQ_RAISE(
             errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("timeout cannot be negative"),
-            errhint("Give an interval, 0 for a look, or NULL to wait for as long as it takes."));
-    return now + std::min(days * USECS_PER_DAY + timeout->time, a_century * USECS_PER_DAY);
+            errhint("Give a duration, 0 for a look, or NULL to wait for as long as it takes."));
+    return ::GetCurrentTimestamp() + *timeout;
 }
 
 // In the list of those who are told, as long as it lives.
@@ -139,7 +135,7 @@ Datum wait_for(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
     const std::int64_t id = arguments.integer64(0, "id");
-    const auto end = end_of(arguments.maybe_interval(1));
+    const auto end = end_of(arguments.maybe_duration(1));
     demand_a_server_that_runs_jobs();
     demand_fresh_snapshots();
     const JobStatus standing = wait_for(id, end, arguments.maybe_text(2));

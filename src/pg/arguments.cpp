@@ -178,9 +178,21 @@ std::optional<double> Arguments::maybe_double(int i) const
     return has(i) ? std::optional(DatumGetFloat8(fcinfo_->args[i].value)) : std::nullopt;
 }
 
-std::optional<Interval> Arguments::maybe_interval(int i) const
+std::optional<std::int64_t> Arguments::maybe_duration(int i) const
 {
-    return has(i) ? std::optional(*DatumGetIntervalP(fcinfo_->args[i].value)) : std::nullopt;
+    return maybe_int64(i);
+}
+
+std::optional<std::int32_t> Arguments::maybe_seconds(int i) const
+{
+    const auto length = maybe_duration(i);
+    if (!length.has_value())
+        return std::nullopt;
+    const std::int64_t whole = *length / USECS_PER_SEC;
+    const std::int64_t seconds = *length % USECS_PER_SEC > 0 ? whole + 1 : whole;
+    if (core::check_seconds(seconds, "").has_value())
+        demand(core::check_seconds(seconds, name_of(i)));
+    return static_cast<std::int32_t>(seconds);
 }
 
 std::string Arguments::text(int i, const char *name, std::size_t most) const
@@ -213,10 +225,10 @@ Oid Arguments::oid(int i, const char *name) const
     return *maybe_oid(i);
 }
 
-Interval Arguments::interval(int i, const char *name) const
+std::int64_t Arguments::duration(int i, const char *name) const
 {
     require(i, name);
-    return *maybe_interval(i);
+    return *maybe_duration(i);
 }
 
 std::vector<std::optional<std::string>> Arguments::texts(int i, std::size_t most_elements,
@@ -294,15 +306,6 @@ Datum return_text(std::string_view text)
     return pg::call([&] {
         return PointerGetDatum(
             ::cstring_to_text_with_len(text.data(), static_cast<int>(text.size())));
-    });
-}
-
-pg::RawValue interval_of(std::int64_t microseconds)
-{
-    return pg::call([&] {
-        auto *interval = static_cast<Interval *>(::palloc0(sizeof(Interval)));
-        interval->time = microseconds;
-        return pg::RawValue{INTERVALOID, IntervalPGetDatum(interval), false};
     });
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/job/bounds.hpp"
+#include "pg/duration.hpp"
 #include "pg/spi.hpp"
 
 namespace hipq::pg {
@@ -22,7 +23,7 @@ public:
     std::int64_t integer64(int i, const char *name) const;
     bool boolean(int i, const char *name) const;
     Oid oid(int i, const char *name) const;
-    Interval interval(int i, const char *name) const;
+    std::int64_t duration(int i, const char *name) const;
 
     std::optional<std::string> maybe_text(int i, std::size_t most = core::most_text) const;
     std::optional<std::int32_t> maybe_int(int i) const;
@@ -33,7 +34,10 @@ public:
     // Of a numeric, and of a double precision. NaN and infinity come as they are.
     std::optional<double> maybe_number(int i) const;
     std::optional<double> maybe_double(int i) const;
-    std::optional<Interval> maybe_interval(int i) const;
+    // Of a hipq.duration (duration.hpp), in microseconds.
+    std::optional<std::int64_t> maybe_duration(int i) const;
+    // The same in seconds, rounded up: 22023 naming the argument unless it is from 1 to 2^31 - 1.
+    std::optional<std::int32_t> maybe_seconds(int i) const;
 
     // Elements of a text[]; nothing at all for NULL. texts_without_nulls: 22004 naming the argument
     // if an element is NULL. 54000 if there are more than `most_elements`, or one is longer than
@@ -76,8 +80,6 @@ private:
 Datum return_text(std::string_view text);
 Datum return_void();
 Datum return_ids(const std::vector<std::int64_t> &ids);  // bigint[]
-// An interval in the current memory context.
-pg::RawValue interval_of(std::int64_t microseconds);
 inline Datum return_bool(bool value)
 {
     return BoolGetDatum(value);

@@ -132,16 +132,10 @@ std::optional<std::int64_t> maybe_wide(const pg::Arguments &arguments, int i)
                             : std::nullopt;
 }
 
-// A delay has a fixed length: no months, whose length depends on the date.
-void check_delay(const char *name, const std::optional<Interval> &delay)
+void check_delay(const char *name, const std::optional<std::int64_t> &delay)
 {
-    if (!delay.has_value())
-        return;
-    constexpr std::int64_t microseconds_per_day = 86'400'000'000;
-    const bool is_negative = delay->day * microseconds_per_day + delay->time < 0;
-    if (delay->month != 0 || is_negative || delay->day > 36'500)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is out of range", name),
-                   errhint("Give an interval in days or less that is not negative."));
+    if (delay.has_value())
+        (void)catalog::check_delay(name, *delay);
 }
 
 // Written so that NaN fails.
@@ -210,18 +204,15 @@ void check_parameters(const pg::Arguments &arguments)
 // Every check on a value that stands by itself; NULL passes.
 void check_values(const pg::Arguments &arguments)
 {
-    demand_if_given(maybe_wide(arguments, default_timeout), core::check_timeout);
     demand_if_given(maybe_wide(arguments, default_priority), core::check_priority);
-    demand_if_given(arguments.maybe_number(default_throttle_factor), core::check_throttle_factor);
-    demand_if_given(arguments.maybe_number(throttle_limit), core::check_throttle_limit);
+    demand_if_given(arguments.maybe_double(default_throttle_factor), core::check_throttle_factor);
+    demand_if_given(arguments.maybe_double(throttle_limit), core::check_throttle_limit);
     if (arguments.has(throttle_limit_per_key))
-        pg::demand(core::check_throttle_limit(*arguments.maybe_number(throttle_limit_per_key),
+        pg::demand(core::check_throttle_limit(*arguments.maybe_double(throttle_limit_per_key),
                                               "throttle_limit_per_key"));
     demand_if_given(maybe_wide(arguments, max_retries), core::check_max_retries);
-    demand_if_given(maybe_wide(arguments, queue_ttl), core::check_queue_ttl);
-    demand_if_given(maybe_wide(arguments, worker_wait_ttl), core::check_worker_wait_ttl);
-    check_delay("retry_base", arguments.maybe_interval(retry_base));
-    check_delay("retry_max", arguments.maybe_interval(retry_max));
+    check_delay("retry_base", arguments.maybe_duration(retry_base));
+    check_delay("retry_max", arguments.maybe_duration(retry_max));
     check_fraction("retry_multiplier", arguments.maybe_double(retry_multiplier), 1, 1000);
     check_fraction("retry_jitter", arguments.maybe_double(retry_jitter), 0, 1);
     const std::string missing = arguments.maybe_text(on_missing_handler).value_or("wait");
@@ -298,31 +289,32 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
     pg::Parameter short_priority(std::optional<std::int16_t>{});
     if (const auto priority = arguments.maybe_int(default_priority))
         short_priority = static_cast<std::int16_t>(*priority);
+    const auto interval_at = [&](int i) { return pg::interval_of(arguments.maybe_duration(i)); };
     std::vector<pg::Parameter> parameters{queue.id,
                                           name,
                                           handler_text,
                                           kind_text,
                                           decider,
-                                          arguments.maybe_int(default_timeout),
+                                          arguments.maybe_seconds(default_timeout),
                                           short_priority,
-                                          arguments.raw(default_throttle_factor, NUMERICOID),
+                                          arguments.maybe_double(default_throttle_factor),
                                           windows,
                                           zone,
                                           arguments.maybe_int(max_retries),
-                                          arguments.raw(retry_base, INTERVALOID),
+                                          interval_at(retry_base),
                                           arguments.maybe_double(retry_multiplier),
-                                          arguments.raw(retry_max, INTERVALOID),
+                                          interval_at(retry_max),
                                           arguments.maybe_double(retry_jitter),
                                           array_parameter(retried),
                                           array_parameter(not_retried),
                                           missing,
-                                          arguments.maybe_int(queue_ttl),
+                                          arguments.maybe_seconds(queue_ttl),
                                           claim_text,
                                           arguments.maybe_int(batch_size),
-                                          arguments.raw(throttle_limit, NUMERICOID),
-                                          arguments.raw(throttle_limit_per_key, NUMERICOID),
+                                          arguments.maybe_double(throttle_limit),
+                                          arguments.maybe_double(throttle_limit_per_key),
                                           arguments.raw(required, JSONBOID),
-                                          arguments.maybe_int(worker_wait_ttl),
+                                          arguments.maybe_seconds(worker_wait_ttl),
                                           arguments.maybe_bool(retry_enabled),
                                           arguments.raw(parameters_argument, JSONBOID),
                                           validated};
@@ -337,7 +329,7 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
 // Priority and throttle_factor of a type are the owner's to choose, whose caps these are.
 void demand_timeout_cap(const Queue &queue, const pg::Arguments &arguments)
 {
-    if (const auto timeout = arguments.maybe_int(default_timeout); timeout.has_value())
+    if (const auto timeout = arguments.maybe_seconds(default_timeout); timeout.has_value())
         pg::demand(core::check_timeout_cap(*timeout, queue.caps));
 }
 
@@ -358,7 +350,7 @@ void register_job_type(const pg::Arguments &arguments)
     check_running(what.handler, what.kind,
                   core::parse_claim_rule(arguments.maybe_text(claim).value_or("auto")).value(),
                   arguments.maybe_int(batch_size).value_or(1));
-    external::warn_of_short_ttl(queue, name, arguments.maybe_int(queue_ttl));
+    external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(queue_ttl));
     if (!store(queue, name, arguments, what, decider, nullptr)) {
         const std::string queue_name = queue.full_name();
         HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -406,7 +398,7 @@ void alter_job_type(const pg::Arguments &arguments)
         catalog::raise_unknown_type(name, queue.full_name());
     check_values(arguments);
     demand_timeout_cap(queue, arguments);
-    external::warn_of_short_ttl(queue, name, arguments.maybe_int(queue_ttl));
+    external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(queue_ttl));
     const std::vector<std::string> to_reset = read_reset(arguments);
     const std::optional<HandlerText> what = read_new_handler(queue, arguments);
     std::optional<std::string> decider = arguments.maybe_text(retry_handler);

@@ -121,19 +121,15 @@ void tell_of_new_instance(const std::string &name)
 // Checks what both functions take; NULL passes.
 void check_options(const pg::Arguments &arguments)
 {
-    if (const auto limit = arguments.maybe_number(throttle_limit); limit.has_value())
+    if (const auto limit = arguments.maybe_double(throttle_limit); limit.has_value())
         pg::demand(core::check_throttle_limit(*limit));
-    if (const auto ttl = arguments.maybe_int(queue_ttl); ttl.has_value())
-        pg::demand(core::check_queue_ttl(*ttl));
     if (const auto share = arguments.maybe_int(weight); share.has_value())
         pg::demand(core::check_queue_weight(*share));
-    if (const auto most = arguments.maybe_int(max_timeout); most.has_value())
-        pg::demand(core::check_timeout(*most, "max_timeout"));
     if (const auto highest = arguments.maybe_int(highest_priority); highest.has_value())
         pg::demand(core::check_priority(*highest, "highest_priority"));
-    catalog::check_retention(arguments.maybe_interval(retention));
+    catalog::check_retention(arguments.maybe_duration(retention));
     catalog::check_keeping("dead_letter_retention",
-                           arguments.maybe_interval(dead_letter_retention));
+                           arguments.maybe_duration(dead_letter_retention));
     if (const auto most = arguments.maybe_int(dead_letter_max); most.has_value())
         pg::demand(core::check_dead_letter_max(*most));
     const std::string kept = arguments.maybe_text(history).value_or("failed");
@@ -236,19 +232,19 @@ std::int32_t create_queue(const pg::Arguments &arguments)
     bool makes_instance = false;
     pg::as_hipq([&] {
         makes_instance = insert_instance.run(name.instance).processed() > 0;
-        id = insert_queue
-                 .run(name.instance, name.queue, role, table,
-                      arguments.raw(throttle_limit, NUMERICOID),
-                      arguments.raw(retention, INTERVALOID), arguments.maybe_text(history),
-                      arguments.maybe_bool(strict), arguments.maybe_int(queue_ttl),
-                      arguments.maybe_bool(dead_letter_enabled),
-                      arguments.raw(dead_letter_retention, INTERVALOID),
-                      arguments.maybe_text(durability), arguments.maybe_int(weight),
-                      arguments.maybe_int(dead_letter_max), handler,
-                      arguments.maybe_int(max_timeout), arguments.maybe_int(highest_priority),
-                      arguments.maybe_bool(allow_free_jobs), arguments.maybe_bool(retry_enabled))
-                 .front()
-                 .integer32(0);
+        id =
+            insert_queue
+                .run(name.instance, name.queue, role, table, arguments.maybe_double(throttle_limit),
+                     pg::interval_of(arguments.maybe_duration(retention)),
+                     arguments.maybe_text(history), arguments.maybe_bool(strict),
+                     arguments.maybe_seconds(queue_ttl), arguments.maybe_bool(dead_letter_enabled),
+                     pg::interval_of(arguments.maybe_duration(dead_letter_retention)),
+                     arguments.maybe_text(durability), arguments.maybe_int(weight),
+                     arguments.maybe_int(dead_letter_max), handler,
+                     arguments.maybe_seconds(max_timeout), arguments.maybe_int(highest_priority),
+                     arguments.maybe_bool(allow_free_jobs), arguments.maybe_bool(retry_enabled))
+                .front()
+                .integer32(0);
     });
     if (makes_instance && name.instance != built_in_instance)
         tell_of_new_instance(name.instance);
@@ -317,7 +313,7 @@ void alter_queue(const pg::Arguments &arguments)
     check_reset_arguments(arguments, to_reset);
     for (const auto &[name, type] : queue.job_types)
         if (!type.queue_ttl.has_value() && type.is_without_handler())
-            external::warn_of_short_ttl(queue, name, arguments.maybe_int(queue_ttl));
+            external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(queue_ttl));
     if (new_owner.has_value()) {
         check_new_owner(*new_owner);
         check_owner_of_handlers(queue, *new_owner);
@@ -326,14 +322,15 @@ void alter_queue(const pg::Arguments &arguments)
                                                   new_owner.value_or(queue.owner), arguments);
     pg::as_hipq([&] {
         update_queue.run(
-            queue.id, new_owner, arguments.raw(throttle_limit, NUMERICOID),
-            arguments.raw(retention, INTERVALOID), arguments.maybe_text(history),
-            arguments.maybe_bool(strict), arguments.maybe_int(queue_ttl),
+            queue.id, new_owner, arguments.maybe_double(throttle_limit),
+            pg::interval_of(arguments.maybe_duration(retention)), arguments.maybe_text(history),
+            arguments.maybe_bool(strict), arguments.maybe_seconds(queue_ttl),
             arguments.maybe_bool(dead_letter_enabled),
-            arguments.raw(dead_letter_retention, INTERVALOID), arguments.maybe_text(durability),
-            to_reset, arguments.maybe_int(weight), arguments.maybe_int(dead_letter_max), handler,
-            arguments.maybe_int(max_timeout), arguments.maybe_int(highest_priority),
-            arguments.maybe_bool(allow_free_jobs), arguments.maybe_bool(retry_enabled));
+            pg::interval_of(arguments.maybe_duration(dead_letter_retention)),
+            arguments.maybe_text(durability), to_reset, arguments.maybe_int(weight),
+            arguments.maybe_int(dead_letter_max), handler, arguments.maybe_seconds(max_timeout),
+            arguments.maybe_int(highest_priority), arguments.maybe_bool(allow_free_jobs),
+            arguments.maybe_bool(retry_enabled));
     });
     if (handler.has_value())
         recovery::forget_dead_letter_crashes(queue.id);

@@ -92,13 +92,13 @@ Schedule schedule_of(const pg::Arguments &arguments, const Queue &queue)
     schedule.options = {arguments.text(at_type, "job_type"),
                         std::nullopt,
                         priority_of(arguments.maybe_int(at_priority)),
-                        arguments.maybe_int(at_timeout),
-                        arguments.raw(at_throttle_factor, NUMERICOID),
+                        arguments.maybe_seconds(at_timeout),
+                        enqueue::throttle_factor_of(arguments.maybe_double(at_throttle_factor)),
                         arguments.maybe_text(at_time_windows, core::most_time_windows),
                         arguments.maybe_int(at_max_retries),
                         std::nullopt,
                         arguments.maybe_text(at_throttle_key)};
-    schedule.expires_after = arguments.raw(at_expires_after, INTERVALOID);
+    schedule.expires_after = pg::interval_of(arguments.maybe_duration(at_expires_after));
     return schedule;
 }
 
@@ -108,12 +108,6 @@ void check_name(const std::string &name)
     if (name.empty() || name.size() > longest)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_NAME),
                    errmsg("the name of a schedule has from 1 to %zu bytes", longest));
-}
-
-void check_throttle_factor(const std::optional<double> &factor)
-{
-    if (factor.has_value())
-        pg::demand(core::check_throttle_factor(*factor));
 }
 
 // What would be refused in the night is refused now: a job is enqueued, and that is rolled back.
@@ -130,8 +124,7 @@ void try_to_enqueue(const Queue &queue, const Schedule &schedule)
 void check_values(const pg::Arguments &arguments, const Queue &queue, const Schedule &schedule)
 {
     check_name(schedule.name);
-    check_throttle_factor(arguments.maybe_number(at_throttle_factor));
-    if (const auto expires_after = arguments.maybe_interval(at_expires_after))
+    if (const auto expires_after = arguments.maybe_duration(at_expires_after))
         catalog::check_delay("expires_after", *expires_after);
     if (schedule.job_key != core::none_text)
         pg::demand(core::check_job_key(schedule.job_key));

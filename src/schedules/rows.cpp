@@ -14,7 +14,9 @@ namespace {
     "schedule.job_data, "                                                                          \
     "schedule.job_type, schedule.priority, schedule.timeout, schedule.throttle_factor::text, "     \
     "schedule.time_windows, "                                                                      \
-    "schedule.max_retries, $2 + schedule.expires_after, schedule.throttle_key"
+    "schedule.max_retries, $2 + extract(epoch FROM schedule.expires_after) * interval '1 "         \
+    "second', "                                                                                    \
+    "schedule.throttle_key"
 
 constinit pg::Statement select_by_name("SELECT " HIPQ_SCHEDULE_COLUMNS
                                        " FROM hipq.schedule AS schedule WHERE schedule.name = $1");

@@ -31,6 +31,7 @@ my %values = (
 	'double precision' => [ @numbers, "'NaN'", "'-Infinity'", '1e308', '1e-308', '0.5' ],
 	boolean => [ 'true', 'false' ],
 	'timestamp with time zone' => [ "'infinity'", "'-infinity'", 'now()', "now() + interval '1 second'", "now() - interval '10 years'", "'294276-12-31 23:59:59'", "'4713-01-01 BC'", "'epoch'" ],
+	'hipq.duration' => [ @numbers, "'0'", "'1 us'", "interval '5 ms'", "'-1 day'", "'infinity'", "'NaN'::float8", "'178000000 years'", "'1 hour'", "'soon'", '1e300' ],
 	interval => [ "'0'", "'1 us'", "'5 ms'", "'-1 day'", "'1 month'", "'-178000000 years'", "'178000000 years'", "'1 hour'" ],
 	jsonb => [
 		"'{}'", "'null'", "'1e400'", "'\"x\"'", "'[1, 2]'", q{'{"a": "\u0000"}'}, q{'{"a": {"b": [null, true]}}'}, "(repeat('[', 3000) || repeat(']', 3000))::jsonb",

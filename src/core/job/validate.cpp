@@ -80,24 +80,19 @@ std::optional<Problem> check_size(const char *what, std::size_t bytes, std::size
 
 }  // namespace
 
-std::optional<Problem> check_timeout(std::int64_t seconds)
-{
-    return check_timeout(seconds, "timeout");
-}
-
-std::optional<Problem> check_timeout(std::int64_t seconds, std::string_view field)
+std::optional<Problem> check_seconds(std::int64_t seconds, std::string_view field)
 {
     return check_between(field, seconds, 1, largest_integer, " of seconds");
 }
 
-std::optional<Problem> check_queue_ttl(std::int64_t seconds)
+std::optional<Problem> check_timeout(std::int64_t seconds)
 {
-    return check_between("queue_ttl", seconds, 1, largest_integer, " of seconds");
+    return check_seconds(seconds, "timeout");
 }
 
-std::optional<Problem> check_worker_wait_ttl(std::int64_t seconds)
+std::optional<Problem> check_queue_ttl(std::int64_t seconds)
 {
-    return check_between("worker_wait_ttl", seconds, 1, largest_integer, " of seconds");
+    return check_seconds(seconds, "queue_ttl");
 }
 
 std::optional<Problem> check_queue_weight(std::int64_t weight)

@@ -24,10 +24,10 @@ inline constexpr std::size_t max_batch_size = 1000;
 inline constexpr std::string_view none_text =
     "NONE";  // in a column of text: nothing, no key, no error
 
-std::optional<Problem> check_timeout(std::int64_t seconds);  // 1 .. 2^31 - 1
-std::optional<Problem> check_timeout(std::int64_t seconds, std::string_view field);
-std::optional<Problem> check_queue_ttl(std::int64_t seconds);        // 1 .. 2^31 - 1
-std::optional<Problem> check_worker_wait_ttl(std::int64_t seconds);  // the same
+std::optional<Problem> check_seconds(std::int64_t seconds,
+                                     std::string_view field);        // 1 .. 2^31 - 1
+std::optional<Problem> check_timeout(std::int64_t seconds);          // the same
+std::optional<Problem> check_queue_ttl(std::int64_t seconds);        // the same
 std::optional<Problem> check_queue_weight(std::int64_t weight);      // 1 .. greatest_queue_weight
 std::optional<Problem> check_max_retries(std::int64_t retries);      // 0 .. 1000000
 std::optional<Problem> check_dead_letter_max(std::int64_t letters);  // 1 .. 2^31 - 1
