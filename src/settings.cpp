@@ -37,7 +37,6 @@ Duration clock_offset{0};
 Duration default_timeout{5 * minute};
 Duration max_timeout{day};
 int max_job_data = 1'024;
-int max_job_depth = 500;
 int max_unregistered_types = 100;
 int max_retries = 0;
 bool retry_enabled = true;
@@ -46,18 +45,12 @@ double retry_multiplier = 2.0;
 Duration retry_max{5 * minute};
 double retry_jitter = 0.2;
 int max_workers = 1'000;
-int worker_share = 75;
 Duration worker_grace{10};
 Duration queue_ttl{5 * minute};
 bool health_enabled = true;
 Duration heartbeat_timeout{30};
 Duration probe_interval{minute};
-int degraded_failures = 3;
-int unhealthy_failures = 10;
-int degraded_depth = 50;
 int unhealthy_depth = 100;
-double degraded_failure_rate = 30.0;
-double unhealthy_failure_rate = 70.0;
 Duration retention{7 * day};
 Duration dead_letter_retention{day};
 bool dead_letter_enabled = true;
@@ -143,8 +136,6 @@ constexpr Count counts[] = {
     {"hipq.reserved_executors", &reserved_executors, 0, 1'000, Change::reload,
      "Executors that are kept for queue owners that have none.",
      "Of hipq.max_executors, as far as there are such owners; one is always left to all."},
-    {"hipq.max_databases", &max_databases, 1, 256, Change::restart,
-     "Databases whose times are kept in shared memory.", "With more than that they take turns."},
     {"hipq.max_running", &max_running, 16, 1'000'000, Change::restart,
      "Room in shared memory for jobs that executors have in flight.",
      "When it is full executors take one job at a time."},
@@ -152,10 +143,10 @@ constexpr Count counts[] = {
      "A lane is what waits of one queue, job type and priority. Without room for one its jobs are "
      "looked for in the table."},
     {"hipq.max_owner_share", &max_owner_share, 1, 100, Change::reload,
-     "Most that one owner may have of each table in shared memory, in percent.",
-     "Of what it has and what is free together. 100: as much as is free."},
-    {"hipq.audit_rate", &audit_rate, 0, 1'000'000, Change::reload,
-     "Waiting jobs a second that are checked to be where claims look for them.", "0 checks none."},
+     "Most that one role may have of each table in shared memory, in percent.",
+     "As queue owner, or by its external workers: of what it has and what is free together. 100: "
+     "as "
+     "much as is free."},
     {"hipq.max_crashes", &max_crashes, 1, 1'000'000, Change::reload,
      "Crashes of the server in a job's handler after which the job is final."},
     {"hipq.max_type_crashes", &max_type_crashes, 0, 1'000'000, Change::reload,
@@ -167,8 +158,6 @@ constexpr Count counts[] = {
      "Largest job_data, and largest result.", nullptr, GUC_UNIT_KB},
     {"hipq.max_unregistered_types", &max_unregistered_types, 0, 100'000, Change::reload,
      "Most job types of a queue that nobody has registered.", "Jobs of further ones are refused."},
-    {"hipq.max_job_depth", &max_job_depth, 1, 5'000, Change::reload,
-     "Most arrays and objects within each other in job_data."},
     {"hipq.max_retries", &max_retries, 0, 1'000'000, Change::reload,
      "Retries after a retriable failure where neither job nor job type say."},
     {"hipq.dead_letter_max", &dead_letter_max, 1, INT_MAX, Change::reload,
@@ -177,17 +166,9 @@ constexpr Count counts[] = {
     {"hipq.max_workers", &max_workers, 1, 100'000, Change::restart,
      "Room in shared memory for external workers.",
      "Without room for one it cannot be registered."},
-    {"hipq.worker_share", &worker_share, 1, 100, Change::reload,
-     "What one role's workers may have of hipq.max_workers and hipq.max_running.",
-     "Per cent of what the role has and what is free, together; 100 is no bound."},
-    {"hipq.degraded_failures", &degraded_failures, 1, INT_MAX, Change::reload,
-     "Failures in a row from which on a worker is degraded."},
-    {"hipq.unhealthy_failures", &unhealthy_failures, 1, INT_MAX, Change::reload,
-     "Failures in a row from which on a worker is unhealthy."},
-    {"hipq.degraded_depth", &degraded_depth, 1, INT_MAX, Change::reload,
-     "Jobs given to a worker and not accepted from which on it is degraded."},
     {"hipq.unhealthy_depth", &unhealthy_depth, 1, INT_MAX, Change::reload,
-     "Jobs given to a worker and not accepted from which on it is unhealthy."},
+     "Jobs given to a worker and not accepted from which on it is unhealthy.",
+     "With half of them it is degraded."},
     // Monitoring
     {"hipq.max_statistics", &max_statistics, 1, 10'000, Change::restart,
      "Room in shared memory for statistics.",
@@ -196,8 +177,6 @@ constexpr Count counts[] = {
      "Alert when a queue gets more dead letters in a minute.", "-1 switches it off."},
     {"hipq.alert_dead_letter_depth", &alert_dead_letter_depth, -1, 1'000'000, Change::reload,
      "Alert when more dead letters wait in a database.", "-1 switches it off."},
-    {"hipq.alert_least_jobs", &alert_least_jobs, 1, INT_MAX, Change::reload,
-     "Jobs that a share has to be of to be an alert."},
 };
 
 constexpr Number numbers[] = {
@@ -205,10 +184,6 @@ constexpr Number numbers[] = {
      "Factor from one retry's delay to the next."},
     {"hipq.retry_jitter", &retry_jitter, 0.0, 1.0, Change::reload,
      "Random spread of the delay, as a fraction."},
-    {"hipq.degraded_failure_rate", &degraded_failure_rate, 0.0, 100.0, Change::reload,
-     "Failed executions, in percent, from which on a worker is degraded."},
-    {"hipq.unhealthy_failure_rate", &unhealthy_failure_rate, 0.0, 100.0, Change::reload,
-     "Failed executions, in percent, from which on a worker is unhealthy."},
     {"hipq.alert_retry_rate", &alert_retry_rate, -1, 10'000, Change::reload,
      "Alert when a queue's executions that are retries are more percent of those that are not.",
      "Over an hour; -1 switches it off."},
@@ -227,16 +202,11 @@ constexpr Number numbers[] = {
 
 constexpr Length lengths[] = {
     // Operation
-    {"hipq.executor_quantum", &executor_quantum, 0, century, Change::reload,
-     "How long an executor may stay when another queue owner waits for one."},
     {"hipq.executor_idle_timeout", &executor_idle_timeout, 0, century, Change::reload,
      "How long an executor without work stays."},
     {"hipq.terminate_grace", &terminate_grace, 0, century, Change::reload,
      "How long a handler may go on after its timeout or its cancellation before its executor is "
      "terminated."},
-    {"hipq.suspect_pause", &suspect_pause, 0, minute, Change::reload,
-     "How long after a crash of the server no job starts that may have made it.",
-     "It doubles with each further crash within 10 minutes, to 1 min at most."},
     {"hipq.clock_offset", &clock_offset, -century, century, Change::superuser,
      "Moves hipq's idea of the present, for tests."},
     // Jobs
@@ -258,14 +228,34 @@ constexpr Length lengths[] = {
     {"hipq.heartbeat_timeout", &heartbeat_timeout, 0.001, century, Change::reload,
      "How long an external worker without a session of its own may be silent before it is "
      "unhealthy."},
-    {"hipq.probe_interval", &probe_interval, 0.001, century, Change::reload,
-     "How often an unhealthy worker that is there gets a job to try."},
     // Monitoring
     {"hipq.alert_waiting", &alert_waiting, -1, century, Change::reload,
      "Alert when jobs have been due for longer and do not start.", "-1 switches it off."},
     {"hipq.alert_held_snapshot", &alert_held_snapshot, -1, century, Change::reload,
      "Alert when something keeps dead rows for longer.", "-1 switches it off."},
 };
+
+#ifdef HIPQ_POINTS
+// What nobody has to turn, but tests to reach what comes rarely: constants in other builds.
+constexpr Count counts_of_tests[] = {
+    {"hipq.max_databases", &max_databases, 1, 256, Change::restart,
+     "Databases whose times are kept in shared memory.", "With more than that they take turns."},
+    {"hipq.audit_rate", &audit_rate, 0, 1'000'000, Change::reload,
+     "Waiting jobs a second that are checked to be where claims look for them.", "0 checks none."},
+    {"hipq.alert_least_jobs", &alert_least_jobs, 1, INT_MAX, Change::reload,
+     "Jobs that a share has to be of to be an alert."},
+};
+
+constexpr Length lengths_of_tests[] = {
+    {"hipq.executor_quantum", &executor_quantum, 0, century, Change::reload,
+     "How long an executor may stay when another queue owner waits for one."},
+    {"hipq.suspect_pause", &suspect_pause, 0, minute, Change::reload,
+     "How long after a crash of the server no job starts that may have made it.",
+     "It doubles with each further crash within 10 minutes, to 1 min at most."},
+    {"hipq.probe_interval", &probe_interval, 0.001, century, Change::reload,
+     "How often an unhealthy worker that is there gets a job to try."},
+};
+#endif
 
 // A library that is loaded later than the server started may define no setting that needs a
 // restart. It runs no handlers either.
@@ -332,6 +322,10 @@ void define()
     define_all(std::span(counts));
     define_all(std::span(numbers));
     define_all(std::span(lengths));
+#ifdef HIPQ_POINTS
+    define_all(std::span(counts_of_tests));
+    define_all(std::span(lengths_of_tests));
+#endif
     ::MarkGUCPrefixReserved("hipq");
 }
 

@@ -22,22 +22,17 @@ extern bool enabled;  // hipq.enabled: executors run jobs
 extern char
     *databases;  // hipq.databases: '*' or a comma-separated list of the databases that are served
 extern int max_executors;  // hipq.max_executors: cluster-wide, 0 = none
-extern int max_databases;  // hipq.max_databases: with work at a time
 extern int
     max_running;  // hipq.max_running: jobs that executors have in flight at a time, cluster-wide
 extern int max_lanes;  // hipq.max_lanes: in shared memory, cluster-wide
 extern int
-    max_owner_share;  // hipq.max_owner_share, %: of each table in shared memory, for one owner
-extern Duration executor_quantum;  // hipq.executor_quantum: an executor past it leaves when another
-                                   // queue owner waits
+    max_owner_share;     // hipq.max_owner_share, %: of each table in shared memory, for one role
 extern int max_crashes;  // hipq.max_crashes: of the server, by a job, after which the job is final
 extern int reserved_executors;  // hipq.reserved_executors: for queue owners that have none
 extern Duration max_timeout;    // hipq.max_timeout
 extern int max_type_crashes;  // hipq.max_type_crashes: of the server, by a job type, after which it
                               // is held
-extern Duration suspect_pause;          // hipq.suspect_pause
 extern Duration executor_idle_timeout;  // hipq.executor_idle_timeout: an idle executor leaves
-extern int audit_rate;            // hipq.audit_rate, 1/s: waiting jobs that a scheduler checks
 extern Duration terminate_grace;  // hipq.terminate_grace: from a handler's first cancellation to
                                   // its process's SIGTERM
 extern bool allow_superuser_handlers;  // hipq.allow_superuser_handlers
@@ -49,7 +44,6 @@ extern Duration clock_offset;          // hipq.clock_offset: moves hipq's idea o
 // What jobs get that say nothing, nor does their type
 extern Duration default_timeout;    // hipq.default_timeout
 extern int max_job_data;            // hipq.max_job_data, kB
-extern int max_job_depth;           // hipq.max_job_depth: arrays and objects within each other
 extern int max_unregistered_types;  // hipq.max_unregistered_types: of each queue
 extern int max_retries;             // hipq.max_retries
 extern bool retry_enabled;          // hipq.retry_enabled: off makes every failure final
@@ -60,22 +54,13 @@ extern double retry_jitter;         // hipq.retry_jitter
 
 // External workers
 extern int max_workers;        // hipq.max_workers: in shared memory, cluster-wide
-extern int worker_share;       // hipq.worker_share: per cent of what is free there that one role's
-                               // workers may have
 extern Duration worker_grace;  // hipq.worker_grace: from the end of a worker's session until its
                                // jobs are somebody else's
 extern Duration queue_ttl;     // hipq.queue_ttl: from dispatch until the worker has accepted
 extern bool health_enabled;    // hipq.health_enabled: workers are judged
 extern Duration
-    heartbeat_timeout;  // hipq.heartbeat_timeout: without a sign of life until it is unhealthy
-extern Duration
-    probe_interval;  // hipq.probe_interval: from one probe of an unhealthy worker to the next
-extern int degraded_failures;          // hipq.degraded_failures: in a row
-extern int unhealthy_failures;         // hipq.unhealthy_failures
-extern int degraded_depth;             // hipq.degraded_depth: jobs dispatched, not accepted
-extern int unhealthy_depth;            // hipq.unhealthy_depth
-extern double degraded_failure_rate;   // hipq.degraded_failure_rate, percent
-extern double unhealthy_failure_rate;  // hipq.unhealthy_failure_rate, percent
+    heartbeat_timeout;       // hipq.heartbeat_timeout: without a sign of life until it is unhealthy
+extern int unhealthy_depth;  // hipq.unhealthy_depth
 
 // Keeping
 extern Duration retention;              // hipq.retention
@@ -94,7 +79,16 @@ extern Duration alert_waiting;          // hipq.alert_waiting
 extern Duration alert_held_snapshot;    // hipq.alert_held_snapshot
 extern double alert_unhealthy_workers;  // hipq.alert_unhealthy_workers, %
 extern double alert_worker_depth;       // hipq.alert_worker_depth, jobs per worker
-extern int alert_least_jobs;            // hipq.alert_least_jobs: with fewer no share is an alert
+
+// Constants; settings in the builds that tests run on
+extern int max_databases;          // hipq.max_databases: with work at a time
+extern int audit_rate;             // hipq.audit_rate, 1/s: waiting jobs that a scheduler checks
+extern int alert_least_jobs;       // hipq.alert_least_jobs: with fewer no share is an alert
+extern Duration executor_quantum;  // hipq.executor_quantum: an executor past it leaves when another
+                                   // queue owner waits
+extern Duration suspect_pause;     // hipq.suspect_pause
+extern Duration
+    probe_interval;  // hipq.probe_interval: from one probe of an unhealthy worker to the next
 
 // Defines them with PostgreSQL; called once by _PG_init. PostgreSQL regime.
 void define();

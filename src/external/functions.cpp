@@ -242,7 +242,7 @@ void take_place(const workers::NewWorker &worker, std::optional<std::int64_t> pr
                    errdetail("What is left of hipq.max_workers is kept for other roles."),
                    errhint("Deregister workers that are not needed, or give them more jobs at a "
                            "time; a superuser can raise "
-                           "hipq.max_workers or hipq.worker_share."));
+                           "hipq.max_workers or hipq.max_owner_share."));
     HIPQ_RAISE(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
                errmsg("there is no room for another worker"),
                errhint("Deregister workers that are not needed, or raise hipq.max_workers and "

@@ -22,7 +22,7 @@ AlertText text_of(memory::Alert alert)
     case Alert::databases_full:
         return {"databases",
                 "More databases have work than shared memory has room for; they take turns.",
-                "Raise hipq.max_databases, or name the databases to serve in hipq.databases."};
+                "Name the databases to serve in hipq.databases."};
     case Alert::jobs_in_flight_full:
         return {"jobs in flight", "Executors take fewer jobs at a time.",
                 "Raise hipq.max_running."};
@@ -92,7 +92,7 @@ AlertText text_of(memory::Alert alert)
                 "workers, or of jobs in flight. Those of "
                 "other roles get theirs.",
                 "hipq.workers says who has how many. Raise hipq.max_workers, hipq.max_running or "
-                "hipq.worker_share."};
+                "hipq.max_owner_share."};
     case Alert::marks_full:
         return {"commands on databases",
                 "More transactions with commands on databases or on the extension are open than "

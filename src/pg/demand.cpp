@@ -30,7 +30,7 @@ std::size_t limit()
 
 void demand_shape(const char *what, Datum json, std::size_t size, std::size_t most_bytes)
 {
-    const auto most_depth = static_cast<std::size_t>(settings::max_job_depth);
+    const auto most_depth = core::most_json_depth;
     const std::size_t most_text = core::most_text_of_json(most_bytes);
     if (!core::may_exceed(size, most_depth, most_text))
         return;

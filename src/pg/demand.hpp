@@ -9,7 +9,7 @@ namespace hipq::pg {
 // 22023 or 54000 for a value that core refused; nothing for nothing.
 void demand(const std::optional<core::Problem> &problem);
 
-// job_data that is larger than hipq.max_job_data, nested deeper than hipq.max_job_depth, or too
+// job_data that is larger than hipq.max_job_data, nested too deeply, or too
 // large as text: 54000.
 void check_job_data(Datum job_data);
 // The same of a job's result.

@@ -70,7 +70,7 @@ bool has_capacity_to_leave_running(const core::JobTable &table)
     const auto used = static_cast<std::int64_t>(table.size());
     const auto capacity = static_cast<std::int64_t>(lanes::entries_beyond_the_first(table));
     const bool has_capacity =
-        core::left_for_role(used + capacity, settings::worker_share,
+        core::left_for_role(used + capacity, settings::max_owner_share,
                             {used, table.count_of(memory::left_running_holder())}) > 0;
     if (!has_capacity)
         memory::note_alert(memory::Alert::jobs_in_flight_full);

@@ -23,12 +23,8 @@ core::HealthLimits health_limits()
     limits.enabled = settings::health_enabled;
     limits.heartbeat_timeout = settings::heartbeat_timeout.microseconds();
     limits.probe_interval = settings::probe_interval.microseconds();
-    limits.degraded_failures = settings::degraded_failures;
-    limits.unhealthy_failures = settings::unhealthy_failures;
-    limits.degraded_depth = settings::degraded_depth;
     limits.unhealthy_depth = settings::unhealthy_depth;
-    limits.degraded_failure_rate = settings::degraded_failure_rate;
-    limits.unhealthy_failure_rate = settings::unhealthy_failure_rate;
+    limits.degraded_depth = (settings::unhealthy_depth + 1) / 2;
     return limits;
 }
 

@@ -52,7 +52,7 @@ std::int64_t JobShares::left(Oid role) const
 {
     const auto found = std::ranges::lower_bound(shares_, role, {}, &Share::role);
     const std::int64_t own = found != shares_.end() && found->role == role ? found->own : 0;
-    return core::left_for_role(capacity_, settings::worker_share, {used_, own});
+    return core::left_for_role(capacity_, settings::max_owner_share, {used_, own});
 }
 
 void JobShares::take(Oid role, std::int64_t count)

@@ -172,7 +172,7 @@ std::int64_t left_to_register(const WorkerCounts &counts)
 {
     const WorkerTable &table = worker_table();
     const std::int64_t departed_beyond = counts.places - (table.capacity - table.most);
-    return core::left_for_role(table.most, settings::worker_share,
+    return core::left_for_role(table.most, settings::max_owner_share,
                                {std::max(counts.registered, departed_beyond), counts.own_places});
 }
 

@@ -5,7 +5,7 @@ use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('overflow', 'hipq.max_running' => 16, 'hipq.worker_share' => 100, 'hipq.executor_idle_timeout' => '60s', max_connections => 60);
+my $hipq = HipqCluster->new('overflow', 'hipq.max_running' => 16, 'hipq.max_owner_share' => 100, 'hipq.executor_idle_timeout' => '60s', max_connections => 60);
 $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$;

@@ -6,7 +6,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $hipq = HipqCluster->new('workers', 'hipq.max_workers' => 12, 'hipq.worker_share' => 100, 'hipq.worker_grace' => '1h');
+my $hipq = HipqCluster->new('workers', 'hipq.max_workers' => 12, 'hipq.max_owner_share' => 100, 'hipq.worker_grace' => '1h');
 my $node = $hipq->node;
 $hipq->create_queue('app.outside');
 $hipq->create_queue('app.other');

@@ -429,7 +429,7 @@ $hipq->set('hipq.max_executors' => 4);
 is($hipq->outcome($inside), 'succeeded', 'until they may run');
 
 # ---- workers' jobs leave room for executors
-$hipq = HipqCluster->new('full', 'hipq.max_running' => 16, 'hipq.worker_share' => 100, max_worker_processes => 8);
+$hipq = HipqCluster->new('full', 'hipq.max_running' => 16, 'hipq.max_owner_share' => 100, max_worker_processes => 8);
 $hipq->create_queue('app.out');
 $hipq->sql(q{
 	CREATE FUNCTION fine(data jsonb) RETURNS void LANGUAGE sql AS 'SELECT';

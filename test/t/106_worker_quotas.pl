@@ -66,11 +66,11 @@ is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE name = 'greedy 1'}), 1, 
 is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}), $hipq->sql(q{SELECT count(*) FROM hipq.workers}), 'which leaves nothing behind');
 
 # ---- a full table: what was taken over had a place already
-$hipq->set('hipq.worker_share' => 100);
+$hipq->set('hipq.max_owner_share' => 100);
 my ($more, $full) = register_all('late', 'more');
 like($full, qr/53400.*there is no room for another worker/, 'without shares all places can be taken');
 is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}), 64, 'all of them');
-$hipq->set('hipq.worker_share' => 75);
+$hipq->set('hipq.max_owner_share' => 75);
 like(refused('late', register('late', 'one too many')), qr/53400/, 'nobody gets one more');
 $scanner = $hipq->sql_as('modest', register('modest', 'scanner', take_over => 'true', capacity => 4));
 like($scanner, qr/^\d+$/, 'a worker restarts all the same');

@@ -3,7 +3,7 @@
 //
 // Everything stored has to be read again, written into messages, dumped and restored, and one
 // tenant's values must not cost the others' memory. Bounds that an administrator may choose are
-// settings (hipq.max_job_data, hipq.max_job_depth).
+// settings (hipq.max_job_data).
 #pragma once
 
 #include <cstddef>
@@ -44,6 +44,8 @@ inline constexpr int last_attempts_kept = 40;
 
 // ---- jsonb
 
+// Arrays and objects within each other: what can be read and dumped follows from max_stack_depth.
+inline constexpr std::size_t most_json_depth = 500;
 // A nested array or object takes so many bytes at least: its header, and its entry in what it
 // stands in.
 inline constexpr std::size_t bytes_per_level = 8;

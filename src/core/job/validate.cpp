@@ -188,7 +188,7 @@ std::optional<Problem> check_json_depth(const char *what, std::size_t depth, std
         return std::nullopt;
     return Problem{Problem::Kind::too_large, std::string(what) + " is nested too deeply",
                    "The limit is " + std::to_string(limit) +
-                       " arrays and objects within each other (hipq.max_job_depth)."};
+                       " arrays and objects within each other."};
 }
 
 std::optional<Problem> check_json_text_size(const char *what, std::size_t bytes, std::size_t limit)
