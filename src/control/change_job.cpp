@@ -25,10 +25,9 @@ std::string state_name(const FoundJob &job)
 
 // A new job with what the old one was given; its expiry has passed with it.
 constexpr const char *retry_sql = R"(
-    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, job_type, job_key, job_data, timeout, max_retries, queue_ttl, priority,
-                         throttle_factor, throttle_key, time_windows, shard_key)
-    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $2, job.job_type, job.job_key, coalesce($3, job.job_data), job.timeout,
-           job.max_retries, job.queue_ttl, job.priority, job.throttle_factor, job.throttle_key, job.time_windows, job.shard_key
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
+    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $2, coalesce($3, job.job_data))" HIPQ_GIVEN_COLUMNS(
+    "job.") R"(
     FROM {table} AS job
     WHERE job.id = $1 AND job.state = 'final'
     ON CONFLICT DO NOTHING

@@ -14,12 +14,7 @@ using catalog::Queue;
 
 // What a job takes along: all but queue_id, which the table of a queue gives by default.
 #define HIPQ_MOVED_COLUMNS(job_data)                                                               \
-    "id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, "    \
-    "accepted_time, deadline, "                                                                    \
-    "expires_time, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, "       \
-    "throttle_factor, job_type, job_key, "                                                         \
-    "error, throttle_key, time_windows, retry_reason, shard_key, " job_data                        \
-    ", result, manual_reason"
+    job_data ", manual_reason" HIPQ_OWN_COLUMNS("") HIPQ_GIVEN_COLUMNS("") HIPQ_ATTEMPT_COLUMNS("")
 constexpr const char *columns = HIPQ_MOVED_COLUMNS("job_data");
 // The data have to fit the job type's parameters in the other queue.
 constexpr const char *columns_as_they_come =

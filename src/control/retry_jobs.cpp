@@ -16,10 +16,9 @@ constinit pg::Statement
 // $1 reason, $2 job type, $3 and $4 when they failed, $5 limit. Those that were run again already
 // are left, and those whose key an unfinished job holds.
 constexpr const char *retry_sql = R"(
-    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, job_type, job_key, job_data, timeout, max_retries, queue_ttl, priority,
-                         throttle_factor, throttle_key, time_windows, shard_key)
-    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $1, job.job_type, job.job_key, job.job_data, job.timeout,
-           job.max_retries, job.queue_ttl, job.priority, job.throttle_factor, job.throttle_key, job.time_windows, job.shard_key
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
+    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $1, job.job_data)" HIPQ_GIVEN_COLUMNS(
+    "job.") R"(
     FROM {table} AS job
     WHERE job.state = 'final' AND job.error <> 'NONE' AND job.retry_reason NOT IN ('cancelled', 'expired')
       AND ($2 IS NULL OR job.job_type = $2) AND job.update_time >= $3 AND job.update_time < $4

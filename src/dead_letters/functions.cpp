@@ -161,13 +161,11 @@ constexpr const char *count_taken_sql =
 // in microseconds, $3 now, $4 the queue of the dead letters, $5 that of the new jobs: data that
 // come into another one have to fit there. Those whose key an unfinished job holds are left.
 constexpr const char *redrive_sql = R"(
-    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, job_type, job_key, job_data, timeout, max_retries,
-                         queue_ttl, priority, throttle_factor, throttle_key, time_windows, shard_key)
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, job_data)" HIPQ_GIVEN_COLUMNS(
+    "") R"()
     SELECT coalesce(job.original_job_id, letter.job_id), letter.job_id, 'redriven', 'redriven', $3 + slot.delay * interval '1 microsecond',
-           letter.job_type, letter.job_key,
-           CASE WHEN $5 = $4 THEN job.job_data ELSE hipq._fitting_data($5, letter.job_type, letter.job_id, job.job_data) END,
-           job.timeout, job.max_retries,
-           job.queue_ttl, job.priority, job.throttle_factor, job.throttle_key, job.time_windows, job.shard_key
+           CASE WHEN $5 = $4 THEN job.job_data ELSE hipq._fitting_data($5, letter.job_type, letter.job_id, job.job_data) END
+           )" HIPQ_GIVEN_COLUMNS("job.") R"(
     FROM unnest($1, $2) WITH ORDINALITY AS slot(job_id, delay, place)
     JOIN hipq.dead_letter AS letter ON letter.queue_id = $4 AND letter.job_id = slot.job_id
     CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, letter.job) AS job

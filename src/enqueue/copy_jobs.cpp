@@ -35,10 +35,8 @@ constexpr Size bytes_at_once = 1'000'000;
 
 bool is_chosen(std::string_view column)
 {
-    for (std::size_t i = 0; i < core::column_count; ++i)
-        if (core::name(static_cast<Column>(i)) == column)
-            return core::kind(static_cast<Column>(i)) != core::ColumnKind::bookkeeping;
-    return false;
+    const auto found = core::find_column(column);
+    return found.has_value() && core::kind(*found) != core::ColumnKind::bookkeeping;
 }
 
 // Without the id and its like, no row is one that a restore brings.

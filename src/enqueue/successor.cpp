@@ -18,6 +18,10 @@ constinit pg::Statement insert(R"(
     VALUES ($1, $2, $3, $4, to_jsonb($5))
     ON CONFLICT (queue_id, job_type, job_key) DO NOTHING)");
 
+#define HIPQ_WHOLE_JOB(prefix)                                                                     \
+    prefix "queue_id, " prefix "job_data, " prefix "manual_reason" HIPQ_OWN_COLUMNS(prefix)        \
+        HIPQ_GIVEN_COLUMNS(prefix) HIPQ_ATTEMPT_COLUMNS(prefix)
+
 // The successor goes only if the job has come. $1 queue, $2 job type, $3 key
 constexpr const char *make_job_sql = R"(
     WITH job AS (
@@ -28,14 +32,8 @@ constexpr const char *make_job_sql = R"(
         FOR UPDATE OF chosen SKIP LOCKED
     ),
     made AS (
-        INSERT INTO {table} (id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline,
-                             expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor,
-                             job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result,
-                             manual_reason)
-        SELECT job.id, job.original_job_id, job.retry_of, job.worker_id, job.scheduled_run_time, job.update_time, job.created_time, job.accepted_time,
-               job.deadline, job.expires_time, job.queue_id, job.state, job.timeout, job.attempt, job.retry_count, job.max_retries, job.queue_ttl,
-               job.priority, job.throttle_factor, job.job_type, job.job_key, job.error, job.throttle_key, job.time_windows, job.retry_reason,
-               job.shard_key, job.job_data, job.result, job.manual_reason
+        INSERT INTO {table} ()" HIPQ_WHOLE_JOB("") R"()
+        SELECT )" HIPQ_WHOLE_JOB("job.") R"(
         FROM job
         ON CONFLICT DO NOTHING
         RETURNING id

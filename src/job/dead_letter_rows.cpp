@@ -45,9 +45,8 @@ constinit pg::Statement insert_reduced_letter(R"(
     SELECT $1, $2, job.queue_id, job.job_type, job.job_key, $4, nullif($5, ''), $6, to_jsonb(job) || )" HIPQ_LETTER_AS_IT_DIED
                                               R"(, $8
     FROM (
-        SELECT whole.id, whole.original_job_id, whole.retry_of, whole.worker_id, whole.scheduled_run_time, whole.created_time, whole.accepted_time,
-               whole.deadline, whole.expires_time, whole.queue_id, whole.timeout, whole.retry_count, whole.max_retries, whole.queue_ttl,
-               whole.priority, whole.throttle_factor, whole.job_type, whole.job_key, whole.throttle_key, whole.time_windows, whole.shard_key
+        SELECT whole.queue_id, whole.worker_id, whole.deadline)" HIPQ_OWN_COLUMNS("whole.")
+                                                  HIPQ_GIVEN_COLUMNS("whole.") R"(
         FROM (SELECT ($3::hipq.job).*) AS whole
     ) AS job
     ON CONFLICT (queue_id, job_id) DO NOTHING)");

@@ -55,16 +55,16 @@ constexpr const char *fail_untried_sql = R"(
     WHERE job.id = chosen.id
     RETURNING )" HIPQ_CLAIMED_COLUMNS;
 
-// $1 the row, $2 attempt, $3 now, $4 error, $5 reason, $6 result
-constexpr const char *insert_final_sql = R"(
-    INSERT INTO {table} (id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, accepted_time, deadline,
-                         expires_time, queue_id, state, timeout, attempt, retry_count, max_retries, queue_ttl, priority, throttle_factor,
-                         job_type, job_key, error, throttle_key, time_windows, retry_reason, shard_key, job_data, result,
-                         manual_reason)
-    SELECT job.id, job.original_job_id, job.retry_of, nullif(job.worker_id, -1), job.scheduled_run_time, $3, job.created_time, job.accepted_time, 'infinity',
-           job.expires_time, job.queue_id, 'final', job.timeout, $2, job.retry_count, job.max_retries, job.queue_ttl, job.priority, job.throttle_factor,
-           job.job_type, job.job_key, $4, job.throttle_key, job.time_windows, coalesce($5, job.retry_reason), job.shard_key, job.job_data, $6,
-           job.manual_reason
+// $1 the row, $2 attempt, $3 now, $4 error, $5 reason, $6 result. The values of the end are in the
+// order of HIPQ_ATTEMPT_COLUMNS: worker_id, update_time, deadline, state, attempt, error,
+// retry_reason, result.
+constexpr const char *insert_final_sql =
+    "INSERT INTO {table} (queue_id, job_data, manual_reason" HIPQ_OWN_COLUMNS("")
+        HIPQ_GIVEN_COLUMNS("") HIPQ_ATTEMPT_COLUMNS(
+            "") ")"
+                " SELECT job.queue_id, job.job_data, job.manual_reason" HIPQ_OWN_COLUMNS("job.")
+                    HIPQ_GIVEN_COLUMNS("job.") R"(,
+           nullif(job.worker_id, -1), $3, 'infinity', 'final', $2, $4, coalesce($5, job.retry_reason), $6
     FROM (SELECT ($1::hipq.job).*) AS job)";
 
 constexpr const char *to_error_sql = R"(

@@ -40,15 +40,31 @@ extern "C" void hipq_enum_changed(Datum, int, uint32)
     states_known = false;
 }
 
-// Domains by what they are made of. That of the state belongs to hipq: it has no constant number.
+// The type of the state belongs to hipq: it has no constant number.
 constexpr Oid state_type = InvalidOid;
-constexpr std::array<Oid, core::column_count> column_types{
-    INT8OID,        INT8OID,        INT8OID,        INT8OID,        TIMESTAMPTZOID, TIMESTAMPTZOID,
-    TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID,        state_type,
-    INT4OID,        INT4OID,        INT4OID,        INT4OID,        INT4OID,        INT2OID,
-    NUMERICOID,     TEXTOID,        TEXTOID,        TEXTOID,        TEXTOID,        TEXTOID,
-    TEXTOID,        TEXTOID,        JSONBOID,       JSONBOID,       TEXTOID,
-};
+
+Oid type_oid(core::ColumnType type)
+{
+    switch (type) {
+    case core::ColumnType::int2:
+        return INT2OID;
+    case core::ColumnType::int4:
+        return INT4OID;
+    case core::ColumnType::int8:
+        return INT8OID;
+    case core::ColumnType::numeric:
+        return NUMERICOID;
+    case core::ColumnType::text:
+        return TEXTOID;
+    case core::ColumnType::timestamptz:
+        return TIMESTAMPTZOID;
+    case core::ColumnType::jsonb:
+        return JSONBOID;
+    case core::ColumnType::job_state:
+        return state_type;
+    }
+    return state_type;
+}
 
 // PostgreSQL regime.
 Oid state_type_here()
@@ -73,7 +89,7 @@ ColumnMap read_column_map(const TupleDesc descriptor, Oid relation)
     ColumnMap map{};
     std::array<Oid, core::column_count> types{};
     for (std::size_t i = 0; i < core::column_count; ++i) {
-        const std::string_view name = core::name(static_cast<core::Column>(i));
+        const std::string_view name = core::job_columns[i].name;
         for (int attribute = 0; attribute < descriptor->natts; ++attribute) {
             const Form_pg_attribute form = TupleDescAttr(descriptor, attribute);
             if (form->attisdropped || name != NameStr(form->attname))
@@ -84,35 +100,36 @@ ColumnMap read_column_map(const TupleDesc descriptor, Oid relation)
     }
     // Looks at catalogues, which may take the descriptor away.
     for (std::size_t i = 0; i < core::column_count; ++i) {
-        const std::string_view name = core::name(static_cast<core::Column>(i));
+        const core::ColumnDefinition &column = core::job_columns[i];
         if (map[i] == 0)
-            pg::raise_missing_column(relation, std::string(name));
-        require_type(relation, name, types[i], column_types[i]);
+            pg::raise_missing_column(relation, std::string(column.name));
+        require_type(relation, column.name, types[i], type_oid(column.type));
     }
     return map;
 }
 
 // Zero would be written into rows for it.
-void require_state(Oid state, const char *label)
+void require_state(Oid state, const std::string &label)
 {
     if (OidIsValid(state))
         return;
-    pg::require_fit("type \"hipq.job_state\" has no value \"" + std::string(label) + "\"");
+    pg::require_fit("type \"hipq.job_state\" has no value \"" + label + "\"");
     HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
-               errmsg("type \"hipq.job_state\" has no value \"%s\"", label),
+               errmsg("type \"hipq.job_state\" has no value \"%s\"", label.c_str()),
                errhint("The types of hipq are its own. Rename the value back."));
 }
 
 States read_states()
 {
-    static constexpr std::array<const char *, core::all_job_states.size()> labels{
-        "initial", "running", "error", "retry", "final"};
+    std::array<std::string, core::all_job_states.size()> labels;
+    for (std::size_t i = 0; i < labels.size(); ++i)
+        labels[i] = core::name(core::all_job_states[i]);
     States result{};
     pg::call([&] {
         const Oid type = state_type_here();
         for (std::size_t i = 0; i < result.size(); ++i)
             result[i] = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type),
-                                        CStringGetDatum(labels[i]));
+                                        CStringGetDatum(labels[i].c_str()));
     });
     for (std::size_t i = 0; i < result.size(); ++i)
         require_state(result[i], labels[i]);

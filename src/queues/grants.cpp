@@ -85,10 +85,7 @@ std::string table_part(const catalog::Queue &queue, Privilege privilege)
     case Privilege::enqueue:
         return "INSERT, SELECT (id) ON TABLE " + queue.qualified_table();
     case Privilege::work:
-        return "UPDATE (job_data, scheduled_run_time, expires_time, timeout, max_retries, "
-               "priority, throttle_factor, "
-               "throttle_key, "
-               "time_windows) ON TABLE " +
+        return "UPDATE (" + core::column_list(core::ColumnKind::chosen) + ") ON TABLE " +
                queue.qualified_table();
     case Privilege::read:
         return "SELECT ON TABLE " + queue.qualified_table();

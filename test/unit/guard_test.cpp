@@ -22,7 +22,7 @@ std::vector<Column> all_columns()
     return columns;
 }
 
-std::vector<Column> columns_of(ColumnKind wanted)
+std::vector<Column> columns_of_kind(ColumnKind wanted)
 {
     std::vector<Column> columns;
     for (Column column : all_columns()) {
@@ -96,25 +96,6 @@ Column expected_column(Rule rule, JobState from, JobState to, Column changed)
     return changed;
 }
 
-TEST(Guard, ColumnNamesAreDistinctAndInTableOrder)
-{
-    std::set<std::string_view> names;
-    for (Column column : all_columns())
-        names.insert(name(column));
-    EXPECT_EQ(names.size(), column_count);
-    EXPECT_EQ(name(Column::id), "id");
-    EXPECT_EQ(name(Column::created_time), "created_time");
-    EXPECT_EQ(name(Column::accepted_time), "accepted_time");
-    EXPECT_EQ(name(Column::queue_id), "queue_id");
-    EXPECT_EQ(name(Column::state), "state");
-    EXPECT_EQ(name(Column::retry_count), "retry_count");
-    EXPECT_EQ(name(Column::job_type), "job_type");
-    EXPECT_EQ(name(Column::error), "error");
-    EXPECT_EQ(name(Column::retry_reason), "retry_reason");
-    EXPECT_EQ(name(Column::result), "result");
-    EXPECT_EQ(name(Column::manual_reason), "manual_reason");
-}
-
 TEST(Guard, KindsOfColumns)
 {
     const std::set<std::string_view> chosen{
@@ -128,15 +109,15 @@ TEST(Guard, KindsOfColumns)
                                                                    : ColumnKind::bookkeeping;
         EXPECT_EQ(kind(column), expected) << name(column);
     }
-    EXPECT_EQ(columns_of(ColumnKind::chosen).size(), chosen.size());
-    EXPECT_EQ(columns_of(ColumnKind::fixed).size(), fixed.size());
+    EXPECT_EQ(columns_of_kind(ColumnKind::chosen).size(), chosen.size());
+    EXPECT_EQ(columns_of_kind(ColumnKind::fixed).size(), fixed.size());
 }
 
 TEST(Guard, InsertOfEveryCallerStateAndColumn)
 {
     for (Caller caller : all_callers) {
         for (JobState state : all_job_states) {
-            for (Column column : columns_of(ColumnKind::bookkeeping)) {
+            for (Column column : columns_of_kind(ColumnKind::bookkeeping)) {
                 if (column == Column::state)
                     continue;
                 const std::optional<Refusal> refusal =
@@ -253,7 +234,7 @@ TEST(Guard, UpdateThatForgetsToReportTheStateIsStillRefused)
 TEST(Guard, UpdateMayChangeEverythingChosenAtOnce)
 {
     ColumnSet changed;
-    for (Column column : columns_of(ColumnKind::chosen))
+    for (Column column : columns_of_kind(ColumnKind::chosen))
         changed.set(static_cast<std::size_t>(column));
     EXPECT_FALSE(
         check_update(Caller::user, JobState::initial, JobState::initial, changed).has_value());

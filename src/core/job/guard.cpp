@@ -1,35 +1,14 @@
-// Decides whether a row of a job may be written: which columns are whose, and what each caller may
-// do to them. Leaves to the guard trigger the collecting of the facts and the wording of the
-// refusal.
+// Decides whether a row of a job may be written: what each caller may do to its columns. Leaves to
+// the guard trigger the collecting of the facts and the wording of the refusal.
 #include "guard.hpp"
-
-#include <array>
 
 namespace hipq::core {
 
 namespace {
 
-constexpr std::array<std::string_view, column_count> names{
-    "id",          "original_job_id", "retry_of",      "worker_id",       "scheduled_run_time",
-    "update_time", "created_time",    "accepted_time", "deadline",        "expires_time",
-    "queue_id",    "state",           "timeout",       "attempt",         "retry_count",
-    "max_retries", "queue_ttl",       "priority",      "throttle_factor", "job_type",
-    "job_key",     "error",           "throttle_key",  "time_windows",    "retry_reason",
-    "shard_key",   "job_data",        "result",        "manual_reason"};
-static_assert(names.back() == "manual_reason" &&
-              static_cast<std::size_t>(Column::manual_reason) == column_count - 1);
-
 constexpr std::size_t index(Column column)
 {
     return static_cast<std::size_t>(column);
-}
-
-ColumnSet columns_of(ColumnKind wanted)
-{
-    ColumnSet columns;
-    for (std::size_t i = 0; i < column_count; ++i)
-        columns.set(i, kind(static_cast<Column>(i)) == wanted);
-    return columns;
 }
 
 // The first column of the set in table order; the state if the set is empty.
@@ -77,34 +56,6 @@ std::optional<Refusal> check_own_update(JobState from, JobState to, const Column
 }
 
 }  // namespace
-
-std::string_view name(Column column)
-{
-    return names[index(column)];
-}
-
-ColumnKind kind(Column column)
-{
-    switch (column) {
-    case Column::job_data:
-    case Column::scheduled_run_time:
-    case Column::priority:
-    case Column::throttle_factor:
-    case Column::throttle_key:
-    case Column::time_windows:
-    case Column::timeout:
-    case Column::max_retries:
-    case Column::expires_time:
-        return ColumnKind::chosen;
-    case Column::job_type:
-    case Column::job_key:
-    case Column::queue_ttl:
-    case Column::shard_key:
-        return ColumnKind::fixed;
-    default:
-        return ColumnKind::bookkeeping;
-    }
-}
 
 std::optional<Refusal> check_insert(Caller caller, JobState state, const ColumnSet &given)
 {

@@ -2,12 +2,9 @@
 // decide.
 #pragma once
 
-#include <bitset>
-#include <cstddef>
 #include <optional>
-#include <string>
-#include <string_view>
 
+#include "core/job/columns.hpp"
 #include "core/job/state.hpp"
 
 namespace hipq::core {
@@ -20,53 +17,6 @@ enum class Caller : unsigned char {
     replica,  // session_replication_role = replica: logical replication, or a restore that asked
               // for it
 };
-
-// The columns of hipq.job in the order of the table.
-enum class Column : unsigned char {
-    id,
-    original_job_id,
-    retry_of,
-    worker_id,
-    scheduled_run_time,
-    update_time,
-    created_time,
-    accepted_time,
-    deadline,
-    expires_time,
-    queue_id,
-    state,
-    timeout,
-    attempt,
-    retry_count,
-    max_retries,
-    queue_ttl,
-    priority,
-    throttle_factor,
-    job_type,
-    job_key,
-    error,
-    throttle_key,
-    time_windows,
-    retry_reason,
-    shard_key,
-    job_data,
-    result,
-    manual_reason,
-};
-inline constexpr std::size_t column_count = 29;
-using ColumnSet = std::bitset<column_count>;
-
-std::string_view name(Column column);
-
-// What a column is to those who write to a queue's table.
-enum class ColumnKind : unsigned char {
-    chosen,  // given at INSERT and changeable while the job waits (job_data, scheduled_run_time,
-             // priority, throttle_factor, throttle_key, time_windows, timeout, max_retries,
-             // expires_time)
-    fixed,   // given at INSERT, then for ever (job_type, job_key, queue_ttl, shard_key)
-    bookkeeping,  // hipq's own: everything else
-};
-ColumnKind kind(Column column);
 
 // Why a row may not be written so. `column` is the first offending column, in table order.
 struct Refusal {

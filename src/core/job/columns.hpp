@@ -1,0 +1,139 @@
+// The columns of hipq.job: the one place in C++ that lists them. Their names, order and types, who
+// writes them, and the lists of columns in statements are made from this table.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hipq::core {
+
+// What a column is to those who write to a queue's table.
+enum class ColumnKind : std::uint8_t {
+    chosen,       // given at INSERT and changeable while the job waits
+    fixed,        // given at INSERT, then for ever
+    bookkeeping,  // hipq's own
+};
+
+// Domains count as the type that they are made of.
+enum class ColumnType : std::uint8_t {
+    int2,
+    int4,
+    int8,
+    numeric,
+    text,
+    timestamptz,
+    jsonb,
+    job_state,
+};
+
+// What becomes of the value when a statement makes a row out of another one.
+enum class ColumnOrigin : std::uint8_t {
+    own,      // the job's own: its end leaves it as it is, a job that is made of it gets another
+    given,    // what the job was given: also a job that is made of it has it
+    attempt,  // the end of an attempt writes it
+    single,   // it differs from statement to statement, which therefore name it
+};
+
+// In the order of the table, as sql/install/job.sql has it: name, type, kind, origin. A test
+// compares both.
+#define HIPQ_JOB_COLUMNS(COLUMN, argument)                                                         \
+    COLUMN(argument, id, int8, bookkeeping, own)                                                   \
+    COLUMN(argument, original_job_id, int8, bookkeeping, own)                                      \
+    COLUMN(argument, retry_of, int8, bookkeeping, own)                                             \
+    COLUMN(argument, worker_id, int8, bookkeeping, attempt)                                        \
+    COLUMN(argument, scheduled_run_time, timestamptz, chosen, own)                                 \
+    COLUMN(argument, update_time, timestamptz, bookkeeping, attempt)                               \
+    COLUMN(argument, created_time, timestamptz, bookkeeping, own)                                  \
+    COLUMN(argument, accepted_time, timestamptz, bookkeeping, own)                                 \
+    COLUMN(argument, deadline, timestamptz, bookkeeping, attempt)                                  \
+    COLUMN(argument, expires_time, timestamptz, chosen, own)                                       \
+    COLUMN(argument, queue_id, int4, bookkeeping, single)                                          \
+    COLUMN(argument, state, job_state, bookkeeping, attempt)                                       \
+    COLUMN(argument, timeout, int4, chosen, given)                                                 \
+    COLUMN(argument, attempt, int4, bookkeeping, attempt)                                          \
+    COLUMN(argument, retry_count, int4, bookkeeping, own)                                          \
+    COLUMN(argument, max_retries, int4, chosen, given)                                             \
+    COLUMN(argument, queue_ttl, int4, fixed, given)                                                \
+    COLUMN(argument, priority, int2, chosen, given)                                                \
+    COLUMN(argument, throttle_factor, numeric, chosen, given)                                      \
+    COLUMN(argument, job_type, text, fixed, given)                                                 \
+    COLUMN(argument, job_key, text, fixed, given)                                                  \
+    COLUMN(argument, error, text, bookkeeping, attempt)                                            \
+    COLUMN(argument, throttle_key, text, chosen, given)                                            \
+    COLUMN(argument, time_windows, text, chosen, given)                                            \
+    COLUMN(argument, retry_reason, text, bookkeeping, attempt)                                     \
+    COLUMN(argument, shard_key, text, fixed, given)                                                \
+    COLUMN(argument, job_data, jsonb, chosen, single)                                              \
+    COLUMN(argument, result, jsonb, bookkeeping, attempt)                                          \
+    COLUMN(argument, manual_reason, text, bookkeeping, single)
+
+#define HIPQ_COLUMN_ENTRY(argument, name, type, kind, origin) name,
+enum class Column : std::uint8_t { HIPQ_JOB_COLUMNS(HIPQ_COLUMN_ENTRY, ) };
+#undef HIPQ_COLUMN_ENTRY
+
+struct ColumnDefinition {
+    std::string_view name;
+    ColumnType type;
+    ColumnKind kind;
+    ColumnOrigin origin;
+};
+
+#define HIPQ_COLUMN_ENTRY(argument, name, type, kind, origin)                                      \
+    ColumnDefinition{#name, ColumnType::type, ColumnKind::kind, ColumnOrigin::origin},
+inline constexpr std::array job_columns{HIPQ_JOB_COLUMNS(HIPQ_COLUMN_ENTRY, )};
+#undef HIPQ_COLUMN_ENTRY
+
+inline constexpr std::size_t column_count = job_columns.size();
+using ColumnSet = std::bitset<column_count>;
+
+constexpr const ColumnDefinition &definition(Column column)
+{
+    return job_columns[static_cast<std::size_t>(column)];
+}
+constexpr std::string_view name(Column column)
+{
+    return definition(column).name;
+}
+constexpr ColumnKind kind(Column column)
+{
+    return definition(column).kind;
+}
+
+// The column of that name; nothing: there is none.
+std::optional<Column> find_column(std::string_view name);
+
+ColumnSet columns_of(ColumnKind kind);
+
+// Their names with commas, as SQL lists them.
+std::string column_list(ColumnKind kind);
+
+// The columns of an origin for a statement, as a string literal in the order of the table. Each
+// follows a comma: ", job.timeout, job.max_retries". `prefix` is a literal, "job." or "".
+#define HIPQ_OWN_COLUMNS(prefix) HIPQ_JOB_COLUMNS(HIPQ_LIST_OWN, prefix)
+#define HIPQ_GIVEN_COLUMNS(prefix) HIPQ_JOB_COLUMNS(HIPQ_LIST_GIVEN, prefix)
+#define HIPQ_ATTEMPT_COLUMNS(prefix) HIPQ_JOB_COLUMNS(HIPQ_LIST_ATTEMPT, prefix)
+
+#define HIPQ_LIST_OWN(prefix, name, type, kind, origin) HIPQ_IF_OWN_##origin(", " prefix #name)
+#define HIPQ_LIST_GIVEN(prefix, name, type, kind, origin) HIPQ_IF_GIVEN_##origin(", " prefix #name)
+#define HIPQ_LIST_ATTEMPT(prefix, name, type, kind, origin)                                        \
+    HIPQ_IF_ATTEMPT_##origin(", " prefix #name)
+
+#define HIPQ_IF_OWN_own(text) text
+#define HIPQ_IF_OWN_given(text)
+#define HIPQ_IF_OWN_attempt(text)
+#define HIPQ_IF_OWN_single(text)
+#define HIPQ_IF_GIVEN_own(text)
+#define HIPQ_IF_GIVEN_given(text) text
+#define HIPQ_IF_GIVEN_attempt(text)
+#define HIPQ_IF_GIVEN_single(text)
+#define HIPQ_IF_ATTEMPT_own(text)
+#define HIPQ_IF_ATTEMPT_given(text)
+#define HIPQ_IF_ATTEMPT_attempt(text) text
+#define HIPQ_IF_ATTEMPT_single(text)
+
+}  // namespace hipq::core
