@@ -3,15 +3,28 @@
 
 #include "catalog/cache.hpp"
 #include "catalog/rights.hpp"
+#include "pg/fields.hpp"
 #include "pg/internal_write.hpp"
 
 namespace hipq::catalog {
 
 namespace {
 
+using pg::field;
+using workers::NewWorker;
+
+constexpr std::array worker_fields{
+    field<&NewWorker::id>("worker_id"),
+    field<&NewWorker::role>("role::oid"),
+    field<&NewWorker::capacity>("capacity"),
+    field<&NewWorker::prefetch>("prefetch"),
+    field<&NewWorker::is_draining>("is_draining"),
+    field<&NewWorker::is_bound>("is_bound"),
+    field<&NewWorker::name>("name"),
+};
+
 // Of the roles in turn: there may be less room than before.
-constinit pg::Statement select_workers(R"(
-    SELECT worker_id, role::oid, capacity, prefetch, is_draining, is_bound, name
+constinit pg::Selection<NewWorker> select_workers(worker_fields, R"(
     FROM hipq.worker
     ORDER BY row_number() OVER (PARTITION BY role ORDER BY worker_id), worker_id)");
 
@@ -24,9 +37,22 @@ constinit pg::Statement delete_worker_not_held(R"(
     WHERE worker_id IN (SELECT held.worker_id FROM hipq.worker AS held WHERE held.worker_id = $1 FOR UPDATE SKIP LOCKED))");
 constinit pg::Statement select_worker("SELECT FROM hipq.worker WHERE worker_id = $1");
 
+// A queue that a worker names, and a job type of it that it names.
+struct NamedType {
+    int queue_id;
+    std::string job_type;
+    std::int64_t worker_id;
+    Oid role;
+};
+constexpr std::array named_type_fields{
+    field<&NamedType::queue_id>("job_type.queue_id"),
+    field<&NamedType::job_type>("job_type.name"),
+    field<&NamedType::worker_id>("worker.worker_id"),
+    field<&NamedType::role>("worker.role::oid"),
+};
+
 // What workers name and what there is, by queue. A worker whose role was dropped serves nothing.
-constinit pg::Statement select_services(R"(
-    SELECT job_type.queue_id, job_type.name, worker.worker_id, worker.role::oid
+constinit pg::Selection<NamedType> select_services(named_type_fields, R"(
     FROM hipq.worker
     JOIN pg_roles ON pg_roles.oid = worker.role
     CROSS JOIN LATERAL unnest(worker.queues) AS served(queue)
@@ -35,9 +61,19 @@ constinit pg::Statement select_services(R"(
     JOIN hipq.job_type ON job_type.queue_id = queue.queue_id AND job_type.name = ANY (worker.job_types)
     WHERE job_type.handler_kind IN ('none', 'notify') AND worker.capabilities @> job_type.requires)");
 
-// The queues that workers name, 0: one that is not there; of all workers, or of one.
-constinit pg::Statement select_queues(R"(
-    SELECT worker.worker_id, worker.role::oid, coalesce(queue.queue_id, 0)
+struct NamedQueue {
+    std::int64_t worker_id;
+    Oid role;
+    int queue_id;  // 0: one that is not there
+};
+constexpr std::array named_queue_fields{
+    field<&NamedQueue::worker_id>("worker.worker_id"),
+    field<&NamedQueue::role>("worker.role::oid"),
+    field<&NamedQueue::queue_id>("queue.queue_id"),
+};
+
+// The queues that workers name; of all workers, or of one.
+constinit pg::Selection<NamedQueue> select_queues(named_queue_fields, R"(
     FROM hipq.worker
     CROSS JOIN LATERAL unnest(worker.queues) AS served(queue)
     LEFT JOIN hipq.instance ON instance.name = split_part(served.queue, '.', 1)
@@ -127,9 +163,10 @@ std::map<std::int64_t, Rights> read_rights(const Catalogue &catalogue,
     Permissions permissions(catalogue);
     const pg::Rows rows = pg::as_hipq([&] { return select_queues.run_latest(worker_id); });
     for (const pg::Row row : rows) {
-        Rights &rights = all[row.integer(0)];
-        if (permissions.may_work(row.oid(1), row.integer32(2)))
-            rights.queues.push_back(row.integer32(2));
+        const NamedQueue named = select_queues.read(row);
+        Rights &rights = all[named.worker_id];
+        if (permissions.may_work(named.role, named.queue_id))
+            rights.queues.push_back(named.queue_id);
         else
             rights.lacks_one = true;
     }
@@ -177,14 +214,7 @@ void recall_workers()
         const std::uint64_t changes = workers::worker_changes();
         pg::as_hipq([&] {
             for (const pg::Row row : select_workers.run_latest())
-                workers::recall_worker({row.integer(0),
-                                        row.oid(1),
-                                        row.integer32(2),
-                                        row.integer32(3),
-                                        row.boolean(4),
-                                        row.boolean(5),
-                                        row.text(6),
-                                        {}});
+                workers::recall_worker(select_workers.read(row));
         });
         if (workers::workers_recalled(changes))
             return;
@@ -266,10 +296,12 @@ std::shared_ptr<const WorkerServices> worker_services()
         auto services = std::make_shared<WorkerServices>();
         Permissions permissions(*present);
         const pg::Rows rows = pg::as_hipq([] { return select_services.run_latest(); });
-        for (const pg::Row row : rows)
-            if (permissions.may_work(row.oid(3), row.integer32(0)))
-                services->ids_[row.integer32(0)][row.text(1)].push_back(
-                    workers::reference_to_worker(row.integer(2)));
+        for (const pg::Row row : rows) {
+            const NamedType named = select_services.read(row);
+            if (permissions.may_work(named.role, named.queue_id))
+                services->ids_[named.queue_id][named.job_type].push_back(
+                    workers::reference_to_worker(named.worker_id));
+        }
         for (const auto &[worker, rights] : read_rights(*present, std::nullopt))
             services->know_rights(worker, rights.queues, rights.lacks_one);
         *cache = Cache{std::move(services), present, before};

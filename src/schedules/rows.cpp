@@ -1,6 +1,7 @@
 // Reads and writes rows of hipq.schedule.
 #include "rows.hpp"
 
+#include "pg/fields.hpp"
 #include "pg/internal_write.hpp"
 #include "schedules/cron_entries.hpp"
 
@@ -8,24 +9,56 @@ namespace hipq::schedules {
 
 namespace {
 
-#define HIPQ_SCHEDULE_COLUMNS                                                                      \
-    "schedule.schedule_id, schedule.name, schedule.cron, schedule.role, schedule.queue_id, "       \
-    "schedule.job_key, "                                                                           \
-    "schedule.job_data, "                                                                          \
-    "schedule.job_type, schedule.priority, schedule.timeout, schedule.throttle_factor::text, "     \
-    "schedule.time_windows, "                                                                      \
-    "schedule.max_retries, $2 + extract(epoch FROM schedule.expires_after) * interval '1 "         \
-    "second', "                                                                                    \
-    "schedule.throttle_key"
+using enqueue::JobOptions;
+using pg::field;
 
-constinit pg::Statement select_by_name("SELECT " HIPQ_SCHEDULE_COLUMNS
-                                       " FROM hipq.schedule AS schedule WHERE schedule.name = $1");
-constinit pg::Statement
-    select_by_id("SELECT " HIPQ_SCHEDULE_COLUMNS
-                 " FROM hipq.schedule AS schedule WHERE schedule.schedule_id = $1");
-constinit pg::Statement
-    select_for_update("SELECT " HIPQ_SCHEDULE_COLUMNS
-                      " FROM hipq.schedule AS schedule WHERE schedule.schedule_id = $1 FOR UPDATE");
+pg::RawValue numeric_of(const std::string &text)
+{
+    return pg::call([&] {
+        const Datum value = DirectFunctionCall3(::numeric_in, CStringGetDatum(text.c_str()),
+                                                ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+        return pg::RawValue{NUMERICOID, value, false};
+    });
+}
+
+void fill_throttle_factor(Schedule &schedule, const pg::Value &value)
+{
+    schedule.options.throttle_factor = numeric_of(value.text());
+}
+
+template <auto member>
+constexpr pg::Field<Schedule> option(const char *expression)
+{
+    return field<&Schedule::options, member>(expression);
+}
+
+constexpr std::array schedule_fields{
+    field<&Schedule::id>("schedule.schedule_id"),
+    field<&Schedule::name>("schedule.name"),
+    field<&Schedule::cron>("schedule.cron"),
+    field<&Schedule::role>("schedule.role"),
+    field<&Schedule::queue_id>("schedule.queue_id"),
+    field<&Schedule::job_key>("schedule.job_key"),
+    field<&Schedule::data>("schedule.job_data"),
+    option<&JobOptions::type>("schedule.job_type"),
+    option<&JobOptions::priority>("schedule.priority"),
+    option<&JobOptions::timeout>("schedule.timeout"),
+    pg::Field<Schedule>{"schedule.throttle_factor::text", fill_throttle_factor},
+    option<&JobOptions::time_windows>("schedule.time_windows"),
+    option<&JobOptions::max_retries>("schedule.max_retries"),
+    option<&JobOptions::expires_time>("$2 + extract(epoch FROM schedule.expires_after)"
+                                          " * interval '1 second'"),
+    option<&JobOptions::throttle_key>("schedule.throttle_key"),
+};
+
+using SelectSchedule = pg::Selection<Schedule>;
+constinit SelectSchedule select_by_name(schedule_fields,
+                                        "FROM hipq.schedule AS schedule WHERE schedule.name = $1");
+constinit SelectSchedule
+    select_by_id(schedule_fields, "FROM hipq.schedule AS schedule WHERE schedule.schedule_id = $1");
+constinit SelectSchedule
+    select_for_update(schedule_fields,
+                      "FROM hipq.schedule AS schedule WHERE schedule.schedule_id = $1 FOR UPDATE");
 
 constinit pg::Statement insert(R"(
     INSERT INTO hipq.schedule (name, cron, role, queue_id, job_key, job_data, job_type, priority, timeout, throttle_factor, time_windows,
@@ -46,40 +79,14 @@ constinit pg::Statement
 constinit pg::Statement update_run(R"(
     UPDATE hipq.schedule SET last_run_time = $2, last_action = $3, last_job_id = $4 WHERE schedule_id = $1)");
 
-pg::RawValue numeric_of(const std::optional<std::string> &text)
-{
-    if (!text.has_value())
-        return {NUMERICOID, Datum{0}, true};
-    return pg::call([&] {
-        const Datum value = DirectFunctionCall3(::numeric_in, CStringGetDatum(text->c_str()),
-                                                ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
-        return pg::RawValue{NUMERICOID, value, false};
-    });
-}
-
-template <class Number>
-std::optional<Number> maybe(const pg::Row &row, int column)
-{
-    return row.null(column) ? std::nullopt
-                            : std::optional(static_cast<Number>(row.integer(column)));
-}
-
-std::optional<Schedule> read(const pg::Rows &rows)
+// The first of the rows; nothing: there is none.
+std::optional<Schedule> first_of(const SelectSchedule &selection, const pg::Rows &rows)
 {
     if (rows.empty())
         return std::nullopt;
-    const pg::Row row = rows.front();
-    Schedule schedule{row.integer32(0), row.text(1), row.text(2), row.oid(3),
-                      row.integer32(4), row.text(5), row.raw(6)};
-    schedule.options.type = row.text(7);
-    schedule.options.priority = maybe<std::int16_t>(row, 8);
-    schedule.options.timeout = maybe<int>(row, 9);
-    schedule.options.throttle_factor = numeric_of(row.maybe_text(10));
-    schedule.options.time_windows = row.maybe_text(11);
-    schedule.options.max_retries = maybe<int>(row, 12);
-    if (!row.null(13))
-        schedule.options.expires_time = row.time(13);
-    schedule.options.throttle_key = row.maybe_text(14);
+    Schedule schedule{};
+    schedule.options.throttle_factor = {NUMERICOID, Datum{0}, true};
+    selection.fill(schedule, rows.front());
     return schedule;
 }
 
@@ -92,17 +99,17 @@ const char *name_of(RunAction action)
 
 std::optional<Schedule> find_schedule(std::string_view name, pg::Time now)
 {
-    return read(pg::as_hipq([&] { return select_by_name.run(name, now); }));
+    return first_of(select_by_name, pg::as_hipq([&] { return select_by_name.run(name, now); }));
 }
 
 std::optional<Schedule> find_schedule(int id, pg::Time now)
 {
-    return read(pg::as_hipq([&] { return select_by_id.run(id, now); }));
+    return first_of(select_by_id, pg::as_hipq([&] { return select_by_id.run(id, now); }));
 }
 
 std::optional<Schedule> lock_schedule(int id, pg::Time now)
 {
-    return read(pg::as_hipq([&] { return select_for_update.run(id, now); }));
+    return first_of(select_for_update, pg::as_hipq([&] { return select_for_update.run(id, now); }));
 }
 
 int add_schedule(const Schedule &schedule, pg::Time now)

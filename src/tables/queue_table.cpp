@@ -5,6 +5,7 @@
 #include "queue_table.hpp"
 
 #include "pg/clock.hpp"
+#include "pg/fields.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
 #include "pg/transaction.hpp"
@@ -78,8 +79,14 @@ void create_final_tree(const std::string &table, std::int64_t retention)
     attach(table, tree, "'final'");
 }
 
-constinit pg::Statement select_marked_queues(R"(
-    SELECT queue.queue_id, queue.table_name, relation.oid, coalesce(relation.relispartition, false)
+constexpr std::array marked_queue_fields{
+    pg::field<&MarkedQueue::id>("queue.queue_id"),
+    pg::field<&MarkedQueue::table>("queue.table_name"),
+    pg::field<&MarkedQueue::relation>("relation.oid"),
+    pg::field<&MarkedQueue::is_attached>("relation.relispartition"),
+};
+
+constinit pg::Selection<MarkedQueue> select_marked_queues(marked_queue_fields, R"(
     FROM hipq.queue AS queue
     LEFT JOIN pg_class AS relation ON relation.relnamespace = 'hipq'::regnamespace AND relation.relname = queue.table_name
     WHERE queue.is_dropped
@@ -213,8 +220,7 @@ std::vector<MarkedQueue> read_marked_queues()
     pg::with_transaction([&] {
         pg::as_extension_owner([&] {
             for (const pg::Row row : select_marked_queues.run())
-                queues.push_back({row.integer32(0), row.text(1),
-                                  row.null(2) ? InvalidOid : row.oid(2), row.boolean(3)});
+                queues.push_back(select_marked_queues.read(row));
         });
     });
     return queues;

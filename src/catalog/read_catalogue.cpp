@@ -1,0 +1,279 @@
+// Reads queues, job types and pauses from their tables.
+//
+// Each field stands next to the member that it fills; a member that NULL leaves alone has the value
+// of the settings.
+#include "read_catalogue.hpp"
+
+#include "catalog/job_parameters.hpp"
+#include "pg/fields.hpp"
+#include "pg/transaction.hpp"
+#include "settings.hpp"
+
+namespace hipq::catalog {
+
+namespace {
+
+using pg::field;
+using pg::Value;
+
+
+// An interval in microseconds, cut at 100 years so that none overflows. (least() alone would take
+// NULL for 100 years.)
+#define HIPQ_MICROSECONDS(interval)                                                                \
+    "CASE WHEN " interval " IS NOT NULL THEN (least(extract(epoch FROM " interval                  \
+    "), 3155760000) * 1000000)::bigint END"
+
+// ---- queues ----
+
+void fill_retention(Queue &queue, const Value &value)
+{
+    queue.keeps_successes = value.integer() != 0;
+    if (queue.keeps_successes)
+        queue.retention = value.integer();
+}
+
+constexpr std::array queue_fields{
+    field<&Queue::id>("queue.queue_id"),
+    field<&Queue::instance>("instance.name"),
+    field<&Queue::name>("queue.name"),
+    field<&Queue::owner>("queue.owner::oid"),
+    field<&Queue::table>("queue.table_name"),
+    field<&Queue::is_strict>("coalesce(queue.is_strict, instance.is_strict)"),
+    field<&Queue::is_dropped>("queue.is_dropped"),
+    field<&Queue::history_all>("queue.history = 'all'"),
+    field<&Queue::dead_letter_enabled>("queue.dead_letter_enabled"),
+    pg::Field<Queue>{HIPQ_MICROSECONDS("queue.retention"), fill_retention},
+    field<&Queue::dead_letter_retention>(HIPQ_MICROSECONDS("queue.dead_letter_retention")),
+    field<&Queue::queue_ttl>("queue.queue_ttl"),
+    field<&Queue::commits_in_groups>("queue.durability = 'group'"),
+    field<&Queue::throttle_limit>("(queue.throttle_limit * 1000)::bigint"),
+    field<&Queue::weight>("queue.weight"),
+    field<&Queue::dead_letter_max>("queue.dead_letter_max"),
+    field<&Queue::dead_letter_handler>("queue.dead_letter_handler"),
+    field<&Queue::dead_letter_crashes>("cardinality(queue.dead_letter_crash_times)"),
+    field<&Queue::caps, &core::JobCaps::max_timeout>("queue.max_timeout"),
+    field<&Queue::caps, &core::JobCaps::highest_priority>("queue.highest_priority"),
+    field<&Queue::caps, &core::JobCaps::allows_free_jobs>("queue.allow_free_jobs"),
+    field<&Queue::retry_enabled>("queue.retry_enabled"),
+};
+
+constinit pg::Selection<Queue> select_queues(queue_fields, R"(
+    FROM hipq.queue AS queue
+    JOIN hipq.instance AS instance USING (instance_id))");
+
+Queue queue_by_settings()
+{
+    Queue queue{};
+    queue.dead_letter_enabled = settings::dead_letter_enabled;
+    queue.retention = settings::retention.microseconds();
+    queue.keeps_successes = queue.retention != 0;
+    queue.dead_letter_retention = settings::dead_letter_retention.microseconds();
+    queue.dead_letter_max = settings::dead_letter_max;
+    queue.caps.max_timeout = settings::max_timeout.whole_seconds();
+    return queue;
+}
+
+Queue read_queue(const pg::Row &row)
+{
+    Queue queue = queue_by_settings();
+    select_queues.fill(queue, row);
+    return queue;
+}
+
+// ---- job types ----
+
+struct JobTypeRow {
+    JobType type;
+    pg::RawValue parameters{JSONBOID, Datum{0}, true};  // NULL: it declares none
+    bool checks_at_start;
+};
+
+template <auto... path>
+constexpr pg::Field<JobTypeRow> type_field(const char *expression)
+{
+    return field<&JobTypeRow::type, path...>(expression);
+}
+
+// The entries of a list joined with commas; entries hold none (core::is_valid_rule).
+std::vector<std::string> split(std::string_view list)
+{
+    std::vector<std::string> entries;
+    while (!list.empty()) {
+        const std::size_t comma = std::min(list.find(','), list.size());
+        entries.emplace_back(list.substr(0, comma));
+        list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return entries;
+}
+
+void fill_handler_kind(JobTypeRow &row, const Value &value)
+{
+    row.type.handler_kind = parse_handler_kind(value.text());
+}
+
+void fill_retry_on(JobTypeRow &row, const Value &value)
+{
+    row.type.retry_on = split(value.text());
+}
+
+void fill_do_not_retry_on(JobTypeRow &row, const Value &value)
+{
+    row.type.do_not_retry_on = split(value.text());
+}
+
+void fill_claim(JobTypeRow &row, const Value &value)
+{
+    row.type.claim = core::parse_claim_rule(value.text()).value_or(core::ClaimRule::automatic);
+}
+
+using TypeField = pg::Field<JobTypeRow>;
+
+constexpr std::array job_type_fields{
+    type_field<&JobType::queue_id>("queue_id"),
+    type_field<&JobType::name>("name"),
+    type_field<&JobType::handler>("handler"),
+    TypeField{"handler_kind", fill_handler_kind},
+    type_field<&JobType::retry_handler>("retry_handler"),
+    type_field<&JobType::default_timeout>("default_timeout"),
+    type_field<&JobType::default_priority>("default_priority"),
+    type_field<&JobType::default_throttle_factor>("default_throttle_factor::text"),
+    type_field<&JobType::default_time_windows>("default_time_windows::text"),
+    type_field<&JobType::max_retries>("max_retries"),
+    type_field<&JobType::policy, &core::RetryPolicy::base>(HIPQ_MICROSECONDS("retry_base")),
+    type_field<&JobType::policy, &core::RetryPolicy::multiplier>("retry_multiplier"),
+    type_field<&JobType::policy, &core::RetryPolicy::max>(HIPQ_MICROSECONDS("retry_max")),
+    type_field<&JobType::policy, &core::RetryPolicy::jitter>("retry_jitter"),
+    TypeField{"array_to_string(retry_on, ',')", fill_retry_on},
+    TypeField{"array_to_string(do_not_retry_on, ',')", fill_do_not_retry_on},
+    type_field<&JobType::fails_without_handler>("on_missing_handler = 'fail'"),
+    type_field<&JobType::queue_ttl>("queue_ttl"),
+    TypeField{"claim", fill_claim},
+    type_field<&JobType::batch_size>("batch_size"),
+    type_field<&JobType::throttle_limit>("(throttle_limit * 1000)::bigint"),
+    type_field<&JobType::throttle_limit_per_key>("(throttle_limit_per_key * 1000)::bigint"),
+    type_field<&JobType::time_zone>("time_zone"),
+    type_field<&JobType::worker_wait_ttl>("worker_wait_ttl"),
+    type_field<&JobType::is_registered>("is_registered"),
+    type_field<&JobType::retry_enabled>("retry_enabled"),
+    field<&JobTypeRow::parameters>("nullif(parameters, '{}')"),
+    field<&JobTypeRow::checks_at_start>("validate = 'run'"),
+};
+
+constinit pg::Selection<JobTypeRow> select_job_types(job_type_fields, "FROM hipq.job_type");
+
+JobType type_by_settings()
+{
+    JobType type{};
+    type.default_timeout = settings::default_timeout.whole_seconds();
+    type.max_retries = settings::max_retries;
+    type.policy = default_policy();
+    type.claim = core::ClaimRule::automatic;
+    return type;
+}
+
+JobType read_job_type(const pg::Row &row)
+{
+    JobTypeRow whole{};
+    whole.type = type_by_settings();
+    select_job_types.fill(whole, row);
+    if (!whole.parameters.null)
+        whole.type.parameters = read_job_parameters(whole.parameters.value, whole.checks_at_start);
+    return std::move(whole.type);
+}
+
+// ---- pauses ----
+
+struct PauseRow {
+    int queue_id;
+    bool is_of_instance;
+    std::optional<std::string> job_type;
+    std::optional<std::string> throttle_key;
+    Pause pause;
+};
+
+constexpr std::array pause_fields{
+    field<&PauseRow::queue_id>("queue.queue_id"),
+    field<&PauseRow::is_of_instance>("pause.instance_id IS NOT NULL"),
+    field<&PauseRow::job_type>("pause.job_type"),
+    field<&PauseRow::throttle_key>("pause.throttle_key"),
+    field<&PauseRow::pause, &Pause::by>("pause.paused_by"),
+    field<&PauseRow::pause, &Pause::since>("pause.paused_time"),
+    field<&PauseRow::pause, &Pause::reason>("pause.reason"),
+    field<&PauseRow::pause, &Pause::crashes>("pause.crashes"),
+};
+
+// Of an instance: a row for each of its queues.
+constinit pg::Selection<PauseRow> select_pauses(pause_fields, R"(
+    FROM hipq.pause AS pause
+    JOIN hipq.queue AS queue ON queue.queue_id = pause.queue_id OR queue.instance_id = pause.instance_id)");
+
+// Pauses of what is not there, as of a type that was dropped and is being restored, pause nothing.
+void add_pause(Queue &queue, const PauseRow &row)
+{
+    const auto type = queue.job_types.find(row.job_type.value_or(""));
+    if (row.is_of_instance)
+        queue.instance_pause = row.pause;
+    else if (!row.job_type.has_value())
+        queue.pause = row.pause;
+    else if (type != queue.job_types.end() && !row.throttle_key.has_value())
+        type->second.pause = row.pause;
+    else if (type != queue.job_types.end())
+        type->second.paused_keys.emplace(*row.throttle_key, row.pause);
+}
+
+// ---- all of it ----
+
+void read_queues(Catalogue &catalogue)
+{
+    for (const pg::Row row : select_queues.run_latest()) {
+        Queue queue = read_queue(row);
+        const int id = queue.id;
+        catalogue.queues.emplace(id, std::move(queue));
+    }
+}
+
+void read_job_types(Catalogue &catalogue)
+{
+    for (const pg::Row row : select_job_types.run_latest()) {
+        JobType type = read_job_type(row);
+        const auto queue = catalogue.queues.find(
+            type.queue_id);  // gone when it was dropped between the two statements
+        if (queue == catalogue.queues.end())
+            continue;
+        std::string name = type.name;
+        queue->second.unregistered_types += type.is_registered ? 0 : 1;
+        queue->second.job_types.emplace(std::move(name), std::move(type));
+    }
+}
+
+void read_pauses(Catalogue &catalogue)
+{
+    for (const pg::Row row : select_pauses.run_latest()) {
+        const PauseRow pause = select_pauses.read(row);
+        if (const auto queue = catalogue.queues.find(pause.queue_id);
+            queue != catalogue.queues.end())
+            add_pause(queue->second, pause);
+    }
+}
+
+}  // namespace
+
+core::RetryPolicy default_policy()
+{
+    return {settings::retry_base.microseconds(), settings::retry_multiplier,
+            settings::retry_max.microseconds(), settings::retry_jitter};
+}
+
+std::shared_ptr<const Catalogue> read_catalogue(Oid job_ids)
+{
+    auto result = std::make_shared<Catalogue>();
+    result->job_ids = job_ids;
+    pg::as_extension_owner([&] {
+        read_queues(*result);
+        read_job_types(*result);
+        read_pauses(*result);
+    });
+    return result;
+}
+
+}  // namespace hipq::catalog
