@@ -33,9 +33,9 @@ void leave_to_scheduler(pg::Time now)
 
 bool may_run(const Executor &executor, const Queue &queue, pg::Time now)
 {
-    if (queue.owner != executor.ticket.role || !limits::queue_condition(queue).passed)
+    if (queue.owner != executor.ticket.role || !limits::queue_condition(queue).passed())
         return false;
-    const bool passed = limits::owner_condition(queue).passed;
+    const bool passed = limits::owner_condition(queue).passed();
     if (!passed)
         leave_to_scheduler(now);
     return passed;
@@ -152,11 +152,11 @@ Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
         executor.next_due = std::min(executor.next_due, now + lock_delay);
         return Tried::nothing;
     }
-    if (!limits::handler_condition(*lane.queue, lane.head.job_type).passed) {
+    if (!limits::handler_condition(*lane.queue, lane.head.job_type).passed()) {
         leave_to_scheduler(now);  // parked
         return Tried::nothing;
     }
-    if (!limits::capacity_condition(*lane.queue, lane.head.job_type).passed)
+    if (!limits::capacity_condition(*lane.queue, lane.head.job_type).passed())
         return Tried::nothing;  // whoever makes room says so
     const catalog::JobType &type = *lane.queue->find_job_type(lane.head.job_type);
     const std::size_t batch_size = batch_size_of(type);
@@ -220,7 +220,7 @@ bool prefetch_jobs(Executor &executor)
     pg::with_transaction([&] {
         const auto catalogue = catalog::catalogue();
         const pg::Time now = pg::now();
-        if (!limits::enabled_condition().passed || !limits::hold_condition().passed)
+        if (!limits::enabled_condition().passed() || !limits::hold_condition().passed())
             return;
         std::vector<claim::Lane> lanes = due_lanes(executor, *catalogue, now);
         if (lanes.empty())

@@ -118,7 +118,7 @@ void look_into(const Queue &queue, std::vector<AimedLane> &lanes, pg::Time now, 
     process::do_duty(core::Duty::dispatch, &queue, [&] {
         bool is_open = false;
         pg::with_transaction([&] {
-            is_open = limits::queue_condition(queue).passed;
+            is_open = limits::queue_condition(queue).passed();
             if (is_open)
                 aims.read();
         });

@@ -66,7 +66,7 @@ std::vector<const Queue *> open_queues(const catalog::Catalogue &catalogue)
 {
     std::vector<const Queue *> queues;
     for (const auto &[id, queue] : catalogue.queues)
-        if (limits::queue_condition(queue).passed)
+        if (limits::queue_condition(queue).passed())
             queues.push_back(&queue);
     return queues;
 }

@@ -2,10 +2,8 @@
 #include "conditions.hpp"
 
 #include "catalog/catalog.hpp"
-#include "core/text/length_text.hpp"
 #include "executors/executors.hpp"
 #include "flight/flight.hpp"
-#include "limits/start_windows.hpp"
 #include "limits/worker_condition.hpp"
 #include "pg/clock.hpp"
 #include "pg/extension.hpp"
@@ -20,15 +18,7 @@ namespace hipq::limits {
 
 namespace {
 
-Condition pass(const char *name, std::string explanation)
-{
-    return {name, true, std::move(explanation)};
-}
-
-Condition fail(const char *name, std::string explanation)
-{
-    return {name, false, std::move(explanation)};
-}
+using core::Finding;
 
 bool is_database_listed()
 {
@@ -38,59 +28,20 @@ bool is_database_listed()
     });
 }
 
-// It is closed and shall be.
-Condition hold_back(const char *name, std::string explanation)
-{
-    return {name, false, std::move(explanation), true};
-}
-
-struct RoleFacts {
-    bool exists;
-    bool may_log_in;
-    bool may_connect;
-    char name[NAMEDATALEN];
-};
-
-RoleFacts facts_of(Oid role)
+core::Finding look_at_owner(Oid role)
 {
     return pg::call([&] {
-        RoleFacts facts{};
         HeapTuple tuple = ::SearchSysCache1(AUTHOID, ObjectIdGetDatum(role));
         if (!HeapTupleIsValid(tuple))
-            return facts;
-        const auto *form = reinterpret_cast<Form_pg_authid>(GETSTRUCT(tuple));
-        facts.exists = true;
-        facts.may_log_in = form->rolcanlogin;
-        ::strlcpy(facts.name, NameStr(form->rolname), sizeof(facts.name));
+            return Finding::owner_is_gone;
+        const bool may_log_in = reinterpret_cast<Form_pg_authid>(GETSTRUCT(tuple))->rolcanlogin;
         ::ReleaseSysCache(tuple);
-        facts.may_connect = ::pg_database_aclcheck(MyDatabaseId, role, ACL_CONNECT) == ACLCHECK_OK;
-        return facts;
+        if (!may_log_in)
+            return Finding::owner_may_not_log_in;
+        return ::pg_database_aclcheck(MyDatabaseId, role, ACL_CONNECT) == ACLCHECK_OK
+                   ? Finding::owner_may_connect
+                   : Finding::owner_may_not_connect;
     });
-}
-
-// A time to come, and how far away it is.
-std::string time_ahead(pg::Time time, pg::Time now)
-{
-    return pg::clock_text(time) + ", in " + core::length_text(time.value - now.value);
-}
-
-std::string told_of_hold(const std::string &what, const catalog::Pause &pause,
-                         const std::string &since)
-{
-    return what + " is held since " + since + ": its jobs took the server down " +
-           std::to_string(*pause.crashes) +
-           " times within 10 minutes. It goes on after hipq.resume(), or with a new handler "
-           "(hipq.alter_job_type()).";
-}
-
-std::string told_of(const std::string &what, const catalog::Pause &pause)
-{
-    const std::string since = pg::clock_text(pause.since);
-    if (pause.crashes.has_value())
-        return told_of_hold(what, pause, since);
-    const std::string reason = pause.reason == "NONE" ? "" : " (" + pause.reason + ")";
-    return what + " is paused by " + pause.by + " since " + since + reason +
-           ": it goes on after hipq.resume().";
 }
 
 }  // namespace
@@ -111,202 +62,166 @@ bool is_listed(const char *database)
 
 Condition loaded_condition()
 {
-    if (memory::is_loaded() && ::RecoveryInProgress())
-        return hold_back(
-            "loaded",
-            "The server is a standby: jobs run in its primary, and here after a promotion.");
-    if (memory::is_loaded())
-        return pass("loaded", "hipq is loaded by shared_preload_libraries.");
-    return fail("loaded",
-                "hipq is not in shared_preload_libraries: add it and restart the server.");
+    if (!memory::is_loaded())
+        return Finding::library_is_not_loaded;
+    return ::RecoveryInProgress() ? Finding::server_is_standby : Finding::library_is_loaded;
 }
 
 Condition version_condition()
 {
-    const std::string installed = pg::installed_version().value_or("not installed");
+    std::string installed = pg::installed_version().value_or("not installed");
     if (installed == HIPQ_VERSION)
-        return pass("version", "Library and extension are version " HIPQ_VERSION ".");
-    return fail("version", "The extension is version " + installed +
-                               ", the library " HIPQ_VERSION
-                               ": run ALTER EXTENSION hipq UPDATE, or restart the server.");
+        return Finding::versions_agree;
+    return {Finding::versions_differ, std::move(installed)};
 }
 
 Condition enabled_condition()
 {
     if (!settings::enabled)
-        return fail("enabled", "hipq.enabled is off.");
-    if (!is_database_listed())
-        return fail("enabled", "hipq.databases does not list this database.");
-    return pass("enabled", "hipq is enabled for this database.");
+        return Finding::is_disabled;
+    return is_database_listed() ? Finding::is_enabled : Finding::database_is_not_listed;
 }
 
 Condition hold_condition()
 {
-    if (catalog::is_held())
-        return fail("hold", "The database or its server is a copy, or was restored: it stands "
-                            "still until hipq.release_hold().");
-    return pass("hold", "The jobs belong to this database.");
+    return catalog::is_held() ? Finding::database_is_copy : Finding::jobs_belong_here;
 }
 
 Condition owner_condition(const catalog::Queue &queue)
 {
-    const RoleFacts facts = facts_of(queue.owner);
-    const std::string name = facts.name;
-    if (!facts.exists)
-        return fail("queue owner",
-                    "The queue owner does not exist any more: use hipq.alter_queue(owner => ...).");
-    if (!facts.may_log_in)
-        return fail("queue owner",
-                    "Queue owner \"" + name + "\" may not log in: ALTER ROLE " + name + " LOGIN.");
-    if (!facts.may_connect)
-        return fail("queue owner", "Queue owner \"" + name + "\" lacks CONNECT on this database.");
-    return pass("queue owner", "Queue owner \"" + name + "\" may connect.");
+    return {look_at_owner(queue.owner), &queue};
 }
 
 Condition queue_condition(const catalog::Queue &queue)
 {
-    if (queue.is_dropped)
-        return fail("queue", "Queue \"" + queue.full_name() + "\" is being dropped.");
-    return pass("queue", "Queue \"" + queue.full_name() + "\" is open.");
+    return {queue.is_dropped ? Finding::queue_is_dropped : Finding::queue_is_open, &queue};
 }
 
 Condition pause_condition(const catalog::Queue &queue, std::string_view job_type,
                           std::string_view throttle_key)
 {
     if (queue.instance_pause.has_value())
-        return hold_back("pause",
-                         told_of("Instance \"" + queue.instance + "\"", *queue.instance_pause));
+        return {Finding::instance_is_paused, PauseFacts{&queue, &*queue.instance_pause}};
     if (queue.pause.has_value())
-        return hold_back("pause", told_of("Queue \"" + queue.full_name() + "\"", *queue.pause));
+        return {Finding::queue_is_paused, PauseFacts{&queue, &*queue.pause}};
     const catalog::JobType *type = queue.find_job_type(job_type);
     if (type == nullptr)
-        return pass("pause", "Nothing of it is paused.");
+        return Finding::nothing_is_paused;
     if (type->pause.has_value())
-        return hold_back("pause", told_of("Job type \"" + type->name + "\"", *type->pause));
+        return {Finding::type_is_paused, PauseFacts{&queue, &*type->pause, type->name}};
     if (const auto key = type->paused_keys.find(throttle_key); key != type->paused_keys.end())
-        return hold_back("pause", told_of("Throttle key \"" + key->first + "\"", key->second));
-    return pass("pause", "Nothing of it is paused.");
+        return {Finding::key_is_paused, PauseFacts{&queue, &key->second, key->first}};
+    return Finding::nothing_is_paused;
 }
 
 Condition handler_condition(const catalog::Queue &queue, std::string_view job_type)
 {
     const catalog::JobType *type = queue.find_job_type(job_type);
-    const std::string quoted = "\"" + std::string(job_type) + "\"";
     if (type == nullptr)
-        return fail("handler", "Job type " + quoted + " is not registered yet.");
+        return {Finding::type_is_not_registered, HandlerFacts{job_type}};
     if (runs_outside(queue, *type))
-        return pass("handler", "External workers run jobs of type " + quoted + ".");
+        return {Finding::workers_run_type, HandlerFacts{job_type}};
     if (type->handler_kind == catalog::HandlerKind::none)
-        return fail("handler", "Job type " + quoted +
-                                   " has no handler: use hipq.alter_job_type(handler => ...).");
+        return {Finding::type_has_no_handler, HandlerFacts{job_type}};
     std::string problem;
     if (!catalog::resolve_handler(queue, *type, &problem).has_value() &&
         !type->fails_without_handler)
-        return fail("handler", "The handler cannot run: " + problem + ".");
-    return pass("handler", "Handler: " + type->handler + ".");
+        return {Finding::handler_cannot_run,
+                HandlerFacts{job_type, type->handler, std::move(problem)}};
+    return {Finding::handler_can_run, HandlerFacts{job_type, type->handler}};
 }
 
 Condition state_condition(const WaitingJob &job)
 {
-    const std::string state(core::name(job.state));
     if (core::is_waiting(job.state))
-        return pass("state", "The job waits (state " + state + ").");
+        return {Finding::job_waits, job.state};
     if (job.state == core::JobState::running)
-        return fail("state", "The job runs.");
-    if (job.state == core::JobState::error)
-        return fail("state", "The job failed; its retry handler is being asked.");
-    return fail("state", "The job is final.");
+        return Finding::job_runs;
+    return job.state == core::JobState::error ? Finding::retry_is_decided : Finding::job_is_final;
 }
 
 Condition time_condition(const WaitingJob &job, pg::Time now)
 {
     if (job.due <= now)
-        return pass("scheduled time", "Its time has come.");
-    return hold_back("scheduled time", "It waits for its time, " + time_ahead(job.due, now) + ".");
+        return Finding::time_has_come;
+    return {Finding::time_is_ahead, TimeFacts{job.due, now}};
 }
 
 Condition window_condition(const WaitingJob &job, pg::Time now)
 {
-    const std::string windows = "\"" + job.time_windows + "\" (" + job.time_zone + ")";
-    const StartWindow window = start_window(job.time_windows, job.time_zone, now);
+    WindowFacts facts{job.time_windows, job.time_zone,
+                      start_window(job.time_windows, job.time_zone, now), now};
+    const StartWindow window = facts.window;
+    const auto found = [&](Finding finding) { return Condition(finding, std::move(facts)); };
     if (window.problem != nullptr)
-        return fail("time window", "Its time windows are " + windows + ": " + window.problem + ".");
+        return found(Finding::window_is_unclear);
     if (!window.is_open(now))
-        return hold_back("time window", "It waits for its time windows " + windows +
-                                            ", which open at " + time_ahead(window.from, now) +
-                                            ".");
-    if (window.until == pg::infinity)
-        return pass("time window", "Its time windows " + windows + " are always open.");
-    return pass("time window", "Its time windows " + windows + " are open until " +
-                                   pg::clock_text(window.until) + ".");
+        return found(Finding::window_is_closed);
+    return found(window.until == pg::infinity ? Finding::window_never_closes
+                                              : Finding::window_is_open);
 }
 
 Condition expiry_condition(const WaitingJob &job, pg::Time now)
 {
     if (job.expires == pg::infinity)
-        return pass("expiry", "It does not expire.");
+        return Finding::never_expires;
     if (job.expires > now)
-        return pass("expiry", "It expires at " + time_ahead(job.expires, now) + ".");
-    return fail("expiry", "It has expired and will be ended.");
+        return {Finding::expires_later, TimeFacts{job.expires, now}};
+    return Finding::has_expired;
 }
 
 Condition crash_condition(const WaitingJob &job)
 {
     switch (flight::suspicion_of(MyDatabaseId, job.id)) {
     case flight::Suspicion::none:
-        return pass("crash", "It is not suspected of having crashed the server.");
+        return Finding::is_no_suspect;
     case flight::Suspicion::may_run:
-        return pass(
-            "crash",
-            "It may have crashed the server: such jobs run one at a time, and none runs now.");
+        return Finding::suspect_may_run;
     case flight::Suspicion::has_to_pause:
-        return hold_back("crash",
-                         "It may have crashed the server: such jobs pause after a crash, for " +
-                             core::length_text(flight::suspect_pause_left()) + " more.");
+        return {Finding::suspect_pauses, std::int64_t{flight::suspect_pause_left()}};
     case flight::Suspicion::has_to_wait:
         break;
     }
-    return hold_back("crash", "It may have crashed the server: such jobs run one at a time, and "
-                              "another one's turn has come.");
+    return Finding::suspect_waits;
 }
+
+namespace {
+
+// Of a queue owner none of whose executors has time for one more job: whether one can be started.
+Condition new_executor_condition(const executors::ExecutorList &list, Oid owner)
+{
+    const ExecutorFacts facts{list.own, list.idle};
+    const pg::Time now = pg::now();
+    if (const auto next = executors::next_try(MyDatabaseId, owner, now))
+        return {Finding::executor_failed_to_start,
+                ExecutorFacts{list.own, list.idle, next->value - now.value}};
+    if (!executors::has_free_worker_slots())
+        return Finding::no_process_is_free;
+    if (list.requested > 0 || list.has_place)
+        return Finding::executor_will_start;
+    if (list.is_kept_back)
+        return {Finding::rest_is_reserved, facts};
+    if (list.stranger_gives_way)
+        return Finding::executor_gives_way;
+    if (list.own == 0)
+        return Finding::executors_are_elsewhere;
+    return {Finding::executors_are_busy, facts};
+}
+
+}  // namespace
 
 Condition executor_condition(const catalog::Queue &queue)
 {
     if (!memory::is_loaded())
-        return fail("executor", "No executor works for the queue owner.");
+        return Finding::no_executor;
     if (settings::max_executors == 0)
-        return fail("executor", "hipq.max_executors is 0.");
-    const executors::ExecutorList executor_list =
-        executors::executor_list_of(MyDatabaseId, queue.owner);
-    const std::string own =
-        std::to_string(executor_list.own) + " executor(s) work for the queue owner";
-    if (executor_list.idle > 0)
-        return pass("executor",
-                    own + ", " + std::to_string(executor_list.idle) + " of them without a job.");
-    if (executor_list.starting > 0)
-        return pass("executor", "An executor is starting.");
-    const pg::Time now = pg::now();
-    if (const auto next = executors::next_try(MyDatabaseId, queue.owner, now))
-        return fail(
-            "executor",
-            "The last executor of the queue owner failed to start; the next one is tried in " +
-                core::length_text(next->value - now.value) + ". The server's log says why.");
-    if (!executors::has_free_worker_slots())
-        return fail("executor", "No background worker slot is free: raise max_worker_processes.");
-    if (executor_list.requested > 0 || executor_list.has_place)
-        return pass("executor", "An executor will be started.");
-    if (executor_list.is_kept_back)
-        return hold_back("executor", own + " and all have a job; what is left of "
-                                           "hipq.max_executors is kept for queue owners that "
-                                           "have none (hipq.reserved_executors).");
-    if (executor_list.stranger_gives_way)
-        return pass("executor",
-                    "An executor will be started in place of one that has nothing to do.");
-    if (executor_list.own == 0)
-        return hold_back(
-            "executor",
-            "No executor works for the queue owner and hipq.max_executors are busy elsewhere.");
-    return hold_back("executor", own + " and all have a job; hipq.max_executors allows no more.");
+        return Finding::executors_are_off;
+    const executors::ExecutorList list = executors::executor_list_of(MyDatabaseId, queue.owner);
+    if (list.idle > 0)
+        return {Finding::executor_is_idle, ExecutorFacts{list.own, list.idle}};
+    if (list.starting > 0)
+        return Finding::executor_is_starting;
+    return new_executor_condition(list, queue.owner);
 }
 
 }  // namespace hipq::limits

@@ -4,17 +4,80 @@
 
 #include "catalog/catalog.hpp"
 #include "core/job/state.hpp"
+#include "core/limits/finding.hpp"
+#include "job/job.hpp"
+#include "lanes/lanes.hpp"
+#include "limits/start_windows.hpp"
 
 namespace hipq::limits {
 
-struct Condition {
-    const char *name;
-    bool passed;
-    std::string explanation;  // a sentence
-    // Closed because somebody wants it so, by a limit that is used up, or for a moment: nothing
-    // that has to be mended.
-    bool is_meant = false;
+// What the sentence about a finding needs besides. Names and pointers are the caller's: they belong
+// to the catalogue that was asked, or to the job. Each alternative goes with findings of its own.
+struct PauseFacts {
+    const catalog::Queue *queue;
+    const catalog::Pause *pause;
+    std::string_view name{};  // of the job type or throttle key
 };
+struct HandlerFacts {
+    std::string_view job_type;
+    std::string_view handler{};
+    std::string problem{};
+};
+struct TimeFacts {
+    pg::Time time;
+    pg::Time now;
+};
+struct WindowFacts {
+    std::string windows;
+    std::string time_zone;
+    StartWindow window;
+    pg::Time now;
+};
+struct ThrottleFacts {
+    lanes::Usage usage;
+    core::Weight limit;
+    core::Weight weight;  // of the job
+    std::string key{};
+};
+struct ExecutorFacts {
+    int own;
+    int idle;
+    std::int64_t next_try = 0;  // microseconds from now
+};
+struct ServiceFacts {
+    std::string_view job_type;
+    int present;
+    std::int64_t next_id;  // the worker that is given the next job
+};
+struct AimFacts {
+    std::string_view job_type;
+    job::Aim aim;
+};
+using Facts = std::variant<std::monostate, const catalog::Queue *, PauseFacts, HandlerFacts,
+                           core::JobState, TimeFacts, WindowFacts, ThrottleFacts, ExecutorFacts,
+                           ServiceFacts, AimFacts, std::int64_t, std::string>;
+
+// A condition as it was found. It is asked of every job and lane, so it has no text: explain()
+// makes that for who looks.
+class Condition {
+public:
+    Condition(core::Finding finding, Facts facts = {}) : finding_(finding), facts_(std::move(facts))
+    {
+    }
+    core::Finding finding() const { return finding_; }
+    const Facts &facts() const { return facts_; }
+    core::ConditionKind kind() const { return core::definition(finding_).kind; }
+    bool passed() const { return core::definition(finding_).outcome == core::Outcome::passed; }
+    // Closed, and nothing has to be mended.
+    bool is_meant() const { return core::definition(finding_).outcome == core::Outcome::meant; }
+
+private:
+    core::Finding finding_;
+    Facts facts_;
+};
+
+// The sentence that hipq.why(), alerts and the log have about it.
+std::string explain(const Condition &condition);
 
 // What a condition of one job asks about.
 struct WaitingJob {

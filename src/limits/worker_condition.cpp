@@ -7,15 +7,7 @@
 
 namespace hipq::limits {
 
-namespace {
-
-std::string name_of_worker(std::int64_t id)
-{
-    const auto worker = workers::find_worker(id);
-    return worker.has_value() ? worker->name : std::to_string(id);
-}
-
-}  // namespace
+using core::Finding;
 
 std::vector<workers::WorkerRef> workers_named(std::span<const workers::WorkerRef> workers,
                                               std::string_view name)
@@ -63,48 +55,29 @@ Condition worker_condition(const catalog::Queue &queue, std::string_view job_typ
 {
     const std::vector<workers::WorkerRef> named =
         workers_named(catalog::worker_services()->serving(queue.id, job_type), aim.worker);
-    const std::string its = "It is for external worker \"" + aim.worker + "\"";
-    const std::string end = " If it is not given the job by " + pg::clock_text(aim.ends) +
-                            " the attempt has failed (worker_unavailable).";
+    AimFacts facts{job_type, aim};
     if (named.empty())
-        return {"worker", false,
-                its + ", which does not serve job type \"" + std::string(job_type) + "\" now." +
-                    end};
+        return {Finding::own_worker_serves_not, std::move(facts)};
     const workers::CapacityForJobs capacity =
         workers::capacity_for_jobs(named, workers::JobShares());
     if (capacity.shared > 0)
-        return {"worker", true, its + ", which gets it next."};
-    if (capacity.wanted > 0)
-        return {"worker", false,
-                its + ", whose role has the share of hipq.max_running that is for it." + end, true};
-    return {"worker", false,
-            its + ", which has as many jobs as it takes at a time, drains or is unhealthy." + end,
-            true};
+        return {Finding::own_worker_gets_next, std::move(facts)};
+    return {capacity.wanted > 0 ? Finding::own_worker_has_share : Finding::own_worker_is_full,
+            std::move(facts)};
 }
 
 Condition worker_condition(const catalog::Queue &queue, std::string_view job_type)
 {
     const Service service = service_of(queue.id, job_type);
-    const std::string quoted = "\"" + std::string(job_type) + "\"";
-    const std::string count =
-        std::to_string(service.present) + " external worker(s) serve job type " + quoted;
+    const ServiceFacts facts{job_type, service.present, service.next_id};
     if (service.present == 0)
-        return {"worker", false,
-                "No external worker serves job type " + quoted +
-                    ": programs that do, and are capable of what it requires, register with "
-                    "hipq.register_worker()."};
+        return {Finding::no_worker_serves, facts};
     if (service.next_id != 0)
-        return {"worker", true,
-                count + "; \"" + name_of_worker(service.next_id) + "\" gets the next job."};
+        return {Finding::worker_gets_next, facts};
     if (service.able == 0)
-        return {"worker", false,
-                count + ", but all of them drain or are unhealthy: see hipq.workers."};
-    if (service.lacks_share)
-        return {"worker", false,
-                count + ", but their role has the share of hipq.max_running that is for it: it "
-                        "gets more when jobs have ended.",
-                true};
-    return {"worker", false, count + ", and have as many jobs as they take at a time.", true};
+        return {Finding::no_worker_is_able, facts};
+    return {service.lacks_share ? Finding::roles_have_their_share : Finding::workers_are_full,
+            facts};
 }
 
 }  // namespace hipq::limits

@@ -19,6 +19,8 @@ namespace hipq::monitor {
 
 namespace {
 
+using core::Finding;
+
 // ---- the lane ----
 
 constexpr std::int64_t most_counted = 10'000;
@@ -96,7 +98,7 @@ std::vector<Stretch> due_stretches(const catalog::Queue &queue, pg::Time now)
 bool is_read(const catalog::Queue &queue, const std::string &job_type)
 {
     return queue.find_pause(job_type) == nullptr &&
-           limits::handler_condition(queue, job_type).passed;
+           limits::handler_condition(queue, job_type).passed();
 }
 
 std::int64_t count_before(const job::FoundJob &job, const Stretch &stretch, pg::Time now,
@@ -117,11 +119,7 @@ std::optional<limits::Condition> set_aside_condition(const job::FoundJob &job)
     const auto error = job::why_set_aside(*job.queue, job.id);
     if (!error.has_value())
         return std::nullopt;
-    return limits::Condition{
-        "set aside", false,
-        "What became of it cannot be written down, it is left alone: " + *error +
-            ". When the cause is gone hipq.fail_job() or hipq.cancel() ends it, "
-            "and hipq.retry() runs it again."};
+    return limits::Condition{Finding::job_is_set_aside, *error};
 }
 
 limits::Condition aim_condition(const job::FoundJob &job)
@@ -148,15 +146,14 @@ limits::Condition lane_condition(const job::FoundJob &job)
 {
     const pg::Time now = pg::now();
     if (job.follows || job.due > now)
-        return {"lane", true, "It takes its place in its lane when its time has come."};
+        return Finding::enters_lane_when_due;
     if (!memory::is_loaded())
-        return {"lane", true, "There is no lane."};
+        return Finding::there_is_no_lane;
     const std::int64_t before = pg::as_extension_owner([&] { return count_before(job, now); });
     if (before == 0)
-        return {"lane", true, "No job of its queue that may start stands before it."};
-    const std::string count = before > most_counted ? "More than " + std::to_string(most_counted)
-                                                    : std::to_string(before);
-    return {"lane", false, count + " job(s) of its queue that are due stand before it.", true};
+        return Finding::is_first_in_lane;
+    return before > most_counted ? limits::Condition(Finding::many_are_before, most_counted)
+                                 : limits::Condition(Finding::others_are_before, before);
 }
 
 std::vector<limits::Condition> conditions_of(const job::FoundJob &job)
@@ -170,17 +167,14 @@ std::vector<limits::Condition> conditions_of(const job::FoundJob &job)
                                      limits::time_zone_of(job.queue->id, job.type),
                                      job.throttle_key,
                                      job.weight};
-    std::vector<limits::Condition> conditions{
-        {"exists", true, "The job is in queue \"" + job.queue->full_name() + "\"."}};
+    std::vector<limits::Condition> conditions{{Finding::job_exists, job.queue}};
     conditions.push_back(limits::state_condition(waiting));
     if (job.state == core::JobState::final)
         return conditions;
     if (auto condition = set_aside_condition(job))  // too rare to be shown to everybody
         conditions.push_back(std::move(*condition));
     if (job.follows)
-        conditions.push_back({"predecessor", false,
-                              "It is enqueued when the job that holds its key has finished.",
-                              true});
+        conditions.emplace_back(Finding::follows_another);
     const pg::Time now = pg::now();
     conditions.push_back(limits::time_condition(waiting, now));
     if (job.time_windows != core::none_text)
@@ -198,7 +192,7 @@ std::vector<limits::Condition> conditions_of(const job::FoundJob &job)
         conditions.push_back(limits::owner_condition(*job.queue));
     conditions.push_back(limits::handler_condition(*job.queue, job.type));
     if (const limits::Condition condition = limits::crash_condition(waiting);
-        !condition.passed)  // too rare to be shown to everybody
+        !condition.passed())  // too rare to be shown to everybody
         conditions.push_back(condition);
     if (core::is_waiting(job.state))  // what runs has taken its capacity
         for (limits::Condition &condition : limits::throttle_conditions(*job.queue, waiting))
@@ -213,23 +207,23 @@ const char *first_unmet_condition(const catalog::Queue &queue, const limits::Wai
 {
     const catalog::JobType *type = queue.find_job_type(kind.job_type);
     const bool is_outside = type != nullptr && limits::runs_outside(queue, *type);
-    if (kind.time_windows != core::none_text && !limits::window_condition(kind, pg::now()).passed)
+    if (kind.time_windows != core::none_text && !limits::window_condition(kind, pg::now()).passed())
         return "window";
     const bool may_run_inside =
-        settings::max_executors > 0 && limits::owner_condition(queue).passed;
-    if (!limits::loaded_condition().passed || !limits::version_condition().passed ||
-        !limits::enabled_condition().passed || !limits::hold_condition().passed ||
-        !limits::queue_condition(queue).passed || (!is_outside && !may_run_inside))
+        settings::max_executors > 0 && limits::owner_condition(queue).passed();
+    if (!limits::loaded_condition().passed() || !limits::version_condition().passed() ||
+        !limits::enabled_condition().passed() || !limits::hold_condition().passed() ||
+        !limits::queue_condition(queue).passed() || (!is_outside && !may_run_inside))
         return "hold";
-    if (!limits::pause_condition(queue, kind.job_type, kind.throttle_key).passed)
+    if (!limits::pause_condition(queue, kind.job_type, kind.throttle_key).passed())
         return "pause";
-    if (!limits::handler_condition(queue, kind.job_type).passed ||
+    if (!limits::handler_condition(queue, kind.job_type).passed() ||
         (is_outside && limits::service_of(queue.id, kind.job_type).present == 0))
         return "handler";
     const std::vector<limits::Condition> throttles = limits::throttle_conditions(queue, kind);
     const bool has_capacity =
         std::all_of(throttles.begin(), throttles.end(),
-                    [](const limits::Condition &condition) { return condition.passed; });
+                    [](const limits::Condition &condition) { return condition.passed(); });
     return has_capacity ? "none" : "throttle";
 }
 

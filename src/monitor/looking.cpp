@@ -37,7 +37,7 @@ void why(FunctionCallInfo fcinfo)
     if (core::is_waiting(job->state))
         conditions.push_back(lane_condition(*job));
     for (const limits::Condition &condition : conditions)
-        result.add(condition.name, condition.passed, condition.explanation);
+        result.add(core::name(condition.kind()), condition.passed(), limits::explain(condition));
 }
 
 // ---- what a kind of jobs waits for ----

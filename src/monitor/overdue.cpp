@@ -10,53 +10,58 @@ namespace hipq::monitor {
 
 namespace {
 
-// What to do about a unmet condition.
-constexpr std::array<std::pair<std::string_view, const char *>, 16> mends{{
-    {"loaded", "Add hipq to shared_preload_libraries and restart the server."},
-    {"version",
+using Kind = core::ConditionKind;
+
+// What to do about an unmet condition.
+constexpr std::array<std::pair<Kind, const char *>, 16> mends{{
+    {Kind::loaded, "Add hipq to shared_preload_libraries and restart the server."},
+    {Kind::version,
      "Run ALTER EXTENSION hipq UPDATE, or restart the server with the library of that version."},
-    {"enabled",
+    {Kind::enabled,
      "Set hipq.enabled to on, name the database in hipq.databases, and reload the configuration."},
-    {"hold", "SELECT hipq.release_hold() if the jobs shall run here."},
-    {"queue owner", "ALTER ROLE ... LOGIN, GRANT CONNECT ON DATABASE, or give the queue another "
-                    "owner with hipq.alter_queue()."},
-    {"queue", "Wait until it is gone."},
-    {"pause", "SELECT hipq.resume() when it shall go on; view hipq.pauses has who paused it."},
-    {"handler", "Give the job type a handler with hipq.register_job_type(), or start a worker that "
-                "serves it. If its name is a "
-                "slip, hipq.cancel_jobs() ends its jobs."},
-    {"worker", "Start workers that serve the job type; view hipq.workers has how they are."},
-    {"executor", "View hipq.executors has what runs; the server\'s log has why an executor does "
-                 "not start. Settings "
-                 "hipq.max_executors and max_worker_processes say how many there may be."},
-    {"time window", "Nothing, if the windows are meant to be so."},
-    {"throttle of queue",
+    {Kind::hold, "SELECT hipq.release_hold() if the jobs shall run here."},
+    {Kind::queue_owner,
+     "ALTER ROLE ... LOGIN, GRANT CONNECT ON DATABASE, or give the queue another "
+     "owner with hipq.alter_queue()."},
+    {Kind::queue, "Wait until it is gone."},
+    {Kind::pause, "SELECT hipq.resume() when it shall go on; view hipq.pauses has who paused it."},
+    {Kind::handler,
+     "Give the job type a handler with hipq.register_job_type(), or start a worker that "
+     "serves it. If its name is a "
+     "slip, hipq.cancel_jobs() ends its jobs."},
+    {Kind::worker, "Start workers that serve the job type; view hipq.workers has how they are."},
+    {Kind::executor,
+     "View hipq.executors has what runs; the server\'s log has why an executor does "
+     "not start. Settings "
+     "hipq.max_executors and max_worker_processes say how many there may be."},
+    {Kind::time_window, "Nothing, if the windows are meant to be so."},
+    {Kind::queue_throttle,
      "Nothing, if the limit is meant to be so; hipq.alter_queue() changes it."},
-    {"throttle of type",
+    {Kind::type_throttle,
      "Nothing, if the limit is meant to be so; hipq.alter_job_type() changes it."},
-    {"throttle of key",
+    {Kind::key_throttle,
      "Nothing, if the limit is meant to be so; hipq.alter_job_type() changes it."},
-    {"crash", "The server\'s log says which jobs ran when it crashed."},
-    {"lane", "View hipq.running has what runs before them. More executors start more jobs at a "
-             "time (hipq.max_executors)."},
+    {Kind::crash, "The server\'s log says which jobs ran when it crashed."},
+    {Kind::lane, "View hipq.running has what runs before them. More executors start more jobs at a "
+                 "time (hipq.max_executors)."},
 }};
 
-const char *mend_of(std::string_view condition)
+const char *mend_of(Kind kind)
 {
     const auto found = std::find_if(mends.begin(), mends.end(),
-                                    [&](const auto &mend) { return mend.first == condition; });
+                                    [&](const auto &mend) { return mend.first == kind; });
     return found == mends.end() ? "hipq.why() of the job tells more." : found->second;
 }
 
-bool is_of_database(const limits::Condition &condition)
+bool is_of_database(Kind kind)
 {
-    constexpr std::array<std::string_view, 4> names{"loaded", "version", "enabled", "hold"};
-    return std::find(names.begin(), names.end(), condition.name) != names.end();
+    return kind == Kind::loaded || kind == Kind::version || kind == Kind::enabled ||
+           kind == Kind::hold;
 }
 
 // Those that one thing keeps.
 struct Finding {
-    limits::Condition condition;
+    Obstacle obstacle;
     std::set<std::string> queues{};
     std::set<std::string> job_types{};
     std::int64_t jobs = 0;
@@ -78,10 +83,10 @@ std::vector<Finding> findings_in(const std::vector<Overdue> &all)
 {
     std::map<std::pair<int, std::string>, Finding> findings;
     for (const Overdue &overdue : all) {
-        const int queue = is_of_database(overdue.condition) ? 0 : overdue.queue->id;
+        const int queue = is_of_database(overdue.obstacle.kind) ? 0 : overdue.queue->id;
         add(findings
-                .try_emplace({queue, overdue.condition.explanation},
-                             Finding{.condition = overdue.condition})
+                .try_emplace({queue, overdue.obstacle.explanation},
+                             Finding{.obstacle = overdue.obstacle})
                 .first->second,
             overdue);
     }
@@ -114,7 +119,7 @@ std::string detail_of(const Finding &finding)
     const std::string since = pg::clock_text(finding.since);
     return (finding.has_more ? "At least " : "") + std::to_string(finding.jobs) + " job(s) of " +
            list_of("type", finding.job_types) + " in " + list_of("queue", finding.queues) +
-           " wait, the first since " + since + ": " + finding.condition.explanation;
+           " wait, the first since " + since + ": " + finding.obstacle.explanation;
 }
 
 void list_overdue(FunctionCallInfo fcinfo)
@@ -125,9 +130,9 @@ void list_overdue(FunctionCallInfo fcinfo)
     const auto catalogue = catalog::catalogue();
     const pg::Time now = pg::now();
     for (const Finding &finding : findings_in(overdue_jobs(*catalogue, now)))
-        result.add(std::string("jobs wait: ") + finding.condition.name,
-                   finding.condition.is_meant ? "information" : "alarm", finding.jobs,
-                   finding.since, now, detail_of(finding), mend_of(finding.condition.name));
+        result.add("jobs wait: " + std::string(core::name(finding.obstacle.kind)),
+                   finding.obstacle.is_meant ? "information" : "alarm", finding.jobs, finding.since,
+                   now, detail_of(finding), mend_of(finding.obstacle.kind));
 }
 
 void list_set_aside(FunctionCallInfo fcinfo)

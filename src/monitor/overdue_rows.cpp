@@ -74,13 +74,17 @@ limits::Condition decisive_condition(const job::FoundJob &job)
         return std::find_if(conditions.begin(), conditions.end(), fits);
     };
     auto found = find([](const limits::Condition &condition) {
-        return !condition.passed && !condition.is_meant;
+        return !condition.passed() && !condition.is_meant();
     });
     if (found == conditions.end())
-        found = find([](const limits::Condition &condition) { return !condition.passed; });
-    if (found != conditions.end())
-        return std::move(*found);
-    return {"lane", false, "They wait for their turn.", true};
+        found = find([](const limits::Condition &condition) { return !condition.passed(); });
+    return found != conditions.end() ? std::move(*found)
+                                     : limits::Condition(core::Finding::others_have_their_turn);
+}
+
+Obstacle obstacle_of(const limits::Condition &condition)
+{
+    return {condition.kind(), condition.is_meant(), limits::explain(condition)};
 }
 
 void add_lane(std::vector<Overdue> &found, const Lane &lane, pg::Time due_until, pg::Time now,
@@ -93,8 +97,9 @@ void add_lane(std::vector<Overdue> &found, const Lane &lane, pg::Time due_until,
     const bool has_more =
         jobs >= most_counted || static_cast<std::int64_t>(kinds.size()) >= most_kinds;
     for (const Kind &kind : kinds)
-        found.push_back({&lane.queue, lane.head.job_type, decisive_condition(kind.first), kind.jobs,
-                         has_more, kind.first.due});
+        found.push_back({&lane.queue, lane.head.job_type,
+                         obstacle_of(decisive_condition(kind.first)), kind.jobs, has_more,
+                         kind.first.due});
 }
 
 // Nobody registered it, and nobody can run it.

@@ -6,14 +6,21 @@
 
 namespace hipq::monitor {
 
-// Waiting jobs of one type with one condition in common.
+// What keeps jobs from starting: the closed condition that counts most; none is closed: the lane.
+struct Obstacle {
+    core::ConditionKind kind;
+    bool is_meant;
+    std::string explanation;
+};
+
+// Waiting jobs of one type with one obstacle in common.
 struct Overdue {
     const catalog::Queue *queue;
     std::string job_type;
-    limits::Condition condition;  // the closed one that counts most; none is closed: the lane
-    std::int64_t jobs;            // counted as far as it is worth while
-    bool has_more;                // than were counted
-    pg::Time since;               // when the first of them was due
+    Obstacle obstacle;
+    std::int64_t jobs;  // counted as far as it is worth while
+    bool has_more;      // than were counted
+    pg::Time since;     // when the first of them was due
 };
 
 // Jobs of all queues that have been due for longer than hipq.alert_waiting and do not run; and at

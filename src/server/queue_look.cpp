@@ -27,11 +27,12 @@ using core::Duty;
 constexpr int expire_at_once = 1'000;
 
 void report_parked(QueueLooks &looks, const Queue &queue, const std::string &job_type,
-                   const std::string &explanation)
+                   const limits::Condition &condition)
 {
     if (!looks.reported.insert(queue.full_name() + "/" + job_type).second)
         return;
     const std::string name = queue.full_name();
+    const std::string explanation = limits::explain(condition);
     pg::call([&] {
         ereport(WARNING,
                 errmsg("jobs of type \"%s\" in queue \"%s\" wait for their handler",
@@ -59,11 +60,12 @@ void report_unserved(QueueLooks &looks, const Queue &queue, const std::string &j
     if (!looks.reported.insert(queue.full_name() + "/" + job_type + ": no worker").second)
         return;
     const std::string name = queue.full_name();
+    const std::string explanation = limits::explain(condition);
     pg::call([&] {
         ereport(WARNING,
                 errmsg("jobs of type \"%s\" in queue \"%s\" wait for an external worker",
                        job_type.c_str(), name.c_str()),
-                errdetail_internal("%s", condition.explanation.c_str()));
+                errdetail_internal("%s", explanation.c_str()));
     });
 }
 
@@ -91,9 +93,10 @@ void look_at_due(QueueLooks &looks, Look &look, const Queue &queue, const std::s
         return;
     }
     const limits::Condition condition = limits::handler_condition(queue, job_type);
-    if (!condition.passed)
-        report_parked(looks, queue, job_type, condition.explanation);
-    if (!condition.passed || !owner_can_run || !limits::capacity_condition(queue, job_type).passed)
+    if (!condition.passed())
+        report_parked(looks, queue, job_type, condition);
+    if (!condition.passed() || !owner_can_run ||
+        !limits::capacity_condition(queue, job_type).passed())
         look.again_at(look.now + process::longest_wait);
     else
         look.wanted[queue.owner].executors += count;
@@ -105,7 +108,7 @@ bool is_left_alone(const Queue &queue, const std::string &job_type)
     const catalog::JobType *type = queue.find_job_type(job_type);
     if (type != nullptr && limits::runs_outside(queue, *type))
         return limits::service_of(queue.id, job_type).able == 0;
-    return !limits::handler_condition(queue, job_type).passed;
+    return !limits::handler_condition(queue, job_type).passed();
 }
 
 // Gives back what this process has taken, also after an error.
@@ -244,7 +247,7 @@ pg::Time look_at_lane(QueueLooks &looks, Look &look, const Queue &queue)
     HIPQ_POINT("before-expire");
     const pg::Time expiry = job::next_expiry(queue);
     HIPQ_POINT("after-expire");
-    const bool owner_can_run = limits::owner_condition(queue).passed;
+    const bool owner_can_run = limits::owner_condition(queue).passed();
     Wanted &wanted = look.wanted[queue.owner];
     const int before = wanted.executors;
     executors::refuse_starts(MyDatabaseId, queue.owner, !owner_can_run);

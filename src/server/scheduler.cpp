@@ -52,11 +52,12 @@ struct Scheduler {
 
 void report_hold(const limits::Condition &condition)
 {
+    const std::string explanation = limits::explain(condition);
     pg::call([&] {
         ereport(
             LOG,
             errmsg("hipq holds the jobs of database \"%s\"", ::get_database_name(MyDatabaseId)),
-            errdetail_internal("%s", condition.explanation.c_str()),
+            errdetail_internal("%s", explanation.c_str()),
             errhint(
                 "If this database is the one that shall run them: SELECT hipq.release_hold()."));
     });
@@ -67,10 +68,10 @@ bool is_open(Scheduler &scheduler)
 {
     bool open = false;
     pg::with_transaction([&] {
-        if (!limits::enabled_condition().passed)
+        if (!limits::enabled_condition().passed())
             return;
         const limits::Condition hold = limits::hold_condition();
-        open = hold.passed;
+        open = hold.passed();
         if (!open)
             report_hold(hold);
         else if (!std::exchange(scheduler.has_identity, true))
@@ -132,7 +133,7 @@ int count_owners_with_handlers(const catalog::Catalogue &catalogue)
     pg::with_transaction([&] {
         for (const auto &[id, queue] : catalogue.queues)
             if (!queue.is_dropped && !owners.contains(queue.owner) && runs_handlers(queue) &&
-                limits::owner_condition(queue).passed)
+                limits::owner_condition(queue).passed())
                 owners.insert(queue.owner);
     });
     return static_cast<int>(owners.size());
@@ -199,14 +200,15 @@ bool is_right_version()
     bool right = false;
     pg::with_transaction([&] {
         const limits::Condition condition = limits::version_condition();
-        right = condition.passed;
+        right = condition.passed();
         if (right)
             return;
+        const std::string explanation = limits::explain(condition);
         pg::call([&] {
             ereport(
                 WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                 errmsg("hipq runs no jobs in database \"%s\"", ::get_database_name(MyDatabaseId)),
-                errdetail_internal("%s", condition.explanation.c_str()));
+                errdetail_internal("%s", explanation.c_str()));
         });
     });
     return right;

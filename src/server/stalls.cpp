@@ -65,7 +65,7 @@ bool should_start(const FoundJob &job, pg::Time now)
         return false;
     const std::vector<limits::Condition> conditions = monitor::conditions_of(job);
     return std::all_of(conditions.begin(), conditions.end(),
-                       [](const limits::Condition &condition) { return condition.passed; }) &&
+                       [](const limits::Condition &condition) { return condition.passed(); }) &&
            is_free(job);
 }
 

@@ -1,0 +1,36 @@
+// Names the conditions between a job and its start.
+#include "finding.hpp"
+
+namespace hipq::core {
+
+std::string_view name(ConditionKind kind)
+{
+    // In the order of ConditionKind.
+    static constexpr std::array<std::string_view, 23> names{"exists",
+                                                            "state",
+                                                            "set aside",
+                                                            "predecessor",
+                                                            "scheduled time",
+                                                            "time window",
+                                                            "expiry",
+                                                            "loaded",
+                                                            "version",
+                                                            "enabled",
+                                                            "hold",
+                                                            "queue",
+                                                            "pause",
+                                                            "queue owner",
+                                                            "handler",
+                                                            "crash",
+                                                            "throttle",
+                                                            "throttle of queue",
+                                                            "throttle of type",
+                                                            "throttle of key",
+                                                            "executor",
+                                                            "worker",
+                                                            "lane"};
+    static_assert(names.size() == static_cast<std::size_t>(ConditionKind::lane) + 1);
+    return names[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace hipq::core
