@@ -1,4 +1,4 @@
-// register_job_type, alter_job_type, drop_job_type, retry_schedule.
+// register_job_type and alter_job_type.
 #include "catalog/catalog.hpp"
 #include "external/external.hpp"
 #include "pg/arguments.hpp"
@@ -112,11 +112,6 @@ constinit pg::Statement update_job_type(R"(
         parameters = coalesce($27, parameters), validate = coalesce($28, validate),
         is_registered = true
     WHERE queue_id = $1 AND name = $2)");
-
-constinit pg::Statement
-    delete_job_type("DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = $2");
-constinit pg::Statement
-    delete_pauses("DELETE FROM hipq.pause WHERE queue_id = $1 AND job_type = $2");
 
 template <class Value>
 void demand_if_given(const std::optional<Value> &value,
@@ -417,90 +412,6 @@ void alter_job_type(const pg::Arguments &arguments)
     wakeup::note_catalogue_change();
 }
 
-bool has_unfinished_jobs(const Queue &queue, const std::string &job_type)
-{
-    return pg::as_hipq([&] {
-        return pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() +
-                                " WHERE job_type = $1)",
-                            job_type)
-            .front()
-            .boolean(0);
-    });
-}
-
-void drop_job_type(const pg::Arguments &arguments)
-{
-    const auto catalogue = catalog::catalogue();
-    const Queue &queue = catalog::require_own_queue(*catalogue, arguments.text(0, "queue"));
-    const std::string name = arguments.text(1, "job_type");
-    const bool force = arguments.maybe_bool(2).value_or(false);
-    const std::string queue_name = queue.full_name();
-    if (queue.find_job_type(name) == nullptr)
-        catalog::raise_unknown_type(name, queue_name);
-    if (!force && has_unfinished_jobs(queue, name))
-        HIPQ_RAISE(
-            errcode(ERRCODE_OBJECT_IN_USE),
-            errmsg("cannot drop job type \"%s\" of queue \"%s\" because it has unfinished jobs",
-                   name.c_str(), queue_name.c_str()),
-            errhint("Use force => true: they will wait until the type is registered again."));
-    pg::as_hipq([&] {
-        delete_pauses.run(queue.id, name);
-        delete_job_type.run(queue.id, name);
-    });
-    wakeup::note_resumed_key(queue.id);
-    wakeup::note_catalogue_change();
-}
-
-void list_schedule(const JobType &type, pg::ResultSet &result)
-{
-    std::int32_t retry = 0;
-    std::int64_t since_first_failure = 0;
-    for (const std::int64_t delay : core::retry_schedule(type.policy, type.max_retries)) {
-        since_first_failure += delay;
-        result.add(++retry, pg::interval_of(delay), pg::interval_of(since_first_failure));
-    }
-}
-
-void list_schedule_of_queue(const pg::Arguments &arguments, pg::ResultSet &result)
-{
-    const auto catalogue = catalog::catalogue();
-    const Queue &queue = catalog::require_known_queue(*catalogue, arguments.text(0, "queue"));
-    const std::string name = arguments.text(1, "job_type");
-    catalog::require(queue, catalog::Privilege::read);
-    const JobType *type = queue.find_job_type(name);
-    if (type == nullptr)
-        catalog::raise_unknown_type(name, queue.full_name());
-    list_schedule(*type, result);
-}
-
-// The type by its name alone, among the queues that the caller may read.
-void list_schedule_of_type(const pg::Arguments &arguments, pg::ResultSet &result)
-{
-    const auto catalogue = catalog::catalogue();
-    const std::string name = arguments.text(0, "job_type");
-    const JobType *found = nullptr;
-    std::string queues;
-    int count = 0;
-    for (const auto &[id, queue] : catalogue->queues) {
-        const JobType *type = queue.is_dropped ? nullptr : queue.find_job_type(name);
-        if (type == nullptr || !catalog::may(catalog::caller(), queue, catalog::Privilege::read))
-            continue;
-        found = type;
-        ++count;
-        queues.append(queues.empty() ? "" : ", ").append(queue.full_name());
-    }
-    if (found == nullptr)
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
-                   errmsg("job type \"%s\" does not exist", name.c_str()),
-                   errhint("View hipq.job_types lists the job types that you may use."));
-    if (count > 1)
-        HIPQ_RAISE(errcode(ERRCODE_AMBIGUOUS_PARAMETER),
-                   errmsg("several queues have a job type \"%s\"", name.c_str()),
-                   errdetail("Queues: %s.", queues.c_str()),
-                   errhint("Name the queue: hipq.retry_schedule(queue, job_type)."));
-    list_schedule(*found, result);
-}
-
 }  // namespace
 
 }  // namespace hipq::queues
@@ -514,25 +425,5 @@ HIPQ_FUNCTION(hipq_register_job_type)
 HIPQ_FUNCTION(hipq_alter_job_type)
 {
     hipq::queues::alter_job_type(hipq::pg::Arguments(fcinfo));
-    return hipq::pg::return_void();
-}
-
-HIPQ_FUNCTION(hipq_drop_job_type)
-{
-    hipq::queues::drop_job_type(hipq::pg::Arguments(fcinfo));
-    return hipq::pg::return_void();
-}
-
-HIPQ_FUNCTION(hipq_retry_schedule)
-{
-    hipq::pg::ResultSet result(fcinfo);
-    hipq::queues::list_schedule_of_queue(hipq::pg::Arguments(fcinfo), result);
-    return hipq::pg::return_void();
-}
-
-HIPQ_FUNCTION(hipq_retry_schedule_of_type)
-{
-    hipq::pg::ResultSet result(fcinfo);
-    hipq::queues::list_schedule_of_type(hipq::pg::Arguments(fcinfo), result);
     return hipq::pg::return_void();
 }

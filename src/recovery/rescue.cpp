@@ -1,21 +1,16 @@
-// Rescues jobs: back into their lane, to a retry decision, or to their end.
-//
-// One job's way, then many of them under one commit: an error tells that one of them makes trouble,
-// and each goes alone.
+// Rescues many jobs under one commit: an error tells that one of them makes trouble, and each goes
+// alone. The way of one job is in rescue_job.cpp.
 #include "rescue.hpp"
 
-#include "claim/claim.hpp"
 #include "databases/databases.hpp"
 #include "execute/execute.hpp"
 #include "executors/executors.hpp"
 #include "job/job.hpp"
-#include "lanes/lanes.hpp"
-#include "limits/limits.hpp"
 #include "memory/memory.hpp"
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "process/process.hpp"
-#include "recovery/resolve_external.hpp"
+#include "recovery/rescue_job.hpp"
 #include "recovery/resolve_lost.hpp"
 #include "workers/workers.hpp"
 
@@ -24,7 +19,6 @@ namespace hipq::recovery {
 namespace {
 
 using catalog::Queue;
-using job::ClaimedJob;
 
 constexpr std::size_t jobs_at_once = 500;
 constexpr std::int64_t held_delay = 10'000'000;  // us; somebody has the row locked
@@ -34,193 +28,6 @@ constexpr std::int64_t failure_delay = 10'000'000;  // after the first failure; 
 constexpr int most_failures = 2;                    // after which it is set aside for good
 constexpr int most_doublings =
     2;  // then each 40 s: the scheduler stays as long as something is set aside
-
-// What became of a job within a transaction.
-enum class Fate : unsigned char {
-    resolved,
-    asks,     // stands in `error`; its retry handler is to be asked once that is committed
-    stays,    // as it is: it has been given more time, or ended in another way, just now
-    gone,     // nothing was left of that attempt
-    held,     // somebody has its row locked, or there is no room for it in shared memory
-    put_off,  // the queue's tables are locked, or an error was against them
-    crowded,  // asks, but the list of decisions is full
-    failed,
-};
-
-bool has_ended(Fate fate)
-{
-    return fate == Fate::resolved || fate == Fate::asks;
-}
-
-// ---- one job; needs a transaction ----
-
-// Why an executor has ended in the middle of a job that hipq, not chance, was about to stop.
-// Nothing: it was not.
-std::optional<job::Failure> stop_failure(const Left &left, const ClaimedJob &job)
-{
-    if (left.cancelled.has_value())
-        return retry::cancelled_failure(*left.cancelled, left.pid);
-    if (!left.timed_out)
-        return std::nullopt;
-    job::Failure failure = retry::timeout_failure(job);
-    failure.executor_pid = left.pid;
-    return failure;
-}
-
-bool is_with_worker(LeftBy by)
-{
-    return by == LeftBy::late_worker || by == LeftBy::lost_worker || by == LeftBy::silent_worker ||
-           by == LeftBy::draining_worker || by == LeftBy::revoked_worker;
-}
-
-Fate fate_of(retry::Resolved resolved)
-{
-    switch (resolved) {
-    case retry::Resolved::ask_retry_handler:
-        return Fate::asks;
-    case retry::Resolved::stale:
-        return Fate::stays;
-    default:
-        return Fate::resolved;
-    }
-}
-
-// A worker has taken too long, or is gone.
-retry::Resolved take_from_worker(const Queue &queue, const ClaimedJob &job, LeftBy by, pg::Time now)
-{
-    switch (by) {
-    case LeftBy::late_worker:
-        return resolve_overdue(queue, job, now);
-    case LeftBy::silent_worker:
-        return resolve_abandoned(queue, job, core::Reason::worker_heartbeat_stale, now);
-    case LeftBy::draining_worker:
-        return resolve_abandoned(queue, job, core::Reason::released, now);
-    case LeftBy::revoked_worker:
-        return resolve_revoked(queue, job, now);
-    default:
-        return resolve_abandoned(queue, job, core::Reason::worker_lost, now);
-    }
-}
-
-// The end of a server, or of the executor whose handler left it running, leaves those who have the
-// job as they are: it stays with them, if that worker is still known. Where there is no room to
-// keep it in mind its row is looked at from time to time.
-Fate leave_with_worker(const Queue &queue, const ClaimedJob &job)
-{
-    const pg::Time now = pg::now();
-    const workers::ExternalJob with_worker{job.id,
-                                           queue.id,
-                                           job.attempt,
-                                           *job.worker_id,
-                                           job::is_accepted(job),
-                                           job::deadline_of(job)};
-    switch (workers::enter_external_job(with_worker, limits::load_of(job))) {
-    case workers::Entered::yes:
-        return Fate::resolved;
-    case workers::Entered::held_by_other:
-        return Fate::held;
-    case workers::Entered::no_worker:
-        return fate_of(take_from_worker(queue, job, LeftBy::lost_worker, now));
-    case workers::Entered::no_capacity:
-        break;
-    }
-    const retry::Resolved resolved = resolve_overdue(queue, job, now);
-    return resolved == retry::Resolved::stale ? Fate::held : fate_of(resolved);
-}
-
-retry::Resolved resolve(const Queue &queue, const ClaimedJob &job, const Left &left)
-{
-    const pg::Time now = pg::now();
-    if (left.by == LeftBy::crash)
-        return resolve_crash(queue, job, left.started, left.pid, now);
-    if (left.by == LeftBy::restart || left.by == LeftBy::neighbour)
-        return resolve_lost(queue, job, core::Reason::server_restart, now);
-    if (const auto failure = stop_failure(left, job))
-        return retry::resolve_failure(queue, job, *failure, now);
-    return resolve_lost(queue, job, core::Reason::worker_lost, now);
-}
-
-// What the end of an executor tells about the retry handler that it asked. One that did not listen
-// to its cancellation would not do so the next time either. False: it is not to be asked again.
-bool may_ask_again(const Queue &queue, const ClaimedJob &job, const Left &left)
-{
-    if (left.by == LeftBy::crash)
-        return resolve(queue, job, left) == retry::Resolved::ask_retry_handler;
-    if (!left.asked_retry_handler)
-        return true;
-    if (!left.timed_out)
-        return resolve_lost_decision(queue, job, left.started, pg::now()) ==
-               retry::Resolved::ask_retry_handler;
-    retry::end_undecided(queue, job, execute::overdue_retry_handler(), pg::now());
-    return false;
-}
-
-// A job in `error`: its retry handler is asked by an executor; without one the policy decides here.
-Fate decide(const Queue &queue, const ClaimedJob &job, const Left &left)
-{
-    if (!may_ask_again(queue, job, left))
-        return Fate::resolved;
-    const catalog::JobType *type = queue.find_job_type(job.type);
-    if (type == nullptr || type->retry_handler == "NONE" || type->is_held()) {
-        retry::decide_by_policy(queue, job, pg::now());
-        return Fate::resolved;
-    }
-    return Fate::asks;
-}
-
-// An attempt that was claimed by lock left no trace in the row. After a restart it has not been;
-// one that cost its process has to be remembered.
-bool may_be_locked(const Left &left)
-{
-    return (left.by == LeftBy::crash || left.by == LeftBy::lost_executor) && left.attempt > 0;
-}
-
-// An attempt by lock that has not been gives its number to the next one, which may be under way.
-// Asked with the row locked: as long as that one runs it is in flight.
-bool is_claimed_anew(const Left &left)
-{
-    return !left.is_orphan && lanes::is_in_flight(MyDatabaseId, left.id);
-}
-
-// It was to be cancelled when its attempt was over already.
-bool ends_cancelled(const Queue &queue, const Left &left)
-{
-    return left.cancelled.has_value() &&
-           retry::end_cancelled(queue, left.id, retry::cancelled_failure(*left.cancelled, left.pid),
-                                pg::now());
-}
-
-// One whose row says that it runs.
-Fate rescue_running(const Queue &queue, const ClaimedJob &job, const Left &left)
-{
-    // Whoever has it in flight as one that waits has not seen yet that it runs.
-    if (!left.is_orphan && lanes::is_running(MyDatabaseId, left.id))
-        return Fate::gone;
-    if (!job.worker_id.has_value())
-        return fate_of(resolve(queue, job, left));
-    return is_with_worker(left.by) ? fate_of(take_from_worker(queue, job, left.by, pg::now()))
-                                   : leave_with_worker(queue, job);
-}
-
-Fate rescue(const Queue &queue, const Left &left)
-{
-    if (const auto job = job::take_running(queue, left.id, left.attempt))
-        return rescue_running(queue, *job, left);
-    if (may_be_locked(left))
-        if (const auto job = job::take_locked(queue, left.id, left.attempt, left.started))
-            return fate_of(resolve(queue, *job, left));
-    if (ends_cancelled(queue, left))
-        return Fate::resolved;
-    if (const auto asking = job::take_for_decision(queue, left.id))
-        return is_claimed_anew(left) || job::why_set_aside(queue, left.id).has_value()
-                   ? Fate::gone
-                   : decide(queue, *asking, left);
-    if (is_claimed_anew(left))
-        return Fate::gone;
-    return is_left(queue, left.id, left.attempt, may_be_locked(left)) ? Fate::held : Fate::gone;
-}
-
-// ---- several jobs ----
 
 void report_crash(const Queue &queue, const Left &left)
 {
@@ -382,7 +189,7 @@ std::optional<std::vector<Fate>> rescue_together(const Queue &queue, std::span<c
             catalog::lock_or_raise(queue);
             const std::set<std::int64_t> done = put_back(queue, jobs);
             for (const Left &left : jobs)
-                fates.push_back(done.contains(left.id) ? Fate::resolved : rescue(queue, left));
+                fates.push_back(done.contains(left.id) ? Fate::resolved : rescue_job(queue, left));
             reach_point_after(jobs.front());
         });
     } catch (const pg::Error &error) {
@@ -398,7 +205,7 @@ Fate rescue_alone(PostponedJobs &postponed, const Queue &queue, const Left &left
     std::optional<pg::Error> trouble;
     Fate fate = Fate::failed;
     try {
-        pg::with_transaction([&] { fate = rescue(queue, left); });
+        pg::with_transaction([&] { fate = rescue_job(queue, left); });
     } catch (const pg::Error &error) {
         if (!pg::is_fault_of_job(error) || catalog::is_lock_trouble(error))
             throw;

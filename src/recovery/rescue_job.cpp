@@ -1,0 +1,192 @@
+// Rescues one job: back into its lane, to a retry decision, or to its end.
+#include "rescue_job.hpp"
+
+#include "execute/execute.hpp"
+#include "lanes/lanes.hpp"
+#include "limits/limits.hpp"
+#include "pg/clock.hpp"
+#include "recovery/resolve_external.hpp"
+#include "recovery/resolve_lost.hpp"
+#include "workers/workers.hpp"
+
+namespace hipq::recovery {
+
+namespace {
+
+using catalog::Queue;
+using job::ClaimedJob;
+
+// Why an executor has ended in the middle of a job that hipq, not chance, was about to stop.
+// Nothing: it was not.
+std::optional<job::Failure> stop_failure(const Left &left, const ClaimedJob &job)
+{
+    if (left.cancelled.has_value())
+        return retry::cancelled_failure(*left.cancelled, left.pid);
+    if (!left.timed_out)
+        return std::nullopt;
+    job::Failure failure = retry::timeout_failure(job);
+    failure.executor_pid = left.pid;
+    return failure;
+}
+
+Fate fate_of(retry::Resolved resolved)
+{
+    switch (resolved) {
+    case retry::Resolved::ask_retry_handler:
+        return Fate::asks;
+    case retry::Resolved::stale:
+        return Fate::stays;
+    default:
+        return Fate::resolved;
+    }
+}
+
+// A worker has taken too long, or is gone.
+retry::Resolved take_from_worker(const Queue &queue, const ClaimedJob &job, LeftBy by, pg::Time now)
+{
+    switch (by) {
+    case LeftBy::late_worker:
+        return resolve_overdue(queue, job, now);
+    case LeftBy::silent_worker:
+        return resolve_abandoned(queue, job, core::Reason::worker_heartbeat_stale, now);
+    case LeftBy::draining_worker:
+        return resolve_abandoned(queue, job, core::Reason::released, now);
+    case LeftBy::revoked_worker:
+        return resolve_revoked(queue, job, now);
+    default:
+        return resolve_abandoned(queue, job, core::Reason::worker_lost, now);
+    }
+}
+
+// The end of a server, or of the executor whose handler left it running, leaves those who have the
+// job as they are: it stays with them, if that worker is still known. Where there is no room to
+// keep it in mind its row is looked at from time to time.
+Fate leave_with_worker(const Queue &queue, const ClaimedJob &job)
+{
+    const pg::Time now = pg::now();
+    const workers::ExternalJob with_worker{job.id,
+                                           queue.id,
+                                           job.attempt,
+                                           *job.worker_id,
+                                           job::is_accepted(job),
+                                           job::deadline_of(job)};
+    switch (workers::enter_external_job(with_worker, limits::load_of(job))) {
+    case workers::Entered::yes:
+        return Fate::resolved;
+    case workers::Entered::held_by_other:
+        return Fate::held;
+    case workers::Entered::no_worker:
+        return fate_of(take_from_worker(queue, job, LeftBy::lost_worker, now));
+    case workers::Entered::no_capacity:
+        break;
+    }
+    const retry::Resolved resolved = resolve_overdue(queue, job, now);
+    return resolved == retry::Resolved::stale ? Fate::held : fate_of(resolved);
+}
+
+retry::Resolved resolve(const Queue &queue, const ClaimedJob &job, const Left &left)
+{
+    const pg::Time now = pg::now();
+    if (left.by == LeftBy::crash)
+        return resolve_crash(queue, job, left.started, left.pid, now);
+    if (left.by == LeftBy::restart || left.by == LeftBy::neighbour)
+        return resolve_lost(queue, job, core::Reason::server_restart, now);
+    if (const auto failure = stop_failure(left, job))
+        return retry::resolve_failure(queue, job, *failure, now);
+    return resolve_lost(queue, job, core::Reason::worker_lost, now);
+}
+
+// What the end of an executor tells about the retry handler that it asked. One that did not listen
+// to its cancellation would not do so the next time either. False: it is not to be asked again.
+bool may_ask_again(const Queue &queue, const ClaimedJob &job, const Left &left)
+{
+    if (left.by == LeftBy::crash)
+        return resolve(queue, job, left) == retry::Resolved::ask_retry_handler;
+    if (!left.asked_retry_handler)
+        return true;
+    if (!left.timed_out)
+        return resolve_lost_decision(queue, job, left.started, pg::now()) ==
+               retry::Resolved::ask_retry_handler;
+    retry::end_undecided(queue, job, execute::overdue_retry_handler(), pg::now());
+    return false;
+}
+
+// A job in `error`: its retry handler is asked by an executor; without one the policy decides here.
+Fate decide(const Queue &queue, const ClaimedJob &job, const Left &left)
+{
+    if (!may_ask_again(queue, job, left))
+        return Fate::resolved;
+    const catalog::JobType *type = queue.find_job_type(job.type);
+    if (type == nullptr || type->retry_handler == "NONE" || type->is_held()) {
+        retry::decide_by_policy(queue, job, pg::now());
+        return Fate::resolved;
+    }
+    return Fate::asks;
+}
+
+// An attempt that was claimed by lock left no trace in the row. After a restart it has not been;
+// one that cost its process has to be remembered.
+bool may_be_locked(const Left &left)
+{
+    return (left.by == LeftBy::crash || left.by == LeftBy::lost_executor) && left.attempt > 0;
+}
+
+// An attempt by lock that has not been gives its number to the next one, which may be under way.
+// Asked with the row locked: as long as that one runs it is in flight.
+bool is_claimed_anew(const Left &left)
+{
+    return !left.is_orphan && lanes::is_in_flight(MyDatabaseId, left.id);
+}
+
+// It was to be cancelled when its attempt was over already.
+bool ends_cancelled(const Queue &queue, const Left &left)
+{
+    return left.cancelled.has_value() &&
+           retry::end_cancelled(queue, left.id, retry::cancelled_failure(*left.cancelled, left.pid),
+                                pg::now());
+}
+
+// One whose row says that it runs.
+Fate rescue_running(const Queue &queue, const ClaimedJob &job, const Left &left)
+{
+    // Whoever has it in flight as one that waits has not seen yet that it runs.
+    if (!left.is_orphan && lanes::is_running(MyDatabaseId, left.id))
+        return Fate::gone;
+    if (!job.worker_id.has_value())
+        return fate_of(resolve(queue, job, left));
+    return is_with_worker(left.by) ? fate_of(take_from_worker(queue, job, left.by, pg::now()))
+                                   : leave_with_worker(queue, job);
+}
+
+}  // namespace
+
+bool has_ended(Fate fate)
+{
+    return fate == Fate::resolved || fate == Fate::asks;
+}
+
+bool is_with_worker(LeftBy by)
+{
+    return by == LeftBy::late_worker || by == LeftBy::lost_worker || by == LeftBy::silent_worker ||
+           by == LeftBy::draining_worker || by == LeftBy::revoked_worker;
+}
+
+Fate rescue_job(const Queue &queue, const Left &left)
+{
+    if (const auto job = job::take_running(queue, left.id, left.attempt))
+        return rescue_running(queue, *job, left);
+    if (may_be_locked(left))
+        if (const auto job = job::take_locked(queue, left.id, left.attempt, left.started))
+            return fate_of(resolve(queue, *job, left));
+    if (ends_cancelled(queue, left))
+        return Fate::resolved;
+    if (const auto asking = job::take_for_decision(queue, left.id))
+        return is_claimed_anew(left) || job::why_set_aside(queue, left.id).has_value()
+                   ? Fate::gone
+                   : decide(queue, *asking, left);
+    if (is_claimed_anew(left))
+        return Fate::gone;
+    return is_left(queue, left.id, left.attempt, may_be_locked(left)) ? Fate::held : Fate::gone;
+}
+
+}  // namespace hipq::recovery
