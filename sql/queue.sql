@@ -24,19 +24,15 @@ SELECT hipq.alter_queue('shop.slow', throttle_limit => -1);
 SELECT throttle_limit FROM hipq.queues WHERE queue = 'shop.slow';
 SELECT hipq.alter_queue('shop.slow', throttle_limit => 2.5);
 
--- The table, its leaves, their indexes; nobody but the owner of the extension and the queue owner has rights. Leaves by time are named by time.
-SELECT regexp_replace(part.relid::regclass::text, '_p[0-9]+$', '_p<time>') AS table, part.level, part.isleaf,
-       CASE WHEN pg_get_expr(class.relpartbound, class.oid) ~ 'FROM' THEN 'FROM ... TO ...'
-            ELSE regexp_replace(pg_get_expr(class.relpartbound, class.oid), '\([0-9]+\)', '(<id>)') END AS bound,
-       class.reloptions, count(*)
+-- The table, its leaves, their indexes; nobody but the owner of the extension and the queue owner has rights. Leaves by time come with the first final job.
+SELECT part.relid::regclass AS table, part.level, part.isleaf,
+       regexp_replace(pg_get_expr(class.relpartbound, class.oid), '\([0-9]+\)', '(<id>)') AS bound, class.reloptions
 FROM pg_partition_tree('hipq.shop_mail') AS part
 JOIN pg_class AS class ON class.oid = part.relid
-GROUP BY 1, 2, 3, 4, 5
-ORDER BY 2, 1;
-SELECT regexp_replace(indexdef, '_p[0-9]+', '_p<time>', 'g') AS index, count(*)
+ORDER BY part.level, class.relname;
+SELECT indexdef AS index
 FROM pg_indexes
 WHERE schemaname = 'hipq' AND tablename LIKE 'shop\_mail%'
-GROUP BY 1
 ORDER BY 1;
 SELECT tgname, tgenabled, count(*) FROM pg_trigger JOIN pg_partition_tree('hipq.shop_mail') ON tgrelid = relid GROUP BY 1, 2;
 SELECT DISTINCT pg_get_expr(adbin, adrelid) = queue_id::text AS leaf_knows_its_queue

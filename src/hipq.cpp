@@ -12,6 +12,7 @@
 #include "server/server.hpp"
 #include "settings.hpp"
 #include "statistics/statistics.hpp"
+#include "tables/tables.hpp"
 #include "wakeup/wakeup.hpp"
 #include "workers/workers.hpp"
 
@@ -32,7 +33,7 @@ void keep_shared_memory()
          {&executors::executors_part, &flight::flight_recorder_part, &executors::decisions_part,
           &wakeup::ends_part, &databases::databases_part, &lanes::lanes_part,
           &workers::external_jobs_part, &workers::workers_part, &statistics::statistics_part,
-          &workers::progress_part})
+          &workers::progress_part, &tables::leaf_requests_part})
         memory::add_part(*part);
     memory::install_hooks();
 }

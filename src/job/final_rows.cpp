@@ -5,6 +5,8 @@
 
 #include "job/key_index.hpp"
 #include "job/plain_table.hpp"
+#include "tables/tables.hpp"
+#include "wakeup/wakeup.hpp"
 
 extern "C" {
 #include "access/tableam.h"
@@ -21,6 +23,8 @@ using core::Column;
 struct FinalRows::Leaf {
     Relation table;  // the parent of all final leaves: while it is locked none of them goes
     Relation leaf;
+    int queue_id;
+    bool is_default;  // there is none for the time
     ColumnMap map;
     TupleTableSlot **slots;  // as many as were needed so far, for rows that are written at once
     std::size_t slot_count;
@@ -43,20 +47,26 @@ namespace {
 constexpr std::size_t most_at_once = 128;
 constexpr std::size_t most_bytes_at_once = 256 * 1024;
 
-// Of a table that is cut by ranges of one time. InvalidOid: there is none.
-Oid leaf_for(Relation table, pg::Time time)
+struct FoundLeaf {
+    Oid oid;  // InvalidOid: there is none
+    bool is_default;
+};
+
+// Of a table that is cut by ranges of one time.
+FoundLeaf leaf_for(Relation table, pg::Time time)
 {
     const PartitionKeyData *key = ::RelationGetPartitionKey(table);
     const PartitionDescData *leaves = ::RelationGetPartitionDesc(table, false);
     if (key == nullptr || leaves->boundinfo == nullptr)
-        return InvalidOid;
+        return {InvalidOid, false};
     Datum value = TimestampTzGetDatum(time.value);
     bool is_equal = false;
     const int bound = ::partition_range_datum_bsearch(key->partsupfunc, key->partcollation,
                                                       leaves->boundinfo, 1, &value, &is_equal);
     const int index = leaves->boundinfo->indexes[bound + 1];
     const int chosen = index < 0 ? leaves->boundinfo->default_index : index;
-    return chosen < 0 ? InvalidOid : leaves->oids[chosen];
+    return {chosen < 0 ? InvalidOid : leaves->oids[chosen],
+            chosen == leaves->boundinfo->default_index};
 }
 
 }  // namespace
@@ -65,10 +75,11 @@ Oid leaf_for(Relation table, pg::Time time)
 bool FinalRows::Leaf::open(const char *table_name)
 {
     table = open_table(table_name, RowExclusiveLock);
-    const Oid oid = table == nullptr ? InvalidOid : leaf_for(table, now);
-    if (!OidIsValid(oid))
+    const FoundLeaf found = table == nullptr ? FoundLeaf{} : leaf_for(table, now);
+    if (!OidIsValid(found.oid))
         return false;
-    leaf = ::table_open(oid, RowExclusiveLock);
+    is_default = found.is_default;
+    leaf = ::table_open(found.oid, RowExclusiveLock);
     if (!is_plain(leaf))
         return false;
     slots = static_cast<TupleTableSlot **>(::palloc(most_at_once * sizeof(TupleTableSlot *)));
@@ -171,6 +182,7 @@ std::optional<FinalRows> FinalRows::open(const catalog::Queue &queue,
     });
     if (leaf == nullptr)
         return std::nullopt;
+    leaf->queue_id = queue.id;
     leaf->map = column_map(leaf->leaf);
     const bool any_has_key =
         std::ranges::any_of(jobs, [](const ClaimedJob &job) { return job.key != "NONE"; });
@@ -201,6 +213,8 @@ void FinalRows::insert_succeeded(std::span<const ClaimedJob> jobs,
 
 void FinalRows::close()
 {
+    if (leaf_->is_default && tables::ask_for_leaves(leaf_->queue_id))
+        wakeup::note_look();  // the scheduler makes the leaf, and moves the row
     pg::call([&] {
         leaf_->close();
         ::CommandCounterIncrement();  // what follows sees it

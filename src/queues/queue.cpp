@@ -1,7 +1,7 @@
-// create_queue, alter_queue, drop_queue.
+// create_queue, alter_queue.
 //
-// All three hold a lock on the queue's name until their transaction ends; other queues' are not in
-// their way, but for a moment two that make queues (lock_partitions).
+// Both hold a lock on the queue's name until their transaction ends; other queues' are not in their
+// way, but for a moment two that make queues (lock_partitions).
 #include "catalog/catalog.hpp"
 #include "core/text/names.hpp"
 #include "external/external.hpp"
@@ -9,9 +9,9 @@
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
 #include "queues/grants.hpp"
+#include "queues/many_locks.hpp"
 #include "queues/table_name.hpp"
 #include "recovery/recovery.hpp"
-#include "schedules/schedules.hpp"
 #include "tables/tables.hpp"
 #include "wakeup/wakeup.hpp"
 
@@ -50,6 +50,16 @@ constexpr std::array<const char *, 9> resettable{
 
 constinit pg::Statement
     insert_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
+// A queue of that name; or one whose table has it, as "hipq.app_mail" also names queue "app.mail".
+constinit pg::Statement select_namesakes(R"(
+    SELECT 1
+    FROM hipq.queue AS queue
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE instance.name = $1 AND queue.name = $2 AND NOT queue.is_dropped
+    UNION ALL
+    SELECT 1
+    FROM hipq.queue AS queue
+    WHERE $1 = 'hipq' AND queue.table_name = $2 AND NOT queue.is_dropped)");
 constinit pg::Statement select_dropped_queue(R"(
     SELECT queue.queue_id, queue.table_name
     FROM hipq.queue AS queue
@@ -84,26 +94,6 @@ constinit pg::Statement update_queue(R"(
         allow_free_jobs = coalesce($17, allow_free_jobs),
         retry_enabled = CASE WHEN 'retry_enabled' = ANY ($11) THEN NULL ELSE coalesce($18, retry_enabled) END
     WHERE queue_id = $1)");
-
-// Views, foreign keys and functions of users that hang on the tables of a queue.
-constinit pg::Statement select_dependent_objects(R"(
-    WITH tree AS (
-        SELECT member.oid, member.reltype
-        FROM pg_class AS relation
-        CROSS JOIN pg_partition_tree(relation.oid) AS part
-        JOIN pg_class AS member ON member.oid = part.relid
-        WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1
-    )
-    SELECT pg_describe_object(classid, objid, objsubid)
-    FROM pg_depend
-    WHERE deptype = 'n'
-      AND (refclassid = 'pg_class'::regclass AND refobjid IN (SELECT oid FROM tree)
-           OR refclassid = 'pg_type'::regclass AND refobjid IN (SELECT reltype FROM tree))
-      AND NOT (classid = 'pg_class'::regclass AND objid IN (SELECT oid FROM tree))
-      AND NOT (classid = 'pg_constraint'::regclass
-               AND objid IN (SELECT oid FROM pg_constraint WHERE conrelid IN (SELECT oid FROM tree)))
-    ORDER BY 1
-    LIMIT 1)");
 
 constexpr std::string_view built_in_instance = "hipq";
 
@@ -185,6 +175,16 @@ core::QueueName parse_name(const std::string &text)
     return *name;
 }
 
+// As much of a queue as is known before the catalogue is read again.
+Queue describe(const core::QueueName &name, Oid role)
+{
+    Queue queue{};
+    queue.instance = name.instance;
+    queue.name = name.queue;
+    queue.owner = role;
+    return queue;
+}
+
 // The handler of dead letters for a queue of that name and owner, as it is stored; nothing: none
 // was given.
 std::optional<std::string> read_dead_letter_handler(const core::QueueName &name, Oid role,
@@ -193,11 +193,7 @@ std::optional<std::string> read_dead_letter_handler(const core::QueueName &name,
     const auto text = arguments.maybe_text(dead_letter_handler);
     if (!text.has_value())
         return std::nullopt;
-    Queue queue{};
-    queue.instance = name.instance;
-    queue.name = name.queue;
-    queue.owner = role;
-    return catalog::read_dead_letter_handler(queue, *text);
+    return catalog::read_dead_letter_handler(describe(name, role), *text);
 }
 
 // A queue of the same name that is still being dropped goes now.
@@ -209,23 +205,21 @@ void finish_drop(const core::QueueName &name)
     });
 }
 
-std::int32_t create_queue(const pg::Arguments &arguments)
+// Reads the two rows that it may meet: the whole catalogue would cost what all queues cost.
+void demand_free_name(const core::QueueName &name, const std::string &text)
 {
-    const std::string text = arguments.text(queue_argument, "queue");
-    const core::QueueName name = parse_name(text);
-    const Oid role = arguments.maybe_oid(owner).value_or(catalog::caller());
-    check_options(arguments);
-    catalog::lock_queue_name(text);
-    if (catalog::catalogue()->find(text) != nullptr)
+    bool is_taken = false;
+    pg::as_extension_owner(
+        [&] { is_taken = !select_namesakes.run_latest(name.instance, name.queue).empty(); });
+    if (is_taken)
         HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT),
                    errmsg("queue \"%s\" already exists", text.c_str()));
-    check_new_owner(role);
-    finish_drop(name);
-    const TableName chosen = table_name_of(name);
-    const std::string &table = chosen.text;
-    catalog::lock_table_name(table);
-    check_table_name(name, chosen);
-    catalog::lock_partitions();
+}
+
+// The row of a new queue, and of its instance if that is new too. Returns the queue's number.
+std::int32_t insert_rows(const core::QueueName &name, Oid role, const std::string &table,
+                         const pg::Arguments &arguments)
+{
     const std::string handler = read_dead_letter_handler(name, role, arguments).value_or("NONE");
     catalog::claim_identity_if_new();
     std::int32_t id = 0;
@@ -248,20 +242,41 @@ std::int32_t create_queue(const pg::Arguments &arguments)
     });
     if (makes_instance && name.instance != built_in_instance)
         tell_of_new_instance(name.instance);
-    const auto catalogue = catalog::catalogue();
-    const Queue *created = catalogue->find(id);
-    if (created == nullptr)  // the trigger that tells processes to read again is disabled
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("queue \"%s\" was not found after its creation", text.c_str()),
-                   errhint("The triggers on hipq.queue must be enabled."));
-    const Queue &queue = *created;
-    pg::as_hipq([&] {
-        tables::make_attempt_leaves_once();
-        tables::create_queue_table(id, table, queue.retention);
-    });
+    return id;
+}
+
+void make_tables(int id, const std::string &table)
+{
+    const auto make = [&] {
+        pg::as_hipq([&] {
+            tables::make_attempt_leaves_once();
+            tables::create_queue_table(id, table);
+        });
+    };
+    with_hint_on_locks("makes queues", make);
+}
+
+std::int32_t create_queue(const pg::Arguments &arguments)
+{
+    const std::string text = arguments.text(queue_argument, "queue");
+    const core::QueueName name = parse_name(text);
+    const Oid role = arguments.maybe_oid(owner).value_or(catalog::caller());
+    check_options(arguments);
+    catalog::lock_queue_name(text);
+    demand_free_name(name, text);
+    check_new_owner(role);
+    finish_drop(name);
+    const TableName table = table_name_of(name);
+    catalog::lock_table_name(table.text);
+    check_table_name(name, table);
+    catalog::lock_partitions();
+    Queue queue = describe(name, role);
+    queue.id = insert_rows(name, role, table.text, arguments);
+    queue.table = table.text;
+    make_tables(queue.id, queue.table);
     give_ownership(queue, role);
     wakeup::note_catalogue_change();
-    return id;
+    return queue.id;
 }
 
 bool has_sql_handlers(const Queue &queue)
@@ -341,61 +356,6 @@ void alter_queue(const pg::Arguments &arguments)
     wakeup::note_catalogue_change();
 }
 
-bool has_unfinished_jobs(const Queue &queue)
-{
-    bool has = false;
-    pg::as_hipq([&] {
-        has = pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() +
-                               ") OR EXISTS (SELECT FROM hipq.successor WHERE queue_id = $1)",
-                           queue.id)
-                  .front()
-                  .boolean(0);
-    });
-    return has;
-}
-
-void check_dependent_objects(const Queue &queue)
-{
-    std::string dependent;
-    pg::as_hipq([&] {
-        for (const pg::Row row : select_dependent_objects.run(queue.table))
-            dependent = row.text(0);
-    });
-    const std::string name = queue.full_name();
-    if (!dependent.empty())
-        HIPQ_RAISE(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-                   errmsg("cannot drop queue \"%s\" because other objects depend on its table",
-                          name.c_str()),
-                   errdetail("One is %s.", dependent.c_str()), errhint("Drop them first."));
-}
-
-// The tables go when nobody reads them: a DROP TABLE that waited for a reader of hipq.job would
-// make the enqueuers of all queues wait. Where no scheduler will come, it has to happen here.
-void drop_queue(const pg::Arguments &arguments)
-{
-    const std::string text = arguments.text(0, "queue");
-    const bool force = arguments.maybe_bool(1).value_or(false);
-    catalog::lock_queue_name(text);
-    const auto catalogue = catalog::catalogue();
-    const Queue &queue = catalog::require_own_queue(*catalogue, text);
-    if (!force && has_unfinished_jobs(queue))
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
-                   errmsg("cannot drop queue \"%s\" because it has unfinished jobs", text.c_str()),
-                   errhint("Use force => true to drop them too."));
-    check_dependent_objects(queue);
-    schedules::forget_schedules_of(queue.id);
-    const bool has_scheduler = memory::is_loaded() && !catalog::is_held();
-    const std::vector<Oid> roles = holders_of_rights(queue);
-    pg::as_hipq([&] {
-        if (has_scheduler)
-            tables::mark_queue_dropped(queue.id, queue.table);
-        else
-            tables::forget_queue(queue.id, queue.table);
-    });
-    take_needless_schema(roles);
-    wakeup::note_catalogue_change();
-}
-
 }  // namespace
 
 }  // namespace hipq::queues
@@ -408,11 +368,5 @@ HIPQ_FUNCTION(hipq_create_queue)
 HIPQ_FUNCTION(hipq_alter_queue)
 {
     hipq::queues::alter_queue(hipq::pg::Arguments(fcinfo));
-    return hipq::pg::return_void();
-}
-
-HIPQ_FUNCTION(hipq_drop_queue)
-{
-    hipq::queues::drop_queue(hipq::pg::Arguments(fcinfo));
     return hipq::pg::return_void();
 }

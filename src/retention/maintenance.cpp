@@ -52,22 +52,23 @@ bool finish_drops(const catalog::Catalogue &catalogue, tables::Patience &patienc
     return done;
 }
 
+bool maintain_final_tree(const Queue &queue, tables::Patience &patience)
+{
+    return do_step(Duty::leaves, &queue,
+                   [&] { return tables::maintain_time_tree(tables::final_tree(queue), patience); });
+}
+
 bool maintain_trees(const catalog::Catalogue &catalogue, tables::Patience &patience)
 {
     bool done = true;
     std::int64_t longest_retention = settings::retention.microseconds();
+    tables::forget_leaf_requests();
     for (const auto &entry : catalogue.queues) {
         const Queue &queue = entry.second;
         if (queue.is_dropped)
             continue;
         longest_retention = std::max(longest_retention, queue.retention);
-        done = do_step(Duty::leaves, &queue,
-                       [&] {
-                           return tables::maintain_time_tree(
-                               {queue.table + "_final", "update_time", queue.retention, true},
-                               patience);
-                       }) &&
-               done;
+        done = maintain_final_tree(queue, patience) && done;
     }
     const tables::TimeTree attempts{"attempt", "ended_time", longest_retention, false};
     return do_step(Duty::leaves, nullptr,
@@ -151,6 +152,26 @@ void maintain_now(Maintenance &maintenance, pg::Time now)
     maintenance.is_left = maintenance.is_left || has_trouble;
 }
 
+// The trees of queues that have had their first final jobs since the last pass. False: a lock is
+// against one.
+bool make_requested_leaves()
+{
+    const std::vector<int> ids = tables::requested_leaves();
+    if (ids.empty())
+        return true;
+    const auto catalogue = recovery::read_catalogue();
+    tables::Patience patience;
+    bool done = true;
+    for (const int id : ids) {
+        const Queue *queue = catalogue->find(id);
+        if (queue == nullptr || queue->is_dropped || maintain_final_tree(*queue, patience))
+            tables::leaves_are_made(id);
+        else
+            done = false;
+    }
+    return done;
+}
+
 }  // namespace
 
 pg::Time maintain(Maintenance &maintenance, pg::Time now, bool saw_dropped_queue)
@@ -158,9 +179,11 @@ pg::Time maintain(Maintenance &maintenance, pg::Time now, bool saw_dropped_queue
     // A queue that was dropped just now goes at once; one that could not go, when its time comes.
     if (now >= maintenance.next || (saw_dropped_queue && !maintenance.is_left))
         maintain_now(maintenance, now);
-    return maintenance.is_left
-               ? maintenance.next
-               : pg::infinity;  // also when something else has woken it before that time
+    const bool has_leaves = make_requested_leaves();
+    const pg::Time next = maintenance.is_left
+                              ? maintenance.next
+                              : pg::infinity;  // also when something else has woken it before
+    return has_leaves ? next : std::min(next, now + retry_interval);
 }
 
 }  // namespace hipq::retention

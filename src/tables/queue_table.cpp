@@ -1,7 +1,10 @@
 // Makes and drops the tables of a queue, and finishes what drop_queue began.
 //
-// Tables are made apart and then attached: CREATE TABLE ... PARTITION OF would lock the whole tree
-// for reading and writing.
+// The table of a queue is made apart and then attached: CREATE TABLE ... PARTITION OF would lock
+// hipq.job for reading and writing. Its leaves are made in their places, as nobody else sees it
+// yet: one statement for what otherwise are a copy, a merge and a validation. Each table of a queue
+// costs milliseconds, and each relation a lock until the end of the transaction, so there are no
+// more than a queue needs before its first job is final.
 #include "queue_table.hpp"
 
 #include "pg/clock.hpp"
@@ -11,14 +14,13 @@
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "statistics/statistics.hpp"
+#include "tables/make_leaf.hpp"
 #include "tables/time_tree.hpp"
 #include "tables/try_lock.hpp"
 
 namespace hipq::tables {
 
 namespace {
-
-constexpr const char *like_options = " INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS";
 
 constinit pg::Statement select_queue_name(R"(
     SELECT instance.name || '.' || queue.name
@@ -32,22 +34,24 @@ std::string name_of_queue(int queue_id)
     return rows.empty() ? std::to_string(queue_id) : rows.front().text(0);
 }
 
-void comment(const std::string &table, const std::string &text)
+void create_parent(const std::string &table, const std::string &queue_id)
 {
-    pg::run_once("COMMENT ON TABLE " + pg::quote_table(table) + " IS " + pg::quote_literal(text));
+    const std::string name = pg::quote_table(table);
+    pg::run_once("CREATE TABLE " + name +
+                 " (LIKE hipq.job INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS) "
+                 "PARTITION BY LIST (state)");
+    pg::run_once("ALTER TABLE " + name + " ALTER COLUMN queue_id SET DEFAULT " + queue_id);
+    pg::run_once("ALTER TABLE hipq.job ATTACH PARTITION " + name + " FOR VALUES IN (" + queue_id +
+                 ")");
 }
 
-void create_table(const std::string &table, const std::string &model, const std::string &more)
+// `columns` and `options`: what a CREATE TABLE has before and after the bound.
+void create_part(const std::string &table, const std::string &part, const std::string &columns,
+                 const std::string &states, const std::string &options)
 {
-    pg::run_once("CREATE TABLE " + pg::quote_table(table) + " (LIKE " + pg::quote_table(model) +
-                 like_options + ")" + more);
-    strip_grants(table);
-}
-
-void attach(const std::string &parent, const std::string &table, const std::string &values)
-{
-    pg::run_once("ALTER TABLE " + pg::quote_table(parent) + " ATTACH PARTITION " +
-                 pg::quote_table(table) + " FOR VALUES IN (" + values + ")");
+    pg::run_once("CREATE TABLE " + pg::quote_table(part) + " PARTITION OF " +
+                 pg::quote_table(table) + " " + columns + " FOR VALUES IN (" + states + ") " +
+                 options);
 }
 
 // No index holds a column that a claim or a success changes: writing `running` stays a HOT update
@@ -57,10 +61,10 @@ void attach(const std::string &parent, const std::string &table, const std::stri
 void create_live_leaf(const std::string &table)
 {
     const std::string leaf = table + "_live";
-    create_table(leaf, table, " WITH (fillfactor = 90, vacuum_truncate = off)");
+    create_part(table, leaf, "(CONSTRAINT " + pg::quote_name(leaf + "_pkey") + " PRIMARY KEY (id))",
+                "NULL, 'initial', 'running', 'error', 'retry'",
+                "WITH (fillfactor = 90, vacuum_truncate = off)");
     const std::string on_leaf = " ON " + pg::quote_table(leaf) + " ";
-    pg::run_once("ALTER TABLE " + pg::quote_table(leaf) + " ADD CONSTRAINT " +
-                 pg::quote_name(leaf + "_pkey") + " PRIMARY KEY (id)");
     pg::run_once("CREATE UNIQUE INDEX " +
                  pg::quote_name(table + "_one_unfinished_job_per_type_and_key") + on_leaf +
                  "(job_type, job_key) WHERE job_key <> 'NONE'");
@@ -68,15 +72,14 @@ void create_live_leaf(const std::string &table)
                  "(job_type, priority, scheduled_run_time, id)");
     pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_expiry") + on_leaf +
                  "(expires_time) WHERE expires_time < 'infinity'");
-    attach(table, leaf, "NULL, 'initial', 'running', 'error', 'retry'");
 }
 
-void create_final_tree(const std::string &table, std::int64_t retention)
+// The scheduler makes the other leaves when the first job is final: ask_for_leaves().
+void create_final_tree(const std::string &table)
 {
     const std::string tree = table + "_final";
-    create_table(tree, table, " PARTITION BY RANGE (update_time)");
-    make_leaves(TimeTree{tree, "update_time", retention, true});
-    attach(table, tree, "'final'");
+    create_part(table, tree, "", "'final'", "PARTITION BY RANGE (update_time)");
+    make_first_leaf(TimeTree{tree, "update_time", 0, true});
 }
 
 constexpr std::array marked_queue_fields{
@@ -152,20 +155,18 @@ bool drop_detached(const MarkedQueue &queue, Patience &patience)
 
 }  // namespace
 
-void create_queue_table(int queue_id, std::string_view table, std::int64_t retention)
+void create_queue_table(int queue_id, std::string_view table)
 {
     pin_table_settings();
     const std::string name(table);
     const std::string queue = name_of_queue(queue_id);
-    create_table(name, "job", " PARTITION BY LIST (state)");
-    pg::run_once("ALTER TABLE " + pg::quote_table(name) + " ALTER COLUMN queue_id SET DEFAULT " +
-                 std::to_string(queue_id));
+    create_parent(name, std::to_string(queue_id));
     create_live_leaf(name);
-    create_final_tree(name, retention);
-    attach("job", name, std::to_string(queue_id));
-    comment(name, "queue " + queue + ": INSERT a row to enqueue a job");
-    comment(name + "_live", "queue " + queue + ": unfinished jobs");
-    comment(name + "_final", "queue " + queue + ": final jobs, by update_time");
+    create_final_tree(name);
+    strip_grants({name, name + "_live", name + "_final"});
+    comment_on(name, "queue " + queue + ": INSERT a row to enqueue a job");
+    comment_on(name + "_live", "queue " + queue + ": unfinished jobs");
+    comment_on(name + "_final", "queue " + queue + ": final jobs, by update_time");
 }
 
 void drop_queue_table(std::string_view table)
@@ -210,8 +211,7 @@ void mark_queue_dropped(int queue_id, std::string_view table)
     static constinit pg::Statement mark(
         "UPDATE hipq.queue SET is_dropped = true WHERE queue_id = $1");
     mark.run(queue_id);
-    strip_grants(table);
-    strip_grants(std::string(table) + "_live");
+    strip_grants({std::string(table), std::string(table) + "_live"});
 }
 
 std::vector<MarkedQueue> read_marked_queues()

@@ -1,4 +1,4 @@
-// The tables of a queue: made, cut into leaves by time, dropped. All as the extension owner.
+// The tables of a queue: made and dropped. All as the extension owner.
 #pragma once
 
 #include "catalog/catalog.hpp"
@@ -7,9 +7,8 @@
 namespace hipq::tables {
 
 // Makes and attaches hipq.<table>, its live leaf with indexes and constraints, its final tree with
-// default leaf and the leaves due now, ready for queue `queue_id`. Needs a transaction and hipq's
-// permit (as_hipq).
-void create_queue_table(int queue_id, std::string_view table, std::int64_t retention);
+// the default leaf, ready for queue `queue_id`. Needs a transaction and hipq's permit (as_hipq).
+void create_queue_table(int queue_id, std::string_view table);
 
 // Drops the tables of a queue at once; waits for locks as DROP TABLE does.
 void drop_queue_table(std::string_view table);
@@ -17,20 +16,6 @@ void drop_queue_table(std::string_view table);
 // Drops the tables of a queue, its dead letters, its job types and the queue itself. Its attempts
 // stay until their retention is over. Needs a transaction and as_hipq.
 void forget_queue(int queue_id, std::string_view table);
-
-// One pass of maintenance over a table cut by time, `parent` (app_mail_final or attempt, unquoted,
-// in schema hipq): moves rows out of the default leaf into a new leaf where a period needs it,
-// makes the missing leaves, drops those that are due. Runs its own transactions, each short; a step
-// that somebody's lock is against is left to the next pass. Returns true when nothing is left to
-// do. For the scheduler: no transaction open.
-struct TimeTree {
-    std::string parent;       // "app_mail_final"
-    std::string time_column;  // "update_time", "ended_time"
-    std::int64_t retention;   // microseconds
-    bool has_key_index;       // final leaves: the (job_type, job_key) index and the unique id; else
-                              // those of attempts: (job_id, attempt)
-};
-bool maintain_time_tree(const TimeTree &tree, Patience &patience);
 
 // Removes dead letters past their retention, at most `limit`. Needs a transaction. Returns how many
 // went.

@@ -2,6 +2,8 @@
 // What other rooms may use.
 #pragma once
 
+#include "tables/leaf_requests.hpp"
+#include "tables/make_leaf.hpp"
 #include "tables/queue_table.hpp"
 #include "tables/time_tree.hpp"
 #include "tables/try_lock.hpp"

@@ -1,54 +1,28 @@
-// Makes, fills and drops the leaves of tables cut by time.
+// Keeps the leaves of tables cut by time in shape: adds those that are missing, drops those that
+// are due.
 //
 // What reads such a tree locks all its leaves, and DDL on it wants some of them for itself:
 // try_lock.hpp sees to it that nobody waits for that. What is done while the locks are held is as
 // little as can be.
 #include "time_tree.hpp"
 
-#include <chrono>
-
-#include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/point.hpp"
 #include "pg/quote.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
+#include "tables/make_leaf.hpp"
 #include "tables/try_lock.hpp"
 
 namespace hipq::tables {
 
 namespace {
 
-constexpr std::int64_t unix_epoch_to_postgres =
-    946'684'800'000'000;  // microseconds from 1970 to 2000
 constexpr std::int64_t microseconds_per_minute = 60'000'000;
 // Rows that expire in the default leaf go in portions, so that no transaction is long.
 constexpr int rows_per_prune = 10'000;
 // Rows that move out of the default leaf do so while others wait.
 constexpr int rows_per_move = 1'000;
-
-// "2026-11-21 13:05:00+00"
-std::string literal_of(std::int64_t time)
-{
-    namespace chrono = std::chrono;
-    const chrono::sys_time<chrono::microseconds> point{chrono::microseconds{time}};
-    const auto midnight = chrono::floor<chrono::days>(point);
-    const chrono::year_month_day date{midnight};
-    const chrono::hh_mm_ss clock{point - midnight};
-    std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "'%04d-%02u-%02u %02d:%02d:%02d.%06d+00'",
-                  static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                  static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
-                  static_cast<int>(clock.minutes().count()),
-                  static_cast<int>(clock.seconds().count()),
-                  static_cast<int>(clock.subseconds().count()));
-    return text.data();
-}
-
-pg::Time postgres_time(std::int64_t unix_time)
-{
-    return pg::Time{unix_time - unix_epoch_to_postgres};
-}
 
 struct Leaf {
     Oid oid;
@@ -59,6 +33,7 @@ struct Leaf {
 struct Tree {
     Oid parent = InvalidOid;
     std::vector<Leaf> leaves;
+    bool is_unused = false;  // its only leaf is the default leaf, which has never had a row
 
     const Leaf *default_leaf() const
     {
@@ -88,14 +63,6 @@ constinit pg::Statement select_leaves(R"(
     WHERE inhparent = $1
     ORDER BY 3)");
 
-Oid relation_oid(const std::string &name)
-{
-    return pg::call([&] {
-        const Oid schema = ::get_namespace_oid("hipq", true);
-        return OidIsValid(schema) ? ::get_relname_relid(name.c_str(), schema) : InvalidOid;
-    });
-}
-
 // Bounds are printed and read in the session's style: a style that loses nothing, for this
 // transaction.
 void pin_time_format()
@@ -105,6 +72,12 @@ void pin_time_format()
             (void)::set_config_option(setting, setting[0] == 'T' ? "UTC" : "ISO", PGC_USERSET,
                                       PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
     });
+}
+
+bool has_never_had_a_row(const Leaf &leaf)
+{
+    static constinit pg::Statement select_size("SELECT pg_relation_size($1)");
+    return select_size.run(leaf.oid).front().integer(0) == 0;
 }
 
 // Own transaction.
@@ -123,75 +96,11 @@ Tree read_tree(const std::string &parent)
                     leaf.period = core::Period{row.integer(2), row.integer(3)};
                 tree.leaves.push_back(std::move(leaf));
             }
+            tree.is_unused = tree.leaves.size() == 1 && tree.default_leaf() != nullptr &&
+                             has_never_had_a_row(tree.leaves.front());
         });
     });
     return tree;
-}
-
-void make_indexes(const TimeTree &tree, const std::string &leaf)
-{
-    if (!tree.has_key_index) {
-        pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_job") + " ON " +
-                     pg::quote_table(leaf) + " (queue_id, job_id, attempt)");
-        return;
-    }
-    pg::run_once("CREATE UNIQUE INDEX " + pg::quote_name(leaf + "_id") + " ON " +
-                 pg::quote_table(leaf) + " (id)");
-    pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_key") + " ON " + pg::quote_table(leaf) +
-                 " (job_type, job_key) WHERE job_key <> 'NONE'");
-}
-
-constinit pg::Statement select_statistics_targets(R"(
-    SELECT quote_ident(attname), attstattarget
-    FROM pg_attribute
-    WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attstattarget >= 0)");
-
-// LIKE does not copy them.
-void copy_statistics_targets(const std::string &from, const std::string &to)
-{
-    std::string changes;
-    for (const pg::Row row : select_statistics_targets.run(pg::quote_table(from)))
-        changes.append(changes.empty() ? "" : ", ")
-            .append("ALTER COLUMN " + row.text(0) + " SET STATISTICS " +
-                    std::to_string(row.integer32(1)));
-    if (!changes.empty())
-        pg::run_once("ALTER TABLE " + pg::quote_table(to) + " " + changes);
-}
-
-void make_detached_leaf(const TimeTree &tree, const std::string &leaf, const std::string &comment)
-{
-    pg::run_once("CREATE TABLE " + pg::quote_table(leaf) + " (LIKE " +
-                 pg::quote_table(tree.parent) +
-                 " INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS)");
-    strip_grants(leaf);
-    copy_statistics_targets(tree.parent, leaf);
-    make_indexes(tree, leaf);
-    pg::run_once("COMMENT ON TABLE " + pg::quote_table(leaf) + " IS " + pg::quote_literal(comment));
-}
-
-void attach(const TimeTree &tree, const std::string &leaf, const std::string &bound)
-{
-    pg::run_once("ALTER TABLE " + pg::quote_table(tree.parent) + " ATTACH PARTITION " +
-                 pg::quote_table(leaf) + " " + bound);
-}
-
-std::string leaf_name(const TimeTree &tree, const core::Period &period)
-{
-    return tree.parent + "_" + core::leaf_suffix(period);
-}
-
-void make_default_leaf(const TimeTree &tree)
-{
-    const std::string leaf = tree.parent + "_default";
-    make_detached_leaf(tree, leaf, "rows of " + tree.parent + " for whose time no leaf was there");
-    attach(tree, leaf, "DEFAULT");
-}
-
-void make_detached_leaf(const TimeTree &tree, const core::Period &period)
-{
-    make_detached_leaf(tree, leaf_name(tree, period),
-                       "rows of " + tree.parent + " with " + tree.time_column + " from " +
-                           literal_of(period.start) + " to " + literal_of(period.end));
 }
 
 // The rows of the period that had to go to the default leaf, counted as far as `limit`.
@@ -220,13 +129,6 @@ void move_rows(const TimeTree &tree, const core::Period &period, const Leaf &def
                      " < $2 RETURNING *) INSERT INTO " + pg::quote_table(leaf_name(tree, period)) +
                      " SELECT * FROM moved",
                  postgres_time(period.start), postgres_time(period.end));
-}
-
-void attach(const TimeTree &tree, const core::Period &period)
-{
-    attach(tree, leaf_name(tree, period),
-           "FOR VALUES FROM (" + literal_of(period.start) + ") TO (" + literal_of(period.end) +
-               ")");
 }
 
 // ATTACH PARTITION looks into the ancestors of the parent for their bounds.
@@ -356,35 +258,6 @@ bool prune_default_leaf(const TimeTree &tree, const Leaf &leaf, std::int64_t now
 
 }  // namespace
 
-std::int64_t unix_now()
-{
-    return pg::now().value + unix_epoch_to_postgres;
-}
-
-void strip_grants(std::string_view table)
-{
-    static constinit pg::Statement select_grantees(R"(
-        SELECT DISTINCT CASE acl.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(acl.grantee)) END
-        FROM pg_class AS relation
-        LEFT JOIN pg_attribute AS attribute ON attribute.attrelid = relation.oid AND attribute.attacl IS NOT NULL
-        CROSS JOIN aclexplode(relation.relacl || attribute.attacl) AS acl
-        WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1 AND acl.grantee <> relation.relowner)");
-    for (const pg::Row row : select_grantees.run(table))
-        pg::run_once("REVOKE ALL ON TABLE " + pg::quote_table(table) + " FROM " + row.text(0));
-}
-
-void pin_table_settings()
-{
-    pg::call([] {
-        for (const auto &[name, value] :
-             {std::pair{"default_tablespace", ""}, std::pair{"default_table_access_method", "heap"},
-              std::pair{"default_toast_compression", "pglz"},
-              std::pair{"standard_conforming_strings", "on"}})
-            (void)::set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-                                      true, 0, false);
-    });
-}
-
 TimeTree attempt_tree()
 {
     return {"attempt", "ended_time", settings::retention.microseconds(), false};
@@ -395,27 +268,10 @@ TimeTree final_tree(const catalog::Queue &queue)
     return {queue.table + "_final", "update_time", queue.retention, true};
 }
 
-void make_leaves(const TimeTree &tree)
-{
-    make_default_leaf(tree);
-    for (const core::Period &period :
-         core::missing_periods(unix_now(), core::period_length(tree.retention), std::nullopt)) {
-        make_detached_leaf(tree, period);
-        attach(tree, period);
-    }
-}
-
-void make_attempt_leaves_once()
-{
-    pin_table_settings();
-    if (!OidIsValid(relation_oid("attempt_default")))
-        make_leaves(attempt_tree());
-}
-
 bool maintain_time_tree(const TimeTree &tree, Patience &patience)
 {
     const Tree state = read_tree(tree.parent);
-    if (!OidIsValid(state.parent))
+    if (!OidIsValid(state.parent) || state.is_unused)
         return true;
     const std::int64_t present = unix_now();
     bool done = true;

@@ -1,0 +1,105 @@
+// drop_queue: marks a queue for the scheduler to drop, or drops it where no scheduler will come.
+//
+// Holds a lock on the queue's name until its transaction ends.
+#include "catalog/catalog.hpp"
+#include "pg/arguments.hpp"
+#include "pg/internal_write.hpp"
+#include "queues/grants.hpp"
+#include "queues/many_locks.hpp"
+#include "schedules/schedules.hpp"
+#include "tables/tables.hpp"
+#include "wakeup/wakeup.hpp"
+
+namespace hipq::queues {
+
+namespace {
+
+using catalog::Queue;
+
+// Views, foreign keys and functions of users that hang on the tables of a queue.
+constinit pg::Statement select_dependent_objects(R"(
+    WITH tree AS (
+        SELECT member.oid, member.reltype
+        FROM pg_class AS relation
+        CROSS JOIN pg_partition_tree(relation.oid) AS part
+        JOIN pg_class AS member ON member.oid = part.relid
+        WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1
+    )
+    SELECT pg_describe_object(classid, objid, objsubid)
+    FROM pg_depend
+    WHERE deptype = 'n'
+      AND (refclassid = 'pg_class'::regclass AND refobjid IN (SELECT oid FROM tree)
+           OR refclassid = 'pg_type'::regclass AND refobjid IN (SELECT reltype FROM tree))
+      AND NOT (classid = 'pg_class'::regclass AND objid IN (SELECT oid FROM tree))
+      AND NOT (classid = 'pg_constraint'::regclass
+               AND objid IN (SELECT oid FROM pg_constraint WHERE conrelid IN (SELECT oid FROM tree)))
+    ORDER BY 1
+    LIMIT 1)");
+
+bool has_unfinished_jobs(const Queue &queue)
+{
+    bool has = false;
+    pg::as_hipq([&] {
+        has = pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() +
+                               ") OR EXISTS (SELECT FROM hipq.successor WHERE queue_id = $1)",
+                           queue.id)
+                  .front()
+                  .boolean(0);
+    });
+    return has;
+}
+
+void check_dependent_objects(const Queue &queue)
+{
+    std::string dependent;
+    pg::as_hipq([&] {
+        for (const pg::Row row : select_dependent_objects.run(queue.table))
+            dependent = row.text(0);
+    });
+    const std::string name = queue.full_name();
+    if (!dependent.empty())
+        HIPQ_RAISE(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+                   errmsg("cannot drop queue \"%s\" because other objects depend on its table",
+                          name.c_str()),
+                   errdetail("One is %s.", dependent.c_str()), errhint("Drop them first."));
+}
+
+// The tables go when nobody reads them: a DROP TABLE that waited for a reader of hipq.job would
+// make the enqueuers of all queues wait. Where no scheduler will come, it has to happen here.
+void drop_queue(const pg::Arguments &arguments)
+{
+    const std::string text = arguments.text(0, "queue");
+    const bool force = arguments.maybe_bool(1).value_or(false);
+    catalog::lock_queue_name(text);
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = catalog::require_own_queue(*catalogue, text);
+    if (!force && has_unfinished_jobs(queue))
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),
+                   errmsg("cannot drop queue \"%s\" because it has unfinished jobs", text.c_str()),
+                   errhint("Use force => true to drop them too."));
+    check_dependent_objects(queue);
+    schedules::forget_schedules_of(queue.id);
+    const bool has_scheduler = memory::is_loaded() && !catalog::is_held();
+    const std::vector<Oid> roles = holders_of_rights(queue);
+    const auto drop = [&] {
+        pg::as_hipq([&] {
+            if (has_scheduler)
+                tables::mark_queue_dropped(queue.id, queue.table);
+            else
+                tables::forget_queue(queue.id, queue.table);
+        });
+    };
+    with_hint_on_locks("drops queues", drop);
+    take_needless_schema(roles);
+    wakeup::note_catalogue_change();
+}
+
+}  // namespace
+
+}  // namespace hipq::queues
+
+HIPQ_FUNCTION(hipq_drop_queue)
+{
+    hipq::queues::drop_queue(hipq::pg::Arguments(fcinfo));
+    return hipq::pg::return_void();
+}
