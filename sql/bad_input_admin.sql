@@ -150,7 +150,7 @@ SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a')$$);
 RESET TIME ZONE;
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', max_retries => -1)$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', retry_base => '-1 s')$$);
-SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', retry_max => '1 month')$$);
+SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', retry_max => '102 years')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', retry_multiplier => 0.5)$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', retry_multiplier => 'NaN')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', retry_jitter => 1.5)$$);

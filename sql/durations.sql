@@ -3,6 +3,7 @@
 \pset tuples_only on
 SET client_min_messages = warning;
 SET timezone = 'UTC';
+SET intervalstyle = 'postgres';
 
 \getenv srcdir PG_ABS_SRCDIR
 \set try :srcdir '/test/regress/try.sql'
@@ -28,9 +29,9 @@ INSERT INTO pg_temp.use (name, call, shows) VALUES
      'SELECT timeout, queue_ttl FROM hipq.dur_q ORDER BY id DESC LIMIT 1'),
     ('enqueue, any data', 'SELECT hipq.enqueue(''t'', 7, queue => ''dur.q'', timeout => %1$s, queue_ttl => %1$s)',
      'SELECT timeout, queue_ttl FROM hipq.dur_q ORDER BY id DESC LIMIT 1'),
-    ('enqueue_unique', 'SELECT hipq.enqueue_unique(''t'', queue => ''dur.q'', timeout => %1$s, queue_ttl => %1$s)',
+    ('enqueue_unique', 'SELECT hipq.enqueue_unique(''t'', job_key => ''k'', queue => ''dur.q'', timeout => %1$s, queue_ttl => %1$s)',
      'SELECT timeout, queue_ttl FROM hipq.dur_q ORDER BY id DESC LIMIT 1'),
-    ('enqueue_unique, any data', 'SELECT hipq.enqueue_unique(''t'', 7, queue => ''dur.q'', timeout => %1$s, queue_ttl => %1$s)',
+    ('enqueue_unique, any data', 'SELECT hipq.enqueue_unique(''t'', 7, job_key => ''k'', queue => ''dur.q'', timeout => %1$s, queue_ttl => %1$s)',
      'SELECT timeout, queue_ttl FROM hipq.dur_q ORDER BY id DESC LIMIT 1'),
     ('enqueue_many', 'SELECT hipq.enqueue_many(''t'', ''{1}'', queue => ''dur.q'', timeout => %1$s, queue_ttl => %1$s)',
      'SELECT timeout, queue_ttl FROM hipq.dur_q ORDER BY id DESC LIMIT 1'),
@@ -118,7 +119,7 @@ INSERT INTO pg_temp.mistake (said) VALUES ('0'), ('-1'), ('''-5 min'''), ('-0.5'
 SELECT n, left(said, 30), pg_temp.try(format('SELECT hipq.enqueue(''t'', queue => ''dur.q'', timeout => %s)', said)) FROM mistake ORDER BY n;
 SELECT pg_temp.try(format('SELECT hipq.enqueue(''t'', queue => ''dur.q'', %s)', said)) FROM (VALUES ('queue_ttl => 0')) AS one (said);
 SELECT pg_temp.try(format('SELECT hipq.alter_job_type(''dur.q'', ''t'', %s)', said))
-FROM (VALUES ('default_timeout => 0'), ('queue_ttl => -1'), ('worker_wait_ttl => ''infinity'''), ('retry_base => -0.001'), ('retry_max => ''101 years''')) AS each (said);
+FROM (VALUES ('default_timeout => 0'), ('queue_ttl => -1'), ('worker_wait_ttl => ''infinity'''), ('retry_base => -0.001'), ('retry_max => ''102 years''')) AS each (said);
 SELECT pg_temp.try(format('SELECT hipq.alter_queue(''dur.q'', %s)', said))
 FROM (VALUES ('max_timeout => 0'), ('queue_ttl => 0'), ('retention => 59'), ('dead_letter_retention => 59.9')) AS each (said);
 SELECT pg_temp.try(format('SELECT hipq.%s', said))

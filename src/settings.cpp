@@ -304,10 +304,10 @@ void define(const Length &it)
                   GUC_UNIT_S);
 }
 
-template <class Setting>
-void define_all(std::span<const Setting> settings)
+template <class Settings>
+void define_all(const Settings &settings)
 {
-    for (const Setting &setting : settings)
+    for (const auto &setting : settings)
         define(setting);
 }
 
@@ -318,13 +318,13 @@ void define()
     ::DefineCustomStringVariable("hipq.databases", "Databases whose jobs are run.",
                                  "A comma-separated list, or * for all of them.", &databases, "*",
                                  PGC_SIGHUP, GUC_LIST_INPUT, nullptr, nullptr, nullptr);
-    define_all(std::span(switches));
-    define_all(std::span(counts));
-    define_all(std::span(numbers));
-    define_all(std::span(lengths));
+    define_all(switches);
+    define_all(counts);
+    define_all(numbers);
+    define_all(lengths);
 #ifdef HIPQ_POINTS
-    define_all(std::span(counts_of_tests));
-    define_all(std::span(lengths_of_tests));
+    define_all(counts_of_tests);
+    define_all(lengths_of_tests);
 #endif
     ::MarkGUCPrefixReserved("hipq");
 }

@@ -2,24 +2,24 @@
 
 CREATE TYPE hipq.duration;
 
-CREATE FUNCTION hipq._duration_in(cstring) RETURNS hipq.duration LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hipq__duration_in';
+CREATE FUNCTION hipq._duration_in(cstring) RETURNS hipq.duration LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_in';
 COMMENT ON FUNCTION hipq._duration_in(cstring) IS 'reads a duration: what an interval is read from; a number without a unit counts seconds';
 
-CREATE FUNCTION hipq._duration_out(hipq.duration) RETURNS cstring LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hipq__duration_out';
+CREATE FUNCTION hipq._duration_out(hipq.duration) RETURNS cstring LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_out';
 COMMENT ON FUNCTION hipq._duration_out(hipq.duration) IS 'writes a duration as an interval is written';
 
 CREATE TYPE hipq.duration (INPUT = hipq._duration_in, OUTPUT = hipq._duration_out, LIKE = bigint);
 COMMENT ON TYPE hipq.duration IS 'a length of time: ''5 min'', interval ''5 min'', 300 (seconds) and ''300'' are the same; a month counts as 30 days';
 
 -- A driver may give a parameter any of these types. Each needs a cast of its own: implicit casts do not follow one another.
-CREATE FUNCTION hipq._duration(value text) RETURNS hipq.duration LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hipq__duration_of_text';
-CREATE FUNCTION hipq._duration(value interval) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hipq__duration_of_interval';
-CREATE FUNCTION hipq._duration(value smallint) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hipq__duration_of_smallint';
-CREATE FUNCTION hipq._duration(value integer) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hipq__duration_of_integer';
-CREATE FUNCTION hipq._duration(value bigint) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hipq__duration_of_bigint';
-CREATE FUNCTION hipq._duration(value real) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hipq__duration_of_real';
-CREATE FUNCTION hipq._duration(value double precision) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hipq__duration_of_double';
-CREATE FUNCTION hipq._duration(value numeric) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hipq__duration_of_numeric';
+CREATE FUNCTION hipq._duration(value text) RETURNS hipq.duration LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_text';
+CREATE FUNCTION hipq._duration(value interval) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_interval';
+CREATE FUNCTION hipq._duration(value smallint) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_smallint';
+CREATE FUNCTION hipq._duration(value integer) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_integer';
+CREATE FUNCTION hipq._duration(value bigint) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_bigint';
+CREATE FUNCTION hipq._duration(value real) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_real';
+CREATE FUNCTION hipq._duration(value double precision) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_double';
+CREATE FUNCTION hipq._duration(value numeric) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_numeric';
 COMMENT ON FUNCTION hipq._duration(text) IS 'the duration that a text says, as _duration_in reads it';
 COMMENT ON FUNCTION hipq._duration(interval) IS 'the duration of an interval; a month counts as 30 days';
 COMMENT ON FUNCTION hipq._duration(smallint) IS 'the duration of so many seconds';
@@ -30,11 +30,20 @@ COMMENT ON FUNCTION hipq._duration(double precision) IS 'the duration of so many
 COMMENT ON FUNCTION hipq._duration(numeric) IS 'the duration of so many seconds';
 
 CREATE CAST (text AS hipq.duration) WITH FUNCTION hipq._duration(text) AS IMPLICIT;
+COMMENT ON CAST (text AS hipq.duration) IS 'for arguments that are a length of time';
 CREATE CAST (varchar AS hipq.duration) WITH FUNCTION hipq._duration(text) AS IMPLICIT;
+COMMENT ON CAST (varchar AS hipq.duration) IS 'for arguments that are a length of time';
 CREATE CAST (interval AS hipq.duration) WITH FUNCTION hipq._duration(interval) AS IMPLICIT;
+COMMENT ON CAST (interval AS hipq.duration) IS 'for arguments that are a length of time';
 CREATE CAST (smallint AS hipq.duration) WITH FUNCTION hipq._duration(smallint) AS IMPLICIT;
+COMMENT ON CAST (smallint AS hipq.duration) IS 'for arguments that are a length of time';
 CREATE CAST (integer AS hipq.duration) WITH FUNCTION hipq._duration(integer) AS IMPLICIT;
+COMMENT ON CAST (integer AS hipq.duration) IS 'for arguments that are a length of time';
 CREATE CAST (bigint AS hipq.duration) WITH FUNCTION hipq._duration(bigint) AS IMPLICIT;
+COMMENT ON CAST (bigint AS hipq.duration) IS 'for arguments that are a length of time';
 CREATE CAST (real AS hipq.duration) WITH FUNCTION hipq._duration(real) AS IMPLICIT;
+COMMENT ON CAST (real AS hipq.duration) IS 'for arguments that are a length of time';
 CREATE CAST (double precision AS hipq.duration) WITH FUNCTION hipq._duration(double precision) AS IMPLICIT;
+COMMENT ON CAST (double precision AS hipq.duration) IS 'for arguments that are a length of time';
 CREATE CAST (numeric AS hipq.duration) WITH FUNCTION hipq._duration(numeric) AS IMPLICIT;
+COMMENT ON CAST (numeric AS hipq.duration) IS 'for arguments that are a length of time';

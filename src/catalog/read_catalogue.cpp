@@ -16,7 +16,6 @@ namespace {
 using pg::field;
 using pg::Value;
 
-
 // An interval in microseconds, cut at 100 years so that none overflows. (least() alone would take
 // NULL for 100 years.)
 #define HIPQ_MICROSECONDS(interval)                                                                \

@@ -23,7 +23,7 @@ struct Audit {
     std::vector<Doubt> doubts{};
 };
 
-// Goes on with the walk, settings::audit_rate entries for each second since the last call, and looks
+// Goes on with the walk, audit_rate entries for each second since the last call, and looks
 // again at what it doubted then. Own transaction. Returns after how many microseconds it has to be
 // called again; nothing: when somebody has worked.
 std::optional<std::int64_t> audit(Audit &audit, const catalog::Catalogue &catalogue, pg::Time now);

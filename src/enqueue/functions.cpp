@@ -3,6 +3,7 @@
 #include "core/job/validate.hpp"
 #include "core/text/json_text.hpp"
 #include "enqueue/by_call.hpp"
+#include "enqueue/new_job.hpp"
 #include "enqueue/queue_for.hpp"
 #include "job/job.hpp"
 #include "pg/arguments.hpp"

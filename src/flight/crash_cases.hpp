@@ -36,7 +36,7 @@ void forget_crash_cases(Oid database) noexcept;
 
 // Jobs that crashed the server, or may have, run one at a time: whoever takes jobs into flight
 // asks, takes one of these by itself, and none as long as another one is in flight, its last crash
-// has not been dealt with yet, or that was a moment ago (settings::suspect_pause).
+// has not been dealt with yet, or that was a moment ago (suspect_pause).
 enum class Suspicion : unsigned char { none, may_run, has_to_wait, has_to_pause };
 constexpr bool is_kept_back(Suspicion suspicion)
 {

@@ -109,8 +109,8 @@ HIPQ_FUNCTION(hipq__duration_in)
 
 HIPQ_FUNCTION(hipq__duration_out)
 {
-    const char *text = hipq::pg::write_duration(DatumGetInt64(fcinfo->args[0].value));
-    return hipq::pg::call([&] { return CStringGetDatum(::pstrdup(text)); });
+    const char *written = hipq::pg::write_duration(DatumGetInt64(fcinfo->args[0].value));
+    return hipq::pg::call([&] { return CStringGetDatum(::pstrdup(written)); });
 }
 
 HIPQ_FUNCTION(hipq__duration_of_text)

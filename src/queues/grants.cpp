@@ -3,6 +3,7 @@
 #include "queues/grants.hpp"
 
 #include "catalog/catalog.hpp"
+#include "core/job/columns.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"

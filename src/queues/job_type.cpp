@@ -281,9 +281,6 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
         what.has_value() ? std::optional(what->handler) : std::nullopt;
     const std::optional<std::string> kind_text =
         what.has_value() ? std::optional<std::string>(catalog::name(what->kind)) : std::nullopt;
-    pg::Parameter short_priority(std::optional<std::int16_t>{});
-    if (const auto priority = arguments.maybe_int(default_priority))
-        short_priority = static_cast<std::int16_t>(*priority);
     const auto interval_at = [&](int i) { return pg::interval_of(arguments.maybe_duration(i)); };
     std::vector<pg::Parameter> parameters{queue.id,
                                           name,
@@ -291,7 +288,7 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
                                           kind_text,
                                           decider,
                                           arguments.maybe_seconds(default_timeout),
-                                          short_priority,
+                                          arguments.maybe_int(default_priority),
                                           arguments.maybe_double(default_throttle_factor),
                                           windows,
                                           zone,

@@ -47,7 +47,7 @@ constexpr std::array schedule_fields{
     option<&JobOptions::time_windows>("schedule.time_windows"),
     option<&JobOptions::max_retries>("schedule.max_retries"),
     option<&JobOptions::expires_time>("$2 + extract(epoch FROM schedule.expires_after)"
-                                          " * interval '1 second'"),
+                                      " * interval '1 second'"),
     option<&JobOptions::throttle_key>("schedule.throttle_key"),
 };
 
