@@ -247,13 +247,10 @@ std::int32_t insert_rows(const core::QueueName &name, Oid role, const std::strin
 
 void make_tables(int id, const std::string &table)
 {
-    const auto make = [&] {
-        pg::as_hipq([&] {
-            tables::make_attempt_leaves_once();
-            tables::create_queue_table(id, table);
-        });
-    };
-    with_hint_on_locks("makes queues", make);
+    pg::as_hipq([&] {
+        tables::make_attempt_leaves_once();
+        tables::create_queue_table(id, table);
+    });
 }
 
 std::int32_t create_queue(const pg::Arguments &arguments)
@@ -362,7 +359,10 @@ void alter_queue(const pg::Arguments &arguments)
 
 HIPQ_FUNCTION(hipq_create_queue)
 {
-    return hipq::pg::return_int(hipq::queues::create_queue(hipq::pg::Arguments(fcinfo)));
+    std::int32_t id = 0;
+    hipq::queues::with_hint_on_locks(
+        "makes queues", [&] { id = hipq::queues::create_queue(hipq::pg::Arguments(fcinfo)); });
+    return hipq::pg::return_int(id);
 }
 
 HIPQ_FUNCTION(hipq_alter_queue)
