@@ -1,7 +1,8 @@
 -- The catalogue: which database this is, its instances, queues and job types, and who may see them.
 -- Users own the rows; pg_dump carries them.
 
--- Which database this is. A restored or cloned database carries the row of its original and so stands still until release_hold().
+-- Which database this is. A restored or cloned database carries the row of its original and so
+-- stands still until release_hold().
 CREATE TABLE hipq.identity (
     system_identifier bigint      NOT NULL,
     database_oid      oid         NOT NULL,
@@ -9,18 +10,25 @@ CREATE TABLE hipq.identity (
     created_time      timestamptz NOT NULL DEFAULT now(),
     only_row          boolean     NOT NULL DEFAULT true CONSTRAINT identity_pkey PRIMARY KEY CONSTRAINT identity_is_one_row CHECK (only_row)
 );
-COMMENT ON TABLE hipq.identity IS 'the server and database that may run the jobs stored here; another one holds them until hipq.release_hold()';
-COMMENT ON COLUMN hipq.identity.system_identifier IS 'system identifier of the server (pg_control_system())';
+COMMENT ON TABLE hipq.identity
+    IS 'the server and database that may run the jobs stored here; another one holds them until '
+    'hipq.release_hold()';
+COMMENT ON COLUMN hipq.identity.system_identifier
+    IS 'system identifier of the server (pg_control_system())';
 COMMENT ON COLUMN hipq.identity.database_oid IS 'OID of the database';
-COMMENT ON COLUMN hipq.identity.token IS 'mark of the server (file hipq.server in its data directory), which a copy of its files does not share; NULL = hipq was not preloaded yet';
-COMMENT ON COLUMN hipq.identity.created_time IS 'when this database took the jobs over: first create_queue() or last release_hold()';
+COMMENT ON COLUMN hipq.identity.token
+    IS 'mark of the server (file hipq.server in its data directory), which a copy of its files '
+    'does not share; NULL = hipq was not preloaded yet';
+COMMENT ON COLUMN hipq.identity.created_time
+    IS 'when this database took the jobs over: first create_queue() or last release_hold()';
 COMMENT ON COLUMN hipq.identity.only_row IS 'always true: the table has one row at most';
 
 CREATE SEQUENCE hipq.instance_id_seq AS integer;
 COMMENT ON SEQUENCE hipq.instance_id_seq IS 'numbers of instances';
 
--- No foreign keys between these tables: they are there before their rows when a dump is restored, and a parallel restore loads the rows in any
--- order. What makes a queue or a job type locks the row it belongs to, what removes one removes what belongs to it.
+-- No foreign keys between these tables: they are there before their rows when a dump is restored,
+-- and a parallel restore loads the rows in any order. What makes a queue or a job type locks the
+-- row it belongs to, what removes one removes what belongs to it.
 CREATE TABLE hipq.instance (
     instance_id           integer     NOT NULL DEFAULT nextval('hipq.instance_id_seq') CONSTRAINT instance_pkey PRIMARY KEY,
     name                  text COLLATE "C" NOT NULL CONSTRAINT instance_name_is_unique UNIQUE,
@@ -35,12 +43,17 @@ CREATE TABLE hipq.instance (
 COMMENT ON TABLE hipq.instance IS 'named groups of queues';
 COMMENT ON COLUMN hipq.instance.instance_id IS 'number of the instance';
 COMMENT ON COLUMN hipq.instance.name IS 'name: lower-case letters and underscores';
-COMMENT ON COLUMN hipq.instance.shard_key IS 'what jobs are spread by when the instance is sharded; NONE = not sharded';
-COMMENT ON COLUMN hipq.instance.is_strict IS 'its queues refuse jobs of unregistered types, unless they say otherwise';
-COMMENT ON COLUMN hipq.instance.table_naming_strategy IS 'SQL expression over $1 (instance) and $2 (queue) that gives the name of a queue''s table; NONE = <instance>_<queue>';
+COMMENT ON COLUMN hipq.instance.shard_key
+    IS 'what jobs are spread by when the instance is sharded; NONE = not sharded';
+COMMENT ON COLUMN hipq.instance.is_strict
+    IS 'its queues refuse jobs of unregistered types, unless they say otherwise';
+COMMENT ON COLUMN hipq.instance.table_naming_strategy
+    IS 'SQL expression over $1 (instance) and $2 (queue) that gives the name of a queue''s table; '
+    'NONE = <instance>_<queue>';
 COMMENT ON COLUMN hipq.instance.db_config IS 'shards and connection data of a sharded instance';
 COMMENT ON COLUMN hipq.instance.created_time IS 'when the instance was created';
-COMMENT ON COLUMN hipq.instance.created_by IS 'role that created it, with whose rights table_naming_strategy runs';
+COMMENT ON COLUMN hipq.instance.created_by
+    IS 'role that created it, with whose rights table_naming_strategy runs';
 
 CREATE SEQUENCE hipq.queue_id_seq AS integer;
 COMMENT ON SEQUENCE hipq.queue_id_seq IS 'numbers of queues';
@@ -72,29 +85,52 @@ CREATE TABLE hipq.queue (
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
     CONSTRAINT queue_name_is_valid CHECK (name ~ '^[a-z][a-z_]*$' AND octet_length(name) <= 63)
 );
-COMMENT ON TABLE hipq.queue IS 'queues; the jobs of each are in its own table, a partition of hipq.job';
+COMMENT ON TABLE hipq.queue
+    IS 'queues; the jobs of each are in its own table, a partition of hipq.job';
 COMMENT ON COLUMN hipq.queue.queue_id IS 'number of the queue, hipq.job.queue_id of its jobs';
 COMMENT ON COLUMN hipq.queue.instance_id IS 'instance of the queue';
 COMMENT ON COLUMN hipq.queue.name IS 'name within the instance: lower-case letters and underscores';
 COMMENT ON COLUMN hipq.queue.owner IS 'queue owner: the role that SQL handlers run as';
 COMMENT ON COLUMN hipq.queue.table_name IS 'table of the queue in schema hipq';
-COMMENT ON COLUMN hipq.queue.throttle_limit IS 'limit on the sum of throttle_factor over running jobs; below 1 = no limit';
-COMMENT ON COLUMN hipq.queue.retention IS 'how long final jobs are kept; NULL = setting hipq.retention; 0 = jobs that succeed leave no row, others are kept as long as the setting says';
+COMMENT ON COLUMN hipq.queue.throttle_limit
+    IS 'limit on the sum of throttle_factor over running jobs; below 1 = no limit';
+COMMENT ON COLUMN hipq.queue.retention
+    IS 'how long final jobs are kept; NULL = setting hipq.retention; 0 = jobs that succeed leave '
+    'no row, others are kept as long as the setting says';
 COMMENT ON COLUMN hipq.queue.history IS 'which attempts hipq.attempt records: failed or all';
-COMMENT ON COLUMN hipq.queue.durability IS 'when the end of a job is safe from a crash: strict = when it commits, as synchronous_commit says; group = at most 10 ms later, many jobs with one flush';
-COMMENT ON COLUMN hipq.queue.weight IS 'share of the executors'' time when other queues have due jobs too: twice the weight, twice the time';
-COMMENT ON COLUMN hipq.queue.is_strict IS 'refuses jobs of unregistered types; NULL = as the instance says';
-COMMENT ON COLUMN hipq.queue.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = setting';
-COMMENT ON COLUMN hipq.queue.dead_letter_enabled IS 'whether failed jobs leave a dead letter; NULL = setting hipq.dead_letter_enabled';
-COMMENT ON COLUMN hipq.queue.dead_letter_retention IS 'how long dead letters are kept; NULL = setting hipq.dead_letter_retention';
-COMMENT ON COLUMN hipq.queue.dead_letter_max IS 'how many dead letters are kept, the newest; NULL = setting hipq.dead_letter_max';
-COMMENT ON COLUMN hipq.queue.dead_letter_handler IS 'function that is called for each dead letter, as the queue owner: schema.function(argument types); NONE = none';
-COMMENT ON COLUMN hipq.queue.dead_letter_crash_times IS 'when that function took the server down, within 10 minutes; with hipq.max_type_crashes of them it is not called';
-COMMENT ON COLUMN hipq.queue.max_timeout IS 'longest timeout that its jobs may have, in seconds, with what hipq.extend() gives them; NULL = setting hipq.max_timeout';
-COMMENT ON COLUMN hipq.queue.highest_priority IS 'most urgent priority, the lowest number, that those who enqueue may give; NULL = any';
-COMMENT ON COLUMN hipq.queue.allow_free_jobs IS 'whether those who enqueue may give throttle_factor 0';
-COMMENT ON COLUMN hipq.queue.retry_enabled IS 'whether failed jobs are retried; NULL = setting hipq.retry_enabled';
-COMMENT ON COLUMN hipq.queue.is_dropped IS 'the queue is being dropped: nothing is enqueued or run any more';
+COMMENT ON COLUMN hipq.queue.durability
+    IS 'when the end of a job is safe from a crash: strict = when it commits, as '
+    'synchronous_commit says; group = at most 10 ms later, many jobs with one flush';
+COMMENT ON COLUMN hipq.queue.weight
+    IS 'share of the executors'' time when other queues have due jobs too: twice the weight, '
+    'twice the time';
+COMMENT ON COLUMN hipq.queue.is_strict
+    IS 'refuses jobs of unregistered types; NULL = as the instance says';
+COMMENT ON COLUMN hipq.queue.queue_ttl
+    IS 'seconds a dispatched job may wait for its worker; NULL = setting';
+COMMENT ON COLUMN hipq.queue.dead_letter_enabled
+    IS 'whether failed jobs leave a dead letter; NULL = setting hipq.dead_letter_enabled';
+COMMENT ON COLUMN hipq.queue.dead_letter_retention
+    IS 'how long dead letters are kept; NULL = setting hipq.dead_letter_retention';
+COMMENT ON COLUMN hipq.queue.dead_letter_max
+    IS 'how many dead letters are kept, the newest; NULL = setting hipq.dead_letter_max';
+COMMENT ON COLUMN hipq.queue.dead_letter_handler
+    IS 'function that is called for each dead letter, as the queue owner: '
+    'schema.function(argument types); NONE = none';
+COMMENT ON COLUMN hipq.queue.dead_letter_crash_times
+    IS 'when that function took the server down, within 10 minutes; with hipq.max_type_crashes of '
+    'them it is not called';
+COMMENT ON COLUMN hipq.queue.max_timeout
+    IS 'longest timeout that its jobs may have, in seconds, with what hipq.extend() gives them; '
+    'NULL = setting hipq.max_timeout';
+COMMENT ON COLUMN hipq.queue.highest_priority
+    IS 'most urgent priority, the lowest number, that those who enqueue may give; NULL = any';
+COMMENT ON COLUMN hipq.queue.allow_free_jobs
+    IS 'whether those who enqueue may give throttle_factor 0';
+COMMENT ON COLUMN hipq.queue.retry_enabled
+    IS 'whether failed jobs are retried; NULL = setting hipq.retry_enabled';
+COMMENT ON COLUMN hipq.queue.is_dropped
+    IS 'the queue is being dropped: nothing is enqueued or run any more';
 COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';
 
 CREATE TABLE hipq.job_type (
@@ -132,42 +168,79 @@ CREATE TABLE hipq.job_type (
     CONSTRAINT job_type_pkey PRIMARY KEY (queue_id, name),
     CONSTRAINT job_type_handler_none_iff_kind_none CHECK ((handler = 'NONE') = (handler_kind IN ('none', 'notify')))
 );
-COMMENT ON TABLE hipq.job_type IS 'job types of a queue: what runs for their jobs and the values their jobs start with';
+COMMENT ON TABLE hipq.job_type
+    IS 'job types of a queue: what runs for their jobs and the values their jobs start with';
 COMMENT ON COLUMN hipq.job_type.queue_id IS 'queue of the job type';
 COMMENT ON COLUMN hipq.job_type.name IS 'name, as in hipq.job.job_type';
-COMMENT ON COLUMN hipq.job_type.handler IS 'what runs: schema.function(argument types), or one SQL statement; NONE = nothing yet, jobs wait';
-COMMENT ON COLUMN hipq.job_type.handler_kind IS 'none, function, procedure, statement, or notify (external workers)';
-COMMENT ON COLUMN hipq.job_type.retry_handler IS 'function of the job, or SQL statement, giving the delay before its next attempt, or NULL for none; NONE = the retry policy decides';
-COMMENT ON COLUMN hipq.job_type.default_timeout IS 'timeout of jobs that give none, in seconds; NULL = setting hipq.default_timeout';
-COMMENT ON COLUMN hipq.job_type.default_priority IS 'priority of jobs that give none; lower runs first';
+COMMENT ON COLUMN hipq.job_type.handler
+    IS 'what runs: schema.function(argument types), or one SQL statement; NONE = nothing yet, '
+    'jobs wait';
+COMMENT ON COLUMN hipq.job_type.handler_kind
+    IS 'none, function, procedure, statement, or notify (external workers)';
+COMMENT ON COLUMN hipq.job_type.retry_handler
+    IS 'function of the job, or SQL statement, giving the delay before its next attempt, or NULL '
+    'for none; NONE = the retry policy decides';
+COMMENT ON COLUMN hipq.job_type.default_timeout
+    IS 'timeout of jobs that give none, in seconds; NULL = setting hipq.default_timeout';
+COMMENT ON COLUMN hipq.job_type.default_priority
+    IS 'priority of jobs that give none; lower runs first';
 COMMENT ON COLUMN hipq.job_type.default_throttle_factor IS 'throttle_factor of jobs that give none';
 COMMENT ON COLUMN hipq.job_type.default_time_windows IS 'time windows of jobs that give none';
 COMMENT ON COLUMN hipq.job_type.time_zone IS 'zone, by name, in which time windows are read';
-COMMENT ON COLUMN hipq.job_type.max_retries IS 'max_retries of jobs that give none; NULL = setting hipq.max_retries';
-COMMENT ON COLUMN hipq.job_type.retry_base IS 'delay before the first retry; NULL = setting hipq.retry_base';
-COMMENT ON COLUMN hipq.job_type.retry_multiplier IS 'factor from one retry''s delay to the next; NULL = setting hipq.retry_multiplier';
+COMMENT ON COLUMN hipq.job_type.max_retries
+    IS 'max_retries of jobs that give none; NULL = setting hipq.max_retries';
+COMMENT ON COLUMN hipq.job_type.retry_base
+    IS 'delay before the first retry; NULL = setting hipq.retry_base';
+COMMENT ON COLUMN hipq.job_type.retry_multiplier
+    IS 'factor from one retry''s delay to the next; NULL = setting hipq.retry_multiplier';
 COMMENT ON COLUMN hipq.job_type.retry_max IS 'cap on the delay; NULL = setting hipq.retry_max';
-COMMENT ON COLUMN hipq.job_type.retry_jitter IS 'random spread of the delay as a fraction; NULL = setting hipq.retry_jitter';
-COMMENT ON COLUMN hipq.job_type.retry_on IS 'reasons, SQLSTATEs or SQLSTATE classes that are retried although they would not be';
-COMMENT ON COLUMN hipq.job_type.do_not_retry_on IS 'reasons, SQLSTATEs or SQLSTATE classes that are never retried';
-COMMENT ON COLUMN hipq.job_type.on_missing_handler IS 'what happens to a job whose handler does not exist: wait until it does, or fail with handler_not_found';
-COMMENT ON COLUMN hipq.job_type.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = the queue''s';
-COMMENT ON COLUMN hipq.job_type.claim IS 'how jobs are taken: lock = by a row lock, in the transaction of the handler; record = state running is committed first; auto = lock for short jobs';
-COMMENT ON COLUMN hipq.job_type.batch_size IS 'most jobs in one call of the handler; more than 1 needs a handler over hipq.job[], jsonb[], or bigint[] and jsonb[]';
-COMMENT ON COLUMN hipq.job_type.throttle_limit IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
-COMMENT ON COLUMN hipq.job_type.throttle_limit_per_key IS 'the same for running jobs of one throttle_key';
-COMMENT ON COLUMN hipq.job_type.requires IS 'what the capabilities of an external worker must contain to be given its jobs';
-COMMENT ON COLUMN hipq.job_type.worker_wait_ttl IS 'seconds a due job waits while no external worker can be given it, before it fails with worker_unavailable; NULL = for ever';
-COMMENT ON COLUMN hipq.job_type.retry_enabled IS 'whether failed jobs are retried; NULL = as the queue says';
-COMMENT ON COLUMN hipq.job_type.parameters IS 'what job_data has to have: for each parameter its type, required, default, secret; {} = anything';
-COMMENT ON COLUMN hipq.job_type.validate IS 'when that is checked: enqueue = what does not fit is refused; run = its attempt fails with invalid_parameters';
-COMMENT ON COLUMN hipq.job_type.is_registered IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes when none is left';
-COMMENT ON COLUMN hipq.job_type.crash_times IS 'when its jobs took the server down, within 10 minutes; with hipq.max_type_crashes of them hipq pauses the type';
+COMMENT ON COLUMN hipq.job_type.retry_jitter
+    IS 'random spread of the delay as a fraction; NULL = setting hipq.retry_jitter';
+COMMENT ON COLUMN hipq.job_type.retry_on
+    IS 'reasons, SQLSTATEs or SQLSTATE classes that are retried although they would not be';
+COMMENT ON COLUMN hipq.job_type.do_not_retry_on
+    IS 'reasons, SQLSTATEs or SQLSTATE classes that are never retried';
+COMMENT ON COLUMN hipq.job_type.on_missing_handler
+    IS 'what happens to a job whose handler does not exist: wait until it does, or fail with '
+    'handler_not_found';
+COMMENT ON COLUMN hipq.job_type.queue_ttl
+    IS 'seconds a dispatched job may wait for its worker; NULL = the queue''s';
+COMMENT ON COLUMN hipq.job_type.claim
+    IS 'how jobs are taken: lock = by a row lock, in the transaction of the handler; record = '
+    'state running is committed first; auto = lock for short jobs';
+COMMENT ON COLUMN hipq.job_type.batch_size
+    IS 'most jobs in one call of the handler; more than 1 needs a handler over hipq.job[], '
+    'jsonb[], or bigint[] and jsonb[]';
+COMMENT ON COLUMN hipq.job_type.throttle_limit
+    IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
+COMMENT ON COLUMN hipq.job_type.throttle_limit_per_key
+    IS 'the same for running jobs of one throttle_key';
+COMMENT ON COLUMN hipq.job_type.requires
+    IS 'what the capabilities of an external worker must contain to be given its jobs';
+COMMENT ON COLUMN hipq.job_type.worker_wait_ttl
+    IS 'seconds a due job waits while no external worker can be given it, before it fails with '
+    'worker_unavailable; NULL = for ever';
+COMMENT ON COLUMN hipq.job_type.retry_enabled
+    IS 'whether failed jobs are retried; NULL = as the queue says';
+COMMENT ON COLUMN hipq.job_type.parameters
+    IS 'what job_data has to have: for each parameter its type, required, default, secret; {} = '
+    'anything';
+COMMENT ON COLUMN hipq.job_type.validate
+    IS 'when that is checked: enqueue = what does not fit is refused; run = its attempt fails '
+    'with invalid_parameters';
+COMMENT ON COLUMN hipq.job_type.is_registered
+    IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes '
+    'when none is left';
+COMMENT ON COLUMN hipq.job_type.crash_times
+    IS 'when its jobs took the server down, within 10 minutes; with hipq.max_type_crashes of them '
+    'hipq pauses the type';
 COMMENT ON COLUMN hipq.job_type.created_time IS 'when the job type was registered';
 
--- Every process caches queues, job types, pauses and who serves what; a change of one, by whatever statement, makes all of them read again.
+-- Every process caches queues, job types, pauses and who serves what; a change of one, by whatever
+-- statement, makes all of them read again.
 CREATE FUNCTION hipq._catalogue_changed() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_catalogue_changed';
-COMMENT ON FUNCTION hipq._catalogue_changed() IS 'trigger: tells all processes to read queues, job types, pauses and workers anew';
+COMMENT ON FUNCTION hipq._catalogue_changed()
+    IS 'trigger: tells all processes to read queues, job types, pauses and workers anew';
 
 CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.queue
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
@@ -182,34 +255,44 @@ CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON
 ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER catalogue_changed;
 
 CREATE FUNCTION hipq.release_hold() RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold';
-COMMENT ON FUNCTION hipq.release_hold() IS 'lets this restored or cloned database run the jobs it holds';
+COMMENT ON FUNCTION hipq.release_hold()
+    IS 'lets this restored or cloned database run the jobs it holds';
 
 CREATE FUNCTION hipq.now() RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_now';
-COMMENT ON FUNCTION hipq.now() IS 'hipq''s idea of the present: clock_timestamp() plus setting hipq.clock_offset';
+COMMENT ON FUNCTION hipq.now()
+    IS 'hipq''s idea of the present: clock_timestamp() plus setting hipq.clock_offset';
 
 CREATE FUNCTION hipq.version() RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_version';
 COMMENT ON FUNCTION hipq.version() IS 'version of the library that serves this session';
 
 CREATE FUNCTION hipq._may(queue_id integer, privilege text) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__may';
-COMMENT ON FUNCTION hipq._may(integer, text) IS 'whether the current user has enqueue, work, read or control on a queue';
+COMMENT ON FUNCTION hipq._may(integer, text)
+    IS 'whether the current user has enqueue, work, read or control on a queue';
 
--- Not immutable in truth: so that the planner leaves out what the caller may not see, before it looks at any table. Plans do not outlive a change of that.
+-- Not immutable in truth: so that the planner leaves out what the caller may not see, before it
+-- looks at any table. Plans do not outlive a change of that.
 CREATE FUNCTION hipq._readable_queues() RETURNS integer[] LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__readable_queues';
-COMMENT ON FUNCTION hipq._readable_queues() IS 'queues that the current user may read, as the planner of a view asks';
+COMMENT ON FUNCTION hipq._readable_queues()
+    IS 'queues that the current user may read, as the planner of a view asks';
 
 CREATE FUNCTION hipq._visible_queues() RETURNS integer[] LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__visible_queues';
-COMMENT ON FUNCTION hipq._visible_queues() IS 'the same for views without job data: all queues for members of pg_monitor';
+COMMENT ON FUNCTION hipq._visible_queues()
+    IS 'the same for views without job data: all queues for members of pg_monitor';
 
 CREATE FUNCTION hipq._reachable_queues(queues integer[]) RETURNS integer[] LANGUAGE c STRICT IMMUTABLE AS 'MODULE_PATHNAME', 'hipq__reachable_queues';
 COMMENT ON FUNCTION hipq._reachable_queues(integer[])
-    IS 'those of these queues whose tables nobody has locked against readers, with a WARNING for each other one, as the planner of a view asks';
+    IS 'those of these queues whose tables nobody has locked against readers, with a WARNING for '
+    'each other one, as the planner of a view asks';
 
 CREATE FUNCTION hipq._is_one_of_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_one_of_support';
-COMMENT ON FUNCTION hipq._is_one_of_support(internal) IS 'tells the planner that hipq._is_one_of() costs and selects nothing';
+COMMENT ON FUNCTION hipq._is_one_of_support(internal)
+    IS 'tells the planner that hipq._is_one_of() costs and selects nothing';
 
 CREATE FUNCTION hipq._is_one_of(queue_id integer, queues integer[]) RETURNS boolean LANGUAGE c STRICT IMMUTABLE COST 0.0001
     SUPPORT hipq._is_one_of_support AS 'MODULE_PATHNAME', 'hipq__is_one_of';
-COMMENT ON FUNCTION hipq._is_one_of(integer, integer[]) IS 'queue_id = ANY (queues), so cheap that it is asked of a row before anything else is';
+COMMENT ON FUNCTION hipq._is_one_of(integer, integer[])
+    IS 'queue_id = ANY (queues), so cheap that it is asked of a row before anything else is';
 
 CREATE FUNCTION hipq._is_held() RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_held';
-COMMENT ON FUNCTION hipq._is_held() IS 'whether this database is held: its identity is not the one stored with the jobs';
+COMMENT ON FUNCTION hipq._is_held()
+    IS 'whether this database is held: its identity is not the one stored with the jobs';

@@ -1,11 +1,16 @@
--- Views to look through. Each reads the tables with the extension owner's rights and shows only the queues that the caller may read; those without job
--- data (instances, queues, job_types, pauses, running, executors, workers, lanes, sizes, throttle_keys, progress, worker_health, dead_letter_rates, dead_letter_stats,
--- dead_letter_reasons) show everything to members of pg_monitor too.
+-- Views to look through. Each reads the tables with the extension owner's rights and shows only the
+-- queues that the caller may read; those without job data (instances, queues, job_types, pauses,
+-- running, executors, workers, lanes, sizes, throttle_keys, progress, worker_health,
+-- dead_letter_rates, dead_letter_stats, dead_letter_reasons) show everything to members of
+-- pg_monitor too.
 --
--- What a caller asks for must not meet rows that he may not see: comparisons that PostgreSQL calls leakproof go below the barrier of a view, and EXPLAIN
--- counts what they find there. So jobs are read with "queue_id = ANY (hipq._reachable_queues(...))", a constant for the planner, which leaves the tables of
--- other queues out, and those that somebody has locked; attempts and dead letters with such a constant in the condition of every scan, which is asked first,
--- and with indexes that all begin with queue_id; small tables behind OFFSET 0, which no condition of the caller's passes.
+-- What a caller asks for must not meet rows that he may not see: comparisons that PostgreSQL calls
+-- leakproof go below the barrier of a view, and EXPLAIN counts what they find there. So jobs are
+-- read with "queue_id = ANY (hipq._reachable_queues(...))", a constant for the planner, which
+-- leaves the tables of other queues out, and those that somebody has locked; attempts and dead
+-- letters with such a constant in the condition of every scan, which is asked first, and with
+-- indexes that all begin with queue_id; small tables behind OFFSET 0, which no condition of the
+-- caller's passes.
 --
 -- Functions in a view run with the caller's rights, so PUBLIC has EXECUTE on them (rights.sql): each checks its caller.
 
@@ -36,7 +41,8 @@ FROM hipq.queue
 JOIN hipq.instance ON instance.instance_id = queue.instance_id
 WHERE queue.queue_id = ANY (hipq._visible_queues()) AND (pg_has_role('pg_monitor', 'USAGE') OR hipq._may(queue.queue_id, 'read'))
 OFFSET 0;
-COMMENT ON VIEW hipq._visible_queue IS 'the same for views without job data: all queues for members of pg_monitor';
+COMMENT ON VIEW hipq._visible_queue
+    IS 'the same for views without job data: all queues for members of pg_monitor';
 COMMENT ON COLUMN hipq._visible_queue.queue_id IS 'number of the queue';
 COMMENT ON COLUMN hipq._visible_queue.name IS 'name: instance.queue';
 COMMENT ON COLUMN hipq._visible_queue.instance_id IS 'number of its instance';
@@ -65,15 +71,22 @@ WHERE visible.readable > 0 OR pg_has_role('pg_monitor', 'USAGE')
 OFFSET 0;
 COMMENT ON VIEW hipq.instances IS 'instances that have a queue the caller may read';
 COMMENT ON COLUMN hipq.instances.name IS 'name of the instance';
-COMMENT ON COLUMN hipq.instances.shard_key IS 'what jobs are spread by when the instance is sharded; NONE = not sharded';
-COMMENT ON COLUMN hipq.instances.table_naming_strategy IS 'SQL expression that gives the name of a queue''s table; NONE = <instance>_<queue>';
-COMMENT ON COLUMN hipq.instances.db_config IS 'shards and connection data; NULL for those who may read no queue of the instance';
-COMMENT ON COLUMN hipq.instances.queues IS 'its queues that the caller may look at, by name: instance.queue';
+COMMENT ON COLUMN hipq.instances.shard_key
+    IS 'what jobs are spread by when the instance is sharded; NONE = not sharded';
+COMMENT ON COLUMN hipq.instances.table_naming_strategy
+    IS 'SQL expression that gives the name of a queue''s table; NONE = <instance>_<queue>';
+COMMENT ON COLUMN hipq.instances.db_config
+    IS 'shards and connection data; NULL for those who may read no queue of the instance';
+COMMENT ON COLUMN hipq.instances.queues
+    IS 'its queues that the caller may look at, by name: instance.queue';
 COMMENT ON COLUMN hipq.instances.created_time IS 'when the instance was created';
-COMMENT ON COLUMN hipq.instances.is_strict IS 'its queues refuse jobs of unregistered types, unless they say otherwise';
+COMMENT ON COLUMN hipq.instances.is_strict
+    IS 'its queues refuse jobs of unregistered types, unless they say otherwise';
 
--- Counts live leaves only: they are small, whatever the number of final jobs. What waiting jobs wait for is asked once for each kind: those of
--- one type, with the same time windows, throttle key and weight. It takes a second and dearer reading, left out where none of these columns is asked for.
+-- Counts live leaves only: they are small, whatever the number of final jobs. What waiting jobs
+-- wait for is asked once for each kind: those of one type, with the same time windows, throttle key
+-- and weight. It takes a second and dearer reading, left out where none of these columns is asked
+-- for.
 CREATE VIEW hipq.queues WITH (security_barrier) AS
 SELECT queue.full_name AS queue,
        queue.instance,
@@ -157,41 +170,66 @@ LEFT JOIN LATERAL (
             THEN hipq._first_unmet_condition(queue.queue_id, kind.job_type, kind.time_windows::text, kind.throttle_key, kind.throttle_factor) END AS first_unmet
     ) AS condition
 ) AS waiting ON true;
-COMMENT ON VIEW hipq.queues IS 'queues with the number of their unfinished jobs. It reads them all, however many: of a million in half a second, or in some seconds with what they wait for (waiting_time to ready)';
+COMMENT ON VIEW hipq.queues
+    IS 'queues with the number of their unfinished jobs. It reads them all, however many: of a '
+    'million in half a second, or in some seconds with what they wait for (waiting_time to ready)';
 COMMENT ON COLUMN hipq.queues.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.queues.instance IS 'name of its instance';
 COMMENT ON COLUMN hipq.queues.owner IS 'queue owner: the role that SQL handlers run as';
 COMMENT ON COLUMN hipq.queues.table_name IS 'the queue''s table: enqueue by INSERT into it';
-COMMENT ON COLUMN hipq.queues.throttle_limit IS 'limit on the sum of throttle_factor over running jobs; below 1 = no limit';
+COMMENT ON COLUMN hipq.queues.throttle_limit
+    IS 'limit on the sum of throttle_factor over running jobs; below 1 = no limit';
 COMMENT ON COLUMN hipq.queues.throttle_used IS 'sum of throttle_factor over running jobs';
 COMMENT ON COLUMN hipq.queues.running_jobs IS 'jobs that run now';
 COMMENT ON COLUMN hipq.queues.initial IS 'jobs not tried yet';
-COMMENT ON COLUMN hipq.queues.running IS 'jobs in state running: those claimed by a lock are not among them';
+COMMENT ON COLUMN hipq.queues.running
+    IS 'jobs in state running: those claimed by a lock are not among them';
 COMMENT ON COLUMN hipq.queues.error IS 'jobs that failed and await the retry decision';
 COMMENT ON COLUMN hipq.queues.retry IS 'jobs that wait for their next attempt';
-COMMENT ON COLUMN hipq.queues.waiting_time IS 'jobs whose time has not come. Each waiting job counts in one of these seven columns: by the first condition that is not met';
-COMMENT ON COLUMN hipq.queues.waiting_window IS 'jobs whose time has come, outside their time windows';
-COMMENT ON COLUMN hipq.queues.waiting_hold IS 'due jobs of which none may run: hipq is off, the database is held, the queue owner may not connect; hipq.why() says which';
-COMMENT ON COLUMN hipq.queues.waiting_pause IS 'due jobs that are paused: instance, queue, job type or throttle key';
+COMMENT ON COLUMN hipq.queues.waiting_time
+    IS 'jobs whose time has not come. Each waiting job counts in one of these seven columns: by '
+    'the first condition that is not met';
+COMMENT ON COLUMN hipq.queues.waiting_window
+    IS 'jobs whose time has come, outside their time windows';
+COMMENT ON COLUMN hipq.queues.waiting_hold
+    IS 'due jobs of which none may run: hipq is off, the database is held, the queue owner may '
+    'not connect; hipq.why() says which';
+COMMENT ON COLUMN hipq.queues.waiting_pause
+    IS 'due jobs that are paused: instance, queue, job type or throttle key';
 COMMENT ON COLUMN hipq.queues.waiting_handler IS 'due jobs whose handler is missing';
-COMMENT ON COLUMN hipq.queues.waiting_throttle IS 'due jobs that a throttle limit keeps back: of queue, job type or throttle key';
+COMMENT ON COLUMN hipq.queues.waiting_throttle
+    IS 'due jobs that a throttle limit keeps back: of queue, job type or throttle key';
 COMMENT ON COLUMN hipq.queues.ready IS 'due jobs that wait for their turn and an executor only';
-COMMENT ON COLUMN hipq.queues.oldest_due_time IS 'scheduled_run_time of the job that has been due longest; NULL = none is due';
-COMMENT ON COLUMN hipq.queues.retention IS 'how long final jobs are kept; 0 = jobs that succeed leave no row';
+COMMENT ON COLUMN hipq.queues.oldest_due_time
+    IS 'scheduled_run_time of the job that has been due longest; NULL = none is due';
+COMMENT ON COLUMN hipq.queues.retention
+    IS 'how long final jobs are kept; 0 = jobs that succeed leave no row';
 COMMENT ON COLUMN hipq.queues.history IS 'which attempts hipq.attempt records: failed or all';
-COMMENT ON COLUMN hipq.queues.weight IS 'share of the executors'' time when other queues have due jobs too: twice the weight, twice the time';
-COMMENT ON COLUMN hipq.queues.durability IS 'when the end of a job is safe from a crash: strict = when it commits; group = at most 10 ms later';
-COMMENT ON COLUMN hipq.queues.is_strict IS 'refuses jobs of unregistered types; of its own or as its instance says';
-COMMENT ON COLUMN hipq.queues.queue_ttl IS 'seconds within which an external worker has to accept a job that it was given, where its type does not say';
+COMMENT ON COLUMN hipq.queues.weight
+    IS 'share of the executors'' time when other queues have due jobs too: twice the weight, '
+    'twice the time';
+COMMENT ON COLUMN hipq.queues.durability
+    IS 'when the end of a job is safe from a crash: strict = when it commits; group = at most 10 '
+    'ms later';
+COMMENT ON COLUMN hipq.queues.is_strict
+    IS 'refuses jobs of unregistered types; of its own or as its instance says';
+COMMENT ON COLUMN hipq.queues.queue_ttl
+    IS 'seconds within which an external worker has to accept a job that it was given, where its '
+    'type does not say';
 COMMENT ON COLUMN hipq.queues.dead_letter_enabled IS 'whether failed jobs leave a dead letter';
 COMMENT ON COLUMN hipq.queues.dead_letter_retention IS 'how long dead letters are kept';
 COMMENT ON COLUMN hipq.queues.dead_letter_max IS 'how many dead letters are kept, the newest';
-COMMENT ON COLUMN hipq.queues.dead_letter_handler IS 'function that is called for each dead letter; NONE = none';
+COMMENT ON COLUMN hipq.queues.dead_letter_handler
+    IS 'function that is called for each dead letter; NONE = none';
 COMMENT ON COLUMN hipq.queues.max_timeout IS 'longest timeout that its jobs may have, in seconds';
-COMMENT ON COLUMN hipq.queues.highest_priority IS 'most urgent priority, the lowest number, that those who enqueue may give; NULL = any';
-COMMENT ON COLUMN hipq.queues.allow_free_jobs IS 'whether those who enqueue may give throttle_factor 0';
-COMMENT ON COLUMN hipq.queues.retry_enabled IS 'whether failed jobs are retried, unless their type says otherwise';
-COMMENT ON COLUMN hipq.queues.is_paused IS 'starts no jobs, because it or its instance is paused; hipq.pauses says by whom';
+COMMENT ON COLUMN hipq.queues.highest_priority
+    IS 'most urgent priority, the lowest number, that those who enqueue may give; NULL = any';
+COMMENT ON COLUMN hipq.queues.allow_free_jobs
+    IS 'whether those who enqueue may give throttle_factor 0';
+COMMENT ON COLUMN hipq.queues.retry_enabled
+    IS 'whether failed jobs are retried, unless their type says otherwise';
+COMMENT ON COLUMN hipq.queues.is_paused
+    IS 'starts no jobs, because it or its instance is paused; hipq.pauses says by whom';
 COMMENT ON COLUMN hipq.queues.is_dropped IS 'the queue is being dropped';
 COMMENT ON COLUMN hipq.queues.created_time IS 'when the queue was created';
 
@@ -241,15 +279,22 @@ JOIN hipq.queue ON queue.queue_id = seen.queue_id
 LEFT JOIN hipq._worker_services() AS service ON service.queue_id = queue.queue_id AND service.job_type = job_type.name
 WHERE NOT queue.is_dropped
 OFFSET 0;
-COMMENT ON VIEW hipq.job_types IS 'job types with the values in force: where the type says nothing, the setting''s';
+COMMENT ON VIEW hipq.job_types
+    IS 'job types with the values in force: where the type says nothing, the setting''s';
 COMMENT ON COLUMN hipq.job_types.queue IS 'queue of the job type';
 COMMENT ON COLUMN hipq.job_types.job_type IS 'name of the job type';
-COMMENT ON COLUMN hipq.job_types.handler IS 'what runs: schema.function(argument types), or one SQL statement; NONE = nothing yet, jobs wait';
-COMMENT ON COLUMN hipq.job_types.handler_kind IS 'none, function, procedure, statement, or notify (external workers)';
-COMMENT ON COLUMN hipq.job_types.retry_handler IS 'function or SQL statement that decides about retries; NONE = the retry policy decides';
+COMMENT ON COLUMN hipq.job_types.handler
+    IS 'what runs: schema.function(argument types), or one SQL statement; NONE = nothing yet, '
+    'jobs wait';
+COMMENT ON COLUMN hipq.job_types.handler_kind
+    IS 'none, function, procedure, statement, or notify (external workers)';
+COMMENT ON COLUMN hipq.job_types.retry_handler
+    IS 'function or SQL statement that decides about retries; NONE = the retry policy decides';
 COMMENT ON COLUMN hipq.job_types.default_timeout IS 'timeout of jobs that give none, in seconds';
-COMMENT ON COLUMN hipq.job_types.default_priority IS 'priority of jobs that give none; lower runs first';
-COMMENT ON COLUMN hipq.job_types.default_throttle_factor IS 'throttle_factor of jobs that give none';
+COMMENT ON COLUMN hipq.job_types.default_priority
+    IS 'priority of jobs that give none; lower runs first';
+COMMENT ON COLUMN hipq.job_types.default_throttle_factor
+    IS 'throttle_factor of jobs that give none';
 COMMENT ON COLUMN hipq.job_types.default_time_windows IS 'time windows of jobs that give none';
 COMMENT ON COLUMN hipq.job_types.time_zone IS 'zone, by name, in which time windows are read';
 COMMENT ON COLUMN hipq.job_types.max_retries IS 'max_retries of jobs that give none';
@@ -257,22 +302,43 @@ COMMENT ON COLUMN hipq.job_types.retry_base IS 'delay before the first retry';
 COMMENT ON COLUMN hipq.job_types.retry_multiplier IS 'factor from one retry''s delay to the next';
 COMMENT ON COLUMN hipq.job_types.retry_max IS 'cap on the delay';
 COMMENT ON COLUMN hipq.job_types.retry_jitter IS 'random spread of the delay as a fraction';
-COMMENT ON COLUMN hipq.job_types.retry_on IS 'reasons, SQLSTATEs or SQLSTATE classes that are retried although they would not be';
-COMMENT ON COLUMN hipq.job_types.do_not_retry_on IS 'reasons, SQLSTATEs or SQLSTATE classes that are never retried';
-COMMENT ON COLUMN hipq.job_types.on_missing_handler IS 'what happens to a job whose handler does not exist: wait or fail';
-COMMENT ON COLUMN hipq.job_types.queue_ttl IS 'seconds within which an external worker has to accept a job that it was given';
+COMMENT ON COLUMN hipq.job_types.retry_on
+    IS 'reasons, SQLSTATEs or SQLSTATE classes that are retried although they would not be';
+COMMENT ON COLUMN hipq.job_types.do_not_retry_on
+    IS 'reasons, SQLSTATEs or SQLSTATE classes that are never retried';
+COMMENT ON COLUMN hipq.job_types.on_missing_handler
+    IS 'what happens to a job whose handler does not exist: wait or fail';
+COMMENT ON COLUMN hipq.job_types.queue_ttl
+    IS 'seconds within which an external worker has to accept a job that it was given';
 COMMENT ON COLUMN hipq.job_types.claim IS 'how jobs are taken: lock, record or auto';
 COMMENT ON COLUMN hipq.job_types.batch_size IS 'most jobs in one call of the handler';
-COMMENT ON COLUMN hipq.job_types.throttle_limit IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
+COMMENT ON COLUMN hipq.job_types.throttle_limit
+    IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
 COMMENT ON COLUMN hipq.job_types.throttle_used IS 'sum of throttle_factor over its running jobs';
-COMMENT ON COLUMN hipq.job_types.throttle_limit_per_key IS 'limit on that sum for the jobs of one throttle_key; below 1 = no limit';
-COMMENT ON COLUMN hipq.job_types.requires IS 'what the capabilities of an external worker must contain to be given its jobs';
-COMMENT ON COLUMN hipq.job_types.worker_wait_ttl IS 'seconds a due job waits while no external worker can be given it, before it fails with worker_unavailable; NULL = for ever';
-COMMENT ON COLUMN hipq.job_types.workers IS 'external workers that serve it: they name it, may work on its queue and have what it requires; however they do';
-COMMENT ON COLUMN hipq.job_types.is_paused IS 'starts no jobs, because it, its queue or its instance is paused; hipq.pauses says by whom';
+COMMENT ON COLUMN hipq.job_types.throttle_limit_per_key
+    IS 'limit on that sum for the jobs of one throttle_key; below 1 = no limit';
+COMMENT ON COLUMN hipq.job_types.requires
+    IS 'what the capabilities of an external worker must contain to be given its jobs';
+COMMENT ON COLUMN hipq.job_types.worker_wait_ttl
+    IS 'seconds a due job waits while no external worker can be given it, before it fails with '
+    'worker_unavailable; NULL = for ever';
+COMMENT ON COLUMN hipq.job_types.workers
+    IS 'external workers that serve it: they name it, may work on its queue and have what it '
+    'requires; however they do';
+COMMENT ON COLUMN hipq.job_types.is_paused
+    IS 'starts no jobs, because it, its queue or its instance is paused; hipq.pauses says by whom';
 COMMENT ON COLUMN hipq.job_types.retry_enabled IS 'whether failed jobs are retried';
-COMMENT ON COLUMN hipq.job_types.parameters IS 'what job_data has to have: for each parameter its type, required, default, secret; {} = anything';
-COMMENT ON COLUMN hipq.job_types.validate IS 'when that is checked: enqueue = what does not fit is refused; run = its attempt fails with invalid_parameters';
-COMMENT ON COLUMN hipq.job_types.is_registered IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes when none is left';
-COMMENT ON COLUMN hipq.job_types.crashes IS 'how often its jobs took the server down, lately: in the 10 minutes up to the last time. With hipq.max_type_crashes of them it is held, as hipq.pauses says; a new handler begins with none';
+COMMENT ON COLUMN hipq.job_types.parameters
+    IS 'what job_data has to have: for each parameter its type, required, default, secret; {} = '
+    'anything';
+COMMENT ON COLUMN hipq.job_types.validate
+    IS 'when that is checked: enqueue = what does not fit is refused; run = its attempt fails '
+    'with invalid_parameters';
+COMMENT ON COLUMN hipq.job_types.is_registered
+    IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes '
+    'when none is left';
+COMMENT ON COLUMN hipq.job_types.crashes
+    IS 'how often its jobs took the server down, lately: in the 10 minutes up to the last time. '
+    'With hipq.max_type_crashes of them it is held, as hipq.pauses says; a new handler begins '
+    'with none';
 COMMENT ON COLUMN hipq.job_types.created_time IS 'when the job type was registered';

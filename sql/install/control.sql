@@ -1,6 +1,7 @@
 -- What operators do to jobs: cancel, retry, reschedule, move, pause.
 
--- Who paused is kept by name: a pause has to outlive that role, and to reach a server that has no such role.
+-- Who paused is kept by name: a pause has to outlive that role, and to reach a server that has no
+-- such role.
 CREATE TABLE hipq.pause (
     instance_id  integer,
     queue_id     integer,
@@ -16,15 +17,23 @@ CREATE TABLE hipq.pause (
     CONSTRAINT pause_of_a_throttle_key_is_in_a_job_type CHECK (throttle_key IS NULL OR job_type IS NOT NULL),
     CONSTRAINT pause_for_crashes_is_of_a_job_type CHECK (crashes IS NULL OR job_type IS NOT NULL AND throttle_key IS NULL)
 );
-COMMENT ON TABLE hipq.pause IS 'what is paused: an instance, a queue, a job type of a queue, or a throttle key of a job type';
+COMMENT ON TABLE hipq.pause
+    IS 'what is paused: an instance, a queue, a job type of a queue, or a throttle key of a job '
+    'type';
 COMMENT ON COLUMN hipq.pause.instance_id IS 'instance that is paused; NULL = not a whole instance';
-COMMENT ON COLUMN hipq.pause.queue_id IS 'queue that is paused, or in which the job type is; NULL = an instance is paused';
-COMMENT ON COLUMN hipq.pause.job_type IS 'job type that is paused, or of which the throttle key is; NULL = all of the queue or instance is paused';
-COMMENT ON COLUMN hipq.pause.throttle_key IS 'throttle key that is paused; NULL = not a throttle key alone';
+COMMENT ON COLUMN hipq.pause.queue_id
+    IS 'queue that is paused, or in which the job type is; NULL = an instance is paused';
+COMMENT ON COLUMN hipq.pause.job_type
+    IS 'job type that is paused, or of which the throttle key is; NULL = all of the queue or '
+    'instance is paused';
+COMMENT ON COLUMN hipq.pause.throttle_key
+    IS 'throttle key that is paused; NULL = not a throttle key alone';
 COMMENT ON COLUMN hipq.pause.paused_by IS 'role that paused it';
 COMMENT ON COLUMN hipq.pause.paused_time IS 'since when it is paused';
 COMMENT ON COLUMN hipq.pause.reason IS 'why, as given; NONE = nothing was given';
-COMMENT ON COLUMN hipq.pause.crashes IS 'crashes of the server within 10 minutes for which hipq itself holds the job type; NULL = somebody paused it';
+COMMENT ON COLUMN hipq.pause.crashes
+    IS 'crashes of the server within 10 minutes for which hipq itself holds the job type; NULL = '
+    'somebody paused it';
 
 CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.pause
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
@@ -32,34 +41,42 @@ ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER catalogue_changed;
 
 CREATE FUNCTION hipq.cancel(id bigint, reason text DEFAULT NULL, queue text DEFAULT NULL) RETURNS boolean
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel';
-COMMENT ON FUNCTION hipq.cancel(bigint, text, text) IS 'cancels a waiting or running job, a running one at once and whatever becomes of the transaction; false if it ends otherwise';
+COMMENT ON FUNCTION hipq.cancel(bigint, text, text)
+    IS 'cancels a waiting or running job, a running one at once and whatever becomes of the '
+    'transaction; false if it ends otherwise';
 
 CREATE FUNCTION hipq.cancel_jobs(
     queue text, job_type text DEFAULT NULL, job_key text DEFAULT NULL, state text DEFAULT NULL, created_before timestamptz DEFAULT NULL,
     reason text DEFAULT NULL, max_jobs integer DEFAULT 10000
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel_jobs';
 COMMENT ON FUNCTION hipq.cancel_jobs(text, text, text, text, timestamptz, text, integer)
-    IS 'cancels unfinished jobs of a queue, the oldest first, as cancel() does; what is NULL is not asked for; returns how many were';
+    IS 'cancels unfinished jobs of a queue, the oldest first, as cancel() does; what is NULL is '
+    'not asked for; returns how many were';
 
 CREATE FUNCTION hipq.retry(id bigint, reason text DEFAULT 'manual_retry', job_data jsonb DEFAULT NULL, queue text DEFAULT NULL) RETURNS bigint
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry';
-COMMENT ON FUNCTION hipq.retry(bigint, text, jsonb, text) IS 'runs a final job again as a new job, with new data if given, which needs the right to enqueue; returns the new id';
+COMMENT ON FUNCTION hipq.retry(bigint, text, jsonb, text)
+    IS 'runs a final job again as a new job, with new data if given, which needs the right to '
+    'enqueue; returns the new id';
 
 CREATE FUNCTION hipq.retry_jobs(
     queue text, job_type text DEFAULT NULL, failed_after timestamptz DEFAULT NULL, failed_before timestamptz DEFAULT NULL,
     reason text DEFAULT 'manual_retry', max_jobs integer DEFAULT 10000
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_jobs';
 COMMENT ON FUNCTION hipq.retry_jobs(text, text, timestamptz, timestamptz, text, integer)
-    IS 'runs jobs of a queue that failed for good again as new jobs, the oldest first and each once; passes over those whose key an unfinished job holds; returns how many were';
+    IS 'runs jobs of a queue that failed for good again as new jobs, the oldest first and each '
+    'once; passes over those whose key an unfinished job holds; returns how many were';
 
 CREATE FUNCTION hipq.reschedule(id bigint, scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, queue text DEFAULT NULL) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_reschedule';
-COMMENT ON FUNCTION hipq.reschedule(bigint, timestamptz, integer, text) IS 'moves a waiting job to another time or priority; what is NULL stays';
+COMMENT ON FUNCTION hipq.reschedule(bigint, timestamptz, integer, text)
+    IS 'moves a waiting job to another time or priority; what is NULL stays';
 
 CREATE FUNCTION hipq.move_jobs(from_queue text, to_queue text, job_type text, max_jobs integer DEFAULT 10000, OUT moved bigint, OUT key_taken bigint) RETURNS SETOF record
     LANGUAGE c ROWS 1 AS 'MODULE_PATHNAME', 'hipq_move_jobs';
 COMMENT ON FUNCTION hipq.move_jobs(text, text, text, integer)
-    IS 'moves waiting jobs of a type to another queue that has the type too, the oldest first; says how many moved, and how many stay because their key is taken there';
+    IS 'moves waiting jobs of a type to another queue that has the type too, the oldest first; '
+    'says how many moved, and how many stay because their key is taken there';
 
 CREATE FUNCTION hipq.extend(id bigint, more hipq.duration, queue text DEFAULT NULL) RETURNS timestamptz
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend';
@@ -71,17 +88,23 @@ COMMENT ON FUNCTION hipq.extend(bigint, text, text) IS 'the same for literals: k
 
 CREATE FUNCTION hipq.erase(id bigint, queue text DEFAULT NULL) RETURNS boolean
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_erase';
-COMMENT ON FUNCTION hipq.erase(bigint, text) IS 'removes a final job with its attempts and dead letter; false if there is no such job';
+COMMENT ON FUNCTION hipq.erase(bigint, text)
+    IS 'removes a final job with its attempts and dead letter; false if there is no such job';
 
 CREATE FUNCTION hipq.fail_job(id bigint, error text, queue text DEFAULT NULL) RETURNS text
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_job';
 COMMENT ON FUNCTION hipq.fail_job(bigint, text, text)
-    IS 'fails a job by hand: one that an external worker runs as a transient_error, so that it is retried if the policy says so; one that waits or stands in error for good, with a dead letter. Returns its state then. 55000 for a job that an executor runs: cancel() stops it';
+    IS 'fails a job by hand: one that an external worker runs as a transient_error, so that it is '
+    'retried if the policy says so; one that waits or stands in error for good, with a dead '
+    'letter. Returns its state then. 55000 for a job that an executor runs: cancel() stops it';
 
 CREATE FUNCTION hipq.pause(queue text DEFAULT NULL, job_type text DEFAULT NULL, throttle_key text DEFAULT NULL, reason text DEFAULT 'NONE', instance text DEFAULT NULL)
     RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_pause';
-COMMENT ON FUNCTION hipq.pause(text, text, text, text, text) IS 'starts no more jobs of a queue, of a job type or of a throttle key in it, or of an instance; what runs goes on; false if it was paused already';
+COMMENT ON FUNCTION hipq.pause(text, text, text, text, text)
+    IS 'starts no more jobs of a queue, of a job type or of a throttle key in it, or of an '
+    'instance; what runs goes on; false if it was paused already';
 
 CREATE FUNCTION hipq.resume(queue text DEFAULT NULL, job_type text DEFAULT NULL, throttle_key text DEFAULT NULL, instance text DEFAULT NULL)
     RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_resume';
-COMMENT ON FUNCTION hipq.resume(text, text, text, text) IS 'ends what pause() began with the same arguments; false if that was not paused';
+COMMENT ON FUNCTION hipq.resume(text, text, text, text)
+    IS 'ends what pause() began with the same arguments; false if that was not paused';

@@ -6,7 +6,9 @@ CREATE TABLE hipq.made_by_handler (
     job_id   bigint  NOT NULL,
     CONSTRAINT made_by_handler_pkey PRIMARY KEY (queue_id, job_id)
 );
-COMMENT ON TABLE hipq.made_by_handler IS 'unfinished jobs that handlers of dead letters have made: no such handler is called when they fail';
+COMMENT ON TABLE hipq.made_by_handler
+    IS 'unfinished jobs that handlers of dead letters have made: no such handler is called when '
+    'they fail';
 COMMENT ON COLUMN hipq.made_by_handler.queue_id IS 'queue of the job';
 COMMENT ON COLUMN hipq.made_by_handler.job_id IS 'id of the job';
 SELECT pg_extension_config_dump('hipq.made_by_handler', '');
@@ -41,13 +43,15 @@ CREATE TABLE hipq.dead_letter (
     CONSTRAINT dead_letter_pkey PRIMARY KEY (queue_id, job_id),
     CONSTRAINT dead_letter_handler_starts_are_not_negative CHECK (handler_starts >= 0)
 );
--- An index that did not begin with queue_id would be read by what somebody asks of a view, and EXPLAIN count rows of other queues in it.
+-- An index that did not begin with queue_id would be read by what somebody asks of a view, and
+-- EXPLAIN count rows of other queues in it.
 CREATE INDEX dead_letter_of_queue ON hipq.dead_letter (queue_id, died_time, job_id);
 CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter (queue_id, died_time, job_id) WHERE awaits_handler;
 COMMENT ON TABLE hipq.dead_letter IS 'jobs that failed for good, whole, kept for a time';
 COMMENT ON COLUMN hipq.dead_letter.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.dead_letter.died_time IS 'when it failed for good';
-COMMENT ON COLUMN hipq.dead_letter.handled_time IS 'when the handler of dead letters was done with it';
+COMMENT ON COLUMN hipq.dead_letter.handled_time
+    IS 'when the handler of dead letters was done with it';
 COMMENT ON COLUMN hipq.dead_letter.redriven_time IS 'when it was enqueued again';
 COMMENT ON COLUMN hipq.dead_letter.dismissed_time IS 'when it was dismissed';
 COMMENT ON COLUMN hipq.dead_letter.redriven_as IS 'id of the job that it was enqueued again as';
@@ -58,16 +62,26 @@ COMMENT ON COLUMN hipq.dead_letter.reason IS 'reason of the last failure';
 COMMENT ON COLUMN hipq.dead_letter.sqlstate IS 'SQLSTATE of the last failure';
 COMMENT ON COLUMN hipq.dead_letter.error IS 'error of the last failure';
 COMMENT ON COLUMN hipq.dead_letter.job IS 'the whole row of the job';
-COMMENT ON COLUMN hipq.dead_letter.history IS 'its attempts, the first and the last ones of many: number, reason, sqlstate, error, external worker, times';
-COMMENT ON COLUMN hipq.dead_letter.attempts_left_out IS 'how many attempts between the first and the last ones are not in history';
-COMMENT ON COLUMN hipq.dead_letter.reduced_because IS 'why job has neither job_data nor result, and history is empty; NULL = the dead letter is whole';
-COMMENT ON COLUMN hipq.dead_letter.awaits_handler IS 'the handler of dead letters of the queue is still to be called';
-COMMENT ON COLUMN hipq.dead_letter.handler_starts IS 'how often its call was begun: more than once if executor or server ended meanwhile';
-COMMENT ON COLUMN hipq.dead_letter.handler_error IS 'how the handler failed; it is not called again then';
+COMMENT ON COLUMN hipq.dead_letter.history
+    IS 'its attempts, the first and the last ones of many: number, reason, sqlstate, error, '
+    'external worker, times';
+COMMENT ON COLUMN hipq.dead_letter.attempts_left_out
+    IS 'how many attempts between the first and the last ones are not in history';
+COMMENT ON COLUMN hipq.dead_letter.reduced_because
+    IS 'why job has neither job_data nor result, and history is empty; NULL = the dead letter is '
+    'whole';
+COMMENT ON COLUMN hipq.dead_letter.awaits_handler
+    IS 'the handler of dead letters of the queue is still to be called';
+COMMENT ON COLUMN hipq.dead_letter.handler_starts
+    IS 'how often its call was begun: more than once if executor or server ended meanwhile';
+COMMENT ON COLUMN hipq.dead_letter.handler_error
+    IS 'how the handler failed; it is not called again then';
 COMMENT ON COLUMN hipq.dead_letter.state IS 'waiting, handled, redriven or dismissed';
 SELECT pg_extension_config_dump('hipq.dead_letter', '');
--- Rows of all queues are in these tables, and whoever plans a statement sees estimates: the statistics of a column would tell what others have in it.
--- Leaves are made with the targets of their parent (hipq.attempt). Of hipq.job each queue's own leaves have statistics; the whole has none.
+-- Rows of all queues are in these tables, and whoever plans a statement sees estimates: the
+-- statistics of a column would tell what others have in it. Leaves are made with the targets of
+-- their parent (hipq.attempt). Of hipq.job each queue's own leaves have statistics; the whole has
+-- none.
 ALTER TABLE hipq.attempt
     ALTER COLUMN job_id SET STATISTICS 0,
     ALTER COLUMN started_time SET STATISTICS 0,
@@ -136,30 +150,38 @@ ALTER TABLE hipq.job
 CREATE FUNCTION hipq.redrive(id bigint, to_queue text DEFAULT NULL) RETURNS bigint
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_redrive';
 COMMENT ON FUNCTION hipq.redrive(bigint, text)
-    IS 'enqueues the job of a dead letter again as a new job, in its queue or in another one; returns the new id; an error if that was done already or its key is taken';
+    IS 'enqueues the job of a dead letter again as a new job, in its queue or in another one; '
+    'returns the new id; an error if that was done already or its key is taken';
 
 CREATE FUNCTION hipq.redrive(
     queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, rate double precision DEFAULT NULL,
     to_queue text DEFAULT NULL, state text DEFAULT 'waiting', max_jobs integer DEFAULT 10000, OUT redriven bigint, OUT key_taken bigint
 ) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_redrive_jobs';
-COMMENT ON FUNCTION hipq.redrive(text, text, text, timestamptz, double precision, text, text, integer)
-    IS 'enqueues the jobs of dead letters of a queue again, those that died first first, rate of them a second; what is NULL is not asked for; says how many were, and how many stay because their key is taken';
+COMMENT ON FUNCTION hipq.redrive(
+    text, text, text, timestamptz, double precision, text, text, integer
+) IS 'enqueues the jobs of dead letters of a queue again, those that died first first, rate of '
+    'them a second; what is NULL is not asked for; says how many were, and how many stay because '
+    'their key is taken';
 
 CREATE FUNCTION hipq.dismiss_dead_letters(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letter';
-COMMENT ON FUNCTION hipq.dismiss_dead_letters(bigint) IS 'notes that nothing is to be done about a dead letter that waits; it stays to be looked at';
+COMMENT ON FUNCTION hipq.dismiss_dead_letters(bigint)
+    IS 'notes that nothing is to be done about a dead letter that waits; it stays to be looked at';
 
 CREATE FUNCTION hipq.dismiss_dead_letters(
     queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, max_jobs integer DEFAULT 10000
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letters';
 COMMENT ON FUNCTION hipq.dismiss_dead_letters(text, text, text, timestamptz, integer)
-    IS 'the same for dead letters of a queue that wait, the oldest first; what is NULL is not asked for; returns how many were';
+    IS 'the same for dead letters of a queue that wait, the oldest first; what is NULL is not '
+    'asked for; returns how many were';
 
 CREATE FUNCTION hipq.purge_dead_letters(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_purge_dead_letter';
-COMMENT ON FUNCTION hipq.purge_dead_letters(bigint) IS 'removes a dead letter, whatever its state; its job, if it is still there, stays';
+COMMENT ON FUNCTION hipq.purge_dead_letters(bigint)
+    IS 'removes a dead letter, whatever its state; its job, if it is still there, stays';
 
 CREATE FUNCTION hipq.purge_dead_letters(
     queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, state text DEFAULT NULL,
     max_jobs integer DEFAULT 10000
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_purge_dead_letters';
 COMMENT ON FUNCTION hipq.purge_dead_letters(text, text, text, timestamptz, text, integer)
-    IS 'removes dead letters of a queue, the oldest first; what is NULL is not asked for; returns how many were';
+    IS 'removes dead letters of a queue, the oldest first; what is NULL is not asked for; returns '
+    'how many were';

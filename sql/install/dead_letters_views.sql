@@ -33,19 +33,27 @@ COMMENT ON COLUMN hipq.dead_letters.reason IS 'reason of the last failure';
 COMMENT ON COLUMN hipq.dead_letters.sqlstate IS 'SQLSTATE of the last failure';
 COMMENT ON COLUMN hipq.dead_letters.error IS 'error of the last failure';
 COMMENT ON COLUMN hipq.dead_letters.died_time IS 'when it failed for good';
-COMMENT ON COLUMN hipq.dead_letters.handled_time IS 'when the handler of dead letters was done with it';
+COMMENT ON COLUMN hipq.dead_letters.handled_time
+    IS 'when the handler of dead letters was done with it';
 COMMENT ON COLUMN hipq.dead_letters.redriven_time IS 'when it was enqueued again';
 COMMENT ON COLUMN hipq.dead_letters.dismissed_time IS 'when it was dismissed';
 COMMENT ON COLUMN hipq.dead_letters.attempts IS 'how often the job was tried';
 COMMENT ON COLUMN hipq.dead_letters.redriven_as IS 'id of the job that it was enqueued again as';
-COMMENT ON COLUMN hipq.dead_letters.handler_error IS 'how the handler of dead letters failed; NULL = it did not';
+COMMENT ON COLUMN hipq.dead_letters.handler_error
+    IS 'how the handler of dead letters failed; NULL = it did not';
 COMMENT ON COLUMN hipq.dead_letters.job IS 'the whole row of the job; secret parameters are ***';
-COMMENT ON COLUMN hipq.dead_letters.history IS 'its attempts, the first and the last ones of many: number, reason, sqlstate, error, external worker, times';
-COMMENT ON COLUMN hipq.dead_letters.attempts_left_out IS 'how many attempts between the first and the last ones are not in history';
-COMMENT ON COLUMN hipq.dead_letters.reduced_because IS 'why job has neither job_data nor result, and history is empty; NULL = the dead letter is whole';
+COMMENT ON COLUMN hipq.dead_letters.history
+    IS 'its attempts, the first and the last ones of many: number, reason, sqlstate, error, '
+    'external worker, times';
+COMMENT ON COLUMN hipq.dead_letters.attempts_left_out
+    IS 'how many attempts between the first and the last ones are not in history';
+COMMENT ON COLUMN hipq.dead_letters.reduced_because
+    IS 'why job has neither job_data nor result, and history is empty; NULL = the dead letter is '
+    'whole';
 
--- What there is of dead letters, counted over those that are kept: dead_letter_retention and dead_letter_max bound it. The last hour is found by
--- an index; the other two read every dead letter of the queues that they show.
+-- What there is of dead letters, counted over those that are kept: dead_letter_retention and
+-- dead_letter_max bound it. The last hour is found by an index; the other two read every dead
+-- letter of the queues that they show.
 CREATE VIEW hipq.dead_letter_rates WITH (security_barrier) AS
 SELECT queue.name AS queue,
        date_trunc('minute', dead_letter.died_time) AS minute,
@@ -55,7 +63,8 @@ JOIN hipq._visible_queue AS queue ON queue.queue_id = dead_letter.queue_id
 WHERE hipq._is_one_of(dead_letter.queue_id, hipq._visible_queues()) AND dead_letter.queue_id = ANY (hipq._visible_queues())
   AND dead_letter.died_time > hipq.now() - interval '1 hour'
 GROUP BY 1, 2;
-COMMENT ON VIEW hipq.dead_letter_rates IS 'how many jobs failed for good in each minute of the last hour that had any';
+COMMENT ON VIEW hipq.dead_letter_rates
+    IS 'how many jobs failed for good in each minute of the last hour that had any';
 COMMENT ON COLUMN hipq.dead_letter_rates.queue IS 'queue of the jobs';
 COMMENT ON COLUMN hipq.dead_letter_rates.minute IS 'start of the minute';
 COMMENT ON COLUMN hipq.dead_letter_rates.dead_letters IS 'jobs that failed for good in it';
@@ -79,16 +88,23 @@ LEFT JOIN LATERAL (
 ) AS letter ON true
 WHERE NOT queue.is_dropped
 GROUP BY queue.queue_id, queue.name;
-COMMENT ON VIEW hipq.dead_letter_stats IS 'dead letters of each queue: how many, how fast they come, how fast something is done about them';
+COMMENT ON VIEW hipq.dead_letter_stats
+    IS 'dead letters of each queue: how many, how fast they come, how fast something is done '
+    'about them';
 COMMENT ON COLUMN hipq.dead_letter_stats.queue IS 'name of the queue';
 COMMENT ON COLUMN hipq.dead_letter_stats.kept IS 'dead letters in all';
-COMMENT ON COLUMN hipq.dead_letter_stats.depth IS 'those that were neither handled, redriven nor dismissed';
-COMMENT ON COLUMN hipq.dead_letter_stats.oldest_waiting_time IS 'when the oldest of these failed; NULL = there are none';
+COMMENT ON COLUMN hipq.dead_letter_stats.depth
+    IS 'those that were neither handled, redriven nor dismissed';
+COMMENT ON COLUMN hipq.dead_letter_stats.oldest_waiting_time
+    IS 'when the oldest of these failed; NULL = there are none';
 COMMENT ON COLUMN hipq.dead_letter_stats.per_minute IS 'dead letters a minute over the last hour';
-COMMENT ON COLUMN hipq.dead_letter_stats.failed_by_ttl IS 'jobs whose worker did not take them in time';
+COMMENT ON COLUMN hipq.dead_letter_stats.failed_by_ttl
+    IS 'jobs whose worker did not take them in time';
 COMMENT ON COLUMN hipq.dead_letter_stats.handler_failures IS 'dead letters whose handler failed';
-COMMENT ON COLUMN hipq.dead_letter_stats.avg_latency IS 'mean time until one was handled, redriven or dismissed; NULL = none was';
-COMMENT ON COLUMN hipq.dead_letter_stats.p95_latency IS 'the time that 95 % of these did not exceed';
+COMMENT ON COLUMN hipq.dead_letter_stats.avg_latency
+    IS 'mean time until one was handled, redriven or dismissed; NULL = none was';
+COMMENT ON COLUMN hipq.dead_letter_stats.p95_latency
+    IS 'the time that 95 % of these did not exceed';
 
 CREATE VIEW hipq.dead_letter_reasons WITH (security_barrier) AS
 SELECT queue.name AS queue,
@@ -106,5 +122,6 @@ COMMENT ON COLUMN hipq.dead_letter_reasons.queue IS 'queue of the jobs';
 COMMENT ON COLUMN hipq.dead_letter_reasons.job_type IS 'job type';
 COMMENT ON COLUMN hipq.dead_letter_reasons.reason IS 'reason of the last failure';
 COMMENT ON COLUMN hipq.dead_letter_reasons.dead_letters IS 'dead letters in all';
-COMMENT ON COLUMN hipq.dead_letter_reasons.depth IS 'those that were neither handled, redriven nor dismissed';
+COMMENT ON COLUMN hipq.dead_letter_reasons.depth
+    IS 'those that were neither handled, redriven nor dismissed';
 COMMENT ON COLUMN hipq.dead_letter_reasons.last_died_time IS 'when the last of them failed';

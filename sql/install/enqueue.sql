@@ -1,7 +1,8 @@
 -- Ways to enqueue a job from SQL, and jobs that wait for another one with their key.
 
--- A job that was asked for while one with its key ran. It is in no queue's table yet: that one still holds the key. When that one has finished the
--- row becomes a job. The job is jsonb for the same reason as in hipq.dead_letter: old rows are understood by new code.
+-- A job that was asked for while one with its key ran. It is in no queue's table yet: that one
+-- still holds the key. When that one has finished the row becomes a job. The job is jsonb for the
+-- same reason as in hipq.dead_letter: old rows are understood by new code.
 CREATE TABLE hipq.successor (
     queue_id integer          NOT NULL,
     job_type text COLLATE "C" NOT NULL,
@@ -10,10 +11,12 @@ CREATE TABLE hipq.successor (
     job      jsonb            NOT NULL,
     CONSTRAINT successor_pkey PRIMARY KEY (queue_id, job_type, job_key)
 );
-COMMENT ON TABLE hipq.successor IS 'jobs that start when the one with their key has finished: on_duplicate => ''after''';
+COMMENT ON TABLE hipq.successor
+    IS 'jobs that start when the one with their key has finished: on_duplicate => ''after''';
 COMMENT ON COLUMN hipq.successor.queue_id IS 'queue of the job';
 COMMENT ON COLUMN hipq.successor.job_type IS 'job type';
-COMMENT ON COLUMN hipq.successor.job_key IS 'job key, which another job holds until it has finished';
+COMMENT ON COLUMN hipq.successor.job_key
+    IS 'job key, which another job holds until it has finished';
 COMMENT ON COLUMN hipq.successor.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.successor.job IS 'the whole row of the job, as it will be';
 SELECT pg_extension_config_dump('hipq.successor', '');

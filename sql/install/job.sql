@@ -2,14 +2,17 @@
 -- its table.
 
 CREATE TYPE hipq.job_state AS ENUM ('initial', 'running', 'error', 'retry', 'final');
-COMMENT ON TYPE hipq.job_state IS 'state of a job: initial and retry wait in line, running runs, error awaits the retry decision, final never changes';
+COMMENT ON TYPE hipq.job_state
+    IS 'state of a job: initial and retry wait in line, running runs, error awaits the retry '
+    'decision, final never changes';
 
 CREATE SEQUENCE hipq.job_id_seq;
 COMMENT ON SEQUENCE hipq.job_id_seq IS 'ids of jobs, of all queues';
 SELECT pg_extension_config_dump('hipq.job_id_seq', '');
 
--- Columns that the job type decides have no default: NULL means "the type's value", the guard trigger fills it in. So do bookkeeping columns
--- whose start value is computed. Ordered by alignment.
+-- Columns that the job type decides have no default: NULL means "the type's value", the guard
+-- trigger fills it in. So do bookkeeping columns whose start value is computed. Ordered by
+-- alignment.
 CREATE TABLE hipq.job (
     id                 bigint          NOT NULL,
     original_job_id    bigint,
@@ -55,43 +58,64 @@ CREATE TABLE hipq.job (
     CONSTRAINT job_key_is_short CHECK (octet_length(job_key) BETWEEN 1 AND 1000),
     CONSTRAINT job_throttle_key_is_short CHECK (octet_length(throttle_key) BETWEEN 1 AND 1000)
 ) PARTITION BY LIST (queue_id);
-COMMENT ON TABLE hipq.job IS 'every job of every queue; a queue is a partition, so enqueue by INSERT into the queue''s own table';
+COMMENT ON TABLE hipq.job
+    IS 'every job of every queue; a queue is a partition, so enqueue by INSERT into the queue''s '
+    'own table';
 COMMENT ON COLUMN hipq.job.id IS 'id, given by hipq';
-COMMENT ON COLUMN hipq.job.original_job_id IS 'first job of the chain of retries this one belongs to';
+COMMENT ON COLUMN hipq.job.original_job_id
+    IS 'first job of the chain of retries this one belongs to';
 COMMENT ON COLUMN hipq.job.retry_of IS 'the final job that this one was made from by hipq.retry()';
-COMMENT ON COLUMN hipq.job.worker_id IS 'external worker that has the job; -1 = it is for one worker alone, see hipq.aimed_job';
+COMMENT ON COLUMN hipq.job.worker_id
+    IS 'external worker that has the job; -1 = it is for one worker alone, see hipq.aimed_job';
 COMMENT ON COLUMN hipq.job.scheduled_run_time IS 'not started before; a retry moves it';
-COMMENT ON COLUMN hipq.job.update_time IS 'when the row last changed, but for one that has not been tried yet; decides the leaf of a final job';
+COMMENT ON COLUMN hipq.job.update_time
+    IS 'when the row last changed, but for one that has not been tried yet; decides the leaf of a '
+    'final job';
 COMMENT ON COLUMN hipq.job.created_time IS 'when the job was enqueued (start of the transaction)';
-COMMENT ON COLUMN hipq.job.accepted_time IS 'when the present or last attempt started; infinity = none yet';
-COMMENT ON COLUMN hipq.job.deadline IS 'when the running attempt times out; infinity when not running';
+COMMENT ON COLUMN hipq.job.accepted_time
+    IS 'when the present or last attempt started; infinity = none yet';
+COMMENT ON COLUMN hipq.job.deadline
+    IS 'when the running attempt times out; infinity when not running';
 COMMENT ON COLUMN hipq.job.expires_time IS 'not started by then: final with reason expired';
 COMMENT ON COLUMN hipq.job.queue_id IS 'queue; the default of the queue''s own table, leave it out';
 COMMENT ON COLUMN hipq.job.state IS 'initial, running, error, retry or final';
-COMMENT ON COLUMN hipq.job.timeout IS 'seconds an attempt may run; NULL at INSERT = the job type''s';
+COMMENT ON COLUMN hipq.job.timeout
+    IS 'seconds an attempt may run; NULL at INSERT = the job type''s';
 COMMENT ON COLUMN hipq.job.attempt IS 'attempts started so far';
-COMMENT ON COLUMN hipq.job.retry_count IS 'retries charged so far; at max_retries a failure is final';
-COMMENT ON COLUMN hipq.job.max_retries IS 'retries after a retriable failure; NULL at INSERT = the job type''s';
-COMMENT ON COLUMN hipq.job.queue_ttl IS 'seconds a dispatched job may wait for its worker; NULL = the job type''s';
+COMMENT ON COLUMN hipq.job.retry_count
+    IS 'retries charged so far; at max_retries a failure is final';
+COMMENT ON COLUMN hipq.job.max_retries
+    IS 'retries after a retriable failure; NULL at INSERT = the job type''s';
+COMMENT ON COLUMN hipq.job.queue_ttl
+    IS 'seconds a dispatched job may wait for its worker; NULL = the job type''s';
 COMMENT ON COLUMN hipq.job.priority IS 'lower runs first; NULL at INSERT = the job type''s';
-COMMENT ON COLUMN hipq.job.throttle_factor IS 'weight under the queue''s throttle_limit; NULL at INSERT = the job type''s';
+COMMENT ON COLUMN hipq.job.throttle_factor
+    IS 'weight under the queue''s throttle_limit; NULL at INSERT = the job type''s';
 COMMENT ON COLUMN hipq.job.job_type IS 'job type: decides the handler';
-COMMENT ON COLUMN hipq.job.job_key IS 'at most one unfinished job per job_type and job_key; NONE = no key';
+COMMENT ON COLUMN hipq.job.job_key
+    IS 'at most one unfinished job per job_type and job_key; NONE = no key';
 COMMENT ON COLUMN hipq.job.error IS 'error of the last failed attempt; NONE = none';
 COMMENT ON COLUMN hipq.job.throttle_key IS 'jobs with the same key share a limit; NONE = no key';
-COMMENT ON COLUMN hipq.job.time_windows IS 'when the job may start; NULL at INSERT = the job type''s; NONE = always';
-COMMENT ON COLUMN hipq.job.retry_reason IS 'why the last attempt did not succeed; before the first of a job that was enqueued again: manual_retry or redriven; NONE = neither';
-COMMENT ON COLUMN hipq.job.manual_reason IS 'why somebody enqueued the job again, in the words given to hipq.retry(), or manual_retry; redriven: a dead letter was; NULL = nobody did';
+COMMENT ON COLUMN hipq.job.time_windows
+    IS 'when the job may start; NULL at INSERT = the job type''s; NONE = always';
+COMMENT ON COLUMN hipq.job.retry_reason
+    IS 'why the last attempt did not succeed; before the first of a job that was enqueued again: '
+    'manual_retry or redriven; NONE = neither';
+COMMENT ON COLUMN hipq.job.manual_reason
+    IS 'why somebody enqueued the job again, in the words given to hipq.retry(), or manual_retry; '
+    'redriven: a dead letter was; NULL = nobody did';
 COMMENT ON COLUMN hipq.job.shard_key IS 'what a sharded instance places the job by';
 COMMENT ON COLUMN hipq.job.job_data IS 'data for the handler: any JSON';
 COMMENT ON COLUMN hipq.job.result IS 'what the handler returned';
 
 CREATE FUNCTION hipq._guard_job() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_guard_job';
-COMMENT ON FUNCTION hipq._guard_job() IS 'trigger: fills a new job from its type; lets only hipq itself change state and bookkeeping';
+COMMENT ON FUNCTION hipq._guard_job()
+    IS 'trigger: fills a new job from its type; lets only hipq itself change state and bookkeeping';
 
 CREATE TRIGGER guard_job BEFORE INSERT OR UPDATE OR DELETE ON hipq.job FOR EACH ROW EXECUTE FUNCTION hipq._guard_job();
 ALTER TABLE hipq.job ENABLE ALWAYS TRIGGER guard_job;
-COMMENT ON TRIGGER guard_job ON hipq.job IS 'fills a new job from its type; lets only hipq itself change state and bookkeeping';
+COMMENT ON TRIGGER guard_job ON hipq.job
+    IS 'fills a new job from its type; lets only hipq itself change state and bookkeeping';
 
 -- A table beside the jobs: few are ever set aside, and a row may be one that nobody can change.
 CREATE TABLE hipq.set_aside (
@@ -103,10 +127,13 @@ CREATE TABLE hipq.set_aside (
     sqlstate       text           NOT NULL,
     error          text           NOT NULL
 );
-COMMENT ON TABLE hipq.set_aside IS 'jobs of which hipq cannot write down what became of them: left alone until an operator ends them';
+COMMENT ON TABLE hipq.set_aside
+    IS 'jobs of which hipq cannot write down what became of them: left alone until an operator '
+    'ends them';
 COMMENT ON COLUMN hipq.set_aside.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.set_aside.queue_id IS 'queue of the job';
-COMMENT ON COLUMN hipq.set_aside.attempt IS 'its attempt then: it is set aside as long as it stands so';
+COMMENT ON COLUMN hipq.set_aside.attempt
+    IS 'its attempt then: it is set aside as long as it stands so';
 COMMENT ON COLUMN hipq.set_aside.state IS 'its state then';
 COMMENT ON COLUMN hipq.set_aside.set_aside_time IS 'since when';
 COMMENT ON COLUMN hipq.set_aside.sqlstate IS 'SQLSTATE of the error that was against it';
@@ -115,15 +142,21 @@ SELECT pg_extension_config_dump('hipq.set_aside', '');
 
 CREATE FUNCTION hipq._jobs_set_aside(OUT queue_id integer, OUT job_id bigint, OUT set_aside_time timestamptz, OUT error text) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__jobs_set_aside';
-COMMENT ON FUNCTION hipq._jobs_set_aside() IS 'jobs whose end cannot be written down, of queues that the caller may look at; view hipq.alerts shows it';
+COMMENT ON FUNCTION hipq._jobs_set_aside()
+    IS 'jobs whose end cannot be written down, of queues that the caller may look at; view '
+    'hipq.alerts shows it';
 
 -- Stable, so that whoever does not ask for the column does not pay for it.
 CREATE FUNCTION hipq._masked(queue_id integer, job_type text, job_data jsonb) RETURNS jsonb LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__masked';
-COMMENT ON FUNCTION hipq._masked(integer, text, jsonb) IS 'job_data as views show it: secret parameters of the job type are ***; NULL for who may not read the queue';
+COMMENT ON FUNCTION hipq._masked(integer, text, jsonb)
+    IS 'job_data as views show it: secret parameters of the job type are ***; NULL for who may '
+    'not read the queue';
 
 CREATE FUNCTION hipq._masked_job(queue_id integer, job_type text, job jsonb) RETURNS jsonb LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__masked_job';
-COMMENT ON FUNCTION hipq._masked_job(integer, text, jsonb) IS 'the same of a whole job in a dead letter';
+COMMENT ON FUNCTION hipq._masked_job(integer, text, jsonb)
+    IS 'the same of a whole job in a dead letter';
 
 CREATE FUNCTION hipq._fitting_data(queue_id integer, job_type text, job_id bigint, job_data jsonb) RETURNS jsonb LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__fitting_data';
 COMMENT ON FUNCTION hipq._fitting_data(integer, text, bigint, jsonb)
-    IS 'job_data of a job that comes from another queue, with the defaults of this one''s job type; 22023: they do not fit its parameters';
+    IS 'job_data of a job that comes from another queue, with the defaults of this one''s job '
+    'type; 22023: they do not fit its parameters';

@@ -47,25 +47,36 @@ COMMENT ON COLUMN hipq.jobs.id IS 'id of the job';
 COMMENT ON COLUMN hipq.jobs.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.jobs.job_type IS 'job type: decides the handler';
 COMMENT ON COLUMN hipq.jobs.job_key IS 'job key; NONE = none';
-COMMENT ON COLUMN hipq.jobs.state IS 'initial, running, error, retry or final; a job that was claimed by a lock still has the state it waited in';
+COMMENT ON COLUMN hipq.jobs.state
+    IS 'initial, running, error, retry or final; a job that was claimed by a lock still has the '
+    'state it waited in';
 COMMENT ON COLUMN hipq.jobs.outcome IS 'waiting, running, succeeded, failed, cancelled or expired';
 COMMENT ON COLUMN hipq.jobs.error IS 'error of the last failed attempt; NONE = none';
 COMMENT ON COLUMN hipq.jobs.attempt IS 'attempts started so far';
 COMMENT ON COLUMN hipq.jobs.retry_count IS 'retries charged so far';
 COMMENT ON COLUMN hipq.jobs.max_retries IS 'retries after a retriable failure';
-COMMENT ON COLUMN hipq.jobs.retry_reason IS 'why the last attempt did not succeed; before the first of a job that was enqueued again: manual_retry or redriven; NONE = neither';
-COMMENT ON COLUMN hipq.jobs.manual_reason IS 'why somebody enqueued the job again, in the words given to hipq.retry(), or manual_retry; redriven: a dead letter was; NULL = nobody did';
+COMMENT ON COLUMN hipq.jobs.retry_reason
+    IS 'why the last attempt did not succeed; before the first of a job that was enqueued again: '
+    'manual_retry or redriven; NONE = neither';
+COMMENT ON COLUMN hipq.jobs.manual_reason
+    IS 'why somebody enqueued the job again, in the words given to hipq.retry(), or manual_retry; '
+    'redriven: a dead letter was; NULL = nobody did';
 COMMENT ON COLUMN hipq.jobs.scheduled_run_time IS 'not started before';
 COMMENT ON COLUMN hipq.jobs.priority IS 'lower runs first';
 COMMENT ON COLUMN hipq.jobs.timeout IS 'seconds an attempt may run';
 COMMENT ON COLUMN hipq.jobs.created_time IS 'when the job was enqueued';
-COMMENT ON COLUMN hipq.jobs.accepted_time IS 'when the present or last attempt started; infinity = none yet';
-COMMENT ON COLUMN hipq.jobs.update_time IS 'when the row last changed, but for one that has not been tried yet; for a final job, when it ended';
-COMMENT ON COLUMN hipq.jobs.deadline IS 'when the running attempt times out; infinity when not running';
+COMMENT ON COLUMN hipq.jobs.accepted_time
+    IS 'when the present or last attempt started; infinity = none yet';
+COMMENT ON COLUMN hipq.jobs.update_time
+    IS 'when the row last changed, but for one that has not been tried yet; for a final job, when '
+    'it ended';
+COMMENT ON COLUMN hipq.jobs.deadline
+    IS 'when the running attempt times out; infinity when not running';
 COMMENT ON COLUMN hipq.jobs.expires_time IS 'not started by then: final with reason expired';
 COMMENT ON COLUMN hipq.jobs.job_data IS 'data for the handler; secret parameters are ***';
 COMMENT ON COLUMN hipq.jobs.result IS 'what the handler returned';
-COMMENT ON COLUMN hipq.jobs.original_job_id IS 'first job of the chain of retries this one belongs to';
+COMMENT ON COLUMN hipq.jobs.original_job_id
+    IS 'first job of the chain of retries this one belongs to';
 COMMENT ON COLUMN hipq.jobs.retry_of IS 'the final job that this one was made from by hipq.retry()';
 COMMENT ON COLUMN hipq.jobs.throttle_factor IS 'weight under the queue''s throttle_limit';
 COMMENT ON COLUMN hipq.jobs.throttle_key IS 'jobs with the same key share a limit; NONE = no key';
@@ -74,8 +85,9 @@ COMMENT ON COLUMN hipq.jobs.shard_key IS 'what a sharded instance places the job
 COMMENT ON COLUMN hipq.jobs.worker_id IS 'external worker that has the job';
 COMMENT ON COLUMN hipq.jobs.queue_ttl IS 'seconds a dispatched job may wait for its worker';
 
--- Both what the tables call running and what the executors say they run: a job is in the one and not in the other while it is being started or finished.
--- Of what external workers have the tables tell everything.
+-- Both what the tables call running and what the executors say they run: a job is in the one and
+-- not in the other while it is being started or finished. Of what external workers have the tables
+-- tell everything.
 CREATE VIEW hipq.running WITH (security_barrier) AS
 SELECT queue.name AS queue,
        busy.id,
@@ -121,16 +133,26 @@ COMMENT ON VIEW hipq.running IS 'jobs that run at this moment, and what they wai
 COMMENT ON COLUMN hipq.running.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.running.id IS 'id of the job';
 COMMENT ON COLUMN hipq.running.job_type IS 'job type';
-COMMENT ON COLUMN hipq.running.job_key IS 'job key; NONE = none; NULL = the job ended while the view was read, or the caller may not read the queue';
+COMMENT ON COLUMN hipq.running.job_key
+    IS 'job key; NONE = none; NULL = the job ended while the view was read, or the caller may not '
+    'read the queue';
 COMMENT ON COLUMN hipq.running.attempt IS 'number of the attempt';
-COMMENT ON COLUMN hipq.running.pid IS 'executor that runs it; NULL = an external worker has it, or nobody yet';
-COMMENT ON COLUMN hipq.running.worker_id IS 'external worker that has it; 0 = its handler has returned and left it to be completed later';
+COMMENT ON COLUMN hipq.running.pid
+    IS 'executor that runs it; NULL = an external worker has it, or nobody yet';
+COMMENT ON COLUMN hipq.running.worker_id
+    IS 'external worker that has it; 0 = its handler has returned and left it to be completed '
+    'later';
 COMMENT ON COLUMN hipq.running.worker IS 'name of that worker';
-COMMENT ON COLUMN hipq.running.is_accepted IS 'whether that worker has accepted it; NULL = no worker has it';
-COMMENT ON COLUMN hipq.running.since IS 'when the attempt started; while its worker has not accepted it, when it was given to that';
+COMMENT ON COLUMN hipq.running.is_accepted
+    IS 'whether that worker has accepted it; NULL = no worker has it';
+COMMENT ON COLUMN hipq.running.since
+    IS 'when the attempt started; while its worker has not accepted it, when it was given to that';
 COMMENT ON COLUMN hipq.running.timeout IS 'seconds the attempt may run';
-COMMENT ON COLUMN hipq.running.deadline IS 'when it times out, with what hipq.extend() gave it; while its worker has not accepted it, until when it may';
-COMMENT ON COLUMN hipq.running.wait_event_type IS 'kind of event the executor waits for; NULL = none, or not shown to the caller';
+COMMENT ON COLUMN hipq.running.deadline
+    IS 'when it times out, with what hipq.extend() gave it; while its worker has not accepted it, '
+    'until when it may';
+COMMENT ON COLUMN hipq.running.wait_event_type
+    IS 'kind of event the executor waits for; NULL = none, or not shown to the caller';
 COMMENT ON COLUMN hipq.running.wait_event IS 'event the executor waits for';
 COMMENT ON COLUMN hipq.running.blocked_by IS 'processes that hold the lock the executor waits for';
 
@@ -150,7 +172,9 @@ FROM hipq._progress() AS reported
 JOIN hipq.job ON job.queue_id = reported.queue_id AND job.id = reported.job_id AND job.state <> 'final'
 JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
 WHERE job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()));
-COMMENT ON VIEW hipq.progress IS 'how far jobs that run have come, as they have said by hipq.report_progress(), committed or not';
+COMMENT ON VIEW hipq.progress
+    IS 'how far jobs that run have come, as they have said by hipq.report_progress(), committed '
+    'or not';
 COMMENT ON COLUMN hipq.progress.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.progress.id IS 'id of the job';
 COMMENT ON COLUMN hipq.progress.job_type IS 'job type';
@@ -158,7 +182,10 @@ COMMENT ON COLUMN hipq.progress.attempt IS 'number of the attempt';
 COMMENT ON COLUMN hipq.progress.done IS 'what is done, in units of the job''s own';
 COMMENT ON COLUMN hipq.progress.total IS 'what is to be done; NULL = not known';
 COMMENT ON COLUMN hipq.progress.percent IS 'what part of it is done; NULL = not known';
-COMMENT ON COLUMN hipq.progress.message IS 'what it does just now, in its own words; NULL to who may not read the queue';
+COMMENT ON COLUMN hipq.progress.message
+    IS 'what it does just now, in its own words; NULL to who may not read the queue';
 COMMENT ON COLUMN hipq.progress.reported_time IS 'when it said so';
 COMMENT ON COLUMN hipq.progress.pid IS 'executor that runs it';
-COMMENT ON COLUMN hipq.progress.worker_id IS 'external worker that has it; 0 = its handler has returned and left it to be completed later';
+COMMENT ON COLUMN hipq.progress.worker_id
+    IS 'external worker that has it; 0 = its handler has returned and left it to be completed '
+    'later';

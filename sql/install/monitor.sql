@@ -2,7 +2,8 @@
 
 CREATE FUNCTION hipq.why(id bigint, queue text DEFAULT NULL, OUT condition text, OUT passed boolean, OUT explanation text) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_why';
-COMMENT ON FUNCTION hipq.why(bigint, text) IS 'why a job does or does not run: every condition in the order the scheduler asks them';
+COMMENT ON FUNCTION hipq.why(bigint, text)
+    IS 'why a job does or does not run: every condition in the order the scheduler asks them';
 
 CREATE FUNCTION hipq.wait_for(id bigint, timeout hipq.duration DEFAULT '1 minute', queue text DEFAULT NULL, OUT outcome text, OUT result jsonb, OUT error text) RETURNS record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_wait_for';
@@ -12,46 +13,58 @@ CREATE FUNCTION hipq._executors(
     OUT pid integer, OUT database oid, OUT role oid, OUT status text, OUT started_time timestamptz,
     OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT job_started_time timestamptz, OUT jobs_done bigint
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__executors';
-COMMENT ON FUNCTION hipq._executors() IS 'executors of the server from shared memory; view hipq.executors shows them';
+COMMENT ON FUNCTION hipq._executors()
+    IS 'executors of the server from shared memory; view hipq.executors shows them';
 
 CREATE FUNCTION hipq._running_jobs(
     OUT pid integer, OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT started_time timestamptz, OUT is_locked boolean,
     OUT deadline timestamptz, OUT worker_id bigint, OUT is_accepted boolean
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__running_jobs';
 COMMENT ON FUNCTION hipq._running_jobs()
-    IS 'jobs of this database that executors run or external workers have, from shared memory; view hipq.running shows them';
+    IS 'jobs of this database that executors run or external workers have, from shared memory; '
+    'view hipq.running shows them';
 
 CREATE FUNCTION hipq._progress(
     OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT done bigint, OUT total bigint, OUT message text, OUT reported_time timestamptz,
     OUT pid integer, OUT worker_id bigint
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__progress';
-COMMENT ON FUNCTION hipq._progress() IS 'how far the jobs of this database that run have come, from shared memory; view hipq.progress shows it';
+COMMENT ON FUNCTION hipq._progress()
+    IS 'how far the jobs of this database that run have come, from shared memory; view '
+    'hipq.progress shows it';
 
 CREATE FUNCTION hipq._lanes(
     OUT queue_id integer, OUT job_type text, OUT priority integer, OUT due_time timestamptz, OUT frontier_time timestamptz, OUT frontier_id bigint,
     OUT pockets integer, OUT notes integer, OUT is_read boolean
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__lanes';
-COMMENT ON FUNCTION hipq._lanes() IS 'lanes of this database from shared memory; view hipq.lanes shows them';
+COMMENT ON FUNCTION hipq._lanes()
+    IS 'lanes of this database from shared memory; view hipq.lanes shows them';
 
 CREATE FUNCTION hipq._workers(
     OUT worker_id bigint, OUT place integer, OUT is_active boolean, OUT health text, OUT last_check timestamptz, OUT consecutive_failures integer,
     OUT total_executions bigint, OUT failed_executions bigint, OUT average_execution_time_ms double precision, OUT queue_depth integer, OUT failure_rate double precision, OUT running_jobs integer,
     OUT last_heartbeat timestamptz, OUT pid integer
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__workers';
-COMMENT ON FUNCTION hipq._workers() IS 'external workers of this database from shared memory; view hipq.workers shows them';
+COMMENT ON FUNCTION hipq._workers()
+    IS 'external workers of this database from shared memory; view hipq.workers shows them';
 
 CREATE FUNCTION hipq._worker_services(OUT queue_id integer, OUT job_type text, OUT workers integer, OUT best_worker bigint) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__worker_services';
-COMMENT ON FUNCTION hipq._worker_services() IS 'job types that external workers serve, how many of them are there, and which is the next to be given a job; view hipq.job_types shows it';
+COMMENT ON FUNCTION hipq._worker_services()
+    IS 'job types that external workers serve, how many of them are there, and which is the next '
+    'to be given a job; view hipq.job_types shows it';
 
 CREATE FUNCTION hipq._alerts(OUT alert text, OUT times bigint, OUT first_time timestamptz, OUT last_time timestamptz, OUT detail text, OUT hint text) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__alerts';
-COMMENT ON FUNCTION hipq._alerts() IS 'what shared memory has to tell an operator; view hipq.alerts shows it';
+COMMENT ON FUNCTION hipq._alerts()
+    IS 'what shared memory has to tell an operator; view hipq.alerts shows it';
 
 CREATE FUNCTION hipq._overdue(OUT alert text, OUT severity text, OUT jobs bigint, OUT first_time timestamptz, OUT last_time timestamptz, OUT detail text, OUT hint text) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__overdue';
-COMMENT ON FUNCTION hipq._overdue() IS 'jobs of this database that should have started long ago, a row for each thing that keeps them; view hipq.alerts shows it';
+COMMENT ON FUNCTION hipq._overdue()
+    IS 'jobs of this database that should have started long ago, a row for each thing that keeps '
+    'them; view hipq.alerts shows it';
 
 CREATE FUNCTION hipq._is_running(queue_id integer, id bigint) RETURNS boolean LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__is_running';
 COMMENT ON FUNCTION hipq._is_running(integer, bigint)
-    IS 'whether an executor runs the job: one claimed by a lock, whose row still says that it waits; false for who may not read the queue';
+    IS 'whether an executor runs the job: one claimed by a lock, whose row still says that it '
+    'waits; false for who may not read the queue';

@@ -1,6 +1,7 @@
 -- Views of executors, lanes, limits, sizes and alerts.
 
--- Numbers of queues mean something in their own database only: another database's rows carry no queue and go to pg_monitor alone.
+-- Numbers of queues mean something in their own database only: another database's rows carry no
+-- queue and go to pg_monitor alone.
 CREATE VIEW hipq.executors WITH (security_barrier) AS
 SELECT executor.pid,
        executor.database_name AS database,
@@ -21,11 +22,15 @@ FROM (
 LEFT JOIN hipq._visible_queue AS queue ON executor.is_here AND queue.queue_id = executor.queue_id;
 COMMENT ON VIEW hipq.executors IS 'executors: the processes of the server that run SQL handlers';
 COMMENT ON COLUMN hipq.executors.pid IS 'process, as in pg_stat_activity';
-COMMENT ON COLUMN hipq.executors.database IS 'database it is connected to; those of other databases are shown to pg_monitor only';
+COMMENT ON COLUMN hipq.executors.database
+    IS 'database it is connected to; those of other databases are shown to pg_monitor only';
 COMMENT ON COLUMN hipq.executors.role IS 'queue owner it is connected as';
-COMMENT ON COLUMN hipq.executors.status IS 'requested, starting, idle, running, unresponsive (its job had to stop, and it does not even react to SIGTERM), or ended (its job is being rescued)';
+COMMENT ON COLUMN hipq.executors.status
+    IS 'requested, starting, idle, running, unresponsive (its job had to stop, and it does not '
+    'even react to SIGTERM), or ended (its job is being rescued)';
 COMMENT ON COLUMN hipq.executors.started_time IS 'when it was started';
-COMMENT ON COLUMN hipq.executors.queue IS 'queue of the job it runs; NULL = none, or in another database';
+COMMENT ON COLUMN hipq.executors.queue
+    IS 'queue of the job it runs; NULL = none, or in another database';
 COMMENT ON COLUMN hipq.executors.job_id IS 'job it runs';
 COMMENT ON COLUMN hipq.executors.attempt IS 'attempt of the job it runs';
 COMMENT ON COLUMN hipq.executors.job_type IS 'type of the job it runs';
@@ -49,10 +54,13 @@ WHERE job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues())) AND jo
 GROUP BY queue.name, job.job_type, job.throttle_key;
 COMMENT ON VIEW hipq.throttle_keys IS 'throttle keys of jobs that run';
 COMMENT ON COLUMN hipq.throttle_keys.queue IS 'name: instance.queue';
-COMMENT ON COLUMN hipq.throttle_keys.job_type IS 'job type: keys of different types are different keys';
+COMMENT ON COLUMN hipq.throttle_keys.job_type
+    IS 'job type: keys of different types are different keys';
 COMMENT ON COLUMN hipq.throttle_keys.throttle_key IS 'throttle key of the jobs';
-COMMENT ON COLUMN hipq.throttle_keys.throttle_limit_per_key IS 'limit on the sum of throttle_factor over running jobs of the key; below 1 = no limit';
-COMMENT ON COLUMN hipq.throttle_keys.throttle_used IS 'sum of throttle_factor over its running jobs';
+COMMENT ON COLUMN hipq.throttle_keys.throttle_limit_per_key
+    IS 'limit on the sum of throttle_factor over running jobs of the key; below 1 = no limit';
+COMMENT ON COLUMN hipq.throttle_keys.throttle_used
+    IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.throttle_keys.running_jobs IS 'jobs of the key that run now';
 
 CREATE VIEW hipq.lanes WITH (security_barrier) AS
@@ -67,15 +75,20 @@ SELECT queue.name AS queue,
        lane.is_read
 FROM hipq._lanes() AS lane
 JOIN hipq._visible_queue AS queue ON queue.queue_id = lane.queue_id;
-COMMENT ON VIEW hipq.lanes IS 'lanes: where executors look next for waiting jobs of a queue, job type and priority';
+COMMENT ON VIEW hipq.lanes
+    IS 'lanes: where executors look next for waiting jobs of a queue, job type and priority';
 COMMENT ON COLUMN hipq.lanes.queue IS 'queue of the lane';
 COMMENT ON COLUMN hipq.lanes.job_type IS 'job type of the lane';
 COMMENT ON COLUMN hipq.lanes.priority IS 'priority of the lane; lower runs first';
-COMMENT ON COLUMN hipq.lanes.due_time IS 'no job in it is due before; infinity = it is empty, -infinity = nothing is known yet';
-COMMENT ON COLUMN hipq.lanes.frontier_time IS 'from this scheduled_run_time on it has not been read yet';
-COMMENT ON COLUMN hipq.lanes.frontier_id IS 'and, of jobs with that scheduled_run_time, from this id on';
+COMMENT ON COLUMN hipq.lanes.due_time
+    IS 'no job in it is due before; infinity = it is empty, -infinity = nothing is known yet';
+COMMENT ON COLUMN hipq.lanes.frontier_time
+    IS 'from this scheduled_run_time on it has not been read yet';
+COMMENT ON COLUMN hipq.lanes.frontier_id
+    IS 'and, of jobs with that scheduled_run_time, from this id on';
 COMMENT ON COLUMN hipq.lanes.pockets IS 'places before the frontier where there may be jobs to run';
-COMMENT ON COLUMN hipq.lanes.notes IS 'places that the next look takes in: jobs that came, or came back, since the last one';
+COMMENT ON COLUMN hipq.lanes.notes
+    IS 'places that the next look takes in: jobs that came, or came back, since the last one';
 COMMENT ON COLUMN hipq.lanes.is_read IS 'an executor is taking jobs from it at this moment';
 
 -- A row per leaf. Rows are the statistics collector's estimate: nothing is scanned.
@@ -132,18 +145,23 @@ FROM (
     ) AS bound
 ) AS measured
 OFFSET 0;
-COMMENT ON VIEW hipq.sizes IS 'rows and bytes of every leaf of the queues'' tables, and per day of final jobs';
-COMMENT ON COLUMN hipq.sizes.queue IS 'queue; NULL = all queues share the table (attempts, dead letters), shown to pg_monitor only';
+COMMENT ON VIEW hipq.sizes
+    IS 'rows and bytes of every leaf of the queues'' tables, and per day of final jobs';
+COMMENT ON COLUMN hipq.sizes.queue
+    IS 'queue; NULL = all queues share the table (attempts, dead letters), shown to pg_monitor '
+    'only';
 COMMENT ON COLUMN hipq.sizes.table_name IS 'table: a leaf of the queue''s table';
 COMMENT ON COLUMN hipq.sizes.kind IS 'live (unfinished jobs), final, attempt or dead_letter';
 COMMENT ON COLUMN hipq.sizes.from_time IS 'rows of the leaf are not older; NULL = no bound';
 COMMENT ON COLUMN hipq.sizes.to_time IS 'rows of the leaf are older; NULL = no bound';
 COMMENT ON COLUMN hipq.sizes.row_estimate IS 'rows, as the statistics of the server estimate them';
 COMMENT ON COLUMN hipq.sizes.bytes IS 'bytes on disk with indexes and TOAST';
-COMMENT ON COLUMN hipq.sizes.rows_per_day IS 'final jobs a day in the time of the leaf that has passed';
+COMMENT ON COLUMN hipq.sizes.rows_per_day
+    IS 'final jobs a day in the time of the leaf that has passed';
 COMMENT ON COLUMN hipq.sizes.bytes_per_day IS 'bytes a day in the time of the leaf that has passed';
 
--- Those that shared memory tells, of the whole server; then those that take a look at this database.
+-- Those that shared memory tells, of the whole server; then those that take a look at this
+-- database.
 CREATE VIEW hipq.alerts WITH (security_barrier) AS
 SELECT alert.alert,
        alert.severity,
@@ -296,11 +314,18 @@ FROM (
     WHERE finding.is_the_case
 ) AS alert
 WHERE pg_has_role('pg_monitor', 'USAGE');
-COMMENT ON VIEW hipq.alerts IS 'what an operator should know: of the whole server, and not older than five minutes; and what is the case now, in rates, dead letters, snapshots, retention and external workers';
-COMMENT ON COLUMN hipq.alerts.alert IS 'short name of the alert; ''jobs wait: ...'' names a condition of hipq.why()';
-COMMENT ON COLUMN hipq.alerts.severity IS 'alarm: somebody has to do something; information: jobs wait because somebody wants it so (a pause, time windows, a limit), or for their turn';
-COMMENT ON COLUMN hipq.alerts.times IS 'how often it has happened since first_time; of jobs that wait: how many';
-COMMENT ON COLUMN hipq.alerts.first_time IS 'since when it has happened again and again; NULL = nobody knows';
+COMMENT ON VIEW hipq.alerts
+    IS 'what an operator should know: of the whole server, and not older than five minutes; and '
+    'what is the case now, in rates, dead letters, snapshots, retention and external workers';
+COMMENT ON COLUMN hipq.alerts.alert
+    IS 'short name of the alert; ''jobs wait: ...'' names a condition of hipq.why()';
+COMMENT ON COLUMN hipq.alerts.severity
+    IS 'alarm: somebody has to do something; information: jobs wait because somebody wants it so '
+    '(a pause, time windows, a limit), or for their turn';
+COMMENT ON COLUMN hipq.alerts.times
+    IS 'how often it has happened since first_time; of jobs that wait: how many';
+COMMENT ON COLUMN hipq.alerts.first_time
+    IS 'since when it has happened again and again; NULL = nobody knows';
 COMMENT ON COLUMN hipq.alerts.last_time IS 'when it happened last';
 COMMENT ON COLUMN hipq.alerts.detail IS 'what is slower or waits because of it';
 COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';

@@ -3,7 +3,9 @@
 CREATE FUNCTION hipq.create_instance(
     name text, shard_key text DEFAULT 'NONE', table_naming_strategy text DEFAULT 'NONE', db_config jsonb DEFAULT '{}', strict boolean DEFAULT false
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_instance';
-COMMENT ON FUNCTION hipq.create_instance(text, text, text, jsonb, boolean) IS 'creates an instance, a named group of queues; strict: they refuse jobs of unregistered types, unless they say otherwise; returns its number';
+COMMENT ON FUNCTION hipq.create_instance(text, text, text, jsonb, boolean)
+    IS 'creates an instance, a named group of queues; strict: they refuse jobs of unregistered '
+    'types, unless they say otherwise; returns its number';
 
 CREATE FUNCTION hipq.alter_instance(name text, strict boolean DEFAULT NULL) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_instance';
 COMMENT ON FUNCTION hipq.alter_instance(text, boolean) IS 'changes an instance; what is NULL stays';
@@ -35,11 +37,13 @@ COMMENT ON FUNCTION hipq.alter_queue(text, regrole, double precision, hipq.durat
 
 CREATE FUNCTION hipq.drop_queue(queue text, force boolean DEFAULT false) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drop_queue';
-COMMENT ON FUNCTION hipq.drop_queue(text, boolean) IS 'drops a queue with its jobs; refuses while jobs are unfinished unless force';
+COMMENT ON FUNCTION hipq.drop_queue(text, boolean)
+    IS 'drops a queue with its jobs; refuses while jobs are unfinished unless force';
 
 CREATE FUNCTION hipq.grant_queue(queue text, role regrole, privilege text) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_grant_queue';
-COMMENT ON FUNCTION hipq.grant_queue(text, regrole, text) IS 'allows a role to enqueue, work, read or control';
+COMMENT ON FUNCTION hipq.grant_queue(text, regrole, text)
+    IS 'allows a role to enqueue, work, read or control';
 
 CREATE FUNCTION hipq.revoke_queue(queue text, role regrole, privilege text) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_revoke_queue';
@@ -73,4 +77,5 @@ COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, hipq.durat
 
 CREATE FUNCTION hipq.drop_job_type(queue text, job_type text, force boolean DEFAULT false) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drop_job_type';
-COMMENT ON FUNCTION hipq.drop_job_type(text, text, boolean) IS 'forgets a job type; refuses while it has unfinished jobs unless force';
+COMMENT ON FUNCTION hipq.drop_job_type(text, text, boolean)
+    IS 'forgets a job type; refuses while it has unfinished jobs unless force';

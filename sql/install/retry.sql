@@ -17,18 +17,23 @@ CREATE TABLE hipq.attempt (
     hint         text,
     context      text
 ) PARTITION BY RANGE (ended_time);
--- Its leaves have an index on (queue_id, job_id, attempt) each. One of the whole tree would be made by a restore twice: with the leaf, and by the dump.
-COMMENT ON TABLE hipq.attempt IS 'how attempts ended: those that failed, or all if the queue says history => ''all''';
+-- Its leaves have an index on (queue_id, job_id, attempt) each. One of the whole tree would be made
+-- by a restore twice: with the leaf, and by the dump.
+COMMENT ON TABLE hipq.attempt
+    IS 'how attempts ended: those that failed, or all if the queue says history => ''all''';
 COMMENT ON COLUMN hipq.attempt.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.attempt.started_time IS 'when the attempt started';
 COMMENT ON COLUMN hipq.attempt.ended_time IS 'when it ended';
 COMMENT ON COLUMN hipq.attempt.queue_id IS 'queue of the job';
-COMMENT ON COLUMN hipq.attempt.attempt IS 'number of the attempt, from 1; of a job that ended, or failed, before a start that of the last one; 0: it was never tried';
+COMMENT ON COLUMN hipq.attempt.attempt
+    IS 'number of the attempt, from 1; of a job that ended, or failed, before a start that of the '
+    'last one; 0: it was never tried';
 COMMENT ON COLUMN hipq.attempt.executor_pid IS 'process that ran it in the server';
 COMMENT ON COLUMN hipq.attempt.worker_id IS 'external worker that ran it';
 COMMENT ON COLUMN hipq.attempt.job_type IS 'job type';
 COMMENT ON COLUMN hipq.attempt.job_key IS 'job key; NONE = none';
-COMMENT ON COLUMN hipq.attempt.reason IS 'reason: timeout, transient_error, validation_error, ...; succeeded';
+COMMENT ON COLUMN hipq.attempt.reason
+    IS 'reason: timeout, transient_error, validation_error, ...; succeeded';
 COMMENT ON COLUMN hipq.attempt.sqlstate IS 'SQLSTATE of the error, if the server raised it';
 COMMENT ON COLUMN hipq.attempt.error IS 'message; NONE for a success';
 COMMENT ON COLUMN hipq.attempt.detail IS 'detail of the error';
@@ -37,16 +42,19 @@ COMMENT ON COLUMN hipq.attempt.context IS 'context of the error';
 
 CREATE FUNCTION hipq.retry_schedule(queue text, job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_schedule';
-COMMENT ON FUNCTION hipq.retry_schedule(text, text) IS 'the delays before the retries of a job type, without jitter';
+COMMENT ON FUNCTION hipq.retry_schedule(text, text)
+    IS 'the delays before the retries of a job type, without jitter';
 
 CREATE FUNCTION hipq.retry_schedule(job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_schedule_of_type';
-COMMENT ON FUNCTION hipq.retry_schedule(text) IS 'the delays before the retries of a job type that one queue has';
+COMMENT ON FUNCTION hipq.retry_schedule(text)
+    IS 'the delays before the retries of a job type that one queue has';
 
 CREATE FUNCTION hipq.is_job_retriable(id bigint, queue text DEFAULT NULL, OUT retriable boolean, OUT reason text) RETURNS record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_is_job_retriable';
 COMMENT ON FUNCTION hipq.is_job_retriable(bigint, text)
-    IS 'whether the retry policy gives a job another attempt after its last failure, or after the next one if it has not failed, and why';
+    IS 'whether the retry policy gives a job another attempt after its last failure, or after the '
+    'next one if it has not failed, and why';
 
 CREATE FUNCTION hipq.retry_chain(
     id bigint, queue text DEFAULT NULL, OUT job_id bigint, OUT retry_of bigint, OUT attempt integer, OUT state text, OUT reason text, OUT sqlstate text,
@@ -54,4 +62,6 @@ CREATE FUNCTION hipq.retry_chain(
     OUT manual_reason text
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_chain';
 COMMENT ON FUNCTION hipq.retry_chain(bigint, text)
-    IS 'every attempt of a job and of the jobs it was retried from or as, in order; the latest attempt of each job with its state; manual_reason as in view hipq.jobs. Reads the jobs enqueued since the first one';
+    IS 'every attempt of a job and of the jobs it was retried from or as, in order; the latest '
+    'attempt of each job with its state; manual_reason as in view hipq.jobs. Reads the jobs '
+    'enqueued since the first one';

@@ -25,8 +25,10 @@ CREATE TABLE hipq.schedule (
     last_action     text        CONSTRAINT schedule_last_action_is_known CHECK (last_action IN ('enqueued', 'skipped')),
     last_job_id     bigint
 );
-COMMENT ON TABLE hipq.schedule IS 'jobs that are enqueued again and again, at times that pg_cron tells';
-COMMENT ON COLUMN hipq.schedule.schedule_id IS 'number of the schedule; pg_cron has it in the name of its job and in the command';
+COMMENT ON TABLE hipq.schedule
+    IS 'jobs that are enqueued again and again, at times that pg_cron tells';
+COMMENT ON COLUMN hipq.schedule.schedule_id
+    IS 'number of the schedule; pg_cron has it in the name of its job and in the command';
 COMMENT ON COLUMN hipq.schedule.name IS 'name, unique in the database';
 COMMENT ON COLUMN hipq.schedule.cron IS 'cron expression, as given';
 COMMENT ON COLUMN hipq.schedule.role IS 'role that made it, and that pg_cron connects as';
@@ -34,16 +36,19 @@ COMMENT ON COLUMN hipq.schedule.queue_id IS 'queue of its jobs';
 COMMENT ON COLUMN hipq.schedule.job_type IS 'job type of its jobs';
 COMMENT ON COLUMN hipq.schedule.job_key IS 'job key of its jobs; NONE = none';
 COMMENT ON COLUMN hipq.schedule.job_data IS 'job data of its jobs';
-COMMENT ON COLUMN hipq.schedule.priority IS 'priority of its jobs; NULL = the job type''s, as all below';
+COMMENT ON COLUMN hipq.schedule.priority
+    IS 'priority of its jobs; NULL = the job type''s, as all below';
 COMMENT ON COLUMN hipq.schedule.timeout IS 'timeout of its jobs, in seconds';
 COMMENT ON COLUMN hipq.schedule.throttle_factor IS 'throttle_factor of its jobs';
 COMMENT ON COLUMN hipq.schedule.throttle_key IS 'throttle_key of its jobs';
 COMMENT ON COLUMN hipq.schedule.time_windows IS 'time windows of its jobs';
 COMMENT ON COLUMN hipq.schedule.max_retries IS 'max_retries of its jobs';
-COMMENT ON COLUMN hipq.schedule.expires_after IS 'how long after its run a job may start; NULL = it does not expire';
+COMMENT ON COLUMN hipq.schedule.expires_after
+    IS 'how long after its run a job may start; NULL = it does not expire';
 COMMENT ON COLUMN hipq.schedule.created_time IS 'when the schedule was made';
 COMMENT ON COLUMN hipq.schedule.last_run_time IS 'when it ran last; NULL = not yet';
-COMMENT ON COLUMN hipq.schedule.last_action IS 'what that run did: enqueued, or skipped because a job with the key had not finished';
+COMMENT ON COLUMN hipq.schedule.last_action
+    IS 'what that run did: enqueued, or skipped because a job with the key had not finished';
 COMMENT ON COLUMN hipq.schedule.last_job_id IS 'the job that it enqueued, or that had not finished';
 SELECT pg_extension_config_dump('hipq.identity', '');
 SELECT pg_extension_config_dump('hipq.instance_id_seq', '');
@@ -67,16 +72,23 @@ CREATE FUNCTION hipq.unschedule(name text) RETURNS void LANGUAGE c AS 'MODULE_PA
 COMMENT ON FUNCTION hipq.unschedule(text) IS 'ends a schedule; jobs that it has enqueued stay';
 
 CREATE FUNCTION hipq._run_schedule(schedule_id integer) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__run_schedule';
-COMMENT ON FUNCTION hipq._run_schedule(integer) IS 'a run of a schedule, called by pg_cron; says what it did';
+COMMENT ON FUNCTION hipq._run_schedule(integer)
+    IS 'a run of a schedule, called by pg_cron; says what it did';
 
 CREATE FUNCTION hipq.restore_schedules() RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_restore_schedules';
-COMMENT ON FUNCTION hipq.restore_schedules() IS 'gives pg_cron the schedules that it has no job for, as after a restore; returns how many. release_hold() does so, too';
+COMMENT ON FUNCTION hipq.restore_schedules()
+    IS 'gives pg_cron the schedules that it has no job for, as after a restore; returns how many. '
+    'release_hold() does so, too';
 
 CREATE FUNCTION hipq._next_run(cron text, last_run_time timestamptz) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__next_run';
-COMMENT ON FUNCTION hipq._next_run(text, timestamptz) IS 'when a cron expression comes next, by pg_cron''s clocks; NULL = never, or it cannot be read';
+COMMENT ON FUNCTION hipq._next_run(text, timestamptz)
+    IS 'when a cron expression comes next, by pg_cron''s clocks; NULL = never, or it cannot be '
+    'read';
 
 CREATE FUNCTION hipq._lost_schedules(OUT schedule_id integer, OUT name text) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__lost_schedules';
-COMMENT ON FUNCTION hipq._lost_schedules() IS 'schedules that pg_cron has no job for; view hipq.alerts shows them';
+COMMENT ON FUNCTION hipq._lost_schedules()
+    IS 'schedules that pg_cron has no job for; view hipq.alerts shows them';
 
 CREATE FUNCTION hipq._has_cron_entry(schedule_id integer) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__has_cron_entry';
-COMMENT ON FUNCTION hipq._has_cron_entry(integer) IS 'whether pg_cron in this database has an active job for the schedule';
+COMMENT ON FUNCTION hipq._has_cron_entry(integer)
+    IS 'whether pg_cron in this database has an active job for the schedule';

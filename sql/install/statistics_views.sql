@@ -25,7 +25,9 @@ SELECT queue.name AS queue,
        counted.run_p99
 FROM hipq._statistics() AS counted
 JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
-COMMENT ON VIEW hipq.statistics IS 'what became of jobs, and how long they waited and ran: over the last hour, and since the statistics began';
+COMMENT ON VIEW hipq.statistics
+    IS 'what became of jobs, and how long they waited and ran: over the last hour, and since the '
+    'statistics began';
 COMMENT ON COLUMN hipq.statistics.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.statistics.job_type IS 'job type; NULL = all of the queue';
 COMMENT ON COLUMN hipq.statistics.period IS 'hour (the last one) or total';
@@ -35,14 +37,21 @@ COMMENT ON COLUMN hipq.statistics.failed IS 'jobs that failed for good';
 COMMENT ON COLUMN hipq.statistics.cancelled IS 'jobs that were cancelled';
 COMMENT ON COLUMN hipq.statistics.expired IS 'jobs that expired before they started';
 COMMENT ON COLUMN hipq.statistics.retried IS 'attempts that failed and were retried';
-COMMENT ON COLUMN hipq.statistics.put_back IS 'attempts that ended without success and without costing a retry: snoozed, released, lost to a restart';
+COMMENT ON COLUMN hipq.statistics.put_back
+    IS 'attempts that ended without success and without costing a retry: snoozed, released, lost '
+    'to a restart';
 COMMENT ON COLUMN hipq.statistics.dead_letters IS 'jobs that left a dead letter';
-COMMENT ON COLUMN hipq.statistics.finished_per_minute IS 'jobs that succeeded or failed, per minute';
-COMMENT ON COLUMN hipq.statistics.retry_rate IS 'executions that were retries (retry_count > 0) in percent of those that were not; Infinity = there were only retries';
-COMMENT ON COLUMN hipq.statistics.retry_success_rate IS 'percent of retried jobs that succeeded in the end';
+COMMENT ON COLUMN hipq.statistics.finished_per_minute
+    IS 'jobs that succeeded or failed, per minute';
+COMMENT ON COLUMN hipq.statistics.retry_rate
+    IS 'executions that were retries (retry_count > 0) in percent of those that were not; '
+    'Infinity = there were only retries';
+COMMENT ON COLUMN hipq.statistics.retry_success_rate
+    IS 'percent of retried jobs that succeeded in the end';
 COMMENT ON COLUMN hipq.statistics.failure_rate IS 'percent of finished jobs that failed';
 COMMENT ON COLUMN hipq.statistics.retries_per_job IS 'retries that finished jobs took on average';
-COMMENT ON COLUMN hipq.statistics.wait_p50 IS 'seconds from when jobs were due to their start: half of them waited no longer';
+COMMENT ON COLUMN hipq.statistics.wait_p50
+    IS 'seconds from when jobs were due to their start: half of them waited no longer';
 COMMENT ON COLUMN hipq.statistics.wait_p90 IS 'the same for 90 percent of them';
 COMMENT ON COLUMN hipq.statistics.wait_p99 IS 'the same for 99 percent of them';
 COMMENT ON COLUMN hipq.statistics.run_p50 IS 'seconds that attempts ran: half of them no longer';
@@ -60,15 +69,20 @@ SELECT queue.name AS queue,
        round(100.0 * least(counted.recoveries, counted.retries) / nullif(counted.retries, 0), 2) AS retry_success_rate
 FROM hipq._failure_statistics() AS counted
 JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
-COMMENT ON VIEW hipq.failure_statistics IS 'why attempts did not succeed, and what retrying them brought';
+COMMENT ON VIEW hipq.failure_statistics
+    IS 'why attempts did not succeed, and what retrying them brought';
 COMMENT ON COLUMN hipq.failure_statistics.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.failure_statistics.job_type IS 'job type';
 COMMENT ON COLUMN hipq.failure_statistics.period IS 'hour (the last one) or total';
 COMMENT ON COLUMN hipq.failure_statistics.reason IS 'reason, as in hipq.attempts';
 COMMENT ON COLUMN hipq.failure_statistics.failures IS 'attempts that ended so';
-COMMENT ON COLUMN hipq.failure_statistics.retries IS 'those of them that a retry followed; manual_retry: jobs that somebody enqueued again, and that have succeeded or failed';
-COMMENT ON COLUMN hipq.failure_statistics.recoveries IS 'jobs that succeeded when they were retried for it';
-COMMENT ON COLUMN hipq.failure_statistics.retry_success_rate IS 'percent of these retries that led to a success';
+COMMENT ON COLUMN hipq.failure_statistics.retries
+    IS 'those of them that a retry followed; manual_retry: jobs that somebody enqueued again, and '
+    'that have succeeded or failed';
+COMMENT ON COLUMN hipq.failure_statistics.recoveries
+    IS 'jobs that succeeded when they were retried for it';
+COMMENT ON COLUMN hipq.failure_statistics.retry_success_rate
+    IS 'percent of these retries that led to a success';
 
 CREATE VIEW hipq.retry_distribution WITH (security_barrier) AS
 SELECT queue.name AS queue,
@@ -79,7 +93,9 @@ SELECT queue.name AS queue,
        counted.jobs
 FROM hipq._retry_distribution() AS counted
 JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
-COMMENT ON VIEW hipq.retry_distribution IS 'how many retries jobs took that succeeded or failed: six rows for each queue, job type and period';
+COMMENT ON VIEW hipq.retry_distribution
+    IS 'how many retries jobs took that succeeded or failed: six rows for each queue, job type '
+    'and period';
 COMMENT ON COLUMN hipq.retry_distribution.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.retry_distribution.job_type IS 'job type; NULL = all of the queue';
 COMMENT ON COLUMN hipq.retry_distribution.period IS 'hour (the last one) or total';

@@ -17,16 +17,21 @@ CREATE TABLE hipq.worker (
     registered_time timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT worker_name_is_unique_in_its_role UNIQUE (role, name)
 );
-COMMENT ON TABLE hipq.worker IS 'external workers; when they were heard of and how they do is in shared memory alone, view hipq.workers shows it';
-COMMENT ON COLUMN hipq.worker.worker_id IS 'number of the worker, hipq.job.worker_id of the jobs it has';
-COMMENT ON COLUMN hipq.worker.name IS 'name the worker gave itself; other roles'' workers may have the same';
+COMMENT ON TABLE hipq.worker
+    IS 'external workers; when they were heard of and how they do is in shared memory alone, view '
+    'hipq.workers shows it';
+COMMENT ON COLUMN hipq.worker.worker_id
+    IS 'number of the worker, hipq.job.worker_id of the jobs it has';
+COMMENT ON COLUMN hipq.worker.name
+    IS 'name the worker gave itself; other roles'' workers may have the same';
 COMMENT ON COLUMN hipq.worker.role IS 'role that registered it';
 COMMENT ON COLUMN hipq.worker.queues IS 'queues it serves';
 COMMENT ON COLUMN hipq.worker.job_types IS 'job types it serves';
 COMMENT ON COLUMN hipq.worker.capacity IS 'jobs it runs at a time';
 COMMENT ON COLUMN hipq.worker.prefetch IS 'jobs it may hold beyond those it runs';
 COMMENT ON COLUMN hipq.worker.capabilities IS 'what it says about itself';
-COMMENT ON COLUMN hipq.worker.is_bound IS 'it is the session that registered it: when that ends it is gone';
+COMMENT ON COLUMN hipq.worker.is_bound
+    IS 'it is the session that registered it: when that ends it is gone';
 COMMENT ON COLUMN hipq.worker.is_draining IS 'it is given no more jobs';
 COMMENT ON COLUMN hipq.worker.registered_time IS 'when it registered';
 
