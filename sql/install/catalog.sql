@@ -256,14 +256,15 @@ ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER catalogue_changed;
 
 CREATE FUNCTION hipq.release_hold() RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold';
 COMMENT ON FUNCTION hipq.release_hold()
-    IS 'lets this restored or cloned database run the jobs it holds';
+    IS 'lets a restored or cloned database run its jobs, and gives its schedules to pg_cron';
 
 CREATE FUNCTION hipq.now() RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_now';
 COMMENT ON FUNCTION hipq.now()
-    IS 'hipq''s idea of the present: clock_timestamp() plus setting hipq.clock_offset';
+    IS 'tells hipq''s idea of the present: clock_timestamp() plus setting hipq.clock_offset';
 
 CREATE FUNCTION hipq.version() RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_version';
-COMMENT ON FUNCTION hipq.version() IS 'version of the library that serves this session';
+COMMENT ON FUNCTION hipq.version()
+    IS 'tells the version of the library that serves this session';
 
 CREATE FUNCTION hipq._may(queue_id integer, privilege text) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__may';
 COMMENT ON FUNCTION hipq._may(integer, text)

@@ -42,22 +42,25 @@ ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER catalogue_changed;
 CREATE FUNCTION hipq.cancel(id bigint, reason text DEFAULT NULL, queue text DEFAULT NULL) RETURNS boolean
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel';
 COMMENT ON FUNCTION hipq.cancel(bigint, text, text)
-    IS 'cancels a waiting or running job, a running one at once and whatever becomes of the '
-    'transaction; false if it ends otherwise';
+    IS 'cancels a waiting or running job for good; false if it ends otherwise. id: the job; '
+    'reason: why, 244 bytes are kept; queue: where to look for the job. A running job is stopped '
+    'at once, whatever becomes of the transaction';
 
 CREATE FUNCTION hipq.cancel_jobs(
     queue text, job_type text DEFAULT NULL, job_key text DEFAULT NULL, state text DEFAULT NULL, created_before timestamptz DEFAULT NULL,
     reason text DEFAULT NULL, max_jobs integer DEFAULT 10000
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel_jobs';
 COMMENT ON FUNCTION hipq.cancel_jobs(text, text, text, text, timestamptz, text, integer)
-    IS 'cancels unfinished jobs of a queue, the oldest first, as cancel() does; what is NULL is '
-    'not asked for; returns how many were';
+    IS 'cancels unfinished jobs of a queue, the oldest first, and returns how many. queue: the '
+    'queue; job_type, job_key, state, created_before: only such jobs, NULL = any; reason: as for '
+    'cancel(); max_jobs: 1 to 10000';
 
 CREATE FUNCTION hipq.retry(id bigint, reason text DEFAULT 'manual_retry', job_data jsonb DEFAULT NULL, queue text DEFAULT NULL) RETURNS bigint
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry';
 COMMENT ON FUNCTION hipq.retry(bigint, text, jsonb, text)
-    IS 'runs a final job again as a new job, with new data if given, which needs the right to '
-    'enqueue; returns the new id';
+    IS 'runs a final job again as a new job and returns its id. id: the final job; reason: why, '
+    'in your words; job_data: other data, NULL = the old ones (needs the right enqueue); queue: '
+    'where to look for the job';
 
 CREATE FUNCTION hipq.retry_jobs(
     queue text, job_type text DEFAULT NULL, failed_after timestamptz DEFAULT NULL, failed_before timestamptz DEFAULT NULL,
@@ -65,46 +68,59 @@ CREATE FUNCTION hipq.retry_jobs(
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_jobs';
 COMMENT ON FUNCTION hipq.retry_jobs(text, text, timestamptz, timestamptz, text, integer)
     IS 'runs jobs of a queue that failed for good again as new jobs, the oldest first and each '
-    'once; passes over those whose key an unfinished job holds; returns how many were';
+    'once, and returns how many. queue: the queue; job_type, failed_after, failed_before: only '
+    'such jobs, NULL = any; reason: why; max_jobs: 1 to 10000. Jobs whose key an unfinished job '
+    'has are passed over';
 
 CREATE FUNCTION hipq.reschedule(id bigint, scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, queue text DEFAULT NULL) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_reschedule';
 COMMENT ON FUNCTION hipq.reschedule(bigint, timestamptz, integer, text)
-    IS 'moves a waiting job to another time or priority; what is NULL stays';
+    IS 'moves a waiting job to another time or priority. id: the job; scheduled_run_time, '
+    'priority: the new ones, NULL = as it is; queue: where to look for the job';
 
 CREATE FUNCTION hipq.move_jobs(from_queue text, to_queue text, job_type text, max_jobs integer DEFAULT 10000, OUT moved bigint, OUT key_taken bigint) RETURNS SETOF record
     LANGUAGE c ROWS 1 AS 'MODULE_PATHNAME', 'hipq_move_jobs';
 COMMENT ON FUNCTION hipq.move_jobs(text, text, text, integer)
-    IS 'moves waiting jobs of a type to another queue that has the type too, the oldest first; '
-    'says how many moved, and how many stay because their key is taken there';
+    IS 'moves waiting jobs of a type to another queue, the oldest first. from_queue, to_queue: '
+    'the queues, which both have the type; job_type: the type; max_jobs: 1 to 10000. Returns how '
+    'many moved, and how many stay because their key is taken there';
 
 CREATE FUNCTION hipq.extend(id bigint, more hipq.duration, queue text DEFAULT NULL) RETURNS timestamptz
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend';
-COMMENT ON FUNCTION hipq.extend(bigint, hipq.duration, text) IS 'gives a running job more time, at once and whatever becomes of the transaction; returns when it times out now';
+COMMENT ON FUNCTION hipq.extend(bigint, hipq.duration, text)
+    IS 'gives a running job more time and returns when it times out, at once and whatever becomes '
+    'of the transaction. id: the job; more: how much more; queue: where to look for the job';
 
 CREATE FUNCTION hipq.extend(id bigint, more text, queue text) RETURNS timestamptz
     LANGUAGE sql RETURN hipq.extend(id, more::hipq.duration, queue);
-COMMENT ON FUNCTION hipq.extend(bigint, text, text) IS 'the same for literals: keeps extend(7, ''1 min'', ''app.mail'') apart from extend(id, attempt, more)';
+COMMENT ON FUNCTION hipq.extend(bigint, text, text)
+    IS 'gives a running job more time, as extend(bigint, interval, text) does. Keeps extend(7, '
+    '''1 min'', ''app.mail'') apart from extend(id, attempt, more)';
 
 CREATE FUNCTION hipq.erase(id bigint, queue text DEFAULT NULL) RETURNS boolean
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_erase';
 COMMENT ON FUNCTION hipq.erase(bigint, text)
-    IS 'removes a final job with its attempts and dead letter; false if there is no such job';
+    IS 'removes a final job with its attempts and its dead letter; false if there is no such job. '
+    'id: the job; queue: where to look for it';
 
 CREATE FUNCTION hipq.fail_job(id bigint, error text, queue text DEFAULT NULL) RETURNS text
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_job';
 COMMENT ON FUNCTION hipq.fail_job(bigint, text, text)
-    IS 'fails a job by hand: one that an external worker runs as a transient_error, so that it is '
-    'retried if the policy says so; one that waits or stands in error for good, with a dead '
-    'letter. Returns its state then. 55000 for a job that an executor runs: cancel() stops it';
+    IS 'fails a job by hand and returns the state that follows. id: the job; error: why; queue: '
+    'where to look for the job. What an external worker has fails as a transient_error, which may '
+    'be retried; what waits is final with a dead letter; what an executor runs is refused with '
+    '55000: use cancel()';
 
 CREATE FUNCTION hipq.pause(queue text DEFAULT NULL, job_type text DEFAULT NULL, throttle_key text DEFAULT NULL, reason text DEFAULT 'NONE', instance text DEFAULT NULL)
     RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_pause';
 COMMENT ON FUNCTION hipq.pause(text, text, text, text, text)
-    IS 'starts no more jobs of a queue, of a job type or of a throttle key in it, or of an '
-    'instance; what runs goes on; false if it was paused already';
+    IS 'starts no more jobs of a queue, a job type, a throttle key or an instance; false if it '
+    'was paused already. queue: the queue; job_type: only this type; throttle_key: only this key '
+    'of the type; reason: why; instance: all queues of this instance, instead of queue. What runs '
+    'goes on';
 
 CREATE FUNCTION hipq.resume(queue text DEFAULT NULL, job_type text DEFAULT NULL, throttle_key text DEFAULT NULL, instance text DEFAULT NULL)
     RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_resume';
 COMMENT ON FUNCTION hipq.resume(text, text, text, text)
-    IS 'ends what pause() began with the same arguments; false if that was not paused';
+    IS 'ends what pause() began with the same arguments; false if that was not paused. queue, '
+    'job_type, throttle_key, instance: as for pause()';

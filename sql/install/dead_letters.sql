@@ -150,8 +150,9 @@ ALTER TABLE hipq.job
 CREATE FUNCTION hipq.redrive(id bigint, to_queue text DEFAULT NULL) RETURNS bigint
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_redrive';
 COMMENT ON FUNCTION hipq.redrive(bigint, text)
-    IS 'enqueues the job of a dead letter again as a new job, in its queue or in another one; '
-    'returns the new id; an error if that was done already or its key is taken';
+    IS 'enqueues the job of a dead letter again as a new job and returns its id. id: the job that '
+    'died; to_queue: another queue for it, NULL = the same. It is refused if that was done '
+    'already, or if its key is taken';
 
 CREATE FUNCTION hipq.redrive(
     queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, rate double precision DEFAULT NULL,
@@ -159,29 +160,31 @@ CREATE FUNCTION hipq.redrive(
 ) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_redrive_jobs';
 COMMENT ON FUNCTION hipq.redrive(
     text, text, text, timestamptz, double precision, text, text, integer
-) IS 'enqueues the jobs of dead letters of a queue again, those that died first first, rate of '
-    'them a second; what is NULL is not asked for; says how many were, and how many stay because '
-    'their key is taken';
+) IS 'enqueues the jobs of dead letters of a queue again, those that died first come first. '
+    'queue: the queue; job_type, reason, before, state: only such, NULL = any; rate: how many '
+    'become due in a second, NULL = all at once; to_queue: another queue for them; max_jobs: 1 to '
+    '10000. Returns how many were enqueued, and how many stay because their key is taken';
 
 CREATE FUNCTION hipq.dismiss_dead_letters(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letter';
 COMMENT ON FUNCTION hipq.dismiss_dead_letters(bigint)
-    IS 'notes that nothing is to be done about a dead letter that waits; it stays to be looked at';
+    IS 'notes that nothing is to be done about a dead letter that waits; it stays to be looked '
+    'at. id: the job that died';
 
 CREATE FUNCTION hipq.dismiss_dead_letters(
     queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, max_jobs integer DEFAULT 10000
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letters';
 COMMENT ON FUNCTION hipq.dismiss_dead_letters(text, text, text, timestamptz, integer)
-    IS 'the same for dead letters of a queue that wait, the oldest first; what is NULL is not '
-    'asked for; returns how many were';
+    IS 'notes that nothing is to be done about dead letters of a queue that wait, and returns how '
+    'many. queue: the queue; job_type, reason, before: only such, NULL = any; max_jobs: 1 to 10000';
 
 CREATE FUNCTION hipq.purge_dead_letters(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_purge_dead_letter';
 COMMENT ON FUNCTION hipq.purge_dead_letters(bigint)
-    IS 'removes a dead letter, whatever its state; its job, if it is still there, stays';
+    IS 'removes a dead letter, whatever its state; its job stays. id: the job that died';
 
 CREATE FUNCTION hipq.purge_dead_letters(
     queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, state text DEFAULT NULL,
     max_jobs integer DEFAULT 10000
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_purge_dead_letters';
 COMMENT ON FUNCTION hipq.purge_dead_letters(text, text, text, timestamptz, text, integer)
-    IS 'removes dead letters of a queue, the oldest first; what is NULL is not asked for; returns '
-    'how many were';
+    IS 'removes dead letters of a queue, the oldest first, and returns how many. queue: the '
+    'queue; job_type, reason, before, state: only such, NULL = any; max_jobs: 1 to 10000';

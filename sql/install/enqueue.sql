@@ -28,8 +28,15 @@ CREATE FUNCTION hipq.enqueue(
     expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL,
     queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL, job_text text DEFAULT NULL
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue';
-COMMENT ON FUNCTION hipq.enqueue(text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text)
-    IS 'enqueues a job in the caller''s transaction and returns its id; text that is no JSON becomes a JSON string, job_text always does; worker: the one external worker that its first attempt is for, within queue_ttl; 22023: the job type is not for those';
+COMMENT ON FUNCTION hipq.enqueue(
+    text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer,
+    timestamptz, text, text, hipq.duration, text, text
+) IS 'enqueues a job in the caller''s transaction and returns its id. job_type: the type; '
+    'job_data: JSON, or a text that is none; job_text: a text, whatever is in it; queue: '
+    'instance.queue, NULL = the one that has the type; job_key: one unfinished job for each; '
+    'on_duplicate: error, return, replace, merge, debounce or after; timeout, queue_ttl: a number '
+    'is seconds; worker: the one external worker of the first attempt; what is NULL comes from '
+    'the job type';
 
 CREATE FUNCTION hipq.enqueue(
     job_type text, job_data anyelement, queue text DEFAULT NULL, job_key text DEFAULT NULL,
@@ -38,8 +45,11 @@ CREATE FUNCTION hipq.enqueue(
     expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL,
     queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue';
-COMMENT ON FUNCTION hipq.enqueue(text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text)
-    IS 'enqueues a job in the caller''s transaction and returns its id; data of any type, as to_jsonb() makes it; worker as above';
+COMMENT ON FUNCTION hipq.enqueue(
+    text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text,
+    integer, timestamptz, text, text, hipq.duration, text
+) IS 'enqueues a job in the caller''s transaction and returns its id. job_data: a value of any '
+    'type, as to_jsonb() makes it; the other arguments are those of enqueue() of text';
 
 CREATE FUNCTION hipq.enqueue_unique(
     job_type text, job_data text DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,
@@ -49,8 +59,12 @@ CREATE FUNCTION hipq.enqueue_unique(
     queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL, job_text text DEFAULT NULL,
     OUT id bigint, OUT action text
 ) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_unique';
-COMMENT ON FUNCTION hipq.enqueue_unique(text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text)
-    IS 'enqueues a job unless an unfinished one has its key; returns the id of either and what was done: inserted, returned, replaced, merged, debounced, after';
+COMMENT ON FUNCTION hipq.enqueue_unique(
+    text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer,
+    timestamptz, text, text, hipq.duration, text, text
+) IS 'enqueues a job unless an unfinished one has its key; returns the id of either, and what was '
+    'done: inserted, returned, replaced, merged, debounced or after. job_key: the key, which must '
+    'be given; the other arguments are those of enqueue()';
 
 CREATE FUNCTION hipq.enqueue_unique(
     job_type text, job_data anyelement, queue text DEFAULT NULL, job_key text DEFAULT NULL,
@@ -60,8 +74,12 @@ CREATE FUNCTION hipq.enqueue_unique(
     queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL,
     OUT id bigint, OUT action text
 ) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_unique';
-COMMENT ON FUNCTION hipq.enqueue_unique(text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text)
-    IS 'the same with data of any type, as to_jsonb() makes it; worker as above';
+COMMENT ON FUNCTION hipq.enqueue_unique(
+    text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text,
+    integer, timestamptz, text, text, hipq.duration, text
+) IS 'enqueues a job unless an unfinished one has its key; returns the id of either, and what was '
+    'done. job_data: a value of any type, as to_jsonb() makes it; the other arguments are those '
+    'of enqueue_unique() of text';
 
 CREATE FUNCTION hipq.enqueue_many(
     job_type text, job_data jsonb[], job_keys text[] DEFAULT NULL, queue text DEFAULT NULL,
@@ -70,5 +88,9 @@ CREATE FUNCTION hipq.enqueue_many(
     expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL,
     queue_ttl hipq.duration DEFAULT NULL
 ) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_many';
-COMMENT ON FUNCTION hipq.enqueue_many(text, jsonb[], text[], text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration)
-    IS 'enqueues one job per element of job_data in one statement; returns their ids in the same order';
+COMMENT ON FUNCTION hipq.enqueue_many(
+    text, jsonb[], text[], text, timestamptz, integer, hipq.duration, double precision, text,
+    integer, timestamptz, text, text, hipq.duration
+) IS 'enqueues one job for each element of an array and returns the ids in that order. job_data: '
+    'the data; job_keys: one key for each, NULL = none; the other arguments are those of '
+    'enqueue(), for all jobs';

@@ -21,32 +21,36 @@ CREATE FUNCTION hipq.register_worker(
 ) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_worker';
 COMMENT ON FUNCTION hipq.register_worker(
     text, text[], text[], integer, integer, jsonb, boolean, boolean
-) IS 'registers a program outside the server that serves job types of queues, with right work on '
-    'each; listen binds it to this session and listens on hipq_worker_<id>; returns its id';
+) IS 'registers a program outside the server that runs jobs, and returns its id. name: its name; '
+    'queues, job_types: what it serves; capacity: how many jobs at a time; prefetch: how many '
+    'more beforehand; capabilities: what job types may require; listen: whether it is bound to '
+    'this session, which listens on hipq_worker_<id>; take_over: whether it takes the name from '
+    'one that is there';
 
 CREATE FUNCTION hipq.heartbeat(worker bigint, health text DEFAULT NULL) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_heartbeat';
 COMMENT ON FUNCTION hipq.heartbeat(bigint, text)
-    IS 'says that a worker of the caller''s is alive, and how it is doing (JSON; what is '
-    'malformed is kept out with a warning); returns its status, at once and whatever becomes of '
-    'the transaction';
+    IS 'tells that a worker is alive, and returns its status. worker: the worker; health: how it '
+    'is doing, in JSON. It counts at once, whatever becomes of the transaction';
 
 CREATE FUNCTION hipq.heartbeat(worker bigint, health jsonb) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_heartbeat_jsonb';
-COMMENT ON FUNCTION hipq.heartbeat(bigint, jsonb) IS 'the same for a jsonb value';
+COMMENT ON FUNCTION hipq.heartbeat(bigint, jsonb)
+    IS 'tells that a worker is alive, and returns its status. worker: the worker; health: how it '
+    'is doing. It counts at once, whatever becomes of the transaction';
 
 CREATE FUNCTION hipq.drain_worker(worker bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drain_worker';
 COMMENT ON FUNCTION hipq.drain_worker(bigint)
-    IS 'gives a worker no more jobs; those that it has it may finish';
+    IS 'gives a worker no more jobs; what it has accepted it may finish. worker: the worker';
 
 CREATE FUNCTION hipq.deregister_worker(worker bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_deregister_worker';
-COMMENT ON FUNCTION hipq.deregister_worker(bigint) IS 'forgets a worker';
+COMMENT ON FUNCTION hipq.deregister_worker(bigint)
+    IS 'forgets a worker; its jobs go to others. worker: the worker';
 
 CREATE FUNCTION hipq.report_progress(id bigint, attempt integer, done bigint, total bigint, message text DEFAULT NULL) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_report_progress';
 COMMENT ON FUNCTION hipq.report_progress(bigint, integer, bigint, bigint, text)
-    IS 'says how far an attempt of a job has come that a worker of the caller''s has (total NULL: '
-    'not known), and that the worker is alive; view hipq.progress shows it at once, whatever '
-    'becomes of the transaction; raises HQ003 if the attempt is over, 42704 if there is no such '
-    'job, 22023 if done is negative or more than total';
+    IS 'tells how far an attempt of an external worker has come, for view hipq.progress, and that '
+    'the worker is alive. id, attempt: the attempt; done: how much; total: of how much, NULL = '
+    'not known; message: what it does. It shows at once, whatever becomes of the transaction';
 
 CREATE FUNCTION hipq.claim(
     worker bigint, max_jobs integer DEFAULT 1, wait hipq.duration DEFAULT '0', OUT id bigint, OUT attempt integer, OUT queue text, OUT job_type text,
@@ -54,53 +58,61 @@ CREATE FUNCTION hipq.claim(
     OUT scheduled_run_time timestamptz, OUT created_time timestamptz, OUT original_job_id bigint
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_claim';
 COMMENT ON FUNCTION hipq.claim(bigint, integer, hipq.duration)
-    IS 'accepts jobs that a worker of the caller''s was given, as many as it may run at once, in the order given; with wait, waits so long for the first one; deadline is when each times out, original_job_id the first of those that it was retried from by hand, if any. 42704, 42501, 55000: not a worker of the caller''s that is there';
+    IS 'accepts jobs that a worker was given, in that order. worker: the worker; max_jobs: 1 to '
+    '10000; wait: how long to wait for the first one';
 
 CREATE FUNCTION hipq.complete(id bigint, attempt integer, result jsonb DEFAULT 'null') RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_complete';
 COMMENT ON FUNCTION hipq.complete(bigint, integer, jsonb)
-    IS 'ends an attempt of an external worker with success. HQ003: it is over, nothing was '
-    'changed; 42501: another role''s; 55000: an executor runs the job; 54000: result is larger '
-    'than hipq.max_job_data';
+    IS 'ends an attempt of an external worker with success. id, attempt: the attempt; result: the '
+    'job''s result. It raises HQ003 if the attempt is over';
 
 CREATE FUNCTION hipq.complete(ids bigint[], attempts integer[], results jsonb[] DEFAULT NULL) RETURNS bigint[]
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_complete_many';
 COMMENT ON FUNCTION hipq.complete(bigint[], integer[], jsonb[])
-    IS 'the same for many; returns the jobs that were completed, the other attempts are over. '
-    '2202E: arrays of different length';
+    IS 'ends attempts of external workers with success, and returns the ids of those that were '
+    'not over. ids, attempts: the attempts; results: their results, NULL = none';
 
 CREATE FUNCTION hipq.complete(queue text, job_type text, job_key text, result jsonb DEFAULT 'null') RETURNS bigint
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_complete_by_key';
 COMMENT ON FUNCTION hipq.complete(text, text, text, jsonb)
-    IS 'the same for the job with that key, whichever attempt runs; returns its id. 42704: no '
-    'unfinished job has the key; 55000: it does not run, or in an executor';
+    IS 'ends the attempt that runs of the job with that key with success, and returns the job''s '
+    'id. queue, job_type, job_key: the job; result: its result';
 
 CREATE FUNCTION hipq.fail(id bigint, attempt integer, error text, retriable boolean DEFAULT true) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail';
 COMMENT ON FUNCTION hipq.fail(bigint, integer, text, boolean)
-    IS 'fails an attempt of an external worker, as transient_error or, not retriable, as '
-    'explicit_failure; returns the state of the job then: retry, final, or error if a retry '
-    'handler is asked. Errors as of complete';
+    IS 'fails an attempt of an external worker, and returns the state of its job: retry, final, '
+    'or error while a retry handler is asked. id, attempt: the attempt; error: why; retriable: '
+    'whether it may be retried. It raises HQ003 if the attempt is over';
 
 CREATE FUNCTION hipq.fail(ids bigint[], attempts integer[], errors text[], retriable boolean DEFAULT true) RETURNS bigint[]
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_many';
 COMMENT ON FUNCTION hipq.fail(bigint[], integer[], text[], boolean)
-    IS 'the same for many; returns the jobs that failed by it, the other attempts are over';
+    IS 'fails attempts of external workers, and returns the ids of those that were not over. ids, '
+    'attempts: the attempts; errors: why; retriable: whether they may be retried';
 
 CREATE FUNCTION hipq.fail(queue text, job_type text, job_key text, error text, retriable boolean DEFAULT true) RETURNS text
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_by_key';
 COMMENT ON FUNCTION hipq.fail(text, text, text, text, boolean)
-    IS 'the same for the job with that key, whichever attempt runs';
+    IS 'fails the attempt that runs of the job with that key, and returns the job''s state. '
+    'queue, job_type, job_key: the job; error: why; retriable: whether it may be retried';
 
 CREATE FUNCTION hipq.release(id bigint, attempt integer, delay hipq.duration DEFAULT '0') RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release';
 COMMENT ON FUNCTION hipq.release(bigint, integer, hipq.duration)
-    IS 'gives an attempt of an external worker back: the job waits to be run again after that time, uncharged. Errors as of complete';
+    IS 'gives an attempt of an external worker back: its job waits to be run again, uncharged. '
+    'id, attempt: the attempt; delay: for how long. It raises HQ003 if the attempt is over';
 
 CREATE FUNCTION hipq.release(ids bigint[], attempts integer[]) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_many';
 COMMENT ON FUNCTION hipq.release(bigint[], integer[])
-    IS 'the same for many; returns the jobs that were given back, the other attempts are over';
+    IS 'gives attempts of external workers back, and returns the ids of those that were not over. '
+    'ids, attempts: the attempts';
 
 CREATE FUNCTION hipq.extend(id bigint, attempt integer, more hipq.duration) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_attempt';
 COMMENT ON FUNCTION hipq.extend(bigint, integer, hipq.duration)
-    IS 'gives an accepted attempt of an external worker more time; returns when it times out now. 55000: it has not been accepted; other errors as of complete';
+    IS 'gives an attempt that an external worker has accepted more time, and returns when it '
+    'times out. id, attempt: the attempt; more: how much more. It raises HQ003 if the attempt is '
+    'over';
 
 CREATE FUNCTION hipq.extend(ids bigint[], attempts integer[], more hipq.duration) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_many';
-COMMENT ON FUNCTION hipq.extend(bigint[], integer[], hipq.duration) IS 'the same for many; returns the jobs that were given more time, the other attempts are over';
+COMMENT ON FUNCTION hipq.extend(bigint[], integer[], hipq.duration)
+    IS 'gives attempts of external workers more time, and returns the ids of those that were not '
+    'over. ids, attempts: the attempts; more: how much more';

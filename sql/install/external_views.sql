@@ -142,5 +142,5 @@ COMMENT ON COLUMN hipq.worker_health.average_failure_rate
 CREATE FUNCTION hipq.worker_queue_depth(worker bigint) RETURNS integer LANGUAGE sql SET search_path = pg_catalog, pg_temp
     AS $$ SELECT workers.queue_depth FROM hipq.workers WHERE workers.worker_id = worker $$;
 COMMENT ON FUNCTION hipq.worker_queue_depth(bigint)
-    IS 'jobs given to a worker that it has not accepted; NULL: there is no such worker that you '
-    'may look at';
+    IS 'counts the jobs that a worker was given and has not accepted; NULL if there is no such '
+    'worker. worker: the worker';

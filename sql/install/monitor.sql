@@ -3,11 +3,14 @@
 CREATE FUNCTION hipq.why(id bigint, queue text DEFAULT NULL, OUT condition text, OUT passed boolean, OUT explanation text) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_why';
 COMMENT ON FUNCTION hipq.why(bigint, text)
-    IS 'why a job does or does not run: every condition in the order the scheduler asks them';
+    IS 'tells what a job waits for: every condition between it and its start, in the order of the '
+    'scheduler. id: the job; queue: where to look for it';
 
 CREATE FUNCTION hipq.wait_for(id bigint, timeout hipq.duration DEFAULT '1 minute', queue text DEFAULT NULL, OUT outcome text, OUT result jsonb, OUT error text) RETURNS record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_wait_for';
-COMMENT ON FUNCTION hipq.wait_for(bigint, hipq.duration, text) IS 'waits until a job is final, or for the timeout (NULL: as long as it takes); its outcome then, with the result of a final job';
+COMMENT ON FUNCTION hipq.wait_for(bigint, hipq.duration, text)
+    IS 'waits until a job is final, and returns its outcome, result and error. id: the job; '
+    'timeout: how long, NULL = as long as it takes; queue: where to look for the job';
 
 CREATE FUNCTION hipq._executors(
     OUT pid integer, OUT database oid, OUT role oid, OUT status text, OUT started_time timestamptz,

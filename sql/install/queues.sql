@@ -4,14 +4,18 @@ CREATE FUNCTION hipq.create_instance(
     name text, shard_key text DEFAULT 'NONE', table_naming_strategy text DEFAULT 'NONE', db_config jsonb DEFAULT '{}', strict boolean DEFAULT false
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_instance';
 COMMENT ON FUNCTION hipq.create_instance(text, text, text, jsonb, boolean)
-    IS 'creates an instance, a named group of queues; strict: they refuse jobs of unregistered '
-    'types, unless they say otherwise; returns its number';
+    IS 'makes an instance, a named group of queues, and returns its number. name: lower-case '
+    'letters and underscores; table_naming_strategy: SQL expression over $1 (instance) and $2 '
+    '(queue) that names a queue''s table; strict: whether its queues refuse jobs of types that '
+    'nobody has registered; shard_key, db_config: kept for sharding, without effect';
 
 CREATE FUNCTION hipq.alter_instance(name text, strict boolean DEFAULT NULL) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_instance';
-COMMENT ON FUNCTION hipq.alter_instance(text, boolean) IS 'changes an instance; what is NULL stays';
+COMMENT ON FUNCTION hipq.alter_instance(text, boolean)
+    IS 'changes an instance. name: the instance; strict: as for create_instance(), NULL = as it is';
 
 CREATE FUNCTION hipq.drop_instance(name text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drop_instance';
-COMMENT ON FUNCTION hipq.drop_instance(text) IS 'drops an instance that has no queues';
+COMMENT ON FUNCTION hipq.drop_instance(text)
+    IS 'drops an instance that has no queues. name: the instance';
 
 CREATE FUNCTION hipq.create_queue(
     queue text, owner regrole DEFAULT NULL, throttle_limit double precision DEFAULT 0, retention hipq.duration DEFAULT NULL,
@@ -21,8 +25,13 @@ CREATE FUNCTION hipq.create_queue(
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,
     retry_enabled boolean DEFAULT NULL
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_queue';
-COMMENT ON FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean)
-    IS 'creates queue "instance.queue" and its table; handlers will run as owner (default: the caller); weight, 1 to 1000, is its share of the executors; max_timeout, highest_priority and allow_free_jobs cap what enqueuers may ask for; returns the queue''s number';
+COMMENT ON FUNCTION hipq.create_queue(
+    text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
+    hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean
+) IS 'makes a queue and its table, and returns its number. queue: instance.queue; owner: the role '
+    'that handlers run as, NULL = the caller; weight: its share of the executors, 1 to 1000; '
+    'queue_ttl, max_timeout: a number is seconds; max_timeout, highest_priority, allow_free_jobs: '
+    'caps on what enqueuers ask for; what is NULL is as the setting of that name says';
 
 CREATE FUNCTION hipq.alter_queue(
     queue text, owner regrole DEFAULT NULL, throttle_limit double precision DEFAULT NULL, retention hipq.duration DEFAULT NULL,
@@ -32,22 +41,29 @@ CREATE FUNCTION hipq.alter_queue(
     max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL,
     retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
-COMMENT ON FUNCTION hipq.alter_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[])
-    IS 'changes a queue; what is NULL stays, what reset names goes back to the setting';
+COMMENT ON FUNCTION hipq.alter_queue(
+    text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
+    hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[]
+) IS 'changes a queue. queue: the queue; reset: names of arguments that go back to the setting; '
+    'the other arguments are those of create_queue(), NULL = as it is';
 
 CREATE FUNCTION hipq.drop_queue(queue text, force boolean DEFAULT false) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drop_queue';
 COMMENT ON FUNCTION hipq.drop_queue(text, boolean)
-    IS 'drops a queue with its jobs; refuses while jobs are unfinished unless force';
+    IS 'drops a queue with its jobs. queue: the queue; force: whether unfinished jobs may be '
+    'dropped, too';
 
 CREATE FUNCTION hipq.grant_queue(queue text, role regrole, privilege text) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_grant_queue';
 COMMENT ON FUNCTION hipq.grant_queue(text, regrole, text)
-    IS 'allows a role to enqueue, work, read or control';
+    IS 'gives a role a right on a queue. queue: the queue; role: the role; privilege: enqueue, '
+    'work, read or control';
 
 CREATE FUNCTION hipq.revoke_queue(queue text, role regrole, privilege text) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_revoke_queue';
-COMMENT ON FUNCTION hipq.revoke_queue(text, regrole, text) IS 'takes back what grant_queue gave, and with the last right of the role the schema';
+COMMENT ON FUNCTION hipq.revoke_queue(text, regrole, text)
+    IS 'takes a right on a queue back, with functions and views that no other right of the role '
+    'needs. queue: the queue; role: the role; privilege: enqueue, work, read or control';
 
 CREATE FUNCTION hipq.register_job_type(
     queue text, job_type text, handler text DEFAULT 'NONE', handler_kind text DEFAULT 'auto', retry_handler text DEFAULT 'NONE',
@@ -59,8 +75,15 @@ CREATE FUNCTION hipq.register_job_type(
     throttle_limit double precision DEFAULT 0, throttle_limit_per_key double precision DEFAULT 0, requires jsonb DEFAULT '{}', worker_wait_ttl hipq.duration DEFAULT NULL,
     retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT '{}', validate text DEFAULT 'enqueue'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_job_type';
-COMMENT ON FUNCTION hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text)
-    IS 'registers a job type of a queue: its handler and what its jobs start with; registering a type that hipq found by itself replaces it';
+COMMENT ON FUNCTION hipq.register_job_type(
+    text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer,
+    hipq.duration, double precision, hipq.duration, double precision, text[], text[], text,
+    hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration,
+    boolean, jsonb, text
+) IS 'registers a job type of a queue: what runs, and what its jobs start with. queue: the queue; '
+    'job_type: the type; handler: a function, a procedure or an SQL statement; retry_handler: '
+    'what decides about retries; default_timeout, queue_ttl, worker_wait_ttl: a number is '
+    'seconds; what is NULL is as the queue, or the setting of that name, says';
 
 CREATE FUNCTION hipq.alter_job_type(
     queue text, job_type text, handler text DEFAULT NULL, handler_kind text DEFAULT 'auto', retry_handler text DEFAULT NULL,
@@ -72,10 +95,17 @@ CREATE FUNCTION hipq.alter_job_type(
     throttle_limit double precision DEFAULT NULL, throttle_limit_per_key double precision DEFAULT NULL, requires jsonb DEFAULT NULL, worker_wait_ttl hipq.duration DEFAULT NULL,
     retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT NULL, validate text DEFAULT NULL, reset text[] DEFAULT '{}'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_job_type';
-COMMENT ON FUNCTION hipq.alter_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, text[])
-    IS 'changes a job type for jobs to come (its time_zone for all that wait); what is NULL stays, what reset names goes back to the setting';
+COMMENT ON FUNCTION hipq.alter_job_type(
+    text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer,
+    hipq.duration, double precision, hipq.duration, double precision, text[], text[], text,
+    hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration,
+    boolean, jsonb, text, text[]
+) IS 'changes a job type. queue: the queue; job_type: the type; reset: names of arguments that go '
+    'back to the queue or setting; the other arguments are those of register_job_type(), NULL = '
+    'as it is';
 
 CREATE FUNCTION hipq.drop_job_type(queue text, job_type text, force boolean DEFAULT false) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drop_job_type';
 COMMENT ON FUNCTION hipq.drop_job_type(text, text, boolean)
-    IS 'forgets a job type; refuses while it has unfinished jobs unless force';
+    IS 'forgets a job type. queue: the queue; job_type: the type; force: whether it may have '
+    'unfinished jobs, which wait then';

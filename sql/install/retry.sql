@@ -43,18 +43,20 @@ COMMENT ON COLUMN hipq.attempt.context IS 'context of the error';
 CREATE FUNCTION hipq.retry_schedule(queue text, job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_schedule';
 COMMENT ON FUNCTION hipq.retry_schedule(text, text)
-    IS 'the delays before the retries of a job type, without jitter';
+    IS 'lists the delays before the retries of a job type, without jitter. queue: the queue; '
+    'job_type: the type';
 
 CREATE FUNCTION hipq.retry_schedule(job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_schedule_of_type';
 COMMENT ON FUNCTION hipq.retry_schedule(text)
-    IS 'the delays before the retries of a job type that one queue has';
+    IS 'lists the delays before the retries of a job type, without jitter. job_type: a type that '
+    'one queue has';
 
 CREATE FUNCTION hipq.is_job_retriable(id bigint, queue text DEFAULT NULL, OUT retriable boolean, OUT reason text) RETURNS record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_is_job_retriable';
 COMMENT ON FUNCTION hipq.is_job_retriable(bigint, text)
-    IS 'whether the retry policy gives a job another attempt after its last failure, or after the '
-    'next one if it has not failed, and why';
+    IS 'tells whether the retry policy gives a job another attempt after its last failure, or '
+    'after the next one, and why. id: the job; queue: where to look for it';
 
 CREATE FUNCTION hipq.retry_chain(
     id bigint, queue text DEFAULT NULL, OUT job_id bigint, OUT retry_of bigint, OUT attempt integer, OUT state text, OUT reason text, OUT sqlstate text,
@@ -62,6 +64,6 @@ CREATE FUNCTION hipq.retry_chain(
     OUT manual_reason text
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_chain';
 COMMENT ON FUNCTION hipq.retry_chain(bigint, text)
-    IS 'every attempt of a job and of the jobs it was retried from or as, in order; the latest '
-    'attempt of each job with its state; manual_reason as in view hipq.jobs. Reads the jobs '
-    'enqueued since the first one';
+    IS 'lists every attempt of a job and of the jobs that it was retried from or as, in order. '
+    'id: any job of the chain; queue: where to look for it. It reads the jobs that were enqueued '
+    'since the first one';

@@ -65,11 +65,17 @@ CREATE FUNCTION hipq.schedule(
     priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL, throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL,
     max_retries integer DEFAULT NULL, expires_after hipq.duration DEFAULT NULL, throttle_key text DEFAULT NULL
 ) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_schedule';
-COMMENT ON FUNCTION hipq.schedule(text, text, text, jsonb, text, text, integer, hipq.duration, double precision, text, integer, hipq.duration, text)
-    IS 'makes a schedule, or changes the one of that name: pg_cron enqueues such a job at the times of the cron expression, as the caller, unless one with its key (default: the name) has not finished; returns when it comes first';
+COMMENT ON FUNCTION hipq.schedule(
+    text, text, text, jsonb, text, text, integer, hipq.duration, double precision, text, integer,
+    hipq.duration, text
+) IS 'makes a schedule, or changes the one of that name, and returns when it comes first. name: 1 '
+    'to 63 bytes; cron: a cron expression; job_key: NULL = the name, one job at a time; '
+    'expires_after: how long after its run a job may start; the other arguments are those of '
+    'enqueue(). pg_cron enqueues the jobs, as the caller';
 
 CREATE FUNCTION hipq.unschedule(name text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_unschedule';
-COMMENT ON FUNCTION hipq.unschedule(text) IS 'ends a schedule; jobs that it has enqueued stay';
+COMMENT ON FUNCTION hipq.unschedule(text)
+    IS 'ends a schedule. name: the schedule. Jobs that it has enqueued stay';
 
 CREATE FUNCTION hipq._run_schedule(schedule_id integer) RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__run_schedule';
 COMMENT ON FUNCTION hipq._run_schedule(integer)
@@ -77,8 +83,8 @@ COMMENT ON FUNCTION hipq._run_schedule(integer)
 
 CREATE FUNCTION hipq.restore_schedules() RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_restore_schedules';
 COMMENT ON FUNCTION hipq.restore_schedules()
-    IS 'gives pg_cron the schedules that it has no job for, as after a restore; returns how many. '
-    'release_hold() does so, too';
+    IS 'gives pg_cron the schedules that it has no job for, as after a restore, and returns how '
+    'many. release_hold() does so, too';
 
 CREATE FUNCTION hipq._next_run(cron text, last_run_time timestamptz) RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__next_run';
 COMMENT ON FUNCTION hipq._next_run(text, timestamptz)

@@ -26,8 +26,9 @@ CREATE FUNCTION hipq._throughput(
     OUT queue_id integer, OUT minute timestamptz, OUT succeeded bigint, OUT failed bigint, OUT cancelled bigint, OUT expired bigint, OUT retried bigint,
     OUT dead_letters bigint
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__throughput';
-COMMENT ON FUNCTION hipq._throughput() IS 'the same by minute; view hipq.throughput shows it';
+COMMENT ON FUNCTION hipq._throughput()
+    IS 'the same by minute; view hipq.throughput shows it';
 
 CREATE FUNCTION hipq.stat_reset(queue text DEFAULT NULL) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_stat_reset';
 COMMENT ON FUNCTION hipq.stat_reset(text)
-    IS 'sets the statistics of a queue, or of all queues of this database, to nothing';
+    IS 'sets statistics to nothing. queue: the queue, NULL = all queues of this database';
