@@ -6,6 +6,7 @@
 #   make fuzz [FUZZ_MINUTES=10] [SEED=...]   random statements by every kind of role
 #   make asan | check-assert         tests on a server built from Debian's source package, with sanitizers, or with assertions
 #   make bench [PEERS="graphile-worker pgq table"] [JOBS=...] [RUNS=...]   measures, beside other queues (docs/performance.md)
+#   make reference                   fills docs/reference/ from the catalogue (tools/reference)
 #   make format | lint               clang-format in place; rooms, clang-format and clang-tidy as checks
 #
 # WERROR=1 is the build that tests run on: warnings are errors, assertions are on, and so are the points at which tests make a
@@ -42,7 +43,7 @@ OBJS = $(SOURCES:src/%.cpp=$(objdir)/%.o)
 EXTRA_CLEAN = $(wildcard build/obj*) build/tidy
 
 # Goals that work before PostgreSQL's headers are there, and so without PGXS.
-tool_goals = demo check soak fuzz asan check-assert bench format lint format-check room-check tidy tidy-sample print-%
+tool_goals = demo check soak fuzz asan check-assert bench reference format lint format-check room-check tidy tidy-sample print-%
 
 ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
 
@@ -56,6 +57,9 @@ check:
 
 soak:
 	@SOAK_MINUTES=$(or $(SOAK_MINUTES),10) SEED=$(SEED) test/run soak
+
+reference:
+	@tools/fill-reference
 
 fuzz:
 	@FUZZ_MINUTES=$(or $(FUZZ_MINUTES),10) SEED=$(SEED) test/run fuzz

@@ -44,13 +44,14 @@ COMMENT ON TABLE hipq.instance IS 'named groups of queues';
 COMMENT ON COLUMN hipq.instance.instance_id IS 'number of the instance';
 COMMENT ON COLUMN hipq.instance.name IS 'name: lower-case letters and underscores';
 COMMENT ON COLUMN hipq.instance.shard_key
-    IS 'what jobs are spread by when the instance is sharded; NONE = not sharded';
+    IS 'what a sharded instance would spread jobs by; without effect; NONE = not sharded';
 COMMENT ON COLUMN hipq.instance.is_strict
     IS 'its queues refuse jobs of unregistered types, unless they say otherwise';
 COMMENT ON COLUMN hipq.instance.table_naming_strategy
     IS 'SQL expression over $1 (instance) and $2 (queue) that gives the name of a queue''s table; '
     'NONE = <instance>_<queue>';
-COMMENT ON COLUMN hipq.instance.db_config IS 'shards and connection data of a sharded instance';
+COMMENT ON COLUMN hipq.instance.db_config
+    IS 'shards and connection data of a sharded instance; without effect';
 COMMENT ON COLUMN hipq.instance.created_time IS 'when the instance was created';
 COMMENT ON COLUMN hipq.instance.created_by
     IS 'role that created it, with whose rights table_naming_strategy runs';
@@ -214,7 +215,7 @@ COMMENT ON COLUMN hipq.job_type.batch_size
 COMMENT ON COLUMN hipq.job_type.throttle_limit
     IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
 COMMENT ON COLUMN hipq.job_type.throttle_limit_per_key
-    IS 'the same for running jobs of one throttle_key';
+    IS 'limit on that sum for running jobs of one throttle_key; below 1 = no limit';
 COMMENT ON COLUMN hipq.job_type.requires
     IS 'what the capabilities of an external worker must contain to be given its jobs';
 COMMENT ON COLUMN hipq.job_type.worker_wait_ttl
@@ -226,8 +227,8 @@ COMMENT ON COLUMN hipq.job_type.parameters
     IS 'what job_data has to have: for each parameter its type, required, default, secret; {} = '
     'anything';
 COMMENT ON COLUMN hipq.job_type.validate
-    IS 'when that is checked: enqueue = what does not fit is refused; run = its attempt fails '
-    'with invalid_parameters';
+    IS 'when parameters are checked: enqueue = what does not fit is refused; run = its attempt '
+    'fails with invalid_parameters';
 COMMENT ON COLUMN hipq.job_type.is_registered
     IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes '
     'when none is left';

@@ -72,7 +72,7 @@ OFFSET 0;
 COMMENT ON VIEW hipq.instances IS 'instances that have a queue the caller may read';
 COMMENT ON COLUMN hipq.instances.name IS 'name of the instance';
 COMMENT ON COLUMN hipq.instances.shard_key
-    IS 'what jobs are spread by when the instance is sharded; NONE = not sharded';
+    IS 'what a sharded instance would spread jobs by; without effect; NONE = not sharded';
 COMMENT ON COLUMN hipq.instances.table_naming_strategy
     IS 'SQL expression that gives the name of a queue''s table; NONE = <instance>_<queue>';
 COMMENT ON COLUMN hipq.instances.db_config
@@ -332,8 +332,8 @@ COMMENT ON COLUMN hipq.job_types.parameters
     IS 'what job_data has to have: for each parameter its type, required, default, secret; {} = '
     'anything';
 COMMENT ON COLUMN hipq.job_types.validate
-    IS 'when that is checked: enqueue = what does not fit is refused; run = its attempt fails '
-    'with invalid_parameters';
+    IS 'when parameters are checked: enqueue = what does not fit is refused; run = its attempt '
+    'fails with invalid_parameters';
 COMMENT ON COLUMN hipq.job_types.is_registered
     IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes '
     'when none is left';

@@ -133,7 +133,7 @@ COMMENT ON COLUMN hipq.worker_health.workers IS 'number of workers';
 COMMENT ON COLUMN hipq.worker_health.queue_depth
     IS 'jobs given to them that they have not accepted';
 COMMENT ON COLUMN hipq.worker_health.average_queue_depth
-    IS 'the same per worker; NULL = no such worker';
+    IS 'jobs given to each of them on average that it has not accepted; NULL = no such worker';
 COMMENT ON COLUMN hipq.worker_health.running_jobs IS 'jobs they have accepted and not finished';
 COMMENT ON COLUMN hipq.worker_health.average_failure_rate
     IS 'percent of executions that failed, on average over those of them that have had ten; NULL '

@@ -64,7 +64,8 @@ COMMENT ON TABLE hipq.job
 COMMENT ON COLUMN hipq.job.id IS 'id, given by hipq';
 COMMENT ON COLUMN hipq.job.original_job_id
     IS 'first job of the chain of retries this one belongs to';
-COMMENT ON COLUMN hipq.job.retry_of IS 'the final job that this one was made from by hipq.retry()';
+COMMENT ON COLUMN hipq.job.retry_of
+    IS 'the final job that this one was made from by hipq.retry() or hipq.redrive()';
 COMMENT ON COLUMN hipq.job.worker_id
     IS 'external worker that has the job; -1 = it is for one worker alone, see hipq.aimed_job';
 COMMENT ON COLUMN hipq.job.scheduled_run_time IS 'not started before; a retry moves it';
@@ -104,9 +105,10 @@ COMMENT ON COLUMN hipq.job.retry_reason
 COMMENT ON COLUMN hipq.job.manual_reason
     IS 'why somebody enqueued the job again, in the words given to hipq.retry(), or manual_retry; '
     'redriven: a dead letter was; NULL = nobody did';
-COMMENT ON COLUMN hipq.job.shard_key IS 'what a sharded instance places the job by';
+COMMENT ON COLUMN hipq.job.shard_key
+    IS 'what a sharded instance would place the job by; without effect';
 COMMENT ON COLUMN hipq.job.job_data IS 'data for the handler: any JSON';
-COMMENT ON COLUMN hipq.job.result IS 'what the handler returned';
+COMMENT ON COLUMN hipq.job.result IS 'what the handler or the external worker returned';
 
 CREATE FUNCTION hipq._guard_job() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_guard_job';
 COMMENT ON FUNCTION hipq._guard_job()
@@ -133,11 +135,12 @@ COMMENT ON TABLE hipq.set_aside
 COMMENT ON COLUMN hipq.set_aside.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.set_aside.queue_id IS 'queue of the job';
 COMMENT ON COLUMN hipq.set_aside.attempt
-    IS 'its attempt then: it is set aside as long as it stands so';
-COMMENT ON COLUMN hipq.set_aside.state IS 'its state then';
-COMMENT ON COLUMN hipq.set_aside.set_aside_time IS 'since when';
-COMMENT ON COLUMN hipq.set_aside.sqlstate IS 'SQLSTATE of the error that was against it';
-COMMENT ON COLUMN hipq.set_aside.error IS 'that error';
+    IS 'number of its attempt when it was set aside; it is left alone as long as that stands';
+COMMENT ON COLUMN hipq.set_aside.state IS 'state of the job when it was set aside';
+COMMENT ON COLUMN hipq.set_aside.set_aside_time IS 'when it was set aside';
+COMMENT ON COLUMN hipq.set_aside.sqlstate
+    IS 'SQLSTATE of the error that keeps its end from being written';
+COMMENT ON COLUMN hipq.set_aside.error IS 'the error that keeps its end from being written';
 SELECT pg_extension_config_dump('hipq.set_aside', '');
 
 CREATE FUNCTION hipq._jobs_set_aside(OUT queue_id integer, OUT job_id bigint, OUT set_aside_time timestamptz, OUT error text) RETURNS SETOF record

@@ -74,14 +74,16 @@ COMMENT ON COLUMN hipq.jobs.deadline
     IS 'when the running attempt times out; infinity when not running';
 COMMENT ON COLUMN hipq.jobs.expires_time IS 'not started by then: final with reason expired';
 COMMENT ON COLUMN hipq.jobs.job_data IS 'data for the handler; secret parameters are ***';
-COMMENT ON COLUMN hipq.jobs.result IS 'what the handler returned';
+COMMENT ON COLUMN hipq.jobs.result IS 'what the handler or the external worker returned';
 COMMENT ON COLUMN hipq.jobs.original_job_id
     IS 'first job of the chain of retries this one belongs to';
-COMMENT ON COLUMN hipq.jobs.retry_of IS 'the final job that this one was made from by hipq.retry()';
+COMMENT ON COLUMN hipq.jobs.retry_of
+    IS 'the final job that this one was made from by hipq.retry() or hipq.redrive()';
 COMMENT ON COLUMN hipq.jobs.throttle_factor IS 'weight under the queue''s throttle_limit';
 COMMENT ON COLUMN hipq.jobs.throttle_key IS 'jobs with the same key share a limit; NONE = no key';
 COMMENT ON COLUMN hipq.jobs.time_windows IS 'when the job may start; NONE = always';
-COMMENT ON COLUMN hipq.jobs.shard_key IS 'what a sharded instance places the job by';
+COMMENT ON COLUMN hipq.jobs.shard_key
+    IS 'what a sharded instance would place the job by; without effect';
 COMMENT ON COLUMN hipq.jobs.worker_id IS 'external worker that has the job';
 COMMENT ON COLUMN hipq.jobs.queue_ttl IS 'seconds a dispatched job may wait for its worker';
 

@@ -85,7 +85,8 @@ COMMENT ON COLUMN hipq.lanes.due_time
 COMMENT ON COLUMN hipq.lanes.frontier_time
     IS 'from this scheduled_run_time on it has not been read yet';
 COMMENT ON COLUMN hipq.lanes.frontier_id
-    IS 'and, of jobs with that scheduled_run_time, from this id on';
+    IS 'of the jobs with scheduled_run_time = frontier_time, those from this id on have not been '
+    'read yet';
 COMMENT ON COLUMN hipq.lanes.pockets IS 'places before the frontier where there may be jobs to run';
 COMMENT ON COLUMN hipq.lanes.notes
     IS 'places that the next look takes in: jobs that came, or came back, since the last one';

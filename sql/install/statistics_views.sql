@@ -52,11 +52,16 @@ COMMENT ON COLUMN hipq.statistics.failure_rate IS 'percent of finished jobs that
 COMMENT ON COLUMN hipq.statistics.retries_per_job IS 'retries that finished jobs took on average';
 COMMENT ON COLUMN hipq.statistics.wait_p50
     IS 'seconds from when jobs were due to their start: half of them waited no longer';
-COMMENT ON COLUMN hipq.statistics.wait_p90 IS 'the same for 90 percent of them';
-COMMENT ON COLUMN hipq.statistics.wait_p99 IS 'the same for 99 percent of them';
-COMMENT ON COLUMN hipq.statistics.run_p50 IS 'seconds that attempts ran: half of them no longer';
-COMMENT ON COLUMN hipq.statistics.run_p90 IS 'the same for 90 percent of them';
-COMMENT ON COLUMN hipq.statistics.run_p99 IS 'the same for 99 percent of them';
+COMMENT ON COLUMN hipq.statistics.wait_p90
+    IS 'seconds from when jobs were due to their start: 90 percent of them waited no longer';
+COMMENT ON COLUMN hipq.statistics.wait_p99
+    IS 'seconds from when jobs were due to their start: 99 percent of them waited no longer';
+COMMENT ON COLUMN hipq.statistics.run_p50
+    IS 'seconds that attempts ran: half of them ran no longer';
+COMMENT ON COLUMN hipq.statistics.run_p90
+    IS 'seconds that attempts ran: 90 percent of them ran no longer';
+COMMENT ON COLUMN hipq.statistics.run_p99
+    IS 'seconds that attempts ran: 99 percent of them ran no longer';
 
 CREATE VIEW hipq.failure_statistics WITH (security_barrier) AS
 SELECT queue.name AS queue,
