@@ -1,0 +1,35 @@
+# The tutorial, typed line by line into psql and a shell, shows what it says.
+use strict;
+use warnings;
+use HipqCluster;
+use HipqPage;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $page = HipqPage->new('docs/tutorial.md');
+my %settings = $page->file('postgresql.conf') =~ /^(\S+) = '?(.*?)'?$/mg;
+is(join(' ', sort keys %settings), 'cron.database_name cron.use_background_workers max_worker_processes shared_preload_libraries',
+	'the page says what to set');
+
+my $hipq = HipqCluster->new('tutorial', %settings, extension => 0, preload => 0);
+my $node = $hipq->node;
+$hipq->sql('DROP ROLE app');    # the page makes it
+$hipq->sql('CREATE DATABASE shop');
+
+local $ENV{PGHOST} = $node->host;
+local $ENV{PGPORT} = $node->port;
+local $ENV{PGDATABASE} = 'shop';
+my $directory = PostgreSQL::Test::Utils::tempdir;
+my $shown = $page->run(
+	psql => [ 'psql', '-X', '-q' ],
+	shell => [ 'env', '-C', $directory, 'bash' ],
+	directory => $directory);
+cmp_ok($shown, '>', 15, 'and says what one sees');
+
+my @left_out = map { $_->{mark} } grep { $_->{mark} =~ /^not run/ } $page->blocks;
+is(scalar @left_out, 3, 'all is run but three ways to install');
+my ($install) = slurp_file("$ENV{HIPQ_ROOT}/README.md") =~ /(^ +make PG_CONFIG=.*\n +sudo make install .*\n)/m;
+$install =~ s/^ +//mg;
+like((map { $_->{text} } $page->blocks)[0], qr/\Q$install\E/, 'the way to install is that of README.md');
+
+done_testing();
