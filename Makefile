@@ -7,7 +7,7 @@
 #   make asan | check-assert         tests on a server built from Debian's source package, with sanitizers, or with assertions
 #   make bench [PEERS="graphile-worker pgq table"] [JOBS=...] [RUNS=...]   measures, beside other queues (docs/performance.md)
 #   make reference                   fills docs/reference/ from the catalogue (tools/reference)
-#   make format | lint               clang-format in place; rooms, clang-format and clang-tidy as checks
+#   make format | lint               clang-format in place; rooms, documents, clang-format and clang-tidy as checks
 #
 # WERROR=1 is the build that tests run on: warnings are errors, assertions are on, and so are the points at which tests make a
 # process die (src/pg/point.hpp). CMakeLists.txt builds the same from the same lists, always without points.
@@ -43,7 +43,8 @@ OBJS = $(SOURCES:src/%.cpp=$(objdir)/%.o)
 EXTRA_CLEAN = $(wildcard build/obj*) build/tidy
 
 # Goals that work before PostgreSQL's headers are there, and so without PGXS.
-tool_goals = demo check soak fuzz asan check-assert bench reference format lint format-check room-check tidy tidy-sample print-%
+tool_goals = demo check soak fuzz asan check-assert bench reference format lint format-check room-check document-check tidy \
+    tidy-sample print-%
 
 ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
 
@@ -74,7 +75,7 @@ check-assert:
 bench:
 	@bench/drain
 
-lint: room-check format-check tidy-sample tidy
+lint: room-check document-check format-check tidy-sample tidy
 
 # The value of a variable, for CMakeLists.txt and test/run.
 print-%:
@@ -87,6 +88,9 @@ format:
 
 room-check:
 	@tools/check-rooms
+
+document-check:
+	@tools/check-documents
 
 format-check:
 	@clang-format --dry-run -Werror $(formatted)

@@ -1,4 +1,5 @@
-# The links of the documents lead somewhere. What the reference has to have, 017_reference.pl knows.
+# The links of the documents lead somewhere, and their form is what tools/check-documents wants. What
+# the reference has to have, 018_reference.pl knows.
 use strict;
 use warnings;
 use PostgreSQL::Test::Utils;
@@ -37,5 +38,8 @@ foreach my $file (@files)
 	}
 }
 cmp_ok($links, '>', 30, 'links lead somewhere');
+
+my $complaints = `$root/tools/check-documents`;
+is($?, 0, 'lines and cells are short enough, and drawings are up to date') or diag($complaints);
 
 done_testing();
