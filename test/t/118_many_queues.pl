@@ -1,5 +1,5 @@
-# Hundreds of queues are made in one transaction with PostgreSQL's default room for locks. A queue without final jobs has no leaves
-# by time.
+# Hundreds of queues are made in one transaction with PostgreSQL's default room for locks; where it ends an error says what to do.
+# A queue without final jobs has no leaves by time.
 use strict;
 use warnings;
 use HipqCluster;
@@ -26,6 +26,29 @@ cmp_ok($second - $first, '<=', 23, 'a queue needs locks on no more than 23 objec
 is($many, '498', '500 queues are made in one transaction');
 is(relations() - $before, 500 * 14, 'each has 14 relations');
 is($hipq->sql('SELECT count(*) FROM hipq.queue WHERE NOT is_dropped'), '501', 'all are there');
+
+# ---- where there is no room
+
+# Fills the room with advisory locks, which the session keeps when the statement for the last one fails, and gives 300 back.
+my $fill = q{
+	DO $$
+	DECLARE
+		taken integer := 0;
+	BEGIN
+		BEGIN
+			LOOP
+				PERFORM pg_advisory_lock(taken + 1);
+				taken := taken + 1;
+			END LOOP;
+		EXCEPTION WHEN out_of_memory THEN
+			PERFORM pg_advisory_unlock(n) FROM generate_series(taken - 299, taken) AS n;
+		END;
+	END $$;};
+like($hipq->error_of("$fill " . make(501, 540)),
+	qr/ERROR:  53200: no room for the locks of a transaction that makes queues\nDETAIL:  The tables and indexes of each queue are locked until it ends\.\nHINT:  Use several transactions, or increase max_locks_per_transaction\./,
+	'an error says that there is no room for locks, and what to do');
+is($hipq->sql('SELECT count(*) FROM hipq.queue WHERE NOT is_dropped'), '501', 'it has made none');
+is($hipq->sql('SET client_min_messages = warning; ' . make(501, 501)), '1', 'the next one makes queues again');
 
 # ---- leaves by time
 
