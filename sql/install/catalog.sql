@@ -264,8 +264,7 @@ COMMENT ON FUNCTION hipq.now()
     IS 'tells hipq''s idea of the present: clock_timestamp() plus setting hipq.clock_offset';
 
 CREATE FUNCTION hipq.version() RETURNS text LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_version';
-COMMENT ON FUNCTION hipq.version()
-    IS 'tells the version of the library that serves this session';
+COMMENT ON FUNCTION hipq.version() IS 'tells the version of the library that serves this session';
 
 CREATE FUNCTION hipq._may(queue_id integer, privilege text) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__may';
 COMMENT ON FUNCTION hipq._may(integer, text)

@@ -12,7 +12,8 @@
 -- indexes that all begin with queue_id; small tables behind OFFSET 0, which no condition of the
 -- caller's passes.
 --
--- Functions in a view run with the caller's rights, so PUBLIC has EXECUTE on them (rights.sql): each checks its caller.
+-- Functions in a view run with the caller's rights, so PUBLIC has EXECUTE on them (rights.sql):
+-- each checks its caller.
 
 CREATE VIEW hipq._readable_queue WITH (security_barrier) AS
 SELECT queue.queue_id,

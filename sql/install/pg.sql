@@ -3,15 +3,20 @@
 CREATE TYPE hipq.duration;
 
 CREATE FUNCTION hipq._duration_in(cstring) RETURNS hipq.duration LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_in';
-COMMENT ON FUNCTION hipq._duration_in(cstring) IS 'reads a duration: what an interval is read from; a number without a unit counts seconds';
+COMMENT ON FUNCTION hipq._duration_in(cstring)
+    IS 'reads a duration: what an interval is read from; a number without a unit counts seconds';
 
 CREATE FUNCTION hipq._duration_out(hipq.duration) RETURNS cstring LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_out';
-COMMENT ON FUNCTION hipq._duration_out(hipq.duration) IS 'writes a duration as an interval is written';
+COMMENT ON FUNCTION hipq._duration_out(hipq.duration)
+    IS 'writes a duration as an interval is written';
 
 CREATE TYPE hipq.duration (INPUT = hipq._duration_in, OUTPUT = hipq._duration_out, LIKE = bigint);
-COMMENT ON TYPE hipq.duration IS 'a length of time: ''5 min'', interval ''5 min'', 300 (seconds) and ''300'' are the same; a month counts as 30 days';
+COMMENT ON TYPE hipq.duration
+    IS 'a length of time: ''5 min'', interval ''5 min'', 300 (seconds) and ''300'' are the same; '
+    'a month counts as 30 days';
 
--- A driver may give a parameter any of these types. Each needs a cast of its own: implicit casts do not follow one another.
+-- A driver may give a parameter any of these types. Each needs a cast of its own: implicit casts do
+-- not follow one another.
 CREATE FUNCTION hipq._duration(value text) RETURNS hipq.duration LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_text';
 CREATE FUNCTION hipq._duration(value interval) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_interval';
 CREATE FUNCTION hipq._duration(value smallint) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_smallint';
@@ -20,8 +25,10 @@ CREATE FUNCTION hipq._duration(value bigint) RETURNS hipq.duration LANGUAGE c IM
 CREATE FUNCTION hipq._duration(value real) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_real';
 CREATE FUNCTION hipq._duration(value double precision) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_double';
 CREATE FUNCTION hipq._duration(value numeric) RETURNS hipq.duration LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__duration_of_numeric';
-COMMENT ON FUNCTION hipq._duration(text) IS 'the duration that a text says, as _duration_in reads it';
-COMMENT ON FUNCTION hipq._duration(interval) IS 'the duration of an interval; a month counts as 30 days';
+COMMENT ON FUNCTION hipq._duration(text)
+    IS 'the duration that a text says, as _duration_in reads it';
+COMMENT ON FUNCTION hipq._duration(interval)
+    IS 'the duration of an interval; a month counts as 30 days';
 COMMENT ON FUNCTION hipq._duration(smallint) IS 'the duration of so many seconds';
 COMMENT ON FUNCTION hipq._duration(integer) IS 'the duration of so many seconds';
 COMMENT ON FUNCTION hipq._duration(bigint) IS 'the duration of so many seconds';

@@ -78,8 +78,8 @@ CREATE FUNCTION hipq.register_job_type(
 COMMENT ON FUNCTION hipq.register_job_type(
     text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer,
     hipq.duration, double precision, hipq.duration, double precision, text[], text[], text,
-    hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration,
-    boolean, jsonb, text
+    hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean,
+    jsonb, text
 ) IS 'registers a job type of a queue: what runs, and what its jobs start with. queue: the queue; '
     'job_type: the type; handler: a function, a procedure or an SQL statement; retry_handler: '
     'what decides about retries; default_timeout, queue_ttl, worker_wait_ttl: a number is '
@@ -98,8 +98,8 @@ CREATE FUNCTION hipq.alter_job_type(
 COMMENT ON FUNCTION hipq.alter_job_type(
     text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer,
     hipq.duration, double precision, hipq.duration, double precision, text[], text[], text,
-    hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration,
-    boolean, jsonb, text, text[]
+    hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean,
+    jsonb, text, text[]
 ) IS 'changes a job type. queue: the queue; job_type: the type; reset: names of arguments that go '
     'back to the queue or setting; the other arguments are those of register_job_type(), NULL = '
     'as it is';

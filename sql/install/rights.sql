@@ -1,7 +1,7 @@
 -- Who may use what. USAGE on the schema is the gate: hipq.grant_queue() gives it with the first
--- right on a queue, hipq.revoke_queue() takes it with the last. Behind it functions check what their
--- caller may do, and views show what he may read; so PUBLIC may use them. An upgrade script does the
--- same for what it adds, and whoever has a right on a queue can use that at once.
+-- right on a queue, hipq.revoke_queue() takes it with the last. Behind it functions check what
+-- their caller may do, and views show what he may read; so PUBLIC may use them. An upgrade script
+-- does the same for what it adds, and whoever has a right on a queue can use that at once.
 
 -- Whatever default privileges are in force.
 REVOKE ALL ON ALL TABLES IN SCHEMA hipq FROM PUBLIC;
