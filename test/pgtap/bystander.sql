@@ -58,6 +58,16 @@ INSERT INTO asked (function, call, answer) VALUES
      'lateral (SELECT hipq.version() = extversion FROM pg_extension WHERE extname = ''hipq'')',
      't'),
     ('_are_time_windows', 'hipq._are_time_windows(''NONE'')', 'true'),
+    ('_duration_in', 'hipq._duration_in(''5 min'')', '00:05:00'),
+    ('_duration_out', 'hipq._duration_out(''5 min'')', '00:05:00'),
+    ('_duration(text)', 'hipq._duration(''5 min''::text)', '00:05:00'),
+    ('_duration(interval)', 'hipq._duration(interval ''5 min'')', '00:05:00'),
+    ('_duration(smallint)', 'hipq._duration(300::smallint)', '00:05:00'),
+    ('_duration(integer)', 'hipq._duration(300)', '00:05:00'),
+    ('_duration(bigint)', 'hipq._duration(300::bigint)', '00:05:00'),
+    ('_duration(real)', 'hipq._duration(300::real)', '00:05:00'),
+    ('_duration(float8)', 'hipq._duration(300::float8)', '00:05:00'),
+    ('_duration(numeric)', 'hipq._duration(300::numeric)', '00:05:00'),
     ('_next_run', 'lateral (SELECT hipq._next_run(''* * * * *'', NULL) > ''2000-01-01'')', 't'),
     ('_is_one_of', 'hipq._is_one_of(1, ''{1}'')', 'true'),
     ('fail_retriable', 'lateral (SELECT hipq.fail_retriable(''x''))', 'HQ002'),
@@ -66,7 +76,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('snooze', 'lateral (SELECT hipq.snooze(''1 s''))', '55000'),
     ('complete_later', 'lateral (SELECT hipq.complete_later())', '55000'),
     ('report_progress(bigint,bigint,text)', 'lateral (SELECT hipq.report_progress(1))', '55000'),
-    ('extend(interval)', 'hipq.extend(''1 s''::interval)', '55000'),
+    ('extend(hipq.duration)', 'hipq.extend(''1 s''::interval)', '55000'),
     -- behind views
     ('_may', 'hipq._may({queue}, ''read'')', 'false'),
     ('_readable_queues', 'hipq._readable_queues()', '{}'),
@@ -100,7 +110,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('cancel', 'hipq.cancel({waiting})', '42704'),
     ('retry', 'hipq.retry({final})', '42704'),
     ('reschedule', 'lateral (SELECT hipq.reschedule({waiting}, now()))', '42704'),
-    ('extend(bigint,interval,text)', 'hipq.extend({waiting}, ''1 s''::interval)', '42704'),
+    ('extend(bigint,hipq.duration,text)', 'hipq.extend({waiting}, ''1 s''::interval)', '42704'),
     ('extend(bigint,text,text)', 'hipq.extend({waiting}, ''1 s'', ''there.secret'')', '42704'),
     ('fail_job', 'hipq.fail_job({waiting}, ''x'')', '42704'),
     ('wait_for', 'hipq.wait_for({waiting}, ''0'')', '42704'),
@@ -115,12 +125,12 @@ INSERT INTO asked (function, call, answer) VALUES
      'lateral (SELECT hipq.report_progress({waiting}, 1, 1, 1))', '42704'),
     ('complete(bigint,int,jsonb)', 'lateral (SELECT hipq.complete({waiting}, 1))', '42704'),
     ('fail(bigint,int,text,bool)', 'hipq.fail({waiting}, 1, ''x'')', '42704'),
-    ('release(bigint,int,interval)', 'lateral (SELECT hipq.release({waiting}, 1))', '42704'),
-    ('extend(bigint,int,interval)', 'hipq.extend({waiting}, 1, ''1 s''::interval)', '42704'),
+    ('release(bigint,int,hipq.duration)', 'lateral (SELECT hipq.release({waiting}, 1))', '42704'),
+    ('extend(bigint,int,hipq.duration)', 'hipq.extend({waiting}, 1, ''1 s''::interval)', '42704'),
     ('complete(bigint[],int[],jsonb[])', 'hipq.complete(ARRAY[{waiting}], ''{1}'')', '{}'),
     ('fail(bigint[],int[],text[],bool)', 'hipq.fail(ARRAY[{waiting}], ''{1}'', ''{x}'')', '{}'),
     ('release(bigint[],int[])', 'hipq.release(ARRAY[{waiting}], ''{1}'')', '{}'),
-    ('extend(bigint[],int[],interval)', 'hipq.extend(ARRAY[{waiting}], ''{1}'', ''1 s'')', '{}'),
+    ('extend(bigint[],int[],hipq.duration)', 'hipq.extend(ARRAY[{waiting}], ''{1}'', ''1 s'')', '{}'),
     -- that name a queue
     ('enqueue(text,text{enqueue options},text)',
      'hipq.enqueue(''secret'', ''{}'', queue => ''{name}'')', '42704'),
@@ -180,7 +190,8 @@ INSERT INTO asked (function, call, answer) VALUES
     ('claim', 'hipq.claim({worker})', '42501');
 
 UPDATE asked SET function = replace(function, '{enqueue options}',
-    ',text,text,timestamptz,int,int,numeric,text,int,timestamptz,text,text,int,text');
+    ',text,text,timestamptz,int,hipq.duration,float8,text,int,timestamptz,text,text,hipq.duration,'
+    'text');
 UPDATE asked SET function = CASE
     WHEN function LIKE '%(%' THEN to_regprocedure('hipq.' || function)::oid
     ELSE to_regproc('hipq.' || function)::oid

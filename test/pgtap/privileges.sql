@@ -58,7 +58,7 @@ $$, $$VALUES
     ('hipq.create_instance(text,text,text,jsonb,boolean)'),
     ('hipq.alter_instance(text,boolean)'),
     ('hipq.drop_instance(text)'),
-    ('hipq.create_queue(text,regrole,numeric,interval,text,boolean,integer,boolean,interval,text,integer,integer,text,integer,integer,boolean,boolean)'),
+    ('hipq.create_queue(text,regrole,double precision,hipq.duration,text,boolean,hipq.duration,boolean,hipq.duration,text,integer,integer,text,hipq.duration,integer,boolean,boolean)'),
     ('hipq.release_hold()'),
     ('hipq.restore_schedules()'),
     ('hipq._catalogue_changed()'),
