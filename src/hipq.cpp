@@ -31,9 +31,10 @@ void keep_shared_memory()
     using namespace hipq;
     for (const memory::Part *part :
          {&executors::executors_part, &flight::flight_recorder_part, &executors::decisions_part,
-          &wakeup::ends_part, &databases::databases_part, &lanes::lanes_part,
-          &workers::external_jobs_part, &workers::workers_part, &statistics::statistics_part,
-          &workers::progress_part, &tables::leaf_requests_part})
+          &wakeup::ends_part, &databases::databases_part, &databases::dirty_queues_part,
+          &databases::rounds_part, &lanes::lanes_part, &workers::external_jobs_part,
+          &workers::workers_part, &statistics::statistics_part, &workers::progress_part,
+          &tables::leaf_requests_part})
         memory::add_part(*part);
     memory::install_hooks();
 }

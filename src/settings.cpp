@@ -20,7 +20,7 @@ char *databases = nullptr;
 int max_executors = 4;
 int max_databases = 256;
 int max_running = 4'096;
-int max_lanes = 1'024;
+int max_lanes = 16'384;
 int max_owner_share = 75;
 int audit_rate = 1'000;
 int reserved_executors = 1;
@@ -140,8 +140,8 @@ constexpr Count counts[] = {
      "Room in shared memory for jobs that executors have in flight.",
      "When it is full executors take one job at a time."},
     {"hipq.max_lanes", &max_lanes, 1, 100'000, Change::restart, "Room in shared memory for lanes.",
-     "A lane is what waits of one queue, job type and priority. Without room for one its jobs are "
-     "looked for in the table."},
+     "A lane is what waits of one queue, job type and priority. Each takes 2.5 kB, from its first "
+     "use on. Without room for one its jobs are looked for in the table, which is slower."},
     {"hipq.max_owner_share", &max_owner_share, 1, 100, Change::reload,
      "Most that one role may have of each table in shared memory, in percent.",
      "As queue owner, or by its external workers: of what it has and what is free together. 100: "

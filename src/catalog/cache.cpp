@@ -10,6 +10,8 @@
 #include "pg/time_zone.hpp"
 #include "settings.hpp"
 
+#include <unordered_map>
+
 namespace hipq::catalog {
 
 namespace {
@@ -39,10 +41,17 @@ Defaults present_defaults()
         settings::dead_letter_enabled, settings::dead_letter_max};
 }
 
+// The queues of a catalogue by the names that they may be called by.
+struct QueuesByName {
+    std::unordered_map<std::string_view, const Queue *> queues{};
+    std::vector<std::string> texts{};  // that the keys point into
+};
+
 struct Cache {
     std::shared_ptr<const Catalogue> catalogue;
     std::uint64_t generation;
     Defaults defaults;
+    QueuesByName queues{};
 };
 
 // On the heap and never freed, because globals have no destructors.
@@ -146,9 +155,37 @@ const Queue *Catalogue::find(int queue_id) const
     return found == queues.end() ? nullptr : &found->second;
 }
 
+namespace {
+
+constexpr std::string_view schema = "hipq.";
+
+// Of queues that are not dropped. Moves as one: the keys point into its texts.
+QueuesByName queues_by_name(const Catalogue &catalogue)
+{
+    QueuesByName names;
+    names.texts.reserve(2 * catalogue.queues.size());
+    const auto add_all = [&](const auto &name_of) {
+        for (const auto &[id, queue] : catalogue.queues)
+            if (!queue.is_dropped)
+                names.queues.emplace(names.texts.emplace_back(name_of(queue)), &queue);
+    };
+    add_all([](const Queue &queue) { return queue.full_name(); });  // these come first
+    add_all([](const Queue &queue) { return std::string(schema) + queue.table; });
+    return names;
+}
+
+const Queue *find_in(const QueuesByName &names, std::string_view name)
+{
+    const auto found = names.queues.find(name);
+    return found == names.queues.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
 const Queue *Catalogue::find(std::string_view full_name) const
 {
-    constexpr std::string_view schema = "hipq.";
+    if (cache != nullptr && cache->catalogue.get() == this)
+        return find_in(cache->queues, full_name);
     const Queue *by_table = nullptr;
     for (const auto &[id, queue] : queues) {
         if (queue.is_dropped)
@@ -168,7 +205,7 @@ std::shared_ptr<const Catalogue> catalogue()
     // A transaction that holds its locks already is told of changes by nobody else.
     pg::call([] { ::AcceptInvalidationMessages(); });
     if (cache == nullptr)
-        cache = new Cache{nullptr, 0, {}};
+        cache = new Cache{nullptr, 0, {}, {}};
     for (int reads = 0; reads < max_reads; ++reads) {
         const Defaults defaults = present_defaults();
         if (cache->catalogue != nullptr && cache->generation == generation &&
@@ -177,7 +214,8 @@ std::shared_ptr<const Catalogue> catalogue()
         find_tables();
         const std::uint64_t generation_before = generation;
         std::shared_ptr<const Catalogue> fresh = read_catalogue(job_id_sequence);
-        *cache = Cache{std::move(fresh), generation_before, defaults};
+        QueuesByName queues = queues_by_name(*fresh);
+        *cache = Cache{std::move(fresh), generation_before, defaults, std::move(queues)};
     }
     return cache->catalogue;
 }

@@ -8,6 +8,7 @@ namespace {
 struct Kept {
     std::string sql;
     pg::Statement statement;
+    std::uint64_t used = 0;  // by the clock of uses
     explicit Kept(std::string statement_text)
         : sql(std::move(statement_text)), statement(sql.c_str())
     {
@@ -35,40 +36,34 @@ std::string with_tables(const char *text, const Queue &queue)
     return sql;
 }
 
-// With that many it is worth a look which of their tables are still there.
-constexpr std::size_t fewest_to_look_at = 64;
-constinit std::size_t next_look = fewest_to_look_at;
+// A process keeps so many. One that goes from queue to queue has no plans of those that it seldom
+// comes to: each takes some 20 kB.
+constexpr std::size_t most_kept = 1'024;
+constinit std::uint64_t uses = 0;
 
-bool is_there(const std::string &table)
+// Forgets the half that was used longest ago, those of tables that are gone among them.
+void make_capacity()
 {
-    return pg::call([&] {
-        return OidIsValid(::get_relname_relid(table.c_str(), ::get_namespace_oid("hipq", true)));
-    });
-}
-
-void forget_those_of_dropped_tables()
-{
-    std::map<std::string, bool> tables;
-    for (const auto &[key, kept] : *statements)
-        tables[key.second] = false;
-    for (auto &[table, there] : tables)
-        there = is_there(table);
+    if (statements->size() < most_kept)
+        return;
+    std::vector<std::uint64_t> ages;
+    for (const auto &entry : *statements)
+        ages.push_back(entry.second->used);
+    const auto middle = ages.begin() + static_cast<std::ptrdiff_t>(ages.size() / 2);
+    std::nth_element(ages.begin(), middle, ages.end());
     for (auto entry = statements->begin(); entry != statements->end();) {
         Kept &kept = *entry->second;
-        const bool stays = tables[entry->first.second] || kept.statement.is_under_way();
+        const bool stays = kept.used > *middle || kept.statement.is_under_way();
         if (!stays)
             kept.statement.forget_plan();
         entry = stays ? std::next(entry) : statements->erase(entry);
     }
 }
 
-// So a process has at most twice as many as it needs, and seldom looks.
-void make_capacity()
+pg::Statement &used_now(Kept &kept)
 {
-    if (statements->size() < next_look)
-        return;
-    forget_those_of_dropped_tables();
-    next_look = std::max(fewest_to_look_at, statements->size() * 2);
+    kept.used = ++uses;
+    return kept.statement;
 }
 
 }  // namespace
@@ -79,10 +74,10 @@ pg::Statement &statement_for(const Queue &queue, const char *text)
         statements = new Statements();
     const Key key{text, queue.table};
     if (const auto known = statements->find(key); known != statements->end())
-        return known->second->statement;
+        return used_now(*known->second);
     make_capacity();
-    return statements->emplace(key, std::make_unique<Kept>(with_tables(text, queue)))
-        .first->second->statement;
+    return used_now(
+        *statements->emplace(key, std::make_unique<Kept>(with_tables(text, queue))).first->second);
 }
 
 }  // namespace hipq::catalog

@@ -74,7 +74,7 @@ void put_back_rest(Claimer &claimer, std::span<const lanes::WaitingJob> jobs,
     // executor may be busy now.
     if (any_claimed && !lanes::waits_for_capacity(queue_id) &&
         !lanes::waits_for_capacity(queue_id, type))
-        databases::work_due(MyDatabaseId, pg::Time{0});
+        databases::look_due(MyDatabaseId, pg::Time{0});
 }
 
 void give_back(Claimer &claimer)

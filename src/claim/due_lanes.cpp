@@ -3,6 +3,8 @@
 // By the lanes in shared memory; the tables are asked only where those are not known.
 #include "claim/take_jobs.hpp"
 
+#include <unordered_map>
+
 #include "catalog/catalog.hpp"
 #include "claim/claim_rows.hpp"
 
@@ -23,23 +25,15 @@ Lane lane_of(const Queue &queue, const lanes::LaneInfo &lane)
 // The lanes of the queues that are not paused, due or not.
 std::vector<Lane> known_lanes(const std::vector<const Queue *> &queues)
 {
+    std::unordered_map<int, const Queue *> by_id;
+    for (const Queue *queue : queues)
+        by_id.emplace(queue->id, queue);
     std::vector<Lane> lanes;
-    for (const lanes::LaneInfo &lane : lanes::list_lanes()) {
-        const auto queue = std::find_if(queues.begin(), queues.end(), [&](const Queue *each) {
-            return each->id == lane.name.queue_id;
-        });
-        if (queue != queues.end() && (*queue)->find_pause(lane.name.type) == nullptr)
-            lanes.push_back(lane_of(**queue, lane));
-    }
+    for (const lanes::LaneInfo &lane : lanes::list_lanes())
+        if (const auto queue = by_id.find(lane.name.queue_id);
+            queue != by_id.end() && queue->second->find_pause(lane.name.type) == nullptr)
+            lanes.push_back(lane_of(*queue->second, lane));
     return lanes;
-}
-
-bool is_among(const std::vector<Lane> &lanes, const Queue &queue, const LaneHead &head)
-{
-    return std::any_of(lanes.begin(), lanes.end(), [&](const Lane &lane) {
-        return lane.queue == &queue && lane.head.priority == head.priority &&
-               lane.head.job_type == head.job_type;
-    });
 }
 
 // A queue may have very many lanes without room. A look goes through so many, and the next one goes
@@ -60,12 +54,73 @@ void add_unknown_lanes(std::vector<Lane> &lanes, const Queue &queue, pg::Time no
 {
     if (!catalog::try_to_lock(queue))
         return;
+    const Oid leaf = catalog::live_leaf(queue);
     for (const LaneHead &head : next_heads(queue, now))
-        if (!is_among(lanes, queue, head) && queue.find_pause(head.job_type) == nullptr)
+        if (!lanes::find_lane({leaf, queue.id, head.priority, head.job_type}).is_known() &&
+            queue.find_pause(head.job_type) == nullptr)
             lanes.push_back({&queue, head, lanes::no_lane, InvalidOid});
 }
 
+// The queues of which one process has asked whether it may work on them.
+class UsableQueues {
+public:
+    UsableQueues(const catalog::Catalogue &catalogue, const MayUse &may_use)
+        : catalogue_(catalogue), may_use_(may_use)
+    {
+    }
+    // Null: it may not, or it is gone.
+    const Queue *find(int queue_id)
+    {
+        const auto known = queues_.find(queue_id);
+        if (known != queues_.end())
+            return known->second;
+        const Queue *queue = catalogue_.find(queue_id);
+        if (queue != nullptr && !may_use_(*queue))
+            queue = nullptr;
+        return queues_.emplace(queue_id, queue).first->second;
+    }
+
+private:
+    const catalog::Catalogue &catalogue_;
+    const MayUse &may_use_;
+    std::unordered_map<int, const Queue *> queues_;
+};
+
+// The queues whose tables have to be asked for lanes.
+std::vector<int> queues_with_unknown_lanes(const catalog::Catalogue &catalogue)
+{
+    std::vector<int> ids;
+    if (lanes::lanes_are_known())
+        for (const memory::CrowdedQueue &queue : lanes::crowded_queues())
+            ids.push_back(queue.queue_id);
+    else
+        for (const auto &[id, queue] : catalogue.queues)
+            ids.push_back(id);
+    return ids;
+}
+
 }  // namespace
+
+DueLanes due_lanes(const catalog::Catalogue &catalogue, Oid owner, const MayUse &may_use,
+                   pg::Time now, lanes::LaneWindow *window)
+{
+    UsableQueues usable(catalogue, may_use);
+    const lanes::LanesByDue known = lanes::lanes_by_due(owner, now, window);
+    DueLanes found{{}, known.next, known.left_out};
+    for (const lanes::LaneInfo &lane : known.due)
+        if (const Queue *queue = usable.find(lane.name.queue_id);
+            queue != nullptr && queue->find_pause(lane.name.type) == nullptr)
+            found.lanes.push_back(lane_of(*queue, lane));
+    for (const int id : queues_with_unknown_lanes(catalogue))
+        if (const Queue *queue = usable.find(id))
+            add_unknown_lanes(found.lanes, *queue, now);
+    std::erase_if(found.lanes, [&](const Lane &lane) {
+        if (lane.head.due > now)
+            found.next = std::min(found.next, lane.head.due);
+        return lane.head.due > now;
+    });
+    return found;
+}
 
 std::vector<Lane> lanes_of(const std::vector<const catalog::Queue *> &queues, pg::Time now)
 {

@@ -27,7 +27,7 @@ unsigned LaneSearch::misses_of(int queue_id) const
 
 bool LaneSearch::concerns(int queue_id) const
 {
-    return is_first_ || losses_.has_value() || misses_of(queue_id) != 0;
+    return losses_.has_value() || misses_of(queue_id) != 0;
 }
 
 std::vector<LaneHead> LaneSearch::next_heads(const catalog::Queue &queue, pg::Time now)
@@ -63,7 +63,6 @@ void LaneSearch::note_unsearched(int queue_id) const
 
 void LaneSearch::end_look()
 {
-    is_first_ = false;
     if (losses_.has_value())
         lanes::search_done(*losses_);
 }

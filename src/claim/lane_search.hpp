@@ -12,6 +12,8 @@ namespace hipq::claim {
 class LaneSearch {
 public:
     void begin_look();
+    // Whether those of all queues are.
+    bool concerns_all() const { return losses_.has_value(); }
     // Whether lanes of a queue are to be looked for in this look.
     bool concerns(int queue_id) const;
     // The next lanes of such a queue; needs a transaction.
@@ -33,7 +35,6 @@ private:
     };
     unsigned misses_of(int queue_id) const;
 
-    bool is_first_ = true;
     std::optional<unsigned> losses_;
     std::vector<memory::CrowdedQueue> crowded_;
     std::map<int, Search> searches_;  // by queue

@@ -2,6 +2,8 @@
 // will claim.
 #pragma once
 
+#include <functional>
+
 #include "claim/batch.hpp"
 #include "claim/claim_rows.hpp"
 #include "core/lanes/lane.hpp"
@@ -25,6 +27,19 @@ struct Lane {
 
 // The lanes of these queues that are not paused, due or not, in no order. Needs a transaction.
 std::vector<Lane> lanes_of(const std::vector<const catalog::Queue *> &queues, pg::Time now);
+
+// The due lanes of the queues that one process may work on and that are not paused, in no order,
+// and when the next of the others is due that were made for a queue owner (InvalidOid: of all,
+// paused or not). `may_use` is asked once for each queue with a due lane. Needs a transaction.
+// Costs nothing for queues in which nothing is due.
+struct DueLanes {
+    std::vector<Lane> lanes;
+    pg::Time next;
+    std::size_t left_out;  // due lanes that are outside the window, others' among them
+};
+using MayUse = std::function<bool(const catalog::Queue &)>;
+DueLanes due_lanes(const catalog::Catalogue &catalogue, Oid owner, const MayUse &may_use,
+                   pg::Time now, lanes::LaneWindow *window = nullptr);
 
 // Takes up to `most` due jobs into the empty hand, reserved in shared memory. Needs a transaction.
 // False: there are none that nobody else has or looks at.

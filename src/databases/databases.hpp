@@ -2,7 +2,9 @@
 // aside. What other rooms may use.
 #pragma once
 
+#include "databases/dirty_queues.hpp"
 #include "databases/duties_set_aside.hpp"
 #include "databases/quiesce.hpp"
+#include "databases/rounds.hpp"
 #include "databases/slots.hpp"
 #include "databases/stand_aside.hpp"

@@ -1,6 +1,7 @@
 // Keeps a slot for each database: its scheduler, when somebody has to look, what was asked for.
 #include "slots.hpp"
 
+#include "databases/dirty_queues.hpp"
 #include "databases/stand_aside.hpp"
 #include "memory/memory.hpp"
 #include "pg/clock.hpp"
@@ -196,7 +197,7 @@ void wake_whoever_looks_at(const memory::DatabaseSlot &slot)
 
 }  // namespace
 
-void work_due(Oid database, pg::Time due) noexcept
+void look_due(Oid database, pg::Time due) noexcept
 {
     if (!memory::is_loaded())
         return;
@@ -233,6 +234,7 @@ void database_changed(Oid database) noexcept
 {
     if (!memory::is_loaded())
         return;
+    note_all_dirty(database);
     const memory::Lock lock(LW_EXCLUSIVE);
     memory::DatabaseSlot *slot = slot_or_overflow(database);
     if (slot == nullptr)
@@ -325,6 +327,7 @@ void everybody_looks() noexcept
     for (memory::DatabaseSlot &slot : memory::registry()->databases) {
         if (slot.scheduler != memory::SchedulerState::running)
             continue;
+        note_all_dirty(slot.database);
         slot.next_due = pg::Time{0};
         memory::wake_process(slot.process);
     }
@@ -387,33 +390,6 @@ void scheduler_found_no_slot(const SchedulerTicket &ticket)
         return;
     slot->scheduler = memory::SchedulerState::none;
     ask_scheduler_to_give_way();
-}
-
-pg::Time last_look(Oid database)
-{
-    const memory::Lock lock(LW_SHARED);
-    for (const memory::DatabaseSlot &slot : slots_in_use())
-        if (slot.database == database && !slot.closed)
-            return slot.last_look;
-    return pg::infinity;
-}
-
-std::vector<AwaitedLook> awaited_looks()
-{
-    std::vector<AwaitedLook> looks(
-        static_cast<std::size_t>(settings::max_databases));  // before the lock: allocation
-    std::size_t count = 0;
-    const pg::Time now = pg::now();
-    {
-        const memory::Lock lock(LW_SHARED);
-        for (const memory::DatabaseSlot &slot : slots_in_use())
-            if (slot.scheduler == memory::SchedulerState::running && slot.next_due <= now &&
-                !stands_aside(slot.database))
-                looks[count++] = {slot.database, slot.generation, slot.last_look, slot.is_looking,
-                                  GetPGProcByNumber(slot.process)->pid};
-    }
-    looks.resize(count);
-    return looks;
 }
 
 bool must_look_at_all_databases()

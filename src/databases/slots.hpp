@@ -13,7 +13,12 @@ struct SchedulerTicket {
 };
 
 // Says that a scheduler has to look at the database at `due` (or earlier, if that was said already)
-// and wakes whoever has to know now. Cannot fail.
+// and wakes whoever has to know now. It looks at the queues that are dirty, or due, by then.
+// Cannot fail.
+void look_due(Oid database, pg::Time due) noexcept;
+
+// The same, and what has happened may matter to every queue in which jobs wait, if it is to look
+// now. Cannot fail.
 void work_due(Oid database, pg::Time due) noexcept;
 
 // Says that what decides whether anything may run in a database has changed, or its queues or job
@@ -36,7 +41,8 @@ std::vector<Prepares> list_prepares();
 // Says that jobs for one worker each may have been enqueued: count_aims(). Cannot fail.
 void jobs_aimed(Oid database) noexcept;
 
-// Has every scheduler that runs look again: there is room for an executor. Cannot fail.
+// Has every scheduler that runs look again, at all its queues: who may do what has changed. Cannot
+// fail.
 void everybody_looks() noexcept;
 
 // Whether a scheduler has looked at the database and left nothing undone that a job would have to

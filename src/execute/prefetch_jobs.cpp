@@ -31,44 +31,46 @@ void leave_to_scheduler(pg::Time now)
     databases::work_due(MyDatabaseId, now + process::longest_wait);
 }
 
-bool may_run(const Executor &executor, const Queue &queue, pg::Time now)
-{
-    if (queue.owner != executor.ticket.role || !limits::queue_condition(queue).passed())
-        return false;
-    const bool passed = limits::owner_condition(queue).passed();
-    if (!passed)
-        leave_to_scheduler(now);
-    return passed;
-}
+// Whether the executor's role may run jobs now: asked once, if anybody asks.
+class OwnRole {
+public:
+    OwnRole(const Executor &executor, pg::Time now) : executor_(executor), now_(now) {}
+    bool may_run(const Queue &queue)
+    {
+        return queue.owner == executor_.ticket.role && limits::queue_condition(queue).passed() &&
+               can_run(queue);
+    }
 
-std::vector<const Queue *> open_queues(const Executor &executor,
-                                       const catalog::Catalogue &catalogue, pg::Time now)
-{
-    std::vector<const Queue *> queues;
-    for (const auto &[id, queue] : catalogue.queues)
-        if (may_run(executor, queue, now))
-            queues.push_back(&queue);
-    return queues;
-}
+private:
+    bool can_run(const Queue &queue)
+    {
+        if (can_run_.has_value())
+            return *can_run_;
+        can_run_ = limits::owner_condition(queue).passed();
+        if (!*can_run_)
+            leave_to_scheduler(now_);
+        return *can_run_;
+    }
 
-// The lanes that are due, in the order of their jobs. Of the others the executor keeps when the
-// first will be.
-std::vector<claim::Lane> due_lanes(Executor &executor, const catalog::Catalogue &catalogue,
-                                   pg::Time now)
+    const Executor &executor_;
+    pg::Time now_;
+    std::optional<bool> can_run_{};
+};
+
+// Lanes that are due, in the order of their jobs. Of the others the executor keeps when the first
+// will be.
+claim::DueLanes due_lanes(Executor &executor, const catalog::Catalogue &catalogue, OwnRole &role,
+                          pg::Time now)
 {
-    const std::vector<const Queue *> queues = open_queues(executor, catalogue, now);
-    std::vector<claim::Lane> lanes = claim::lanes_of(queues, now);
-    executor.next_due = pg::infinity;
-    std::erase_if(lanes, [&](const claim::Lane &lane) {
-        if (lane.head.due > now)
-            executor.next_due = std::min(executor.next_due, lane.head.due);
-        return lane.head.due > now;
-    });
-    std::stable_sort(lanes.begin(), lanes.end(),
+    claim::DueLanes due = claim::due_lanes(
+        catalogue, executor.ticket.role, [&](const Queue &queue) { return role.may_run(queue); },
+        now, &executor.window);
+    executor.next_due = due.next;
+    std::stable_sort(due.lanes.begin(), due.lanes.end(),
                      [](const claim::Lane &left, const claim::Lane &right) {
                          return claim::runs_before(left.head, right.head);
                      });
-    return lanes;
+    return due;
 }
 
 // ---- whose turn it is ----
@@ -212,6 +214,69 @@ bool fall_back(std::span<claim::Lane> lanes)
     return place > 0;
 }
 
+// Fills the prefetched batch from the first of the lanes that has something. Returns the place of
+// that; nothing: none has. What came of each is in `tried`.
+std::optional<std::size_t> take_from_first(Executor &executor, std::vector<claim::Lane> &lanes,
+                                           std::vector<Tried> &tried, pg::Time now)
+{
+    while (tried.size() < lanes.size()) {
+        const std::span<claim::Lane> rest = std::span(lanes).subspan(tried.size());
+        rest.front().not_after = next_of_same_priority(rest);
+        const Tried outcome = take_from(executor, rest.front(), now);
+        if (outcome == Tried::left && fall_back(rest))
+            continue;
+        tried.push_back(outcome);
+        if (outcome == Tried::taken)
+            return tried.size() - 1;
+    }
+    for (std::size_t i = 0; i < lanes.size(); ++i) {  // those that were to come first had nothing
+        if (tried[i] != Tried::left)
+            continue;
+        lanes[i].not_after = core::lane_end;
+        tried[i] = take_from(executor, lanes[i], now);
+        if (tried[i] == Tried::taken)
+            return i;
+    }
+    return std::nullopt;
+}
+
+bool prefetch_from(Executor &executor, claim::DueLanes &due, pg::Time now)
+{
+    std::vector<claim::Lane> &lanes = due.lanes;
+    QueuesInTurn queues = order_by_turn(lanes);
+    std::vector<Tried> tried;
+    const auto place = take_from_first(executor, lanes, tried, now);
+    if (!place.has_value())
+        return false;
+    const claim::Lane &taken = lanes[*place];
+    begin_turn(executor, lanes, *place, tried, queues);
+    note_next_due(executor, taken, now);
+    leave_next_due_to_scheduler(executor, now);
+    executor.sees_more = due.left_out > 0 || tried.size() < lanes.size() || !taken.ref.is_known() ||
+                         lanes::due_of(taken.ref) <= pg::now();
+    HIPQ_POINT("after-reserve");
+    return true;
+}
+
+// One window of lanes after the other, until there is something or all have been looked at.
+bool prefetch_from_any(Executor &executor, const catalog::Catalogue &catalogue, pg::Time now)
+{
+    OwnRole role(executor, now);
+    bool any = false;
+    std::size_t seen = 0;
+    for (std::size_t all = 1; seen < all;) {
+        claim::DueLanes due = due_lanes(executor, catalogue, role, now);
+        any = any || !due.lanes.empty();
+        if (prefetch_from(executor, due, now))
+            return true;
+        all = due.left_out + executor.window.most;
+        seen += executor.window.most;
+    }
+    if (!any)
+        executors::note_nothing_due();
+    return false;
+}
+
 }  // namespace
 
 bool prefetch_jobs(Executor &executor)
@@ -219,42 +284,8 @@ bool prefetch_jobs(Executor &executor)
     bool filled = false;
     pg::with_transaction([&] {
         const auto catalogue = catalog::catalogue();
-        const pg::Time now = pg::now();
-        if (!limits::enabled_condition().passed() || !limits::hold_condition().passed())
-            return;
-        std::vector<claim::Lane> lanes = due_lanes(executor, *catalogue, now);
-        if (lanes.empty())
-            executors::note_nothing_due();
-        QueuesInTurn queues = order_by_turn(lanes);
-        std::vector<Tried> tried;
-        while (!filled && tried.size() < lanes.size()) {
-            const std::span<claim::Lane> rest = std::span(lanes).subspan(tried.size());
-            rest.front().not_after = next_of_same_priority(rest);
-            const Tried outcome = take_from(executor, rest.front(), now);
-            if (outcome == Tried::left && fall_back(rest))
-                continue;
-            tried.push_back(outcome);
-            filled = outcome == Tried::taken;
-        }
-        std::size_t place = tried.size() - 1;
-        for (std::size_t i = 0; !filled && i < lanes.size();
-             ++i) {  // those that were to come first had nothing
-            if (tried[i] != Tried::left)
-                continue;
-            lanes[i].not_after = core::lane_end;
-            tried[i] = take_from(executor, lanes[i], now);
-            filled = tried[i] == Tried::taken;
-            place = i;
-        }
-        if (!filled)
-            return;
-        const claim::Lane &taken = lanes[place];
-        begin_turn(executor, lanes, place, tried, queues);
-        note_next_due(executor, taken, now);
-        leave_next_due_to_scheduler(executor, now);
-        executor.sees_more = tried.size() < lanes.size() || !taken.ref.is_known() ||
-                             lanes::due_of(taken.ref) <= pg::now();
-        HIPQ_POINT("after-reserve");
+        if (limits::enabled_condition().passed() && limits::hold_condition().passed())
+            filled = prefetch_from_any(executor, *catalogue, pg::now());
     });
     return filled;
 }

@@ -16,10 +16,11 @@ struct Executor : claim::Claimer {
     }
 
     executors::ExecutorTicket ticket;
-    MemoryContext job_memory;       // reset before each call
-    bool sees_more = false;         // the last look for jobs found others that are due
-    bool owes_jobs_a_turn = false;  // it has just handled a dead letter
-    pg::Time single_until{0};       // a batch could not be claimed: until then jobs go one by one
+    MemoryContext job_memory;          // reset before each call
+    lanes::LaneWindow window{128, 0};  // of the due lanes, which may be very many
+    bool sees_more = false;            // the last look for jobs found others that are due
+    bool owes_jobs_a_turn = false;     // it has just handled a dead letter
+    pg::Time single_until{0};  // a batch could not be claimed: until then jobs go one by one
 };
 
 // The catalogue stays as it was at the claim.

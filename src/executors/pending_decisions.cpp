@@ -48,7 +48,7 @@ void offer_all()
     if (!has_capacity)
         databases::jobs_restored(MyDatabaseId);  // rows in `error` that nobody has in flight are
                                                  // found as those of a restore are
-    databases::work_due(MyDatabaseId, pg::Time{0});
+    databases::look_due(MyDatabaseId, pg::Time{0});  // who has decisions is asked in each look
 }
 
 extern "C" void hipq_deciding_transaction_ends(XactEvent event, void *)
@@ -147,12 +147,21 @@ void forget_decisions(Oid database) noexcept
 
 constinit const memory::Part decisions_part{nullptr, nullptr, nullptr, forget_decisions};
 
-bool has_decisions(Oid database, Oid role)
+std::vector<Oid> roles_with_decisions(Oid database)
 {
-    const memory::Lock lock(LW_SHARED);
-    return std::any_of(entries().begin(), entries().end(), [&](const memory::Decision &entry) {
-        return is_for(entry, database, role);
-    });
+    std::vector<Oid> roles(memory::max_decisions);  // before the lock: allocation
+    std::size_t count = 0;
+    {
+        const memory::Lock lock(LW_SHARED);
+        if (memory::registry()->decision_count > 0)
+            for (const memory::Decision &entry : entries())
+                if (entry.job_id != 0 && entry.database == database)
+                    roles[count++] = entry.role;
+    }
+    roles.resize(count);
+    std::sort(roles.begin(), roles.end());
+    roles.erase(std::unique(roles.begin(), roles.end()), roles.end());
+    return roles;
 }
 
 }  // namespace hipq::executors

@@ -13,8 +13,8 @@ bool offer_decision(const memory::Decision &decision);
 void note_decision(const memory::Decision &decision);
 std::optional<memory::Decision> take_decision(Oid database, Oid role);
 std::optional<memory::Decision> take_dead_letter(Oid database, Oid role);
-// Of either kind.
-bool has_decisions(Oid database, Oid role);
+// Whose executors have some, of either kind.
+std::vector<Oid> roles_with_decisions(Oid database);
 
 extern const memory::Part decisions_part;
 

@@ -62,15 +62,6 @@ struct Lanes {
     bool are_outdated() const { return catalog::catalogue() != catalogue; }
 };
 
-std::vector<const Queue *> open_queues(const catalog::Catalogue &catalogue)
-{
-    std::vector<const Queue *> queues;
-    for (const auto &[id, queue] : catalogue.queues)
-        if (limits::queue_condition(queue).passed())
-            queues.push_back(&queue);
-    return queues;
-}
-
 bool is_for_workers(const Queue &queue, const std::string &job_type)
 {
     const JobType *type = queue.find_job_type(job_type);
@@ -87,21 +78,21 @@ bool comes_before(const ServedLane &left, const ServedLane &right, int first_que
                                      : claim::runs_before(left.lane.head, right.lane.head);
 }
 
-// The lanes that are due and that workers serve. `next` is when the next of the others is.
+// The lanes that are due and that workers serve. `next` is when the next of all others is.
 std::vector<ServedLane> due_lanes(const catalog::Catalogue &catalogue,
                                   const catalog::WorkerServices &services, int first_queue,
                                   pg::Time now, pg::Time &next)
 {
+    claim::DueLanes due = claim::due_lanes(
+        catalogue, InvalidOid,
+        [](const Queue &queue) { return limits::queue_condition(queue).passed(); }, now);
+    next = std::min(next, due.next);
     std::vector<ServedLane> lanes;
-    for (claim::Lane &lane : claim::lanes_of(open_queues(catalogue), now)) {
+    for (claim::Lane &lane : due.lanes) {
         if (!is_for_workers(*lane.queue, lane.head.job_type))
             continue;
         const Workers workers = services.serving(lane.queue->id, lane.head.job_type);
-        if (workers.empty())
-            continue;
-        if (lane.head.due > now)
-            next = std::min(next, lane.head.due);
-        else
+        if (!workers.empty())
             lanes.push_back({std::move(lane), workers, {}});
     }
     std::stable_sort(lanes.begin(), lanes.end(),

@@ -190,10 +190,13 @@ void give_up(const Queue &queue, std::span<const job::DueJob> waiting, const job
         executors::offer_decision({MyDatabaseId, queue.owner, queue.id, id});
 }
 
-pg::Time give_up_waiting(const catalog::Catalogue &catalogue)
+pg::Time give_up_waiting(ImpatientQueues &impatient,
+                         const std::shared_ptr<const catalog::Catalogue> &catalogue)
 {
     pg::Time next = pg::infinity;
-    const std::vector<const Queue *> queues = queues_without_patience(catalogue);
+    if (impatient.catalogue != catalogue)
+        impatient = {catalogue, queues_without_patience(*catalogue)};
+    const std::vector<const Queue *> &queues = impatient.queues;
     if (queues.empty())
         return next;
     const pg::Time now = pg::now();

@@ -84,6 +84,27 @@ void search_lanes(Oid database, int queue_id) noexcept;
 // The lanes of this database.
 std::vector<LaneInfo> list_lanes();
 
+// Those of them in which there is something: of one queue, and the queues that have such, each
+// once, by number.
+std::vector<LaneInfo> lanes_of_queue(int queue_id);
+std::vector<int> queues_with_lanes();
+
+// A part of very many lanes at a time: about so many, all of a queue or none, the queues from a
+// number on and then from the beginning.
+struct LaneWindow {
+    std::size_t most;
+    int first_queue = 0;  // moves on to that of the next part
+};
+
+// Those that are due, of this database, in a window (null: all); and when the first of the others
+// is, as far as those matter that were made for a queue owner; InvalidOid: all.
+struct LanesByDue {
+    std::vector<LaneInfo> due;
+    pg::Time next;
+    std::size_t left_out;  // due lanes
+};
+LanesByDue lanes_by_due(Oid owner, pg::Time now, LaneWindow *window);
+
 // A lane as it is; nothing: it is gone.
 std::optional<core::Lane> copy_lane(LaneRef ref);
 

@@ -85,6 +85,16 @@ std::optional<pg::Error> error_of(const std::function<void()> &fn)
     return std::nullopt;
 }
 
+// When the first of some rests ends that has not ended yet, by hipq's clock.
+pg::Time first_end(Rests::const_iterator rest, Rests::const_iterator end, pg::Time now)
+{
+    pg::Time next = pg::infinity;
+    for (; rest != end; ++rest)
+        if (rest->second.until > now)
+            next = std::min(next, pg::now() + (rest->second.until.value - now.value));
+    return next;
+}
+
 template <class Predicate>
 void forget_if(Predicate is_over)
 {
@@ -129,11 +139,13 @@ pg::Time next_duty()
 {
     const pg::Time now = real_now();
     forget_if([&](int, const Rest &rest) { return rest.until + longest_memory < now; });
-    pg::Time next = pg::infinity;
-    for (const auto &entry : *rests)
-        if (entry.second.until > now)
-            next = std::min(next, pg::now() + (entry.second.until.value - now.value));
-    return next;
+    return first_end(rests->begin(), rests->end(), now);
+}
+
+pg::Time next_duty(int queue_id)
+{
+    return first_end(rests->lower_bound({queue_id, Duty{}}),
+                     rests->lower_bound({queue_id + 1, Duty{}}), real_now());
 }
 
 void begin_duties()

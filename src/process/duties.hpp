@@ -24,6 +24,9 @@ void forget_duties(const catalog::Catalogue &catalogue);
 // not, though its time had come, need not be, for now.
 pg::Time next_duty();
 
+// The same of those of one queue.
+pg::Time next_duty(int queue_id);
+
 // For a scheduler that begins.
 void begin_duties();
 

@@ -22,6 +22,7 @@ constexpr std::int64_t maintenance_interval = minute;
 constexpr std::int64_t unused_type_age = 60 * minute;
 constexpr std::int64_t retry_interval = 1'000'000;
 constexpr int dead_letters_at_once = 10'000;
+constexpr std::size_t queues_at_once = 50;
 
 // Whether a duty of this pass was not done.
 constinit bool has_trouble = false;
@@ -52,28 +53,22 @@ bool finish_drops(const catalog::Catalogue &catalogue, tables::Patience &patienc
     return done;
 }
 
-bool maintain_final_tree(const Queue &queue, tables::Patience &patience)
+// Attempts are kept as long as any job.
+bool maintain_attempts(const catalog::Catalogue &catalogue, tables::Patience &patience)
+{
+    std::int64_t longest_retention = settings::retention.microseconds();
+    for (const auto &entry : catalogue.queues)
+        if (!entry.second.is_dropped)
+            longest_retention = std::max(longest_retention, entry.second.retention);
+    const tables::TimeTree attempts{"attempt", "ended_time", longest_retention, false};
+    return do_step(Duty::leaves, nullptr,
+                   [&] { return tables::maintain_time_tree(attempts, patience); });
+}
+
+bool maintain_tree(const Queue &queue, tables::Patience &patience)
 {
     return do_step(Duty::leaves, &queue,
                    [&] { return tables::maintain_time_tree(tables::final_tree(queue), patience); });
-}
-
-bool maintain_trees(const catalog::Catalogue &catalogue, tables::Patience &patience)
-{
-    bool done = true;
-    std::int64_t longest_retention = settings::retention.microseconds();
-    tables::forget_leaf_requests();
-    for (const auto &entry : catalogue.queues) {
-        const Queue &queue = entry.second;
-        if (queue.is_dropped)
-            continue;
-        longest_retention = std::max(longest_retention, queue.retention);
-        done = maintain_final_tree(queue, patience) && done;
-    }
-    const tables::TimeTree attempts{"attempt", "ended_time", longest_retention, false};
-    return do_step(Duty::leaves, nullptr,
-                   [&] { return tables::maintain_time_tree(attempts, patience); }) &&
-           done;
 }
 
 void prune_surplus_dead_letters(const Queue &queue)
@@ -85,7 +80,7 @@ void prune_surplus_dead_letters(const Queue &queue)
     }
 }
 
-// Those whose time is over, and of each queue the oldest that are too many.
+// Those whose time is over.
 void prune_dead_letters(const catalog::Catalogue &catalogue, pg::Time now)
 {
     try_duty(Duty::dead_letters, nullptr, [] {
@@ -96,10 +91,6 @@ void prune_dead_letters(const catalog::Catalogue &catalogue, pg::Time now)
     });
     try_duty(Duty::made_jobs, nullptr,
              [&] { pg::with_transaction([&] { job::prune_set_aside(catalogue, now); }); });
-    for (const auto &entry : catalogue.queues)
-        if (!entry.second.is_dropped)
-            try_duty(Duty::dead_letters, &entry.second,
-                     [&] { prune_surplus_dead_letters(entry.second); });
 }
 
 void forget_made_jobs(const catalog::Catalogue &catalogue)
@@ -119,33 +110,39 @@ void forget_made_jobs(const catalog::Catalogue &catalogue)
 
 // Those that nobody has registered, and of which no job is left: they would use up what their queue
 // may have.
-void forget_unused_types(const catalog::Catalogue &catalogue, pg::Time now)
+void prune_unused_types(const Queue &queue, pg::Time now)
 {
-    for (const auto &entry : catalogue.queues)
-        if (!entry.second.is_dropped)
-            try_duty(Duty::unused_types, &entry.second, [&] {
-                pg::with_transaction([&] {
-                    catalog::lock_or_raise(entry.second);
-                    catalog::forget_unused_types(entry.second, now + -unused_type_age);
-                });
+    if (queue.unregistered_types > 0)
+        try_duty(Duty::unused_types, &queue, [&] {
+            pg::with_transaction([&] {
+                catalog::lock_or_raise(queue);
+                catalog::forget_unused_types(queue, now + -unused_type_age);
             });
+        });
 }
 
-void maintain_now(Maintenance &maintenance, pg::Time now)
+// Whether nothing is left to the next pass.
+bool maintain_queue(const Queue &queue, tables::Patience &patience, pg::Time now)
+{
+    has_trouble = false;
+    const bool tree_done = maintain_tree(queue, patience);
+    try_duty(Duty::dead_letters, &queue, [&] { prune_surplus_dead_letters(queue); });
+    prune_unused_types(queue, now);
+    return tree_done && !has_trouble;
+}
+
+void maintain_database(Maintenance &maintenance, const catalog::Catalogue &catalogue,
+                       tables::Patience &patience, pg::Time now)
 {
     maintenance.is_left = false;
     has_trouble = false;
-    const auto catalogue = recovery::read_catalogue();
-    if (catalogue->queues.empty())
-        return;
     recovery::forget_stale_cases();
-    tables::Patience patience;
-    const bool dropped = finish_drops(*catalogue, patience);
-    const bool trees_done = maintain_trees(*catalogue, patience);
-    prune_dead_letters(*catalogue, now);
-    forget_made_jobs(*catalogue);
-    forget_unused_types(*catalogue, now);
-    maintenance.is_left = !dropped || !trees_done;
+    tables::forget_leaf_requests();
+    const bool dropped = finish_drops(catalogue, patience);
+    const bool attempts_done = maintain_attempts(catalogue, patience);
+    prune_dead_letters(catalogue, now);
+    forget_made_jobs(catalogue);
+    maintenance.is_left = !dropped || !attempts_done;
     maintenance.next = now + (maintenance.is_left ? retry_interval : maintenance_interval);
     if (has_trouble)
         maintenance.next = std::clamp(process::next_duty(), now + retry_interval, maintenance.next);
@@ -164,7 +161,7 @@ bool make_requested_leaves()
     bool done = true;
     for (const int id : ids) {
         const Queue *queue = catalogue->find(id);
-        if (queue == nullptr || queue->is_dropped || maintain_final_tree(*queue, patience))
+        if (queue == nullptr || queue->is_dropped || maintain_tree(*queue, patience))
             tables::leaves_are_made(id);
         else
             done = false;
@@ -172,17 +169,64 @@ bool make_requested_leaves()
     return done;
 }
 
+// Also when something else has woken it before that time. What is not left over from a trouble is
+// no reason to come back for: the next look will do.
+pg::Time next_of(const Maintenance &maintenance, pg::Time now)
+{
+    pg::Time next = maintenance.is_left ? maintenance.next : pg::infinity;
+    for (const int id : maintenance.retried)
+        next = std::min(next, pg::Time{maintenance.queues.due_of(id)});
+    return maintenance.queues.next_due() <= now.value ? now : next;
+}
+
+// At once, or a minute after the last time.
+void note_touched(Maintenance &maintenance, const std::vector<int> &touched, pg::Time now)
+{
+    std::erase_if(maintenance.done, [&](const auto &entry) {
+        return entry.second > now || entry.second + maintenance_interval <= now;
+    });
+    for (const int id : touched) {
+        const auto done = maintenance.done.find(id);
+        maintenance.queues.bring_forward(id, done == maintenance.done.end()
+                                                 ? now.value
+                                                 : done->second.value + maintenance_interval);
+    }
+}
+
+void maintain_queues(Maintenance &maintenance, const catalog::Catalogue &catalogue,
+                     tables::Patience &patience, pg::Time now)
+{
+    for (const int id : maintenance.queues.take_due(now.value, queues_at_once)) {
+        process::check_interrupts();
+        maintenance.retried.erase(id);
+        const Queue *queue = catalogue.find(id);
+        if (queue == nullptr || queue->is_dropped)
+            continue;
+        maintenance.done.insert_or_assign(id, now);
+        if (maintain_queue(*queue, patience, now))
+            continue;
+        maintenance.queues.set(id, now.value + retry_interval);
+        maintenance.retried.insert(id);
+    }
+}
+
 }  // namespace
 
-pg::Time maintain(Maintenance &maintenance, pg::Time now, bool saw_dropped_queue)
+pg::Time maintain(Maintenance &maintenance, pg::Time now, const std::vector<int> &touched,
+                  bool has_dropped_queue)
 {
+    note_touched(maintenance, touched, now);
     // A queue that was dropped just now goes at once; one that could not go, when its time comes.
-    if (now >= maintenance.next || (saw_dropped_queue && !maintenance.is_left))
-        maintain_now(maintenance, now);
+    const bool is_due = now >= maintenance.next || (has_dropped_queue && !maintenance.is_left);
+    if (is_due || maintenance.queues.next_due() <= now.value) {
+        const auto catalogue = recovery::read_catalogue();
+        tables::Patience patience;
+        if (is_due && !catalogue->queues.empty())
+            maintain_database(maintenance, *catalogue, patience, now);
+        maintain_queues(maintenance, *catalogue, patience, now);
+    }
     const bool has_leaves = make_requested_leaves();
-    const pg::Time next = maintenance.is_left
-                              ? maintenance.next
-                              : pg::infinity;  // also when something else has woken it before
+    const pg::Time next = next_of(maintenance, now);
     return has_leaves ? next : std::min(next, now + retry_interval);
 }
 

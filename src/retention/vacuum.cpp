@@ -22,6 +22,9 @@ using core::VacuumNeed;
 
 constexpr std::int64_t shortly = 1'000'000;  // us
 
+// A process hands its statistics in a minute after the work at the latest.
+constexpr std::int64_t statistics_delay = 70'000'000;  // us
+
 // One at a time; null: none.
 constinit BackgroundWorkerHandle *running = nullptr;
 
@@ -136,39 +139,71 @@ void run_vacuum()
     pg::call([&] { vacuum_leaf(ticket.leaf); });
 }
 
+void watch(Vacuums &vacuums, const std::vector<int> &touched, pg::Time now)
+{
+    for (const int id : touched)
+        vacuums.watched[id].until = now + statistics_delay;
+}
+
+// Returns after how many microseconds it has to be looked at again; nothing: when somebody has
+// worked there.
+std::optional<std::int64_t> look_after(Vacuums &vacuums, const Queue &queue,
+                                       Vacuums::Watched &watched, pg::Time now)
+{
+    const Leaf leaf = leaf_of(queue);
+    const bool has_changed = std::exchange(watched.dead, leaf.use.dead) != leaf.use.dead;
+    if (has_changed)
+        watched.until = std::max(watched.until, now + statistics_delay);
+    switch (core::vacuum_need(leaf.use, vacuums.last[queue.id], leaf.horizon, now.value)) {
+    case VacuumNeed::none:
+        return has_changed ? std::optional(shortly) : std::nullopt;
+    case VacuumNeed::blocked:
+        watched.until = now + statistics_delay;
+        return has_changed ? shortly : process::longest_wait;
+    case VacuumNeed::now:
+        if (running == nullptr)
+            start(vacuums, queue, leaf);
+        [[fallthrough]];
+    case VacuumNeed::later:
+        watched.until = now + statistics_delay;
+    }
+    return shortly;
+}
+
+// Forgets those in which there is nothing to be done.
+void forget_quiet_leaves(Vacuums &vacuums, const catalog::Catalogue &catalogue, pg::Time now)
+{
+    std::erase_if(vacuums.watched, [&](const auto &entry) {
+        const Queue *queue = catalogue.find(entry.first);
+        const bool is_quiet = queue == nullptr || queue->is_dropped || entry.second.until <= now;
+        if (is_quiet)
+            vacuums.last.erase(entry.first);
+        return is_quiet;
+    });
+}
+
 }  // namespace
 
 std::optional<std::int64_t> look_after_leaves(Vacuums &vacuums, const catalog::Catalogue &catalogue,
-                                              bool somebody_works)
+                                              const std::vector<int> &touched, bool somebody_works)
 {
     static constinit bool is_prepared = false;
     if (!std::exchange(is_prepared, true))
         pg::call([&] { ::before_shmem_exit(hipq_end_vacuum, Datum{0}); });
+    const pg::Time now = real_now();
+    watch(vacuums, touched, now);
     if (is_running(vacuums))
         return shortly;
-    const pg::Time now = real_now();
+    if (now < vacuums.next_look && vacuums.next_look <= now + shortly)
+        return vacuums.next_look.value - now.value;
+    vacuums.next_look = now + shortly;
     std::optional<std::int64_t> next = somebody_works ? std::optional(shortly) : std::nullopt;
     process::do_duty(core::Duty::vacuum, nullptr, [&] {
         pg::with_transaction([&] {
-            for (const auto &[id, queue] : catalogue.queues) {
-                const Leaf leaf = queue.is_dropped ? Leaf{InvalidOid, {0, 0}, InvalidTransactionId}
-                                                   : leaf_of(queue);
-                if (std::exchange(vacuums.dead[id], leaf.use.dead) != leaf.use.dead)
-                    next = shortly;
-                switch (core::vacuum_need(leaf.use, vacuums.last[id], leaf.horizon, now.value)) {
-                case VacuumNeed::none:
-                    break;
-                case VacuumNeed::blocked:
-                    next = next.value_or(process::longest_wait);
-                    break;
-                case VacuumNeed::now:
-                    if (running == nullptr)
-                        start(vacuums, queue, leaf);
-                    [[fallthrough]];
-                case VacuumNeed::later:
-                    next = shortly;
-                }
-            }
+            forget_quiet_leaves(vacuums, catalogue, now);
+            for (auto &[id, watched] : vacuums.watched)
+                if (const auto again = look_after(vacuums, *catalogue.find(id), watched, now))
+                    next = std::min(next.value_or(*again), *again);
         });
     });
     return next;

@@ -26,7 +26,7 @@ void pass_on_wake_up(const execute::Executor &executor)
         return;
     if (!executors::wake_idle_executor(executor.ticket.database, executor.ticket.role) &&
         woken_again)
-        databases::work_due(executor.ticket.database, pg::Time{0});
+        databases::look_due(executor.ticket.database, pg::Time{0});
 }
 
 // Takes jobs into the prefetched batch. False: there are none.
@@ -143,7 +143,7 @@ void execute()
     // others' sake begins no further job, which may take for ever.
     const bool found_more = is_told || run_next(executor);
     if (lanes::release_prefetched() || found_more)
-        databases::work_due(ticket.database, pg::Time{0});
+        databases::look_due(ticket.database, pg::Time{0});
     execute::flush_now();
     HIPQ_POINT("executor-ends");
 }

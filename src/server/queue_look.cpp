@@ -70,7 +70,7 @@ void report_unserved(QueueLooks &looks, const Queue &queue, const std::string &j
 }
 
 // Jobs that dispatch() has left in the lane.
-void look_at_unserved(QueueLooks &looks, Look &look, const Queue &queue,
+void look_at_unserved(QueueLooks &looks, QueueFindings &look, const Queue &queue,
                       const std::string &job_type)
 {
     const limits::Service service = limits::service_of(queue.id, job_type);
@@ -82,8 +82,8 @@ void look_at_unserved(QueueLooks &looks, Look &look, const Queue &queue,
 }
 
 // Jobs that are due, counted only as far as it matters.
-void look_at_due(QueueLooks &looks, Look &look, const Queue &queue, const std::string &job_type,
-                 int count, bool owner_can_run)
+void look_at_due(QueueLooks &looks, QueueFindings &look, const Queue &queue,
+                 const std::string &job_type, int count, bool owner_can_run)
 {
     if (queue.find_pause(job_type) != nullptr)
         return;  // who resumes it asks for a look
@@ -99,7 +99,7 @@ void look_at_due(QueueLooks &looks, Look &look, const Queue &queue, const std::s
         !limits::capacity_condition(queue, job_type).passed())
         look.again_at(look.now + process::longest_wait);
     else
-        look.wanted[queue.owner].executors += count;
+        look.executors += count;
 }
 
 // Nobody takes its jobs, so that nobody reads its lane.
@@ -145,8 +145,8 @@ core::Lane::Places places_of(const Queue &queue, const lanes::LaneInfo &lane, pg
 }
 
 // When the first jobs of a lane are due that stand from a key on.
-std::vector<pg::Time> due_times(const Look &look, const Queue &queue, const lanes::LaneInfo &lane,
-                                core::LaneKey from)
+std::vector<pg::Time> due_times(const QueueFindings &look, const Queue &queue,
+                                const lanes::LaneInfo &lane, core::LaneKey from)
 {
     if (from == core::lane_end)
         return {};
@@ -155,8 +155,8 @@ std::vector<pg::Time> due_times(const Look &look, const Queue &queue, const lane
 }
 
 // A lane may hold less than it seems to: what was noted there may be gone.
-void look_at_lane(QueueLooks &looks, Look &look, const Queue &queue, const lanes::LaneInfo &lane,
-                  bool owner_can_run)
+void look_at_lane(QueueLooks &looks, QueueFindings &look, const Queue &queue,
+                  const lanes::LaneInfo &lane, bool owner_can_run)
 {
     const std::string job_type = lane.name.type;
     const core::Lane::Places places = places_of(queue, lane, look.now);
@@ -173,26 +173,16 @@ void look_at_lane(QueueLooks &looks, Look &look, const Queue &queue, const lanes
         look.again_at(times.front());
     else if (due > 0 && lane.due > look.now)  // put off: somebody else holds them
         look.again_at(lane.due);
-    else if (due > 0)
+    else if (due > 0) {
         look_at_due(looks, look, queue, job_type, due, owner_can_run);
-}
-
-// Those of a queue in which there is something.
-const std::vector<lanes::LaneInfo> &lanes_of(Look &look, const Queue &queue)
-{
-    if (!look.lanes.has_value()) {
-        look.lanes.emplace();
-        for (const lanes::LaneInfo &lane : lanes::list_lanes())
-            if (lane.due != pg::infinity)
-                (*look.lanes)[lane.name.queue_id].push_back(lane);
+        look.lanes.push_back(lane.ref);
     }
-    return (*look.lanes)[queue.id];
 }
 
-void look_at_lanes(QueueLooks &looks, Look &look, const Queue &queue, bool owner_can_run)
+void look_at_lanes(QueueLooks &looks, QueueFindings &look, const Queue &queue, bool owner_can_run)
 {
     const Oid leaf = catalog::live_leaf(queue);
-    for (const lanes::LaneInfo &lane : lanes_of(look, queue))
+    for (const lanes::LaneInfo &lane : lanes::lanes_of_queue(queue.id))
         if (lane.name.leaf == leaf)
             look_at_lane(looks, look, queue, lane, owner_can_run);
         else
@@ -200,8 +190,8 @@ void look_at_lanes(QueueLooks &looks, Look &look, const Queue &queue, bool owner
 }
 
 // Without room for a lane its jobs are looked for in the table each time.
-void look_at_head(QueueLooks &looks, Look &look, const Queue &queue, const claim::LaneHead &head,
-                  bool owner_can_run)
+void look_at_head(QueueLooks &looks, QueueFindings &look, const Queue &queue,
+                  const claim::LaneHead &head, bool owner_can_run)
 {
     const lanes::LaneName name(catalog::live_leaf(queue), queue.id, head.priority, head.job_type);
     if (const lanes::LaneRef lane = lanes::find_or_make_lane(name, queue.owner); lane.is_known()) {
@@ -216,10 +206,9 @@ void look_at_head(QueueLooks &looks, Look &look, const Queue &queue, const claim
         look_at_due(looks, look, queue, head.job_type, 1, owner_can_run);
 }
 
-void look_at_heads(QueueLooks &looks, Look &look, const Queue &queue, bool owner_can_run)
+void look_at_heads(QueueLooks &looks, QueueFindings &look, const Queue &queue, bool owner_can_run)
 {
     constexpr std::int64_t search_interval = 300'000;
-    look.lanes.reset();
     for (const claim::LaneHead &head : looks.lane_search.next_heads(queue, look.now))
         look_at_head(looks, look, queue, head, owner_can_run);
     if (looks.lane_search.end_heads(queue.id))
@@ -227,7 +216,7 @@ void look_at_heads(QueueLooks &looks, Look &look, const Queue &queue, bool owner
 }
 
 // An executor goes through them all, so that one offer for the queue is enough.
-void offer_dead_letters(QueueLooks &looks, Look &look, const Queue &queue)
+void offer_dead_letters(QueueLooks &looks, QueueFindings &look, const Queue &queue)
 {
     const job::AwaitingLetters letters = job::letters_to_handle(queue);
     if (!letters.any)
@@ -241,30 +230,24 @@ void offer_dead_letters(QueueLooks &looks, Look &look, const Queue &queue)
 }
 
 // Needs a transaction. Returns when the first of its jobs expires.
-pg::Time look_at_lane(QueueLooks &looks, Look &look, const Queue &queue)
+pg::Time look_at_lane(QueueLooks &looks, QueueFindings &look, const Queue &queue)
 {
     catalog::lock_or_raise(queue);
     HIPQ_POINT("before-expire");
     const pg::Time expiry = job::next_expiry(queue);
     HIPQ_POINT("after-expire");
     const bool owner_can_run = limits::owner_condition(queue).passed();
-    Wanted &wanted = look.wanted[queue.owner];
-    const int before = wanted.executors;
     executors::refuse_starts(MyDatabaseId, queue.owner, !owner_can_run);
     if (looks.lane_search.concerns(queue.id))
         look_at_heads(looks, look, queue, owner_can_run);
     look_at_lanes(looks, look, queue, owner_can_run);
     if (owner_can_run)
         offer_dead_letters(looks, look, queue);
-    if (executors::has_decisions(MyDatabaseId, queue.owner))
-        wanted.executors += 1;
-    if (wanted.executors > before)
-        wanted.weight += queue.weight;
     return expiry;
 }
 
 // Needs a transaction.
-void expire(Look &look, const Queue &queue)
+void expire(QueueFindings &look, const Queue &queue)
 {
     catalog::lock_or_raise(queue);
     if (job::expire_waiting(queue, look.now, expire_at_once) == expire_at_once)
@@ -274,19 +257,20 @@ void expire(Look &look, const Queue &queue)
 
 }  // namespace
 
-void look_at_queue(QueueLooks &looks, Look &look, const Queue &queue)
+QueueFindings look_at_queue(QueueLooks &looks, pg::Time now, const Queue &queue)
 {
-    pg::Time expiry = pg::infinity;
+    QueueFindings look{now};
     const bool is_done = process::do_duty(Duty::line, &queue, [&] {
-        pg::with_transaction([&] { expiry = look_at_lane(looks, look, queue); });
+        pg::with_transaction([&] { look.next_expiry = look_at_lane(looks, look, queue); });
     });
     if (!is_done)
         looks.lane_search.note_unsearched(queue.id);
-    if (expiry > look.now)
-        look.again_at(expiry);
-    else
+    if (look.next_expiry <= now)
         process::do_duty(Duty::expiry, &queue,
                          [&] { pg::with_transaction([&] { expire(look, queue); }); });
+    look.again_at(std::min(look.next_expiry > now ? look.next_expiry : pg::infinity,
+                           process::next_duty(queue.id)));
+    return look;
 }
 
 // They would keep their place in shared memory for ever.

@@ -6,23 +6,17 @@
 
 #include "catalog/catalog.hpp"
 #include "claim/claim.hpp"
+#include "lanes/lanes.hpp"
 
 namespace hipq::server {
 
-// Executors that a queue owner should have, and how much its queues with due jobs weigh.
-struct Wanted {
-    int executors = 0;
-    std::int64_t weight = 0;
-};
-
-// What one look found.
-struct Look {
-    pg::Time now;
-    pg::Time next_due = pg::infinity;
-    std::map<Oid, Wanted> wanted;  // by queue owner, of those too who want none
-    bool saw_dropped_queue = false;
-    std::optional<std::map<int, std::vector<lanes::LaneInfo>>>
-        lanes{};  // by queue, once somebody has asked for them
+// What a look at one queue has found.
+struct QueueFindings {
+    pg::Time now;                         // of the look
+    pg::Time next_due = pg::infinity;     // when to look at it again; infinity: when it is dirty
+    pg::Time next_expiry = pg::infinity;  // when the first of its jobs expires
+    int executors = 0;                    // that its due jobs could keep busy
+    std::vector<lanes::LaneRef> lanes{};  // where those stand, as far as there are lanes for them
 
     void again_at(pg::Time due) { next_due = std::min(next_due, due); }
 };
@@ -36,7 +30,7 @@ struct QueueLooks {
 
 // Each part in transactions of its own, so that what is against one leaves the others as they are.
 // No transaction open.
-void look_at_queue(QueueLooks &looks, Look &look, const catalog::Queue &queue);
+QueueFindings look_at_queue(QueueLooks &looks, pg::Time now, const catalog::Queue &queue);
 
 void remove_lanes_of_dropped_queues(const catalog::Catalogue &catalogue);
 

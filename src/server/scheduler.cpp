@@ -19,7 +19,7 @@
 #include "process/process.hpp"
 #include "recovery/recovery.hpp"
 #include "retention/retention.hpp"
-#include "server/queue_look.hpp"
+#include "server/queue_watch.hpp"
 #include "server/stalls.hpp"
 #include "settings.hpp"
 #include "workers/workers.hpp"
@@ -35,17 +35,21 @@ constexpr std::int64_t minute = 60'000'000;
 constexpr std::int64_t idle_maintenance_interval = 60 * minute;
 
 struct Scheduler {
-    QueueLooks looks;
-    retention::Maintenance maintenance;
+    QueueWatch queues;
+    retention::Maintenance maintenance{};
     bool has_identity = false;
-    std::shared_ptr<const catalog::Catalogue> catalogue;  // as the last look found it
+    std::shared_ptr<const catalog::Catalogue> catalogue{};  // as the last look found it
+    TimestampTz settings_loaded = 0;                        // as they were then
+    bool has_dropped_queues = false;
+    std::vector<const Queue *> with_handlers{};  // of the catalogue, one of each owner
+    external::ImpatientQueues impatient{};
     pg::Time next_capacity_look{0};
-    recovery::Recovery recovery;
-    recovery::TakingBack taking_back;
-    external::Dispatcher dispatcher;
-    claim::Audit audit;
-    retention::Vacuums vacuums;
-    Stalls stalls;
+    recovery::Recovery recovery{};
+    recovery::TakingBack taking_back{};
+    external::Dispatcher dispatcher{};
+    claim::Audit audit{};
+    retention::Vacuums vacuums{};
+    Stalls stalls{};
 };
 
 // ---- the database ----
@@ -80,18 +84,29 @@ bool is_open(Scheduler &scheduler)
     return open;
 }
 
-std::set<Oid> owners_with_due_jobs(const Look &look)
+// What one look found.
+struct Look {
+    pg::Time now;
+    pg::Time next_due = pg::infinity;
+
+    void again_at(pg::Time due) { next_due = std::min(next_due, due); }
+};
+
+// Besides jobs, owners have decisions to be made.
+std::map<Oid, Wanted> wanted_executors(const Scheduler &scheduler)
 {
-    std::set<Oid> owners;
-    for (const auto &[owner, wanted] : look.wanted)
-        if (wanted.executors > 0)
-            owners.insert(owner);
-    return owners;
+    std::map<Oid, Wanted> all = scheduler.queues.wanted();
+    for (const Oid owner : executors::roles_with_decisions(MyDatabaseId)) {
+        Wanted &wanted = all[owner];
+        wanted.executors += 1;
+        wanted.weight = std::max<std::int64_t>(wanted.weight, core::default_queue_weight);
+    }
+    return all;
 }
 
-void ask_for_executors(Look &look)
+void ask_for_executors(Scheduler &scheduler, Look &look)
 {
-    for (const auto &[owner, wanted] : look.wanted) {
+    for (const auto &[owner, wanted] : wanted_executors(scheduler)) {
         executors::want_executors(MyDatabaseId, owner,
                                   std::min(wanted.executors, settings::max_executors),
                                   wanted.weight, look.now);
@@ -99,6 +114,7 @@ void ask_for_executors(Look &look)
             look.again_at(executors::next_try(MyDatabaseId, owner, look.now)
                               .value_or(look.now + process::longest_wait));
     }
+    scheduler.queues.forget_content_owners();
 }
 
 // Limits may have been raised, and who waited may be gone.
@@ -126,56 +142,78 @@ bool runs_handlers(const Queue &queue)
                        [](const auto &entry) { return !entry.second.is_without_handler(); });
 }
 
-// Those that may come to need an executor.
-int count_owners_with_handlers(const catalog::Catalogue &catalogue)
+// One queue of each owner that has handlers.
+std::vector<const Queue *> owners_with_handlers(const catalog::Catalogue &catalogue)
 {
-    std::set<Oid> owners;
+    std::map<Oid, const Queue *> owners;
+    for (const auto &[id, queue] : catalogue.queues)
+        if (!queue.is_dropped && !owners.contains(queue.owner) && runs_handlers(queue))
+            owners.emplace(queue.owner, &queue);
+    std::vector<const Queue *> queues;
+    for (const auto &[owner, queue] : owners)
+        queues.push_back(queue);
+    return queues;
+}
+
+// Those that may come to need an executor.
+int count_owners_who_can_run(const Scheduler &scheduler)
+{
+    std::ptrdiff_t count = 0;
     pg::with_transaction([&] {
-        for (const auto &[id, queue] : catalogue.queues)
-            if (!queue.is_dropped && !owners.contains(queue.owner) && runs_handlers(queue) &&
-                limits::owner_condition(queue).passed())
-                owners.insert(queue.owner);
+        count = std::count_if(
+            scheduler.with_handlers.begin(), scheduler.with_handlers.end(),
+            [](const Queue *queue) { return limits::owner_condition(*queue).passed(); });
     });
-    return static_cast<int>(owners.size());
+    return static_cast<int>(count);
+}
+
+// What follows from a catalogue that is another than at the last look.
+void note_catalogue(Scheduler &scheduler)
+{
+    const catalog::Catalogue &catalogue = *scheduler.catalogue;
+    recovery::forget_jobs_of_dropped_queues(catalogue);
+    remove_lanes_of_dropped_queues(catalogue);
+    scheduler.with_handlers = owners_with_handlers(catalogue);
+    scheduler.has_dropped_queues =
+        std::any_of(catalogue.queues.begin(), catalogue.queues.end(),
+                    [](const auto &entry) { return entry.second.is_dropped; });
+}
+
+void look_at_queues(Scheduler &scheduler, Look &look)
+{
+    const auto catalogue = recovery::read_catalogue();
+    const bool is_changed = std::exchange(scheduler.catalogue, catalogue) != catalogue;
+    const bool is_reloaded = std::exchange(scheduler.settings_loaded, PgReloadTime) != PgReloadTime;
+    ask_anew_for_capacity(scheduler, is_changed, look.now);
+    if (is_changed)
+        note_catalogue(scheduler);
+    process::forget_duties(*catalogue);
+    look.again_at(enqueue::enqueue_successors(*catalogue));
+    look.again_at(external::give_up_waiting(scheduler.impatient, catalogue));
+    scheduler.queues.look(catalogue, look.now, is_changed || is_reloaded);
+    look.again_at(scheduler.queues.next_due());
 }
 
 Look look_around(Scheduler &scheduler)
 {
-    Look look{pg::now(), pg::infinity, {}, false};
+    Look look{pg::now()};
     process::do_duty(Duty::dispatch, nullptr,
                      external::recall_workers);  // before their jobs are found
     look.again_at(recovery::recover(scheduler.recovery));
     look.again_at(serve_workers(scheduler, look.now));
     const TimestampTz start = ::GetCurrentTimestamp();
-    scheduler.looks.lane_search.begin_look();
-    const auto catalogue = recovery::read_catalogue();
-    const bool is_changed = std::exchange(scheduler.catalogue, catalogue) != catalogue;
-    ask_anew_for_capacity(scheduler, is_changed, look.now);
-    if (is_changed)
-        recovery::forget_jobs_of_dropped_queues(*catalogue);
-    look.again_at(enqueue::enqueue_successors(*catalogue));
-    look.again_at(external::give_up_waiting(*catalogue));
-    process::forget_duties(*catalogue);
-    for (const auto &entry : catalogue->queues) {
-        const Queue &queue = entry.second;
-        process::check_interrupts();
-        if (queue.is_dropped)
-            look.saw_dropped_queue = true;
-        else
-            look_at_queue(scheduler.looks, look, queue);
-    }
-    remove_lanes_of_dropped_queues(*catalogue);
-    scheduler.looks.lane_search.end_look();
-    if (const auto delay = claim::audit(scheduler.audit, *catalogue, look.now))
+    look_at_queues(scheduler, look);
+    const catalog::Catalogue &catalogue = *scheduler.catalogue;
+    const std::set<Oid> owners = scheduler.queues.owners_with_due_jobs();
+    if (const auto delay = claim::audit(scheduler.audit, catalogue, look.now))
         look.again_at(look.now + *delay);
-    if (const auto delay = retention::look_after_leaves(scheduler.vacuums, *catalogue,
-                                                        !owners_with_due_jobs(look).empty()))
+    if (const auto delay = retention::look_after_leaves(
+            scheduler.vacuums, catalogue, scheduler.queues.looked_at(), !owners.empty()))
         look.again_at(look.now + *delay);
-    executors::note_queue_owners(count_owners_with_handlers(*catalogue));
+    executors::note_queue_owners(count_owners_who_can_run(scheduler));
     HIPQ_POINT("before-ask-for-executors");
-    ask_for_executors(look);
-    if (const auto delay =
-            watch_for_stalls(scheduler.stalls, *catalogue, owners_with_due_jobs(look)))
+    ask_for_executors(scheduler, look);
+    if (const auto delay = watch_for_stalls(scheduler.stalls, catalogue, owners))
         look.again_at(look.now + *delay);
     look.again_at(process::next_duty());
     scheduler.recovery.pause = ::GetCurrentTimestamp() - start;
@@ -222,11 +260,12 @@ void dispatch_if_asked(Scheduler &scheduler)
         return;
     process::show_activity("hipq scheduler dispatches");
     const pg::Time next_dispatch = external::dispatch(scheduler.dispatcher);
-    const pg::Time next = std::min({next_dispatch, recovery::next_loss(pg::now()),
-                                    external::give_up_waiting(*recovery::read_catalogue())});
+    const pg::Time next =
+        std::min({next_dispatch, recovery::next_loss(pg::now()),
+                  external::give_up_waiting(scheduler.impatient, recovery::read_catalogue())});
     process::show_idle();
     if (next != pg::infinity)
-        databases::work_due(MyDatabaseId, next);
+        databases::look_due(MyDatabaseId, next);
 }
 
 // Waits until a look is due. While executors have prefetched jobs it looks after those meanwhile,
@@ -265,7 +304,8 @@ bool work(Scheduler &scheduler)
     }
     process::show_activity("hipq scheduler looks for work");
     Look look = look_around(scheduler);
-    look.again_at(retention::maintain(scheduler.maintenance, look.now, look.saw_dropped_queue));
+    look.again_at(retention::maintain(scheduler.maintenance, look.now, scheduler.queues.looked_at(),
+                                      scheduler.has_dropped_queues));
     process::show_idle();
     const pg::Time due =
         databases::end_look(std::min(look.next_due, look.now + idle_maintenance_interval));
@@ -289,8 +329,7 @@ void schedule()
     pg::call([&] { ::BackgroundWorkerInitializeConnectionByOid(ticket.database, InvalidOid, 0); });
     workers::recount_workers();  // the scheduler before may have ended in the middle of a dispatch
     process::begin_duties();
-    Scheduler scheduler;
-    scheduler.looks.time_zone = pg::session_time_zone();
+    Scheduler scheduler{QueueWatch(pg::session_time_zone())};
     process::pin_settings();
     execute::prepare_durability();
     databases::begin_look();

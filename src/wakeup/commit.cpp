@@ -83,9 +83,9 @@ void pass_on(const Note &note, pg::Time now)
         note.due <= now && (executors::wake_idle_executor(MyDatabaseId, note.owner) ||
                             executors::request_executor(MyDatabaseId, note.owner, now));
     if (!served || note.count > 1)
-        databases::work_due(MyDatabaseId, note.due);
+        databases::look_due(MyDatabaseId, note.due);
     if (note.expires != pg::infinity)
-        databases::work_due(MyDatabaseId, note.expires);
+        databases::look_due(MyDatabaseId, note.expires);
 }
 
 void pass_on_to_dispatch(pg::Time now)
@@ -93,9 +93,9 @@ void pass_on_to_dispatch(pg::Time now)
     if (due_for_worker <= now)
         databases::ask_for_dispatch(MyDatabaseId);
     else if (due_for_worker != pg::infinity)
-        databases::work_due(MyDatabaseId, due_for_worker);
+        databases::look_due(MyDatabaseId, due_for_worker);
     if (expires_for_worker != pg::infinity)
-        databases::work_due(MyDatabaseId, expires_for_worker);
+        databases::look_due(MyDatabaseId, expires_for_worker);
 }
 
 // The lanes that were made for what has not come about keep nobody else's place: whoever reads them
@@ -159,8 +159,10 @@ void pass_on_all()
         databases::jobs_aimed(MyDatabaseId);
     if (catalogue_has_changed)
         databases::database_changed(MyDatabaseId);
-    else if (scheduler_must_look || lanes_are_lost || lane_is_missing)
+    else if (scheduler_must_look || lanes_are_lost)
         databases::work_due(MyDatabaseId, pg::Time{0});
+    else if (lane_is_missing)
+        databases::look_due(MyDatabaseId, pg::Time{0});
     for (std::size_t i = 0; i < note_count; ++i)
         pass_on(notes[i], now);
     pass_on_to_dispatch(now);

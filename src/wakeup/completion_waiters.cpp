@@ -140,7 +140,7 @@ void tell_end_of(std::span<const std::int64_t> job_ids) noexcept
         }
     }
     if (scheduler_waits)
-        databases::work_due(MyDatabaseId, pg::Time{0});
+        databases::look_due(MyDatabaseId, pg::Time{0});
 }
 
 }  // namespace hipq::wakeup

@@ -1,0 +1,214 @@
+// Chooses the queues of a look, and adds up what their owners want.
+//
+// A queue is looked at when it is dirty (databases/dirty_queues.hpp), when its time has come (a job
+// is due or expires, something is tried again), when its lanes have to be searched, and once in
+// each round, whatever has happened. A queue whose jobs are known to wait for an executor need not
+// be looked at each time that one of them has been run.
+#include "server/queue_watch.hpp"
+
+#include "core/process/round.hpp"
+#include "databases/databases.hpp"
+#include "job/job.hpp"
+#include "pg/transaction.hpp"
+#include "process/process.hpp"
+#include "settings.hpp"
+
+namespace hipq::server {
+
+namespace {
+
+using catalog::Queue;
+
+// More than that wait for the next look, but for a search for lanes, which goes through all.
+constexpr std::size_t most_in_a_look = 500;
+constexpr std::size_t most_of_a_round = 50;
+constexpr std::int64_t piece_interval = 100'000;  // us
+
+// A queue in which jobs wait is looked at again after this, at most; the more of them there are the
+// later.
+constexpr std::int64_t patience_of_expiring = 100'000;  // us
+constexpr std::int64_t shortest_patience = 1'000'000;
+constexpr std::int64_t patience_for_each = 2'000;
+
+// Jobs may be there that no lane tells of: dead letters, and those that claimers have passed over.
+bool has_hidden_jobs(const Queue &queue)
+{
+    return queue.handles_dead_letters() ||
+           std::any_of(queue.job_types.begin(), queue.job_types.end(),
+                       [](const auto &type) { return !type.second.paused_keys.empty(); });
+}
+
+std::vector<int> queues_with_aimed_jobs()
+{
+    std::vector<int> ids;
+    process::do_duty(core::Duty::dispatch, nullptr,
+                     [&] { pg::with_transaction([&] { ids = job::queues_with_aimed_jobs(); }); });
+    return ids;
+}
+
+}  // namespace
+
+void QueueWatch::look(const std::shared_ptr<const catalog::Catalogue> &catalogue, pg::Time now,
+                      bool is_all)
+{
+    read(catalogue);
+    looks_.lane_search.begin_look();
+    choose(*catalogue, now, is_all);
+    const bool is_search = looks_.lane_search.concerns_all();
+    looked_at_ = due_.take_due(now.value, is_search ? catalogue->queues.size() : most_in_a_look);
+    bool any_gone = false;
+    for (const int id : looked_at_) {
+        process::check_interrupts();
+        const Queue *queue = catalogue->find(id);
+        const bool is_gone = queue == nullptr || queue->is_dropped;
+        any_gone = any_gone || is_gone;
+        if (is_gone)
+            forget(id);
+        else
+            note(*queue, look_at_queue(looks_, now, *queue));
+    }
+    if (any_gone)
+        remove_lanes_of_dropped_queues(*catalogue);
+    looks_.lane_search.end_look();
+}
+
+// ---- which queues ----
+
+void QueueWatch::read(const std::shared_ptr<const catalog::Catalogue> &catalogue)
+{
+    if (catalogue_ == catalogue)
+        return;
+    catalogue_ = catalogue;
+    hidden_.clear();
+    owners_.clear();
+    for (const auto &[id, queue] : catalogue->queues) {
+        if (queue.is_dropped)
+            continue;
+        owners_.insert(queue.owner);
+        if (has_hidden_jobs(queue))
+            hidden_.push_back(id);
+    }
+}
+
+void QueueWatch::choose(const catalog::Catalogue &catalogue, pg::Time now, bool is_all)
+{
+    const core::DirtyQueues dirty = databases::take_dirty(dirty_seen_);
+    for (const int id : dirty.queues)
+        if (!can_wait(id, now))
+            due_.set(id, 0);
+    for (const memory::CrowdedQueue &queue : lanes::crowded_queues())
+        due_.set(queue.queue_id, 0);
+    if (looks_.lane_search.concerns_all())
+        for (const auto &entry : catalogue.queues)
+            due_.set(entry.first, 0);
+    else if (is_all || dirty.is_all)
+        add_queues_with_something();
+    go_round(catalogue, now);
+}
+
+// What its owners do not want any more is said, too.
+void QueueWatch::add_queues_with_something()
+{
+    for (const Oid owner : owners_)
+        wanted_.try_emplace(owner);
+    for (const int id : lanes::queues_with_lanes())
+        due_.set(id, 0);
+    for (const auto &entry : demands_)
+        due_.set(entry.first, 0);
+    for (const int id : hidden_)
+        due_.set(id, 0);
+    for (const int id : queues_with_aimed_jobs())
+        due_.set(id, 0);
+}
+
+// A piece of the round that is under way, or the beginning of one.
+void QueueWatch::go_round(const catalog::Catalogue &catalogue, pg::Time now)
+{
+    next_piece_ = pg::infinity;
+    if (round_ == 0 &&
+        !core::is_round_due(catalogue.queues.size(), databases::last_round().value, now.value))
+        return;
+    auto queue = catalogue.queues.lower_bound(round_);
+    for (std::size_t count = 0; count < most_of_a_round && queue != catalogue.queues.end();
+         ++count, ++queue)
+        due_.bring_forward(queue->first, now.value);
+    round_ = queue == catalogue.queues.end() ? 0 : queue->first;
+    if (round_ == 0)
+        databases::round_done(now);
+    else
+        next_piece_ = now + piece_interval;
+}
+
+// Whether nothing new can be found in a dirty queue: its jobs wait for executors, and some of them
+// still do. It is in the heap.
+bool QueueWatch::can_wait(int queue_id, pg::Time now) const
+{
+    const auto demand = demands_.find(queue_id);
+    if (demand == demands_.end())
+        return false;
+    const Demand &known = demand->second;
+    return known.looked <= now && now < known.looked + patience(known) &&
+           std::any_of(known.lanes.begin(), known.lanes.end(), [&](lanes::LaneRef lane) {
+               return lane.is_known() && lanes::due_of(lane) <= now;
+           });
+}
+
+std::int64_t QueueWatch::patience(const Demand &demand) const
+{
+    if (demand.expires)
+        return patience_of_expiring;
+    return std::clamp(static_cast<std::int64_t>(demands_.size()) * patience_for_each,
+                      shortest_patience, process::longest_wait);
+}
+
+// ---- what was found ----
+
+void QueueWatch::note(const Queue &queue, QueueFindings findings)
+{
+    forget_demand(queue.id);
+    if (findings.executors > 0) {
+        const Demand demand{queue.owner,
+                            {std::min(findings.executors, settings::max_executors), queue.weight},
+                            findings.now,
+                            findings.next_expiry != pg::infinity,
+                            std::move(findings.lanes)};
+        findings.again_at(findings.now + patience(demand));
+        wanted_[queue.owner].executors += demand.wanted.executors;
+        wanted_[queue.owner].weight += demand.wanted.weight;
+        demands_.emplace(queue.id, demand);
+    }
+    due_.set(queue.id, findings.next_due.value);
+}
+
+void QueueWatch::forget(int queue_id)
+{
+    forget_demand(queue_id);
+    due_.forget(queue_id);
+}
+
+void QueueWatch::forget_demand(int queue_id)
+{
+    const auto demand = demands_.find(queue_id);
+    if (demand == demands_.end())
+        return;
+    Wanted &wanted = wanted_[demand->second.owner];
+    wanted.executors -= demand->second.wanted.executors;
+    wanted.weight -= demand->second.wanted.weight;
+    demands_.erase(demand);
+}
+
+std::set<Oid> QueueWatch::owners_with_due_jobs() const
+{
+    std::set<Oid> owners;
+    for (const auto &[owner, wanted] : wanted_)
+        if (wanted.executors > 0)
+            owners.insert(owner);
+    return owners;
+}
+
+void QueueWatch::forget_content_owners()
+{
+    std::erase_if(wanted_, [](const auto &entry) { return entry.second.executors == 0; });
+}
+
+}  // namespace hipq::server
