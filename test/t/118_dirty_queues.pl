@@ -16,7 +16,7 @@ ok($hipq->wait_until($unfinished, 0), 'nothing waits');
 # ---- every queue at once
 $hipq->sql("SELECT hipq.enqueue('run', '{}', queue => queue_name(n)) FROM generate_series(1, $queues) AS n");
 ok($hipq->wait_until($unfinished, 0), 'a job in each queue, from one transaction: all run');
-$hipq->sql("SELECT hipq.enqueue('run', '{}', queue => queue_name($_))") foreach 1 .. $queues;
+$hipq->sql("DO \$\$ BEGIN FOR n IN 1 .. $queues LOOP PERFORM hipq.enqueue('run', '{}', queue => queue_name(n)); COMMIT; END LOOP; END \$\$");
 ok($hipq->wait_until($unfinished, 0), 'and from one transaction each');
 
 # ---- quiet queues
@@ -24,10 +24,15 @@ my $scans = q{SELECT coalesce(seq_scan, 0) + coalesce(idx_scan, 0) FROM pg_stat_
 my $finished_in = 'SELECT count(*) FROM hipq.jobs WHERE queue = \'app.q_d\' AND outcome = \'succeeded\'';
 my $before = $hipq->sql($scans);
 my $finished = $hipq->sql($finished_in);
-foreach (1 .. 50)
-{
-	$hipq->sql(q{SELECT hipq.enqueue_many('run', ARRAY['{}', '{}']::jsonb[], queue => 'app.q_d')});
-}
+$hipq->sql(q{
+	DO $$
+	BEGIN
+		FOR n IN 1 .. 50 LOOP
+			PERFORM hipq.enqueue_many('run', ARRAY['{}', '{}']::jsonb[], queue => 'app.q_d');
+			COMMIT;
+			PERFORM pg_sleep(0.02);
+		END LOOP;
+	END $$});
 ok($hipq->wait_until($finished_in, $finished + 100), 'a hundred jobs in one queue');
 cmp_ok($hipq->sql($scans) - $before, '<', 20, 'another one was hardly looked at meanwhile');
 
@@ -39,6 +44,7 @@ $hipq->outcome_of('run', q{'{}', queue => 'app.q_d'});
 $hipq->set('hipq.clock_offset' => 4_000);
 is($hipq->outcome($expiring), 'expired', 'a job expires there when its time has come');
 is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $later"), 'initial', 'one that is not due waits');
+$hipq->sql(q{SELECT hipq.resume('app.q_bb')});
 $hipq->set('hipq.clock_offset' => 8_000);
 is($hipq->outcome($later), 'succeeded', 'and runs when it is');
 
@@ -58,7 +64,7 @@ is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $paused"), 'initial', 'a j
 $hipq->sql(q{SELECT hipq.resume('app.q_cf')});
 is($hipq->outcome($paused), 'succeeded', 'and runs when that is over');
 
-# ---- limits of very many due lanes
+# ---- very many due lanes
 $hipq->set('hipq.enabled' => 'off');
 $hipq->sql("SELECT hipq.enqueue('run', '{}', queue => queue_name(n), priority => p) FROM generate_series(1, $queues) AS n, generate_series(0, 9) AS p");
 $hipq->set('hipq.enabled' => 'on');
