@@ -25,12 +25,13 @@ void _PG_init(void);
 
 namespace {
 
-// What each room keeps there, in the order in which locks are taken.
+// What each room keeps there.
 void keep_shared_memory()
 {
     using namespace hipq;
     for (const memory::Part *part :
-         {&executors::executors_part, &flight::flight_recorder_part, &executors::decisions_part,
+         {&memory::alerts_part, &lanes::run_times_part, &lanes::in_flight_part,
+          &executors::executors_part, &flight::flight_recorder_part, &executors::decisions_part,
           &wakeup::ends_part, &databases::databases_part, &databases::dirty_queues_part,
           &databases::rounds_part, &lanes::lanes_part, &workers::external_jobs_part,
           &workers::workers_part, &statistics::statistics_part, &workers::progress_part,

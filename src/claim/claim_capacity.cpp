@@ -1,6 +1,6 @@
 // Takes capacity under limits for the jobs to be claimed next, and puts off those that get none.
 //
-// By the weights that were read with the lane, under the registry's lock.
+// By the weights that were read with the lane, under the lock of the jobs in flight.
 #include "claim_capacity.hpp"
 
 #include "claim/take_jobs.hpp"

@@ -54,7 +54,7 @@ void pass_over_suspects(std::vector<WaitingJob> &jobs, const Suspects &suspects)
         return !lanes::is_in_flight(MyDatabaseId, job.id);
     });
     if (first != jobs.end() && is_suspect(*first) &&
-        !flight::is_kept_back(flight::suspicion_of(MyDatabaseId, first->id)))
+        !flight::is_kept_back(lanes::suspicion_of(MyDatabaseId, first->id)))
         jobs = {*first};
     else
         std::erase_if(jobs, is_suspect);

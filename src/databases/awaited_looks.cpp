@@ -25,7 +25,7 @@ std::vector<AwaitedLook> awaited_looks()
         const memory::Lock lock(LW_SHARED);
         for (const memory::DatabaseSlot &slot : memory::registry()->databases)
             if (slot.scheduler == memory::SchedulerState::running && slot.next_due <= now &&
-                !stands_aside(slot.database))
+                !has_valid_mark(slot.database))
                 looks[count++] = {slot.database, slot.generation, slot.last_look, slot.is_looking,
                                   GetPGProcByNumber(slot.process)->pid};
     }

@@ -36,6 +36,8 @@ void end_quiesce(Oid database) noexcept
 
 bool is_quiesced(Oid database)
 {
+    if (memory::glance(memory::registry()->quiesce.database) != database)
+        return false;
     const pg::Time now{::GetCurrentTimestamp()};
     const memory::Lock lock(LW_SHARED);
     const memory::Quiesce &quiesce = memory::registry()->quiesce;
@@ -52,16 +54,6 @@ void wait_out_quiesce(Oid database)
             (void)::WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1, PG_WAIT_EXTENSION);
             CHECK_FOR_INTERRUPTS();
         });
-}
-
-bool is_executor(Oid database, int process) noexcept
-{
-    const memory::Lock lock(LW_SHARED);
-    for (int i = 0; i < memory::registry()->executor_count; ++i)
-        if (memory::registry()->executors[i].process == process &&
-            memory::registry()->executors[i].database == database)
-            return true;
-    return false;
 }
 
 }  // namespace hipq::databases

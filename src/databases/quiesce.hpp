@@ -18,7 +18,4 @@ void end_quiesce(Oid database) noexcept;
 bool is_quiesced(Oid database);
 void wait_out_quiesce(Oid database);
 
-// Whether the process with that PGPROC number is an executor of the database.
-bool is_executor(Oid database, int process) noexcept;
-
 }  // namespace hipq::databases

@@ -43,7 +43,7 @@ memory::DatabaseSlot *slot_to_give_up(pg::Time now)
             (latest == nullptr || slot.next_due > latest->next_due))
             latest = &slot;
     memory::registry()->look_at_all = true;
-    memory::note_alert(memory::Alert::databases_full);
+    memory::raise_alert(memory::Alert::databases_full);
     return latest;
 }
 
@@ -115,7 +115,7 @@ bool is_put_off(const memory::DatabaseSlot &slot, pg::Time now)
 bool can_start(const memory::DatabaseSlot &slot)
 {
     return slot.database != InvalidOid && slot.scheduler == memory::SchedulerState::none &&
-           !slot.closed && !stands_aside(slot.database);
+           !slot.closed && !has_valid_mark(slot.database);
 }
 
 // Of those that can start and are due the one that waits longest; null when there is none. Needs
@@ -138,11 +138,16 @@ void release_if_unused(memory::DatabaseSlot &slot)
         slot.database = InvalidOid;
 }
 
+bool has_own_slot()
+{
+    const memory::Lock lock(LW_SHARED);
+    return slot_of(mine) != nullptr;
+}
+
 // Gives the slot back. Needs the lock.
-void detach_scheduler(int exit_code)
+void detach_scheduler(int exit_code, const memory::LeftByScheduler &left)
 {
     memory::DatabaseSlot *slot = slot_of(mine);
-    const int holder = memory::own_holder();
     mine.slot = -1;
     memory::set_own_holder(-1);
     if (slot == nullptr)
@@ -150,15 +155,16 @@ void detach_scheduler(int exit_code)
     slot->scheduler = memory::SchedulerState::none;
     slot->process = memory::no_process;
     slot->must_give_way = false;
-    memory::tell_of_scheduler_exit(*slot, holder);
-    if (slot->dispatch_asked)
+    if (left.must_recover)
+        slot->recovered = 0;
+    if (slot->dispatch_asked || left.must_look)
         slot->next_due = pg::Time{0};
     if (exit_code == 0) {
         slot->failures = 0;
         release_if_unused(*slot);
     } else {  // it did not leave by itself: somebody has to look again
         slot->next_due = pg::Time{0};
-        if (!stands_aside(slot->database))
+        if (!has_valid_mark(slot->database))
             put_off(*slot);
     }
     memory::wake_process(memory::registry()->launcher);
@@ -166,9 +172,12 @@ void detach_scheduler(int exit_code)
 
 extern "C" void hipq_scheduler_exits(int code, Datum)
 {
+    memory::LeftByScheduler left{};
+    if (has_own_slot())
+        left = memory::tell_of_scheduler_exit(memory::own_holder());
     {
         const memory::Lock lock(LW_EXCLUSIVE);
-        detach_scheduler(code);
+        detach_scheduler(code, left);
     }
     announce_departure();
 }
@@ -305,6 +314,7 @@ bool make_known(Oid database)
 
 bool is_in_order(Oid database)
 {
+    const memory::Lock lock(LW_SHARED);
     return std::any_of(
         std::begin(memory::registry()->databases), std::end(memory::registry()->databases),
         [&](const memory::DatabaseSlot &slot) {
@@ -314,6 +324,7 @@ bool is_in_order(Oid database)
 
 bool is_closed(Oid database)
 {
+    const memory::Lock lock(LW_SHARED);
     return std::any_of(
         std::begin(memory::registry()->databases), std::end(memory::registry()->databases),
         [&](const memory::DatabaseSlot &slot) { return slot.database == database && slot.closed; });
@@ -389,7 +400,7 @@ void scheduler_found_no_slot(const SchedulerTicket &ticket)
     if (slot == nullptr || slot->scheduler != memory::SchedulerState::starting)
         return;
     slot->scheduler = memory::SchedulerState::none;
-    ask_scheduler_to_give_way();
+    choose_scheduler_to_give_way();
 }
 
 bool must_look_at_all_databases()
@@ -422,7 +433,7 @@ bool attach_scheduler(const SchedulerTicket &ticket)
     memory::DatabaseSlot *slot = slot_of(ticket);
     if (slot == nullptr || slot->scheduler != memory::SchedulerState::starting)
         return false;
-    if (stands_aside(ticket.database)) {
+    if (has_valid_mark(ticket.database)) {
         slot->scheduler = memory::SchedulerState::none;
         return false;
     }
@@ -459,6 +470,12 @@ std::optional<unsigned> recovery_due()
     if (slot == nullptr || slot->recovered == slot->restores)
         return std::nullopt;
     return slot->restores;
+}
+
+bool set_queue_owners(int owners)
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    return std::exchange(memory::registry()->databases[mine.slot].queue_owners, owners) != owners;
 }
 
 unsigned count_aims()
@@ -521,6 +538,7 @@ bool watches_prefetched()
 
 void stop_watching_prefetched() noexcept
 {
+    const memory::Lock lock(LW_EXCLUSIVE);
     if (memory::DatabaseSlot *slot = slot_of(mine); slot != nullptr)
         slot->watches_prefetched = false;
 }
@@ -535,29 +553,6 @@ bool leave_scheduler(pg::Time stay_until)
         return false;
     slot->scheduler = memory::SchedulerState::leaving;
     return true;
-}
-
-void ask_scheduler_to_give_way()
-{
-    memory::DatabaseSlot *oldest = nullptr;
-    for (memory::DatabaseSlot &slot : memory::registry()->databases) {
-        if (slot.scheduler != memory::SchedulerState::running)
-            continue;
-        if (slot.must_give_way)  // one at a time
-            return memory::wake_process(slot.process);
-        if (oldest == nullptr || slot.started < oldest->started)
-            oldest = &slot;
-    }
-    if (oldest == nullptr)
-        return;
-    oldest->must_give_way = true;
-    memory::wake_process(oldest->process);
-}
-
-void need_no_capacity()
-{
-    for (memory::DatabaseSlot &slot : memory::registry()->databases)
-        slot.must_give_way = false;
 }
 
 bool leave_to_give_way(pg::Time come_back)
@@ -590,6 +585,7 @@ namespace {
 // Whoever is about to start there finds that the slot is not his any more.
 void forget_slot(Oid database) noexcept
 {
+    const memory::Lock lock(LW_EXCLUSIVE);
     for (memory::DatabaseSlot &slot : memory::registry()->databases)
         if (slot.database == database && slot.process == memory::no_process)
             slot.database = InvalidOid;

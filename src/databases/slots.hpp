@@ -46,16 +46,18 @@ void jobs_aimed(Oid database) noexcept;
 void everybody_looks() noexcept;
 
 // Whether a scheduler has looked at the database and left nothing undone that a job would have to
-// wait for. Needs the lock.
+// wait for.
 bool is_in_order(Oid database);
 
-// Whether nothing may run there. Needs the lock.
+// Whether nothing may run there.
 bool is_closed(Oid database);
 
 // There is no free background worker slot: the scheduler that has been there longest leaves for a
-// while. Needs the lock.
+// while.
 void ask_scheduler_to_give_way();
-// There are free ones again: who was asked may stay. Needs the lock.
+// The same with the lock held.
+void choose_scheduler_to_give_way();
+// There are free ones again: who was asked may stay.
 void need_no_capacity();
 
 // Launcher: registers itself; the schedulers due at `now`, marked as starting; when the next one
@@ -112,7 +114,11 @@ pg::Time next_look();
 
 // The scheduler looks after the prefetched batches of executors as long as there are any.
 bool watches_prefetched();
-void stop_watching_prefetched() noexcept;  // needs the lock
+void stop_watching_prefetched() noexcept;
+
+// As the scheduler has counted the queue owners that may need executors. Returns whether that is
+// news.
+bool set_queue_owners(int owners);
 
 // Whether the live leaves have to be read for what was left there: by the server's last life, by a
 // restore, by a scheduler that ended before it was done. The number of restores so far; once the

@@ -12,6 +12,12 @@ bool is_valid(const memory::StandAside &mark)
 
 bool stands_aside(Oid database)
 {
+    const memory::Lock lock(LW_SHARED);
+    return has_valid_mark(database);
+}
+
+bool has_valid_mark(Oid database)
+{
     return std::any_of(std::begin(memory::registry()->marks), std::end(memory::registry()->marks),
                        [&](const memory::StandAside &mark) {
                            return mark.database == database && is_valid(mark);

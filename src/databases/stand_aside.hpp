@@ -10,8 +10,9 @@ namespace hipq::databases {
 // mark that outlived its maker would keep a database's jobs waiting for ever. Needs the lock.
 bool is_valid(const memory::StandAside &mark);
 
-// Whether the workers of a database stand aside. Needs the lock.
+// Whether the workers of a database stand aside; takes the lock, or needs it.
 bool stands_aside(Oid database);
+bool has_valid_mark(Oid database);
 
 // A worker of a database is gone, or nobody waits for that any more. `wait_for_departure` waits
 // until one goes, at most so long. Raises what an interrupt raises.

@@ -29,9 +29,10 @@ bool holds_mark_of(Oid database)
                        [&](const Held &own) { return own.database == database; });
 }
 
-// The number of a new mark; -1 without room. Needs the lock.
+// The number of a new mark; -1 without room.
 int place_mark(Oid database)
 {
+    const memory::Lock lock(LW_EXCLUSIVE);
     for (int i = 0; i < memory::max_marks; ++i) {
         memory::StandAside &mark = memory::registry()->marks[i];
         if (databases::is_valid(mark))
@@ -47,7 +48,7 @@ bool is_worker_in(const memory::DatabaseSlot &slot, Oid database)
     return slot.database == database && slot.process != memory::no_process;
 }
 
-bool is_worker_in(const memory::ExecutorSlot &slot, Oid database)
+bool is_worker_in(const ExecutorSlot &slot, Oid database)
 {
     return slot.database == database && slot.process != memory::no_process && slot.pid != MyProcPid;
 }
@@ -61,16 +62,21 @@ void end_process(int process)
         ::kill(pid, SIGTERM);
 }
 
-// Needs the lock.
-void end_workers(Oid database)
+void end_scheduler(Oid database)
 {
+    const memory::Lock lock(LW_SHARED);
     for (const memory::DatabaseSlot &slot : memory::registry()->databases)
         if (is_worker_in(slot, database))
             end_process(slot.process);
-    for (memory::ExecutorSlot &slot : executor_slots()) {
+}
+
+// Needs the lock of executors.
+void end_executors(Oid database)
+{
+    for (ExecutorSlot &slot : executor_slots()) {
         if (is_worker_in(slot, database))
             end_process(slot.process);
-        else if (slot.database == database && slot.state == memory::ExecutorState::requested)
+        else if (slot.database == database && slot.state == ExecutorState::requested)
             free_executor_slot(slot);
     }
 }
@@ -137,20 +143,22 @@ extern "C" void hipq_marks_subtransaction_ends(SubXactEvent event, SubTransactio
 void stand_aside(Oid database, Afterwards afterwards)
 {
     const SubTransactionId subtransaction = ::GetCurrentSubTransactionId();
-    const memory::Lock lock(LW_EXCLUSIVE);
+    const ExecutorLock lock(LW_EXCLUSIVE);
     if (held_count < max_held && !holds_mark_of(database)) {
         const int mark = place_mark(database);
         if (mark < 0)
-            memory::note_alert(memory::Alert::marks_full);
+            memory::raise_alert(memory::Alert::marks_full);
         else
             held[held_count++] = Held{mark, database, subtransaction, afterwards};
     }
-    end_workers(database);
+    end_scheduler(database);
+    end_executors(database);
 }
 
 bool has_workers(Oid database)
 {
-    const memory::Lock lock(LW_SHARED);
+    const ExecutorLock lock(LW_SHARED);
+    const memory::Lock databases_lock(LW_SHARED);
     const auto is_here = [&](const auto &slot) { return is_worker_in(slot, database); };
     return std::any_of(std::begin(memory::registry()->databases),
                        std::end(memory::registry()->databases), is_here) ||

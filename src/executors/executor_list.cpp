@@ -12,25 +12,25 @@ namespace {
 // Between two jobs an executor is idle too.
 constexpr std::int64_t idle_for_a_while = 1'000'000;  // us
 
-void count_own(ExecutorList &executor_list, const memory::ExecutorSlot &slot)
+void count_own(ExecutorList &executor_list, const ExecutorSlot &slot)
 {
     switch (slot.state) {
-    case memory::ExecutorState::requested:
+    case ExecutorState::requested:
         ++executor_list.requested;
         return;
-    case memory::ExecutorState::starting:
+    case ExecutorState::starting:
         ++executor_list.own;
         ++executor_list.starting;
         return;
-    case memory::ExecutorState::idle:
+    case ExecutorState::idle:
         ++executor_list.own;
         executor_list.idle += slot.asked_to_leave ? 0 : 1;
         return;
-    case memory::ExecutorState::running:
+    case ExecutorState::running:
         ++executor_list.own;
         return;
-    case memory::ExecutorState::orphaned:
-    case memory::ExecutorState::free:
+    case ExecutorState::orphaned:
+    case ExecutorState::free:
         return;
     }
 }
@@ -42,15 +42,14 @@ ExecutorList executor_list_of(Oid database, Oid role)
     ExecutorList executor_list;
     const pg::Time now{::GetCurrentTimestamp()};
     int everywhere = 0;
-    for (const memory::ExecutorSlot &slot : list_executors()) {
-        everywhere += slot.state == memory::ExecutorState::orphaned ? 0 : 1;
+    for (const ExecutorSlot &slot : list_executors()) {
+        everywhere += slot.state == ExecutorState::orphaned ? 0 : 1;
         if (slot.database == database && slot.role == role)
             count_own(executor_list, slot);
-        else if (slot.state == memory::ExecutorState::idle &&
-                 slot.state_since + idle_for_a_while < now)
+        else if (slot.state == ExecutorState::idle && slot.state_since + idle_for_a_while < now)
             executor_list.stranger_gives_way = true;
     }
-    const memory::Lock lock(LW_SHARED);
+    const ExecutorLock lock(LW_SHARED);
     executor_list.has_place = has_place(places(), database, role);
     executor_list.is_kept_back = !executor_list.has_place && everywhere < settings::max_executors;
     return executor_list;
@@ -59,7 +58,7 @@ ExecutorList executor_list_of(Oid database, Oid role)
 Progress progress_of(Oid database, Oid role)
 {
     Progress progress;
-    for (const memory::ExecutorSlot &slot : list_executors()) {
+    for (const ExecutorSlot &slot : list_executors()) {
         if (slot.database != database || slot.role != role)
             continue;
         progress.jobs_done += slot.jobs_done;
@@ -71,17 +70,17 @@ Progress progress_of(Oid database, Oid role)
 
 std::vector<AboutToMove> executors_about_to_move()
 {
-    std::vector<AboutToMove> result(static_cast<std::size_t>(
-        memory::registry()->executor_count));  // before the lock: allocation
+    std::vector<AboutToMove> result(
+        static_cast<std::size_t>(memory::executor_places()));  // before the lock: allocation
     std::size_t count = 0;
     {
-        const memory::Lock lock(LW_SHARED);
-        const core::JobTable table = memory::jobs_in_flight();
-        for (const memory::ExecutorSlot &slot : executor_slots()) {
+        const ExecutorLock lock(LW_SHARED);
+        const lanes::InFlightLock jobs_lock(LW_SHARED);
+        const core::JobTable table = lanes::jobs_in_flight();
+        for (const ExecutorSlot &slot : executor_slots()) {
             const bool has_prefetched = table.first_of(index_of(slot)) != core::no_entry;
-            if (slot.state == memory::ExecutorState::requested ||
-                slot.state == memory::ExecutorState::starting ||
-                (slot.state == memory::ExecutorState::idle && (slot.woken || has_prefetched)))
+            if (slot.state == ExecutorState::requested || slot.state == ExecutorState::starting ||
+                (slot.state == ExecutorState::idle && (slot.woken || has_prefetched)))
                 result[count++] = {slot.database, slot.role, has_prefetched, slot.state_since};
         }
     }

@@ -8,6 +8,7 @@
 #include "executors/orphans.hpp"
 #include "executors/own_executor.hpp"
 #include "executors/pending_decisions.hpp"
+#include "executors/prefetched.hpp"
 #include "executors/put_off.hpp"
 #include "executors/reserve.hpp"
 #include "executors/running_jobs.hpp"

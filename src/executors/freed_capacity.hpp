@@ -1,6 +1,7 @@
 // Wakes whoever has waited for capacity under a limit, once there is some.
 #pragma once
 
+#include "lanes/lanes.hpp"
 #include "memory/memory.hpp"
 
 namespace hipq::executors {

@@ -10,8 +10,8 @@ namespace hipq::executors {
 
 namespace {
 
-// Needs the lock.
-Orphan orphan_of(int index, const memory::ExecutorSlot &slot, const memory::RunningJob &job)
+// Needs the lock of the jobs in flight.
+Orphan orphan_of(int index, const ExecutorSlot &slot, const memory::RunningJob &job)
 {
     const bool was_controlled = slot.stop_control.job_id == 0 || slot.stop_control.job_id == job.id;
     const bool is_cancelled = cancellation_of(slot.database, job.id).is_there;
@@ -29,11 +29,12 @@ Orphan orphan_of(int index, const memory::ExecutorSlot &slot, const memory::Runn
 std::size_t find_orphans(Oid database, std::span<Orphan> orphans)
 {
     std::size_t count = 0;
-    const memory::Lock lock(LW_SHARED);
-    const core::JobTable table = memory::jobs_in_flight();
-    for (int i = 0; i < memory::registry()->executor_count && count < orphans.size(); ++i) {
-        const memory::ExecutorSlot &slot = memory::registry()->executors[i];
-        if (slot.state != memory::ExecutorState::orphaned || slot.database != database)
+    const ExecutorLock lock(LW_SHARED);
+    const lanes::InFlightLock jobs_lock(LW_SHARED);
+    const core::JobTable table = lanes::jobs_in_flight();
+    for (int i = 0; i < memory::executor_places() && count < orphans.size(); ++i) {
+        const ExecutorSlot &slot = executor_table().slots[i];
+        if (slot.state != ExecutorState::orphaned || slot.database != database)
             continue;
         std::int32_t entry = table.first_of(i);
         if (entry == core::no_entry)
@@ -48,20 +49,19 @@ std::string cancellation_of(const Orphan &orphan)
 {
     Cancellation cancellation{};
     {
-        const memory::Lock lock(LW_SHARED);
-        cancellation =
-            cancellation_of(memory::registry()->executors[orphan.slot].database, orphan.job.id);
+        const lanes::InFlightLock lock(LW_SHARED);
+        cancellation = cancellation_of(executor_table().slots[orphan.slot].database, orphan.job.id);
     }
     return cancellation.error.data();
 }
 
 namespace {
 
-// Needs the lock.
+// Needs both locks.
 void release(const Orphan &orphan, core::JobTable &table)
 {
-    memory::ExecutorSlot &slot = memory::registry()->executors[orphan.slot];
-    if (slot.generation != orphan.generation || slot.state != memory::ExecutorState::orphaned)
+    ExecutorSlot &slot = executor_table().slots[orphan.slot];
+    if (slot.generation != orphan.generation || slot.state != ExecutorState::orphaned)
         return;
     forget_cancellation(slot.database, orphan.job.id);
     const std::int32_t entry = table.find(slot.database, orphan.job.id);
@@ -70,7 +70,7 @@ void release(const Orphan &orphan, core::JobTable &table)
         table.erase(entry);
     }
     if (table.first_of(orphan.slot) == core::no_entry)
-        free_executor_slot(slot);
+        clear_executor_slot(slot);
 }
 
 }  // namespace
@@ -80,9 +80,10 @@ void release_orphan(const Orphan &orphan)
     core::FreedCapacity freed{};
     Oid role = InvalidOid;
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = memory::jobs_in_flight();
-        role = memory::registry()->executors[orphan.slot].role;
+        const ExecutorLock lock(LW_EXCLUSIVE);
+        const lanes::InFlightLock jobs_lock(LW_EXCLUSIVE);
+        core::JobTable table = lanes::jobs_in_flight();
+        role = executor_table().slots[orphan.slot].role;
         release(orphan, table);
         freed = table.take_freed_capacity();
     }

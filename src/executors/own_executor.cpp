@@ -22,39 +22,47 @@ constinit ExecutorTicket mine{-1, 0, InvalidOid, InvalidOid};
 // heap: no destructor at exit.
 constinit std::vector<std::int64_t> *begun = nullptr;
 
+// What this process leaves behind: a job whose end nobody knows makes its slot an orphan's, else
+// the slot is free. Returns whether somebody has to look for what it has given back. Needs the
+// lock.
+bool leave_jobs(ExecutorSlot &slot, pg::Time end)
+{
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
+    const bool leaves_job = slot.job.id != 0;
+    const bool leaves_flight = drop_prefetched(slot, !leaves_job);
+    const bool was_reading = lanes::cancel_readings(index_of(slot));
+    if (leaves_job) {
+        slot.state = ExecutorState::orphaned;
+        slot.process = memory::no_process;
+        slot.stop_control.missed = slot.stop_control.is_on && end >= slot.stop_control.deadline;
+    } else {
+        clear_executor_slot(slot);
+    }
+    return leaves_job || leaves_flight || was_reading;
+}
+
 extern "C" void hipq_executor_exits(int, Datum)
 {
     const pg::Time now = pg::now();
     const pg::Time end{::GetCurrentTimestamp()};
     Oid database = InvalidOid;
     pg::Time due = pg::Time{0};
-    bool leaves_job = false;
     bool was_needed = false;
     flight::abandon_running(mine.slot);
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
-        memory::ExecutorSlot *slot = own_executor();
+        const ExecutorLock lock(LW_EXCLUSIVE);
+        ExecutorSlot *slot = own_executor();
         mine.slot = -1;
         memory::set_own_holder(-1);
         if (slot == nullptr)
             return;
         database = slot->database;
-        leaves_job = slot->job.id != 0;
-        const bool leaves_flight = drop_prefetched(*slot, !leaves_job);
-        const bool was_reading = lanes::cancel_readings(index_of(*slot));
-        was_needed = leaves_job || leaves_flight || was_reading || slot->woken;
-        if (slot->state == memory::ExecutorState::starting &&
+        if (slot->state == ExecutorState::starting &&
             !databases::stands_aside(database))  // it could not connect
             due = note_failed_start(database, slot->role, now);
         end_turn(*slot);
-        if (leaves_job) {
-            slot->state = memory::ExecutorState::orphaned;
-            slot->process = memory::no_process;
-            slot->stop_control.missed =
-                slot->stop_control.is_on && end >= slot->stop_control.deadline;
-        } else {
-            free_executor_slot(*slot);
-        }
+        was_needed = slot->woken;
+        was_needed = leave_jobs(*slot, end) || was_needed;
         give_out_executors(now);
         memory::wake_process(memory::registry()->launcher);
     }
@@ -64,7 +72,7 @@ extern "C" void hipq_executor_exits(int, Datum)
 }
 
 // For others' sake. Needs the lock.
-bool has_to_leave(const memory::ExecutorSlot &slot, bool idle, pg::Time now)
+bool has_to_leave(const ExecutorSlot &slot, bool idle, pg::Time now)
 {
     return (somebody_waits() && gives_way(slot, idle, now)) || takes_kept_place(slot);
 }
@@ -73,27 +81,40 @@ bool has_to_leave(const memory::ExecutorSlot &slot, bool idle, pg::Time now)
 // than are wanted.
 bool give_way(bool idle, pg::Time now)
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
-    memory::ExecutorSlot *slot = own_executor();
+    const ExecutorLock lock(LW_EXCLUSIVE);
+    ExecutorSlot *slot = own_executor();
     if (!has_to_leave(*slot, idle, now) || (!idle && somebody_leaves()))
         return false;
     slot->asked_to_leave = true;
     return true;
 }
 
-// Its handler has returned, and it belongs to whoever completes it now. Needs the lock.
+// Executors that run very short jobs do not ask after each of them whether somebody else needs
+// their place: what is asked of this one itself they see at once.
+bool is_time_to_ask(pg::Time now)
+{
+    constexpr std::int64_t interval = 1'000;  // us
+    static constinit pg::Time last{0};
+    if (last <= now && now < last + interval)
+        return false;
+    last = now;
+    return true;
+}
+
+// Its handler has returned, and it belongs to whoever completes it now. Needs the lock of the jobs
+// in flight.
 bool was_left_running(const core::JobTable &table, std::int64_t job_id)
 {
     const std::int32_t entry = table.find(mine.database, job_id);
     return entry != core::no_entry && table.at(entry).holder == memory::left_running_holder();
 }
 
-// Returns how many of them ran. Needs the lock.
+// Returns how many of them ran. Needs the lock of the jobs in flight.
 std::int64_t let_go_of_begun(Oid database, Jobs outcome)
 {
     if (begun == nullptr)
         return 0;
-    core::JobTable table = memory::jobs_in_flight();
+    core::JobTable table = lanes::jobs_in_flight();
     std::int64_t ran = was_left_running(table, own_executor()->job.id) ? 1 : 0;
     for (const std::int64_t job_id : *begun) {
         const std::int32_t entry = table.find(database, job_id);
@@ -115,9 +136,9 @@ bool attach_executor(const ExecutorTicket &ticket)
 {
     pg::call([] { ::on_shmem_exit(hipq_executor_exits, Datum{0}); });
     const pg::Time now{::GetCurrentTimestamp()};
-    const memory::Lock lock(LW_EXCLUSIVE);
-    memory::ExecutorSlot *slot = executor_slot_of(ticket);
-    if (slot == nullptr || slot->state != memory::ExecutorState::starting)
+    const ExecutorLock lock(LW_EXCLUSIVE);
+    ExecutorSlot *slot = executor_slot_of(ticket);
+    if (slot == nullptr || slot->state != ExecutorState::starting)
         return false;
     if (databases::stands_aside(ticket.database)) {
         free_executor_slot(*slot);
@@ -142,7 +163,7 @@ const ExecutorTicket &own_ticket()
     return mine;
 }
 
-memory::ExecutorSlot *own_executor()
+ExecutorSlot *own_executor()
 {
     return executor_slot_of(mine);
 }
@@ -160,13 +181,13 @@ void announce_jobs(const memory::RunningJob &first, std::span<const memory::Atte
         note_chosen(attempt.id);
     const pg::Time now{::GetCurrentTimestamp()};
     flight::record_running(mine.slot, first, attempts);
-    const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_flight();
-    memory::ExecutorSlot *slot = own_executor();
-    slot->state = memory::ExecutorState::running;
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
+    core::JobTable table = lanes::jobs_in_flight();
+    ExecutorSlot *slot = own_executor();
+    slot->state = ExecutorState::running;
     slot->state_since = now;
     slot->job = first;
-    slot->stop_control = memory::StopControl{};
+    slot->stop_control = StopControl{};
     for (const memory::Attempt &attempt : attempts) {
         core::JobEntry running{};
         running.job_id = attempt.id;
@@ -193,26 +214,40 @@ void announce_job(const memory::RunningJob &job)
     announce_jobs(job, {&attempt, 1});
 }
 
+namespace {
+
+// It looks for work next: until then a commit cannot count on it, there may be older jobs. After a
+// look that has found jobs that is said already.
+void note_own_look()
+{
+    ExecutorSlot *slot = own_executor();  // what this process alone changes, or sets to true
+    if (slot->state != ExecutorState::starting && memory::glance(slot->woken))
+        return;
+    const ExecutorLock lock(LW_EXCLUSIVE);
+    if (slot->state == ExecutorState::starting)
+        note_start(slot->database, slot->role);
+    slot->woken = true;
+}
+
+}  // namespace
+
 void announce_idle(Jobs outcome)
 {
     const pg::Time now{::GetCurrentTimestamp()};
     flight::clear_running(mine.slot);
+    note_own_look();
     core::FreedCapacity freed{};
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
-        memory::ExecutorSlot *slot = own_executor();
+        const lanes::InFlightLock lock(LW_EXCLUSIVE);
+        ExecutorSlot *slot = own_executor();
         const std::int64_t ended = let_go_of_begun(slot->database, outcome);
-        if (slot->state == memory::ExecutorState::running && slot->job.attempt != 0)
+        if (slot->state == ExecutorState::running && slot->job.attempt != 0)
             slot->jobs_done += ended;
-        if (slot->state == memory::ExecutorState::starting)
-            note_start(slot->database, slot->role);
-        slot->state = memory::ExecutorState::idle;
-        slot->woken = true;  // it looks for work next: until then a commit cannot count on it,
-                             // there may be older jobs
+        slot->state = ExecutorState::idle;
         slot->state_since = now;
         slot->job = memory::RunningJob{};
-        slot->stop_control = memory::StopControl{};
-        freed = memory::jobs_in_flight().take_freed_capacity();
+        slot->stop_control = StopControl{};
+        freed = lanes::jobs_in_flight().take_freed_capacity();
     }
     if (freed.any)
         announce_freed_capacity(freed, mine.database, mine.role);
@@ -220,15 +255,17 @@ void announce_idle(Jobs outcome)
 
 void begin_leaving()
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
+    const ExecutorLock lock(LW_EXCLUSIVE);
     own_executor()->asked_to_leave = true;
 }
 
 bool should_leave(bool idle, pg::Time now)
 {
+    if (const ExecutorSlot *slot = own_executor(); slot != nullptr && !idle && !is_time_to_ask(now))
+        return memory::glance(slot->asked_to_leave);
     {
-        const memory::Lock lock(LW_SHARED);
-        const memory::ExecutorSlot *slot = own_executor();
+        const ExecutorLock lock(LW_SHARED);
+        const ExecutorSlot *slot = own_executor();
         if (slot == nullptr || slot->asked_to_leave || is_one_too_many(*slot))
             return true;
         if (!has_to_leave(*slot, idle, now))
@@ -239,20 +276,20 @@ bool should_leave(bool idle, pg::Time now)
 
 void begin_executor_look()
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
+    const ExecutorLock lock(LW_EXCLUSIVE);
     own_executor()->woken = false;
     end_turn(*own_executor());
 }
 
 bool end_executor_look()
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
+    const ExecutorLock lock(LW_EXCLUSIVE);
     return std::exchange(own_executor()->woken, true);
 }
 
 bool was_woken()
 {
-    const memory::Lock lock(LW_SHARED);
+    const ExecutorLock lock(LW_SHARED);
     return own_executor()->woken;
 }
 

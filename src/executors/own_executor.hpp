@@ -11,7 +11,7 @@ bool attach_executor(const ExecutorTicket &ticket);
 
 int own_executor_index();  // of its slot; -1: this process is no executor
 const ExecutorTicket &own_ticket();
-memory::ExecutorSlot *own_executor();  // null: this process is no executor. Needs the lock
+ExecutorSlot *own_executor();  // null: this process is no executor. Needs the lock
 
 // Says what runs from now on: before the claim commits, until announce_idle(). `first` tells what
 // all of them have in common.

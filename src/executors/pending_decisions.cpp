@@ -10,41 +10,48 @@ namespace hipq::executors {
 
 namespace {
 
-std::span<memory::Decision> entries()
+constexpr int max_decisions = 256;
+struct Decisions {
+    int count;  // of the entries in use
+    Decision entries[max_decisions];
+};
+constinit Decisions *list = nullptr;
+constinit memory::Tranche tranche{"HipqDecisions", memory::LockRank::decisions};
+
+std::span<Decision> entries()
 {
-    return memory::registry()->decisions;
+    return list->entries;
 }
 
-bool is_for(const memory::Decision &entry, Oid database, Oid role)
+bool is_for(const Decision &entry, Oid database, Oid role)
 {
     return entry.job_id != 0 && entry.database == database && entry.role == role;
 }
 
-std::optional<memory::Decision> take(Oid database, Oid role, bool is_dead_letter)
+std::optional<Decision> take(Oid database, Oid role, bool is_dead_letter)
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
-    if (memory::registry()->decision_count == 0)
+    if (memory::glance(list->count) == 0)
         return std::nullopt;
-    for (memory::Decision &entry : entries()) {
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
+    for (Decision &entry : entries()) {
         if (!is_for(entry, database, role) || entry.is_dead_letter != is_dead_letter)
             continue;
-        --memory::registry()->decision_count;
-        return std::exchange(entry, memory::Decision{});
+        --list->count;
+        return std::exchange(entry, Decision{});
     }
     return std::nullopt;
 }
 
 // ---- the transaction ----
 
-constinit memory::TransactionNotes<memory::Decision> *notes =
+constinit memory::TransactionNotes<Decision> *notes =
     nullptr;  // on the heap: no destructor at exit
 
 void offer_all()
 {
     bool has_capacity = true;
-    notes->carry_out([&](const memory::Decision &decision) {
-        has_capacity = offer_decision(decision) && has_capacity;
-    });
+    notes->carry_out(
+        [&](const Decision &decision) { has_capacity = offer_decision(decision) && has_capacity; });
     if (!has_capacity)
         databases::jobs_restored(MyDatabaseId);  // rows in `error` that nobody has in flight are
                                                  // found as those of a restore are
@@ -78,12 +85,12 @@ extern "C" void hipq_deciding_subtransaction_ends(SubXactEvent event, SubTransac
 
 }  // namespace
 
-void note_decision(const memory::Decision &decision)
+void note_decision(const Decision &decision)
 {
     if (!memory::is_loaded())
         return;
     if (notes == nullptr)
-        notes = new memory::TransactionNotes<memory::Decision>();
+        notes = new memory::TransactionNotes<Decision>();
     notes->add(decision);
 }
 
@@ -94,12 +101,12 @@ void watch_decisions()
     ::RegisterSubXactCallback(hipq_deciding_subtransaction_ends, nullptr);
 }
 
-bool offer_decision(const memory::Decision &decision)
+bool offer_decision(const Decision &decision)
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
-    memory::Decision *free_entry = nullptr;
-    core::QuotaUse use{memory::registry()->decision_count, 0};
-    for (memory::Decision &entry : entries()) {
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
+    Decision *free_entry = nullptr;
+    core::QuotaUse use{list->count, 0};
+    for (Decision &entry : entries()) {
         use.own += entry.job_id != 0 && entry.role == decision.role ? 1 : 0;
         if (entry.job_id == decision.job_id && entry.database == decision.database &&
             entry.is_dead_letter == decision.is_dead_letter) {
@@ -110,53 +117,66 @@ bool offer_decision(const memory::Decision &decision)
             free_entry = &entry;
     }
     if (free_entry == nullptr ||
-        !core::may_take_one(core::table_quota(memory::max_decisions, settings::max_owner_share),
-                            use)) {
-        memory::note_alert(memory::Alert::decisions_full);
+        !core::may_take_one(core::table_quota(max_decisions, settings::max_owner_share), use)) {
+        memory::raise_alert(memory::Alert::decisions_full);
         return false;
     }
     *free_entry = decision;
-    ++memory::registry()->decision_count;
+    ++list->count;
     return true;
 }
 
-std::optional<memory::Decision> take_decision(Oid database, Oid role)
+std::optional<Decision> take_decision(Oid database, Oid role)
 {
     return take(database, role, false);
 }
 
-std::optional<memory::Decision> take_dead_letter(Oid database, Oid role)
+std::optional<Decision> take_dead_letter(Oid database, Oid role)
 {
     return take(database, role, true);
 }
 
 namespace {
 
-// Needs the lock.
 void forget_decisions(Oid database) noexcept
 {
-    for (memory::Decision &entry : entries()) {
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
+    for (Decision &entry : entries()) {
         if (entry.job_id == 0 || entry.database != database)
             continue;
-        entry = memory::Decision{};
-        --memory::registry()->decision_count;
+        entry = Decision{};
+        --list->count;
     }
+}
+
+void request_decisions()
+{
+    ::RequestAddinShmemSpace(sizeof(Decisions));
+    tranche.request();
+}
+
+void set_up_decisions()
+{
+    list = memory::shared_struct<Decisions>("hipq decisions");
+    tranche.set_up();
 }
 
 }  // namespace
 
-constinit const memory::Part decisions_part{nullptr, nullptr, nullptr, forget_decisions};
+constinit const memory::Part decisions_part{request_decisions, set_up_decisions, nullptr,
+                                            forget_decisions};
 
 std::vector<Oid> roles_with_decisions(Oid database)
 {
-    std::vector<Oid> roles(memory::max_decisions);  // before the lock: allocation
+    if (memory::glance(list->count) == 0)
+        return {};
+    std::vector<Oid> roles(max_decisions);  // before the lock: allocation
     std::size_t count = 0;
     {
-        const memory::Lock lock(LW_SHARED);
-        if (memory::registry()->decision_count > 0)
-            for (const memory::Decision &entry : entries())
-                if (entry.job_id != 0 && entry.database == database)
-                    roles[count++] = entry.role;
+        const memory::TrancheLock lock(tranche, LW_SHARED);
+        for (const Decision &entry : entries())
+            if (entry.job_id != 0 && entry.database == database)
+                roles[count++] = entry.role;
     }
     roles.resize(count);
     std::sort(roles.begin(), roles.end());

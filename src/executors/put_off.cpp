@@ -23,13 +23,13 @@ void give_back(const lanes::WaitingJob &job, const Note &note)
 {
     core::FreedCapacity freed{};
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = memory::jobs_in_flight();
+        const lanes::InFlightLock lock(LW_EXCLUSIVE);
+        core::JobTable table = lanes::jobs_in_flight();
         const std::int32_t entry = table.find(MyDatabaseId, job.id);
         if (entry == core::no_entry || table[entry].holder != memory::own_holder())
             return;
         if (job.lane.is_known() && !note())
-            lanes::lose_lanes_locked(MyDatabaseId);
+            lanes::lose_lanes(MyDatabaseId);
         table.erase(entry);
         freed = table.take_freed_capacity();
     }

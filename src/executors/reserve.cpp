@@ -13,10 +13,10 @@ namespace hipq::executors {
 
 namespace {
 
-bool counts(const memory::ExecutorSlot &slot, const memory::ExecutorSlot *leaving)
+bool counts(const ExecutorSlot &slot, const ExecutorSlot *leaving)
 {
-    return &slot != leaving && slot.state != memory::ExecutorState::free &&
-           slot.state != memory::ExecutorState::orphaned;
+    return &slot != leaving && slot.state != ExecutorState::free &&
+           slot.state != ExecutorState::orphaned;
 }
 
 // A database that no scheduler has looked at yet may have an owner.
@@ -32,6 +32,7 @@ int owners_of(const memory::DatabaseSlot &slot)
 int count_owners()
 {
     int owners = 0;
+    const memory::Lock lock(LW_SHARED);
     for (const memory::DatabaseSlot &slot : memory::registry()->databases)
         owners += owners_of(slot);
     return owners;
@@ -44,11 +45,11 @@ struct Owner {
 };
 
 // Owners with executors, as far as it matters.
-int count_served_owners(const memory::ExecutorSlot *leaving, int enough)
+int count_served_owners(const ExecutorSlot *leaving, int enough)
 {
     std::array<Owner, 256> found{};
     std::size_t count = 0;
-    for (const memory::ExecutorSlot &slot : executor_slots()) {
+    for (const ExecutorSlot &slot : executor_slots()) {
         const Owner owner{slot.database, slot.role};
         const auto end = found.begin() + static_cast<std::ptrdiff_t>(count);
         if (!counts(slot, leaving) || std::find(found.begin(), end, owner) != end)
@@ -60,32 +61,30 @@ int count_served_owners(const memory::ExecutorSlot *leaving, int enough)
     return static_cast<int>(count);
 }
 
-int count_places_taken(const memory::ExecutorSlot *leaving)
+int count_places_taken(const ExecutorSlot *leaving)
 {
     return static_cast<int>(
         std::count_if(executor_slots().begin(), executor_slots().end(),
-                      [&](const memory::ExecutorSlot &slot) { return counts(slot, leaving); }));
+                      [&](const ExecutorSlot &slot) { return counts(slot, leaving); }));
 }
 
 int count_staying()
 {
-    return static_cast<int>(std::count_if(executor_slots().begin(), executor_slots().end(),
-                                          [](const memory::ExecutorSlot &slot) {
-                                              return counts(slot, nullptr) && !slot.asked_to_leave;
-                                          }));
+    return static_cast<int>(std::count_if(
+        executor_slots().begin(), executor_slots().end(),
+        [](const ExecutorSlot &slot) { return counts(slot, nullptr) && !slot.asked_to_leave; }));
 }
 
 }  // namespace
 
 void note_queue_owners(int owners)
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
-    memory::DatabaseSlot &slot = memory::registry()->databases[databases::own_database_slot()];
-    if (std::exchange(slot.queue_owners, owners) != owners)
+    const ExecutorLock lock(LW_EXCLUSIVE);
+    if (databases::set_queue_owners(owners))
         give_out_executors(pg::now());  // somebody may have waited to know
 }
 
-Places places(const memory::ExecutorSlot *leaving)
+Places places(const ExecutorSlot *leaving)
 {
     Places result{count_places_taken(leaving), 0};
     if (settings::reserved_executors == 0 || settings::max_executors < 2)
@@ -102,7 +101,7 @@ bool has_place(const Places &places, Oid database, Oid role)
                                   settings::max_executors, places.kept);
 }
 
-bool takes_kept_place(const memory::ExecutorSlot &slot)
+bool takes_kept_place(const ExecutorSlot &slot)
 {
     const int staying = count_staying();
     return staying > settings::max_executors - settings::reserved_executors &&

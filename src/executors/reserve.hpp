@@ -3,7 +3,7 @@
 // keep another owner's first job waiting.
 #pragma once
 
-#include "memory/memory.hpp"
+#include "executors/table.hpp"
 
 namespace hipq::executors {
 
@@ -19,13 +19,13 @@ struct Places {
 };
 
 // Of hipq.max_executors. `leaving`: as if that executor were not there.
-Places places(const memory::ExecutorSlot *leaving = nullptr);
+Places places(const ExecutorSlot *leaving = nullptr);
 
 // Whether an owner may have one more executor, by the places there are.
 bool has_place(const Places &places, Oid database, Oid role);
 
 // Whether the executor is one of an owner's several and sits where a place should be free, since
 // there came to be another owner.
-bool takes_kept_place(const memory::ExecutorSlot &slot);
+bool takes_kept_place(const ExecutorSlot &slot);
 
 }  // namespace hipq::executors

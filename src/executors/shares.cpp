@@ -37,52 +37,51 @@ std::int64_t microseconds()
 
 // ---- owners ----
 
-std::span<memory::OwnerShare> owners()
+std::span<OwnerShare> owners()
 {
-    return {memory::registry()->owners, static_cast<std::size_t>(memory::registry()->owner_count)};
+    return {executor_table().owners, static_cast<std::size_t>(executor_table().owner_count)};
 }
 
-memory::OwnerShare *find_owner(Oid database, Oid role)
+OwnerShare *find_owner(Oid database, Oid role)
 {
-    for (memory::OwnerShare &owner : owners())
+    for (OwnerShare &owner : owners())
         if (owner.database == database && owner.role == role)
             return &owner;
     return nullptr;
 }
 
-void set_missing(memory::OwnerShare &owner, int executors)
+void set_missing(OwnerShare &owner, int executors)
 {
-    memory::registry()->waiting_owners += (executors > 0 ? 1 : 0) - (owner.missing > 0 ? 1 : 0);
+    executor_table().waiting_owners += (executors > 0 ? 1 : 0) - (owner.missing > 0 ? 1 : 0);
     owner.missing = executors;
 }
 
 // A free place, or that of an owner who can do without: one that does not take part, else the one
 // that has used most.
-memory::OwnerShare &place_for_owner()
+OwnerShare &place_for_owner()
 {
-    for (memory::OwnerShare &owner : owners())
+    for (OwnerShare &owner : owners())
         if (owner.database == InvalidOid)
             return owner;
-    if (memory::registry()->owner_count < memory::max_owner_shares)
-        return memory::registry()->owners[memory::registry()->owner_count++];
-    memory::OwnerShare &last =
-        *std::min_element(owners().begin(), owners().end(),
-                          [](const memory::OwnerShare &left, const memory::OwnerShare &right) {
-                              return std::tuple(left.account.takes_part, -left.account.used) <
-                                     std::tuple(right.account.takes_part, -right.account.used);
-                          });
+    if (executor_table().owner_count < max_owner_shares)
+        return executor_table().owners[executor_table().owner_count++];
+    OwnerShare &last = *std::min_element(
+        owners().begin(), owners().end(), [](const OwnerShare &left, const OwnerShare &right) {
+            return std::tuple(left.account.takes_part, -left.account.used) <
+                   std::tuple(right.account.takes_part, -right.account.used);
+        });
     set_missing(last, 0);
     return last;
 }
 
 // A new one's queues begin with equal accounts.
-memory::OwnerShare &find_or_make_owner(Oid database, Oid role)
+OwnerShare &find_or_make_owner(Oid database, Oid role)
 {
-    if (memory::OwnerShare *owner = find_owner(database, role))
+    if (OwnerShare *owner = find_owner(database, role))
         return *owner;
-    memory::OwnerShare &owner = place_for_owner();
-    owner = memory::OwnerShare{
-        database, role, {0, false},  core::default_queue_weight, memory::registry()->latest_clock,
+    OwnerShare &owner = place_for_owner();
+    owner = OwnerShare{
+        database, role, {0, false},  core::default_queue_weight, executor_table().latest_clock,
         0,        {},   pg::infinity};
     return owner;
 }
@@ -91,22 +90,22 @@ void advance_clock()
 {
     constexpr auto nobody = std::numeric_limits<core::VirtualTime>::max();
     core::VirtualTime least = nobody;
-    for (const memory::OwnerShare &owner : owners())
+    for (const OwnerShare &owner : owners())
         if (owner.database != InvalidOid && owner.account.takes_part)
             least = std::min(least, owner.account.used);
     if (least != nobody)
-        memory::registry()->owner_clock = std::max(memory::registry()->owner_clock, least);
+        executor_table().owner_clock = std::max(executor_table().owner_clock, least);
 }
 
-void take_part(memory::OwnerShare &owner)
+void take_part(OwnerShare &owner)
 {
     if (owner.account.takes_part)
         return;
     advance_clock();
-    core::take_part(owner.account, memory::registry()->owner_clock);
+    core::take_part(owner.account, executor_table().owner_clock);
 }
 
-void step_back(memory::OwnerShare &owner)
+void step_back(OwnerShare &owner)
 {
     set_missing(owner, 0);
     owner.waits_since = pg::infinity;
@@ -116,7 +115,7 @@ void step_back(memory::OwnerShare &owner)
     owner.account.takes_part = false;
 }
 
-bool waits(const memory::OwnerShare &owner, pg::Time now)
+bool waits(const OwnerShare &owner, pg::Time now)
 {
     if (owner.missing == 0 || owner.asked > now || owner.asked + wish_lasts < now)
         return false;
@@ -124,7 +123,7 @@ bool waits(const memory::OwnerShare &owner, pg::Time now)
            !databases::stands_aside(owner.database) && !databases::is_closed(owner.database);
 }
 
-core::Contender contender(const memory::OwnerShare &owner)
+core::Contender contender(const OwnerShare &owner)
 {
     return {owner.account.used, owner.weight, count_alive(owner.database, owner.role)};
 }
@@ -142,28 +141,28 @@ std::uint32_t hash_of(int queue_id)
                           ::murmurhash32(static_cast<std::uint32_t>(queue_id)));
 }
 
-memory::QueueShare &queue_at(std::uint32_t hash, std::size_t step)
+QueueShare &queue_at(std::uint32_t hash, std::size_t step)
 {
-    return memory::registry()->queues[(hash + step) % memory::max_queue_shares];
+    return executor_table().queues[(hash + step) % max_queue_shares];
 }
 
 // Of this database. Another owner's account of it counts for nothing.
-memory::QueueShare *find_queue(int queue_id, Oid role)
+QueueShare *find_queue(int queue_id, Oid role)
 {
     const std::uint32_t hash = hash_of(queue_id);
     for (std::size_t step = 0; step < neighbours; ++step)
-        if (memory::QueueShare &queue = queue_at(hash, step);
+        if (QueueShare &queue = queue_at(hash, step);
             queue.database == MyDatabaseId && queue.queue_id == queue_id && queue.role == role)
             return &queue;
     return nullptr;
 }
 
-memory::QueueShare &find_or_make_queue(int queue_id, Oid role)
+QueueShare &find_or_make_queue(int queue_id, Oid role)
 {
     const std::uint32_t hash = hash_of(queue_id);
-    memory::QueueShare *place = nullptr;
+    QueueShare *place = nullptr;
     for (std::size_t step = 0; step < neighbours; ++step) {
-        memory::QueueShare &queue = queue_at(hash, step);
+        QueueShare &queue = queue_at(hash, step);
         if (queue.database == MyDatabaseId && queue.queue_id == queue_id) {
             place = &queue;
             break;
@@ -174,17 +173,17 @@ memory::QueueShare &find_or_make_queue(int queue_id, Oid role)
     if (place == nullptr)
         place = &queue_at(hash, 0);
     if (place->database != MyDatabaseId || place->queue_id != queue_id || place->role != role)
-        *place = memory::QueueShare{MyDatabaseId, role, queue_id, {0, no_look}};
+        *place = QueueShare{MyDatabaseId, role, queue_id, {0, no_look}};
     return *place;
 }
 
 // Accounts that were forgotten meanwhile have nothing to pay.
-void charge(const memory::ExecutorSlot &slot, std::int64_t used)
+void charge(const ExecutorSlot &slot, std::int64_t used)
 {
-    const memory::Turn &turn = slot.turn;
-    if (memory::QueueShare *queue = find_queue(turn.queue_id, slot.role))
+    const Turn &turn = slot.turn;
+    if (QueueShare *queue = find_queue(turn.queue_id, slot.role))
         queue->account.used += core::virtual_time(used, turn.weight);
-    if (memory::OwnerShare *owner = find_owner(slot.database, slot.role))
+    if (OwnerShare *owner = find_owner(slot.database, slot.role))
         owner->account.used += core::virtual_time(used, turn.owner_weight);
 }
 
@@ -195,12 +194,12 @@ void charge(const memory::ExecutorSlot &slot, std::int64_t used)
 void look_up_job_statuses(std::span<QueueInTurn> queues)
 {
     const Oid role = own_ticket().role;
-    const memory::Lock lock(LW_SHARED);
-    const memory::OwnerShare *owner = find_owner(MyDatabaseId, role);
+    const ExecutorLock lock(LW_SHARED);
+    const OwnerShare *owner = find_owner(MyDatabaseId, role);
     if (owner == nullptr)
         return;
     for (QueueInTurn &queue : queues) {
-        const memory::QueueShare *share = find_queue(queue.queue_id, role);
+        const QueueShare *share = find_queue(queue.queue_id, role);
         queue.standing = core::standing(
             share == nullptr ? core::QueueAccount{0, no_look} : share->account, owner->clock);
     }
@@ -210,9 +209,9 @@ void look_up_job_statuses(std::span<QueueInTurn> queues)
 // executors see it.
 void begin_turn(std::span<const QueueInTurn> queues, std::int64_t microseconds_expected)
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
-    memory::ExecutorSlot *slot = own_executor();
-    memory::OwnerShare &owner = find_or_make_owner(slot->database, slot->role);
+    const ExecutorLock lock(LW_EXCLUSIVE);
+    ExecutorSlot *slot = own_executor();
+    OwnerShare &owner = find_or_make_owner(slot->database, slot->role);
     take_part(owner);
     owner.weight = 0;
     core::VirtualTime least = std::numeric_limits<core::VirtualTime>::max();
@@ -223,26 +222,26 @@ void begin_turn(std::span<const QueueInTurn> queues, std::int64_t microseconds_e
         owner.weight += queue.weight;
     }
     core::end_look(owner.clock, least);
-    core::QueueClock &latest = memory::registry()->latest_clock;
+    core::QueueClock &latest = executor_table().latest_clock;
     latest = {std::max(latest.time, owner.clock.time), std::max(latest.look, owner.clock.look)};
-    slot->turn = memory::Turn{queues.front().queue_id, queues.front().weight, owner.weight,
-                              microseconds(), microseconds_expected};
+    slot->turn = Turn{queues.front().queue_id, queues.front().weight, owner.weight, microseconds(),
+                      microseconds_expected};
     charge(*slot, microseconds_expected);
 }
 
-void end_turn(memory::ExecutorSlot &slot)
+void end_turn(ExecutorSlot &slot)
 {
     if (slot.turn.queue_id == 0)
         return;
     charge(slot, microseconds() - slot.turn.began - slot.turn.charged);
-    slot.turn = memory::Turn{};
+    slot.turn = Turn{};
 }
 
 void note_nothing_due()
 {
     const ExecutorTicket &own = own_ticket();
-    const memory::Lock lock(LW_EXCLUSIVE);
-    if (memory::OwnerShare *owner = find_owner(own.database, own.role))
+    const ExecutorLock lock(LW_EXCLUSIVE);
+    if (OwnerShare *owner = find_owner(own.database, own.role))
         step_back(*owner);
 }
 
@@ -251,7 +250,7 @@ void note_nothing_due()
 pg::Time want_more(Oid database, Oid role, int executors, std::int64_t weight)
 {
     const pg::Time now{::GetCurrentTimestamp()};
-    memory::OwnerShare &owner = find_or_make_owner(database, role);
+    OwnerShare &owner = find_or_make_owner(database, role);
     take_part(owner);
     set_missing(owner, executors);
     owner.weight = weight;
@@ -263,53 +262,53 @@ pg::Time want_more(Oid database, Oid role, int executors, std::int64_t weight)
 
 void want_nothing(Oid database, Oid role)
 {
-    if (memory::OwnerShare *owner = find_owner(database, role))
+    if (OwnerShare *owner = find_owner(database, role))
         step_back(*owner);
 }
 
 bool somebody_waits()
 {
-    return memory::registry()->waiting_owners > 0;
+    return executor_table().waiting_owners > 0;
 }
 
-memory::OwnerShare *next_to_serve()
+OwnerShare *next_to_serve()
 {
     if (!somebody_waits())
         return nullptr;
     const pg::Time now{::GetCurrentTimestamp()};
-    const auto place = [&](const memory::OwnerShare &owner) {
+    const auto place = [&](const OwnerShare &owner) {
         return std::tuple(core::claim(contender(owner), quantum()), owner.waits_since);
     };
     const Places present = places();
-    memory::OwnerShare *next = nullptr;
-    for (memory::OwnerShare &owner : owners())
+    OwnerShare *next = nullptr;
+    for (OwnerShare &owner : owners())
         if (waits(owner, now) && (next == nullptr || place(owner) < place(*next)) &&
             has_place(present, owner.database, owner.role))
             next = &owner;
     return next;
 }
 
-void served(memory::OwnerShare &owner)
+void served(OwnerShare &owner)
 {
     set_missing(owner, owner.missing - 1);
     owner.waits_since = pg::infinity;
 }
 
-const memory::OwnerShare *first_without_executor()
+const OwnerShare *first_without_executor()
 {
     const pg::Time now{::GetCurrentTimestamp()};
     if (somebody_waits())
-        for (const memory::OwnerShare &owner : owners())
+        for (const OwnerShare &owner : owners())
             if (waits(owner, now) && count_alive(owner.database, owner.role) == 0)
                 return &owner;
     return nullptr;
 }
 
-bool gives_way(const memory::ExecutorSlot &slot, bool idle, pg::Time now)
+bool gives_way(const ExecutorSlot &slot, bool idle, pg::Time now)
 {
-    const memory::OwnerShare *own = find_owner(slot.database, slot.role);
+    const OwnerShare *own = find_owner(slot.database, slot.role);
     const std::int64_t stayed = now.value - slot.started.value;
-    return std::any_of(owners().begin(), owners().end(), [&](const memory::OwnerShare &other) {
+    return std::any_of(owners().begin(), owners().end(), [&](const OwnerShare &other) {
         if (&other == own || !waits(other, now))
             return false;
         const core::Contender waiting = contender(other);
@@ -322,14 +321,14 @@ bool gives_way(const memory::ExecutorSlot &slot, bool idle, pg::Time now)
 
 void forget_shares(Oid database)
 {
-    for (memory::OwnerShare &owner : owners())
+    for (OwnerShare &owner : owners())
         if (owner.database == database) {
             set_missing(owner, 0);
-            owner = memory::OwnerShare{};
+            owner = OwnerShare{};
         }
-    for (memory::QueueShare &queue : memory::registry()->queues)
+    for (QueueShare &queue : executor_table().queues)
         if (queue.database == database)
-            queue = memory::QueueShare{};
+            queue = QueueShare{};
 }
 
 }  // namespace hipq::executors

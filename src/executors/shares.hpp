@@ -3,7 +3,7 @@
 // server: without it everybody begins anew with equal accounts.
 #pragma once
 
-#include "memory/memory.hpp"
+#include "executors/table.hpp"
 
 namespace hipq::executors {
 
@@ -32,7 +32,7 @@ void note_nothing_due();
 
 // The prefetched batch is done, or the executor is: charges the time that it took. Nothing, if
 // there is no turn.
-void end_turn(memory::ExecutorSlot &slot);
+void end_turn(ExecutorSlot &slot);
 
 // An owner has work for its executors and wants so many more, for queues of that weight together.
 // Returns since when it has none; infinity: it has one.
@@ -43,14 +43,14 @@ void want_nothing(Oid database, Oid role);
 bool somebody_waits();
 
 // Who is to be given the next executor; null: nobody waits who could be. Then that it has been.
-memory::OwnerShare *next_to_serve();
-void served(memory::OwnerShare &owner);
+OwnerShare *next_to_serve();
+void served(OwnerShare &owner);
 
 // One of those who wait and have no executor at all.
-const memory::OwnerShare *first_without_executor();
+const OwnerShare *first_without_executor();
 
 // Whether somebody waits in whose favour this executor should leave.
-bool gives_way(const memory::ExecutorSlot &slot, bool idle, pg::Time now);
+bool gives_way(const ExecutorSlot &slot, bool idle, pg::Time now);
 
 // Of a database that is gone.
 void forget_shares(Oid database);

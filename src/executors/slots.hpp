@@ -1,8 +1,8 @@
-// Executors in the registry: how many there are, whom they work for, who is asked for and who is
+// Executors: how many there are, whom they work for, who is asked for and who is
 // woken.
 #pragma once
 
-#include "memory/memory.hpp"
+#include "executors/table.hpp"
 
 namespace hipq::executors {
 
@@ -55,23 +55,23 @@ bool wake_idle_executor(Oid database, Oid role) noexcept;
 // ----------------------------------------------------------------------------------------------
 
 // What view hipq.executors shows.
-std::vector<memory::ExecutorSlot> list_executors();
+std::vector<ExecutorSlot> list_executors();
 
-// Of the registry itself; they need the lock
+// Whether the process with that PGPROC number is an executor of the database.
+bool is_executor(Oid database, int process) noexcept;
+
+// Of the table itself; they need the lock of executors
 // ----------------------------------------------------------------------------------------------
 
-std::span<memory::ExecutorSlot> executor_slots();
-int index_of(const memory::ExecutorSlot &slot);
-
 // The slot a ticket names; null: it is not that one's any more.
-memory::ExecutorSlot *executor_slot_of(const ExecutorTicket &ticket);
+ExecutorSlot *executor_slot_of(const ExecutorTicket &ticket);
 
-// One entry of the jobs in flight as the job that its executor runs.
-memory::RunningJob job_of(const memory::ExecutorSlot &slot, const core::JobEntry &entry) noexcept;
+// One entry of the jobs in flight as the job that its executor runs. Needs the lock of these.
+memory::RunningJob job_of(const ExecutorSlot &slot, const core::JobEntry &entry) noexcept;
 
-// Takes jobs out of an executor's hand: those that do not run, or all. Returns whether there were
-// any.
-bool drop_prefetched(const memory::ExecutorSlot &slot, bool running_too);
+// Takes jobs out of an executor's prefetched batch: those that do not run, or all. Needs the lock
+// of the jobs in flight, exclusively. Returns whether there were any.
+bool drop_prefetched(const ExecutorSlot &slot, bool running_too);
 
 // Those of an owner that are there or asked for.
 int count_alive(Oid database, Oid role);
@@ -83,12 +83,14 @@ bool somebody_leaves();
 // Where there is none, idle ones of others are asked to leave.
 void give_out_executors(pg::Time now);
 
-// Nobody's any more.
-void free_executor_slot(memory::ExecutorSlot &slot);
+// Nobody's any more. Takes the lock of the jobs in flight.
+void free_executor_slot(ExecutorSlot &slot);
+// The same with that lock held, exclusively.
+void clear_executor_slot(ExecutorSlot &slot);
 
 // hipq.max_executors may have been lowered. Each counts those before it, so that as many leave as
 // are too many.
-bool is_one_too_many(const memory::ExecutorSlot &slot);
+bool is_one_too_many(const ExecutorSlot &slot);
 
 extern const memory::Part executors_part;
 

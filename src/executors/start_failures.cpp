@@ -3,7 +3,7 @@
 // The list; when it is full the entry whose time comes first is forgotten.
 #include "start_failures.hpp"
 
-#include "memory/memory.hpp"
+#include "executors/table.hpp"
 
 namespace hipq::executors {
 
@@ -12,37 +12,37 @@ namespace {
 constexpr std::int64_t first_delay = 1'000'000;  // us
 constexpr std::int64_t longest_delay = 10'000'000;
 
-std::span<memory::StartFailure> entries()
+std::span<StartFailure> entries()
 {
-    return memory::registry()->start_failures;
+    return executor_table().start_failures;
 }
 
-memory::StartFailure *find(Oid database, Oid role)
+StartFailure *find(Oid database, Oid role)
 {
-    for (memory::StartFailure &entry : entries())
+    for (StartFailure &entry : entries())
         if (entry.database == database && entry.role == role)
             return &entry;
     return nullptr;
 }
 
-memory::StartFailure &find_or_make(Oid database, Oid role)
+StartFailure &find_or_make(Oid database, Oid role)
 {
-    if (memory::StartFailure *entry = find(database, role))
+    if (StartFailure *entry = find(database, role))
         return *entry;
-    memory::StartFailure &entry =
+    StartFailure &entry =
         *std::min_element(entries().begin(), entries().end(),
-                          [](const memory::StartFailure &left, const memory::StartFailure &right) {
+                          [](const StartFailure &left, const StartFailure &right) {
                               return std::tuple(left.database != InvalidOid, left.not_before) <
                                      std::tuple(right.database != InvalidOid, right.not_before);
                           });
     if (entry.database != InvalidOid)
-        memory::note_alert(memory::Alert::start_failures_full);
-    entry = memory::StartFailure{database, role, 0, false, pg::Time{0}};
+        memory::raise_alert(memory::Alert::start_failures_full);
+    entry = StartFailure{database, role, 0, false, pg::Time{0}};
     return entry;
 }
 
 // Later than any delay: the clock was set back.
-bool lies_ahead(const memory::StartFailure &entry, pg::Time now)
+bool lies_ahead(const StartFailure &entry, pg::Time now)
 {
     return entry.not_before > now && entry.not_before <= now + longest_delay;
 }
@@ -51,18 +51,18 @@ bool lies_ahead(const memory::StartFailure &entry, pg::Time now)
 
 void refuse_starts(Oid database, Oid role, bool refused)
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
+    const ExecutorLock lock(LW_EXCLUSIVE);
     if (refused)
         find_or_make(database, role).refused = true;
-    else if (memory::StartFailure *entry = find(database, role))
-        *entry = memory::StartFailure{entry->failures == 0 ? InvalidOid : database, role,
-                                      entry->failures, false, entry->not_before};
+    else if (StartFailure *entry = find(database, role))
+        *entry = StartFailure{entry->failures == 0 ? InvalidOid : database, role, entry->failures,
+                              false, entry->not_before};
 }
 
 std::optional<pg::Time> next_try(Oid database, Oid role, pg::Time now)
 {
-    const memory::Lock lock(LW_SHARED);
-    const memory::StartFailure *entry = find(database, role);
+    const ExecutorLock lock(LW_SHARED);
+    const StartFailure *entry = find(database, role);
     if (entry == nullptr || !lies_ahead(*entry, now))
         return std::nullopt;
     return entry->not_before;
@@ -70,13 +70,13 @@ std::optional<pg::Time> next_try(Oid database, Oid role, pg::Time now)
 
 bool may_start(Oid database, Oid role, pg::Time now)
 {
-    const memory::StartFailure *entry = find(database, role);
+    const StartFailure *entry = find(database, role);
     return entry == nullptr || (!entry->refused && !lies_ahead(*entry, now));
 }
 
 pg::Time note_failed_start(Oid database, Oid role, pg::Time now)
 {
-    memory::StartFailure &entry = find_or_make(database, role);
+    StartFailure &entry = find_or_make(database, role);
     entry.not_before = now + std::min(longest_delay, first_delay << std::min(entry.failures, 6));
     ++entry.failures;
     return entry.not_before;
@@ -84,15 +84,15 @@ pg::Time note_failed_start(Oid database, Oid role, pg::Time now)
 
 void note_start(Oid database, Oid role)
 {
-    if (memory::StartFailure *entry = find(database, role))
-        *entry = memory::StartFailure{};
+    if (StartFailure *entry = find(database, role))
+        *entry = StartFailure{};
 }
 
 void forget_failed_starts(Oid database)
 {
-    for (memory::StartFailure &entry : entries())
+    for (StartFailure &entry : entries())
         if (entry.database == database)
-            entry = memory::StartFailure{};
+            entry = StartFailure{};
 }
 
 }  // namespace hipq::executors

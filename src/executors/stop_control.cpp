@@ -1,4 +1,7 @@
 // Keeps requests to cancel, deadlines, and the signals that were sent.
+//
+// Under the lock of the jobs in flight: shared for what the executor itself changes, exclusive for
+// what others do.
 #include "stop_control.hpp"
 
 #include <csignal>
@@ -21,7 +24,7 @@ constexpr std::int64_t schedulers_advance = 2'000'000;
 // Of all extensions of an attempt, in seconds: 100 years.
 constexpr std::int64_t longest_extension = 3'155'760'000;
 
-// Needs the lock, or a caller for whom a stale answer does no harm.
+// Takes no lock: a stale answer does no harm to the caller.
 const memory::DatabaseSlot *slot_of_database(Oid database)
 {
     for (const memory::DatabaseSlot &slot : memory::registry()->databases)
@@ -47,30 +50,29 @@ struct Request {
 
 Request request_of(std::int32_t entry)
 {
-    return {&memory::jobs_in_flight()[entry].is_cancelled, memory::cancellation_error(entry)};
+    return {&lanes::jobs_in_flight()[entry].is_cancelled, lanes::cancellation_error(entry)};
 }
 
-Request request_of(memory::ExecutorSlot &slot)
+Request request_of(ExecutorSlot &slot)
 {
-    return {&slot.stop_control.is_cancelled, memory::cancellation_error(slot)};
+    return {&slot.stop_control.is_cancelled, lanes::cancellation_error_of_executor(index_of(slot))};
 }
 
 // An executor that runs a job without entry; null: none.
-memory::ExecutorSlot *find_slot(Oid database, std::int64_t job_id)
+ExecutorSlot *find_slot(Oid database, std::int64_t job_id)
 {
-    for (memory::ExecutorSlot &slot : executor_slots())
-        if (slot.state != memory::ExecutorState::free && slot.database == database &&
-            slot.job.id == job_id)
+    for (ExecutorSlot &slot : executor_slots())
+        if (slot.state != ExecutorState::free && slot.database == database && slot.job.id == job_id)
             return &slot;
     return nullptr;
 }
 
 std::optional<Request> find_request(Oid database, std::int64_t job_id)
 {
-    const std::int32_t entry = memory::jobs_in_flight().find(database, job_id);
+    const std::int32_t entry = lanes::jobs_in_flight().find(database, job_id);
     if (entry != core::no_entry)
         return request_of(entry);
-    memory::ExecutorSlot *slot = find_slot(database, job_id);
+    ExecutorSlot *slot = find_slot(database, job_id);
     return slot == nullptr ? std::nullopt : std::optional(request_of(*slot));
 }
 
@@ -85,7 +87,7 @@ Cancellation copy_of(const char *error)
     return copy;
 }
 
-bool is_controlled(const memory::StopControl &stop_control, std::int64_t job_id)
+bool is_controlled(const StopControl &stop_control, std::int64_t job_id)
 {
     return stop_control.is_on && (stop_control.job_id == 0 || stop_control.job_id == job_id);
 }
@@ -97,7 +99,7 @@ bool is_controlled(const memory::StopControl &stop_control, std::int64_t job_id)
 template <class Function>
 void for_running_jobs(const Function &function)
 {
-    core::JobTable table = memory::jobs_in_flight();
+    core::JobTable table = lanes::jobs_in_flight();
     for (std::int32_t entry = table.first_of(own_executor_index()); entry != core::no_entry;
          entry = table.next_of(entry))
         if (table[entry].phase == core::JobPhase::running)
@@ -112,7 +114,7 @@ void set_closed(std::int64_t job_id, bool closed)
         for_running_jobs([&](core::JobEntry &entry) { entry.is_closed = closed; });
         return;
     }
-    core::JobTable table = memory::jobs_in_flight();
+    core::JobTable table = lanes::jobs_in_flight();
     const std::int32_t entry = table.find(MyDatabaseId, job_id);
     if (entry != core::no_entry && table[entry].holder == own_executor_index() &&
         table[entry].phase == core::JobPhase::running)
@@ -120,38 +122,38 @@ void set_closed(std::int64_t job_id, bool closed)
 }
 
 // What is watched is to end with; null: nobody has asked for its cancellation.
-const char *requested_error(const memory::ExecutorSlot &slot)
+const char *requested_error(const ExecutorSlot &slot)
 {
     if (slot.stop_control.is_cancelled && is_controlled(slot.stop_control, slot.job.id))
-        return memory::cancellation_error(slot);
-    const core::JobTable table = memory::jobs_in_flight();
+        return lanes::cancellation_error_of_executor(index_of(slot));
+    const core::JobTable table = lanes::jobs_in_flight();
     const bool is_batch = slot.stop_control.job_id == 0;
     std::int32_t entry = is_batch ? table.first_of(own_executor_index())
                                   : table.find(slot.database, slot.stop_control.job_id);
     while (is_batch && entry != core::no_entry && !table.at(entry).is_cancelled)
         entry = table.next_of(entry);
     return entry != core::no_entry && table.at(entry).is_cancelled
-               ? memory::cancellation_error(entry)
+               ? lanes::cancellation_error(entry)
                : nullptr;
 }
 
 // ---- signals ----
 
 // To the process of the slot and those it has started, as pg_cancel_backend() does. Needs the lock,
-// which keeps the process from being another one.
-void send(const memory::ExecutorSlot &slot, int signal)
+// exclusively, which keeps the process from being another one.
+void send(const ExecutorSlot &slot, int signal)
 {
     (void)::kill(-slot.pid, signal);
 }
 
-void send_cancellation(memory::ExecutorSlot &slot, pg::Time now)
+void send_cancellation(ExecutorSlot &slot, pg::Time now)
 {
     send(slot, SIGINT);
     slot.stop_control.signalled = true;
     slot.stop_control.cancelled = now;
 }
 
-core::Stopping as_rule_sees(const memory::StopControl &stop_control)
+core::Stopping as_rule_sees(const StopControl &stop_control)
 {
     core::Stopping job{stop_control.deadline.value, std::nullopt, stop_control.cancelled.value};
     if (stop_control.requested != pg::infinity)
@@ -163,7 +165,7 @@ core::Stopping as_rule_sees(const memory::StopControl &stop_control)
 }
 
 // Needs the lock. Returns what was done and when to look again.
-core::StopStep take_step(memory::ExecutorSlot &slot, pg::Time now, std::int64_t grace)
+core::StopStep take_step(ExecutorSlot &slot, pg::Time now, std::int64_t grace)
 {
     const core::StopStep step =
         core::next_stop_step(as_rule_sees(slot.stop_control), now.value, grace);
@@ -184,7 +186,7 @@ core::StopStep take_step(memory::ExecutorSlot &slot, pg::Time now, std::int64_t 
     return step;
 }
 
-UnresponsiveExecutor unresponsive(const memory::ExecutorSlot &slot)
+UnresponsiveExecutor unresponsive(const ExecutorSlot &slot)
 {
     UnresponsiveExecutor executor{slot.pid, slot.job, slot.stop_control.requested != pg::infinity};
     if (slot.stop_control.job_id != 0)
@@ -197,30 +199,29 @@ UnresponsiveExecutor unresponsive(const memory::ExecutorSlot &slot)
 // The executor that has begun with a job; nothing also if an external worker has it. Needs the
 // lock.
 struct Holder {
-    memory::ExecutorSlot *slot;
+    ExecutorSlot *slot;
     bool is_closed;
     Request request;
 };
 
 std::optional<Holder> holder_of(Oid database, std::int64_t job_id)
 {
-    const core::JobTable table = memory::jobs_in_flight();
+    const core::JobTable table = lanes::jobs_in_flight();
     const std::int32_t entry = table.find(database, job_id);
     if (entry != core::no_entry) {
         const core::JobEntry &job = table.at(entry);
-        if (job.phase != core::JobPhase::running ||
-            job.holder >= memory::registry()->executor_count)
+        if (job.phase != core::JobPhase::running || job.holder >= memory::executor_places())
             return std::nullopt;  // its row still waits, or tells all there is
-        return Holder{&memory::registry()->executors[job.holder], job.is_closed, request_of(entry)};
+        return Holder{&executor_table().slots[job.holder], job.is_closed, request_of(entry)};
     }
-    memory::ExecutorSlot *slot = find_slot(database, job_id);
+    ExecutorSlot *slot = find_slot(database, job_id);
     return slot == nullptr
                ? std::nullopt
                : std::optional(Holder{slot, slot->stop_control.is_closed, request_of(*slot)});
 }
 
 // Needs the lock.
-Extended extend(memory::StopControl &stop_control, std::int64_t wanted, std::int64_t most)
+Extended extend(StopControl &stop_control, std::int64_t wanted, std::int64_t most)
 {
     const std::int64_t seconds = std::min(wanted, longest_extension - stop_control.extended);
     if (stop_control.deadline <= pg::Time{::GetCurrentTimestamp()} ||
@@ -238,16 +239,17 @@ Extended extend(memory::StopControl &stop_control, std::int64_t wanted, std::int
 bool begin_stop_control(std::int64_t job_id, pg::Time deadline, bool asks_retry_handler)
 {
     const pg::Time now{::GetCurrentTimestamp()};
-    const memory::Lock lock(LW_EXCLUSIVE);
-    memory::ExecutorSlot &slot = *own_executor();
+    const lanes::InFlightLock lock(LW_SHARED);
+    ExecutorSlot &slot = *own_executor();
     const bool was_cancelled = slot.stop_control.is_cancelled;
-    slot.stop_control = memory::StopControl{};
+    slot.stop_control = StopControl{};
     slot.stop_control.is_cancelled = was_cancelled;
-    slot.stop_control.is_on = true;
     slot.stop_control.asks_retry_handler = asks_retry_handler;
     slot.stop_control.job_id = job_id;
     slot.stop_control.began = now;
     slot.stop_control.deadline = deadline;
+    pg_write_barrier();  // who looks at it may hold the lock shared as well
+    slot.stop_control.is_on = true;
     slot.stop_control.terminated = pg::infinity;
     set_closed(job_id, false);
     const bool is_requested = requested_error(slot) != nullptr;
@@ -262,8 +264,8 @@ EndedStopControl end_stop_control()
     bool signalled = false;
     std::int64_t extended = 0;
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
-        memory::ExecutorSlot &slot = *own_executor();
+        const lanes::InFlightLock lock(LW_SHARED);
+        ExecutorSlot &slot = *own_executor();
         extended = slot.stop_control.extended;
         request = copy_of(requested_error(slot));
         signalled = slot.stop_control.signalled;
@@ -277,13 +279,13 @@ EndedStopControl end_stop_control()
 
 void reopen_jobs()
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
+    const lanes::InFlightLock lock(LW_SHARED);
     set_closed(0, false);
 }
 
 void resolved(std::int64_t job_id)
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
+    const lanes::InFlightLock lock(LW_SHARED);
     forget_cancellation(MyDatabaseId, job_id);
 }
 
@@ -293,7 +295,7 @@ namespace {
 std::size_t count_running()
 {
     std::size_t count = 0;
-    const memory::Lock lock(LW_SHARED);
+    const lanes::InFlightLock lock(LW_SHARED);
     for_running_jobs([&](const core::JobEntry &) { ++count; });
     return count;
 }
@@ -304,7 +306,7 @@ std::vector<std::int64_t> close_cancelled_jobs()
     std::vector<std::int64_t> cancelled(count_running());  // before the lock: allocation
     std::size_t count = 0;
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
+        const lanes::InFlightLock lock(LW_SHARED);
         for_running_jobs([&](core::JobEntry &entry) {
             if (entry.is_cancelled && !entry.is_closed && count < cancelled.size())
                 cancelled[count++] = entry.job_id;
@@ -317,7 +319,7 @@ std::vector<std::int64_t> close_cancelled_jobs()
 
 Cancellation find_cancellation(std::int64_t job_id)
 {
-    const memory::Lock lock(LW_SHARED);
+    const lanes::InFlightLock lock(LW_SHARED);
     return cancellation_of(MyDatabaseId, job_id);
 }
 
@@ -333,7 +335,7 @@ std::vector<RequestedJob> close_jobs()
 
 bool deadline_has_come() noexcept
 {
-    const memory::ExecutorSlot *slot = own_executor();  // this process's: nobody else gives it away
+    const ExecutorSlot *slot = own_executor();  // this process's: nobody else gives it away
     return slot == nullptr || pg::Time{::GetCurrentTimestamp()} >= slot->stop_control.deadline;
 }
 
@@ -348,13 +350,13 @@ CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::
 {
     const pg::Time now{::GetCurrentTimestamp()};
     const int length = ::pg_mbcliplen(error.data(), static_cast<int>(error.size()),
-                                      memory::max_cancellation_error - 1);
-    const memory::Lock lock(LW_EXCLUSIVE);
+                                      lanes::max_cancellation_error - 1);
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
     const auto holder = holder_of(database, job_id);
     if (!holder.has_value())
         return CancelAnswer::not_in_flight;
-    memory::ExecutorSlot &slot = *holder->slot;
-    if (slot.state != memory::ExecutorState::running || holder->is_closed)
+    ExecutorSlot &slot = *holder->slot;
+    if (slot.state != ExecutorState::running || holder->is_closed)
         return CancelAnswer::changing;
     if (std::exchange(*holder->request.is_there, true))
         return CancelAnswer::placed;
@@ -370,11 +372,11 @@ CancelAnswer request_cancellation(Oid database, std::int64_t job_id, const std::
 
 Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds, std::int64_t most)
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
     const auto holder = holder_of(database, job_id);
     if (!holder.has_value() || holder->slot->stop_control.asks_retry_handler)
         return {ExtendAnswer::not_running, {}};
-    if (holder->slot->state != memory::ExecutorState::running || holder->is_closed ||
+    if (holder->slot->state != ExecutorState::running || holder->is_closed ||
         !is_controlled(holder->slot->stop_control, job_id))
         return {ExtendAnswer::changing, {}};
     return extend(holder->slot->stop_control, seconds, most);
@@ -382,8 +384,8 @@ Extended extend_deadline(Oid database, std::int64_t job_id, std::int64_t seconds
 
 Extended extend_own_deadline(std::int64_t seconds, std::int64_t most)
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
-    memory::ExecutorSlot *slot = own_executor();
+    const lanes::InFlightLock lock(LW_SHARED);
+    ExecutorSlot *slot = own_executor();
     if (slot == nullptr || !slot->stop_control.is_on || slot->stop_control.asks_retry_handler)
         return {ExtendAnswer::not_running, {}};
     return extend(slot->stop_control, seconds, most);
@@ -393,13 +395,13 @@ Stopped stop_overdue_jobs(Oid database, std::int64_t grace)
 {
     const pg::Time now{::GetCurrentTimestamp()};
     Stopped stopped;
-    stopped.unresponsive.resize(static_cast<std::size_t>(
-        memory::registry()->executor_count));  // before the lock: allocation
+    stopped.unresponsive.resize(
+        static_cast<std::size_t>(memory::executor_places()));  // before the lock: allocation
     std::size_t count = 0;
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
-        for (memory::ExecutorSlot &slot : executor_slots()) {
-            if (slot.state != memory::ExecutorState::running || !slot.stop_control.is_on)
+        const lanes::InFlightLock lock(LW_EXCLUSIVE);
+        for (ExecutorSlot &slot : executor_slots()) {
+            if (slot.state != ExecutorState::running || !slot.stop_control.is_on)
                 continue;
             if (OidIsValid(database) && slot.database != database)
                 continue;
@@ -410,7 +412,7 @@ Stopped stop_overdue_jobs(Oid database, std::int64_t grace)
             if (step.action == core::StopAction::report)
                 stopped.unresponsive[count++] = unresponsive(slot);
             if (slot.stop_control.reported)
-                memory::note_alert(memory::Alert::executor_unresponsive);
+                memory::raise_alert(memory::Alert::executor_unresponsive);
         }
     }
     stopped.unresponsive.resize(count);

@@ -1,14 +1,14 @@
 // Stopping jobs held by executors: their deadlines, requests to cancel them, and processes
 // that do not listen.
 //
-// A signal for a job is sent under the lock, while the slot of its executor says that the job's
-// code runs; the executor leaves that stage under the same lock. So the signal reaches no other
-// process, and what the executor then still finds of it is not the next job's. A request stands
-// until the executor is done with its jobs: one for a job of a batch holds when the job's turn
-// comes.
+// A signal for a job is sent under the lock of the jobs in flight, while the slot of its executor
+// says that the job's code runs; the executor leaves that stage under the same lock. So the signal
+// reaches no other process, and what the executor then still finds of it is not the next job's. A
+// request stands until the executor is done with its jobs: one for a job of a batch holds when the
+// job's turn comes.
 #pragma once
 
-#include "memory/memory.hpp"
+#include "executors/table.hpp"
 
 namespace hipq::executors {
 
@@ -105,13 +105,13 @@ struct Stopped {
 // whose database has no scheduler to do it, or none that does. `grace` in microseconds.
 Stopped stop_overdue_jobs(Oid database, std::int64_t grace);
 
-// Of the registry itself; they need the lock
+// Of the table itself; they need the lock
 // ----------------------------------------------------------------------------------------------
 
 // A request to cancel a job.
 struct Cancellation {
     bool is_there;
-    std::array<char, memory::max_cancellation_error> error;  // what the job ends with
+    std::array<char, lanes::max_cancellation_error> error;  // what the job ends with
 };
 Cancellation cancellation_of(Oid database, std::int64_t job_id) noexcept;
 void forget_cancellation(Oid database, std::int64_t job_id) noexcept;

@@ -1,6 +1,6 @@
 // Keeps the crash cases that are open.
 //
-// The cases in memory. Changed under the registry's lock; a case whose store a crash cuts short
+// The cases in memory, under a lock of their own; a case whose store a crash cuts short
 // fails its check and is lost.
 #include "crash_cases.hpp"
 
@@ -15,12 +15,17 @@ using core::CrashCase;
 
 constexpr std::size_t most_woken = 8;  // databases; more of them look by themselves within 10 s
 
+struct OpenCases {
+    int count;
+};
+constinit OpenCases *open_cases = nullptr;
+constinit memory::Tranche tranche{"HipqCrashCases", memory::LockRank::crash_cases};
 constinit std::span<CrashCase> cases{};  // empty: there is no flight recorder
 constinit core::CrashStreak streak{};    // that this life of the server began with
 
 bool has_cases()
 {
-    return !cases.empty() && memory::registry()->open_crash_cases > 0;
+    return !cases.empty() && memory::glance(open_cases->count) > 0;
 }
 
 // ---- all of this needs the lock ----
@@ -36,7 +41,7 @@ CrashCase *find_case(Oid database, std::int64_t job_id)
 void forget(CrashCase &entry)
 {
     entry = CrashCase{};
-    --memory::registry()->open_crash_cases;
+    --open_cases->count;
 }
 
 // Whether another suspect than this one is held by somebody.
@@ -95,12 +100,23 @@ void wake(const Woken &woken)
 
 }  // namespace
 
-void keep_crash_cases_in(std::span<CrashCase> memory, std::size_t open_cases,
-                         core::CrashStreak crashes)
+void request_crash_cases()
+{
+    ::RequestAddinShmemSpace(sizeof(OpenCases));
+    tranche.request();
+}
+
+void set_up_crash_cases()
+{
+    open_cases = memory::shared_struct<OpenCases>("hipq crash cases");
+    tranche.set_up();
+}
+
+void keep_crash_cases_in(std::span<CrashCase> memory, std::size_t number, core::CrashStreak crashes)
 {
     cases = memory;
     streak = crashes;
-    memory::registry()->open_crash_cases = static_cast<int>(std::min(open_cases, memory.size()));
+    open_cases->count = static_cast<int>(std::min(number, memory.size()));
 }
 
 std::vector<CrashCase> crash_cases(Oid database)
@@ -109,7 +125,7 @@ std::vector<CrashCase> crash_cases(Oid database)
     if (!has_cases())
         return result;
     result.reserve(cases.size());  // before the lock: allocation
-    const memory::Lock lock(LW_SHARED);
+    const memory::TrancheLock lock(tranche, LW_SHARED);
     for (const CrashCase &entry : cases)
         if (entry.job_id != 0 && entry.database == database)
             result.push_back(entry);
@@ -118,7 +134,7 @@ std::vector<CrashCase> crash_cases(Oid database)
 
 void keep_case(const CrashCase &entry)
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
     CrashCase *kept = find_case(entry.database, entry.job_id);
     if (kept == nullptr)
         return;
@@ -134,7 +150,7 @@ void acquit(Oid database, std::span<const core::FlightJob> jobs) noexcept
         return;
     Woken woken;
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
+        const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
         if (close_cases(database, jobs))
             woken = databases_with_suspects();
     }
@@ -143,6 +159,7 @@ void acquit(Oid database, std::span<const core::FlightJob> jobs) noexcept
 
 void forget_crash_cases(Oid database) noexcept
 {
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
     for (CrashCase &entry : cases)
         if (entry.job_id != 0 && entry.database == database)
             forget(entry);
@@ -152,6 +169,7 @@ Suspicion suspicion_of(const core::JobTable &table, Oid database, std::int64_t j
 {
     if (!has_cases())
         return Suspicion::none;
+    const memory::TrancheLock lock(tranche, LW_SHARED);
     const CrashCase *entry = find_case(database, job_id);
     if (entry == nullptr || (entry->runs_alone == 0 && entry->charge_due == 0))
         return Suspicion::none;
@@ -167,17 +185,9 @@ std::int64_t suspect_pause_left()
     return std::clamp<std::int64_t>(streak.last + pause - ::GetCurrentTimestamp(), 0, pause);
 }
 
-Suspicion suspicion_of(Oid database, std::int64_t job_id)
-{
-    if (!memory::is_loaded() || !has_cases())
-        return Suspicion::none;
-    const memory::Lock lock(LW_SHARED);
-    return suspicion_of(memory::jobs_in_flight(), database, job_id);
-}
-
 std::size_t count_crash_cases()
 {
-    return has_cases() ? static_cast<std::size_t>(memory::registry()->open_crash_cases) : 0;
+    return has_cases() ? static_cast<std::size_t>(memory::glance(open_cases->count)) : 0;
 }
 
 }  // namespace hipq::flight

@@ -2,6 +2,7 @@
 // the flight recorder's file, so that it outlives the next crash too.
 #pragma once
 
+#include "core/lanes/job_table.hpp"
 #include "core/recovery/crash_report.hpp"
 #include "memory/memory.hpp"
 
@@ -10,8 +11,12 @@ namespace hipq::flight {
 // Postmaster
 // ----------------------------------------------------------------------------------------------
 
+// At server start: asks for the memory that the cases need besides, and fills it.
+void request_crash_cases();
+void set_up_crash_cases();
+
 // Where the cases are kept from now on, in a life of the server that begins with so many open ones,
-// after such a streak of crashes. Needs the registry.
+// after such a streak of crashes.
 void keep_crash_cases_in(std::span<core::CrashCase> memory, std::size_t open_cases,
                          core::CrashStreak crashes);
 
@@ -31,7 +36,7 @@ void keep_case(const core::CrashCase &entry);
 // when there never was any.
 void acquit(Oid database, std::span<const core::FlightJob> jobs) noexcept;
 
-// The database, or hipq in it, is gone. Needs the lock.
+// The database, or hipq in it, is gone.
 void forget_crash_cases(Oid database) noexcept;
 
 // Jobs that crashed the server, or may have, run one at a time: whoever takes jobs into flight
@@ -42,12 +47,11 @@ constexpr bool is_kept_back(Suspicion suspicion)
 {
     return suspicion == Suspicion::has_to_wait || suspicion == Suspicion::has_to_pause;
 }
-Suspicion suspicion_of(const core::JobTable &table, Oid database,
-                       std::int64_t job_id) noexcept;  // needs the lock
-Suspicion suspicion_of(Oid database, std::int64_t job_id);
+// Needs the lock of the jobs in flight, of which this is the table.
+Suspicion suspicion_of(const core::JobTable &table, Oid database, std::int64_t job_id) noexcept;
 // How long it is until a suspect may start, whose turn it has; microseconds.
 std::int64_t suspect_pause_left();
-// No more jobs than these are under suspicion.
+// No more jobs than these are under suspicion; 0 also without shared memory.
 std::size_t count_crash_cases();
 
 }  // namespace hipq::flight

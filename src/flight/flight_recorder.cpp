@@ -101,9 +101,8 @@ void begin()
     const core::FlightStamp stamp = own_flight_stamp();
     const Verdict verdict = judge_last_life(stamp);
     const std::vector<CrashCase> &cases = verdict.cases;
-    const auto memory = replace_flight_file(
-        core::new_flight_log(stamp, static_cast<std::size_t>(memory::registry()->executor_count),
-                             cases, verdict.streak));
+    const auto memory = replace_flight_file(core::new_flight_log(
+        stamp, static_cast<std::size_t>(memory::executor_places()), cases, verdict.streak));
     if (!memory.has_value()) {
         report_no_recorder();
         return;
@@ -111,7 +110,7 @@ void begin()
     recorder = *memory;
     keep_crash_cases_in(recorder.cases, cases.size(), verdict.streak);
     if (cases.size() > recorder.cases.size())
-        memory::note_alert(memory::Alert::crash_cases_full);
+        memory::raise_alert(memory::Alert::crash_cases_full);
 }
 
 // ---- slots ----
@@ -167,8 +166,8 @@ void begin_flight_recorder()
 
 }  // namespace
 
-constinit const memory::Part flight_recorder_part{nullptr, nullptr, begin_flight_recorder,
-                                                  forget_crash_cases};
+constinit const memory::Part flight_recorder_part{request_crash_cases, set_up_crash_cases,
+                                                  begin_flight_recorder, forget_crash_cases};
 
 bool is_recording()
 {

@@ -1,8 +1,9 @@
 // Takes and asks for capacity under limits.
 //
-// The limiters of the table of jobs in flight, under the registry's lock.
+// The limiters of the table of jobs in flight, under its lock.
 #include "capacity.hpp"
 
+#include "lanes/in_flight_table.hpp"
 #include "lanes/lane_table.hpp"
 #include "memory/memory.hpp"
 
@@ -12,8 +13,8 @@ namespace {
 
 bool is_awaited(const core::LimiterName &name)
 {
-    const memory::Lock lock(LW_SHARED);
-    return memory::jobs_in_flight().limiters().is_awaited(name);
+    const InFlightLock lock(LW_SHARED);
+    return jobs_in_flight().limiters().is_awaited(name);
 }
 
 }  // namespace
@@ -24,8 +25,8 @@ std::vector<core::Capacity> take_capacity(std::span<const Claimant> jobs,
     std::vector<core::Capacity> capacities(jobs.size());  // before the lock: allocation
     std::size_t count = 0;
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = memory::jobs_in_flight();
+        const InFlightLock lock(LW_EXCLUSIVE);
+        core::JobTable table = jobs_in_flight();
         for (const Claimant &job : jobs) {
             const std::int32_t entry = table.find(MyDatabaseId, job.job_id);
             if (entry == core::no_entry || table[entry].holder != memory::own_holder())
@@ -42,9 +43,9 @@ std::vector<core::Capacity> take_capacity(std::span<const Claimant> jobs,
 
 bool has_key_capacity(int queue_id, const core::Load &load, core::Weight limit)
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
-    return memory::jobs_in_flight().limiters().admits({MyDatabaseId, queue_id, load.type, load.key},
-                                                      load.weight, limit);
+    const InFlightLock lock(LW_EXCLUSIVE);
+    return jobs_in_flight().limiters().admits({MyDatabaseId, queue_id, load.type, load.key},
+                                              load.weight, limit);
 }
 
 bool waits_for_capacity(int queue_id, std::uint64_t type, std::uint64_t key)
@@ -72,8 +73,8 @@ bool forget_waiting_for_capacity()
 {
     bool any = false;
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
-        any = memory::jobs_in_flight().limiters().forget_waiting(MyDatabaseId);
+        const InFlightLock lock(LW_EXCLUSIVE);
+        any = jobs_in_flight().limiters().forget_waiting(MyDatabaseId);
     }
     if (any)
         make_capacity({MyDatabaseId, 0, 0, 0});
@@ -85,9 +86,9 @@ std::vector<core::Limiter> list_limiters()
     std::vector<core::Limiter> result;
     if (!memory::is_loaded())
         return result;
-    result.reserve(memory::jobs_in_flight().limiters().capacity());  // before the lock: allocation
-    const memory::Lock lock(LW_SHARED);
-    for (const core::Limiter &limiter : memory::jobs_in_flight().limiters().all())
+    result.reserve(jobs_in_flight().limiters().capacity());  // before the lock: allocation
+    const InFlightLock lock(LW_SHARED);
+    for (const core::Limiter &limiter : jobs_in_flight().limiters().all())
         if (limiter.jobs > 0 && limiter.name.database == MyDatabaseId)
             result.push_back(limiter);
     return result;

@@ -2,6 +2,7 @@
 // claimed, given back when it leaves the prefetched batch of its executor, in whatever way.
 #pragma once
 
+#include "core/lanes/job_table.hpp"
 #include "memory/memory.hpp"
 
 namespace hipq::lanes {

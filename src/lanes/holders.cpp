@@ -30,11 +30,11 @@ Usage usage_of(int queue_id, std::uint64_t type, std::uint64_t key)
     Usage usage;
     if (!memory::is_loaded())
         return usage;
-    usage.holders.resize(memory::jobs_in_flight().capacity());  // before the lock: allocation
+    usage.holders.resize(jobs_in_flight().capacity());  // before the lock: allocation
     std::size_t count = 0;
     {
-        const memory::Lock lock(LW_SHARED);
-        const core::JobTable table = memory::jobs_in_flight();
+        const InFlightLock lock(LW_SHARED);
+        const core::JobTable table = jobs_in_flight();
         const std::int32_t limiter = table.limiters().find({MyDatabaseId, queue_id, type, key});
         if (limiter != core::no_limiter) {
             usage.used = table.limiters()[limiter].used;

@@ -2,7 +2,7 @@
 // (capacity.hpp).
 #pragma once
 
-#include "memory/memory.hpp"
+#include "lanes/in_flight_table.hpp"
 
 namespace hipq::lanes {
 

@@ -2,16 +2,11 @@
 #include "in_flight.hpp"
 
 #include "core/limits/worker_quota.hpp"
-#include "databases/databases.hpp"
-#include "flight/flight.hpp"
 #include "memory/memory.hpp"
 
 namespace hipq::lanes {
 
 namespace {
-
-// How long a job may run before the jobs behind it in the prefetched batch are given to others.
-constexpr std::int64_t patience = 100'000;  // us
 
 core::JobEntry entry_for(const WaitingJob &job)
 {
@@ -25,33 +20,12 @@ core::JobEntry entry_for(const WaitingJob &job)
     return entry;
 }
 
-// Gives back the jobs of a prefetched batch up to a phase. Needs the lock. Returns whether there
-// was one.
-bool erase_up_to(core::JobPhase latest, core::JobTable &jobs, std::int32_t holder)
-{
-    return jobs.erase_if(holder, [&](const core::JobEntry &job) {
-        if (job.phase > latest)
-            return false;
-        return_to_lane(job);
-        return true;
-    }) > 0;
-}
-
-bool has_reserved(const core::JobTable &jobs, std::int32_t holder)
-{
-    for (std::int32_t entry = jobs.first_of(holder); entry != core::no_entry;
-         entry = jobs.next_of(entry))
-        if (jobs.at(entry).phase == core::JobPhase::reserved)
-            return true;
-    return false;
-}
-
 bool has_come_to(core::JobPhase phase, Oid database, std::int64_t job_id)
 {
     if (!memory::is_loaded())
         return false;
-    const memory::Lock lock(LW_SHARED);
-    const core::JobTable table = memory::jobs_in_flight();
+    const InFlightLock lock(LW_SHARED);
+    const core::JobTable table = jobs_in_flight();
     const std::int32_t entry = table.find(database, job_id);
     return entry != core::no_entry && table.at(entry).phase >= phase;
 }
@@ -60,8 +34,7 @@ bool has_come_to(core::JobPhase phase, Oid database, std::int64_t job_id)
 
 std::size_t entries_beyond_the_first(const core::JobTable &jobs)
 {
-    const std::size_t kept =
-        jobs.size() + static_cast<std::size_t>(memory::registry()->executor_count);
+    const std::size_t kept = jobs.size() + static_cast<std::size_t>(memory::executor_places());
     return jobs.capacity() > kept ? jobs.capacity() - kept : 0;
 }
 
@@ -75,8 +48,8 @@ std::size_t entries_for_prefetch(const core::JobTable &jobs)
 Reserved reserve_jobs(std::span<const WaitingJob> jobs, std::span<WaitingJob> reserved)
 {
     Reserved result{0, 0};
-    const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_flight();
+    const InFlightLock lock(LW_EXCLUSIVE);
+    core::JobTable table = jobs_in_flight();
     // An executor always has room for one; what is for workers leaves that alone, however long they
     // keep it. Nor do the prefetched batches of executors take what is left for workers.
     const bool is_for_worker = !memory::is_executor();
@@ -84,7 +57,7 @@ Reserved reserve_jobs(std::span<const WaitingJob> jobs, std::span<WaitingJob> re
         std::min(reserved.size(),
                  is_for_worker ? entries_beyond_the_first(table) : 1 + entries_for_prefetch(table));
     if (limit < reserved.size())
-        memory::note_alert(memory::Alert::jobs_in_flight_full);
+        memory::raise_alert(memory::Alert::jobs_in_flight_full);
     if (jobs.size() == 1 &&
         flight::is_kept_back(flight::suspicion_of(table, MyDatabaseId, jobs[0].id)))
         return result;
@@ -98,8 +71,8 @@ Reserved reserve_jobs(std::span<const WaitingJob> jobs, std::span<WaitingJob> re
 std::size_t choose_jobs(std::span<WaitingJob> jobs)
 {
     std::size_t count = 0;
-    const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_flight();
+    const InFlightLock lock(LW_SHARED);
+    core::JobTable table = jobs_in_flight();
     for (const WaitingJob &job : jobs) {
         const std::int32_t entry = table.find(MyDatabaseId, job.id);
         if (entry == core::no_entry || table[entry].holder != memory::own_holder())
@@ -114,41 +87,39 @@ void return_to_lane(const core::JobEntry &job) noexcept
 {
     const core::LaneKey key{job.due, job.job_id};
     if (job.lane.is_known() && !note_lane(job.lane, {key, key}))
-        lose_lanes_locked(job.database);
+        lose_lanes(job.database);
+}
+
+bool return_up_to(core::JobPhase latest, core::JobTable &jobs, std::int32_t holder)
+{
+    return jobs.erase_if(holder, [&](const core::JobEntry &job) {
+        if (job.phase > latest)
+            return false;
+        return_to_lane(job);
+        return true;
+    }) > 0;
 }
 
 bool release_prefetched()
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_flight();
-    return erase_up_to(core::JobPhase::chosen, table,
-                       memory::own_holder());  // nothing of it runs: no room is made
+    const InFlightLock lock(LW_EXCLUSIVE);
+    core::JobTable table = jobs_in_flight();
+    return return_up_to(core::JobPhase::chosen, table,
+                        memory::own_holder());  // nothing of it runs: no room is made
 }
 
-PrefetchedLook look_after_prefetched(pg::Time now)
+flight::Suspicion suspicion_of(Oid database, std::int64_t job_id)
 {
-    PrefetchedLook look{false, false};
-    const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_flight();
-    for (int i = 0; i < memory::registry()->executor_count; ++i) {
-        const memory::ExecutorSlot &slot = memory::registry()->executors[i];
-        if (slot.database != MyDatabaseId || !has_reserved(table, i))
-            continue;
-        if (slot.state == memory::ExecutorState::running && slot.state_since + patience < now)
-            look.has_returned_jobs =
-                erase_up_to(core::JobPhase::reserved, table, i) || look.has_returned_jobs;
-        else
-            look.watch_on = true;
-    }
-    if (!look.watch_on)
-        databases::stop_watching_prefetched();
-    return look;
+    if (flight::count_crash_cases() == 0)
+        return flight::Suspicion::none;
+    const InFlightLock lock(LW_SHARED);
+    return flight::suspicion_of(jobs_in_flight(), database, job_id);
 }
 
 bool is_in_flight(Oid database, std::int64_t job_id)
 {
-    const memory::Lock lock(LW_SHARED);
-    return memory::jobs_in_flight().find(database, job_id) != core::no_entry;
+    const InFlightLock lock(LW_SHARED);
+    return jobs_in_flight().find(database, job_id) != core::no_entry;
 }
 
 bool is_begun(Oid database, std::int64_t job_id)
@@ -165,8 +136,8 @@ bool is_running_in(Oid database, int queue_id, std::int64_t job_id)
 {
     if (!memory::is_loaded())
         return false;
-    const memory::Lock lock(LW_SHARED);
-    const core::JobTable table = memory::jobs_in_flight();
+    const InFlightLock lock(LW_SHARED);
+    const core::JobTable table = jobs_in_flight();
     const std::int32_t entry = table.find(database, job_id);
     return entry != core::no_entry && table.at(entry).phase >= core::JobPhase::running &&
            table.at(entry).queue_id == queue_id;
@@ -174,8 +145,8 @@ bool is_running_in(Oid database, int queue_id, std::int64_t job_id)
 
 std::size_t count_in_flight()
 {
-    const memory::Lock lock(LW_SHARED);
-    return memory::jobs_in_flight().size();
+    const InFlightLock lock(LW_SHARED);
+    return jobs_in_flight().size();
 }
 
 }  // namespace hipq::lanes

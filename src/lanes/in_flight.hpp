@@ -2,6 +2,8 @@
 // after the other, registered so that nobody else takes them.
 #pragma once
 
+#include "flight/flight.hpp"
+#include "lanes/in_flight_table.hpp"
 #include "lanes/lane_table.hpp"
 
 namespace hipq::lanes {
@@ -41,24 +43,21 @@ std::size_t choose_jobs(std::span<WaitingJob> jobs);
 // it then.
 bool release_prefetched();
 
-// Scheduler
-// ----------------------------------------------------------------------------------------------
-
-// What was found when looking after the prefetched batches of a database's executors.
-struct PrefetchedLook {
-    bool has_returned_jobs;  // jobs are waiting again
-    bool watch_on;           // some executor still has a prefetched batch
-};
-// Takes back the reserved jobs of executors whose current job has run for more than a moment.
-PrefetchedLook look_after_prefetched(pg::Time now);
-
 // Everybody
 // ----------------------------------------------------------------------------------------------
 
 bool is_in_flight(Oid database, std::int64_t job_id);
 
-// Says where jobs stand that leave a prefetched batch without having been finished. Needs the lock.
+// Says where jobs stand that leave a prefetched batch without having been finished. Needs the lock,
+// exclusively.
 void return_to_lane(const core::JobEntry &job) noexcept;
+
+// Gives back the jobs of a holder that have come no further than a phase. Needs the lock,
+// exclusively. Returns whether there was one.
+bool return_up_to(core::JobPhase latest, core::JobTable &jobs, std::int32_t holder);
+
+// Whether a job has to run alone; takes the lock if there are such jobs.
+flight::Suspicion suspicion_of(Oid database, std::int64_t job_id);
 
 // Whether somebody who has it in flight has begun to claim it.
 bool is_begun(Oid database, std::int64_t job_id);

@@ -24,9 +24,9 @@ struct LaneTable {
 
 constinit LaneTable *table = nullptr;
 constinit LaneEntry *lane_entries = nullptr;
-constinit LWLock *table_lock = nullptr;
-
-constexpr const char *tranche = "hipq lanes";
+constinit memory::Tranche table_tranche{"HipqLaneTable", memory::LockRank::lane_table};
+// Its locks are in the entries, so that memory of those which are never used is not touched.
+constinit memory::Tranche lane_tranche{"HipqLane", memory::LockRank::lane};
 
 Size count_of_lanes()
 {
@@ -81,7 +81,7 @@ void begin_to_use(std::int32_t index)
 {
     LaneEntry &entry = lane_entries[index];
     std::memset(static_cast<void *>(&entry), 0, sizeof(entry));
-    ::LWLockInitialize(&entry.lock, table_lock->tranche);
+    ::LWLockInitialize(&entry.lock, lane_tranche.lock(0)->tranche);
 }
 
 std::optional<std::int32_t> unused_entry()
@@ -122,24 +122,11 @@ std::optional<std::int32_t> free_entry(Oid owner)
 
 }  // namespace
 
-TableLock::TableLock(LWLockMode mode)
-{
-    ::LWLockAcquire(table_lock, mode);
-}
+TableLock::TableLock(LWLockMode mode) : TrancheLock(table_tranche, mode) {}
 
-TableLock::~TableLock()
+LaneLock::LaneLock(std::int32_t index)
+    : TrancheLock(lane_tranche, &lane_entries[index].lock, LW_EXCLUSIVE)
 {
-    ::LWLockRelease(table_lock);
-}
-
-LaneLock::LaneLock(std::int32_t index) : lock_(&lane_entries[index].lock)
-{
-    ::LWLockAcquire(lock_, LW_EXCLUSIVE);
-}
-
-LaneLock::~LaneLock()
-{
-    ::LWLockRelease(lock_);
 }
 
 std::span<LaneHead> heads()
@@ -240,7 +227,8 @@ void remove(std::int32_t index)
 void request_lanes()
 {
     ::RequestAddinShmemSpace(::add_size(table_size(), entries_size()));
-    ::RequestNamedLWLockTranche(tranche, 1);
+    table_tranche.request();
+    lane_tranche.request();
 }
 
 void set_up_lanes()
@@ -249,7 +237,8 @@ void set_up_lanes()
     table = static_cast<LaneTable *>(::ShmemInitStruct("hipq lanes", table_size(), &found));
     lane_entries =
         static_cast<LaneEntry *>(::ShmemInitStruct("hipq lane entries", entries_size(), &found));
-    table_lock = &::GetNamedLWLockTranche(tranche)->lock;
+    table_tranche.set_up();
+    lane_tranche.set_up();
     if (found)
         return;
     std::memset(static_cast<void *>(table), 0, table_size());

@@ -28,23 +28,14 @@ struct LaneEntry {
 };
 
 // Of the table: which lanes there are. Taken before a lane's.
-class TableLock {
+class TableLock : public memory::TrancheLock {
 public:
     explicit TableLock(LWLockMode mode);
-    ~TableLock();
-    TableLock(const TableLock &) = delete;
-    TableLock &operator=(const TableLock &) = delete;
 };
 
-class LaneLock {
+class LaneLock : public memory::TrancheLock {
 public:
     explicit LaneLock(std::int32_t index);
-    ~LaneLock();
-    LaneLock(const LaneLock &) = delete;
-    LaneLock &operator=(const LaneLock &) = delete;
-
-private:
-    LWLock *lock_;
 };
 
 // Those that were ever in use.

@@ -121,19 +121,14 @@ void make_capacity(const core::LimiterName &name) noexcept
     }
 }
 
-void lose_lanes_locked(Oid database) noexcept
-{
-    change_each(database, any_lane, [](LaneEntry &entry) { entry.lane.note_all(); });
-    if (memory::DatabaseSlot *slot = slot_of(database))
-        ++slot->lane_losses;
-}
-
 void lose_lanes(Oid database) noexcept
 {
     if (!memory::is_loaded())
         return;
+    change_each(database, any_lane, [](LaneEntry &entry) { entry.lane.note_all(); });
     const memory::Lock lock(LW_EXCLUSIVE);
-    lose_lanes_locked(database);
+    if (memory::DatabaseSlot *slot = slot_of(database))
+        ++slot->lane_losses;
 }
 
 void look_again_at_lanes(Oid database) noexcept
@@ -253,7 +248,6 @@ void look_again_everywhere() noexcept
 
 namespace {
 
-// Needs the lock.
 void forget_lanes(Oid database) noexcept
 {
     const TableLock table_guard(LW_EXCLUSIVE);
@@ -266,10 +260,9 @@ void forget_lanes(Oid database) noexcept
 }
 
 // What the scheduler read when it ended has to be read by the next one.
-void give_back_readings(memory::DatabaseSlot &slot, int holder) noexcept
+memory::LeftByScheduler give_back_readings(int holder) noexcept
 {
-    if (cancel_readings(holder))
-        slot.next_due = pg::Time{0};
+    return {cancel_readings(holder), false};
 }
 
 }  // namespace

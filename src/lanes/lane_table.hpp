@@ -1,10 +1,10 @@
 // The lanes (core/lanes/lane.hpp) of all databases in shared memory: where executors look for work,
 // and where whoever has made a job claimable leaves word when its transaction has ended.
 //
-// Each lane has a lock of its own, held for straight-line code only; it may be taken while the
-// registry's is held, not the other way round. A lane in which there is nothing can lose its place
-// to another one, so it is named by a reference that goes stale. When there is no room for one more
-// lane its jobs are found by looking at the tables: slower, and with an alert.
+// Each lane has a lock of its own, held for straight-line code only. A lane in which there is
+// nothing can lose its place to another one, so it is named by a reference that goes stale. When
+// there is no room for one more lane its jobs are found by looking at the tables: slower, and with
+// an alert.
 #pragma once
 
 #include "core/lanes/lane.hpp"
@@ -66,7 +66,6 @@ void make_capacity(const core::LimiterName &name) noexcept;
 // are read from their beginnings, and its scheduler looks for lanes that are not known. Cannot
 // fail.
 void lose_lanes(Oid database) noexcept;
-void lose_lanes_locked(Oid database) noexcept;  // needs the lock
 
 // Says that a zone is another than when jobs of a database were put off: they are worth a look.
 // Cannot fail.
@@ -124,7 +123,7 @@ std::optional<LaneReading> begin_reading(LaneRef ref, pg::Time now);
 void end_reading(LaneRef ref, LaneReading &reading) noexcept;
 void cancel_reading(LaneRef ref) noexcept;
 
-// What a process read when it ended is given back unread. Needs the lock. Returns whether there was
+// What a process read when it ended is given back unread. Returns whether there was
 // anything.
 bool cancel_readings(int holder) noexcept;
 

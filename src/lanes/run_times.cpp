@@ -1,9 +1,11 @@
 // Keeps how long jobs of a type run, as an average.
 //
 // Run times by a hash of database, queue and type. Two types that share a hash share an average,
-// which is harmless.
+// which is harmless. The lock is for new types alone: a run of one that is known is counted
+// without.
 #include "run_times.hpp"
 
+#include "core/lanes/run_times.hpp"
 #include "memory/memory.hpp"
 
 extern "C" {
@@ -13,6 +15,12 @@ extern "C" {
 namespace hipq::lanes {
 
 namespace {
+
+struct Table {
+    core::RunTime places[1024];
+};
+constinit Table *table = nullptr;
+constinit memory::Tranche tranche{"HipqRunTimes", memory::LockRank::run_times};
 
 std::uint64_t key_of(int queue_id, std::string_view job_type)
 {
@@ -29,16 +37,36 @@ std::uint64_t key_of(int queue_id, std::string_view job_type)
 std::optional<std::int64_t> run_time(int queue_id, std::string_view job_type)
 {
     const std::uint64_t key = key_of(queue_id, job_type);
-    const memory::Lock lock(LW_SHARED);
-    return core::RunTimes(memory::registry()->run_times).find(key);
+    return core::RunTimes(table->places).find(key);
 }
 
 void note_run_time(int queue_id, Oid owner, std::string_view job_type, std::int64_t microseconds)
 {
     const std::uint64_t key = key_of(queue_id, job_type);
-    const memory::Lock lock(LW_EXCLUSIVE);
-    if (core::RunTimes(memory::registry()->run_times).note(key, microseconds, owner))
-        memory::note_alert(memory::Alert::run_times_full);
+    core::RunTimes times(table->places);
+    if (times.update(key, microseconds))
+        return;
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
+    if (times.note(key, microseconds, owner))
+        memory::raise_alert(memory::Alert::run_times_full);
 }
+
+namespace {
+
+void request_run_times()
+{
+    ::RequestAddinShmemSpace(sizeof(Table));
+    tranche.request();
+}
+
+void set_up_run_times()
+{
+    table = memory::shared_struct<Table>("hipq run times");
+    tranche.set_up();
+}
+
+}  // namespace
+
+constinit const memory::Part run_times_part{request_run_times, set_up_run_times};
 
 }  // namespace hipq::lanes

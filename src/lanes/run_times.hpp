@@ -12,4 +12,6 @@ std::optional<std::int64_t> run_time(int queue_id, std::string_view job_type);
 // Notes one more run of `microseconds`.
 void note_run_time(int queue_id, Oid owner, std::string_view job_type, std::int64_t microseconds);
 
+extern const memory::Part run_times_part;
+
 }  // namespace hipq::lanes

@@ -172,7 +172,7 @@ Condition expiry_condition(const WaitingJob &job, pg::Time now)
 
 Condition crash_condition(const WaitingJob &job)
 {
-    switch (flight::suspicion_of(MyDatabaseId, job.id)) {
+    switch (lanes::suspicion_of(MyDatabaseId, job.id)) {
     case flight::Suspicion::none:
         return Finding::is_no_suspect;
     case flight::Suspicion::may_run:

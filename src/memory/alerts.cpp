@@ -3,11 +3,20 @@
 // A record per alert. A spell ends when an alert has not been noted for a while.
 #include "alerts.hpp"
 
+#include "memory/shared_struct.hpp"
+#include "memory/tranche.hpp"
+
 namespace hipq::memory {
 
 namespace {
 
 constexpr std::int64_t spell = 300'000'000;  // us
+
+struct Alerts {
+    AlertRecord records[alert_count];
+};
+constinit Alerts *alerts = nullptr;
+constinit Tranche tranche{"HipqAlerts", LockRank::alerts};
 
 bool is_present(const AlertRecord &record, pg::Time now)
 {
@@ -16,20 +25,15 @@ bool is_present(const AlertRecord &record, pg::Time now)
 
 }  // namespace
 
-void note_alert(Alert alert) noexcept
+void raise_alert(Alert alert) noexcept
 {
     const pg::Time now{::GetCurrentTimestamp()};
-    AlertRecord &record = registry()->alerts[static_cast<std::size_t>(alert)];
+    const TrancheLock lock(tranche, LW_EXCLUSIVE);
+    AlertRecord &record = alerts->records[static_cast<std::size_t>(alert)];
     if (!is_present(record, now))
         record = AlertRecord{0, now, now};
     ++record.times;
     record.last = now;
-}
-
-void raise_alert(Alert alert) noexcept
-{
-    const Lock lock(LW_EXCLUSIVE);
-    note_alert(alert);
 }
 
 std::vector<PresentAlert> present_alerts()
@@ -39,8 +43,8 @@ std::vector<PresentAlert> present_alerts()
         return result;
     std::array<AlertRecord, alert_count> records{};
     {
-        const Lock lock(LW_SHARED);
-        std::memcpy(static_cast<void *>(records.data()), registry()->alerts, sizeof(records));
+        const TrancheLock lock(tranche, LW_SHARED);
+        std::memcpy(static_cast<void *>(records.data()), alerts->records, sizeof(records));
     }
     const pg::Time now{::GetCurrentTimestamp()};
     for (std::size_t i = 0; i < alert_count; ++i)
@@ -48,5 +52,23 @@ std::vector<PresentAlert> present_alerts()
             result.push_back({static_cast<Alert>(i), records[i]});
     return result;
 }
+
+namespace {
+
+void request_alerts()
+{
+    ::RequestAddinShmemSpace(sizeof(Alerts));
+    tranche.request();
+}
+
+void set_up_alerts()
+{
+    alerts = shared_struct<Alerts>("hipq alerts");
+    tranche.set_up();
+}
+
+}  // namespace
+
+constinit const Part alerts_part{request_alerts, set_up_alerts};
 
 }  // namespace hipq::memory

@@ -5,9 +5,35 @@
 
 namespace hipq::memory {
 
-// Notes that it has just happened. Needs the lock; straight-line code.
-void note_alert(Alert alert) noexcept;
-// The same without the lock.
+enum class Alert : unsigned char {
+    databases_full,
+    jobs_in_flight_full,
+    decisions_full,
+    run_times_full,
+    no_worker_slot,
+    executor_wanted,
+    executor_unresponsive,
+    no_flight_recorder,
+    crash_cases_full,
+    start_failures_full,
+    marks_full,
+    lanes_full,
+    cursor_miss,
+    no_start,
+    scheduler_late,
+    workers_full,
+    job_set_aside,
+    no_worker,
+    worker_quota
+};
+inline constexpr std::size_t alert_count = 19;
+struct AlertRecord {
+    std::int64_t times;
+    pg::Time first;  // of the present spell
+    pg::Time last;
+};
+
+// Notes that it has just happened. Whatever other locks the caller holds: this one comes last.
 void raise_alert(Alert alert) noexcept;
 
 // What has happened within the last five minutes.
@@ -16,5 +42,7 @@ struct PresentAlert {
     AlertRecord record;
 };
 std::vector<PresentAlert> present_alerts();
+
+extern const Part alerts_part;
 
 }  // namespace hipq::memory

@@ -5,4 +5,6 @@
 #include "memory/alerts.hpp"
 #include "memory/own_holder.hpp"
 #include "memory/registry.hpp"
+#include "memory/shared_struct.hpp"
+#include "memory/tranche.hpp"
 #include "memory/transaction_notes.hpp"

@@ -18,7 +18,7 @@ int own_holder()
 
 bool is_executor()
 {
-    return holder_of_process >= 0 && holder_of_process < registry()->executor_count;
+    return holder_of_process >= 0 && holder_of_process < executor_places();
 }
 
 void set_own_holder(int holder)

@@ -61,33 +61,33 @@ std::optional<std::string> first_unmet_condition_of(FunctionCallInfo fcinfo)
 
 // ---- executors ----
 
-const char *status_of(const memory::ExecutorSlot &slot)
+const char *status_of(const executors::ExecutorSlot &slot)
 {
     switch (slot.state) {
-    case memory::ExecutorState::requested:
+    case executors::ExecutorState::requested:
         return "requested";
-    case memory::ExecutorState::starting:
+    case executors::ExecutorState::starting:
         return "starting";
-    case memory::ExecutorState::idle:
+    case executors::ExecutorState::idle:
         return "idle";
-    case memory::ExecutorState::running:
+    case executors::ExecutorState::running:
         return slot.stop_control.reported ? "unresponsive" : "running";
-    case memory::ExecutorState::orphaned:
+    case executors::ExecutorState::orphaned:
         return "ended";
-    case memory::ExecutorState::free:
+    case executors::ExecutorState::free:
         break;
     }
     return "free";
 }
 
-bool has_job(const memory::ExecutorSlot &slot)
+bool has_job(const executors::ExecutorSlot &slot)
 {
     return slot.job.id != 0 && slot.job.attempt != 0;
 }
 
 // The whole server to monitors; to others the executors of this database that run a job of a queue
 // they may read, and, without job, those of roles whose rights they have.
-bool is_visible(catalog::Sight &sight, const memory::ExecutorSlot &slot)
+bool is_visible(catalog::Sight &sight, const executors::ExecutorSlot &slot)
 {
     if (sight.is_whole() || slot.database != MyDatabaseId)
         return sight.is_whole();
@@ -100,7 +100,7 @@ void list_executors(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
     catalog::Sight sight;
-    for (const memory::ExecutorSlot &slot : executors::list_executors()) {
+    for (const executors::ExecutorSlot &slot : executors::list_executors()) {
         if (!is_visible(sight, slot))
             continue;
         const bool has_process = slot.pid != 0;

@@ -277,7 +277,7 @@ void rest(Scheduler &scheduler)
     for (;;) {
         const bool watches = databases::watches_prefetched();
         if (watches &&
-            lanes::look_after_prefetched(pg::Time{::GetCurrentTimestamp()}).has_returned_jobs) {
+            executors::look_after_prefetched(pg::Time{::GetCurrentTimestamp()}).has_returned_jobs) {
             HIPQ_POINT("after-take-back");
             return;
         }

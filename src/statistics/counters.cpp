@@ -30,9 +30,7 @@ struct Counted {
 
 constinit StatisticsHead *head =
     nullptr;  // then as many places as there is capacity, then the entries
-constinit LWLock *lock = nullptr;
-
-constexpr const char *tranche = "hipq statistics";
+constinit memory::Tranche tranche{"HipqStatistics", memory::LockRank::statistics};
 
 std::span<core::StatisticsPlace> places()
 {
@@ -168,7 +166,7 @@ core::Statistics *entry_of(const NotedType &type, std::int64_t minute)
 // Straight-line code: the lock is held, and the transaction cannot fail any more.
 void count_noted()
 {
-    ::LWLockAcquire(lock, LW_EXCLUSIVE);
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
     core::Statistics *entry = nullptr;
     std::size_t type_of_entry = noted_types->size();
     for (const NotedEvent &noted : *noted_events) {
@@ -180,7 +178,6 @@ void count_noted()
         else
             ++head->uncounted;
     }
-    ::LWLockRelease(lock);
 }
 
 extern "C" void hipq_statistics_transaction_ends(XactEvent event, void *)
@@ -245,14 +242,15 @@ namespace {
 void request_statistics()
 {
     ::RequestAddinShmemSpace(segment_size());
-    ::RequestNamedLWLockTranche(tranche, 1);
+    tranche.request();
 }
 
 void set_up_statistics()
 {
     bool found = false;
-    head = static_cast<StatisticsHead *>(::ShmemInitStruct(tranche, segment_size(), &found));
-    lock = &::GetNamedLWLockTranche(tranche)->lock;
+    head =
+        static_cast<StatisticsHead *>(::ShmemInitStruct("hipq statistics", segment_size(), &found));
+    tranche.set_up();
     if (!::IsUnderPostmaster)
         ::on_shmem_exit(hipq_statistics_exit, Datum{0});
     if (found)
@@ -286,21 +284,29 @@ void note_event(int queue_id, Oid owner, std::string_view instance, std::string_
                              ::GetCurrentSubTransactionId(), event});
 }
 
+namespace {
+
+// False: nothing is counted at that place.
+bool copy_entry(std::size_t place, Counted &copy)
+{
+    const memory::TrancheLock lock(tranche, LW_SHARED);
+    const bool is_used = places()[place].key != 0;
+    if (is_used)
+        copy = counted()[place];
+    return is_used;
+}
+
+}  // namespace
+
 void for_each_counted(
     const std::function<void(const CountedType &, const core::Statistics &)> &show)
 {
     if (head == nullptr)
         return;
     const auto copy = std::make_unique<Counted>();
-    for (std::size_t i = 0; i < places().size(); ++i) {
-        ::LWLockAcquire(lock, LW_SHARED);
-        const bool is_used = places()[i].key != 0;
-        if (is_used)
-            *copy = counted()[i];
-        ::LWLockRelease(lock);
-        if (is_used)
+    for (std::size_t i = 0; i < places().size(); ++i)
+        if (copy_entry(i, *copy))
             show(copy->type, copy->statistics);
-    }
 }
 
 std::int64_t uncounted_events()
@@ -312,14 +318,13 @@ void reset_statistics(Oid database, int queue_id)
 {
     if (head == nullptr)
         return;
-    ::LWLockAcquire(lock, LW_EXCLUSIVE);
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
     for (std::size_t i = 0; i < places().size(); ++i) {
         const CountedType &type = counted()[i].type;
         if (type.database == database && (queue_id == 0 || type.queue_id == queue_id))
             places()[i] = {};
     }
     head->uncounted = 0;
-    ::LWLockRelease(lock);
 }
 
 }  // namespace hipq::statistics

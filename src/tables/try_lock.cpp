@@ -2,6 +2,7 @@
 #include "try_lock.hpp"
 
 #include "databases/databases.hpp"
+#include "executors/executors.hpp"
 
 extern "C" {
 #include "storage/lmgr.h"
@@ -43,7 +44,7 @@ Blockers blockers_of(const WantedLock &wanted)
             holders[i].backendId != InvalidBackendId;  // else a prepared transaction
         const PGPROC *process = is_process ? ::BackendIdGetProc(holders[i].backendId) : nullptr;
         if (!is_process ||
-            (process != nullptr && !databases::is_executor(MyDatabaseId, process->pgprocno)))
+            (process != nullptr && !executors::is_executor(MyDatabaseId, process->pgprocno)))
             blockers = Blockers::others;
         else if (process != nullptr)
             blockers = Blockers::executors;

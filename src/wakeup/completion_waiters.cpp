@@ -12,6 +12,23 @@ namespace hipq::wakeup {
 
 namespace {
 
+// Somebody who waits for the end of a job.
+constexpr int max_awaited_ends = 1024;
+struct AwaitedEnd {
+    std::int64_t job_id;
+    Oid database;
+    int process;  // PGPROC number of a session, or no_process: the scheduler, whoever that is by
+                  // then
+    bool was_told;
+};
+
+struct Waiters {
+    int count;  // of the entries in use, which come first
+    AwaitedEnd ends[max_awaited_ends];
+};
+constinit Waiters *waiters = nullptr;
+constinit memory::Tranche tranche{"HipqWaiters", memory::LockRank::waiters};
+
 constinit bool leaves_at_exit = false;
 
 // A scheduler waits for as many jobs as have successors, each session for one: per cent of what is
@@ -19,42 +36,41 @@ constinit bool leaves_at_exit = false;
 constexpr int schedulers_share = 50;
 
 // All of it needs the lock.
-std::span<memory::AwaitedEnd> entries()
+std::span<AwaitedEnd> entries()
 {
-    return {memory::registry()->awaited_ends,
-            static_cast<std::size_t>(memory::registry()->awaited_count)};
+    return {waiters->ends, static_cast<std::size_t>(waiters->count)};
 }
 
 template <class Predicate>
 void erase_entries(const Predicate &is_unwanted)
 {
-    int &count = memory::registry()->awaited_count;
+    int &count = waiters->count;
     for (int i = 0; i < count;)
-        if (is_unwanted(memory::registry()->awaited_ends[i]))
-            memory::registry()->awaited_ends[i] = memory::registry()->awaited_ends[--count];
+        if (is_unwanted(waiters->ends[i]))
+            waiters->ends[i] = waiters->ends[--count];
         else
             ++i;
 }
 
-bool add_entry(const memory::AwaitedEnd &entry)
+bool add_entry(const AwaitedEnd &entry)
 {
-    if (memory::registry()->awaited_count == memory::max_awaited_ends)
+    if (waiters->count == max_awaited_ends)
         return false;
-    memory::registry()->awaited_ends[memory::registry()->awaited_count++] = entry;
+    waiters->ends[waiters->count++] = entry;
     return true;
 }
 
-bool is_own(const memory::AwaitedEnd &entry)
+bool is_own(const AwaitedEnd &entry)
 {
     return entry.process == MyProc->pgprocno;
 }
 
-bool is_schedulers(const memory::AwaitedEnd &entry)
+bool is_schedulers(const AwaitedEnd &entry)
 {
     return entry.process == memory::no_process && entry.database == MyDatabaseId;
 }
 
-bool is_meant(const memory::AwaitedEnd &entry, std::span<const std::int64_t> job_ids)
+bool is_meant(const AwaitedEnd &entry, std::span<const std::int64_t> job_ids)
 {
     const bool is_any =
         job_ids.empty() || std::find(job_ids.begin(), job_ids.end(), entry.job_id) != job_ids.end();
@@ -73,21 +89,21 @@ bool await_end(std::int64_t job_id)
     if (!leaves_at_exit)
         pg::call([] { ::on_shmem_exit(hipq_waiting_session_exits, Datum{0}); });
     leaves_at_exit = true;
-    const memory::Lock lock(LW_EXCLUSIVE);
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
     erase_entries(is_own);
     return add_entry({job_id, MyDatabaseId, MyProc->pgprocno, false});
 }
 
 void stop_awaiting() noexcept
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
     erase_entries(is_own);
 }
 
 bool was_told()
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
-    for (memory::AwaitedEnd &entry : entries())
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
+    for (AwaitedEnd &entry : entries())
         if (is_own(entry))
             return std::exchange(entry.was_told, false);
     return false;
@@ -97,10 +113,10 @@ void look_at_end_of(std::span<const std::int64_t> job_ids)
 {
     if (job_ids.empty() && !are_ends_awaited())
         return;
-    const memory::Lock lock(LW_EXCLUSIVE);
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
     erase_entries(is_schedulers);
-    const core::Quota quota{memory::max_awaited_ends, schedulers_share, 0};
-    const auto capacity = core::left_for_owner(quota, {memory::registry()->awaited_count, 0});
+    const core::Quota quota{max_awaited_ends, schedulers_share, 0};
+    const auto capacity = core::left_for_owner(quota, {waiters->count, 0});
     for (const std::int64_t id :
          job_ids.first(std::min(job_ids.size(), static_cast<std::size_t>(capacity))))
         add_entry({id, MyDatabaseId, memory::no_process, false});
@@ -108,30 +124,41 @@ void look_at_end_of(std::span<const std::int64_t> job_ids)
 
 namespace {
 
-// Needs the lock.
 void forget_ends(Oid database) noexcept
 {
-    erase_entries([&](const memory::AwaitedEnd &entry) {
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
+    erase_entries([&](const AwaitedEnd &entry) {
         return entry.process == memory::no_process && entry.database == database;
     });
 }
 
+void request_ends()
+{
+    ::RequestAddinShmemSpace(sizeof(Waiters));
+    tranche.request();
+}
+
+void set_up_ends()
+{
+    waiters = memory::shared_struct<Waiters>("hipq waiters");
+    tranche.set_up();
+}
+
 }  // namespace
 
-constinit const memory::Part ends_part{nullptr, nullptr, nullptr, forget_ends};
+constinit const memory::Part ends_part{request_ends, set_up_ends, nullptr, forget_ends};
 
 bool are_ends_awaited() noexcept
 {
-    return memory::is_loaded() &&
-           *const_cast<volatile int *>(&memory::registry()->awaited_count) > 0;
+    return memory::is_loaded() && memory::glance(waiters->count) > 0;
 }
 
 void tell_end_of(std::span<const std::int64_t> job_ids) noexcept
 {
     bool scheduler_waits = false;
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
-        for (memory::AwaitedEnd &entry : entries()) {
+        const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
+        for (AwaitedEnd &entry : entries()) {
             if (!is_meant(entry, job_ids))
                 continue;
             entry.was_told = true;

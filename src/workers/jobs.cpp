@@ -54,7 +54,7 @@ std::vector<ExternalJob> copy_all(const Copy &copy)
     for (;;) {
         Copies copies(lanes::count_in_flight() + 1);
         {
-            const memory::Lock lock(LW_SHARED);
+            const lanes::InFlightLock lock(LW_SHARED);
             copy(copies);
         }
         if (!copies.is_full())
@@ -68,8 +68,8 @@ std::vector<ExternalJob> copy_all(const Copy &copy)
 
 void begin_dispatch(std::span<const Dispatched> jobs)
 {
-    const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_flight();
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
+    core::JobTable table = lanes::jobs_in_flight();
     for (const Dispatched &job : jobs) {
         const std::int32_t entry = table.find(MyDatabaseId, job.id);
         if (entry == core::no_entry || table[entry].holder != memory::own_holder())
@@ -87,8 +87,8 @@ void end_dispatch(std::span<const Dispatched> jobs) noexcept
 {
     pg::Time next = pg::infinity;
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = memory::jobs_in_flight();
+        const lanes::InFlightLock lock(LW_EXCLUSIVE);
+        core::JobTable table = lanes::jobs_in_flight();
         for (const Dispatched &job : jobs) {
             next = std::min(next, job.deadline);
             const std::int32_t entry = table.find(MyDatabaseId, job.id);
@@ -109,8 +109,8 @@ void cancel_dispatch(std::span<const Dispatched> jobs) noexcept
 {
     core::FreedCapacity freed{};
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = memory::jobs_in_flight();
+        const lanes::InFlightLock lock(LW_EXCLUSIVE);
+        core::JobTable table = lanes::jobs_in_flight();
         for (const Dispatched &job : jobs) {
             note_not_given({job.worker, job.is_probe});
             const std::int32_t entry = table.find(MyDatabaseId, job.id);
@@ -141,13 +141,13 @@ Entered enter_external_job(const ExternalJob &job, const core::Load &load)
     fresh.deadline = job.deadline.value;
     fresh.phase = core::JobPhase::running;
     fresh.is_accepted = job.is_accepted;
-    const memory::Lock lock(LW_EXCLUSIVE);
-    core::JobTable table = memory::jobs_in_flight();
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
+    core::JobTable table = lanes::jobs_in_flight();
     if (const std::int32_t entry = table.find(MyDatabaseId, job.id); entry != core::no_entry)
         return table.at(entry).phase == core::JobPhase::running ? Entered::yes
                                                                 : Entered::held_by_other;
     if (lanes::entries_beyond_the_first(table) == 0) {
-        memory::note_alert(memory::Alert::jobs_in_flight_full);
+        memory::raise_alert(memory::Alert::jobs_in_flight_full);
         return Entered::no_capacity;
     }
     table.weigh(table.insert(fresh), load);
@@ -162,8 +162,8 @@ void recount_workers()
     places.reserve(workers.size());
     for (const WorkerSlot &worker : workers)
         places.push_back(place_of_worker(worker.id).value_or(-1));
-    const memory::Lock lock(LW_EXCLUSIVE);
-    const core::JobTable table = memory::jobs_in_flight();
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
+    const core::JobTable table = lanes::jobs_in_flight();
     for (std::size_t i = 0; i < workers.size(); ++i) {
         if (places[i] < 0)
             continue;
@@ -180,8 +180,8 @@ void drop_external_job(std::int64_t job_id, int attempt) noexcept
 {
     core::FreedCapacity freed{};
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = memory::jobs_in_flight();
+        const lanes::InFlightLock lock(LW_EXCLUSIVE);
+        core::JobTable table = lanes::jobs_in_flight();
         const std::int32_t entry = find_attempt(table, job_id, attempt);
         if (entry == core::no_entry)
             return;
@@ -203,8 +203,8 @@ OverdueJobs overdue_jobs(pg::Time now, std::size_t most)
     OverdueJobs overdue;
     Copies copies(most);
     {
-        const memory::Lock lock(LW_SHARED);
-        for (const core::JobEntry &job : memory::jobs_in_flight().entries()) {
+        const lanes::InFlightLock lock(LW_SHARED);
+        for (const core::JobEntry &job : lanes::jobs_in_flight().entries()) {
             if (!has_worker(job) || job.database != MyDatabaseId)
                 continue;
             if (pg::Time{job.deadline} > now || copies.is_full())
@@ -224,7 +224,7 @@ std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id)
     if (!place.has_value())
         return {};
     std::vector<ExternalJob> jobs = copy_all([&](Copies &copies) {
-        const core::JobTable table = memory::jobs_in_flight();
+        const core::JobTable table = lanes::jobs_in_flight();
         for (std::int32_t entry = table.first_of(memory::worker_holder(*place));
              entry != core::no_entry && !copies.is_full(); entry = table.next_of(entry))
             copies.add(table.at(entry));
@@ -239,7 +239,7 @@ std::vector<ExternalJob> list_external_jobs()
     if (!memory::is_loaded())
         return {};
     return copy_all([](Copies &copies) {
-        for (const core::JobEntry &job : memory::jobs_in_flight().entries())
+        for (const core::JobEntry &job : lanes::jobs_in_flight().entries())
             if (has_worker(job) && job.database == MyDatabaseId && !copies.is_full())
                 copies.add(job);
     });
@@ -251,8 +251,8 @@ std::optional<ExternalJob> find_external_job(std::int64_t job_id)
         return std::nullopt;
     Copies copies(1);
     {
-        const memory::Lock lock(LW_SHARED);
-        const core::JobTable table = memory::jobs_in_flight();
+        const lanes::InFlightLock lock(LW_SHARED);
+        const core::JobTable table = lanes::jobs_in_flight();
         const std::int32_t entry = table.find(MyDatabaseId, job_id);
         if (entry != core::no_entry && has_worker(table.at(entry)))
             copies.add(table.at(entry));
@@ -265,8 +265,8 @@ bool is_with_worker(Oid database, std::int64_t job_id)
 {
     if (!memory::is_loaded())
         return false;
-    const memory::Lock lock(LW_SHARED);
-    const core::JobTable table = memory::jobs_in_flight();
+    const lanes::InFlightLock lock(LW_SHARED);
+    const core::JobTable table = lanes::jobs_in_flight();
     const std::int32_t entry = table.find(database, job_id);
     return entry != core::no_entry &&
            (has_worker(table.at(entry)) || is_being_dispatched(table.at(entry)));
@@ -274,10 +274,10 @@ bool is_with_worker(Oid database, std::int64_t job_id)
 
 namespace {
 
-// Needs the lock.
 void forget_external_jobs(Oid database) noexcept
 {
-    core::JobTable table = memory::jobs_in_flight();
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
+    core::JobTable table = lanes::jobs_in_flight();
     for (std::size_t i = 0; i < table.capacity(); ++i) {
         const auto entry = static_cast<std::int32_t>(i);
         if (has_worker(table.at(entry)) && table.at(entry).database == database)
@@ -288,14 +288,16 @@ void forget_external_jobs(Oid database) noexcept
 
 // What the scheduler was about to give to workers. What may be committed is left to the leaves:
 // they tell what has become of it.
-void give_back_dispatch(memory::DatabaseSlot &slot, int holder) noexcept
+memory::LeftByScheduler give_back_dispatch(int holder) noexcept
 {
-    memory::jobs_in_flight().erase_if(holder, [&](const core::JobEntry &job) {
-        if (job.phase == core::JobPhase::running)
-            slot.recovered = 0;
+    memory::LeftByScheduler left{};
+    const lanes::InFlightLock lock(LW_EXCLUSIVE);
+    lanes::jobs_in_flight().erase_if(holder, [&](const core::JobEntry &job) {
+        left.must_recover = left.must_recover || job.phase == core::JobPhase::running;
         lanes::return_to_lane(job);
         return true;
     });
+    return left;
 }
 
 }  // namespace

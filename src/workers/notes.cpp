@@ -73,7 +73,7 @@ bool has_capacity_to_leave_running(const core::JobTable &table)
         core::left_for_role(used + capacity, settings::max_owner_share,
                             {used, table.count_of(memory::left_running_holder())}) > 0;
     if (!has_capacity)
-        memory::note_alert(memory::Alert::jobs_in_flight_full);
+        memory::raise_alert(memory::Alert::jobs_in_flight_full);
     return has_capacity;
 }
 
@@ -172,7 +172,7 @@ void leave_worker(core::JobTable &table, const Note &note, Done &done)
 // Needs the lock.
 void carry_out(const Note &note, Done &done)
 {
-    core::JobTable table = memory::jobs_in_flight();
+    core::JobTable table = lanes::jobs_in_flight();
     if (is_client_s(note)) {
         tell_of_left_running(note, done);
         return;
@@ -203,8 +203,8 @@ void with_left_running(const Function &fn)
         return;
     core::FreedCapacity freed{};
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
-        core::JobTable table = memory::jobs_in_flight();
+        const lanes::InFlightLock lock(LW_EXCLUSIVE);
+        core::JobTable table = lanes::jobs_in_flight();
         notes->carry_out([&](Note &note) {
             if (is_client_s(note))
                 fn(table, note);
@@ -220,9 +220,9 @@ void carry_out_all()
     core::FreedCapacity freed{};
     Done done;
     {
-        const memory::Lock lock(LW_EXCLUSIVE);
+        const lanes::InFlightLock lock(LW_EXCLUSIVE);
         notes->carry_out([&](const Note &note) { carry_out(note, done); });
-        freed = memory::jobs_in_flight().take_freed_capacity();
+        freed = lanes::jobs_in_flight().take_freed_capacity();
     }
     if (done.lacks_capacity) {
         databases::jobs_restored(

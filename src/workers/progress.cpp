@@ -21,16 +21,12 @@ struct Place {
     Progress progress;
 };
 
-constexpr const char *tranche = "hipq progress";
 constinit Place *places = nullptr;
-constinit LWLock *lock_of_places = nullptr;
+constinit memory::Tranche tranche{"HipqProgress", memory::LockRank::progress};
 
-class PlacesLock {
+class PlacesLock : public memory::TrancheLock {
 public:
-    explicit PlacesLock(LWLockMode mode) { ::LWLockAcquire(lock_of_places, mode); }
-    ~PlacesLock() { ::LWLockRelease(lock_of_places); }
-    PlacesLock(const PlacesLock &) = delete;
-    PlacesLock &operator=(const PlacesLock &) = delete;
+    explicit PlacesLock(LWLockMode mode) : TrancheLock(tranche, mode) {}
 };
 
 bool is_of(const Place &place, const core::JobEntry &job)
@@ -43,8 +39,8 @@ bool is_of(const Place &place, const core::JobEntry &job)
 template <class Predicate>
 bool note(std::int64_t job_id, const Progress &progress, const Predicate &may)
 {
-    const memory::Lock lock(LW_SHARED);
-    const core::JobTable table = memory::jobs_in_flight();
+    const lanes::InFlightLock lock(LW_SHARED);
+    const core::JobTable table = lanes::jobs_in_flight();
     const std::int32_t entry = table.find(MyDatabaseId, job_id);
     if (entry == core::no_entry || table.at(entry).phase != core::JobPhase::running ||
         !may(table.at(entry)))
@@ -56,17 +52,17 @@ bool note(std::int64_t job_id, const Progress &progress, const Predicate &may)
 
 Size places_size()
 {
-    return ::mul_size(sizeof(Place), memory::job_capacity());
+    return ::mul_size(sizeof(Place), lanes::job_capacity());
 }
 
 // One whose process is known later.
 JobProgress job_progress(const core::JobEntry &job, const Progress &progress)
 {
-    const bool is_executors = job.holder < memory::registry()->executor_count;
+    const bool is_executors = job.holder < memory::executor_places();
     return {job.queue_id,
             job.job_id,
             job.attempt,
-            is_executors ? memory::registry()->executors[job.holder].pid : 0,
+            is_executors ? executors::executor_table().slots[job.holder].pid : 0,
             0,
             progress};
 }
@@ -105,13 +101,13 @@ std::vector<JobProgress> list_progress()
     if (!memory::is_loaded())
         return {};
     std::vector<JobProgress> result(
-        memory::jobs_in_flight().capacity());  // before the lock: allocation
+        lanes::jobs_in_flight().capacity());  // before the lock: allocation
     std::vector<std::int32_t> holders(result.size());
     std::size_t count = 0;
     {
-        const memory::Lock lock(LW_SHARED);
+        const lanes::InFlightLock lock(LW_SHARED);
         const PlacesLock places_lock(LW_SHARED);
-        const std::span<const core::JobEntry> entries = memory::jobs_in_flight().entries();
+        const std::span<const core::JobEntry> entries = lanes::jobs_in_flight().entries();
         for (std::size_t i = 0; i < entries.size(); ++i) {
             if (entries[i].job_id == 0 || entries[i].database != MyDatabaseId ||
                 !is_of(places[i], entries[i]))
@@ -132,14 +128,14 @@ namespace {
 void request_progress()
 {
     ::RequestAddinShmemSpace(places_size());
-    ::RequestNamedLWLockTranche(tranche, 1);
+    tranche.request();
 }
 
 void set_up_progress()
 {
     bool found = false;
     places = static_cast<Place *>(::ShmemInitStruct("hipq progress", places_size(), &found));
-    lock_of_places = &::GetNamedLWLockTranche(tranche)->lock;
+    tranche.set_up();
     if (!found)
         std::memset(static_cast<void *>(places), 0, places_size());
 }

@@ -3,7 +3,7 @@
 //
 // Each place of the table of jobs in flight (lanes/in_flight.hpp) has one beside it, stamped with
 // the entry and the attempt it is of: so there is always room, and what is left of a job that is
-// gone is nobody's. It has a lock of its own, taken within that of the registry.
+// gone is nobody's. It has a lock of its own, taken within that of the jobs in flight.
 #pragma once
 
 #include "memory/memory.hpp"

@@ -42,8 +42,8 @@ JobShares::JobShares()
         return;
     for (const Held &held : held_by_workers())
         add(held.role, held.jobs);
-    const memory::Lock lock(LW_SHARED);
-    const core::JobTable table = memory::jobs_in_flight();
+    const lanes::InFlightLock lock(LW_SHARED);
+    const core::JobTable table = lanes::jobs_in_flight();
     used_ = static_cast<std::int64_t>(table.size());
     capacity_ = used_ + static_cast<std::int64_t>(lanes::entries_beyond_the_first(table));
 }

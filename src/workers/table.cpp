@@ -17,9 +17,7 @@ namespace {
 constexpr std::int32_t no_worker = -1;
 
 constinit WorkerTable *table = nullptr;
-constinit LWLock *lock_of_table = nullptr;
-
-constexpr const char *tranche = "hipq workers";
+constinit memory::Tranche tranche{"HipqWorkers", memory::LockRank::workers};
 
 Size table_size()
 {
@@ -47,15 +45,7 @@ WorkerSlot *free_slot()
 
 }  // namespace
 
-WorkerLock::WorkerLock(LWLockMode mode)
-{
-    ::LWLockAcquire(lock_of_table, mode);
-}
-
-WorkerLock::~WorkerLock()
-{
-    ::LWLockRelease(lock_of_table);
-}
+WorkerLock::WorkerLock(LWLockMode mode) : TrancheLock(tranche, mode) {}
 
 WorkerTable &worker_table()
 {
@@ -172,14 +162,14 @@ namespace {
 void request_workers()
 {
     ::RequestAddinShmemSpace(table_size());
-    ::RequestNamedLWLockTranche(tranche, 1);
+    tranche.request();
 }
 
 void set_up_workers()
 {
     bool found = false;
     table = static_cast<WorkerTable *>(::ShmemInitStruct("hipq workers", table_size(), &found));
-    lock_of_table = &::GetNamedLWLockTranche(tranche)->lock;
+    tranche.set_up();
     if (found)
         return;
     std::memset(static_cast<void *>(table), 0, table_size());

@@ -42,12 +42,9 @@ struct WorkerTable {
     WorkerSlot slots[FLEXIBLE_ARRAY_MEMBER];  // then the buckets, as many
 };
 
-class WorkerLock {
+class WorkerLock : public memory::TrancheLock {
 public:
     explicit WorkerLock(LWLockMode mode);
-    ~WorkerLock();
-    WorkerLock(const WorkerLock &) = delete;
-    WorkerLock &operator=(const WorkerLock &) = delete;
 };
 
 // Before there is shared memory there is none: is_loaded(). What follows needs the lock.
