@@ -56,7 +56,7 @@ foreach my $type ('work', 'record', 'grouped')
 	my $since = time();
 	$lock->quit;
 	is(end_of($session), 'succeeded|{"did": {"lock": 1}}|NONE', "$type: success with its result");
-	cmp_ok(time() - $since, '<', 5, 'at once');
+	$hipq->in_time(time() - $since, 5, 'at once');
 }
 {
 	my $id = $hipq->enqueue('work', q{'{"fail": 1}'});
@@ -67,7 +67,7 @@ foreach my $type ('work', 'record', 'grouped')
 	my $since = time();
 	$hipq->sql("SELECT hipq.cancel($id, 'no more')");
 	is(end_of($session), 'cancelled|null|cancelled: no more', 'cancelled while it waits');
-	cmp_ok(time() - $since, '<', 5, 'at once');
+	$hipq->in_time(time() - $since, 5, 'at once');
 	$id = $hipq->enqueue('work', q{scheduled_run_time => now() + interval '2 s', expires_time => now() + interval '2 s'});
 	is($hipq->sql("SELECT outcome FROM hipq.wait_for($id)"), 'expired', 'expired');
 	my $lock = $hipq->hold_lock;
@@ -77,7 +77,7 @@ foreach my $type ('work', 'record', 'grouped')
 	$since = time();
 	$hipq->sql("SELECT hipq.cancel($id)");
 	is(end_of($session), 'cancelled|null|cancelled', 'cancelled while it runs');
-	cmp_ok(time() - $since, '<', 5, 'at once');
+	$hipq->in_time(time() - $since, 5, 'at once');
 
 	# ---- not yet
 	$id = $hipq->enqueue('work', q{'{"lock": 1}'});
@@ -102,10 +102,10 @@ foreach my $type ('work', 'record', 'grouped')
 	$since = time();
 	$lock->quit;
 	is(join(' ', map { end_of($_) } @sessions), join(' ', ('succeeded') x 8), 'several sessions may wait for one job');
-	cmp_ok(time() - $since, '<', 5, 'all are told');
+	$hipq->in_time(time() - $since, 5, 'all are told');
 	$since = time();
 	$hipq->sql(q{DO $$ DECLARE job bigint; BEGIN FOR i IN 1 .. 50 LOOP job := hipq.enqueue('work'); COMMIT; PERFORM hipq.wait_for(job); COMMIT; END LOOP; END $$});
-	cmp_ok(time() - $since, '<', 10, 'one job after the other: nobody waits for a clock');
+	$hipq->in_time(time() - $since, 10, 'one job after the other: nobody waits for a clock');
 }
 
 # ---- a successor, and jobs that leave no row

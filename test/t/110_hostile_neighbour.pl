@@ -13,7 +13,7 @@ use Test::More;
 use Time::HiRes qw(time usleep);
 
 my $seconds = $ENV{NEIGHBOUR_SECONDS} || 15;
-my $slowest = 1000;    # ms: from when a job is due to its start, 99 of 100; and for an answer
+my $slowest = 1000;    # ms: from when a job is due to its start, 99 of 100; and for an answer. On a machine without other load.
 
 my $hipq = HipqCluster->new('neighbour', max_worker_processes => 30, max_connections => 100, 'hipq.max_executors' => 6, 'hipq.max_workers' => 40, 'hipq.max_running' => 256,
 	'hipq.max_statistics' => 40, 'hipq.max_lanes' => 128, 'hipq.retry_jitter' => 0);
@@ -235,6 +235,8 @@ sub ask
 
 make_ann();
 make_mallory();
+my $slowness = $hipq->slowness;
+$slowest *= $slowness;
 my $ends = time() + $seconds;
 my $worker = start('ann', $ends + 3600, 'ann.be_worker()');
 my @attacks = map { start('mallory', $ends, $_) } qw(mallory.crash_it() mallory.lock() mallory.alter() mallory.poison() mallory.flood() mallory.hog() mallory.cancel() mallory.be_workers());
@@ -253,14 +255,14 @@ foreach my $kind (qw(sql scheduled external))
 		SELECT count(*), round(percentile_disc(0.5) WITHIN GROUP (ORDER BY ms)), round(percentile_disc(0.99) WITHIN GROUP (ORDER BY ms)), round(max(ms))
 		FROM (SELECT 1000 * extract(epoch FROM accepted_time - scheduled_run_time) AS ms FROM hipq.jobs WHERE queue = 'ann.work' AND job_type = '$kind' AND outcome = 'succeeded') AS waited});
 	note "$kind: $jobs jobs, from due to start p50 $p50, p99 $p99, at most $most ms";
-	cmp_ok($jobs, '>', 20 * $seconds, "there were jobs of kind $kind");
-	cmp_ok($p99, '<', $slowest, "99 of 100 of them start within $slowest ms");
+	cmp_ok($jobs, '>', 20 * $seconds / $slowness, "there were jobs of kind $kind");
+	cmp_ok($p99, '<', $slowest, "99 of 100 of them start soon");
 }
 is(join(' ', sort keys %slowest), 'alter cancel jobs queues why', 'her questions are answered');
 foreach my $question (sort keys %slowest)
 {
 	note sprintf '%s: %d ms at most', $question, $slowest{$question};
-	cmp_ok($slowest{$question}, '<', $slowest, "$question answers within $slowest ms");
+	cmp_ok($slowest{$question}, '<', $slowest, "$question answers soon");
 }
 
 note $hipq->sql(q{SELECT string_agg(concat_ws(' ', attack, sqlstate, count), ', ' ORDER BY attack, sqlstate) FROM (SELECT attack, sqlstate, count(*) FROM mallory.tried GROUP BY attack, sqlstate) AS tries});

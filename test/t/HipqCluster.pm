@@ -60,6 +60,27 @@ END
 	}
 }
 
+# How many times slower this machine is right now than one that has nothing else to do: by what a session takes that asks for
+# nothing of hipq, the median of nine. Bounds of times grow with it, so that they tell of hipq, not of other load.
+sub slowness
+{
+	my ($self) = @_;
+	my $usual = 0.05;    # s
+	my @took = sort { $a <=> $b } map { my $start = time(); $self->sql('SELECT 1'); time() - $start } 1 .. 9;
+	my $slowness = $took[4] > $usual ? $took[4] / $usual : 1;
+	Test::More::note(sprintf 'slowness %.1f: a session that does nothing takes %d ms', $slowness, 1000 * $took[4]);
+	return $slowness;
+}
+
+# That something took less than so long; or, where the machine is slower than usual, than so much more.
+sub in_time
+{
+	my ($self, $took, $bound, $name) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$bound *= $self->slowness unless $took < $bound;
+	return Test::More::cmp_ok($took, '<', $bound, $name);
+}
+
 sub node { return $_[0]->{node}; }
 
 # The same cluster, seen from another of its databases.
