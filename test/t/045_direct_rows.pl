@@ -35,6 +35,9 @@ sub run_jobs
 	return (guard_calls() - $before) / 20;
 }
 
+# The first final jobs of a queue ask for leaves by time, and are moved there by SQL.
+run_jobs('batch', 'the first ones');
+ok($hipq->wait_until('SELECT (SELECT count(*) FROM hipq.app_main_final_default) = 0 AND count(*) > 1 FROM pg_inherits WHERE inhparent = $$hipq.app_main_final$$::regclass'), 'there are leaves by time');
 cmp_ok(run_jobs($_, 'tables as made'), '==', $guard_calls{$_}, "$_: finished without SQL") foreach sort keys %guard_calls;
 
 # ---- large values
