@@ -150,6 +150,7 @@ std::vector<const Queue *> owners_with_handlers(const catalog::Catalogue &catalo
         if (!queue.is_dropped && !owners.contains(queue.owner) && runs_handlers(queue))
             owners.emplace(queue.owner, &queue);
     std::vector<const Queue *> queues;
+    queues.reserve(owners.size());
     for (const auto &[owner, queue] : owners)
         queues.push_back(queue);
     return queues;
