@@ -107,9 +107,10 @@ bool may_look(const Aims &aims, unsigned count, pg::Time now, pg::Time &next)
 {
     if (count != aims.seen)
         return true;
-    if (aims.any && now < aims.not_before)
+    const bool is_due = now >= aims.not_before || now < aims.looked;  // or the clock was set back
+    if (aims.any && !is_due)
         next = std::min(next, aims.not_before);
-    return aims.any && now >= aims.not_before;
+    return aims.any && is_due;
 }
 
 void look_into(const Queue &queue, std::vector<AimedLane> &lanes, pg::Time now, pg::Time &next)
@@ -143,6 +144,7 @@ std::vector<AimedLane> look_at_aims(Aims &aims, pg::Time &next)
     for (const int id : queues_with_aims(aims))
         if (const Queue *queue = catalogue->find(id); queue != nullptr && !queue->is_dropped)
             look_into(*queue, lanes, now, next);
+    aims.looked = now;
     aims.not_before = now + idle_share * (::GetCurrentTimestamp() - start);
     return lanes;
 }

@@ -9,6 +9,7 @@ namespace hipq::external {
 struct Aims {
     unsigned seen = 0;       // databases::count_aims() at the last look; 0: there was none
     bool any = false;        // there were such jobs then
+    pg::Time looked{0};      // when that was
     pg::Time not_before{0};  // reading them again sooner would take more of the scheduler's time
                              // than they are worth
 };
