@@ -17,7 +17,7 @@ void set_up_crash_cases();
 
 // Where the cases are kept from now on, in a life of the server that begins with so many open ones,
 // after such a streak of crashes.
-void keep_crash_cases_in(std::span<core::CrashCase> memory, std::size_t open_cases,
+void keep_crash_cases_in(std::span<core::CrashCase> memory, std::size_t number,
                          core::CrashStreak crashes);
 
 // Scheduler
