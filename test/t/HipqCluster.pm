@@ -67,7 +67,8 @@ sub slowness
 	my ($self) = @_;
 	my $usual = 0.05;    # s
 	my @took = sort { $a <=> $b } map { my $start = time(); $self->sql('SELECT 1'); time() - $start } 1 .. 9;
-	my $slowness = $took[4] > $usual ? $took[4] / $usual : 1;
+	my $most = 5;        # so that hipq, if it kept the machine busy itself, could not excuse what is late without end
+	my $slowness = $took[4] < $usual ? 1 : $took[4] < $most * $usual ? $took[4] / $usual : $most;
 	Test::More::note(sprintf 'slowness %.1f: a session that does nothing takes %d ms', $slowness, 1000 * $took[4]);
 	return $slowness;
 }
