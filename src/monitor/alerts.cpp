@@ -10,110 +10,109 @@ namespace hipq::monitor {
 namespace {
 
 struct AlertText {
+    memory::Alert alert;
     const char *name;
     const char *detail;
     const char *hint;
 };
 
-AlertText text_of(memory::Alert alert)
+using memory::Alert;
+
+constexpr AlertText alert_texts[] = {
+    {Alert::databases_full, "databases",
+     "More databases have work than shared memory has room for; they take turns.",
+     "Name the databases to serve in hipq.databases."},
+    {Alert::jobs_in_flight_full, "jobs in flight", "Executors take fewer jobs at a time.",
+     "Raise hipq.max_running."},
+    {Alert::decisions_full, "retry decisions",
+     "Jobs in state error wait for room before their retry handler is asked.",
+     "They are looked at again and again; make retry handlers faster or raise "
+     "hipq.max_executors."},
+    {Alert::run_times_full, "run times",
+     "Not every job type's run time is remembered; such types are claimed by record, "
+     "one job at a time.",
+     "Declare claim => 'lock' for short types."},
+    {Alert::no_worker_slot, "worker slots", "hipq found no free background worker slot.",
+     "Raise max_worker_processes."},
+    {Alert::executor_unresponsive, "unresponsive",
+     "The handler of an executor had to stop and does not even react to SIGTERM.",
+     "hipq.executors says which; its code has to check for interrupts."},
+    {Alert::start_failures_full, "executors that fail to start",
+     "More queue owners have executors that fail to start than are remembered; hipq "
+     "tries some more often than it should.",
+     "The server's log says why they fail; hipq.why() of a job too."},
+    {Alert::lanes_full, "lanes",
+     "More queues, job types and priorities have waiting jobs than shared memory has "
+     "room for, or than one owner may "
+     "have; those jobs are looked for in the table, which is slower.",
+     "Raise hipq.max_lanes or hipq.max_owner_share; use fewer priorities."},
+    {Alert::cursor_miss, "cursor miss",
+     "The audit found a waiting job where no executor would have looked for it; now it "
+     "runs.",
+     "This is a bug in hipq, or somebody has written to its tables with triggers "
+     "switched off. Please report it."},
+    {Alert::no_start, "no start",
+     "A job does not start although it is due, every condition is met and an executor "
+     "is free.",
+     "The server's log names it; see hipq.executors, and in pg_stat_activity what these "
+     "processes wait for."},
+    {Alert::scheduler_late, "scheduler",
+     "The scheduler of a database does not look although it should.",
+     "The server's log names it; see what it waits for in pg_stat_activity."},
+    {Alert::workers_full, "workers",
+     "Not all external workers that were registered before the restart have room; those "
+     "left out get no jobs.",
+     "Raise hipq.max_workers."},
+    {Alert::job_set_aside, "job set aside",
+     "A job cannot be started, given to a worker, or taken back from where it was left, "
+     "or its dead letter cannot be "
+     "handled: a database error is against it.",
+     "The server's log has the error; the job is tried again from time to time."},
+    {Alert::no_worker, "no worker",
+     "Jobs are due that external workers run, and none that serves their type may be "
+     "given one.",
+     "The server's log names the job type; hipq.job_types has how many workers serve "
+     "each, hipq.workers how they are."},
+    {Alert::worker_quota, "worker quota",
+     "External workers of one role would take more than its share: of places for "
+     "workers, or of jobs in flight. Those of "
+     "other roles get theirs.",
+     "hipq.workers says who has how many. Raise hipq.max_workers, hipq.max_running or "
+     "hipq.max_owner_share."},
+    {Alert::marks_full, "commands on databases",
+     "More transactions with commands on databases or on the extension are open than "
+     "hipq can stand aside for; its "
+     "workers may "
+     "come back before such a command is done.",
+     "End these transactions, or give the command again."},
+    {Alert::executor_wanted, "executors", "A queue owner has waited for an executor for over 10 s.",
+     "Raise hipq.max_executors."},
+    {Alert::no_flight_recorder, "flight recorder",
+     "Nothing tells which job crashes the server: no job is charged for it.",
+     "The server's log says why the file could not be written; restart the server."},
+    {Alert::crash_cases_full, "crash cases",
+     "So many jobs ran when the server crashed that not all of them are remembered as "
+     "suspects.",
+     "Use smaller batches."},
+};
+
+constexpr bool has_text(Alert alert)
 {
-    using memory::Alert;
-    switch (alert) {
-    case Alert::databases_full:
-        return {"databases",
-                "More databases have work than shared memory has room for; they take turns.",
-                "Name the databases to serve in hipq.databases."};
-    case Alert::jobs_in_flight_full:
-        return {"jobs in flight", "Executors take fewer jobs at a time.",
-                "Raise hipq.max_running."};
-    case Alert::decisions_full:
-        return {"retry decisions",
-                "Jobs in state error wait for room before their retry handler is asked.",
-                "They are looked at again and again; make retry handlers faster or raise "
-                "hipq.max_executors."};
-    case Alert::run_times_full:
-        return {"run times",
-                "Not every job type's run time is remembered; such types are claimed by record, "
-                "one job at a time.",
-                "Declare claim => 'lock' for short types."};
-    case Alert::no_worker_slot:
-        return {"worker slots", "hipq found no free background worker slot.",
-                "Raise max_worker_processes."};
-    case Alert::executor_unresponsive:
-        return {"unresponsive",
-                "The handler of an executor had to stop and does not even react to SIGTERM.",
-                "hipq.executors says which; its code has to check for interrupts."};
-    case Alert::start_failures_full:
-        return {"executors that fail to start",
-                "More queue owners have executors that fail to start than are remembered; hipq "
-                "tries some more often than it should.",
-                "The server's log says why they fail; hipq.why() of a job too."};
-    case Alert::lanes_full:
-        return {"lanes",
-                "More queues, job types and priorities have waiting jobs than shared memory has "
-                "room for, or than one owner may "
-                "have; those jobs are looked for in the table, which is slower.",
-                "Raise hipq.max_lanes or hipq.max_owner_share; use fewer priorities."};
-    case Alert::cursor_miss:
-        return {"cursor miss",
-                "The audit found a waiting job where no executor would have looked for it; now it "
-                "runs.",
-                "This is a bug in hipq, or somebody has written to its tables with triggers "
-                "switched off. Please report it."};
-    case Alert::no_start:
-        return {"no start",
-                "A job does not start although it is due, every condition is met and an executor "
-                "is free.",
-                "The server's log names it; see hipq.executors, and in pg_stat_activity what these "
-                "processes wait for."};
-    case Alert::scheduler_late:
-        return {"scheduler", "The scheduler of a database does not look although it should.",
-                "The server's log names it; see what it waits for in pg_stat_activity."};
-    case Alert::workers_full:
-        return {"workers",
-                "Not all external workers that were registered before the restart have room; those "
-                "left out get no jobs.",
-                "Raise hipq.max_workers."};
-    case Alert::job_set_aside:
-        return {"job set aside",
-                "A job cannot be started, given to a worker, or taken back from where it was left, "
-                "or its dead letter cannot be "
-                "handled: a database error is against it.",
-                "The server's log has the error; the job is tried again from time to time."};
-    case Alert::no_worker:
-        return {"no worker",
-                "Jobs are due that external workers run, and none that serves their type may be "
-                "given one.",
-                "The server's log names the job type; hipq.job_types has how many workers serve "
-                "each, hipq.workers how they are."};
-    case Alert::worker_quota:
-        return {"worker quota",
-                "External workers of one role would take more than its share: of places for "
-                "workers, or of jobs in flight. Those of "
-                "other roles get theirs.",
-                "hipq.workers says who has how many. Raise hipq.max_workers, hipq.max_running or "
-                "hipq.max_owner_share."};
-    case Alert::marks_full:
-        return {"commands on databases",
-                "More transactions with commands on databases or on the extension are open than "
-                "hipq can stand aside for; its "
-                "workers may "
-                "come back before such a command is done.",
-                "End these transactions, or give the command again."};
-    case Alert::executor_wanted:
-        return {"executors", "A queue owner has waited for an executor for over 10 s.",
-                "Raise hipq.max_executors."};
-    case Alert::no_flight_recorder:
-        return {"flight recorder",
-                "Nothing tells which job crashes the server: no job is charged for it.",
-                "The server's log says why the file could not be written; restart the server."};
-    case Alert::crash_cases_full:
-        return {"crash cases",
-                "So many jobs ran when the server crashed that not all of them are remembered as "
-                "suspects.",
-                "Use smaller batches."};
-    }
-    return {"unknown", "", ""};
+    return std::ranges::find(alert_texts, alert, &AlertText::alert) != std::end(alert_texts);
+}
+
+constexpr bool all_have_texts()
+{
+    for (std::size_t i = 0; i < memory::alert_count; ++i)
+        if (!has_text(static_cast<Alert>(i)))
+            return false;
+    return true;
+}
+static_assert(all_have_texts());
+
+const AlertText &text_of(Alert alert)
+{
+    return *std::ranges::find(alert_texts, alert, &AlertText::alert);
 }
 
 // A duty of the scheduler of this database that was set aside.
@@ -151,7 +150,7 @@ void list_alerts(FunctionCallInfo fcinfo)
     if (!catalog::is_monitor())  // they tell of all databases
         return;
     for (const memory::PresentAlert &present : memory::present_alerts()) {
-        const AlertText text = text_of(present.alert);
+        const AlertText &text = text_of(present.alert);
         result.add(text.name, present.record.times, present.record.first, present.record.last,
                    text.detail, text.hint);
     }
