@@ -217,7 +217,9 @@ pg::Time maintain(Maintenance &maintenance, pg::Time now, const std::vector<int>
 {
     note_touched(maintenance, touched, now);
     // A queue that was dropped just now goes at once; one that could not go, when its time comes.
-    const bool is_due = now >= maintenance.next || (has_dropped_queue && !maintenance.is_left);
+    const bool was_set_back = maintenance.next > now + maintenance_interval;  // the clock
+    const bool is_due =
+        now >= maintenance.next || was_set_back || (has_dropped_queue && !maintenance.is_left);
     if (is_due || maintenance.queues.next_due() <= now.value) {
         const auto catalogue = recovery::read_catalogue();
         tables::Patience patience;

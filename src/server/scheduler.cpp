@@ -120,7 +120,9 @@ void ask_for_executors(Scheduler &scheduler, Look &look)
 // Limits may have been raised, and who waited may be gone.
 void ask_anew_for_capacity(Scheduler &scheduler, bool is_changed, pg::Time now)
 {
-    if (!is_changed && now < scheduler.next_capacity_look)
+    const bool was_set_back =
+        scheduler.next_capacity_look > now + process::longest_wait;  // the clock
+    if (!is_changed && !was_set_back && now < scheduler.next_capacity_look)
         return;
     scheduler.next_capacity_look = now + process::longest_wait;
     lanes::forget_waiting_for_capacity();
