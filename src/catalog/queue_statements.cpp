@@ -36,28 +36,65 @@ std::string with_tables(const char *text, const Queue &queue)
     return sql;
 }
 
-// A process keeps so many. One that goes from queue to queue has no plans of those that it seldom
-// comes to: each takes some 20 kB.
+// A process keeps so many at most. One that goes from queue to queue has no plans of those that it
+// seldom comes to: each takes some 20 kB.
 constexpr std::size_t most_kept = 1'024;
 constinit std::uint64_t uses = 0;
 
-// Forgets the half that was used longest ago, those of tables that are gone among them.
-void make_capacity()
+// With that many it is worth a look which of their tables are still there.
+constexpr std::size_t fewest_to_look_at = 64;
+constinit std::size_t next_look = fewest_to_look_at;
+
+bool is_there(const std::string &table)
 {
-    if (statements->size() < most_kept)
-        return;
+    return pg::call([&] {
+        return OidIsValid(::get_relname_relid(table.c_str(), ::get_namespace_oid("hipq", true)));
+    });
+}
+
+// Those that are being executed stay: what they run may come back.
+template <class IsToGo>
+void forget_if(const IsToGo &is_to_go)
+{
+    for (auto entry = statements->begin(); entry != statements->end();) {
+        Kept &kept = *entry->second;
+        const bool goes = is_to_go(*entry) && !kept.statement.is_under_way();
+        if (goes)
+            kept.statement.forget_plan();
+        entry = goes ? statements->erase(entry) : std::next(entry);
+    }
+}
+
+void forget_those_of_dropped_tables()
+{
+    std::map<std::string, bool> tables;
+    for (const auto &[key, kept] : *statements)
+        tables[key.second] = false;
+    for (auto &[table, there] : tables)
+        there = is_there(table);
+    forget_if([&](const auto &entry) { return !tables[entry.first.second]; });
+}
+
+// The half that was used longest ago.
+void forget_oldest()
+{
     std::vector<std::uint64_t> ages;
     for (const auto &entry : *statements)
         ages.push_back(entry.second->used);
     const auto middle = ages.begin() + static_cast<std::ptrdiff_t>(ages.size() / 2);
     std::nth_element(ages.begin(), middle, ages.end());
-    for (auto entry = statements->begin(); entry != statements->end();) {
-        Kept &kept = *entry->second;
-        const bool stays = kept.used > *middle || kept.statement.is_under_way();
-        if (!stays)
-            kept.statement.forget_plan();
-        entry = stays ? std::next(entry) : statements->erase(entry);
-    }
+    forget_if([&](const auto &entry) { return entry.second->used <= *middle; });
+}
+
+// So a process has at most twice as many as there are tables for, and seldom looks.
+void make_capacity()
+{
+    if (statements->size() < next_look)
+        return;
+    forget_those_of_dropped_tables();
+    if (statements->size() >= most_kept)
+        forget_oldest();
+    next_look = std::clamp(statements->size() * 2, fewest_to_look_at, most_kept);
 }
 
 pg::Statement &used_now(Kept &kept)
