@@ -56,7 +56,7 @@ my $given_up = qr/hipq gave up a change of its tables/;
 sub reader
 {
 	my ($query) = @_;
-	my $session = $hipq->node->background_psql('postgres');
+	my $session = $hipq->session;
 	$session->query_safe('BEGIN');
 	$session->query_safe($query);
 	return $session;

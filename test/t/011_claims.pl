@@ -89,7 +89,7 @@ $hipq->enqueue('chain', q{'{"n": 5}', job_key => 'chain', queue => 'app.main'});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'chain' AND outcome = 'succeeded'}, 6), 'a job claimed by lock enqueues its successor under its own key');
 
 # ---- rows that somebody else holds
-my $stranger = $hipq->node->background_psql('postgres');
+my $stranger = $hipq->session;
 my $held = $hipq->sql(q{SELECT hipq.enqueue('nothing_lock', scheduled_run_time => now() + interval '1 day', queue => 'app.main')});
 $stranger->query_safe('BEGIN');
 $stranger->query_safe("UPDATE hipq.app_main SET scheduled_run_time = now() WHERE id = $held");

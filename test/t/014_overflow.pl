@@ -89,7 +89,7 @@ ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE job_type LIKE 't
 is($hipq->sql(q{SELECT alert FROM hipq.alerts WHERE alert = 'run times'}), 'run times', 'an alert says that not all are');
 
 # ---- commands on the extension: 33 of them, which wait for each other, and room for 32
-my @commands = map { $hipq->node->background_psql('postgres', on_error_stop => 0) } 1 .. 33;
+my @commands = map { $hipq->session(on_error_stop => 0) } 1 .. 33;
 $_->query_until(qr/sent/, "\\echo sent\nBEGIN; ALTER EXTENSION hipq UPDATE;\n") foreach @commands;
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%ALTER EXTENSION%' AND pid <> pg_backend_pid()}, 33), 'more commands than hipq can stand aside for');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'commands on databases'}, 1), 'an alert says so');

@@ -134,7 +134,7 @@ sub finished_after
 	finished_after($db, 'RENAME that was rolled back', @ids);
 
 	@ids = occupy_asleep($db);
-	my $session = $hipq->node->background_psql('postgres');
+	my $session = $hipq->session;
 	$session->query_safe('BEGIN');
 	$session->query_safe('SAVEPOINT before');
 	$session->query_safe('ALTER DATABASE stays RENAME TO gone');
@@ -211,7 +211,7 @@ sub finished_after
 	like($db->error_of('DROP EXTENSION hipq'), qr/55006: extension "hipq" cannot be dropped: there are unfinished jobs/, 'DROP EXTENSION is refused');
 	is($db->sql("SELECT string_agg(attempt::text, ' ') FROM hipq.running WHERE id IN ($ids[0], $ids[1])"), '1 1', 'and disturbs nobody');
 
-	my $session = $hipq->node->background_psql('extension');
+	my $session = $hipq->in('extension')->session;
 	$session->query_safe('SET client_min_messages = warning; SET hipq.allow_drop = on; BEGIN');
 	my $start = time();
 	$session->query_safe('DROP EXTENSION hipq CASCADE');

@@ -23,8 +23,7 @@ foreach my $name ('one', 'two')
 }
 
 # One session that looks all the time, so that looking costs nothing.
-my $watch = $hipq->node->background_psql('postgres');
-$watch->set_query_timer_restart;
+my $watch = $hipq->session;
 my $executors = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'};
 sub watched { my ($query) = @_; my $answer = $watch->query_safe($query); $answer =~ s/\s+$//; return $answer; }
 

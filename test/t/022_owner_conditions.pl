@@ -82,7 +82,7 @@ foreach my $case (
 # ---- connection limits are for clients: executors are neither counted nor refused
 foreach my $alter ('ALTER ROLE app CONNECTION LIMIT', 'ALTER DATABASE work CONNECTION LIMIT')
 {
-	my @clients = map { $hipq->node->background_psql('work', extra_params => [ '-U', 'app' ]) } 1 .. 2;
+	my @clients = map { $hipq->in('work')->session(role => 'app') } 1 .. 2;
 	$admin->sql("$alter 1");
 	ok($admin->wait_until($executors, 0), 'no executor is there');
 	is($db->outcome_of('run'), 'succeeded', "$alter: jobs run at the limit");
@@ -93,7 +93,7 @@ foreach my $alter ('ALTER ROLE app CONNECTION LIMIT', 'ALTER DATABASE work CONNE
 	$admin->sql("$alter -1");
 }
 {
-	my @clients = map { $hipq->node->background_psql('postgres', extra_params => [ '-U', 'app' ]) } 1 .. 7;
+	my @clients = map { $hipq->session(role => 'app') } 1 .. 7;
 	my ($status, $out, $err) = $hipq->node->psql('postgres', 'SELECT 1', extra_params => [ '-U', 'app' ]);
 	like($err, qr/remaining connection slots are reserved/, 'the server has no connection left');
 	ok($admin->wait_until($executors, 0), 'no executor is there');
@@ -106,8 +106,7 @@ foreach my $alter ('ALTER ROLE app CONNECTION LIMIT', 'ALTER DATABASE work CONNE
 	# The scheduler stays for a job that cannot run, the session is there already, executors come too late.
 	$db->sql(q{SELECT hipq.enqueue('nobody', queue => 'app.main')});
 	ok($admin->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}, 1), 'the scheduler is there');
-	my $session = $hipq->node->background_psql('work');
-	$session->set_query_timer_restart;
+	my $session = $hipq->in('work')->session;
 	my $id = $session->query_safe(q{SELECT hipq.enqueue('run', scheduled_run_time => now() + interval '1 day')});
 	ok($admin->wait_until($executors, 0), 'no executor is there');
 	my $offset = -s $hipq->node->logfile;

@@ -34,8 +34,7 @@ my $workers = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'h
 ok($admin->wait_until($workers, 0), 'all have left but the launcher');
 
 # ---- a minute
-my $watch = $hipq->node->background_psql('postgres');
-$watch->set_query_timer_restart;
+my $watch = $hipq->session;
 sub watched { my ($query) = @_; my $answer = $watch->query_safe($query); $answer =~ s/\s+$//; return $answer; }
 # Whatever the server did for the processes that have just left, and for this session, is done once two looks agree.
 my $state = q{SELECT pg_current_wal_insert_lsn() || ' ' || (SELECT string_agg(datid || ':' || xact_commit || ':' || xact_rollback, ' ' ORDER BY datid) FROM pg_stat_database WHERE datname LIKE 'idle%' OR datid = 0)};

@@ -24,7 +24,7 @@ sub pass_time { my $end = time() + $_[0]; usleep(50_000) while time() < $end; re
 
 # ---- parallel workers take all of them
 my $offset = -s $hipq->node->logfile;
-my $eater = $hipq->node->background_psql('postgres', on_error_stop => 0);
+my $eater = $hipq->session(on_error_stop => 0);
 $eater->query_until(qr/started/, q{
 	SET max_parallel_workers_per_gather = 4; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET parallel_leader_participation = off;
 	\echo started

@@ -22,7 +22,7 @@ my $dead = q{SELECT n_dead_tup FROM pg_stat_user_tables WHERE relid = 'hipq.app_
 sub size { return $hipq->sql(q{SELECT pg_relation_size('hipq.app_main_live')}) }
 
 # No vacuum begins before all jobs have run: one in between would leave those that came after it, too few for another.
-my $no_vacuum = $hipq->node->background_psql('postgres');
+my $no_vacuum = $hipq->session;
 $no_vacuum->query_safe('BEGIN; LOCK TABLE hipq.app_main_live IN SHARE UPDATE EXCLUSIVE MODE');
 run_jobs(5_000);
 run_jobs(15_000);
@@ -38,7 +38,7 @@ run_jobs(12_000);
 is(size(), $before, 'the space is used again');
 
 # ---- an old snapshot
-my $old = $hipq->node->background_psql('postgres');
+my $old = $hipq->session;
 $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 $old->query_safe('SELECT txid_current()');
 my $done = $hipq->sql($vacuums);

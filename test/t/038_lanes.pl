@@ -30,7 +30,7 @@ foreach my $end ([ 'COMMIT', 'infinity' ], [ 'ROLLBACK', '-infinity' ])
 {
 	my ($command, $due) = @$end;
 	$hipq->node->restart;
-	my $session = $hipq->node->background_psql('postgres');
+	my $session = $hipq->session;
 	$session->query_safe(q{BEGIN; SELECT hipq.enqueue('type1', '{}', priority => 77)});
 	is($hipq->sql($uncommitted), 'infinity', 'a lane of jobs that are not committed is not worth a look');
 	$session->query_safe($command);

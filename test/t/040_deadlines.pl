@@ -114,7 +114,7 @@ is($hipq->outcome_of('quick'), 'succeeded', 'others run');
 {
 	$id = $hipq->enqueue('deaf', q{max_retries => 0});
 	$pid = $hipq->pid_of($id);
-	my $session = $node->background_psql('postgres');
+	my $session = $hipq->session;
 	$session->query_safe('BEGIN; LOCK TABLE hipq.app_main_live IN ACCESS EXCLUSIVE MODE');
 	$hipq->sql(q{SELECT pg_reload_conf()});    # everybody looks
 	ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.alerts WHERE alert = 'locked queue'}), 'the scheduler has met the lock');

@@ -121,7 +121,7 @@ with_settings({ lock_timeout => '100' }, sub {
 	is($hipq->attempts($id), '1 transient_error 55P03', 'as its error');
 	$lock->quit;
 	# An executor that waits for a lock on hipq's table waits longer than that.
-	$lock = $hipq->node->background_psql('postgres');
+	$lock = $hipq->session;
 	$id = $hipq->enqueue('act', q{'{}'});
 	$hipq->outcome($id);
 	my $pid = $hipq->sql('SELECT pid FROM hipq.executors');

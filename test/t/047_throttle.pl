@@ -58,7 +58,7 @@ cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.app_main_final AS heavy JOIN hipq.
 
 # ---- limits take effect at once, up and down
 
-my $condition = $hipq->node->background_psql('postgres');
+my $condition = $hipq->session;
 $hipq->sql(q{
 	SELECT hipq.alter_queue('app.main', throttle_limit => 1);
 	CREATE FUNCTION wait_for_gate(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_lock_shared(7); PERFORM pg_advisory_unlock_shared(7); END $$;

@@ -274,7 +274,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d
 	foreach my $time (1 .. 2)
 	{
 		running(@jobs);
-		my $stranger = $hipq->node->background_psql('postgres');
+		my $stranger = $hipq->session;
 		kill_at_once($stranger->query_safe('SELECT pg_backend_pid()'));
 		ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE attempt = $time AND job_id IN ($list)", 3), "crash $time of another backend: the jobs are back");
 		eval { $stranger->quit };

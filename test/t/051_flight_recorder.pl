@@ -125,7 +125,7 @@ my $whole;
 	hold(1);
 	my $id = $hipq->enqueue('run');
 	$hipq->pid_of($id);
-	my $stranger = $node->background_psql('postgres');
+	my $stranger = $hipq->session;
 	my $pid = $stranger->query_safe('SELECT pg_backend_pid()');
 	kill 'KILL', $pid;
 	ok($hipq->wait_until("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"), 'somebody else crashes');

@@ -132,7 +132,7 @@ sub leave
 	my $lock = $hipq->hold_lock(1);
 	my $id = $hipq->enqueue('locked', q{'{"lock": 1}'});
 	my $pid = $hipq->pid_of($id);
-	my $stranger = $hipq->node->background_psql('postgres');
+	my $stranger = $hipq->session;
 	my $stranger_pid = $stranger->query_safe('SELECT pg_backend_pid()');
 	$stranger->query_until(qr/begun/, "\\echo begun\nBEGIN; SELECT FROM hipq.app_main WHERE id = $id FOR UPDATE; SELECT 'mine';\n");
 	ok($hipq->wait_until("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $stranger_pid"), 'somebody waits for the row of a job');

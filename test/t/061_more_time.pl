@@ -123,7 +123,7 @@ like($hipq->error_of("SELECT hipq.extend($id, '1 s')"), qr/55000: job $id does n
 
 $id = $hipq->enqueue('sleep', q{'{"sleep": 60}', timeout => 100});
 $hipq->pid_of($id);
-my $other = $hipq->node->background_psql('postgres');
+my $other = $hipq->session;
 $other->query_safe('BEGIN');
 $other->query_safe("SELECT hipq.extend($id, '23 h')");
 is($hipq->sql("SELECT deadline > now() + interval '22 h' FROM hipq.running WHERE id = $id"), 't', 'it counts at once');

@@ -78,14 +78,14 @@ schedule('producer', q{'shared', '@yearly', 'welcome', '{"to": "by hand"}', job_
 $number = $hipq->sql(q{SELECT schedule_id FROM hipq.schedule WHERE name = 'shared'});
 my $run = "SET statement_timeout = '5s'; SELECT hipq._run_schedule($number)";
 {
-	my $reader = $hipq->node->background_psql('postgres', extra_params => [ '-U', 'reader' ]);
+	my $reader = $hipq->session(role => 'reader');
 	$reader->query_safe(q{BEGIN READ ONLY; SELECT * FROM hipq.schedules});
 	like(refused('producer', $run), qr/no error: enqueued job/, 'a run beside an open transaction that has read the view');
 	$reader->query_safe("ROLLBACK; BEGIN; SELECT hipq._has_cron_entry($number)");
 	like(refused('producer', $run), qr/no error: enqueued job/, 'or what the view asks');
 	$reader->query_safe('ROLLBACK');
 	$reader->quit;
-	my $other = $hipq->node->background_psql('postgres', extra_params => [ '-U', 'app' ]);
+	my $other = $hipq->session(role => 'app');
 	$other->query_safe(q{BEGIN; SELECT hipq.schedule('another', '@yearly', 'welcome')});
 	like(refused('producer', $run), qr/no error: enqueued job/, 'or is making another one');
 	like(refused('producer', q{SET statement_timeout = '5s'; SELECT hipq.schedule('second', '@yearly', 'welcome'); SELECT hipq.unschedule('second')}), qr/no error/, 'beside which others are made and ended');
@@ -157,9 +157,9 @@ $hipq->sql("BEGIN; $drop; ROLLBACK");
 like($hipq->sql($jobs), qr/^hipq schedule/, 'nor rolled back');
 is(shown('is_active', 'held'), 't', 'schedules come all the same');
 {
-	my $producer = $hipq->node->background_psql('postgres', extra_params => [ '-U', 'producer' ]);
+	my $producer = $hipq->session(role => 'producer');
 	$producer->query_safe(q{BEGIN; SELECT hipq.schedule('late', '@daily', 'welcome')});
-	my $dropper = $hipq->node->background_psql('postgres', on_error_stop => 0);
+	my $dropper = $hipq->session(on_error_stop => 0);
 	$dropper->query_until(qr/dropping/, "\\echo dropping\n$drop;\n\\echo dropped\n");
 	ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%DROP EXTENSION hipq%' AND pid <> pg_backend_pid()}, 1), 'it waits for who makes a schedule');
 	$producer->query_safe('COMMIT');

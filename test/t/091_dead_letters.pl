@@ -141,7 +141,7 @@ $hipq->sql("SELECT hipq.resume('app.main')");
 ok($hipq->wait_until("SELECT state = 'handled' FROM hipq.dead_letters WHERE job_id = -1"), 'until the queue is resumed');
 
 # ---- its process is killed, its server crashes
-my $locker = $node->background_psql('postgres');
+my $locker = $hipq->session;
 $locker->query_safe('SELECT pg_advisory_lock(1)');
 $id = fails('{"error": "no", "wait": 1}');
 my $executor = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory' AND backend_type LIKE 'hipq%'";

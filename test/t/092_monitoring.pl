@@ -99,7 +99,7 @@ $hipq->sql(q{SELECT hipq.register_job_type('app.passing', 'work', handler => 'wo
 $hipq->sql(q{SELECT hipq.enqueue_many('work', array_fill('{"fails": 9}'::jsonb, '{10}'), queue => 'app.passing')});
 ok(wait_until_counted(171), 'another queue fails');
 is(alerts(), 'dead letters, failures, failures', 'which is an alert');
-my $reader = $hipq->node->background_psql('postgres');
+my $reader = $hipq->session;
 $reader->query_safe('BEGIN; SELECT count(*) FROM hipq.app_passing');
 $hipq->sql(q{SELECT hipq.drop_queue('app.passing', force => true)});
 is(alerts(), 'dead letters, failures', 'until it is dropped, also when its tables are still there');

@@ -102,8 +102,7 @@ $job = $hipq->enqueue('send');
 is_given($job, 'running 1 again', 'there is a job again');
 
 # ---- the session of a worker
-my $session = $node->background_psql('postgres', extra_params => [ '-U', 'app' ]);
-$session->set_query_timer_restart;
+my $session = $hipq->session(role => 'app');
 finish($job);
 is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $job"), 'cancelled', 'what a worker has can be cancelled');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($three)");
@@ -243,8 +242,7 @@ foreach my $stop (qw(fast immediate))
 	is($hipq->sql(row($jobs[$_])), 'running 1 five', 'nothing has changed') foreach 0, 1;
 	is(unmet_conditions($jobs[2]), 'throttle of queue', 'they weigh what they did');
 }
-my $other = $node->background_psql('postgres');
-$other->set_query_timer_restart;
+my $other = $hipq->session;
 kill 'KILL', $other->query_safe('SELECT pg_backend_pid()') =~ /(\d+)/;
 eval { $other->quit };
 ok($hipq->wait_until(q{SELECT coalesce(max(queue_depth), 0) FROM hipq.workers WHERE name = 'five'}, 2), 'after a crash too');
@@ -329,7 +327,7 @@ is_failed_by($behind, $hipq->sql("SELECT last_heartbeat + interval '2 s' FROM hi
 $hipq->set('hipq.heartbeat_timeout' => '1d');
 finish($job);
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($silent)");
-my $short_lived = $node->background_psql('postgres', extra_params => [ '-U', 'app' ]);
+my $short_lived = $hipq->session(role => 'app');
 my ($bound) = $short_lived->query_safe(q{SELECT hipq.register_worker('bound', '{app.out}', '{send}', listen => true)}) =~ /(\d+)/;
 $job = $hipq->enqueue('send');
 is_given($job, 'running 1 bound', 'a session has its job');
@@ -385,7 +383,7 @@ foreach my $trouble ('an error', 'a row that somebody holds')
 	$hipq->sql_as('app', qq(SELECT hipq.heartbeat($sick, '{"consecutive_failures": 10}')));
 	$hipq->sql(q{SELECT hipq.pause('app.out', 'send')});
 	$job = $hipq->enqueue('send');
-	my $holder = $node->background_psql('postgres');
+	my $holder = $hipq->session;
 	if ($trouble eq 'an error') { $points->arm('after-dispatch', 'error'); }
 	else
 	{

@@ -18,8 +18,7 @@ sub client
 {
 	my ($name, %more) = @_;
 	my $connstr = delete $more{connstr};
-	my $session = $node->background_psql('postgres', extra_params => [ '-U', 'app', defined $connstr ? ('-d', $connstr) : () ]);
-	$session->set_query_timer_restart;
+	my $session = $hipq->session(extra_params => [ '-U', 'app', defined $connstr ? ('-d', $connstr) : () ]);
 	my $id = ask($session, "SELECT hipq.register_worker('$name', '{app.out}', '{send}'" . join('', map { ", $_ => $more{$_}" } sort keys %more) . ')');
 	my ($pid) = $session->{run}{KIDS}[0]{PID};
 	return { session => $session, id => $id, name => $name, pid => $pid };

@@ -68,7 +68,7 @@ cmp_ok(scalar @views, '>', 20, 'a bystander may read most views');
 my $sources = join ', ', map { "'$_'" } @views, map { "$_()" } @functions, '_workers';
 is($hipq->sql_as('bystander', "SELECT string_agg(source, ' ') FROM unnest(ARRAY[$sources]) AS source WHERE rows_of(source) > 0"), '', 'and sees nothing in any, nor by the functions behind them');
 is($hipq->sql_as('bystander', 'SELECT sum(workers) + sum(queue_depth) + sum(running_jobs) FROM hipq.worker_health'), 0, 'worker_health counts nothing');
-my $looker = $hipq->node->background_psql('postgres', extra_params => [ '-U', 'bystander' ]);
+my $looker = $hipq->session(role => 'bystander');
 my $locked = q{SELECT count(*) FROM pg_locks JOIN pg_class ON pg_class.oid = relation WHERE relname ~ '^(app_mine|other_secret)'};
 is($looker->query_safe("BEGIN; SELECT count(*) FROM hipq.jobs; SELECT count(*) FROM hipq.enqueued(); $locked AND pid = pg_backend_pid()"), "0\n0\n0", 'and locks no queue\'s tables');
 $looker->query_safe('ROLLBACK');
@@ -118,7 +118,7 @@ is($hipq->sql_as('bystander', "SELECT string_agg(call || ' ' || id, ', ') FROM u
 
 # ---- plans that outlive their moment
 
-my $session = $hipq->node->background_psql('postgres');
+my $session = $hipq->session;
 my $queues = 'EXECUTE jobs_of; EXECUTE letters_of; EXECUTE attempts_of; EXECUTE queues_there';
 my $list = q{SELECT coalesce(string_agg(DISTINCT queue, ' ' ORDER BY queue), 'none') FROM};
 $session->query_safe("PREPARE jobs_of AS $list hipq.jobs; PREPARE letters_of AS $list hipq.dead_letters; PREPARE attempts_of AS $list hipq.attempts; PREPARE queues_there AS $list hipq.queues");
@@ -148,7 +148,7 @@ is(seen(), 'app.mine app.second other.secret, app.mine other.secret', 'back to t
 
 # ---- a lock on one queue's table
 
-my $locker = $hipq->node->background_psql('postgres');
+my $locker = $hipq->session;
 $locker->query_safe('BEGIN; LOCK TABLE hipq.other_secret IN ACCESS EXCLUSIVE MODE');
 sub look { return $hipq->node->psql('postgres', "SET statement_timeout = '20s'; $_[1]", extra_params => [ '-U', $_[0] ]); }
 foreach my $view (split /\n/, $hipq->sql(q{

@@ -45,7 +45,7 @@ foreach my $lock ('hipq.app_main IN ACCESS EXCLUSIVE MODE', 'hipq.app_main_live 
 {
 	my $locked = $hipq->enqueue('mine', q{queue => 'app.main', scheduled_run_time => hipq.now() + interval '2 s'});
 	my $scheduled = $hipq->enqueue('other', q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '2 s'});
-	my $locker = $node->background_psql('postgres', extra_params => [ '-d', 'dbname=postgres application_name=locker' ]);
+	my $locker = $hipq->session(extra_params => [ '-d', 'dbname=postgres application_name=locker' ]);
 	my ($locker_pid) = $locker->query_safe("BEGIN; LOCK TABLE $lock; SELECT pg_backend_pid()") =~ /(\d+)/;
 	ok(finished('other_main', $scheduled), "under $lock: scheduled jobs of others run");
 	ok(finished('other_main', $hipq->enqueue('other', q{queue => 'other.main'})), 'and others');
@@ -81,7 +81,7 @@ foreach my $lock ('hipq.app_main IN ACCESS EXCLUSIVE MODE', 'hipq.app_main_live 
 $hipq->sql(q{SELECT hipq.grant_queue('app.main', 'other', 'work'), hipq.grant_queue('app.main', 'other', 'read')});
 $hipq->sql(q{SELECT hipq.pause('app.main')});
 my $expiring = $hipq->enqueue('mine', q{queue => 'app.main', expires_time => hipq.now() + interval '2 s'});
-my $rows = $node->background_psql('postgres', extra_params => [ '-U', 'other' ]);
+my $rows = $hipq->session(role => 'other');
 $rows->query_safe("BEGIN; SELECT id FROM hipq.app_main WHERE id = $expiring FOR UPDATE");
 ok(finished('other_main', $hipq->enqueue('other', q{queue => 'other.main', scheduled_run_time => hipq.now() + interval '3 s'})), 'a locked row stops no scheduler');
 is(ends(), $terminated, 'nor ends it');
@@ -91,7 +91,7 @@ ok(finished('app_main', $expiring), 'the job expires when it is let go');
 
 # ---- open transactions
 
-my $changer = $node->background_psql('postgres');
+my $changer = $hipq->session;
 $changer->query_safe(q{BEGIN; SELECT hipq.alter_queue('app.main', weight => 50); SELECT hipq.grant_queue('app.main', 'app', 'read')});
 quickly('beside an open alter_queue() another queue is altered', q{SELECT hipq.alter_queue('other.main', weight => 60) IS NOT NULL}, qr/no error: t/);
 quickly('a job type registered', q{SELECT hipq.register_job_type('other.main', 'more') IS NOT NULL}, qr/no error: t/);

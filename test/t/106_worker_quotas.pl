@@ -130,8 +130,7 @@ $hipq->sql(q{
 sub session
 {
 	my ($role) = @_;
-	my $session = $node->background_psql('postgres', extra_params => [ '-U', $role ], on_error_stop => 0);
-	$session->set_query_timer_restart;
+	my $session = $hipq->session(role => $role, on_error_stop => 0);
 	return $session;
 }
 

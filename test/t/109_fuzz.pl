@@ -252,7 +252,7 @@ sub ends_by_error { return log_lines(qr/hipq (?:launcher|scheduler|executor).*(?
 
 	# A process that crashes takes the server with it.
 	is(crashes(), '', 'until now nobody has crashed');
-	my $victim = $hipq->node->background_psql('postgres', on_error_stop => 0);
+	my $victim = $hipq->session(on_error_stop => 0);
 	my ($backend) = $victim->query_safe('SELECT pg_backend_pid()') =~ /(\d+)/;
 	my $log_end = -s $hipq->node->logfile;
 	kill 'KILL', $backend;

@@ -133,7 +133,7 @@ closes('all executors are busy', condition => 'executor', severity => 'informati
 	open => sub { $lock->quit; $hipq->outcome($_) foreach @holders });
 
 # ---- somebody else has the row: every condition is met
-my $holder = $node->background_psql('postgres');
+my $holder = $hipq->session;
 my $late = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '1 s'});
 $holder->query_safe("BEGIN; SELECT FROM hipq.app_main WHERE id = $late FOR UPDATE");
 ok($hipq->wait_until(qq{SELECT scheduled_run_time < now() FROM hipq.jobs WHERE id = $late}), 'a job is due whose row somebody has locked');

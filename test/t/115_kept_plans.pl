@@ -14,7 +14,7 @@ $hipq->create_queue('app.stays');
 $hipq->sql(q{SELECT hipq.register_job_type('app.stays', 'stays', handler => 'run');
 	SELECT hipq.enqueue('stays', scheduled_run_time => now() + n * interval '20 s') FROM generate_series(1, 100) AS n});
 my $scheduler = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'};
-my $session = $node->background_psql('postgres');
+my $session = $hipq->session;
 
 sub name_of { my ($number) = @_; return 'app.' . join '', map { chr(ord('a') + $_) } split //, sprintf '%05d', $number; }
 

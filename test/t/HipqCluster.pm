@@ -121,6 +121,18 @@ sub sql_as
 	return $self->node->safe_psql($self->{database}, $sql, extra_params => [ '-U', $role ]);
 }
 
+# A psql that stays, in which a test asks one query after another (->query_safe); end it with ->quit. role => of another role; what
+# else there is goes to background_psql.
+sub session
+{
+	my ($self, %options) = @_;
+	my $role = delete $options{role};
+	$options{extra_params} = [ '-U', $role ] if defined $role;
+	my $session = bless $self->node->background_psql($self->{database}, %options), 'HipqSession';
+	$session->set_query_timer_restart;
+	return $session;
+}
+
 # Waits until the query says "t" (or what is expected). Returns whether it came to that. A limit of its own is meant for a server
 # that gets PG_TEST_TIMEOUT_DEFAULT=60, and grows with it: those with sanitizers are slow.
 sub wait_until
@@ -230,9 +242,22 @@ sub pid_of
 sub hold_lock
 {
 	my ($self, $number) = @_;
-	my $session = $self->node->background_psql($self->{database});
+	my $session = $self->session;
 	$session->query_safe('SELECT pg_advisory_lock(' . ($number // 1) . ')');
 	return $session;
+}
+
+# PostgreSQL's own has one limit for all its life. Here each query has it, and so has the end: a session that holds a lock may
+# wait for as long as a slow machine takes for the rest of its test.
+package HipqSession;
+
+use parent -norequire, 'PostgreSQL::Test::BackgroundPsql';
+
+sub quit
+{
+	my ($self) = @_;
+	$self->{timeout}->start;
+	return $self->SUPER::quit;
 }
 
 1;

@@ -99,7 +99,7 @@ sub signal_all
 sub kill_bystander
 {
 	my ($hipq) = @_;
-	my $session = $hipq->node->background_psql('postgres', on_error_stop => 0);
+	my $session = $hipq->session(on_error_stop => 0);
 	my $pid = $session->query('SELECT pg_backend_pid()');
 	kill 'KILL', $pid;
 	eval { $session->quit };
@@ -154,7 +154,7 @@ sub stop
 sub begin_smart_stop
 {
 	my ($hipq, $sql) = @_;
-	my $session = $hipq->node->background_psql('postgres');
+	my $session = $hipq->session;
 	system 'pg_ctl', '-s', '-W', '-D', $hipq->node->data_dir, '-m', 'smart', 'stop';
 	$session->query($sql);
 	$session->quit;
