@@ -23,8 +23,8 @@ INSTALL_PARTS = schema pg limits catalog workers control schedules job retry dea
 INSTALL_VIEWS = catalog control job retry dead_letters schedules external monitor statistics
 
 SOURCES := $(sort $(wildcard src/*.cpp src/*/*.cpp src/*/*/*.cpp))
-ALL_HEADERS := $(wildcard src/*.hpp src/*/*.hpp src/*/*/*.hpp test/unit/*.hpp)
-UNIT_SOURCES := $(sort $(wildcard test/unit/*.cpp))
+ALL_HEADERS := $(wildcard src/*.hpp src/*/*.hpp src/*/*/*.hpp)
+UNIT_SOURCES := $(sort $(wildcard test/unit/*/*.cpp))
 
 INSTALL_SQL = hipq--$(EXTVERSION).sql
 INSTALL_PART_FILES = $(INSTALL_PARTS:%=sql/install/%.sql)

@@ -1,4 +1,4 @@
--- complete_later, report_progress in a client's session: run_until_idle, dry_run. In executors: test/t/065_complete_later.pl.
+-- complete_later, report_progress in a client's session: run_until_idle, dry_run. In executors: test/t/execute/complete_later.pl.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;

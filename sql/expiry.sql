@@ -1,4 +1,4 @@
--- A job that would expire before it may start is refused, at every way in. That a job expires: test/t/004_failures.pl.
+-- A job that would expire before it may start is refused, at every way in. That a job expires: test/t/retry/failures.pl.
 \pset format unaligned
 \pset tuples_only on
 \pset null NULL

@@ -58,7 +58,7 @@ SELECT hipq.enqueue('t', job_key => 'k', scheduled_run_time => '2100-01-04', on_
 SELECT hipq.enqueue('t', job_key => 'k', on_duplicate => 'debounce') = :id;
 SELECT pg_temp.shown('k');
 
--- ---- after: of a job that waits, that one (of one that runs: test/t/070_on_duplicate.pl)
+-- ---- after: of a job that waits, that one (of one that runs: test/t/enqueue/on_duplicate.pl)
 SELECT hipq.enqueue('t', '{"n": 6}', job_key => 'k', on_duplicate => 'after') = :id;
 SELECT pg_temp.shown('k');
 SELECT count(*) FROM hipq.successor;

@@ -244,7 +244,7 @@ ROLLBACK;
 DROP TRIGGER run_put_off ON run_note;
 DROP FUNCTION run_put_off();
 
--- ---- what is the session's stays out of reach (test/t/100_client_session.pl has all of it)
+-- ---- what is the session's stays out of reach (test/t/testing/client_session.pl has all of it)
 PREPARE run_mine AS SELECT 'mine';
 BEGIN;
 SELECT hipq.enqueue('do', '{"do": "EXECUTE run_mine"}') > 0, hipq.enqueue('do', '{"do": "EXPLAIN ANALYZE EXECUTE run_mine"}') > 0,

@@ -1,4 +1,4 @@
--- snooze, complete_later, report_progress, extend: what is refused. What they do is for handlers: test/t/061_more_time.pl, 065_complete_later.pl.
+-- snooze, complete_later, report_progress, extend: what is refused. What they do is for handlers: test/t/execute/more_time.pl, execute/complete_later.pl.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;

@@ -1,4 +1,4 @@
-// A function that ends its own process in the way it is told to; test/t/050_crashes.pl has handlers
+// A function that ends its own process in the way it is told to; test/t/recovery/crashing_handlers.pl has handlers
 // call it.
 #include <csignal>
 

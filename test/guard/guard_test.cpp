@@ -1,5 +1,5 @@
 // Functions that fail in every way at the boundary of C++ and PostgreSQL; sql/boundary.sql calls
-// them. And one that does not listen, for test/t/040_deadlines.pl.
+// them. And one that does not listen, for test/t/execute/deadlines.pl.
 #include <malloc.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 # Whoever starts from a copy of the files, or is a copy of the database, runs nothing until release_hold(); the original goes on, over
-# restarts and crashes. (Dumps are in 007_dump_restore.pl, standbys in 023_standby.pl.)
+# restarts and crashes. (Dumps are in databases/dump_restore.pl, standbys in server/standby.pl.)
 use strict;
 use warnings;
 use HipqCluster;

@@ -1,5 +1,5 @@
 # The links of the documents lead somewhere, and their form is what tools/check-documents wants. What
-# the reference has to have, 018_reference.pl knows.
+# the reference has to have, manual/reference.pl knows.
 use strict;
 use warnings;
 use PostgreSQL::Test::Utils;
