@@ -19,7 +19,7 @@ inline constexpr std::int64_t longest_wait_for_capacity = core::longest_hold;  /
 struct Lane {
     const catalog::Queue *queue;
     LaneHead head;
-    lanes::LaneRef ref;                        // unknown: shared memory has no capacity for it
+    lanes::LaneRef ref;                        // unknown: shared memory has no place for it
     Oid leaf;                                  // of the lane
     core::LaneKey not_after = core::lane_end;  // if its first job comes after that one, others'
                                                // come first: none of it is taken

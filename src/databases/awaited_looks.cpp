@@ -1,6 +1,6 @@
 // Tells when schedulers have looked, and which of them are to look now: for whoever watches over
 // them.
-#include "databases/slots.hpp"
+#include "databases/launcher_slots.hpp"
 #include "databases/stand_aside.hpp"
 #include "pg/clock.hpp"
 

@@ -4,6 +4,8 @@
 
 #include "databases/dirty_queues.hpp"
 #include "databases/duties_set_aside.hpp"
+#include "databases/launcher_slots.hpp"
+#include "databases/own_slot.hpp"
 #include "databases/quiesce.hpp"
 #include "databases/rounds.hpp"
 #include "databases/slots.hpp"

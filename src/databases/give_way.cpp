@@ -1,5 +1,5 @@
 // Asks a scheduler to leave for a process that found no free background worker slot.
-#include "slots.hpp"
+#include "launcher_slots.hpp"
 
 namespace hipq::databases {
 
@@ -26,7 +26,7 @@ void ask_scheduler_to_give_way()
     choose_scheduler_to_give_way();
 }
 
-void need_no_capacity()
+void call_off_giving_way()
 {
     const memory::Lock lock(LW_EXCLUSIVE);
     for (memory::DatabaseSlot &slot : memory::registry()->databases)

@@ -3,7 +3,7 @@
 // Only the scheduler that has the slot reads and writes its entry, so there is no lock.
 #include "rounds.hpp"
 
-#include "databases/slots.hpp"
+#include "databases/own_slot.hpp"
 
 namespace hipq::databases {
 

@@ -183,7 +183,7 @@ void note_free_worker_slots(bool are_there)
     const ExecutorLock lock(LW_EXCLUSIVE);
     executor_table().no_free_slot = !are_there;
     if (are_there)
-        databases::need_no_capacity();
+        databases::call_off_giving_way();
 }
 
 bool has_free_worker_slots()

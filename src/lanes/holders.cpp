@@ -7,7 +7,7 @@ namespace hipq::lanes {
 
 namespace {
 
-// What is in flight that counts in a limiter, as far as there is capacity in `holders`. Returns how
+// What is in flight that counts in a limiter, as far as `holders` has places. Returns how
 // many. Needs the lock.
 std::size_t find_holders(const core::JobTable &table, std::int32_t limiter,
                          std::span<Holder> holders)

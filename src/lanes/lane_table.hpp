@@ -7,7 +7,7 @@
 // an alert.
 #pragma once
 
-#include "core/lanes/lane.hpp"
+#include "core/lanes/lane_reading.hpp"
 #include "memory/memory.hpp"
 
 namespace hipq::lanes {

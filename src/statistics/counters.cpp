@@ -29,7 +29,7 @@ struct Counted {
 };
 
 constinit StatisticsHead *head =
-    nullptr;  // then as many places as there is capacity, then the entries
+    nullptr;  // then as many places as there are, then the entries
 constinit memory::Tranche tranche{"HipqStatistics", memory::LockRank::statistics};
 
 std::span<core::StatisticsPlace> places()

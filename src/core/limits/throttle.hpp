@@ -90,7 +90,7 @@ public:
     void clear();
 
     std::int32_t find(const LimiterName &name) const;
-    // Counts one more job. no_limiter: there is no capacity for another limiter, and nothing is
+    // Counts one more job. no_limiter: there is no place for another limiter, and nothing is
     // counted.
     std::int32_t enter(const LimiterName &name, Weight weight);
     // The job is gone. Returns whether somebody who waits has capacity now; he is forgotten then,

@@ -1,6 +1,6 @@
 // The lane: its operations one by one, and a model of claimers and producers that takes every order
 // of their steps.
-#include "core/lanes/lane.hpp"
+#include "core/lanes/lane_reading.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,189 @@
+// Pockets: ranges of keys where rows may stand that can be claimed, and what they wait for. A lane
+// (core/lanes/lane.hpp) is made of them.
+//
+// There is space for a few. Every way to save some makes ranges larger, never smaller, so
+// that no row is forgotten.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace hipq::core {
+
+// Where a row stands: by scheduled_run_time (microseconds), then id.
+struct LaneKey {
+    std::int64_t time;
+    std::int64_t id;
+    auto operator<=>(const LaneKey &) const =
+        default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
+};
+inline constexpr std::int64_t lane_limit = std::numeric_limits<std::int64_t>::max();
+inline constexpr LaneKey lane_start{std::numeric_limits<std::int64_t>::min(),
+                                    std::numeric_limits<std::int64_t>::min()};
+inline constexpr LaneKey lane_end{lane_limit, lane_limit};
+
+// Its neighbours; ids are far from the limits.
+constexpr LaneKey after(LaneKey key)
+{
+    return key == lane_end ? key : LaneKey{key.time, key.id + 1};
+}
+constexpr LaneKey before(LaneKey key)
+{
+    return key == lane_start ? key : LaneKey{key.time, key.id - 1};
+}
+
+// Both ends belong to it.
+struct KeyRange {
+    LaneKey first;
+    LaneKey last;
+    bool operator==(const KeyRange &) const = default;
+    constexpr bool is_empty() const { return last < first; }
+    constexpr bool contains(LaneKey key) const { return first <= key && key <= last; }
+};
+constexpr KeyRange hull(KeyRange left, KeyRange right)
+{
+    return {std::min(left.first, right.first), std::max(left.last, right.last)};
+}
+
+// No row is put off for longer than this (microseconds), unless its time windows are closed.
+inline constexpr std::int64_t longest_hold = 10'000'000;
+
+// When too many throttle keys are full, those that share a pocket are looked at again after this.
+inline constexpr std::int64_t crowded_hold = 100'000;
+
+// Keys that may be claimable, not to be looked at before a time (microseconds), or before there is
+// capacity under a throttle key. Between the rows of that throttle key others may stand; they have
+// places of their own.
+struct Pocket {
+    KeyRange range;
+    std::int64_t not_before;
+    std::uint64_t throttle_key =
+        0;  // of the rows it is there for, throttle_key_hash(); 0: all in its range
+    bool operator==(const Pocket &) const = default;
+
+    // Nothing in it comes before.
+    constexpr LaneKey due() const
+    {
+        return {std::max(range.first.time, not_before), range.first.id};
+    }
+    constexpr bool is_ready(std::int64_t now) const { return not_before <= now; }
+    constexpr bool is_for(LaneKey key, std::uint64_t key_of_row) const
+    {
+        return range.contains(key) && (throttle_key == 0 || throttle_key == key_of_row);
+    }
+    // Its rows are outside their time windows, or their throttle key is full: there may be very
+    // many.
+    constexpr bool holds_many(std::int64_t now) const
+    {
+        return throttle_key != 0 || not_before > now + longest_hold;
+    }
+    // Whether it waits for the same as another one.
+    constexpr bool is_like(const Pocket &other) const
+    {
+        return throttle_key == other.throttle_key &&
+               (throttle_key != 0 || not_before == other.not_before);
+    }
+};
+
+// One for both.
+constexpr Pocket merged(const Pocket &left, const Pocket &right, std::int64_t now)
+{
+    const KeyRange range = hull(left.range, right.range);
+    const std::int64_t earlier = std::min(left.not_before, right.not_before);
+    if (left.throttle_key == right.throttle_key)
+        return {range, earlier, left.throttle_key};
+    return {range,
+            std::min(earlier,
+                     now + crowded_hold)};  // nobody says when there is capacity for all of them
+}
+
+// Pockets in the order of their keys. When there is no space the two nearest become one, but
+// rather not if rows that wait for their time window, or for capacity, would be looked at too
+// early.
+template <std::size_t size>
+struct Pockets {
+    std::array<Pocket, size> entries{};
+    std::uint32_t count = 0;
+    bool operator==(const Pockets &) const = default;
+
+    void add(Pocket pocket, std::int64_t now)
+    {
+        if (pocket.range.is_empty())
+            return;
+        if (count < size) {
+            insert(pocket);
+            return;
+        }
+        // One more than there is space for: it and its neighbours are weighed together.
+        std::array<Pocket, size + 1> all{};
+        std::copy_n(entries.begin(), size, all.begin());
+        all[size] = pocket;
+        std::sort(all.begin(), all.end(),
+                  [](const Pocket &l, const Pocket &r) { return l.range.first < r.range.first; });
+        std::size_t nearest = 0;
+        for (std::size_t i = 1; i < size; ++i)
+            if (cost(all[i], all[i + 1], now) < cost(all[nearest], all[nearest + 1], now))
+                nearest = i;
+        all[nearest] = merged(all[nearest], all[nearest + 1], now);
+        std::copy(all.begin() + static_cast<std::ptrdiff_t>(nearest) + 2, all.end(),
+                  all.begin() + static_cast<std::ptrdiff_t>(nearest) + 1);
+        std::copy_n(all.begin(), size, entries.begin());
+    }
+
+    // The same, but all that wait for one opening, or for capacity under one throttle key, share a
+    // pocket, whatever lies between them.
+    void add_to_its_like(Pocket pocket, std::int64_t now)
+    {
+        for (std::uint32_t i = 0; i < count && !pocket.range.is_empty(); ++i) {
+            if (!entries[i].is_like(pocket))
+                continue;
+            pocket = merged(pocket, entries[i], now);
+            std::copy(entries.begin() + i + 1, entries.begin() + count, entries.begin() + i);
+            --count;
+            break;
+        }
+        add(pocket, now);
+    }
+
+    bool are_for(LaneKey key, std::uint64_t throttle_key) const
+    {
+        return std::any_of(entries.begin(), entries.begin() + count,
+                           [&](const Pocket &pocket) { return pocket.is_for(key, throttle_key); });
+    }
+
+private:
+    void insert(Pocket pocket)
+    {
+        std::uint32_t at = count;
+        for (; at > 0 && pocket.range.first < entries[at - 1].range.first; --at)
+            entries[at] = entries[at - 1];
+        entries[at] = pocket;
+        ++count;
+    }
+    // Of making them one: whether rows would be looked at long before their opening, and what else
+    // would be walked over.
+    struct Cost {
+        bool looks_too_early;
+        std::uint64_t gap;
+        auto operator<=>(const Cost &) const = default;  // NOLINT(modernize-use-nullptr): as above
+    };
+    static Cost cost(const Pocket &left, const Pocket &right, std::int64_t now)
+    {
+        return {(left.holds_many(now) || right.holds_many(now)) && !left.is_like(right),
+                gap(left, right)};
+    }
+    // In time; ids only part rows of one time.
+    static std::uint64_t gap(const Pocket &left, const Pocket &right)
+    {
+        return right.range.first.time <= left.range.last.time
+                   ? 0
+                   : static_cast<std::uint64_t>(right.range.first.time) -
+                         static_cast<std::uint64_t>(left.range.last.time);
+    }
+};
+
+}  // namespace hipq::core
