@@ -1,6 +1,8 @@
 // Keeps the tables in order: leaves, dropped queues, dead letters whose time is over.
 #include "retention/maintenance.hpp"
 
+#include <chrono>
+
 #include "catalog/catalog.hpp"
 #include "job/job.hpp"
 #include "pg/point.hpp"
@@ -22,7 +24,10 @@ constexpr std::int64_t maintenance_interval = minute;
 constexpr std::int64_t unused_type_age = 60 * minute;
 constexpr std::int64_t retry_interval = 1'000'000;
 constexpr int dead_letters_at_once = 10'000;
-constexpr std::size_t queues_at_once = 50;
+
+// Jobs that come meanwhile wait for the scheduler to look at their queues. So when it has been at
+// queues for so long it looks again before it goes on; the leaves of one take some 20 ms.
+constexpr std::chrono::milliseconds longest_pass{20};
 
 // Whether a duty of this pass was not done.
 constinit bool has_trouble = false;
@@ -149,26 +154,6 @@ void maintain_database(Maintenance &maintenance, const catalog::Catalogue &catal
     maintenance.is_left = maintenance.is_left || has_trouble;
 }
 
-// The trees of queues that have had their first final jobs since the last pass. False: a lock is
-// against one.
-bool make_requested_leaves()
-{
-    const std::vector<int> ids = tables::requested_leaves();
-    if (ids.empty())
-        return true;
-    const auto catalogue = recovery::read_catalogue();
-    tables::Patience patience;
-    bool done = true;
-    for (const int id : ids) {
-        const Queue *queue = catalogue->find(id);
-        if (queue == nullptr || queue->is_dropped || maintain_tree(*queue, patience))
-            tables::leaves_are_made(id);
-        else
-            done = false;
-    }
-    return done;
-}
-
 // Also when something else has woken it before that time. What is not left over from a trouble is
 // no reason to come back for: the next look will do.
 pg::Time next_of(const Maintenance &maintenance, pg::Time now)
@@ -193,21 +178,39 @@ void note_touched(Maintenance &maintenance, const std::vector<int> &touched, pg:
     }
 }
 
-void maintain_queues(Maintenance &maintenance, const catalog::Catalogue &catalogue,
-                     tables::Patience &patience, pg::Time now)
+// Those that have had their first final jobs since the last pass.
+void note_requested(Maintenance &maintenance, pg::Time now)
 {
-    for (const int id : maintenance.queues.take_due(now.value, queues_at_once)) {
-        process::check_interrupts();
-        maintenance.retried.erase(id);
-        const Queue *queue = catalogue.find(id);
-        if (queue == nullptr || queue->is_dropped)
-            continue;
-        maintenance.done.insert_or_assign(id, now);
-        if (maintain_queue(*queue, patience, now))
-            continue;
-        maintenance.queues.set(id, now.value + retry_interval);
-        maintenance.retried.insert(id);
-    }
+    for (const int id : tables::requested_leaves())
+        if (!maintenance.retried.contains(id))
+            maintenance.queues.bring_forward(id, now.value);
+}
+
+void maintain_queue_by_id(Maintenance &maintenance, int id, tables::Patience &patience,
+                          pg::Time now)
+{
+    process::check_interrupts();
+    maintenance.retried.erase(id);
+    const auto catalogue = recovery::read_catalogue();
+    const Queue *queue = catalogue->find(id);
+    if (queue == nullptr || queue->is_dropped)
+        return tables::leaves_are_made(id);
+    maintenance.done.insert_or_assign(id, now);
+    if (maintain_queue(*queue, patience, now))
+        return tables::leaves_are_made(id);
+    maintenance.queues.set(id, now.value + retry_interval);
+    maintenance.retried.insert(id);
+}
+
+// One at least; those that are left are due still.
+void maintain_queues(Maintenance &maintenance, tables::Patience &patience, pg::Time now)
+{
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + longest_pass;
+    do {
+        for (const int id : maintenance.queues.take_due(now.value, 1))
+            maintain_queue_by_id(maintenance, id, patience, now);
+    } while (maintenance.queues.next_due() <= now.value && Clock::now() < end);
 }
 
 }  // namespace
@@ -216,20 +219,17 @@ pg::Time maintain(Maintenance &maintenance, pg::Time now, const std::vector<int>
                   bool has_dropped_queue)
 {
     note_touched(maintenance, touched, now);
+    note_requested(maintenance, now);
     // A queue that was dropped just now goes at once; one that could not go, when its time comes.
     const bool was_set_back = maintenance.next > now + maintenance_interval;  // the clock
     const bool is_due =
         now >= maintenance.next || was_set_back || (has_dropped_queue && !maintenance.is_left);
-    if (is_due || maintenance.queues.next_due() <= now.value) {
-        const auto catalogue = recovery::read_catalogue();
-        tables::Patience patience;
-        if (is_due && !catalogue->queues.empty())
+    tables::Patience patience;
+    if (is_due)
+        if (const auto catalogue = recovery::read_catalogue(); !catalogue->queues.empty())
             maintain_database(maintenance, *catalogue, patience, now);
-        maintain_queues(maintenance, *catalogue, patience, now);
-    }
-    const bool has_leaves = make_requested_leaves();
-    const pg::Time next = next_of(maintenance, now);
-    return has_leaves ? next : std::min(next, now + retry_interval);
+    maintain_queues(maintenance, patience, now);
+    return next_of(maintenance, now);
 }
 
 }  // namespace hipq::retention

@@ -1,0 +1,38 @@
+# Leaves of many queues at once: the scheduler makes them one after the other, and does what else it has to do in between.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $queues = 60;
+my $hipq = HipqCluster->new('many_leaves', 'hipq.max_executors' => 2, 'hipq.executor_idle_timeout' => '2s', 'hipq.health_enabled' => 'off');
+$hipq->sql(q{
+	CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
+	CREATE FUNCTION queue_name(n integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT 'app.q_' || translate(n::text, '0123456789', 'abcdefghij')$$});
+$hipq->sql("SELECT hipq.create_queue(queue_name(n), owner => 'app'), hipq.register_job_type(queue_name(n), 'run', handler => 'nothing') FROM generate_series(1, $queues) AS n");
+$hipq->create_queue('outside.jobs');
+$hipq->sql(q{SELECT hipq.register_job_type('outside.jobs', 'outside', handler_kind => 'notify', queue_ttl => 1000)});
+$hipq->sql_as('app', q{SELECT hipq.register_worker('outside', '{outside.jobs}', '{outside}', capacity => 10)});
+my $without_leaves = q{SELECT count(*) FROM pg_class AS tree WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'p' AND relname LIKE 'app\_q\_%\_final'
+	AND (SELECT count(*) FROM pg_inherits WHERE inhparent = tree.oid) < 2};
+is($hipq->sql($without_leaves), $queues, 'no queue has leaves by time');
+
+# The first final job of each asks for them; the scheduler hears of all at once, when the executors have left.
+$hipq->outcome_of('run', q{'{}', queue => 'app.q_f'});
+my $scheduler = $hipq->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
+kill 'STOP', $scheduler;
+$hipq->sql("DO \$\$ BEGIN FOR n IN 1 .. $queues LOOP PERFORM hipq.enqueue('run', '{}', queue => queue_name(n)); COMMIT; END LOOP; END \$\$");
+ok($hipq->wait_until(q{SELECT sum(initial + running_jobs + retry) FROM hipq.queues}, 0), 'executors run a job in each queue');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.executors}, 0), 'and leave');
+cmp_ok($hipq->sql($without_leaves), '>=', $queues - 1, 'nobody has made leaves');
+kill 'CONT', $scheduler;
+ok($hipq->wait_until("SELECT ($without_leaves) < $queues - 1"), 'the scheduler begins to make them');
+my $left = $hipq->sql($without_leaves);
+$hipq->sql(q{SELECT hipq.enqueue('outside', queue => 'outside.jobs')});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.outside_jobs WHERE state = 'running'}, 1), 'it gives a worker a job meanwhile');
+my $left_then = $hipq->sql($without_leaves);
+note("$left queues lacked leaves when the job came, $left_then when it was given");
+cmp_ok($left_then, '>', 0, 'before all are made');
+ok($hipq->wait_until($without_leaves, 0), 'in the end they are');
+
+done_testing();
