@@ -12,7 +12,8 @@ SELECT pg_extension_config_dump('hipq.job_id_seq', '');
 
 -- Columns that the job type decides have no default: NULL means "the type's value", the guard
 -- trigger fills it in. So do bookkeeping columns whose start value is computed. Ordered by
--- alignment.
+-- alignment. Two constraints, not one for each condition: each is a row of pg_constraint for each
+-- table of each queue, and whoever makes a table of a queue reads all rows of pg_constraint.
 CREATE TABLE hipq.job (
     id                 bigint          NOT NULL,
     original_job_id    bigint,
@@ -43,20 +44,24 @@ CREATE TABLE hipq.job (
     job_data           jsonb           NOT NULL DEFAULT '{}',
     result             jsonb           NOT NULL DEFAULT 'null',
     manual_reason      text,
-    CONSTRAINT job_initial_has_not_been_tried CHECK (state <> 'initial' OR (attempt = 0 AND retry_count = 0 AND error = 'NONE')),
-    CONSTRAINT job_past_initial_has_been_tried_or_failed CHECK (state = 'initial' OR attempt >= 1 OR error <> 'NONE'),
-    CONSTRAINT job_running_has_no_error CHECK (state <> 'running' OR error = 'NONE'),
-    CONSTRAINT job_error_and_retry_have_an_error CHECK (state NOT IN ('error', 'retry') OR error <> 'NONE'),
-    CONSTRAINT job_scheduled_run_time_is_finite CHECK (isfinite(scheduled_run_time)),
-    CONSTRAINT job_expires_time_is_a_time CHECK (expires_time <> '-infinity'),
-    CONSTRAINT job_timeout_is_positive CHECK (timeout > 0),
-    CONSTRAINT job_queue_ttl_is_positive CHECK (queue_ttl > 0),
-    CONSTRAINT job_max_retries_is_not_negative CHECK (max_retries >= 0),
-    CONSTRAINT job_retry_count_is_not_negative CHECK (retry_count >= 0),
-    CONSTRAINT job_throttle_factor_is_not_negative CHECK (throttle_factor >= 0 AND throttle_factor <> 'NaN'),
-    CONSTRAINT job_type_is_short CHECK (octet_length(job_type) BETWEEN 1 AND 63),
-    CONSTRAINT job_key_is_short CHECK (octet_length(job_key) BETWEEN 1 AND 1000),
-    CONSTRAINT job_throttle_key_is_short CHECK (octet_length(throttle_key) BETWEEN 1 AND 1000)
+    CONSTRAINT job_state_is_consistent CHECK (
+        (state <> 'initial' OR (attempt = 0 AND retry_count = 0 AND error = 'NONE'))
+        AND (state = 'initial' OR attempt >= 1 OR error <> 'NONE')
+        AND (state <> 'running' OR error = 'NONE')
+        AND (state NOT IN ('error', 'retry') OR error <> 'NONE')
+    ),
+    CONSTRAINT job_values_are_in_range CHECK (
+        isfinite(scheduled_run_time)
+        AND expires_time <> '-infinity'
+        AND timeout > 0
+        AND queue_ttl > 0
+        AND max_retries >= 0
+        AND retry_count >= 0
+        AND throttle_factor >= 0 AND throttle_factor <> 'NaN'
+        AND octet_length(job_type) BETWEEN 1 AND 63
+        AND octet_length(job_key) BETWEEN 1 AND 1000
+        AND octet_length(throttle_key) BETWEEN 1 AND 1000
+    )
 ) PARTITION BY LIST (queue_id);
 COMMENT ON TABLE hipq.job
     IS 'every job of every queue; a queue is a partition, so enqueue by INSERT into the queue''s '

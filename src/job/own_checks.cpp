@@ -19,27 +19,20 @@ struct OwnCheck {
 };
 
 // In the order in which the relation cache keeps them.
-constexpr std::array<OwnCheck, 14> own_checks{{
-    {"job_error_and_retry_have_an_error", "((state <> ALL (ARRAY['error'::hipq.job_state, "
-                                          "'retry'::hipq.job_state])) OR (error <> 'NONE'::text))"},
-    {"job_expires_time_is_a_time", "(expires_time <> '-infinity'::timestamp with time zone)"},
-    {"job_initial_has_not_been_tried", "((state <> 'initial'::hipq.job_state) OR ((attempt = 0) "
-                                       "AND (retry_count = 0) AND (error = 'NONE'::text)))"},
-    {"job_key_is_short", "((octet_length(job_key) >= 1) AND (octet_length(job_key) <= 1000))"},
-    {"job_max_retries_is_not_negative", "(max_retries >= 0)"},
-    {"job_past_initial_has_been_tried_or_failed",
-     "((state = 'initial'::hipq.job_state) OR (attempt >= 1) OR (error <> 'NONE'::text))"},
-    {"job_queue_ttl_is_positive", "(queue_ttl > 0)"},
-    {"job_retry_count_is_not_negative", "(retry_count >= 0)"},
-    {"job_running_has_no_error",
-     "((state <> 'running'::hipq.job_state) OR (error = 'NONE'::text))"},
-    {"job_scheduled_run_time_is_finite", "isfinite(scheduled_run_time)"},
-    {"job_throttle_factor_is_not_negative",
-     "((throttle_factor >= (0)::numeric) AND (throttle_factor <> 'NaN'::numeric))"},
-    {"job_throttle_key_is_short",
-     "((octet_length(throttle_key) >= 1) AND (octet_length(throttle_key) <= 1000))"},
-    {"job_timeout_is_positive", "(timeout > 0)"},
-    {"job_type_is_short", "((octet_length(job_type) >= 1) AND (octet_length(job_type) <= 63))"},
+constexpr std::array<OwnCheck, 2> own_checks{{
+    {"job_state_is_consistent",
+     "(((state <> 'initial'::hipq.job_state) OR ((attempt = 0) AND (retry_count = 0) AND "
+     "(error = 'NONE'::text))) AND ((state = 'initial'::hipq.job_state) OR (attempt >= 1) OR "
+     "(error <> 'NONE'::text)) AND ((state <> 'running'::hipq.job_state) OR "
+     "(error = 'NONE'::text)) AND ((state <> ALL (ARRAY['error'::hipq.job_state, "
+     "'retry'::hipq.job_state])) OR (error <> 'NONE'::text)))"},
+    {"job_values_are_in_range",
+     "(isfinite(scheduled_run_time) AND (expires_time <> '-infinity'::timestamp with time zone) "
+     "AND (timeout > 0) AND (queue_ttl > 0) AND (max_retries >= 0) AND (retry_count >= 0) AND "
+     "(throttle_factor >= (0)::numeric) AND (throttle_factor <> 'NaN'::numeric) AND "
+     "((octet_length(job_type) >= 1) AND (octet_length(job_type) <= 63)) AND "
+     "((octet_length(job_key) >= 1) AND (octet_length(job_key) <= 1000)) AND "
+     "((octet_length(throttle_key) >= 1) AND (octet_length(throttle_key) <= 1000)))"},
 }};
 static_assert(std::is_sorted(own_checks.begin(), own_checks.end(),
                              [](const OwnCheck &a, const OwnCheck &b) { return a.name < b.name; }));
