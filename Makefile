@@ -151,7 +151,7 @@ endif
 
 # PGXS passes no C++ flags to bitcode, so there is none.
 override with_llvm = no
-PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -fvisibility=hidden $(if $(HIPQ_SERVER),-O1,-O2)
+PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -fvisibility=hidden $(if $(HIPQ_SERVER),-O1 -g1,-O2)
 PG_CPPFLAGS = -Isrc -DHIPQ_VERSION='"$(EXTVERSION)"'
 ifdef WERROR
 PG_CXXFLAGS += $(if $(HIPQ_SERVER),,-Werror)
