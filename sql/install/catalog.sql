@@ -294,6 +294,16 @@ CREATE FUNCTION hipq._is_one_of(queue_id integer, queues integer[]) RETURNS bool
 COMMENT ON FUNCTION hipq._is_one_of(integer, integer[])
     IS 'queue_id = ANY (queues), so cheap that it is asked of a row before anything else is';
 
+CREATE FUNCTION hipq._is_in_reach_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_in_reach_support';
+COMMENT ON FUNCTION hipq._is_in_reach_support(internal)
+    IS 'gives the planner ranges of numbers in the place of hipq._is_in_reach()';
+
+CREATE FUNCTION hipq._is_in_reach(queue_id integer, queues integer[]) RETURNS boolean LANGUAGE c STRICT IMMUTABLE
+    SUPPORT hipq._is_in_reach_support AS 'MODULE_PATHNAME', 'hipq__is_one_of';
+COMMENT ON FUNCTION hipq._is_in_reach(integer, integer[])
+    IS 'queue_id = ANY (queues), for tables that are divided by queue: the planner leaves out the '
+    'tables of the others';
+
 CREATE FUNCTION hipq._is_held() RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_held';
 COMMENT ON FUNCTION hipq._is_held()
     IS 'whether this database is held: its identity is not the one stored with the jobs';

@@ -6,11 +6,11 @@
 --
 -- What a caller asks for must not meet rows that he may not see: comparisons that PostgreSQL calls
 -- leakproof go below the barrier of a view, and EXPLAIN counts what they find there. So jobs are
--- read with "queue_id = ANY (hipq._reachable_queues(...))", a constant for the planner, which
--- leaves the tables of other queues out, and those that somebody has locked; attempts and dead
--- letters with such a constant in the condition of every scan, which is asked first, and with
--- indexes that all begin with queue_id; small tables behind OFFSET 0, which no condition of the
--- caller's passes.
+-- read with "hipq._is_in_reach(queue_id, hipq._reachable_queues(...))", ranges of constants for the
+-- planner, which leaves the tables of other queues out, and those that somebody has locked;
+-- attempts and dead letters with a constant array in the condition of every scan, which is asked
+-- first, and with indexes that all begin with queue_id; small tables behind OFFSET 0, which no
+-- condition of the caller's passes.
 --
 -- Functions in a view run with the caller's rights, so PUBLIC has EXECUTE on them (rights.sql):
 -- each checks its caller.
@@ -142,7 +142,7 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE job.state = 'retry') AS retry,
            min(job.scheduled_run_time) FILTER (WHERE job.state IN ('initial', 'retry') AND job.scheduled_run_time <= hipq.now()) AS oldest_due_time
     FROM hipq.job
-    WHERE job.queue_id = queue.queue_id AND job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues())) AND job.state <> 'final'
+    WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues())) AND job.state <> 'final'
 ) AS live
 LEFT JOIN LATERAL (
     SELECT coalesce(sum(kind.jobs) FILTER (WHERE NOT kind.is_due), 0)::bigint AS waiting_time,
@@ -161,7 +161,7 @@ LEFT JOIN LATERAL (
                count(*) AS jobs
         FROM hipq.job
         CROSS JOIN (SELECT hipq.now() AS time) AS present
-        WHERE job.queue_id = queue.queue_id AND job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
+        WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
           AND job.state IN ('initial', 'retry')
           AND job.id NOT IN (SELECT locked.job_id FROM hipq._running_jobs() AS locked WHERE locked.is_locked)
         GROUP BY 1, 2, 3, 4, 5

@@ -41,7 +41,7 @@ SELECT job.id,
        job.queue_ttl
 FROM hipq.job
 JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id
-WHERE job.queue_id = ANY (hipq._reachable_queues(hipq._readable_queues()));
+WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues()));
 COMMENT ON VIEW hipq.jobs IS 'jobs of every queue the caller may read, with their outcome';
 COMMENT ON COLUMN hipq.jobs.id IS 'id of the job';
 COMMENT ON COLUMN hipq.jobs.queue IS 'queue of the job';
@@ -118,12 +118,12 @@ FROM (
            coalesce(executor.started_time, nullif(job.accepted_time, 'infinity'), job.update_time) AS since,
            coalesce(job.timeout, waiting.timeout) AS timeout,
            coalesce(executor.deadline, job.deadline) AS deadline
-    FROM (SELECT * FROM hipq.job WHERE job.state = 'running' AND job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))) AS job
+    FROM (SELECT * FROM hipq.job WHERE job.state = 'running' AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))) AS job
     FULL JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
     LEFT JOIN LATERAL (
         SELECT other.job_key, other.timeout
         FROM hipq.job AS other
-        WHERE job.id IS NULL AND other.queue_id = executor.queue_id AND other.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
+        WHERE job.id IS NULL AND other.queue_id = executor.queue_id AND hipq._is_in_reach(other.queue_id, hipq._reachable_queues(hipq._visible_queues()))
           AND other.id = executor.job_id AND other.state <> 'final'
     ) AS waiting ON true
     WHERE job.id IS NOT NULL OR executor.pid IS NOT NULL
@@ -173,7 +173,7 @@ SELECT queue.name AS queue,
 FROM hipq._progress() AS reported
 JOIN hipq.job ON job.queue_id = reported.queue_id AND job.id = reported.job_id AND job.state <> 'final'
 JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
-WHERE job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()));
+WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()));
 COMMENT ON VIEW hipq.progress
     IS 'how far jobs that run have come, as they have said by hipq.report_progress(), committed '
     'or not';

@@ -50,7 +50,7 @@ JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
 LEFT JOIN (
     SELECT job_type.queue_id, job_type.name, job_type.throttle_limit_per_key FROM hipq.job_type WHERE job_type.queue_id = ANY (hipq._visible_queues()) OFFSET 0
 ) AS job_type ON job_type.queue_id = job.queue_id AND job_type.name = job.job_type
-WHERE job.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues())) AND job.throttle_key <> 'NONE'
+WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues())) AND job.throttle_key <> 'NONE'
 GROUP BY queue.name, job.job_type, job.throttle_key;
 COMMENT ON VIEW hipq.throttle_keys IS 'throttle keys of jobs that run';
 COMMENT ON COLUMN hipq.throttle_keys.queue IS 'name: instance.queue';

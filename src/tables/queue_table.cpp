@@ -95,6 +95,17 @@ constinit pg::Selection<MarkedQueue> select_marked_queues(marked_queue_fields, R
     WHERE queue.is_dropped
     ORDER BY queue.queue_id)");
 
+// Waits for locks as DROP TABLE does.
+void drop_queue_table(std::string_view table)
+{
+    // Somebody else may be about it; the NOTICE that IF EXISTS has for that concerns nobody.
+    pg::call([] {
+        (void)::set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
+                                  GUC_ACTION_SAVE, true, 0, false);
+    });
+    pg::run_once("DROP TABLE IF EXISTS " + pg::quote_table(table));
+}
+
 constinit pg::Statement
     lock_marked_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 AND is_dropped FOR UPDATE");
 
@@ -167,16 +178,6 @@ void create_queue_table(int queue_id, std::string_view table)
     comment_on(name, "queue " + queue + ": INSERT a row to enqueue a job");
     comment_on(name + "_live", "queue " + queue + ": unfinished jobs");
     comment_on(name + "_final", "queue " + queue + ": final jobs, by update_time");
-}
-
-void drop_queue_table(std::string_view table)
-{
-    const std::string name(table);
-    const bool exists = pg::call([&] {
-        return OidIsValid(::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false)));
-    });
-    if (exists)
-        pg::run_once("DROP TABLE IF EXISTS " + pg::quote_table(name));
 }
 
 void forget_queue(int queue_id, std::string_view table)

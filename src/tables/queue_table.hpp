@@ -10,9 +10,6 @@ namespace hipq::tables {
 // the default leaf, ready for queue `queue_id`. Needs a transaction and hipq's permit (as_hipq).
 void create_queue_table(int queue_id, std::string_view table);
 
-// Drops the tables of a queue at once; waits for locks as DROP TABLE does.
-void drop_queue_table(std::string_view table);
-
 // Drops the tables of a queue, its dead letters, its job types and the queue itself. Its attempts
 // stay until their retention is over. Needs a transaction and as_hipq.
 void forget_queue(int queue_id, std::string_view table);

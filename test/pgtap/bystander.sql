@@ -70,6 +70,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_duration(numeric)', 'hipq._duration(300::numeric)', '00:05:00'),
     ('_next_run', 'lateral (SELECT hipq._next_run(''* * * * *'', NULL) > ''2000-01-01'')', 't'),
     ('_is_one_of', 'hipq._is_one_of(1, ''{1}'')', 'true'),
+    ('_is_in_reach', 'hipq._is_in_reach(2, ''{3, NULL, 1}'')', 'false'),
     ('fail_retriable', 'lateral (SELECT hipq.fail_retriable(''x''))', 'HQ002'),
     ('fail_permanently', 'lateral (SELECT hipq.fail_permanently(''x''))', 'HQ001'),
     -- for handlers: no job runs here

@@ -203,4 +203,17 @@ $hipq->sql(q{SELECT hipq.grant_queue('app.second', 'reader', 'control')});
 $hipq->sql(q{SELECT hipq.drop_queue('app.second', force => true)});
 is($of->('reader'), 0, 'drop_queue takes back what the queue gave');
 
+# ---- queues as ranges of numbers: those in between that a role may not see stay out
+
+$hipq->create_queue($_) foreach 'app.aa', 'app.ab';
+$hipq->create_queue('other.ac', owner => 'other');
+$hipq->create_queue('app.ad');
+$hipq->sql("SELECT hipq.grant_queue(queue, 'reader', 'read') FROM unnest('{app.aa, app.ab, app.ad}'::text[]) AS queue");
+my $plan = $hipq->sql_as('reader', 'EXPLAIN (costs off) SELECT id FROM hipq.jobs');
+my %tables = map { $_ => 1 } $plan =~ /on (\w+)_live/g;
+is(join(' ', sort keys %tables), 'app_aa app_ab app_ad', 'a plan reads the tables of queues that its role may read');
+like($plan, qr/queue_id >= \d+\) AND \(queue_id <= \d+\).* OR /, 'which it names as ranges');
+like($hipq->sql('EXPLAIN (costs off) SELECT id FROM hipq.jobs'), qr/ on app_mine_live job_1\n +Filter: \(\(queue_id >= \d+\) AND \(queue_id <= \d+\)\)\n/,
+	'one range for who may read all');
+
 done_testing();
