@@ -1,5 +1,10 @@
 -- Views of jobs: all of them, those that run, and how far these are.
 
+-- Where hipq.job is joined with queues, it is a subquery of its own: else the planner counts the
+-- queue_id of each table of each queue among the columns that are equal, and goes through them all
+-- for each index of each table, which with 1,000 queues takes seconds (not from PostgreSQL 18 on).
+-- A volatile output or OFFSET 0 keeps a subquery whole; past the first the caller's conditions still
+-- come to the indexes.
 CREATE VIEW hipq.jobs WITH (security_barrier) AS
 SELECT job.id,
        queue.name AS queue,
@@ -39,9 +44,8 @@ SELECT job.id,
        job.shard_key,
        nullif(job.worker_id, -1) AS worker_id,
        job.queue_ttl
-FROM hipq.job
-JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id
-WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues()));
+FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues()))) AS job
+JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id;
 COMMENT ON VIEW hipq.jobs IS 'jobs of every queue the caller may read, with their outcome';
 COMMENT ON COLUMN hipq.jobs.id IS 'id of the job';
 COMMENT ON COLUMN hipq.jobs.queue IS 'queue of the job';
@@ -118,13 +122,14 @@ FROM (
            coalesce(executor.started_time, nullif(job.accepted_time, 'infinity'), job.update_time) AS since,
            coalesce(job.timeout, waiting.timeout) AS timeout,
            coalesce(executor.deadline, job.deadline) AS deadline
-    FROM (SELECT * FROM hipq.job WHERE job.state = 'running' AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))) AS job
+    FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE job.state = 'running' AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))) AS job
     FULL JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
     LEFT JOIN LATERAL (
         SELECT other.job_key, other.timeout
         FROM hipq.job AS other
         WHERE job.id IS NULL AND other.queue_id = executor.queue_id AND hipq._is_in_reach(other.queue_id, hipq._reachable_queues(hipq._visible_queues()))
           AND other.id = executor.job_id AND other.state <> 'final'
+        OFFSET 0
     ) AS waiting ON true
     WHERE job.id IS NOT NULL OR executor.pid IS NOT NULL
 ) AS busy
@@ -171,9 +176,14 @@ SELECT queue.name AS queue,
        reported.pid,
        reported.worker_id
 FROM hipq._progress() AS reported
-JOIN hipq.job ON job.queue_id = reported.queue_id AND job.id = reported.job_id AND job.state <> 'final'
-JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
-WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()));
+CROSS JOIN LATERAL (
+    SELECT job.queue_id, job.job_type
+    FROM hipq.job
+    WHERE job.queue_id = reported.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
+      AND job.id = reported.job_id AND job.state <> 'final'
+    OFFSET 0
+) AS job
+JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id;
 COMMENT ON VIEW hipq.progress
     IS 'how far jobs that run have come, as they have said by hipq.report_progress(), committed '
     'or not';

@@ -45,12 +45,17 @@ SELECT queue.name AS queue,
        sum(job.throttle_factor) AS throttle_used,
        count(*) AS running_jobs
 FROM hipq._running_jobs() AS executor
-JOIN hipq.job ON job.queue_id = executor.queue_id AND job.id = executor.job_id AND job.state <> 'final'
+CROSS JOIN LATERAL (
+    SELECT job.queue_id, job.job_type, job.throttle_key, job.throttle_factor
+    FROM hipq.job
+    WHERE job.queue_id = executor.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
+      AND job.id = executor.job_id AND job.state <> 'final' AND job.throttle_key <> 'NONE'
+    OFFSET 0    -- see hipq.jobs
+) AS job
 JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
 LEFT JOIN (
     SELECT job_type.queue_id, job_type.name, job_type.throttle_limit_per_key FROM hipq.job_type WHERE job_type.queue_id = ANY (hipq._visible_queues()) OFFSET 0
 ) AS job_type ON job_type.queue_id = job.queue_id AND job_type.name = job.job_type
-WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues())) AND job.throttle_key <> 'NONE'
 GROUP BY queue.name, job.job_type, job.throttle_key;
 COMMENT ON VIEW hipq.throttle_keys IS 'throttle keys of jobs that run';
 COMMENT ON COLUMN hipq.throttle_keys.queue IS 'name: instance.queue';
