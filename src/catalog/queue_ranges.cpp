@@ -76,13 +76,15 @@ Expr *is_in_range(Node *column, Range range)
                           -1);
 }
 
+// At least one of them.
 Expr *is_in_ranges(Node *column, std::span<const Range> ranges)
 {
+    if (ranges.size() == 1)
+        return is_in_range(column, ranges.front());
     List *any = NIL;
     for (const Range &range : ranges)
         any = ::lappend(any, is_in_range(column, range));
-    return ranges.size() == 1 ? static_cast<Expr *>(linitial(any))
-                              : ::makeBoolExpr(OR_EXPR, any, -1);
+    return ::makeBoolExpr(OR_EXPR, any, -1);
 }
 
 Expr *is_any_of(Node *column, Const *array)

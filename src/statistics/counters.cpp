@@ -28,8 +28,7 @@ struct Counted {
     core::Statistics statistics;
 };
 
-constinit StatisticsHead *head =
-    nullptr;  // then as many places as there are, then the entries
+constinit StatisticsHead *head = nullptr;  // then as many places as there are, then the entries
 constinit memory::Tranche tranche{"HipqStatistics", memory::LockRank::statistics};
 
 std::span<core::StatisticsPlace> places()
