@@ -2,6 +2,7 @@
 #include "read_handler.hpp"
 
 #include "catalog/routine.hpp"
+#include "pg/compat.hpp"
 
 extern "C" {
 #include "common/keywords.h"
@@ -103,7 +104,7 @@ std::vector<Oid> find_routines(const std::string &text)
         return OidIsValid(oid) ? std::vector<Oid>{oid} : std::vector<Oid>{};
     }
     const FuncCandidateList candidates = pg::call([&] {
-        List *names = ::stringToQualifiedNameList(name.c_str());
+        List *names = pg::split_name(name.c_str());
         return ::FuncnameGetCandidates(names, -1, NIL, false, false, false, true);
     });
     std::vector<Oid> found;

@@ -1,6 +1,7 @@
 // Reads functions and procedures from pg_proc, and writes the text in which hipq stores one.
 #include "routine.hpp"
 
+#include "pg/compat.hpp"
 #include "settings.hpp"
 
 namespace hipq::catalog {
@@ -157,7 +158,7 @@ std::optional<StoredRoutine> parse_stored(const std::string &stored)
 Oid look_up(const StoredRoutine &stored)
 {
     return pg::call([&] {
-        List *names = ::stringToQualifiedNameList(stored.name.c_str());
+        List *names = pg::split_name(stored.name.c_str());
         if (list_length(names) != 2)
             return InvalidOid;
         const Oid schema = ::get_namespace_oid(strVal(linitial(names)), true);
@@ -175,9 +176,8 @@ Oid look_up(const StoredRoutine &stored)
 bool may_execute(Oid role, Oid function)
 {
     return pg::call([&] {
-        return ::pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK &&
-               ::pg_namespace_aclcheck(::get_func_namespace(function), role, ACL_USAGE) ==
-                   ACLCHECK_OK;
+        return pg::has_right(ProcedureRelationId, function, role, ACL_EXECUTE) &&
+               pg::has_right(NamespaceRelationId, ::get_func_namespace(function), role, ACL_USAGE);
     });
 }
 

@@ -5,6 +5,7 @@
 #include "unregistered_types.hpp"
 
 #include "catalog/queue_statements.hpp"
+#include "pg/compat.hpp"
 #include "pg/internal_write.hpp"
 #include "settings.hpp"
 
@@ -72,7 +73,8 @@ Unregistered &of_present_transaction(const Queue &queue)
 {
     if (present == nullptr)
         present = new OfTransaction{InvalidLocalTransactionId, {}};
-    if (std::exchange(present->transaction, MyProc->lxid) != MyProc->lxid)
+    if (std::exchange(present->transaction, pg::own_local_transaction()) !=
+        pg::own_local_transaction())
         present->queues.clear();
     return present->queues[queue.id];
 }

@@ -3,6 +3,7 @@
 
 #include "databases/stand_aside.hpp"
 #include "pg/clock.hpp"
+#include "pg/compat.hpp"
 
 namespace hipq::databases {
 
@@ -40,7 +41,7 @@ void attach_launcher()
 {
     pg::call([] { ::on_shmem_exit(hipq_launcher_exits, Datum{0}); });
     const memory::Lock lock(LW_EXCLUSIVE);
-    memory::registry()->launcher = MyProc->pgprocno;
+    memory::registry()->launcher = pg::own_number();
     // A launcher before this one may have died between taking a slot and starting its scheduler.
     for (memory::DatabaseSlot &slot : memory::registry()->databases)
         if (slot.scheduler == memory::SchedulerState::starting)

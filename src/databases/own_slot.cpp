@@ -3,6 +3,7 @@
 
 #include "databases/stand_aside.hpp"
 #include "pg/clock.hpp"
+#include "pg/compat.hpp"
 
 namespace hipq::databases {
 
@@ -75,7 +76,7 @@ bool attach_scheduler(const SchedulerTicket &ticket)
         return false;
     }
     slot->scheduler = memory::SchedulerState::running;
-    slot->process = MyProc->pgprocno;
+    slot->process = pg::own_number();
     slot->started = pg::now();
     mine = ticket;
     memory::set_own_holder(memory::scheduler_holder(ticket.slot));

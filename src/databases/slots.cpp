@@ -5,6 +5,7 @@
 #include "databases/stand_aside.hpp"
 #include "memory/memory.hpp"
 #include "pg/clock.hpp"
+#include "pg/compat.hpp"
 #include "settings.hpp"
 
 extern "C" {
@@ -86,7 +87,7 @@ memory::DatabaseSlot *slot_for(Oid database)
 memory::DatabaseSlot *slot_or_overflow(Oid database)
 {
     memory::DatabaseSlot *slot = slot_for(database);
-    if (slot == nullptr && memory::registry()->launcher != MyProc->pgprocno)
+    if (slot == nullptr && memory::registry()->launcher != pg::own_number())
         memory::wake_process(memory::registry()->launcher);
     return slot;
 }

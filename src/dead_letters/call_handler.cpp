@@ -13,6 +13,7 @@
 #include "job/job.hpp"
 #include "memory/memory.hpp"
 #include "pg/clock.hpp"
+#include "pg/compat.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/short_text.hpp"
 #include "pg/subtransaction.hpp"
@@ -53,7 +54,7 @@ void unlock(Oid leaf)
 {
     const LOCKTAG tag = lock_of(leaf);
     pg::call([&] {
-        if (::LockHeldByMe(&tag, ExclusiveLock))
+        if (pg::holds_lock(tag, ExclusiveLock))
             ::LockRelease(&tag, ExclusiveLock, true);
     });
 }

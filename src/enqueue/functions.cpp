@@ -7,6 +7,7 @@
 #include "enqueue/queue_for.hpp"
 #include "job/job.hpp"
 #include "pg/arguments.hpp"
+#include "pg/compat.hpp"
 #include "pg/demand.hpp"
 #include "pg/transaction.hpp"
 
@@ -191,7 +192,7 @@ const Queue &main_queue(std::shared_ptr<const Catalogue> &catalogue, const std::
         const Oid function = ::LookupFuncName(
             list_make2(::makeString(::pstrdup("hipq")), ::makeString(::pstrdup("create_queue"))),
             -1, &any_arguments, false);
-        return ::pg_proc_aclcheck(function, ::GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+        return pg::has_right(ProcedureRelationId, function, ::GetUserId(), ACL_EXECUTE);
     });
     if (!may_create)
         HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),

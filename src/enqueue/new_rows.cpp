@@ -6,6 +6,7 @@
 
 #include "core/job/validate.hpp"
 #include "job/job.hpp"
+#include "pg/compat.hpp"
 #include "pg/internal_write.hpp"
 
 extern "C" {
@@ -131,7 +132,7 @@ TupleTableSlot *NewRows::Leaf::filled_slot(std::size_t i, const job::RowValues &
 bool NewRows::Leaf::insert_index_entries(TupleTableSlot *slot)
 {
     bool is_taken = false;
-    (void)::ExecInsertIndexTuples(target, slot, executor, false, true, &is_taken, NIL);
+    pg::insert_index_entries(target, slot, executor, &is_taken);
     ResetPerTupleExprContext(executor);
     return !is_taken;
 }
@@ -177,7 +178,7 @@ void NewRows::Leaf::insert_or_raise(const job::RowValues &job)
 {
     TupleTableSlot *slot = filled_slot(0, job);
     ::table_tuple_insert(leaf, slot, ::GetCurrentCommandId(true), 0, nullptr);
-    (void)::ExecInsertIndexTuples(target, slot, executor, false, false, nullptr, NIL);
+    pg::insert_index_entries(target, slot, executor, nullptr);
     ResetPerTupleExprContext(executor);
 }
 

@@ -40,7 +40,7 @@ void end_cancellable(bool signalled) noexcept
 {
     // A signal that was sent before now is delivered before this call returns.
     if (signalled)
-        PG_SETMASK(&UnBlockSig);
+        (void)sigprocmask(SIG_SETMASK, &UnBlockSig, nullptr);
     is_cancellable = 0;
     QueryCancelPending = 0;
 }

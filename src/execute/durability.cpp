@@ -1,6 +1,7 @@
 // Flushes commits that did not wait for the disk, for many at once.
 #include "durability.hpp"
 
+#include "pg/compat.hpp"
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 
@@ -34,7 +35,7 @@ bool has_notified()
 {
     LOCKTAG tag;
     SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, InvalidOid, 0);
-    return ::LockHeldByMe(&tag, AccessExclusiveLock);
+    return pg::holds_lock(tag, AccessExclusiveLock);
 }
 
 // After the commit record is written, before listeners are told.

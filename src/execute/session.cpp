@@ -3,6 +3,8 @@
 // What DISCARD ALL does, but for the plans, which hipq keeps.
 #include "session.hpp"
 
+#include "pg/compat.hpp"
+
 extern "C" {
 #include "commands/async.h"
 #include "commands/prepare.h"
@@ -43,7 +45,7 @@ void reset_session()
 
 void SessionUse::begin()
 {
-    transaction_ = MyProc->lxid;
+    transaction_ = pg::own_local_transaction();
     settings_level_ = ::NewGUCNestLevel();
 }
 
@@ -61,7 +63,7 @@ void SessionUse::put_back()
 
 void SessionUse::look()
 {
-    if (MyProc->lxid != transaction_)
+    if (pg::own_local_transaction() != transaction_)
         is_dirty_ = true;
 }
 

@@ -6,6 +6,7 @@
 #include "databases/databases.hpp"
 #include "executors/slots.hpp"
 #include "memory/memory.hpp"
+#include "pg/compat.hpp"
 
 namespace hipq::executors {
 
@@ -37,7 +38,7 @@ int place_mark(Oid database)
         memory::StandAside &mark = memory::registry()->marks[i];
         if (databases::is_valid(mark))
             continue;
-        mark = memory::StandAside{database, MyProc->pgprocno, MyProcPid};
+        mark = memory::StandAside{database, pg::own_number(), MyProcPid};
         return i;
     }
     return -1;

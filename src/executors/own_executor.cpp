@@ -11,6 +11,7 @@
 #include "lanes/lanes.hpp"
 #include "memory/memory.hpp"
 #include "pg/clock.hpp"
+#include "pg/compat.hpp"
 #include "settings.hpp"
 
 namespace hipq::executors {
@@ -147,7 +148,7 @@ bool attach_executor(const ExecutorTicket &ticket)
     mine = ticket;
     memory::set_own_holder(ticket.slot);
     slot->pid = MyProcPid;
-    slot->process = MyProc->pgprocno;
+    slot->process = pg::own_number();
     slot->started = now;
     slot->state_since = now;
     return true;

@@ -2,6 +2,7 @@
 //
 // A worker belongs to the role that registered it: nobody else says that it is alive. An
 // administrator may drain and deregister it.
+#include "pg/compat.hpp"
 #include "workers/workers.hpp"
 
 #include "catalog/catalog.hpp"
@@ -346,7 +347,7 @@ void deregister(std::int64_t id)
     catalog::forget_worker(id);
     job::forbid_two_phase(job::NoTwoPhase::worker_changed);
     const std::string channel = core::worker_channel(id);
-    if (slot.has_value() && slot->process == MyProc->pgprocno)
+    if (slot.has_value() && slot->process == pg::own_number())
         pg::call([&] { ::Async_Unlisten(channel.c_str()); });
     wakeup::note_look();  // what it had is somebody else's now
 }

@@ -5,6 +5,7 @@
 
 #include "job/key_index.hpp"
 #include "job/plain_table.hpp"
+#include "pg/compat.hpp"
 #include "tables/tables.hpp"
 #include "wakeup/wakeup.hpp"
 
@@ -125,7 +126,7 @@ void FinalRows::Leaf::insert(std::size_t count) const
     ::MemoryContextSwitchTo(before);
     ResetPerTupleExprContext(executor);
     for (std::size_t i = 0; i < count && target->ri_NumIndices > 0; ++i) {
-        (void)::ExecInsertIndexTuples(target, slots[i], executor, false, false, nullptr, NIL);
+        pg::insert_index_entries(target, slots[i], executor, nullptr);
         ResetPerTupleExprContext(executor);
     }
 }

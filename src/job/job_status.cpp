@@ -5,6 +5,7 @@
 #include "core/job/state.hpp"
 #include "core/job/validate.hpp"
 #include "job/current_job.hpp"
+#include "pg/compat.hpp"
 #include "pg/transaction.hpp"
 
 extern "C" {
@@ -74,7 +75,7 @@ std::optional<JobStatus> job_status_of(const catalog::Queue &queue, std::int64_t
 // There is no asking how far commits have come, but what is written now comes after them.
 void make_commits_durable()
 {
-    pg::call([] { ::XLogFlush(::LogLogicalMessage("hipq", "", 0, false)); });
+    pg::call([] { ::XLogFlush(pg::log_message("hipq", "", 0)); });
 }
 
 }  // namespace hipq::job

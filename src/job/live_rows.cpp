@@ -6,6 +6,7 @@
 #include "job/plain_table.hpp"
 #include "job/two_phase.hpp"
 #include "lanes/lanes.hpp"
+#include "pg/compat.hpp"
 #include "pg/known_table.hpp"
 
 extern "C" {
@@ -85,7 +86,7 @@ struct LiveRows::Table {
 private:
     bool has_block(BlockNumber block) const;
     HeapTuple with_changes(const RowValues &values, std::span<const Column> to_change) const;
-    void insert_index_entries();
+    void update_index_entries(pg::IndexesToUpdate indexes);
     void take_apart(HeapTuple tuple, RowValues &values) const;
 };
 
@@ -224,7 +225,7 @@ HeapTuple LiveRows::Table::with_changes(const RowValues &values,
 
 // Of `changed`, where there was no room for it beside the row as it was, or an index is about what
 // has changed.
-void LiveRows::Table::insert_index_entries()
+void LiveRows::Table::update_index_entries(pg::IndexesToUpdate indexes)
 {
     if (executor == nullptr) {
         executor = ::CreateExecutorState();
@@ -232,7 +233,7 @@ void LiveRows::Table::insert_index_entries()
         ::InitResultRelInfo(target, live, 0, nullptr, 0);  // no statement: it is in no range table
         ::ExecOpenIndices(target, false);
     }
-    (void)::ExecInsertIndexTuples(target, changed, executor, true, false, nullptr, NIL);
+    pg::update_index_entries(target, changed, executor, indexes);
     ResetPerTupleExprContext(executor);
 }
 
@@ -247,13 +248,13 @@ bool LiveRows::Table::change(const RowValues &values, std::span<const Column> to
     ItemPointerData place = slot->tts_tid;
     TM_FailureData failure{};
     LockTupleMode lock_mode_taken{};
-    bool needs_index_entries = false;
+    pg::IndexesToUpdate indexes = pg::no_indexes;
     if (::table_tuple_update(live, &place, changed, ::GetCurrentCommandId(true),
                              ::GetActiveSnapshot(), InvalidSnapshot, true, &failure,
-                             &lock_mode_taken, &needs_index_entries) != TM_Ok)
+                             &lock_mode_taken, &indexes) != TM_Ok)
         return false;
-    if (needs_index_entries)
-        insert_index_entries();
+    if (indexes != pg::no_indexes)
+        update_index_entries(indexes);
     return true;
 }
 

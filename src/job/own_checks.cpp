@@ -75,18 +75,16 @@ bool has_own_conditions(Relation relation)
 // With that path a function or type stands without its schema only if it is PostgreSQL's own.
 bool has_own_conditions_by_pinned_path(Relation relation)
 {
+    const int level = ::NewGUCNestLevel();
+    (void)::set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+                              GUC_ACTION_SAVE, true, 0, false);
     MemoryContext before = CurrentMemoryContext;
     MemoryContext memory = AllocSetContextCreate(before, "hipq checks", ALLOCSET_SMALL_SIZES);
     ::MemoryContextSwitchTo(memory);
-    OverrideSearchPath *path = ::GetOverrideSearchPath(memory);
-    path->schemas = NIL;
-    path->addCatalog = true;
-    path->addTemp = false;
-    ::PushOverrideSearchPath(path);
     const bool result = has_own_conditions(relation);
-    ::PopOverrideSearchPath();
     ::MemoryContextSwitchTo(before);
     ::MemoryContextDelete(memory);
+    ::AtEOXact_GUC(true, level);
     return result;
 }
 

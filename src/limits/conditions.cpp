@@ -6,6 +6,7 @@
 #include "flight/flight.hpp"
 #include "limits/worker_condition.hpp"
 #include "pg/clock.hpp"
+#include "pg/compat.hpp"
 #include "pg/extension.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
@@ -38,7 +39,7 @@ core::Finding look_at_owner(Oid role)
         ::ReleaseSysCache(tuple);
         if (!may_log_in)
             return Finding::owner_may_not_log_in;
-        return ::pg_database_aclcheck(MyDatabaseId, role, ACL_CONNECT) == ACLCHECK_OK
+        return pg::has_right(DatabaseRelationId, MyDatabaseId, role, ACL_CONNECT)
                    ? Finding::owner_may_connect
                    : Finding::owner_may_not_connect;
     });

@@ -37,12 +37,11 @@ std::string shown(const std::string &strategy)
 
 std::string wanted()
 {
-    return "The strategy must give one text for $1 (instance) and $2 (queue): the name of a table "
-           "that schema hipq does not have "
-           "yet, at "
-           "most " +
-           std::to_string(core::longest_table_name) +
-           " lower-case letters, digits and underscores, first a letter.";
+    std::string text = "The strategy must give one text for $1 (instance) and $2 (queue): the name "
+                       "of a table that schema hipq does not have yet, at most ";
+    text += std::to_string(core::longest_table_name);
+    text += " lower-case letters, digits and underscores, first a letter.";
+    return text;
 }
 
 Strategy strategy_of(const std::string &instance)

@@ -5,6 +5,7 @@
 #include "vacuum.hpp"
 
 #include "claim/claim.hpp"
+#include "pg/compat.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 
@@ -57,7 +58,7 @@ Leaf leaf_of(const Queue &queue)
         Relation relation = ::try_relation_open(oid, NoLock);
         if (relation == nullptr)
             return leaf;
-        leaf.use = {statistics->n_live_tuples, statistics->n_dead_tuples};
+        leaf.use = {pg::live_tuples(*statistics), pg::dead_tuples(*statistics)};
         leaf.horizon = ::GetOldestNonRemovableTransactionId(relation);
         ::relation_close(relation, AccessShareLock);
         return leaf;
@@ -108,7 +109,8 @@ void vacuum_leaf(Oid leaf)
 {
     PortalContext = AllocSetContextCreate(TopMemoryContext, "hipq vacuum", ALLOCSET_DEFAULT_SIZES);
     VacuumParams parameters{};
-    parameters.options = VACOPT_VACUUM | VACOPT_SKIP_LOCKED | VACOPT_PROCESS_TOAST;
+    parameters.options =
+        VACOPT_VACUUM | VACOPT_SKIP_LOCKED | pg::vacuum_main | VACOPT_PROCESS_TOAST;
     parameters.freeze_min_age = -1;
     parameters.freeze_table_age = -1;
     parameters.multixact_freeze_min_age = -1;
@@ -120,7 +122,7 @@ void vacuum_leaf(Oid leaf)
     ::StartTransactionCommand();
     MemoryContext before = ::MemoryContextSwitchTo(PortalContext);
     List *relations = list_make1(::makeVacuumRelation(nullptr, leaf, NIL));
-    ::vacuum(relations, &parameters, nullptr, true);
+    pg::run_vacuum(relations, parameters, PortalContext);
     ::MemoryContextSwitchTo(before);
     ::CommitTransactionCommand();
     (void)::pgstat_report_stat(true);

@@ -5,6 +5,7 @@
 #include "databases/databases.hpp"
 #include "executors/executors.hpp"
 #include "job/job.hpp"
+#include "pg/compat.hpp"
 #include "pg/transaction.hpp"
 #include "schedules/schedules.hpp"
 #include "settings.hpp"
@@ -47,7 +48,7 @@ Oid database_named(const char *name)
 
 bool owns(Oid database)
 {
-    return pg::call([&] { return ::pg_database_ownercheck(database, ::GetUserId()); });
+    return pg::call([&] { return pg::owns(DatabaseRelationId, database, ::GetUserId()); });
 }
 
 bool may_create_databases()
@@ -154,7 +155,7 @@ bool owns_extension()
 {
     return pg::call([] {
         const Oid extension = ::get_extension_oid("hipq", true);
-        return OidIsValid(extension) && ::pg_extension_ownercheck(extension, ::GetUserId());
+        return OidIsValid(extension) && pg::owns(ExtensionRelationId, extension, ::GetUserId());
     });
 }
 

@@ -3,6 +3,7 @@
 
 #include "databases/databases.hpp"
 #include "executors/executors.hpp"
+#include "pg/compat.hpp"
 
 extern "C" {
 #include "storage/lmgr.h"
@@ -40,11 +41,10 @@ Blockers blockers_of(const WantedLock &wanted)
     VirtualTransactionId *holders = ::GetLockConflicts(&tag, wanted.mode, &count);
     Blockers blockers = Blockers::none;
     for (int i = 0; i < count && blockers != Blockers::others; ++i) {
-        const bool is_process =
-            holders[i].backendId != InvalidBackendId;  // else a prepared transaction
-        const PGPROC *process = is_process ? ::BackendIdGetProc(holders[i].backendId) : nullptr;
+        const bool is_process = pg::has_process(holders[i]);  // else a prepared transaction
+        const PGPROC *process = is_process ? pg::process_of(holders[i]) : nullptr;
         if (!is_process ||
-            (process != nullptr && !executors::is_executor(MyDatabaseId, process->pgprocno)))
+            (process != nullptr && !executors::is_executor(MyDatabaseId, pg::number_of(process))))
             blockers = Blockers::others;
         else if (process != nullptr)
             blockers = Blockers::executors;

@@ -7,6 +7,7 @@
 #include "core/limits/fair_quota.hpp"
 
 #include "databases/databases.hpp"
+#include "pg/compat.hpp"
 
 namespace hipq::wakeup {
 
@@ -62,7 +63,7 @@ bool add_entry(const AwaitedEnd &entry)
 
 bool is_own(const AwaitedEnd &entry)
 {
-    return entry.process == MyProc->pgprocno;
+    return entry.process == pg::own_number();
 }
 
 bool is_schedulers(const AwaitedEnd &entry)
@@ -91,7 +92,7 @@ bool await_end(std::int64_t job_id)
     leaves_at_exit = true;
     const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
     erase_entries(is_own);
-    return add_entry({job_id, MyDatabaseId, MyProc->pgprocno, false});
+    return add_entry({job_id, MyDatabaseId, pg::own_number(), false});
 }
 
 void stop_awaiting() noexcept

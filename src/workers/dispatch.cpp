@@ -1,6 +1,7 @@
 // Counts for dispatch what a worker has, how its jobs ended, and that it lives.
 #include "databases/databases.hpp"
 #include "pg/clock.hpp"
+#include "pg/compat.hpp"
 #include "workers/table.hpp"
 
 namespace hipq::workers {
@@ -158,13 +159,13 @@ void keep_probe_clocks() noexcept
 
 void note_waiting_for_jobs(std::int64_t id) noexcept
 {
-    change(id, [](WorkerSlot &slot) { slot.waiting = MyProc->pgprocno; });
+    change(id, [](WorkerSlot &slot) { slot.waiting = pg::own_number(); });
 }
 
 void note_end_of_waiting(std::int64_t id) noexcept
 {
     change(id, [](WorkerSlot &slot) {
-        if (slot.waiting == MyProc->pgprocno)
+        if (slot.waiting == pg::own_number())
             slot.waiting = memory::no_process;
     });
 }

@@ -4,6 +4,7 @@
 #include "table.hpp"
 
 #include "databases/databases.hpp"
+#include "pg/compat.hpp"
 #include "settings.hpp"
 
 extern "C" {
@@ -74,7 +75,7 @@ WorkerSlot *find_slot(const WorkerRef &worker)
 
 bool is_visible(const WorkerSlot &slot)
 {
-    const bool is_own = slot.state == WorkerState::registering && slot.process == MyProc->pgprocno;
+    const bool is_own = slot.state == WorkerState::registering && slot.process == pg::own_number();
     return is_own || slot.state == WorkerState::present || slot.state == WorkerState::ended;
 }
 

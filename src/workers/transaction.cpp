@@ -2,6 +2,7 @@
 #include "core/limits/worker_quota.hpp"
 #include "databases/databases.hpp"
 #include "pg/clock.hpp"
+#include "pg/compat.hpp"
 #include "settings.hpp"
 #include "workers/table.hpp"
 
@@ -51,7 +52,7 @@ void tell_of_end(pg::Time now) noexcept
 void end_own(pg::Time now)
 {
     for (WorkerSlot &slot : worker_slots())
-        if (slot.state == WorkerState::present && slot.process == MyProc->pgprocno)
+        if (slot.state == WorkerState::present && slot.process == pg::own_number())
             end_worker(slot, now);
 }
 
@@ -214,7 +215,7 @@ Registered register_worker(const NewWorker &worker, std::optional<std::int64_t> 
     if (slot == nullptr)
         return Registered::no_capacity;
     slot->is_successor = succeeds;
-    slot->process = MyProc->pgprocno;
+    slot->process = pg::own_number();
     slot->pid = MyProcPid;
     return Registered::yes;
 }
@@ -244,7 +245,7 @@ void end_own_workers() noexcept
         const WorkerLock lock(LW_EXCLUSIVE);
         ended =
             std::any_of(worker_slots().begin(), worker_slots().end(), [](const WorkerSlot &slot) {
-                return slot.state == WorkerState::present && slot.process == MyProc->pgprocno;
+                return slot.state == WorkerState::present && slot.process == pg::own_number();
             });
         end_own(now);
     }
@@ -258,7 +259,7 @@ bool has_own_workers()
         return false;
     const WorkerLock lock(LW_SHARED);
     return std::any_of(worker_slots().begin(), worker_slots().end(), [](const WorkerSlot &slot) {
-        return slot.state != WorkerState::free && slot.process == MyProc->pgprocno;
+        return slot.state != WorkerState::free && slot.process == pg::own_number();
     });
 }
 

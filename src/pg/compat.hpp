@@ -1,0 +1,211 @@
+// What PostgreSQL's versions say in different words: 15 to 17 by one name each.
+//
+// All of it is for the PostgreSQL regime, but for what reads a number of this process.
+#pragma once
+
+#include "pg/postgres.hpp"
+
+extern "C" {
+#include "access/tableam.h"
+#include "commands/vacuum.h"
+#include "replication/message.h"
+#include "storage/lock.h"
+#include "storage/sinvaladt.h"
+}
+
+namespace hipq::pg {
+
+// ---- processes ----
+
+// The place of a process in ProcGlobal->allProcs.
+inline int number_of(const PGPROC *process)
+{
+#if PG_VERSION_NUM >= 170000
+    return static_cast<int>(GetNumberFromPGProc(process));
+#else
+    return process->pgprocno;
+#endif
+}
+
+inline int own_number()
+{
+    return number_of(MyProc);
+}
+
+// Of this process's transaction, prepared or not: another one each time.
+inline LocalTransactionId own_local_transaction()
+{
+#if PG_VERSION_NUM >= 170000
+    return MyProc->vxid.lxid;
+#else
+    return MyProc->lxid;
+#endif
+}
+
+// Of a prepared transaction there is none.
+inline bool has_process(const VirtualTransactionId &transaction)
+{
+    return !VirtualTransactionIdIsRecoveredPreparedXact(transaction);
+}
+
+// Null: it has ended.
+inline const PGPROC *process_of(const VirtualTransactionId &transaction)
+{
+#if PG_VERSION_NUM >= 170000
+    return ::ProcNumberGetProc(transaction.procNumber);
+#else
+    return ::BackendIdGetProc(transaction.backendId);
+#endif
+}
+
+// ---- locks and WAL ----
+
+inline bool holds_lock(const LOCKTAG &tag, LOCKMODE mode)
+{
+#if PG_VERSION_NUM >= 170000
+    return ::LockHeldByMe(&tag, mode, false);
+#else
+    return ::LockHeldByMe(&tag, mode);
+#endif
+}
+
+// Not flushed, and not of a transaction.
+inline XLogRecPtr log_message(const char *prefix, const char *text, Size size)
+{
+#if PG_VERSION_NUM >= 170000
+    return ::LogLogicalMessage(prefix, text, size, false, false);
+#else
+    return ::LogLogicalMessage(prefix, text, size, false);
+#endif
+}
+
+// ---- rights ----
+
+inline bool has_right(Oid catalogue, Oid object, Oid role, AclMode mode)
+{
+#if PG_VERSION_NUM >= 160000
+    return ::object_aclcheck(catalogue, object, role, mode) == ACLCHECK_OK;
+#else
+    switch (catalogue) {
+    case ProcedureRelationId:
+        return ::pg_proc_aclcheck(object, role, mode) == ACLCHECK_OK;
+    case NamespaceRelationId:
+        return ::pg_namespace_aclcheck(object, role, mode) == ACLCHECK_OK;
+    case DatabaseRelationId:
+        return ::pg_database_aclcheck(object, role, mode) == ACLCHECK_OK;
+    default:
+        elog(ERROR, "no rights on objects of catalogue %u are asked for", catalogue);
+    }
+#endif
+}
+
+inline bool owns(Oid catalogue, Oid object, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+    return ::object_ownercheck(catalogue, object, role);
+#else
+    switch (catalogue) {
+    case DatabaseRelationId:
+        return ::pg_database_ownercheck(object, role);
+    case ExtensionRelationId:
+        return ::pg_extension_ownercheck(object, role);
+    default:
+        elog(ERROR, "no owners of objects of catalogue %u are asked for", catalogue);
+    }
+#endif
+}
+
+// ---- names ----
+
+inline List *split_name(const char *name)
+{
+#if PG_VERSION_NUM >= 160000
+    return ::stringToQualifiedNameList(name, nullptr);
+#else
+    return ::stringToQualifiedNameList(name);
+#endif
+}
+
+// ---- rows ----
+
+// Which indexes a row that was changed needs entries in.
+#if PG_VERSION_NUM >= 160000
+using IndexesToUpdate = TU_UpdateIndexes;
+inline constexpr IndexesToUpdate no_indexes = TU_None;
+inline bool only_summarizing(IndexesToUpdate indexes)
+{
+    return indexes == TU_Summarizing;
+}
+#else
+using IndexesToUpdate = bool;
+inline constexpr IndexesToUpdate no_indexes = false;
+inline bool only_summarizing(IndexesToUpdate)
+{
+    return false;
+}
+#endif
+
+// Of a new row. `is_taken`: a unique index has such an entry already; null: that is an error.
+inline void insert_index_entries(ResultRelInfo *target, TupleTableSlot *row, EState *executor,
+                                 bool *is_taken)
+{
+#if PG_VERSION_NUM >= 160000
+    (void)::ExecInsertIndexTuples(target, row, executor, false, is_taken != nullptr, is_taken, NIL,
+                                  false);
+#else
+    (void)::ExecInsertIndexTuples(target, row, executor, false, is_taken != nullptr, is_taken, NIL);
+#endif
+}
+
+// Of a row that was changed.
+inline void update_index_entries(ResultRelInfo *target, TupleTableSlot *row, EState *executor,
+                                 IndexesToUpdate indexes)
+{
+#if PG_VERSION_NUM >= 160000
+    (void)::ExecInsertIndexTuples(target, row, executor, true, false, nullptr, NIL,
+                                  only_summarizing(indexes));
+#else
+    (void)indexes;
+    (void)::ExecInsertIndexTuples(target, row, executor, true, false, nullptr, NIL);
+#endif
+}
+
+// ---- vacuum and statistics ----
+
+inline PgStat_Counter live_tuples(const PgStat_StatTabEntry &statistics)
+{
+#if PG_VERSION_NUM >= 160000
+    return statistics.live_tuples;
+#else
+    return statistics.n_live_tuples;
+#endif
+}
+
+inline PgStat_Counter dead_tuples(const PgStat_StatTabEntry &statistics)
+{
+#if PG_VERSION_NUM >= 160000
+    return statistics.dead_tuples;
+#else
+    return statistics.n_dead_tuples;
+#endif
+}
+
+// Without it a vacuum leaves the table itself out, from PostgreSQL 16 on.
+#if PG_VERSION_NUM >= 160000
+inline constexpr bits32 vacuum_main = VACOPT_PROCESS_MAIN;
+#else
+inline constexpr bits32 vacuum_main = 0;
+#endif
+
+// `memory` outlives the transactions that a vacuum begins and ends.
+inline void run_vacuum(List *relations, VacuumParams &parameters, MemoryContext memory)
+{
+#if PG_VERSION_NUM >= 160000
+    ::vacuum(relations, &parameters, nullptr, memory, true);
+#else
+    (void)memory;
+    ::vacuum(relations, &parameters, nullptr, true);
+#endif
+}
+
+}  // namespace hipq::pg
