@@ -11,6 +11,7 @@
 #include "pg/fields.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
+#include "pg/subtransaction.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "statistics/statistics.hpp"
@@ -95,15 +96,26 @@ constinit pg::Selection<MarkedQueue> select_marked_queues(marked_queue_fields, R
     WHERE queue.is_dropped
     ORDER BY queue.queue_id)");
 
-// Waits for locks as DROP TABLE does.
+// Waits for locks as DROP TABLE does. Whoever works in a leaf still may come to its table next, to
+// read the leaf's bounds, while DROP TABLE goes from the table to its leaves. If it is this process
+// that loses a deadlock so, it lets go, and the other one comes to its end.
 void drop_queue_table(std::string_view table)
 {
+    constexpr int most_tries = 5;
     // Somebody else may be about it; the NOTICE that IF EXISTS has for that concerns nobody.
     pg::call([] {
         (void)::set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
                                   GUC_ACTION_SAVE, true, 0, false);
     });
-    pg::run_once("DROP TABLE IF EXISTS " + pg::quote_table(table));
+    for (int tries = 1;; ++tries) {
+        const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
+            pg::run_once("DROP TABLE IF EXISTS " + pg::quote_table(table));
+        });
+        if (!error.has_value())
+            return;
+        if (error->sqlerrcode() != ERRCODE_T_R_DEADLOCK_DETECTED || tries == most_tries)
+            throw *error;
+    }
 }
 
 constinit pg::Statement
