@@ -149,9 +149,10 @@ ifeq (,$(wildcard $(PGXS)))
 $(error PostgreSQL's extension headers were not found by "$(PG_CONFIG)": set PG_CONFIG, or run tools/setup demo)
 endif
 
-# PGXS passes no C++ flags to bitcode, so there is none. GCC 13 and later take each reference to a part of an argument for one to a
-# temporary, if another argument is one.
+# PGXS passes no C++ flags to bitcode, so there is none.
 override with_llvm = no
+# GCC 13 and later take a reference to a part of one argument for a dangling one if another argument is a temporary; clang does not
+# know that warning.
 PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -Wno-unknown-warning-option -Wno-dangling-reference -fvisibility=hidden $(if $(HIPQ_SERVER),-O1 -g1,-O2)
 PG_CPPFLAGS = -Isrc -DHIPQ_VERSION='"$(EXTVERSION)"'
 ifdef WERROR

@@ -2,7 +2,7 @@
 
 -- Where hipq.job is joined with queues, it is a subquery of its own: else the planner counts the
 -- queue_id of each table of each queue among the columns that are equal, and goes through them all
--- for each index of each table, which with 1,000 queues takes seconds (not from PostgreSQL 18 on).
+-- for each index of each table, which with 1,000 queues takes seconds.
 -- A volatile output or OFFSET 0 keeps a subquery whole; past the first the caller's conditions still
 -- come to the indexes.
 CREATE VIEW hipq.jobs WITH (security_barrier) AS

@@ -7,7 +7,6 @@
 
 extern "C" {
 #include "catalog/pg_inherits.h"
-#include "nodes/supportnodes.h"
 #include "storage/lmgr.h"
 }
 
@@ -152,15 +151,6 @@ Datum array_of(const std::vector<std::int32_t> &ids)
     });
 }
 
-// PostgreSQL regime. Of an array that one of the functions here has made: no NULL in it.
-bool is_one_of(std::int32_t id, ArrayType *ids)
-{
-    const auto *first = reinterpret_cast<const std::int32_t *>(ARR_DATA_PTR(ids));
-    const int count = ::ArrayGetNItems(ARR_NDIM(ids), ARR_DIMS(ids));
-    return ARR_ELEMTYPE(ids) == INT4OID && !ARR_HASNULL(ids) &&
-           std::find(first, first + count, id) != first + count;
-}
-
 }  // namespace
 
 bool is_monitor()
@@ -241,21 +231,4 @@ HIPQ_FUNCTION(hipq__reachable_queues)
     if (ids.empty())
         ids.push_back(0);
     return hipq::catalog::array_of(ids);
-}
-
-HIPQ_FUNCTION(hipq__is_one_of)
-{
-    return hipq::pg::call([&] {
-        return BoolGetDatum(hipq::catalog::is_one_of(PG_GETARG_INT32(0), PG_GETARG_ARRAYTYPE_P(1)));
-    });
-}
-
-// It stands beside an index condition that says the same, and shall not count twice.
-HIPQ_FUNCTION(hipq__is_one_of_support)
-{
-    auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
-    if (!IsA(request, SupportRequestSelectivity))
-        PG_RETURN_POINTER(nullptr);
-    reinterpret_cast<SupportRequestSelectivity *>(request)->selectivity = 1;
-    PG_RETURN_POINTER(request);
 }

@@ -5,12 +5,11 @@
 
 namespace hipq::databases {
 
-// Takes its slot (false: it is not meant to run any more); the exit callback gives it
-// back.
+// Takes its slot (false: it is not meant to run any more); the exit callback gives it back.
 bool attach_scheduler(const SchedulerTicket &ticket);
-// Whether it was asked since this was asked last.
-bool was_asked_for_dispatch();
 int own_database_slot();  // -1: this process is no scheduler
+// Whether somebody has called ask_for_dispatch() since this was asked last.
+bool was_asked_for_dispatch();
 // Before looking: forgets what was said so far, so that nothing said while looking is lost. After
 // looking: the earliest of what was said meanwhile and what was found.
 void begin_look();

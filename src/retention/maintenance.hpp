@@ -17,8 +17,9 @@ struct Maintenance {
 };
 
 // Does what is due: once a minute what is the database's, and each queue that was `touched` since
-// it was maintained last; a queue that was dropped since the last time is. Returns when there is
-// more to do: infinity: at some later look. No transaction open.
+// it was maintained last, or that lacks leaves, for 20 ms; a queue that was dropped since the last
+// time is. Returns when there is more to do, which may be now; infinity: at some later look. No
+// transaction open.
 pg::Time maintain(Maintenance &maintenance, pg::Time now, const std::vector<int> &touched,
                   bool has_dropped_queue);
 
