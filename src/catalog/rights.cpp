@@ -42,15 +42,16 @@ Mark mark_of(Privilege privilege)
     return {0, false, nullptr};
 }
 
-// PostgreSQL regime.
+// PostgreSQL regime. A table that has just been dropped gives no rights.
 bool has_mark(Oid role, Oid table, const Mark &mark)
 {
-    if (::pg_class_aclcheck(table, role, mark.mode) == ACLCHECK_OK)
+    bool is_missing = false;
+    if (::pg_class_aclcheck_ext(table, role, mark.mode, &is_missing) == ACLCHECK_OK)
         return true;
     const AttrNumber column =
         mark.column == nullptr ? InvalidAttrNumber : ::get_attnum(table, mark.column);
     return column != InvalidAttrNumber &&
-           ::pg_attribute_aclcheck(table, column, role, mark.mode) == ACLCHECK_OK;
+           ::pg_attribute_aclcheck_ext(table, column, role, mark.mode, &is_missing) == ACLCHECK_OK;
 }
 
 }  // namespace
