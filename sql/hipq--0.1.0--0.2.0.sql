@@ -1,0 +1,1 @@
+\echo Use "ALTER EXTENSION hipq UPDATE" to load this file. \quit
