@@ -1,7 +1,7 @@
 # Builds and installs hipq with PGXS, and starts the demo and the tests.
 #
 #   make [install] [PG_CONFIG=...]   ordinary PGXS: build for, and install into, the server that pg_config belongs to
-#   make demo | check                see tools/demo and test/run; both install what they need, also PostgreSQL itself
+#   make demo | check [PG=17]        see tools/demo and test/run; both install what they need, also PostgreSQL itself
 #   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as one likes (docs/testing.md)
 #   make fuzz [FUZZ_MINUTES=10] [SEED=...]   random statements by every kind of role
 #   make asan | check-assert         tests on a server built from Debian's source package, with sanitizers, or with assertions
@@ -14,6 +14,8 @@
 
 EXTENSION = hipq
 MODULE_big = hipq
+# Of PostgreSQL: what is in them by other names is in src/pg/compat.hpp.
+SUPPORTED = 15 16 17 18
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" hipq.control)
 
 # The parts of the install script, in the order in which they are joined: the one list of them. Each has the name of its room
@@ -54,7 +56,7 @@ demo:
 	@tools/demo
 
 check:
-	@test/run
+	@PG=$(PG) test/run
 
 soak:
 	@SOAK_MINUTES=$(or $(SOAK_MINUTES),10) SEED=$(SEED) test/run soak
@@ -148,6 +150,10 @@ PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifeq (,$(wildcard $(PGXS)))
 $(error PostgreSQL's extension headers were not found by "$(PG_CONFIG)": set PG_CONFIG, or run tools/setup demo)
 endif
+server_version := $(shell $(PG_CONFIG) --version)
+ifeq (,$(filter $(SUPPORTED),$(firstword $(subst ., ,$(word 2,$(server_version))))))
+$(error hipq is for PostgreSQL $(SUPPORTED), not for $(server_version))
+endif
 
 # PGXS passes no C++ flags to bitcode, so there is none.
 override with_llvm = no
@@ -156,7 +162,8 @@ override with_llvm = no
 PG_CXXFLAGS = -std=c++20 -Wall -Wextra -Wshadow -Wno-register -Wno-unknown-warning-option -Wno-dangling-reference -fvisibility=hidden $(if $(HIPQ_SERVER),-O1 -g1,-O2)
 PG_CPPFLAGS = -Isrc -DHIPQ_VERSION='"$(EXTVERSION)"'
 ifdef WERROR
-PG_CXXFLAGS += $(if $(HIPQ_SERVER),,-Werror)
+# GCC 16 warns of parts of a map that is not made yet when a member after it throws.
+PG_CXXFLAGS += $(if $(HIPQ_SERVER),,-Werror -Wno-error=maybe-uninitialized)
 PG_CPPFLAGS += -DUSE_ASSERT_CHECKING -DHIPQ_POINTS
 endif
 # It links with the C compiler.

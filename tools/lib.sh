@@ -42,6 +42,12 @@ fresh_dir() {
     if is_root; then chown postgres: "$1"; fi
 }
 
+# Makes the folder a copy of the checkout, which may be there already: its build/ stays, and is never the checkout's.
+copy_checkout() {
+    find "$1" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+    tar -C "$root" --mode=a+rX --exclude=./build --exclude=./.git -cf - . | tar -C "$1" -xf - --no-same-owner
+}
+
 # Goes on in a copy of the checkout when the server's user cannot reach this one (a checkout under /root, say).
 #
 # Call it after packages are installed, with the script's arguments: it starts the same script of the copy in place of this one.
@@ -54,9 +60,7 @@ ensure_reachable() {
     # Anyone may have made a folder of that name.
     [ -d "$copy" ] && [ ! -L "$copy" ] && [ -O "$copy" ] || die "$copy is in the way: it belongs to someone else"
     say "The server's user cannot read $root: going on in a copy of it, $copy."
-    find "$copy" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
-    tar -C "$root" --exclude=./build --exclude=./.git -cf - . | tar -C "$copy" -xf - --no-same-owner
-    chmod -R a+rX "$copy"
+    copy_checkout "$copy"
     exec "$copy/$script" "$@"
 }
 

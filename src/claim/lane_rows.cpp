@@ -7,6 +7,7 @@
 #include "core/job/validate.hpp"
 #include "job/job.hpp"
 #include "limits/limits.hpp"
+#include "pg/compat.hpp"
 
 extern "C" {
 #include "access/tableam.h"
@@ -243,7 +244,7 @@ void LaneIndex::Table::read(Reading &reading) const
     if (reading.range.last != core::lane_end)
         keys[count++] = to.key(BTLessEqualStrategyNumber, reading.range.last);
     ::PushActiveSnapshot(::GetLatestSnapshot());
-    IndexScanDesc found = ::index_beginscan(live, lane, ::GetActiveSnapshot(), count, 0);
+    IndexScanDesc found = pg::begin_index_scan(live, lane, count);
     ::index_rescan(found, keys, count, nullptr, 0);
     scan(found, reading);
     ::index_endscan(found);

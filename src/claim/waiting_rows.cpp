@@ -5,6 +5,7 @@
 #include "waiting_rows.hpp"
 
 #include "job/job.hpp"
+#include "pg/compat.hpp"
 
 extern "C" {
 #include "access/tableam.h"
@@ -34,7 +35,7 @@ struct Walk {
 bool Walk::open(const char *name)
 {
     live = job::open_table(name, AccessShareLock);
-    const Oid key_oid = live == nullptr ? InvalidOid : ::RelationGetPrimaryKeyIndex(live);
+    const Oid key_oid = live == nullptr ? InvalidOid : pg::primary_key_of(live);
     if (OidIsValid(key_oid))
         key = ::index_open(key_oid, AccessShareLock);
     return key != nullptr;
@@ -46,7 +47,7 @@ void Walk::begin(std::int64_t after)
     ScanKeyData greater;
     ::ScanKeyInit(&greater, 1, BTGreaterStrategyNumber, F_INT8GT, Int64GetDatum(after));
     ::PushActiveSnapshot(::GetLatestSnapshot());
-    scan = ::index_beginscan(live, key, ::GetActiveSnapshot(), 1, 0);
+    scan = pg::begin_index_scan(live, key, 1);
     scan->xs_want_itup = true;
     ::index_rescan(scan, &greater, 1, nullptr, 0);
 }

@@ -159,8 +159,7 @@ bool NewRows::Leaf::insert_speculatively(const job::RowValues &job)
     TupleTableSlot *slot = filled_slot(0, job);
     for (;;) {
         CHECK_FOR_INTERRUPTS();
-        ItemPointerData holder;
-        if (!::ExecCheckIndexConstraints(target, slot, executor, &holder, NIL))
+        if (!pg::fits_unique_indexes(target, slot, executor))
             return false;
         const TransactionId transaction = ::GetCurrentTransactionId();
         const uint32 token = ::SpeculativeInsertionLockAcquire(transaction);

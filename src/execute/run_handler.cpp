@@ -3,6 +3,7 @@
 
 #include "execute/handler_plan.hpp"
 #include "pg/clock.hpp"
+#include "pg/compat.hpp"
 
 extern "C" {
 #include "common/int.h"
@@ -218,7 +219,7 @@ Outcome run_call(const Call &call)
     ::PortalStart(portal, parameters, 0, InvalidSnapshot);
     QueryCompletion completion;
     ::InitializeQueryCompletion(&completion);
-    (void)::PortalRun(portal, FETCH_ALL, true, true, &first.receiver, &first.receiver, &completion);
+    pg::run_portal(portal, &first.receiver, &completion);
     ::PortalDrop(portal, false);
     ::MemoryContextSwitchTo(call.memory);
     first.outcome.tag = completion.commandTag;

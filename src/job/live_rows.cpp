@@ -97,7 +97,7 @@ bool LiveRows::Table::open(const char *name, LOCKMODE mode)
 {
     lock_mode = mode;
     live = open_table(name, lock_mode);
-    if (live == nullptr || !OidIsValid(::RelationGetPrimaryKeyIndex(live)))
+    if (live == nullptr || !OidIsValid(pg::primary_key_of(live)))
         return false;
     slot = ::table_slot_create(live, nullptr);
     const auto count = static_cast<Size>(RelationGetDescr(live)->natts);
@@ -141,10 +141,10 @@ bool LiveRows::Table::find_at(ItemPointerData place, std::int64_t id) const
 bool LiveRows::Table::find_by_key(std::int64_t id)
 {
     if (key == nullptr)
-        key = ::index_open(::RelationGetPrimaryKeyIndex(live), lock_mode);
+        key = ::index_open(pg::primary_key_of(live), lock_mode);
     ScanKeyData equal;
     ::ScanKeyInit(&equal, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(id));
-    IndexScanDesc scan = ::index_beginscan(live, key, ::GetActiveSnapshot(), 1, 0);
+    IndexScanDesc scan = pg::begin_index_scan(live, key, 1);
     ::index_rescan(scan, &equal, 1, nullptr, 0);
     const bool found = ::index_getnext_slot(scan, ForwardScanDirection, slot);
     if (found)

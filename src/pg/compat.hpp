@@ -1,4 +1,4 @@
-// What PostgreSQL's versions say in different words: 15 to 17 by one name each.
+// What PostgreSQL's versions say in different words: 15 to 18 by one name each.
 //
 // All of it is for the PostgreSQL regime, but for what reads a number of this process.
 #pragma once
@@ -128,6 +128,39 @@ inline List *split_name(const char *name)
 
 // ---- rows ----
 
+// InvalidOid: it has none. One that is checked at the end of the transaction only does not count.
+inline Oid primary_key_of(Relation table)
+{
+#if PG_VERSION_NUM >= 180000
+    return ::RelationGetPrimaryKeyIndex(table, false);
+#else
+    return ::RelationGetPrimaryKeyIndex(table);
+#endif
+}
+
+// Of the active snapshot, with so many keys, which index_rescan() is given.
+inline IndexScanDesc begin_index_scan(Relation table, Relation index, int keys)
+{
+#if PG_VERSION_NUM >= 180000
+    return ::index_beginscan(table, index, ::GetActiveSnapshot(), nullptr, keys, 0);
+#else
+    return ::index_beginscan(table, index, ::GetActiveSnapshot(), keys, 0);
+#endif
+}
+
+// Of a new row, whose target says what unique indexes there are. False: an entry is in its way.
+inline bool fits_unique_indexes(ResultRelInfo *target, TupleTableSlot *row, EState *executor)
+{
+    ItemPointerData in_the_way;
+#if PG_VERSION_NUM >= 180000
+    ItemPointerData itself;
+    ::ItemPointerSetInvalid(&itself);
+    return ::ExecCheckIndexConstraints(target, row, executor, &in_the_way, &itself, NIL);
+#else
+    return ::ExecCheckIndexConstraints(target, row, executor, &in_the_way, NIL);
+#endif
+}
+
 // Which indexes a row that was changed needs entries in.
 #if PG_VERSION_NUM >= 160000
 using IndexesToUpdate = TU_UpdateIndexes;
@@ -167,6 +200,18 @@ inline void update_index_entries(ResultRelInfo *target, TupleTableSlot *row, ESt
 #else
     (void)indexes;
     (void)::ExecInsertIndexTuples(target, row, executor, true, false, nullptr, NIL);
+#endif
+}
+
+// ---- statements ----
+
+// All of a statement, to its end.
+inline void run_portal(Portal portal, DestReceiver *receiver, QueryCompletion *completion)
+{
+#if PG_VERSION_NUM >= 180000
+    (void)::PortalRun(portal, FETCH_ALL, true, receiver, receiver, completion);
+#else
+    (void)::PortalRun(portal, FETCH_ALL, true, true, receiver, receiver, completion);
 #endif
 }
 

@@ -154,7 +154,7 @@ void check_new_owner(Oid role)
         HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                    errmsg("must be member of role \"%s\"", name.c_str()),
                    errdetail("Handlers of a queue run as its owner."));
-    if (PG_VERSION_NUM >= 170000 || can_log_in(role))
+    if (can_log_in(role))
         return;
     const std::string quoted = pg::quote_name(name);
     pg::call([&] {
