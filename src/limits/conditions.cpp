@@ -2,6 +2,7 @@
 #include "conditions.hpp"
 
 #include "catalog/catalog.hpp"
+#include "core/limits/versions.hpp"
 #include "executors/executors.hpp"
 #include "flight/flight.hpp"
 #include "limits/worker_condition.hpp"
@@ -71,8 +72,14 @@ Condition loaded_condition()
 Condition version_condition()
 {
     std::string installed = pg::installed_version().value_or("not installed");
-    if (installed == HIPQ_VERSION)
+    switch (core::fit_of_versions(HIPQ_VERSION, installed)) {
+    case core::VersionFit::same:
         return Finding::versions_agree;
+    case core::VersionFit::together:
+        return {Finding::versions_work_together, std::move(installed)};
+    case core::VersionFit::apart:
+        break;
+    }
     return {Finding::versions_differ, std::move(installed)};
 }
 

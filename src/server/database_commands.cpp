@@ -2,10 +2,12 @@
 // gone.
 #include "database_commands.hpp"
 
+#include "core/limits/versions.hpp"
 #include "databases/databases.hpp"
 #include "executors/executors.hpp"
 #include "job/job.hpp"
 #include "pg/compat.hpp"
+#include "pg/extension.hpp"
 #include "pg/transaction.hpp"
 #include "schedules/schedules.hpp"
 #include "settings.hpp"
@@ -186,12 +188,40 @@ void before_drop_extension()
     schedules::remove_all_entries();
 }
 
+// Of ALTER EXTENSION ... UPDATE TO; null: it names no version.
+const char *wanted_version(const AlterExtensionStmt &statement)
+{
+    ListCell *cell = nullptr;
+    foreach (cell, statement.options) {
+        auto *option = static_cast<DefElem *>(lfirst(cell));
+        if (std::strcmp(option->defname, "new_version") == 0)
+            return ::defGetString(option);
+    }
+    return nullptr;
+}
+
+// There are scripts from older versions to newer ones only.
+void refuse_downgrade(const AlterExtensionStmt &statement)
+{
+    const char *wanted = pg::call([&] { return wanted_version(statement); });
+    const std::string installed = pg::installed_version().value_or("");
+    if (wanted == nullptr || !core::is_earlier(wanted, installed))
+        return;
+    HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+               errmsg("extension \"hipq\" cannot go back from version %s to version %s",
+                      installed.c_str(), wanted),
+               errhint("A library that is one minor version older works with this extension. What "
+                       "is older needs a backup that was made before the update."));
+}
+
 // ALTER EXTENSION hipq UPDATE and the like: the workers come back with their eyes open for the new
 // version.
-void before_alter_extension(const char *name)
+void before_alter_extension(const AlterExtensionStmt &statement)
 {
-    if (std::strcmp(name, "hipq") == 0 && owns_extension())
-        clear_the_way(MyDatabaseId, Afterwards::look_again);
+    if (std::strcmp(statement.extname, "hipq") != 0 || !owns_extension())
+        return;
+    refuse_downgrade(statement);
+    clear_the_way(MyDatabaseId, Afterwards::look_again);
 }
 
 // DROP OWNED BY the extension owner drops the extension too.
@@ -258,8 +288,7 @@ void before_database_command(const PlannedStmt &planned, ProcessUtilityContext c
     if (drops_extension(planned.utilityStmt))
         before_drop_extension();
     else if (IsA(planned.utilityStmt, AlterExtensionStmt))
-        before_alter_extension(
-            reinterpret_cast<const AlterExtensionStmt *>(planned.utilityStmt)->extname);
+        before_alter_extension(*reinterpret_cast<const AlterExtensionStmt *>(planned.utilityStmt));
     else
         before_command_on_database(planned.utilityStmt, context);
 }

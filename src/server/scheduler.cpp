@@ -234,23 +234,34 @@ bool is_installed()
     return installed;
 }
 
-// Whether the extension is this library's; said once in the log when it is not. It changes while no
-// worker is there.
+void report_versions(const limits::Condition &condition)
+{
+    const std::string explanation = limits::explain(condition);
+    pg::call([&] {
+        const char *database = ::get_database_name(MyDatabaseId);
+        if (condition.passed())
+            ereport(LOG,
+                    errmsg("library and extension of hipq are of different versions in database "
+                           "\"%s\"",
+                           database),
+                    errdetail_internal("%s", explanation.c_str()));
+        else
+            ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("hipq runs no jobs in database \"%s\"", database),
+                    errdetail_internal("%s", explanation.c_str()));
+    });
+}
+
+// Whether library and extension can work together; said once in the log when they are not of one
+// version. It changes while no worker is there.
 bool is_right_version()
 {
     bool right = false;
     pg::with_transaction([&] {
         const limits::Condition condition = limits::version_condition();
         right = condition.passed();
-        if (right)
-            return;
-        const std::string explanation = limits::explain(condition);
-        pg::call([&] {
-            ereport(
-                WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                errmsg("hipq runs no jobs in database \"%s\"", ::get_database_name(MyDatabaseId)),
-                errdetail_internal("%s", explanation.c_str()));
-        });
+        if (condition.finding() != core::Finding::versions_agree)
+            report_versions(condition);
     });
     return right;
 }

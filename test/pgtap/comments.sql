@@ -18,7 +18,9 @@ SELECT set_has($$SELECT DISTINCT classid::regclass::text FROM member$$,
 SELECT is_empty($$
 SELECT pg_describe_object(member.classid, member.objid, 0)
 FROM member
+LEFT JOIN pg_type ON member.classid = 'pg_type'::regclass AND pg_type.oid = member.objid
 WHERE coalesce(obj_description(member.objid, member.classid::regclass::name), '') = ''
+  AND coalesce(typrelid = 0 AND typelem = 0, true)  -- types of rows and arrays are members too, in newer versions
 $$, 'every schema, table, view, sequence, type and function');
 
 SELECT is_empty($$

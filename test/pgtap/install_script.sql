@@ -112,8 +112,9 @@ FROM (SELECT setting || '/extension' AS folder FROM pg_config WHERE name = 'SHAR
 WHERE file ~ '^hipq--.*\.sql$';
 
 CREATE TEMPORARY VIEW careless AS
+-- An upgrade may replace what it finds: within one, PostgreSQL replaces only what is the extension's.
 SELECT file, statement[1] AS statement
-FROM script, LATERAL regexp_matches(text, '^[^-'']*\m(CREATE\s+OR\s+REPLACE\M[^\n]*|IF\s+NOT\s+EXISTS\M[^\n]*)', 'gni') AS statement
+FROM script, LATERAL regexp_matches(text, CASE WHEN file LIKE '%--%--%' THEN '^[^-'']*\m(IF\s+NOT\s+EXISTS\M[^\n]*)' ELSE '^[^-'']*\m(CREATE\s+OR\s+REPLACE\M[^\n]*|IF\s+NOT\s+EXISTS\M[^\n]*)' END, 'gni') AS statement
 UNION ALL
 SELECT file, statement[1]
 FROM script, LATERAL regexp_matches(text,
@@ -124,7 +125,7 @@ FROM script, LATERAL regexp_matches(text, '^((?:ALTER (?:TABLE|FUNCTION|TYPE|SEQ
 UNION ALL
 SELECT file, statement[1]
 FROM script, LATERAL regexp_matches(text, '^\s*(SET\M[^\n]*|RESET [a-z_]+;|DO\M[^\n]*|EXECUTE ''[^\n]*)', 'gni') AS statement
-WHERE statement[1] <> 'SET LOCAL search_path = pg_catalog, pg_temp;';
+WHERE statement[1] NOT IN ('SET LOCAL search_path = pg_catalog, pg_temp;', 'DO $upgrade$');
 
 -- As it is ----------------------------------------------------------------------------------------------------------------------------
 
@@ -140,7 +141,7 @@ SELECT is_empty('TABLE careless', 'the script makes its objects anew and in sche
 SELECT is_empty($$SELECT file FROM script WHERE regexp_replace(text, '^(--[^\n]*|\\echo[^\n]*|\s)*', '') !~ '^SET LOCAL search_path = pg_catalog, pg_temp;'$$,
     'it begins with pinning search_path');
 SELECT isnt_empty('TABLE script', 'there is a script to read');
-SELECT is((SELECT schema_name FROM (SELECT schema AS schema_name, trusted, superuser FROM pg_available_extension_versions WHERE name = 'hipq') AS v), 'pg_catalog',
+SELECT is((SELECT DISTINCT schema_name FROM (SELECT schema AS schema_name, trusted, superuser FROM pg_available_extension_versions WHERE name = 'hipq') AS v), 'pg_catalog',
     'the control file names a schema that nobody else can make');
 SELECT is_empty($$SELECT version FROM pg_available_extension_versions WHERE name = 'hipq' AND (trusted OR NOT superuser OR relocatable)$$, 'only a superuser installs it');
 

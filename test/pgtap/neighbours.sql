@@ -85,7 +85,7 @@ GRANT SELECT ON probe TO nb_reader, nb_bystander;
 
 -- The plan with a value in it, but for the conditions, which show the value.
 CREATE FUNCTION pg_temp.trace(view text, condition text, value text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(pg_temp.plan_of(format('EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, FORMAT JSON) SELECT * FROM %s WHERE %s', view, replace(condition, '?', quote_literal(value)))),
+    SELECT regexp_replace(pg_temp.plan_of(format('EXPLAIN (ANALYZE, BUFFERS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) SELECT * FROM %s WHERE %s', view, replace(condition, '?', quote_literal(value)))),
         '"[A-Za-z -]*(Filter|Cond)": "[^\n]*', '', 'g')
 $$;
 

@@ -639,6 +639,7 @@ SELECT set_eq($got$
 SELECT relname::text, conname::text, pg_get_constraintdef(pg_constraint.oid)
 FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid
 WHERE relnamespace = 'hipq'::regnamespace AND NOT relispartition
+  AND contype <> 'n'  -- PostgreSQL 18 has a constraint for each NOT NULL, which is one of the columns above
 $got$, $want$VALUES
     ('dead_letter', 'dead_letter_handler_starts_are_not_negative', 'CHECK ((handler_starts >= 0))'),
     ('dead_letter', 'dead_letter_pkey', 'PRIMARY KEY (queue_id, job_id)'),

@@ -14,6 +14,7 @@ EXCEPTION WHEN OTHERS OR query_canceled THEN
         || CASE WHEN hint <> '' THEN E'\n  HINT: ' || hint ELSE '' END;
     said := regexp_replace(said, '\m([Jj]ob|[Ww]orker|pid) [0-9]+', '\1 <id>', 'g');
     said := regexp_replace(said, 'Failing row contains \(.*\)', 'Failing row contains <row>');
+    said := replace(said, 'postgresql-' || current_setting('server_version_num')::integer / 10000, 'postgresql-<version>');
     RETURN replace(said, current_database(), '<this database>');
 END
 $$;

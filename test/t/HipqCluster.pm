@@ -84,6 +84,12 @@ sub in_time
 
 sub node { return $_[0]->{node}; }
 
+# The server's major version.
+sub version { my ($self) = @_; return $self->{version} //= int $self->sql('SHOW server_version_num') / 10_000; }
+
+# For a process that a test has forked: it ends by a signal. The modules of PostgreSQL's tests would have it stop the test's servers.
+sub end_by_signals { $SIG{$_} = 'DEFAULT' foreach qw(TERM INT); return; }
+
 # The same cluster, seen from another of its databases.
 sub in
 {

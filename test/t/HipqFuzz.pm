@@ -8,6 +8,9 @@ package HipqFuzz;
 use strict;
 use warnings;
 
+# Has every query run in parallel where it may; named debug_parallel_query from PostgreSQL 16 on.
+our $in_parallel = 'force_parallel_mode';
+
 # Refused in any case, or ended by us.
 my $never = qr/^(?:XX|58|F0|0Z)/;
 
@@ -178,7 +181,7 @@ sub surround
 	return 'INSERT INTO fuzz.by_trigger VALUES (' . dollar($statement) . ');' if $kind < 77;
 	return "SELECT hipq.enqueue('run_sql', to_jsonb(" . dollar($statement) . "::text), queue => 'app.main');" if $kind < 81;
 	return "BEGIN; $statement; PREPARE TRANSACTION 'fuzz_$number'; " . pick('ROLLBACK', 'COMMIT') . " PREPARED 'fuzz_$number';" if $kind < 85;
-	return "SET force_parallel_mode = on; $statement; RESET force_parallel_mode;" if $kind < 89;
+	return "SET $in_parallel = on; $statement; RESET $in_parallel;" if $kind < 89;
 	return "PREPARE fuzz AS $statement; EXECUTE fuzz; EXECUTE fuzz; DEALLOCATE fuzz;" if $kind < 94 && $statement =~ /^(?:SELECT|INSERT|UPDATE|DELETE)/;
 	return "BEGIN; DECLARE fuzz CURSOR WITH HOLD FOR $statement; FETCH 2 IN fuzz; COMMIT; FETCH 2 IN fuzz; CLOSE fuzz;" if $is_query;
 	return "$statement;";

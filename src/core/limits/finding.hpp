@@ -65,6 +65,7 @@ enum class Outcome : std::uint8_t {
     FINDING(server_is_standby, loaded, meant)                                                      \
     FINDING(library_is_not_loaded, loaded, failed)                                                 \
     FINDING(versions_agree, version, passed)                                                       \
+    FINDING(versions_work_together, version, passed)                                               \
     FINDING(versions_differ, version, failed)                                                      \
     FINDING(is_enabled, enabled, passed)                                                           \
     FINDING(is_disabled, enabled, failed)                                                          \

@@ -39,6 +39,9 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
     {Finding::library_is_not_loaded,
      "hipq is not in shared_preload_libraries: add it and restart the server."},
     {Finding::versions_agree, "Library and extension are version {version}."},
+    {Finding::versions_work_together,
+     "The extension is version {text}, the library {version}; jobs go on. Run ALTER EXTENSION hipq "
+     "UPDATE, or restart the server, to have both of one version."},
     {Finding::versions_differ, "The extension is version {text}, the library {version}: run ALTER "
                                "EXTENSION hipq UPDATE, or restart the server."},
     {Finding::is_enabled, "hipq is enabled for this database."},

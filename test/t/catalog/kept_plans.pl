@@ -45,8 +45,9 @@ sub contexts_in_scheduler
 	$hipq->sql("SELECT pg_log_backend_memory_contexts($pid)");
 	ok($node->wait_for_log(qr/\[$pid\] LOG:  Grand total/, $offset), 'the scheduler logs its memory');
 	my $text = slurp_file($node->logfile, $offset);
-	my $named = () = $text =~ /\[$pid\] LOG:  level: 2; (?:SPI Plan|CachedPlan)/g;
-	my ($others) = $text =~ /\[$pid\] LOG:  level: 1; (\d+) more child contexts/;
+	my $level = $hipq->version < 18 ? 1 : 2;    # of CacheMemoryContext
+	my $named = () = $text =~ /\[$pid\] LOG:  level: ${\($level + 1)}; (?:SPI Plan|CachedPlan)/g;
+	my ($others) = $text =~ /\[$pid\] LOG:  level: $level; (\d+) more child contexts/;
 	return $named + ($others // 0);
 }
 

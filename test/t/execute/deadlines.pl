@@ -47,7 +47,7 @@ my @burners;
 foreach my $number (1 .. 8)
 {
 	my $pid = fork() // die "fork: $!";
-	if ($pid == 0) { $SIG{TERM} = 'DEFAULT'; my $end = time() + 120; while (time() < $end) { my $x = 0; $x += $_ foreach 1 .. 10_000; } POSIX::_exit(0); }
+	if ($pid == 0) { HipqCluster::end_by_signals(); my $end = time() + 120; while (time() < $end) { my $x = 0; $x += $_ foreach 1 .. 10_000; } POSIX::_exit(0); }
 	push @burners, $pid;
 }
 handler('sleeps', q{BEGIN INSERT INTO written VALUES ('sleeps'); PERFORM pg_sleep(60); END});

@@ -15,15 +15,18 @@ $hipq->sql(q{
 	CREATE FUNCTION note(data jsonb) RETURNS text LANGUAGE sql AS $$ SELECT current_setting('synchronous_commit') $$;
 	SELECT hipq.register_job_type(queue, 'run', handler => 'note', claim => 'lock') FROM hipq.queues});
 
+# PostgreSQL 18 counts them with all other I/O.
+my $flushed = $hipq->version < 18 ? 'SELECT wal_sync FROM pg_stat_wal' : q{SELECT sum(fsyncs) FROM pg_stat_io WHERE object = 'wal'};
+
 # Flushes of the WAL while so many jobs run.
 sub flushes
 {
 	my ($queue, $count) = @_;
-	my $before = $hipq->sql('SELECT wal_sync FROM pg_stat_wal');
+	my $before = $hipq->sql($flushed);
 	$hipq->sql("SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb), queue => '$queue') FROM generate_series(1, $count)");
 	$hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE queue = '$queue' AND state <> 'final'", 0);
 	$hipq->wait_until(q{SELECT bool_and(state = 'idle' AND wait_event = 'Extension') FROM pg_stat_activity WHERE backend_type = 'hipq executor'});
-	return $hipq->sql('SELECT wal_sync FROM pg_stat_wal') - $before;
+	return $hipq->sql($flushed) - $before;
 }
 flushes($_, 10) foreach 'app.main', 'app.safe';
 my ($group, $strict) = (flushes('app.main', 1000), flushes('app.safe', 1000));

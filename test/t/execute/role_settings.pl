@@ -99,7 +99,7 @@ with_settings({
 	search_path => 'pg_temp', work_mem => "'64kB'", synchronous_commit => 'off', row_security => 'off', session_replication_role => 'replica', TimeZone => "'Pacific/Kiritimati'",
 	DateStyle => "'German, DMY'", IntervalStyle => 'sql_standard', client_min_messages => 'error', enable_indexscan => 'off', enable_seqscan => 'off', jit_above_cost => '0',
 	transform_null_equals => 'on', standard_conforming_strings => 'off', quote_all_identifiers => 'on', array_nulls => 'off', default_tablespace => "''", plan_cache_mode => 'force_custom_plan',
-	force_parallel_mode => 'on', 'my.own' => "'value'" }, sub {
+	($hipq->version < 16 ? 'force_parallel_mode' : 'debug_parallel_query') => 'on', 'my.own' => "'value'" }, sub {
 	is(seen_by_handler('search_path', 'work_mem', 'synchronous_commit', 'row_security', 'session_replication_role', 'TimeZone', 'DateStyle', 'IntervalStyle'),
 		'{"TimeZone": "Pacific/Kiritimati", "work_mem": "64", "DateStyle": "German, DMY", "search_path": "pg_temp", "row_security": "off", "IntervalStyle": "sql_standard", "synchronous_commit": "off", "session_replication_role": "replica"}',
 		'all kinds of settings reach a handler');

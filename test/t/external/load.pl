@@ -99,6 +99,7 @@ sub start
 	my ($hipq, $call, $until) = @_;
 	my $pid = fork // die "fork: $!";
 	return $pid if $pid;
+	HipqCluster::end_by_signals();
 	my @psql = ('psql', '-XAtq', '-U', 'app', '-d', $hipq->node->connstr('postgres'), '-c', "CALL $call");
 	open STDOUT, '>', '/dev/null';
 	open STDERR, '>', '/dev/null';

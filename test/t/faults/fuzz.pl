@@ -139,6 +139,7 @@ sub tables
 
 my $copy_file = "$folder/jobs.copy";
 append_to_file($copy_file, join '', map { "$_\n" } "ok\tone\t{}", "fails\tNONE\t\"x\"", "ok\t\\N\t[1]", "slow\t" . 'k' x 900 . "\t{}", "ok\ttwo\t{\"deep\": " . '[' x 200 . ']' x 200 . '}');
+$HipqFuzz::in_parallel = 'debug_parallel_query' if $hipq->version >= 16;
 my $fuzz = HipqFuzz->new(seed => $seed, functions => [ functions() ], tables => [ tables() ], copy_file => $copy_file);
 cmp_ok(scalar @{ $fuzz->{functions} }, '>', 60, 'there are functions');
 cmp_ok(scalar @{ $fuzz->{tables} }, '>', 30, 'there are tables');

@@ -191,6 +191,7 @@ sub start
 	my ($role, $until, @calls) = @_;
 	my $pid = fork // die "fork: $!";
 	return $pid if $pid;
+	HipqCluster::end_by_signals();
 	my @psql = ('psql', '-XAtq', '-U', $role, '-d', $hipq->node->connstr('postgres'), map { ('-c', "CALL $_") } @calls);
 	open STDOUT, '>', '/dev/null';
 	open STDERR, '>', $hipq->node->basedir . "/$role.err";

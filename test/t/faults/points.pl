@@ -221,7 +221,8 @@ sub run_cell
 # After a cell that went wrong, so that the next one can go right. Returns whether it can.
 sub start_afresh
 {
-	$hipq->node->restart('immediate');    # which disarms all points
+	$hipq->node->stop('immediate');    # which disarms all points
+	$hipq->node->start;
 	return $load->drain(30);
 }
 
@@ -230,7 +231,8 @@ sub run_cells
 {
 	my ($cells, $pipe, $file) = @_;
 	HipqFaults::adopt_orphans();
-	$hipq->node->restart('immediate');
+	$hipq->node->stop('immediate');
+	$hipq->node->start;
 	my $can_go_on = 1;
 	while ($can_go_on && sysread $pipe, my $record, 4)
 	{

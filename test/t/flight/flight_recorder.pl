@@ -88,7 +88,7 @@ my $whole;
 	my $id = $hipq->enqueue('run');
 	$hipq->pid_of($id);
 	my $log_end = -s $node->logfile;
-	$node->restart('fast');
+	$node->restart;
 	unlike(slurp_file($node->logfile, $log_end), qr/hipq executors ran jobs when the server ended/, 'after a fast stop nothing is recorded');
 	release(1);
 	is($hipq->outcome($id), 'succeeded', 'the job runs again');

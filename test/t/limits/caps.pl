@@ -79,10 +79,10 @@ ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE state <> 'final'
 # ---- after a restart nobody knows who there is: the place is kept
 {
 	$hipq->sql(q{ALTER SYSTEM SET max_prepared_transactions = 2});
-	$hipq->node->restart('fast');
+	$hipq->node->restart;
 	$hipq->sql(q{BEGIN; SELECT pg_advisory_xact_lock(3); PREPARE TRANSACTION 'lock'});
 	endless('app.main', 9, 3);
-	$hipq->node->restart('fast');
+	$hipq->node->restart;
 	ok($hipq->wait_until($running, 3), 'after a restart the long jobs come back to three places');
 	is($hipq->outcome_of('wait', q{queue => 'rival.main'}), 'succeeded', 'and the fourth is there for another owner');
 	is($hipq->sql($running), 3, 'still');

@@ -73,7 +73,8 @@ is(value_of('hipq_worker_health_average_failure_rate', 'status="degraded"'), 25,
 is(value_of('hipq_worker_queue_depth', 'worker="two"'), 6, 'and each of them');
 is(value_of('hipq_worker_failure_rate', 'worker="two"'), 25, 'how often its executions fail');
 is(value_of('hipq_worker_consecutive_failures', 'worker="two"'), 2, 'and in a row');
-unlike(slurp_file($log), qr/level=error|err=/, 'the exporter has nothing to complain of');
+# Newer ones miss a file of settings, which nobody has to have.
+unlike(join("\n", grep { !/Error loading config/ } split /\n/, slurp_file($log)), qr/level=error|err=/i, 'the exporter has nothing to complain of');
 
 # ---- the dashboard
 

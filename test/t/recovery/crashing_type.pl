@@ -93,7 +93,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 
 # ---- it stays so
 {
-	$hipq->node->restart('fast');
+	$hipq->node->restart;
 	is($hipq->sql(q{SELECT count(*) FROM hipq.pauses WHERE queue = 'app.main' AND crashes IS NOT NULL}), 4, 'a restart ends no hold');
 	crashes();
 	is($hipq->outcome_of('fine'), 'succeeded', 'others run');
@@ -159,7 +159,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'guarded', handler => 'crash', claim => 'record', max_retries => 5)});
 	crashes();
 	$hipq->sql(q{ALTER SYSTEM SET max_prepared_transactions = 2});
-	$hipq->node->restart('fast');
+	$hipq->node->restart;
 	crashes();
 	$hipq->sql(q{BEGIN; SELECT FROM hipq.job_type WHERE name = 'guarded' FOR UPDATE; PREPARE TRANSACTION 'row'});
 	my $before = -s $hipq->node->logfile;

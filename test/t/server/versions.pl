@@ -88,7 +88,7 @@ like($hipq->error_of($old_calls{$_}), qr/42P13: function old_.* has .* than the 
 my $future = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '2 s'});
 $node->stop;
 $node->command_ok([ 'pg_ctl', '-D', $node->data_dir, '-l', $node->logfile, '-o', '-b', '-w', 'start' ], 'the server starts in binary upgrade mode');
-ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logical replication launcher'}, 1), 'it is up');
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walwriter'}, 1), 'it is up');
 ok($hipq->wait_until("SELECT scheduled_run_time < clock_timestamp() - interval '1 s' FROM hipq.jobs WHERE id = $future"), 'the job is due');
 is($hipq->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'}), 0, 'hipq has no process');
 is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $future"), 'initial', 'nothing runs');

@@ -318,7 +318,9 @@ $hipq->create_queue('says.q');
 is($hipq->sql(q{SELECT to_regclass('hipq.maker')}), 'hipq.maker', 'an expression for table names runs with the rights of its maker');
 like($hipq->error_of(q{SELECT hipq.create_queue('puts_off.q', owner => 'app')}), $refused, 'it puts nothing off');
 like($hipq->error_of(q{SELECT hipq.create_queue('prepares.q', owner => 'app')}), qr/cannot execute PREPARE/, 'it prepares nothing');
-like($hipq->error_of(q{SELECT hipq.create_queue('shadows.q', owner => 'app')}), qr/cannot create a type in a temporary schema/, 'it makes nothing in pg_temp');
+# Minor versions from late 2025 on refuse it; otherwise hipq drops it.
+is($hipq->sql(q{DO $$ BEGIN PERFORM hipq.create_queue('shadows.q', owner => 'app'); EXCEPTION WHEN insufficient_privilege THEN END $$; SELECT count(*) FROM pg_type WHERE typname = 'theirs'}), 0,
+	'it leaves nothing in pg_temp');
 $hipq->sql(q{CREATE SCHEMA caller; CREATE FUNCTION caller.textcat(text, text) RETURNS text LANGUAGE sql AS $$ SELECT 'callers_own'::text $$;
 	CREATE OPERATOR caller.|| (leftarg = text, rightarg = text, function = caller.textcat)});
 is($hipq->sql(q{SET search_path = caller, pg_catalog; SELECT FROM hipq.create_queue('plain.q', owner => 'app'); SELECT to_regclass('hipq.q_of_plain')}),
