@@ -303,6 +303,7 @@ sub start_client
 	my $seed = $options{seed} + $client;
 	my $pid = fork // die "fork: $!";
 	return $pid if $pid;
+	HipqCluster::end_by_signals();
 	srand $seed;
 	open my $ledger, '>>', "$self->{ledger}.$client" or POSIX::_exit(2);
 	$ledger->autoflush(1);

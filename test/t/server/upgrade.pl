@@ -1,0 +1,168 @@
+# A new release takes the place of the one before under load: first its library, then its extension. Jobs in every state go on, none is
+# lost or run twice; afterwards the catalogue is that of a fresh installation. What cannot work says so.
+use strict;
+use warnings;
+use File::Copy qw(copy);
+use HipqChecker;
+use HipqCluster;
+use HipqWorkload;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# tools/upgrade-server makes both: a server whose hipq may be replaced, and the files of releases.
+my ($server, $releases) = map { "$ENV{HIPQ_ROOT}/build/$_" } qw(upgrade releases);
+my ($old) = -e "$releases/0.1.0/hipq.so" ? '0.1.0' : ();
+plan skip_all => 'needs the release before, from git: tools/upgrade-server' unless defined $old;
+my ($new) = slurp_file("$ENV{HIPQ_ROOT}/hipq.control") =~ /default_version = '(.*)'/;
+my ($bin) = glob "$server/lib/postgresql/*/bin";
+my ($library, $extensions) = ("$bin/../lib", glob "$server/share/postgresql/*/extension");
+$ENV{PATH} = "$bin:$ENV{PATH}";
+
+# As a package does: a file that is there is not written to, as processes have it mapped.
+sub put
+{
+	my ($file, $folder) = @_;
+	my ($name) = $file =~ m{([^/]+)$};
+	copy($file, "$folder/$name.new") and rename "$folder/$name.new", "$folder/$name" or die "$file: $!";
+	return;
+}
+
+sub install
+{
+	my ($release) = @_;
+	unlink glob "$extensions/hipq--*.sql";
+	put("$releases/$release/hipq.so", $library);
+	put($_, $extensions) foreach "$releases/$release/hipq.control", glob "$releases/$release/hipq--*.sql";
+	return;
+}
+
+sub version_of_extension { return $_[0]->sql(q{SELECT extversion FROM pg_extension WHERE extname = 'hipq'}); }
+
+# All that the extension consists of, as pg_dump writes it: without the membership, which makes pg_dump write CREATE EXTENSION instead.
+sub catalogue
+{
+	my ($hipq, $database) = @_;
+	my $inside = $hipq->in($database);
+	$inside->sql(q{DELETE FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hipq');
+		UPDATE pg_extension SET extconfig = NULL, extcondition = NULL WHERE extname = 'hipq'; DELETE FROM pg_init_privs});
+	my $dump = '';
+	IPC::Run::run([ 'pg_dump', '--schema-only', '--schema=hipq', '-d', $hipq->node->connstr($database) ], '>', \$dump) or die 'pg_dump fails';
+	$dump =~ s/^--.*\n//mg;
+	$dump =~ s/^\\(?:un)?restrict .*\n//mg;
+	$dump =~ s/\n{2,}/\n/g;
+	return join "\n", sort split /;\n/, $dump;
+}
+
+install($old);
+copy("$ENV{HIPQ_ROOT}/build/pg/lib/postgresql/15/lib/hipq_marks_test.so", "$library/hipq_marks_test.so") or die $!;
+chmod 0755, "$library/hipq_marks_test.so";
+my $hipq = HipqCluster->new('upgrade', HipqWorkload::settings());
+my $node = $hipq->node;
+is($hipq->sql('SELECT hipq.version()') . ' ' . version_of_extension($hipq), "$old $old", 'the release before is there');
+
+# ---- jobs in every state, and a load that goes on
+my $load = HipqWorkload->new($hipq);
+$hipq->create_queue('app.main');
+$hipq->sql(q{
+	CREATE FUNCTION nap(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF job.attempt = 1 THEN PERFORM pg_sleep(600); END IF; END $$;
+	CREATE FUNCTION fail(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+	CREATE FUNCTION pass(job hipq.job) RETURNS void LANGUAGE sql AS '';
+	SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap'), hipq.register_job_type('app.main', 'pass', handler => 'pass'),
+		hipq.register_job_type('app.main', 'doomed', handler => 'fail', max_retries => 0), hipq.register_job_type('app.main', 'stubborn', handler => 'fail', max_retries => 9),
+		hipq.register_job_type('app.main', 'outside', handler_kind => 'notify'), hipq.register_job_type('app.main', 'paused', handler => 'pass');
+	SELECT hipq.pause('app.main', 'paused')});
+my $waiting = $hipq->enqueue('pass', q{scheduled_run_time => now() + interval '1 day', job_key => 'later'});
+my $running = $hipq->enqueue('nap');
+my $retrying = $hipq->enqueue('stubborn');
+my $paused = $hipq->enqueue('paused');
+my $outside = $hipq->enqueue('outside');
+is($hipq->outcome_of('pass'), 'succeeded', 'a job has succeeded');
+my $doomed = $hipq->enqueue('doomed');
+is($hipq->outcome($doomed), 'failed', 'another has failed');
+my $worker = $hipq->sql(q{SELECT hipq.register_worker('one', '{app.main}', '{outside}')});
+is($hipq->sql("SELECT id FROM hipq.claim($worker, wait => 20)"), $outside, 'an external worker has one');
+$hipq->pid_of($running);
+ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $retrying", 'waiting'), 'one waits to be tried again');
+my @clients = map { $load->start_client(seed => 42, seconds => 3600) } 1 .. 2;
+
+# Until handlers have done some more.
+sub load_goes_on
+{
+	my ($name) = @_;
+	my $before = $hipq->sql('SELECT count(*) FROM effect');
+	return ok($hipq->wait_until("SELECT count(*) > $before + 50 FROM effect"), "$name: jobs are inserted, run and finished");
+}
+load_goes_on('before');
+
+# ---- the new package is installed, the server goes on with the old library
+install($new);
+load_goes_on('a new package under the old library');
+like($hipq->error_of('ALTER EXTENSION hipq UPDATE'), qr/55000: the server still runs the library of hipq \Q$old\E.*Restart the server/s, 'the extension is not updated before the library');
+is(version_of_extension($hipq), $old, 'nothing has changed');
+
+# ---- the new library with the old extension
+my $offset = -s $node->logfile;
+$node->restart;
+is($hipq->sql('SELECT hipq.version()') . ' ' . version_of_extension($hipq), "$new $old", 'the library is new, the extension old');
+load_goes_on('new library, old extension');
+like(slurp_file($node->logfile, $offset), qr/library and extension of hipq are of different versions in database "postgres"/, 'the log says so');
+like($hipq->sql("SELECT explanation FROM hipq.why($waiting) WHERE condition = 'version'"), qr/version \Q$old\E, the library \Q$new\E; jobs go on/, 'so does why()');
+is($hipq->outcome($running), 'succeeded', 'the job that ran at the restart has run again');
+$hipq->sql("SELECT hipq.complete($outside, 1)");
+is($hipq->outcome($outside), 'succeeded', 'the external worker completes its job');
+
+# ---- ALTER EXTENSION UPDATE, under load
+$hipq->sql('SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE');
+is(version_of_extension($hipq), $new, 'the extension is new');
+load_goes_on('new library, new extension');
+is($hipq->sql("SELECT job_key FROM hipq.jobs WHERE id = $waiting"), 'later', 'the waiting job is there');
+like($hipq->why($paused), qr/^pause/, 'the paused one is still paused');
+$hipq->sql(q{SELECT hipq.resume('app.main', 'paused')});
+is($hipq->outcome($paused), 'succeeded', 'until it is resumed');
+$hipq->sql("SELECT hipq.cancel($retrying); SELECT hipq.reschedule($waiting, now())");
+is($hipq->outcome($retrying), 'cancelled', 'a job from before is cancelled');
+is($hipq->outcome($waiting), 'succeeded', 'and run');
+$hipq->create_queue('app.after');
+$hipq->sql(q{SELECT hipq.register_job_type('app.after', 'after', handler => 'pass')});
+is($hipq->outcome_of('after'), 'succeeded', 'jobs of a new queue run');
+
+# ---- back: refused
+like($hipq->error_of("ALTER EXTENSION hipq UPDATE TO '$old'"), qr/0A000: extension "hipq" cannot go back from version \Q$new\E to version \Q$old\E.*backup/s, 'a downgrade is refused');
+is(version_of_extension($hipq), $new, 'and changes nothing');
+
+# ---- the extension is one release ahead of the library, as after a package was taken back; then two
+append_to_file("$extensions/hipq--$new--0.3.0.sql", qq{SET LOCAL search_path = pg_catalog, pg_temp;
+	ALTER TABLE hipq.queue ADD COLUMN of_a_later_release integer NOT NULL DEFAULT 0;
+	ALTER TABLE hipq.job_type ADD COLUMN of_a_later_release integer NOT NULL DEFAULT 0;\n});
+$offset = -s $node->logfile;
+$hipq->sql(q{SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE TO '0.3.0'});
+load_goes_on('old library, new extension');
+like(slurp_file($node->logfile, $offset), qr/The extension is version 0\.3\.0, the library \Q$new\E; jobs go on/, 'the log says so');
+kill 'TERM', @clients;
+waitpid $_, 0 foreach @clients;
+ok($load->drain, 'every job of the load ends');
+my $history = $load->history;
+$history->{letters} = [ grep { $_ != $doomed } @{ $history->{letters} } ];    # which is not of the load
+is(HipqChecker::describe(HipqChecker::check($history)), '', 'no job was lost, none ended twice, effects are there exactly once') or diag('the files are in ' . $node->data_dir);
+cmp_ok(scalar @{ $history->{jobs} }, '>', 300, 'there were jobs');
+append_to_file("$extensions/hipq--0.3.0--0.4.0.sql", "SET LOCAL search_path = pg_catalog, pg_temp;\n");
+$hipq->sql(q{SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE TO '0.4.0'});
+my $stopped = $hipq->enqueue('pass');
+like($hipq->why($stopped), qr/^version: The extension is version 0\.4\.0, the library \Q$new\E: run ALTER EXTENSION/, 'two releases ahead: jobs stand still');
+$hipq->set('hipq.alert_waiting' => '100ms');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'jobs wait: version'}, 1), 'and an alert says so');
+
+# ---- an upgraded catalogue is that of a fresh one
+install($old);
+$hipq->sql("CREATE DATABASE upgraded");
+$hipq->sql("CREATE DATABASE fresh");
+install($new);
+put("$releases/$old/hipq--$old.sql", $extensions);
+$hipq->in('upgraded')->sql("CREATE EXTENSION hipq VERSION '$old'; ALTER EXTENSION hipq UPDATE TO '$new'");
+$hipq->in('fresh')->sql('CREATE EXTENSION hipq');
+my ($upgraded, $fresh) = map { catalogue($hipq, $_) } qw(upgraded fresh);
+cmp_ok(length $fresh, '>', 100_000, 'the catalogue is in the dump');
+is($upgraded, $fresh, 'an upgraded database has the catalogue of a fresh one');
+$node->stop;
+
+done_testing();
