@@ -1,0 +1,90 @@
+# pg_upgrade from PostgreSQL 15 to 17, and from there to 18 with --link: the jobs come along, stand still as in any copy, and run after
+# release_hold(). The older servers are in the root that tools/older-servers has filled.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my @versions = (15, 17, 18);
+my %path = map { $_ => "/usr/lib/postgresql/$_" } @versions;
+$path{18} = undef if ($ENV{PGVERSION} // '') eq '18';    # the one that hipq is tested on
+foreach my $version (@versions)
+{
+	plan skip_all => "needs PostgreSQL $version with hipq: tools/older-servers" if defined $path{$version} && !-e "$path{$version}/lib/hipq.so";
+}
+delete $ENV{INITDB_TEMPLATE};    # of one version only
+chdir PostgreSQL::Test::Utils::tempdir() or die $!;
+
+sub cluster
+{
+	my ($version) = @_;
+	my $node = PostgreSQL::Test::Cluster->new("pg$version", defined $path{$version} ? (install_path => $path{$version}) : ());
+	$node->init(extra => $version < 18 ? [] : ['--no-data-checksums']);    # as the older ones have none
+	$node->append_conf('postgresql.conf', "max_worker_processes = 20\nshared_preload_libraries = 'hipq'\n");
+	return bless { node => $node, database => 'postgres' }, 'HipqCluster';
+}
+
+# Of a cluster that is stopped into one that never ran.
+sub upgrade
+{
+	my ($old, $new, @options) = @_;
+	my @arguments = ('--no-sync', '-d', $old->node->data_dir, '-D', $new->node->data_dir, '-b', $old->node->config_data('--bindir'), '-B', $new->node->config_data('--bindir'),
+		'-s', $new->node->host, '-p', $old->node->port, '-P', $new->node->port, @options);
+	$new->node->command_ok([ 'pg_upgrade', @arguments ], "pg_upgrade @options to " . $new->node->name);
+	$new->node->start;
+	return;
+}
+
+sub states { return $_[0]->sql(q{SELECT string_agg(concat_ws(' ', id, job_key, state, outcome, attempt), E'\n' ORDER BY id) FROM hipq.jobs}); }
+
+my $pg15 = cluster(15);
+$pg15->node->start;
+$pg15->sql('CREATE ROLE app LOGIN; CREATE EXTENSION hipq');
+$pg15->create_queue('app.main');
+$pg15->sql(q{
+	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		IF job.job_data ? 'fails' THEN RAISE 'fails'; END IF;
+		IF job.job_data ? 'sleeps' AND job.attempt = 1 THEN PERFORM pg_sleep(600); END IF;
+	END $$;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', max_retries => 5);
+	SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 100)});
+is($pg15->outcome_of('run', q{'{"fails": 1}', max_retries => 0}), 'failed', 'a job has failed');
+ok($pg15->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, 100), 'others have succeeded');
+my $waiting = $pg15->enqueue('run', q{job_key => 'later', scheduled_run_time => now() + interval '1 day'});
+my $retried = $pg15->enqueue('run', q{'{"fails": 1}', job_key => 'retried'});
+$pg15->wait_until("SELECT state FROM hipq.jobs WHERE id = $retried", 'retry');
+my $running = $pg15->enqueue('run', q{'{"sleeps": 1}', job_key => 'running'});
+$pg15->pid_of($running);
+$pg15->node->stop;
+
+my $before = $pg15;
+foreach my $step ([ 17 ], [ 18, '--link' ])
+{
+	my ($version, @options) = @$step;
+	my $after = cluster($version);
+	upgrade($before, $after, @options);
+	is($after->version, $version, "it is PostgreSQL $version");
+	my $states = states($after);
+	is(scalar(() = $states =~ /succeeded/g), $version == 17 ? 100 : 101, 'the final jobs came along');
+	like($states, qr/^$waiting later initial waiting 0$/m, 'so did one that waits');
+	like($states, qr/^$retried retried retry /m, 'one that will be tried again');
+	like($after->error_of(q{INSERT INTO hipq.app_main (job_type, job_key) VALUES ('run', 'later')}), qr/^23505/, 'its key is held');
+	like($after->why($version == 17 ? $running : $waiting), qr/^hold:/, 'nothing runs, as in any copy');
+	$after->sql('SELECT hipq.release_hold()');
+	is($after->outcome($running), 'succeeded', 'after release_hold() the job that was interrupted runs again');
+	is($after->outcome_of('run'), 'succeeded', 'and new ones do') if $version == 18;
+	is($after->sql('SELECT count(*) FROM hipq.attempts WHERE job_id = ' . $retried) > 0, 1, 'the history is there');
+	$before = $after;
+	$after->node->stop;
+}
+$before->node->start;
+$before->sql("SELECT hipq.reschedule($waiting, now()), hipq.cancel($retried)");
+is($before->outcome($waiting), 'succeeded', 'the one that waited runs, two versions later');
+is($before->sql(q{SELECT hipq.create_queue('app.new', owner => 'app') > 0}), 't', 'a queue is made there');
+is($before->sql('SELECT count(*) FROM hipq.alerts'), 0, 'nothing to complain of') or diag($before->sql('SELECT * FROM hipq.alerts'));
+$before->node->stop;
+
+done_testing();
