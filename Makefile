@@ -1,6 +1,7 @@
 # Builds and installs hipq with PGXS, and starts the demo and the tests.
 #
-#   make [install] [PG_CONFIG=...]   ordinary PGXS: build for, and install into, the server that pg_config belongs to
+#   make [install] [PG_CONFIG=...]   ordinary PGXS: build for, and install into, the server that pg_config belongs to; what is installed
+#                                    has no symbols, unless INSTALL_STRIP_FLAG= is given
 #   make demo | check [PG=17]        see tools/demo and test/run; both install what they need, also PostgreSQL itself
 #   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as one likes (docs/testing.md)
 #   make fuzz [FUZZ_MINUTES=10] [SEED=...]   random statements by every kind of role
@@ -168,6 +169,8 @@ PG_CPPFLAGS += -DUSE_ASSERT_CHECKING -DHIPQ_POINTS
 endif
 # It links with the C compiler.
 SHLIB_LINK += -lstdc++
+# The library of tests keeps its symbols, for debuggers; without them it is 30 times smaller.
+INSTALL_STRIP_FLAG = $(if $(WERROR),,-s)
 
 include $(PGXS)
 

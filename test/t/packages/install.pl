@@ -1,0 +1,58 @@
+# What `make install` and CMake's install leave in a user's server: a library without symbols, and all that CREATE EXTENSION and
+# ALTER EXTENSION UPDATE read. Builds for tests keep the symbols.
+use strict;
+use warnings;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $root = $ENV{HIPQ_ROOT};
+my ($version) = slurp_file("$root/hipq.control") =~ /^default_version = '(.*)'$/m;
+chomp(my $libraries = `pg_config --pkglibdir`);
+chomp(my $share = `pg_config --sharedir`);
+my @scripts = sort "hipq--$version.sql", map { s{.*/}{}r } glob("$root/sql/hipq--*--*.sql");
+
+sub has_symbols { return scalar grep { /\s\.(?:symtab|debug_info)\s/ } `readelf -W -S '$_[0]'`; }
+
+# What was installed below a folder: all files, as the server would look for them.
+sub installed
+{
+	my ($below) = @_;
+	chomp(my @files = `cd '$below' && find . -type f -printf '/%P\n' | sort`);
+	return \@files;
+}
+
+ok(has_symbols("$root/hipq.so"), 'the library of the build for tests has symbols');
+
+# Whatever library is there is installed; nothing is compiled.
+my @make = ('make', '-s', '-C', $root, '-o', 'hipq.so', '-o', "hipq--$version.sql", 'install');
+my $expected = [ sort "$libraries/hipq.so", map { "$share/extension/$_" } 'hipq.control', @scripts ];
+foreach my $case ([ users => 0 ], [ tests => 1, 'WERROR=1' ], [ packagers => 1, 'INSTALL_STRIP_FLAG=' ])
+{
+	my ($who, $symbols, @variables) = @$case;
+	my $to = PostgreSQL::Test::Utils::tempdir();
+	command_ok([ @make, "DESTDIR=$to", @variables ], "make install for $who");
+	is_deeply(installed($to), $expected, '... installs what the server looks for');
+	is(!!has_symbols("$to$libraries/hipq.so"), !!$symbols, '... with' . ($symbols ? '' : 'out') . ' symbols');
+}
+
+# Roots of other versions of PostgreSQL (tools/root) have no CMake.
+SKIP: {
+	skip 'there is no CMake here', 8 unless grep { -x "$_/cmake" } split /:/, $ENV{PATH};
+	cmake_installs('users', 0, 'OFF');
+	cmake_installs('tests', 1, 'ON');
+}
+
+sub cmake_installs
+{
+	my ($who, $symbols, $werror) = @_;
+	my ($build, $to) = map { PostgreSQL::Test::Utils::tempdir() } 1 .. 2;
+	command_ok([ 'cmake', '-S', $root, '-B', $build, "-DWERROR=$werror" ], "CMake configures for $who");
+	system('cp', "$root/hipq.so", "$build/hipq.so") == 0 or die 'cp failed';
+	local $ENV{DESTDIR} = $to;
+	command_ok([ 'cmake', '--install', $build ], '... and installs');
+	is_deeply(installed($to), $expected, '... what the server looks for');
+	is(!!has_symbols("$to$libraries/hipq.so"), !!$symbols, '... with' . ($symbols ? '' : 'out') . ' symbols');
+	return;
+}
+
+done_testing();
