@@ -7,6 +7,7 @@
 #   make fuzz [FUZZ_MINUTES=10] [SEED=...]   random statements by every kind of role
 #   make asan | check-assert         tests on a server built from Debian's source package, with sanitizers, or with assertions
 #   make bench [PEERS="graphile-worker pgq table"] [JOBS=...] [RUNS=...]   measures, beside other queues (docs/performance.md)
+#   make dist                        the source as build/hipq-VERSION.tar.gz (tools/dist)
 #   make reference                   fills docs/reference/ from the catalogue (tools/reference)
 #   make format | lint               clang-format in place; rooms, documents, clang-format and clang-tidy as checks
 #
@@ -46,7 +47,7 @@ OBJS = $(SOURCES:src/%.cpp=$(objdir)/%.o)
 EXTRA_CLEAN = $(wildcard build/obj*) build/tidy
 
 # Goals that work before PostgreSQL's headers are there, and so without PGXS.
-tool_goals = demo check soak fuzz asan check-assert bench reference format lint format-check room-check document-check tidy \
+tool_goals = demo check soak fuzz asan check-assert bench dist reference format lint format-check room-check document-check tidy \
     tidy-sample print-%
 
 ifneq (,$(filter $(tool_goals),$(MAKECMDGOALS)))
@@ -77,6 +78,9 @@ check-assert:
 
 bench:
 	@bench/drain
+
+dist:
+	@tools/dist
 
 lint: room-check document-check format-check tidy-sample tidy
 
