@@ -1,0 +1,116 @@
+# META.json keeps to the specification of PGXN (PGXN Meta Spec 1.0), and everything that names hipq's version names the same one.
+use strict;
+use warnings;
+use JSON::PP;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $root = $ENV{HIPQ_ROOT};
+
+# ---- the specification: a check for each value, which returns whether it is right
+
+my $number = qr/(?:0|[1-9]\d*)/;
+my $semantic = qr/$number\.$number\.$number(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?/;
+my $one_of_range = qr/(?:(?:[=!]=|[<>]=?)\s*)?$semantic/;
+
+sub text { return !ref $_[0] && length $_[0] }
+sub term { return text(@_) && $_[0] =~ m{^[^\s/\\[:cntrl:]]{2,}$} }
+sub tag { return text(@_) && $_[0] =~ m{^[^/\\[:cntrl:]]{1,255}$} }
+sub version { return text(@_) && $_[0] =~ /^$semantic$/ }
+sub range { return text(@_) && $_[0] =~ /^(?:0|$one_of_range(?:,\s*$one_of_range)*)$/ }
+sub path { return text(@_) && $_[0] !~ m{^/|\\|(?:^|/)\.\.(?:/|$)} && -e "$root/$_[0]" }
+sub url { return text(@_) && $_[0] =~ m{^[a-z][a-z0-9+.-]*://[^/?#]+} && $_[0] !~ m{://[^/]*\bexample\b|\.invalid\b} }
+sub email { return text(@_) && $_[0] =~ /^[^@\s]+@[^@\s]+$/ }
+sub one_of { my %known = map { $_ => 1 } @_; return sub { text(@_) && $known{ $_[0] } } }
+sub list_of { my ($check) = @_; return sub { my @all = ref $_[0] eq 'ARRAY' ? @{ $_[0] } : $_[0]; @all && !grep { !$check->($_) } @all } }
+
+# An object with these keys; a key with "!" has to be there, "*" stands for any other. Whoever likes adds keys that start with x_.
+sub object
+{
+	my (%keys) = @_;
+	my %checks = map { s/!$//r => $keys{$_} } keys %keys;
+	return sub {
+		my ($value, $where, $complaints) = @_;
+		if (ref $value ne 'HASH' || !%$value) { push @$complaints, "$where is no object"; return 1; }
+		push @$complaints, map { "$where.$_ is missing" } sort grep { s/!$// && !exists $value->{$_} } keys %{ {%keys} };
+		foreach my $key (sort keys %$value)
+		{
+			next if $key =~ /^x_./i;
+			my $check = $checks{$key} // $checks{'*'};
+			if (!$check) { push @$complaints, "$where.$key is unknown"; }
+			elsif (!$check->($value->{$key}, "$where.$key", $complaints)) { push @$complaints, "$where.$key is wrong"; }
+		}
+		return 1;
+	};
+}
+
+my $relations = object(map { $_ => object('*' => \&range) } qw(requires recommends suggests conflicts));
+my $specification = object(
+	'name!' => \&term,
+	'version!' => \&version,
+	'abstract!' => \&text,
+	'maintainer!' => list_of(\&text),
+	'license!' => list_of(one_of(qw(postgresql bsd mit apache_2_0 gpl_2 gpl_3 open_source restricted unrestricted unknown))),
+	'provides!' => object('*' => object('file!' => \&path, 'version!' => \&version, abstract => \&text, docfile => \&path)),
+	'meta-spec!' => object('version!' => one_of('1.0.0'), url => \&url),
+	description => \&text,
+	generated_by => \&text,
+	tags => list_of(\&tag),
+	no_index => object(file => list_of(\&path), directory => list_of(\&path)),
+	prereqs => object(map { $_ => $relations } qw(configure build test runtime develop)),
+	release_status => one_of(qw(stable testing unstable)),
+	resources => object(
+		homepage => \&url,
+		bugtracker => object(web => \&url, mailto => \&email),
+		repository => object(url => \&url, web => \&url, type => sub { text(@_) && $_[0] !~ /[A-Z]/ }),
+	),
+);
+
+sub complaints { my ($meta) = @_; my @found; $specification->($meta, 'META', \@found); return join '; ', @found; }
+
+# ---- META.json, and samples that are wrong
+
+my $text = slurp_file("$root/META.json");
+my $meta = decode_json($text);
+is(complaints($meta), '', 'META.json is valid');
+
+foreach my $case (
+	[ 'META.license is missing' => sub { delete $_[0]{license} } ],
+	[ 'META.licence is unknown' => sub { $_[0]{licence} = 'postgresql' } ],
+	[ 'META.version is wrong' => sub { $_[0]{version} = '0.2' } ],
+	[ 'META.name is wrong' => sub { $_[0]{name} = 'job queue' } ],
+	[ 'META.tags is wrong' => sub { $_[0]{tags} = [ 'queue', 'a/b' ] } ],
+	[ 'META.maintainer is wrong' => sub { $_[0]{maintainer} = [] } ],
+	[ 'META.resources.homepage is wrong' => sub { $_[0]{resources} = { homepage => 'https://hipq.example/' } } ],
+	[ 'META.resources.bugtracker.mailto is wrong' => sub { $_[0]{resources} = { bugtracker => { mailto => 'nobody' } } } ],
+	[ 'META.resources.repository is no object' => sub { $_[0]{resources} = { repository => 'https://server/hipq.git' } } ],
+	[ 'META.provides.hipq.file is wrong' => sub { $_[0]{provides}{hipq}{file} = 'sql/none.sql' } ],
+	[ 'META.provides.hipq.version is missing' => sub { delete $_[0]{provides}{hipq}{version} } ],
+	[ 'META.prereqs.runtime.needs is unknown' => sub { $_[0]{prereqs}{runtime}{needs} = {} } ],
+	[ 'META.prereqs.runtime.requires.PostgreSQL is wrong' => sub { $_[0]{prereqs}{runtime}{requires}{PostgreSQL} = '>= 15' } ],
+	[ 'META.meta-spec.version is wrong' => sub { $_[0]{'meta-spec'}{version} = '2.0.0' } ],
+	[ 'META.release_status is wrong' => sub { $_[0]{release_status} = 'alpha' } ])
+{
+	my ($complaint, $spoil) = @$case;
+	my $sample = decode_json($text);
+	$spoil->($sample);
+	is(complaints($sample), $complaint, "it is seen that $complaint");
+}
+
+# ---- versions
+
+my ($version) = slurp_file("$root/hipq.control") =~ /^default_version = '(.*)'$/m;
+ok(version($version), "hipq.control has a semantic version, $version");
+is($meta->{version}, $version, 'META.json has that version');
+is($meta->{provides}{hipq}{version}, $version, '... twice');
+
+my ($newest, $before) = slurp_file("$root/CHANGELOG.md") =~ /^## (\[.*)$/mg;
+my $is_released = $newest !~ /Unreleased/;
+like($newest, $is_released ? qr/^\[\Q$version\E\] - \d{4}-\d\d-\d\d$/ : qr/^\[Unreleased\] - \Q$version\E$/, 'CHANGELOG.md begins with it');
+my ($previous) = $before =~ /^\[($semantic)\] - \d{4}-\d\d-\d\d$/;
+ok(-e "$root/sql/hipq--$previous--$version.sql", "there is an upgrade script from $previous, the release before");
+
+is($meta->{name}, 'hipq', 'META.json has the name of the extension');
+is($meta->{release_status}, $version =~ /^0\.|-/ ? 'testing' : 'stable', 'and calls it stable from 1.0.0 on');
+
+done_testing();
