@@ -110,6 +110,17 @@ like($newest, $is_released ? qr/^\[\Q$version\E\] - \d{4}-\d\d-\d\d$/ : qr/^\[Un
 my ($previous) = $before =~ /^\[($semantic)\] - \d{4}-\d\d-\d\d$/;
 ok(-e "$root/sql/hipq--$previous--$version.sql", "there is an upgrade script from $previous, the release before");
 
+my ($debian, $suite) = slurp_file("$root/debian/changelog") =~ /^hipq \((\S+)-\d+\) (\S+);/;
+is($debian, $version, 'debian/changelog begins with it');
+is($suite eq 'UNRELEASED' ? 'not released' : 'released', $is_released ? 'released' : 'not released', '... and says likewise whether it is released');
+
+# ---- versions of PostgreSQL
+
+chomp(my $supported = `make -s --no-print-directory -C '$root' print-SUPPORTED`);
+my @supported = split ' ', $supported;
+is(slurp_file("$root/debian/pgversions"), join('', map { "$_\n" } @supported), 'debian/pgversions has those that the Makefile allows');
+is($meta->{prereqs}{runtime}{requires}{PostgreSQL}, ">= $supported[0].0.0, < " . ($supported[-1] + 1) . '.0.0', 'and META.json their range');
+
 is($meta->{name}, 'hipq', 'META.json has the name of the extension');
 is($meta->{release_status}, $version =~ /^0\.|-/ ? 'testing' : 'stable', 'and calls it stable from 1.0.0 on');
 

@@ -40,7 +40,7 @@ SKIP: {
 }
 
 # As if it had been built there.
-system('touch', map { "$source/$_" } 'hipq.so', 'src/hipq.o', 'test/guard/guard.d') == 0 or die 'touch failed';
+system('touch', map { "$source/$_" } 'hipq.so', 'src/hipq.o', 'test/guard/guard.d', 'debian/files') == 0 or die 'touch failed';
 command_ok([ 'make', '-s', '-C', $source, 'dist' ], 'make dist works where there is no git');
 command_ok([ 'cmp', "$there/$name.tar.gz", "$source/build/$name.tar.gz" ], '... and makes the same tarball');
 system('chmod', '-R', 'go=', $source) == 0 or die 'chmod failed';
