@@ -197,12 +197,16 @@ core::ColumnSet given_bookkeeping(const JobRow &row)
 
 const catalog::Queue &queue_of(const catalog::Catalogue &catalogue, const JobRow &row)
 {
-    const catalog::Queue *queue =
-        row.null(Column::queue_id) ? nullptr : catalogue.find(row.as_int32(Column::queue_id));
-    if (queue == nullptr)
+    if (row.null(Column::queue_id))
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("a job needs the number of its queue in column \"queue_id\""),
                    errhint("Insert into the queue's own table and leave queue_id out."));
+    const int number = row.as_int32(Column::queue_id);
+    const catalog::Queue *queue = catalogue.find(number);
+    if (queue == nullptr)
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("queue %d does not exist", number),
+                   errhint("Its table may have come with a dump without data: hipq.create_queue() "
+                           "takes it over."));
     return *queue;
 }
 

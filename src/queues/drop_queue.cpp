@@ -2,6 +2,7 @@
 //
 // Holds a lock on the queue's name until its transaction ends.
 #include "catalog/catalog.hpp"
+#include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "queues/grants.hpp"
@@ -77,6 +78,18 @@ void leave_out_owners(std::vector<Oid> &roles)
     });
 }
 
+// A table that a dump without data has left has no queue to drop.
+void tell_of_left_table(const std::string &text)
+{
+    const auto name = core::parse_queue_name(text);
+    if (!name.has_value() || !tables::is_left_table(core::default_table_name(*name)))
+        return;
+    HIPQ_RAISE(
+        errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("queue \"%s\" does not exist", text.c_str()),
+        errdetail("Its table is there without it, as after a dump without data."),
+        errhint("hipq.create_queue('%s') takes the table over; or drop the table.", text.c_str()));
+}
+
 // The tables go when nobody reads them: a DROP TABLE that waited for a reader of hipq.job would
 // make the enqueuers of all queues wait. Where no scheduler will come, it has to happen here.
 void drop_queue(const pg::Arguments &arguments)
@@ -85,6 +98,8 @@ void drop_queue(const pg::Arguments &arguments)
     const bool force = arguments.maybe_bool(1).value_or(false);
     catalog::lock_queue_name(text);
     const auto catalogue = catalog::catalogue();
+    if (catalogue->find(text) == nullptr)
+        tell_of_left_table(text);
     const Queue &queue = catalog::require_own_queue(*catalogue, text);
     if (!force && has_unfinished_jobs(queue))
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_IN_USE),

@@ -68,13 +68,12 @@ constinit pg::Statement select_dropped_queue(R"(
 constinit pg::Statement insert_queue(R"(
     INSERT INTO hipq.queue (instance_id, name, owner, table_name, throttle_limit, retention, history, is_strict, queue_ttl,
                             dead_letter_enabled, dead_letter_retention, durability, weight, dead_letter_max, dead_letter_handler,
-                            max_timeout, highest_priority, allow_free_jobs, retry_enabled)
+                            max_timeout, highest_priority, allow_free_jobs, retry_enabled, queue_id)
     SELECT instance_id, $2, $3::regrole, $4, coalesce($5, 0), $6, coalesce($7, 'failed'), $8, $9, $10, $11,
-           coalesce($12, 'strict'), coalesce($13, 100), $14, $15, $16, $17, coalesce($18, true), $19
+           coalesce($12, 'strict'), coalesce($13, 100), $14, $15, $16, $17, coalesce($18, true), $19, $20
     FROM hipq.instance
     WHERE name = $1
-    FOR KEY SHARE
-    RETURNING queue_id)");
+    FOR KEY SHARE)");
 constinit pg::Statement update_queue(R"(
     UPDATE hipq.queue
     SET owner = coalesce($2::regrole, owner),
@@ -226,19 +225,17 @@ std::int32_t insert_rows(const core::QueueName &name, Oid role, const std::strin
     bool makes_instance = false;
     pg::as_hipq([&] {
         makes_instance = insert_instance.run(name.instance).processed() > 0;
-        id =
-            insert_queue
-                .run(name.instance, name.queue, role, table, arguments.maybe_double(throttle_limit),
-                     pg::interval_of(arguments.maybe_duration(retention)),
-                     arguments.maybe_text(history), arguments.maybe_bool(strict),
-                     arguments.maybe_seconds(queue_ttl), arguments.maybe_bool(dead_letter_enabled),
-                     pg::interval_of(arguments.maybe_duration(dead_letter_retention)),
-                     arguments.maybe_text(durability), arguments.maybe_int(weight),
-                     arguments.maybe_int(dead_letter_max), handler,
-                     arguments.maybe_seconds(max_timeout), arguments.maybe_int(highest_priority),
-                     arguments.maybe_bool(allow_free_jobs), arguments.maybe_bool(retry_enabled))
-                .front()
-                .integer32(0);
+        id = tables::choose_queue_id(table);
+        insert_queue.run(
+            name.instance, name.queue, role, table, arguments.maybe_double(throttle_limit),
+            pg::interval_of(arguments.maybe_duration(retention)), arguments.maybe_text(history),
+            arguments.maybe_bool(strict), arguments.maybe_seconds(queue_ttl),
+            arguments.maybe_bool(dead_letter_enabled),
+            pg::interval_of(arguments.maybe_duration(dead_letter_retention)),
+            arguments.maybe_text(durability), arguments.maybe_int(weight),
+            arguments.maybe_int(dead_letter_max), handler, arguments.maybe_seconds(max_timeout),
+            arguments.maybe_int(highest_priority), arguments.maybe_bool(allow_free_jobs),
+            arguments.maybe_bool(retry_enabled), id);
     });
     if (makes_instance && name.instance != built_in_instance)
         tell_of_new_instance(name.instance);
@@ -249,7 +246,7 @@ void make_tables(int id, const std::string &table)
 {
     pg::as_hipq([&] {
         tables::make_attempt_leaves_once();
-        tables::create_queue_table(id, table);
+        tables::create_or_adopt_queue_table(id, table);
     });
 }
 

@@ -5,6 +5,7 @@
 #include "execute/execute.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/short_text.hpp"
+#include "tables/tables.hpp"
 
 namespace hipq::queues {
 
@@ -192,7 +193,8 @@ void check_table_name(const core::QueueName &name, const TableName &table)
     if (pg::call([&] {
             return OidIsValid(
                 ::get_relname_relid(table.text.c_str(), ::get_namespace_oid("hipq", false)));
-        }))
+        }) &&
+        !tables::is_left_table(table.text))
         raise_taken(full_name(name), table);
 }
 

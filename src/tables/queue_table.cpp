@@ -35,15 +35,12 @@ std::string name_of_queue(int queue_id)
     return rows.empty() ? std::to_string(queue_id) : rows.front().text(0);
 }
 
-void create_parent(const std::string &table, const std::string &queue_id)
+void create_parent(const std::string &table)
 {
     const std::string name = pg::quote_table(table);
     pg::run_once("CREATE TABLE " + name +
                  " (LIKE hipq.job INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS) "
                  "PARTITION BY LIST (state)");
-    pg::run_once("ALTER TABLE " + name + " ALTER COLUMN queue_id SET DEFAULT " + queue_id);
-    pg::run_once("ALTER TABLE hipq.job ATTACH PARTITION " + name + " FOR VALUES IN (" + queue_id +
-                 ")");
 }
 
 // `columns` and `options`: what a CREATE TABLE has before and after the bound.
@@ -178,12 +175,22 @@ bool drop_detached(const MarkedQueue &queue, Patience &patience)
 
 }  // namespace
 
+void attach_queue_table(int queue_id, std::string_view table)
+{
+    const std::string name = pg::quote_table(table);
+    const std::string number = std::to_string(queue_id);
+    pg::run_once("ALTER TABLE " + name + " ALTER COLUMN queue_id SET DEFAULT " + number);
+    pg::run_once("ALTER TABLE hipq.job ATTACH PARTITION " + name + " FOR VALUES IN (" + number +
+                 ")");
+}
+
 void create_queue_table(int queue_id, std::string_view table)
 {
     pin_table_settings();
     const std::string name(table);
     const std::string queue = name_of_queue(queue_id);
-    create_parent(name, std::to_string(queue_id));
+    create_parent(name);
+    attach_queue_table(queue_id, name);
     create_live_leaf(name);
     create_final_tree(name);
     strip_grants({name, name + "_live", name + "_final"});

@@ -10,6 +10,10 @@ namespace hipq::tables {
 // the default leaf, ready for queue `queue_id`. Needs a transaction and hipq's permit (as_hipq).
 void create_queue_table(int queue_id, std::string_view table);
 
+// Makes a table one of hipq.job's: jobs that are inserted there are queue `queue_id`'s. Needs
+// as_hipq.
+void attach_queue_table(int queue_id, std::string_view table);
+
 // Drops the tables of a queue, its dead letters, its job types and the queue itself. Its attempts
 // stay until their retention is over. Needs a transaction and as_hipq.
 void forget_queue(int queue_id, std::string_view table);

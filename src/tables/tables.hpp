@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tables/leaf_requests.hpp"
+#include "tables/left_table.hpp"
 #include "tables/make_leaf.hpp"
 #include "tables/queue_table.hpp"
 #include "tables/time_tree.hpp"
