@@ -11,3 +11,43 @@ BEGIN
     END IF;
 END
 $upgrade$;
+-- Tables that a subscription fills: their queues stand still until release_hold(queue).
+CREATE TABLE hipq.queue_hold (
+    queue_id     integer     NOT NULL CONSTRAINT queue_hold_pkey PRIMARY KEY,
+    subscription text COLLATE "C" NOT NULL,
+    held_time    timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE hipq.queue_hold
+    IS 'queues whose jobs a logical subscription has brought: they run where they come from, until '
+    'hipq.release_hold(queue)';
+COMMENT ON COLUMN hipq.queue_hold.queue_id IS 'number of the queue';
+COMMENT ON COLUMN hipq.queue_hold.subscription IS 'the subscription';
+COMMENT ON COLUMN hipq.queue_hold.held_time IS 'since when the queue stands still';
+SELECT pg_extension_config_dump('hipq.queue_hold', '');
+
+CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.queue_hold
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
+ALTER TABLE hipq.queue_hold ENABLE ALWAYS TRIGGER catalogue_changed;
+
+CREATE FUNCTION hipq.release_hold(queue text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold_of_queue';
+COMMENT ON FUNCTION hipq.release_hold(text)
+    IS 'makes this server the one that runs the jobs of a queue that a logical subscription has '
+    'fed';
+REVOKE ALL ON TABLE hipq.queue_hold FROM PUBLIC;
+REVOKE ALL ON FUNCTION hipq.release_hold(text) FROM PUBLIC;
+
+-- Subscriptions that are there already.
+INSERT INTO hipq.queue_hold (queue_id, subscription)
+SELECT queue.queue_id, pg_catalog.min(subscription.subname)
+FROM pg_catalog.pg_subscription AS subscription
+JOIN pg_catalog.pg_subscription_rel AS fed ON fed.srsubid OPERATOR(pg_catalog.=) subscription.oid
+JOIN pg_catalog.pg_class AS relation ON relation.oid OPERATOR(pg_catalog.=) fed.srrelid
+LEFT JOIN LATERAL pg_catalog.pg_partition_ancestors(fed.srrelid) AS ancestor ON relation.relispartition
+JOIN pg_catalog.pg_class AS root ON root.oid OPERATOR(pg_catalog.=) coalesce(ancestor.relid, relation.oid)
+JOIN hipq.queue AS queue
+    ON queue.table_name OPERATOR(pg_catalog.=) root.relname OR relation.relname OPERATOR(pg_catalog.=) 'job'
+WHERE subscription.subenabled
+  AND root.relnamespace OPERATOR(pg_catalog.=) 'hipq'::pg_catalog.regnamespace
+  AND subscription.subdbid OPERATOR(pg_catalog.=)
+      (SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
+GROUP BY queue.queue_id;

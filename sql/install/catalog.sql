@@ -259,6 +259,29 @@ CREATE FUNCTION hipq.release_hold() RETURNS void LANGUAGE c AS 'MODULE_PATHNAME'
 COMMENT ON FUNCTION hipq.release_hold()
     IS 'lets a restored or cloned database run its jobs, and gives its schedules to pg_cron';
 
+-- Tables that a subscription fills: their queues stand still until release_hold(queue).
+CREATE TABLE hipq.queue_hold (
+    queue_id     integer     NOT NULL CONSTRAINT queue_hold_pkey PRIMARY KEY,
+    subscription text COLLATE "C" NOT NULL,
+    held_time    timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE hipq.queue_hold
+    IS 'queues whose jobs a logical subscription has brought: they run where they come from, until '
+    'hipq.release_hold(queue)';
+COMMENT ON COLUMN hipq.queue_hold.queue_id IS 'number of the queue';
+COMMENT ON COLUMN hipq.queue_hold.subscription IS 'the subscription';
+COMMENT ON COLUMN hipq.queue_hold.held_time IS 'since when the queue stands still';
+SELECT pg_extension_config_dump('hipq.queue_hold', '');
+
+CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.queue_hold
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
+ALTER TABLE hipq.queue_hold ENABLE ALWAYS TRIGGER catalogue_changed;
+
+CREATE FUNCTION hipq.release_hold(queue text) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold_of_queue';
+COMMENT ON FUNCTION hipq.release_hold(text)
+    IS 'makes this server the one that runs the jobs of a queue that a logical subscription has '
+    'fed';
+
 CREATE FUNCTION hipq.now() RETURNS timestamptz LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_now';
 COMMENT ON FUNCTION hipq.now()
     IS 'tells hipq''s idea of the present: clock_timestamp() plus setting hipq.clock_offset';

@@ -12,7 +12,7 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA hipq TO PUBLIC;
 -- for superusers; what hipq itself calls, triggers among it, checks nothing.
 REVOKE ALL ON FUNCTION
     hipq.create_instance, hipq.alter_instance, hipq.drop_instance, hipq.create_queue,
-    hipq.release_hold, hipq.restore_schedules,
+    hipq.release_hold(), hipq.release_hold(text), hipq.restore_schedules,
     hipq._catalogue_changed, hipq._guard_job, hipq._fitting_data, hipq._is_held,
     hipq._is_one_of_support,
     hipq._is_in_reach_support

@@ -52,6 +52,7 @@ struct Cache {
     std::uint64_t generation;
     Defaults defaults;
     QueuesByName queues{};
+    std::shared_ptr<const Catalogue> working{};  // without the queues that are held
 };
 
 // On the heap and never freed, because globals have no destructors.
@@ -62,6 +63,7 @@ constinit Oid queue_table = InvalidOid;
 constinit Oid job_type_table = InvalidOid;
 constinit Oid pause_table = InvalidOid;
 constinit Oid instance_table = InvalidOid;
+constinit Oid hold_table = InvalidOid;  // not there in version 0.1.0
 constinit Oid job_id_sequence = InvalidOid;
 
 // A process that reads while others write tries this often before it takes what it has; the next
@@ -71,7 +73,7 @@ constexpr int max_reads = 5;
 void forget(Datum, Oid relation) noexcept
 {
     if (!OidIsValid(relation) || relation == queue_table || relation == job_type_table ||
-        relation == pause_table || relation == instance_table)
+        relation == pause_table || relation == instance_table || relation == hold_table)
         ++generation;
 }
 
@@ -85,6 +87,7 @@ void find_tables()
         job_type_table = OidIsValid(schema) ? ::get_relname_relid("job_type", schema) : InvalidOid;
         pause_table = OidIsValid(schema) ? ::get_relname_relid("pause", schema) : InvalidOid;
         instance_table = OidIsValid(schema) ? ::get_relname_relid("instance", schema) : InvalidOid;
+        hold_table = OidIsValid(schema) ? ::get_relname_relid("queue_hold", schema) : InvalidOid;
         job_id_sequence =
             OidIsValid(schema) ? ::get_relname_relid("job_id_seq", schema) : InvalidOid;
     });
@@ -200,12 +203,26 @@ const Queue *Catalogue::find(std::string_view full_name) const
     return by_table;
 }
 
+namespace {
+
+std::shared_ptr<const Catalogue> without_held_queues(const std::shared_ptr<const Catalogue> &whole)
+{
+    const auto is_held = [](const auto &entry) { return entry.second.hold.has_value(); };
+    if (std::none_of(whole->queues.begin(), whole->queues.end(), is_held))
+        return whole;
+    auto working = std::make_shared<Catalogue>(*whole);
+    std::erase_if(working->queues, is_held);
+    return working;
+}
+
+}  // namespace
+
 std::shared_ptr<const Catalogue> catalogue()
 {
     // A transaction that holds its locks already is told of changes by nobody else.
     pg::call([] { ::AcceptInvalidationMessages(); });
     if (cache == nullptr)
-        cache = new Cache{nullptr, 0, {}, {}};
+        cache = new Cache{nullptr, 0, {}};
     for (int reads = 0; reads < max_reads; ++reads) {
         const Defaults defaults = present_defaults();
         if (cache->catalogue != nullptr && cache->generation == generation &&
@@ -213,11 +230,20 @@ std::shared_ptr<const Catalogue> catalogue()
             break;
         find_tables();
         const std::uint64_t generation_before = generation;
-        std::shared_ptr<const Catalogue> fresh = read_catalogue(job_id_sequence);
+        std::shared_ptr<const Catalogue> fresh =
+            read_catalogue(job_id_sequence, OidIsValid(hold_table));
+        std::shared_ptr<const Catalogue> working = without_held_queues(fresh);
         QueuesByName queues = queues_by_name(*fresh);
-        *cache = Cache{std::move(fresh), generation_before, defaults, std::move(queues)};
+        *cache = Cache{std::move(fresh), generation_before, defaults, std::move(queues),
+                       std::move(working)};
     }
     return cache->catalogue;
+}
+
+std::shared_ptr<const Catalogue> working_catalogue()
+{
+    catalogue();
+    return cache->working;
 }
 
 JobType unregistered_job_type(int queue_id, std::string_view name)

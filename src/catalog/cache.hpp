@@ -27,6 +27,12 @@ struct Pause {
                                    // nothing: somebody paused it
 };
 
+// That the jobs of a queue are another server's: a logical subscription brought them.
+struct QueueHold {
+    std::string subscription;
+    pg::Time since;
+};
+
 struct JobType {
     int queue_id;
     std::string name;
@@ -90,6 +96,7 @@ struct Queue {
     std::size_t unregistered_types;  // among them
     std::optional<Pause> instance_pause;
     std::optional<Pause> pause;
+    std::optional<QueueHold> hold{};
 
     std::string full_name() const { return instance + "." + name; }
     std::string qualified_table() const;       // hipq.app_mail, quoted where needed
@@ -114,6 +121,9 @@ struct Catalogue {
 // What the catalogue says now; the caller's copy stays valid while it holds it. Read as the
 // extension owner with the latest snapshot, whatever the isolation level. Needs a transaction.
 std::shared_ptr<const Catalogue> catalogue();
+
+// The same without the queues that are held: for hipq's own work, which they are not to see.
+std::shared_ptr<const Catalogue> working_catalogue();
 
 // A type with the values of the settings, for jobs of types that nobody registered.
 JobType unregistered_job_type(int queue_id, std::string_view name);

@@ -8,6 +8,7 @@
 #include "catalog/identity.hpp"
 #include "catalog/job_parameters.hpp"
 #include "catalog/name_lock.hpp"
+#include "catalog/queue_hold.hpp"
 #include "catalog/queue_lock.hpp"
 #include "catalog/queue_statements.hpp"
 #include "catalog/read_apart.hpp"

@@ -255,6 +255,17 @@ void read_pauses(Catalogue &catalogue)
     }
 }
 
+constinit pg::Statement select_holds(
+    "SELECT hold.queue_id, hold.subscription, hold.held_time FROM hipq.queue_hold AS hold");
+
+void read_holds(Catalogue &catalogue)
+{
+    for (const pg::Row row : select_holds.run_latest())
+        if (const auto queue = catalogue.queues.find(row.integer32(0));
+            queue != catalogue.queues.end())
+            queue->second.hold = QueueHold{row.text(1), row.time(2)};
+}
+
 }  // namespace
 
 core::RetryPolicy default_policy()
@@ -263,7 +274,7 @@ core::RetryPolicy default_policy()
             settings::retry_max.microseconds(), settings::retry_jitter};
 }
 
-std::shared_ptr<const Catalogue> read_catalogue(Oid job_ids)
+std::shared_ptr<const Catalogue> read_catalogue(Oid job_ids, bool has_holds)
 {
     auto result = std::make_shared<Catalogue>();
     result->job_ids = job_ids;
@@ -271,6 +282,8 @@ std::shared_ptr<const Catalogue> read_catalogue(Oid job_ids)
         read_queues(*result);
         read_job_types(*result);
         read_pauses(*result);
+        if (has_holds)
+            read_holds(*result);
     });
     return result;
 }

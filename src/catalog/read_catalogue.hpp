@@ -5,9 +5,9 @@
 
 namespace hipq::catalog {
 
-// What they say now, and the settings where they say nothing. Needs a transaction; raises what the
-// statements raise.
-std::shared_ptr<const Catalogue> read_catalogue(Oid job_ids);
+// `has_holds`: hipq.queue_hold is there. What they say now, and the settings where they say
+// nothing. Needs a transaction; raises what the statements raise.
+std::shared_ptr<const Catalogue> read_catalogue(Oid job_ids, bool has_holds);
 
 // What the settings say about retries.
 core::RetryPolicy default_policy();

@@ -287,7 +287,7 @@ void look_again_what_is_paused(const Taker &taker)
     Prefetched &prefetched = taker.claimer.prefetched;
     if (prefetched.paused_keys.empty())
         return;
-    const auto catalogue = catalog::catalogue();
+    const auto catalogue = catalog::working_catalogue();
     const catalog::Queue *queue = catalogue->find(prefetched.queue_id);
     prefetched.paused_keys =
         queue == nullptr ? std::vector<std::string>() : queue->paused_keys(prefetched.job_type);

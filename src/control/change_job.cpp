@@ -188,6 +188,16 @@ HIPQ_FUNCTION(hipq_erase)
         hipq::control::erase(arguments.integer64(0, "id"), arguments.maybe_text(1)));
 }
 
+HIPQ_FUNCTION(hipq_release_hold_of_queue)
+{
+    hipq::catalog::demand_superuser("release the hold");
+    const std::string name = hipq::pg::Arguments(fcinfo).text(0, "queue");
+    hipq::catalog::lock_queue_name(name);
+    const auto catalogue = hipq::catalog::catalogue();
+    hipq::catalog::release(hipq::catalog::require_queue(*catalogue, name));
+    return hipq::pg::return_void();
+}
+
 HIPQ_FUNCTION(hipq_release_hold)
 {
     hipq::catalog::demand_superuser("release the hold");

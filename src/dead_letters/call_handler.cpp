@@ -245,7 +245,7 @@ bool handle_next_dead_letter(const execute::Executor &executor)
     const Queue *queue = nullptr;
     Oid leaf = InvalidOid;
     pg::with_transaction([&] {
-        catalogue = catalog::catalogue();
+        catalogue = catalog::working_catalogue();
         queue = catalogue->find(offer->queue_id);
         if (queue != nullptr && !queue->is_dropped)
             leaf = catalog::live_leaf(*queue);

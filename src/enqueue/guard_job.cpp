@@ -153,6 +153,19 @@ const char *way_to_change(Column column)
     std::abort();
 }
 
+// ---- replicas ----
+
+// Whether the row is one that a subscription has brought: then nobody here is told of it, and its
+// queue stands still.
+bool comes_by_subscription(const JobRow &row)
+{
+    if (!catalog::applies_subscription())
+        return false;
+    if (!row.null(Column::queue_id))
+        catalog::hold_fed_queue(row.as_int32(Column::queue_id));
+    return true;
+}
+
 // ---- insert ----
 
 bool is_text(const JobRow &row, Column column, std::string_view expected)
@@ -230,6 +243,7 @@ void note_restored(core::JobState state)
 // One that hipq makes of another: retried, redriven.
 void check_made_job(const JobRow &row, const catalog::Queue &queue)
 {
+    catalog::demand_not_held(queue);
     catalog::demand_capacity_for_type(queue, row.as_text(Column::job_type));
     if (!row.null(Column::retry_of))
         check_caps(row, queue, queue.find_job_type(row.as_text(Column::job_type)),
@@ -240,6 +254,8 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
 {
     JobRow row(relation, tuple);
     const Caller caller = caller_of_insert(row);
+    if (caller == Caller::replica && comes_by_subscription(row))
+        return tuple;
     if (caller == Caller::restore || caller == Caller::replica) {
         job::note_place(RelationGetRelid(relation), row);
         note_restored(row.state());
@@ -295,6 +311,8 @@ HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple afte
     const JobRow before(relation, before_tuple);
     JobRow after(relation, after_tuple);
     const Caller caller = caller_of_change();
+    if (caller == Caller::replica && comes_by_subscription(after))
+        return after_tuple;
     if (caller == Caller::replica) {
         job::note_place(RelationGetRelid(relation), after);
         return after_tuple;
@@ -320,9 +338,11 @@ HeapTuple guard_update(Relation relation, HeapTuple before_tuple, HeapTuple afte
 HeapTuple guard_delete(Relation relation, HeapTuple tuple)
 {
     const Caller caller = caller_of_change();
+    const JobRow row(relation, tuple);
+    if (caller == Caller::replica)
+        (void)comes_by_subscription(row);
     if (caller != Caller::user)
         return tuple;
-    const JobRow row(relation, tuple);
     const bool is_owner = ::GetUserId() == pg::extension_owner();
     if (const auto refusal = core::check_delete(caller, is_owner, row.state()))
         refuse(*refusal, row);

@@ -70,10 +70,12 @@ void canonicalise_time_windows(job::RowValues &job)
                 pg::call([&] { return CStringGetTextDatum(canonical.c_str()); }));
 }
 
-// 55000 for a queue that is being dropped, 42704 for a type that a strict queue does not know.
+// 55000 for a queue that is being dropped, or a replica, 42704 for a type that a strict queue does
+// not know.
 void demand_open_queue(const catalog::Queue &queue, std::string_view job_type,
                        const catalog::JobType *type)
 {
+    catalog::demand_not_held(queue);
     const bool is_unknown = queue.is_strict && type == nullptr;
     if (!queue.is_dropped && !is_unknown)
         return;

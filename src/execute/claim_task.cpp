@@ -59,7 +59,7 @@ Claim claim_in_transaction(Executor &executor, int queue_id, const std::string &
     const auto nothing = [&] {
         return Claim{std::nullopt, claim::capacity_for_all(waiting.size())};
     };  // not for want of room
-    Task task{catalog::catalogue(), nullptr, std::nullopt, core::ClaimMode::record, {}};
+    Task task{catalog::working_catalogue(), nullptr, std::nullopt, core::ClaimMode::record, {}};
     task.queue = task.catalogue->find(queue_id);
     const catalog::JobType *type =
         task.queue == nullptr ? nullptr : task.queue->find_job_type(job_type);

@@ -283,7 +283,7 @@ bool prefetch_jobs(Executor &executor)
 {
     bool filled = false;
     pg::with_transaction([&] {
-        const auto catalogue = catalog::catalogue();
+        const auto catalogue = catalog::working_catalogue();
         if (limits::enabled_condition().passed() && limits::hold_condition().passed())
             filled = prefetch_from_any(executor, *catalogue, pg::now());
     });

@@ -175,7 +175,7 @@ bool run_next_decision(const Executor &executor)
     // It is on no list any more: should this process end, the slot tells of the job.
     executors::announce_job({decision->queue_id, 0, decision->job_id, pg::now(), false, {}});
     std::shared_ptr<const catalog::Catalogue> catalogue;
-    pg::with_transaction([&] { catalogue = catalog::catalogue(); });
+    pg::with_transaction([&] { catalogue = catalog::working_catalogue(); });
     if (const Queue *queue = catalogue->find(decision->queue_id)) {
         decide(executor, *queue, decision->job_id);
         heed_cancellations(*queue);

@@ -257,7 +257,7 @@ Look look_for_jobs(std::int64_t worker_id, std::size_t most)
 {
     const WorkerSlot worker = require_own_worker(worker_id);
     workers::note_heartbeat(worker_id, nullptr);
-    Look look{catalog::catalogue(), {}, worker.is_draining};
+    Look look{catalog::working_catalogue(), {}, worker.is_draining};
     if (!look.is_draining)
         look.accepted = accept_some(*look.catalogue, worker, most);
     return look;

@@ -59,7 +59,7 @@ struct Lanes {
     std::vector<ServedLane> due;
 
     // Something has changed since they were found: one may be paused now. Needs a transaction.
-    bool are_outdated() const { return catalog::catalogue() != catalogue; }
+    bool are_outdated() const { return catalog::working_catalogue() != catalogue; }
 };
 
 bool is_for_workers(const Queue &queue, const std::string &job_type)
@@ -355,7 +355,7 @@ Lanes find_lanes(Dispatcher &dispatcher, pg::Time &next)
         return lanes;
     process::do_duty(core::Duty::dispatch, nullptr, [&] {
         pg::with_transaction([&] {
-            lanes.catalogue = catalog::catalogue();
+            lanes.catalogue = catalog::working_catalogue();
             lanes.services = catalog::worker_services();
             lanes.due = due_lanes(*lanes.catalogue, *lanes.services, dispatcher.first_queue,
                                   pg::now(), next);

@@ -191,6 +191,8 @@ FoundJob require_job(const catalog::Catalogue &catalogue, std::int64_t id,
             raise_unknown_job(id);
         catalog::require(*job->queue, privilege);
     }
+    if (privilege == catalog::Privilege::control)
+        catalog::demand_not_held(*job->queue);
     return *job;
 }
 

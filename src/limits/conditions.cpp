@@ -95,6 +95,15 @@ Condition hold_condition()
     return catalog::is_held() ? Finding::database_is_copy : Finding::jobs_belong_here;
 }
 
+Condition replica_condition(const catalog::Queue &queue)
+{
+    if (!queue.hold.has_value())
+        return {Finding::queue_is_no_replica, &queue};
+    return {catalog::feeding_subscription(queue).has_value() ? Finding::queue_is_fed
+                                                             : Finding::queue_was_fed,
+            &queue};
+}
+
 Condition owner_condition(const catalog::Queue &queue)
 {
     return {look_at_owner(queue.owner), &queue};

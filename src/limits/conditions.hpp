@@ -101,8 +101,9 @@ Condition version_condition();  // the extension installed here is the library's
 Condition enabled_condition();  // hipq.enabled, hipq.databases
 Condition hold_condition();     // the identity is this database's
 // Of a queue.
-Condition owner_condition(const catalog::Queue &queue);  // exists, may log in, may connect
-Condition queue_condition(const catalog::Queue &queue);  // not being dropped
+Condition replica_condition(const catalog::Queue &queue);  // no subscription has brought its jobs
+Condition owner_condition(const catalog::Queue &queue);    // exists, may log in, may connect
+Condition queue_condition(const catalog::Queue &queue);    // not being dropped
 // Of a job type in a queue; and of a job in it, whose throttle key may be paused alone.
 Condition pause_condition(const catalog::Queue &queue, std::string_view job_type,
                           std::string_view throttle_key);

@@ -106,7 +106,9 @@ NamedFacts named(core::JobState state)
 
 NamedFacts named(const catalog::Queue *queue)
 {
-    return {{"queue", queue->full_name()}, {"owner", name_of_role(queue->owner)}};
+    return {{"queue", queue->full_name()},
+            {"owner", name_of_role(queue->owner)},
+            {"subscription", queue->hold.has_value() ? queue->hold->subscription : ""}};
 }
 
 NamedFacts named(const PauseFacts &facts)

@@ -184,6 +184,9 @@ std::vector<limits::Condition> conditions_of(const job::FoundJob &job)
     conditions.push_back(limits::version_condition());
     conditions.push_back(limits::enabled_condition());
     conditions.push_back(limits::hold_condition());
+    if (limits::Condition condition = limits::replica_condition(*job.queue);
+        !condition.passed())  // too rare to be shown to everybody
+        conditions.push_back(std::move(condition));
     conditions.push_back(limits::queue_condition(*job.queue));
     conditions.push_back(limits::pause_condition(*job.queue, job.type, job.throttle_key));
     const catalog::JobType *type = job.queue->find_job_type(job.type);
@@ -213,7 +216,8 @@ const char *first_unmet_condition(const catalog::Queue &queue, const limits::Wai
         settings::max_executors > 0 && limits::owner_condition(queue).passed();
     if (!limits::loaded_condition().passed() || !limits::version_condition().passed() ||
         !limits::enabled_condition().passed() || !limits::hold_condition().passed() ||
-        !limits::queue_condition(queue).passed() || (!is_outside && !may_run_inside))
+        queue.hold.has_value() || !limits::queue_condition(queue).passed() ||
+        (!is_outside && !may_run_inside))
         return "hold";
     if (!limits::pause_condition(queue, kind.job_type, kind.throttle_key).passed())
         return "pause";

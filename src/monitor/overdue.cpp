@@ -13,13 +13,15 @@ namespace {
 using Kind = core::ConditionKind;
 
 // What to do about an unmet condition.
-constexpr std::array<std::pair<Kind, const char *>, 16> mends{{
+constexpr std::array<std::pair<Kind, const char *>, 17> mends{{
     {Kind::loaded, "Add hipq to shared_preload_libraries and restart the server."},
     {Kind::version,
      "Run ALTER EXTENSION hipq UPDATE, or restart the server with the library of that version."},
     {Kind::enabled,
      "Set hipq.enabled to on, name the database in hipq.databases, and reload the configuration."},
     {Kind::hold, "SELECT hipq.release_hold() if the jobs shall run here."},
+    {Kind::replica,
+     "SELECT hipq.release_hold('instance.queue') if its jobs shall run here from now on."},
     {Kind::queue_owner,
      "ALTER ROLE ... LOGIN, GRANT CONNECT ON DATABASE, or give the queue another "
      "owner with hipq.alter_queue()."},

@@ -86,7 +86,9 @@ struct Rights {
 Rights read_rights()
 {
     Rights rights;
-    pg::with_transaction([&] { rights = {catalog::catalogue(), catalog::worker_services()}; });
+    pg::with_transaction([&] {
+        rights = {catalog::working_catalogue(), catalog::worker_services()};
+    });
     return rights;
 }
 

@@ -308,7 +308,7 @@ BroughtHome rescue_first(PostponedJobs &postponed, std::vector<Left> &list)
 std::shared_ptr<const catalog::Catalogue> read_catalogue()
 {
     std::shared_ptr<const catalog::Catalogue> catalogue;
-    pg::with_transaction([&] { catalogue = catalog::catalogue(); });
+    pg::with_transaction([&] { catalogue = catalog::working_catalogue(); });
     return catalogue;
 }
 

@@ -114,6 +114,8 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
     pg::enter([&] { before_utility(*planned, context); });
     const bool commits_prepared = is_transaction_command(*planned, TRANS_STMT_COMMIT_PREPARED) &&
                                   pg::enter([] { return is_installed(); });
+    const bool feeds = IsA(planned->utilityStmt, CreateSubscriptionStmt) ||
+                       IsA(planned->utilityStmt, AlterSubscriptionStmt);
     // Hooks of others that come after this one must see what they would.
     if (IsA(planned->utilityStmt, CopyStmt) && previous_utility == nullptr && pg::enter([&] {
             return enqueue::copy_jobs(*reinterpret_cast<const CopyStmt *>(planned->utilityStmt),
@@ -122,6 +124,8 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
         return;
     const auto next = previous_utility != nullptr ? previous_utility : ::standard_ProcessUtility;
     next(planned, text, read_only_tree, context, parameters, environment, receiver, completion);
+    if (feeds && pg::enter([] { return is_installed(); }))
+        pg::enter([] { catalog::hold_all_fed_queues(); });
     if (commits_prepared)  // its jobs became visible without our commit callback
         wakeup::note_unknown_jobs();
 }

@@ -78,8 +78,10 @@ bool is_open(Scheduler &scheduler)
         open = hold.passed();
         if (!open)
             report_hold(hold);
-        else if (!std::exchange(scheduler.has_identity, true))
+        else if (!std::exchange(scheduler.has_identity, true)) {
             catalog::complete_identity();
+            catalog::hold_all_fed_queues();
+        }
     });
     return open;
 }

@@ -221,6 +221,7 @@ void forget_queue(int queue_id, std::string_view table)
     delete_aimed.run(queue_id);
     delete_set_aside.run(queue_id);
     delete_pauses.run(queue_id);
+    catalog::forget_hold(queue_id);
     delete_queue.run(queue_id);
     delete_job_types.run(queue_id);
     statistics::reset_statistics(MyDatabaseId, queue_id);  // nobody could reset them later

@@ -177,7 +177,7 @@ private:
     // False: there is nothing to run.
     bool run_next()
     {
-        const auto catalogue = catalog::catalogue();
+        const auto catalogue = catalog::working_catalogue();
         const Queue *queue = catalogue->find(queue_id_);
         if (queue == nullptr || queue->is_dropped)
             return false;

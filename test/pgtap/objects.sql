@@ -44,6 +44,7 @@ $got$, $want$VALUES
     ('job_types', 'v'),
     ('pauses', 'v'),
     ('pause', 'r'),
+    ('queue_hold', 'r'),
     ('jobs', 'v'),
     ('queues', 'v'),
     ('schedules', 'v'),
@@ -170,6 +171,9 @@ $got$, $want$VALUES
     ('job_type', 'created_time', 'timestamp with time zone', 'true', 'now()'),
     ('job_type', 'is_registered', 'boolean', 'true', 'true'),
     ('job_type', 'crash_times', 'timestamp with time zone[]', 'true', '''{}''::timestamp with time zone[]'),
+    ('queue_hold', 'queue_id', 'integer', 'true', ''),
+    ('queue_hold', 'subscription', 'text', 'true', ''),
+    ('queue_hold', 'held_time', 'timestamp with time zone', 'true', 'now()'),
     ('pause', 'instance_id', 'integer', 'false', ''),
     ('pause', 'queue_id', 'integer', 'false', ''),
     ('pause', 'job_type', 'text', 'false', ''),
@@ -270,6 +274,7 @@ $got$, $want$VALUES
     ('job', 'time_windows'),
     ('job_type', 'default_time_windows'),
     ('job_type', 'name'),
+    ('queue_hold', 'subscription'),
     ('pause', 'job_type'),
     ('pause', 'throttle_key'),
     ('queue', 'name'),
@@ -672,6 +677,7 @@ $got$, $want$VALUES
     ('job_type', 'job_type_retry_max_is_not_negative', 'CHECK ((retry_max >= ''00:00:00''::interval))'),
     ('job_type', 'job_type_retry_multiplier_is_at_least_one', 'CHECK (((retry_multiplier >= (1)::double precision) AND (retry_multiplier <= (1000)::double precision)))'),
     ('job_type', 'job_type_throttle_factor_is_not_negative', 'CHECK (((default_throttle_factor >= (0)::numeric) AND (default_throttle_factor <> ''NaN''::numeric)))'),
+    ('queue_hold', 'queue_hold_pkey', 'PRIMARY KEY (queue_id)'),
     ('pause', 'pause_is_of_an_instance_or_a_queue', 'CHECK (((instance_id IS NULL) <> (queue_id IS NULL)))'),
     ('pause', 'pause_crashes_are_positive', 'CHECK ((crashes > 0))'),
     ('pause', 'pause_for_crashes_is_of_a_job_type', 'CHECK (((crashes IS NULL) OR ((job_type IS NOT NULL) AND (throttle_key IS NULL))))'),
@@ -722,6 +728,7 @@ $got$, $want$VALUES
     ('CREATE UNIQUE INDEX aimed_job_pkey ON hipq.aimed_job USING btree (queue_id, job_id)'),
     ('CREATE UNIQUE INDEX made_by_handler_pkey ON hipq.made_by_handler USING btree (queue_id, job_id)'),
     ('CREATE UNIQUE INDEX set_aside_pkey ON hipq.set_aside USING btree (job_id)'),
+    ('CREATE UNIQUE INDEX queue_hold_pkey ON hipq.queue_hold USING btree (queue_id)'),
     ('CREATE UNIQUE INDEX pause_is_unique ON hipq.pause USING btree (queue_id, job_type, throttle_key, instance_id) NULLS NOT DISTINCT'),
     ('CREATE UNIQUE INDEX queue_name_is_unique ON hipq.queue USING btree (instance_id, name)'),
     ('CREATE UNIQUE INDEX queue_pkey ON hipq.queue USING btree (queue_id)'),
@@ -841,6 +848,7 @@ $got$, $want$VALUES
     ('register_job_type(queue text, job_type text, handler text DEFAULT ''NONE''::text, handler_kind text DEFAULT ''auto''::text, retry_handler text DEFAULT ''NONE''::text, default_timeout hipq.duration DEFAULT NULL::hipq.duration, default_priority integer DEFAULT 0, default_throttle_factor double precision DEFAULT 1, default_time_windows text DEFAULT ''NONE''::text, time_zone text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, retry_base hipq.duration DEFAULT NULL::hipq.duration, retry_multiplier double precision DEFAULT NULL::double precision, retry_max hipq.duration DEFAULT NULL::hipq.duration, retry_jitter double precision DEFAULT NULL::double precision, retry_on text[] DEFAULT ''{}''::text[], do_not_retry_on text[] DEFAULT ''{}''::text[], on_missing_handler text DEFAULT ''wait''::text, queue_ttl hipq.duration DEFAULT NULL::hipq.duration, claim text DEFAULT ''auto''::text, batch_size integer DEFAULT 1, throttle_limit double precision DEFAULT 0, throttle_limit_per_key double precision DEFAULT 0, requires jsonb DEFAULT ''{}''::jsonb, worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, retry_enabled boolean DEFAULT NULL::boolean, parameters jsonb DEFAULT ''{}''::jsonb, validate text DEFAULT ''enqueue''::text)', 'void', 'v'),
     ('register_worker(name text, queues text[], job_types text[], capacity integer DEFAULT 1, prefetch integer DEFAULT 0, capabilities jsonb DEFAULT ''{}''::jsonb, listen boolean DEFAULT false, take_over boolean DEFAULT false)', 'bigint', 'v'),
     ('release_hold()', 'void', 'v'),
+    ('release_hold(queue text)', 'void', 'v'),
     ('restore_schedules()', 'bigint', 'v'),
     ('_lost_schedules(OUT schedule_id integer, OUT name text)', 'SETOF record', 'v'),
     ('reschedule(id bigint, scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, priority integer DEFAULT NULL::integer, queue text DEFAULT NULL::text)', 'void', 'v'),
@@ -874,6 +882,7 @@ WHERE relnamespace = 'hipq'::regnamespace AND NOT relispartition AND NOT tgisint
 $got$, $want$VALUES
     ('catalogue_changed', 'hipq.instance', 'hipq._catalogue_changed', 'A', 'statement after update'),
     ('catalogue_changed', 'hipq.job_type', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
+    ('catalogue_changed', 'hipq.queue_hold', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
     ('catalogue_changed', 'hipq.pause', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
     ('catalogue_changed', 'hipq.queue', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
     ('catalogue_changed', 'hipq.worker', 'hipq._catalogue_changed', 'A', 'statement after insert update delete truncate'),
@@ -899,7 +908,7 @@ SELECT results_eq($got$SELECT unnest(enum_range(NULL::hipq.job_state))::text$got
 SELECT set_eq($got$
 SELECT unnest(extconfig)::regclass::text FROM pg_extension WHERE extname = 'hipq'
 $got$, $want$VALUES
-    ('hipq.identity'), ('hipq.instance'), ('hipq.queue'), ('hipq.job_type'), ('hipq.pause'), ('hipq.dead_letter'), ('hipq.successor'), ('hipq.made_by_handler'),
+    ('hipq.identity'), ('hipq.instance'), ('hipq.queue'), ('hipq.job_type'), ('hipq.pause'), ('hipq.queue_hold'), ('hipq.dead_letter'), ('hipq.successor'), ('hipq.made_by_handler'),
     ('hipq.aimed_job'), ('hipq.set_aside'), ('hipq.schedule'), ('hipq.schedule_id_seq'), ('hipq.instance_id_seq'), ('hipq.queue_id_seq'), ('hipq.job_id_seq')
 $want$, 'tables and sequences that are dumped with their data');
 

@@ -60,6 +60,7 @@ $$, $$VALUES
     ('hipq.drop_instance(text)'),
     ('hipq.create_queue(text,regrole,double precision,hipq.duration,text,boolean,hipq.duration,boolean,hipq.duration,text,integer,integer,text,hipq.duration,integer,boolean,boolean)'),
     ('hipq.release_hold()'),
+    ('hipq.release_hold(text)'),
     ('hipq.restore_schedules()'),
     ('hipq._catalogue_changed()'),
     ('hipq._guard_job()'),

@@ -6,7 +6,7 @@ namespace hipq::core {
 std::string_view name(ConditionKind kind)
 {
     // In the order of ConditionKind.
-    static constexpr std::array<std::string_view, 23> names{"exists",
+    static constexpr std::array<std::string_view, 24> names{"exists",
                                                             "state",
                                                             "set aside",
                                                             "predecessor",
@@ -17,6 +17,7 @@ std::string_view name(ConditionKind kind)
                                                             "version",
                                                             "enabled",
                                                             "hold",
+                                                            "replica",
                                                             "queue",
                                                             "pause",
                                                             "queue owner",

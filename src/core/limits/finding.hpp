@@ -20,6 +20,7 @@ enum class ConditionKind : std::uint8_t {
     version,
     enabled,
     hold,
+    replica,
     queue,
     pause,
     queue_owner,
@@ -72,6 +73,9 @@ enum class Outcome : std::uint8_t {
     FINDING(database_is_not_listed, enabled, failed)                                               \
     FINDING(jobs_belong_here, hold, passed)                                                        \
     FINDING(database_is_copy, hold, failed)                                                        \
+    FINDING(queue_is_no_replica, replica, passed)                                                  \
+    FINDING(queue_is_fed, replica, meant)                                                          \
+    FINDING(queue_was_fed, replica, failed)                                                        \
     FINDING(queue_is_open, queue, passed)                                                          \
     FINDING(queue_is_dropped, queue, failed)                                                       \
     FINDING(nothing_is_paused, pause, passed)                                                      \

@@ -50,6 +50,12 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
     {Finding::jobs_belong_here, "The jobs belong to this database."},
     {Finding::database_is_copy, "The database or its server is a copy, or was restored: it stands "
                                 "still until hipq.release_hold()."},
+    {Finding::queue_is_no_replica, "Queue \"{queue}\" is no replica."},
+    {Finding::queue_is_fed, "Queue \"{queue}\" is a replica: its jobs come by subscription "
+                            "\"{subscription}\" and run where they come from."},
+    {Finding::queue_was_fed,
+     "Queue \"{queue}\" is a replica: its jobs came by subscription \"{subscription}\". It stands "
+     "still until hipq.release_hold('{queue}')."},
     {Finding::queue_is_open, "Queue \"{queue}\" is open."},
     {Finding::queue_is_dropped, "Queue \"{queue}\" is being dropped."},
     {Finding::nothing_is_paused, "Nothing of it is paused."},
