@@ -1,8 +1,10 @@
-// Flushes commits that did not wait for the disk, for many at once.
+// Flushes commits that did not wait for the disk, for many at once, and waits for synchronous
+// standbys.
 #include "durability.hpp"
 
 #include "pg/compat.hpp"
 #include "pg/point.hpp"
+#include "pg/replicated.hpp"
 #include "pg/transaction.hpp"
 
 extern "C" {
@@ -25,7 +27,7 @@ constinit XLogRecPtr last_commit = InvalidXLogRecPtr;
 void flush()
 {
     if (last_commit != InvalidXLogRecPtr)
-        ::XLogFlush(last_commit);
+        pg::wait_until_safe(last_commit);
     last_commit = InvalidXLogRecPtr;
 }
 
@@ -41,17 +43,17 @@ bool has_notified()
 // After the commit record is written, before listeners are told.
 extern "C" void hipq_group_commit(XactEvent event, void *)
 {
-    if (event == XACT_EVENT_COMMIT && waits_no_more) {
-        if (last_commit == InvalidXLogRecPtr)
-            oldest_unflushed = ::GetCurrentTimestamp();
-        last_commit = XactLastCommitEnd;
-        if (has_notified())
-            flush();
-    }
-    if (waits_no_more && (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT)) {
-        synchronous_commit = setting;
-        waits_no_more = false;
-    }
+    if (!waits_no_more || (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT))
+        return;
+    synchronous_commit = setting;  // by which the flush waits
+    waits_no_more = false;
+    if (event == XACT_EVENT_ABORT)
+        return;
+    if (last_commit == InvalidXLogRecPtr)
+        oldest_unflushed = ::GetCurrentTimestamp();
+    last_commit = XactLastCommitEnd;
+    if (has_notified())
+        flush();
 }
 
 }  // namespace

@@ -73,9 +73,13 @@ std::optional<JobStatus> job_status_of(const catalog::Queue &queue, std::int64_t
 }
 
 // There is no asking how far commits have come, but what is written now comes after them.
-void make_commits_durable()
+XLogRecPtr make_commits_durable()
 {
-    pg::call([] { ::XLogFlush(pg::log_message("hipq", "", 0)); });
+    return pg::call([] {
+        const XLogRecPtr end = pg::log_message("hipq", "", 0);
+        ::XLogFlush(end);
+        return end;
+    });
 }
 
 }  // namespace hipq::job

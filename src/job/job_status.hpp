@@ -19,6 +19,6 @@ std::optional<JobStatus> job_status_of(const catalog::Queue &queue, std::int64_t
 
 // Whatever has been committed so far, by transactions that did not wait for the disk too, is safe
 // from a crash.
-void make_commits_durable();
+XLogRecPtr make_commits_durable();
 
 }  // namespace hipq::job

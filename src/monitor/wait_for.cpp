@@ -2,6 +2,7 @@
 // at the tables once at the beginning, when it is told, and every now and then.
 #include "job/job.hpp"
 #include "pg/arguments.hpp"
+#include "pg/replicated.hpp"
 #include "wakeup/wakeup.hpp"
 
 namespace hipq::monitor {
@@ -111,6 +112,30 @@ JobStatus look(const catalog::Catalogue &catalogue, const catalog::Queue &queue,
     return {true, "succeeded", {JSONBOID, Datum{0}, true}, "NONE", false};
 }
 
+void pause(long milliseconds)
+{
+    pg::call([&] {
+        (void)::WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, milliseconds,
+                          PG_WAIT_EXTENSION);
+        ::ResetLatch(MyLatch);
+        CHECK_FOR_INTERRUPTS();
+    });
+}
+
+// Has what others have committed without waiting written to disk, and waits for the synchronous
+// standbys as synchronous_commit of this session says. False: not in that time.
+bool became_safe(std::optional<TimestampTz> end)
+{
+    constexpr long standby_look = 10;  // ms
+    const XLogRecPtr written = job::make_commits_durable();
+    while (!pg::call([&] { return pg::is_replicated(written); })) {
+        if (end.has_value() && ::GetCurrentTimestamp() >= *end)
+            return false;
+        pause(standby_look);
+    }
+    return true;
+}
+
 JobStatus wait_for(std::int64_t id, std::optional<TimestampTz> end,
                    const std::optional<std::string> &queue_name)
 {
@@ -123,8 +148,8 @@ JobStatus wait_for(std::int64_t id, std::optional<TimestampTz> end,
         JobStatus standing = look(*catalogue, queue, id);
         if (standing.is_own)
             refuse_own(id);
-        if (standing.is_final && queue.commits_in_groups)
-            job::make_commits_durable();
+        if (standing.is_final && queue.commits_in_groups && !became_safe(end))
+            return {false, "running", {JSONBOID, Datum{0}, true}, "NONE", false};
         if (standing.is_final || (end.has_value() && ::GetCurrentTimestamp() >= *end))
             return standing;
         awaiting.wait(end);

@@ -1,0 +1,93 @@
+# With a synchronous standby nobody is told that a job is final before the standby has it, as synchronous_commit says; what was told
+# is there after a failover.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $primary = HipqCluster->new('primary', streaming => 1);
+$primary->create_queue('app.strict');
+$primary->create_queue('app.grouped', durability => 'group');
+$primary->sql(q{
+	CREATE TABLE effect (id bigint);
+	GRANT ALL ON effect TO app;
+	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE sql AS $$ INSERT INTO effect VALUES (job.id) $$;
+	CREATE FUNCTION notify(job hipq.job) RETURNS void LANGUAGE sql AS $$ SELECT pg_notify('done', job.id::text) $$;
+	SELECT hipq.register_job_type(queue, 'run', handler => 'run', default_timeout => '1 s') FROM hipq.queues;
+	SELECT hipq.register_job_type(queue, 'notify', handler => 'notify') FROM hipq.queues});
+is($primary->outcome_of('run', "queue => 'app.$_'"), 'succeeded', "$_: jobs run without a standby") foreach 'strict', 'grouped';
+
+$primary->node->backup('backup');
+my $node = PostgreSQL::Test::Cluster->new('standby');
+$node->init_from_backup($primary->node, 'backup', has_streaming => 1);
+$node->start;
+my $standby = bless { %$primary, node => $node }, 'HipqCluster';
+$primary->set(synchronous_standby_names => 'standby', synchronous_commit => 'remote_apply');
+ok($primary->wait_until(q{SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'}, 1), 'there is a synchronous standby');
+is($primary->outcome_of('run', "queue => 'app.$_'"), 'succeeded', "$_: jobs run with one") foreach 'strict', 'grouped';
+
+sub pause { $standby->sql('SELECT pg_wal_replay_pause()'); $standby->wait_until(q{SELECT pg_get_wal_replay_pause_state() = 'paused'}); return; }
+sub resume { $standby->sql('SELECT pg_wal_replay_resume()'); return; }
+
+# What is enqueued while the standby stands does not wait for it; whoever looks does not either.
+my $local = 'SET synchronous_commit = local;';
+sub enqueue { my ($type, $queue) = @_; return $primary->sql("$local SELECT hipq.enqueue('$type', queue => 'app.$queue')"); }
+sub told { my ($id, $wait, $set) = @_; return $primary->sql(($set // '') . "SELECT outcome FROM hipq.wait_for($id, '$wait')"); }
+
+# ---- the standby does not apply
+my $listener = $primary->session;
+$listener->query_safe('LISTEN done');
+my $worker = $primary->session;
+$primary->sql(q{SELECT hipq.register_job_type('app.strict', 'outside', handler => 'notify'); SELECT hipq.alter_job_type('app.strict', 'outside', handler => 'NONE')});
+my $worker_id = $worker->query_safe(q{SELECT hipq.register_worker('w', queues => '{app.strict}', job_types => '{outside}')});
+my $outside = $primary->enqueue('outside', q{queue => 'app.strict'});
+my $attempt = $worker->query_safe("SELECT attempt FROM hipq.claim($worker_id, 1, '20 s')");
+is($attempt, '1', 'an external worker has a job');
+pause();
+my %job = ('grouped run' => enqueue('run', 'grouped'));
+ok($primary->wait_until("SELECT state = 'final' FROM hipq.jobs WHERE id = $job{'grouped run'}"), 'grouped: a job is over');
+is(told($job{'grouped run'}, '2 s'), 'running', 'but wait_for() says so to nobody who waits for the standby');
+is(told($job{'grouped run'}, '2 s', $local), 'succeeded', 'and to whoever does not');
+$job{"strict $_"} = enqueue($_, 'strict') foreach 'run', 'notify';
+$job{'grouped notify'} = enqueue('notify', 'grouped');
+ok($primary->wait_until(q{SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type = 'hipq executor' AND wait_event = 'SyncRep'}), 'executors wait for the standby');
+isnt(told($job{'strict run'}, '2 s', $local), 'succeeded', 'strict: no job is over before the standby has it, past its timeout too');
+is($primary->sql("SELECT state <> 'final' FROM hipq.jobs WHERE id = $job{'strict run'}"), 't', 'for nobody');
+unlike($listener->query_safe('SELECT 1'), qr/Asynchronous notification/, 'no listener is told');
+$worker->query_until(qr/sent/, "\\echo sent\nSELECT hipq.complete($outside, $attempt);\n\\echo completed\n");
+ok($primary->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%hipq.complete%' AND wait_event = 'SyncRep'}, 1), 'the answer to an external worker waits');
+unlike($worker->{stdout}, qr/completed/, 'and is not given');
+resume();
+is(told($job{$_}, '60 s'), 'succeeded', "$_: told when the standby has it") foreach sort keys %job;
+$worker->{run}->pump until $worker->{stdout} =~ /completed/ || $worker->{timeout}->is_expired;
+like($worker->{stdout}, qr/completed/, 'the external worker has its answer');
+my $heard = '';
+foreach (1 .. 100) { $heard .= $listener->query('SELECT 1'); last if (() = $heard =~ /Asynchronous notification/g) >= 2; usleep(50_000); }
+is(scalar(() = $heard =~ /Asynchronous notification/g), 2, 'listeners are told');
+unlike(slurp_file($primary->node->logfile), qr/canceling.*wait for synchronous replication/, 'no wait was given up');
+$_->quit foreach $listener, $worker;
+
+# ---- failover: a ledger outside says what was told
+my (@told, @waiting);
+foreach my $i (1 .. 20)
+{
+	my $id = $primary->enqueue('run', sprintf q{queue => 'app.%s'}, $i % 2 ? 'strict' : 'grouped');
+	push @told, $id if told($id, '60 s') eq 'succeeded';
+}
+is(scalar @told, 20, 'told of twenty jobs');
+pause();
+push @waiting, enqueue('run', $_) foreach 'strict', 'grouped';
+ok($primary->wait_until("SELECT state = 'final' FROM hipq.jobs WHERE id = $waiting[1]"), 'grouped: one more is over at the primary');
+is(told($waiting[1], '1 s'), 'running', 'and nobody is told');
+$primary->node->stop('immediate');
+$node->promote;
+my $list = join ', ', @told;
+is($standby->sql("SELECT count(*) FROM hipq.jobs WHERE id IN ($list) AND outcome = 'succeeded'"), 20, 'what was told is there after the failover');
+is($standby->sql("SELECT count(*) || ' ' || count(DISTINCT id) FROM effect WHERE id IN ($list)"), '20 20', 'with its effects');
+$standby->sql(q{ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf()});
+is($standby->outcome($_), 'succeeded', "job $_ ends there") foreach @waiting;
+is($standby->sql('SELECT count(*) || $$ $$ || count(DISTINCT id) FROM effect WHERE id IN (' . join(', ', @waiting) . ')'), '2 2', 'once');
+is($standby->outcome_of('run', q{queue => 'app.grouped'}), 'succeeded', 'and new ones run');
+done_testing();
