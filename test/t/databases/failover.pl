@@ -1,0 +1,74 @@
+# Failover as Patroni does it: a standby is promoted, the old primary is rewound and follows, and is promoted again. No hold, no job
+# lost, what ran goes on.
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $first = HipqCluster->new('first', streaming => 1, wal_log_hints => 'on', 'hipq.executor_idle_timeout' => '1s', wal_keep_size => '512MB');
+my $a = $first->node;
+$first->create_queue('app.main');
+$first->sql(q{
+	CREATE TABLE ran (id bigint, attempt integer);
+	GRANT ALL ON ran TO app;
+	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO ran VALUES (job.id, job.attempt);
+		IF job.job_data ? 'lock' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF;
+	END $$;
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', claim => 'record')});
+is($first->outcome_of('run'), 'succeeded', 'the first server runs jobs');
+$a->backup('backup');
+my $b = PostgreSQL::Test::Cluster->new('second');
+$b->init_from_backup($a, 'backup', has_streaming => 1);
+$b->start;
+my $second = bless { %$first, node => $b }, 'HipqCluster';
+
+sub fails_over
+{
+	my ($from, $to, $what) = @_;
+	my $lock = $from->hold_lock;
+	my $running = $from->enqueue('run', q{'{"lock": 1}'});
+	ok($from->wait_until("SELECT state = 'running' FROM hipq.jobs WHERE id = $running"), "$what: a job runs");
+	my $later = $from->enqueue('run', q{scheduled_run_time => now() + interval '1 hour'});
+	$from->node->wait_for_catchup($to->node, 'replay');
+	like($to->why($later), qr/^scheduled time|^loaded: The server is a standby/, "$what: the standby runs nothing");
+	$from->node->stop('immediate');
+	eval { $lock->quit };
+	$to->node->promote;
+	is($to->outcome($running), 'succeeded', "$what: what ran runs again");
+	is($to->sql("SELECT string_agg(attempt::text, ' ') FROM ran WHERE id = $running"), '2', "$what: in a new attempt, with one effect");
+	is($to->sql("SELECT retry_count FROM hipq.jobs WHERE id = $running"), '0', "$what: uncharged");
+	$to->sql("SELECT hipq.reschedule($later, now())");
+	is($to->outcome($later), 'succeeded', "$what: what waited runs");
+	is($to->outcome_of('run'), 'succeeded', "$what: and what is new, without release_hold()");
+	return;
+}
+
+# The old primary follows the new one, after a clean shutdown as pg_rewind wants it.
+sub follows
+{
+	my ($old, $new, $what) = @_;
+	$old->node->start;
+	$old->sql("SELECT hipq.enqueue('run', scheduled_run_time => now() + interval '1 hour', job_key => 'lost')");    # what pg_rewind takes back
+	$old->node->stop;
+	my $dir = $old->node->data_dir;
+	my $config = slurp_file("$dir/postgresql.conf");
+	$new->sql('CHECKPOINT');
+	command_ok([ 'pg_rewind', '-D', $dir, '--source-server', $new->node->connstr('postgres'), '--no-sync', '--config-file', "$dir/postgresql.conf" ], "$what: pg_rewind");
+	unlink "$dir/postgresql.conf", "$dir/standby.signal", "$dir/recovery.signal";
+	append_to_file("$dir/postgresql.conf", $config);
+	$old->node->enable_streaming($new->node);
+	$old->node->start;
+	$new->node->wait_for_catchup($old->node, 'replay');
+	is($old->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'lost'}), 0, "$what: it has what the new primary has");
+	return;
+}
+
+fails_over($first, $second, 'to the second');
+follows($first, $second, 'the first follows');
+fails_over($second, $first, 'back to the first');
+is($first->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0, 'each job has had its effect once');
+unlike(slurp_file($_->logfile), qr/hipq holds/, 'nobody was held') foreach $a, $b;
+done_testing();
