@@ -51,3 +51,58 @@ WHERE subscription.subenabled
   AND subscription.subdbid OPERATOR(pg_catalog.=)
       (SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
 GROUP BY queue.queue_id;
+
+-- Leaves of queues with long names do not start with the name of the table.
+CREATE OR REPLACE VIEW hipq.sizes WITH (security_barrier) AS
+SELECT measured.queue,
+       measured.table_name,
+       measured.kind,
+       measured.from_time,
+       measured.to_time,
+       measured.row_estimate,
+       measured.bytes,
+       CASE WHEN measured.kind = 'final' THEN round(measured.row_estimate / measured.days, 1) END AS rows_per_day,
+       CASE WHEN measured.kind = 'final' THEN round(measured.bytes / measured.days) END AS bytes_per_day
+FROM (
+    SELECT leaf.queue,
+           leaf.name AS table_name,
+           leaf.kind,
+           bound.from_time,
+           bound.to_time,
+           pg_stat_get_live_tuples(leaf.oid) AS row_estimate,
+           pg_total_relation_size(leaf.oid) AS bytes,
+           CASE WHEN bound.from_time < hipq.now()
+               THEN (extract(epoch FROM least(bound.to_time, hipq.now()) - bound.from_time) / 86400)::numeric END AS days
+    FROM (
+        SELECT seen.name AS queue,
+               'hipq.' || quote_ident(class.relname) AS name,
+               CASE tree.level WHEN 1 THEN 'live' ELSE 'final' END AS kind,
+               class.oid,
+               class.relpartbound
+        FROM (
+            SELECT queue.queue_id, queue.table_name
+            FROM hipq.queue
+            WHERE queue.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
+            OFFSET 0
+        ) AS queue
+        JOIN hipq._visible_queue AS seen ON seen.queue_id = queue.queue_id
+        JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
+        CROSS JOIN LATERAL pg_partition_tree(top.oid) AS tree
+        JOIN pg_class AS class ON class.oid = tree.relid
+        WHERE tree.isleaf
+        UNION ALL
+        SELECT NULL, 'hipq.' || quote_ident(class.relname), 'attempt', class.oid, class.relpartbound
+        FROM pg_partition_tree('hipq.attempt') AS tree
+        JOIN pg_class AS class ON class.oid = tree.relid
+        WHERE tree.isleaf AND class.relkind = 'r' AND pg_has_role('pg_monitor', 'USAGE')
+        UNION ALL
+        SELECT NULL, 'hipq.dead_letter', 'dead_letter', 'hipq.dead_letter'::regclass, NULL
+        WHERE pg_has_role('pg_monitor', 'USAGE')
+    ) AS leaf
+    CROSS JOIN LATERAL (SELECT pg_get_expr(leaf.relpartbound, leaf.oid) AS definition) AS partition
+    CROSS JOIN LATERAL (
+        SELECT substring(partition.definition FROM 'FROM \(''([^'']*)''\)')::timestamptz AS from_time,
+               substring(partition.definition FROM 'TO \(''([^'']*)''\)')::timestamptz AS to_time
+    ) AS bound
+) AS measured
+OFFSET 0;

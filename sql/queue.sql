@@ -68,6 +68,27 @@ SELECT hipq.create_instance('farm', table_naming_strategy => $$'q_' || $2 || '_o
 SELECT hipq.create_queue('farm.cows', owner => 'regress_hipq_queue_owner') > 0 AS created;
 SELECT queue, table_name FROM hipq.queues WHERE (queue LIKE 'farm.%' OR queue LIKE 'hipq.%') AND NOT is_dropped ORDER BY 1;
 
+-- Long names: the leaves of such a queue have names of their own, those of two that begin alike different ones.
+SELECT hipq.create_queue('billing_service.invoice_emails', owner => 'regress_hipq_queue_owner') > 0 AS created;
+SELECT hipq.create_queue('billing_service.' || repeat('x', 46) || name, owner => 'regress_hipq_queue_owner') > 0 AS created
+FROM unnest('{a, b}'::text[]) AS name;
+SELECT relid FROM pg_partition_tree('hipq.billing_service_invoice_emails') ORDER BY level, relid::text;
+SELECT class.relname, length(class.relname) FROM pg_class AS class WHERE relname LIKE 'billing\_service\_xx%' ORDER BY 1;
+SELECT conname FROM pg_constraint WHERE conrelid = (SELECT relid FROM pg_partition_tree('hipq.billing_service_invoice_emails') WHERE relid::text LIKE '%live') AND contype = 'p';
+INSERT INTO hipq.billing_service_invoice_emails (job_type, job_key, scheduled_run_time) VALUES ('send', 'ann', 'tomorrow');
+INSERT INTO hipq.billing_service_invoice_emails (job_type, job_key) VALUES ('send', 'ann');
+SELECT hipq.enqueue('send', queue => 'billing_service.' || repeat('x', 46) || 'a', scheduled_run_time => 'tomorrow') > 0 AS has_id;
+SELECT split_part(queue, '.', 2) AS queue, count(*) FROM hipq.jobs WHERE queue LIKE 'billing%' GROUP BY 1 ORDER BY 1;
+SELECT state, tableoid::regclass AS leaf FROM hipq.billing_service_invoice_emails;
+SELECT table_name, kind FROM hipq.sizes WHERE queue = 'billing_service.invoice_emails' ORDER BY 1;
+SELECT hipq.grant_queue('billing_service.invoice_emails', 'regress_hipq_queue_heir', 'control');
+SELECT hipq.drop_queue('billing_service.invoice_emails', force => true);
+SELECT hipq.create_queue('billing_service.invoice_emails', owner => 'regress_hipq_queue_owner') > 0 AS created;
+SELECT count(*) FROM hipq.billing_service_invoice_emails;
+SELECT hipq.create_queue('billing_service.' || repeat('x', 48), owner => 'regress_hipq_queue_owner');
+SELECT hipq.drop_queue(queue, force => true) FROM hipq.queues WHERE queue LIKE 'billing%' ORDER BY queue;
+SELECT hipq.drop_instance('billing_service');
+
 -- A queue owner that cannot log in: hipq says so.
 SET client_min_messages = notice;
 SELECT hipq.create_queue('shop.silent', owner => 'regress_hipq_queue_nologin') > 0 AS created;

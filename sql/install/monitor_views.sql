@@ -121,7 +121,7 @@ FROM (
     FROM (
         SELECT seen.name AS queue,
                'hipq.' || quote_ident(class.relname) AS name,
-               CASE WHEN class.relname = queue.table_name || '_live' THEN 'live' ELSE 'final' END AS kind,
+               CASE tree.level WHEN 1 THEN 'live' ELSE 'final' END AS kind,
                class.oid,
                class.relpartbound
         FROM (

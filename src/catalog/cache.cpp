@@ -7,6 +7,7 @@
 #include "cache.hpp"
 
 #include "catalog/read_catalogue.hpp"
+#include "core/text/names.hpp"
 #include "pg/time_zone.hpp"
 #include "settings.hpp"
 
@@ -122,9 +123,19 @@ std::string Queue::qualified_table() const
     return qualified(table);
 }
 
+std::string Queue::live_table() const
+{
+    return core::live_leaf_name(table);
+}
+
+std::string Queue::final_table() const
+{
+    return core::final_tree_name(table);
+}
+
 std::string Queue::qualified_live_table() const
 {
-    return qualified(table + "_live");
+    return qualified(live_table());
 }
 
 const JobType *Queue::find_job_type(std::string_view job_type) const
@@ -286,7 +297,7 @@ void watch_catalogue()
 
 Oid live_leaf(const Queue &queue)
 {
-    const std::string name = queue.table + "_live";
+    const std::string name = queue.live_table();
     return pg::call(
         [&] { return ::get_relname_relid(name.c_str(), ::get_namespace_oid("hipq", false)); });
 }

@@ -99,6 +99,8 @@ struct Queue {
     std::optional<QueueHold> hold{};
 
     std::string full_name() const { return instance + "." + name; }
+    std::string live_table() const;            // app_mail_live
+    std::string final_table() const;           // app_mail_final
     std::string qualified_table() const;       // hipq.app_mail, quoted where needed
     std::string qualified_live_table() const;  // hipq.app_mail_live
     bool handles_dead_letters() const { return dead_letter_handler != "NONE"; }

@@ -60,7 +60,7 @@ bool try_to_lock(const std::string &table, LOCKMODE mode)
 
 void lock_or_raise(const Queue &queue)
 {
-    const std::string live = queue.table + "_live";
+    const std::string live = queue.live_table();
     if (pg::call([&] {
             return try_to_lock(queue.table, RowExclusiveLock) &&
                    try_to_lock(live, RowExclusiveLock);
@@ -73,7 +73,7 @@ void lock_or_raise(const Queue &queue)
 
 bool try_to_lock(const Queue &queue, LOCKMODE mode)
 {
-    const std::string live = queue.table + "_live";
+    const std::string live = queue.live_table();
     return pg::call([&] { return try_to_lock(live, mode); });
 }
 

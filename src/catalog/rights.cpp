@@ -70,7 +70,7 @@ bool may(Oid role, const Queue &queue, Privilege privilege)
     if (acts_as_owner(role, queue))
         return true;
     const Mark mark = mark_of(privilege);
-    const std::string table = mark.on_live_leaf ? queue.table + "_live" : queue.table;
+    const std::string table = mark.on_live_leaf ? queue.live_table() : queue.table;
     return pg::call([&] {
         const Oid schema = ::get_namespace_oid("hipq", true);
         const Oid relation =

@@ -265,7 +265,7 @@ void LaneIndex::Table::close() const
 
 std::optional<LaneIndex> LaneIndex::open(const catalog::Queue &queue)
 {
-    const std::string name = queue.table + "_live";
+    const std::string name = queue.live_table();
     auto *table = pg::call([] { return static_cast<Table *>(::palloc0(sizeof(Table))); });
     LaneIndex index(table);
     if (pg::call([&] { return table->open(name.c_str()); })) {

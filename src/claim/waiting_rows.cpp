@@ -107,7 +107,7 @@ std::optional<WaitingRow> waiting_row(TupleTableSlot *slot, const job::ColumnMap
 WaitingRows read_waiting(const catalog::Queue &queue, std::int64_t after, std::size_t entries,
                          pg::Time now)
 {
-    const std::string name = queue.table + "_live";
+    const std::string name = queue.live_table();
     WaitingRows result{{}, InvalidOid, std::nullopt};
     Walk walk{};
     if (!pg::call([&] { return walk.open(name.c_str()); })) {

@@ -198,7 +198,7 @@ std::optional<NewRows> NewRows::open(const catalog::Queue &queue, With with)
     if (needs_sql || pg::is_permitted() ||
         SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA)
         return std::nullopt;
-    const std::string name = queue.table + "_live";
+    const std::string name = queue.live_table();
     auto *leaf = pg::call([&] {
         ::PreventCommandIfReadOnly("INSERT");
         ::PreventCommandIfParallelMode("INSERT");

@@ -172,7 +172,7 @@ RowValues succeeded_row(const ClaimedJob &job, const pg::RawValue &result, pg::T
 std::optional<FinalRows> FinalRows::open(const catalog::Queue &queue,
                                          std::span<const ClaimedJob> jobs, pg::Time now)
 {
-    const std::string table_name = queue.table + "_final";
+    const std::string table_name = queue.final_table();
     auto *leaf = pg::call([&] {
         auto *opened = static_cast<Leaf *>(::palloc0(sizeof(Leaf)));
         opened->now = now;

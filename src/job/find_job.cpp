@@ -83,19 +83,19 @@ FoundJob found_in(const catalog::Queue &queue, std::int64_t id, const pg::Row &r
         row.time(4), row.text(5), row.text(6), row.integer(7), row.integer32(8), row.boolean(9)};
 }
 
-// What is looked into: a statement, and the table that it reads.
+// What is looked into: a statement, and which table it reads.
 struct Look {
     const char *sql;
-    const char *table_suffix;
+    bool in_live_leaf;  // alone
 };
-constexpr Look unfinished{find_unfinished_sql, "_live"};
-constexpr Look anywhere{find_sql, ""};
+constexpr Look unfinished{find_unfinished_sql, true};
+constexpr Look anywhere{find_sql, false};
 
 // The tables of a queue that is just being made may not be there yet, for an event trigger that
 // looks.
 std::optional<FoundJob> look_into(const catalog::Queue &queue, const Look &look, std::int64_t id)
 {
-    const std::string table = queue.table + look.table_suffix;
+    const std::string table = look.in_live_leaf ? queue.live_table() : queue.table;
     if (pg::call([&] { return pg::known_table(table.c_str()); }) == nullptr)
         return std::nullopt;
     const pg::Rows rows = catalog::statement_for(queue, look.sql).run(id);

@@ -342,7 +342,7 @@ struct Found {
 
 LiveRows::Table *LiveRows::open(const catalog::Queue &queue, Purpose purpose)
 {
-    const std::string name = queue.table + "_live";
+    const std::string name = queue.live_table();
     const bool writes = purpose == Purpose::write;
     auto *table = pg::call([&] {
         auto *opened = static_cast<Table *>(::palloc0(sizeof(Table)));

@@ -60,7 +60,7 @@ constinit pg::Statement select_insert_grant(R"(
         WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = $1
           AND acl.grantee = $2 AND acl.privilege_type = 'INSERT'))");
 
-// Who was given a right on the tables of queue table $1.
+// Who was given a right on the tables of queue tables $1.
 constinit pg::Statement select_holders(R"(
     SELECT DISTINCT acl.grantee
     FROM pg_class AS relation
@@ -71,7 +71,7 @@ constinit pg::Statement select_holders(R"(
         SELECT given.grantee FROM aclexplode(place.attacl) AS given
     ) AS acl
     JOIN pg_roles AS role ON role.oid = acl.grantee
-    WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname IN ($1, $1 || '_live'))");
+    WHERE relation.relnamespace = 'hipq'::regnamespace AND relation.relname = ANY ($1))");
 
 std::string role_name(Oid role)
 {
@@ -200,7 +200,9 @@ void take_ownership(const catalog::Queue &queue, Oid role)
 std::vector<Oid> holders_of_rights(const catalog::Queue &queue)
 {
     std::vector<Oid> roles;
-    const pg::Rows rows = pg::as_hipq([&] { return select_holders.run(queue.table); });
+    const pg::Rows rows = pg::as_hipq([&] {
+        return select_holders.run(std::vector{queue.table, queue.live_table()});
+    });
     for (const pg::Row row : rows)
         if (row.oid(0) != pg::extension_owner())
             roles.push_back(row.oid(0));

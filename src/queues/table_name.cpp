@@ -40,7 +40,7 @@ std::string wanted()
 {
     std::string text = "The strategy must give one text for $1 (instance) and $2 (queue): the name "
                        "of a table that schema hipq does not have yet, at most ";
-    text += std::to_string(core::longest_table_name);
+    text += std::to_string(core::max_identifier_length);
     text += " lower-case letters, digits and underscores, first a letter.";
     return text;
 }

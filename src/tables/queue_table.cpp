@@ -7,6 +7,7 @@
 // more than a queue needs before its first job is final.
 #include "queue_table.hpp"
 
+#include "core/text/names.hpp"
 #include "pg/clock.hpp"
 #include "pg/fields.hpp"
 #include "pg/internal_write.hpp"
@@ -58,13 +59,12 @@ void create_part(const std::string &table, const std::string &part, const std::s
 // cost more than all else (docs/performance.md).
 void create_live_leaf(const std::string &table)
 {
-    const std::string leaf = table + "_live";
+    const std::string leaf = core::live_leaf_name(table);
     create_part(table, leaf, "(CONSTRAINT " + pg::quote_name(leaf + "_pkey") + " PRIMARY KEY (id))",
                 "NULL, 'initial', 'running', 'error', 'retry'",
                 "WITH (fillfactor = 90, vacuum_truncate = off)");
     const std::string on_leaf = " ON " + pg::quote_table(leaf) + " ";
-    pg::run_once("CREATE UNIQUE INDEX " +
-                 pg::quote_name(table + "_one_unfinished_job_per_type_and_key") + on_leaf +
+    pg::run_once("CREATE UNIQUE INDEX " + pg::quote_name(core::key_index_name(table)) + on_leaf +
                  "(job_type, job_key) WHERE job_key <> 'NONE'");
     pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_line") + on_leaf +
                  "(job_type, priority, scheduled_run_time, id)");
@@ -75,7 +75,7 @@ void create_live_leaf(const std::string &table)
 // The scheduler makes the other leaves when the first job is final: ask_for_leaves().
 void create_final_tree(const std::string &table)
 {
-    const std::string tree = table + "_final";
+    const std::string tree = core::final_tree_name(table);
     create_part(table, tree, "", "'final'", "PARTITION BY RANGE (update_time)");
     make_first_leaf(TimeTree{tree, "update_time", 0, true});
 }
@@ -193,10 +193,10 @@ void create_queue_table(int queue_id, std::string_view table)
     attach_queue_table(queue_id, name);
     create_live_leaf(name);
     create_final_tree(name);
-    strip_grants({name, name + "_live", name + "_final"});
+    strip_grants({name, core::live_leaf_name(name), core::final_tree_name(name)});
     comment_on(name, "queue " + queue + ": INSERT a row to enqueue a job");
-    comment_on(name + "_live", "queue " + queue + ": unfinished jobs");
-    comment_on(name + "_final", "queue " + queue + ": final jobs, by update_time");
+    comment_on(core::live_leaf_name(name), "queue " + queue + ": unfinished jobs");
+    comment_on(core::final_tree_name(name), "queue " + queue + ": final jobs, by update_time");
 }
 
 void forget_queue(int queue_id, std::string_view table)
@@ -232,7 +232,7 @@ void mark_queue_dropped(int queue_id, std::string_view table)
     static constinit pg::Statement mark(
         "UPDATE hipq.queue SET is_dropped = true WHERE queue_id = $1");
     mark.run(queue_id);
-    strip_grants({std::string(table), std::string(table) + "_live"});
+    strip_grants({std::string(table), core::live_leaf_name(table)});
 }
 
 std::vector<MarkedQueue> read_marked_queues()

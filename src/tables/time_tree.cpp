@@ -265,7 +265,7 @@ TimeTree attempt_tree()
 
 TimeTree final_tree(const catalog::Queue &queue)
 {
-    return {queue.table + "_final", "update_time", queue.retention, true};
+    return {queue.final_table(), "update_time", queue.retention, true};
 }
 
 bool maintain_time_tree(const TimeTree &tree, Patience &patience)

@@ -10,8 +10,15 @@ namespace hipq::core {
 namespace {
 
 constexpr std::string_view built_in_instance = "hipq";
-static_assert(std::string_view{"_one_unfinished_job_per_type_and_key"}.size() ==
-              longest_table_suffix);
+
+constexpr std::string_view key_index_suffix = "_one_unfinished_job_per_type_and_key";
+static_assert(longest_whole_stem + key_index_suffix.size() == max_identifier_length);
+// Such an index of a long table. With it, stems of long tables are longer than any short table, so
+// nothing of theirs has the name of something of a short one.
+constexpr std::string_view short_key_index_suffix = "_one_unfinished_job_per_key";
+constexpr std::size_t hash_digits = 8;
+static_assert(longest_whole_stem + 1 + hash_digits + short_key_index_suffix.size() ==
+              max_identifier_length);
 
 // A queue's leaves and indexes start with its table's name, so hipq's tables reserve everything
 // that starts like them.
@@ -76,6 +83,36 @@ std::optional<std::string_view> own_table_it_starts_like(std::string_view table)
     return std::nullopt;
 }
 
+// FNV-1a. It is in the names of tables: never to be changed.
+std::uint32_t hash_of(std::string_view text)
+{
+    std::uint32_t hash = 2'166'136'261;
+    for (const char c : text)
+        hash = (hash ^ static_cast<unsigned char>(c)) * 16'777'619;
+    return hash;
+}
+
+std::string hexadecimal(std::uint32_t number)
+{
+    std::string text(hash_digits, '0');
+    for (std::size_t i = hash_digits; i-- > 0; number /= 16)
+        text[i] = "0123456789abcdef"[number % 16];
+    return text;
+}
+
+bool has_whole_stem(std::string_view table)
+{
+    return table.size() <= longest_whole_stem;
+}
+
+// What the names of a queue's leaves and indexes start with.
+std::string stem_of(std::string_view table)
+{
+    if (has_whole_stem(table))
+        return std::string{table};
+    return std::string{table.substr(0, longest_whole_stem)} + "_" + hexadecimal(hash_of(table));
+}
+
 bool is_own_object(std::string_view table)
 {
     return std::ranges::find(own_tables, table) != own_tables.end() ||
@@ -117,12 +154,27 @@ std::string default_table_name(const QueueName &name)
     return name.instance == built_in_instance ? name.queue : name.instance + "_" + name.queue;
 }
 
+std::string live_leaf_name(std::string_view table)
+{
+    return stem_of(table) + "_live";
+}
+
+std::string final_tree_name(std::string_view table)
+{
+    return stem_of(table) + "_final";
+}
+
+std::string key_index_name(std::string_view table)
+{
+    return stem_of(table).append(has_whole_stem(table) ? key_index_suffix : short_key_index_suffix);
+}
+
 std::optional<std::string> table_name_problem(std::string_view table)
 {
     if (table.empty())
         return "is empty";
-    if (table.size() > longest_table_name)
-        return "is longer than " + std::to_string(longest_table_name) + " bytes";
+    if (table.size() > max_identifier_length)
+        return "is longer than " + std::to_string(max_identifier_length) + " bytes";
     if (!is_lower(table.front()))
         return "does not start with a lower-case letter";
     if (!std::ranges::all_of(table, [](char c) { return is_lower(c) || is_digit(c) || c == '_'; }))

@@ -12,10 +12,9 @@ namespace hipq::core {
 // PostgreSQL's limit for identifiers, NAMEDATALEN - 1.
 inline constexpr std::size_t max_identifier_length = 63;
 
-// The longest suffix hipq appends to a queue's table ("_one_unfinished_job_per_type_and_key", 36
-// bytes).
-inline constexpr std::size_t longest_table_suffix = 36;
-inline constexpr std::size_t longest_table_name = max_identifier_length - longest_table_suffix;
+// The longest name to which every suffix of a queue's leaves and indexes can be appended: the
+// longest is "_one_unfinished_job_per_type_and_key", 36 bytes.
+inline constexpr std::size_t longest_whole_stem = max_identifier_length - 36;
 
 struct QueueName {
     std::string instance;
@@ -39,10 +38,17 @@ std::string worker_channel(std::int64_t worker_id);
 // instance "hipq".
 std::string default_table_name(const QueueName &name);
 
+// What belongs to a queue's table, in schema hipq as the table itself. The names start with the
+// table's. Of a long one (more than longest_whole_stem) they start with as much as fits and a hash
+// of all of it: the table alone says what they are, also after a dump has brought it elsewhere.
+std::string live_leaf_name(std::string_view table);   // app_mail_live
+std::string final_tree_name(std::string_view table);  // app_mail_final
+std::string key_index_name(std::string_view table);   // of the live leaf: one job per type and key
+
 // Why a table name cannot be used, or nothing: a sentence fragment without capital or period
-// ("is longer than 27 bytes", "is a name of hipq's own", "starts like a table of hipq's own
+// ("is longer than 63 bytes", "is a name of hipq's own", "starts like a table of hipq's own
 // (\"attempt_\")", ...). Usable: letters, digits and underscores, lower case, first a letter, at
-// most 63 - longest_table_suffix bytes, not one of hipq's own objects (attempt, dead_letter,
+// most max_identifier_length bytes, not one of hipq's own objects (attempt, dead_letter,
 // identity, instance, job, job_type, queue, worker and the views attempts, dead_letters, executors,
 // instances, job_types, jobs, queues, running, sizes, alerts, progress, workers, healthy_workers,
 // lanes, throttle_keys, schedules) and not starting with one of the tables' names followed by an

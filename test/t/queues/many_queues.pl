@@ -1,5 +1,5 @@
 # Hundreds of queues are made in one transaction with PostgreSQL's default room for locks; where it ends an error says what to do.
-# A queue without final jobs has no leaves by time.
+# A queue without final jobs has no leaves by time. Long names of tables.
 use strict;
 use warnings;
 use HipqCluster;
@@ -61,5 +61,18 @@ ok($hipq->wait_until("SELECT state = 'final' AND error = 'NONE' FROM hipq.many_q
 ok($hipq->wait_until(sprintf($leaves, q{'hipq.many_qb_final'}), 4, 30), 'with the first final job come the leaves by time');
 is($hipq->sql('SELECT count(*) FROM hipq.many_qb_final_default'), '0', 'and the job goes there');
 is($hipq->sql(sprintf($leaves, q{'hipq.many_qc_final'})), '1', 'other queues still have one leaf');
+
+# ---- a queue whose table has 63 bytes
+
+my $long = 'q' . 'x' x 57;
+$hipq->sql(qq{
+	SELECT hipq.create_queue('many.$long', owner => 'app');
+	SELECT hipq.register_job_type('many.$long', 'run_long', handler => 'run')});
+is($hipq->outcome_of('run_long'), 'succeeded', 'a job runs in a queue whose table has a name of 63 bytes');
+my $tree = "(SELECT relid FROM pg_partition_tree('hipq.many_$long') WHERE level = 1 AND NOT isleaf)";
+ok($hipq->wait_until(sprintf($leaves, $tree), 4, 30), 'its leaves by time come, too');
+is($hipq->sql("SELECT count(*) FROM pg_partition_tree('hipq.many_$long') WHERE relid::text LIKE 'hipq.many_qxx%'"), '7', 'all with a name that says whose they are');
+$hipq->sql("SELECT hipq.drop_queue('many.$long')");
+ok($hipq->wait_until(q{SELECT count(*) FROM pg_class WHERE relname LIKE 'many\_qxx%'}, 0, 30), 'dropped, it leaves no table');
 
 done_testing();

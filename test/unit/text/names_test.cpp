@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <utility>
 
 namespace hipq::core {
@@ -97,10 +98,43 @@ TEST(Names, TableNamesOfTheWrongForm)
 
 TEST(Names, LengthOfTableNames)
 {
-    const std::string longest(max_identifier_length - longest_table_suffix, 'a');
-    EXPECT_EQ(longest.size(), 27U);
-    EXPECT_EQ(table_name_problem(longest), std::nullopt);
-    EXPECT_EQ(table_name_problem(longest + "a"), "is longer than 27 bytes");
+    EXPECT_EQ(table_name_problem(longest_name), std::nullopt);
+    EXPECT_EQ(table_name_problem(too_long_name), "is longer than 63 bytes");
+}
+
+TEST(Names, LeavesOfShortTables)
+{
+    EXPECT_EQ(live_leaf_name("app_mail"), "app_mail_live");
+    EXPECT_EQ(final_tree_name("app_mail"), "app_mail_final");
+    EXPECT_EQ(key_index_name("app_mail"), "app_mail_one_unfinished_job_per_type_and_key");
+    const std::string longest_short(27, 'a');
+    EXPECT_EQ(live_leaf_name(longest_short), longest_short + "_live");
+    EXPECT_EQ(key_index_name(longest_short).size(), max_identifier_length);
+}
+
+// What is in a database has these names: they never change.
+TEST(Names, LeavesOfLongTables)
+{
+    EXPECT_EQ(live_leaf_name("billing_service_invoice_emails"),
+              "billing_service_invoice_ema_ed53dff4_live");
+    EXPECT_EQ(final_tree_name("billing_service_invoice_emails"),
+              "billing_service_invoice_ema_ed53dff4_final");
+    EXPECT_EQ(key_index_name("billing_service_invoice_emails"),
+              "billing_service_invoice_ema_ed53dff4_one_unfinished_job_per_key");
+}
+
+TEST(Names, LeavesOfLongTablesAreOfOneTableOnly)
+{
+    const std::string start(max_identifier_length - 1, 'a');
+    std::set<std::string> names;
+    for (char last = 'a'; last <= 'z'; ++last)
+        for (const std::string &name :
+             {live_leaf_name(start + last), final_tree_name(start + last) + "_p202611251305_key",
+              key_index_name(start + last)}) {
+            EXPECT_LE(name.size(), max_identifier_length);
+            names.insert(name);
+        }
+    EXPECT_EQ(names.size(), 3U * 26);
 }
 
 TEST(Names, TablesAndViewsOfHipq)
