@@ -106,3 +106,110 @@ FROM (
     ) AS bound
 ) AS measured
 OFFSET 0;
+
+-- Functions with more arguments take the places of others. Who had been given a right on one of
+-- those has it on its successor, and pg_dump tells it as theirs, not as the extension's.
+CREATE FUNCTION hipq._take_rights(former regprocedure, present regprocedure) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    at_first aclitem[];  -- of the successor
+    change text;
+BEGIN
+    SELECT initprivs INTO at_first FROM pg_catalog.pg_init_privs WHERE classoid = 'pg_proc'::regclass AND objoid = present;
+    FOR change IN
+        WITH first AS (
+            SELECT acl.grantee, acl.is_grantable
+            FROM pg_catalog.pg_init_privs, aclexplode(initprivs) AS acl
+            WHERE classoid = 'pg_proc'::regclass AND objoid = former
+        ), present AS (
+            SELECT acl.grantee, acl.is_grantable
+            FROM pg_catalog.pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS acl
+            WHERE pg_proc.oid = former
+        ), lost AS (TABLE first EXCEPT TABLE present), gained AS (TABLE present EXCEPT TABLE first)
+        SELECT format('REVOKE EXECUTE ON FUNCTION %s FROM ', $2) || CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END FROM lost
+        UNION ALL
+        SELECT format('GRANT EXECUTE ON FUNCTION %s TO ', $2) || CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END
+            || CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
+        FROM gained
+    LOOP
+        EXECUTE change;
+    END LOOP;
+    UPDATE pg_catalog.pg_init_privs SET initprivs = at_first WHERE classoid = 'pg_proc'::regclass AND objoid = present;
+END
+$$;
+
+CREATE FUNCTION hipq.create_instance(
+    name text, shard_key text DEFAULT 'NONE', table_naming_strategy text DEFAULT 'NONE', db_config jsonb DEFAULT '{}', strict boolean DEFAULT false,
+    if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false
+) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_or_replace_instance';
+COMMENT ON FUNCTION hipq.create_instance(text, text, text, jsonb, boolean, boolean, boolean)
+    IS 'makes an instance, a named group of queues, and returns its number. name: lower-case '
+    'letters and underscores; table_naming_strategy: SQL expression over $1 (instance) and $2 '
+    '(queue) that names a queue''s table; strict: whether its queues refuse jobs of types that '
+    'nobody has registered; shard_key, db_config: kept for sharding, without effect; '
+    'if_not_exists: one that is there stays as it is; or_replace: it becomes what the arguments '
+    'say';
+REVOKE ALL ON FUNCTION hipq.create_instance(text, text, text, jsonb, boolean, boolean, boolean) FROM PUBLIC;
+SELECT hipq._take_rights('hipq.create_instance(text, text, text, jsonb, boolean)', 'hipq.create_instance(text, text, text, jsonb, boolean, boolean, boolean)');
+DROP FUNCTION hipq.create_instance(text, text, text, jsonb, boolean);
+
+CREATE FUNCTION hipq.alter_instance(
+    name text, strict boolean DEFAULT NULL, shard_key text DEFAULT NULL, table_naming_strategy text DEFAULT NULL, db_config jsonb DEFAULT NULL
+) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_whole_instance';
+COMMENT ON FUNCTION hipq.alter_instance(text, boolean, text, text, jsonb)
+    IS 'changes an instance. name: the instance; table_naming_strategy: for queues to come, with '
+    'the rights of the caller; all arguments are those of create_instance(), NULL = as it is';
+REVOKE ALL ON FUNCTION hipq.alter_instance(text, boolean, text, text, jsonb) FROM PUBLIC;
+SELECT hipq._take_rights('hipq.alter_instance(text, boolean)', 'hipq.alter_instance(text, boolean, text, text, jsonb)');
+DROP FUNCTION hipq.alter_instance(text, boolean);
+
+CREATE FUNCTION hipq.create_queue(
+    queue text, owner regrole DEFAULT NULL, throttle_limit double precision DEFAULT 0, retention hipq.duration DEFAULT NULL,
+    history text DEFAULT 'failed', strict boolean DEFAULT NULL, queue_ttl hipq.duration DEFAULT NULL,
+    dead_letter_enabled boolean DEFAULT NULL, dead_letter_retention hipq.duration DEFAULT NULL, durability text DEFAULT 'strict',
+    weight integer DEFAULT 100, dead_letter_max integer DEFAULT NULL, dead_letter_handler text DEFAULT 'NONE',
+    max_timeout hipq.duration DEFAULT NULL, highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT true,
+    retry_enabled boolean DEFAULT NULL, if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false
+) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_or_replace_queue';
+COMMENT ON FUNCTION hipq.create_queue(
+    text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
+    hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean,
+    boolean
+) IS 'makes a queue and its table, and returns its number. queue: instance.queue; owner: the role '
+    'that handlers run as, NULL = the caller; weight: its share of the executors, 1 to 1000; '
+    'queue_ttl, max_timeout: a number is seconds; max_timeout, highest_priority, allow_free_jobs: '
+    'caps on what enqueuers ask for; what is NULL is as the setting of that name says; '
+    'if_not_exists: a queue that is there stays as it is; or_replace: it becomes what the '
+    'arguments say, and an owner who is not given stays';
+REVOKE ALL ON FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean) FROM PUBLIC;
+SELECT hipq._take_rights('hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean)', 'hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean, boolean)');
+DROP FUNCTION hipq.create_queue(text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean, hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean);
+
+CREATE FUNCTION hipq.register_job_type(
+    queue text, job_type text, handler text DEFAULT 'NONE', handler_kind text DEFAULT 'auto', retry_handler text DEFAULT 'NONE',
+    default_timeout hipq.duration DEFAULT NULL, default_priority integer DEFAULT 0, default_throttle_factor double precision DEFAULT 1,
+    default_time_windows text DEFAULT 'NONE', time_zone text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    retry_base hipq.duration DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max hipq.duration DEFAULT NULL,
+    retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT '{}', do_not_retry_on text[] DEFAULT '{}',
+    on_missing_handler text DEFAULT 'wait', queue_ttl hipq.duration DEFAULT NULL, claim text DEFAULT 'auto', batch_size integer DEFAULT 1,
+    throttle_limit double precision DEFAULT 0, throttle_limit_per_key double precision DEFAULT 0, requires jsonb DEFAULT '{}', worker_wait_ttl hipq.duration DEFAULT NULL,
+    retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT '{}', validate text DEFAULT 'enqueue', if_not_exists boolean DEFAULT false,
+    or_replace boolean DEFAULT false
+) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_or_replace_job_type';
+COMMENT ON FUNCTION hipq.register_job_type(
+    text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer,
+    hipq.duration, double precision, hipq.duration, double precision, text[], text[], text,
+    hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean,
+    jsonb, text, boolean, boolean
+) IS 'registers a job type of a queue: what runs, and what its jobs start with. queue: the queue; '
+    'job_type: the type; handler: a function, a procedure or an SQL statement; retry_handler: '
+    'what decides about retries; default_timeout, queue_ttl, worker_wait_ttl: a number is '
+    'seconds; what is NULL is as the queue, or the setting of that name, says; if_not_exists: a '
+    'type that is registered stays as it is; or_replace: it becomes what the arguments say, and a '
+    'time zone that is not given stays';
+GRANT EXECUTE ON FUNCTION hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, boolean, boolean) TO PUBLIC;
+SELECT hipq._take_rights('hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text)', 'hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, boolean, boolean)');
+DROP FUNCTION hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text);
+
+DROP FUNCTION hipq._take_rights(regprocedure, regprocedure);

@@ -4,6 +4,7 @@
 #include "core/text/names.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
+#include "queues/if_exists.hpp"
 #include "tables/tables.hpp"
 #include "wakeup/wakeup.hpp"
 
@@ -20,6 +21,7 @@ constinit pg::Statement insert_instance(R"(
     VALUES ($1, $2, $3, coalesce($4, '{}'), $5::regrole, $6)
     ON CONFLICT DO NOTHING
     RETURNING instance_id)");
+constinit pg::Statement select_id("SELECT instance_id FROM hipq.instance WHERE name = $1");
 constinit pg::Statement
     lock_instance("SELECT FROM hipq.instance WHERE instance.name = $1 FOR UPDATE");
 constinit pg::Statement select_queues_of_instance(R"(
@@ -30,8 +32,15 @@ constinit pg::Statement select_queues_of_instance(R"(
 constinit pg::Statement
     delete_pause("DELETE FROM hipq.pause USING hipq.instance WHERE instance.instance_id = "
                  "pause.instance_id AND instance.name = $1");
-constinit pg::Statement
-    update_instance("UPDATE hipq.instance SET is_strict = coalesce($2, is_strict) WHERE name = $1");
+// Whoever gives a strategy is the one whose rights it has.
+constinit pg::Statement update_instance(R"(
+    UPDATE hipq.instance
+    SET is_strict = coalesce($2, is_strict),
+        shard_key = coalesce($3, shard_key),
+        created_by = CASE WHEN $4 <> table_naming_strategy THEN $6::regrole ELSE created_by END,
+        table_naming_strategy = coalesce($4, table_naming_strategy),
+        db_config = coalesce($5, db_config)
+    WHERE name = $1)");
 constinit pg::Statement delete_instance("DELETE FROM hipq.instance WHERE name = $1");
 
 // What stands between SELECT and the end of a query: nothing that could end the query and start
@@ -68,35 +77,22 @@ void check_db_config(const pg::RawValue &config)
                    errmsg("db_config must be a JSON object"));
 }
 
-std::int32_t create_instance(const pg::Arguments &arguments)
+// What an instance is to be; nothing: as it is, or the default.
+struct Options {
+    std::optional<std::string> shard_key;
+    std::optional<std::string> strategy;
+    pg::RawValue config{JSONBOID, Datum{0}, true};
+    std::optional<bool> is_strict;
+};
+
+void check(const Options &options)
 {
-    const std::string name = arguments.text(0, "name");
-    const std::string shard_key = arguments.maybe_text(1, core::most_shard_key).value_or("NONE");
-    const std::string strategy = arguments.maybe_text(2).value_or("NONE");
-    const pg::RawValue config = arguments.raw(3, JSONBOID);
-    const bool is_strict = arguments.maybe_bool(4).value_or(false);
-    if (!core::is_valid_name(name))
-        HIPQ_RAISE(
-            errcode(ERRCODE_INVALID_NAME), errmsg("invalid instance name \"%s\"", name.c_str()),
-            errhint(
-                "Names have 1 to 63 lower-case letters and underscores and start with a letter."));
-    if (shard_key.empty())
+    if (options.shard_key == "")
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("shard_key must not be empty"),
                    errhint("Use \"NONE\" for an instance that is not sharded."));
-    check_naming_strategy(strategy);
-    check_db_config(config);
-    const Oid creator = ::GetUserId();
-    std::optional<std::int32_t> id;
-    pg::as_hipq([&] {
-        const pg::Rows rows =
-            insert_instance.run(name, shard_key, strategy, config, creator, is_strict);
-        if (!rows.empty())
-            id = rows.front().integer32(0);
-    });
-    if (!id.has_value())
-        HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT),
-                   errmsg("instance \"%s\" already exists", name.c_str()));
-    return *id;
+    if (options.strategy.has_value())
+        check_naming_strategy(*options.strategy);
+    check_db_config(options.config);
 }
 
 [[noreturn]] void refuse_unknown_instance(const std::string &name)
@@ -105,13 +101,76 @@ std::int32_t create_instance(const pg::Arguments &arguments)
                errmsg("instance \"%s\" does not exist", name.c_str()));
 }
 
-void alter_instance(const std::string &name, std::optional<bool> is_strict)
+void change_instance(const std::string &name, const Options &options)
 {
-    const auto changed =
-        pg::as_hipq([&] { return update_instance.run(name, is_strict).processed(); });
+    const Oid caller = ::GetUserId();
+    const auto changed = pg::as_hipq([&] {
+        return update_instance
+            .run(name, options.is_strict, options.shard_key, options.strategy, options.config,
+                 caller)
+            .processed();
+    });
     if (changed == 0)
         refuse_unknown_instance(name);
     wakeup::note_catalogue_change();
+}
+
+void alter_instance(const std::string &name, const Options &options)
+{
+    check(options);
+    change_instance(name, options);
+}
+
+std::int32_t id_of(const std::string &name)
+{
+    return pg::as_hipq([&] { return select_id.run_latest(name).front().integer32(0); });
+}
+
+// Nothing: there is one of that name.
+std::optional<std::int32_t> insert(const std::string &name, const Options &options)
+{
+    const Oid creator = ::GetUserId();
+    return pg::as_hipq([&]() -> std::optional<std::int32_t> {
+        const pg::Rows rows = insert_instance.run(name, *options.shard_key, *options.strategy,
+                                                  options.config, creator, *options.is_strict);
+        return rows.empty() ? std::nullopt : std::optional(rows.front().integer32(0));
+    });
+}
+
+std::int32_t replace_instance(const std::string &name, const Options &options)
+{
+    const Object before = read_instance(name);
+    change_instance(name, options);
+    tell_of_changes(before, read_instance(name));
+    return id_of(name);
+}
+
+std::int32_t create_instance(const pg::Arguments &arguments, IfExists if_exists)
+{
+    const std::string name = arguments.text(0, "name");
+    const Options options{arguments.maybe_text(1, core::most_shard_key).value_or("NONE"),
+                          arguments.maybe_text(2).value_or("NONE"), arguments.raw(3, JSONBOID),
+                          arguments.maybe_bool(4).value_or(false)};
+    if (!core::is_valid_name(name))
+        HIPQ_RAISE(
+            errcode(ERRCODE_INVALID_NAME), errmsg("invalid instance name \"%s\"", name.c_str()),
+            errhint(
+                "Names have 1 to 63 lower-case letters and underscores and start with a letter."));
+    check(options);
+    const std::string object = object_name(Section::instances, {name});
+    if (const auto id = insert(name, options); id.has_value()) {
+        tell_if_new(if_exists, object);
+        return *id;
+    }
+    if (if_exists == IfExists::is_replaced)
+        return replace_instance(name, options);
+    if (if_exists == IfExists::stays) {
+        tell_of_existing(object);
+        return id_of(name);
+    }
+    HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT),
+               errmsg("instance \"%s\" already exists", name.c_str()),
+               errhint("Change it with hipq.alter_instance(), or use or_replace => true."));
 }
 
 // Queues whose drop is under way do not count: it is finished here.
@@ -143,15 +202,36 @@ void drop_instance(const std::string &name)
 
 }  // namespace hipq::queues
 
+HIPQ_FUNCTION(hipq_create_or_replace_instance)
+{
+    const hipq::pg::Arguments arguments(fcinfo);
+    return hipq::pg::return_int(
+        hipq::queues::create_instance(arguments, hipq::queues::read_if_exists(arguments, 5)));
+}
+
+HIPQ_FUNCTION(hipq_alter_whole_instance)
+{
+    const hipq::pg::Arguments arguments(fcinfo);
+    hipq::queues::alter_instance(arguments.text(0, "name"),
+                                 {arguments.maybe_text(2, hipq::core::most_shard_key),
+                                  arguments.maybe_text(3), arguments.raw(4, JSONBOID),
+                                  arguments.maybe_bool(1)});
+    return hipq::pg::return_void();
+}
+
+// As the SQL of 0.1.0 calls them.
 HIPQ_FUNCTION(hipq_create_instance)
 {
-    return hipq::pg::return_int(hipq::queues::create_instance(hipq::pg::Arguments(fcinfo)));
+    return hipq::pg::return_int(
+        hipq::queues::create_instance(hipq::pg::Arguments(fcinfo), hipq::queues::IfExists::fails));
 }
 
 HIPQ_FUNCTION(hipq_alter_instance)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    hipq::queues::alter_instance(arguments.text(0, "name"), arguments.maybe_bool(1));
+    hipq::queues::alter_instance(
+        arguments.text(0, "name"),
+        {std::nullopt, std::nullopt, {JSONBOID, Datum{0}, true}, arguments.maybe_bool(1)});
     return hipq::pg::return_void();
 }
 

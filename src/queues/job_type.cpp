@@ -3,7 +3,8 @@
 #include "external/external.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
-#include "pg/time_zone.hpp"
+#include "queues/if_exists.hpp"
+#include "queues/job_type_arguments.hpp"
 #include "recovery/recovery.hpp"
 #include "wakeup/wakeup.hpp"
 
@@ -15,42 +16,10 @@ using catalog::HandlerKind;
 using catalog::HandlerText;
 using catalog::JobType;
 using catalog::Queue;
-
-// The arguments of register_job_type and alter_job_type, by position.
-enum Position {
-    queue_argument,
-    job_type_argument,
-    handler,
-    handler_kind,
-    retry_handler,
-    default_timeout,
-    default_priority,
-    default_throttle_factor,
-    default_time_windows,
-    time_zone,
-    max_retries,
-    retry_base,
-    retry_multiplier,
-    retry_max,
-    retry_jitter,
-    retry_on,
-    do_not_retry_on,
-    on_missing_handler,
-    queue_ttl,
-    claim,
-    batch_size,
-    throttle_limit,
-    throttle_limit_per_key,
-    required,
-    worker_wait_ttl,
-    retry_enabled,
-    parameters_argument,
-    validate,
-    reset,
-};
+using enum TypeArgument::Position;
 
 // What falls back to a setting when the type says nothing.
-constexpr std::array<std::pair<const char *, Position>, 9> resettable{
+constexpr std::array<std::pair<const char *, TypeArgument::Position>, 9> resettable{
     {{"default_timeout", default_timeout},
      {"max_retries", max_retries},
      {"retry_base", retry_base},
@@ -112,145 +81,6 @@ constinit pg::Statement update_job_type(R"(
         parameters = coalesce($27, parameters), validate = coalesce($28, validate),
         is_registered = true
     WHERE queue_id = $1 AND name = $2)");
-
-template <class Value>
-void demand_if_given(const std::optional<Value> &value,
-                     std::optional<core::Problem> (*check)(Value))
-{
-    if (value.has_value())
-        catalog::demand(check(*value));
-}
-
-std::optional<std::int64_t> maybe_wide(const pg::Arguments &arguments, int i)
-{
-    return arguments.has(i) ? std::optional<std::int64_t>(arguments.maybe_int(i).value())
-                            : std::nullopt;
-}
-
-void check_delay(const char *name, const std::optional<std::int64_t> &delay)
-{
-    if (delay.has_value())
-        (void)catalog::check_delay(name, *delay);
-}
-
-// Written so that NaN fails.
-void check_fraction(const char *name, const std::optional<double> &value, double least, double most)
-{
-    if (value.has_value() && !(*value >= least && *value <= most))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("%s %g is out of range", name, *value),
-                   errhint("Give a number between %g and %g.", least, most));
-}
-
-void check_rules(const char *name, const std::vector<std::string> &rules)
-{
-    for (const std::string &rule : rules)
-        if (!core::is_valid_rule(rule))
-            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                       errmsg("invalid entry \"%s\" in %s", rule.c_str(), name),
-                       errhint("An entry is a reason such as \"timeout\", a SQLSTATE such as "
-                               "\"40001\" or a SQLSTATE class such "
-                               "as \"40\"."));
-}
-
-std::optional<std::string> read_time_windows(const std::optional<std::string> &text)
-{
-    return text.has_value() ? std::optional(pg::canonical_time_windows(*text)) : std::nullopt;
-}
-
-// The zone's name as PostgreSQL writes it.
-std::string read_time_zone(const std::string &name)
-{
-    const auto zone = pg::TimeZone::find(name);
-    if (!zone.has_value())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("time zone \"%s\" does not exist", name.c_str()),
-                   errhint("View pg_timezone_names lists the zones."));
-    if (!zone->is_listed())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("time zone \"%s\" is not the name of a zone", name.c_str()),
-                   errdetail("It says by itself when clocks are changed, if ever; a job type's "
-                             "zone follows the time zone database."),
-                   errhint("View pg_timezone_names lists the zones. Without time_zone the setting "
-                           "TimeZone counts."));
-    return zone->name();
-}
-
-// A type without a zone given has that of the session in which it is registered.
-std::optional<std::string> zone_to_store(const std::optional<std::string> &given, bool is_new)
-{
-    if (!given.has_value() && !is_new)
-        return std::nullopt;
-    return read_time_zone(given.has_value() ? *given : pg::session_time_zone());
-}
-
-void check_parameters(const pg::Arguments &arguments)
-{
-    catalog::require_object(arguments, parameters_argument, "parameters");
-    if (arguments.has(parameters_argument))
-        catalog::check_job_parameters(arguments.raw(parameters_argument, JSONBOID).value);
-    const std::string when = arguments.maybe_text(validate).value_or("enqueue");
-    if (when != "enqueue" && when != "run")
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("unknown validate \"%s\"", when.c_str()),
-                   errhint("It is enqueue or run."));
-}
-
-// Every check on a value that stands by itself; NULL passes.
-void check_values(const pg::Arguments &arguments)
-{
-    demand_if_given(maybe_wide(arguments, default_priority), core::check_priority);
-    demand_if_given(arguments.maybe_double(default_throttle_factor), core::check_throttle_factor);
-    demand_if_given(arguments.maybe_double(throttle_limit), core::check_throttle_limit);
-    if (arguments.has(throttle_limit_per_key))
-        pg::demand(core::check_throttle_limit(*arguments.maybe_double(throttle_limit_per_key),
-                                              "throttle_limit_per_key"));
-    demand_if_given(maybe_wide(arguments, max_retries), core::check_max_retries);
-    check_delay("retry_base", arguments.maybe_duration(retry_base));
-    check_delay("retry_max", arguments.maybe_duration(retry_max));
-    check_fraction("retry_multiplier", arguments.maybe_double(retry_multiplier), 1, 1000);
-    check_fraction("retry_jitter", arguments.maybe_double(retry_jitter), 0, 1);
-    const std::string missing = arguments.maybe_text(on_missing_handler).value_or("wait");
-    if (missing != "wait" && missing != "fail")
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("unknown on_missing_handler \"%s\"", missing.c_str()),
-                   errhint("It is wait or fail."));
-    demand_if_given(maybe_wide(arguments, batch_size), core::check_batch_size);
-    catalog::require_object(arguments, required, "requires");
-    check_parameters(arguments);
-    const std::string rule = arguments.maybe_text(claim).value_or("auto");
-    if (!core::parse_claim_rule(rule).has_value())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("unknown claim \"%s\"", rule.c_str()),
-                   errhint("It is auto, lock or record."));
-}
-
-// What a type will be once the values given are stored: handler, claim and batch_size have to fit
-// together.
-void check_running(const std::string &handler_text, HandlerKind kind, core::ClaimRule rule,
-                   int batch)
-{
-    if (rule == core::ClaimRule::lock && kind == HandlerKind::procedure)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("a procedure cannot be claimed by lock"),
-                   errdetail("It may commit midway, and the lock would be gone."),
-                   errhint("Use claim => 'record' or 'auto'."));
-    if (batch > 1 && handler_text != "NONE" && !catalog::takes_batches(handler_text, kind))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("%s cannot handle batches", handler_text.c_str()),
-                   errhint("A batch handler is a function with arguments (hipq.job[]), (jsonb[]) "
-                           "or (bigint[], jsonb[])."));
-}
-
-std::optional<std::vector<std::string>> read_rules(const pg::Arguments &arguments, int i,
-                                                   const char *name)
-{
-    if (!arguments.has(i))
-        return std::nullopt;
-    std::vector<std::string> rules = arguments.texts_without_nulls(i, name);
-    check_rules(name, rules);
-    return rules;
-}
 
 // An array as parameter, NULL where there is none.
 pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &texts)
@@ -325,13 +155,62 @@ void demand_timeout_cap(const Queue &queue, const pg::Arguments &arguments)
         pg::demand(core::check_timeout_cap(*timeout, queue.caps));
 }
 
-void register_job_type(const pg::Arguments &arguments)
+// What register_job_type is not given goes back, in a type that it replaces.
+std::vector<std::string> not_given(const pg::Arguments &arguments)
+{
+    std::vector<std::string> names;
+    for (const auto &entry : resettable)
+        if (!arguments.has(entry.second))
+            names.emplace_back(entry.first);
+    return names;
+}
+
+// A type that was registered before. The zone stays if none is given: it would be the session's.
+void replace_job_type(const Queue &queue, const JobType &present, const pg::Arguments &arguments,
+                      const HandlerText &what, const std::string &decider)
+{
+    const Object before = read_job_type(queue.id, present.name);
+    const std::vector<std::string> to_reset = not_given(arguments);
+    if (!store(queue, present.name, arguments, what, decider, &to_reset))
+        catalog::raise_unknown_type(present.name, queue.full_name());
+    if (what.handler != present.handler || decider != present.retry_handler)
+        recovery::forget_type_crashes(queue.id, present.name);
+    wakeup::note_catalogue_change();
+    tell_of_changes(before, read_job_type(queue.id, present.name));
+}
+
+[[noreturn]] void raise_present(const Queue &queue, const std::string &name)
+{
+    const std::string queue_name = queue.full_name();
+    HIPQ_RAISE(
+        errcode(ERRCODE_DUPLICATE_OBJECT),
+        errmsg("job type \"%s\" of queue \"%s\" already exists", name.c_str(), queue_name.c_str()),
+        errhint("Change it with hipq.alter_job_type(), or use or_replace => true."));
+}
+
+// The type that somebody has registered; null: there is none.
+const JobType *find_registered(const catalog::Catalogue &catalogue, const Queue &queue,
+                               const std::string &name)
+{
+    const Queue *found = catalogue.find(queue.id);
+    const JobType *type = found == nullptr ? nullptr : found->find_job_type(name);
+    return type != nullptr && type->is_registered ? type : nullptr;
+}
+
+// With if_not_exists and or_replace a type is looked for before it is stored, and again where
+// another session has stored it meanwhile.
+void register_job_type(const pg::Arguments &arguments, IfExists if_exists)
 {
     const auto catalogue = catalog::catalogue();
     const Queue &queue =
         catalog::require_own_queue(*catalogue, arguments.text(queue_argument, "queue"));
     const std::string name = arguments.text(job_type_argument, "job_type");
+    const std::string object = object_name(Section::job_types, {queue.full_name(), name});
     pg::demand(core::check_job_type(name));
+    const JobType *present =
+        if_exists == IfExists::fails ? nullptr : find_registered(*catalogue, queue, name);
+    if (present != nullptr && if_exists == IfExists::stays)
+        return tell_of_existing(object);
     check_values(arguments);
     demand_timeout_cap(queue, arguments);
     const HandlerText what = catalog::read_handler(
@@ -343,14 +222,19 @@ void register_job_type(const pg::Arguments &arguments)
                   core::parse_claim_rule(arguments.maybe_text(claim).value_or("auto")).value(),
                   arguments.maybe_int(batch_size).value_or(1));
     external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(queue_ttl));
-    if (!store(queue, name, arguments, what, decider, nullptr)) {
-        const std::string queue_name = queue.full_name();
-        HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT),
-                   errmsg("job type \"%s\" of queue \"%s\" already exists", name.c_str(),
-                          queue_name.c_str()),
-                   errhint("Change it with hipq.alter_job_type()."));
+    if (present == nullptr && store(queue, name, arguments, what, decider, nullptr)) {
+        wakeup::note_catalogue_change();
+        return tell_if_new(if_exists, object);
     }
-    wakeup::note_catalogue_change();
+    if (if_exists == IfExists::fails)
+        raise_present(queue, name);
+    if (if_exists == IfExists::stays)
+        return tell_of_existing(object);
+    const auto latest = catalog::catalogue();
+    present = find_registered(*latest, queue, name);
+    if (present == nullptr)
+        catalog::raise_unknown_type(name, queue.full_name());
+    replace_job_type(queue, *present, arguments, what, decider);
 }
 
 // A new handler, when there is one to be read: a kind without handler can only mean external
@@ -413,9 +297,19 @@ void alter_job_type(const pg::Arguments &arguments)
 
 }  // namespace hipq::queues
 
+HIPQ_FUNCTION(hipq_register_or_replace_job_type)
+{
+    const hipq::pg::Arguments arguments(fcinfo);
+    hipq::queues::register_job_type(
+        arguments,
+        hipq::queues::read_if_exists(arguments, hipq::queues::TypeArgument::if_not_exists));
+    return hipq::pg::return_void();
+}
+
+// As the SQL of 0.1.0 calls it.
 HIPQ_FUNCTION(hipq_register_job_type)
 {
-    hipq::queues::register_job_type(hipq::pg::Arguments(fcinfo));
+    hipq::queues::register_job_type(hipq::pg::Arguments(fcinfo), hipq::queues::IfExists::fails);
     return hipq::pg::return_void();
 }
 

@@ -9,6 +9,7 @@
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
 #include "queues/grants.hpp"
+#include "queues/if_exists.hpp"
 #include "queues/many_locks.hpp"
 #include "queues/table_name.hpp"
 #include "recovery/recovery.hpp"
@@ -40,24 +41,32 @@ enum Position {
     highest_priority,
     allow_free_jobs,
     retry_enabled,
-    reset
+    if_not_exists,  // of create_queue, before or_replace
+    reset = if_not_exists
 };
 
-constexpr std::array<const char *, 9> resettable{
-    "retention",       "queue_ttl",   "dead_letter_enabled", "dead_letter_retention",
-    "dead_letter_max", "max_timeout", "highest_priority",    "retry_enabled",
-    "strict"};
+constexpr std::array<std::pair<const char *, Position>, 9> resettable{
+    {{"retention", retention},
+     {"queue_ttl", queue_ttl},
+     {"dead_letter_enabled", dead_letter_enabled},
+     {"dead_letter_retention", dead_letter_retention},
+     {"dead_letter_max", dead_letter_max},
+     {"max_timeout", max_timeout},
+     {"highest_priority", highest_priority},
+     {"retry_enabled", retry_enabled},
+     {"strict", strict}}};
 
 constinit pg::Statement
     insert_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
-// A queue of that name; or one whose table has it, as "hipq.app_mail" also names queue "app.mail".
+// A queue of that name; or (NULL) one whose table has it, as "hipq.app_mail" also names queue
+// "app.mail".
 constinit pg::Statement select_namesakes(R"(
-    SELECT 1
+    SELECT queue.queue_id
     FROM hipq.queue AS queue
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1 AND queue.name = $2 AND NOT queue.is_dropped
     UNION ALL
-    SELECT 1
+    SELECT NULL
     FROM hipq.queue AS queue
     WHERE $1 = 'hipq' AND queue.table_name = $2 AND NOT queue.is_dropped)");
 constinit pg::Statement select_dropped_queue(R"(
@@ -204,15 +213,20 @@ void finish_drop(const core::QueueName &name)
     });
 }
 
-// Reads the two rows that it may meet: the whole catalogue would cost what all queues cost.
-void demand_free_name(const core::QueueName &name, const std::string &text)
+// The number of the queue of that name; nothing: there is none. Reads the two rows that it may
+// meet: the whole catalogue would cost what all queues cost.
+std::optional<std::int32_t> find_present(const core::QueueName &name, const std::string &text,
+                                         IfExists if_exists)
 {
-    bool is_taken = false;
-    pg::as_extension_owner(
-        [&] { is_taken = !select_namesakes.run_latest(name.instance, name.queue).empty(); });
-    if (is_taken)
+    const pg::Rows rows = pg::as_extension_owner(
+        [&] { return select_namesakes.run_latest(name.instance, name.queue); });
+    if (rows.empty())
+        return std::nullopt;
+    if (if_exists == IfExists::fails || rows.front().null(0))
         HIPQ_RAISE(errcode(ERRCODE_DUPLICATE_OBJECT),
-                   errmsg("queue \"%s\" already exists", text.c_str()));
+                   errmsg("queue \"%s\" already exists", text.c_str()),
+                   errhint("Change it with hipq.alter_queue(), or use or_replace => true."));
+    return rows.front().integer32(0);
 }
 
 // The row of a new queue, and of its instance if that is new too. Returns the queue's number.
@@ -250,29 +264,6 @@ void make_tables(int id, const std::string &table)
     });
 }
 
-std::int32_t create_queue(const pg::Arguments &arguments)
-{
-    const std::string text = arguments.text(queue_argument, "queue");
-    const core::QueueName name = parse_name(text);
-    const Oid role = arguments.maybe_oid(owner).value_or(catalog::caller());
-    check_options(arguments);
-    catalog::lock_queue_name(text);
-    demand_free_name(name, text);
-    check_new_owner(role);
-    finish_drop(name);
-    const TableName table = table_name_of(name);
-    catalog::lock_table_name(table.text);
-    check_table_name(name, table);
-    catalog::lock_partitions();
-    Queue queue = describe(name, role);
-    queue.id = insert_rows(name, role, table.text, arguments);
-    queue.table = table.text;
-    make_tables(queue.id, queue.table);
-    give_ownership(queue, role);
-    wakeup::note_catalogue_change();
-    return queue.id;
-}
-
 bool has_sql_handlers(const Queue &queue)
 {
     return queue.handles_dead_letters() ||
@@ -292,43 +283,47 @@ void check_owner_of_handlers(const Queue &queue, Oid role)
                errhint("Choose another owner, or switch hipq.allow_superuser_handlers on."));
 }
 
-void check_reset_arguments(const pg::Arguments &arguments, const std::vector<std::string> &names)
+std::vector<std::string> read_reset(const pg::Arguments &arguments)
 {
-    catalog::check_reset(names, resettable);
-    const std::array<std::pair<const char *, Position>, 7> positions{
-        {{"retention", retention},
-         {"queue_ttl", queue_ttl},
-         {"dead_letter_enabled", dead_letter_enabled},
-         {"dead_letter_retention", dead_letter_retention},
-         {"dead_letter_max", dead_letter_max},
-         {"max_timeout", max_timeout},
-         {"highest_priority", highest_priority}}};
-    for (const auto &entry : positions)
+    std::array<const char *, resettable.size()> known;
+    std::ranges::transform(resettable, known.begin(),
+                           [](const auto &entry) { return entry.first; });
+    std::vector<std::string> names = arguments.texts_without_nulls(reset, "reset");
+    catalog::check_reset(names, known);
+    for (const auto &entry : resettable)
         if (arguments.has(entry.second) &&
             std::find(names.begin(), names.end(), entry.first) != names.end())
             HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                        errmsg("\"%s\" cannot be both set and reset", entry.first));
+    return names;
 }
 
-void alter_queue(const pg::Arguments &arguments)
+// What create_queue is not given goes back, in a queue that it replaces.
+std::vector<std::string> not_given(const pg::Arguments &arguments)
 {
-    const std::string text = arguments.text(queue_argument, "queue");
-    catalog::lock_queue_name(text);
-    const auto catalogue = catalog::catalogue();
-    const Queue &queue = catalog::require_own_queue(*catalogue, text);
-    const std::vector<std::string> to_reset = arguments.texts_without_nulls(reset, "reset");
+    std::vector<std::string> names;
+    for (const auto &entry : resettable)
+        if (!arguments.has(entry.second))
+            names.emplace_back(entry.first);
+    return names;
+}
+
+// Gives the queue what the arguments say; those that are NULL stay as they are, or go back to the
+// setting if `to_reset` names them. Returns the handler of dead letters if one was given.
+std::optional<std::string> change_queue(const Queue &queue, const pg::Arguments &arguments,
+                                        const std::vector<std::string> &to_reset)
+{
     const std::optional<Oid> new_owner = arguments.maybe_oid(owner);
     check_options(arguments);
-    check_reset_arguments(arguments, to_reset);
     for (const auto &[name, type] : queue.job_types)
         if (!type.queue_ttl.has_value() && type.is_without_handler())
             external::warn_of_short_ttl(queue, name, arguments.maybe_seconds(queue_ttl));
-    if (new_owner.has_value()) {
+    if (new_owner.has_value() && *new_owner != queue.owner) {
         check_new_owner(*new_owner);
         check_owner_of_handlers(queue, *new_owner);
     }
-    const auto handler = read_dead_letter_handler({queue.instance, queue.name},
-                                                  new_owner.value_or(queue.owner), arguments);
+    auto handler = read_dead_letter_handler({queue.instance, queue.name},
+                                            new_owner.value_or(queue.owner), arguments);
     pg::as_hipq([&] {
         update_queue.run(
             queue.id, new_owner, arguments.maybe_double(throttle_limit),
@@ -341,25 +336,89 @@ void alter_queue(const pg::Arguments &arguments)
             arguments.maybe_int(highest_priority), arguments.maybe_bool(allow_free_jobs),
             arguments.maybe_bool(retry_enabled));
     });
-    if (handler.has_value())
-        recovery::forget_dead_letter_crashes(queue.id);
     if (new_owner.has_value() && *new_owner != queue.owner) {
         take_ownership(queue, queue.owner);
         give_ownership(queue, *new_owner);
     }
     wakeup::note_catalogue_change();
+    return handler;
+}
+
+void alter_queue(const pg::Arguments &arguments)
+{
+    const std::string text = arguments.text(queue_argument, "queue");
+    catalog::lock_queue_name(text);
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = catalog::require_own_queue(*catalogue, text);
+    if (change_queue(queue, arguments, read_reset(arguments)).has_value())
+        recovery::forget_dead_letter_crashes(queue.id);
+}
+
+// An owner who is not named stays: NULL would be whoever calls.
+void replace_queue(const std::string &name, const pg::Arguments &arguments)
+{
+    const auto catalogue = catalog::catalogue();
+    const Queue &queue = catalog::require_own_queue(*catalogue, name);
+    const Object before = read_queue(queue.id);
+    const auto handler = change_queue(queue, arguments, not_given(arguments));
+    if (handler.has_value() && *handler != queue.dead_letter_handler)
+        recovery::forget_dead_letter_crashes(queue.id);
+    tell_of_changes(before, read_queue(queue.id));
+}
+
+std::int32_t create_queue(const pg::Arguments &arguments, IfExists if_exists)
+{
+    const std::string text = arguments.text(queue_argument, "queue");
+    const core::QueueName name = parse_name(text);
+    const Oid role = arguments.maybe_oid(owner).value_or(catalog::caller());
+    check_options(arguments);
+    catalog::lock_queue_name(text);
+    if (const auto present = find_present(name, text, if_exists); present.has_value()) {
+        if (if_exists == IfExists::is_replaced)
+            replace_queue(text, arguments);
+        else
+            tell_of_existing(object_name(Section::queues, {text}));
+        return *present;
+    }
+    check_new_owner(role);
+    finish_drop(name);
+    const TableName table = table_name_of(name);
+    catalog::lock_table_name(table.text);
+    check_table_name(name, table);
+    catalog::lock_partitions();
+    Queue queue = describe(name, role);
+    queue.id = insert_rows(name, role, table.text, arguments);
+    queue.table = table.text;
+    make_tables(queue.id, queue.table);
+    give_ownership(queue, role);
+    wakeup::note_catalogue_change();
+    tell_if_new(if_exists, object_name(Section::queues, {text}));
+    return queue.id;
+}
+
+std::int32_t create_queue_with_hint(const pg::Arguments &arguments, IfExists if_exists)
+{
+    std::int32_t id = 0;
+    with_hint_on_locks("makes queues", [&] { id = create_queue(arguments, if_exists); });
+    return id;
 }
 
 }  // namespace
 
 }  // namespace hipq::queues
 
+HIPQ_FUNCTION(hipq_create_or_replace_queue)
+{
+    const hipq::pg::Arguments arguments(fcinfo);
+    return hipq::pg::return_int(hipq::queues::create_queue_with_hint(
+        arguments, hipq::queues::read_if_exists(arguments, hipq::queues::if_not_exists)));
+}
+
+// As the SQL of 0.1.0 calls it.
 HIPQ_FUNCTION(hipq_create_queue)
 {
-    std::int32_t id = 0;
-    hipq::queues::with_hint_on_locks(
-        "makes queues", [&] { id = hipq::queues::create_queue(hipq::pg::Arguments(fcinfo)); });
-    return hipq::pg::return_int(id);
+    return hipq::pg::return_int(hipq::queues::create_queue_with_hint(
+        hipq::pg::Arguments(fcinfo), hipq::queues::IfExists::fails));
 }
 
 HIPQ_FUNCTION(hipq_alter_queue)
