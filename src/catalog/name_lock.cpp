@@ -20,7 +20,7 @@ namespace hipq::catalog {
 
 namespace {
 
-enum class Kind : std::uint16_t { queue = 1, table, schedule, partitions, schema_rights };
+enum class Kind : std::uint16_t { queue = 1, table, schedule, partitions, schema_rights, set_up };
 
 constexpr int longest_wait = 5'000;  // ms
 
@@ -90,6 +90,12 @@ void lock_table_name(std::string_view name)
 void lock_schedule_name(std::string_view name)
 {
     pg::call([&] { lock(Kind::schedule, name); });
+}
+
+void lock_set_up(Oid role)
+{
+    const std::string number = std::to_string(role);
+    pg::call([&] { lock(Kind::set_up, number); });
 }
 
 void lock_partitions()

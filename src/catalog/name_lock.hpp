@@ -11,6 +11,10 @@ void lock_queue_name(std::string_view name);
 void lock_table_name(std::string_view name);
 void lock_schedule_name(std::string_view name);
 
+// For what goes through all that a role has set up: one transaction of the role at a time. Waits
+// likewise.
+void lock_set_up(Oid role);
+
 // For what can be changed by one transaction at a time, whosever queue it is about: the partitions
 // of hipq.job, and the rights on hipq's schema. Whoever needs both locks the partitions first. Each
 // waits for 5 s; then it raises 55P03, which names the process that has it. Needs a transaction.

@@ -23,6 +23,8 @@ constinit pg::Statement insert_instance(R"(
     RETURNING instance_id)");
 constinit pg::Statement select_id("SELECT instance_id FROM hipq.instance WHERE name = $1");
 constinit pg::Statement
+    lock_to_change("SELECT FROM hipq.instance WHERE instance.name = $1 FOR NO KEY UPDATE");
+constinit pg::Statement
     lock_instance("SELECT FROM hipq.instance WHERE instance.name = $1 FOR UPDATE");
 constinit pg::Statement select_queues_of_instance(R"(
     SELECT queue_id, table_name, is_dropped
@@ -139,6 +141,7 @@ std::optional<std::int32_t> insert(const std::string &name, const Options &optio
 
 std::int32_t replace_instance(const std::string &name, const Options &options)
 {
+    pg::as_hipq([&] { lock_to_change.run(name); });
     const Object before = read_instance(name);
     change_instance(name, options);
     tell_of_changes(before, read_instance(name));

@@ -12,7 +12,6 @@ namespace hipq::queues {
 
 namespace {
 
-using catalog::HandlerKind;
 using catalog::HandlerText;
 using catalog::JobType;
 using catalog::Queue;
@@ -165,10 +164,14 @@ std::vector<std::string> not_given(const pg::Arguments &arguments)
     return names;
 }
 
+constinit pg::Statement
+    lock_job_type("SELECT FROM hipq.job_type WHERE queue_id = $1 AND name = $2 FOR NO KEY UPDATE");
+
 // A type that was registered before. The zone stays if none is given: it would be the session's.
 void replace_job_type(const Queue &queue, const JobType &present, const pg::Arguments &arguments,
                       const HandlerText &what, const std::string &decider)
 {
+    pg::as_hipq([&] { lock_job_type.run(queue.id, present.name); });
     const Object before = read_job_type(queue.id, present.name);
     const std::vector<std::string> to_reset = not_given(arguments);
     if (!store(queue, present.name, arguments, what, decider, &to_reset))

@@ -35,7 +35,7 @@ constinit pg::Statement
     select_queues(HIPQ_OBJECTS(R"(
         SELECT instance.name || '.' || queue.name, NULL, NULL, NULL,
                jsonb_build_object(
-                   'queue', instance.name || '.' || queue.name, 'owner', queue.owner::text, 'throttle_limit', queue.throttle_limit::double precision,
+                   'queue', instance.name || '.' || queue.name, 'owner', pg_get_userbyid(queue.owner), 'throttle_limit', queue.throttle_limit::double precision,
                    'retention', queue.retention::text, 'history', queue.history, 'strict', queue.is_strict, 'queue_ttl', queue.queue_ttl,
                    'dead_letter_enabled', queue.dead_letter_enabled, 'dead_letter_retention', queue.dead_letter_retention::text,
                    'durability', queue.durability, 'weight', queue.weight, 'dead_letter_max', queue.dead_letter_max,
@@ -75,22 +75,22 @@ constinit pg::Statement select_job_types(
 
 // By what grant_queue() gives first of each privilege.
 constinit pg::Statement select_grants(HIPQ_OBJECTS(R"(
-        SELECT instance.name || '.' || queue.name, given.role::text, given.privilege, NULL,
-               jsonb_build_object('queue', instance.name || '.' || queue.name, 'role', given.role::text, 'privilege', given.privilege)
+        SELECT instance.name || '.' || queue.name, pg_get_userbyid(given.role)::text, given.privilege, NULL,
+               jsonb_build_object('queue', instance.name || '.' || queue.name, 'role', pg_get_userbyid(given.role), 'privilege', given.privilege)
         FROM hipq.queue
         JOIN hipq.instance USING (instance_id)
         JOIN pg_class AS queue_table ON queue_table.relnamespace = 'hipq'::regnamespace AND queue_table.relname = queue.table_name
         CROSS JOIN LATERAL (
-            SELECT acl.grantee::regrole, CASE acl.privilege_type WHEN 'INSERT' THEN 'enqueue' ELSE 'read' END
+            SELECT acl.grantee, CASE acl.privilege_type WHEN 'INSERT' THEN 'enqueue' ELSE 'read' END
             FROM aclexplode(queue_table.relacl) AS acl
             WHERE acl.privilege_type IN ('INSERT', 'SELECT')
             UNION
-            SELECT acl.grantee::regrole, 'work'
+            SELECT acl.grantee, 'work'
             FROM pg_attribute AS place
             CROSS JOIN aclexplode(place.attacl) AS acl
             WHERE place.attrelid = queue_table.oid AND place.attname = 'job_data' AND acl.privilege_type = 'UPDATE'
             UNION
-            SELECT acl.grantee::regrole, 'control'
+            SELECT acl.grantee, 'control'
             FROM pg_inherits
             JOIN pg_class AS live ON live.oid = inhrelid AND live.relkind = 'r'
             JOIN pg_attribute AS place ON place.attrelid = live.oid AND place.attname = 'priority'
@@ -104,7 +104,7 @@ constinit pg::Statement select_grants(HIPQ_OBJECTS(R"(
 constinit pg::Statement select_schedules(HIPQ_OBJECTS(R"(
         SELECT schedule.name, NULL, NULL, NULL,
                jsonb_build_object(
-                   'name', schedule.name, 'cron', schedule.cron, 'role', schedule.role::text, 'job_type', schedule.job_type, 'job_data', schedule.job_data,
+                   'name', schedule.name, 'cron', schedule.cron, 'role', pg_get_userbyid(schedule.role), 'job_type', schedule.job_type, 'job_data', schedule.job_data,
                    'queue', instance.name || '.' || queue.name, 'job_key', nullif(schedule.job_key, schedule.name), 'priority', schedule.priority,
                    'timeout', schedule.timeout, 'throttle_factor', schedule.throttle_factor::double precision, 'time_windows', schedule.time_windows,
                    'max_retries', schedule.max_retries, 'expires_after', schedule.expires_after::text, 'throttle_key', schedule.throttle_key)
@@ -173,6 +173,15 @@ std::vector<Object> read(Section section, pg::Statement &statement, const Argume
     return objects;
 }
 
+// What is looked for was there a moment ago.
+Object only(std::vector<Object> objects, const char *what)
+{
+    if (objects.empty())
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("%s has just been dropped", what),
+                   errhint("Try again."));
+    return std::move(objects.front());
+}
+
 std::vector<std::int64_t> own_queues()
 {
     std::vector<std::int64_t> ids;
@@ -205,21 +214,22 @@ std::vector<Object> read_objects()
 
 Object read_instance(const std::string &name)
 {
-    return read(Section::instances, select_instances, std::vector<std::int64_t>{}, false,
-                std::optional(name))
-        .front();
+    return only(read(Section::instances, select_instances, std::vector<std::int64_t>{}, false,
+                     std::optional(name)),
+                "the instance");
 }
 
 Object read_queue(int queue_id)
 {
-    return read(Section::queues, select_queues, std::vector<std::int64_t>{queue_id}).front();
+    return only(read(Section::queues, select_queues, std::vector<std::int64_t>{queue_id}),
+                "the queue");
 }
 
 Object read_job_type(int queue_id, const std::string &name)
 {
-    return read(Section::job_types, select_job_types, std::vector<std::int64_t>{queue_id},
-                std::optional(name))
-        .front();
+    return only(read(Section::job_types, select_job_types, std::vector<std::int64_t>{queue_id},
+                     std::optional(name)),
+                "the job type");
 }
 
 std::vector<Difference> differences(const Object &before, const Object &after)

@@ -71,6 +71,11 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_next_run', 'lateral (SELECT hipq._next_run(''* * * * *'', NULL) > ''2000-01-01'')', 't'),
     ('_is_one_of', 'hipq._is_one_of(1, ''{1}'')', 'true'),
     ('_is_in_reach', 'hipq._is_in_reach(2, ''{3, NULL, 1}'')', 'false'),
+    ('describe',
+     'lateral (SELECT jsonb_path_query_array(hipq.describe(), ''$.*[*]''))', '[]'),
+    ('apply',
+     'hipq.apply(''{"instances": [], "queues": [], "job_types": [], "grants": [],
+                  "schedules": [], "pauses": []}'', drop_others => true)', 'nothing'),
     ('fail_retriable', 'lateral (SELECT hipq.fail_retriable(''x''))', 'HQ002'),
     ('fail_permanently', 'lateral (SELECT hipq.fail_permanently(''x''))', 'HQ001'),
     -- for handlers: no job runs here
@@ -179,6 +184,9 @@ INSERT INTO asked (function, call, answer) VALUES
     ('drop_queue', 'lateral (SELECT hipq.drop_queue(''{name}'', force => true))', '42704'),
     ('drop_job_type',
      'lateral (SELECT hipq.drop_job_type(''{name}'', ''secret'', force => true))', '42704'),
+    ('apply',
+     'hipq.apply(''{"job_types": [{"queue": "{name}", "job_type": "x"}]}'')', '42704'),
+    ('apply', 'hipq.apply(''{"pauses": [{"instance": "{instance}"}]}'')', '42704'),
     ('register_job_type', 'lateral (SELECT hipq.register_job_type(''{name}'', ''x''))', '42704'),
     ('alter_job_type', 'lateral (SELECT hipq.alter_job_type(''{name}'', ''secret''))', '42704'),
     -- that name something else; that there is a worker of that number is no secret

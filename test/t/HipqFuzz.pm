@@ -16,7 +16,7 @@ my $never = qr/^(?:XX|58|F0|0Z)/;
 
 # Statements that would leave nothing to be tested: they are rolled back. Superusers' writes to hipq's tables are too, as no promise
 # holds after them.
-my $rolled_back = qr/\b(?:drop_queue|drop_instance|drop_job_type|revoke_queue|alter_queue|release_hold)\b/;
+my $rolled_back = qr/\b(?:drop_queue|drop_instance|drop_job_type|revoke_queue|alter_queue|release_hold|or_replace)\b/;
 
 my @numbers = (0, 1, -1, 2, 7, 1000, 2147483647, -2147483648);
 my %values = (

@@ -1,0 +1,62 @@
+# apply() brings schedules, too, as the roles that they enqueue as; and what describe() says of one database makes another one like it.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $hipq = HipqCluster->new('apply', shared_preload_libraries => 'hipq, pg_cron', 'cron.database_name' => 'postgres', 'cron.use_background_workers' => 'on');
+$hipq->sql(q{
+	CREATE EXTENSION pg_cron;
+	CREATE ROLE producer LOGIN; CREATE ROLE reader;
+	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS ''});
+sub apply { my ($arguments) = @_; return $hipq->sql("SET client_min_messages = warning; SELECT object, action, property, before, after FROM hipq.apply($arguments)"); }
+sub entries { return $hipq->sql(q{SELECT string_agg(concat_ws(' ', schedule, username), ', ' ORDER BY schedule) FROM cron.job}) }
+
+my $state = q{{
+	"queues": [{"queue": "app.mail", "owner": "app", "weight": 7}],
+	"job_types": [{"queue": "app.mail", "job_type": "run", "handler": "run", "time_zone": "UTC"}],
+	"grants": [{"queue": "app.mail", "role": "producer", "privilege": "enqueue"}, {"queue": "app.mail", "role": "reader", "privilege": "read"}],
+	"schedules": [{"name": "nightly", "cron": "5 3 * * *", "job_type": "run", "role": "producer", "expires_after": "1 h", "priority": 3},
+		{"name": "weekly", "cron": "@weekly", "queue": "app.mail", "job_type": "run", "job_data": {"a": [null]}, "job_key": "NONE", "role": "app"}],
+	"pauses": [{"queue": "app.mail", "job_type": "run", "reason": "until monday"}]}};
+like(apply("'$state', dry_run => true"), qr/^schedule "nightly"\|create\|\|\|/m, 'a dry run tells of schedules');
+is(entries(), '', 'and makes none');
+apply("'$state'");
+is(entries(), '0 0 * * 0 app, 5 3 * * * producer', 'pg_cron has them, as their roles');
+is(apply("'$state'"), '', 'once more: nothing differs');
+is(apply('hipq.describe(), drop_others => true'), '', 'nor does what describe() says');
+is(entries(), '0 0 * * 0 app, 5 3 * * * producer', 'pg_cron has them still');
+
+is(apply(q{'{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "6 3 * * *", "job_type": "run", "role": "producer"}]}'}),
+	qq{schedule "nightly"|change|cron|"5 3 * * *"|"6 3 * * *"\nschedule "nightly"|change|expires_after|"01:00:00"|null\nschedule "nightly"|change|priority|3|null},
+	'a schedule that is changed');
+is(entries(), '0 0 * * 0 app, 6 3 * * * producer', 'is changed in pg_cron');
+like($hipq->error_of(q{SELECT hipq.apply('{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "61 * * * *", "job_type": "run", "role": "producer"}]}')}),
+	qr/22023: schedules\[0\]: invalid cron expression "61 \* \* \* \*"/, 'what is wrong with it has a place');
+
+# ---- all of it goes, and comes back
+
+my $described = $hipq->sql('SELECT hipq.describe()');
+apply(q{'{"queues": [], "instances": []}', drop_others => true});
+is(entries(), '', 'schedules go with their queue');
+is($hipq->sql(q{SELECT jsonb_path_query_array(hipq.describe(), '$.*[*]')}), '[]', 'nothing is left');
+apply("'$described'");
+is($hipq->sql('SELECT hipq.describe()'), $described, 'the description brings all of it back');
+is(entries(), '0 0 * * 0 app, 6 3 * * * producer', 'schedules included');
+my $id = $hipq->sql(q{SELECT hipq.resume('app.mail', 'run'); SELECT hipq.enqueue('run', queue => 'app.mail')}) =~ s/.*\n//r;
+is($hipq->outcome($id), 'succeeded', 'and jobs run');
+
+# ---- another database, where pg_cron is not
+
+$hipq->sql('CREATE DATABASE other');
+my $other = $hipq->in('other');
+$other->sql(q{CREATE EXTENSION hipq; CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE sql AS ''});
+like($other->error_of("SELECT hipq.apply('$described')"), qr/55000: schedules\[0\]: schedules need pg_cron in this database/, 'without pg_cron: nothing');
+is($other->sql(q{SELECT count(*) FROM hipq.queue}), '0', 'not even what came before');
+my $rest = $other->sql("SELECT '$described'::jsonb - 'schedules'");
+$other->sql("SET client_min_messages = warning; SELECT hipq.apply('$rest')");
+is($other->sql(q{SELECT hipq.describe() - 'schedules'}), $rest, 'a new database becomes like the first');
+is($other->sql(q{SELECT hipq.resume('app.mail', 'run')}), 't', 'with its pauses');
+is($other->outcome_of('run', q{queue => 'app.mail'}), 'succeeded', 'and jobs run there');
+
+done_testing();
