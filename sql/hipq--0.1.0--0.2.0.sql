@@ -2,7 +2,8 @@
 
 SET LOCAL search_path = pg_catalog, pg_temp;
 
--- A server that was not restarted still runs the library of 0.1.0, which has none of the functions below.
+-- A server that was not restarted still runs the library of 0.1.0, which has none of the functions
+-- below.
 DO $upgrade$
 BEGIN
     IF hipq.version() = '0.1.0' THEN
@@ -11,6 +12,7 @@ BEGIN
     END IF;
 END
 $upgrade$;
+
 -- Tables that a subscription fills: their queues stand still until release_hold(queue).
 CREATE TABLE hipq.queue_hold (
     queue_id     integer     NOT NULL CONSTRAINT queue_hold_pkey PRIMARY KEY,
