@@ -37,7 +37,8 @@ Oid role_named(const std::string &name)
     if (!pg::call([&] { return ::is_member_of_role(catalog::caller(), role); }))
         HIPQ_RAISE(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                    errmsg("must be member of role \"%s\"", name.c_str()),
-                   errdetail("A schedule enqueues as its role."));
+                   errdetail("A schedule enqueues as its role."),
+                   errhint("Leave the role out to have it enqueue as you."));
     return role;
 }
 
