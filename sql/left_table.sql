@@ -27,6 +27,10 @@ SELECT pg_temp.create('attached'), pg_temp.create('apart');
 INSERT INTO hipq.left_apart (job_type) VALUES ('a') RETURNING id > 0 AS enqueued;
 SELECT queue, state FROM hipq.jobs WHERE queue = 'left.apart';
 
+-- One whose leaves are not named after the whole table
+SELECT pg_temp.leave('with_a_name_of_many_letters'), pg_temp.create('with_a_name_of_many_letters');
+SELECT hipq.enqueue('a', queue => 'left.with_a_name_of_many_letters', scheduled_run_time => 'tomorrow') > 0 AS enqueued;
+
 -- A queue has it.
 SELECT pg_temp.create('apart');
 

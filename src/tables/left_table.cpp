@@ -5,6 +5,7 @@
 // jobs without their queue and its types has half a dump.
 #include "left_table.hpp"
 
+#include "core/text/names.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
 #include "tables/make_leaf.hpp"
@@ -36,7 +37,8 @@ constinit pg::Statement select_number(R"(
 
 constinit pg::Statement select_next_number("SELECT nextval('hipq.queue_id_seq')::integer");
 
-// What keeps the table $1 from being a queue's: the first such thing, as a sentence.
+// What keeps the table $1 from being a queue's: the first such thing, as a sentence. $2: the owner
+// of the extension; $3, $4, $5: live leaf, final tree and index of keys, as they have to be called.
 constinit pg::Statement select_difference(R"(
     WITH tree AS (
         SELECT relation.oid, relation.relname::text AS name, relation.relkind, relation.relrowsecurity, relation.relhasrules,
@@ -45,16 +47,15 @@ constinit pg::Statement select_difference(R"(
         JOIN pg_class AS relation ON relation.oid = part.relid
         LEFT JOIN pg_class AS parent ON parent.oid = part.parentrelid
     ), needed_part (name, parent, bound) AS (
-        VALUES ($1 || '_live', $1, 'FOR VALUES IN (NULL, ''initial'', ''running'', ''error'', ''retry'')'),
-               ($1 || '_final', $1, 'FOR VALUES IN (''final'')'),
-               ($1 || '_final_default', $1 || '_final', 'DEFAULT')
+        VALUES ($3, $1, 'FOR VALUES IN (NULL, ''initial'', ''running'', ''error'', ''retry'')'),
+               ($4, $1, 'FOR VALUES IN (''final'')'),
+               ($4 || '_default', $4, 'DEFAULT')
     ), needed_index (definition) AS (
-        VALUES (format('CREATE UNIQUE INDEX %1$s_pkey ON hipq.%1$s USING btree (id)', $1 || '_live')),
-               (format('CREATE UNIQUE INDEX %s_one_unfinished_job_per_type_and_key ON hipq.%s_live USING btree (job_type, job_key) '
-                       'WHERE (job_key <> ''NONE''::text)', $1, $1)),
-               (format('CREATE INDEX %1$s_line ON hipq.%1$s USING btree (job_type, priority, scheduled_run_time, id)', $1 || '_live')),
+        VALUES (format('CREATE UNIQUE INDEX %1$s_pkey ON hipq.%1$s USING btree (id)', $3)),
+               (format('CREATE UNIQUE INDEX %s ON hipq.%s USING btree (job_type, job_key) WHERE (job_key <> ''NONE''::text)', $5, $3)),
+               (format('CREATE INDEX %1$s_line ON hipq.%1$s USING btree (job_type, priority, scheduled_run_time, id)', $3)),
                (format('CREATE INDEX %1$s_expiry ON hipq.%1$s USING btree (expires_time) '
-                       'WHERE (expires_time < ''infinity''::timestamp with time zone)', $1 || '_live'))
+                       'WHERE (expires_time < ''infinity''::timestamp with time zone)', $3))
         UNION ALL
         SELECT format(definition, name)
         FROM tree
@@ -72,12 +73,12 @@ constinit pg::Statement select_difference(R"(
         UNION ALL
         SELECT 3, format('It has a partition "%s".', name)
         FROM tree
-        WHERE name NOT IN ($1, $1 || '_live', $1 || '_final')
-          AND (parent <> $1 || '_final' OR relkind <> 'r' OR name !~ '_final_(default|p[0-9_]+)$')
+        WHERE name NOT IN ($1, $3, $4)
+          AND (parent <> $4 OR relkind <> 'r' OR name !~ '_final_(default|p[0-9_]+)$')
         UNION ALL
         SELECT 4, format('Table "hipq.%s" is not partitioned by range of update_time.', name)
         FROM tree
-        WHERE name = $1 || '_final' AND (relkind <> 'p' OR pg_get_partkeydef(oid) <> 'RANGE (update_time)')
+        WHERE name = $4 AND (relkind <> 'p' OR pg_get_partkeydef(oid) <> 'RANGE (update_time)')
         UNION ALL
         SELECT 5, format('Table "hipq.%s" has row security or rules.', name)
         FROM tree
@@ -153,7 +154,9 @@ std::optional<std::int64_t> number_of(std::string_view table)
 
 void adopt(int queue_id, const std::string &table)
 {
-    for (const pg::Row row : select_difference.run(table, pg::extension_owner()))
+    for (const pg::Row row :
+         select_difference.run(table, pg::extension_owner(), core::live_leaf_name(table),
+                               core::final_tree_name(table), core::key_index_name(table)))
         refuse(table, row.text(0));
     demand_empty(table);
     if (!number_of(table).has_value())
