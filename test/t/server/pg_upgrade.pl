@@ -37,6 +37,16 @@ sub upgrade
 	return;
 }
 
+# Minor versions of November 2026 (15.20, 17.12) mark columns whose statistics target was set, and dump the mark. PostgreSQL 18.6, which
+# is older than they are, does not know it, whatever the database: it is taken away for that one.
+sub without_marks
+{
+	my ($hipq) = @_;
+	$hipq->sql(q{SET allow_system_table_mods = on;
+		UPDATE pg_attribute SET attoptions = NULL WHERE attoptions::text LIKE '{pg_attver=%}' AND attoptions::text NOT LIKE '%,%'});
+	return;
+}
+
 sub states { return $_[0]->sql(q{SELECT string_agg(concat_ws(' ', id, job_key, state, outcome, attempt), E'\n' ORDER BY id) FROM hipq.jobs}); }
 
 my $pg15 = cluster(15);
@@ -47,7 +57,7 @@ $pg15->sql(q{
 	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		IF job.job_data ? 'fails' THEN RAISE 'fails'; END IF;
-		IF job.job_data ? 'sleeps' AND job.attempt = 1 THEN PERFORM pg_sleep(600); END IF;
+		IF job.job_data ? 'sleeps' AND current_setting('server_version_num')::integer < 160000 THEN PERFORM pg_sleep(600); END IF;
 	END $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', max_retries => 5);
 	SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 100)});
@@ -68,16 +78,18 @@ foreach my $step ([ 17 ], [ 18, '--link' ])
 	upgrade($before, $after, @options);
 	is($after->version, $version, "it is PostgreSQL $version");
 	my $states = states($after);
-	is(scalar(() = $states =~ /succeeded/g), $version == 17 ? 100 : 101, 'the final jobs came along');
+	is(scalar(() = $states =~ /succeeded/g), $version == 17 ? 100 : 102, 'the final jobs came along');
 	like($states, qr/^$waiting later initial waiting 0$/m, 'so did one that waits');
 	like($states, qr/^$retried retried retry /m, 'one that will be tried again');
-	like($after->error_of(q{INSERT INTO hipq.app_main (job_type, job_key) VALUES ('run', 'later')}), qr/^23505/, 'its key is held');
-	like($after->why($version == 17 ? $running : $waiting), qr/^hold:/, 'nothing runs, as in any copy');
+	like($after->error_of(q{INSERT INTO hipq.app_main (job_type, job_key) VALUES ('run', 'later')}), qr/23505/, 'its key is held');
+	my $due = $after->enqueue('run');
+	like($after->why($due), qr/^hold:/, 'nothing runs, as in any copy');
 	$after->sql('SELECT hipq.release_hold()');
 	is($after->outcome($running), 'succeeded', 'after release_hold() the job that was interrupted runs again');
-	is($after->outcome_of('run'), 'succeeded', 'and new ones do') if $version == 18;
+	is($after->outcome($due), 'succeeded', 'and the one that was held');
 	is($after->sql('SELECT count(*) FROM hipq.attempts WHERE job_id = ' . $retried) > 0, 1, 'the history is there');
 	$before = $after;
+	without_marks($after) if $version == 17;
 	$after->node->stop;
 }
 $before->node->start;
