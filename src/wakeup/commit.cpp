@@ -5,6 +5,7 @@
 #include "executors/executors.hpp"
 #include "pg/clock.hpp"
 #include "wakeup/completion_waiters.hpp"
+#include "wakeup/own_prepared.hpp"
 #include "wakeup/prepared.hpp"
 
 namespace hipq::wakeup {
@@ -188,10 +189,14 @@ bool has_notes()
 
 extern "C" void hipq_transaction_ends(XactEvent event, void *)
 {
+    if (event == XACT_EVENT_PRE_COMMIT && has_own_prepared_committed())
+        note_unknown_jobs();
     if (event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
         return;
-    if (event == XACT_EVENT_PREPARE && has_notes())
+    if (event == XACT_EVENT_PREPARE && has_notes()) {
+        remember_prepared(::GetTopTransactionIdIfAny());
         databases::note_prepared();
+    }
     show_lanes();
     forget();
 }

@@ -2,8 +2,8 @@
 // somebody has to look.
 //
 // COMMIT PREPARED of a client passes hipq's utility hook, which says so at once. That of an apply
-// worker of logical replication does not, nor does any after which the session ends early: the
-// launcher watches for those.
+// worker of logical replication does not (own_prepared.hpp), nor does any after which the session
+// ends early: the launcher watches for those.
 #pragma once
 
 #include "memory/memory.hpp"

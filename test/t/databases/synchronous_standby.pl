@@ -16,7 +16,7 @@ $primary->sql(q{
 	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE sql AS $$ INSERT INTO effect VALUES (job.id) $$;
 	CREATE FUNCTION notify(job hipq.job) RETURNS void LANGUAGE sql AS $$ SELECT pg_notify('done', job.id::text) $$;
 	SELECT hipq.register_job_type(queue, 'run', handler => 'run', default_timeout => '1 s') FROM hipq.queues;
-	SELECT hipq.register_job_type(queue, 'notify', handler => 'notify') FROM hipq.queues});
+	SELECT hipq.register_job_type(queue, 'notify', handler => 'notify', claim => 'lock') FROM hipq.queues});
 is($primary->outcome_of('run', "queue => 'app.$_'"), 'succeeded', "$_: jobs run without a standby") foreach 'strict', 'grouped';
 
 $primary->node->backup('backup');
@@ -46,12 +46,13 @@ my $outside = $primary->enqueue('outside', q{queue => 'app.strict'});
 my $attempt = $worker->query_safe("SELECT attempt FROM hipq.claim($worker_id, 1, '20 s')");
 is($attempt, '1', 'an external worker has a job');
 pause();
-my %job = ('grouped run' => enqueue('run', 'grouped'));
-ok($primary->wait_until("SELECT state = 'final' FROM hipq.jobs WHERE id = $job{'grouped run'}"), 'grouped: a job is over');
-is(told($job{'grouped run'}, '2 s'), 'running', 'but wait_for() says so to nobody who waits for the standby');
-is(told($job{'grouped run'}, '2 s', $local), 'succeeded', 'and to whoever does not');
+my %job = ('grouped notify' => enqueue('notify', 'grouped'));
+ok($primary->wait_until("SELECT state = 'final' FROM hipq.jobs WHERE id = $job{'grouped notify'}"), 'grouped: a job is over');
+is(told($job{'grouped notify'}, '2 s'), 'running', 'but wait_for() says so to nobody who waits for the standby');
+is(told($job{'grouped notify'}, '2 s', $local), 'succeeded', 'and to whoever does not');
+unlike($listener->query_safe('SELECT 1'), qr/Asynchronous notification/, 'grouped: no listener is told');
 $job{"strict $_"} = enqueue($_, 'strict') foreach 'run', 'notify';
-$job{'grouped notify'} = enqueue('notify', 'grouped');
+$job{'grouped run'} = enqueue('run', 'grouped');
 ok($primary->wait_until(q{SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type = 'hipq executor' AND wait_event = 'SyncRep'}), 'executors wait for the standby');
 isnt(told($job{'strict run'}, '2 s', $local), 'succeeded', 'strict: no job is over before the standby has it, past its timeout too');
 is($primary->sql("SELECT state <> 'final' FROM hipq.jobs WHERE id = $job{'strict run'}"), 't', 'for nobody');

@@ -45,6 +45,24 @@ commit(2);
 ends(2, 'its job runs');
 $hipq->in_time(time - $start, 8, 'soon');
 
+# ---- by the worker itself, at once: the launcher, which looks each second, stands still
+prepare(20);
+is_prepared(1, 'prepared while the scheduler is away');
+ok($hipq->wait_until($left, 0, 30), 'the scheduler has left again');
+prepare(21);    # another one: that it is not over is no reason to stay quiet, nor to wake anybody
+is_prepared(2, 'two');
+my $later = $hipq->sql(q{SELECT hipq.enqueue('run', '{}', 'app.main', scheduled_run_time => now() + interval '30 s')});    # keeps the scheduler
+ok($hipq->wait_until($left, 1, 30), 'a scheduler is there');
+my $launcher = $hipq->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'hipq launcher'});
+$hipq->outcome_of('run', q{'{}', 'app.main'});    # and an executor
+kill 'STOP', $launcher;
+commit(20);
+ends(20, 'without the launcher');
+commit(21);
+ends(21, 'and the other one');
+kill 'CONT', $launcher;
+$hipq->sql("SELECT hipq.cancel($later)");
+
 # ---- several, in the order of their commits
 prepare($_) foreach 3 .. 5;
 is_prepared(3, 'several');
