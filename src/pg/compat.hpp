@@ -9,6 +9,7 @@ extern "C" {
 #include "access/tableam.h"
 #include "commands/vacuum.h"
 #include "replication/message.h"
+#include "storage/bufmgr.h"
 #include "storage/lock.h"
 #include "storage/sinvaladt.h"
 }
@@ -242,11 +243,15 @@ inline constexpr bits32 vacuum_main = VACOPT_PROCESS_MAIN;
 inline constexpr bits32 vacuum_main = 0;
 #endif
 
-// `memory` outlives the transactions that a vacuum begins and ends.
+// `memory` outlives the transactions that a vacuum begins and ends. The ring keeps it from filling
+// shared buffers with what it reads; up to 15 vacuum() makes one itself.
 inline void run_vacuum(List *relations, VacuumParams &parameters, MemoryContext memory)
 {
 #if PG_VERSION_NUM >= 160000
-    ::vacuum(relations, &parameters, nullptr, memory, true);
+    MemoryContext before = ::MemoryContextSwitchTo(memory);
+    BufferAccessStrategy ring = ::GetAccessStrategyWithSize(BAS_VACUUM, VacuumBufferUsageLimit);
+    ::MemoryContextSwitchTo(before);
+    ::vacuum(relations, &parameters, ring, memory, true);
 #else
     (void)memory;
     ::vacuum(relations, &parameters, nullptr, true);
