@@ -11,9 +11,11 @@ use Test::More;
 
 # tools/upgrade-server makes both: a server whose hipq may be replaced, and the files of releases.
 my ($server, $releases) = map { "$ENV{HIPQ_ROOT}/build/$_" } qw(upgrade releases);
-my ($old) = -e "$releases/0.1.0/hipq.so" ? '0.1.0' : ();
-plan skip_all => 'needs the release before, from git: tools/upgrade-server' unless defined $old;
+my ($old) = slurp_file("$ENV{HIPQ_ROOT}/test/upgrade/releases") =~ /^(\S+) .*\n\z/m;
+plan skip_all => 'needs the release before, from git: tools/upgrade-server' unless -e "$releases/$old/hipq.so";
 my ($new) = slurp_file("$ENV{HIPQ_ROOT}/hipq.control") =~ /default_version = '(.*)'/;
+my ($major, $minor) = split /[.]/, $new;
+my ($next, $after_next) = map { join '.', $major, $minor + $_, 0 } 1, 2;
 my ($bin) = glob "$server/lib/postgresql/*/bin";
 my ($library, $extensions) = ("$bin/../lib", glob "$server/share/postgresql/*/extension");
 $ENV{PATH} = "$bin:$ENV{PATH}";
@@ -111,9 +113,16 @@ is($hipq->outcome($running), 'succeeded', 'the job that ran at the restart has r
 $hipq->sql("SELECT hipq.complete($outside, 1)");
 is($hipq->outcome($outside), 'succeeded', 'the external worker completes its job');
 
-# ---- ALTER EXTENSION UPDATE, under load
+# ---- ALTER EXTENSION UPDATE, under load; functions that are replaced keep the rights that were given on them
+$hipq->sql(q{GRANT EXECUTE ON FUNCTION hipq.create_queue TO app WITH GRANT OPTION; REVOKE EXECUTE ON FUNCTION hipq.register_job_type FROM PUBLIC});
 $hipq->sql('SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE');
 is(version_of_extension($hipq), $new, 'the extension is new');
+is($hipq->sql(q{SELECT has_function_privilege('app', 'hipq.create_queue'::regproc, 'EXECUTE WITH GRANT OPTION')}), 't', 'who had a right has it');
+is($hipq->sql(q{SELECT has_function_privilege('app', 'hipq.register_job_type'::regproc, 'EXECUTE')}), 'f', 'who had lost one has it not');
+my $rights = '';
+IPC::Run::run([ 'pg_dump', '--schema-only', '-d', $node->connstr('postgres') ], '>', \$rights) or die 'pg_dump fails';
+like($rights, qr/^GRANT ALL ON FUNCTION hipq\.create_queue\(.*or_replace boolean\) TO app WITH GRANT OPTION;/m, 'a dump tells of it');
+$hipq->sql(q{GRANT EXECUTE ON FUNCTION hipq.register_job_type TO PUBLIC});
 load_goes_on('new library, new extension');
 is($hipq->sql("SELECT job_key FROM hipq.jobs WHERE id = $waiting"), 'later', 'the waiting job is there');
 like($hipq->why($paused), qr/^pause/, 'the paused one is still paused');
@@ -131,13 +140,13 @@ like($hipq->error_of("ALTER EXTENSION hipq UPDATE TO '$old'"), qr/0A000: extensi
 is(version_of_extension($hipq), $new, 'and changes nothing');
 
 # ---- the extension is one release ahead of the library, as after a package was taken back; then two
-append_to_file("$extensions/hipq--$new--0.3.0.sql", qq{SET LOCAL search_path = pg_catalog, pg_temp;
+append_to_file("$extensions/hipq--$new--$next.sql", qq{SET LOCAL search_path = pg_catalog, pg_temp;
 	ALTER TABLE hipq.queue ADD COLUMN of_a_later_release integer NOT NULL DEFAULT 0;
 	ALTER TABLE hipq.job_type ADD COLUMN of_a_later_release integer NOT NULL DEFAULT 0;\n});
 $offset = -s $node->logfile;
-$hipq->sql(q{SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE TO '0.3.0'});
+$hipq->sql(qq{SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE TO '$next'});
 load_goes_on('old library, new extension');
-like(slurp_file($node->logfile, $offset), qr/The extension is version 0\.3\.0, the library \Q$new\E; jobs go on/, 'the log says so');
+like(slurp_file($node->logfile, $offset), qr/The extension is version \Q$next\E, the library \Q$new\E; jobs go on/, 'the log says so');
 kill 'TERM', @clients;
 waitpid $_, 0 foreach @clients;
 ok($load->drain, 'every job of the load ends');
@@ -145,10 +154,10 @@ my $history = $load->history;
 $history->{letters} = [ grep { $_ != $doomed } @{ $history->{letters} } ];    # which is not of the load
 is(HipqChecker::describe(HipqChecker::check($history)), '', 'no job was lost, none ended twice, effects are there exactly once') or diag('the files are in ' . $node->data_dir);
 cmp_ok(scalar @{ $history->{jobs} }, '>', 300, 'there were jobs');
-append_to_file("$extensions/hipq--0.3.0--0.4.0.sql", "SET LOCAL search_path = pg_catalog, pg_temp;\n");
-$hipq->sql(q{SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE TO '0.4.0'});
+append_to_file("$extensions/hipq--$next--$after_next.sql", "SET LOCAL search_path = pg_catalog, pg_temp;\n");
+$hipq->sql(qq{SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE TO '$after_next'});
 my $stopped = $hipq->enqueue('pass');
-like($hipq->why($stopped), qr/^version: The extension is version 0\.4\.0, the library \Q$new\E: run ALTER EXTENSION/, 'two releases ahead: jobs stand still');
+like($hipq->why($stopped), qr/^version: The extension is version \Q$after_next\E, the library \Q$new\E: run ALTER EXTENSION/, 'two releases ahead: jobs stand still');
 $hipq->set('hipq.alert_waiting' => '100ms');
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'jobs wait: version'}, 1), 'and an alert says so');
 
