@@ -108,8 +108,10 @@ my $points = HipqPoints->new($hipq);
 foreach my $action (qw(terminate kill))
 {
 	my $log = -s $hipq->node->logfile;
-	$points->arm('after-finish-commit', $action);
+	$hipq->sql(q{SELECT hipq.pause('app.one')});
 	my $job = $hipq->enqueue('one', q{'{}', queue => 'app.one', throttle_key => 'k'});
+	$points->arm('after-finish-commit', $action);
+	$hipq->try_sql(q{SELECT hipq.resume('app.one')});    # the server may go down before psql has its answer
 	if ($action eq 'kill') { $hipq->node->wait_for_log(qr/was terminated by signal 9/, $log); }
 	else { ok($points->wait_fired('after-finish-commit'), 'an executor ends when its handler has left the job'); }
 	ok($hipq->wait_until("SELECT count(*) = 0 FROM hipq.executors WHERE job_id = $job OR status = 'ended'"), "$action: nobody has it any more");
