@@ -58,6 +58,15 @@ std::vector<std::int64_t> ids_of(std::span<const core::CrashCase> cases)
     return ids;
 }
 
+std::vector<std::int64_t> earlier_suspects(int queue_id)
+{
+    std::vector<std::int64_t> ids;
+    for (const core::CrashCase &entry : flight::crash_cases(MyDatabaseId))
+        if (entry.queue_id == queue_id && core::is_earlier_suspect(entry))
+            ids.push_back(entry.job_id);
+    return ids;
+}
+
 // False: somebody has the type's row locked.
 bool try_to_blame(std::span<const core::CrashCase> cases)
 {
@@ -66,8 +75,9 @@ bool try_to_blame(std::span<const core::CrashCase> cases)
     if (queue == nullptr || queue->is_dropped)
         return true;
     try {
-        pg::with_transaction(
-            [&] { blame_type_of(*queue, ids_of(cases), pg::Time{cases.front().crashed}); });
+        const TypeCrash crash{pg::Time{cases.front().crashed}, ids_of(cases),
+                              cases.front().with_others != 0, earlier_suspects(queue->id)};
+        pg::with_transaction([&] { blame_types_of(*queue, crash); });
     } catch (const pg::Error &error) {
         if (!pg::is_fault_of_job(error))
             throw;
@@ -80,6 +90,7 @@ void keep_as_blamed(PostponedJobs &postponed, core::CrashCase entry)
 {
     postponed.erase(entry.job_id);
     entry.crashed = 0;
+    entry.with_others = 0;
     flight::keep_case(entry);
 }
 

@@ -14,7 +14,7 @@ namespace hipq::recovery {
 
 namespace {
 
-constexpr const char *select_type =
+constexpr const char *select_types =
     "SELECT DISTINCT job.job_type FROM {live} AS job WHERE job.id = ANY ($1)";
 
 // $3 the crash, $4 the end of the window before it.
@@ -101,18 +101,30 @@ void blame_letter_handler(const catalog::Queue &queue, pg::Time crashed)
         report_letter_crashes(queue, row.integer32(0));
 }
 
+std::set<std::string> types_of(const catalog::Queue &queue,
+                               const std::vector<std::int64_t> &job_ids)
+{
+    std::set<std::string> types;
+    for (const pg::Row row : catalog::statement_for(queue, select_types).run(job_ids))
+        types.insert(row.text(0));
+    return types;
+}
+
 }  // namespace
 
-void blame_type_of(const catalog::Queue &queue, const std::vector<std::int64_t> &job_ids,
-                   pg::Time crashed)
+void blame_types_of(const catalog::Queue &queue, const TypeCrash &crash)
 {
     pg::as_hipq([&] {
         wait_for_a_moment_only();
-        const pg::Rows types = catalog::statement_for(queue, select_type).run(job_ids);
-        if (types.size() == 1)
-            blame_type(queue, types.front().text(0), crashed);
-        else if (types.empty())
-            blame_letter_handler(queue, crashed);
+        const std::set<std::string> types = types_of(queue, crash.job_ids);
+        const bool is_clear = !crash.with_others && types.size() <= 1;
+        const std::set<std::string> before =
+            is_clear ? types : types_of(queue, crash.earlier_suspects);
+        for (const std::string &type : types)
+            if (before.contains(type))
+                blame_type(queue, type, crash.time);
+        if (is_clear && types.empty())
+            blame_letter_handler(queue, crash.time);
     });
 }
 

@@ -73,8 +73,8 @@ void add(Cases &cases, const FlightSlotRead &slot, const FlightJob &job, Role ro
         witness(entry);
 }
 
-// Of each process that crashed the first job stands for its type. Where they were of several queues
-// nobody can tell; within one, whoever knows the types of the jobs.
+// Of each process that crashed the first job stands for its type. Whose fault it was can be said
+// where they were all of one type, which whoever knows the types of one queue's jobs can tell.
 void blame_types(Cases &cases, const FlightLog &log, std::int64_t now)
 {
     const auto is_suspect = [](const FlightSlotRead &slot) { return slot.mark == QuitMark::none; };
@@ -83,9 +83,13 @@ void blame_types(Cases &cases, const FlightLog &log, std::int64_t now)
         return !is_suspect(slot) ||
                (slot.database == first->database && slot.queue_id == first->queue_id);
     });
-    for (const FlightSlotRead &slot : log.slots)
-        if (is_one_queue && is_suspect(slot))
-            cases[{slot.database, slot.jobs.front().id}].crashed = now;
+    for (const FlightSlotRead &slot : log.slots) {
+        if (!is_suspect(slot))
+            continue;
+        CrashCase &entry = cases[{slot.database, slot.jobs.front().id}];
+        entry.crashed = now;
+        entry.with_others = is_one_queue ? 0 : 1;
+    }
 }
 
 // Normalised, since a file may say anything.
@@ -94,6 +98,7 @@ CrashCase normal(CrashCase entry)
     entry.charge_due = entry.charge_due != 0;
     entry.return_due = entry.return_due != 0;
     entry.runs_alone = entry.runs_alone != 0;
+    entry.with_others = entry.with_others != 0;
     return entry;
 }
 
@@ -159,6 +164,12 @@ CrashCase resolved(CrashCase entry)
     entry.charge_due = 0;
     entry.return_due = 0;
     return entry;
+}
+
+bool is_earlier_suspect(const CrashCase &entry)
+{
+    return entry.runs_alone != 0 && entry.sightings < sightings_of_a_suspect &&
+           entry.charge_due == 0 && entry.return_due == 0;
 }
 
 bool is_open(const CrashCase &entry)

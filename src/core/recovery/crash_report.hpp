@@ -7,7 +7,9 @@
 // charged; but one that was there in two such crashes is a suspect too.
 //
 // What one process ran is of one job type. Where all that bear no mark ran one type, that is to
-// blame as well: when a batch crashes, or several jobs of the type at once.
+// blame as well: when a batch crashes, or several jobs of the type at once. Where they ran several,
+// a type is to blame of which a suspect of an earlier crash still waits: one that does no harm has
+// its suspects acquitted, and of those that do each new crash has at least one to blame.
 #pragma once
 
 #include "core/recovery/flight_log.hpp"
@@ -53,6 +55,8 @@ std::int64_t suspect_pause(CrashStreak streak, std::int64_t first_pause);
 // What is left of a case once the job was charged and rescued as far as it had to be: whether
 // it stays open, to be remembered until the job's handler comes to an end.
 CrashCase resolved(CrashCase entry);
+// Of a crash whose jobs are back; not of one that others only saw.
+bool is_earlier_suspect(const CrashCase &entry);
 bool is_open(const CrashCase &entry);
 
 }  // namespace hipq::core

@@ -10,7 +10,7 @@ namespace hipq::core {
 namespace {
 
 constexpr std::uint64_t magic = 0x7265646f63657268;  // spells its purpose in a dump
-constexpr std::uint32_t version = 2;
+constexpr std::uint32_t version = 3;
 
 // FNV-1a over whole words: guards against damage, not against forgers.
 class Sum {
@@ -101,11 +101,13 @@ std::uint32_t check_of(const FlightSlot &slot, std::uint32_t generation, std::si
 
 std::uint32_t check_of(const CrashCase &entry)
 {
-    return Sum()
-        .add(entry.job_id, entry.started, entry.crashed, entry.database, entry.queue_id,
-             entry.attempt, entry.pid, entry.charge_due, entry.return_due, entry.runs_alone,
-             entry.sightings)
-        .narrow();
+    Sum sum;
+    sum.add(entry.job_id, entry.started, entry.crashed, entry.database, entry.queue_id,
+            entry.attempt, entry.pid, entry.charge_due, entry.return_due, entry.runs_alone,
+            entry.sightings, entry.with_others);
+    for (const std::uint8_t byte : entry.unused)
+        sum.add(byte);
+    return sum.narrow();
 }
 
 std::vector<std::byte> new_flight_log(const FlightStamp &stamp, std::size_t slots,

@@ -73,7 +73,7 @@ struct CrashCase {
     std::int64_t job_id;  // 0: none
     std::int64_t started;
     std::int64_t crashed;  // when it was that its type may have taken the server down; 0: it did
-                           // not, or was blamed
+                           // not, or that was dealt with
     std::uint32_t database;
     std::int32_t queue_id;
     std::int32_t attempt;
@@ -82,6 +82,8 @@ struct CrashCase {
     std::uint8_t return_due;
     std::uint8_t runs_alone;
     std::uint8_t sightings;
+    std::uint8_t with_others;  // then, a job of another queue may have been it as well
+    std::uint8_t unused[7];
     std::uint32_t check;
 };
 
@@ -107,7 +109,7 @@ struct FlightHeader {
     std::uint64_t quit_for_stop;  // ... because of an immediate stop
 };
 static_assert(sizeof(FlightHeader) == 120 && sizeof(FlightSlot) == 32 + 16 * max_flight_jobs &&
-              sizeof(CrashCase) == 48);
+              sizeof(CrashCase) == 56);
 static_assert(sizeof(FlightHeader) % 8 == 0 && sizeof(FlightSlot) % 8 == 0 &&
               sizeof(CrashCase) % 8 == 0);
 

@@ -282,20 +282,45 @@ TEST(CrashReport, SeveralOfOneQueueMayBeOfOneType)
     EXPECT_EQ(find(cases, 4).crashed, 77);
 }
 
-TEST(CrashReport, NoTypeIsToBlameForWhatSeveralQueuesMayHaveDone)
+TEST(CrashReport, SeveralQueuesAreToldFromOne)
 {
     FlightSlotRead other = slot(QuitMark::none, {{2, 1, 0}});
     other.queue_id = 2;
     for (const auto &log :
          {log_of({slot(QuitMark::none, {{1, 1, 0}}), other}),
-          log_of({slot(QuitMark::none, {{1, 1, 0}}, 5), slot(QuitMark::none, {{2, 1, 0}}, 6)}),
-          log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})}),
+          log_of({slot(QuitMark::none, {{1, 1, 0}}, 5), slot(QuitMark::none, {{2, 1, 0}}, 6)})})
+        for (const CrashCase &entry : judge(log, EndOfLife::crash, 77)) {
+            EXPECT_EQ(entry.crashed, 77);
+            EXPECT_EQ(entry.with_others, 1);
+        }
+    const auto one = judge(log_of({slot(QuitMark::none, {{1, 1, 0}})}), EndOfLife::crash, 77);
+    EXPECT_EQ(find(one, 1).with_others, 0);
+}
+
+TEST(CrashReport, NoTypeIsToBlameForACrashOfSomebodyElse)
+{
+    for (const auto &log :
+         {log_of({slot(QuitMark::crash, {{1, 1, 0}}), slot(QuitMark::crash, {{2, 1, 0}})}),
           log_of({})})
         for (const CrashCase &entry : judge(log, EndOfLife::crash, 77))
             EXPECT_EQ(entry.crashed, 0);
     EXPECT_EQ(
         find(judge(log_of({slot(QuitMark::none, {{1, 1, 0}})}), EndOfLife::killed, 77), 1).crashed,
         0);
+}
+
+TEST(CrashReport, ASuspectIsAnEarlierOneOnceItIsBackInLine)
+{
+    const auto cases =
+        judge(log_of({slot(QuitMark::none, {{1, 1, 0}}), slot(QuitMark::none, {{2, 1, 0}}),
+                      slot(QuitMark::crash, {{3, 1, 0}})}),
+              EndOfLife::crash, 77);
+    EXPECT_FALSE(is_earlier_suspect(find(cases, 1))) << "its crash is the one at hand";
+    EXPECT_TRUE(is_earlier_suspect(resolved(find(cases, 1))));
+    EXPECT_FALSE(is_earlier_suspect(resolved(find(cases, 3)))) << "it bore a mark";
+    const auto log = log_of({slot(QuitMark::none, {{4, 1, 0}})});
+    const auto again = judge(log_of(log.slots, judge(log, EndOfLife::killed)), EndOfLife::killed);
+    EXPECT_FALSE(is_earlier_suspect(resolved(find(again, 4)))) << "it was only there";
 }
 
 TEST(CrashReport, BlameOutlivesASecondCrash)
