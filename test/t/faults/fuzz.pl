@@ -258,7 +258,7 @@ sub ends_by_error { return log_lines(qr/hipq (?:launcher|scheduler|executor).*(?
 	my $log_end = -s $hipq->node->logfile;
 	kill 'KILL', $backend;
 	$hipq->node->wait_for_log(qr/database system is ready to accept connections/, $log_end);
-	like(crashes(), qr/server process .* was terminated by signal 9/, 'a crash is found');
+	like(crashes(), qr/\(PID \d+\) was terminated by signal 9/, 'a crash is found');
 	eval { $victim->quit };
 	ok($hipq->wait_until('SELECT true'), 'the server is back');
 }
