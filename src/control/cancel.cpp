@@ -217,6 +217,7 @@ std::int64_t cancel_jobs(const pg::Arguments &arguments)
     const catalog::Queue &queue =
         catalog::require_known_queue(*catalogue, arguments.text(0, "queue"));
     catalog::require(queue, catalog::Privilege::control);
+    catalog::demand_not_held(queue);
     return cancel_all(queue, find_jobs(queue, filter), filter,
                       error_for(arguments.maybe_text(5, core::any_length)));
 }

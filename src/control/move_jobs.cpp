@@ -86,6 +86,7 @@ const Queue &require_controlled(const catalog::Catalogue &catalogue, const std::
 {
     const Queue &queue = catalog::require_known_queue(catalogue, name);
     catalog::require(queue, catalog::Privilege::control);
+    catalog::demand_not_held(queue);
     return queue;
 }
 

@@ -43,6 +43,7 @@ std::int64_t retry_jobs(const pg::Arguments &arguments)
     const catalog::Queue &queue =
         catalog::require_known_queue(*catalogue, arguments.text(0, "queue"));
     catalog::require(queue, catalog::Privilege::control);
+    catalog::demand_not_held(queue);
     const std::string reason = arguments.maybe_text(4).value_or("manual_retry");
     return pg::as_hipq([&] {
         lock_queue.run(queue.id);

@@ -96,7 +96,7 @@ ok($replica->wait_until("SELECT outcome = 'succeeded' FROM hipq.jobs WHERE id = 
 $replica->sql('TRUNCATE ran');
 
 # ---- who works at the replica
-foreach my $statement ("SELECT hipq.enqueue('run')", "INSERT INTO hipq.app_main (job_type) VALUES ('run')", "SELECT hipq.cancel($later)", "SELECT hipq.retry($done[1])", "SELECT hipq.erase($done[1])")
+foreach my $statement ("SELECT hipq.enqueue('run')", "INSERT INTO hipq.app_main (job_type) VALUES ('run')", "SELECT hipq.cancel($later)", "SELECT hipq.retry($done[1])", "SELECT hipq.reschedule($later, now())", "SELECT hipq.cancel_jobs('app.main')", "SELECT hipq.retry_jobs('app.main')", "SELECT hipq.move_jobs('app.main', 'own.other', 'run')", "SELECT hipq.move_jobs('own.other', 'app.main', 'own')", "SELECT hipq.erase($done[1])")
 {
 	like($replica->error_of($statement), qr/55000: queue "app.main" is a replica.*HINT: .*release_hold\('app.main'\)/s, "refused: $statement");
 }
