@@ -6,8 +6,9 @@ use HipqPoints;
 use Test::More;
 
 my $hipq = HipqCluster->new('windows', 'hipq.max_executors' => 1, 'hipq.executor_idle_timeout' => '1s', 'hipq.max_lanes' => 12);
-$hipq->create_queue('app.main');
 $hipq->sql(q{ALTER DATABASE postgres SET TimeZone = 'Asia/Tokyo'});
+$hipq->node->restart;    # a scheduler that is there keeps the zone that it began with
+$hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
 	CREATE FUNCTION wait_for_lock(data jsonb) RETURNS void LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(1); END';
