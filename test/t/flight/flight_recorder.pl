@@ -120,7 +120,7 @@ my $whole;
 
 # ---- cases are forgotten with their jobs
 {
-	my $cases = sub { return scalar grep { $_ } unpack '(q x40)*', substr(slurp_file($file), -48 * 2048); };
+	my $cases = sub { return scalar grep { $_ } unpack '(q x48)*', substr(slurp_file($file), -56 * 2048); };
 	is($cases->(), 0, 'all jobs that were there in a crash have come to their end: no case is open');
 	hold(1);
 	my $id = $hipq->enqueue('run');
