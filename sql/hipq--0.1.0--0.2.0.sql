@@ -230,4 +230,10 @@ COMMENT ON FUNCTION hipq.apply(jsonb, boolean, boolean)
     'describe() returns it; dry_run: changes nothing, and returns what a run would; drop_others: '
     'whether what the sections of the description do not name is dropped';
 
-GRANT EXECUTE ON FUNCTION hipq.describe(), hipq.apply(jsonb, boolean, boolean) TO PUBLIC;
+CREATE FUNCTION hipq.heartbeat_attempts(ids bigint[], attempts integer[]) RETURNS bigint[]
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_heartbeat_attempts';
+COMMENT ON FUNCTION hipq.heartbeat_attempts(bigint[], integer[])
+    IS 'tells that the workers of attempts are alive, and returns the ids of the attempts that are '
+    'not over. ids, attempts: the attempts';
+
+GRANT EXECUTE ON FUNCTION hipq.describe(), hipq.apply(jsonb, boolean, boolean), hipq.heartbeat_attempts(bigint[], integer[]) TO PUBLIC;

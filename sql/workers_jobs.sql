@@ -189,6 +189,7 @@ SELECT deadline > now() + interval '18 h' FROM hipq.job WHERE job_key = 'x1';
 -- ---- many at once
 SET ROLE regress_hipq_ext_a;
 SELECT hipq.extend(ARRAY[id('x2'), id('x1'), -1], '{1, 1, 1}', '1 min') = ARRAY[id('x1'), id('x2')];
+SELECT hipq.heartbeat_attempts(ARRAY[id('x2'), id('x1'), id('x1'), -1], '{1, 1, 2, 1}') = ARRAY[id('x2'), id('x1')];
 SELECT pg_temp.try(statement) FROM unnest(ARRAY[
     $$SELECT hipq.complete('{1, 2}'::bigint[], '{1}'::integer[])$$,
     $$SELECT hipq.complete('{1}'::bigint[], '{1}'::integer[], '{}'::jsonb[])$$,
@@ -201,6 +202,9 @@ SELECT pg_temp.try(statement) FROM unnest(ARRAY[
     $$SELECT hipq.fail('{1}'::bigint[], '{1}'::integer[], '{NULL}')$$,
     $$SELECT hipq.release('{1}'::bigint[], '{}'::integer[])$$,
     $$SELECT hipq.extend('{1}'::bigint[], '{1}'::integer[], '0')$$,
+    $$SELECT hipq.heartbeat_attempts('{1}', '{1, 2}')$$,
+    $$SELECT hipq.heartbeat_attempts('{NULL}', '{1}')$$,
+    $$SELECT hipq.heartbeat_attempts('{}', '{}')$$,
     $$SELECT hipq.complete('{}'::bigint[], '{}'::integer[])$$,
     $$SELECT hipq.complete('{-1}'::bigint[], '{1}'::integer[])$$]) AS statement;
 SELECT hipq.complete(ARRAY[id('x2'), id('x1'), id('x2'), id('k1'), id('x1')], '{1, 1, 1, 1, 7}', '{1, NULL, 3, 4, 5}') = ARRAY[id('x1'), id('x2')];
@@ -270,6 +274,7 @@ SELECT pg_temp.try(format('SELECT hipq.claim(%s)', w('regress ext a')));
 SELECT pg_temp.try(statement) FROM (SELECT id('t')) AS _(t), LATERAL unnest(ARRAY[
     format('SELECT hipq.complete(%s, 1)', t), format('SELECT hipq.fail(%s, 1, %L)', t, 'mine'), format('SELECT hipq.release(%s, 1)', t),
     format('SELECT hipq.extend(%s, 1, %L::interval)', t, '1 s'), format('SELECT hipq.complete(ARRAY[%s], %L)', t, '{1}'),
+    format('SELECT hipq.heartbeat_attempts(ARRAY[%s], %L)', t, '{1}'),
     format('SELECT hipq.complete(%L, %L, %L)', 'ext.a', 'scan', 't')]) AS statement;
 RESET ROLE;
 SELECT complete('t');
@@ -277,6 +282,7 @@ SET ROLE regress_hipq_ext_stranger;
 SELECT pg_temp.try(format('SELECT hipq.claim(%s)', w('regress ext a')));
 SELECT pg_temp.try(statement) FROM (SELECT id('t')) AS _(t), LATERAL unnest(ARRAY[
     format('SELECT hipq.complete(%s, 1)', t), format('SELECT hipq.complete(%s, 5)', t), format('SELECT hipq.complete(ARRAY[%s], %L)', t, '{1}'),
+    format('SELECT hipq.heartbeat_attempts(ARRAY[%s], %L)', t, '{1}'),
     format('SELECT hipq.complete(%L, %L, %L)', 'ext.a', 'scan', 't')]) AS statement;
 RESET ROLE;
 SELECT shown('t'), has('regress ext a');

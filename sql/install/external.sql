@@ -37,6 +37,12 @@ COMMENT ON FUNCTION hipq.heartbeat(bigint, jsonb)
     IS 'tells that a worker is alive, and returns its status. worker: the worker; health: how it '
     'is doing. It counts at once, whatever becomes of the transaction';
 
+CREATE FUNCTION hipq.heartbeat_attempts(ids bigint[], attempts integer[]) RETURNS bigint[]
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_heartbeat_attempts';
+COMMENT ON FUNCTION hipq.heartbeat_attempts(bigint[], integer[])
+    IS 'tells that the workers of attempts are alive, and returns the ids of the attempts that are '
+    'not over. ids, attempts: the attempts';
+
 CREATE FUNCTION hipq.drain_worker(worker bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drain_worker';
 COMMENT ON FUNCTION hipq.drain_worker(bigint)
     IS 'gives a worker no more jobs; what it has accepted it may finish. worker: the worker';

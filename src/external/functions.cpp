@@ -1,4 +1,4 @@
-// hipq.register_worker, heartbeat, drain_worker and deregister_worker.
+// hipq.register_worker, heartbeat, heartbeat_attempts, drain_worker and deregister_worker.
 //
 // A worker belongs to the role that registered it: nobody else says that it is alive. An
 // administrator may drain and deregister it.
@@ -10,6 +10,7 @@
 #include "core/text/names.hpp"
 #include "databases/databases.hpp"
 #include "execute/execute.hpp"
+#include "external/held_attempt.hpp"
 #include "external/own_worker.hpp"
 #include "external/self_report.hpp"
 #include "job/job.hpp"
@@ -367,6 +368,14 @@ HIPQ_FUNCTION(hipq_heartbeat)
     const std::int64_t id = arguments.integer64(0, "worker");
     return hipq::pg::return_text(hipq::external::heartbeat(
         id, hipq::external::report_in_text(arguments.maybe_text(1, hipq::core::any_length))));
+}
+
+HIPQ_FUNCTION(hipq_heartbeat_attempts)
+{
+    const hipq::pg::Arguments arguments(fcinfo);
+    const auto catalogue = hipq::catalog::catalogue();
+    return hipq::pg::return_ids(hipq::external::look_at_attempts(
+        *catalogue, hipq::external::attempt_names(arguments, 0, 1)));
 }
 
 HIPQ_FUNCTION(hipq_heartbeat_jsonb)

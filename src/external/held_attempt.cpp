@@ -105,17 +105,26 @@ struct JobStatus {
     std::optional<std::int64_t> worker;  // none: an executor's; 0: it was left running
 
     bool is(int number) const { return state == "running" && attempt == number; }
+    bool is_outside(int number) const { return is(number) && worker.has_value(); }
 };
 
-// As committed by now.
-JobStatus require_job_status(const Queue &queue, std::int64_t id)
+// As committed by now; nothing: there is no such job.
+std::optional<JobStatus> job_status(const Queue &queue, std::int64_t id)
 {
     const pg::Rows rows =
         pg::as_hipq([&] { return catalog::statement_for(queue, job_status_sql).run_latest(id); });
     if (rows.empty())
-        job::raise_unknown_job(id);
+        return std::nullopt;
     const pg::Row row = rows.front();
-    return {row.text(0), row.integer32(1), row.maybe_integer(2)};
+    return JobStatus{row.text(0), row.integer32(1), row.maybe_integer(2)};
+}
+
+JobStatus require_job_status(const Queue &queue, std::int64_t id)
+{
+    auto status = job_status(queue, id);
+    if (!status.has_value())
+        job::raise_unknown_job(id);
+    return *std::move(status);
 }
 
 [[noreturn]] void raise_over(const JobStatus &standing, AttemptName name)
@@ -211,10 +220,28 @@ void look_at_attempt(const Catalogue &catalogue, AttemptName name)
 {
     const Queue &queue = require_queue_of(catalogue, name.id);
     const JobStatus standing = require_job_status(queue, name.id);
-    if (!standing.is(name.number) || !standing.worker.has_value())
+    if (!standing.is_outside(name.number))
         raise_over(standing, name);
     require_callers(queue, name.id, *standing.worker);
     note_sign_of_life(*standing.worker);
+}
+
+std::vector<std::int64_t> look_at_attempts(const Catalogue &catalogue,
+                                           std::span<const AttemptName> names)
+{
+    std::vector<std::int64_t> ids;
+    for (const AttemptName name : names) {
+        const Queue *queue = queue_of(catalogue, name.id);
+        if (queue == nullptr || !may_know(*queue, name.id))
+            continue;
+        const auto status = job_status(*queue, name.id);
+        if (!status.has_value() || !status->is_outside(name.number))
+            continue;
+        require_callers(*queue, name.id, *status->worker);
+        note_sign_of_life(*status->worker);
+        ids.push_back(name.id);
+    }
+    return ids;
 }
 
 std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<AttemptName> names)

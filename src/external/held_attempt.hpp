@@ -33,6 +33,11 @@ HeldAttempt hold_attempt(const catalog::Catalogue &catalogue, AttemptName name);
 // shared memory. A sign of life, and raises the same.
 void look_at_attempt(const catalog::Catalogue &catalogue, AttemptName name);
 
+// The ids of those that run, in the order of the names. Others are left out; 42501 if one is not
+// the caller's.
+std::vector<std::int64_t> look_at_attempts(const catalog::Catalogue &catalogue,
+                                           std::span<const AttemptName> names);
+
 // Of many, each once, in the order of their ids. Those that are over, unknown, or held by an
 // executor are left out; 42501 if one is not the caller's.
 std::vector<HeldAttempt> hold_attempts(const catalog::Catalogue &catalogue,

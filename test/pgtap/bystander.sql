@@ -136,6 +136,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('complete(bigint[],int[],jsonb[])', 'hipq.complete(ARRAY[{waiting}], ''{1}'')', '{}'),
     ('fail(bigint[],int[],text[],bool)', 'hipq.fail(ARRAY[{waiting}], ''{1}'', ''{x}'')', '{}'),
     ('release(bigint[],int[])', 'hipq.release(ARRAY[{waiting}], ''{1}'')', '{}'),
+    ('heartbeat_attempts', 'hipq.heartbeat_attempts(ARRAY[{waiting}], ''{1}'')', '{}'),
     ('extend(bigint[],int[],hipq.duration)', 'hipq.extend(ARRAY[{waiting}], ''{1}'', ''1 s'')', '{}'),
     -- that name a queue
     ('enqueue(text,text{enqueue options},text)',

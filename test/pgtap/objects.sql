@@ -840,6 +840,7 @@ $got$, $want$VALUES
     ('grant_queue(queue text, role regrole, privilege text)', 'void', 'v'),
     ('heartbeat(worker bigint, health jsonb)', 'text', 'v'),
     ('heartbeat(worker bigint, health text DEFAULT NULL::text)', 'text', 'v'),
+    ('heartbeat_attempts(ids bigint[], attempts integer[])', 'bigint[]', 'v'),
     ('move_jobs(from_queue text, to_queue text, job_type text, max_jobs integer DEFAULT 10000, OUT moved bigint, OUT key_taken bigint)', 'SETOF record', 'v'),
     ('now()', 'timestamp with time zone', 'v'),
     ('pause(queue text DEFAULT NULL::text, job_type text DEFAULT NULL::text, throttle_key text DEFAULT NULL::text, reason text DEFAULT ''NONE''::text, instance text DEFAULT NULL::text)', 'boolean', 'v'),
