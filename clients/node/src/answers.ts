@@ -1,0 +1,65 @@
+// Tells the server what became of attempts: successes together, as many as have come meanwhile.
+
+import { AttemptOver } from "./errors.js";
+import type { Job } from "./job.js";
+import type { Session } from "./session.js";
+import { duration, json, type Duration } from "./sql.js";
+
+const mostAtOnce = 1_000;
+
+interface Success {
+  job: Job;
+  result: string;
+  resolve: () => void;
+  reject: (error: unknown) => void;
+}
+
+export class Answers {
+  #waiting: Success[] = [];
+  #isTelling = false;
+
+  constructor(private readonly session: Session) {}
+
+  /** Resolves when the server has committed it. Rejects with AttemptOver, or with what the server says against the result. */
+  complete(job: Job, result: unknown): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ job, result: json(result), resolve, reject });
+      if (!this.#isTelling) void this.#tellAll();
+    });
+  }
+
+  /** Resolves to the job's state then: retry, final, or error while a retry handler is asked. */
+  async fail(job: Job, error: string, retriable: boolean): Promise<string> {
+    const { rows } = await this.session.query("SELECT hipq.fail($1::bigint, $2::integer, $3::text, $4::boolean) AS state", [
+      job.id, job.attempt, error, retriable,
+    ]);
+    return rows[0].state;
+  }
+
+  async release(job: Job, delay: Duration): Promise<void> {
+    await this.session.query(`SELECT hipq.release($1::bigint, $2::integer, $3::${duration})`, [job.id, job.attempt, String(delay)]);
+  }
+
+  async #tellAll(): Promise<void> {
+    this.#isTelling = true;
+    await Promise.resolve(); // what ends in the same turn goes along
+    while (this.#waiting.length > 0) await this.#tell(this.#waiting.splice(0, mostAtOnce));
+    this.#isTelling = false;
+  }
+
+  async #tell(successes: Success[]): Promise<void> {
+    try {
+      const { rows } = await this.session.query("SELECT hipq.complete($1::bigint[], $2::integer[], $3::jsonb[])::text[] AS ids", [
+        successes.map(({ job }) => job.id), successes.map(({ job }) => job.attempt), successes.map(({ result }) => result),
+      ]);
+      const told = new Set<string>(rows[0].ids);
+      for (const { job, resolve, reject } of successes)
+        if (told.has(job.id)) resolve();
+        else reject(new AttemptOver(job.id, job.attempt));
+    } catch (error) {
+      // One of them spoils it for all.
+      if (successes.length === 1) successes[0]!.reject(error);
+      else for (const success of successes) await this.#tell([success]);
+    }
+  }
+}

@@ -1,0 +1,103 @@
+// The handlers of a worker: by job type, for one job or for many, inside middleware, with checked data.
+
+import { messageOf, Permanent } from "./errors.js";
+import type { Job } from "./job.js";
+
+export interface Context {
+  /** Aborted when the attempt is over; of a batch, when all its attempts are. */
+  signal: AbortSignal;
+}
+
+export type Handler<Data = any> = (job: Job<Data>, context: Context) => unknown;
+
+/**
+ * Runs many jobs; returns their results in the same order, or nothing. An Error in place of a result
+ * fails that job alone.
+ */
+export type BatchHandler<Data = any> = (jobs: Job<Data>[], context: Context) => unknown[] | void | Promise<unknown[] | void>;
+
+/** Wraps every handler: `next()` calls it, or the next middleware, and returns its result. */
+export type Middleware = (job: Job, next: () => Promise<unknown>) => unknown;
+
+/** What checks the data of jobs: zod, or any library with Standard Schema or a method `parse`. */
+export type Schema<Data> =
+  | { "~standard": { validate(value: unknown): Validated<Data> | Promise<Validated<Data>> } }
+  | { parse(value: unknown): Data };
+type Validated<Data> = { value: Data; issues?: undefined } | { issues: readonly { message: string }[] };
+
+export interface HandlerOptions<Data> {
+  /** Jobs whose data it refuses fail for good. */
+  schema?: Schema<Data>;
+}
+
+export interface BatchOptions<Data> extends HandlerOptions<Data> {
+  /** Most jobs of a call. */
+  size?: number;
+}
+
+async function validate<Data>(schema: Schema<Data>, data: unknown): Promise<Data> {
+  if (!("~standard" in schema)) {
+    try {
+      return schema.parse(data);
+    } catch (error) {
+      throw new Permanent(`the job's data is not valid: ${messageOf(error)}`, { cause: error });
+    }
+  }
+  const checked = await schema["~standard"].validate(data);
+  if (checked.issues !== undefined)
+    throw new Permanent(`the job's data is not valid: ${checked.issues.map(({ message }) => message).join("; ")}`);
+  return checked.value;
+}
+
+export interface Registered {
+  /** Most jobs that are run in one call; undefined: one, by a handler for one. */
+  size: number | undefined;
+  /** What is to become of each job: its result, or an Error. */
+  run(jobs: Job[]): Promise<unknown[]>;
+}
+
+async function settled(run: () => unknown): Promise<unknown> {
+  try {
+    return await run();
+  } catch (error) {
+    return error instanceof Error ? error : new Error(messageOf(error));
+  }
+}
+
+export function single<Data>(handler: Handler<Data>, options: HandlerOptions<Data>, middleware: Middleware[]): Registered {
+  const run = async (job: Job) => {
+    if (options.schema !== undefined) job.data = await validate(options.schema, job.data);
+    return handler(job, { signal: job.signal });
+  };
+  const wrapped = (job: Job, i: number): Promise<unknown> =>
+    i === middleware.length ? run(job) : Promise.resolve(middleware[i]!(job, () => wrapped(job, i + 1)));
+  return { size: undefined, run: (jobs) => Promise.all(jobs.map((job) => settled(() => wrapped(job, 0)))) };
+}
+
+function signalOfAll(jobs: Job[]): AbortSignal {
+  const controller = new AbortController();
+  let running = jobs.length;
+  for (const { signal } of jobs)
+    signal.addEventListener("abort", () => --running === 0 && controller.abort(signal.reason), { once: true });
+  return controller.signal;
+}
+
+/** Middleware is around jobs one by one, so not around batches. */
+export function batched<Data>(handler: BatchHandler<Data>, options: BatchOptions<Data>): Registered {
+  const { schema, size = 100 } = options;
+  const run = async (jobs: Job[]) => {
+    const refused = new Map<Job, unknown>();
+    if (schema !== undefined)
+      for (const job of jobs) {
+        const checked = await settled(async () => void (job.data = await validate(schema, job.data)));
+        if (checked instanceof Error) refused.set(job, checked);
+      }
+    const valid = jobs.filter((job) => !refused.has(job));
+    const results = valid.length === 0 ? [] : await settled(() => handler(valid, { signal: signalOfAll(valid) }));
+    if (Array.isArray(results) && results.length !== valid.length)
+      return jobs.map(() => new Error(`the handler returned ${results.length} results for ${valid.length} jobs`));
+    const ended = new Map(valid.map((job, i) => [job, Array.isArray(results) ? results[i] : results]));
+    return jobs.map((job) => refused.get(job) ?? ended.get(job));
+  };
+  return { size, run };
+}

@@ -1,0 +1,12 @@
+// What the package offers.
+
+export { enqueue, enqueueMany, enqueueUnique, waitFor } from "./enqueue.js";
+export type { Action, EnqueueManyOptions, EnqueueOptions, Outcome } from "./enqueue.js";
+export { AttemptOver, Permanent, Release } from "./errors.js";
+export type { BatchHandler, BatchOptions, Context, Handler, HandlerOptions, Middleware, Schema } from "./handlers.js";
+export { Job } from "./job.js";
+export type { Duration, Queryable } from "./sql.js";
+export { enqueued, runUntilIdle } from "./testing.js";
+export type { Enqueued } from "./testing.js";
+export { Worker } from "./worker.js";
+export type { LogEntry, WorkerOptions } from "./worker.js";

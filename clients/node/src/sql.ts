@@ -1,0 +1,41 @@
+// Calls of hipq's functions: only the arguments that were given, each by its name and with its type.
+
+/** Anything that runs a statement: a Client, PoolClient or Pool of pg, or a wrapper around one. */
+export interface Queryable {
+  query(text: string, values: unknown[]): Promise<{ rows: any[] }>;
+}
+
+/** A length of time: seconds, or what PostgreSQL reads as an interval, such as "5 min". */
+export type Duration = number | string;
+
+/** Types of parameters, by their names in SQL. */
+export type Types = Record<string, string>;
+
+export interface Statement {
+  text: string;
+  values: unknown[];
+}
+
+/**
+ * `hipq.name(a => $1::type, ...)`. Arguments that are undefined are left out; one that `types` does not
+ * name is a TypeError.
+ */
+export function call(name: string, types: Types, given: Record<string, unknown>): Statement {
+  const values: unknown[] = [];
+  const parts: string[] = [];
+  for (const [key, value] of Object.entries(given)) {
+    if (value === undefined) continue;
+    const type = types[key];
+    if (type === undefined) throw new TypeError(`hipq.${name} has no argument "${key}"`);
+    values.push(value);
+    parts.push(`${key} => $${values.length}::${type}`);
+  }
+  return { text: `hipq.${name}(${parts.join(", ")})`, values };
+}
+
+/** Durations go as text, which hipq reads; numbers are seconds. */
+export const duration = "text::hipq.duration";
+
+export function json(value: unknown): string {
+  return JSON.stringify(value) ?? "null";
+}

@@ -1,0 +1,363 @@
+// A worker: registers, claims jobs, has handlers run them, says what became of them, and comes back after losses.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import { Answers } from "./answers.js";
+import { AttemptOver, isConnectionLost, isOver, messageOf, Permanent, Release, sqlstateOf } from "./errors.js";
+import {
+  batched, single, type BatchHandler, type BatchOptions, type Handler, type HandlerOptions, type Middleware, type Registered,
+} from "./handlers.js";
+import { Job } from "./job.js";
+import { Session } from "./session.js";
+import { json } from "./sql.js";
+
+export interface LogEntry {
+  level: "info" | "warning" | "error";
+  event: "registered" | "connection lost" | "job failed" | "job lost" | "answer refused" | "draining";
+  worker: string;
+  jobId?: string;
+  type?: string;
+  message?: string;
+}
+
+export interface WorkerOptions {
+  /** One worker of this name at a time. */
+  name: string;
+  /** The queues that it serves, as "instance.queue". */
+  queues: string[];
+  /** How many jobs it runs at a time; 1. */
+  concurrency?: number;
+  /** How many more it may hold; 0. */
+  prefetch?: number;
+  /** How to connect, as pg.Client takes it; otherwise PGHOST, PGDATABASE and so on say. */
+  connection?: string | pg.ClientConfig;
+  /** Whether connections go through a pooler in transaction mode: then it does not LISTEN. */
+  pooler?: boolean;
+  /** What job types may require of it. */
+  capabilities?: Record<string, unknown>;
+  /** Takes the name from a worker that is still there; false. */
+  takeOver?: boolean;
+  /** How often it looks which of its attempts are over, ms; 1000. */
+  checkInterval?: number;
+  /** What is told of its work; without it warnings and errors go to stderr. */
+  log?: (entry: LogEntry) => void;
+}
+
+const pollInterval = 5_000; // ms, should a notification be lost
+const heartbeatInterval = 10_000; // ms
+const goodbye = 3_000; // ms, longest wait for a server that is away when the worker ends
+const workerHasEnded = new Set(["55000", "42704"]);
+
+function logToStderr({ level, event, worker, jobId, message }: LogEntry): void {
+  if (level !== "info") console.error([`hipq worker ${worker}: ${event}`, jobId && `job ${jobId}`, message].filter(Boolean).join(": "));
+}
+
+/** Something to wait for until somebody calls wake(). */
+class Bell {
+  #rung = false;
+  #wake: (() => void) | undefined;
+  wake(): void {
+    this.#rung = true;
+    this.#wake?.();
+  }
+  async wait(ms: number): Promise<void> {
+    if (!this.#rung) {
+      const controller = new AbortController();
+      const woken = new Promise<void>((resolve) => (this.#wake = resolve));
+      await Promise.race([woken, sleep(ms, undefined, { signal: controller.signal }).catch(() => undefined)]);
+      controller.abort();
+      this.#wake = undefined;
+    }
+    this.#rung = false;
+  }
+}
+
+export class Worker {
+  readonly #options: Required<Omit<WorkerOptions, "connection">> & { config: pg.ClientConfig };
+  readonly #handlers = new Map<string, Registered>();
+  readonly #middleware: Middleware[] = [];
+  readonly #running = new Set<Job>();
+  readonly #bell = new Bell();
+  readonly #claims: Session;
+  readonly #told: Session;
+  readonly #answers: Answers;
+  #id: string | undefined;
+  #isStopping = false;
+  #run: Promise<void> | undefined;
+  #failure: unknown;
+
+  constructor(options: WorkerOptions) {
+    const { connection, ...rest } = options;
+    const config = typeof connection === "string" ? { connectionString: connection } : { ...connection };
+    config.application_name ??= `hipq worker ${options.name}`;
+    this.#options = {
+      concurrency: 1, prefetch: 0, pooler: false, capabilities: {}, takeOver: false, checkInterval: 1_000, log: logToStderr, ...rest, config,
+    };
+    const onLost = (why: string) => {
+      this.#log("warning", "connection lost", { message: why });
+      this.#bell.wake();
+    };
+    this.#claims = new Session({
+      config, onLost, prepare: (client) => this.#prepare(client),
+      onNotification: () => this.#bell.wake(),
+    });
+    this.#told = new Session({ config, onLost });
+    this.#answers = new Answers(this.#told);
+  }
+
+  /** The number of the worker in hipq.workers, while it is registered. */
+  get id(): string | undefined {
+    return this.#id;
+  }
+
+  /** Has jobs of a type run by a handler: what that returns is the result, what it throws the error. */
+  job<Data = any>(type: string, handler: Handler<Data>, options: HandlerOptions<Data> = {}): this {
+    return this.#register(type, single(handler as Handler, options as HandlerOptions<unknown>, this.#middleware));
+  }
+
+  /** Has jobs of a type run many at a time. */
+  batch<Data = any>(type: string, handler: BatchHandler<Data>, options: BatchOptions<Data> = {}): this {
+    return this.#register(type, batched(handler as BatchHandler, options as BatchOptions<unknown>));
+  }
+
+  /** Wraps handlers; the first one is the outermost. */
+  use(middleware: Middleware): this {
+    this.#middleware.push(middleware);
+    return this;
+  }
+
+  /**
+   * Works until stop() is called, or SIGTERM or SIGINT comes: then no more jobs are taken, and those that
+   * run end. A second signal gives them back. Rejects if the worker cannot register or is replaced.
+   */
+  run(options: { signals?: boolean } = {}): Promise<void> {
+    this.#run ??= this.#work(options.signals ?? true);
+    return this.#run;
+  }
+
+  /** Takes no more jobs; resolves when those that run have ended. */
+  async stop(): Promise<void> {
+    this.#beginStop();
+    await this.#run;
+  }
+
+  /** Gives back the jobs that run, uncharged, and tells their handlers. */
+  giveBack(): void {
+    this.#beginStop();
+    for (const job of this.#running) job.end(new Release());
+  }
+
+  #register(type: string, registered: Registered): this {
+    if (this.#run !== undefined) throw new Error("the worker runs already: register its handlers before");
+    if (this.#handlers.has(type)) throw new Error(`job type "${type}" has a handler already`);
+    this.#handlers.set(type, registered);
+    return this;
+  }
+
+  #log(level: LogEntry["level"], event: LogEntry["event"], more: Partial<LogEntry> = {}): void {
+    this.#options.log({ level, event, worker: this.#options.name, ...more });
+  }
+
+  // ---- its life
+
+  async #work(signals: boolean): Promise<void> {
+    if (this.#handlers.size === 0) throw new Error("the worker has no handler: register one with job() or batch()");
+    const onSignal = () => (this.#isStopping ? this.giveBack() : this.#beginStop());
+    if (signals) for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, onSignal);
+    const timers = [this.#every(this.#options.checkInterval, () => this.#check()), this.#every(heartbeatInterval, () => this.#beat())];
+    try {
+      await this.#claimAll().catch((error) => this.#failWith(error));
+      await this.#drain();
+      if (this.#failure !== undefined) throw this.#failure;
+    } finally {
+      timers.forEach(clearInterval);
+      if (signals) for (const name of ["SIGTERM", "SIGINT"] as const) process.off(name, onSignal);
+      await Promise.all([this.#claims.close(), this.#told.close()]);
+      this.#id = undefined;
+    }
+  }
+
+  // What it does beside. A connection that is lost comes back by itself; that the worker has ended the next claim tells.
+  #every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
+    let isBusy = false;
+    return setInterval(async () => {
+      if (isBusy) return;
+      isBusy = true;
+      await work().catch((error) => {
+        if (!isConnectionLost(error) && !workerHasEnded.has(sqlstateOf(error) ?? "")) this.#failWith(error);
+      });
+      isBusy = false;
+    }, ms);
+  }
+
+  #failWith(error: unknown): void {
+    this.#failure ??= error;
+    this.#beginStop();
+  }
+
+  #beginStop(): void {
+    if (this.#isStopping) return;
+    this.#isStopping = true;
+    this.#log("info", "draining");
+    this.#claims.giveUp();
+    this.#bell.wake();
+  }
+
+  async #drain(): Promise<void> {
+    await this.#sayGoodbye("drain_worker");
+    while (this.#running.size > 0) await this.#bell.wait(pollInterval);
+    await this.#sayGoodbye("deregister_worker");
+  }
+
+  // Not for ever: without a server it is told by the end of the session, or by silence.
+  async #sayGoodbye(name: "drain_worker" | "deregister_worker"): Promise<void> {
+    if (this.#id === undefined) return;
+    const said = this.#told.query(`SELECT hipq.${name}($1::bigint)`, [this.#id]).catch(() => undefined);
+    const controller = new AbortController();
+    await Promise.race([said, sleep(goodbye, undefined, { signal: controller.signal }).catch(() => undefined)]);
+    controller.abort();
+  }
+
+  // ---- registering
+
+  // A bound worker ends with its session, and registers anew with each; the place may still be taken by its old self.
+  async #prepare(client: pg.Client): Promise<void> {
+    if (!this.#options.pooler || this.#id === undefined) await this.#registerWith(client);
+  }
+
+  // A pooler tells a number of its own for the process. Its session would look healthy long after the worker has gone.
+  async #demandOwnSession(client: pg.Client): Promise<void> {
+    const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
+    if (rows[0].pid !== (client as pg.Client & { processID: number }).processID)
+      throw new TypeError("this connection goes through a pooler, whose sessions are anybody's: use the option pooler: true");
+  }
+
+  async #registerWith(client: pg.Client): Promise<void> {
+    if (!this.#options.pooler) await this.#demandOwnSession(client);
+    const { name, queues, concurrency, prefetch, capabilities, pooler, takeOver } = this.#options;
+    const { rows } = await client.query(
+      `SELECT hipq.register_worker($1::text, $2::text[], $3::text[], capacity => $4::integer, prefetch => $5::integer,
+         capabilities => $6::jsonb, listen => $7::boolean, take_over => $8::boolean)::text AS id`,
+      [name, queues, [...this.#handlers.keys()], concurrency, prefetch, json(capabilities), !pooler, takeOver || this.#id !== undefined],
+    );
+    this.#id = rows[0].id;
+    this.#log("info", "registered", { message: `worker ${this.#id}` });
+  }
+
+  // ---- claiming
+
+  async #claimAll(): Promise<void> {
+    while (!this.#isStopping) {
+      const free = this.#options.concurrency - this.#running.size;
+      const claimed = free > 0 ? await this.#claim(free) : [];
+      this.#start(claimed);
+      if (claimed.length === 0 || claimed.length === free) await this.#wait(free > claimed.length);
+    }
+  }
+
+  // In the server when it has a place free and nobody notifies it, else until something happens.
+  async #wait(hasPlace: boolean): Promise<void> {
+    if (!(hasPlace && this.#options.pooler)) await this.#bell.wait(pollInterval);
+  }
+
+  async #claim(most: number): Promise<Job[]> {
+    try {
+      // Lost on the way it is not sent again: those jobs time out, as nobody knows which they are.
+      const client = await this.#claims.client();
+      const { rows } = await client.query(
+        `SELECT id::text, attempt, queue, job_type, job_key, job_data, deadline, retry_count, max_retries, scheduled_run_time,
+           created_time, original_job_id::text
+         FROM hipq.claim($1::bigint, $2::integer, $3::text::hipq.duration)`,
+        [this.#id, most, this.#options.pooler ? String(pollInterval / 1_000) : "0"],
+      );
+      return rows.map((row) => new Job(row, this.#told));
+    } catch (error) {
+      await this.#recover(error);
+      return [];
+    }
+  }
+
+  async #recover(error: unknown): Promise<void> {
+    if (isConnectionLost(error)) await sleep(50); // the session has heard of it, too, and connects again
+    else throw error;
+  }
+
+  // ---- running
+
+  #start(jobs: Job[]): void {
+    const byType = new Map<string, Job[]>();
+    for (const job of jobs) {
+      this.#running.add(job);
+      byType.set(job.type, [...(byType.get(job.type) ?? []), job]);
+    }
+    for (const [type, ofType] of byType) {
+      const handler = this.#handlers.get(type)!;
+      const size = handler.size ?? 1;
+      for (let i = 0; i < ofType.length; i += size) void this.#runTogether(handler, ofType.slice(i, i + size));
+    }
+  }
+
+  async #runTogether(handler: Registered, jobs: Job[]): Promise<void> {
+    const endings = jobs.map((job) => this.#abandoned(job));
+    const results = handler.run(jobs).then((all) => all.map((value) => ({ value })));
+    await Promise.all(
+      jobs.map(async (job, i) => {
+        const result = await Promise.race([results.then((all) => all[i]!), endings[i]!]);
+        await this.#answer(job, result.value);
+        this.#running.delete(job);
+        this.#bell.wake();
+      }),
+    );
+  }
+
+  // Its place is free as soon as the attempt is over, whether its handler listens to the signal or not.
+  #abandoned(job: Job): Promise<{ value: unknown }> {
+    return new Promise((resolve) => {
+      job.signal.addEventListener("abort", () => resolve({ value: job.signal.reason }), { once: true });
+    });
+  }
+
+  async #answer(job: Job, result: unknown): Promise<void> {
+    try {
+      if (result instanceof AttemptOver) throw result;
+      else if (result instanceof Release) await this.#answers.release(job, result.delay);
+      else if (result instanceof Error) await this.#fail(job, result);
+      else await this.#complete(job, result);
+    } catch (error) {
+      const event = isOver(error) ? "job lost" : "answer refused";
+      this.#log("warning", event, { jobId: job.id, type: job.type, message: messageOf(error) });
+    }
+  }
+
+  // A result that the server does not take is the job's fault.
+  async #complete(job: Job, result: unknown): Promise<void> {
+    try {
+      await this.#answers.complete(job, result);
+    } catch (error) {
+      if (isOver(error) || isConnectionLost(error)) throw error;
+      await this.#fail(job, new Permanent(messageOf(error)));
+    }
+  }
+
+  async #fail(job: Job, error: Error): Promise<void> {
+    const state = await this.#answers.fail(job, messageOf(error), !(error instanceof Permanent));
+    this.#log(state === "retry" ? "info" : "error", "job failed", { jobId: job.id, type: job.type, message: messageOf(error) });
+  }
+
+  // ---- looking after what it has
+
+  // Handlers of attempts that are over are told, though they ask for nothing.
+  async #check(): Promise<void> {
+    const jobs = [...this.#running].filter((job) => !job.isOver);
+    if (jobs.length === 0) return;
+    const { rows } = await this.#told.query("SELECT hipq.heartbeat_attempts($1::bigint[], $2::integer[])::text[] AS ids", [
+      jobs.map((job) => job.id), jobs.map((job) => job.attempt),
+    ]);
+    const running = new Set<string>(rows[0].ids);
+    for (const job of jobs) if (!running.has(job.id)) job.end();
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#options.pooler && this.#id !== undefined) await this.#told.query("SELECT hipq.heartbeat($1::bigint)", [this.#id]);
+  }
+}
