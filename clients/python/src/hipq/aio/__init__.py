@@ -1,0 +1,7 @@
+"""The same as hipq, for asyncio: AsyncConnection, and handlers that are coroutines."""
+
+from .enqueueing import enqueue, enqueue_many, wait_for
+from .job import Job
+from .worker import Worker
+
+__all__ = ["Job", "Worker", "enqueue", "enqueue_many", "wait_for"]

@@ -1,0 +1,90 @@
+"""The connection over which a worker answers for all its jobs; it is made anew when it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Optional
+
+import psycopg
+
+from .. import statements
+from ..answers import Rows
+from ..backoff import Backoff
+from ..errors import is_lost, is_over
+
+log = logging.getLogger("hipq")
+
+Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+
+
+class Answers:
+    """One connection in autocommit, for one task at a time."""
+
+    def __init__(self, connection: dict[str, Any]) -> None:
+        self._settings = connection
+        self._connection: Optional[Connection] = None
+        self._lock = asyncio.Lock()
+        self._given_up = False
+
+    async def ask(self, sql: str, values: Sequence[Any]) -> Rows:
+        """What a statement returns. When the connection is lost it is given again on a new one.
+
+        Raises psycopg.Error of the statement; that of the connection only after give_up().
+        """
+
+        async def work(connection: Connection) -> Rows:
+            return await (await connection.execute(sql, values)).fetchall()
+
+        return await self._again(work)
+
+    async def is_over(self, job_id: int, attempt: int) -> bool:
+        """Whether an attempt is over; the asking changes nothing."""
+
+        async def probe(connection: Connection) -> bool:
+            async with connection.transaction(force_rollback=True):
+                await connection.execute(statements.PROBE_LIMIT)
+                await connection.execute(statements.PROBE, (job_id, attempt))
+            return False
+
+        try:
+            return await self._again(probe)
+        except psycopg.Error as error:
+            return is_over(error)
+
+    def give_up(self) -> None:
+        """From now on a lost connection is an error."""
+        self._given_up = True
+
+    async def close(self) -> None:
+        """Closes the connection."""
+        self.give_up()
+        await self._drop()
+
+    async def _again(self, work: Callable[[Connection], Awaitable[Any]]) -> Any:
+        # A statement goes on when its task is cancelled: nobody shall find it half done.
+        return await asyncio.shield(self._in_turn(work))
+
+    async def _in_turn(self, work: Callable[[Connection], Awaitable[Any]]) -> Any:
+        backoff = Backoff()
+        async with self._lock:
+            while True:
+                try:
+                    return await work(await self._connected())
+                except psycopg.Error as error:
+                    if not is_lost(error) or self._given_up:
+                        raise
+                    log.warning("lost the connection for answers: %s", error)
+                    await self._drop()
+                    await asyncio.sleep(backoff.next())
+
+    async def _connected(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = await psycopg.AsyncConnection.connect(**self._settings)
+        return self._connection
+
+    async def _drop(self) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+            self._connection = None

@@ -1,0 +1,86 @@
+"""A job in the hands of a handler that is a coroutine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NoReturn, Optional
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from .. import statements
+from ..answers import Rows
+from ..calls import Call, plain
+from ..durations import Duration, duration_text
+from ..errors import AttemptOver, Release, is_over
+from ..fields import JobFields
+from .answers import Answers
+from .enqueueing import ask
+
+
+class Job(JobFields):
+    """What claim() returned, and what the handler may say meanwhile.
+
+    When the attempt is over the handler's task is cancelled.
+    """
+
+    def __init__(self, row: Sequence[Any], answers: Answers) -> None:
+        super().__init__(*row)
+        self._answers = answers
+        self._task: Optional[asyncio.Task[Any]] = None
+        self._is_over = False
+        self._has_ended = False  # the handler is through: nobody need be told that it is over
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the attempt is known to be over: by hipq.cancel(), its timeout, or else."""
+        return self._is_over
+
+    async def progress(
+        self, done: int, total: Optional[int] = None, message: Optional[str] = None
+    ) -> None:
+        """Says how far the job has come; view hipq.progress shows it."""
+        await self._say(statements.PROGRESS, done, total, message)
+
+    async def extend(self, more: Duration) -> datetime:
+        """Asks for more time. Returns the new deadline."""
+        self.deadline = (await self._say(statements.EXTEND, duration_text(more)))[0][0]
+        return self.deadline
+
+    def release(self, delay: Duration = 0) -> NoReturn:
+        """Ends the handler and gives the job back, to run again after `delay`: raises Release."""
+        raise Release(delay)
+
+    async def complete(self, conn: psycopg.AsyncConnection[Any], result: Any = None) -> None:
+        """Completes the job in the transaction of `conn`, so that its writes happen once.
+
+        The handler returns after the commit; what it returns then is dropped.
+        """
+        values = [self.id, self.attempt, Jsonb(plain(result))]
+        try:
+            await ask(conn, Call(statements.COMPLETE, values))
+        except psycopg.Error as error:
+            await self._raise(error)
+        self._has_ended = True
+
+    async def _say(self, sql: str, *values: Any) -> Rows:
+        try:
+            return await self._answers.ask(sql, (self.id, self.attempt, *values))
+        except psycopg.Error as error:
+            await self._raise(error)
+
+    async def _raise(self, error: psycopg.Error) -> NoReturn:
+        if not is_over(error):
+            raise error
+        self._cancel()
+        await asyncio.sleep(0)  # CancelledError comes here, in the handler's own task
+        raise AttemptOver(self.id, self.attempt) from error
+
+    def _cancel(self) -> None:
+        """Cancels the handler's task, once."""
+        if not self._is_over and not self._has_ended:
+            self._is_over = True
+            if self._task is not None:
+                self._task.cancel()

@@ -1,0 +1,63 @@
+"""Looks regularly for attempts that are over, and says for an unbound worker that it is alive."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Optional
+
+import psycopg
+
+from .. import statements
+from ..errors import is_lost
+from ..settings import HEARTBEAT, Settings
+from .answers import Answers
+from .job import Job
+
+log = logging.getLogger("hipq")
+
+
+class Keeper:
+    """A task beside the worker's own."""
+
+    def __init__(
+        self, settings: Settings, answers: Answers, running: Callable[[], list[Job]]
+    ) -> None:
+        self._settings = settings
+        self._answers = answers
+        self._running = running
+        self._next_beat = 0.0
+        self.worker_id: Optional[int] = None
+
+    async def run(self) -> None:
+        """Looks until it is cancelled."""
+        while True:
+            await asyncio.sleep(self._settings.look)
+            try:
+                await self._look()
+            except psycopg.Error as error:
+                # What is wrong with the worker, claim() says to its own task.
+                if not is_lost(error):
+                    log.debug("the keeper could not look: %s", error)
+
+    async def _look(self) -> None:
+        if self.worker_id is None:
+            return
+        if not self._settings.listen and time.monotonic() >= self._next_beat:
+            await self._answers.ask(statements.HEARTBEAT, (self.worker_id,))
+            self._next_beat = time.monotonic() + HEARTBEAT
+        jobs = [job for job in self._running() if not job._has_ended and not job.cancelled]
+        if jobs and await self._known_to_server(self.worker_id) != len(jobs):
+            await self._tell_those_that_are_over(jobs)
+
+    async def _known_to_server(self, worker_id: int) -> Optional[int]:
+        rows = await self._answers.ask(statements.RUNNING_JOBS, (worker_id,))
+        return rows[0][0] if rows else None
+
+    async def _tell_those_that_are_over(self, jobs: list[Job]) -> None:
+        for job in jobs:
+            if await self._answers.is_over(job.id, job.attempt):
+                log.info("job %d (%s): attempt %d is over", job.id, job.type, job.attempt)
+                job._cancel()

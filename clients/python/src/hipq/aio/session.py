@@ -1,0 +1,73 @@
+"""The session in which a worker is registered and claims its jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from .. import statements
+from ..durations import duration_text
+from ..errors import PooledSession, claim_error, raise_in_place, register_error
+from ..session import POOLED
+from ..settings import Settings
+
+
+class Session:
+    """A worker, on a connection in autocommit."""
+
+    def __init__(
+        self, connection: psycopg.AsyncConnection[tuple[Any, ...]], settings: Settings
+    ) -> None:
+        self.connection = connection
+        self.has_notice = False
+        self.worker_id = 0
+        self._settings = settings
+        connection.add_notify_handler(self._notice)
+
+    async def register(self, job_types: list[str], take_over: bool) -> None:
+        """Registers. NameTaken: somebody else has the name. psycopg.Error: anything else."""
+        try:
+            registration = self._settings.registration(job_types, take_over)
+            rows = await self._ask(statements.REGISTER, registration)
+        except psycopg.Error as error:
+            raise_in_place(error, register_error(error, self._settings.name))
+        self.worker_id = rows[0][0]
+        await self.check_bound()
+
+    async def _ask(self, sql: str, values: Any) -> list[tuple[Any, ...]]:
+        return await (await self.connection.execute(sql, values)).fetchall()
+
+    def _notice(self, notification: psycopg.Notify) -> None:
+        self.has_notice = True
+
+    async def check_bound(self) -> None:
+        """PooledSession: the worker is bound to this session, but the session is another one."""
+        if not self._settings.listen:
+            return
+        rows = await self._ask(statements.IS_BOUND_HERE, (self.worker_id,))
+        if rows and rows[0][0] is False:
+            raise PooledSession(POOLED)
+
+    async def claim(self, most: int, wait: float) -> list[tuple[Any, ...]]:
+        """Accepts at most so many jobs. WorkerEnded: the worker has been taken over."""
+        self.has_notice = False
+        try:
+            return await self._ask(statements.CLAIM, (self.worker_id, most, duration_text(wait)))
+        except psycopg.Error as error:
+            raise_in_place(error, claim_error(error, self._settings.name))
+
+    async def heartbeat(self) -> None:
+        """Says that the worker is alive, and finds out whether its connection is."""
+        try:
+            await self._ask(statements.HEARTBEAT, (self.worker_id,))
+        except psycopg.Error as error:
+            raise_in_place(error, claim_error(error, self._settings.name))
+
+    async def drain(self) -> None:
+        """Takes no more jobs."""
+        await self._ask(statements.DRAIN, (self.worker_id,))
+
+    async def deregister(self) -> None:
+        """Is no worker any more."""
+        await self._ask(statements.DEREGISTER, (self.worker_id,))

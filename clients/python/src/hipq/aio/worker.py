@@ -1,0 +1,188 @@
+"""A worker that runs each job in a task."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
+
+import psycopg
+
+from .. import statements
+from ..backoff import Backoff
+from ..errors import is_lost
+from ..handlers import Handlers
+from ..settings import settings_of
+from .answers import Answers
+from .bell import Bell
+from .job import Job
+from .keeper import Keeper
+from .running import run
+from .session import Session
+from .signals import caught
+
+log = logging.getLogger("hipq")
+
+
+class Worker(Handlers):
+    """Runs jobs as hipq.Worker does, and is made in the same way; its handlers are coroutines.
+
+    Run it with asyncio.run(worker.run()). What blocks the loop blocks the worker.
+    """
+
+    is_async = True
+
+    def __init__(
+        self,
+        conninfo: str = "",
+        *,
+        queues: Sequence[str],
+        name: Optional[str] = None,
+        concurrency: int = 4,
+        prefetch: int = 0,
+        capabilities: Optional[Mapping[str, Any]] = None,
+        listen: Optional[bool] = None,
+        pooler: bool = False,
+        take_over: bool = False,
+        poll: float = 5.0,
+        look: float = 5.0,
+    ) -> None:
+        super().__init__()
+        self.settings = settings_of(
+            conninfo, name, queues, concurrency, prefetch, capabilities, listen, pooler,
+            take_over, poll, look,
+        )  # fmt: skip
+        self._running: dict[asyncio.Task[None], Job] = {}
+        self._stops = 0
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
+        self._bell: Bell
+        self._answers: Answers
+
+    def stop(self) -> None:
+        """Claims no more; run() returns when what runs has ended. A second call gives jobs back.
+
+        Any thread may call it.
+        """
+        self._stops += 1
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._bell.ring)
+
+    async def run(self) -> None:
+        """Runs jobs until stop(), SIGTERM or SIGINT; a second one gives back what runs.
+
+        Raises what run() of hipq.Worker raises.
+        """
+        if not self.job_types:
+            raise RuntimeError('there is no handler: register one with @worker.job("type")')
+        if self._loop is not None:
+            raise RuntimeError("the worker has run already; make another one")
+        self._bell = Bell()
+        self._loop = asyncio.get_running_loop()
+        self._answers = Answers(self.settings.connection)
+        keeper = Keeper(self.settings, self._answers, self._jobs)
+        with caught(self.stop):
+            keeping = asyncio.ensure_future(keeper.run())
+            try:
+                await self._serve_until_stopped(keeper)
+            finally:
+                keeping.cancel()
+                self._cancel_all()
+                await self._answers.close()
+
+    @property
+    def _is_stopping(self) -> bool:
+        return self._stops > 0
+
+    def _jobs(self) -> list[Job]:
+        return list(self._running.values())
+
+    def _cancel_all(self) -> None:
+        for job in self._jobs():
+            job._cancel()
+
+    async def _connect(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
+        return await psycopg.AsyncConnection.connect(**self.settings.connection)
+
+    async def _serve_until_stopped(self, keeper: Keeper) -> None:
+        backoff = Backoff()
+        take_over = self.settings.take_over
+        connection: Optional[psycopg.AsyncConnection[Any]] = await self._connect()
+        while True:
+            try:
+                if connection is None:
+                    connection = await self._connect()
+                session = Session(connection, self.settings)
+                await session.register(self.job_types, take_over)
+                keeper.worker_id = session.worker_id
+                backoff.reset()
+                return await self._serve(session)
+            except psycopg.Error as error:
+                if not is_lost(error):
+                    raise
+                log.warning("lost the server: %s", error)
+            finally:
+                if connection is not None:
+                    await connection.close()
+                    connection = None
+            # Our own session may still be there.
+            take_over = True
+            await self._bell.wait(backoff.next())
+            if self._is_stopping:
+                return await self._drain()
+
+    async def _serve(self, session: Session) -> None:
+        log.info("worker %d (%s) serves", session.worker_id, self.settings.name)
+        while not self._is_stopping:
+            free = self.settings.concurrency - len(self._running)
+            jobs = await self._claim(session, free)
+            for row in jobs:
+                self._start(row)
+            if not jobs:
+                await self._wait(session, free)
+        await session.drain()
+        await self._drain(session)
+        await session.deregister()
+
+    async def _claim(self, session: Session, free: int) -> list[tuple[Any, ...]]:
+        if free == 0:
+            return []
+        wait = 0.0 if self.settings.listen else self.settings.poll
+        return await session.claim(free, wait)
+
+    async def _wait(self, session: Session, free: int) -> None:
+        """For a notification, the end of a job, or stop(). An unbound worker waits in claim()."""
+        if free > 0 and (session.has_notice or not self.settings.listen):
+            return
+        channel = session.connection.fileno() if free > 0 else None
+        if not await self._bell.wait(self.settings.poll, channel):
+            await session.check_bound()
+            await session.heartbeat()
+
+    def _start(self, row: tuple[Any, ...]) -> None:
+        job = Job(row, self._answers)
+        task = asyncio.ensure_future(run(job, self, self._answers))
+        self._running[task] = job
+        task.add_done_callback(self._has_run)
+
+    def _has_run(self, task: asyncio.Task[None]) -> None:
+        del self._running[task]
+        self._bell.ring()
+
+    async def _drain(self, session: Optional[Session] = None) -> None:
+        """Waits for what runs. At the second stop() it gives it back."""
+        while self._running and self._stops < 2:
+            if not await self._bell.wait(self.settings.poll) and session is not None:
+                await session.heartbeat()
+        if self._running:
+            await self._give_back()
+
+    async def _give_back(self) -> None:
+        self._answers.give_up()
+        jobs = [job for job in self._jobs() if not job._has_ended]
+        self._cancel_all()
+        try:
+            names = [job.id for job in jobs], [job.attempt for job in jobs]
+            await self._answers.ask(statements.RELEASE_MANY, names)
+        except psycopg.Error as error:
+            log.warning("could not give back %d jobs: %s", len(jobs), error)

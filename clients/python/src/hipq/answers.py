@@ -1,0 +1,87 @@
+"""The connection over which a worker answers for all its jobs; it is made anew when it is lost."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Optional
+
+import psycopg
+
+from . import statements
+from .backoff import Backoff
+from .errors import is_lost, is_over
+
+log = logging.getLogger("hipq")
+
+Rows = list[tuple[Any, ...]]
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class Answers:
+    """One connection in autocommit, for one thread at a time."""
+
+    def __init__(self, connection: dict[str, Any]) -> None:
+        self._settings = connection
+        self._connection: Optional[Connection] = None
+        self._lock = threading.Lock()
+        self._given_up = threading.Event()
+
+    def ask(self, sql: str, values: Sequence[Any]) -> Rows:
+        """What a statement returns. When the connection is lost it is given again on a new one.
+
+        Raises psycopg.Error of the statement; that of the connection only after give_up().
+        """
+        return self._again(lambda connection: connection.execute(sql, values).fetchall())
+
+    def is_over(self, job_id: int, attempt: int) -> bool:
+        """Whether an attempt is over; the asking changes nothing."""
+
+        def probe(connection: Connection) -> bool:
+            with connection.transaction(force_rollback=True):
+                connection.execute(statements.PROBE_LIMIT)
+                connection.execute(statements.PROBE, (job_id, attempt))
+            return False
+
+        try:
+            return self._again(probe)
+        except psycopg.Error as error:
+            return is_over(error)
+
+    def give_up(self) -> None:
+        """From now on a lost connection is an error."""
+        self._given_up.set()
+
+    def close(self) -> None:
+        """Closes the connection, if nobody uses it."""
+        self.give_up()
+        if self._lock.acquire(timeout=1):
+            with_lock = self._connection
+            self._connection = None
+            self._lock.release()
+            if with_lock is not None:
+                with_lock.close()
+
+    def _again(self, work: Callable[[Connection], Any]) -> Any:
+        backoff = Backoff()
+        with self._lock:
+            while True:
+                try:
+                    return work(self._connected())
+                except psycopg.Error as error:
+                    if not is_lost(error) or self._given_up.is_set():
+                        raise
+                    log.warning("lost the connection for answers: %s", error)
+                    self._drop()
+                    self._given_up.wait(backoff.next())
+
+    def _connected(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(**self._settings)
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,145 @@
+"""Calls of SQL functions as a statement and its values, without a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, Optional, TypedDict, Union
+
+from psycopg.types.json import Jsonb
+
+from .durations import Duration, duration_text
+
+When = Union[datetime, timedelta]
+"""A moment, or how long from the start of the transaction."""
+
+
+class ManyOptions(TypedDict, total=False):
+    """What may be said of jobs. What is left out, or None, is what the job type says."""
+
+    queue: Optional[str]
+    scheduled_run_time: Optional[When]
+    priority: Optional[int]
+    timeout: Optional[Duration]
+    throttle_factor: Optional[float]
+    time_windows: Optional[str]
+    max_retries: Optional[int]
+    expires_time: Optional[When]
+    on_duplicate: Optional[str]
+    throttle_key: Optional[str]
+    queue_ttl: Optional[Duration]
+
+
+class Options(ManyOptions, total=False):
+    """What may be said of one job."""
+
+    job_key: Optional[str]
+    worker: Optional[str]
+
+
+class Call(NamedTuple):
+    """A statement and its values."""
+
+    sql: str
+    values: Sequence[Any]
+
+
+CASTS = {
+    "queue": "text",
+    "job_key": "text",
+    "scheduled_run_time": "timestamptz",
+    "priority": "integer",
+    "timeout": "text::hipq.duration",
+    "throttle_factor": "double precision",
+    "time_windows": "text",
+    "max_retries": "integer",
+    "expires_time": "timestamptz",
+    "on_duplicate": "text",
+    "throttle_key": "text",
+    "queue_ttl": "text::hipq.duration",
+    "worker": "text",
+}
+
+
+def plain(data: Any) -> Any:
+    """Data for JSON: a pydantic model becomes what it holds."""
+    if hasattr(data, "model_dump"):
+        return data.model_dump(mode="json")
+    return data
+
+
+def argument(name: str, value: Any) -> tuple[str, Any]:
+    """A named argument: its SQL, and its value."""
+    cast = CASTS[name]
+    if cast.endswith("hipq.duration"):
+        return f"{name} => %s::{cast}", duration_text(value)
+    if isinstance(value, timedelta):
+        return f"{name} => now() + %s::interval", value
+    return f"{name} => %s::{cast}", value
+
+
+def enqueue_call(job_type: str, data: Any, options: Mapping[str, Any]) -> Call:
+    """hipq.enqueue(), with those arguments that are given."""
+    first = [("%s::text", job_type)]
+    if data is not None:
+        first.append(("job_data => %s::jsonb", Jsonb(plain(data))))
+    return function_call("enqueue", first, options, Options.__annotations__)
+
+
+def enqueue_many_call(
+    job_type: str,
+    items: Sequence[Any],
+    job_keys: Optional[Sequence[Optional[str]]],
+    options: Mapping[str, Any],
+) -> Call:
+    """hipq.enqueue_many(), with those arguments that are given."""
+    first = [("%s::text", job_type), ("%s::jsonb[]", [Jsonb(plain(item)) for item in items])]
+    if job_keys is not None:
+        first.append(("job_keys => %s::text[]", list(job_keys)))
+    return function_call("enqueue_many", first, options, ManyOptions.__annotations__)
+
+
+def function_call(
+    function: str,
+    first: Sequence[tuple[str, Any]],
+    options: Mapping[str, Any],
+    known: Mapping[str, Any],
+) -> Call:
+    """A call of a function of hipq. TypeError: an option that it does not know."""
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise TypeError(
+            f"{function}() has no option {unknown[0]!r}; there are {', '.join(sorted(known))}"
+        )
+    given = [argument(name, value) for name, value in options.items() if value is not None]
+    pairs = [*first, *given]
+    sql = f"SELECT hipq.{function}({', '.join(sql for sql, _ in pairs)})"
+    return Call(sql, [value for _, value in pairs])
+
+
+def wait_for_call(job_id: int, timeout: Optional[Duration]) -> Call:
+    """hipq.wait_for(): None waits for as long as it takes."""
+    return Call(
+        "SELECT outcome, result, error"
+        " FROM hipq.wait_for(%s::bigint, timeout => %s::text::hipq.duration)",
+        [job_id, None if timeout is None else duration_text(timeout)],
+    )
+
+
+class Outcome(NamedTuple):
+    """How a job ended; while it has not, `outcome` is "waiting" or "running"."""
+
+    outcome: str
+    result: Any
+    error: Optional[str]
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it is final without an error."""
+        return self.outcome == "succeeded"
+
+
+def outcome_of(row: Sequence[Any]) -> Outcome:
+    """What wait_for() returned."""
+    outcome, result, error = row
+    return Outcome(outcome, result, None if error == "NONE" else error)

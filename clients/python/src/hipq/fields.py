@@ -1,0 +1,37 @@
+"""What a worker is told of a job that it has claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Optional
+
+# None of these can be infinite, which psycopg could not load.
+COLUMNS = (
+    "id, attempt, queue, job_type, nullif(job_key, 'NONE'), job_data, deadline, retry_count,"
+    " max_retries, nullif(retry_reason, 'NONE'), scheduled_run_time, created_time, original_job_id"
+)
+
+
+@dataclass(eq=False)
+class JobFields:
+    """A job as claim() returned it. `data` is a model if the handler has a schema."""
+
+    id: int
+    attempt: int
+    queue: str
+    type: str
+    key: Optional[str]
+    data: Any
+    deadline: datetime
+    retry_count: int
+    max_retries: int
+    retry_reason: Optional[str]
+    scheduled_run_time: datetime
+    created_time: datetime
+    original_job_id: Optional[int]
+
+    def row(self) -> Sequence[Any]:
+        """The fields, in the order of COLUMNS."""
+        return [getattr(self, name) for name in JobFields.__dataclass_fields__]

@@ -1,0 +1,85 @@
+"""A job in the hands of a handler that runs in a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NoReturn, Optional
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from . import statements
+from .answers import Answers, Rows
+from .calls import Call, plain
+from .durations import Duration, duration_text
+from .enqueueing import ask
+from .errors import AttemptOver, Release, is_over
+from .fields import JobFields
+
+
+class Job(JobFields):
+    """What claim() returned, and what the handler may say meanwhile."""
+
+    def __init__(self, row: Sequence[Any], answers: Answers) -> None:
+        super().__init__(*row)
+        self._answers = answers
+        self._over = threading.Event()
+        self._has_ended = False  # the handler is through: nobody need be told that it is over
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the attempt is known to be over: by hipq.cancel(), its timeout, or else."""
+        return self._over.is_set()
+
+    def check(self) -> None:
+        """Raises AttemptOver if the attempt is known to be over; asks nobody."""
+        if self.cancelled:
+            raise AttemptOver(self.id, self.attempt)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleeps; raises AttemptOver as soon as the attempt is known to be over."""
+        self._over.wait(seconds)
+        self.check()
+
+    def progress(
+        self, done: int, total: Optional[int] = None, message: Optional[str] = None
+    ) -> None:
+        """Says how far the job has come; view hipq.progress shows it. Raises AttemptOver."""
+        self._say(statements.PROGRESS, done, total, message)
+
+    def extend(self, more: Duration) -> datetime:
+        """Asks for more time. Returns the new deadline; raises AttemptOver."""
+        self.deadline = self._say(statements.EXTEND, duration_text(more))[0][0]
+        return self.deadline
+
+    def release(self, delay: Duration = 0) -> NoReturn:
+        """Ends the handler and gives the job back, to run again after `delay`: raises Release."""
+        raise Release(delay)
+
+    def complete(self, conn: psycopg.Connection[Any], result: Any = None) -> None:
+        """Completes the job in the transaction of `conn`, so that its writes happen once.
+
+        The handler returns after the commit; what it returns then is dropped. Raises AttemptOver.
+        """
+        self.check()
+        values = [self.id, self.attempt, Jsonb(plain(result))]
+        try:
+            ask(conn, Call(statements.COMPLETE, values))
+        except psycopg.Error as error:
+            self._raise(error)
+        self._has_ended = True
+
+    def _say(self, sql: str, *values: Any) -> Rows:
+        self.check()
+        try:
+            return self._answers.ask(sql, (self.id, self.attempt, *values))
+        except psycopg.Error as error:
+            self._raise(error)
+
+    def _raise(self, error: psycopg.Error) -> NoReturn:
+        if not is_over(error):
+            raise error
+        self._over.set()
+        raise AttemptOver(self.id, self.attempt) from error

@@ -1,0 +1,71 @@
+"""Looks regularly for attempts that are over, and says for an unbound worker that it is alive."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Optional
+
+import psycopg
+
+from . import statements
+from .answers import Answers
+from .errors import is_lost
+from .job import Job
+from .settings import HEARTBEAT, Settings
+
+log = logging.getLogger("hipq")
+
+
+class Keeper:
+    """A thread beside the worker's own."""
+
+    def __init__(
+        self, settings: Settings, answers: Answers, running: Callable[[], list[Job]]
+    ) -> None:
+        self._settings = settings
+        self._answers = answers
+        self._running = running
+        self._ended = threading.Event()
+        self._next_beat = 0.0
+        self.worker_id: Optional[int] = None
+        self._thread = threading.Thread(target=self._run, name="hipq keeper", daemon=True)
+
+    def start(self) -> None:
+        """Starts to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Looks no more."""
+        self._ended.set()
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._settings.look):
+            try:
+                self._look()
+            except psycopg.Error as error:
+                # What is wrong with the worker, claim() says to its own thread.
+                if not is_lost(error):
+                    log.debug("the keeper could not look: %s", error)
+
+    def _look(self) -> None:
+        if self.worker_id is None:
+            return
+        if not self._settings.listen and time.monotonic() >= self._next_beat:
+            self._answers.ask(statements.HEARTBEAT, (self.worker_id,))
+            self._next_beat = time.monotonic() + HEARTBEAT
+        jobs = [job for job in self._running() if not job._has_ended and not job.cancelled]
+        if jobs and self._known_to_server(self.worker_id) != len(jobs):
+            self._tell_those_that_are_over(jobs)
+
+    def _known_to_server(self, worker_id: int) -> Optional[int]:
+        rows = self._answers.ask(statements.RUNNING_JOBS, (worker_id,))
+        return rows[0][0] if rows else None
+
+    def _tell_those_that_are_over(self, jobs: list[Job]) -> None:
+        for job in jobs:
+            if self._answers.is_over(job.id, job.attempt) and not job._has_ended:
+                log.info("job %d (%s): attempt %d is over", job.id, job.type, job.attempt)
+                job._over.set()

@@ -1,0 +1,77 @@
+"""The session in which a worker is registered and claims its jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from . import statements
+from .durations import duration_text
+from .errors import PooledSession, claim_error, raise_in_place, register_error
+from .settings import Settings
+
+POOLED = (
+    "a pooler gives the worker's session to others: connect to the server itself, or say"
+    " Worker(pooler=True)"
+)
+
+
+class Session:
+    """A registered worker, on a connection in autocommit."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[tuple[Any, ...]],
+        settings: Settings,
+        job_types: list[str],
+        take_over: bool,
+    ) -> None:
+        """Registers. NameTaken: somebody else has the name. psycopg.Error: anything else."""
+        self.connection = connection
+        self.has_notice = False
+        self._settings = settings
+        connection.add_notify_handler(self._notice)
+        try:
+            rows = self._ask(statements.REGISTER, settings.registration(job_types, take_over))
+        except psycopg.Error as error:
+            raise_in_place(error, register_error(error, settings.name))
+        self.worker_id: int = rows[0][0]
+        self.check_bound()
+
+    def _ask(self, sql: str, values: Any) -> list[tuple[Any, ...]]:
+        return self.connection.execute(sql, values).fetchall()
+
+    def _notice(self, notification: psycopg.Notify) -> None:
+        self.has_notice = True
+
+    def check_bound(self) -> None:
+        """PooledSession: the worker is bound to this session, but the session is another one."""
+        if not self._settings.listen:
+            return
+        rows = self._ask(statements.IS_BOUND_HERE, (self.worker_id,))
+        if rows and rows[0][0] is False:
+            raise PooledSession(POOLED)
+
+    def claim(self, most: int, wait: float) -> list[tuple[Any, ...]]:
+        """Accepts at most so many jobs. WorkerEnded: the worker has been taken over."""
+        self.has_notice = False
+        try:
+            return self._ask(statements.CLAIM, (self.worker_id, most, duration_text(wait)))
+        except psycopg.Error as error:
+            raise_in_place(error, claim_error(error, self._settings.name))
+
+    def heartbeat(self) -> None:
+        """Says that the worker is alive, and finds out whether its connection is."""
+        try:
+            self._ask(statements.HEARTBEAT, (self.worker_id,))
+        except psycopg.Error as error:
+            raise_in_place(error, claim_error(error, self._settings.name))
+
+    def drain(self) -> None:
+        """Takes no more jobs."""
+        self._ask(statements.DRAIN, (self.worker_id,))
+
+    def deregister(self) -> None:
+        """Is no worker any more."""
+        self._ask(statements.DEREGISTER, (self.worker_id,))

@@ -1,0 +1,102 @@
+"""What a worker is told when it is made, the same for threads and for asyncio."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.json import Jsonb
+
+HEARTBEAT = 10.0  # seconds; hipq.heartbeat_timeout is 30 s by default
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked by `check`; see hipq.Worker for what each means."""
+
+    conninfo: str
+    name: str
+    queues: Sequence[str]
+    concurrency: int
+    prefetch: int
+    capabilities: Mapping[str, Any]
+    listen: bool
+    take_over: bool
+    poll: float
+    look: float
+
+    @property
+    def connection(self) -> dict[str, Any]:
+        """What the worker's connections are made with. A pooler knows no prepared statements."""
+        defaults = {"connect_timeout": "10", "keepalives_idle": "10"}
+        defaults["fallback_application_name"] = f"hipq {self.name}"
+        conninfo = make_conninfo(**{**defaults, **conninfo_to_dict(self.conninfo)})
+        more: dict[str, Any] = {"conninfo": conninfo, "autocommit": True}
+        if not self.listen:
+            more["prepare_threshold"] = None
+        return more
+
+    def registration(self, job_types: Sequence[str], take_over: bool) -> dict[str, Any]:
+        """The values of statements.REGISTER."""
+        return {
+            "name": self.name,
+            "queues": list(self.queues),
+            "job_types": list(job_types),
+            "capacity": self.concurrency,
+            "prefetch": self.prefetch,
+            "capabilities": Jsonb(dict(self.capabilities)),
+            "listen": self.listen,
+            "take_over": take_over,
+        }
+
+
+def default_name() -> str:
+    """The host's name and the number of the process."""
+    return f"{socket.gethostname()}-{os.getpid()}"[:63]
+
+
+def check(settings: Settings) -> Settings:
+    """The settings. TypeError or ValueError: they cannot be meant so."""
+    if isinstance(settings.queues, str):
+        raise TypeError(f"queues is a list: queues=[{settings.queues!r}]")
+    if not settings.queues:
+        raise ValueError("a worker serves at least one queue")
+    if settings.concurrency < 1:
+        raise ValueError("concurrency is at least 1")
+    return settings
+
+
+def settings_of(
+    conninfo: str,
+    name: Optional[str],
+    queues: Sequence[str],
+    concurrency: int,
+    prefetch: int,
+    capabilities: Optional[Mapping[str, Any]],
+    listen: Optional[bool],
+    pooler: bool,
+    take_over: bool,
+    poll: float,
+    look: float,
+) -> Settings:
+    """The settings that a Worker was made with."""
+    if pooler and listen:
+        raise ValueError("a worker behind a pooler cannot listen: its session is anybody's")
+    return check(
+        Settings(
+            conninfo,
+            name or default_name(),
+            queues,
+            concurrency,
+            prefetch,
+            capabilities or {},
+            not pooler if listen is None else listen,
+            take_over,
+            poll,
+            look,
+        )
+    )

@@ -1,0 +1,147 @@
+"""For tests of a program that uses hipq: what it has enqueued, and its handlers run at once.
+
+All in the test's own transaction: no worker and no executor takes part, and a rollback leaves
+nothing. The role needs the rights `read` and `control` on the queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, NoReturn, Optional
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from .aio.worker import Worker as AsyncWorker
+from .answer import error_text
+from .durations import Duration
+from .errors import Permanent, Release
+from .fields import JobFields
+from .handlers import Handlers
+
+# Only columns that cannot be infinite, which psycopg could not load.
+ENQUEUED = """
+    SELECT job.id, 1, queue.queue, job.job_type, nullif(job.job_key, 'NONE'), job.job_data,
+        clock_timestamp() + job.timeout * interval '1 s', job.retry_count, job.max_retries,
+        nullif(job.retry_reason, 'NONE'), job.scheduled_run_time, job.created_time,
+        job.original_job_id
+    FROM hipq.enqueued(%(job_type)s::text, %(queue)s::text) AS job
+    JOIN hipq.queues AS queue USING (queue_id)
+    ORDER BY job.id"""
+DUE = """
+    SELECT job.id FROM hipq.enqueued(NULL, %(queue)s::text) AS job
+    WHERE job.job_type = ANY (%(job_types)s::text[])
+      AND job.scheduled_run_time <= coalesce(%(at)s::timestamptz, clock_timestamp())
+    ORDER BY job.priority, job.scheduled_run_time, job.id
+    LIMIT 1"""
+TAKE = "SELECT hipq.cancel(%s::bigint)"
+
+
+@dataclass(eq=False)
+class TestJob(JobFields):
+    """A job without a server: it keeps what the handler reports. Awaits are for aio handlers."""
+
+    __test__ = False  # pytest: this is no test
+
+    reports: list[tuple[Any, ...]] = field(default_factory=list)
+    cancelled: bool = False
+
+    def check(self) -> None:
+        """The attempt is never over."""
+
+    def sleep(self, seconds: float) -> None:
+        """Does not sleep."""
+
+    def progress(
+        self, done: int, total: Optional[int] = None, message: Optional[str] = None
+    ) -> _Done:
+        """Adds to `reports`."""
+        self.reports.append((done, total, message))
+        return _Done(None)
+
+    def extend(self, more: Duration) -> Any:
+        """Changes nothing."""
+        return _Done(self.deadline)
+
+    def release(self, delay: Duration = 0) -> NoReturn:
+        """Raises Release."""
+        raise Release(delay)
+
+
+class _Done:
+    """What a call returned: as it is, or to be awaited."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __await__(self) -> Any:
+        return self.value
+        yield
+
+
+class Ran(NamedTuple):
+    """A job that was run: `outcome` is "succeeded", "failed", "failed for good" or "released"."""
+
+    job: TestJob
+    outcome: str
+    result: Any
+    error: Optional[str]
+
+
+def enqueued(
+    conn: psycopg.Connection[Any], job_type: Optional[str] = None, queue: Optional[str] = None
+) -> list[TestJob]:
+    """The jobs that wait, those too that this transaction has not committed, by their ids.
+
+    None: of all types, of all queues that the role may read.
+    """
+    rows = _rows(conn, ENQUEUED, {"job_type": job_type, "queue": queue})
+    return [TestJob(*row) for row in rows]
+
+
+def run_due(
+    conn: psycopg.Connection[Any],
+    worker: Handlers,
+    queue: str,
+    *,
+    at: Optional[datetime] = None,
+    max_jobs: int = 1000,
+) -> list[Ran]:
+    """Runs the due jobs of a queue with the handlers of a worker, and what these enqueue on `conn`.
+
+    Each is run once, whatever becomes of it, and is cancelled in the queue before: hipq knows of no
+    outcome. at: as if it were then. The handlers of a hipq.aio.Worker run in a loop of their own.
+    Returns what was run. Raises psycopg.Error.
+    """
+    ran: list[Ran] = []
+    due = {"queue": queue, "job_types": worker.job_types, "at": at}
+    while len(ran) < max_jobs:
+        rows = _rows(conn, DUE, due)
+        if not rows:
+            break
+        (job,) = [job for job in enqueued(conn, queue=queue) if job.id == rows[0][0]]
+        _rows(conn, TAKE, (job.id,))
+        ran.append(run_job(worker, job))
+    return ran
+
+
+def run_job(worker: Handlers, job: TestJob) -> Ran:
+    """Calls the middleware and the handler for one job. Raises nothing that a handler raises."""
+    try:
+        if isinstance(worker, AsyncWorker):
+            return Ran(job, "succeeded", asyncio.run(worker.handle_soon(job)), None)
+        return Ran(job, "succeeded", worker.handle(job), None)
+    except Release:
+        return Ran(job, "released", None, None)
+    except Permanent as error:
+        return Ran(job, "failed for good", None, error_text(error))
+    except Exception as error:
+        return Ran(job, "failed", None, error_text(error))
+
+
+def _rows(conn: psycopg.Connection[Any], sql: str, values: Any) -> Sequence[tuple[Any, ...]]:
+    with conn.cursor(row_factory=tuple_row) as cursor:
+        return cursor.execute(sql, values).fetchall()

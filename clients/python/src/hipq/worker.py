@@ -1,0 +1,194 @@
+"""A worker that runs each job in a thread."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Optional
+
+import psycopg
+
+from . import statements
+from .answers import Answers
+from .backoff import Backoff
+from .bell import Bell
+from .errors import is_lost
+from .handlers import Handlers
+from .job import Job
+from .keeper import Keeper
+from .running import run
+from .session import Session
+from .settings import settings_of
+from .signals import caught
+
+log = logging.getLogger("hipq")
+
+
+class Worker(Handlers):
+    """Runs jobs of queues, for the types that have a handler, `concurrency` at a time.
+
+    conninfo: as libpq has it; what it does not say, the environment does (PGHOST ...).
+    name: one worker of a role has it at a time; by default that of the host and the process.
+    prefetch: how many more jobs it may hold. capabilities: what job types may require.
+    listen: it is bound to its session and starts jobs at once. pooler: it is not, and listens not.
+    take_over: takes the name from a worker that is still there.
+    poll: seconds after which it looks for jobs by itself. look: seconds between two looks for
+    attempts that are over.
+    """
+
+    def __init__(
+        self,
+        conninfo: str = "",
+        *,
+        queues: Sequence[str],
+        name: Optional[str] = None,
+        concurrency: int = 4,
+        prefetch: int = 0,
+        capabilities: Optional[Mapping[str, Any]] = None,
+        listen: Optional[bool] = None,
+        pooler: bool = False,
+        take_over: bool = False,
+        poll: float = 5.0,
+        look: float = 5.0,
+    ) -> None:
+        super().__init__()
+        self.settings = settings_of(
+            conninfo, name, queues, concurrency, prefetch, capabilities, listen, pooler,
+            take_over, poll, look,
+        )  # fmt: skip
+        self._bell = Bell()
+        self._lock = threading.Lock()
+        self._running: dict[tuple[int, int], Job] = {}
+        self._stops = 0
+        self._answers: Optional[Answers] = None
+
+    def stop(self) -> None:
+        """Claims no more; run() returns when what runs has ended. A second call gives jobs back.
+
+        Any thread may call it, and signal handlers.
+        """
+        self._stops += 1
+        self._bell.ring()
+
+    def run(self) -> None:
+        """Runs jobs until stop(), SIGTERM or SIGINT; a second one gives back what runs.
+
+        Raises NameTaken, WorkerEnded, PooledSession; psycopg.Error if it cannot connect at the
+        start or registers in vain; RuntimeError without a handler. A lost connection is made anew.
+        """
+        if not self.job_types:
+            raise RuntimeError('there is no handler: register one with @worker.job("type")')
+        if self._answers is not None:
+            raise RuntimeError("the worker has run already; make another one")
+        self._answers = Answers(self.settings.connection)
+        keeper = Keeper(self.settings, self._answers, self._jobs)
+        with caught(self.stop):
+            keeper.start()
+            try:
+                self._serve_until_stopped(keeper)
+            finally:
+                keeper.stop()
+                for job in self._jobs():
+                    job._over.set()
+                self._answers.close()
+
+    @property
+    def _is_stopping(self) -> bool:
+        return self._stops > 0
+
+    def _jobs(self) -> list[Job]:
+        with self._lock:
+            return list(self._running.values())
+
+    def _serve_until_stopped(self, keeper: Keeper) -> None:
+        backoff = Backoff()
+        take_over = self.settings.take_over
+        connection: Optional[psycopg.Connection[Any]] = psycopg.connect(**self.settings.connection)
+        while True:
+            try:
+                if connection is None:
+                    connection = psycopg.connect(**self.settings.connection)
+                session = Session(connection, self.settings, self.job_types, take_over)
+                keeper.worker_id = session.worker_id
+                backoff.reset()
+                return self._serve(session)
+            except psycopg.Error as error:
+                if not is_lost(error):
+                    raise
+                log.warning("lost the server: %s", error)
+            finally:
+                if connection is not None:
+                    connection.close()
+                    connection = None
+            # Our own session may still be there.
+            take_over = True
+            self._bell.wait(backoff.next())
+            if self._is_stopping:
+                return self._drain()
+
+    def _serve(self, session: Session) -> None:
+        log.info("worker %d (%s) serves", session.worker_id, self.settings.name)
+        while not self._is_stopping:
+            free = self.settings.concurrency - len(self._running)
+            jobs = self._claim(session, free)
+            for row in jobs:
+                self._start(row)
+            if not jobs:
+                self._wait(session, free)
+        session.drain()
+        self._drain(session)
+        session.deregister()
+
+    def _claim(self, session: Session, free: int) -> list[tuple[Any, ...]]:
+        if free == 0:
+            return []
+        wait = 0.0 if self.settings.listen else self.settings.poll
+        return session.claim(free, wait)
+
+    def _wait(self, session: Session, free: int) -> None:
+        """For a notification, the end of a job, or stop(). An unbound worker waits in claim()."""
+        if free > 0 and (session.has_notice or not self.settings.listen):
+            return
+        channels = [session.connection.fileno()] if free > 0 else []
+        if not self._bell.wait(self.settings.poll, *channels):
+            session.check_bound()
+            session.heartbeat()
+
+    def _start(self, row: tuple[Any, ...]) -> None:
+        assert self._answers is not None
+        job = Job(row, self._answers)
+        with self._lock:
+            self._running[job.id, job.attempt] = job
+        name = f"hipq job {job.id}"
+        threading.Thread(target=partial(self._run, job), name=name, daemon=True).start()
+
+    def _run(self, job: Job) -> None:
+        assert self._answers is not None
+        try:
+            run(job, self, self._answers)
+        finally:
+            with self._lock:
+                del self._running[job.id, job.attempt]
+            self._bell.ring()
+
+    def _drain(self, session: Optional[Session] = None) -> None:
+        """Waits for what runs. At the second stop() it gives it back."""
+        while self._jobs() and self._stops < 2:
+            if not self._bell.wait(self.settings.poll) and session is not None:
+                session.heartbeat()
+        if self._jobs():
+            self._give_back()
+
+    def _give_back(self) -> None:
+        assert self._answers is not None
+        self._answers.give_up()
+        jobs = [job for job in self._jobs() if not job._has_ended]
+        for job in jobs:
+            job._over.set()
+        try:
+            names = [job.id for job in jobs], [job.attempt for job in jobs]
+            self._answers.ask(statements.RELEASE_MANY, names)
+        except psycopg.Error as error:
+            log.warning("could not give back %d jobs: %s", len(jobs), error)
