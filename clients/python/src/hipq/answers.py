@@ -54,14 +54,11 @@ class Answers:
         self._given_up.set()
 
     def close(self) -> None:
-        """Closes the connection, if nobody uses it."""
+        """Closes the connection, unless somebody uses it for another second."""
         self.give_up()
         if self._lock.acquire(timeout=1):
-            with_lock = self._connection
-            self._connection = None
+            self._drop()
             self._lock.release()
-            if with_lock is not None:
-                with_lock.close()
 
     def _again(self, work: Callable[[Connection], Any]) -> Any:
         backoff = Backoff()

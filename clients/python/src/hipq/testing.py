@@ -42,44 +42,57 @@ TAKE = "SELECT hipq.cancel(%s::bigint)"
 
 @dataclass(eq=False)
 class TestJob(JobFields):
-    """A job without a server: it keeps what the handler reports. Awaits are for aio handlers."""
+    """A job without a server: it keeps what its handler says. Its attempt is never over."""
 
     __test__ = False  # pytest: this is no test
 
     reports: list[tuple[Any, ...]] = field(default_factory=list)
+    extensions: list[Duration] = field(default_factory=list)
+    completed: Optional[tuple[Any]] = None
     cancelled: bool = False
 
     def check(self) -> None:
-        """The attempt is never over."""
+        """Raises nothing."""
 
     def sleep(self, seconds: float) -> None:
         """Does not sleep."""
 
     def progress(
         self, done: int, total: Optional[int] = None, message: Optional[str] = None
-    ) -> _Done:
+    ) -> Any:
         """Adds to `reports`."""
         self.reports.append((done, total, message))
-        return _Done(None)
 
     def extend(self, more: Duration) -> Any:
-        """Changes nothing."""
-        return _Done(self.deadline)
+        """Adds to `extensions`, and returns the deadline, which stays."""
+        self.extensions.append(more)
+        return self.deadline
 
     def release(self, delay: Duration = 0) -> NoReturn:
         """Raises Release."""
         raise Release(delay)
 
+    def complete(self, conn: Any, result: Any = None) -> Any:
+        """Keeps the result in `completed`."""
+        self.completed = (result,)
 
-class _Done:
-    """What a call returned: as it is, or to be awaited."""
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+class AsyncTestJob(TestJob):
+    """The same for the handlers of a hipq.aio.Worker."""
 
-    def __await__(self) -> Any:
-        return self.value
-        yield
+    async def progress(
+        self, done: int, total: Optional[int] = None, message: Optional[str] = None
+    ) -> None:
+        """Adds to `reports`."""
+        super().progress(done, total, message)
+
+    async def extend(self, more: Duration) -> Any:
+        """Adds to `extensions`, and returns the deadline, which stays."""
+        return super().extend(more)
+
+    async def complete(self, conn: Any, result: Any = None) -> None:
+        """Keeps the result in `completed`."""
+        super().complete(conn, result)
 
 
 class Ran(NamedTuple):
@@ -112,8 +125,8 @@ def run_due(
 ) -> list[Ran]:
     """Runs the due jobs of a queue with the handlers of a worker, and what these enqueue on `conn`.
 
-    Each is run once, whatever becomes of it, and is cancelled in the queue before: hipq knows of no
-    outcome. at: as if it were then. The handlers of a hipq.aio.Worker run in a loop of their own.
+    Each is run once, whatever becomes of it, and is cancelled in the queue before: in hipq's tables
+    it has no other outcome. at: as if it were then. The handlers of a hipq.aio.Worker run in a loop of their own.
     Returns what was run. Raises psycopg.Error.
     """
     ran: list[Ran] = []
@@ -132,8 +145,11 @@ def run_job(worker: Handlers, job: TestJob) -> Ran:
     """Calls the middleware and the handler for one job. Raises nothing that a handler raises."""
     try:
         if isinstance(worker, AsyncWorker):
-            return Ran(job, "succeeded", asyncio.run(worker.handle_soon(job)), None)
-        return Ran(job, "succeeded", worker.handle(job), None)
+            job = AsyncTestJob(*job.row())
+            result = asyncio.run(worker.handle_soon(job))
+        else:
+            result = worker.handle(job)
+        return Ran(job, "succeeded", job.completed[0] if job.completed else result, None)
     except Release:
         return Ran(job, "released", None, None)
     except Permanent as error:

@@ -58,8 +58,13 @@ class Answers:
         self._given_up = True
 
     async def close(self) -> None:
-        """Closes the connection."""
+        """Closes the connection, when nobody uses it any more, or after a second."""
         self.give_up()
+        try:
+            await asyncio.wait_for(self._lock.acquire(), 1)
+            self._lock.release()
+        except asyncio.TimeoutError:
+            pass
         await self._drop()
 
     async def _again(self, work: Callable[[Connection], Awaitable[Any]]) -> Any:

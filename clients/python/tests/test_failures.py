@@ -1,0 +1,90 @@
+import hipq
+from support import Case
+
+
+class Failures(Case):
+    def attempts(self, job):
+        sql = "SELECT attempt, reason, error FROM hipq.attempts WHERE job_id = %s ORDER BY attempt"
+        return self.conn.execute(sql, (job,)).fetchall()
+
+    def setUp(self):
+        self.handler = None
+        worker = self.worker()
+        worker.job("scan")(lambda job: self.handler(job))
+        self.serve(worker)
+
+    def test_retried(self):
+        "an exception fails the attempt, and the job is retried"
+
+        def handler(job):
+            if job.attempt < 3:
+                raise ValueError("not yet")
+            return [job.retry_count, job.retry_reason]
+
+        self.handler = handler
+        job = self.enqueue()
+        self.assertEqual(self.outcome(job)[:2], ("succeeded", [2, "transient_error"]))
+        error = ("transient_error", "ValueError: not yet")
+        self.assertEqual(self.attempts(job), [(1, *error), (2, *error)])
+
+    def test_permanent(self):
+        "Permanent is not retried"
+
+        def handler(job):
+            raise hipq.Permanent("no such file")
+
+        self.handler = handler
+        job = self.enqueue()
+        self.assertEqual(self.outcome(job)[::2], ("failed", "no such file"))
+        self.assertEqual(self.attempts(job), [(1, "explicit_failure", "no such file")])
+
+    def test_release(self):
+        "release runs the job again, uncharged"
+
+        def handler(job):
+            if job.attempt == 1:
+                job.release()
+            if job.attempt == 2:
+                raise hipq.Release(delay="0 s")
+            return job.retry_count
+
+        self.handler = handler
+        self.assertEqual(self.outcome(self.enqueue()), ("succeeded", 0, None))
+
+    def test_release_later(self):
+        "release with a delay"
+        self.handler = lambda job: job.release("1 h")
+        job = self.enqueue()
+        outcome = hipq.wait_for(self.conn, job, 0)
+        while outcome.outcome != "waiting" or self.attempts(job) == []:
+            outcome = hipq.wait_for(self.conn, job, 0.05)
+        sql = "SELECT scheduled_run_time - now() > '59 min' FROM hipq.jobs WHERE id = %s"
+        self.assertTrue(self.sql(sql, job))
+        self.sql("SELECT hipq.cancel(%s)", job)
+
+    def test_exit(self):
+        "sys.exit() in a handler fails the job, and the worker goes on"
+
+        def handler(job):
+            raise SystemExit(3)
+
+        self.handler = handler
+        self.assertEqual(self.outcome(self.enqueue(max_retries=0))[::2], ("failed", "SystemExit: 3"))
+        self.handler = lambda job: 1
+        self.assertTrue(self.outcome(self.enqueue()).succeeded)
+
+    def test_strange_results_and_errors(self):
+        "what cannot be a result, or not as it is an error, fails the job"
+        self.handler = lambda job: object()
+        outcome = self.outcome(self.enqueue(max_retries=0))
+        self.assertEqual(outcome.outcome, "failed")
+        self.assertIn("not JSON serializable", outcome.error)
+        self.handler = lambda job: "\0"
+        self.assertEqual(self.outcome(self.enqueue(max_retries=0)).outcome, "failed")
+        for text in ("", "NONE", "a\0b"):
+
+            def handler(job, text=text):
+                raise hipq.Permanent(text)
+
+            self.handler = handler
+            self.assertEqual(self.outcome(self.enqueue()).outcome, "failed")

@@ -1,0 +1,137 @@
+import os
+import signal
+import threading
+from datetime import timedelta
+
+import psycopg
+
+import hipq
+from support import PROGRAMS, Case, until
+
+
+class Worker(Case):
+    def test_ten_lines(self):
+        "a worker of ten lines runs jobs"
+        with open(os.path.join(PROGRAMS, "ten_lines.py")) as program:
+            self.assertLessEqual(len([line for line in program if line.strip()]), 10)
+        process = self.program("ten_lines.py")
+        job = self.enqueue("scan", {"text": "four"})
+        self.assertEqual(self.outcome(job), ("succeeded", {"pages": 4}, None))
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(60), 0)
+
+    def test_job(self):
+        "a job knows what claim() said of it"
+        worker = self.worker()
+        seen = []
+        worker.job("scan")(seen.append)
+        self.serve(worker)
+        self.outcome(self.enqueue("scan", [1], job_key="key"))
+        (job,) = seen
+        self.assertEqual((job.attempt, job.queue, job.type, job.key), (1, self.queue, "scan", "key"))
+        self.assertEqual((job.data, job.retry_count, job.max_retries), ([1], 0, 3))
+        self.assertEqual((job.retry_reason, job.original_job_id), (None, None))
+        self.assertGreater(job.deadline, job.created_time)
+
+    def test_concurrency(self):
+        "as many jobs as its concurrency run at a time, and no more"
+        worker = self.worker(concurrency=3)
+        together = threading.Barrier(3)
+        lock, now, most = threading.Lock(), [0], [0]
+
+        @worker.job("scan")
+        def scan(job):
+            with lock:
+                now[0] += 1
+                most[0] = max(most[0], now[0])
+            together.wait(60)
+            with lock:
+                now[0] -= 1
+
+        self.serve(worker)
+        jobs = hipq.enqueue_many(self.conn, "scan", [None] * 9, queue=self.queue)
+        self.assertEqual({self.outcome(job).outcome for job in jobs}, {"succeeded"})
+        self.assertEqual(most, [3])
+
+    def test_starts_at_once(self):
+        "a bound worker needs no poll: it is told of its jobs"
+        worker = self.worker(poll=300)
+        worker.job("scan")(lambda job: None)
+        self.serve(worker)
+        for _ in range(20):
+            self.assertTrue(self.outcome(self.enqueue()).succeeded)
+
+    def test_progress_and_extend(self):
+        "progress is in hipq.progress; extend puts the deadline off"
+        worker = self.worker()
+        said, go = threading.Event(), threading.Event()
+        deadlines = []
+
+        @worker.job("scan")
+        def scan(job):
+            deadlines.append(job.deadline)
+            deadlines.append(job.extend("5 min"))
+            deadlines.append(job.extend(60))
+            deadlines.append(job.extend(timedelta(seconds=60)))
+            job.progress(3, 10, "reads")
+            said.set()
+            go.wait(60)
+
+        self.serve(worker)
+        job = self.enqueue()
+        self.assertTrue(said.wait(60))
+        row = self.conn.execute(
+            "SELECT done, total, message FROM hipq.progress WHERE id = %s", (job,)
+        ).fetchone()
+        self.assertEqual(row, (3, 10, "reads"))
+        sql = "SELECT deadline FROM hipq.running WHERE id = %s"
+        self.assertEqual(self.sql(sql, job), deadlines[-1])
+        go.set()
+        self.assertTrue(self.outcome(job).succeeded)
+        steps = [b - a for a, b in zip(deadlines, deadlines[1:])]
+        self.assertEqual([step.total_seconds() for step in steps], [300, 60, 60])
+
+    def test_probes_change_nothing(self):
+        "looking for attempts that are over does not put deadlines off"
+        worker = self.worker()
+        go = threading.Event()
+        worker.job("scan")(lambda job: go.wait(60))
+        serving = self.serve(worker)
+        job = self.enqueue()
+        self.until_running(job)
+        sql = "SELECT deadline FROM hipq.running WHERE id = %s"
+        before = self.sql(sql, job)
+        self.assertFalse(serving.worker._answers.is_over(job, 1))
+        self.assertTrue(serving.worker._answers.is_over(job, 2))
+        self.assertEqual(self.sql(sql, job), before)
+        go.set()
+        self.assertTrue(self.outcome(job).succeeded)
+
+    def test_complete(self):
+        "job.complete() commits the handler's writes together with the success"
+        self.sql("CREATE TABLE written (n integer, CHECK (n > 0)); GRANT ALL ON written TO worker")
+        worker = self.worker()
+
+        @worker.job("scan")
+        def scan(job):
+            with psycopg.connect(self.serves) as conn:
+                conn.execute("INSERT INTO written VALUES (%s)", (job.id,))
+                job.complete(conn, {"in": "time"})
+                if job.attempt == 1:
+                    raise RuntimeError("before the commit")
+
+        self.serve(worker)
+        job = self.enqueue()
+        self.assertEqual(self.outcome(job), ("succeeded", {"in": "time"}, "NONE" and None))
+        self.assertEqual(self.sql("SELECT count(*) FROM written"), 1)
+        self.assertEqual(self.sql("SELECT attempt FROM hipq.jobs WHERE id = %s", job), 2)
+
+    def test_stop_gives_up_its_place(self):
+        "after stop() run() has returned, and the worker is gone"
+        worker = self.worker()
+        worker.job("scan")(lambda job: None)
+        serving = self.serve(worker)
+        self.until_served(worker.settings.name)
+        serving.end()
+        sql = "SELECT count(*) FROM hipq.workers WHERE name = %s"
+        until(lambda: self.sql(sql, worker.settings.name) == 0, "the worker is gone")

@@ -1,0 +1,42 @@
+# The Python client: the tests of clients/python/tests, against a cluster, one ok for each.
+use strict;
+use warnings;
+use HipqCluster;
+use Test::More;
+
+my $python = '/usr/bin/python3';
+my $client = "$ENV{HIPQ_ROOT}/clients/python";
+plan skip_all => 'python3-psycopg is not installed' if system("$python -c 'import psycopg' 2>/dev/null") != 0;
+
+my $hipq = HipqCluster->new('python', 'hipq.worker_grace' => '3s', 'hipq.executor_idle_timeout' => '1s');
+my $node = $hipq->node;
+$hipq->sql('CREATE ROLE worker LOGIN');
+
+local $ENV{PGHOST} = $node->host;
+local $ENV{PGPORT} = $node->port;
+local $ENV{PGDATABASE} = 'postgres';
+local $ENV{PGUSER};
+delete $ENV{PGUSER};
+local $ENV{HIPQ_PGDATA} = $node->data_dir;    # a test restarts the server
+local $ENV{HIPQ_PGLOG} = $node->logfile;
+local $ENV{PYTHONPATH} = "$client/src";
+local $ENV{PYTHONDONTWRITEBYTECODE} = 1;
+
+# Says what a line of TAP says.
+sub repeat
+{
+	my ($line) = @_;
+	my ($not, $name) = $line =~ /^(not )?ok\b[ \d]*-? ?(.*)$/;
+	return $line =~ /^1\.\./ ? () : diag($line) unless defined $name;
+	if ($name =~ s/ # SKIP (.*)//) { note("$name: skipped, $1"); return pass("$name (skipped: $1)"); }
+	return ok(!$not, $name);
+}
+
+open my $tests, '-|', $python, "$client/tests/tap.py" or die "cannot run the tests: $!";
+while (my $line = <$tests>) { chomp $line; repeat($line); }
+close $tests;
+is($?, 0, 'all tests of the client have run');
+$node->_update_pid(1);                        # of the server that was restarted
+is($hipq->sql(q{SELECT count(*) FROM pg_stat_activity WHERE usename = 'worker'}), 0, 'no session is left behind');
+is($hipq->sql(q{SELECT count(*) FROM hipq.running}), 0, 'nor a job that runs');
+done_testing();
