@@ -34,7 +34,7 @@ class Case(unittest.TestCase):
     """A queue of the test class, served by role "worker", which has only the right to work."""
 
     queue: str
-    types: dict[str, str] = {"scan": "max_retries => 3, retry_base => '0 s', retry_jitter => 0"}
+    types: dict[str, str] = {"scan": "max_retries => 3, retry_base => '0 s', "}
     serves = "user=worker"
 
     @classmethod
@@ -46,7 +46,7 @@ class Case(unittest.TestCase):
         cls.sql("SELECT hipq.grant_queue(%s, 'worker', 'work')", cls.queue)
         for name, options in cls.types.items():
             cls.sql(
-                f"SELECT hipq.register_job_type(%s, %s, handler_kind => 'notify', {options})",
+                f"SELECT hipq.register_job_type(%s, %s, {options}handler_kind => 'notify')",
                 cls.queue,
                 name,
             )
@@ -54,7 +54,8 @@ class Case(unittest.TestCase):
     @classmethod
     def sql(cls, sql: str, *values: Any) -> Any:
         """The first column of the first row."""
-        row = cls.conn.execute(sql, values).fetchone()
+        cursor = cls.conn.execute(sql, values)
+        row = cursor.fetchone() if cursor.description else None
         return row and row[0]
 
     def enqueue(self, job_type: str = "scan", data: Any = None, **options: Any) -> int:

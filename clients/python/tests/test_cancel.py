@@ -5,7 +5,7 @@ from support import Case
 
 
 class Cancel(Case):
-    types = {**Case.types, "talk": "", "late": "default_timeout => 1, max_retries => 0"}
+    types = {**Case.types, "talk": "", "late": "default_timeout => 1, "}
 
     def setUp(self):
         self.over = []

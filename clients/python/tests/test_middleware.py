@@ -30,7 +30,7 @@ class Model1:
 
 
 class Middleware(Case):
-    types = {**Case.types, "two": "max_retries => 3", "one": "", "real": "max_retries => 3"}
+    types = {**Case.types, "two": "max_retries => 3, ", "one": "", "real": "max_retries => 3, "}
 
     def test_order(self):
         "the first middleware is the outermost; it sees results and errors"

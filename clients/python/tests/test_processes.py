@@ -9,7 +9,7 @@ from support import Case, until
 
 
 class Processes(Case):
-    types = {"scan": "max_retries => 3, retry_base => '0 s', default_timeout => 120"}
+    types = {"scan": "max_retries => 3, retry_base => '0 s', default_timeout => 120, "}
     aio: dict[str, str] = {}
 
     def setUp(self):

@@ -31,6 +31,11 @@ def success(job: JobFields, result: Any) -> Answer:
     )
 
 
+def rolled_back(job: JobFields) -> Optional[Answer]:
+    """The answer of a handler that has completed the job itself: HQ003, if that is committed."""
+    return failure(job, RuntimeError("what completed the job was rolled back"))
+
+
 def error_text(error: BaseException) -> str:
     """The error of a failed attempt: never empty, without characters that a text cannot hold."""
     text = str(error) if isinstance(error, Permanent) else f"{type(error).__name__}: {error}"

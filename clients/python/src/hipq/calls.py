@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Optional, TypedDict, Union
@@ -65,6 +66,8 @@ def plain(data: Any) -> Any:
     """Data for JSON: a pydantic model becomes what it holds."""
     if hasattr(data, "model_dump"):
         return data.model_dump(mode="json")
+    if hasattr(data, "parse_obj"):
+        return json.loads(data.json())  # pydantic 1
     return data
 
 

@@ -61,7 +61,7 @@ class Job(JobFields):
     def complete(self, conn: psycopg.Connection[Any], result: Any = None) -> None:
         """Completes the job in the transaction of `conn`, so that its writes happen once.
 
-        The handler returns after the commit; what it returns then is dropped. Raises AttemptOver.
+        The handler commits before it returns; what it returns then is dropped. Raises AttemptOver.
         """
         self.check()
         values = [self.id, self.attempt, Jsonb(plain(result))]

@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import psycopg
 
-from .answer import Answer, failure, log_failure, success
+from .answer import Answer, failure, log_failure, rolled_back, success
 from .answers import Answers
 from .errors import is_over
 from .handlers import Handlers
@@ -29,11 +29,10 @@ def run(job: Job, handlers: Handlers, answers: Answers) -> None:
 
 def answer_success(job: Job, result: Any, answers: Answers) -> None:
     """Completes the job, unless the handler has; what cannot be a result fails it."""
-    if job._has_ended:
-        return
+    answer = rolled_back(job) if job._has_ended else success(job, result)
     job._has_ended = True
     try:
-        give(job, success(job, result), answers)
+        give(job, answer, answers)
     except Exception as error:
         log.warning("job %d (%s) cannot be completed: %s", job.id, job.type, error)
         answer_failure(job, error, answers)

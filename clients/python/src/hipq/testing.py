@@ -24,12 +24,12 @@ from .handlers import Handlers
 
 # Only columns that cannot be infinite, which psycopg could not load.
 ENQUEUED = """
-    SELECT job.id, 1, queue.queue, job.job_type, nullif(job.job_key, 'NONE'), job.job_data,
+    SELECT job.id, 1, shown.queue, job.job_type, nullif(job.job_key, 'NONE'), job.job_data,
         clock_timestamp() + job.timeout * interval '1 s', job.retry_count, job.max_retries,
         nullif(job.retry_reason, 'NONE'), job.scheduled_run_time, job.created_time,
         job.original_job_id
     FROM hipq.enqueued(%(job_type)s::text, %(queue)s::text) AS job
-    JOIN hipq.queues AS queue USING (queue_id)
+    JOIN hipq.jobs AS shown USING (id)
     ORDER BY job.id"""
 DUE = """
     SELECT job.id FROM hipq.enqueued(NULL, %(queue)s::text) AS job

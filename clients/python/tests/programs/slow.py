@@ -34,4 +34,3 @@ else:
         return name
 
     asyncio.run(worker.run())
-print("ended", flush=True)

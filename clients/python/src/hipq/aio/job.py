@@ -56,7 +56,7 @@ class Job(JobFields):
     async def complete(self, conn: psycopg.AsyncConnection[Any], result: Any = None) -> None:
         """Completes the job in the transaction of `conn`, so that its writes happen once.
 
-        The handler returns after the commit; what it returns then is dropped.
+        The handler commits before it returns; what it returns then is dropped.
         """
         values = [self.id, self.attempt, Jsonb(plain(result))]
         try:

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import psycopg
 
-from ..answer import Answer, failure, log_failure, success
+from ..answer import Answer, failure, log_failure, rolled_back, success
 from ..errors import is_over
 from ..handlers import Handlers
 from .answers import Answers
@@ -40,11 +40,10 @@ def error_of(task: asyncio.Task[Any]) -> Optional[BaseException]:
 
 async def answer_success(job: Job, result: Any, answers: Answers) -> None:
     """Completes the job, unless the handler has; what cannot be a result fails it."""
-    if job._has_ended:
-        return
+    answer = rolled_back(job) if job._has_ended else success(job, result)
     job._has_ended = True
     try:
-        await give(job, success(job, result), answers)
+        await give(job, answer, answers)
     except Exception as error:
         log.warning("job %d (%s) cannot be completed: %s", job.id, job.type, error)
         await answer_failure(job, error, answers)
