@@ -86,9 +86,7 @@ class Case(unittest.TestCase):
         process = subprocess.Popen(
             [sys.executable, os.path.join(PROGRAMS, name)],
             env={**os.environ, **more},
-            stderr=subprocess.PIPE,
         )
-        self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.send_signal, signal.SIGKILL)
         return process

@@ -1,5 +1,6 @@
 """Runs the tests beside it, or those of the modules that are named, and prints TAP."""
 
+import logging
 import os
 import sys
 import traceback
@@ -43,6 +44,7 @@ class TapResult(unittest.TestResult):
 def main() -> int:
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path.insert(0, here)
+    logging.getLogger("hipq").setLevel(logging.ERROR)  # failures are what is tested
     loader = unittest.TestLoader()
     names = sys.argv[1:]
     tests = loader.loadTestsFromNames(names) if names else loader.discover(here)

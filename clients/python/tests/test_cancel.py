@@ -73,4 +73,5 @@ class Cancel(Case):
         job = self.enqueue("late")
         self.assertTrue(self.done.wait(60))
         self.assertEqual(self.outcome(job).outcome, "failed")
-        self.assertEqual(self.sql("SELECT reason FROM hipq.attempts WHERE job_id = %s", job), "timeout")
+        sql = "SELECT reason FROM hipq.attempts WHERE job_id = %s"
+        self.assertEqual(self.sql(sql, job), "timeout")

@@ -69,7 +69,8 @@ class Failures(Case):
             raise SystemExit(3)
 
         self.handler = handler
-        self.assertEqual(self.outcome(self.enqueue(max_retries=0))[::2], ("failed", "SystemExit: 3"))
+        outcome = self.outcome(self.enqueue(max_retries=0))
+        self.assertEqual(outcome[::2], ("failed", "SystemExit: 3"))
         self.handler = lambda job: 1
         self.assertTrue(self.outcome(self.enqueue()).succeeded)
 

@@ -94,7 +94,8 @@ class Processes(Case):
         job = self.enqueue()
         self.until_running(job)
         number = self.sql("SELECT worker_id FROM hipq.workers WHERE name = 'first'")
-        self.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'worker'")
+        terminated = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+        self.sql(terminated + " WHERE usename = 'worker'")
         sql = "SELECT worker_id > %s AND status = 'active' FROM hipq.workers WHERE name = 'first'"
         until(lambda: self.sql(sql, number), "it has registered again")
         self.let_them_end()

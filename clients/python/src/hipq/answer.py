@@ -47,10 +47,10 @@ def failure(job: JobFields, error: BaseException) -> Optional[Answer]:
     if isinstance(error, AttemptOver):
         return None
     if isinstance(error, Release):
-        values = (job.id, job.attempt, duration_text(error.delay))
-        return Answer("released", statements.RELEASE, values)
-    retriable = not isinstance(error, Permanent)
-    values = (job.id, job.attempt, error_text(error), retriable)
+        delay = duration_text(error.delay)
+        return Answer("released", statements.RELEASE, (job.id, job.attempt, delay))
+    is_retriable = not isinstance(error, Permanent)
+    values = (job.id, job.attempt, error_text(error), is_retriable)
     return Answer("failed", statements.FAIL, values)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Optional
+from typing import Any, Optional, TypeVar
 
 import psycopg
 
@@ -15,6 +15,7 @@ from .errors import is_lost, is_over
 
 log = logging.getLogger("hipq")
 
+Answer = TypeVar("Answer")
 Rows = list[tuple[Any, ...]]
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -60,7 +61,7 @@ class Answers:
             self._drop()
             self._lock.release()
 
-    def _again(self, work: Callable[[Connection], Any]) -> Any:
+    def _again(self, work: Callable[[Connection], Answer]) -> Answer:
         backoff = Backoff()
         with self._lock:
             while True:

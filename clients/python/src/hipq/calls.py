@@ -83,7 +83,7 @@ def argument(name: str, value: Any) -> tuple[str, Any]:
 
 def enqueue_call(job_type: str, data: Any, options: Mapping[str, Any]) -> Call:
     """hipq.enqueue(), with those arguments that are given."""
-    first = [("%s::text", job_type)]
+    first: list[tuple[str, Any]] = [("%s::text", job_type)]
     if data is not None:
         first.append(("job_data => %s::jsonb", Jsonb(plain(data))))
     return function_call("enqueue", first, options, Options.__annotations__)

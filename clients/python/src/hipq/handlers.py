@@ -56,14 +56,18 @@ class Handlers:
             raise TypeError('a handler is registered with its job type: @worker.job("scan")')
         if schema is not None:
             validator_of(schema)
-        return partial(self._add, job_type, schema)
 
-    def _add(self, job_type: str, schema: Any, function: Function) -> Function:
+        def add(function: Function) -> Function:
+            self._add(job_type, Handler(function, schema))
+            return function
+
+        return add
+
+    def _add(self, job_type: str, handler: Handler) -> None:
         if job_type in self._handlers:
             raise ValueError(f'job type "{job_type}" has a handler already')
-        self._require_kind(function)
-        self._handlers[job_type] = Handler(function, schema)
-        return function
+        self._require_kind(handler.function)
+        self._handlers[job_type] = handler
 
     def middleware(self, function: Function) -> Function:
         """Wraps function(job, call_next) around each handler; the first added is the outermost.

@@ -51,6 +51,7 @@ class Session:
             return
         rows = self._ask(statements.IS_BOUND_HERE, (self.worker_id,))
         if rows and rows[0][0] is False:
+            self.deregister()  # it would be given jobs that nobody claims
             raise PooledSession(POOLED)
 
     def claim(self, most: int, wait: float) -> list[tuple[Any, ...]]:

@@ -126,8 +126,8 @@ def run_due(
     """Runs the due jobs of a queue with the handlers of a worker, and what these enqueue on `conn`.
 
     Each is run once, whatever becomes of it, and is cancelled in the queue before: in hipq's tables
-    it has no other outcome. at: as if it were then. The handlers of a hipq.aio.Worker run in a loop of their own.
-    Returns what was run. Raises psycopg.Error.
+    it has no other outcome. at: as if it were then. The handlers of a hipq.aio.Worker run in a loop
+    of their own, so not within another one. Returns what was run. Raises psycopg.Error.
     """
     ran: list[Ran] = []
     due = {"queue": queue, "job_types": worker.job_types, "at": at}

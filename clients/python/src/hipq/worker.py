@@ -63,6 +63,7 @@ class Worker(Handlers):
         self._running: dict[tuple[int, int], Job] = {}
         self._stops = 0
         self._answers: Optional[Answers] = None
+        self._keeper: Keeper
 
     def stop(self) -> None:
         """Claims no more; run() returns when what runs has ended. A second call gives jobs back.
@@ -83,7 +84,7 @@ class Worker(Handlers):
         if self._answers is not None:
             raise RuntimeError("the worker has run already; make another one")
         self._answers = Answers(self.settings.connection)
-        keeper = Keeper(self.settings, self._answers, self._jobs)
+        keeper = self._keeper = Keeper(self.settings, self._answers, self._jobs)
         with caught(self.stop):
             keeper.start()
             try:

@@ -10,7 +10,7 @@ from typing import Any, Optional
 import psycopg
 
 from .. import statements
-from ..answers import Rows
+from ..answers import Answer, Rows
 from ..backoff import Backoff
 from ..errors import is_lost, is_over
 
@@ -67,11 +67,11 @@ class Answers:
             pass
         await self._drop()
 
-    async def _again(self, work: Callable[[Connection], Awaitable[Any]]) -> Any:
+    async def _again(self, work: Callable[[Connection], Awaitable[Answer]]) -> Answer:
         # A statement goes on when its task is cancelled: nobody shall find it half done.
         return await asyncio.shield(self._in_turn(work))
 
-    async def _in_turn(self, work: Callable[[Connection], Awaitable[Any]]) -> Any:
+    async def _in_turn(self, work: Callable[[Connection], Awaitable[Answer]]) -> Answer:
         backoff = Backoff()
         async with self._lock:
             while True:

@@ -47,6 +47,7 @@ class Session:
             return
         rows = await self._ask(statements.IS_BOUND_HERE, (self.worker_id,))
         if rows and rows[0][0] is False:
+            await self.deregister()  # it would be given jobs that nobody claims
             raise PooledSession(POOLED)
 
     async def claim(self, most: int, wait: float) -> list[tuple[Any, ...]]:
