@@ -57,6 +57,17 @@ class Testing(Case):
             conn.rollback()
         self.assertEqual(hipq.testing.enqueued(self.conn, queue=self.queue), [])
 
+    def test_rights(self):
+        "a role that may read, control and enqueue is enough"
+        self.sql("CREATE ROLE tester LOGIN")
+        for right in ("read", "control", "enqueue"):
+            self.sql("SELECT hipq.grant_queue(%s, 'tester', %s)", self.queue, right)
+        with psycopg.connect("user=tester") as conn:
+            hipq.enqueue(conn, "next", {"of": 7}, queue=self.queue)
+            (ran,) = hipq.testing.run_due(conn, self.handlers(conn), self.queue)
+            self.assertEqual((ran.outcome, ran.result), ("succeeded", 7))
+            conn.rollback()
+
     def test_aio(self):
         "the handlers of a hipq.aio.Worker run, too"
         worker = hipq.aio.Worker("", queues=[self.queue])

@@ -112,6 +112,7 @@ class Worker(Handlers):
                 if connection is None:
                     connection = psycopg.connect(**self.settings.connection)
                 session = Session(connection, self.settings, self.job_types, take_over)
+                take_over = True  # from now on our own session may still have the name
                 keeper.worker_id = session.worker_id
                 backoff.reset()
                 return self._serve(session)
@@ -123,8 +124,6 @@ class Worker(Handlers):
                 if connection is not None:
                     connection.close()
                     connection = None
-            # Our own session may still be there.
-            take_over = True
             self._bell.wait(backoff.next())
             if self._is_stopping:
                 return self._drain()

@@ -114,6 +114,7 @@ class Worker(Handlers):
                     connection = await self._connect()
                 session = Session(connection, self.settings)
                 await session.register(self.job_types, take_over)
+                take_over = True  # from now on our own session may still have the name
                 keeper.worker_id = session.worker_id
                 backoff.reset()
                 return await self._serve(session)
@@ -125,8 +126,6 @@ class Worker(Handlers):
                 if connection is not None:
                     await connection.close()
                     connection = None
-            # Our own session may still be there.
-            take_over = True
             await self._bell.wait(backoff.next())
             if self._is_stopping:
                 return await self._drain()
