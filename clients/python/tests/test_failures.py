@@ -1,5 +1,5 @@
 import hipq
-from support import Case
+from support import Case, until
 
 
 class Failures(Case):
@@ -55,9 +55,8 @@ class Failures(Case):
         "release with a delay"
         self.handler = lambda job: job.release("1 h")
         job = self.enqueue()
-        outcome = hipq.wait_for(self.conn, job, 0)
-        while outcome.outcome != "waiting" or self.attempts(job) == []:
-            outcome = hipq.wait_for(self.conn, job, 0.05)
+        until(lambda: self.attempts(job), "it is released")
+        self.assertEqual(hipq.wait_for(self.conn, job, 0).outcome, "waiting")
         sql = "SELECT scheduled_run_time - now() > '59 min' FROM hipq.jobs WHERE id = %s"
         self.assertTrue(self.sql(sql, job))
         self.sql("SELECT hipq.cancel(%s)", job)

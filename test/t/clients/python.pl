@@ -6,9 +6,10 @@ use Test::More;
 
 my $python = '/usr/bin/python3';
 my $client = "$ENV{HIPQ_ROOT}/clients/python";
-plan skip_all => 'python3-psycopg is not installed' if system("$python -c 'import psycopg' 2>/dev/null") != 0;
+plan skip_all => 'python3-psycopg is not installed'
+  if system("$python -c 'import psycopg' 2>/dev/null") != 0;
 
-my $hipq = HipqCluster->new('python', 'hipq.worker_grace' => '3s', 'hipq.executor_idle_timeout' => '1s');
+my $hipq = HipqCluster->new('python', 'hipq.worker_grace' => '3s');
 my $node = $hipq->node;
 $hipq->sql('CREATE ROLE worker LOGIN');
 
@@ -37,6 +38,7 @@ while (my $line = <$tests>) { chomp $line; repeat($line); }
 close $tests;
 is($?, 0, 'all tests of the client have run');
 $node->_update_pid(1);                        # of the server that was restarted
-is($hipq->sql(q{SELECT count(*) FROM pg_stat_activity WHERE usename = 'worker'}), 0, 'no session is left behind');
-is($hipq->sql(q{SELECT count(*) FROM hipq.running}), 0, 'nor a job that runs');
+my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE usename = 'worker'};
+ok($hipq->wait_until($sessions, 0), 'no session is left behind');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.running', 0), 'nor a job that runs');
 done_testing();
