@@ -6,6 +6,7 @@ from datetime import timedelta
 import psycopg
 
 import hipq
+from hipq import statements
 from support import PROGRAMS, Case, until
 
 
@@ -102,8 +103,9 @@ class Worker(Case):
         self.until_running(job)
         sql = "SELECT deadline FROM hipq.running WHERE id = %s"
         before = self.sql(sql, job)
-        self.assertFalse(serving.worker._answers.is_over(job, 1))
-        self.assertTrue(serving.worker._answers.is_over(job, 2))
+        ask = serving.worker._answers.ask
+        self.assertEqual(ask(statements.STILL_RUN, ([job, job], [2, 1])), [([job],)])
+        self.assertEqual(ask(statements.STILL_RUN, ([job], [2])), [([],)])
         self.assertEqual(self.sql(sql, job), before)
         go.set()
         self.assertTrue(self.outcome(job).succeeded)

@@ -1,10 +1,11 @@
 import asyncio
+import os
 import threading
+import unittest
 
 import psycopg
 
 import hipq
-from hipq.session import Session
 from support import Case
 
 
@@ -103,12 +104,26 @@ class WrongUse(Case):
         with self.assertRaisesRegex(RuntimeError, "has run already"):
             worker.run()
 
+    @unittest.skipIf("POOLER_HOST" not in os.environ, "there is no pooler")
     def test_pooled(self):
-        "a bound worker whose session is another one says so"
-        worker = self.worker()
-        with psycopg.connect(self.serves, autocommit=True) as one:
-            session = Session(one, worker.settings, ["scan"], False)
-            with psycopg.connect(self.serves, autocommit=True) as other:
-                session.connection = other
-                with self.assertRaisesRegex(hipq.PooledSession, r"Worker\(pooler=True\)"):
-                    session.check_bound()
+        "a bound worker refuses a pooler, and does not register"
+        pooler = "host={POOLER_HOST} port={POOLER_PORT} user=worker".format_map(os.environ)
+        worker = hipq.Worker(pooler, queues=[self.queue], name="pooled")
+        worker.job("scan")(print)
+        with self.assertRaisesRegex(hipq.PooledSession, r"Worker\(pooler=True\)"):
+            worker.run()
+        worker = hipq.aio.Worker(pooler, queues=[self.queue], name="pooled")
+        worker.job("scan")(asyncio.sleep)
+        with self.assertRaisesRegex(hipq.PooledSession, r"Worker\(pooler=True\)"):
+            asyncio.run(worker.run())
+        self.assertEqual(self.sql("SELECT count(*) FROM hipq.workers WHERE name = 'pooled'"), 0)
+
+    @unittest.skipIf("POOLER_HOST" not in os.environ, "there is no pooler")
+    def test_through_a_pooler(self):
+        "an unbound worker works through a pooler"
+        pooler = "host={POOLER_HOST} port={POOLER_PORT} user=worker".format_map(os.environ)
+        worker = hipq.Worker(pooler, queues=[self.queue], pooler=True, poll=1)
+        worker.job("scan")(lambda job: "done")
+        serving = self.serve(worker)
+        self.assertTrue(self.outcome(self.enqueue()).succeeded)
+        serving.end()

@@ -4,6 +4,7 @@ use warnings;
 use File::Copy qw(copy);
 use File::Path qw(make_path);
 use HipqCluster;
+use HipqPooler;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -33,23 +34,9 @@ sub succeeds
 succeeds('its packages can be had', qw(npm ci --no-audit --no-fund --loglevel=error)) && succeeds('it compiles', 'node_modules/.bin/tsc')
 	or do { done_testing(); exit };
 
-# pgbouncer in transaction mode before the cluster, until the test ends; POOLER_HOST and POOLER_PORT say where.
-my $pooler;
-sub start_pooler
-{
-	my $port = PostgreSQL::Test::Cluster::get_free_port();
-	append_to_file("$copy/users", qq{"app" ""\n});
-	append_to_file("$copy/pgbouncer.ini", join "\n", '[databases]', "postgres = host=$ENV{PGHOST} port=$ENV{PGPORT} user=app", '[pgbouncer]', 'listen_addr =',
-		"listen_port = $port", "unix_socket_dir = $copy", 'auth_type = any', "auth_file = $copy/users", 'pool_mode = transaction', '');
-	$pooler = IPC::Run::start([ '/usr/sbin/pgbouncer', "$copy/pgbouncer.ini" ], '>&', "$copy/pgbouncer.log");
-	@ENV{qw(POOLER_HOST POOLER_PORT)} = ($copy, $port);
-	return;
-}
-END { local $?; $pooler->kill_kill if defined $pooler }
-
 my $hipq = HipqCluster->new('node_client', 'hipq.worker_grace' => '500ms');
 @ENV{qw(PGHOST PGPORT PGUSER)} = ($hipq->node->host, $hipq->node->port, 'postgres');
-start_pooler() if -x '/usr/sbin/pgbouncer';
+my $pooler = HipqPooler->new($hipq, 'app');
 foreach my $test (glob 'test/*.test.js')
 {
 	my $said = '';

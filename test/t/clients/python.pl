@@ -2,6 +2,7 @@
 use strict;
 use warnings;
 use HipqCluster;
+use HipqPooler;
 use Test::More;
 
 my $python = '/usr/bin/python3';
@@ -13,6 +14,7 @@ my $hipq = HipqCluster->new('python', 'hipq.worker_grace' => '3s');
 my $node = $hipq->node;
 $hipq->sql('CREATE ROLE worker LOGIN');
 
+my $pooler = HipqPooler->new($hipq, 'worker');
 local $ENV{PGHOST} = $node->host;
 local $ENV{PGPORT} = $node->port;
 local $ENV{PGDATABASE} = 'postgres';
@@ -37,6 +39,7 @@ open my $tests, '-|', $python, "$client/tests/tap.py" or die "cannot run the tes
 while (my $line = <$tests>) { chomp $line; repeat($line); }
 close $tests;
 is($?, 0, 'all tests of the client have run');
+undef $pooler;                                # it keeps sessions
 $node->_update_pid(1);                        # of the server that was restarted
 my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE usename = 'worker'};
 ok($hipq->wait_until($sessions, 0), 'no session is left behind');

@@ -11,7 +11,7 @@ import psycopg
 
 from . import statements
 from .backoff import Backoff
-from .errors import is_lost, is_over
+from .errors import is_lost
 
 log = logging.getLogger("hipq")
 
@@ -35,20 +35,6 @@ class Answers:
         Raises psycopg.Error of the statement; that of the connection only after give_up().
         """
         return self._again(lambda connection: connection.execute(sql, values).fetchall())
-
-    def is_over(self, job_id: int, attempt: int) -> bool:
-        """Whether an attempt is over; the asking changes nothing."""
-
-        def probe(connection: Connection) -> bool:
-            with connection.transaction(force_rollback=True):
-                connection.execute(statements.PROBE_LIMIT)
-                connection.execute(statements.PROBE, (job_id, attempt))
-            return False
-
-        try:
-            return self._again(probe)
-        except psycopg.Error as error:
-            return is_over(error)
 
     def give_up(self) -> None:
         """From now on a lost connection is an error."""

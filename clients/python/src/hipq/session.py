@@ -12,8 +12,8 @@ from .errors import PooledSession, claim_error, raise_in_place, register_error
 from .settings import Settings
 
 POOLED = (
-    "a pooler gives the worker's session to others: connect to the server itself, or say"
-    " Worker(pooler=True)"
+    "this connection goes through a pooler, whose sessions are anybody's: connect to the server"
+    " itself, or say Worker(pooler=True)"
 )
 
 
@@ -27,17 +27,20 @@ class Session:
         job_types: list[str],
         take_over: bool,
     ) -> None:
-        """Registers. NameTaken: somebody else has the name. psycopg.Error: anything else."""
+        """Registers. NameTaken: somebody else has the name. psycopg.Error: anything else.
+
+        PooledSession: it would be bound to a session of a pooler.
+        """
         self.connection = connection
         self.has_notice = False
         self._settings = settings
         connection.add_notify_handler(self._notice)
+        self._demand_own_session()
         try:
             rows = self._ask(statements.REGISTER, settings.registration(job_types, take_over))
         except psycopg.Error as error:
             raise_in_place(error, register_error(error, settings.name))
         self.worker_id: int = rows[0][0]
-        self.check_bound()
 
     def _ask(self, sql: str, values: Any) -> list[tuple[Any, ...]]:
         return self.connection.execute(sql, values).fetchall()
@@ -45,13 +48,10 @@ class Session:
     def _notice(self, notification: psycopg.Notify) -> None:
         self.has_notice = True
 
-    def check_bound(self) -> None:
-        """PooledSession: the worker is bound to this session, but the session is another one."""
+    def _demand_own_session(self) -> None:
         if not self._settings.listen:
             return
-        rows = self._ask(statements.IS_BOUND_HERE, (self.worker_id,))
-        if rows and rows[0][0] is False:
-            self.deregister()  # it would be given jobs that nobody claims
+        if self._ask(statements.SERVER_PROCESS, ()) != [(self.connection.info.backend_pid,)]:
             raise PooledSession(POOLED)
 
     def claim(self, most: int, wait: float) -> list[tuple[Any, ...]]:

@@ -18,11 +18,11 @@ HEARTBEAT = "SELECT hipq.heartbeat(%s::bigint)"
 DRAIN = "SELECT hipq.drain_worker(%s::bigint)"
 DEREGISTER = "SELECT hipq.deregister_worker(%s::bigint)"
 
-# False: somebody pools the connection. NULL: the bound session has ended.
-IS_BOUND_HERE = "SELECT pid = pg_backend_pid() FROM hipq.workers WHERE worker_id = %s::bigint"
+# A pooler tells its clients another number of the server's process than the server does.
+SERVER_PROCESS = "SELECT pg_backend_pid()"
 
-# A role may read this of its own workers; hipq.running needs the right `read`.
-RUNNING_JOBS = "SELECT running_jobs FROM hipq.workers WHERE worker_id = %s::bigint"
+# Of the attempts, those that are not over; a sign of life, which changes nothing.
+STILL_RUN = "SELECT hipq.heartbeat_attempts(%s::bigint[], %s::integer[])"
 
 COMPLETE = "SELECT hipq.complete(%s::bigint, %s::integer, %s::jsonb)"
 FAIL = "SELECT hipq.fail(%s::bigint, %s::integer, %s::text, retriable => %s::boolean)"
@@ -32,8 +32,3 @@ PROGRESS = (
     "SELECT hipq.report_progress(%s::bigint, %s::integer, %s::bigint, %s::bigint, %s::text)"
 )
 EXTEND = "SELECT hipq.extend(%s::bigint, %s::integer, %s::text::hipq.duration)"
-
-# Asks whether an attempt is still the caller's, in a transaction that is rolled back: HQ003 says
-# that it is over. It does not wait long for who else has the job's row.
-PROBE_LIMIT = "SET LOCAL lock_timeout = '500ms'"
-PROBE = "SELECT hipq.extend(%s::bigint, %s::integer, '1 s'::hipq.duration)"

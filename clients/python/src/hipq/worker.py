@@ -51,7 +51,7 @@ class Worker(Handlers):
         pooler: bool = False,
         take_over: bool = False,
         poll: float = 5.0,
-        look: float = 5.0,
+        look: float = 1.0,
     ) -> None:
         super().__init__()
         self.settings = settings_of(
@@ -153,7 +153,6 @@ class Worker(Handlers):
             return
         channels = [session.connection.fileno()] if free > 0 else []
         if not self._bell.wait(self.settings.poll, *channels):
-            session.check_bound()
             session.heartbeat()
 
     def _start(self, row: tuple[Any, ...]) -> None:

@@ -12,7 +12,7 @@ import psycopg
 from .. import statements
 from ..answers import Answer, Rows
 from ..backoff import Backoff
-from ..errors import is_lost, is_over
+from ..errors import is_lost
 
 log = logging.getLogger("hipq")
 
@@ -38,20 +38,6 @@ class Answers:
             return await (await connection.execute(sql, values)).fetchall()
 
         return await self._again(work)
-
-    async def is_over(self, job_id: int, attempt: int) -> bool:
-        """Whether an attempt is over; the asking changes nothing."""
-
-        async def probe(connection: Connection) -> bool:
-            async with connection.transaction(force_rollback=True):
-                await connection.execute(statements.PROBE_LIMIT)
-                await connection.execute(statements.PROBE, (job_id, attempt))
-            return False
-
-        try:
-            return await self._again(probe)
-        except psycopg.Error as error:
-            return is_over(error)
 
     def give_up(self) -> None:
         """From now on a lost connection is an error."""

@@ -49,15 +49,13 @@ class Keeper:
             await self._answers.ask(statements.HEARTBEAT, (self.worker_id,))
             self._next_beat = time.monotonic() + HEARTBEAT
         jobs = [job for job in self._running() if not job._has_ended and not job.cancelled]
-        if jobs and await self._known_to_server(self.worker_id) != len(jobs):
+        if jobs:
             await self._tell_those_that_are_over(jobs)
 
-    async def _known_to_server(self, worker_id: int) -> Optional[int]:
-        rows = await self._answers.ask(statements.RUNNING_JOBS, (worker_id,))
-        return rows[0][0] if rows else None
-
     async def _tell_those_that_are_over(self, jobs: list[Job]) -> None:
+        names = ([job.id for job in jobs], [job.attempt for job in jobs])
+        still_run = set((await self._answers.ask(statements.STILL_RUN, names))[0][0])
         for job in jobs:
-            if await self._answers.is_over(job.id, job.attempt):
+            if job.id not in still_run and not job._has_ended:
                 log.info("job %d (%s): attempt %d is over", job.id, job.type, job.attempt)
                 job._cancel()

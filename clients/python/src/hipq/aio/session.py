@@ -26,14 +26,17 @@ class Session:
         connection.add_notify_handler(self._notice)
 
     async def register(self, job_types: list[str], take_over: bool) -> None:
-        """Registers. NameTaken: somebody else has the name. psycopg.Error: anything else."""
+        """Registers. NameTaken: somebody else has the name. psycopg.Error: anything else.
+
+        PooledSession: it would be bound to a session of a pooler.
+        """
+        await self._demand_own_session()
         try:
             registration = self._settings.registration(job_types, take_over)
             rows = await self._ask(statements.REGISTER, registration)
         except psycopg.Error as error:
             raise_in_place(error, register_error(error, self._settings.name))
         self.worker_id = rows[0][0]
-        await self.check_bound()
 
     async def _ask(self, sql: str, values: Any) -> list[tuple[Any, ...]]:
         return await (await self.connection.execute(sql, values)).fetchall()
@@ -41,13 +44,10 @@ class Session:
     def _notice(self, notification: psycopg.Notify) -> None:
         self.has_notice = True
 
-    async def check_bound(self) -> None:
-        """PooledSession: the worker is bound to this session, but the session is another one."""
+    async def _demand_own_session(self) -> None:
         if not self._settings.listen:
             return
-        rows = await self._ask(statements.IS_BOUND_HERE, (self.worker_id,))
-        if rows and rows[0][0] is False:
-            await self.deregister()  # it would be given jobs that nobody claims
+        if await self._ask(statements.SERVER_PROCESS, ()) != [(self.connection.info.backend_pid,)]:
             raise PooledSession(POOLED)
 
     async def claim(self, most: int, wait: float) -> list[tuple[Any, ...]]:

@@ -46,7 +46,7 @@ class Worker(Handlers):
         pooler: bool = False,
         take_over: bool = False,
         poll: float = 5.0,
-        look: float = 5.0,
+        look: float = 1.0,
     ) -> None:
         super().__init__()
         self.settings = settings_of(
@@ -155,7 +155,6 @@ class Worker(Handlers):
             return
         channel = session.connection.fileno() if free > 0 else None
         if not await self._bell.wait(self.settings.poll, channel):
-            await session.check_bound()
             await session.heartbeat()
 
     def _start(self, row: tuple[Any, ...]) -> None:
