@@ -41,16 +41,34 @@ bool is_in_its_place(const Queue &queue, Oid leaf, const WaitingRow &row)
            lanes::is_in_flight(MyDatabaseId, row.key.id);
 }
 
+// What shared memory knows of a lane, for whoever looks for the bug.
+std::string describe(const lanes::LaneName &name)
+{
+    const lanes::LaneRef ref = lanes::find_lane(name);
+    const auto lane = ref.is_known() ? lanes::copy_lane(ref) : std::nullopt;
+    if (!lane.has_value())
+        return "shared memory does not have its lane";
+    return "its lane is read up to time " + std::to_string(lane->frontier.time) + ", id " +
+           std::to_string(lane->frontier.id) + (lane->is_exhausted ? ", the end" : "") + "; " +
+           std::to_string(lane->pockets.count) + " pockets, " + std::to_string(lane->inbox_count) +
+           " notes, read by " + std::to_string(lane->owner);
+}
+
 void repair(const Queue &queue, Oid leaf, const WaitingRow &row)
 {
+    const lanes::LaneName lane{leaf, queue.id, row.priority, row.job_type};
+    const std::string state = describe(lane);
     memory::raise_alert(memory::Alert::cursor_miss);
     pg::call([&] {
         ereport(WARNING,
                 errmsg("job %lld waited where no executor would have looked for it",
                        static_cast<long long>(row.key.id)),
+                errdetail("Queue \"%s\", job type \"%s\", priority %d, due at time %lld: %s.",
+                          queue.name.c_str(), row.job_type.c_str(), row.priority,
+                          static_cast<long long>(row.key.time), state.c_str()),
                 errhint("Unless triggers were switched off, this is a bug in hipq."));
     });
-    wakeup::note_lane_key({leaf, queue.id, row.priority, row.job_type}, row.key, queue.owner);
+    wakeup::note_lane_key(lane, row.key, queue.owner);
     job::note_due(queue, row.job_type, pg::Time{row.key.time}, pg::infinity);
 }
 

@@ -53,7 +53,7 @@ END
 {
 	foreach my $cluster (grep { !$_->{expects_cursor_miss} } @clusters)
 	{
-		my ($miss) = slurp_file($cluster->node->logfile) =~ /^(.*waited where no executor would have looked.*)$/m;
+		my ($miss) = slurp_file($cluster->node->logfile) =~ /^(.*waited where no executor would have looked.*(?:\n.*DETAIL.*)?)$/m;
 		next unless defined $miss;
 		Test::More::diag("a cursor miss: $miss");
 		$? ||= 1;

@@ -36,11 +36,32 @@ my %faults = (
 
 sub names { return sort keys %faults; }
 
-# Does it. Returns what it did, in words; false if there was nobody to do it to.
+# Does it. Returns what it did, in words; false if there was nobody to do it to. After a crash the server has begun anew.
 sub inject
 {
 	my ($hipq, $name) = @_;
-	return $faults{$name}->($hipq);
+	my $offset = -s $hipq->node->logfile;
+	my $what = $faults{$name}->($hipq);
+	wait_for_crash($hipq, $offset) if $what && crashes($name);
+	return $what;
+}
+
+# Whether the server ends all its processes and begins anew for it.
+sub crashes { return $_[0] =~ /^(kill|abort)\b/ && !stops($_[0]) ? 1 : 0; }
+
+# The server answers for a moment after the process has died that makes it crash. Waits until its log, from there on, has `first`
+# and then says that all processes are gone.
+sub wait_for_crash
+{
+	my ($hipq, $offset, $first) = @_;
+	$first //= qr//;
+	my $end = time() + $PostgreSQL::Test::Utils::timeout_default;
+	until (PostgreSQL::Test::Utils::slurp_file($hipq->node->logfile, $offset) =~ /$first.*all server processes terminated; reinitializing/s)
+	{
+		die 'the server does not crash' if time() > $end;
+		usleep(10_000);
+	}
+	return;
 }
 
 # Whether the server has to be started after it.

@@ -205,11 +205,13 @@ sub run_cell
 	my $is_stop = HipqFaults::stops($fault);
 	# The point is in a client, or in a process that has leaves locked.
 	my $holds_clients = ($is_stop || $fault eq 'wait') && ($is_client || ($ways{$point} // 0) == \&move_clock);
+	my $log_before = -s $hipq->node->logfile;
 	my @clients = lead_to($cell, $holds_clients);
 	my $reached = $is_stop ? stop_around($point, $fault, $holds_clients) : $fault eq 'wait' ? hold_and_release($point) : $points->wait_fired($point, $limit);
 	waitpid $_, 0 foreach @clients;
 	return 'the point was not reached' unless $reached;
 	my $since = time();
+	HipqFaults::wait_for_crash($hipq, $log_before, qr/point "$point": $fault/) if HipqFaults::crashes($fault);
 	enqueue($op + 1) if $is_client;
 	return 'a job was not given to a worker' if ($ways{$point} // 0) == \&give_to_worker && !are_given();
 	my $is_drained = $load->drain($limit);
