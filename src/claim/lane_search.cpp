@@ -15,6 +15,10 @@ constexpr int lanes_at_once = 300;
 void LaneSearch::begin_look()
 {
     losses_ = lanes::search_due();
+}
+
+void LaneSearch::note_crowded()
+{
     crowded_ = lanes::crowded_queues();
 }
 

@@ -11,7 +11,11 @@ namespace hipq::claim {
 // them, and the next one goes on.
 class LaneSearch {
 public:
+    // Whether all lanes are to be looked for. Before the catalogue is read: queues that are newer
+    // than it are not in the search.
     void begin_look();
+    // Which queues are to be searched besides.
+    void note_crowded();
     // Whether those of all queues are.
     bool concerns_all() const { return losses_.has_value(); }
     // Whether lanes of a queue are to be looked for in this look.

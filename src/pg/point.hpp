@@ -54,6 +54,7 @@ inline constexpr auto point_names = std::to_array<std::string_view>({
     "before-orphan",
     "after-orphan",
     "before-release-orphan",
+    "after-read-catalogue",
     "before-expire",
     "after-expire",
     "before-ask-for-executors",

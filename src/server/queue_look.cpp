@@ -15,6 +15,7 @@
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
+#include "recovery/recovery.hpp"
 #include "settings.hpp"
 
 namespace hipq::server {
@@ -273,17 +274,21 @@ QueueFindings look_at_queue(QueueLooks &looks, pg::Time now, const Queue &queue)
     return look;
 }
 
-// They would keep their place in shared memory for ever.
-void remove_lanes_of_dropped_queues(const catalog::Catalogue &catalogue)
+// They would keep their place in shared memory for ever. The lanes are listed first: a queue that
+// the catalogue of before does not know may be a new one, which has lanes by now.
+void remove_lanes_of_dropped_queues()
 {
+    const std::vector<lanes::LaneInfo> known = lanes::list_lanes();
+    const std::vector<memory::CrowdedQueue> crowded = lanes::crowded_queues();
+    const auto catalogue = recovery::read_catalogue();
     const auto is_gone = [&](int queue_id) {
-        const Queue *queue = catalogue.find(queue_id);
+        const Queue *queue = catalogue->find(queue_id);
         return queue == nullptr || queue->is_dropped;
     };
-    for (const lanes::LaneInfo &lane : lanes::list_lanes())
+    for (const lanes::LaneInfo &lane : known)
         if (is_gone(lane.name.queue_id))
             lanes::remove_lane(lane.ref);
-    for (const memory::CrowdedQueue &queue : lanes::crowded_queues())
+    for (const memory::CrowdedQueue &queue : crowded)
         if (is_gone(queue.queue_id))
             lanes::all_lanes_found(queue);
 }

@@ -32,6 +32,6 @@ struct QueueLooks {
 // No transaction open.
 QueueFindings look_at_queue(QueueLooks &looks, pg::Time now, const catalog::Queue &queue);
 
-void remove_lanes_of_dropped_queues(const catalog::Catalogue &catalogue);
+void remove_lanes_of_dropped_queues();
 
 }  // namespace hipq::server

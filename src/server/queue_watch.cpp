@@ -30,6 +30,9 @@ constexpr std::int64_t patience_of_expiring = 100'000;  // us
 constexpr std::int64_t shortest_patience = 1'000'000;
 constexpr std::int64_t patience_for_each = 2'000;
 
+// A queue that the catalogue does not know is gone; or so new that what tells of it is on its way.
+constexpr std::int64_t look_for_unknown = 100'000;  // us
+
 // Jobs may be there that no lane tells of: dead letters, and those that claimers have passed over.
 bool has_hidden_jobs(const Queue &queue)
 {
@@ -52,24 +55,29 @@ void QueueWatch::look(const std::shared_ptr<const catalog::Catalogue> &catalogue
                       bool is_all)
 {
     read(catalogue);
-    looks_.lane_search.begin_look();
+    looks_.lane_search.note_crowded();
     choose(*catalogue, now, is_all);
     const bool is_search = looks_.lane_search.concerns_all();
     looked_at_ = due_.take_due(now.value, is_search ? catalogue->queues.size() : most_in_a_look);
     bool any_gone = false;
+    bool any_unknown = false;
     for (const int id : looked_at_) {
         process::check_interrupts();
         const Queue *queue = catalogue->find(id);
         const bool is_gone = queue == nullptr || queue->is_dropped;
         any_gone = any_gone || is_gone;
+        any_unknown = any_unknown || queue == nullptr;
         if (is_gone)
             forget(id);
         else
             note(*queue, look_at_queue(looks_, now, *queue));
     }
     if (any_gone)
-        remove_lanes_of_dropped_queues(*catalogue);
+        remove_lanes_of_dropped_queues();
     looks_.lane_search.end_look();
+    next_look_ = lanes::search_due().has_value() ? now
+                 : any_unknown                   ? now + look_for_unknown
+                                                 : pg::infinity;
 }
 
 // ---- which queues ----
@@ -78,6 +86,7 @@ void QueueWatch::read(const std::shared_ptr<const catalog::Catalogue> &catalogue
 {
     if (catalogue_ == catalogue)
         return;
+    search_new_queues(*catalogue);
     catalogue_ = catalogue;
     hidden_.clear();
     owners_.clear();
@@ -88,6 +97,17 @@ void QueueWatch::read(const std::shared_ptr<const catalog::Catalogue> &catalogue
         if (has_hidden_jobs(queue))
             hidden_.push_back(id);
     }
+}
+
+// Whoever made one may have enqueued jobs before this process knew of the queue: a lane of it was
+// taken for one of a queue that is gone, or a search for lanes has passed it over.
+void QueueWatch::search_new_queues(const catalog::Catalogue &catalogue) const
+{
+    if (catalogue_ == nullptr)
+        return;
+    for (const auto &[id, queue] : catalogue.queues)
+        if (!catalogue_->queues.contains(id) && !queue.is_dropped)
+            lanes::search_lanes(MyDatabaseId, id);
 }
 
 void QueueWatch::choose(const catalog::Catalogue &catalogue, pg::Time now, bool is_all)

@@ -17,13 +17,20 @@ class QueueWatch {
 public:
     explicit QueueWatch(std::string time_zone) : looks_{std::move(time_zone), {}, {}} {}
 
+    // Before the catalogue is read: lanes that are lost later are looked for in the next look, as
+    // they may be those of a queue that this catalogue does not know yet.
+    void begin_look() { looks_.lane_search.begin_look(); }
+
     // Looks at them. `is_all`: something has happened that may matter to each queue in which jobs
     // wait. No transaction open.
     void look(const std::shared_ptr<const catalog::Catalogue> &catalogue, pg::Time now,
               bool is_all);
 
     // When the next one is due.
-    pg::Time next_due() const { return std::min(pg::Time{due_.next_due()}, next_piece_); }
+    pg::Time next_due() const
+    {
+        return std::min({pg::Time{due_.next_due()}, next_piece_, next_look_});
+    }
 
     // What the owners want, of those too who wanted something at the look before.
     const std::map<Oid, Wanted> &wanted() const { return wanted_; }
@@ -45,6 +52,7 @@ private:
     };
 
     void read(const std::shared_ptr<const catalog::Catalogue> &catalogue);
+    void search_new_queues(const catalog::Catalogue &catalogue) const;
     void choose(const catalog::Catalogue &catalogue, pg::Time now, bool is_all);
     void add_queues_with_something();
     void go_round(const catalog::Catalogue &catalogue, pg::Time now);
@@ -62,6 +70,7 @@ private:
     std::vector<int> looked_at_;
     int round_ = 0;                       // the next queue of the round; 0: there is none under way
     pg::Time next_piece_ = pg::infinity;  // of the round
+    pg::Time next_look_ = pg::infinity;   // for lanes, or queues, that this one has not found
     std::shared_ptr<const catalog::Catalogue> catalogue_;
     std::vector<int> hidden_;  // queues of it that may have jobs of which no lane tells
     std::set<Oid> owners_;     // of its queues

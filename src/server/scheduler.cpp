@@ -177,7 +177,7 @@ void note_catalogue(Scheduler &scheduler)
 {
     const catalog::Catalogue &catalogue = *scheduler.catalogue;
     recovery::forget_jobs_of_dropped_queues(catalogue);
-    remove_lanes_of_dropped_queues(catalogue);
+    remove_lanes_of_dropped_queues();
     scheduler.with_handlers = owners_with_handlers(catalogue);
     scheduler.has_dropped_queues =
         std::any_of(catalogue.queues.begin(), catalogue.queues.end(),
@@ -186,7 +186,9 @@ void note_catalogue(Scheduler &scheduler)
 
 void look_at_queues(Scheduler &scheduler, Look &look)
 {
+    scheduler.queues.begin_look();
     const auto catalogue = recovery::read_catalogue();
+    HIPQ_POINT("after-read-catalogue");
     const bool is_changed = std::exchange(scheduler.catalogue, catalogue) != catalogue;
     const bool is_reloaded = std::exchange(scheduler.settings_loaded, PgReloadTime) != PgReloadTime;
     ask_anew_for_capacity(scheduler, is_changed, look.now);
