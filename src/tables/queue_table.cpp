@@ -115,8 +115,19 @@ void drop_queue_table(std::string_view table)
     }
 }
 
-constinit pg::Statement
-    lock_marked_queue("SELECT 1 FROM hipq.queue WHERE queue_id = $1 AND is_dropped FOR UPDATE");
+// Skips one that somebody else is dropping, who may wait for a lock that is held here.
+constinit pg::Statement lock_marked_queue(
+    "SELECT 1 FROM hipq.queue WHERE queue_id = $1 AND is_dropped FOR UPDATE SKIP LOCKED");
+
+// After whoever detaches the queue's table at this moment. PostgreSQL would fail with an internal
+// error where it still takes the table for a partition and does not find of what.
+void wait_for_detaching(int queue_id)
+{
+    static constinit pg::Statement lock_queue(
+        "SELECT 1 FROM hipq.queue WHERE queue_id = $1 FOR UPDATE");
+    lock_queue.run(queue_id);
+    pg::call([] { ::AcceptInvalidationMessages(); });
+}
 
 // What forget_queue writes besides.
 constinit pg::Statement select_catalogue(
@@ -127,8 +138,8 @@ constinit pg::Statement select_catalogue(
 constinit pg::Statement select_tree(
     "SELECT 'hipq.job'::regclass::oid UNION ALL SELECT relid::oid FROM pg_partition_tree($1)");
 
-// Whether the queue is still one to drop. Somebody may have finished that meanwhile, and the table
-// of that name be another queue's. Locks the queue's row if so.
+// Whether the queue is still one to drop here. Somebody may have finished that meanwhile, and the
+// table of that name be another queue's. Locks the queue's row if so.
 bool is_still_marked(const MarkedQueue &queue)
 {
     return !lock_marked_queue.run(queue.id).empty();
@@ -214,6 +225,7 @@ void forget_queue(int queue_id, std::string_view table)
         "DELETE FROM hipq.job_type WHERE queue_id = $1");
     static constinit pg::Statement delete_queue("DELETE FROM hipq.queue WHERE queue_id = $1");
     static constinit pg::Statement delete_pauses("DELETE FROM hipq.pause WHERE queue_id = $1");
+    wait_for_detaching(queue_id);
     drop_queue_table(table);
     delete_dead_letters.run(queue_id);
     delete_successors.run(queue_id);
