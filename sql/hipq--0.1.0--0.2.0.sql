@@ -214,6 +214,115 @@ GRANT EXECUTE ON FUNCTION hipq.register_job_type(text, text, text, text, text, h
 SELECT hipq._take_rights('hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text)', 'hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, boolean, boolean)');
 DROP FUNCTION hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text);
 
+-- The trace of a job. It comes last: rows of handlers keep the order of their columns.
+ALTER TABLE hipq.job ADD COLUMN traceparent text;
+COMMENT ON COLUMN hipq.job.traceparent
+    IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
+
+CREATE FUNCTION hipq.enqueue(
+    job_type text, job_data text DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
+    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL,
+    queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL, job_text text DEFAULT NULL, traceparent text DEFAULT NULL
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue';
+COMMENT ON FUNCTION hipq.enqueue(
+    text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer,
+    timestamptz, text, text, hipq.duration, text, text, text
+) IS 'enqueues a job in the caller''s transaction and returns its id. job_type: the type; '
+    'job_data: JSON, or a text that is none; job_text: a text, whatever is in it; queue: '
+    'instance.queue, NULL = the one that has the type; job_key: one unfinished job for each; '
+    'on_duplicate: error, return, replace, merge, debounce or after; timeout, queue_ttl: a number '
+    'is seconds; worker: the one external worker of the first attempt; traceparent: its trace, '
+    'NULL = that of the session; what else is NULL comes from the job type';
+GRANT EXECUTE ON FUNCTION hipq.enqueue(text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text, text) TO PUBLIC;
+SELECT hipq._take_rights('hipq.enqueue(text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text)', 'hipq.enqueue(text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text, text)');
+DROP FUNCTION hipq.enqueue(text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text);
+
+CREATE FUNCTION hipq.enqueue(
+    job_type text, job_data anyelement, queue text DEFAULT NULL, job_key text DEFAULT NULL,
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
+    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL,
+    queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL, traceparent text DEFAULT NULL
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_value';
+COMMENT ON FUNCTION hipq.enqueue(
+    text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text,
+    integer, timestamptz, text, text, hipq.duration, text, text
+) IS 'enqueues a job in the caller''s transaction and returns its id. job_data: a value of any '
+    'type, as to_jsonb() makes it; the other arguments are those of enqueue() of text';
+GRANT EXECUTE ON FUNCTION hipq.enqueue(text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text) TO PUBLIC;
+SELECT hipq._take_rights('hipq.enqueue(text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text)', 'hipq.enqueue(text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text)');
+DROP FUNCTION hipq.enqueue(text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text);
+
+CREATE FUNCTION hipq.enqueue_unique(
+    job_type text, job_data text DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
+    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'return', throttle_key text DEFAULT NULL,
+    queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL, job_text text DEFAULT NULL,
+    traceparent text DEFAULT NULL, OUT id bigint, OUT action text
+) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_unique';
+COMMENT ON FUNCTION hipq.enqueue_unique(
+    text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer,
+    timestamptz, text, text, hipq.duration, text, text, text
+) IS 'enqueues a job unless an unfinished one has its key; returns the id of either, and what was '
+    'done: inserted, returned, replaced, merged, debounced or after. job_key: the key, which must '
+    'be given; the other arguments are those of enqueue()';
+GRANT EXECUTE ON FUNCTION hipq.enqueue_unique(text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text, text) TO PUBLIC;
+SELECT hipq._take_rights('hipq.enqueue_unique(text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text)', 'hipq.enqueue_unique(text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text, text)');
+DROP FUNCTION hipq.enqueue_unique(text, text, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text);
+
+CREATE FUNCTION hipq.enqueue_unique(
+    job_type text, job_data anyelement, queue text DEFAULT NULL, job_key text DEFAULT NULL,
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
+    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'return', throttle_key text DEFAULT NULL,
+    queue_ttl hipq.duration DEFAULT NULL, worker text DEFAULT NULL,
+    traceparent text DEFAULT NULL, OUT id bigint, OUT action text
+) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_unique_value';
+COMMENT ON FUNCTION hipq.enqueue_unique(
+    text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text,
+    integer, timestamptz, text, text, hipq.duration, text, text
+) IS 'enqueues a job unless an unfinished one has its key; returns the id of either, and what was '
+    'done. job_data: a value of any type, as to_jsonb() makes it; the other arguments are those '
+    'of enqueue_unique() of text';
+GRANT EXECUTE ON FUNCTION hipq.enqueue_unique(text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text) TO PUBLIC;
+SELECT hipq._take_rights('hipq.enqueue_unique(text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text)', 'hipq.enqueue_unique(text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text, text)');
+DROP FUNCTION hipq.enqueue_unique(text, anyelement, text, text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text);
+
+CREATE FUNCTION hipq.enqueue_many(
+    job_type text, job_data jsonb[], job_keys text[] DEFAULT NULL, queue text DEFAULT NULL,
+    scheduled_run_time timestamptz DEFAULT NULL, priority integer DEFAULT NULL, timeout hipq.duration DEFAULT NULL,
+    throttle_factor double precision DEFAULT NULL, time_windows text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    expires_time timestamptz DEFAULT NULL, on_duplicate text DEFAULT 'error', throttle_key text DEFAULT NULL,
+    queue_ttl hipq.duration DEFAULT NULL, traceparent text DEFAULT NULL
+) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_enqueue_many';
+COMMENT ON FUNCTION hipq.enqueue_many(
+    text, jsonb[], text[], text, timestamptz, integer, hipq.duration, double precision, text,
+    integer, timestamptz, text, text, hipq.duration, text
+) IS 'enqueues one job for each element of an array and returns the ids in that order. job_data: '
+    'the data; job_keys: one key for each, NULL = none; the other arguments are those of '
+    'enqueue(), for all jobs';
+GRANT EXECUTE ON FUNCTION hipq.enqueue_many(text, jsonb[], text[], text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text) TO PUBLIC;
+SELECT hipq._take_rights('hipq.enqueue_many(text, jsonb[], text[], text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration)', 'hipq.enqueue_many(text, jsonb[], text[], text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration, text)');
+DROP FUNCTION hipq.enqueue_many(text, jsonb[], text[], text, timestamptz, integer, hipq.duration, double precision, text, integer, timestamptz, text, text, hipq.duration);
+
+-- The same arguments, one more column.
+ALTER FUNCTION hipq.claim(bigint, integer, hipq.duration) RENAME TO _former_claim;
+CREATE FUNCTION hipq.claim(
+    worker bigint, max_jobs integer DEFAULT 1, wait hipq.duration DEFAULT '0', OUT id bigint, OUT attempt integer, OUT queue text, OUT job_type text,
+    OUT job_key text, OUT job_data jsonb, OUT deadline timestamptz, OUT retry_count integer, OUT retry_reason text, OUT max_retries integer,
+    OUT scheduled_run_time timestamptz, OUT created_time timestamptz, OUT original_job_id bigint,
+    OUT traceparent text
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_claim_traced';
+COMMENT ON FUNCTION hipq.claim(bigint, integer, hipq.duration)
+    IS 'accepts jobs that a worker was given, in that order. worker: the worker; max_jobs: 1 to '
+    '10000; wait: how long to wait for the first one';
+GRANT EXECUTE ON FUNCTION hipq.claim(bigint, integer, hipq.duration) TO PUBLIC;
+SELECT hipq._take_rights('hipq._former_claim(bigint, integer, hipq.duration)', 'hipq.claim(bigint, integer, hipq.duration)');
+DROP FUNCTION hipq._former_claim(bigint, integer, hipq.duration);
+
 DROP FUNCTION hipq._take_rights(regprocedure, regprocedure);
 
 CREATE FUNCTION hipq.describe() RETURNS jsonb LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_describe';

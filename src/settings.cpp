@@ -1,6 +1,8 @@
 // Defines the settings of hipq with their defaults, units and contexts: a table for each kind.
 #include "settings.hpp"
 
+#include "core/job/validate.hpp"
+
 #include "pg/postgres.hpp"
 
 namespace hipq::settings {
@@ -33,6 +35,8 @@ Duration suspect_pause{1};
 bool allow_superuser_handlers = false;
 bool allow_foreign_handlers = false;
 bool allow_drop = false;
+char *traceparent = nullptr;
+const char *traceparent_of_job = nullptr;
 Duration clock_offset{0};
 Duration default_timeout{5 * minute};
 Duration max_timeout{day};
@@ -313,11 +317,39 @@ void define_all(const Settings &settings)
 
 }  // namespace
 
+const char *present_traceparent()
+{
+    return *traceparent == '\0' && traceparent_of_job != nullptr ? traceparent_of_job : traceparent;
+}
+
+// ---- the PostgreSQL regime ----
+
+extern "C" bool hipq_check_traceparent(char **value, void **, GucSource)
+{
+    if (**value == '\0')
+        return true;
+    const auto problem = core::check_traceparent(*value);
+    if (!problem.has_value())
+        return true;
+    GUC_check_errmsg("invalid value for parameter \"hipq.traceparent\": \"%s\"", *value);
+    GUC_check_errhint("%s", problem->hint.c_str());
+    return false;
+}
+
+extern "C" const char *hipq_show_traceparent(void)
+{
+    return present_traceparent();
+}
+
 void define()
 {
     ::DefineCustomStringVariable("hipq.databases", "Databases whose jobs are run.",
                                  "A comma-separated list, or * for all of them.", &databases, "*",
                                  PGC_SIGHUP, GUC_LIST_INPUT, nullptr, nullptr, nullptr);
+    ::DefineCustomStringVariable(
+        "hipq.traceparent", "The trace that new jobs of this session belong to.",
+        "As W3C Trace Context writes it. In a handler it is that of the job, if it has one.",
+        &traceparent, "", PGC_USERSET, 0, hipq_check_traceparent, nullptr, hipq_show_traceparent);
     define_all(switches);
     define_all(counts);
     define_all(numbers);

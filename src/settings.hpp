@@ -41,6 +41,11 @@ extern bool allow_foreign_handlers;    // hipq.allow_foreign_handlers: others' h
 extern bool allow_drop;                // hipq.allow_drop: DROP EXTENSION with unfinished jobs
 extern Duration clock_offset;          // hipq.clock_offset: moves hipq's idea of now, for tests
 
+// The trace that new jobs of this session belong to, as W3C Trace Context writes it.
+extern char *traceparent;  // hipq.traceparent: ""; then that of the job whose handler runs
+extern const char *traceparent_of_job;  // null: it has none
+const char *present_traceparent();      // the one or the other, as SHOW tells it; "": neither
+
 // What jobs get that say nothing, nor does their type
 extern Duration default_timeout;    // hipq.default_timeout
 extern int max_job_data;            // hipq.max_job_data, kB

@@ -61,8 +61,9 @@ COMMENT ON FUNCTION hipq.report_progress(bigint, integer, bigint, bigint, text)
 CREATE FUNCTION hipq.claim(
     worker bigint, max_jobs integer DEFAULT 1, wait hipq.duration DEFAULT '0', OUT id bigint, OUT attempt integer, OUT queue text, OUT job_type text,
     OUT job_key text, OUT job_data jsonb, OUT deadline timestamptz, OUT retry_count integer, OUT retry_reason text, OUT max_retries integer,
-    OUT scheduled_run_time timestamptz, OUT created_time timestamptz, OUT original_job_id bigint
-) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_claim';
+    OUT scheduled_run_time timestamptz, OUT created_time timestamptz, OUT original_job_id bigint,
+    OUT traceparent text
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_claim_traced';
 COMMENT ON FUNCTION hipq.claim(bigint, integer, hipq.duration)
     IS 'accepts jobs that a worker was given, in that order. worker: the worker; max_jobs: 1 to '
     '10000; wait: how long to wait for the first one';

@@ -44,6 +44,7 @@ CREATE TABLE hipq.job (
     job_data           jsonb           NOT NULL DEFAULT '{}',
     result             jsonb           NOT NULL DEFAULT 'null',
     manual_reason      text,
+    traceparent        text,
     CONSTRAINT job_state_is_consistent CHECK (
         (state <> 'initial' OR (attempt = 0 AND retry_count = 0 AND error = 'NONE'))
         AND (state = 'initial' OR attempt >= 1 OR error <> 'NONE')
@@ -113,6 +114,8 @@ COMMENT ON COLUMN hipq.job.manual_reason
 COMMENT ON COLUMN hipq.job.shard_key
     IS 'what a sharded instance would place the job by; without effect';
 COMMENT ON COLUMN hipq.job.job_data IS 'data for the handler: any JSON';
+COMMENT ON COLUMN hipq.job.traceparent
+    IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 COMMENT ON COLUMN hipq.job.result IS 'what the handler or the external worker returned';
 
 CREATE FUNCTION hipq._guard_job() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_guard_job';

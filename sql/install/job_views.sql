@@ -43,7 +43,8 @@ SELECT job.id,
        job.time_windows,
        job.shard_key,
        nullif(job.worker_id, -1) AS worker_id,
-       job.queue_ttl
+       job.queue_ttl,
+       job.traceparent
 FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues()))) AS job
 JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id;
 COMMENT ON VIEW hipq.jobs IS 'jobs of every queue the caller may read, with their outcome';
@@ -89,6 +90,8 @@ COMMENT ON COLUMN hipq.jobs.time_windows IS 'when the job may start; NONE = alwa
 COMMENT ON COLUMN hipq.jobs.shard_key
     IS 'what a sharded instance would place the job by; without effect';
 COMMENT ON COLUMN hipq.jobs.worker_id IS 'external worker that has the job';
+COMMENT ON COLUMN hipq.jobs.traceparent
+    IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 COMMENT ON COLUMN hipq.jobs.queue_ttl IS 'seconds a dispatched job may wait for its worker';
 
 -- Both what the tables call running and what the executors say they run: a job is in the one and

@@ -161,7 +161,7 @@ private:
         row.nulls.fill(true);
         for (std::size_t i = 0; i < core::column_count; ++i) {
             const int place = map_[i] - 1;
-            if (!nulls_[place] &&
+            if (place >= 0 && !nulls_[place] &&
                 core::kind(static_cast<Column>(i)) != core::ColumnKind::bookkeeping)
                 row.set(static_cast<Column>(i), values_[place]);
         }

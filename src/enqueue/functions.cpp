@@ -28,8 +28,17 @@ struct Places {
 };
 constexpr Places enqueue_places{3, 2, 4};
 constexpr int at_worker = 14;
-constexpr int at_text = 15;  // job_text, of the functions that take job_data as text
 constexpr Places enqueue_many_places{2, 3, 4};
+constexpr int at_traceparent_of_many = 14;
+
+// In what form the functions take job_data, and with it where their last arguments are. (Those of
+// the release before are without traceparent, and all of one form.)
+enum class DataForm : unsigned char { text, value };
+constexpr int at_text = 15;  // job_text
+constexpr int at_traceparent(DataForm form)
+{
+    return form == DataForm::text ? 16 : 15;
+}
 
 OnDuplicate demand_on_duplicate(const std::string &text)
 {
@@ -115,9 +124,14 @@ pg::RawValue json_of_any(pg::RawValue value)
     return rows.front().raw(0);
 }
 
-bool has_job_text(const pg::Arguments &arguments)
+bool has_job_text(const pg::Arguments &arguments, DataForm form)
 {
-    return arguments.count() > at_text && arguments.has(at_text);
+    return form == DataForm::text && arguments.count() > at_text && arguments.has(at_text);
+}
+
+GivenTraceparent traceparent_of(const pg::Arguments &arguments, int place)
+{
+    return GivenTraceparent(arguments.count() > place ? arguments.maybe_text(place) : std::nullopt);
 }
 
 // Whether job_data is what a caller gets who does not give it.
@@ -129,10 +143,10 @@ bool is_default_data(const pg::Arguments &arguments)
 
 // Any JSON as it is; text that is no JSON, and whatever job_text is, as a JSON string; any other
 // type as to_jsonb() makes it.
-pg::RawValue data_of(FunctionCallInfo fcinfo)
+pg::RawValue data_of(FunctionCallInfo fcinfo, DataForm form)
 {
     const pg::Arguments arguments(fcinfo);
-    if (has_job_text(arguments)) {
+    if (has_job_text(arguments, form)) {
         if (!is_default_data(arguments))
             HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                        errmsg("job_data and job_text cannot be given together"),
@@ -251,7 +265,7 @@ std::optional<std::string> worker_of(const pg::Arguments &arguments, OnDuplicate
     return worker;
 }
 
-Enqueued enqueue_one(FunctionCallInfo fcinfo, const char *on_duplicate_if_not_given)
+Enqueued enqueue_one(FunctionCallInfo fcinfo, DataForm form, const char *on_duplicate_if_not_given)
 {
     const pg::Arguments arguments(fcinfo);
     const OnDuplicate on_duplicate = on_duplicate_of(arguments, on_duplicate_if_not_given);
@@ -261,14 +275,15 @@ Enqueued enqueue_one(FunctionCallInfo fcinfo, const char *on_duplicate_if_not_gi
     const Queue &queue =
         queue_for(catalogue, arguments.maybe_text(enqueue_places.queue), options.type);
     catalog::require(queue, catalog::Privilege::enqueue);
-    const Enqueued job = enqueue(queue, options, data_of(fcinfo),
+    const GivenTraceparent traceparent = traceparent_of(arguments, at_traceparent(form));
+    const Enqueued job = enqueue(queue, options, data_of(fcinfo, form),
                                  arguments.maybe_text(enqueue_places.key), on_duplicate);
     if (worker.has_value() && job.action == EnqueueAction::inserted)
         job::aim(queue, options.type, job.id, *worker);
     return job;
 }
 
-Datum enqueue_unique(FunctionCallInfo fcinfo)
+Datum enqueue_unique(FunctionCallInfo fcinfo, DataForm form)
 {
     const pg::Arguments arguments(fcinfo);
     const auto key = arguments.maybe_text(enqueue_places.key);
@@ -276,7 +291,7 @@ Datum enqueue_unique(FunctionCallInfo fcinfo)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("a job without key has no duplicate"),
                    errhint("Give a job_key, or use hipq.enqueue()."));
-    const Enqueued job = enqueue_one(fcinfo, "return");
+    const Enqueued job = enqueue_one(fcinfo, form, "return");
     return pg::return_row(fcinfo, job.id, name(job.action));
 }
 
@@ -312,6 +327,7 @@ std::vector<std::int64_t> enqueue_all(FunctionCallInfo fcinfo)
     const Queue &queue =
         queue_for(catalogue, arguments.maybe_text(enqueue_many_places.queue), options.type);
     catalog::require(queue, catalog::Privilege::enqueue);
+    const GivenTraceparent traceparent = traceparent_of(arguments, at_traceparent_of_many);
     return enqueue_many(queue, options, {JSONBARRAYOID, PointerGetDatum(data)}, count, keys,
                         on_duplicate_of(arguments, "error"));
 }
@@ -333,12 +349,24 @@ Datum id_array(const std::vector<std::int64_t> &ids)
 
 HIPQ_FUNCTION(hipq_enqueue)
 {
-    return Int64GetDatum(hipq::enqueue::enqueue_one(fcinfo, "error").id);
+    using hipq::enqueue::DataForm;
+    return Int64GetDatum(hipq::enqueue::enqueue_one(fcinfo, DataForm::text, "error").id);
+}
+
+HIPQ_FUNCTION(hipq_enqueue_value)
+{
+    using hipq::enqueue::DataForm;
+    return Int64GetDatum(hipq::enqueue::enqueue_one(fcinfo, DataForm::value, "error").id);
 }
 
 HIPQ_FUNCTION(hipq_enqueue_unique)
 {
-    return hipq::enqueue::enqueue_unique(fcinfo);
+    return hipq::enqueue::enqueue_unique(fcinfo, hipq::enqueue::DataForm::text);
+}
+
+HIPQ_FUNCTION(hipq_enqueue_unique_value)
+{
+    return hipq::enqueue::enqueue_unique(fcinfo, hipq::enqueue::DataForm::value);
 }
 
 HIPQ_FUNCTION(hipq_enqueue_many)

@@ -10,6 +10,7 @@
 #include "job/job.hpp"
 #include "pg/demand.hpp"
 #include "pg/point.hpp"
+#include "settings.hpp"
 
 namespace hipq::enqueue {
 
@@ -97,6 +98,18 @@ std::int64_t next_job_id(const catalog::Catalogue &catalogue)
     return pg::call([&] { return ::nextval_internal(catalogue.job_ids, false); });
 }
 
+// The trace that a call has named for its jobs.
+constinit const std::string *given_traceparent = nullptr;
+
+// That of the session, or of the job whose handler enqueues.
+void fill_traceparent(job::RowValues &job)
+{
+    const char *traceparent =
+        given_traceparent != nullptr ? given_traceparent->c_str() : settings::present_traceparent();
+    if (*traceparent != '\0' && job.null(Column::traceparent))
+        job.set(Column::traceparent, pg::call([&] { return CStringGetTextDatum(traceparent); }));
+}
+
 void fill(job::RowValues &job, Column column, Datum value)
 {
     if (job.null(column))
@@ -113,6 +126,20 @@ pg::RawValue throttle_factor_of(const std::optional<double> &given)
         return {NUMERICOID, Datum{0}, true};
     pg::demand(core::check_throttle_factor(*given));
     return numeric_of(*given);
+}
+
+GivenTraceparent::GivenTraceparent(std::optional<std::string> traceparent)
+    : traceparent_(std::move(traceparent))
+{
+    if (!traceparent_.has_value())
+        return;
+    pg::demand(core::check_traceparent(*traceparent_));
+    given_traceparent = &*traceparent_;
+}
+
+GivenTraceparent::~GivenTraceparent()
+{
+    given_traceparent = nullptr;
 }
 
 void check_chosen_values(job::RowValues &job)
@@ -132,6 +159,8 @@ void check_chosen_values(job::RowValues &job)
     if (!job.null(Column::shard_key))
         pg::demand(core::check_size_of("shard_key", job.as_text(Column::shard_key).size(),
                                        core::most_shard_key));
+    if (!job.null(Column::traceparent))
+        pg::demand(core::check_traceparent(job.as_text(Column::traceparent)));
     check_time(job, Column::scheduled_run_time, false);
     check_time(job, Column::expires_time, true);
     if (!job.null(Column::job_data))
@@ -236,6 +265,7 @@ void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue, const ca
     if (job.null(Column::id)) {
         const std::int64_t id = next_job_id(*catalogue);
         job.set(Column::id, Int64GetDatum(id));
+        fill_traceparent(job);
         job::note_made_job(id, queue.id);
     }
 }

@@ -10,6 +10,19 @@ namespace hipq::enqueue {
 // range.
 pg::RawValue throttle_factor_of(const std::optional<double> &given);
 
+// While it lives, new jobs belong to the trace that their call has named, if any. 22023 for one
+// that is malformed.
+class GivenTraceparent {
+public:
+    explicit GivenTraceparent(std::optional<std::string> traceparent);
+    ~GivenTraceparent();
+    GivenTraceparent(const GivenTraceparent &) = delete;
+    GivenTraceparent &operator=(const GivenTraceparent &) = delete;
+
+private:
+    std::optional<std::string> traceparent_;
+};
+
 // Everything a user may choose, as given: NULL means "not given". Raises 22023 or 54000; puts time
 // windows into their canonical form.
 void check_chosen_values(job::RowValues &job);

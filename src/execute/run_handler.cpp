@@ -4,6 +4,7 @@
 #include "execute/handler_plan.hpp"
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
+#include "settings.hpp"
 
 extern "C" {
 #include "common/int.h"
@@ -229,6 +230,54 @@ Outcome run_call(const Call &call)
     return first.outcome;
 }
 
+// ---- the PostgreSQL regime: log lines of a handler name its job ----
+
+struct JobLine {
+    ErrorContextCallback callback;
+    std::int64_t id;  // the first one
+    std::size_t count;
+    int attempt;
+    const char *type;
+    const char *traceparent;  // "": it has none
+};
+
+extern "C" void hipq_add_job_line(void *argument)
+{
+    const auto *line = static_cast<const JobLine *>(argument);
+    const int category = ERRCODE_TO_CATEGORY(::geterrcode());
+    if (category != ERRCODE_SUCCESSFUL_COMPLETION && category != ERRCODE_WARNING)
+        return;  // an error is kept with the attempt, which tells whose it is
+    const auto id = static_cast<long long>(line->id);
+    if (line->count > 1)
+        errcontext("hipq job %lld and %zu more of type \"%s\"", id, line->count - 1, line->type);
+    else if (*line->traceparent == '\0')
+        errcontext("hipq job %lld of type \"%s\", attempt %d", id, line->type, line->attempt);
+    else
+        errcontext("hipq job %lld of type \"%s\", attempt %d, traceparent %s", id, line->type,
+                   line->attempt, line->traceparent);
+}
+
+JobLine line_of(std::span<const job::ClaimedJob> jobs)
+{
+    const job::ClaimedJob &job = jobs.front();
+    return {{error_context_stack, hipq_add_job_line, nullptr},
+            job.id,
+            jobs.size(),
+            job.attempt,
+            job.type.c_str(),
+            settings::present_traceparent()};
+}
+
+Outcome run_call_for(std::span<const job::ClaimedJob> jobs, const Call &call)
+{
+    JobLine line = line_of(jobs);
+    line.callback.arg = &line;
+    error_context_stack = &line.callback;
+    const Outcome outcome = run_call(call);
+    error_context_stack = line.callback.previous;
+    return outcome;
+}
+
 // A statement's result tells what it did: {"command": "INSERT", "rows": 1}.
 Datum result_of_statement(const Outcome &outcome)
 {
@@ -290,7 +339,7 @@ std::vector<pg::RawValue> run_handler(const catalog::Handler &handler,
     const Call call = call_of(handler, jobs, memory);
     std::vector<pg::RawValue> results(jobs.size(), pg::RawValue{JSONBOID, Datum{0}, true});
     pg::call([&] {
-        const Outcome outcome = run_call(call);
+        const Outcome outcome = run_call_for(jobs, call);
         MemoryContext before = ::MemoryContextSwitchTo(memory);
         if (handler.kind == catalog::HandlerKind::statement)
             give_to_all(results, result_of_statement(outcome));
@@ -312,7 +361,7 @@ std::optional<std::int64_t> run_retry_handler(const catalog::Handler &handler,
     std::optional<std::int64_t> delay;
     const pg::Time now = pg::now();
     pg::call([&] {
-        const Outcome outcome = run_call(call);
+        const Outcome outcome = run_call_for({&job, 1}, call);
         if (!outcome.has_row || outcome.is_null)
             return;
         if (outcome.type != INTERVALOID)

@@ -286,12 +286,21 @@ std::optional<std::int64_t> original_of(const ClaimedJob &job)
                : std::optional(job.values->as_int64(Column::original_job_id));
 }
 
+std::optional<std::string> traceparent_of(const ClaimedJob &job)
+{
+    using core::Column;
+    return job.values->null(Column::traceparent)
+               ? std::nullopt
+               : std::optional(std::string(job.values->as_text(Column::traceparent)));
+}
+
 pg::Time time_of(const ClaimedJob &job, core::Column column)
 {
     return pg::Time{job.values->as_int64(column)};
 }
 
-void claim(FunctionCallInfo fcinfo)
+// `tells_trace`: not to the function of the release before, which has no such column.
+void claim(FunctionCallInfo fcinfo, bool tells_trace)
 {
     const pg::Arguments arguments(fcinfo);
     const std::int64_t worker_id = arguments.integer64(0, "worker");
@@ -301,11 +310,16 @@ void claim(FunctionCallInfo fcinfo)
         demand_fresh_snapshots();
     pg::ResultSet result(fcinfo);
     const Look look = claim(worker_id, most, wait);
-    for (const auto &[queue, job] : look.accepted)
-        result.add(job.id, std::int32_t{job.attempt}, queue->full_name(), job.type, job.key,
-                   job.data, job::deadline_of(job), std::int32_t{job.retry_count}, job.retry_reason,
-                   std::int32_t{job.max_retries}, time_of(job, core::Column::scheduled_run_time),
-                   time_of(job, core::Column::created_time), original_of(job));
+    for (const auto &[queue, job] : look.accepted) {
+        const auto add = [&, &queue = queue, &job = job](const auto &...more) {
+            result.add(job.id, std::int32_t{job.attempt}, queue->full_name(), job.type, job.key,
+                       job.data, job::deadline_of(job), std::int32_t{job.retry_count},
+                       job.retry_reason, std::int32_t{job.max_retries},
+                       time_of(job, core::Column::scheduled_run_time),
+                       time_of(job, core::Column::created_time), original_of(job), more...);
+        };
+        tells_trace ? add(traceparent_of(job)) : add();
+    }
 }
 
 }  // namespace
@@ -314,6 +328,12 @@ void claim(FunctionCallInfo fcinfo)
 
 HIPQ_FUNCTION(hipq_claim)
 {
-    hipq::external::claim(fcinfo);
+    hipq::external::claim(fcinfo, false);
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq_claim_traced)
+{
+    hipq::external::claim(fcinfo, true);
     return hipq::pg::return_void();
 }

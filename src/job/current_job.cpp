@@ -4,6 +4,7 @@
 #include "catalog/catalog.hpp"
 #include "lanes/lanes.hpp"
 #include "pg/internal_write.hpp"
+#include "settings.hpp"
 
 namespace hipq::job {
 
@@ -96,6 +97,8 @@ void set_current_jobs(std::vector<CurrentJob> jobs)
     if (current == nullptr)
         current = new std::vector<CurrentJob>();
     *current = std::move(jobs);
+    const bool is_traced = current->size() == 1 && !current->front().traceparent.empty();
+    settings::traceparent_of_job = is_traced ? current->front().traceparent.c_str() : nullptr;
     if (wishes != nullptr)
         wishes->clear();
 }

@@ -14,9 +14,10 @@ struct CurrentJob {
     std::int64_t id;
     int attempt;  // as its row has it
     std::string type;
-    std::string key;   // "NONE" = none
-    bool may_commit;   // its handler may commit midway
-    bool is_of_batch;  // its handler takes batches
+    std::string key;            // "NONE" = none
+    bool may_commit;            // its handler may commit midway
+    bool is_of_batch;           // its handler takes batches
+    std::string traceparent{};  // empty: it has none
 };
 
 // The jobs that run: one, or a batch; none outside a handler.

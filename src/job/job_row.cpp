@@ -101,6 +101,8 @@ ColumnMap read_column_map(const TupleDesc descriptor, Oid relation)
     // Looks at catalogues, which may take the descriptor away.
     for (std::size_t i = 0; i < core::column_count; ++i) {
         const core::ColumnDefinition &column = core::job_columns[i];
+        if (map[i] == 0 && core::is_new(static_cast<core::Column>(i)))
+            continue;
         if (map[i] == 0)
             pg::raise_missing_column(relation, std::string(column.name));
         require_type(relation, column.name, types[i], type_oid(column.type));
@@ -150,8 +152,8 @@ RowValues pick(const ColumnMap &map, const Datum *values, const bool *nulls)
 {
     RowValues picked{};
     for (std::size_t i = 0; i < core::column_count; ++i) {
-        picked.values[i] = values[map[i] - 1];
-        picked.nulls[i] = nulls[map[i] - 1];
+        picked.values[i] = map[i] == 0 ? Datum{0} : values[map[i] - 1];
+        picked.nulls[i] = map[i] == 0 || nulls[map[i] - 1];
     }
     return picked;
 }
@@ -160,6 +162,8 @@ RowValues pick(const ColumnMap &map, const Datum *values, const bool *nulls)
 void put_back(const RowValues &picked, const ColumnMap &map, Datum *values, bool *nulls)
 {
     for (std::size_t i = 0; i < core::column_count; ++i) {
+        if (map[i] == 0)
+            continue;
         values[map[i] - 1] = picked.values[i];
         nulls[map[i] - 1] = picked.nulls[i];
     }
@@ -235,6 +239,8 @@ core::ColumnSet differing_columns(Relation relation, const RowValues &before,
     pg::call([&] {
         for (std::size_t i = 0; i < core::column_count; ++i) {
             const auto column = static_cast<core::Column>(i);
+            if (map[i] == 0)
+                continue;
             const Form_pg_attribute form = TupleDescAttr(descriptor, map[i] - 1);
             const bool same =
                 before.null(column) == after.null(column) &&

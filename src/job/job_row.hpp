@@ -6,8 +6,9 @@
 
 namespace hipq::job {
 
-// Where the columns of a job stand in one relation. A copy: an invalidation, which any look at a
-// catalogue may bring, empties the cache it comes from. Ask again for each row.
+// Where the columns of a job stand in one relation; 0: a new one that it has not got. A copy: an
+// invalidation, which any look at a catalogue may bring, empties the cache it comes from. Ask again
+// for each row.
 using ColumnMap = std::array<AttrNumber, core::column_count>;
 ColumnMap column_map(Relation relation);
 

@@ -175,8 +175,8 @@ void LiveRows::Table::take_apart(HeapTuple tuple, RowValues &values) const
 {
     ::heap_deform_tuple(tuple, RelationGetDescr(live), columns, nulls);
     for (std::size_t i = 0; i < core::column_count; ++i) {
-        values.values[i] = columns[map[i] - 1];
-        values.nulls[i] = nulls[map[i] - 1];
+        values.values[i] = map[i] == 0 ? Datum{0} : columns[map[i] - 1];
+        values.nulls[i] = map[i] == 0 || nulls[map[i] - 1];
     }
 }
 

@@ -201,7 +201,7 @@ INSERT INTO asked (function, call, answer) VALUES
 
 UPDATE asked SET function = replace(function, '{enqueue options}',
     ',text,text,timestamptz,int,hipq.duration,float8,text,int,timestamptz,text,text,hipq.duration,'
-    'text');
+    'text,text');
 UPDATE asked SET function = CASE
     WHEN function LIKE '%(%' THEN to_regprocedure('hipq.' || function)::oid
     ELSE to_regproc('hipq.' || function)::oid

@@ -173,6 +173,35 @@ std::optional<Problem> check_worker_name(std::string_view name)
                        " bytes and no control characters."};
 }
 
+namespace {
+
+// "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", by
+// https://www.w3.org/TR/trace-context/#traceparent-header. Ids of zeros alone, and version ff, are
+// invalid there. Later versions may have more fields, of which nobody knows what they mean.
+bool is_traceparent(std::string_view text)
+{
+    constexpr std::string_view shape = "vv-tttttttttttttttttttttttttttttttt-pppppppppppppppp-ff";
+    constexpr std::string_view zeros = "00000000000000000000000000000000";
+    const auto fits = [](char c, char wanted) {
+        return wanted == '-' ? c == '-' : (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+    };
+    if (!std::equal(text.begin(), text.end(), shape.begin(), shape.end(), fits))
+        return false;
+    return text.substr(0, 2) != "ff" && text.substr(3, 32) != zeros &&
+           text.substr(36, 16) != zeros.substr(0, 16);
+}
+
+}  // namespace
+
+std::optional<Problem> check_traceparent(std::string_view traceparent)
+{
+    if (is_traceparent(traceparent))
+        return std::nullopt;
+    return Problem{Problem::Kind::invalid_value, "traceparent is not valid",
+                   "Give version, trace id, parent id and flags as W3C Trace Context has them: "
+                   "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01."};
+}
+
 std::optional<Problem> check_size_of(const char *what, std::size_t bytes, std::size_t limit)
 {
     if (bytes <= limit)

@@ -42,6 +42,9 @@ std::optional<Problem>
 check_throttle_key(std::string_view key);  // 1 .. max_throttle_key_length bytes
 std::optional<Problem> check_job_type(std::string_view job_type);  // core/text/names.hpp
 std::optional<Problem> check_worker_name(std::string_view name);   // like a job type's
+// As W3C Trace Context has it: version, trace id, parent id and flags, in lower case hexadecimal
+// digits.
+std::optional<Problem> check_traceparent(std::string_view traceparent);
 std::optional<Problem> check_job_data_size(std::size_t bytes, std::size_t limit);
 std::optional<Problem> check_result_size(std::size_t bytes, std::size_t limit);  // of a job
 std::optional<Problem> check_priority(std::int64_t priority);                    // smallint

@@ -84,6 +84,15 @@ TEST(Columns, ThoseOfTheInstallScriptAreTheSame)
     }
 }
 
+TEST(Columns, AStatementIsMadeWithoutTheNewOnes)
+{
+    EXPECT_EQ(without_new_columns("INSERT INTO t (id, job.shard_key, job.traceparent) SELECT "
+                                  "queue_id, traceparent FROM t"),
+              "INSERT INTO t (id, job.shard_key) SELECT queue_id FROM t");
+    const std::string other = "SELECT id, my_traceparent, traceparent_of(id), 'traceparent' FROM t";
+    EXPECT_EQ(without_new_columns(other), other);
+}
+
 TEST(Columns, EachIsFoundByItsName)
 {
     for (std::size_t i = 0; i < column_count; ++i)
@@ -109,11 +118,12 @@ TEST(Columns, ListsForStatementsFollowTheTable)
     EXPECT_STREQ(HIPQ_GIVEN_COLUMNS("job."),
                  ", job.timeout, job.max_retries, job.queue_ttl, job.priority, "
                  "job.throttle_factor, job.job_type, job.job_key, job.throttle_key, "
-                 "job.time_windows, job.shard_key");
+                 "job.time_windows, job.shard_key, job.traceparent");
     // The statement that writes a final row gives values in this order.
     EXPECT_STREQ(HIPQ_ATTEMPT_COLUMNS(""), ", worker_id, update_time, deadline, state, attempt, "
                                            "error, retry_reason, result");
-    EXPECT_EQ(column_list(ColumnKind::fixed), "queue_ttl, job_type, job_key, shard_key");
+    EXPECT_EQ(column_list(ColumnKind::fixed),
+              "queue_ttl, job_type, job_key, shard_key, traceparent");
 }
 
 }  // namespace

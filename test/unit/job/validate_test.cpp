@@ -169,5 +169,22 @@ TEST(Validate, JobDataSize)
                    "result of 101 bytes is too large");
 }
 
+TEST(Validate, TraceparentIsThatOfW3CTraceContext)
+{
+    const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const std::string parent = "00f067aa0ba902b7";
+    for (const std::string &good :
+         {"00-" + trace + "-" + parent + "-01", "01-" + trace + "-" + parent + "-ff"})
+        EXPECT_FALSE(check_traceparent(good).has_value()) << good;
+    for (const std::string &bad :
+         {std::string(), "00-" + trace + "-" + parent, "00-" + trace + "-" + parent + "-01-more",
+          "ff-" + trace + "-" + parent + "-01", "00-" + std::string(32, '0') + "-" + parent + "-01",
+          "00-" + trace + "-" + std::string(16, '0') + "-01", "00-" + trace + "-" + parent + "-0G",
+          "00_" + trace + "-" + parent + "-01",
+          "00-4BF92F3577B34DA6A3CE929D0E0E4736-" + parent + "-01"})
+        expect_problem(check_traceparent(bad), Problem::Kind::invalid_value,
+                       "traceparent is not valid");
+}
+
 }  // namespace
 }  // namespace hipq::core
