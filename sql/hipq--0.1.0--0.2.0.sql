@@ -54,6 +54,80 @@ WHERE subscription.subenabled
       (SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
 GROUP BY queue.queue_id;
 
+-- What handlers say.
+CREATE TABLE hipq.attempt_log (
+    job_id      bigint      NOT NULL,
+    logged_time timestamptz NOT NULL,
+    queue_id    integer     NOT NULL,
+    attempt     integer     NOT NULL,
+    level       text        NOT NULL,
+    sqlstate    text        NOT NULL,
+    message     text        NOT NULL,
+    detail      text,
+    hint        text,
+    context     text
+) PARTITION BY RANGE (logged_time);
+COMMENT ON TABLE hipq.attempt_log
+    IS 'what handlers have said in their attempts: INFO, NOTICE, WARNING';
+COMMENT ON COLUMN hipq.attempt_log.job_id IS 'id of the job; of a batch, the first one';
+COMMENT ON COLUMN hipq.attempt_log.logged_time IS 'when it was said';
+COMMENT ON COLUMN hipq.attempt_log.queue_id IS 'queue of the job';
+COMMENT ON COLUMN hipq.attempt_log.attempt IS 'number of the attempt, from 1';
+COMMENT ON COLUMN hipq.attempt_log.level
+    IS 'INFO, NOTICE or WARNING; LOG: hipq says how many messages were not kept';
+COMMENT ON COLUMN hipq.attempt_log.sqlstate IS 'SQLSTATE of the message';
+COMMENT ON COLUMN hipq.attempt_log.message IS 'the message';
+COMMENT ON COLUMN hipq.attempt_log.detail IS 'its detail';
+COMMENT ON COLUMN hipq.attempt_log.hint IS 'its hint';
+COMMENT ON COLUMN hipq.attempt_log.context IS 'its context';
+ALTER TABLE hipq.attempt_log
+    ALTER COLUMN job_id SET STATISTICS 0,
+    ALTER COLUMN logged_time SET STATISTICS 0,
+    ALTER COLUMN attempt SET STATISTICS 0,
+    ALTER COLUMN level SET STATISTICS 0,
+    ALTER COLUMN sqlstate SET STATISTICS 0,
+    ALTER COLUMN message SET STATISTICS 0,
+    ALTER COLUMN detail SET STATISTICS 0,
+    ALTER COLUMN hint SET STATISTICS 0,
+    ALTER COLUMN context SET STATISTICS 0;
+REVOKE ALL ON TABLE hipq.attempt_log FROM PUBLIC;
+CREATE VIEW hipq.attempt_logs WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       entry.job_id,
+       entry.attempt,
+       entry.logged_time,
+       entry.level,
+       entry.sqlstate,
+       entry.message,
+       entry.detail,
+       entry.hint,
+       entry.context
+FROM (
+    SELECT log.queue_id, log.job_id, log.attempt, log.logged_time, log.level, log.sqlstate, log.message, log.detail, log.hint, log.context
+    FROM hipq.attempt_log AS log
+    UNION ALL
+    SELECT attempt.queue_id, attempt.job_id, attempt.attempt, attempt.ended_time, 'ERROR', attempt.sqlstate, attempt.error, attempt.detail,
+           attempt.hint, attempt.context
+    FROM hipq.attempt
+    WHERE attempt.reason <> 'succeeded'
+) AS entry
+JOIN hipq._readable_queue AS queue ON queue.queue_id = entry.queue_id
+WHERE hipq._is_one_of(entry.queue_id, hipq._readable_queues()) AND entry.queue_id = ANY (hipq._readable_queues());
+COMMENT ON VIEW hipq.attempt_logs
+    IS 'what handlers have said in their attempts, and the errors that ended these';
+COMMENT ON COLUMN hipq.attempt_logs.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.attempt_logs.job_id IS 'id of the job; of a batch, the first one';
+COMMENT ON COLUMN hipq.attempt_logs.attempt IS 'number of the attempt, from 1';
+COMMENT ON COLUMN hipq.attempt_logs.logged_time
+    IS 'when it was said; of an error, when the attempt ended';
+COMMENT ON COLUMN hipq.attempt_logs.level
+    IS 'INFO, NOTICE, WARNING or ERROR; LOG: hipq says how many messages were not kept';
+COMMENT ON COLUMN hipq.attempt_logs.sqlstate IS 'SQLSTATE of the message, if it has one';
+COMMENT ON COLUMN hipq.attempt_logs.message IS 'the message';
+COMMENT ON COLUMN hipq.attempt_logs.detail IS 'its detail';
+COMMENT ON COLUMN hipq.attempt_logs.hint IS 'its hint';
+COMMENT ON COLUMN hipq.attempt_logs.context IS 'its context';GRANT SELECT ON TABLE hipq.attempt_logs TO PUBLIC;
+
 -- Leaves of queues with long names do not start with the name of the table.
 CREATE OR REPLACE VIEW hipq.sizes WITH (security_barrier) AS
 SELECT measured.queue,
@@ -93,8 +167,9 @@ FROM (
         JOIN pg_class AS class ON class.oid = tree.relid
         WHERE tree.isleaf
         UNION ALL
-        SELECT NULL, 'hipq.' || quote_ident(class.relname), 'attempt', class.oid, class.relpartbound
-        FROM pg_partition_tree('hipq.attempt') AS tree
+        SELECT NULL, 'hipq.' || quote_ident(class.relname), cut.kind, class.oid, class.relpartbound
+        FROM (VALUES ('attempt', 'hipq.attempt'::regclass), ('attempt_log', 'hipq.attempt_log')) AS cut (kind, parent)
+        CROSS JOIN LATERAL pg_partition_tree(cut.parent) AS tree
         JOIN pg_class AS class ON class.oid = tree.relid
         WHERE tree.isleaf AND class.relkind = 'r' AND pg_has_role('pg_monitor', 'USAGE')
         UNION ALL

@@ -2,6 +2,7 @@
 // test builds.
 #include "catalog/catalog.hpp"
 #include "databases/databases.hpp"
+#include "execute/execute.hpp"
 #include "executors/executors.hpp"
 #include "flight/flight.hpp"
 #include "job/job.hpp"
@@ -64,6 +65,7 @@ void _PG_init()
         hipq::catalog::watch_routines();
         hipq::catalog::watch_sight();
         hipq::server::install_hooks();
+        hipq::execute::listen_to_handlers();
         if (process_shared_preload_libraries_in_progress)
             hipq::server::register_launcher();
         if (process_shared_preload_libraries_in_progress)

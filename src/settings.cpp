@@ -36,6 +36,9 @@ bool allow_superuser_handlers = false;
 bool allow_foreign_handlers = false;
 bool allow_drop = false;
 char *traceparent = nullptr;
+bool attempt_log = true;
+int attempt_log_size = 8'192;
+int attempt_log_rate = 100;
 const char *traceparent_of_job = nullptr;
 Duration clock_offset{0};
 Duration default_timeout{5 * minute};
@@ -122,6 +125,9 @@ constexpr Switch switches[] = {
      "Whether handlers of queues of other roles may run in this session.",
      "For hipq.run_until_idle() and hipq.dry_run(). A session says so for itself.",
      hipq_check_own_choice},
+    {"hipq.attempt_log", &attempt_log, Change::session,
+     "Whether messages of handlers are kept with their attempt.",
+     "ALTER FUNCTION ... SET switches it off for a handler."},
     {"hipq.allow_drop", &allow_drop, Change::superuser,
      "Whether DROP EXTENSION hipq may drop unfinished jobs."},
     {"hipq.retry_enabled", &retry_enabled, Change::reload, "Whether failed jobs are retried.",
@@ -158,6 +164,10 @@ constexpr Count counts[] = {
      "type.",
      "0 holds none."},
     // Jobs
+    {"hipq.attempt_log_size", &attempt_log_size, 0, 1'048'576, Change::reload,
+     "Bytes of a handler's messages that are kept of an attempt.", "0 keeps none.", GUC_UNIT_BYTE},
+    {"hipq.attempt_log_rate", &attempt_log_rate, 1, 1'000'000, Change::reload,
+     "Messages of handlers a second that a process keeps."},
     {"hipq.max_job_data", &max_job_data, 1, 250'000, Change::reload,
      "Largest job_data, and largest result.", nullptr, GUC_UNIT_KB},
     {"hipq.max_unregistered_types", &max_unregistered_types, 0, 100'000, Change::reload,

@@ -46,6 +46,11 @@ extern char *traceparent;  // hipq.traceparent: ""; then that of the job whose h
 extern const char *traceparent_of_job;  // null: it has none
 const char *present_traceparent();      // the one or the other, as SHOW tells it; "": neither
 
+// What handlers say
+extern bool attempt_log;      // hipq.attempt_log: it is kept
+extern int attempt_log_size;  // hipq.attempt_log_size, bytes: of an attempt
+extern int attempt_log_rate;  // hipq.attempt_log_rate, 1/s: messages, of a process
+
 // What jobs get that say nothing, nor does their type
 extern Duration default_timeout;    // hipq.default_timeout
 extern int max_job_data;            // hipq.max_job_data, kB

@@ -136,8 +136,9 @@ FROM (
         JOIN pg_class AS class ON class.oid = tree.relid
         WHERE tree.isleaf
         UNION ALL
-        SELECT NULL, 'hipq.' || quote_ident(class.relname), 'attempt', class.oid, class.relpartbound
-        FROM pg_partition_tree('hipq.attempt') AS tree
+        SELECT NULL, 'hipq.' || quote_ident(class.relname), cut.kind, class.oid, class.relpartbound
+        FROM (VALUES ('attempt', 'hipq.attempt'::regclass), ('attempt_log', 'hipq.attempt_log')) AS cut (kind, parent)
+        CROSS JOIN LATERAL pg_partition_tree(cut.parent) AS tree
         JOIN pg_class AS class ON class.oid = tree.relid
         WHERE tree.isleaf AND class.relkind = 'r' AND pg_has_role('pg_monitor', 'USAGE')
         UNION ALL
@@ -157,7 +158,7 @@ COMMENT ON COLUMN hipq.sizes.queue
     IS 'queue; NULL = all queues share the table (attempts, dead letters), shown to pg_monitor '
     'only';
 COMMENT ON COLUMN hipq.sizes.table_name IS 'table: a leaf of the queue''s table';
-COMMENT ON COLUMN hipq.sizes.kind IS 'live (unfinished jobs), final, attempt or dead_letter';
+COMMENT ON COLUMN hipq.sizes.kind IS 'live (unfinished jobs), final, attempt, attempt_log or dead_letter';
 COMMENT ON COLUMN hipq.sizes.from_time IS 'rows of the leaf are not older; NULL = no bound';
 COMMENT ON COLUMN hipq.sizes.to_time IS 'rows of the leaf are older; NULL = no bound';
 COMMENT ON COLUMN hipq.sizes.row_estimate IS 'rows, as the statistics of the server estimate them';

@@ -40,6 +40,32 @@ COMMENT ON COLUMN hipq.attempt.detail IS 'detail of the error';
 COMMENT ON COLUMN hipq.attempt.hint IS 'hint of the error';
 COMMENT ON COLUMN hipq.attempt.context IS 'context of the error';
 
+CREATE TABLE hipq.attempt_log (
+    job_id      bigint      NOT NULL,
+    logged_time timestamptz NOT NULL,
+    queue_id    integer     NOT NULL,
+    attempt     integer     NOT NULL,
+    level       text        NOT NULL,
+    sqlstate    text        NOT NULL,
+    message     text        NOT NULL,
+    detail      text,
+    hint        text,
+    context     text
+) PARTITION BY RANGE (logged_time);
+COMMENT ON TABLE hipq.attempt_log
+    IS 'what handlers have said in their attempts: INFO, NOTICE, WARNING';
+COMMENT ON COLUMN hipq.attempt_log.job_id IS 'id of the job; of a batch, the first one';
+COMMENT ON COLUMN hipq.attempt_log.logged_time IS 'when it was said';
+COMMENT ON COLUMN hipq.attempt_log.queue_id IS 'queue of the job';
+COMMENT ON COLUMN hipq.attempt_log.attempt IS 'number of the attempt, from 1';
+COMMENT ON COLUMN hipq.attempt_log.level
+    IS 'INFO, NOTICE or WARNING; LOG: hipq says how many messages were not kept';
+COMMENT ON COLUMN hipq.attempt_log.sqlstate IS 'SQLSTATE of the message';
+COMMENT ON COLUMN hipq.attempt_log.message IS 'the message';
+COMMENT ON COLUMN hipq.attempt_log.detail IS 'its detail';
+COMMENT ON COLUMN hipq.attempt_log.hint IS 'its hint';
+COMMENT ON COLUMN hipq.attempt_log.context IS 'its context';
+
 CREATE FUNCTION hipq.retry_schedule(queue text, job_type text, OUT retry integer, OUT delay interval, OUT since_first_failure interval) RETURNS SETOF record
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_retry_schedule';
 COMMENT ON FUNCTION hipq.retry_schedule(text, text)

@@ -1,4 +1,4 @@
--- The view of attempts.
+-- Views of attempts, and of what was said in them.
 
 CREATE VIEW hipq.attempts WITH (security_barrier) AS
 SELECT queue.name AS queue,
@@ -41,3 +41,41 @@ COMMENT ON COLUMN hipq.attempts.worker_id IS 'external worker that ran it';
 COMMENT ON COLUMN hipq.attempts.started_time IS 'when the attempt started';
 COMMENT ON COLUMN hipq.attempts.ended_time IS 'when it ended';
 COMMENT ON COLUMN hipq.attempts.duration IS 'how long it took';
+
+-- What handlers have said, and how they failed: an error is in hipq.attempt alone.
+CREATE VIEW hipq.attempt_logs WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       entry.job_id,
+       entry.attempt,
+       entry.logged_time,
+       entry.level,
+       entry.sqlstate,
+       entry.message,
+       entry.detail,
+       entry.hint,
+       entry.context
+FROM (
+    SELECT log.queue_id, log.job_id, log.attempt, log.logged_time, log.level, log.sqlstate, log.message, log.detail, log.hint, log.context
+    FROM hipq.attempt_log AS log
+    UNION ALL
+    SELECT attempt.queue_id, attempt.job_id, attempt.attempt, attempt.ended_time, 'ERROR', attempt.sqlstate, attempt.error, attempt.detail,
+           attempt.hint, attempt.context
+    FROM hipq.attempt
+    WHERE attempt.reason <> 'succeeded'
+) AS entry
+JOIN hipq._readable_queue AS queue ON queue.queue_id = entry.queue_id
+WHERE hipq._is_one_of(entry.queue_id, hipq._readable_queues()) AND entry.queue_id = ANY (hipq._readable_queues());
+COMMENT ON VIEW hipq.attempt_logs
+    IS 'what handlers have said in their attempts, and the errors that ended these';
+COMMENT ON COLUMN hipq.attempt_logs.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.attempt_logs.job_id IS 'id of the job; of a batch, the first one';
+COMMENT ON COLUMN hipq.attempt_logs.attempt IS 'number of the attempt, from 1';
+COMMENT ON COLUMN hipq.attempt_logs.logged_time
+    IS 'when it was said; of an error, when the attempt ended';
+COMMENT ON COLUMN hipq.attempt_logs.level
+    IS 'INFO, NOTICE, WARNING or ERROR; LOG: hipq says how many messages were not kept';
+COMMENT ON COLUMN hipq.attempt_logs.sqlstate IS 'SQLSTATE of the message, if it has one';
+COMMENT ON COLUMN hipq.attempt_logs.message IS 'the message';
+COMMENT ON COLUMN hipq.attempt_logs.detail IS 'its detail';
+COMMENT ON COLUMN hipq.attempt_logs.hint IS 'its hint';
+COMMENT ON COLUMN hipq.attempt_logs.context IS 'its context';

@@ -20,7 +20,7 @@ REVOKE ALL ON FUNCTION
 
 GRANT SELECT ON
     hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running,
-    hipq.progress, hipq.attempts, hipq.dead_letters, hipq.dead_letter_rates,
+    hipq.progress, hipq.attempts, hipq.attempt_logs, hipq.dead_letters, hipq.dead_letter_rates,
     hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.schedules, hipq.workers,
     hipq.healthy_workers, hipq.worker_health, hipq.executors, hipq.lanes, hipq.sizes,
     hipq.throttle_keys, hipq.statistics, hipq.retry_distribution, hipq.failure_statistics,

@@ -155,6 +155,7 @@ bool erase(std::int64_t id, const std::optional<std::string> &queue)
     return pg::as_hipq([&] {
         const bool erased = catalog::statement_for(*job.queue, erase_sql).run(id).processed() == 1;
         erase_attempts.run(job.queue->id, id);
+        job::erase_log(job.queue->id, id);
         erase_dead_letter.run(job.queue->id, id);
         erase_set_aside.run(id);
         return erased;

@@ -120,6 +120,7 @@ Moved move_between(const Queue &from, const Queue &to, const std::string &job_ty
              pg::run_once(between(move_sql, from, to), job_type, most, std::int32_t{to.id}))
             moved.ids.push_back(row.integer(0));
         move_history.run(std::int32_t{from.id}, std::int32_t{to.id}, moved.ids);
+        job::move_log(from.id, to.id, moved.ids);
         if (move_aims.run(std::int32_t{from.id}, std::int32_t{to.id}, moved.ids).processed() > 0)
             wakeup::note_aimed_job();
         job::move_made_jobs(moved.ids, from, to);

@@ -2,6 +2,7 @@
 #include "attempt.hpp"
 
 #include "claim/claim.hpp"
+#include "execute/attempt_log.hpp"
 #include "job/job.hpp"
 #include "pg/clock.hpp"
 #include "pg/demand.hpp"
@@ -94,6 +95,7 @@ void conclude(const Queue &queue, std::span<const ClaimedJob> jobs,
     const job::RequestedEnd requested = job::requested_end();
     const pg::OwnSettings own;
     check_results(results);
+    write_attempt_log(queue, jobs.front());
     switch (requested.end) {
     case job::HandlerEnd::finished:
         job::finish_succeeded(queue, jobs, results, pg::now());
@@ -113,6 +115,7 @@ retry::Resolved resolve_attempt(const Queue &queue, ClaimedJob &job,
 {
     if (job.is_locked && !job::record_locked(queue, job))
         return retry::Resolved::stale;
+    write_attempt_log(queue, job);
     const pg::Time now = pg::now();
     const bool has_done_nothing = handler.has_value() && !handler->may_commit;
     if (has_done_nothing && core::is_conflict(failure.sqlstate))

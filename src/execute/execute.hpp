@@ -3,6 +3,7 @@
 #pragma once
 
 #include "execute/attempt.hpp"
+#include "execute/attempt_log.hpp"
 #include "execute/bookkeeping.hpp"
 #include "execute/cancellable.hpp"
 #include "execute/client_restrictions.hpp"

@@ -13,6 +13,7 @@
 #include "job/job_status.hpp"
 #include "job/live_rows.hpp"
 #include "job/lock_attempt.hpp"
+#include "job/log_rows.hpp"
 #include "job/made_by_handler.hpp"
 #include "job/note_waiting.hpp"
 #include "job/own_checks.hpp"

@@ -65,9 +65,12 @@ bool maintain_attempts(const catalog::Catalogue &catalogue, tables::Patience &pa
     for (const auto &entry : catalogue.queues)
         if (!entry.second.is_dropped)
             longest_retention = std::max(longest_retention, entry.second.retention);
-    const tables::TimeTree attempts{"attempt", "ended_time", longest_retention, false};
-    return do_step(Duty::leaves, nullptr,
-                   [&] { return tables::maintain_time_tree(attempts, patience); });
+    bool done = true;
+    for (const tables::TimeTree &tree : tables::attempt_trees(longest_retention))
+        done = do_step(Duty::leaves, nullptr,
+                       [&] { return tables::maintain_time_tree(tree, patience); }) &&
+               done;
+    return done;
 }
 
 bool maintain_tree(const Queue &queue, tables::Patience &patience)

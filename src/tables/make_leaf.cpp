@@ -9,6 +9,7 @@
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
+#include "settings.hpp"
 
 namespace hipq::tables {
 
@@ -203,11 +204,12 @@ void make_first_leaf(const TimeTree &tree)
     make_leaf_in_place(tree, default_leaf_name(tree), "DEFAULT", comment_on_default(tree));
 }
 
-void make_attempt_leaves_once()
+namespace {
+
+// While the extension is of the release before there is no attempt_log.
+void make_leaves_once(const TimeTree &tree)
 {
-    pin_table_settings();
-    const TimeTree tree = attempt_tree();
-    if (OidIsValid(relation_oid(default_leaf_name(tree))))
+    if (!OidIsValid(relation_oid(tree.parent)) || OidIsValid(relation_oid(default_leaf_name(tree))))
         return;
     make_default_leaf(tree);
     for (const core::Period &period :
@@ -215,6 +217,15 @@ void make_attempt_leaves_once()
         make_detached_leaf(tree, period);
         attach(tree, period);
     }
+}
+
+}  // namespace
+
+void make_attempt_leaves_once()
+{
+    pin_table_settings();
+    for (const TimeTree &tree : attempt_trees(settings::retention.microseconds()))
+        make_leaves_once(tree);
 }
 
 }  // namespace hipq::tables

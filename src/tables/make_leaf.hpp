@@ -37,8 +37,8 @@ void make_default_leaf(const TimeTree &tree);
 // as_hipq.
 void make_first_leaf(const TimeTree &tree);
 
-// All leaves of hipq.attempt if it has none: they are data that users own, so the first queue
-// brings them, not the extension. Needs as_hipq.
+// All leaves of hipq.attempt and hipq.attempt_log if they have none: they are data that users own,
+// so the first queue brings them, not the extension. Needs as_hipq.
 void make_attempt_leaves_once();
 
 }  // namespace hipq::tables

@@ -258,9 +258,10 @@ bool prune_default_leaf(const TimeTree &tree, const Leaf &leaf, std::int64_t now
 
 }  // namespace
 
-TimeTree attempt_tree()
+std::array<TimeTree, 2> attempt_trees(std::int64_t retention)
 {
-    return {"attempt", "ended_time", settings::retention.microseconds(), false};
+    return {TimeTree{"attempt", "ended_time", retention, false},
+            TimeTree{"attempt_log", "logged_time", retention, false}};
 }
 
 TimeTree final_tree(const catalog::Queue &queue)

@@ -15,8 +15,8 @@ struct TimeTree {
                               // those of attempts: (job_id, attempt)
 };
 
-// The tree of hipq.attempt.
-TimeTree attempt_tree();
+// The trees of hipq.attempt and hipq.attempt_log; their rows are kept for so many microseconds.
+std::array<TimeTree, 2> attempt_trees(std::int64_t retention);
 // The final jobs of a queue.
 TimeTree final_tree(const catalog::Queue &queue);
 

@@ -32,6 +32,8 @@ RESET session_replication_role;
 INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, job_type, job_key,
     reason, error)
 VALUES (:final, now(), now(), :queue, 1, 'secret', 'secret final', 'explicit_failure', 'secret');
+INSERT INTO hipq.attempt_log (job_id, logged_time, queue_id, attempt, level, sqlstate, message)
+VALUES (:final, now(), :queue, 1, 'WARNING', '01000', 'secret');
 INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, error, job)
 VALUES (:final, now(), :queue, 'secret', 'secret final', 'explicit_failure', 'secret', '{}');
 
@@ -246,6 +248,7 @@ SELECT md5(concat(
     (SELECT string_agg(t::text, '' ORDER BY worker_id) FROM hipq.worker AS t),
     (SELECT string_agg(t::text, '' ORDER BY job_id) FROM hipq.dead_letter AS t),
     (SELECT string_agg(t::text, '' ORDER BY job_id, attempt) FROM hipq.attempt AS t),
+    (SELECT string_agg(t::text, '' ORDER BY job_id) FROM hipq.attempt_log AS t),
     (SELECT string_agg(t::text, '' ORDER BY job_id) FROM hipq.successor AS t),
     (SELECT string_agg(concat(relname, relacl), '' ORDER BY oid)
      FROM pg_class WHERE relnamespace = 'hipq'::regnamespace),
@@ -266,8 +269,8 @@ SELECT is_empty('SELECT * FROM pg_temp.answers() WHERE answer IS DISTINCT FROM e
     'a bystander is told of what there is as of what there is not');
 SELECT set_eq($$SELECT view FROM seen WHERE answer <> '42501'$$, $$
     SELECT 'hipq.' || view FROM unnest('{
-        instances, queues, job_types, pauses, jobs, running, progress, attempts, dead_letters,
-        dead_letter_rates, dead_letter_stats, dead_letter_reasons, schedules, workers,
+        instances, queues, job_types, pauses, jobs, running, progress, attempts, attempt_logs,
+        dead_letters, dead_letter_rates, dead_letter_stats, dead_letter_reasons, schedules, workers,
         healthy_workers, worker_health, executors, lanes, sizes, throttle_keys, statistics,
         retry_distribution, failure_statistics, throughput}'::text[]) AS view
 $$, 'it may look into these views, and into no table');

@@ -2,7 +2,7 @@
 -- somebody else's matches or not. Every view, every column of it in which there is something to find out.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
-SELECT plan(8);
+SELECT plan(9);
 
 CREATE ROLE nb_owner LOGIN;
 CREATE ROLE nb_stranger LOGIN;
@@ -36,10 +36,12 @@ INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, e
 SELECT id, now() - interval '5 s', now() - queue_id * interval '1 s', queue_id, attempt, queue_id, queue_id, job_type, job_key, retry_reason, 'S000' || queue_id % 10, error, 'detail of ' || error,
     'hint of ' || error, 'context of ' || error
 FROM hipq.job;
+INSERT INTO hipq.attempt_log (job_id, logged_time, queue_id, attempt, level, sqlstate, message, detail, hint, context)
+SELECT job_id, ended_time, queue_id, attempt, 'WARNING', sqlstate, error, detail, hint, context FROM hipq.attempt;
 INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, reason, sqlstate, error, job, handler_error, redriven_as)
 SELECT id, now() - queue_id * interval '1 s', queue_id, job_type, job_key, retry_reason, 'S000' || queue_id % 10, error, '{}', 'handler of ' || error, id + 1
 FROM hipq.job WHERE state = 'final';
-ANALYZE hipq.job, hipq.attempt, hipq.dead_letter, hipq.queue, hipq.instance, hipq.job_type, hipq.pause, hipq.schedule, hipq.worker;
+ANALYZE hipq.job, hipq.attempt, hipq.attempt_log, hipq.dead_letter, hipq.queue, hipq.instance, hipq.job_type, hipq.pause, hipq.schedule, hipq.worker;
 
 CREATE FUNCTION pg_temp.plan_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -104,6 +106,7 @@ SET LOCAL enable_seqscan = off;
 SELECT is_empty($$SELECT * FROM telltale WHERE view ~ 'attempts|dead_letter'$$, 'nor by way of an index');
 SELECT is((SELECT count(*) FROM hipq.jobs WHERE job_type = 'type of here.a'), 50::bigint, 'one''s own is found');
 SELECT alike(pg_temp.plan_of('EXPLAIN (FORMAT JSON) SELECT * FROM hipq.attempts WHERE job_id = 42'), '%"Index Cond": "%job_id%', 'and attempts by the id of their job, by an index');
+SELECT alike(pg_temp.plan_of('EXPLAIN (FORMAT JSON) SELECT * FROM hipq.attempt_logs WHERE job_id = 42'), '%"Index Cond": "%job_id%"Index Cond": "%job_id%', 'and what they have said');
 SELECT alike(pg_temp.plan_of('EXPLAIN (FORMAT JSON) SELECT * FROM hipq.dead_letters WHERE job_id = 42'), '%"Index Cond": "%job_id%', 'dead letters too');
 RESET enable_seqscan;
 SET LOCAL ROLE nb_bystander;

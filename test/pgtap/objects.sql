@@ -14,6 +14,7 @@ $got$, $want$VALUES
     ('schedule_id_seq', 'S'),
     ('aimed_job', 'r'),
     ('attempt', 'p'),
+    ('attempt_log', 'p'),
     ('job', 'p'),
     ('dead_letter', 'r'),
     ('identity', 'r'),
@@ -33,6 +34,7 @@ $got$, $want$VALUES
     ('failure_statistics', 'v'),
     ('throughput', 'v'),
     ('attempts', 'v'),
+    ('attempt_logs', 'v'),
     ('dead_letters', 'v'),
     ('dead_letter_rates', 'v'),
     ('dead_letter_reasons', 'v'),
@@ -66,6 +68,16 @@ $got$, $want$VALUES
     ('aimed_job', 'queue_id', 'integer', 'true', ''),
     ('aimed_job', 'job_id', 'bigint', 'true', ''),
     ('aimed_job', 'worker', 'text', 'true', ''),
+    ('attempt_log', 'job_id', 'bigint', 'true', ''),
+    ('attempt_log', 'logged_time', 'timestamp with time zone', 'true', ''),
+    ('attempt_log', 'queue_id', 'integer', 'true', ''),
+    ('attempt_log', 'attempt', 'integer', 'true', ''),
+    ('attempt_log', 'level', 'text', 'true', ''),
+    ('attempt_log', 'sqlstate', 'text', 'true', ''),
+    ('attempt_log', 'message', 'text', 'true', ''),
+    ('attempt_log', 'detail', 'text', 'false', ''),
+    ('attempt_log', 'hint', 'text', 'false', ''),
+    ('attempt_log', 'context', 'text', 'false', ''),
     ('attempt', 'job_id', 'bigint', 'true', ''),
     ('attempt', 'started_time', 'timestamp with time zone', 'true', ''),
     ('attempt', 'ended_time', 'timestamp with time zone', 'true', ''),
@@ -295,6 +307,16 @@ SELECT relname::text, attname::text, format_type(atttypid, atttypmod)
 FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0
 WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v'
 $got$, $want$VALUES
+    ('attempt_logs', 'queue', 'text'),
+    ('attempt_logs', 'job_id', 'bigint'),
+    ('attempt_logs', 'attempt', 'integer'),
+    ('attempt_logs', 'logged_time', 'timestamp with time zone'),
+    ('attempt_logs', 'level', 'text'),
+    ('attempt_logs', 'sqlstate', 'text'),
+    ('attempt_logs', 'message', 'text'),
+    ('attempt_logs', 'detail', 'text'),
+    ('attempt_logs', 'hint', 'text'),
+    ('attempt_logs', 'context', 'text'),
     ('attempts', 'queue', 'text'),
     ('attempts', 'job_id', 'bigint'),
     ('attempts', 'attempt', 'integer'),
@@ -903,7 +925,8 @@ SELECT partrelid::regclass::text, pg_get_partkeydef(partrelid) FROM pg_partition
 WHERE relnamespace = 'hipq'::regnamespace AND NOT relispartition
 $got$, $want$VALUES
     ('hipq.job', 'LIST (queue_id)'),
-    ('hipq.attempt', 'RANGE (ended_time)')
+    ('hipq.attempt', 'RANGE (ended_time)'),
+    ('hipq.attempt_log', 'RANGE (logged_time)')
 $want$, 'partitioned tables');
 
 SELECT results_eq($got$SELECT unnest(enum_range(NULL::hipq.job_state))::text$got$, $want$VALUES ('initial'), ('running'), ('error'), ('retry'), ('final')$want$,

@@ -32,6 +32,7 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 0 AND o
     ('view hipq.executors', 'SELECT'),
     ('view hipq.failure_statistics', 'SELECT'),
     ('view hipq.healthy_workers', 'SELECT'),
+    ('view hipq.attempt_logs', 'SELECT'),
     ('view hipq.instances', 'SELECT'),
     ('view hipq.job_types', 'SELECT'),
     ('view hipq.jobs', 'SELECT'),

@@ -1,7 +1,7 @@
 -- What each right on a queue allows, and what it does not.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
-SELECT plan(65);
+SELECT plan(66);
 
 CREATE ROLE contract_owner LOGIN;
 CREATE ROLE contract_member IN ROLE contract_owner;
@@ -77,6 +77,7 @@ SELECT results_eq(format('SELECT condition, passed FROM hipq.why(%s)', :secret_i
 SELECT throws_ok('SELECT * FROM hipq.contract_mail_live', '42501', NULL, 'read has no right on leaves');
 SELECT throws_ok('TABLE hipq.job', '42501', NULL, 'read does not read hipq.job');
 SELECT throws_ok('TABLE hipq.attempt', '42501', NULL, 'read does not read hipq.attempt');
+SELECT throws_ok('TABLE hipq.attempt_log', '42501', NULL, 'nor hipq.attempt_log');
 SELECT throws_ok('TABLE hipq.dead_letter', '42501', NULL, 'read does not read hipq.dead_letter');
 SELECT throws_ok('TABLE hipq.queue', '42501', NULL, 'read does not read hipq.queue');
 SELECT throws_ok($$INSERT INTO hipq.contract_mail (job_type) VALUES ('mail')$$, '42501', NULL, 'read does not insert');

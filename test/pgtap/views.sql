@@ -1,7 +1,7 @@
 -- What the views show of given rows, and to whom. Rows in any state come in as a restore brings them: under session_replication_role = replica.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
-SELECT plan(28);
+SELECT plan(29);
 
 CREATE ROLE contract_owner LOGIN;
 CREATE ROLE contract_reader;
@@ -72,6 +72,7 @@ SELECT lives_ok('SELECT * FROM hipq.queues WHERE pg_temp.leak(queue)', 'queues d
 SELECT lives_ok('SELECT * FROM hipq.job_types WHERE pg_temp.leak(queue)', 'job_types does not leak');
 SELECT lives_ok('SELECT * FROM hipq.running WHERE pg_temp.leak(job_key)', 'running does not leak');
 SELECT lives_ok('SELECT * FROM hipq.attempts WHERE pg_temp.leak(job_key)', 'attempts does not leak');
+SELECT lives_ok('SELECT * FROM hipq.attempt_logs WHERE pg_temp.leak(message)', 'attempt_logs does not leak');
 SELECT lives_ok('SELECT * FROM hipq.dead_letters WHERE pg_temp.leak(job_key)', 'dead_letters does not leak');
 SELECT lives_ok('SELECT * FROM hipq.executors WHERE pg_temp.leak(queue)', 'executors does not leak');
 SELECT lives_ok('SELECT * FROM hipq.sizes WHERE pg_temp.leak(table_name)', 'sizes does not leak');

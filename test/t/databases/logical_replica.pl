@@ -42,7 +42,7 @@ is($publisher->outcome_of('run'), 'succeeded', 'the publisher runs jobs');
 ok($publisher->wait_until(q{SELECT count(*) > 1 AND bool_and(relreplident = 'f') FROM pg_class WHERE relname LIKE 'app\_main\_final\_p%' AND relkind = 'r'}),
 	'its leaves by time take the replica identity of their tree');
 
-$publisher->node->command_ok([ 'pg_dump', '-s', '-T', 'hipq.*_final_p*', '-T', 'hipq.attempt_p*', '-t', 'hipq.app_main*', '-f', "$dir/schema", $connection ], 'the table is dumped');
+$publisher->node->command_ok([ 'pg_dump', '-s', '-T', 'hipq.*_final_p*', '-T', 'hipq.attempt*_p*', '-t', 'hipq.app_main*', '-f', "$dir/schema", $connection ], 'the table is dumped');
 $replica->create_queue('own.queue');
 $replica->sql(q{SELECT hipq.drop_queue('own.queue')});    # the number of app.main is not the next one
 ok($replica->wait_until(q{SELECT count(*) FROM pg_class WHERE relname = 'own_queue'}, 0), 'the replica has had other queues');

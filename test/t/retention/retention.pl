@@ -19,7 +19,7 @@ my $hipq = HipqCluster->new(
 	log_min_messages => 'debug1');
 $hipq->create_queue('app.main', retention => '4 hours');    # leaves of one hour
 $hipq->sql(q{
-	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF data ? 'fail' THEN RAISE 'fails'; END IF; END $$;
+	CREATE FUNCTION run(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF data ? 'fail' THEN RAISE NOTICE 'nearly'; RAISE 'fails'; END IF; END $$;
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 
 my $leaves = q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'hipq.app_main_final'::regclass};
@@ -85,6 +85,7 @@ is($hipq->sql('SELECT count(*) FROM hipq.app_main_final_default'), '0', 'the job
 is($hipq->sql($next_leaf), 't', 'hipq.sizes shows how far they reach');
 my $failed = later(0, q{'{"fail": 1}'});
 is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE job_id = $failed"), '1', 'an attempt is kept');
+is($hipq->sql("SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $failed"), '2', 'with what was said in it');
 is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $failed"), '1', 'and a dead letter');
 
 # ---- over three retention periods, hour by hour
@@ -107,6 +108,7 @@ is($lost, 0, 'no final job goes before its time');
 is($in_default, 0, 'none needed the default leaf');
 is($hipq->sql("SELECT count(*) FROM hipq.job WHERE id IN ($first, $failed, $ids[0])"), '0', 'old final jobs are gone');
 ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id = $failed", 0, 5), 'so are old attempts');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $failed", 0, 5), 'and what was said in them');
 ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $failed", 0, 5), 'and old dead letters');
 cmp_ok($hipq->sql(q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'hipq.attempt'::regclass}), '<=', 8, 'attempts have at most 8 leaves');
 
@@ -238,7 +240,7 @@ ok($hipq->wait_until($gone), 'its tables go when that ends');
 $hipq->sql(q{SELECT hipq.enqueue('run', '{}')});
 $hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome <> 'succeeded' AND state <> 'final'}, 0);
 $hipq->sql('ANALYZE');
-is($hipq->sql(q{SELECT string_agg(DISTINCT kind, ' ' ORDER BY kind) FROM hipq.sizes}), 'attempt dead_letter final live', 'hipq.sizes has all kinds of leaves');
+is($hipq->sql(q{SELECT string_agg(DISTINCT kind, ' ' ORDER BY kind) FROM hipq.sizes}), 'attempt attempt_log dead_letter final live', 'hipq.sizes has all kinds of leaves');
 is($hipq->sql(q{SELECT sum(bytes) = sum(pg_total_relation_size(table_name::regclass)) AND bool_and(bytes > 0) FROM hipq.sizes}), 't', 'with their bytes');
 is($hipq->sql(q{SELECT sum(row_estimate) > 0 FROM hipq.sizes WHERE kind = 'final' AND from_time < hipq.now() AND rows_per_day > 0}), 't', 'and rows, and rows a day');
 

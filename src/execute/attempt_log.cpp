@@ -1,0 +1,198 @@
+// Keeps what a handler says for the table of attempts.
+//
+// A message below what the server logs is thrown away before anybody sees it, so the level is
+// lowered while a handler runs, and the hook takes back from the server's log what it would not
+// have had. The hook runs inside of an ereport(): it allocates what may fail without an error, and
+// has nothing that could throw.
+#include "attempt_log.hpp"
+
+#include "pg/internal_write.hpp"
+#include "pg/transaction.hpp"
+#include "settings.hpp"
+
+extern "C" {
+#include "mb/pg_wchar.h"
+}
+
+namespace hipq::execute {
+
+namespace {
+
+// ---- the PostgreSQL regime ----
+
+struct Said {
+    Said *next;
+    TimestampTz time;
+    int level;
+    int code;
+    const char *message;
+    const char *detail;
+    const char *hint;
+    const char *context;
+};
+
+// Of the handler that runs, or that ran last.
+struct Log {
+    MemoryContext memory;
+    Said *first;
+    Said **end;
+    std::size_t bytes;
+    int left_out;
+    TimestampTz last_time;
+};
+constinit Log kept_log{};
+constinit bool is_listening = false;
+constinit int level_of_server = WARNING;  // log_min_messages as it is without us
+constinit emit_log_hook_type previous_hook = nullptr;
+
+// How many messages of this second are kept.
+constinit TimestampTz second_begins = 0;
+constinit int count_of_second = 0;
+
+// As elog.c decides it.
+bool is_for_server(int level)
+{
+    if (level == LOG || level == LOG_SERVER_ONLY)
+        return level_of_server == LOG || level_of_server <= ERROR;
+    return level_of_server == LOG ? level >= FATAL : level >= level_of_server;
+}
+
+bool comes_too_fast(TimestampTz now)
+{
+    if (now - second_begins >= USECS_PER_SEC || now < second_begins) {
+        second_begins = now;
+        count_of_second = 0;
+    }
+    return ++count_of_second > settings::attempt_log_rate;
+}
+
+// Null for null, and where there is no memory, or no room.
+const char *copy(const char *text)
+{
+    if (text == nullptr)
+        return nullptr;
+    const auto most = static_cast<std::size_t>(settings::attempt_log_size) - kept_log.bytes;
+    std::size_t length = std::strlen(text);
+    if (length > most)
+        length = static_cast<std::size_t>(
+            ::pg_mbcliplen(text, static_cast<int>(length), static_cast<int>(most)));
+    auto *made = static_cast<char *>(
+        ::MemoryContextAllocExtended(kept_log.memory, length + 1, MCXT_ALLOC_NO_OOM));
+    if (made == nullptr)
+        return nullptr;
+    std::memcpy(made, text, length);
+    made[length] = '\0';
+    kept_log.bytes += length;
+    return made;
+}
+
+void keep(const ErrorData &error)
+{
+    const TimestampTz now = ::GetCurrentTimestamp();
+    const bool is_full = kept_log.bytes >= static_cast<std::size_t>(settings::attempt_log_size);
+    auto *said = is_full || comes_too_fast(now)
+                     ? nullptr
+                     : static_cast<Said *>(::MemoryContextAllocExtended(
+                           kept_log.memory, sizeof(Said), MCXT_ALLOC_NO_OOM));
+    if (said == nullptr) {
+        ++kept_log.left_out;
+        return;
+    }
+    // In the order of their times, also those of one microsecond.
+    kept_log.last_time =
+        std::max(now + settings::clock_offset.microseconds(), kept_log.last_time + 1);
+    const char *message = copy(error.message);
+    *said = {nullptr,
+             kept_log.last_time,
+             error.elevel,
+             error.sqlerrcode,
+             message == nullptr ? "" : message,
+             copy(error.detail),
+             copy(error.hint),
+             copy(error.context)};
+    *kept_log.end = said;
+    kept_log.end = &said->next;
+}
+
+extern "C" void hipq_emit_log(ErrorData *error)
+{
+    if (is_listening) {
+        if (settings::attempt_log && error->elevel >= INFO && error->elevel < ERROR)
+            keep(*error);
+        error->output_to_server = error->output_to_server && is_for_server(error->elevel);
+    }
+    if (previous_hook != nullptr && error->output_to_server)
+        previous_hook(error);
+}
+
+void forget()
+{
+    if (kept_log.memory == nullptr)
+        kept_log.memory =
+            AllocSetContextCreate(TopMemoryContext, "hipq attempt log", ALLOCSET_SMALL_SIZES);
+    else if (kept_log.first != nullptr)
+        ::MemoryContextReset(kept_log.memory);
+    kept_log = {kept_log.memory, nullptr, &kept_log.first, 0, 0, 0};
+}
+
+const char *name_of_level(int level)
+{
+    return level == INFO ? "INFO" : level == NOTICE ? "NOTICE" : "WARNING";
+}
+
+// ---- the C++ regime ----
+
+std::optional<std::string> text_of(const char *text)
+{
+    return text == nullptr ? std::nullopt : std::optional<std::string>(text);
+}
+
+std::vector<job::LogEntry> entries()
+{
+    std::vector<job::LogEntry> list;
+    for (const Said *said = kept_log.first; said != nullptr; said = said->next)
+        list.push_back({pg::Time{said->time}, name_of_level(said->level),
+                        ::unpack_sql_state(said->code), said->message, text_of(said->detail),
+                        text_of(said->hint), text_of(said->context)});
+    if (kept_log.left_out > 0)
+        list.push_back({pg::Time{kept_log.last_time + 1}, "LOG", "00000",
+                        std::to_string(kept_log.left_out) + " more messages were not kept",
+                        std::nullopt,
+                        "The bounds are hipq.attempt_log_size and hipq.attempt_log_rate."});
+    return list;
+}
+
+}  // namespace
+
+Listening::Listening() : level_before_(log_min_messages)
+{
+    pg::call([] { forget(); });
+    level_of_server = level_before_;
+    is_listening = settings::attempt_log_size > 0;
+    if (is_listening && log_min_messages > INFO)
+        log_min_messages = INFO;
+}
+
+// A handler may have set the level itself.
+Listening::~Listening()
+{
+    is_listening = false;
+    if (log_min_messages == INFO)
+        log_min_messages = level_before_;
+}
+
+void write_attempt_log(const catalog::Queue &queue, const job::ClaimedJob &job)
+{
+    if (kept_log.first == nullptr)
+        return;
+    pg::as_hipq([&] { job::write_log(queue.id, job.id, job.attempt, entries()); });
+    pg::call([] { forget(); });
+}
+
+void listen_to_handlers()
+{
+    previous_hook = emit_log_hook;
+    emit_log_hook = hipq_emit_log;
+}
+
+}  // namespace hipq::execute

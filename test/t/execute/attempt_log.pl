@@ -1,0 +1,127 @@
+# What handlers say is kept with their attempts, within bounds; the server's log has what it had without that, and names the job.
+use strict;
+use warnings;
+use HipqCluster;
+use JSON::PP qw(decode_json);
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('attempt_log', 'hipq.attempt_log_size' => 1000, 'hipq.retry_jitter' => 0);
+my $node = $hipq->node;
+$hipq->create_queue('app.main');
+$hipq->create_queue('app.other');
+$hipq->sql(q{
+	CREATE ROLE reader LOGIN;
+	SELECT hipq.grant_queue('app.main', 'reader', 'read');
+	CREATE FUNCTION speak(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		RAISE DEBUG 'not for users';
+		FOR number IN 1 .. coalesce((data->>'times')::integer, 1) LOOP
+			RAISE NOTICE 'order % is packed', number USING DETAIL = 'three parcels', HINT = 'nothing to do';
+		END LOOP;
+		RAISE WARNING 'stock is low' USING ERRCODE = '01H01';
+		BEGIN
+			PERFORM 1 / 0;
+		EXCEPTION WHEN division_by_zero THEN
+			RAISE INFO 'it goes on';
+		END;
+		IF data->>'fails' IS NOT NULL THEN RAISE EXCEPTION 'no stamps' USING DETAIL = 'all used up'; END IF;
+	END $$;
+	CREATE FUNCTION mute(data jsonb) RETURNS void LANGUAGE plpgsql SET hipq.attempt_log = off AS $$ BEGIN RAISE WARNING 'a secret'; END $$;
+	CREATE FUNCTION speak_of_all(ids bigint[], data jsonb[]) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING '% jobs', cardinality(ids); END $$;
+	CREATE PROCEDURE proceed(data jsonb) LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'before'; COMMIT; RAISE NOTICE 'after'; END $$;
+	SELECT hipq.register_job_type('app.main', 'speak', handler => 'speak', max_retries => 1, retry_base => '0.01 s');
+	SELECT hipq.register_job_type('app.main', 'recorded', handler => 'speak', claim => 'record');
+	SELECT hipq.register_job_type('app.main', 'mute', handler => 'mute');
+	SELECT hipq.register_job_type('app.main', 'batch', handler => 'speak_of_all', batch_size => 10);
+	SELECT hipq.register_job_type('app.main', 'proceed', handler => 'proceed');
+	SELECT hipq.register_job_type('app.other', 'speak', handler => 'speak')});
+
+sub said { my ($id) = @_; return $hipq->sql("SELECT string_agg(concat_ws(' ', attempt, level, sqlstate, message), '; ' ORDER BY logged_time) FROM hipq.attempt_logs WHERE job_id = $id"); }
+
+sub run
+{
+	my ($type, $data) = @_;
+	my $id = $hipq->enqueue($type, "'$data', queue => 'app.main'");
+	ok($hipq->wait_until("SELECT state FROM hipq.jobs WHERE id = $id", 'final'), "$type $data runs");
+	return $id;
+}
+
+# ---- what is kept
+my $offset = -s $node->logfile;
+my $id = run('speak', '{}');
+my $all = '1 NOTICE 00000 order 1 is packed; 1 WARNING 01H01 stock is low; 1 INFO 00000 it goes on';
+is(said($id), $all, 'what a handler has said, in its order');
+is($hipq->sql("SELECT concat_ws('|', queue, detail, hint) || (context LIKE 'PL/pgSQL function speak(jsonb) line % at RAISE%') || (logged_time BETWEEN now() - interval '1 min' AND now())
+	FROM hipq.attempt_logs WHERE job_id = $id AND level = 'NOTICE'"), 'app.main|three parcels|nothing to dotruetrue', 'with queue, detail, hint, context and time');
+is(said(run('recorded', '{}')), $all, 'the same of a job that is recorded first');
+is(said(run('proceed', '{}')), '1 NOTICE 00000 before; 1 NOTICE 00000 after', 'of a procedure');
+
+$id = run('speak', '{"fails": true}');
+is(said($id), join('; ', map { "$_ NOTICE 00000 order 1 is packed; $_ WARNING 01H01 stock is low; $_ INFO 00000 it goes on; $_ ERROR P0001 no stamps" } 1, 2),
+	'of each attempt, and how it failed');
+is($hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id AND level = 'ERROR'"), 0, 'errors are not kept twice');
+
+my @ids = split /,/, $hipq->sql(q{SELECT array_to_string(hipq.enqueue_many('batch', '{1,2,3}', queue => 'app.main'), ',')});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'batch' AND state = 'final'}, 3), 'a batch runs');
+is($hipq->sql(qq{SELECT string_agg(message, ' ') FROM hipq.attempt_logs WHERE job_id = $ids[0]}), '3 jobs', 'what it says is with its first job');
+
+# ---- the server's log
+my $log = slurp_file($node->logfile, $offset);
+unlike($log, qr/order 1 is packed|it goes on|not for users/, 'the log of the server has no more than before');
+like($log, qr/WARNING:  stock is low\n.*CONTEXT:  PL\/pgSQL function speak\(jsonb\) line \d+ at RAISE\n.*hipq job \d+ of type "speak", attempt 1$/m, 'and it names the job');
+like($log, qr/hipq job $ids[0] and 2 more of type "batch"/, 'or the first of a batch');
+$hipq->sql(q{SELECT hipq.enqueue('speak', queue => 'app.main', traceparent => '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01')});
+ok($node->wait_for_log(qr/hipq job \d+ of type "speak", attempt 1, traceparent 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01/, $offset), 'with its trace');
+$hipq->set('log_min_messages' => 'notice');
+$offset = -s $node->logfile;
+run('speak', '{}');
+ok($node->wait_for_log(qr/NOTICE:  order 1 is packed/, $offset), 'notices are in the log of a server that logs them');
+$hipq->set('log_min_messages' => 'error');
+$offset = -s $node->logfile;
+is(said(run('speak', '{}')), $all, 'a server that logs errors alone keeps them');
+unlike(slurp_file($node->logfile, $offset), qr/stock is low/, 'and logs no warning');
+$hipq->set('log_min_messages' => 'warning');
+
+# ---- bounds
+$id = run('speak', '{"times": 500}');
+my $kept = $hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id");
+cmp_ok($kept, '<', 100, 'no more than there is room for');
+is($hipq->sql("SELECT sum(octet_length(concat(message, detail, hint, context))) FROM hipq.attempt_log WHERE job_id = $id AND level <> 'LOG'"), 1000, 'which is in bytes');
+is($hipq->sql("SELECT message FROM hipq.attempt_log WHERE job_id = $id AND level = 'LOG'"), (502 - $kept + 1) . ' more messages were not kept', 'and how many are missing is said');
+$hipq->set('hipq.attempt_log_size' => '1MB');
+$hipq->set('hipq.attempt_log_rate' => 5);
+$id = run('speak', '{"times": 500}');
+cmp_ok($hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id"), '<=', 6 * 5, 'nor faster than is allowed');
+is(said(run('mute', '{}')), '', 'nothing of a handler that says so');
+$hipq->set('hipq.attempt_log_size' => 0);
+is(said(run('speak', '{}')), '', 'nor where it is switched off');
+$hipq->set('hipq.attempt_log_size' => 1000);
+$hipq->set('hipq.attempt_log_rate' => 100);
+
+# ---- rights, moves and ends
+$id = run('speak', '{}');
+is($hipq->sql_as('reader', "SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $id"), 3, 'who may read the queue reads it');
+$hipq->sql(q{SELECT hipq.revoke_queue('app.main', 'reader', 'read'), hipq.grant_queue('app.other', 'reader', 'read')});
+is($hipq->sql_as('reader', 'SELECT count(*) FROM hipq.attempt_logs'), 0, 'others do not');
+$hipq->sql("SELECT hipq.erase($id)");
+is($hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id"), 0, 'an erased job has said nothing');
+$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'speak', retry_base => '1 h')});
+$id = $hipq->enqueue('speak', q{'{"fails": true}', queue => 'app.main'});
+ok($hipq->wait_until("SELECT state FROM hipq.jobs WHERE id = $id", 'retry'), 'a job waits for its retry');
+$hipq->sql(q{SELECT hipq.move_jobs('app.main', 'app.other', 'speak')});
+is($hipq->sql("SELECT string_agg(DISTINCT queue, ' ') FROM hipq.attempt_logs WHERE job_id = $id"), 'app.other', 'what it has said moves with it');
+
+# ---- a server that logs JSON
+my $json = HipqCluster->new('json_log', logging_collector => 'on', log_destination => 'jsonlog', log_directory => 'log', log_filename => 'lines');
+$json->create_queue('app.main');
+$json->sql(q{
+	CREATE FUNCTION speak(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'stock is low' USING HINT = 'Order more.'; END $$;
+	SELECT hipq.register_job_type('app.main', 'speak', handler => 'speak')});
+$id = $json->enqueue('speak', q{queue => 'app.main'});
+is($json->outcome($id), 'succeeded', 'a job runs');
+my ($line) = grep { ($_->{message} // '') eq 'stock is low' } map { decode_json($_) } split /\n/, slurp_file($json->node->data_dir . '/log/lines.json');
+is(join('|', @{$line}{qw(error_severity hint)}), 'WARNING|Order more.', 'its lines are JSON');
+like($line->{context}, qr/\nhipq job $id of type "speak", attempt 1$/, 'with the job in their context');
+
+done_testing();
