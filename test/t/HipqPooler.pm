@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Time::HiRes qw(usleep);
 
 my $program = '/usr/sbin/pgbouncer';
 
@@ -29,6 +30,8 @@ sub new
 		pool_mode = transaction
 		END
 	my $run = IPC::Run::start([ $program, "$folder/pgbouncer.ini" ], '>&', "$folder/log");
+	my $end = time() + $PostgreSQL::Test::Utils::timeout_default;
+	usleep(10_000) until -S "$folder/.s.PGSQL.$port" || time() > $end;
 	@ENV{qw(POOLER_HOST POOLER_PORT)} = ($folder, $port);
 	return bless { run => $run }, $class;
 }
