@@ -421,3 +421,10 @@ COMMENT ON FUNCTION hipq.heartbeat_attempts(bigint[], integer[])
     'not over. ids, attempts: the attempts';
 
 GRANT EXECUTE ON FUNCTION hipq.describe(), hipq.apply(jsonb, boolean, boolean), hipq.heartbeat_attempts(bigint[], integer[]) TO PUBLIC;
+
+COMMENT ON COLUMN hipq.workers.status
+    IS 'active: heard of within hipq.heartbeat_timeout, or its session is there and owes no '
+    'answer; inactive: neither, or there was no room for it';
+COMMENT ON COLUMN hipq.healthy_workers.status
+    IS 'active: heard of within hipq.heartbeat_timeout, or its session is there and owes no '
+    'answer; inactive: neither, or there was no room for it';

@@ -54,8 +54,8 @@ COMMENT ON COLUMN hipq.workers.role IS 'role that registered it';
 COMMENT ON COLUMN hipq.workers.queues IS 'queues it serves';
 COMMENT ON COLUMN hipq.workers.job_types IS 'job types it serves';
 COMMENT ON COLUMN hipq.workers.status
-    IS 'active: heard of within hipq.heartbeat_timeout, or its session is there; inactive: '
-    'neither, or there was no room for it';
+    IS 'active: heard of within hipq.heartbeat_timeout, or its session is there and owes no '
+    'answer; inactive: neither, or there was no room for it';
 COMMENT ON COLUMN hipq.workers.health
     IS 'how it does: status (healthy, degraded, unhealthy, or unknown: not heard of since it '
     'registered or the server started, or hipq.health_enabled is off), last_check, '
@@ -89,8 +89,8 @@ COMMENT ON COLUMN hipq.healthy_workers.role IS 'role that registered it';
 COMMENT ON COLUMN hipq.healthy_workers.queues IS 'queues it serves';
 COMMENT ON COLUMN hipq.healthy_workers.job_types IS 'job types it serves';
 COMMENT ON COLUMN hipq.healthy_workers.status
-    IS 'active: heard of within hipq.heartbeat_timeout, or its session is there; inactive: '
-    'neither, or there was no room for it';
+    IS 'active: heard of within hipq.heartbeat_timeout, or its session is there and owes no '
+    'answer; inactive: neither, or there was no room for it';
 COMMENT ON COLUMN hipq.healthy_workers.health
     IS 'how it does: status (healthy, degraded, unhealthy, or unknown: not heard of since it '
     'registered or the server started, or hipq.health_enabled is off), last_check, '

@@ -68,6 +68,16 @@ pg::Time end_of(const workers::WorkerSlot &slot)
     return slot.record.is_bound ? pg::infinity : pg::Time{slot.record.last_sign} + longest_silence;
 }
 
+// Of those that are bound to a session.
+void tell_of_mute_workers(pg::Time now)
+{
+    const core::HealthLimits limits = workers::health_limits();
+    for (const workers::WorkerSlot &slot : workers::list_workers())
+        if (limits.enabled && slot.record.is_bound &&
+            core::is_stale(slot.record, limits, now.value))
+            memory::raise_alert(memory::Alert::mute_worker);
+}
+
 }  // namespace
 
 void recall_workers()
@@ -81,6 +91,7 @@ pg::Time forget_workers(pg::Time now)
     pg::Time next = pg::infinity;
     if (!workers::has_workers_here())
         return next;
+    tell_of_mute_workers(now);
     next = forget_revoked(now);
     for (const workers::WorkerSlot &slot : workers::list_workers()) {
         const pg::Time end = end_of(slot);

@@ -24,9 +24,10 @@ enum class Alert : unsigned char {
     workers_full,
     job_set_aside,
     no_worker,
-    worker_quota
+    worker_quota,
+    mute_worker
 };
-inline constexpr std::size_t alert_count = 19;
+inline constexpr std::size_t alert_count = 20;
 struct AlertRecord {
     std::int64_t times;
     pg::Time first;  // of the present spell

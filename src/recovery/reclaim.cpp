@@ -10,6 +10,8 @@
 #include "settings.hpp"
 #include "workers/workers.hpp"
 
+#include <set>
+
 namespace hipq::recovery {
 
 namespace {
@@ -42,10 +44,10 @@ pg::Time end_of_grace(const WorkerSlot &worker)
 {
     if (worker.state == workers::WorkerState::ended)
         return worker.ended + grace();
-    if (worker.record.is_bound || !settings::health_enabled)
+    if (!settings::health_enabled)
         return pg::infinity;
-    return pg::Time{worker.record.last_sign} +
-           (settings::heartbeat_timeout.microseconds() + grace());
+    const pg::Time stale{core::stale_from(worker.record, workers::health_limits())};
+    return stale == pg::infinity ? stale : stale + grace();
 }
 
 LeftBy loss_of(const WorkerSlot &worker)
@@ -102,13 +104,18 @@ void find_revoked(Found &found, const Rights &rights, std::int64_t worker_id)
 
 // Why others are given a job of a worker; nothing: it may keep it. What it has not accepted it
 // cannot accept any more once it has ended, so that waiting for its answer would only keep the job,
-// and a place in its role's share, from its successor.
+// and a place in its role's share, from its successor. What it has accepted a bound one may be busy
+// with, whatever else it does not answer, while its session is there.
 std::optional<LeftBy> reason_to_take(const WorkerSlot &worker, const ExternalJob &job, pg::Time now)
 {
     const bool takes_no_more = worker.is_draining || worker.state == workers::WorkerState::ended;
     if (takes_no_more && !job.is_accepted)
         return LeftBy::draining_worker;
-    return end_of_grace(worker) <= now ? std::optional(loss_of(worker)) : std::nullopt;
+    if (end_of_grace(worker) > now)
+        return std::nullopt;
+    if (!worker.record.is_bound)
+        return loss_of(worker);
+    return job.is_accepted ? std::nullopt : std::optional(LeftBy::mute_worker);
 }
 
 void find_abandoned(Found &found, const Rights &rights, pg::Time now)
@@ -158,6 +165,28 @@ void report_expiry(const Left &left)
                        static_cast<long long>(left.id), worker.c_str()),
                 errdetail("Attempt %d is over; hipq.attempts has what follows.", left.attempt));
     });
+}
+
+// It is given no more before it is heard of, so that this comes once.
+void report_mute(std::int64_t worker_id)
+{
+    const std::string name = name_of(worker_id);
+    pg::call([&] {
+        ereport(WARNING, errmsg("external worker \"%s\" does not answer", name.c_str()),
+                errdetail("It was given a job that it could run, and has said nothing for "
+                          "hipq.heartbeat_timeout. Its session is there."),
+                errhint("The program hangs; or it has registered with listen => true through a "
+                        "pooler, and has ended."));
+    });
+}
+
+void report_mutes(std::span<const Left> jobs)
+{
+    std::set<std::int64_t> workers;
+    for (const Left &left : jobs)
+        if (left.by == LeftBy::mute_worker && left.has_ended)
+            workers.insert(left.worker_id);
+    std::ranges::for_each(workers, report_mute);
 }
 
 void report_rest(TakingBack &taking)
@@ -218,6 +247,7 @@ pg::Time reclaim(TakingBack &taking)
         process::check_interrupts();
         const BroughtHome brought = rescue_first(taking.postponed, found.jobs);
         report_expiries(taking, brought.home);
+        report_mutes(brought.home);
     }
     pg::Time next = std::min(found.next, next_postponed(taking.postponed, now));
     if (taking.unreported > 0)

@@ -16,6 +16,7 @@ enum class LeftBy : unsigned char {
     late_worker,      // that did not accept or end it in time
     lost_worker,      // that is gone
     silent_worker,    // that was not heard of for too long
+    mute_worker,      // that does not answer, though its session is there, and has not accepted it
     draining_worker,  // that takes no more jobs, and has not accepted it
     revoked_worker,   // whose role may not work on the queue any more
 };

@@ -49,6 +49,8 @@ retry::Resolved take_from_worker(const Queue &queue, const ClaimedJob &job, Left
         return resolve_overdue(queue, job, now);
     case LeftBy::silent_worker:
         return resolve_abandoned(queue, job, core::Reason::worker_heartbeat_stale, now);
+    case LeftBy::mute_worker:
+        return resolve_unanswered(queue, job, now);
     case LeftBy::draining_worker:
         return resolve_abandoned(queue, job, core::Reason::released, now);
     case LeftBy::revoked_worker:
@@ -168,7 +170,8 @@ bool has_ended(Fate fate)
 bool is_with_worker(LeftBy by)
 {
     return by == LeftBy::late_worker || by == LeftBy::lost_worker || by == LeftBy::silent_worker ||
-           by == LeftBy::draining_worker || by == LeftBy::revoked_worker;
+           by == LeftBy::mute_worker || by == LeftBy::draining_worker ||
+           by == LeftBy::revoked_worker;
 }
 
 Fate rescue_job(const Queue &queue, const Left &left)

@@ -89,6 +89,14 @@ retry::Resolved resolve_abandoned(const catalog::Queue &queue, const job::Claime
     return resolve_lost(queue, job, {reason, "", sentence_for(reason)}, now);
 }
 
+retry::Resolved resolve_unanswered(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                   pg::Time now)
+{
+    if (job::is_accepted(job))  // it has answered meanwhile
+        return retry::Resolved::stale;
+    return resolve_abandoned(queue, job, core::Reason::worker_heartbeat_stale, now);
+}
+
 retry::Resolved resolve_revoked(const catalog::Queue &queue, const job::ClaimedJob &job,
                                 pg::Time now)
 {

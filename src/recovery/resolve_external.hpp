@@ -19,6 +19,10 @@ retry::Resolved resolve_overdue(const catalog::Queue &queue, const job::ClaimedJ
 retry::Resolved resolve_abandoned(const catalog::Queue &queue, const job::ClaimedJob &job,
                                   core::Reason reason, pg::Time now);
 
+// Its worker does not answer, and has not accepted it: uncharged. If it has meanwhile: stale.
+retry::Resolved resolve_unanswered(const catalog::Queue &queue, const job::ClaimedJob &job,
+                                   pg::Time now);
+
 // The role of its worker may not work on the queue any more: as if the worker were gone.
 retry::Resolved resolve_revoked(const catalog::Queue &queue, const job::ClaimedJob &job,
                                 pg::Time now);

@@ -8,6 +8,12 @@ namespace hipq::workers {
 
 namespace {
 
+void keep_clocks(WorkerSlot &slot, const core::HealthLimits &limits, pg::Time now)
+{
+    core::keep_asked(slot.record, slot.running < slot.capacity, limits, now.value);
+    core::keep_probe_clock(slot.record, limits, now.value);
+}
+
 template <class Change>
 bool change(std::int64_t id, const Change &change_slot) noexcept
 {
@@ -20,15 +26,14 @@ bool change(std::int64_t id, const Change &change_slot) noexcept
     if (slot == nullptr || !is_visible(*slot))
         return false;
     change_slot(*slot);
-    core::keep_probe_clock(slot->record, limits, now.value);
+    keep_clocks(*slot, limits, now);
     return true;
 }
 
 void note_sign_of_life(WorkerSlot &slot, pg::Time now)
 {
     slot.heartbeat = now;
-    slot.record.last_sign = now.value;
-    slot.record.was_heard = true;
+    core::note_sign_of_life(slot.record, now.value);
 }
 
 // A worker that says in turn that it is well and that it is not keeps nobody busy.
@@ -55,7 +60,7 @@ std::optional<Choice> note_dispatched(std::int64_t id) noexcept
         core::note_probe(slot->record, now.value);
     }
     ++slot->record.depth;
-    core::keep_probe_clock(slot->record, limits, now.value);
+    keep_clocks(*slot, limits, now);
     slot->last_chosen = ++worker_table().choices;
     return Choice{{id, static_cast<std::int32_t>(slot - worker_table().slots)}, is_probe};
 }

@@ -73,13 +73,31 @@ int queue_depth_of(const WorkerRecord &worker)
 
 std::int64_t stale_from(const WorkerRecord &worker, const HealthLimits &limits)
 {
-    return worker.is_bound ? std::numeric_limits<std::int64_t>::max()
-                           : worker.last_sign + limits.heartbeat_timeout + 1;
+    if (!worker.is_bound)
+        return worker.last_sign + limits.heartbeat_timeout + 1;
+    return worker.asked.has_value() ? *worker.asked + limits.heartbeat_timeout + 1
+                                    : std::numeric_limits<std::int64_t>::max();
 }
 
 bool is_stale(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)
 {
     return worker.is_gone || now >= stale_from(worker, limits);
+}
+
+void keep_asked(WorkerRecord &worker, bool can_run_more, const HealthLimits &limits,
+                std::int64_t now)
+{
+    if (worker.depth > 0 && can_run_more)
+        worker.asked = worker.asked.value_or(now);
+    else if (!is_stale(worker, limits, now))
+        worker.asked.reset();
+}
+
+void note_sign_of_life(WorkerRecord &worker, std::int64_t now)
+{
+    worker.last_sign = now;
+    worker.was_heard = true;
+    worker.asked.reset();
 }
 
 Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now)

@@ -61,11 +61,13 @@ struct SelfReport {
 // What there is to judge a worker by.
 struct WorkerRecord {
     bool is_gone = false;   // its session has ended
-    bool is_bound = false;  // its session is there: no heartbeat is needed
+    bool is_bound = false;  // its session is there: no heartbeat is needed, but an answer
     bool was_heard = false;
     std::int64_t last_sign =
         0;  // of life: the last heartbeat, else when it was registered or the server started
     int depth = 0;  // jobs dispatched, not accepted
+    std::optional<std::int64_t>
+        asked;  // since when it has had one that it could run, and has said nothing
     std::int64_t executions = 0;
     std::int64_t failures = 0;
     int consecutive_failures = 0;
@@ -94,11 +96,17 @@ int queue_depth_of(const WorkerRecord &worker);
 Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
 // When its last sign of life will be too long ago if there is no other; the greatest number there
-// is: never.
+// is: never. A session that is there is a sign of life until the worker does not answer: behind a
+// pooler the session outlives it.
 std::int64_t stale_from(const WorkerRecord &worker, const HealthLimits &limits);
-
-// Whether its last sign of life is too long ago. A session that is there is a sign of life.
 bool is_stale(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
+
+// Starts the wait for an answer when the worker has a job that it could run, and ends it when it
+// has none any more. To be called after each change. One that has not answered in time stays so
+// until there is a sign of life.
+void keep_asked(WorkerRecord &worker, bool can_run_more, const HealthLimits &limits,
+                std::int64_t now);
+void note_sign_of_life(WorkerRecord &worker, std::int64_t now);
 
 // Whether an unhealthy worker may be given one job to find out whether it works again: once an
 // interval, the first time an interval after it was found unhealthy. `health` is what judge() says.

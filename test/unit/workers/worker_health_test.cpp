@@ -72,6 +72,58 @@ TEST(WorkerHealth, AgeOfTheLastSignOfLife)
     EXPECT_EQ(judged(worker), Health::unhealthy) << "it has ended";
 }
 
+// A bound one that was given a job that it could run, at the time `now`.
+WorkerRecord asked()
+{
+    WorkerRecord worker;
+    worker.is_bound = true;
+    worker.last_sign = now - 3'600 * second;
+    worker.depth = 1;
+    keep_asked(worker, true, limits, now);
+    return worker;
+}
+
+TEST(WorkerHealth, ABoundOneThatDoesNotAnswerIsStale)
+{
+    const WorkerRecord worker = asked();
+    EXPECT_EQ(judge(worker, limits, now + 30 * second), Health::healthy);
+    EXPECT_EQ(stale_from(worker, limits), now + 30 * second + 1);
+    EXPECT_EQ(judge(worker, limits, now + 30 * second + 1), Health::unhealthy);
+    EXPECT_FALSE(is_probed(worker, limits, now + 3'600 * second))
+        << "a job would wait for it again";
+}
+
+TEST(WorkerHealth, ABoundOneOwesNoAnswerWithoutAPlaceToRunTheJob)
+{
+    WorkerRecord worker = asked();
+    keep_asked(worker, false, limits, now + second);
+    EXPECT_EQ(stale_from(worker, limits), std::numeric_limits<std::int64_t>::max());
+    keep_asked(worker, true, limits, now + 100 * second);
+    EXPECT_EQ(stale_from(worker, limits), now + 130 * second + 1) << "a place has come free";
+}
+
+TEST(WorkerHealth, ASignOfLifeIsAnAnswer)
+{
+    WorkerRecord worker = asked();
+    note_sign_of_life(worker, now + 20 * second);
+    keep_asked(worker, true, limits, now + 20 * second);
+    EXPECT_EQ(stale_from(worker, limits), now + 50 * second + 1) << "it still has the job";
+    worker.depth = 0;
+    keep_asked(worker, true, limits, now + 21 * second);
+    EXPECT_EQ(stale_from(worker, limits), std::numeric_limits<std::int64_t>::max());
+}
+
+TEST(WorkerHealth, OneThatDidNotAnswerStaysStaleUntilItDoes)
+{
+    WorkerRecord worker = asked();
+    worker.depth = 0;  // somebody else has it
+    keep_asked(worker, true, limits, now + 60 * second);
+    EXPECT_TRUE(is_stale(worker, limits, now + 60 * second));
+    note_sign_of_life(worker, now + 90 * second);
+    keep_asked(worker, true, limits, now + 90 * second);
+    EXPECT_EQ(judge(worker, limits, now + 90 * second), Health::healthy);
+}
+
 TEST(WorkerHealth, AClockThatWasSetBackMakesNobodyStale)
 {
     WorkerRecord worker = fresh();
