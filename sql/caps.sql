@@ -88,15 +88,15 @@ SELECT hipq.retry(:long);
 SELECT hipq.enqueue('plain', queue => 'caps.open', timeout => 60, priority => -6) AS failed \gset
 SELECT hipq.fail_job(:failed, 'enough');
 SELECT hipq.redrive(:failed, to_queue => 'caps.main');
-SELECT * FROM hipq.redrive('caps.open', to_queue => 'caps.main');
+SELECT * FROM hipq.redrive_jobs('caps.open', to_queue => 'caps.main');
 SELECT hipq.alter_queue('caps.open', highest_priority => -5);
 SELECT hipq.retry(:failed);
 SELECT hipq.retry_jobs('caps.open', 'plain');
 SELECT hipq.redrive(:failed);
-SELECT * FROM hipq.redrive('caps.open');
+SELECT * FROM hipq.redrive_jobs('caps.open');
 SELECT count(*) FROM hipq.jobs WHERE retry_of = :failed;
 SELECT hipq.alter_queue('caps.open', reset => '{highest_priority}');
-SELECT redriven FROM hipq.redrive('caps.open');
+SELECT redriven FROM hipq.redrive_jobs('caps.open');
 
 -- schedules, the one more job of 'after', the leaf itself, MERGE
 SET ROLE regress_hipq_caps_client;

@@ -63,10 +63,10 @@ FROM use CROSS JOIN spelling GROUP BY use.n, use.name ORDER BY use.n;
 SELECT called.name, count(*), string_agg(DISTINCT pg_temp.try(format(called.call, spelling.said)), ' or ')
 FROM spelling CROSS JOIN (VALUES
     (1, 'wait_for', 'SELECT hipq.wait_for(0, timeout => %s)'),
-    (2, 'extend', 'SELECT hipq.extend(0, more => %s)'),
-    (3, 'extend with queue', 'SELECT hipq.extend(0, more => %s, queue => ''dur.q'')'),
+    (2, 'extend', 'SELECT hipq.extend_job(0, more => %s)'),
+    (3, 'extend with queue', 'SELECT hipq.extend_job(0, more => %s, queue => ''dur.q'')'),
     (4, 'extend an attempt', 'SELECT hipq.extend(id => 0, attempt => 1, more => %s)'),
-    (5, 'extend attempts', 'SELECT hipq.extend(ARRAY[0]::bigint[], ARRAY[1], %s)'),
+    (5, 'extend attempts', 'SELECT hipq.extend_attempts(ARRAY[0]::bigint[], ARRAY[1], %s)'),
     (6, 'extend in a handler', 'SELECT hipq.extend(%s)'),
     (7, 'snooze', 'SELECT hipq.snooze(%s)'),
     (8, 'release', 'SELECT hipq.release(0, 1, %s)'),

@@ -400,6 +400,20 @@ DROP FUNCTION hipq._former_claim(bigint, integer, hipq.duration);
 
 DROP FUNCTION hipq._take_rights(regprocedure, regprocedure);
 
+-- A driver that gives its parameters no type could not say which of the functions of one name it
+-- means.
+DROP FUNCTION hipq.extend(bigint, text, text);
+ALTER FUNCTION hipq.extend(bigint, hipq.duration, text) RENAME TO extend_job;
+ALTER FUNCTION hipq.extend(bigint[], integer[], hipq.duration) RENAME TO extend_attempts;
+ALTER FUNCTION hipq.complete(bigint[], integer[], jsonb[]) RENAME TO complete_attempts;
+ALTER FUNCTION hipq.complete(text, text, text, jsonb) RENAME TO complete_by_key;
+ALTER FUNCTION hipq.fail(bigint[], integer[], text[], boolean) RENAME TO fail_attempts;
+ALTER FUNCTION hipq.fail(text, text, text, text, boolean) RENAME TO fail_by_key;
+ALTER FUNCTION hipq.release(bigint[], integer[]) RENAME TO release_attempts;
+ALTER FUNCTION hipq.redrive(text, text, text, timestamptz, double precision, text, text, integer) RENAME TO redrive_jobs;
+ALTER FUNCTION hipq.dismiss_dead_letters(bigint) RENAME TO dismiss_dead_letter;
+ALTER FUNCTION hipq.purge_dead_letters(bigint) RENAME TO purge_dead_letter;
+
 CREATE FUNCTION hipq.describe() RETURNS jsonb LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_describe';
 COMMENT ON FUNCTION hipq.describe()
     IS 'describes what the caller could set up: the queues that he owns with their instances, job '

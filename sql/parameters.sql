@@ -237,7 +237,7 @@ SELECT * FROM hipq.move_jobs('par.other', 'par.q', 'welcome', max_jobs => 1);
 SELECT queue, job_data FROM hipq.jobs WHERE id = ANY (:'ids') ORDER BY id;
 SELECT hipq.fail_job(id, 'enough') FROM hipq.par_other WHERE id = ANY (:'ids');
 SELECT hipq.fail_job(id, 'enough') FROM hipq.par_q WHERE id = ANY (:'ids');
-SELECT pg_temp.try($$SELECT hipq.redrive('par.other', reason => 'explicit_failure', to_queue => 'par.q')$$);
+SELECT pg_temp.try($$SELECT hipq.redrive_jobs('par.other', reason => 'explicit_failure', to_queue => 'par.q')$$);
 SELECT pg_temp.try(format('SELECT hipq.redrive(%s, ''par.q'')', id)) FROM hipq.par_other WHERE id = ANY (:'ids');
 -- as it is in the queue that it was in, and as it is wanted in the other one
 SELECT count(hipq.redrive(id)) FROM hipq.par_other WHERE id = ANY (:'ids');

@@ -41,21 +41,21 @@ SELECT pg_temp.try(format('SELECT hipq.report_progress(%s, 1, 3, 2)', :waiting))
 SELECT pg_temp.try($$SELECT hipq.report_progress(1, NULL, 1, 2)$$);
 
 -- ---- jobs that do not run
-SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '1 min'));
-SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L, %L)', :final, '1 min', 'nap.q'));
-SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L, %L)', :waiting, '1 min', 'nap.other'));
-SELECT pg_temp.try($$SELECT hipq.extend(-1, '1 min')$$);
-SELECT pg_temp.try($$SELECT hipq.extend(NULL, '1 min')$$);
-SELECT pg_temp.try(format('SELECT hipq.extend(%s, NULL)', :waiting));
-SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '0'));
-SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '-1 min'));
-SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '200 years'));
+SELECT pg_temp.try(format('SELECT hipq.extend_job(%s, %L)', :waiting, '1 min'));
+SELECT pg_temp.try(format('SELECT hipq.extend_job(%s, %L, %L)', :final, '1 min', 'nap.q'));
+SELECT pg_temp.try(format('SELECT hipq.extend_job(%s, %L, %L)', :waiting, '1 min', 'nap.other'));
+SELECT pg_temp.try($$SELECT hipq.extend_job(-1, '1 min')$$);
+SELECT pg_temp.try($$SELECT hipq.extend_job(NULL, '1 min')$$);
+SELECT pg_temp.try(format('SELECT hipq.extend_job(%s, NULL)', :waiting));
+SELECT pg_temp.try(format('SELECT hipq.extend_job(%s, %L)', :waiting, '0'));
+SELECT pg_temp.try(format('SELECT hipq.extend_job(%s, %L)', :waiting, '-1 min'));
+SELECT pg_temp.try(format('SELECT hipq.extend_job(%s, %L)', :waiting, '200 years'));
 
 -- ---- rights
 SET ROLE regress_hipq_snooze_reader;
-SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '1 min'));
+SELECT pg_temp.try(format('SELECT hipq.extend_job(%s, %L)', :waiting, '1 min'));
 SET ROLE regress_hipq_snooze_stranger;
-SELECT pg_temp.try(format('SELECT hipq.extend(%s, %L)', :waiting, '1 min'));
+SELECT pg_temp.try(format('SELECT hipq.extend_job(%s, %L)', :waiting, '1 min'));
 RESET ROLE;
 SELECT state, attempt, error FROM hipq.job WHERE id IN (:waiting, :final) ORDER BY id;
 

@@ -28,7 +28,7 @@ SELECT hipq.drop_job_type('bounded.main', 'forgotten');
 SELECT hipq.retry(:failed);
 SELECT hipq.retry_jobs('bounded.main');
 SELECT hipq.redrive(:failed);
-SELECT * FROM hipq.redrive('bounded.main');
+SELECT * FROM hipq.redrive_jobs('bounded.main');
 SELECT hipq.schedule('bounded', '@daily', 'one more', queue => 'bounded.main');
 SELECT hipq.enqueue('one more', '{}', queue => 'bounded.main', job_key => 'k', on_duplicate => 'after');
 INSERT INTO hipq.bounded_main_live (job_type) VALUES ('one more');

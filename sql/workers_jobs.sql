@@ -152,7 +152,7 @@ SELECT reason, error FROM hipq.dead_letters WHERE job_key = 'f2';
 SELECT hipq.retry(id('f2')) > 0;
 SET ROLE regress_hipq_ext_a;
 SELECT job_key, attempt, retry_reason, original_job_id = (SELECT id FROM claimed WHERE key = 'f2') FROM hipq.claim(w('regress ext a'), 1, '60 s');
-SELECT hipq.complete('ext.a', 'scan', 'f2') > 0;
+SELECT hipq.complete_by_key('ext.a', 'scan', 'f2') > 0;
 RESET ROLE;
 -- a retry handler decides, in an executor
 SET ROLE regress_hipq_ext_a;
@@ -188,49 +188,49 @@ SELECT deadline > now() + interval '18 h' FROM hipq.job WHERE job_key = 'x1';
 
 -- ---- many at once
 SET ROLE regress_hipq_ext_a;
-SELECT hipq.extend(ARRAY[id('x2'), id('x1'), -1], '{1, 1, 1}', '1 min') = ARRAY[id('x1'), id('x2')];
+SELECT hipq.extend_attempts(ARRAY[id('x2'), id('x1'), -1], '{1, 1, 1}', '1 min') = ARRAY[id('x1'), id('x2')];
 SELECT hipq.heartbeat_attempts(ARRAY[id('x2'), id('x1'), id('x1'), -1], '{1, 1, 2, 1}') = ARRAY[id('x2'), id('x1')];
 SELECT pg_temp.try(statement) FROM unnest(ARRAY[
-    $$SELECT hipq.complete('{1, 2}'::bigint[], '{1}'::integer[])$$,
-    $$SELECT hipq.complete('{1}'::bigint[], '{1}'::integer[], '{}'::jsonb[])$$,
-    $$SELECT hipq.complete(NULL::bigint[], '{1}'::integer[])$$,
-    $$SELECT hipq.complete('{1}'::bigint[], NULL::integer[])$$,
-    $$SELECT hipq.complete('{1, NULL}'::bigint[], '{1, 1}'::integer[])$$,
-    $$SELECT hipq.complete('{1, 2}'::bigint[], '{1, NULL}'::integer[])$$,
-    $$SELECT hipq.fail('{1}'::bigint[], '{1}'::integer[], '{}')$$,
-    $$SELECT hipq.fail('{1}'::bigint[], '{1}'::integer[], '{""}')$$,
-    $$SELECT hipq.fail('{1}'::bigint[], '{1}'::integer[], '{NULL}')$$,
-    $$SELECT hipq.release('{1}'::bigint[], '{}'::integer[])$$,
-    $$SELECT hipq.extend('{1}'::bigint[], '{1}'::integer[], '0')$$,
+    $$SELECT hipq.complete_attempts('{1, 2}'::bigint[], '{1}'::integer[])$$,
+    $$SELECT hipq.complete_attempts('{1}'::bigint[], '{1}'::integer[], '{}'::jsonb[])$$,
+    $$SELECT hipq.complete_attempts(NULL::bigint[], '{1}'::integer[])$$,
+    $$SELECT hipq.complete_attempts('{1}'::bigint[], NULL::integer[])$$,
+    $$SELECT hipq.complete_attempts('{1, NULL}'::bigint[], '{1, 1}'::integer[])$$,
+    $$SELECT hipq.complete_attempts('{1, 2}'::bigint[], '{1, NULL}'::integer[])$$,
+    $$SELECT hipq.fail_attempts('{1}'::bigint[], '{1}'::integer[], '{}')$$,
+    $$SELECT hipq.fail_attempts('{1}'::bigint[], '{1}'::integer[], '{""}')$$,
+    $$SELECT hipq.fail_attempts('{1}'::bigint[], '{1}'::integer[], '{NULL}')$$,
+    $$SELECT hipq.release_attempts('{1}'::bigint[], '{}'::integer[])$$,
+    $$SELECT hipq.extend_attempts('{1}'::bigint[], '{1}'::integer[], '0')$$,
     $$SELECT hipq.heartbeat_attempts('{1}', '{1, 2}')$$,
     $$SELECT hipq.heartbeat_attempts('{NULL}', '{1}')$$,
     $$SELECT hipq.heartbeat_attempts('{}', '{}')$$,
-    $$SELECT hipq.complete('{}'::bigint[], '{}'::integer[])$$,
-    $$SELECT hipq.complete('{-1}'::bigint[], '{1}'::integer[])$$]) AS statement;
-SELECT hipq.complete(ARRAY[id('x2'), id('x1'), id('x2'), id('k1'), id('x1')], '{1, 1, 1, 1, 7}', '{1, NULL, 3, 4, 5}') = ARRAY[id('x1'), id('x2')];
+    $$SELECT hipq.complete_attempts('{}'::bigint[], '{}'::integer[])$$,
+    $$SELECT hipq.complete_attempts('{-1}'::bigint[], '{1}'::integer[])$$]) AS statement;
+SELECT hipq.complete_attempts(ARRAY[id('x2'), id('x1'), id('x2'), id('k1'), id('x1')], '{1, 1, 1, 1, 7}', '{1, NULL, 3, 4, 5}') = ARRAY[id('x1'), id('x2')];
 SELECT shown('x1'), shown('x2');
-SELECT hipq.fail(ARRAY[id('m1'), id('m1'), id('x1')], '{1, 1, 1}', '{one, two, three}', false) = ARRAY[id('m1')], shown('m1');
+SELECT hipq.fail_attempts(ARRAY[id('m1'), id('m1'), id('x1')], '{1, 1, 1}', '{one, two, three}', false) = ARRAY[id('m1')], shown('m1');
 -- of several queues
-SELECT cardinality(hipq.complete(ARRAY[id('m2'), id('m3')], '{1, 1}')), shown('m2'), shown('m3');
-SELECT hipq.release(ARRAY[id('y1'), id('y1'), id('x1')], '{1, 1, 1}') = ARRAY[id('y1')];
+SELECT cardinality(hipq.complete_attempts(ARRAY[id('m2'), id('m3')], '{1, 1}')), shown('m2'), shown('m3');
+SELECT hipq.release_attempts(ARRAY[id('y1'), id('y1'), id('x1')], '{1, 1, 1}') = ARRAY[id('y1')];
 SELECT claim('regress ext a'), shown('y1');
 
 -- ---- by key
-SELECT pg_temp.try(format('SELECT hipq.complete(%L, %L, %L)', queue, type, key))
+SELECT pg_temp.try(format('SELECT hipq.complete_by_key(%L, %L, %L)', queue, type, key))
 FROM (VALUES ('ext.c', 'scan', 'y1'), ('ext.a', 'scan', 'none'), ('ext.a', 'scan', 'NONE'), ('ext.a', 'scan', 'x1'), ('ext.a', 'scan', 'l1'), ('ext.a', NULL, 'y1'))
     AS bad(queue, type, key);
-SELECT hipq.complete('ext.a', 'scan', 'y1', '"by key"') = id('y1'), shown('y1');
-SELECT pg_temp.try($$SELECT hipq.fail('ext.a', 'scan', 'y2', '')$$);
+SELECT hipq.complete_by_key('ext.a', 'scan', 'y1', '"by key"') = id('y1'), shown('y1');
+SELECT pg_temp.try($$SELECT hipq.fail_by_key('ext.a', 'scan', 'y2', '')$$);
 BEGIN;
-SELECT hipq.fail('ext.a', 'scan', 'y2', 'by key');
-SELECT pg_temp.try($$SELECT hipq.fail('ext.a', 'scan', 'y2', 'again')$$);
+SELECT hipq.fail_by_key('ext.a', 'scan', 'y2', 'by key');
+SELECT pg_temp.try($$SELECT hipq.fail_by_key('ext.a', 'scan', 'y2', 'again')$$);
 ROLLBACK;
-SELECT hipq.fail('ext.a', 'scan', 'y2', 'by key', false), shown('y2');
+SELECT hipq.fail_by_key('ext.a', 'scan', 'y2', 'by key', false), shown('y2');
 
 -- ---- the size of a result
 SELECT pg_temp.try(format('SELECT hipq.complete(%s, 1, to_jsonb(repeat(%L, 1100000)))', id('large'), 'x'));
-SELECT pg_temp.try(format('SELECT hipq.complete(ARRAY[%s], %L, ARRAY[to_jsonb(repeat(%L, 1100000))])', id('large'), '{1}', 'x'));
-SELECT pg_temp.try(format('SELECT hipq.complete(%L, %L, %L, to_jsonb(repeat(%L, 1100000)))', 'ext.a', 'scan', 'large', 'x'));
+SELECT pg_temp.try(format('SELECT hipq.complete_attempts(ARRAY[%s], %L, ARRAY[to_jsonb(repeat(%L, 1100000))])', id('large'), '{1}', 'x'));
+SELECT pg_temp.try(format('SELECT hipq.complete_by_key(%L, %L, %L, to_jsonb(repeat(%L, 1100000)))', 'ext.a', 'scan', 'large', 'x'));
 SELECT shown('large'), has('regress ext a');
 SELECT hipq.complete(id('large'), 1, NULL), shown('large'), has('regress ext a');
 
@@ -273,17 +273,17 @@ SET ROLE regress_hipq_ext_b;
 SELECT pg_temp.try(format('SELECT hipq.claim(%s)', w('regress ext a')));
 SELECT pg_temp.try(statement) FROM (SELECT id('t')) AS _(t), LATERAL unnest(ARRAY[
     format('SELECT hipq.complete(%s, 1)', t), format('SELECT hipq.fail(%s, 1, %L)', t, 'mine'), format('SELECT hipq.release(%s, 1)', t),
-    format('SELECT hipq.extend(%s, 1, %L::interval)', t, '1 s'), format('SELECT hipq.complete(ARRAY[%s], %L)', t, '{1}'),
+    format('SELECT hipq.extend(%s, 1, %L::interval)', t, '1 s'), format('SELECT hipq.complete_attempts(ARRAY[%s], %L)', t, '{1}'),
     format('SELECT hipq.heartbeat_attempts(ARRAY[%s], %L)', t, '{1}'),
-    format('SELECT hipq.complete(%L, %L, %L)', 'ext.a', 'scan', 't')]) AS statement;
+    format('SELECT hipq.complete_by_key(%L, %L, %L)', 'ext.a', 'scan', 't')]) AS statement;
 RESET ROLE;
 SELECT complete('t');
 SET ROLE regress_hipq_ext_stranger;
 SELECT pg_temp.try(format('SELECT hipq.claim(%s)', w('regress ext a')));
 SELECT pg_temp.try(statement) FROM (SELECT id('t')) AS _(t), LATERAL unnest(ARRAY[
-    format('SELECT hipq.complete(%s, 1)', t), format('SELECT hipq.complete(%s, 5)', t), format('SELECT hipq.complete(ARRAY[%s], %L)', t, '{1}'),
+    format('SELECT hipq.complete(%s, 1)', t), format('SELECT hipq.complete(%s, 5)', t), format('SELECT hipq.complete_attempts(ARRAY[%s], %L)', t, '{1}'),
     format('SELECT hipq.heartbeat_attempts(ARRAY[%s], %L)', t, '{1}'),
-    format('SELECT hipq.complete(%L, %L, %L)', 'ext.a', 'scan', 't')]) AS statement;
+    format('SELECT hipq.complete_by_key(%L, %L, %L)', 'ext.a', 'scan', 't')]) AS statement;
 RESET ROLE;
 SELECT shown('t'), has('regress ext a');
 CREATE ROLE regress_hipq_ext_nobody;
@@ -298,7 +298,7 @@ SELECT hipq.revoke_queue('ext.a', 'regress_hipq_ext_a', 'work');
 SET LOCAL ROLE regress_hipq_ext_a;
 SELECT pg_temp.try(statement) FROM (SELECT id('t'), w('regress ext a')) AS _(t, w), LATERAL unnest(ARRAY[
     format('SELECT hipq.heartbeat(%s)', w), format('SELECT hipq.claim(%s)', w), format('SELECT hipq.complete(%s, 1)', t),
-    format('SELECT hipq.complete(ARRAY[%s], %L)', t, '{1}'), format('SELECT hipq.complete(%L, %L, %L)', 'ext.a', 'scan', 't'),
+    format('SELECT hipq.complete_attempts(ARRAY[%s], %L)', t, '{1}'), format('SELECT hipq.complete_by_key(%L, %L, %L)', 'ext.a', 'scan', 't'),
     format('SELECT hipq.fail(%s, 1, %L)', t, 'no'), format('SELECT hipq.release(%s, 1)', t), format('SELECT hipq.extend(%s, 1, %L)', t, '1 h'),
     format('SELECT hipq.report_progress(%s, 1, 1, 2)', t)]) AS statement;
 ROLLBACK;
@@ -311,8 +311,8 @@ SELECT hipq.enqueue('inside', queue => 'ext.a', job_key => 'inside') > 0;
 SELECT pg_temp.wait_until($$EXISTS (SELECT FROM hipq.running WHERE job_key = 'inside')$$);
 SET ROLE regress_hipq_ext_a;
 SELECT pg_temp.try(format('SELECT hipq.complete(%s, 1)', id('inside')));
-SELECT pg_temp.try($$SELECT hipq.complete('ext.a', 'inside', 'inside')$$);
-SELECT pg_temp.try(format('SELECT hipq.complete(ARRAY[%s], %L)', id('inside'), '{1}'));
+SELECT pg_temp.try($$SELECT hipq.complete_by_key('ext.a', 'inside', 'inside')$$);
+SELECT pg_temp.try(format('SELECT hipq.complete_attempts(ARRAY[%s], %L)', id('inside'), '{1}'));
 RESET ROLE;
 SELECT hipq.cancel(id('inside'));
 

@@ -85,17 +85,11 @@ COMMENT ON FUNCTION hipq.move_jobs(text, text, text, integer)
     'the queues, which both have the type; job_type: the type; max_jobs: 1 to 10000. Returns how '
     'many moved, and how many stay because their key is taken there';
 
-CREATE FUNCTION hipq.extend(id bigint, more hipq.duration, queue text DEFAULT NULL) RETURNS timestamptz
+CREATE FUNCTION hipq.extend_job(id bigint, more hipq.duration, queue text DEFAULT NULL) RETURNS timestamptz
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend';
-COMMENT ON FUNCTION hipq.extend(bigint, hipq.duration, text)
+COMMENT ON FUNCTION hipq.extend_job(bigint, hipq.duration, text)
     IS 'gives a running job more time and returns when it times out, at once and whatever becomes '
     'of the transaction. id: the job; more: how much more; queue: where to look for the job';
-
-CREATE FUNCTION hipq.extend(id bigint, more text, queue text) RETURNS timestamptz
-    LANGUAGE sql RETURN hipq.extend(id, more::hipq.duration, queue);
-COMMENT ON FUNCTION hipq.extend(bigint, text, text)
-    IS 'gives a running job more time, as extend(bigint, interval, text) does. Keeps extend(7, '
-    '''1 min'', ''app.mail'') apart from extend(id, attempt, more)';
 
 CREATE FUNCTION hipq.erase(id bigint, queue text DEFAULT NULL) RETURNS boolean
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_erase';

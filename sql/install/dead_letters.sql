@@ -164,19 +164,19 @@ COMMENT ON FUNCTION hipq.redrive(bigint, text)
     'died; to_queue: another queue for it, NULL = the same. It is refused if that was done '
     'already, or if its key is taken';
 
-CREATE FUNCTION hipq.redrive(
+CREATE FUNCTION hipq.redrive_jobs(
     queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL, before timestamptz DEFAULT NULL, rate double precision DEFAULT NULL,
     to_queue text DEFAULT NULL, state text DEFAULT 'waiting', max_jobs integer DEFAULT 10000, OUT redriven bigint, OUT key_taken bigint
 ) RETURNS record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_redrive_jobs';
-COMMENT ON FUNCTION hipq.redrive(
+COMMENT ON FUNCTION hipq.redrive_jobs(
     text, text, text, timestamptz, double precision, text, text, integer
 ) IS 'enqueues the jobs of dead letters of a queue again, those that died first come first. '
     'queue: the queue; job_type, reason, before, state: only such, NULL = any; rate: how many '
     'become due in a second, NULL = all at once; to_queue: another queue for them; max_jobs: 1 to '
     '10000. Returns how many were enqueued, and how many stay because their key is taken';
 
-CREATE FUNCTION hipq.dismiss_dead_letters(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letter';
-COMMENT ON FUNCTION hipq.dismiss_dead_letters(bigint)
+CREATE FUNCTION hipq.dismiss_dead_letter(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_dismiss_dead_letter';
+COMMENT ON FUNCTION hipq.dismiss_dead_letter(bigint)
     IS 'notes that nothing is to be done about a dead letter that waits; it stays to be looked '
     'at. id: the job that died';
 
@@ -187,8 +187,8 @@ COMMENT ON FUNCTION hipq.dismiss_dead_letters(text, text, text, timestamptz, int
     IS 'notes that nothing is to be done about dead letters of a queue that wait, and returns how '
     'many. queue: the queue; job_type, reason, before: only such, NULL = any; max_jobs: 1 to 10000';
 
-CREATE FUNCTION hipq.purge_dead_letters(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_purge_dead_letter';
-COMMENT ON FUNCTION hipq.purge_dead_letters(bigint)
+CREATE FUNCTION hipq.purge_dead_letter(id bigint) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_purge_dead_letter';
+COMMENT ON FUNCTION hipq.purge_dead_letter(bigint)
     IS 'removes a dead letter, whatever its state; its job stays. id: the job that died';
 
 CREATE FUNCTION hipq.purge_dead_letters(

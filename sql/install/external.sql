@@ -73,15 +73,15 @@ COMMENT ON FUNCTION hipq.complete(bigint, integer, jsonb)
     IS 'ends an attempt of an external worker with success. id, attempt: the attempt; result: the '
     'job''s result. It raises HQ003 if the attempt is over';
 
-CREATE FUNCTION hipq.complete(ids bigint[], attempts integer[], results jsonb[] DEFAULT NULL) RETURNS bigint[]
+CREATE FUNCTION hipq.complete_attempts(ids bigint[], attempts integer[], results jsonb[] DEFAULT NULL) RETURNS bigint[]
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_complete_many';
-COMMENT ON FUNCTION hipq.complete(bigint[], integer[], jsonb[])
+COMMENT ON FUNCTION hipq.complete_attempts(bigint[], integer[], jsonb[])
     IS 'ends attempts of external workers with success, and returns the ids of those that were '
     'not over. ids, attempts: the attempts; results: their results, NULL = none';
 
-CREATE FUNCTION hipq.complete(queue text, job_type text, job_key text, result jsonb DEFAULT 'null') RETURNS bigint
+CREATE FUNCTION hipq.complete_by_key(queue text, job_type text, job_key text, result jsonb DEFAULT 'null') RETURNS bigint
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_complete_by_key';
-COMMENT ON FUNCTION hipq.complete(text, text, text, jsonb)
+COMMENT ON FUNCTION hipq.complete_by_key(text, text, text, jsonb)
     IS 'ends the attempt that runs of the job with that key with success, and returns the job''s '
     'id. queue, job_type, job_key: the job; result: its result';
 
@@ -91,15 +91,15 @@ COMMENT ON FUNCTION hipq.fail(bigint, integer, text, boolean)
     'or error while a retry handler is asked. id, attempt: the attempt; error: why; retriable: '
     'whether it may be retried. It raises HQ003 if the attempt is over';
 
-CREATE FUNCTION hipq.fail(ids bigint[], attempts integer[], errors text[], retriable boolean DEFAULT true) RETURNS bigint[]
+CREATE FUNCTION hipq.fail_attempts(ids bigint[], attempts integer[], errors text[], retriable boolean DEFAULT true) RETURNS bigint[]
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_many';
-COMMENT ON FUNCTION hipq.fail(bigint[], integer[], text[], boolean)
+COMMENT ON FUNCTION hipq.fail_attempts(bigint[], integer[], text[], boolean)
     IS 'fails attempts of external workers, and returns the ids of those that were not over. ids, '
     'attempts: the attempts; errors: why; retriable: whether they may be retried';
 
-CREATE FUNCTION hipq.fail(queue text, job_type text, job_key text, error text, retriable boolean DEFAULT true) RETURNS text
+CREATE FUNCTION hipq.fail_by_key(queue text, job_type text, job_key text, error text, retriable boolean DEFAULT true) RETURNS text
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_by_key';
-COMMENT ON FUNCTION hipq.fail(text, text, text, text, boolean)
+COMMENT ON FUNCTION hipq.fail_by_key(text, text, text, text, boolean)
     IS 'fails the attempt that runs of the job with that key, and returns the job''s state. '
     'queue, job_type, job_key: the job; error: why; retriable: whether it may be retried';
 
@@ -108,8 +108,8 @@ COMMENT ON FUNCTION hipq.release(bigint, integer, hipq.duration)
     IS 'gives an attempt of an external worker back: its job waits to be run again, uncharged. '
     'id, attempt: the attempt; delay: for how long. It raises HQ003 if the attempt is over';
 
-CREATE FUNCTION hipq.release(ids bigint[], attempts integer[]) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_many';
-COMMENT ON FUNCTION hipq.release(bigint[], integer[])
+CREATE FUNCTION hipq.release_attempts(ids bigint[], attempts integer[]) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_many';
+COMMENT ON FUNCTION hipq.release_attempts(bigint[], integer[])
     IS 'gives attempts of external workers back, and returns the ids of those that were not over. '
     'ids, attempts: the attempts';
 
@@ -119,7 +119,7 @@ COMMENT ON FUNCTION hipq.extend(bigint, integer, hipq.duration)
     'times out. id, attempt: the attempt; more: how much more. It raises HQ003 if the attempt is '
     'over';
 
-CREATE FUNCTION hipq.extend(ids bigint[], attempts integer[], more hipq.duration) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_many';
-COMMENT ON FUNCTION hipq.extend(bigint[], integer[], hipq.duration)
+CREATE FUNCTION hipq.extend_attempts(ids bigint[], attempts integer[], more hipq.duration) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_many';
+COMMENT ON FUNCTION hipq.extend_attempts(bigint[], integer[], hipq.duration)
     IS 'gives attempts of external workers more time, and returns the ids of those that were not '
     'over. ids, attempts: the attempts; more: how much more';

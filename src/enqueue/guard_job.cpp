@@ -89,8 +89,8 @@ const char *way_to_change(Column column)
     case Column::queue_id:
         return "Use hipq.move_jobs().";
     case Column::deadline:
-        return "Use hipq.extend() to give a running job more time; column \"timeout\" is for one "
-               "that waits.";
+        return "Use hipq.extend_job() to give a running job more time; column \"timeout\" is for "
+               "one that waits.";
     case Column::worker_id:
     case Column::accepted_time:
         return "External workers take jobs with hipq.claim(), and give them back with "

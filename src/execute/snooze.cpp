@@ -45,7 +45,7 @@ pg::Time extend_own(std::int64_t more)
     if (extended.answer != executors::ExtendAnswer::extended)
         HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                    errmsg("no job runs in this session"),
-                   errhint("Name the job: hipq.extend(id, more)."));
+                   errhint("Name the job: hipq.extend_job(id, more)."));
     return extended.deadline;
 }
 

@@ -1,5 +1,5 @@
 // hipq.extend(id, attempt, more): an external worker needs more time. In its transaction;
-// hipq.extend(id, more) is for what executors run.
+// hipq.extend_job(id, more) is for what executors run.
 #include "catalog/catalog.hpp"
 #include "external/held_attempt.hpp"
 #include "pg/clock.hpp"

@@ -49,7 +49,7 @@ export class Answers {
 
   async #tell(successes: Success[]): Promise<void> {
     try {
-      const { rows } = await this.session.query("SELECT hipq.complete($1::bigint[], $2::integer[], $3::jsonb[])::text[] AS ids", [
+      const { rows } = await this.session.query("SELECT hipq.complete_attempts($1::bigint[], $2::integer[], $3::jsonb[])::text[] AS ids", [
         successes.map(({ job }) => job.id), successes.map(({ job }) => job.attempt), successes.map(({ result }) => result),
       ]);
       const told = new Set<string>(rows[0].ids);

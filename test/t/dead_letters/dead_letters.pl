@@ -85,8 +85,8 @@ $hipq->sql(q{
 		PERFORM pg_sleep(0.02);	-- other jobs fail meanwhile
 		IF nextval('rounds') > 100 THEN RETURN; END IF;
 		CASE job.job_data->>'by'
-		WHEN 'redrive' THEN PERFORM hipq.redrive('app.loop');
-		WHEN 'purge' THEN PERFORM hipq.redrive(job.id); PERFORM hipq.purge_dead_letters(job.id);
+		WHEN 'redrive' THEN PERFORM hipq.redrive_jobs('app.loop');
+		WHEN 'purge' THEN PERFORM hipq.redrive(job.id); PERFORM hipq.purge_dead_letter(job.id);
 		WHEN 'retry' THEN PERFORM hipq.retry(job.id);
 		WHEN 'enqueue' THEN PERFORM hipq.enqueue('work', job.job_data, queue => 'app.loop');
 		WHEN 'many' THEN PERFORM hipq.enqueue_many('work', ARRAY[job.job_data], queue => 'app.loop');

@@ -101,7 +101,7 @@ $hipq->sql(q{
 	CREATE FUNCTION sleep(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		IF job.job_data->>'extend' = 'own' THEN PERFORM hipq.extend('1500 ms'); PERFORM hipq.extend('1 s'); END IF;
-		IF job.job_data->>'extend' = 'id' THEN PERFORM hipq.extend(job.id, '3 s'); END IF;
+		IF job.job_data->>'extend' = 'id' THEN PERFORM hipq.extend_job(job.id, '3 s'); END IF;
 		PERFORM pg_sleep((job.job_data->>'sleep')::float);
 	END $$;
 	CREATE FUNCTION sleep_together(data jsonb[]) RETURNS void LANGUAGE sql AS $$ SELECT pg_sleep(2.5) $$;
@@ -113,19 +113,19 @@ is($hipq->outcome($_), 'succeeded', 'a handler gives itself more time') foreach 
 $id = $hipq->enqueue('sleep', q{'{"sleep": 60}', timeout => 2});
 my $pid = $hipq->pid_of($id);
 my $deadline = $hipq->sql("SELECT deadline FROM hipq.running WHERE id = $id");
-is($hipq->sql("SELECT hipq.extend($id, '1 s') - '$deadline'"), '00:00:01', 'somebody else does');
+is($hipq->sql("SELECT hipq.extend_job($id, '1 s') - '$deadline'"), '00:00:01', 'somebody else does');
 is($hipq->sql("SELECT deadline - '$deadline' FROM hipq.running WHERE id = $id"), '00:00:01', 'view running shows it');
 is($hipq->outcome($id), 'failed', 'it times out all the same');
 is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), 'job exceeded its timeout of 2 s, extended by 1 s', 'with the time it had');
 is($hipq->sql("SELECT duration BETWEEN interval '2.9 s' AND interval '3.9 s' FROM hipq.attempts WHERE job_id = $id"), 't', 'then, and not later');
 is($hipq->sql("SELECT pid FROM hipq.executors WHERE pid = $pid"), $pid, 'by its own timer');
-like($hipq->error_of("SELECT hipq.extend($id, '1 s')"), qr/55000: job $id does not run.*It is in state "final"/s, 'too late');
+like($hipq->error_of("SELECT hipq.extend_job($id, '1 s')"), qr/55000: job $id does not run.*It is in state "final"/s, 'too late');
 
 $id = $hipq->enqueue('sleep', q{'{"sleep": 60}', timeout => 100});
 $hipq->pid_of($id);
 my $other = $hipq->session;
 $other->query_safe('BEGIN');
-$other->query_safe("SELECT hipq.extend($id, '23 h')");
+$other->query_safe("SELECT hipq.extend_job($id, '23 h')");
 is($hipq->sql("SELECT deadline > now() + interval '22 h' FROM hipq.running WHERE id = $id"), 't', 'it counts at once');
 $other->query_safe('ROLLBACK');
 is($hipq->sql("SELECT deadline > now() + interval '22 h' FROM hipq.running WHERE id = $id"), 't', 'whatever becomes of the transaction');
@@ -135,7 +135,7 @@ is($hipq->outcome($id), 'cancelled', 'and ends');
 
 $hipq->sql(q{SELECT hipq.enqueue_many('sleepers', '{1,2,3}'::jsonb[], job_keys => '{a,b,c}')});
 ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running WHERE deadline < now() + interval '2 s'}), 'a batch runs');
-$hipq->sql(q{SELECT hipq.extend(id, '5 s') FROM hipq.running WHERE job_key = 'b'});
+$hipq->sql(q{SELECT hipq.extend_job(id, '5 s') FROM hipq.running WHERE job_key = 'b'});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'sleepers' AND outcome = 'succeeded'}, 3), 'more time for one job is more for its batch');
 is($hipq->sql(q{SELECT max(attempt) FROM hipq.jobs WHERE job_type = 'sleepers'}), 1, 'in its first attempt');
 

@@ -52,7 +52,7 @@ sub make_ann
 			LOOP
 				SELECT array_agg(claimed.id), array_agg(claimed.attempt) INTO ids, attempts FROM hipq.claim(worker, 20, '1 s') AS claimed;
 				COMMIT;
-				PERFORM hipq.complete(ids, attempts) WHERE ids IS NOT NULL;
+				PERFORM hipq.complete_attempts(ids, attempts) WHERE ids IS NOT NULL;
 				COMMIT;
 			END LOOP;
 		END $$});

@@ -117,9 +117,9 @@ ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE state <> 'final'
 	my $hold = $hipq->hold_lock(5);
 	my $waits = $hipq->enqueue('wait', q{'{"lock": 5}', queue => 'app.main'});
 	$hipq->pid_of($waits);
-	like($hipq->error_of("SELECT hipq.extend($waits, '10 min')"), qr/ERROR:  22023: the job would run longer than its queue allows\nDETAIL:  The cap is max_timeout = 600/, 'neither may an operator');
-	$hipq->sql("SELECT hipq.extend($waits, '4 min')");
-	like($hipq->error_of("SELECT hipq.extend($waits, '2 min')"), qr/22023/, 'bit by bit');
+	like($hipq->error_of("SELECT hipq.extend_job($waits, '10 min')"), qr/ERROR:  22023: the job would run longer than its queue allows\nDETAIL:  The cap is max_timeout = 600/, 'neither may an operator');
+	$hipq->sql("SELECT hipq.extend_job($waits, '4 min')");
+	like($hipq->error_of("SELECT hipq.extend_job($waits, '2 min')"), qr/22023/, 'bit by bit');
 	$hold->quit;
 	is($hipq->outcome($waits), 'succeeded', 'it goes on all the same');
 }

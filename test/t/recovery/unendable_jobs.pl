@@ -76,7 +76,7 @@ sub is_set_aside
 	is($hipq->outcome($id), 'failed', 'a job ends whose dead letter cannot be written');
 	is($hipq->sql("SELECT reduced_because, job ->> 'id' = job_id::text, job ? 'job_data', history FROM hipq.dead_letters WHERE job_id = $id"), 'poisonous row|t|f|[]', 'it leaves a reduced one');
 	like($hipq->error_of("SELECT hipq.redrive($id)"), qr/55000: cannot redrive dead letter of job $id: it has no job_data.*Use hipq.retry\(\)/s, 'which cannot be enqueued again');
-	is($hipq->sql(q{SELECT redriven FROM hipq.redrive(queue => 'app.main', job_type => 'fail')}), '0', 'nor by filter');
+	is($hipq->sql(q{SELECT redriven FROM hipq.redrive_jobs(queue => 'app.main', job_type => 'fail')}), '0', 'nor by filter');
 	nobody_ended('a reduced dead letter');
 	$hipq->sql('DROP TRIGGER poison ON hipq.dead_letter');
 }

@@ -159,7 +159,7 @@ sub test_loss
 	$hipq->sql($sql);
 	my %calls = (
 		'heartbeat' => "SELECT hipq.heartbeat($worker)", 'claim' => "SELECT count(*) FROM hipq.claim($worker)",
-		'complete' => "SELECT hipq.complete($id, 1)", 'many of them' => "SELECT hipq.complete('{$id}'::bigint[], '{1}'::integer[])",
+		'complete' => "SELECT hipq.complete($id, 1)", 'many of them' => "SELECT hipq.complete_attempts('{$id}'::bigint[], '{1}'::integer[])",
 		'fail' => "SELECT hipq.fail($id, 1, 'no')", 'release' => "SELECT hipq.release($id, 1)",
 		'extend' => "SELECT hipq.extend($id, 1, '1 h')", 'report_progress' => "SELECT hipq.report_progress($id, 1, 1, 2)");
 	is(told($session, $calls{$_}), '42501', "$way: $_ is refused") foreach sort keys %calls;
@@ -208,7 +208,7 @@ my @both = split /\n/, claim('modest', $both, 4);
 $hipq->sql(q{SELECT hipq.revoke_queue('other.jobs', 'modest', 'work')});
 ok($hipq->wait_until($held . $both, 1), 'of one it is revoked: that job is taken from it');
 is($hipq->sql_as('modest', "SELECT hipq.heartbeat($both)"), 'healthy', 'it goes on with the other');
-is($hipq->sql_as('modest', "SELECT count(*) FROM unnest(hipq.complete(ARRAY(SELECT id FROM unnest('{$both[0], $both[1]}'::bigint[]) AS id), '{1, 1}'::integer[]))"), 1, 'and completes that');
+is($hipq->sql_as('modest', "SELECT count(*) FROM unnest(hipq.complete_attempts(ARRAY(SELECT id FROM unnest('{$both[0], $both[1]}'::bigint[]) AS id), '{1, 1}'::integer[]))"), 1, 'and completes that');
 my $session = session('modest');
 $hipq->sql('ALTER ROLE modest NOLOGIN');
 is(told($session, "SELECT hipq.heartbeat($both)"), 'healthy', 'NOLOGIN is for new sessions, as everywhere in PostgreSQL');

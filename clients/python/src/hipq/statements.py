@@ -27,7 +27,7 @@ STILL_RUN = "SELECT hipq.heartbeat_attempts(%s::bigint[], %s::integer[])"
 COMPLETE = "SELECT hipq.complete(%s::bigint, %s::integer, %s::jsonb)"
 FAIL = "SELECT hipq.fail(%s::bigint, %s::integer, %s::text, retriable => %s::boolean)"
 RELEASE = "SELECT hipq.release(%s::bigint, %s::integer, delay => %s::text::hipq.duration)"
-RELEASE_MANY = "SELECT hipq.release(%s::bigint[], %s::integer[])"
+RELEASE_MANY = "SELECT hipq.release_attempts(%s::bigint[], %s::integer[])"
 PROGRESS = (
     "SELECT hipq.report_progress(%s::bigint, %s::integer, %s::bigint, %s::bigint, %s::text)"
 )
