@@ -161,7 +161,7 @@ a,b,c
 \.
 RESET ROLE;
 SELECT pg_temp.guard_calls();
-SELECT job_type, priority, job_key, job_data, time_windows, throttle_factor, timeout, state, attempt, scheduled_run_time = now() AND created_time = now() AND expires_time = 'infinity' AS times FROM hipq.direct_q ORDER BY id;
+SELECT job_type, priority, job_key, job_data, time_windows, throttle_factor, timeout, state, attempt, scheduled_run_time = now() AND created_time = now() AND expires_time = '9999-01-01 00:00:00+00' AS times FROM hipq.direct_q ORDER BY id;
 INSERT INTO hipq.direct_q (job_type, job_data, priority, time_windows, throttle_factor) VALUES ('t', '{"a": 1}', 5, 'SAT,  22:00-06:00', 1.23456), ('known', NULL, NULL, NULL, NULL);
 SELECT count(*) FROM (SELECT to_jsonb(job) - 'id' AS row FROM hipq.direct_q AS job WHERE job_key = 'NONE' AND priority <> 2 GROUP BY 1 HAVING count(*) = 2) AS rows;
 ROLLBACK;

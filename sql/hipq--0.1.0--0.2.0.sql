@@ -184,6 +184,151 @@ FROM (
 ) AS measured
 OFFSET 0;
 
+-- Drivers cannot read infinity. Tables of queues that are there keep their defaults, so that a
+-- library of 0.1.0 takes their rows: its successor changes them as they come.
+ALTER TABLE ONLY hipq.job
+    ALTER COLUMN accepted_time SET DEFAULT '9999-01-01 00:00:00+00',
+    ALTER COLUMN deadline SET DEFAULT '9999-01-01 00:00:00+00',
+    ALTER COLUMN expires_time SET DEFAULT '9999-01-01 00:00:00+00';
+COMMENT ON COLUMN hipq.job.accepted_time
+    IS 'when the present or last attempt started; the year 9999 = none yet';
+COMMENT ON COLUMN hipq.job.deadline
+    IS 'when the running attempt times out; the year 9999 = it does not run';
+COMMENT ON COLUMN hipq.job.expires_time
+    IS 'not started by then: final with reason expired; the year 9999 = it does not expire';
+
+CREATE OR REPLACE VIEW hipq.jobs WITH (security_barrier) AS
+SELECT job.id,
+       queue.name AS queue,
+       job.job_type,
+       job.job_key,
+       job.state,
+       CASE
+           WHEN job.state = 'running' THEN 'running'
+           WHEN job.state IN ('initial', 'retry') AND hipq._is_running(job.queue_id, job.id) THEN 'running'
+           WHEN job.state <> 'final' THEN 'waiting'
+           WHEN job.error = 'NONE' THEN 'succeeded'
+           WHEN job.retry_reason = 'cancelled' THEN 'cancelled'
+           WHEN job.retry_reason = 'expired' THEN 'expired'
+           ELSE 'failed'
+       END AS outcome,
+       job.error,
+       job.attempt,
+       job.retry_count,
+       job.max_retries,
+       job.retry_reason,
+       job.manual_reason,
+       job.scheduled_run_time,
+       job.priority,
+       job.timeout,
+       job.created_time,
+       CASE WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time END AS accepted_time,
+       job.update_time,
+       CASE WHEN job.deadline < '9999-01-01 00:00:00+00' THEN job.deadline END AS deadline,
+       CASE WHEN job.expires_time < '9999-01-01 00:00:00+00' THEN job.expires_time END AS expires_time,
+       hipq._masked(job.queue_id, job.job_type, job.job_data) AS job_data,
+       job.result,
+       job.original_job_id,
+       job.retry_of,
+       job.throttle_factor,
+       job.throttle_key,
+       job.time_windows,
+       job.shard_key,
+       nullif(job.worker_id, -1) AS worker_id,
+       job.queue_ttl
+FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues()))) AS job
+JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id;
+COMMENT ON COLUMN hipq.jobs.accepted_time
+    IS 'when the present or last attempt started; NULL = none yet';
+COMMENT ON COLUMN hipq.jobs.deadline
+    IS 'when the running attempt times out; NULL = it does not run';
+COMMENT ON COLUMN hipq.jobs.expires_time
+    IS 'not started by then: final with reason expired; NULL = it does not expire';
+
+CREATE OR REPLACE VIEW hipq.running WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       busy.id,
+       busy.job_type,
+       CASE WHEN hipq._may(busy.queue_id, 'read') THEN busy.job_key END AS job_key,
+       busy.attempt,
+       busy.pid,
+       busy.worker_id,
+       worker.name AS worker,
+       busy.is_accepted,
+       busy.since,
+       busy.timeout,
+       busy.deadline,
+       activity.wait_event_type,
+       activity.wait_event,
+       pg_blocking_pids(busy.pid) AS blocked_by
+FROM (
+    SELECT coalesce(job.queue_id, executor.queue_id) AS queue_id,
+           coalesce(job.id, executor.job_id) AS id,
+           coalesce(job.job_type, executor.job_type) AS job_type,
+           coalesce(job.job_key, waiting.job_key) AS job_key,
+           coalesce(executor.attempt, job.attempt) AS attempt,
+           executor.pid,
+           CASE WHEN executor.pid IS NULL THEN job.worker_id END AS worker_id,
+           CASE WHEN executor.pid IS NULL AND job.worker_id > 0 THEN coalesce(executor.is_accepted, job.accepted_time < '9999-01-01 00:00:00+00') END AS is_accepted,
+           coalesce(executor.started_time, CASE WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time END, job.update_time) AS since,
+           coalesce(job.timeout, waiting.timeout) AS timeout,
+           coalesce(executor.deadline, CASE WHEN job.deadline < '9999-01-01 00:00:00+00' THEN job.deadline END) AS deadline
+    FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE job.state = 'running' AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))) AS job
+    FULL JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
+    LEFT JOIN LATERAL (
+        SELECT other.job_key, other.timeout
+        FROM hipq.job AS other
+        WHERE job.id IS NULL AND other.queue_id = executor.queue_id AND hipq._is_in_reach(other.queue_id, hipq._reachable_queues(hipq._visible_queues()))
+          AND other.id = executor.job_id AND other.state <> 'final'
+        OFFSET 0
+    ) AS waiting ON true
+    WHERE job.id IS NOT NULL OR executor.pid IS NOT NULL
+) AS busy
+JOIN hipq._visible_queue AS queue ON queue.queue_id = busy.queue_id
+LEFT JOIN (SELECT worker.worker_id, worker.name FROM hipq.worker OFFSET 0) AS worker ON worker.worker_id = busy.worker_id
+LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid;
+
+CREATE OR REPLACE VIEW hipq.lanes WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       lane.job_type,
+       lane.priority,
+       CASE WHEN isfinite(lane.due_time) THEN lane.due_time END AS due_time,
+       CASE WHEN isfinite(lane.frontier_time) THEN lane.frontier_time END AS frontier_time,
+       lane.frontier_id,
+       lane.pockets,
+       lane.notes,
+       lane.is_read
+FROM hipq._lanes() AS lane
+JOIN hipq._visible_queue AS queue ON queue.queue_id = lane.queue_id;
+COMMENT ON COLUMN hipq.lanes.due_time
+    IS 'no job in it is due before; NULL = it is empty, or nothing is known yet';
+COMMENT ON COLUMN hipq.lanes.frontier_time
+    IS 'from this scheduled_run_time on it has not been read yet; NULL = it has not been read, or '
+    'is read to its end';
+
+-- Jobs that do not expire are not in the index of those that do.
+CREATE FUNCTION hipq._make_expiry_indexes() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    index record;
+BEGIN
+    FOR index IN
+        SELECT indexrelid::regclass AS name, pg_class.relname, indrelid::regclass AS leaf
+        FROM hipq.queue
+        JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
+        JOIN pg_inherits ON inhparent = top.oid
+        JOIN pg_index ON indrelid = inhrelid
+        JOIN pg_class ON pg_class.oid = indexrelid
+        WHERE pg_get_expr(indpred, indrelid) = '(expires_time < ''infinity''::timestamp with time zone)'
+    LOOP
+        EXECUTE format('DROP INDEX %s', index.name);
+        EXECUTE format('CREATE INDEX %I ON %s (expires_time) WHERE expires_time < ''9999-01-01 00:00:00+00''', index.relname, index.leaf);
+    END LOOP;
+END
+$$;
+SELECT hipq._make_expiry_indexes();
+DROP FUNCTION hipq._make_expiry_indexes();
+
 -- Functions with more arguments take the places of others. Who had been given a right on one of
 -- those has it on its successor, and pg_dump tells it as theirs, not as the extension's.
 CREATE FUNCTION hipq._take_rights(former regprocedure, present regprocedure) RETURNS void

@@ -10,6 +10,7 @@ CREATE SEQUENCE hipq.job_id_seq;
 COMMENT ON SEQUENCE hipq.job_id_seq IS 'ids of jobs, of all queues';
 SELECT pg_extension_config_dump('hipq.job_id_seq', '');
 
+-- A time that a job has not is far: drivers cannot read infinity.
 -- Columns that the job type decides have no default: NULL means "the type's value", the guard
 -- trigger fills it in. So do bookkeeping columns whose start value is computed. Ordered by
 -- alignment. Two constraints, not one for each condition: each is a row of pg_constraint for each
@@ -22,9 +23,9 @@ CREATE TABLE hipq.job (
     scheduled_run_time timestamptz     NOT NULL DEFAULT now(),
     update_time        timestamptz     NOT NULL,
     created_time       timestamptz     NOT NULL,
-    accepted_time      timestamptz     NOT NULL DEFAULT 'infinity',
-    deadline           timestamptz     NOT NULL DEFAULT 'infinity',
-    expires_time       timestamptz     NOT NULL DEFAULT 'infinity',
+    accepted_time      timestamptz     NOT NULL DEFAULT '9999-01-01 00:00:00+00',
+    deadline           timestamptz     NOT NULL DEFAULT '9999-01-01 00:00:00+00',
+    expires_time       timestamptz     NOT NULL DEFAULT '9999-01-01 00:00:00+00',
     queue_id           integer         NOT NULL,
     state              hipq.job_state  NOT NULL DEFAULT 'initial',
     timeout            integer         NOT NULL,
@@ -80,10 +81,11 @@ COMMENT ON COLUMN hipq.job.update_time
     'final job';
 COMMENT ON COLUMN hipq.job.created_time IS 'when the job was enqueued (start of the transaction)';
 COMMENT ON COLUMN hipq.job.accepted_time
-    IS 'when the present or last attempt started; infinity = none yet';
+    IS 'when the present or last attempt started; the year 9999 = none yet';
 COMMENT ON COLUMN hipq.job.deadline
-    IS 'when the running attempt times out; infinity when not running';
-COMMENT ON COLUMN hipq.job.expires_time IS 'not started by then: final with reason expired';
+    IS 'when the running attempt times out; the year 9999 = it does not run';
+COMMENT ON COLUMN hipq.job.expires_time
+    IS 'not started by then: final with reason expired; the year 9999 = it does not expire';
 COMMENT ON COLUMN hipq.job.queue_id IS 'queue; the default of the queue''s own table, leave it out';
 COMMENT ON COLUMN hipq.job.state IS 'initial, running, error, retry or final';
 COMMENT ON COLUMN hipq.job.timeout

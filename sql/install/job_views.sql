@@ -30,10 +30,10 @@ SELECT job.id,
        job.priority,
        job.timeout,
        job.created_time,
-       job.accepted_time,
+       CASE WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time END AS accepted_time,
        job.update_time,
-       job.deadline,
-       job.expires_time,
+       CASE WHEN job.deadline < '9999-01-01 00:00:00+00' THEN job.deadline END AS deadline,
+       CASE WHEN job.expires_time < '9999-01-01 00:00:00+00' THEN job.expires_time END AS expires_time,
        hipq._masked(job.queue_id, job.job_type, job.job_data) AS job_data,
        job.result,
        job.original_job_id,
@@ -71,13 +71,14 @@ COMMENT ON COLUMN hipq.jobs.priority IS 'lower runs first';
 COMMENT ON COLUMN hipq.jobs.timeout IS 'seconds an attempt may run';
 COMMENT ON COLUMN hipq.jobs.created_time IS 'when the job was enqueued';
 COMMENT ON COLUMN hipq.jobs.accepted_time
-    IS 'when the present or last attempt started; infinity = none yet';
+    IS 'when the present or last attempt started; NULL = none yet';
 COMMENT ON COLUMN hipq.jobs.update_time
     IS 'when the row last changed, but for one that has not been tried yet; for a final job, when '
     'it ended';
 COMMENT ON COLUMN hipq.jobs.deadline
-    IS 'when the running attempt times out; infinity when not running';
-COMMENT ON COLUMN hipq.jobs.expires_time IS 'not started by then: final with reason expired';
+    IS 'when the running attempt times out; NULL = it does not run';
+COMMENT ON COLUMN hipq.jobs.expires_time
+    IS 'not started by then: final with reason expired; NULL = it does not expire';
 COMMENT ON COLUMN hipq.jobs.job_data IS 'data for the handler; secret parameters are ***';
 COMMENT ON COLUMN hipq.jobs.result IS 'what the handler or the external worker returned';
 COMMENT ON COLUMN hipq.jobs.original_job_id
@@ -121,10 +122,10 @@ FROM (
            coalesce(executor.attempt, job.attempt) AS attempt,
            executor.pid,
            CASE WHEN executor.pid IS NULL THEN job.worker_id END AS worker_id,
-           CASE WHEN executor.pid IS NULL AND job.worker_id > 0 THEN coalesce(executor.is_accepted, job.accepted_time < 'infinity') END AS is_accepted,
-           coalesce(executor.started_time, nullif(job.accepted_time, 'infinity'), job.update_time) AS since,
+           CASE WHEN executor.pid IS NULL AND job.worker_id > 0 THEN coalesce(executor.is_accepted, job.accepted_time < '9999-01-01 00:00:00+00') END AS is_accepted,
+           coalesce(executor.started_time, CASE WHEN job.accepted_time < '9999-01-01 00:00:00+00' THEN job.accepted_time END, job.update_time) AS since,
            coalesce(job.timeout, waiting.timeout) AS timeout,
-           coalesce(executor.deadline, job.deadline) AS deadline
+           coalesce(executor.deadline, CASE WHEN job.deadline < '9999-01-01 00:00:00+00' THEN job.deadline END) AS deadline
     FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE job.state = 'running' AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))) AS job
     FULL JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
     LEFT JOIN LATERAL (

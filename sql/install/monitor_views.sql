@@ -72,8 +72,8 @@ CREATE VIEW hipq.lanes WITH (security_barrier) AS
 SELECT queue.name AS queue,
        lane.job_type,
        lane.priority,
-       lane.due_time,
-       lane.frontier_time,
+       CASE WHEN isfinite(lane.due_time) THEN lane.due_time END AS due_time,
+       CASE WHEN isfinite(lane.frontier_time) THEN lane.frontier_time END AS frontier_time,
        lane.frontier_id,
        lane.pockets,
        lane.notes,
@@ -86,9 +86,10 @@ COMMENT ON COLUMN hipq.lanes.queue IS 'queue of the lane';
 COMMENT ON COLUMN hipq.lanes.job_type IS 'job type of the lane';
 COMMENT ON COLUMN hipq.lanes.priority IS 'priority of the lane; lower runs first';
 COMMENT ON COLUMN hipq.lanes.due_time
-    IS 'no job in it is due before; infinity = it is empty, -infinity = nothing is known yet';
+    IS 'no job in it is due before; NULL = it is empty, or nothing is known yet';
 COMMENT ON COLUMN hipq.lanes.frontier_time
-    IS 'from this scheduled_run_time on it has not been read yet';
+    IS 'from this scheduled_run_time on it has not been read yet; NULL = it has not been read, or '
+    'is read to its end';
 COMMENT ON COLUMN hipq.lanes.frontier_id
     IS 'of the jobs with scheduled_run_time = frontier_time, those from this id on have not been '
     'read yet';

@@ -26,7 +26,7 @@ namespace {
 constexpr const char *dispatch_sql = R"(
     UPDATE {live} AS job
     SET state = 'running', attempt = job.attempt + 1, error = 'NONE', worker_id = given.worker_id, update_time = $4,
-        accepted_time = 'infinity', deadline = $4 + coalesce(job.queue_ttl, $3) * interval '1 second'
+        accepted_time = '9999-01-01 00:00:00+00', deadline = $4 + coalesce(job.queue_ttl, $3) * interval '1 second'
     FROM (
         SELECT free.id, assigned.worker_id
         FROM unnest($1, $2) AS assigned(id, worker_id)
@@ -51,7 +51,7 @@ constexpr const char *accept_sql = R"(
             SELECT job.id
             FROM {live} AS job
             WHERE job.id = dispatched.id AND job.attempt = dispatched.attempt AND job.state = 'running' AND job.worker_id = $1
-              AND job.accepted_time = 'infinity' AND job.deadline > $4
+              AND job.accepted_time >= '9999-01-01 00:00:00+00' AND job.deadline > $4
             FOR UPDATE SKIP LOCKED
         ) AS given
     ) AS taken
@@ -109,7 +109,7 @@ std::optional<job::ClaimedJob> dispatch_directly(job::LiveRows &rows, const Assi
     const int to_accept = row->null(Column::queue_ttl) ? seconds : row->as_int32(Column::queue_ttl);
     job::make_running(*row, row->as_int32(Column::attempt) + 1, now, deadline_in(now, to_accept));
     row->set(Column::worker_id, Int64GetDatum(assignment.worker_id));
-    row->set(Column::accepted_time, TimestampTzGetDatum(pg::infinity.value));
+    row->set(Column::accepted_time, TimestampTzGetDatum(pg::far_time.value));
     constexpr std::array changed{Column::state,     Column::attempt,     Column::error,
                                  Column::worker_id, Column::update_time, Column::accepted_time,
                                  Column::deadline};
@@ -121,7 +121,7 @@ bool waits_for(std::int64_t worker_id, const job::RowValues &row, std::int64_t a
 {
     return row.state() == core::JobState::running && row.as_int32(Column::attempt) == attempt &&
            row.as_int64(Column::worker_id) == worker_id &&
-           row.as_int64(Column::accepted_time) == pg::infinity.value &&
+           row.as_time(Column::accepted_time) == pg::infinity &&
            row.as_int64(Column::deadline) > now.value;
 }
 

@@ -63,7 +63,7 @@ constexpr const char *chain_sql = R"(
     SELECT untold.id, untold.retry_of, nullif(untold.attempt, 0), untold.state::text,
            CASE WHEN untold.state <> 'final' THEN NULL WHEN untold.error = 'NONE' THEN 'succeeded' ELSE untold.retry_reason END,
            NULL, untold.error, NULL, untold.worker_id,
-           CASE WHEN untold.accepted_time < 'infinity' AND untold.attempt > 0 THEN untold.accepted_time END,
+           CASE WHEN untold.accepted_time < '9999-01-01 00:00:00+00' AND untold.attempt > 0 THEN untold.accepted_time END,
            CASE WHEN untold.state = 'final' THEN untold.update_time END, 9223372036854775807,
            untold.manual_reason
     FROM untold

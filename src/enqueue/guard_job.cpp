@@ -198,7 +198,7 @@ core::ColumnSet given_bookkeeping(const JobRow &row)
           Column::update_time, Column::created_time, Column::manual_reason})
         note(column, !row.null(column));
     for (const Column column : {Column::accepted_time, Column::deadline})
-        note(column, !row.null(column) && !TIMESTAMP_IS_NOEND(row.as_int64(column)));
+        note(column, !row.null(column) && row.as_time(column) != pg::infinity);
     for (const Column column : {Column::attempt, Column::retry_count})
         note(column, row.as_int32(column) != 0);
     for (const Column column : {Column::error, Column::retry_reason})

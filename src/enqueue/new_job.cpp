@@ -46,6 +46,13 @@ void check_time(const job::RowValues &job, Column column, bool infinity_allowed)
                errmsg("%s cannot be infinite", name.c_str()), errhint("Give a point in time."));
 }
 
+// infinity, as a user writes it, is kept as what drivers can read.
+void canonicalise_expires_time(job::RowValues &job)
+{
+    if (!job.null(Column::expires_time) && job.as_time(Column::expires_time) == pg::infinity)
+        job.set(Column::expires_time, TimestampTzGetDatum(pg::far_time.value));
+}
+
 // Kept with three decimals: what is counted of it.
 void canonicalise_throttle_factor(job::RowValues &job)
 {
@@ -163,6 +170,7 @@ void check_chosen_values(job::RowValues &job)
         pg::demand(core::check_traceparent(job.as_text(Column::traceparent)));
     check_time(job, Column::scheduled_run_time, false);
     check_time(job, Column::expires_time, true);
+    canonicalise_expires_time(job);
     if (!job.null(Column::job_data))
         pg::check_job_data(job.value(Column::job_data));
     canonicalise_time_windows(job);
@@ -193,7 +201,7 @@ void check_expiry(const job::RowValues &job)
         scheduled == ::GetCurrentTransactionStartTimestamp() ||
         (!job.null(Column::created_time) && scheduled == job.as_int64(Column::created_time));
     if (!is_default)
-        demand_expiry_after(pg::Time{scheduled}, pg::Time{job.as_int64(Column::expires_time)});
+        demand_expiry_after(pg::Time{scheduled}, job.as_time(Column::expires_time));
 }
 
 namespace {

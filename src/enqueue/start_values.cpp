@@ -89,7 +89,7 @@ void set_what_type_decides(job::RowValues &row, const catalog::JobType &type,
 void set_the_rest(job::RowValues &row)
 {
     for (const Column column : {Column::accepted_time, Column::deadline, Column::expires_time})
-        row.set(column, TimestampTzGetDatum(DT_NOEND));
+        row.set(column, TimestampTzGetDatum(pg::far_time.value));
     for (const Column column : {Column::attempt, Column::retry_count})
         row.set(column, Int32GetDatum(0));
     const Datum none = text_datum(core::none_text);

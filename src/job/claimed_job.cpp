@@ -49,12 +49,12 @@ pg::RawValue row_of(const ClaimedJob &job)
 
 bool is_accepted(const ClaimedJob &job)
 {
-    return job.values->as_int64(core::Column::accepted_time) != pg::infinity.value;
+    return job.values->as_time(core::Column::accepted_time) != pg::infinity;
 }
 
 pg::Time deadline_of(const ClaimedJob &job)
 {
-    return pg::Time{job.values->as_int64(core::Column::deadline)};
+    return job.values->as_time(core::Column::deadline);
 }
 
 }  // namespace hipq::job

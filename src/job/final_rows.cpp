@@ -159,7 +159,7 @@ RowValues succeeded_row(const ClaimedJob &job, const pg::RawValue &result, pg::T
     values.set(Column::state, constants.final_state);
     values.set(Column::attempt, Int32GetDatum(job.attempt));
     values.set(Column::update_time, TimestampTzGetDatum(now.value));
-    values.set(Column::deadline, TimestampTzGetDatum(DT_NOEND));
+    values.set(Column::deadline, TimestampTzGetDatum(pg::far_time.value));
     values.set(Column::error, constants.none);
     values.set(Column::result, result.null ? constants.json_null : result.value);
     return values;

@@ -64,30 +64,30 @@ constexpr const char *insert_final_sql =
             "") ")"
                 " SELECT job.queue_id, job.job_data, job.manual_reason" HIPQ_OWN_COLUMNS("job.")
                     HIPQ_GIVEN_COLUMNS("job.") R"(,
-           nullif(job.worker_id, -1), $3, 'infinity', 'final', $2, $4, coalesce($5, job.retry_reason), $6
+           nullif(job.worker_id, -1), $3, '9999-01-01 00:00:00+00', 'final', $2, $4, coalesce($5, job.retry_reason), $6
     FROM (SELECT ($1::hipq.job).*) AS job)";
 
 constexpr const char *to_error_sql = R"(
     UPDATE {live} AS job
-    SET state = 'error', error = $3, retry_reason = $4, update_time = $5, deadline = 'infinity'
+    SET state = 'error', error = $3, retry_reason = $4, update_time = $5, deadline = '9999-01-01 00:00:00+00'
     WHERE job.id = $1 AND job.attempt = $2 AND (job.state = 'running' OR ($6 AND job.state = 'error')))";
 
 constexpr const char *to_retry_sql = R"(
     UPDATE {live} AS job
-    SET state = 'retry', error = $3, retry_reason = $4, update_time = $5, deadline = 'infinity', scheduled_run_time = $6,
+    SET state = 'retry', error = $3, retry_reason = $4, update_time = $5, deadline = '9999-01-01 00:00:00+00', scheduled_run_time = $6,
         retry_count = job.retry_count + $7
     WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('running', 'error'))";
 
 constexpr const char *expired_sql = R"(
     SELECT job.id FROM {live} AS job
-    WHERE job.expires_time <= $1 AND job.expires_time < 'infinity' AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_SET_ASIDE
+    WHERE job.expires_time <= $1 AND job.expires_time < '9999-01-01 00:00:00+00' AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_SET_ASIDE
                                     R"(
     ORDER BY job.expires_time
     LIMIT $2)";
 
 constexpr const char *next_expiry_sql = R"(
     SELECT job.expires_time FROM {live} AS job
-    WHERE job.expires_time < 'infinity' AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_SET_ASIDE
+    WHERE job.expires_time < '9999-01-01 00:00:00+00' AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_SET_ASIDE
                                         R"(
     ORDER BY job.expires_time
     LIMIT 1)";

@@ -47,6 +47,8 @@ struct RowValues {
     {
         return null(column) ? 0 : DatumGetInt64(value(column));
     }
+    // Of a far time: infinity.
+    pg::Time as_time(core::Column column) const { return pg::unless_far({as_int64(column)}); }
     int as_int32(core::Column column) const
     {
         return null(column) ? 0 : DatumGetInt32(value(column));

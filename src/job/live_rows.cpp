@@ -298,7 +298,7 @@ Datum unpacked(Datum value)
 
 ClaimedJob job_of(const RowValues &values, Oid row_type, ItemPointerData place)
 {
-    const std::int64_t accepted = values.as_int64(Column::accepted_time);
+    const pg::Time accepted = values.as_time(Column::accepted_time);
     ClaimedJob job{};
     job.queue_id = values.as_int32(Column::queue_id);
     job.id = values.as_int64(Column::id);
@@ -309,7 +309,7 @@ ClaimedJob job_of(const RowValues &values, Oid row_type, ItemPointerData place)
     job.retry_count = values.as_int32(Column::retry_count);
     job.max_retries = values.as_int32(Column::max_retries);
     job.started =
-        pg::Time{accepted == pg::infinity.value ? values.as_int64(Column::update_time) : accepted};
+        accepted == pg::infinity ? pg::Time{values.as_int64(Column::update_time)} : accepted;
     job.error = text_of(values.value(Column::error));
     job.retry_reason = text_of(values.value(Column::retry_reason));
     job.place = place;

@@ -22,7 +22,7 @@ void note_if_waiting(Oid leaf, const RowValues &job, const catalog::Queue &queue
     if (core::is_waiting(job.state()))
         note_due(queue, job.as_text(Column::job_type),
                  pg::Time{job.as_int64(Column::scheduled_run_time)},
-                 pg::Time{job.as_int64(Column::expires_time)});
+                 job.as_time(Column::expires_time));
 }
 
 void note_due(const catalog::Queue &queue, std::string_view job_type, pg::Time due,

@@ -14,6 +14,16 @@ struct Time {
         default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a null pointer
 };
 inline constexpr Time infinity{std::numeric_limits<std::int64_t>::max()};  // DT_NOEND
+
+// What a column holds where a row has no such time: a time that never comes. It is not infinity,
+// because some drivers cannot read that. Rows of hipq 0.1.0 have infinity, and users may write any
+// time: from there on all are far. In memory each of them is infinity.
+inline constexpr Time far_time{252'424'080'000'000'000};  // 9999-01-01 00:00:00+00
+inline constexpr Time unless_far(Time time)
+{
+    return time < far_time ? time : infinity;
+}
+
 inline Time operator+(Time time, std::int64_t microseconds)
 {
     return Time{time.value + microseconds};
@@ -94,7 +104,7 @@ public:
     Oid oid(int column) const { return static_cast<Oid>(cells_[column].integer); }
     bool boolean(int column) const { return cells_[column].integer != 0; }
     double number(int column) const { return cells_[column].number; }
-    Time time(int column) const { return Time{cells_[column].integer}; }
+    Time time(int column) const { return unless_far(Time{cells_[column].integer}); }
     std::string text(int column) const
     {
         return cells_[column].null ? std::string() : std::string(chars(column));

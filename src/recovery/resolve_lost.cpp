@@ -89,7 +89,7 @@ constexpr const char *put_back_sql = R"(
         FROM taken
     )
     UPDATE {live} AS job
-    SET state = 'retry', error = $5, retry_reason = $4, update_time = $3, deadline = 'infinity', scheduled_run_time = $3
+    SET state = 'retry', error = $5, retry_reason = $4, update_time = $3, deadline = '9999-01-01 00:00:00+00', scheduled_run_time = $3
     WHERE job.id = ANY (ARRAY(SELECT taken.id FROM taken))
     RETURNING job.id, job.job_type)";
 

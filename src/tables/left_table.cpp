@@ -55,7 +55,7 @@ constinit pg::Statement select_difference(R"(
                (format('CREATE UNIQUE INDEX %s ON hipq.%s USING btree (job_type, job_key) WHERE (job_key <> ''NONE''::text)', $5, $3)),
                (format('CREATE INDEX %1$s_line ON hipq.%1$s USING btree (job_type, priority, scheduled_run_time, id)', $3)),
                (format('CREATE INDEX %1$s_expiry ON hipq.%1$s USING btree (expires_time) '
-                       'WHERE (expires_time < ''infinity''::timestamp with time zone)', $3))
+                       'WHERE (expires_time < %2$L::timestamp with time zone)', $3, '9999-01-01 00:00:00+00'::timestamptz))
         UNION ALL
         SELECT format(definition, name)
         FROM tree
@@ -91,7 +91,7 @@ constinit pg::Statement select_difference(R"(
         UNION ALL
         SELECT 7, 'It lacks an index: ' || definition || '.'
         FROM needed_index
-        WHERE definition NOT IN (SELECT pg_get_indexdef(indexrelid) FROM tree JOIN pg_index ON indrelid = oid WHERE indisvalid)
+        WHERE definition NOT IN (SELECT replace(pg_get_indexdef(indexrelid), '''infinity''', quote_literal('9999-01-01 00:00:00+00'::timestamptz)) FROM tree JOIN pg_index ON indrelid = oid WHERE indisvalid)
     )
     SELECT text
     FROM difference

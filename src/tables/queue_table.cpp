@@ -69,7 +69,7 @@ void create_live_leaf(const std::string &table)
     pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_line") + on_leaf +
                  "(job_type, priority, scheduled_run_time, id)");
     pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_expiry") + on_leaf +
-                 "(expires_time) WHERE expires_time < 'infinity'");
+                 "(expires_time) WHERE expires_time < '9999-01-01 00:00:00+00'");
 }
 
 // The scheduler makes the other leaves when the first job is final: ask_for_leaves().

@@ -38,7 +38,7 @@ $$, $want$
         ('CREATE UNIQUE INDEX contract_mail_live_pkey ON hipq.contract_mail_live USING btree (id)'),
         ('CREATE UNIQUE INDEX contract_mail_one_unfinished_job_per_type_and_key ON hipq.contract_mail_live USING btree (job_type, job_key) WHERE (job_key <> ''NONE''::text)'),
         ('CREATE INDEX contract_mail_live_line ON hipq.contract_mail_live USING btree (job_type, priority, scheduled_run_time, id)'),
-        ('CREATE INDEX contract_mail_live_expiry ON hipq.contract_mail_live USING btree (expires_time) WHERE (expires_time < ''infinity''::timestamp with time zone)'),
+        (format('CREATE INDEX contract_mail_live_expiry ON hipq.contract_mail_live USING btree (expires_time) WHERE (expires_time < %L::timestamp with time zone)', '9999-01-01 00:00:00+00'::timestamptz)),
         ('CREATE UNIQUE INDEX contract_mail_final_default_id ON hipq.contract_mail_final_default USING btree (id)'),
         ('CREATE INDEX contract_mail_final_default_key ON hipq.contract_mail_final_default USING btree (job_type, job_key) WHERE (job_key <> ''NONE''::text)')
 $want$, 'indexes, by name and definition');

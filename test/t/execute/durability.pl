@@ -80,7 +80,7 @@ ok($hipq->wait_until("SELECT worker_id FROM hipq.jobs WHERE id = $given", $worke
 $hipq->sql_as('app', "BEGIN; SELECT count(*) FROM hipq.claim($worker); SET LOCAL synchronous_commit = off; COMMIT");
 $hipq->node->stop('immediate');
 $hipq->node->start;
-is($hipq->sql("SELECT concat_ws(' ', state, attempt, worker_id, accepted_time < 'infinity') FROM hipq.jobs WHERE id = $given"), "running 1 $worker t", 'which it has after a crash, too');
+is($hipq->sql("SELECT concat_ws(' ', state, attempt, worker_id, accepted_time IS NOT NULL) FROM hipq.jobs WHERE id = $given"), "running 1 $worker t", 'which it has after a crash, too');
 $hipq->sql("SELECT hipq.cancel($given)");
 
 like($hipq->error_of(q{SELECT hipq.alter_queue('app.main', durability => 'none')}), qr/22023.*unknown durability "none"/, 'unknown durability');

@@ -35,7 +35,7 @@ sub ask
 sub claim { my ($client) = @_; return ask($client->{session}, "SELECT id || ' ' || attempt FROM hipq.claim($client->{id}, 10)"); }
 sub deregister { my ($client) = @_; ask($client->{session}, "SELECT hipq.deregister_worker($client->{id})"); $client->{session}->quit; return gone($client->{name}); }
 sub gone { my ($name) = @_; return ok($hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name'", 0), "$name is gone"); }
-sub row { my ($id) = @_; return "SELECT concat_ws(' ', job.state, job.attempt, worker.name, CASE WHEN job.accepted_time < 'infinity' THEN 'accepted' END) FROM hipq.app_out AS job LEFT JOIN hipq.worker USING (worker_id) WHERE id = $id"; }
+sub row { my ($id) = @_; return "SELECT concat_ws(' ', job.state, job.attempt, worker.name, CASE WHEN job.accepted_time < '9998-01-01' THEN 'accepted' END) FROM hipq.app_out AS job LEFT JOIN hipq.worker USING (worker_id) WHERE id = $id"; }
 sub is_row { my ($id, $expected, $what) = @_; ok($hipq->wait_until(row($id), $expected), $what) or diag($hipq->sql("SELECT * FROM hipq.attempts WHERE job_id = $id")); return; }
 sub reasons { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(reason, ' ' ORDER BY attempt), '') FROM hipq.attempts WHERE job_id = $id"); }
 # A stale attempt is refused and changes nothing.
