@@ -13,6 +13,11 @@ BEGIN
 END
 $upgrade$;
 
+-- The trace of a job. It comes last: rows of handlers keep the order of their columns.
+ALTER TABLE hipq.job ADD COLUMN traceparent text;
+COMMENT ON COLUMN hipq.job.traceparent
+    IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
+
 -- Tables that a subscription fills: their queues stand still until release_hold(queue).
 CREATE TABLE hipq.queue_hold (
     queue_id     integer     NOT NULL CONSTRAINT queue_hold_pkey PRIMARY KEY,
@@ -235,7 +240,8 @@ SELECT job.id,
        job.time_windows,
        job.shard_key,
        nullif(job.worker_id, -1) AS worker_id,
-       job.queue_ttl
+       job.queue_ttl,
+       job.traceparent
 FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues()))) AS job
 JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id;
 COMMENT ON COLUMN hipq.jobs.accepted_time
@@ -244,6 +250,8 @@ COMMENT ON COLUMN hipq.jobs.deadline
     IS 'when the running attempt times out; NULL = it does not run';
 COMMENT ON COLUMN hipq.jobs.expires_time
     IS 'not started by then: final with reason expired; NULL = it does not expire';
+COMMENT ON COLUMN hipq.jobs.traceparent
+    IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 
 CREATE OR REPLACE VIEW hipq.running WITH (security_barrier) AS
 SELECT queue.name AS queue,
@@ -328,6 +336,8 @@ END
 $$;
 SELECT hipq._make_expiry_indexes();
 DROP FUNCTION hipq._make_expiry_indexes();
+COMMENT ON COLUMN hipq.sizes.kind
+    IS 'live (unfinished jobs), final, attempt, attempt_log or dead_letter';
 
 -- Functions with more arguments take the places of others. Who had been given a right on one of
 -- those has it on its successor, and pg_dump tells it as theirs, not as the extension's.
@@ -433,11 +443,6 @@ COMMENT ON FUNCTION hipq.register_job_type(
 GRANT EXECUTE ON FUNCTION hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, boolean, boolean) TO PUBLIC;
 SELECT hipq._take_rights('hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text)', 'hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, boolean, boolean)');
 DROP FUNCTION hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text);
-
--- The trace of a job. It comes last: rows of handlers keep the order of their columns.
-ALTER TABLE hipq.job ADD COLUMN traceparent text;
-COMMENT ON COLUMN hipq.job.traceparent
-    IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 
 CREATE FUNCTION hipq.enqueue(
     job_type text, job_data text DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,
