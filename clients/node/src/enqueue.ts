@@ -21,6 +21,8 @@ export interface EnqueueOptions {
   timeWindows?: string;
   /** The name of the one worker that the first attempt is for. */
   worker?: string;
+  /** The trace that the job belongs to, as W3C Trace Context writes it. */
+  traceparent?: string;
 }
 
 export interface EnqueueManyOptions extends Omit<EnqueueOptions, "key" | "worker"> {
@@ -52,17 +54,18 @@ const types: Types = {
   throttle_key: "text",
   queue_ttl: duration,
   worker: "text",
+  traceparent: "text",
 };
 const manyTypes: Types = { ...types, job_data: "jsonb[]", job_keys: "text[]" };
 
 function named(options: EnqueueOptions): Record<string, unknown> {
   const { queue, key, onDuplicate, scheduledRunTime, expiresTime, priority, timeout, queueTtl, ...rest } = options;
-  const { maxRetries, throttleKey, throttleFactor, timeWindows, worker, ...unknown } = rest;
+  const { maxRetries, throttleKey, throttleFactor, timeWindows, worker, traceparent, ...unknown } = rest;
   for (const name of Object.keys(unknown)) throw new TypeError(`there is no option "${name}"`);
   return {
     queue, job_key: key, on_duplicate: onDuplicate, scheduled_run_time: scheduledRunTime, expires_time: expiresTime,
     priority, timeout, queue_ttl: queueTtl, max_retries: maxRetries, throttle_key: throttleKey,
-    throttle_factor: throttleFactor, time_windows: timeWindows, worker,
+    throttle_factor: throttleFactor, time_windows: timeWindows, worker, traceparent,
   };
 }
 

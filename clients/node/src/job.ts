@@ -17,6 +17,7 @@ export interface ClaimedRow {
   scheduled_run_time: Date;
   created_time: Date;
   original_job_id: string | null;
+  traceparent: string | null;
 }
 
 export class Job<Data = any> {
@@ -33,6 +34,8 @@ export class Job<Data = any> {
   readonly createdTime: Date;
   /** The first of the jobs that it was retried from by hand. */
   readonly originalJobId: string | null;
+  /** The trace that it belongs to, as W3C Trace Context writes it. */
+  readonly traceparent: string | null;
   /** Aborted when the attempt is over: stop, nobody wants the result. Its reason is an AttemptOver. */
   readonly signal: AbortSignal;
 
@@ -52,6 +55,7 @@ export class Job<Data = any> {
     this.scheduledRunTime = row.scheduled_run_time;
     this.createdTime = row.created_time;
     this.originalJobId = row.original_job_id;
+    this.traceparent = row.traceparent;
     this.signal = this.#controller.signal;
     this.#session = session;
     this.#deadline = row.deadline;

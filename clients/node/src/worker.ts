@@ -266,7 +266,7 @@ export class Worker {
       const client = await this.#claims.client();
       const { rows } = await client.query(
         `SELECT id::text, attempt, queue, job_type, job_key, job_data, deadline, retry_count, max_retries, scheduled_run_time,
-           created_time, original_job_id::text
+           created_time, original_job_id::text, traceparent
          FROM hipq.claim($1::bigint, $2::integer, $3::text::hipq.duration)`,
         [this.#id, most, this.#options.pooler ? String(pollInterval / 1_000) : "0"],
       );

@@ -29,14 +29,16 @@ for (const pooler of [false, true])
     assert.equal((await client.query("SELECT count(*) FROM hipq.workers WHERE name = $1", [queue])).rows[0].count, "0", "it has deregistered");
   });
 
+const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
 test("a job knows what it is", async () => {
   const queue = await makeQueue(client);
   let seen;
   const worker = makeWorker(queue).job("work", (job) => void (seen = job));
-  await enqueue(client, "work", { n: 1 }, { queue, key: "k", maxRetries: 7, timeout: 60 });
+  await enqueue(client, "work", { n: 1 }, { queue, key: "k", maxRetries: 7, timeout: 60, traceparent });
   await runUntilIdle(worker, client, queue);
-  assert.deepEqual([seen.attempt, seen.queue, seen.type, seen.key, seen.data, seen.retryCount, seen.maxRetries, seen.originalJobId],
-    [1, queue, "work", "k", { n: 1 }, 0, 7, null]);
+  assert.deepEqual([seen.attempt, seen.queue, seen.type, seen.key, seen.data, seen.retryCount, seen.maxRetries, seen.originalJobId, seen.traceparent],
+    [1, queue, "work", "k", { n: 1 }, 0, 7, null, traceparent]);
   assert.ok(seen.deadline - seen.createdTime > 50_000 && seen.scheduledRunTime instanceof Date);
 });
 

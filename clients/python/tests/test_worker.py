@@ -27,12 +27,14 @@ class Worker(Case):
         seen = []
         worker.job("scan")(seen.append)
         self.serve(worker)
-        self.outcome(self.enqueue("scan", [1], job_key="key"))
+        trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        self.outcome(self.enqueue("scan", [1], job_key="key", traceparent=trace))
         (job,) = seen
         seen = (job.attempt, job.queue, job.type, job.key)
         self.assertEqual(seen, (1, self.queue, "scan", "key"))
         self.assertEqual((job.data, job.retry_count, job.max_retries), ([1], 0, 3))
         self.assertEqual((job.retry_reason, job.original_job_id), (None, None))
+        self.assertEqual(job.traceparent, trace)
         self.assertGreater(job.deadline, job.created_time)
 
     def test_concurrency(self):

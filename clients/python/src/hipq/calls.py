@@ -29,6 +29,7 @@ class ManyOptions(TypedDict, total=False):
     on_duplicate: Optional[str]
     throttle_key: Optional[str]
     queue_ttl: Optional[Duration]
+    traceparent: Optional[str]
 
 
 class Options(ManyOptions, total=False):
@@ -59,6 +60,7 @@ CASTS = {
     "throttle_key": "text",
     "queue_ttl": "text::hipq.duration",
     "worker": "text",
+    "traceparent": "text",
 }
 
 

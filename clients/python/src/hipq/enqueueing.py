@@ -34,8 +34,8 @@ def enqueue(
 
     data: what JSON can hold, or a pydantic model; None is an empty object.
     options: queue, job_key, scheduled_run_time, priority, timeout, throttle_factor, time_windows,
-    max_retries, expires_time, on_duplicate, throttle_key, queue_ttl, worker, as hipq.enqueue() has
-    them. Times are datetimes, or timedeltas from now.
+    max_retries, expires_time, on_duplicate, throttle_key, queue_ttl, worker, traceparent, as
+    hipq.enqueue() has them. Times are datetimes, or timedeltas from now.
     Returns the id of the job. Raises what psycopg raises, and TypeError for an unknown option.
     """
     return int(ask(conn, enqueue_call(job_type, data, options))[0])

@@ -10,7 +10,8 @@ from typing import Any, Optional
 # None of these can be infinite, which psycopg could not load.
 COLUMNS = (
     "id, attempt, queue, job_type, nullif(job_key, 'NONE'), job_data, deadline, retry_count,"
-    " max_retries, nullif(retry_reason, 'NONE'), scheduled_run_time, created_time, original_job_id"
+    " max_retries, nullif(retry_reason, 'NONE'), scheduled_run_time, created_time, original_job_id,"
+    " traceparent"
 )
 
 
@@ -31,6 +32,7 @@ class JobFields:
     scheduled_run_time: datetime
     created_time: datetime
     original_job_id: Optional[int]
+    traceparent: Optional[str]
 
     def row(self) -> Sequence[Any]:
         """The fields, in the order of COLUMNS."""

@@ -27,7 +27,7 @@ ENQUEUED = """
     SELECT job.id, 1, shown.queue, job.job_type, nullif(job.job_key, 'NONE'), job.job_data,
         clock_timestamp() + job.timeout * interval '1 s', job.retry_count, job.max_retries,
         nullif(job.retry_reason, 'NONE'), job.scheduled_run_time, job.created_time,
-        job.original_job_id
+        job.original_job_id, job.traceparent
     FROM hipq.enqueued(%(job_type)s::text, %(queue)s::text) AS job
     JOIN hipq.jobs AS shown USING (id)
     ORDER BY job.id"""
