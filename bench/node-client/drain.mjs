@@ -1,0 +1,32 @@
+// Runs the jobs that are there and prints the seconds it took from the start of the workers to the last completion: two processes, as
+// graphile-worker's best (../graphile-worker/drain.mjs), with the Node.js client.
+//
+//   node drain.mjs batch|single COUNT
+import cluster from "node:cluster";
+
+const { Worker } = await import(`${process.env.NODE_CLIENT}/dist/index.js`);
+const [kind, count] = [process.argv[2], Number(process.argv[3])];
+const processes = 2;
+const reportInterval = 20; // ms
+const size = 500; // of a batch
+
+async function work() {
+  let done = 0;
+  const worker = new Worker({ name: `node ${process.pid}`, queues: ["app.main"], concurrency: 2 * size, prefetch: Number(process.env.PREFETCH ?? 4 * size) });
+  if (kind === "batch") worker.batch("run", (jobs) => void (done += jobs.length), { size });
+  else worker.job("run", () => void ++done);
+  setInterval(() => { process.send(done); done = 0; }, reportInterval);
+  process.on("message", async () => { await worker.stop(); process.exit(0); });
+  await worker.run({ signals: false });
+}
+
+async function drain() {
+  const start = process.hrtime.bigint();
+  const workers = Array.from({ length: processes }, () => cluster.fork());
+  let done = 0;
+  await new Promise((resolve) => cluster.on("message", (worker, completed) => { if ((done += completed) >= count) resolve(); }));
+  console.log(Number(process.hrtime.bigint() - start) / 1e9);
+  workers.forEach((worker) => worker.send("stop"));
+}
+
+await (cluster.isPrimary ? drain() : work());
