@@ -1,0 +1,5 @@
+// The client of hipq for C++20 over libpq: enqueue in your transaction, wait for results, work.
+#pragma once
+
+#include "hipq/client/enqueue.hpp"
+#include "hipq/client/worker.hpp"

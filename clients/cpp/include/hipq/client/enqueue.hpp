@@ -1,0 +1,141 @@
+// Enqueues jobs in the caller's transaction, waits for what became of them, cancels them.
+#pragma once
+
+#include "hipq/client/arrays.hpp"
+#include "hipq/client/connection.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace hipq::client {
+
+using Json = nlohmann::json;
+
+// What enqueue() takes beside type and data; hipq.enqueue() has a default for what is left out.
+// Times and durations are texts as PostgreSQL reads them.
+struct EnqueueOptions {
+    Value queue = {};         // "instance.queue"; without it the queue that has the job type
+    Value key = {};           // one unfinished job for each key
+    Value on_duplicate = {};  // error, return, replace, merge, debounce or after
+    Value scheduled_run_time = {};
+    Value expires_time = {};
+    std::optional<int> priority = {};
+    Value timeout = {};
+    Value queue_ttl = {};
+    std::optional<int> max_retries = {};
+    Value throttle_key = {};
+    std::optional<double> throttle_factor = {};
+    Value time_windows = {};
+    Value worker = {};  // the name of the one worker that the first attempt is for
+};
+
+struct Unique {
+    std::int64_t id;
+    std::string action;  // inserted, returned, replaced, merged, debounced or after
+};
+
+struct Outcome {
+    std::string outcome;  // succeeded, failed, cancelled or expired
+    Json result;
+    std::optional<std::string> error;
+};
+
+namespace detail {
+
+template <typename Number>
+Value text_of(const std::optional<Number> &number)
+{
+    return number ? Value(Json(*number).dump()) : std::nullopt;
+}
+
+inline Call &with_options(Call &call, const EnqueueOptions &options)
+{
+    return call.with("queue", "text", options.queue)
+        .with("on_duplicate", "text", options.on_duplicate)
+        .with("scheduled_run_time", "timestamptz", options.scheduled_run_time)
+        .with("expires_time", "timestamptz", options.expires_time)
+        .with("priority", "integer", text_of(options.priority))
+        .with("timeout", duration_type, options.timeout)
+        .with("queue_ttl", duration_type, options.queue_ttl)
+        .with("max_retries", "integer", text_of(options.max_retries))
+        .with("throttle_key", "text", options.throttle_key)
+        .with("throttle_factor", "double precision", text_of(options.throttle_factor))
+        .with("time_windows", "text", options.time_windows)
+        .with("worker", "text", options.worker);
+}
+
+inline Call enqueue_call(const char *function, const std::string &type, const Json &data,
+                         const EnqueueOptions &options)
+{
+    Call call(function);
+    call.with("job_type", "text", type).with("job_data", "jsonb", data.dump());
+    call.with("job_key", "text", options.key);
+    return with_options(call, options);
+}
+
+}  // namespace detail
+
+// Enqueues a job and returns its id. It is part of the transaction that the connection is in: after
+// a rollback there is no job. Throws what hipq.enqueue() raises: 23505 if the key is taken.
+inline std::int64_t enqueue(PGconn *connection, const std::string &type,
+                            const Json &data = Json::object(), const EnqueueOptions &options = {})
+{
+    const Call call = detail::enqueue_call("enqueue", type, data, options);
+    return run(connection, call.select(" AS id")).number(0, "id");
+}
+
+// Enqueues a job unless an unfinished one has its key; returns the id of either and what was done.
+inline Unique enqueue_unique(PGconn *connection, const std::string &type, const Json &data,
+                             const EnqueueOptions &options)
+{
+    const Call call = detail::enqueue_call("enqueue_unique", type, data, options);
+    const Result result = run(connection, call.select_from("id, action"));
+    return {result.number(0, "id"), result.text(0, "action")};
+}
+
+// Enqueues a job for each element of `data`, in one statement; returns the ids in that order. One
+// key for each job, or none at all; `key` and `worker` of the options are not for many.
+inline std::vector<std::int64_t> enqueue_many(PGconn *connection, const std::string &type,
+                                              const std::vector<Json> &data,
+                                              const EnqueueOptions &options = {},
+                                              const std::vector<Value> &keys = {})
+{
+    std::vector<std::string> texts;
+    for (const Json &element : data)
+        texts.push_back(element.dump());
+    Call call("enqueue_many");
+    call.with("job_type", "text", type).with("job_data", "jsonb[]", text_array(texts));
+    call.with("job_keys", "text[]", keys.empty() ? Value() : value_array(keys));
+    detail::with_options(call, options);
+    return numbers_of(run(connection, call.select(" AS ids")).text(0, "ids"));
+}
+
+// Waits until a job has ended, at most for `timeout`; nothing: it has not. The job must be
+// committed: do not call it in the transaction that enqueued the job.
+inline std::optional<Outcome> wait_for(PGconn *connection, std::int64_t id,
+                                       const std::string &timeout = "1 min",
+                                       const Value &queue = {})
+{
+    Call call("wait_for");
+    call.with("id", "bigint", std::to_string(id)).with("timeout", duration_type, timeout);
+    call.with("queue", "text", queue);
+    const Result result = run(connection, call.select_from("outcome, result, error"));
+    const std::string outcome = result.rows() == 0 ? "" : result.text(0, "outcome");
+    if (outcome != "succeeded" && outcome != "failed" && outcome != "cancelled" &&
+        outcome != "expired")
+        return std::nullopt;
+    const Value json = result.get(0, "result");
+    const Value error = result.get(0, "error");
+    return Outcome{outcome, json ? Json::parse(*json) : Json(), error == "NONE" ? Value() : error};
+}
+
+// Cancels a job that waits or runs; false: it ends otherwise.
+inline bool cancel(PGconn *connection, std::int64_t id, const Value &reason = {},
+                   const Value &queue = {})
+{
+    Call call("cancel");
+    call.with("id", "bigint", std::to_string(id)).with("reason", "text", reason);
+    call.with("queue", "text", queue);
+    return run(connection, call.select(" AS cancelled")).text(0, "cancelled") == "t";
+}
+
+}  // namespace hipq::client

@@ -1,0 +1,109 @@
+// A job as its handler sees it: one attempt, with a token that tells when it is over.
+#pragma once
+
+#include "hipq/client/attendance.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <future>
+#include <stop_token>
+
+namespace hipq::client {
+
+using Json = nlohmann::json;
+
+// Handlers run in threads of their own; what a job says goes through the worker's loop, and waits
+// for the server.
+class Job {
+public:
+    Job(Loop &loop, std::weak_ptr<Attendance> attendance, ClaimedJob claimed)
+        : data(Json::parse(claimed.data)), loop_(loop), attendance_(std::move(attendance)),
+          claimed_(std::move(claimed))
+    {
+    }
+    Job(const Job &) = delete;
+    Job &operator=(const Job &) = delete;
+    ~Job() = default;
+
+    std::int64_t id() const { return claimed_.id; }
+    // Which attempt of the job this is: 1 is the first.
+    int attempt() const { return claimed_.attempt; }
+    const std::string &queue() const { return claimed_.queue; }
+    const std::string &type() const { return claimed_.type; }
+    const std::optional<std::string> &key() const { return claimed_.key; }
+    // When the attempt was to time out as it was claimed.
+    const std::string &deadline() const { return claimed_.deadline; }
+    int retry_count() const { return claimed_.retry_count; }
+    int max_retries() const { return claimed_.max_retries; }
+    const std::string &scheduled_run_time() const { return claimed_.scheduled_run_time; }
+    const std::string &created_time() const { return claimed_.created_time; }
+    const std::optional<std::int64_t> &original_job_id() const { return claimed_.original_job_id; }
+    const std::optional<std::string> &traceparent() const { return claimed_.traceparent; }
+
+    Json data;
+
+    // Asked to stop when the attempt is over: nobody wants the result.
+    std::stop_token stop() const { return stop_.get_token(); }
+    bool is_over() const { return stop_.stop_requested(); }
+
+    // Says how far the job has come; view hipq.progress shows it at once. Throws AttemptOver.
+    void progress(std::int64_t done, std::optional<std::int64_t> total = {}, Value message = {})
+    {
+        ask([=, name = name()](Attendance &attendance, Done then) {
+            attendance.progress(name, done, total, message, std::move(then));
+        });
+    }
+
+    // Gives the attempt so much more time; returns the new deadline. Throws AttemptOver.
+    std::string extend(const std::string &more)
+    {
+        return ask([more, name = name()](Attendance &attendance, Done then) {
+                   attendance.extend(name, more, std::move(then));
+               })
+            .text(0, "deadline_text");
+    }
+
+    Attempt name() const { return {claimed_.id, claimed_.attempt}; }
+    // For the worker: the attempt is over, or its job is given back.
+    void end() { stop_.request_stop(); }
+
+private:
+    // Waits for the answer. When the worker ends meanwhile there is none any more.
+    Result ask(std::function<void(Attendance &, Done)> question)
+    {
+        if (is_over())
+            throw AttemptOver(id(), attempt());
+        auto answer = std::make_shared<std::promise<Reply>>();
+        std::future<Reply> reply = answer->get_future();
+        loop_.post([question = std::move(question), answer = std::move(answer),
+                    to = attendance_]() mutable {
+            const auto told = [answer = std::move(answer)](const Reply &said) {
+                answer->set_value(said);
+            };
+            if (const auto attendance = to.lock())
+                question(*attendance, told);
+        });
+        try {
+            return checked(reply.get());
+        } catch (const std::future_error &) {
+            throw AttemptOver(id(), attempt());
+        }
+    }
+
+    Result checked(const Reply &reply)
+    {
+        if (reply)
+            return reply.rows;
+        if (!sqlstate::attempt_is_over(*reply.error))
+            throw *reply.error;
+        end();
+        throw AttemptOver(id(), attempt());
+    }
+
+    Loop &loop_;
+    std::weak_ptr<Attendance> attendance_;
+    ClaimedJob claimed_;
+    std::stop_source stop_;
+};
+
+}  // namespace hipq::client

@@ -1,0 +1,255 @@
+// A worker: claims jobs, has handlers run them in threads, says what became of them.
+#pragma once
+
+#include "hipq/client/handlers.hpp"
+#include "hipq/client/signals.hpp"
+
+#include <iostream>
+#include <thread>
+
+namespace hipq::client {
+
+inline void log_to_stderr(const LogEntry &entry)
+{
+    if (entry.level == LogEntry::Level::info)
+        return;
+    std::string line = "hipq worker: " + entry.event;
+    if (entry.job_id != 0)
+        line += ": job " + std::to_string(entry.job_id);
+    if (!entry.message.empty())
+        line += ": " + entry.message;
+    std::cerr << line + "\n";
+}
+
+class Worker {
+public:
+    explicit Worker(WorkerOptions options) : options_(std::move(options))
+    {
+        if (!options_.log)
+            options_.log = log_to_stderr;
+    }
+    Worker(const Worker &) = delete;
+    Worker &operator=(const Worker &) = delete;
+    ~Worker() = default;
+
+    // Has jobs of a type run by a function that takes a Job &. What it returns is the result.
+    template <typename Function>
+    Worker &job(const std::string &type, Function function)
+    {
+        return add(type, handler_of(std::move(function)));
+    }
+    // ... by one that takes the job's data as its own type, and a Job &.
+    template <typename Data, typename Function>
+    Worker &job(const std::string &type, Function function)
+    {
+        return add(type, typed_handler_of<Data>(std::move(function)));
+    }
+    // Wraps handlers; the first one is the outermost.
+    Worker &use(Middleware middleware)
+    {
+        middleware_.push_back(std::move(middleware));
+        return *this;
+    }
+
+    // Works until stop() is called, or SIGTERM or SIGINT comes: then no more jobs are taken, and
+    // those that run end. A second signal gives them back. Throws if the worker cannot register or
+    // is replaced.
+    void run(bool signals = true)
+    {
+        if (handlers_.empty())
+            throw std::logic_error("the worker has no handler: register one with job()");
+        std::optional<Signals> stopping;
+        if (signals)
+            stopping.emplace(loop_, [this] { is_stopping_ ? give_all_back() : begin_stop(); });
+        attendance_ = std::make_shared<Attendance>(loop_, options_, types(), heard());
+        attendance_->come();
+        want_more();
+        while (!has_left_) {
+            loop_.turn();
+            leave_if_done();
+        }
+        attendance_.reset();
+        // Handlers whose attempts are over may still run.
+        while (!threads_.empty())
+            loop_.turn();
+        if (failure_)
+            throw *failure_;
+    }
+
+    // Takes no more jobs; run() returns when those that run have ended. From any thread.
+    void stop()
+    {
+        loop_.post([this] { begin_stop(); });
+    }
+    // Gives back the jobs that run, uncharged, and tells their handlers. From any thread.
+    void give_back()
+    {
+        loop_.post([this] { give_all_back(); });
+    }
+
+private:
+    using Level = LogEntry::Level;
+
+    Worker &add(const std::string &type, Handler handler)
+    {
+        if (!handlers_.emplace(type, std::move(handler)).second)
+            throw std::logic_error("job type \"" + type + "\" has a handler already");
+        return *this;
+    }
+
+    std::vector<std::string> types() const
+    {
+        std::vector<std::string> names;
+        for (const auto &[type, handler] : handlers_)
+            names.push_back(type);
+        return names;
+    }
+
+    Heard heard()
+    {
+        Heard calls;
+        calls.jobs = [this](std::vector<ClaimedJob> jobs) {
+            for (ClaimedJob &job : jobs)
+                start(std::move(job));
+        };
+        calls.over = [this](Attempt attempt) { abandon(attempt, Nothing{}); };
+        calls.ended = [this](const Error &error) {
+            failure_ = error;
+            begin_stop();
+        };
+        return calls;
+    }
+
+    // ---- running
+
+    // A thread for each job: they are few, and some of them hang.
+    void start(ClaimedJob claimed)
+    {
+        const auto job = std::make_shared<Job>(loop_, attendance_, std::move(claimed));
+        if (is_giving_back_)
+            return answer(*job, GivenBack{"0"});
+        running_[job->name()] = job;
+        std::jthread thread([this, job] {
+            const Ending ending = run_handler(handlers_.at(job->type()), middleware_, *job);
+            loop_.post([this, job, ending] { finish(job, ending); });
+        });
+        threads_.emplace(job->name(), std::move(thread));
+    }
+
+    void finish(const std::shared_ptr<Job> &job, const Ending &ending)
+    {
+        threads_.erase(job->name());
+        if (running_.erase(job->name()) > 0)
+            answer(*job, ending);
+        want_more();
+    }
+
+    // Its place is free as soon as the attempt is over, whether its handler listens or not.
+    void abandon(Attempt attempt, const Ending &ending)
+    {
+        const auto found = running_.find(attempt);
+        if (found == running_.end())
+            return;
+        const std::shared_ptr<Job> job = found->second;
+        running_.erase(found);
+        job->end();
+        answer(*job, ending);
+        want_more();
+    }
+
+    void want_more()
+    {
+        if (!is_stopping_ && attendance_)
+            attendance_->want(options_.concurrency - static_cast<int>(running_.size()));
+    }
+
+    // ---- answering
+
+    void answer(const Job &job, const Ending &ending)
+    {
+        const OnTold told = [this, id = job.name(), type = job.type()](const Told &what) {
+            if (what.how != Told::How::counted)
+                log_loss(id, type, what);
+        };
+        if (const auto *result = std::get_if<Json>(&ending))
+            complete(job, *result, told);
+        else if (const auto *failure = std::get_if<Failure>(&ending))
+            fail(job, *failure, told);
+        else if (const auto *back = std::get_if<GivenBack>(&ending))
+            attendance_->release(job.name(), back->delay, told);
+        else
+            told({Told::How::over, "", nullptr});
+    }
+
+    // A result that the server does not take is the job's fault.
+    void complete(const Job &job, const Json &result, const OnTold &told)
+    {
+        const std::string text = result.dump(-1, ' ', false, Json::error_handler_t::replace);
+        const Attempt name = job.name();
+        attendance_->complete(name, text, [this, name, told](const Told &what) {
+            if (what.how == Told::How::refused)
+                attendance_->fail(name, what.error->what(), false, told);
+            else
+                told(what);
+        });
+    }
+
+    void fail(const Job &job, const Failure &failure, const OnTold &told)
+    {
+        const std::string error = failure.error.empty() ? "the handler failed" : failure.error;
+        options_.log({Level::warning, "job failed", error, job.id(), job.attempt(), job.type()});
+        attendance_->fail(job.name(), error, failure.retriable, told);
+    }
+
+    void log_loss(Attempt attempt, const std::string &type, const Told &what)
+    {
+        const bool is_over = what.how == Told::How::over;
+        options_.log(
+            {Level::warning, is_over ? "job lost" : "answer refused",
+             is_over ? AttemptOver(attempt.id, attempt.attempt).what() : what.error->what(),
+             attempt.id, attempt.attempt, type});
+    }
+
+    // ---- stopping
+
+    void begin_stop()
+    {
+        if (std::exchange(is_stopping_, true))
+            return;
+        options_.log({Level::info, "draining"});
+        if (attendance_ != nullptr)
+            attendance_->drain();
+    }
+
+    void give_all_back()
+    {
+        is_giving_back_ = true;
+        begin_stop();
+        while (!running_.empty())
+            abandon(running_.begin()->first, GivenBack{"0"});
+    }
+
+    void leave_if_done()
+    {
+        if (!is_stopping_ || is_leaving_ || !running_.empty() || attendance_->is_claiming() ||
+            attendance_->answers_waiting() > 0)
+            return;
+        is_leaving_ = true;
+        attendance_->leave([this] { has_left_ = true; });
+    }
+
+    Loop loop_;
+    WorkerOptions options_;
+    std::map<std::string, Handler> handlers_;
+    std::vector<Middleware> middleware_;
+    std::shared_ptr<Attendance> attendance_;
+    std::map<Attempt, std::shared_ptr<Job>> running_;
+    std::map<Attempt, std::jthread> threads_;
+    std::optional<Error> failure_;
+    bool is_stopping_ = false;
+    bool is_giving_back_ = false;
+    bool is_leaving_ = false;
+    bool has_left_ = false;
+};
+
+}  // namespace hipq::client

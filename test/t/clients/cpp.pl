@@ -1,0 +1,125 @@
+# The client for C++ (clients/cpp): installed, found by pkg-config, and what is in its manual and its own tests compiles and holds
+# against a cluster.
+use strict;
+use warnings;
+use HipqCluster;
+use HipqPooler;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $client = "$ENV{HIPQ_ROOT}/clients/cpp";
+my $there = PostgreSQL::Test::Utils::tempdir();
+plan skip_all => 'needs g++, pkg-config, libpq-dev and nlohmann-json3-dev'
+  if system("printf '#include <nlohmann/json.hpp>' | g++ -std=c++20 -E -x c++ - >/dev/null 2>&1 && pkg-config --exists libpq") != 0;
+
+# ---- as its users have it
+
+command_ok([ 'make', '-s', '-C', $client, 'install', "prefix=$there/usr" ], 'it is installed');
+local $ENV{PKG_CONFIG_PATH} = "$there/usr/share/pkgconfig";
+chomp(my $flags = `pkg-config --cflags --libs hipq-client`);
+like($flags, qr{-I\Q$there\E/usr/include }, 'pkg-config finds it');
+
+# Compiles a program, without a warning.
+sub compile
+{
+	my ($name, $source) = @_;
+	append_to_file("$there/$name.cpp", $source);
+	my $said = `g++ -std=c++20 -O0 -Wall -Wextra -Wshadow -Werror '$there/$name.cpp' $flags -o '$there/$name' 2>&1`;
+	return ok($? == 0, "$name compiles") || diag($said);
+}
+
+# The part of the manual after a mark.
+my $page = slurp_file("$ENV{HIPQ_ROOT}/docs/clients/cpp.md");
+sub example { my ($mark) = @_; return $page =~ /^<!-- $mark -->\n```cpp\n(.*?)^```$/ms ? $1 : die "no $mark"; }
+
+my $worker = example('worker');
+cmp_ok(scalar(split /\n/, $worker =~ s/^(?:#.*|using.*|\s*)\n//mgr), '<=', 10, 'a worker has ten lines');
+compile('worker', $worker);
+compile('enqueue', example('enqueue') . <<'END');
+int main() { sign_up(Connection(), "ann@example.com"); }
+END
+foreach my $test (glob "$client/test/*.cpp") { compile($test =~ m{(\w+)\.cpp$}, slurp_file($test)); }
+
+# ---- against a cluster
+
+my $hipq = HipqCluster->new('cpp', 'hipq.worker_grace' => '500ms');
+@ENV{qw(PGHOST PGPORT PGDATABASE)} = ($hipq->node->host, $hipq->node->port, 'postgres');
+my @as_app = ('env', 'PGUSER=app');
+$hipq->create_queue('app.mail');
+$hipq->sql(q{
+	SELECT hipq.register_job_type('app.mail', type, handler_kind => 'notify', max_retries => 1, retry_base => '0 s')
+	FROM unnest('{scan, welcome, typed, wrapped, failing, permanent, release, slow, told}'::text[]) AS type;
+	CREATE TABLE signup (address text); GRANT INSERT ON signup TO app});
+
+# A program that runs beside the test.
+sub start { my ($name, @arguments) = @_; return IPC::Run::start([ @as_app, "$there/$name", @arguments ], '>&', "$there/$name.log"); }
+sub is_there { my ($name) = @_; return ok($hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name' AND status = 'active'", 1), "$name is there"); }
+# Its end, after SIGTERM.
+sub ends_well
+{
+	my ($run, $what) = @_;
+	$run->signal('TERM');
+	$run->finish;
+	return is($run->result(0), 0, $what);
+}
+
+my $scanner = start('worker');
+is_there('scanner-1');
+my $job = $hipq->enqueue('scan', q{'{"path": "a.pdf"}', queue => 'app.mail'});
+is($hipq->result($job), '{"file": "a.pdf", "pages": 3}', 'the worker of the manual runs a job');
+ends_well($scanner, 'it stops on SIGTERM');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.workers', 0), 'and is no worker any more');
+
+command_ok([ @as_app, "$there/enqueue" ], 'the function of the manual enqueues');
+is($hipq->sql(q{SELECT job_data->>'to' || ' ' || job_key || ' ' || (SELECT address FROM signup) FROM hipq.jobs WHERE job_type = 'welcome'}),
+	'ann@example.com ann@example.com ann@example.com', 'with its data and key, in its transaction');
+my ($said, $err) = ('', '');
+IPC::Run::run([ @as_app, "$there/enqueue" ], '>', \$said, '2>', \$err);
+is($hipq->sql('SELECT count(*) FROM signup'), 1, 'a key that is taken rolls all of it back');
+
+# ---- enqueueing: the program tells what does not hold
+command_like([ @as_app, "$there/enqueueing" ], qr/^all holds$/m, 'what enqueues, waits and cancels');
+
+# ---- a worker with all kinds of handlers
+my $kinds = start('kinds');
+is_there('kinds');
+my %jobs = map { $_ => $hipq->enqueue($_, q{'{"size": 3}', queue => 'app.mail'}) } qw(typed wrapped failing permanent release slow told);
+is($hipq->result($jobs{typed}), '6', 'a handler has its data as a type');
+is($hipq->result($jobs{wrapped}), '["outer", ["inner", "handled"]]', 'middleware is around handlers');
+is($hipq->outcome($jobs{failing}), 'failed', 'what throws has failed');
+is($hipq->attempts($jobs{failing}), '1 transient_error, 2 transient_error', 'after its retries');
+is($hipq->outcome($jobs{permanent}), 'failed', 'what throws Permanent has failed');
+is($hipq->attempts($jobs{permanent}), '1 explicit_failure', 'for good');
+is($hipq->result($jobs{release}), '2', 'what throws Release runs again');
+is($hipq->sql("SELECT retry_count FROM hipq.jobs WHERE id = $jobs{release}"), 0, 'uncharged');
+is($hipq->outcome($hipq->enqueue('typed', q{'{"size": "three"}', queue => 'app.mail'})), 'failed', 'data of another type fail the job');
+like($hipq->result($jobs{told}), qr/^"20\d\d-.*Z"$/, 'more time is given');
+is($hipq->sql("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $jobs{slow}"), '30.0 on the way', 'progress is seen');
+$hipq->sql("SELECT hipq.cancel($jobs{slow})");
+ok($hipq->wait_until("SELECT count(*) FROM signup WHERE address = 'stopped'", 1), 'a handler is told that its job is cancelled');
+
+# ---- the server goes and comes back
+$jobs{slow} = $hipq->enqueue('slow', q{queue => 'app.mail'});
+ok($hipq->wait_until("SELECT count(*) FROM hipq.progress WHERE id = $jobs{slow}", 1), 'a job runs');
+$hipq->node->restart('immediate');
+is($hipq->result($hipq->enqueue('typed', q{'{"size": 4}', queue => 'app.mail'})), '8', 'after a crash of the server the worker works on');
+$kinds->signal('TERM');
+$kinds->signal('TERM');
+$kinds->finish;
+is($kinds->result(0), 0, 'a second signal gives back what runs');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.running', 0), 'no job runs any more');
+$hipq->sql("SELECT hipq.cancel($jobs{slow})");
+
+# ---- behind a pooler
+SKIP: {
+	my $pooler = HipqPooler->new($hipq, 'app') or skip 'there is no pgbouncer', 4;
+	local @ENV{qw(PGHOST PGPORT)} = @ENV{qw(POOLER_HOST POOLER_PORT)};
+	my ($out, $error) = ('', '');
+	IPC::Run::run([ 'timeout', '60', @as_app, "$there/kinds" ], '>', \$out, '2>', \$error);
+	like($error, qr/goes through a pooler/, 'a bound worker refuses a pooler');
+	my $pooled = start('kinds', 'pooler');
+	is_there('kinds');
+	is($hipq->result($hipq->enqueue('typed', q{'{"size": 5}', queue => 'app.mail'})), '10', 'an unbound one works through it');
+	ends_well($pooled, 'and stops');
+}
+done_testing();
