@@ -1,7 +1,7 @@
 # Builds and installs hipq with PGXS, and starts the demo and the tests.
 #
 #   make [install] [PG_CONFIG=...]   ordinary PGXS: build for, and install into, the server that pg_config belongs to; what is installed
-#                                    has no symbols, unless INSTALL_STRIP_FLAG= is given
+#                                    has no symbols, unless INSTALL_STRIP_FLAG= is given; hipq-run (clients/run) goes along
 #   make demo | check [PG=17]        see tools/demo and test/run; both install what they need, also PostgreSQL itself
 #   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as one likes (docs/testing.md)
 #   make fuzz [FUZZ_MINUTES=10] [SEED=...]   random statements by every kind of role
@@ -88,7 +88,10 @@ lint: room-check document-check format-check tidy-sample tidy
 print-%:
 	@echo '$($*)'
 
-formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp)
+RUN_SOURCES := $(sort $(wildcard clients/run/src/*.cpp clients/run/src/*/*.cpp))
+CLIENT_HEADERS := $(wildcard clients/run/src/*/*.hpp clients/cpp/include/hipq/*.hpp clients/cpp/include/hipq/client/*.hpp)
+CLIENT_TESTS := $(wildcard clients/*/test/*.cpp)
+formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp) $(RUN_SOURCES) $(CLIENT_HEADERS) $(CLIENT_TESTS)
 
 format:
 	clang-format -i $(formatted)
@@ -211,7 +214,26 @@ build/obj/.linked: force-look
 $(INSTALL_SQL): $(INSTALL_PART_FILES) hipq.control Makefile
 	@{ printf '%s\n' '\echo Use "CREATE EXTENSION hipq" to load this file. \quit' && cat $(INSTALL_PART_FILES); } > $@.new && mv $@.new $@
 
-.PHONY: force-look
+# hipq-run, for workers outside the server, is made by a Makefile of its own. It needs JSON for C++ (nlohmann-json3-dev); without it, or
+# with WITHOUT_RUN=1, it is left out.
+run_headers := $(if $(WITHOUT_RUN)$(HIPQ_SERVER),,$(shell printf '#if __has_include(<nlohmann/json.hpp>) && __has_include(<libpq-fe.h>)\nfound\n#endif\n' | \
+    $(CXX) -x c++ -E -I'$(includedir)' - 2>/dev/null | grep -x found))
+ifneq (,$(run_headers))
+all: run-all
+install: run-install
+uninstall: run-uninstall
+else
+all: run-left-out
+endif
+clean: run-clean
+
+run-all run-install run-uninstall run-clean:
+	@$(MAKE) --no-print-directory -C clients/run $(@:run-%=%) PG_CONFIG='$(shell command -v $(PG_CONFIG))'
+
+run-left-out:
+	@echo 'hipq-run is not built: $(if $(WITHOUT_RUN)$(HIPQ_SERVER),it is not wanted,nlohmann/json.hpp or libpq-fe.h is missing)'
+
+.PHONY: force-look run-all run-install run-uninstall run-clean run-left-out
 force-look:
 
 -include $(OBJS:.o=.d)

@@ -30,9 +30,22 @@ foreach my $case ([ users => 0 ], [ tests => 1, 'WERROR=1' ], [ packagers => 1, 
 {
 	my ($who, $symbols, @variables) = @$case;
 	my $to = PostgreSQL::Test::Utils::tempdir();
-	command_ok([ @make, "DESTDIR=$to", @variables ], "make install for $who");
+	command_ok([ @make, "DESTDIR=$to", 'WITHOUT_RUN=1', @variables ], "make install for $who");
 	is_deeply(installed($to), $expected, '... installs what the server looks for');
 	is(!!has_symbols("$to$libraries/hipq.so"), !!$symbols, '... with' . ($symbols ? '' : 'out') . ' symbols');
+}
+
+# hipq-run, as it was built for tests, with what goes along.
+SKIP: {
+	skip 'hipq-run was not built', 5 unless -x "$root/build/run-werror/hipq-run";
+	chomp(my ($programs, $manual) = map { `pg_config --$_` } qw(bindir mandir));
+	my $to = PostgreSQL::Test::Utils::tempdir();
+	command_ok([ 'make', '-s', '-C', "$root/clients/run", 'install', 'WERROR=1', 'INSTALL_STRIP_FLAG=-s', "DESTDIR=$to" ], 'make install of hipq-run');
+	is_deeply(installed($to), [ sort "$programs/hipq-run", "$manual/man1/hipq-run.1", map { "$share/hipq/$_" } 'hipq-run.bash', 'hipq-run@.service' ],
+		'... installs the program, its manual page, completion and unit');
+	ok(!has_symbols("$to$programs/hipq-run"), '... without symbols');
+	like(slurp_file("$to$share/hipq/hipq-run\@.service"), qr{^ExecStart=\Q$programs\E/hipq-run --config /etc/hipq/%i.json }m, '... and the unit knows where it is');
+	command_like([ "$to$programs/hipq-run", '--version' ], qr/^hipq-run \Q$version\E$/, '... which is this version');
 }
 
 # Roots of other versions of PostgreSQL (tools/root) have no CMake.
@@ -46,7 +59,7 @@ sub cmake_installs
 {
 	my ($who, $symbols, $werror) = @_;
 	my ($build, $to) = map { PostgreSQL::Test::Utils::tempdir() } 1 .. 2;
-	command_ok([ 'cmake', '-S', $root, '-B', $build, "-DWERROR=$werror" ], "CMake configures for $who");
+	command_ok([ 'cmake', '-S', $root, '-B', $build, "-DWERROR=$werror", '-DHIPQ_RUN=OFF' ], "CMake configures for $who");
 	system('cp', "$root/hipq.so", "$build/hipq.so") == 0 or die 'cp failed';
 	local $ENV{DESTDIR} = $to;
 	command_ok([ 'cmake', '--install', $build ], '... and installs');

@@ -1,0 +1,76 @@
+// What becomes of a job when its program has ended: the exit code and the output as an answer.
+#include "child/ending.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstring>
+
+namespace hipq::run {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char *white = " \t\r\n";
+
+std::string trimmed_end(std::string text)
+{
+    text.erase(text.find_last_not_of(white) + 1);
+    return text;
+}
+
+std::string status_text(ExitStatus status)
+{
+    if (status.signal == 0)
+        return "exit code " + std::to_string(status.code);
+    return "killed by signal " + std::to_string(status.signal) + " (" + ::strsignal(status.signal) +
+           ")";
+}
+
+}  // namespace
+
+std::string clean_text(const std::string &text)
+{
+    std::string clean;
+    for (const char character : text)
+        clean += character == '\0' ? std::string("\xEF\xBF\xBD") : std::string(1, character);
+    return json::parse(json(clean).dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+std::string result_of(const std::string &out)
+{
+    const std::string text = trimmed_end(out);
+    if (text.empty())
+        return "null";
+    // As it stands: numbers keep all their digits.
+    if (json::accept(text))
+        return text;
+    return json(clean_text(text)).dump();
+}
+
+std::string error_of(ExitStatus status, const std::string &error_tail)
+{
+    const std::string said = trimmed_end(clean_text(error_tail));
+    return status_text(status) + (said.empty() ? "" : ": " + said);
+}
+
+Ending ending_of(ExitStatus status, const Output &output, bool failure_is_final)
+{
+    const std::string error = error_of(status, output.error_tail);
+    if (status.signal != 0)
+        return {Ending::Kind::fail, error, !failure_is_final};
+    switch (status.code) {
+    case 0:
+        if (output.is_too_long)
+            return {Ending::Kind::fail, "the result is longer than --max-output allows", false};
+        return {Ending::Kind::complete, result_of(output.out)};
+    case exit_retriable:
+        return {Ending::Kind::fail, error, true};
+    case exit_permanent:
+        return {Ending::Kind::fail, error, false};
+    default:
+        return {Ending::Kind::fail, error, !failure_is_final};
+    }
+}
+
+}  // namespace hipq::run

@@ -1,0 +1,21 @@
+// What a program says while its job runs: how far it has come, or that it needs more time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace hipq::run {
+
+struct Said {
+    std::int64_t done = 0;
+    std::optional<std::int64_t> total = {};
+    std::optional<std::string> message = {};
+    std::optional<std::string> more_time = {};  // then it asks for that, and has not come further
+};
+
+// Reads a line of descriptor 3: "3/10 on the way", "3 on the way", "extend 5 min". Nothing: it is
+// none of these.
+std::optional<Said> read_said(const std::string &line);
+
+}  // namespace hipq::run

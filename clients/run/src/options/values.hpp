@@ -1,0 +1,29 @@
+// Reads the values of options, each into its type, and says what is wrong with them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "options/options.hpp"
+
+namespace hipq::run {
+
+// A whole number from least to most.
+int read_number(const std::string &text, int least, int most);
+// Seconds, not negative, with a fraction.
+Seconds read_seconds(const std::string &text);
+// Names between commas, none of them empty.
+std::vector<std::string> read_names(const std::string &text);
+// One of two words; true: the second one.
+bool read_choice(const std::string &text, const std::string &first, const std::string &second);
+// A JSON object, as it is written.
+std::string read_object(const std::string &text);
+
+struct Address {
+    std::string host;
+    std::string port;
+};
+// HOST:PORT, [HOST]:PORT or PORT alone, which is on the loopback.
+Address read_address(const std::string &text);
+
+}  // namespace hipq::run

@@ -1,0 +1,88 @@
+// Ties it together: jobs from the server to programs, and what became of them back.
+#pragma once
+
+#include "child/executor.hpp"
+#include "log/log.hpp"
+#include "options/options.hpp"
+#include "system/counts.hpp"
+#include "system/http.hpp"
+#include "system/notify.hpp"
+#include "system/signals.hpp"
+
+namespace hipq::run {
+
+// Exit codes of hipq-run, as in sysexits.h.
+inline constexpr int exit_done = 0;
+inline constexpr int exit_failure = 1;       // it is no worker any more, or could not give answers
+inline constexpr int exit_usage = 64;        // an option, a file or an address is wrong
+inline constexpr int exit_unavailable = 69;  // --once, --drain: there is no server
+
+class Runner {
+public:
+    // The guard is made before all else: it shares no descriptor with what comes later.
+    Runner(Options options, Guard &guard);
+
+    // Works until it is told to stop, or has done what it was to do. Returns the exit code.
+    int run();
+
+private:
+    // What is not known of a job by its executor.
+    struct Running {
+        ClaimedJob job;
+        Loop::Clock::time_point since = Loop::Clock::now();
+        std::optional<Said> next = {};  // to be told when the one before has been
+        bool is_telling = false;
+    };
+
+    // ---- its life
+    void step();
+    void look_around();
+    void on_signal();
+    void begin_drain(const std::string &why);
+    void end_children(const std::string &why);
+    void leave_if_done();
+    void end_if_idle();
+    void end_those_out_of_time();
+
+    // ---- what the server says
+    client::Heard heard();
+    void take(std::vector<ClaimedJob> jobs);
+    void on_ended(const client::Error &error);
+    void on_lost();
+
+    // ---- what programs say
+    Reports reports();
+    void answer(const ClaimedJob &job, const Ending &ending);
+    void complete(const ClaimedJob &job, const std::string &result);
+    void fail(const ClaimedJob &job, const std::string &error, bool retriable);
+    void release(const ClaimedJob &job, const std::string &delay);
+    void confirm(const ClaimedJob &job, const std::string &how, const client::Told &told);
+    void say(Attempt attempt, const Said &said);
+    void say_next(Attempt attempt);
+    void on_said(Attempt attempt, const Said &said, const client::Reply &reply);
+
+    void log(Level level, const std::string &event, const std::string &message = {}) const;
+    void log(Level level, const std::string &event, const ClaimedJob &job,
+             const std::string &message = {}) const;
+
+    Options options_;
+    Log log_;
+    Loop loop_;
+    Notify notify_;
+    Counts counts_;
+    Guard &guard_;
+    std::unique_ptr<Executor> executor_;
+    client::Attendance attendance_;
+    std::optional<Http> http_;
+    Signals signals_;
+    std::map<Attempt, Running> running_;
+    Loop::Clock::time_point last_busy_ = Loop::Clock::now();
+    int exit_code_ = exit_done;
+    bool has_registered_ = false;
+    bool is_draining_ = false;
+    bool is_ending_ = false;
+    bool is_leaving_ = false;
+    bool has_left_ = false;
+};
+
+}  // namespace hipq::run

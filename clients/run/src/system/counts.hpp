@@ -1,0 +1,30 @@
+// What hipq-run counts, and how Prometheus reads it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace hipq::run {
+
+class Counts {
+public:
+    // A job has ended as that: succeeded, failed, released or lost; it took so many seconds.
+    void ended(const std::string &how, double seconds);
+    void reconnected() { ++connections_lost_; }
+
+    // In Prometheus' text format.
+    std::string text(int running, bool is_connected, int answers_waiting) const;
+
+private:
+    static constexpr std::array<double, 8> bounds{0.01, 0.1, 0.5, 1, 5, 30, 300, 3600};
+
+    std::map<std::string, std::uint64_t> ended_{
+        {"succeeded", 0}, {"failed", 0}, {"released", 0}, {"lost", 0}};
+    std::array<std::uint64_t, bounds.size() + 1> seconds_{};
+    double all_seconds_ = 0;
+    std::uint64_t connections_lost_ = 0;
+};
+
+}  // namespace hipq::run

@@ -1,0 +1,24 @@
+// Signals as events of the loop.
+#pragma once
+
+#include "hipq/client/loop.hpp"
+
+namespace hipq::run {
+
+class Signals {
+public:
+    // Calls for each of these signals: SIGTERM, SIGINT and SIGHUP as stop, SIGCHLD as child.
+    Signals(client::Loop &loop, std::function<void()> stop, std::function<void()> child);
+    Signals(const Signals &) = delete;
+    Signals &operator=(const Signals &) = delete;
+    ~Signals();
+
+private:
+    void read();
+
+    client::Loop &loop_;
+    std::function<void()> stop_;
+    std::function<void()> child_;
+};
+
+}  // namespace hipq::run

@@ -1,0 +1,101 @@
+// Lines of a batch, of the log and of the metrics.
+#include "batch/messages.hpp"
+
+#include <gtest/gtest.h>
+
+#include "log/log.hpp"
+#include "system/counts.hpp"
+
+namespace hipq::run {
+
+namespace {
+
+std::string error_of(const std::string &line)
+{
+    try {
+        read_answer(line);
+    } catch (const std::invalid_argument &error) {
+        return error.what();
+    }
+    return "none";
+}
+
+}  // namespace
+
+TEST(Messages, HaveTheDataAsTheyStand)
+{
+    ClaimedJob job;
+    job.id = 7;
+    job.attempt = 2;
+    job.queue = "app.mail";
+    job.type = "welcome";
+    job.key = "a \"key\"";
+    job.data = R"({"n": 1.10})";
+    EXPECT_EQ(job_line(job), R"({"id":7,"attempt":2,"queue":"app.mail","type":"welcome",)"
+                             R"("key":"a \"key\"","deadline":null,"retry_count":0,)"
+                             R"("max_retries":0,"data":{"n": 1.10}})"
+                             "\n");
+    EXPECT_EQ(over_line({7, 2}), "{\"id\":7,\"attempt\":2,\"over\":true}\n");
+}
+
+TEST(Messages, AreEndingsOrProgress)
+{
+    const BatchAnswer done = read_answer(R"({"id": 7, "attempt": 2, "result": {"a": 1}})");
+    EXPECT_EQ(done.id, 7);
+    EXPECT_EQ(done.attempt, 2);
+    EXPECT_EQ(done.ending->kind, Ending::Kind::complete);
+    EXPECT_EQ(done.ending->text, R"({"a":1})");
+    EXPECT_EQ(read_answer(R"({"id": 7, "result": null})").ending->text, "null");
+    EXPECT_TRUE(read_answer(R"({"id": 7, "error": "no"})").ending->retriable);
+    EXPECT_FALSE(read_answer(R"({"id": 7, "error": "no", "retriable": false})").ending->retriable);
+    EXPECT_EQ(read_answer(R"({"id": 7, "release": "1 min"})").ending->text, "1 min");
+    const BatchAnswer said =
+        read_answer(R"({"id": 7, "progress": 3, "total": 10, "message": "m"})");
+    EXPECT_FALSE(said.ending);
+    EXPECT_EQ(said.said->total, 10);
+    EXPECT_EQ(read_answer(R"({"id": 7, "extend": "5 min"})").said->more_time, "5 min");
+}
+
+TEST(Messages, SayWhatIsWrong)
+{
+    EXPECT_EQ(error_of("nonsense"), "not a JSON object");
+    EXPECT_EQ(error_of("[7]"), "not a JSON object");
+    EXPECT_EQ(error_of(R"({"result": 1})"), "member \"id\" is missing or of another type");
+    EXPECT_EQ(error_of(R"({"id": "7", "result": 1})"),
+              "member \"id\" is missing or of another type");
+    EXPECT_EQ(error_of(R"({"id": 7, "error": 1})"),
+              "member \"error\" is missing or of another type");
+    EXPECT_EQ(error_of(R"({"id": 7, "error": "e", "retriable": 1})"),
+              "member \"retriable\" is missing or of another type");
+    EXPECT_EQ(error_of(R"({"id": 7})").substr(0, 9), "no member");
+}
+
+TEST(LogLines, AreTextOrJson)
+{
+    const LogEntry entry{Level::error, "job failed", "say \"so\"\nagain\n", 7, 2, "welcome"};
+    EXPECT_EQ(text_line(entry, "now"),
+              "now error: job failed: job 7 (welcome, attempt 2): say \"so\" again");
+    EXPECT_EQ(json_line(entry, "now"),
+              R"({"time":"now","level":"error","event":"job failed","job_id":7,"attempt":2,)"
+              R"("type":"welcome","message":"say \"so\" again"})");
+    EXPECT_EQ(text_line({Level::info, "draining"}, "now"), "now info: draining");
+}
+
+TEST(Counts, AreAHistogramAndSums)
+{
+    Counts counts;
+    counts.ended("succeeded", 0.05);
+    counts.ended("succeeded", 2);
+    counts.ended("failed", 10'000);
+    counts.reconnected();
+    const std::string text = counts.text(3, true, 4);
+    for (const char *line :
+         {"hipq_run_jobs_total{outcome=\"succeeded\"} 2", "hipq_run_jobs_total{outcome=\"lost\"} 0",
+          "hipq_run_job_seconds_bucket{le=\"0.1\"} 1", "hipq_run_job_seconds_bucket{le=\"5\"} 2",
+          "hipq_run_job_seconds_bucket{le=\"+Inf\"} 3", "hipq_run_job_seconds_count 3",
+          "hipq_run_jobs_running 3", "hipq_run_answers_waiting 4", "hipq_run_connected 1",
+          "hipq_run_connections_lost_total 1"})
+        EXPECT_NE(text.find(std::string(line) + "\n"), std::string::npos) << line;
+}
+
+}  // namespace hipq::run

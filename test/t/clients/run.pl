@@ -1,0 +1,170 @@
+# hipq-run: what its program gets, and what becomes of a job by its exit code and output; how it ends by itself; logs, metrics, systemd.
+use strict;
+use warnings;
+use HTTP::Tiny;
+use HipqCluster;
+use HipqRun;
+use IO::Select;
+use IO::Socket::UNIX;
+use JSON::PP;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Socket qw(SOCK_DGRAM);
+use Test::More;
+
+plan skip_all => 'hipq-run was not built: nlohmann-json3-dev is missing' unless defined HipqRun::program();
+my $hipq = HipqCluster->new('run', 'hipq.worker_grace' => '500ms', 'hipq.health_enabled' => 'off');
+HipqRun::create_queue($hipq, qw(say env other));
+my $there = PostgreSQL::Test::Utils::tempdir_short();
+
+# Does what the member "do" of its data says.
+my $program = HipqRun::script(<<'END');
+read -r data
+eval "$(printf '%s' "$data" | sed -n 's/^.*"do": "\(.*\)"}$/\1/p' | sed 's/\\"/"/g; s/\\\\/\\/g')"
+END
+my @worker = ('--queue', 'app.run', '--types', 'say', '--', $program);
+my $run = HipqRun->new($hipq, arguments => [ '--jobs', 4, @worker ]);
+ok($run->is_ready, 'it registers');
+sub enqueue { my ($do, $rest) = @_; return $hipq->enqueue('say', sprintf q{jsonb_build_object('do', $do$%s$do$), queue => 'app.run'%s}, $do, $rest // ''); }
+sub job { my ($id) = @_; $hipq->outcome($id); return $hipq->sql("SELECT outcome || ' ' || coalesce(result::text, '') || ' ' || error FROM hipq.jobs WHERE id = $id"); }
+
+# ---- exit codes and output
+
+foreach my $case (
+	[ 'echo hello', 'succeeded "hello" NONE', '', 'a text is a JSON string' ],
+	[ q{echo '{"a": 1.10, "b": 12345678901234567890123}'}, 'succeeded {"a": 1.10, "b": 12345678901234567890123} NONE', '', 'JSON stands as it is' ],
+	[ 'true', 'succeeded null NONE', '', 'nothing is null' ],
+	[ q{printf 'a\\0b\\377'}, "succeeded \"a\x{FFFD}b\x{FFFD}\" NONE", '', 'what is no text of PostgreSQL is replaced' ],
+	[ 'echo no luck >&2; exit 75', 'failed null exit code 75: no luck', '1 transient_error, 2 transient_error', '75: tried again' ],
+	[ 'echo no hope >&2; exit 78', 'failed null exit code 78: no hope', '1 explicit_failure', '78: never again' ],
+	[ 'exit 1', 'failed null exit code 1', '1 transient_error, 2 transient_error', '1: failed, tried again' ],
+	[ 'exit 255', 'failed null exit code 255', '1 transient_error, 2 transient_error', '255: failed' ],
+	[ 'kill -SEGV $$', 'failed null killed by signal 11 (Segmentation fault)', '1 transient_error, 2 transient_error', 'a signal: failed' ],
+	[ 'head -c 2000000 /dev/zero', 'failed null the result is longer than --max-output allows', '1 explicit_failure', 'a result that is too long: never again' ],
+	[ q{printf '[%.0s' $(seq 1 5000); printf ']%.0s' $(seq 1 5000)}, qr/^failed null .*deep/, '1 explicit_failure', 'a result that the server refuses: never again' ],
+	[ 'exec 0<&-; echo early', 'succeeded "early" NONE', '', 'it need not read its data' ],
+	[ '(sleep 600; echo late) & echo soon', 'succeeded "soon" NONE', '', 'what it leaves behind is not waited for' ])
+{
+	my ($do, $expected, $attempts, $what) = @$case;
+	my $id = enqueue($do);
+	my $got = job($id);
+	utf8::decode($got);
+	ref $expected ? like($got, $expected, $what) : is($got, $expected, $what);
+	is($hipq->attempts($id), $attempts, '... after these attempts') if $attempts;
+}
+my $id = enqueue('seq 1 5000 >&2; exit 78');
+like(job($id), qr/^failed null exit code 78: \d+\n(?:\d+\n)+5000$/, 'of much that it says the end is kept');
+cmp_ok($hipq->sql("SELECT length(error) FROM hipq.jobs WHERE id = $id"), '>', 7000, '... which is much, too');
+
+# ---- what it gets
+
+$id = enqueue('env', q{, job_key => 'the key', max_retries => 3, timeout => '1 h'});
+my %got = map { /^([A-Z_]+)=(.*)$/ ? ($1 => $2) : () } split /\n/, decode_json('[' . $hipq->result($id) . ']')->[0];
+is_deeply({ map { $_ => $got{$_} } grep { /^HIPQ/ && !/DEADLINE/ } keys %got },
+	{ HIPQ_JOB_ID => $id, HIPQ_ATTEMPT => 1, HIPQ_QUEUE => 'app.run', HIPQ_JOB_TYPE => 'say', HIPQ_JOB_KEY => 'the key', HIPQ_RETRY_COUNT => 0,
+		HIPQ_MAX_RETRIES => 3, HIPQ_PROGRESS_FD => 3 }, 'the job is in its environment');
+my ($deadline) = map { $_->{HIPQ_DEADLINE} } \%got;
+is($hipq->sql("SELECT abs(extract(epoch FROM '$deadline'::timestamptz - now()) - 3600) < 60"), 't', '... and when it times out');
+unlike($hipq->result(enqueue('env')), qr/HIPQ_JOB_KEY/, 'without a key there is none');
+
+# ---- progress, more time
+
+my $slow = enqueue("echo 3/10 on the way >&3; echo nonsense >&3; echo 'extend 2 h' >&3; while [ ! -e $there/go ]; do sleep 0.05; done; echo done");
+ok($hipq->wait_until("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $slow", '30.0 on the way'), 'progress is seen')
+  or diag($hipq->sql('TABLE hipq.progress'));
+ok($run->logs('progress not understood', qr/^nonsense$/), 'a line that is none is logged');
+ok($hipq->wait_until("SELECT deadline > now() + '1 h' FROM hipq.running WHERE id = $slow"), 'it has more time')
+  or diag($hipq->sql("SELECT row_to_json(running) FROM hipq.running"));
+append_to_file("$there/go", '');
+is(job($slow), 'succeeded "done" NONE', 'and it ends');
+
+# ---- a program that is not there, at the start of a job
+
+is($run->stop, 0, 'SIGTERM ends it');
+my $vanishing = HipqRun::script('echo here');
+$run = HipqRun->new($hipq, arguments => [ '--queue', 'app.run', '--types', 'say', '--', $vanishing ]);
+ok($run->is_ready, 'a program is there');
+unlink $vanishing or die $!;
+$id = enqueue('');
+ok($run->logs('program not run', qr/No such file/), 'a program that vanishes is told of');
+ok($hipq->wait_until("SELECT state = 'retry' AND retry_count = 0 AND scheduled_run_time > now() FROM hipq.jobs WHERE id = $id"), 'the job is given back, uncharged');
+is($run->stop, 0, 'it ends');
+$hipq->sql("SELECT hipq.cancel($id)");
+
+# ---- --once, --drain, --on-failure, --config
+
+my ($code, $out, $err) = HipqRun::answer($hipq, '--drain', '--idle', '0.5', @worker);
+is($code, 0, '--drain ends when there is nothing');
+my @jobs = map { enqueue('echo job') } 1 .. 5;
+($code) = HipqRun::answer($hipq, '--once', @worker);
+is($code, 0, '--once ends');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.running}, 0), 'and leaves nothing running');
+is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id BETWEEN $jobs[0] AND $jobs[4] AND outcome = 'succeeded'"), 1, '... after one job');
+($code) = HipqRun::answer($hipq, '--drain', '--idle', '0.5', '--jobs', 2, @worker);
+is($code . $hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id BETWEEN $jobs[0] AND $jobs[4] AND outcome = 'succeeded'"), '05', '--drain runs all of them');
+$id = enqueue('exit 3');
+HipqRun::answer($hipq, '--once', '--on-failure', 'final', @worker);
+is($hipq->attempts($id), '1 explicit_failure', '--on-failure final: exit code 3 is never tried again');
+$id = enqueue('exit 75');
+HipqRun::answer($hipq, '--once', '--on-failure', 'final', @worker);
+HipqRun::answer($hipq, '--once', '--on-failure', 'final', @worker);
+is($hipq->attempts($id), '1 transient_error, 2 transient_error', '... 75 is');
+
+my $config = "$there/config.json";
+append_to_file($config, encode_json({ queue => ['app.run'], types => [ 'say', 'other' ], drain => JSON::PP::true, idle => 0.5, name => 'configured', command => [$program] })
+	  =~ s/^\{/{ \/\/ comments are allowed\n/r);
+$id = enqueue('echo by file');
+($code, $out, $err) = HipqRun::answer($hipq, '--config', $config, '--log-level', 'warning');
+is($code . $err, '0', 'a file says all of it');
+is(job($id), 'succeeded "by file" NONE', '... and jobs are run');
+
+# ---- logs
+
+$id = enqueue('echo "said \\"so\\"" >&2; exit 78');
+($code, $out, $err) = HipqRun::answer($hipq, '--once', '--log', 'json', @worker);
+my @entries = map { decode_json($_) } split /\n/, $err;
+my ($failed) = grep { $_->{event} eq 'job failed' } @entries;
+is_deeply({ map { $_ => $failed->{$_} } qw(level job_id attempt type message) },
+	{ level => 'error', job_id => $id, attempt => 1, type => 'say', message => 'exit code 78: said "so"' }, 'a line of the log is JSON');
+is((grep { $_->{event} eq 'stderr' && $_->{message} eq 'said "so"' && $_->{job_id} == $id } @entries), 1, 'what a program says is in it');
+is((grep { $_->{time} !~ /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ } @entries), 0, '... with times');
+enqueue('exit 78');
+($code, $out, $err) = HipqRun::answer($hipq, '--once', @worker);
+like($err, qr/^\S+Z error: job failed: job \d+ \(say, attempt 1\): exit code 78$/m, 'or text');
+
+# ---- metrics
+
+my $port = PostgreSQL::Test::Cluster::get_free_port();
+$run = HipqRun->new($hipq, arguments => [ '--metrics', $port, @worker ]);
+ok($run->is_ready, 'one with metrics');
+is(job(enqueue('echo counted')), 'succeeded "counted" NONE', 'a job succeeds');
+is(job(enqueue('exit 78')), 'failed null exit code 78', 'one fails');
+my $get = sub { return HTTP::Tiny->new->get("http://127.0.0.1:$port$_[0]") };
+ok($run->wait_for(sub { $get->('/metrics')->{content} =~ /^hipq_run_jobs_total\{outcome="failed"\} 1$/m }), 'metrics count jobs');
+my $page = $get->('/metrics')->{content};
+like($page, qr/^hipq_run_jobs_total\{outcome="succeeded"\} 1$/m, '... of each kind');
+like($page, qr/^hipq_run_connected 1$/m, '... and tell of the connection');
+like($page, qr/^hipq_run_job_seconds_count 2$/m, '... and of times');
+is($get->('/')->{status}, 404, 'another page is not there');
+is(HTTP::Tiny->new->post("http://127.0.0.1:$port/metrics")->{status}, 405, 'nor is another method');
+($code, $out, $err) = HipqRun::answer($hipq, '--metrics', $port, @worker);
+is($code, 64, 'a port that is taken is wrong');
+like($err, qr/^hipq-run: --metrics $port: Address already in use$/m, '... and it says so');
+is($run->stop, 0, 'it stops');
+
+# ---- systemd
+
+my $socket = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => "$there/notify") or die $!;
+my $select = IO::Select->new($socket);
+sub told { my ($expected) = @_; while ($select->can_read($PostgreSQL::Test::Utils::timeout_default)) { $socket->recv(my $state, 4096); return 1 if $state =~ $expected; } return 0; }
+$run = HipqRun->new($hipq, arguments => \@worker, env => { NOTIFY_SOCKET => "$there/notify", WATCHDOG_USEC => 200_000 });
+ok(told(qr/^READY=1$/m), 'systemd is told that it is ready');
+ok(told(qr/^WATCHDOG=1$/m), '... that it is alive') foreach 1 .. 3;
+unlike($hipq->result(enqueue('env')), qr/NOTIFY_SOCKET|WATCHDOG/, '... by itself alone');
+$run->signal('TERM');
+ok(told(qr/^STOPPING=1$/m), '... and that it stops');
+is($run->exit_code, 0, 'which it does');
+
+is($hipq->sql(q{SELECT count(*) FROM hipq.running}), 0, 'no job runs any more');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.workers', 0), 'no worker is left');
+done_testing();
