@@ -8,10 +8,12 @@ use IO::Socket::INET;
 use IO::Socket::UNIX;
 use POSIX ();
 
+# new($node, $port): at that port, for what was there before.
 sub new
 {
-	my ($class, $node) = @_;
-	my $listener = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1', Proto => 'tcp') or die "cannot listen: $!";
+	my ($class, $node, $port) = @_;
+	my $listener = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1', LocalPort => $port // 0, ReuseAddr => 1, Proto => 'tcp')
+	  or die "cannot listen: $!";
 	my $pid = fork;
 	die "cannot fork: $!" unless defined $pid;
 	if ($pid == 0)
