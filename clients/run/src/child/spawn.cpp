@@ -38,14 +38,16 @@ std::vector<std::string> merged(const Environment &variables)
     for (const auto &[name, value] : variables)
         all[name] = value;
     std::vector<std::string> entries;
+    entries.reserve(all.size());
     for (const auto &[name, value] : all)
-        entries.push_back(name + "=" + value);
+        entries.emplace_back(name).append("=").append(value);
     return entries;
 }
 
 std::vector<char *> pointers_to(const std::vector<std::string> &words)
 {
     std::vector<char *> pointers;
+    pointers.reserve(words.size() + 1);
     for (const std::string &word : words)
         pointers.push_back(const_cast<char *>(word.c_str()));
     pointers.push_back(nullptr);
@@ -60,7 +62,7 @@ std::string path_of(const std::string &name)
     const char *path = std::getenv("PATH");
     std::stringstream folders(path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
     for (std::string folder; std::getline(folders, folder, ':');) {
-        const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+        std::string file = (folder.empty() ? "." : folder) + "/" + name;
         struct stat found {};
         if (::stat(file.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
             ::access(file.c_str(), X_OK) == 0)
@@ -135,7 +137,9 @@ void await_program(Pipes &pipes, pid_t pid, Guard &guard)
 bool is_program(const std::string &name)
 {
     const std::string path = path_of(name);
-    return !path.empty() && ::access(path.c_str(), X_OK) == 0;
+    struct stat found {};
+    return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
+           ::access(path.c_str(), X_OK) == 0;
 }
 
 Spawned spawn(const std::vector<std::string> &command, const Environment &variables, Guard &guard)

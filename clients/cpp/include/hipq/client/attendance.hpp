@@ -148,11 +148,17 @@ private:
         options.on_lost = [this, claims](const std::string &why) {
             if (claims && !options_.pooler)
                 is_registered_ = false;
-            log({Level::warning, "connection lost", why});
+            // Once, however often it tries.
+            if (std::exchange(last_loss_, why) != why)
+                log({Level::warning, "connection lost", why});
             heard_.lost();
         };
+        options.on_connect = [this, claims] {
+            last_loss_.clear();
+            if (claims)
+                register_if_needed();
+        };
         if (claims) {
-            options.on_connect = [this] { register_if_needed(); };
             options.on_notification = [this] {
                 has_more_ = true;
                 claim();
@@ -263,12 +269,23 @@ private:
         std::vector<ClaimedJob> jobs;
         for (int row = 0; row < rows.rows(); ++row) {
             jobs.push_back(claimed_job(rows, row));
+            end_earlier({jobs.back().id, jobs.back().attempt});
             running_.insert({jobs.back().id, jobs.back().attempt});
         }
         has_more_ = has_more_ || rows.rows() == most;
         free_ -= rows.rows();
         if (!jobs.empty())
             heard_.jobs(std::move(jobs));
+    }
+
+    // A job that comes again: what this worker still does of it is over. heartbeat_attempts(),
+    // which tells of jobs, would not say so.
+    void end_earlier(Attempt attempt)
+    {
+        for (auto earlier = running_.lower_bound({attempt.id, 0});
+             earlier != running_.end() && *earlier < attempt;
+             earlier = running_.lower_bound({attempt.id, 0}))
+            end_attempt(*earlier);
     }
 
     // At once if there may be more, or where the server waits; else when it notifies.
@@ -357,6 +374,7 @@ private:
     Answers answers_;
     std::optional<std::int64_t> id_;
     std::set<Attempt> running_;
+    std::string last_loss_;
     int free_ = 0;
     bool is_registered_ = false;
     bool is_claiming_ = false;
