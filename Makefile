@@ -121,8 +121,18 @@ tidy_include := $(if $(wildcard $(tidy_bin)../include/clang-tidy/ClangTidyCheck.
 tidy_own_files = $(if $(tidy_include),build/tidy/own_files_only.so)
 run_tidy = clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(tidy_flags) $(with_tidy_prelude)
 
-tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok)
-	@echo "clang-tidy: $(words $(SOURCES)) files are clean"
+# hipq-run, where what it needs is there.
+tidied_run_sources = $(if $(wildcard /usr/include/nlohmann/json.hpp),$(RUN_SOURCES))
+tidy_run_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' -Iclients/run/src -Iclients/cpp/include \
+    -isystem $(shell $(PG_CONFIG) --includedir)
+
+tidy: $(SOURCES:src/%.cpp=build/tidy/%.ok) $(tidied_run_sources:clients/run/src/%.cpp=build/tidy/run/%.ok)
+	@echo "clang-tidy: $(words $(SOURCES) $(tidied_run_sources)) files are clean"
+
+build/tidy/run/%.ok: clients/run/src/%.cpp $(CLIENT_HEADERS) .clang-tidy Makefile $(tidy_own_files)
+	@mkdir -p $(@D)
+	@echo "clang-tidy $<"
+	@clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(tidy_run_flags) && touch $@
 
 build/tidy/prelude.pch: src/pg/postgres.hpp
 	@mkdir -p $(@D)
@@ -226,6 +236,8 @@ else
 all: run-left-out
 endif
 clean: run-clean
+# Not both at once, in which case each would compile.
+run-install: run-all
 
 run-all run-install run-uninstall run-clean:
 	@$(MAKE) --no-print-directory -C clients/run $(@:run-%=%) PG_CONFIG='$(shell command -v $(PG_CONFIG))'

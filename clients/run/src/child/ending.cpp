@@ -39,7 +39,7 @@ std::string clean_text(const std::string &text)
 
 std::string result_of(const std::string &out)
 {
-    const std::string text = trimmed_end(out);
+    std::string text = trimmed_end(out);
     if (text.empty())
         return "null";
     // As it stands: numbers keep all their digits.

@@ -174,7 +174,7 @@ void Runner::leave_if_done()
 client::Heard Runner::heard()
 {
     client::Heard calls;
-    calls.jobs = [this](std::vector<ClaimedJob> jobs) { take(std::move(jobs)); };
+    calls.jobs = [this](const std::vector<ClaimedJob> &jobs) { take(jobs); };
     calls.over = [this](Attempt attempt) {
         const auto found = running_.find(attempt);
         if (found == running_.end())
@@ -195,10 +195,10 @@ client::Heard Runner::heard()
     return calls;
 }
 
-void Runner::take(std::vector<ClaimedJob> jobs)
+void Runner::take(const std::vector<ClaimedJob> &jobs)
 {
     last_busy_ = Clock::now();
-    for (ClaimedJob &job : jobs) {
+    for (const ClaimedJob &job : jobs) {
         running_.try_emplace(name_of(job), Running{job});
         if (is_draining_)
             answer(job, {Ending::Kind::release, "0"});

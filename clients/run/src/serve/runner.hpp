@@ -46,7 +46,7 @@ private:
 
     // ---- what the server says
     client::Heard heard();
-    void take(std::vector<ClaimedJob> jobs);
+    void take(const std::vector<ClaimedJob> &jobs);
     void on_ended(const client::Error &error);
     void on_lost();
 
