@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "log/log.hpp"
+#include "single/variables.hpp"
 #include "system/counts.hpp"
 
 namespace hipq::run {
@@ -36,6 +37,38 @@ TEST(Messages, HaveTheDataAsTheyStand)
                              R"("max_retries":0,"data":{"n": 1.10}})"
                              "\n");
     EXPECT_EQ(over_line({7, 2}), "{\"id\":7,\"attempt\":2,\"over\":true}\n");
+}
+
+TEST(Messages, TellOfTheTraceIfThereIsOne)
+{
+    ClaimedJob job;
+    job.data = "{}";
+    EXPECT_EQ(job_line(job).find("traceparent"), std::string::npos);
+    job.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    EXPECT_NE(job_line(job).find("\"traceparent\":\"" + *job.traceparent + "\""),
+              std::string::npos);
+}
+
+TEST(Variables, TellOfKeyDeadlineAndTraceIfTheyAreThere)
+{
+    ClaimedJob job;
+    const auto names = [&] {
+        std::set<std::string> all;
+        for (const auto &[name, value] : variables_of(job))
+            all.insert(name);
+        return all;
+    };
+    const std::set<std::string> always{"HIPQ_JOB_ID",     "HIPQ_ATTEMPT",     "HIPQ_JOB_TYPE",
+                                       "HIPQ_QUEUE",      "HIPQ_RETRY_COUNT", "HIPQ_MAX_RETRIES",
+                                       "HIPQ_PROGRESS_FD"};
+    EXPECT_EQ(names(), always);
+    job.key = "key";
+    job.deadline = "2026-11-25T19:03:08.123Z";
+    job.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    std::set<std::string> all = always;
+    all.insert({"HIPQ_JOB_KEY", "HIPQ_DEADLINE", "TRACEPARENT"});
+    EXPECT_EQ(names(), all);
+    EXPECT_EQ(variables_of(job).back().second, *job.traceparent);
 }
 
 TEST(Messages, AreEndingsOrProgress)

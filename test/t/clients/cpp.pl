@@ -40,6 +40,20 @@ int main() { sign_up(Connection(), "ann@example.com"); }
 END
 foreach my $test (glob "$client/test/*.cpp") { compile($test =~ m{(\w+)\.cpp$}, slurp_file($test)); }
 
+SKIP: {
+	# Roots of other versions of PostgreSQL (tools/root) have none.
+	skip 'there is no CMake here', 1 unless grep { -x "$_/cmake" } split /:/, $ENV{PATH};
+	mkdir "$there/project" or die $!;
+	append_to_file("$there/project/CMakeLists.txt", <<~'END');
+		cmake_minimum_required(VERSION 3.22)
+		project(user CXX)
+		find_package(hipq-client REQUIRED)
+		add_executable(user ../enqueue.cpp)
+		target_link_libraries(user hipq::client)
+		END
+	command_ok([ 'cmake', '-S', "$there/project", '-B', "$there/project/build", "-DCMAKE_PREFIX_PATH=$there/usr" ], 'so does CMake');
+}
+
 # ---- against a cluster
 
 my $hipq = HipqCluster->new('cpp', 'hipq.worker_grace' => '500ms');
@@ -80,6 +94,8 @@ is($hipq->sql('SELECT count(*) FROM signup'), 1, 'a key that is taken rolls all 
 # ---- enqueueing: the program tells what does not hold
 command_like([ @as_app, "$there/enqueueing" ], qr/^all holds$/m, 'what enqueues, waits and cancels');
 
+command_like([ @as_app, "$there/testing" ], qr/^all holds$/m, 'what tests use');
+
 # ---- a worker with all kinds of handlers
 my $kinds = start('kinds');
 is_there('kinds');
@@ -104,7 +120,8 @@ ok($hipq->wait_until("SELECT count(*) FROM hipq.progress WHERE id = $jobs{slow}"
 $hipq->node->restart('immediate');
 is($hipq->result($hipq->enqueue('typed', q{'{"size": 4}', queue => 'app.mail'})), '8', 'after a crash of the server the worker works on');
 $kinds->signal('TERM');
-$kinds->signal('TERM');
+ok($hipq->wait_until(q{SELECT is_draining FROM hipq.workers WHERE name = 'kinds'}), 'a signal drains it');
+$kinds->signal('TERM');    # two at once would be one
 $kinds->finish;
 is($kinds->result(0), 0, 'a second signal gives back what runs');
 ok($hipq->wait_until('SELECT count(*) FROM hipq.running', 0), 'no job runs any more');

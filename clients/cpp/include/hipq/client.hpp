@@ -2,4 +2,5 @@
 #pragma once
 
 #include "hipq/client/enqueue.hpp"
+#include "hipq/client/testing.hpp"
 #include "hipq/client/worker.hpp"
