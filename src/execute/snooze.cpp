@@ -117,14 +117,18 @@ HIPQ_FUNCTION(hipq_complete_later)
 HIPQ_FUNCTION(hipq_extend)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return TimestampTzGetDatum(hipq::execute::extend(arguments.integer64(0, "id"),
-                                                     arguments.duration(1, "more"),
-                                                     arguments.maybe_text(2))
-                                   .value);
+    const hipq::pg::Time deadline = hipq::execute::extend(
+        arguments.integer64(0, "id"), arguments.duration(1, "more"), arguments.maybe_text(2));
+    if (deadline == hipq::pg::infinity)
+        PG_RETURN_NULL();
+    return TimestampTzGetDatum(deadline.value);
 }
 
 HIPQ_FUNCTION(hipq_extend_own)
 {
-    return TimestampTzGetDatum(
-        hipq::execute::extend_own(hipq::pg::Arguments(fcinfo).duration(0, "more")).value);
+    const hipq::pg::Time deadline =
+        hipq::execute::extend_own(hipq::pg::Arguments(fcinfo).duration(0, "more"));
+    if (deadline == hipq::pg::infinity)
+        PG_RETURN_NULL();
+    return TimestampTzGetDatum(deadline.value);
 }
