@@ -49,7 +49,7 @@ void check_limits(const Connection &connection)
               "and says so");
     }
     cancel(connection, id);
-    Worker nobody({.name = "nobody", .queues = {"app.none"}});
+    Worker nobody({.name = "nobody", .queues = {"app.none"}, .log = [](const LogEntry &) {}});
     nobody.job("scan", [](Job &) {});
     const std::int64_t waits = enqueue(connection, "scan", {}, {.queue = "app.mail"});
     try {

@@ -94,6 +94,7 @@ is($hipq->sql('SELECT count(*) FROM signup'), 1, 'a key that is taken rolls all 
 # ---- enqueueing: the program tells what does not hold
 command_like([ @as_app, "$there/enqueueing" ], qr/^all holds$/m, 'what enqueues, waits and cancels');
 
+$hipq->sql(q{SELECT hipq.cancel_jobs('app.mail')});
 command_like([ @as_app, "$there/testing" ], qr/^all holds$/m, 'what tests use');
 
 # ---- a worker with all kinds of handlers

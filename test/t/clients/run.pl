@@ -110,6 +110,10 @@ HipqRun::answer($hipq, '--once', '--on-failure', 'final', @worker);
 HipqRun::answer($hipq, '--once', '--on-failure', 'final', @worker);
 is($hipq->attempts($id), '1 transient_error, 2 transient_error', '... 75 is');
 
+$hipq->sql(q{SELECT hipq.enqueue_many('say', array_agg(jsonb_build_object('do', 'echo quick')), queue => 'app.run') FROM generate_series(1, 300)});
+HipqRun::answer($hipq, '--drain', '--idle', '2', '--jobs', 8, '--prefetch', 20, @worker);
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE result = '"quick"'}), 300, '... many of them, without a pause');
+
 my $config = "$there/config.json";
 append_to_file($config, encode_json({ queue => ['app.run'], types => [ 'say', 'other' ], drain => JSON::PP::true, idle => 0.5, name => 'configured', command => [$program] })
 	  =~ s/^\{/{ \/\/ comments are allowed\n/r);

@@ -87,10 +87,10 @@ is($run->stop, 0, '... and no more');
 
 # ---- many
 
-$run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 100, @program ]);
-$hipq->sql(q{SELECT hipq.enqueue_many('line', array_agg(jsonb_build_object('say', '{"id": %d, "result": "many"}')), queue => 'app.run') FROM generate_series(1, 2000)});
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE result = '"many"'}, 2000), 'many jobs are answered');
+$hipq->sql(q{SELECT hipq.enqueue_many('line', array_agg(jsonb_build_object('say', '{"id": %d, "result": "many"}')), queue => 'app.run') FROM generate_series(1, 5000)});
+$run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 100, '--prefetch', 100, '--drain', '--idle', 4, @program ]);
+is($run->exit_code, 0, 'it ends when there are no more');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE result = '"many"'}), 5000, 'many jobs are answered, without a pause as long as that');
 is(starts(), 1, '... by one program');
-is($run->stop, 0, 'it ends');
 is($hipq->sql('SELECT count(*) FROM hipq.running'), 0, 'no job runs any more');
 done_testing();

@@ -93,17 +93,17 @@ public:
     void complete(Attempt attempt, std::string result, OnTold told)
     {
         running_.erase(attempt);
-        answers_.complete(attempt, std::move(result), std::move(told));
+        answers_.complete(attempt, std::move(result), then_claim(std::move(told)));
     }
     void fail(Attempt attempt, const std::string &error, bool retriable, OnTold told)
     {
         running_.erase(attempt);
-        answers_.fail(attempt, error, retriable, std::move(told));
+        answers_.fail(attempt, error, retriable, then_claim(std::move(told)));
     }
     void release(Attempt attempt, const std::string &delay, OnTold told)
     {
         running_.erase(attempt);
-        answers_.release(attempt, delay, std::move(told));
+        answers_.release(attempt, delay, then_claim(std::move(told)));
     }
     // Nobody wants an answer.
     void forget(Attempt attempt) { running_.erase(attempt); }
@@ -276,6 +276,17 @@ private:
         free_ -= rows.rows();
         if (!jobs.empty())
             heard_.jobs(std::move(jobs));
+    }
+
+    // Until the server has an answer it counts the job as one that runs, and claim() leaves its
+    // place free.
+    OnTold then_claim(OnTold told)
+    {
+        return [this, told = std::move(told)](const Told &what) {
+            told(what);
+            has_more_ = true;
+            claim();
+        };
     }
 
     // A job that comes again: what this worker still does of it is over. heartbeat_attempts(),

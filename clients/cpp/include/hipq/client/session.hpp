@@ -272,8 +272,11 @@ private:
             pause_ = first_pause;
         PGconn *const connection = connection_;
         answered.done(reply);
-        if (connection_ == connection)
-            send_next();
+        if (connection_ != connection)
+            return;
+        // What came with the answer has been read, and nothing tells of it again.
+        take_notifications();
+        send_next();
     }
 
     static constexpr Loop::Milliseconds first_pause{50};
