@@ -49,6 +49,17 @@ void check_transactions(const Connection &connection)
           "after a rollback there is no job");
 }
 
+void check_trace(const Connection &connection)
+{
+    const std::string trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const auto id =
+        enqueue(connection, "scan", Json::object(),
+                {.queue = "app.mail", .scheduled_run_time = "2100-01-01", .traceparent = trace});
+    const Result row =
+        connection.execute("SELECT traceparent FROM hipq.jobs WHERE id = $1", {std::to_string(id)});
+    check(row.text(0, "traceparent") == trace, "a job has the trace that it was given");
+}
+
 void check_many(const Connection &connection)
 {
     const std::string before = count(connection, "scan");
@@ -94,6 +105,7 @@ int main()
     try {
         const Connection connection("application_name=enqueueing");
         check_transactions(connection);
+        check_trace(connection);
         check_many(connection);
         check_keys(connection);
         check(sqlstate_of([&] { enqueue(connection, "nothing"); }) == "42704",

@@ -58,14 +58,16 @@ cmp_ok($hipq->sql("SELECT length(error) FROM hipq.jobs WHERE id = $id"), '>', 70
 
 # ---- what it gets
 
-$id = enqueue('env', q{, job_key => 'the key', max_retries => 3, timeout => '1 h'});
+my $trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+$id = enqueue('env', ", job_key => 'the key', max_retries => 3, timeout => '1 h', traceparent => '$trace'");
 my %got = map { /^([A-Z_]+)=(.*)$/ ? ($1 => $2) : () } split /\n/, decode_json('[' . $hipq->result($id) . ']')->[0];
 is_deeply({ map { $_ => $got{$_} } grep { /^HIPQ/ && !/DEADLINE/ } keys %got },
 	{ HIPQ_JOB_ID => $id, HIPQ_ATTEMPT => 1, HIPQ_QUEUE => 'app.run', HIPQ_JOB_TYPE => 'say', HIPQ_JOB_KEY => 'the key', HIPQ_RETRY_COUNT => 0,
 		HIPQ_MAX_RETRIES => 3, HIPQ_PROGRESS_FD => 3 }, 'the job is in its environment');
 my ($deadline) = map { $_->{HIPQ_DEADLINE} } \%got;
 is($hipq->sql("SELECT abs(extract(epoch FROM '$deadline'::timestamptz - now()) - 3600) < 60"), 't', '... and when it times out');
-unlike($hipq->result(enqueue('env')), qr/HIPQ_JOB_KEY/, 'without a key there is none');
+is($got{TRACEPARENT}, $trace, '... and its trace');
+unlike($hipq->result(enqueue('env')), qr/HIPQ_JOB_KEY|TRACEPARENT/, 'without them there is none');
 
 # ---- progress, more time
 

@@ -25,7 +25,8 @@ struct EnqueueOptions {
     Value throttle_key = {};
     std::optional<double> throttle_factor = {};
     Value time_windows = {};
-    Value worker = {};  // the name of the one worker that the first attempt is for
+    Value worker = {};       // the name of the one worker that the first attempt is for
+    Value traceparent = {};  // the trace that it belongs to, as W3C Trace Context writes it
 };
 
 struct Unique {
@@ -60,7 +61,8 @@ inline Call &with_options(Call &call, const EnqueueOptions &options)
         .with("throttle_key", "text", options.throttle_key)
         .with("throttle_factor", "double precision", text_of(options.throttle_factor))
         .with("time_windows", "text", options.time_windows)
-        .with("worker", "text", options.worker);
+        .with("worker", "text", options.worker)
+        .with("traceparent", "text", options.traceparent);
 }
 
 inline Call enqueue_call(const char *function, const std::string &type, const Json &data,
