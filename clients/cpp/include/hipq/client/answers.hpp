@@ -124,8 +124,9 @@ private:
             return std::to_string(success.attempt.attempt);
         };
         const auto result = [](const Success &success) { return quoted_element(success.result); };
-        return {"SELECT hipq.complete($1::bigint[], $2::integer[], $3::jsonb[])::text AS ids",
-                {array_of(some, id), array_of(some, number), array_of(some, result)}};
+        return {
+            "SELECT hipq.complete_attempts($1::bigint[], $2::integer[], $3::jsonb[])::text AS ids",
+            {array_of(some, id), array_of(some, number), array_of(some, result)}};
     }
 
     static void distribute(const Successes &some, const std::set<std::int64_t> &told)
