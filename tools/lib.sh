@@ -64,6 +64,14 @@ ensure_reachable() {
     exec "$copy/$script" "$@"
 }
 
+# Builds and installs hipq for the private server. What that says goes to the log.
+build_hipq() {
+    local log=$1
+    mkdir -p "$build"
+    { "$tools/private-server" && make -C "$root" -j2 install "PG_CONFIG=$bindir/pg_config"; } >"$log" 2>&1 ||
+        { tail -n 30 "$log"; die "the build failed; all of its output: $log"; }
+}
+
 # Ends the cluster in the given folder when the tool ends, however it ends.
 stop_at_exit() {
     trap "'$tools/cluster' stop '$1' || true" EXIT

@@ -1,0 +1,64 @@
+# An example of examples/: its story, run to the end on a cluster of its own that has the example's settings.
+package HipqExample;
+
+use strict;
+use warnings;
+use HipqCluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $needs_something = 77;    # the exit code of a story that lacks a tool
+
+# The story has been run, and has worked. Skips the whole test if something is missing that the example needs.
+sub new
+{
+	my ($class, $name) = @_;
+	my $folder = "$ENV{HIPQ_ROOT}/examples/$name";
+	my $hipq = HipqCluster->new($name =~ tr/-/_/r, extension => 0, settings_of($folder));
+	$hipq->sql('CREATE DATABASE example');
+	my $self = bless { hipq => $hipq->in('example'), files => PostgreSQL::Test::Utils::tempdir }, $class;
+	$self->run_story("$folder/story");
+	return $self;
+}
+
+# The lines NAME=VALUE of a file that need not be there.
+sub settings_of
+{
+	my ($folder) = @_;
+	return unless -e "$folder/settings";
+	return map { /^(\w[\w.]*)=(.*)$/ ? ($1, $2) : () } split /\n/, slurp_file("$folder/settings");
+}
+
+sub run_story
+{
+	my ($self, $story) = @_;
+	my $node = $self->hipq->node;
+	local @ENV{qw(PGHOST PGPORT PGDATABASE EXAMPLE_FILES)} = ($node->host, $node->port, 'example', $self->{files});
+	my $said = "$self->{files}/said";
+	my $status = system('bash', '-c', '"$0" >"$1" 2>&1', $story, $said) >> 8;
+	$self->{said} = slurp_file($said);
+	if ($status == $needs_something) { plan skip_all => $self->{said} =~ s/\n.*//sr }
+	is($status, 0, 'the story comes to its end') or diag($self->{said}, map { "$_:\n" . slurp_file($_) } glob "$self->{files}/*.log");
+	return;
+}
+
+# The cluster, in the database of the example.
+sub hipq { return $_[0]->{hipq}; }
+
+# All that the story has said.
+sub said { return $_[0]->{said}; }
+
+# What a program has written into a file.
+sub file { my ($self, $name) = @_; return slurp_file("$self->{files}/$name"); }
+
+# Tests that there is no process left that the story has started, nor a job that has not ended.
+sub has_ended
+{
+	my ($self) = @_;
+	my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()};
+	ok($self->hipq->wait_until($sessions, 0), 'no program is left behind');
+	is($self->hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE state <> 'final'}), 0, 'nor an unfinished job');
+	return;
+}
+
+1;
