@@ -1,0 +1,22 @@
+# examples/thumbnails: each picture has its thumbnails once, although a worker was killed with two of them.
+use strict;
+use warnings;
+use HipqExample;
+use Test::More;
+
+my $example = HipqExample->new('thumbnails');
+my $hipq = $example->hipq;
+
+is($hipq->sql('SELECT count(*), count(DISTINCT picture_id), bool_and(greatest(width, height) = size) FROM thumbnail'), '39|13|t', 'three thumbnails of each picture, of their sizes');
+is($hipq->sql(q{SELECT bool_and(substr(data, 1, 3) = '\xffd8ff') FROM thumbnail}), 't', 'which are JPEG');
+is($hipq->sql(q{SELECT bool_and(abs(width::numeric / height - 1200.0 / (300 + 50 * (picture_id - 1))) < 0.05) FROM thumbnail WHERE picture_id <= 12 AND size = 256}), 't', 'in the shape of their pictures');
+is($hipq->sql(q{SELECT string_agg(regexp_replace(file, '.*/', ''), ', ') FROM picture WHERE NOT EXISTS (SELECT FROM thumbnail WHERE picture_id = picture.id)}),
+	'notes.png', 'what is no picture has none');
+is($hipq->sql(q{SELECT reason || ': ' || error FROM hipq.dead_letters}), 'explicit_failure: no picture: notes.png', 'and is a dead letter');
+is($hipq->sql(q{SELECT count(*) FROM hipq.attempts WHERE reason = 'worker_lost'}), 2, 'the worker that was killed had two pictures');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE result->>'by' = 'slow'}), 0, 'of which it made none');
+is($hipq->sql(q{SELECT bool_and(jobs.outcome = 'succeeded') FROM hipq.jobs JOIN hipq.attempts ON attempts.job_id = jobs.id WHERE attempts.reason = 'worker_lost'}), 't', 'others have');
+cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.attempts WHERE error ~ 'gone.png'}), '>', 0, 'a file that was not there has been tried again');
+like($example->said, qr{\|\s+0\.0 \| 64 pixels}, 'progress was to be seen');
+$example->has_ended;
+done_testing();
