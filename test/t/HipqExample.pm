@@ -15,6 +15,7 @@ sub new
 	my ($class, $name) = @_;
 	my $folder = "$ENV{HIPQ_ROOT}/examples/$name";
 	my $hipq = HipqCluster->new($name =~ tr/-/_/r, extension => 0, settings_of($folder));
+	$hipq->sql('DROP ROLE app');    # examples make their own roles
 	$hipq->sql('CREATE DATABASE example');
 	my $self = bless { hipq => $hipq->in('example'), files => PostgreSQL::Test::Utils::tempdir }, $class;
 	$self->run_story("$folder/story");
