@@ -71,7 +71,7 @@ port_of() {
     sed -n 's/^listens on port //p' "$files/$1.log" | tail -n 1
 }
 
-# Ends a program, by SIGTERM or the signal given, and waits for its end.
+# Ends a program, by -TERM or the signal given, and waits for its end.
 end() {
     local name=$1 pid
     pid=${pid_of[$name]}

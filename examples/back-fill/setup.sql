@@ -30,8 +30,10 @@ END $$;
 
 -- The load limit: two batches at a time, at low priority, by night only.
 SELECT hipq.create_queue('app.migration', owner => 'app', history => 'all');
-SELECT hipq.register_job_type('app.migration', 'fill search', handler => 'fill_search', throttle_limit => 2, default_priority => 100,
-                              default_time_windows => '22:00-06:00', time_zone => 'UTC', default_timeout => '5 min');
+SELECT hipq.register_job_type('app.migration', 'fill search', handler => 'fill_search',
+                              throttle_limit => 2, default_priority => 100,
+                              default_time_windows => '22:00-06:00', time_zone => 'UTC',
+                              default_timeout => '5 min');
 
 -- All batches, 500 rows each, one job for each. The key: whoever runs it again enqueues no batch that waits already.
 CREATE FUNCTION enqueue_batches() RETURNS bigint LANGUAGE sql AS $$

@@ -52,5 +52,6 @@ SELECT hipq.register_job_type('office.reports', 'daily report', handler => 'make
 -- Each night at two. The key is the schedule's name: while the report of a night is not made, that of the next one is skipped.
 -- One that cannot be made in twenty hours is given up.
 SET ROLE reports;
-SELECT hipq.schedule('nightly report', '0 2 * * *', 'daily report', queue => 'office.reports', expires_after => '20 hours');
+SELECT hipq.schedule('nightly report', '0 2 * * *', 'daily report', queue => 'office.reports',
+                     expires_after => '20 hours');
 RESET ROLE;

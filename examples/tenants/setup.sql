@@ -26,11 +26,13 @@ END $$;
 
 -- The shared queue: at most three exports at a time, at most two of one tenant. Jobs of a tenant who has two wait, others pass.
 SELECT hipq.create_queue('app.export', owner => 'app', history => 'all');
-SELECT hipq.register_job_type('app.export', 'export', handler => 'make_export', throttle_limit => 3, throttle_limit_per_key => 2);
+SELECT hipq.register_job_type('app.export', 'export', handler => 'make_export',
+                              throttle_limit => 3, throttle_limit_per_key => 2);
 
 -- Acme's queue: its handlers run as acme, its share of the executors is by weight, what it may ask for is capped.
-SELECT hipq.create_queue('acme.export', owner => 'acme', weight => 200, throttle_limit => 2, max_timeout => '10 min',
-                         highest_priority => 0, allow_free_jobs => false, history => 'all');
+SELECT hipq.create_queue('acme.export', owner => 'acme', weight => 200, throttle_limit => 2,
+                         max_timeout => '10 min', highest_priority => 0, allow_free_jobs => false,
+                         history => 'all');
 SELECT hipq.register_job_type('acme.export', 'export', handler => 'make_export');
 
 -- The application gives the key, from what it knows of its user. A tenant cannot choose another one.

@@ -35,7 +35,7 @@ def make_thumbnails(job):
         job.progress(number, len(SIZES), f"{size} pixels")     # raises if somebody has cancelled the job
         job.sleep(SLOW)
         rows.append((job.data["picture"], size, *shrink(image, size)))
-    with psycopg.connect("user=thumbnailer") as conn:          # thumbnails and success are one transaction
+    with psycopg.connect("user=thumbnailer") as conn:      # thumbnails and success together
         conn.cursor().executemany("INSERT INTO thumbnail VALUES (%s, %s, %s, %s, %s)", rows)
         job.complete(conn, {"by": NAME, "sizes": len(rows)})
 

@@ -28,9 +28,9 @@ def send_order_mail(job):
             server.send_message(letter(*row))
     except smtplib.SMTPRecipientsRefused as error:
         ((code, text),) = error.recipients.values()
-        if code >= 500:                                             # the address is wrong, and will be
+        if code >= 500:                                # the address is wrong, and will be
             raise hipq.Permanent(f"{code} {text.decode()}") from None
-        raise                                                       # 4xx: try again later
+        raise                                          # 4xx: try again later
     return {"to": row[1]}
 
 

@@ -6,7 +6,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $root = $ENV{HIPQ_ROOT};
-my @files = sort('README.md', map { s/^\Q$root\E\///r } glob("$root/docs/*.md $root/docs/*/*.md"));
+my @files = sort('README.md', map { s/^\Q$root\E\///r } glob("$root/docs/*.md $root/docs/*/*.md $root/examples/*.md $root/examples/*/*.md"));
 my %text = map { $_ => slurp_file("$root/$_") } @files;
 
 # As GitHub makes them.
