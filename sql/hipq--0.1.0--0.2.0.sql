@@ -13,6 +13,36 @@ BEGIN
 END
 $upgrade$;
 
+-- Whoever works holds what is changed here in another order than this script takes it. So all of it is
+-- taken at once, in less time than after which PostgreSQL looks for deadlocks, or given up and tried
+-- again. (SET of what they are locks views alone: LOCK would lock what they read, too.)
+DO $lock$
+DECLARE
+    lock_timeout_before text := current_setting('lock_timeout');
+    latest timestamptz := clock_timestamp() + interval '5 minutes';
+BEGIN
+    LOOP
+        BEGIN
+            PERFORM set_config('lock_timeout', '100ms', true);
+            LOCK TABLE hipq.job IN ACCESS EXCLUSIVE MODE;
+            ALTER VIEW hipq.sizes SET (security_barrier);
+            ALTER VIEW hipq.jobs SET (security_barrier);
+            ALTER VIEW hipq.running SET (security_barrier);
+            ALTER VIEW hipq.lanes SET (security_barrier);
+            EXIT;
+        EXCEPTION WHEN lock_not_available THEN
+            IF clock_timestamp() > latest THEN
+                RAISE EXCEPTION 'somebody holds a lock on the tables of hipq'
+                    USING ERRCODE = 'lock_not_available', DETAIL = SQLERRM,
+                        HINT = 'Look for long transactions in pg_locks and pg_stat_activity, and update the extension again.';
+            END IF;
+        END;
+        PERFORM pg_sleep(0.1);
+    END LOOP;
+    PERFORM set_config('lock_timeout', lock_timeout_before, true);
+END
+$lock$;
+
 -- The trace of a job. It comes last: rows of handlers keep the order of their columns.
 ALTER TABLE hipq.job ADD COLUMN traceparent text;
 COMMENT ON COLUMN hipq.job.traceparent
