@@ -20,11 +20,14 @@ CREATE FUNCTION fill_search(data jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
     filled integer;
 BEGIN
-    PERFORM FROM customer WHERE id BETWEEN (data->>'from')::bigint AND (data->>'to')::bigint AND search IS NULL ORDER BY id FOR UPDATE;
+    PERFORM FROM customer
+    WHERE id BETWEEN (data->>'from')::bigint AND (data->>'to')::bigint AND search IS NULL
+    ORDER BY id FOR UPDATE;
+
     UPDATE customer SET search = to_tsvector('simple', name || ' ' || extract(year FROM born::date))
     WHERE id BETWEEN (data->>'from')::bigint AND (data->>'to')::bigint AND search IS NULL;
     GET DIAGNOSTICS filled = ROW_COUNT;
-    PERFORM pg_sleep(0.05);        -- this example's table is small; so that you see it work
+    PERFORM pg_sleep(0.1);        -- this example's table is small; so that you see it work
     RETURN jsonb_build_object('filled', filled);
 END $$;
 

@@ -12,7 +12,8 @@ CREATE TABLE travel.plan (
     do_type text NOT NULL,
     undo_type text NOT NULL
 );
-INSERT INTO travel.plan VALUES (1, 'reserve flight', 'cancel flight'), (2, 'reserve hotel', 'cancel hotel'), (3, 'charge card', 'refund card');
+INSERT INTO travel.plan VALUES
+    (1, 'reserve flight', 'cancel flight'), (2, 'reserve hotel', 'cancel hotel'), (3, 'charge card', 'refund card');
 
 CREATE TABLE travel.trip (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -60,7 +61,8 @@ $$;
 -- A step has been done: on to the next one, or the trip is booked. In the transaction of the step, so neither is without the other.
 CREATE FUNCTION travel.go_on(done_type text, trip_id bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    next_type text := (SELECT do_type FROM travel.plan WHERE step = (SELECT step + 1 FROM travel.plan WHERE do_type = done_type));
+    done_step integer := (SELECT step FROM travel.plan WHERE do_type = done_type);
+    next_type text := (SELECT do_type FROM travel.plan WHERE step = done_step + 1);
 BEGIN
     INSERT INTO travel.journal (trip_id, job_type) VALUES (trip_id, done_type);
     IF next_type IS NULL THEN

@@ -21,7 +21,8 @@ CREATE POLICY acme_has_its_own ON export TO acme USING (tenant = 'acme');
 CREATE FUNCTION make_export(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_sleep(0.1);
-    INSERT INTO export (tenant, number) VALUES (data->>'tenant', (data->>'number')::integer / CASE WHEN data->>'tenant' = 'broken' THEN 0 ELSE 1 END);
+    INSERT INTO export (tenant, number)
+    VALUES (data->>'tenant', (data->>'number')::integer / CASE WHEN data->>'tenant' = 'broken' THEN 0 ELSE 1 END);
 END $$;
 
 -- The shared queue: at most three exports at a time, at most two of one tenant. Jobs of a tenant who has two wait, others pass.
@@ -37,6 +38,7 @@ SELECT hipq.register_job_type('acme.export', 'export', handler => 'make_export')
 
 -- The application gives the key, from what it knows of its user. A tenant cannot choose another one.
 CREATE FUNCTION request_exports(tenant text, how_many integer) RETURNS bigint LANGUAGE sql AS $$
-    SELECT count(hipq.enqueue('export', jsonb_build_object('tenant', tenant, 'number', number), queue => 'app.export', throttle_key => tenant))
+    SELECT count(hipq.enqueue('export', jsonb_build_object('tenant', tenant, 'number', number), queue => 'app.export',
+                              throttle_key => tenant))
     FROM generate_series(1, how_many) AS number
 $$;

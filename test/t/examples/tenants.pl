@@ -9,7 +9,7 @@ my $hipq = $example->hipq;
 
 is($hipq->sql(q{SELECT string_agg(concat_ws(' ', tenant, made_by, number), ', ' ORDER BY tenant)
 	FROM (SELECT tenant, made_by, count(*) AS number FROM export GROUP BY tenant, made_by) AS export}),
-	'acme acme 1, greedy app 30, small app 3, tiny app 3, unpaid app 2', 'each tenant has its exports, made by its role');
+	'acme acme 1, greedy app 60, small app 3, tiny app 3, unpaid app 2', 'each tenant has its exports, made by its role');
 
 # How many attempts for which the condition holds ran at the start of one, at most.
 sub at_once

