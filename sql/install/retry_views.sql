@@ -61,7 +61,7 @@ FROM (
     SELECT attempt.queue_id, attempt.job_id, attempt.attempt, attempt.ended_time, 'ERROR', attempt.sqlstate, attempt.error, attempt.detail,
            attempt.hint, attempt.context
     FROM hipq.attempt
-    WHERE attempt.reason <> 'succeeded'
+    WHERE attempt.reason NOT IN ('succeeded', 'snoozed', 'released')
 ) AS entry
 JOIN hipq._readable_queue AS queue ON queue.queue_id = entry.queue_id
 WHERE hipq._is_one_of(entry.queue_id, hipq._readable_queues()) AND entry.queue_id = ANY (hipq._readable_queues());

@@ -47,6 +47,15 @@ sub run
 	return $id;
 }
 
+# Changes settings for the executors that come: one that is there may hear of it after its next job.
+sub change
+{
+	$hipq->set(@_);
+	$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'hipq executor'});
+	$hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'}, 0) or die 'executors stay';
+	return;
+}
+
 # ---- what is kept
 my $offset = -s $node->logfile;
 my $id = run('speak', '{}');
@@ -66,6 +75,13 @@ my @ids = split /,/, $hipq->sql(q{SELECT array_to_string(hipq.enqueue_many('batc
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'batch' AND state = 'final'}, 3), 'a batch runs');
 is($hipq->sql(qq{SELECT string_agg(message, ' ') FROM hipq.attempt_logs WHERE job_id = $ids[0]}), '3 jobs', 'what it says is with its first job');
 
+$hipq->sql(q{
+	CREATE FUNCTION nap(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN IF job.attempt = 1 THEN PERFORM hipq.snooze('0.01 s'); END IF; END $$;
+	SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap'), hipq.alter_queue('app.main', history => 'all')});
+$id = run('nap', '{}');
+is($hipq->attempts($id), '1 snoozed, 2 succeeded', 'of a job that was snoozed');
+is(said($id), '', 'no error is shown');
+
 # ---- the server's log
 my $log = slurp_file($node->logfile, $offset);
 unlike($log, qr/order 1 is packed|it goes on|not for users/, 'the log of the server has no more than before');
@@ -73,15 +89,15 @@ like($log, qr/WARNING:  stock is low\n.*CONTEXT:  PL\/pgSQL function speak\(json
 like($log, qr/hipq job $ids[0] and 2 more of type "batch"/, 'or the first of a batch');
 $hipq->sql(q{SELECT hipq.enqueue('speak', queue => 'app.main', traceparent => '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01')});
 ok($node->wait_for_log(qr/hipq job \d+ of type "speak", attempt 1, traceparent 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01/, $offset), 'with its trace');
-$hipq->set('log_min_messages' => 'notice');
+change('log_min_messages' => 'notice');
 $offset = -s $node->logfile;
 run('speak', '{}');
 ok($node->wait_for_log(qr/NOTICE:  order 1 is packed/, $offset), 'notices are in the log of a server that logs them');
-$hipq->set('log_min_messages' => 'error');
+change('log_min_messages' => 'error');
 $offset = -s $node->logfile;
 is(said(run('speak', '{}')), $all, 'a server that logs errors alone keeps them');
 unlike(slurp_file($node->logfile, $offset), qr/stock is low/, 'and logs no warning');
-$hipq->set('log_min_messages' => 'warning');
+change('log_min_messages' => 'warning');
 
 # ---- bounds
 $id = run('speak', '{"times": 500}');
@@ -89,15 +105,15 @@ my $kept = $hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id"
 cmp_ok($kept, '<', 100, 'no more than there is room for');
 is($hipq->sql("SELECT sum(octet_length(concat(message, detail, hint, context))) FROM hipq.attempt_log WHERE job_id = $id AND level <> 'LOG'"), 1000, 'which is in bytes');
 is($hipq->sql("SELECT message FROM hipq.attempt_log WHERE job_id = $id AND level = 'LOG'"), (502 - $kept + 1) . ' more messages were not kept', 'and how many are missing is said');
-$hipq->set('hipq.attempt_log_size' => '1MB');
-$hipq->set('hipq.attempt_log_rate' => 5);
+change('hipq.attempt_log_size' => '1MB');
+change('hipq.attempt_log_rate' => 5);
 $id = run('speak', '{"times": 500}');
 cmp_ok($hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id"), '<=', 6 * 5, 'nor faster than is allowed');
 is(said(run('mute', '{}')), '', 'nothing of a handler that says so');
-$hipq->set('hipq.attempt_log_size' => 0);
+change('hipq.attempt_log_size' => 0);
 is(said(run('speak', '{}')), '', 'nor where it is switched off');
-$hipq->set('hipq.attempt_log_size' => 1000);
-$hipq->set('hipq.attempt_log_rate' => 100);
+change('hipq.attempt_log_size' => 1000);
+change('hipq.attempt_log_rate' => 100);
 
 # ---- rights, moves and ends
 $id = run('speak', '{}');
