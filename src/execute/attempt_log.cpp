@@ -94,13 +94,13 @@ void keep(const ErrorData &error)
                      ? nullptr
                      : static_cast<Said *>(::MemoryContextAllocExtended(
                            kept_log.memory, sizeof(Said), MCXT_ALLOC_NO_OOM));
+    // In the order of their times, also those of one microsecond.
+    kept_log.last_time =
+        std::max(now + settings::clock_offset.microseconds(), kept_log.last_time + 1);
     if (said == nullptr) {
         ++kept_log.left_out;
         return;
     }
-    // In the order of their times, also those of one microsecond.
-    kept_log.last_time =
-        std::max(now + settings::clock_offset.microseconds(), kept_log.last_time + 1);
     const char *message = copy(error.message);
     *said = {nullptr,
              kept_log.last_time,
@@ -183,7 +183,7 @@ Listening::~Listening()
 
 void write_attempt_log(const catalog::Queue &queue, const job::ClaimedJob &job)
 {
-    if (kept_log.first == nullptr)
+    if (kept_log.first == nullptr && kept_log.left_out == 0)
         return;
     pg::as_hipq([&] { job::write_log(queue.id, job.id, job.attempt, entries()); });
     pg::call([] { forget(); });
