@@ -16,7 +16,7 @@ $upgrade$;
 -- Whoever works holds what is changed here in another order than this script takes it. So all of it is
 -- taken at once, in less time than after which PostgreSQL looks for deadlocks, or given up and tried
 -- again. (SET of what they are locks views alone: LOCK would lock what they read, too.)
-DO $lock$
+DO $upgrade$
 DECLARE
     lock_timeout_before text := current_setting('lock_timeout');
     latest timestamptz := clock_timestamp() + interval '5 minutes';
@@ -41,7 +41,7 @@ BEGIN
     END LOOP;
     PERFORM set_config('lock_timeout', lock_timeout_before, true);
 END
-$lock$;
+$upgrade$;
 
 -- The trace of a job. It comes last: rows of handlers keep the order of their columns.
 ALTER TABLE hipq.job ADD COLUMN traceparent text;
