@@ -3,6 +3,7 @@ package HipqRun;
 
 use strict;
 use warnings;
+use File::Basename qw(basename);
 use IPC::Run ();
 use JSON::PP ();
 use PostgreSQL::Test::Utils;
@@ -18,7 +19,7 @@ sub program { return (grep { -x } map { "$_/hipq-run" } split /:/, $ENV{PATH})[0
 sub new
 {
 	my ($class, $hipq, %options) = @_;
-	my $log = sprintf '%s/hipq-run-%d.log', $PostgreSQL::Test::Utils::log_path, ++$number;
+	my $log = sprintf '%s/%s-hipq-run-%d.log', $PostgreSQL::Test::Utils::log_path, basename($0, '.pl'), ++$number;    # other tests run at the same time
 	my %environment = (PGHOST => $hipq->node->host, PGPORT => $hipq->node->port, PGUSER => 'app', PGDATABASE => 'postgres', %{ $options{env} // {} });
 	my @assignments = map { "$_=$environment{$_}" } sort keys %environment;
 	my @command = ('env', @assignments, program(), '--log', 'json', @{ $options{arguments} });

@@ -16,6 +16,15 @@ class Processes(Case):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.file = os.path.join(folder.name, "go")
+        # A session whose program was killed a moment ago would still be given jobs.
+        sql = """SELECT NOT EXISTS (
+            SELECT FROM hipq.workers WHERE status = 'active' AND %s = ANY (queues))"""
+        until(lambda: self.sql(sql, self.queue), "the workers of the test before are gone")
+
+    def attempts(self, jobs):
+        sql = """SELECT string_agg(concat_ws(' ', job_id, attempt, reason, worker_id, error), '; ')
+            FROM hipq.attempts WHERE job_id = ANY (%s)"""
+        return self.sql(sql, jobs)
 
     def slow(self, name):
         return self.program("slow.py", HIPQ_NAME=name, HIPQ_FILE=self.file, **self.aio)
@@ -38,7 +47,8 @@ class Processes(Case):
         later = self.enqueue()
         self.let_them_end()
         self.assertEqual(first.wait(60), 0)
-        self.assertEqual([self.outcome(job)[:2] for job in jobs], [("succeeded", "first")] * 4)
+        outcomes = [self.outcome(job)[:2] for job in jobs]
+        self.assertEqual(outcomes, [("succeeded", "first")] * 4, self.attempts(jobs))
         self.assertEqual(hipq.wait_for(self.conn, later, 0).outcome, "waiting")
         self.sql("SELECT hipq.cancel(%s)", later)
 
