@@ -118,7 +118,8 @@ ok($hipq->wait_until("SELECT count(*) FROM signup WHERE address = 'stopped'", 1)
 # ---- the server goes and comes back
 $jobs{slow} = $hipq->enqueue('slow', q{queue => 'app.mail'});
 ok($hipq->wait_until("SELECT count(*) FROM hipq.progress WHERE id = $jobs{slow}", 1), 'a job runs');
-$hipq->node->restart('immediate');
+$hipq->node->stop('immediate');
+$hipq->node->start;
 is($hipq->result($hipq->enqueue('typed', q{'{"size": 4}', queue => 'app.mail'})), '8', 'after a crash of the server the worker works on');
 $kinds->signal('TERM');
 ok($hipq->wait_until(q{SELECT is_draining FROM hipq.workers WHERE name = 'kinds'}), 'a signal drains it');

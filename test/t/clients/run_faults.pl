@@ -100,7 +100,8 @@ my $poller = HipqRun->new($hipq, arguments => [ '--poll', '--name', 'poller', @w
 ok($poller->is_ready, 'one that polls registers');
 my $long = enqueue('long');
 starts_in($poller, $long);
-$hipq->node->restart('immediate');
+$hipq->node->stop('immediate');
+$hipq->node->start;
 ok($poller->logs('connection lost'), 'the server crashes');
 succeeds_once(enqueue('short'), 'it works on');
 let_go($long);
@@ -158,7 +159,9 @@ foreach my $round (1 .. 4)
 	ok($runs[-1]->is_ready, "round $round: another one works");
 	my $done = $new->sql('SELECT count(*) FROM hipq.jobs WHERE state = $$final$$');
 	$new->wait_until("SELECT count(*) > $done + 10 FROM hipq.jobs WHERE state = 'final'", 't', 10);
-	$round % 2 ? $runs[-1]->stop('KILL') : $standby->restart('immediate');
+	if ($round % 2) { $runs[-1]->stop('KILL'); next; }
+	$standby->stop('immediate');
+	$standby->start;
 }
 ok($new->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE state <> 'final'}, 0), 'all jobs end');
 is($new->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded' AND job_data ? 'n'}), 300, 'all have succeeded');
