@@ -43,7 +43,7 @@ is($hipq->attempts($id), '1 explicit_failure', '... for good');
 $id = enqueue('all', q{, job_key => 'the key'});
 is($hipq->result($id), qq({"id": $id, "key": "the key", "data": {"say": "all"}, "type": "line", "queue": "app.run", "attempt": 1, "max_retries": 1, "retry_count": 0}),
 	'the job is in its line');
-is(starts(), 1, 'all of that is one program');
+ok($run->wait_for(sub { starts() == 1 }), 'all of that is one program');
 
 $id = enqueue("not JSON\n{\"id\": %d}\n{\"id\": 0, \"result\": 1}\n{\"id\": %d, \"progress\": 3, \"total\": 10, \"message\": \"on\"}\n{\"id\": %d, \"extend\": \"1 h\"}");
 ok($hipq->wait_until("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $id", '30.0 on'), 'progress is seen');
@@ -52,13 +52,13 @@ ok($run->logs('answer not understood', $_), "a wrong line is logged: $_") foreac
 $hipq->sql("SELECT hipq.cancel($id)");
 ok($run->logs('stderr', qr/^over $id$/), 'the program is told of a cancelled job');
 is(job(enqueue('{"id": %d, "result": 1}')), 'succeeded 1 NONE', 'and works on, if it heeds that');
-is(starts(), 1, '... the same one');
+ok($run->wait_for(sub { starts() == 1 }), '... the same one');
 
 $id = enqueue('nothing');
 ok($hipq->wait_until("SELECT is_accepted FROM hipq.running WHERE id = $id"), 'a job waits for its answer');
 like(job(enqueue('die', q{, max_retries => 0})), qr/^failed null the program ended with this job: exit code 7: started.*\nno way$/s, 'the program dies with its jobs');
 ok($hipq->wait_until("SELECT concat(state, attempt) FROM hipq.jobs WHERE id = $id", 'running2'), 'the others are tried again');
-is(starts(), 2, '... in a new one');
+ok($run->wait_for(sub { starts() == 2 }), '... in a new one');
 $hipq->sql("SELECT hipq.cancel($id)");
 ok($run->logs('stderr', qr/^over $id$/), 'it is cancelled');
 is($run->stop, 0, 'SIGTERM ends it');
@@ -91,6 +91,6 @@ $hipq->sql(q{SELECT hipq.enqueue_many('line', array_agg(jsonb_build_object('say'
 $run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 100, '--prefetch', 100, '--drain', '--idle', 4, @program ]);
 is($run->exit_code, 0, 'it ends when there are no more');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE result = '"many"'}), 5000, 'many jobs are answered, without a pause as long as that');
-is(starts(), 1, '... by one program');
+ok($run->wait_for(sub { starts() == 1 }), '... by one program');
 is($hipq->sql('SELECT count(*) FROM hipq.running'), 0, 'no job runs any more');
 done_testing();
