@@ -40,6 +40,18 @@ SELECT cardinality(hipq.enqueue_many('look', ARRAY['{"name": "one of many"}', '{
     traceparent => '00-55555555555555555555555555555555-5555555555555555-01'));
 INSERT INTO hipq.traced_q (job_type, job_data, traceparent)
 VALUES ('look', '{"name": "column"}', '00-66666666666666666666666666666666-6666666666666666-01');
+-- A trigger that enqueues as well, without saying so: its jobs are of the same trace, and it takes nobody else's away.
+CREATE FUNCTION enqueue_beside() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.job_data->>'name' LIKE 'two of%' THEN
+        PERFORM hipq.enqueue('look', jsonb_build_object('name', 'beside ' || (NEW.job_data->>'name')), queue => 'traced.q');
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER enqueue_beside BEFORE INSERT ON hipq.traced_q_live FOR EACH ROW EXECUTE FUNCTION enqueue_beside();
+SELECT cardinality(hipq.enqueue_many('look', ARRAY['{"name": "two of these"}', '{"name": "two of those"}']::jsonb[], queue => 'traced.q',
+    traceparent => '00-eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee-eeeeeeeeeeeeeeee-01'));
+DROP TRIGGER enqueue_beside ON hipq.traced_q_live;
 COPY hipq.traced_q (job_type, job_data, traceparent) FROM STDIN (DELIMITER '|');
 look|{"name": "copied"}|00-77777777777777777777777777777777-7777777777777777-01
 \.
@@ -87,6 +99,7 @@ COMMIT;
 SELECT hipq.drop_queue('traced.q', force => true);
 DROP VIEW traces;
 DROP FUNCTION look;
+DROP FUNCTION enqueue_beside;
 DROP TABLE seen;
 DROP OWNED BY regress_hipq_traced;
 DROP ROLE regress_hipq_traced;

@@ -135,8 +135,9 @@ pg::RawValue throttle_factor_of(const std::optional<double> &given)
     return numeric_of(*given);
 }
 
+// A trigger on the table may enqueue too, by a call of its own.
 GivenTraceparent::GivenTraceparent(std::optional<std::string> traceparent)
-    : traceparent_(std::move(traceparent))
+    : traceparent_(std::move(traceparent)), before_(given_traceparent)
 {
     if (!traceparent_.has_value())
         return;
@@ -146,7 +147,7 @@ GivenTraceparent::GivenTraceparent(std::optional<std::string> traceparent)
 
 GivenTraceparent::~GivenTraceparent()
 {
-    given_traceparent = nullptr;
+    given_traceparent = before_;
 }
 
 void check_chosen_values(job::RowValues &job)

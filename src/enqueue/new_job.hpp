@@ -21,6 +21,7 @@ public:
 
 private:
     std::optional<std::string> traceparent_;
+    const std::string *before_;
 };
 
 // Everything a user may choose, as given: NULL means "not given". Raises 22023 or 54000; puts time
