@@ -1,9 +1,8 @@
 // Defines the settings of hipq with their defaults, units and contexts: a table for each kind.
 #include "settings.hpp"
 
-#include "core/job/validate.hpp"
-
 #include "pg/postgres.hpp"
+#include "core/job/validate.hpp"
 
 namespace hipq::settings {
 
@@ -336,13 +335,10 @@ const char *present_traceparent()
 
 extern "C" bool hipq_check_traceparent(char **value, void **, GucSource)
 {
-    if (**value == '\0')
-        return true;
-    const auto problem = core::check_traceparent(*value);
-    if (!problem.has_value())
+    if (**value == '\0' || core::is_traceparent(*value))
         return true;
     GUC_check_errmsg("invalid value for parameter \"hipq.traceparent\": \"%s\"", *value);
-    GUC_check_errhint("%s", problem->hint.c_str());
+    GUC_check_errhint("%s", core::traceparent_hint);
     return false;
 }
 

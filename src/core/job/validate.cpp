@@ -173,12 +173,10 @@ std::optional<Problem> check_worker_name(std::string_view name)
                        " bytes and no control characters."};
 }
 
-namespace {
-
 // "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", by
 // https://www.w3.org/TR/trace-context/#traceparent-header. Ids of zeros alone, and version ff, are
 // invalid there. Later versions may have more fields, of which nobody knows what they mean.
-bool is_traceparent(std::string_view text)
+bool is_traceparent(std::string_view text) noexcept
 {
     constexpr std::string_view shape = "vv-tttttttttttttttttttttttttttttttt-pppppppppppppppp-ff";
     constexpr std::string_view zeros = "00000000000000000000000000000000";
@@ -191,15 +189,11 @@ bool is_traceparent(std::string_view text)
            text.substr(36, 16) != zeros.substr(0, 16);
 }
 
-}  // namespace
-
 std::optional<Problem> check_traceparent(std::string_view traceparent)
 {
     if (is_traceparent(traceparent))
         return std::nullopt;
-    return Problem{Problem::Kind::invalid_value, "traceparent is not valid",
-                   "Give version, trace id, parent id and flags as W3C Trace Context has them: "
-                   "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01."};
+    return Problem{Problem::Kind::invalid_value, "traceparent is not valid", traceparent_hint};
 }
 
 std::optional<Problem> check_size_of(const char *what, std::size_t bytes, std::size_t limit)

@@ -43,7 +43,11 @@ check_throttle_key(std::string_view key);  // 1 .. max_throttle_key_length bytes
 std::optional<Problem> check_job_type(std::string_view job_type);  // core/text/names.hpp
 std::optional<Problem> check_worker_name(std::string_view name);   // like a job type's
 // As W3C Trace Context has it: version, trace id, parent id and flags, in lower case hexadecimal
-// digits.
+// digits. The first and the hint are for where nothing may throw.
+bool is_traceparent(std::string_view text) noexcept;
+inline constexpr const char *traceparent_hint =
+    "Give version, trace id, parent id and flags as W3C Trace Context has them: "
+    "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01.";
 std::optional<Problem> check_traceparent(std::string_view traceparent);
 std::optional<Problem> check_job_data_size(std::size_t bytes, std::size_t limit);
 std::optional<Problem> check_result_size(std::size_t bytes, std::size_t limit);  // of a job
