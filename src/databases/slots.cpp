@@ -151,6 +151,14 @@ void jobs_restored(Oid database) noexcept
         ++slot->restores;
 }
 
+bool is_recovered(Oid database) noexcept
+{
+    const memory::Lock lock(LW_SHARED);
+    return std::ranges::any_of(slots_in_use(), [&](const memory::DatabaseSlot &slot) {
+        return slot.database == database && slot.recovered == slot.restores;
+    });
+}
+
 void jobs_aimed(Oid database) noexcept
 {
     if (!memory::is_loaded())

@@ -21,6 +21,10 @@ void database_changed(Oid database) noexcept;
 // Says that jobs in the middle of an attempt may have been loaded: recovery_due(). Cannot fail.
 void jobs_restored(Oid database) noexcept;
 
+// Whether all that a former life of the server left in the middle of an attempt is in flight again.
+// Cannot fail.
+bool is_recovered(Oid database) noexcept;
+
 // Says that a transaction of this process, with notes for hipq, has been prepared. Cannot fail.
 void note_prepared() noexcept;
 

@@ -4,6 +4,7 @@
 #include "look_after_workers.hpp"
 
 #include "catalog/catalog.hpp"
+#include "databases/databases.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 
@@ -57,11 +58,11 @@ pg::Time forget_revoked(pg::Time now)
 }
 
 // When a worker without jobs in flight is to be forgotten; infinity: not by itself.
-pg::Time end_of(const workers::WorkerSlot &slot)
+pg::Time end_of(const workers::WorkerSlot &slot, bool is_recovered)
 {
     if (slot.record.depth > 0 || slot.running > 0)
         return pg::infinity;
-    if (slot.has_departed)
+    if (slot.has_departed && is_recovered)
         return slot.ended;
     if (slot.state == workers::WorkerState::ended)
         return slot.ended + settings::worker_grace.microseconds();
@@ -93,8 +94,9 @@ pg::Time forget_workers(pg::Time now)
         return next;
     tell_of_mute_workers(now);
     next = forget_revoked(now);
+    const bool is_recovered = databases::is_recovered(MyDatabaseId);
     for (const workers::WorkerSlot &slot : workers::list_workers()) {
-        const pg::Time end = end_of(slot);
+        const pg::Time end = end_of(slot, is_recovered);
         if (end <= now)
             next = std::min(next, forget(slot.id, now));
         else

@@ -73,8 +73,14 @@ void depart(WorkerSlot &slot, pg::Time now)
     slot.has_departed = true;
 }
 
+// After a restart nobody knows what it has before the tables are read.
+bool may_have_jobs(const WorkerSlot &slot, bool is_recovered)
+{
+    return !is_recovered || has_jobs(slot);
+}
+
 // Needs the lock.
-void carry_out(const Note &note, pg::Time now)
+void carry_out(const Note &note, bool is_recovered, pg::Time now)
 {
     if (note.kind == NoteKind::stopped_listening)
         end_own(now);
@@ -85,7 +91,7 @@ void carry_out(const Note &note, pg::Time now)
         make_present(*slot, note.kind == NoteKind::bound);
     else if (note.kind == NoteKind::draining)
         slot->is_draining = true;
-    else if (note.kind == NoteKind::departed && !has_jobs(*slot))
+    else if (note.kind == NoteKind::departed && !may_have_jobs(*slot, is_recovered))
         free_place(*slot);
     else if (note.kind == NoteKind::departed)
         depart(*slot, now);
@@ -110,11 +116,12 @@ extern "C" void hipq_workers_transaction_ends(XactEvent event, void *)
     const bool has_ended = std::ranges::any_of(*notes, [](const Note &note) {
         return note.kind == NoteKind::stopped_listening || note.kind == NoteKind::departed;
     });
+    const bool is_recovered = databases::is_recovered(MyDatabaseId);
     {
         const WorkerLock lock(LW_EXCLUSIVE);
         for (const Note &note : *notes)
             if (commits)
-                carry_out(note, now);
+                carry_out(note, is_recovered, now);
             else
                 undo(note);
         worker_table().changes += commits ? 1 : 0;
