@@ -61,6 +61,67 @@ void add(Reading &reading, const LaneRow &found)
     reading.startable += found.is_claimable && !found.is_closed ? 1 : 0;
 }
 
+// A comparison of (scheduled_run_time, id) with a key: what a scan takes for one condition.
+struct RowComparison {
+    ScanKeyData parts[2];
+
+    ScanKeyData key(StrategyNumber strategy, core::LaneKey bound)
+    {
+        ::ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, 3, strategy, InvalidOid, InvalidOid,
+                                 F_TIMESTAMPTZ_CMP, TimestampTzGetDatum(bound.time));
+        ::ScanKeyEntryInitialize(&parts[1], SK_ROW_MEMBER | SK_ROW_END, 4, strategy, InvalidOid,
+                                 InvalidOid, F_BTINT8CMP, Int64GetDatum(bound.id));
+        ScanKeyData header{};
+        header.sk_flags = SK_ROW_HEADER;
+        header.sk_attno = parts[0].sk_attno;
+        header.sk_strategy = strategy;
+        header.sk_argument = PointerGetDatum(parts);
+        return header;
+    }
+};
+
+// The conditions of a scan of a lane.
+class LaneKeys {
+public:
+    LaneKeys(Relation lane, const Reading &reading)
+    {
+        add(1, BTEqualStrategyNumber, F_TEXTEQ, reading.type, lane->rd_indcollation[0]);
+        add(2, BTEqualStrategyNumber, F_INT2EQ, Int16GetDatum(reading.priority));
+    }
+    LaneKeys(const LaneKeys &) = delete;
+    LaneKeys &operator=(const LaneKeys &) = delete;
+
+    void from(core::LaneKey first)
+    {
+        keys_[count_++] = from_.key(BTGreaterEqualStrategyNumber, first);
+    }
+    void before(std::int64_t time)
+    {
+        add(3, BTLessStrategyNumber, F_TIMESTAMPTZ_LT, TimestampTzGetDatum(time));
+    }
+    void of_time(std::int64_t time, std::int64_t first_id, std::int64_t last_id)
+    {
+        add(3, BTEqualStrategyNumber, F_TIMESTAMPTZ_EQ, TimestampTzGetDatum(time));
+        add(4, BTGreaterEqualStrategyNumber, F_INT8GE, Int64GetDatum(first_id));
+        add(4, BTLessEqualStrategyNumber, F_INT8LE, Int64GetDatum(last_id));
+    }
+
+    ScanKey data() { return keys_.data(); }
+    int count() const { return count_; }
+
+private:
+    void add(AttrNumber column, StrategyNumber strategy, RegProcedure procedure, Datum value,
+             Oid collation = InvalidOid)
+    {
+        ::ScanKeyEntryInitialize(&keys_[count_++], 0, column, strategy, InvalidOid, collation,
+                                 procedure, value);
+    }
+
+    std::array<ScanKeyData, 5> keys_{};
+    RowComparison from_{};
+    int count_ = 0;
+};
+
 }  // namespace
 
 struct LaneIndex::Table {
@@ -72,7 +133,9 @@ struct LaneIndex::Table {
     bool open(const char *name);
     bool open_lane();
     void read(Reading &reading) const;
-    void scan(IndexScanDesc scan, Reading &reading) const;
+    bool has_read_before(std::int64_t time, Reading &reading) const;
+    void scan(LaneKeys &keys, Reading &reading) const;
+    void look_through(IndexScanDesc scan, Reading &reading) const;
     LaneRow row(const Reading &reading) const;
     void look_at_windows(LaneRow &found, Reading &reading) const;
     void close() const;
@@ -179,7 +242,7 @@ void LaneIndex::Table::look_at_windows(LaneRow &found, Reading &reading) const
         ::pfree(content);
 }
 
-void LaneIndex::Table::scan(IndexScanDesc scan, Reading &reading) const
+void LaneIndex::Table::look_through(IndexScanDesc scan, Reading &reading) const
 {
     while (reading.startable <= reading.most && reading.count < reading.rows.size()) {
         if (!::index_getnext_slot(scan, ForwardScanDirection, slot)) {
@@ -204,52 +267,47 @@ void LaneIndex::Table::scan(IndexScanDesc scan, Reading &reading) const
     }
 }
 
-namespace {
-
-// A comparison of (scheduled_run_time, id) with a key: what a scan takes for one condition.
-struct RowComparison {
-    ScanKeyData parts[2];
-
-    ScanKeyData key(StrategyNumber strategy, core::LaneKey bound)
-    {
-        ::ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, 3, strategy, InvalidOid, InvalidOid,
-                                 F_TIMESTAMPTZ_CMP, TimestampTzGetDatum(bound.time));
-        ::ScanKeyEntryInitialize(&parts[1], SK_ROW_MEMBER | SK_ROW_END, 4, strategy, InvalidOid,
-                                 InvalidOid, F_BTINT8CMP, Int64GetDatum(bound.id));
-        ScanKeyData header{};
-        header.sk_flags = SK_ROW_HEADER;
-        header.sk_attno = parts[0].sk_attno;
-        header.sk_strategy = strategy;
-        header.sk_argument = PointerGetDatum(parts);
-        return header;
-    }
-};
-
-}  // namespace
-
 // With an upper bound where there is one: behind a single row that was committed late may stand
 // millions of entries of rows that are gone, and a scan that looks for the next row walks over them
-// all.
+// all. Before PostgreSQL 18 a comparison of (scheduled_run_time, id) ends a scan by its first
+// column alone, and a bulk insert gives all its rows one time: so rows of the last time are read by
+// themselves.
 void LaneIndex::Table::read(Reading &reading) const
 {
-    RowComparison from{};
-    RowComparison to{};
-    ScanKeyData keys[4];
-    int count = 0;
-    ::ScanKeyEntryInitialize(&keys[count++], 0, 1, BTEqualStrategyNumber, InvalidOid,
-                             lane->rd_indcollation[0], F_TEXTEQ, reading.type);
-    ::ScanKeyEntryInitialize(&keys[count++], 0, 2, BTEqualStrategyNumber, InvalidOid, InvalidOid,
-                             F_INT2EQ, Int16GetDatum(reading.priority));
-    keys[count++] = from.key(BTGreaterEqualStrategyNumber, reading.range.first);
-    if (reading.range.last != core::lane_end)
-        keys[count++] = to.key(BTLessEqualStrategyNumber, reading.range.last);
+    const KeyRange range = reading.range;
+    const bool is_of_one_time = range.first.time == range.last.time;
     ::PushActiveSnapshot(::GetLatestSnapshot());
-    IndexScanDesc found = pg::begin_index_scan(live, lane, count);
-    ::index_rescan(found, keys, count, nullptr, 0);
-    scan(found, reading);
-    ::index_endscan(found);
+    if (range.last == core::lane_end) {
+        LaneKeys keys(lane, reading);
+        keys.from(range.first);
+        scan(keys, reading);
+    } else if (is_of_one_time || has_read_before(range.last.time, reading)) {
+        LaneKeys keys(lane, reading);
+        keys.of_time(range.last.time,
+                     is_of_one_time ? range.first.id : std::numeric_limits<std::int64_t>::min(),
+                     range.last.id);
+        scan(keys, reading);
+    }
     ::ExecClearTuple(slot);
     ::PopActiveSnapshot();
+}
+
+// The rows of earlier times. False: it stopped at one of them.
+bool LaneIndex::Table::has_read_before(std::int64_t time, Reading &reading) const
+{
+    LaneKeys keys(lane, reading);
+    keys.from(reading.range.first);
+    keys.before(time);
+    scan(keys, reading);
+    return std::exchange(reading.is_end, false);
+}
+
+void LaneIndex::Table::scan(LaneKeys &keys, Reading &reading) const
+{
+    IndexScanDesc found = pg::begin_index_scan(live, lane, keys.count());
+    ::index_rescan(found, keys.data(), keys.count(), nullptr, 0);
+    look_through(found, reading);
+    ::index_endscan(found);
 }
 
 void LaneIndex::Table::close() const
