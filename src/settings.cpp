@@ -181,7 +181,7 @@ constexpr Count counts[] = {
      "Without room for one it cannot be registered."},
     {"hipq.unhealthy_depth", &unhealthy_depth, 1, INT_MAX, Change::reload,
      "Jobs given to a worker and not accepted from which on it is unhealthy.",
-     "With half of them it is degraded."},
+     "With half of them it is degraded. One that may hold more: with all, and half, of those."},
     // Monitoring
     {"hipq.max_statistics", &max_statistics, 1, 10'000, Change::restart,
      "Room in shared memory for statistics.",

@@ -124,6 +124,7 @@ WorkerSlot *add_worker(const NewWorker &worker, WorkerState state, pg::Time now)
     slot->heartbeat = never;
     slot->ended = pg::infinity;
     slot->turned = never;
+    slot->record.most_held = worker.capacity + worker.prefetch;
     slot->record.last_sign = now.value;
     slot->record.report = worker.report;
     core::keep_probe_clock(slot->record, health_limits(), now.value);

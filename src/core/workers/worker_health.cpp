@@ -24,6 +24,14 @@ Health grade(Number value, Number degraded, Number unhealthy)
     return value >= degraded ? Health::degraded : Health::healthy;
 }
 
+// A worker that asks for many jobs at a time has many that it has just been given.
+Health grade_of_depth(const WorkerRecord &worker, const HealthLimits &limits)
+{
+    return grade(queue_depth_of(worker),
+                 std::max(limits.degraded_depth, (worker.most_held + 1) / 2),
+                 std::max(limits.unhealthy_depth, worker.most_held));
+}
+
 std::optional<double> failure_rate_of(const Tally &tally)
 {
     if (tally.executions < enough_to_tell)
@@ -115,7 +123,7 @@ Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_
     };
     count(grade(std::max(worker.consecutive_failures, report.tally.consecutive_failures),
                 limits.degraded_failures, limits.unhealthy_failures));
-    count(grade(queue_depth_of(worker), limits.degraded_depth, limits.unhealthy_depth));
+    count(grade_of_depth(worker, limits));
     count_rate(worker.outcomes.failure_rate());
     count_rate(failure_rate_of(report.tally));
     count(worker.was_heard || worker.is_bound ? Health::healthy : Health::unknown);

@@ -24,7 +24,8 @@ struct HealthLimits {
     std::int64_t probe_interval = 60'000'000;
     int degraded_failures = 3;  // in a row
     int unhealthy_failures = 10;
-    int degraded_depth = 50;  // jobs dispatched, not accepted
+    // Jobs dispatched, not accepted. Of a worker that may hold more: half of those, and all.
+    int degraded_depth = 50;
     int unhealthy_depth = 100;
     double degraded_failure_rate = 30;  // percent
     double unhealthy_failure_rate = 70;
@@ -65,7 +66,8 @@ struct WorkerRecord {
     bool was_heard = false;
     std::int64_t last_sign =
         0;  // of life: the last heartbeat, else when it was registered or the server started
-    int depth = 0;  // jobs dispatched, not accepted
+    int depth = 0;      // jobs dispatched, not accepted
+    int most_held = 0;  // jobs that it may hold: as many as it runs at a time, and beyond those
     std::optional<std::int64_t>
         asked;  // since when it has had one that it could run, and has said nothing
     std::int64_t executions = 0;

@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 plan skip_all => 'hipq-run was not built: nlohmann-json3-dev is missing' unless defined HipqRun::program();
-my $hipq = HipqCluster->new('run_faults', streaming => 1, 'hipq.worker_grace' => '20s', 'hipq.unhealthy_failures' => 1000);
+my $hipq = HipqCluster->new('run_faults', streaming => 1, 'hipq.worker_grace' => '20s');
 HipqRun::create_queue($hipq, qw(short long));
 my $there = PostgreSQL::Test::Utils::tempdir_short();
 

@@ -72,6 +72,29 @@ TEST(WorkerHealth, AgeOfTheLastSignOfLife)
     EXPECT_EQ(judged(worker), Health::unhealthy) << "it has ended";
 }
 
+TEST(WorkerHealth, DepthCountsByWhatItMayHold)
+{
+    WorkerRecord worker = fresh();
+    worker.most_held = 5;
+    worker.depth = 49;
+    EXPECT_EQ(judged(worker), Health::healthy);
+    worker.depth = 50;
+    EXPECT_EQ(judged(worker), Health::degraded);
+    worker.depth = 100;
+    EXPECT_EQ(judged(worker), Health::unhealthy);
+    worker.most_held = 3'000;
+    EXPECT_EQ(judged(worker), Health::healthy);
+    worker.depth = 1'500;
+    EXPECT_EQ(judged(worker), Health::degraded);
+    worker.depth = 3'000;
+    EXPECT_EQ(judged(worker), Health::unhealthy);
+    worker.most_held = 101;
+    worker.depth = 50;
+    EXPECT_EQ(judged(worker), Health::healthy);
+    worker.depth = 51;
+    EXPECT_EQ(judged(worker), Health::degraded);
+}
+
 // A bound one that was given a job that it could run, at the time `now`.
 WorkerRecord asked()
 {
