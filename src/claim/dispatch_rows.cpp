@@ -126,10 +126,11 @@ bool waits_for(std::int64_t worker_id, const job::RowValues &row, std::int64_t a
 }
 
 std::optional<job::ClaimedJob> accept_directly(job::LiveRows &rows, std::int64_t worker_id,
-                                               std::int64_t id, std::int64_t attempt, pg::Time now)
+                                               const Attempts &attempts, std::size_t i,
+                                               pg::Time now)
 {
-    job::RowValues *row = rows.find({id});
-    if (row == nullptr || !waits_for(worker_id, *row, attempt, now))
+    job::RowValues *row = rows.find({attempts.ids[i], attempts.places[i]});
+    if (row == nullptr || !waits_for(worker_id, *row, attempts.numbers[i], now))
         return std::nullopt;
     job::make_running(*row, row->as_int32(Column::attempt), now,
                       deadline_in(now, row->as_int32(Column::timeout)));
@@ -157,14 +158,13 @@ std::vector<job::ClaimedJob> dispatch_by_sql(const catalog::Queue &queue,
 }
 
 std::vector<job::ClaimedJob> accept_by_sql(const catalog::Queue &queue, std::int64_t worker_id,
-                                           const std::vector<std::int64_t> &ids,
-                                           const std::vector<std::int64_t> &attempts, pg::Time now)
+                                           const Attempts &attempts, pg::Time now)
 {
     const pg::PlannerSettings planner;
-    return job::claimed_jobs_in_order(
-        ids, pg::as_hipq([&] {
-            return catalog::statement_for(queue, accept_sql).run(worker_id, ids, attempts, now);
-        }));
+    return job::claimed_jobs_in_order(attempts.ids, pg::as_hipq([&] {
+                                          return catalog::statement_for(queue, accept_sql)
+                                              .run(worker_id, attempts.ids, attempts.numbers, now);
+                                      }));
 }
 
 // A transaction with one snapshot from its beginning to its end must not change what it does not
@@ -175,17 +175,22 @@ std::optional<job::LiveRows> rows_to_accept(const catalog::Queue &queue)
     return IsolationUsesXactSnapshot() ? std::nullopt : job::LiveRows::open_to_write(queue);
 }
 
+std::optional<job::LiveRows> rows_to_hold(const catalog::Queue &queue)
+{
+    pg::call([] { ::PreventCommandIfReadOnly("SELECT FOR UPDATE"); });
+    return IsolationUsesXactSnapshot() ? std::nullopt : job::LiveRows::open_to_lock(queue);
+}
+
 std::vector<job::ClaimedJob> take_accepted(const catalog::Queue &queue, std::int64_t worker_id,
-                                           const std::vector<std::int64_t> &ids,
-                                           const std::vector<std::int64_t> &attempts, pg::Time now)
+                                           const Attempts &attempts, pg::Time now)
 {
     auto rows = rows_to_accept(queue);
     if (!rows.has_value())
-        return accept_by_sql(queue, worker_id, ids, attempts, now);
+        return accept_by_sql(queue, worker_id, attempts, now);
     std::vector<job::ClaimedJob> jobs;
     pg::as_hipq([&] {  // an index may call functions
-        for (std::size_t i = 0; i < ids.size(); ++i)
-            if (auto job = accept_directly(*rows, worker_id, ids[i], attempts[i], now))
+        for (std::size_t i = 0; i < attempts.count(); ++i)
+            if (auto job = accept_directly(*rows, worker_id, attempts, i, now))
                 jobs.push_back(std::move(*job));
         rows->close();
     });
@@ -209,13 +214,19 @@ std::vector<job::ClaimedJob> dispatch(const catalog::Queue &queue, const catalog
     return jobs;
 }
 
-std::vector<job::ClaimedJob> accept(const catalog::Queue &queue, std::int64_t worker_id,
-                                    const std::vector<std::int64_t> &ids,
-                                    const std::vector<std::int64_t> &attempts, pg::Time now)
+void Attempts::add(std::int64_t id, std::int64_t number, ItemPointerData place)
 {
-    std::vector<job::ClaimedJob> jobs = take_accepted(queue, worker_id, ids, attempts, now);
+    ids.push_back(id);
+    numbers.push_back(number);
+    places.push_back(place);
+}
+
+std::vector<job::ClaimedJob> accept(const catalog::Queue &queue, std::int64_t worker_id,
+                                    const Attempts &attempts, pg::Time now)
+{
+    std::vector<job::ClaimedJob> jobs = take_accepted(queue, worker_id, attempts, now);
     for (const job::ClaimedJob &job : jobs)
-        workers::note_job_accepted(job.id, job.attempt, job::deadline_of(job));
+        workers::note_job_accepted(job.id, job.attempt, job::deadline_of(job), job.place);
     if (jobs.empty())
         return jobs;
     job::forbid_two_phase(job::NoTwoPhase::job_taken);
@@ -225,12 +236,12 @@ std::vector<job::ClaimedJob> accept(const catalog::Queue &queue, std::int64_t wo
 }
 
 std::vector<std::int64_t> unknown_dispatches(const catalog::Queue &queue, std::int64_t worker_id,
-                                             const std::vector<std::int64_t> &ids,
-                                             const std::vector<std::int64_t> &attempts)
+                                             const Attempts &attempts)
 {
     std::vector<std::int64_t> unknown;
     for (const pg::Row row : pg::as_hipq([&] {
-             return catalog::statement_for(queue, unknown_sql).run_latest(worker_id, ids, attempts);
+             return catalog::statement_for(queue, unknown_sql)
+                 .run_latest(worker_id, attempts.ids, attempts.numbers);
          }))
         unknown.push_back(row.integer(0));
     return unknown;
@@ -241,6 +252,25 @@ std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::in
 {
     return job::first_claimed_job(
         pg::as_hipq([&] { return catalog::statement_for(queue, hold_sql).run(id, attempt); }));
+}
+
+// What cannot be locked at once a statement waits for, or says that it is over.
+std::vector<job::ClaimedJob> hold_attempts(const catalog::Queue &queue, const Attempts &attempts)
+{
+    auto rows = rows_to_hold(queue);
+    std::vector<job::ClaimedJob> jobs;
+    for (std::size_t i = 0; i < attempts.count(); ++i) {
+        const job::DueJob named{attempts.ids[i], attempts.places[i]};
+        auto job =
+            rows.has_value() ? rows->lock_external(named, attempts.numbers[i]) : std::nullopt;
+        if (!job.has_value())
+            job = hold_attempt(queue, named.id, static_cast<int>(attempts.numbers[i]));
+        if (job.has_value())
+            jobs.push_back(std::move(*job));
+    }
+    if (rows.has_value())
+        rows->close();
+    return jobs;
 }
 
 std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::string_view job_type,

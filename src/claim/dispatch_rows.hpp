@@ -22,24 +22,35 @@ struct Assignment {
 std::vector<job::ClaimedJob> dispatch(const catalog::Queue &queue, const catalog::JobType &type,
                                       std::span<const Assignment> assignments, pg::Time now);
 
+// Attempts of one queue; and where the row of each may be, as job::DueJob has it.
+struct Attempts {
+    std::vector<std::int64_t> ids{};
+    std::vector<std::int64_t> numbers{};
+    std::vector<ItemPointerData> places{};
+
+    void add(std::int64_t id, std::int64_t number, ItemPointerData place);
+    std::size_t count() const { return ids.size(); }
+};
+
 // The worker accepts attempts that it was given: each has from now on the time that its job says.
-// Those that are not its any more, or accepted already, are left out; the others come in the order
-// of `ids`.
+// Those that are not its any more, or accepted already, are left out; the others come in their
+// order.
 std::vector<job::ClaimedJob> accept(const catalog::Queue &queue, std::int64_t worker_id,
-                                    const std::vector<std::int64_t> &ids,
-                                    const std::vector<std::int64_t> &attempts, pg::Time now);
+                                    const Attempts &attempts, pg::Time now);
 
 // Those of the attempts that no row bears out: the job is gone, or another attempt or another
 // worker has it, as committed by now.
 std::vector<std::int64_t> unknown_dispatches(const catalog::Queue &queue, std::int64_t worker_id,
-                                             const std::vector<std::int64_t> &ids,
-                                             const std::vector<std::int64_t> &attempts);
+                                             const Attempts &attempts);
 
 // Locks a running attempt that a worker has, or that hipq.complete_later() left, to end it or to
 // give it more time. Waits for whoever holds its row. Nothing: it is not running any more, not this
 // attempt, or an executor has it.
 std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::int64_t id,
                                             int attempt);
+// Those of the attempts of which that is so, in their order. Whoever calls names them in the order
+// of ids: callers wait for each other's rows.
+std::vector<job::ClaimedJob> hold_attempts(const catalog::Queue &queue, const Attempts &attempts);
 // The same for the attempt that runs of the job with that key.
 std::optional<job::ClaimedJob> hold_attempt(const catalog::Queue &queue, std::string_view job_type,
                                             std::string_view job_key);

@@ -94,6 +94,14 @@ void drop_those_that_stay(Jobs suspects)
         wakeup::note_restore();  // what their rows tell is to be found out
 }
 
+claim::Attempts attempts_of(const Jobs &jobs)
+{
+    claim::Attempts attempts;
+    for (const ExternalJob &job : jobs)
+        attempts.add(job.id, job.attempt, job.place);
+    return attempts;
+}
+
 void drop_unknown(const Queue *queue, std::int64_t worker_id, const Jobs &refused)
 {
     if (refused.empty())
@@ -102,14 +110,8 @@ void drop_unknown(const Queue *queue, std::int64_t worker_id, const Jobs &refuse
         drop_those_that_stay(refused);
         return;
     }
-    std::vector<std::int64_t> ids;
-    std::vector<std::int64_t> attempts;
-    for (const ExternalJob &job : refused) {
-        ids.push_back(job.id);
-        attempts.push_back(job.attempt);
-    }
     const std::vector<std::int64_t> unknown =
-        claim::unknown_dispatches(*queue, worker_id, ids, attempts);
+        claim::unknown_dispatches(*queue, worker_id, attempts_of(refused));
     Jobs suspects;
     std::ranges::copy_if(refused, std::back_inserter(suspects), [&](const ExternalJob &job) {
         return std::find(unknown.begin(), unknown.end(), job.id) != unknown.end();
@@ -145,15 +147,8 @@ void accept(const Queue *queue, std::int64_t worker_id, const Jobs &jobs,
         (queue->is_dropped || !catalog::may(catalog::caller(), *queue, catalog::Privilege::work)))
         return;
     std::vector<ClaimedJob> taken;
-    if (queue != nullptr) {
-        std::vector<std::int64_t> ids;
-        std::vector<std::int64_t> attempts;
-        for (const ExternalJob &job : jobs) {
-            ids.push_back(job.id);
-            attempts.push_back(job.attempt);
-        }
-        taken = claim::accept(*queue, worker_id, ids, attempts, pg::now());
-    }
+    if (queue != nullptr)
+        taken = claim::accept(*queue, worker_id, attempts_of(jobs), pg::now());
     Jobs refused;
     std::ranges::copy_if(jobs, std::back_inserter(refused), [&](const ExternalJob &job) {
         return std::ranges::none_of(taken, [&](const ClaimedJob &one) { return one.id == job.id; });

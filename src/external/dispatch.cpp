@@ -207,7 +207,7 @@ void leave_out_held(claim::Claimer &claimer, const Candidates &candidates,
     for (std::size_t i = 0; i < given.size(); ++i) {
         if (next != claimed.end() && next->id == given[i].id) {
             left.push_back({next->id, next->attempt, given[i].worker, given[i].is_probe,
-                            job::deadline_of(*next), limits::load_of(*next)});
+                            job::deadline_of(*next), limits::load_of(*next), next->place});
             claimer.held.forget(next->id);
             ++next;
             continue;

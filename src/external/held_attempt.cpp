@@ -163,14 +163,24 @@ JobStatus require_job_status(const Queue &queue, std::int64_t id)
 
 // ---- finding it ----
 
-// Null: there is no such job.
-const Queue *queue_of(const Catalogue &catalogue, std::int64_t id)
+// Without a queue: there is no such job.
+struct Whereabouts {
+    const Queue *queue = nullptr;
+    ItemPointerData place{};  // as job::DueJob has it
+};
+
+Whereabouts whereabouts_of(const Catalogue &catalogue, std::int64_t id)
 {
     if (const auto entry = workers::find_external_job(id))
         if (const Queue *queue = catalogue.find(entry->queue_id))
-            return queue;
+            return {queue, entry->place};
     const auto job = job::find_job(catalogue, id, std::nullopt);
-    return job.has_value() ? job->queue : nullptr;
+    return job.has_value() ? Whereabouts{job->queue} : Whereabouts{};
+}
+
+const Queue *queue_of(const Catalogue &catalogue, std::int64_t id)
+{
+    return whereabouts_of(catalogue, id).queue;
 }
 
 // Whether the caller has to do with attempts of the queue. For others, and for who may enqueue
@@ -202,6 +212,49 @@ const Queue &require_queue_of(const Catalogue &catalogue, std::int64_t id)
     if (queue == nullptr || !may_know(*queue, id))
         job::raise_unknown_job(id);
     return *queue;
+}
+
+// ---- many ----
+
+// In the order of the queues' numbers: everybody goes through them in one order.
+struct ByNumber {
+    bool operator()(const Queue *left, const Queue *right) const { return left->id < right->id; }
+};
+using AttemptsByQueue = std::map<const Queue *, claim::Attempts, ByNumber>;
+
+// What the caller may know of.
+AttemptsByQueue by_queue(const Catalogue &catalogue, std::span<const AttemptName> names)
+{
+    AttemptsByQueue queues;
+    std::map<const Queue *, bool> may_know_all;
+    for (const AttemptName name : names) {
+        const auto [queue, place] = whereabouts_of(catalogue, name.id);
+        if (queue == nullptr)
+            continue;
+        const auto [known, is_new] = may_know_all.try_emplace(queue, false);
+        if (is_new)
+            known->second = may_know_attempts(*queue);
+        if (!known->second && !is_with_own_worker(name.id))
+            continue;
+        queues[queue].add(name.id, name.number, place);
+    }
+    return queues;
+}
+
+// Whose they are is asked once for each worker, and so is a sign of life enough.
+void hold_of_queue(const Queue &queue, const claim::Attempts &attempts,
+                   std::vector<HeldAttempt> &all)
+{
+    std::set<std::int64_t> workers;
+    for (ClaimedJob &job : claim::hold_attempts(queue, attempts)) {
+        if (workers.insert(*job.worker_id).second) {
+            require_callers(queue, job.id, *job.worker_id);
+            note_sign_of_life(*job.worker_id);
+        }
+        all.push_back({&queue, std::move(job)});
+    }
+    if (!workers.empty())
+        job::forbid_two_phase(job::NoTwoPhase::job_taken);
 }
 
 }  // namespace
@@ -250,16 +303,9 @@ std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<A
               names.end());  // one order for everybody: they wait for each other's rows
     names.erase(std::unique(names.begin(), names.end()), names.end());
     std::vector<HeldAttempt> all;
-    for (const AttemptName name : names) {
-        const Queue *queue = queue_of(catalogue, name.id);
-        if (queue == nullptr || !may_know(*queue, name.id))
-            continue;
-        auto job = claim::hold_attempt(*queue, name.id, name.number);
-        if (!job.has_value())
-            continue;
-        require_callers(*queue, job->id, *job->worker_id);
-        all.push_back(held(*queue, std::move(*job)));
-    }
+    for (const auto &[queue, attempts] : by_queue(catalogue, names))
+        hold_of_queue(*queue, attempts, all);
+    std::ranges::sort(all, {}, [](const HeldAttempt &attempt) { return attempt.job.id; });
     return all;
 }
 

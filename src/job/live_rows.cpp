@@ -1,6 +1,5 @@
-// Reads, locks and changes rows of a live leaf without SQL.
-//
-// By the place of the row, or the primary key, and the table's access method.
+// Reads, locks and changes rows of a live leaf without SQL: by the place of the row, or the primary
+// key, and the table's access method.
 #include "live_rows.hpp"
 
 #include "job/plain_table.hpp"
@@ -380,6 +379,16 @@ std::optional<ClaimedJob> LiveRows::lock_due(const DueJob &waiting, pg::Time now
     return running_job(*values, table_->row_type, table_->slot->tts_tid, now);
 }
 
+std::optional<ClaimedJob> LiveRows::lock_external(const DueJob &job, std::int64_t attempt)
+{
+    const RowValues *values = find(job);
+    if (values == nullptr || values->state() != core::JobState::running ||
+        values->as_int32(Column::attempt) != attempt || values->null(Column::worker_id) ||
+        !pg::call([&] { return table_->lock(LockTupleExclusive); }))
+        return std::nullopt;
+    return job::job_of(*values, table_->row_type, table_->slot->tts_tid);
+}
+
 RowValues *LiveRows::find(const DueJob &job)
 {
     return pg::call([&] { return table_->find(job) ? table_->copy_row() : nullptr; });
@@ -392,17 +401,17 @@ bool LiveRows::change(const RowValues &values, std::span<const Column> columns)
 
 ClaimedJob LiveRows::job_of(const RowValues &values) const
 {
-    return job::job_of(values, table_->row_type, ItemPointerData{});
+    return job::job_of(values, table_->row_type, table_->changed->tts_tid);
 }
 
 bool LiveRows::remove(const ClaimedJob &job)
 {
     forbid_two_phase(NoTwoPhase::job_taken);
     const Found row = pg::call([&] {
-        const bool found = table_->find({job.id, job.place});
-        return found ? Found{true, table_->value(Column::state),
-                             DatumGetInt32(table_->value(Column::attempt))}
-                     : Found{};
+        if (!table_->find({job.id, job.place}))
+            return Found{};
+        return Found{true, table_->value(Column::state),
+                     DatumGetInt32(table_->value(Column::attempt))};
     });
     if (!row.found || row.attempt != job.stored_attempt())
         return false;
@@ -417,8 +426,8 @@ void LiveRows::wait_for_holder(std::int64_t id)
         if (!table_->find_by_key(id))
             return;
         const RowHolder holder = table_->holder();
-        if (lanes::is_begun(MyDatabaseId,
-                            id))  // asked after the row: whoever claims it has it in flight before
+        // Asked after the row: whoever claims it has it in flight before.
+        if (lanes::is_begun(MyDatabaseId, id))
             ::pg_usleep(moment);
         else if (TransactionIdIsValid(holder.transaction))
             wait_for(holder);

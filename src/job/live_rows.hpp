@@ -21,12 +21,16 @@ public:
     // the claim had been recorded. Nothing: it is not due, not waiting any more, or somebody else
     // holds it.
     std::optional<ClaimedJob> lock_due(const DueJob &waiting, pg::Time now);
+    // Locks the row of an attempt that a worker has, or that was left running, until the
+    // transaction ends. Nothing: it is not running any more, not this attempt, an executor has it,
+    // or somebody else holds its row.
+    std::optional<ClaimedJob> lock_external(const DueJob &job, std::int64_t attempt);
     // The row of a job as it is now, in the current memory context; null: there is none.
     RowValues *find(const DueJob &job);
     // Gives columns of the row that was found last these values. False: somebody has changed it
     // since, or holds it.
     bool change(const RowValues &values, std::span<const core::Column> columns);
-    // The job of a row that was found, with these values. It keeps them.
+    // The job of a row that was changed just now, with these values. It keeps them.
     ClaimedJob job_of(const RowValues &values) const;
     // Takes the row of a claimed job out. False: it is not this attempt's.
     bool remove(const ClaimedJob &job);

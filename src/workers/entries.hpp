@@ -18,6 +18,18 @@ inline bool is_being_dispatched(const core::JobEntry &job)
            job.holder < memory::worker_holder(0);
 }
 
+inline core::RowPlace row_place(const ItemPointerData &place)
+{
+    return {ItemPointerGetBlockNumberNoCheck(&place), ItemPointerGetOffsetNumberNoCheck(&place)};
+}
+
+inline ItemPointerData item_pointer(core::RowPlace place)
+{
+    ItemPointerData pointer;
+    ItemPointerSet(&pointer, place.block, place.line);
+    return pointer;
+}
+
 inline std::int32_t place_of(const core::JobEntry &job)
 {
     return job.holder - memory::worker_holder(0);

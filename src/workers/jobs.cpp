@@ -16,7 +16,13 @@ namespace {
 // Without its worker's id.
 ExternalJob external_job(const core::JobEntry &job)
 {
-    return {job.job_id, job.queue_id, job.attempt, 0, job.is_accepted, pg::Time{job.deadline}};
+    return {job.job_id,
+            job.queue_id,
+            job.attempt,
+            0,
+            job.is_accepted,
+            pg::Time{job.deadline},
+            item_pointer(job.place)};
 }
 
 // An entry whose place is that of a worker has one, as that counts it.
@@ -79,6 +85,7 @@ void begin_dispatch(std::span<const Dispatched> jobs)
         table[entry].phase = core::JobPhase::running;
         table[entry].attempt = job.attempt;
         table[entry].deadline = job.deadline.value;
+        table[entry].place = row_place(job.place);
         table[entry].is_accepted = false;
     }
 }

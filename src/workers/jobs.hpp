@@ -17,7 +17,8 @@ struct ExternalJob {
     int attempt;
     std::int64_t worker_id;
     bool is_accepted;
-    pg::Time deadline;  // to be accepted, then to be ended
+    pg::Time deadline;        // to be accepted, then to be ended
+    ItemPointerData place{};  // of its row, as job::DueJob has it
 };
 
 // Scheduler
@@ -31,6 +32,7 @@ struct Dispatched {
     bool is_probe;
     pg::Time deadline;
     core::Load load{};
+    ItemPointerData place{};  // of its row, as job::DueJob has it
 };
 
 // These jobs, chosen from this scheduler's hand, are about to be claimed for their workers, who
@@ -81,8 +83,8 @@ bool is_with_worker(Oid database, std::int64_t job_id);
 // What a transaction does; it holds when that has committed (notes.cpp)
 // ----------------------------------------------------------------------------------------------
 
-// The worker has accepted the attempt: it has until then.
-void note_job_accepted(std::int64_t job_id, int attempt, pg::Time deadline);
+// The worker has accepted the attempt: it has until then. `place`: of its row.
+void note_job_accepted(std::int64_t job_id, int attempt, pg::Time deadline, ItemPointerData place);
 // An accepted attempt has until then.
 void note_job_extended(std::int64_t job_id, int attempt, pg::Time deadline);
 

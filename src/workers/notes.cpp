@@ -24,6 +24,7 @@ struct Note {
     int queue_id = 0;            // of one that is left running, and what it weighs
     core::Load load{};
     std::uint64_t serial = 0;  // the entry of one that a client's session leaves running
+    ItemPointerData place{};   // of an accepted one's row
 };
 
 constinit memory::TransactionNotes<Note> *notes = nullptr;  // on the heap: no destructor at exit
@@ -189,6 +190,8 @@ void carry_out(const Note &note, Done &done)
     if (entry == core::no_entry)
         return;
     core::JobEntry &job = table[entry];
+    if (note.kind == NoteKind::accepted)
+        job.place = row_place(note.place);
     if (note.kind == NoteKind::accepted && !std::exchange(job.is_accepted, true))
         note_accepted(worker_at(place_of(job)));
     job.deadline = note.deadline.value;
@@ -289,9 +292,11 @@ void add_own_changes(std::vector<ExternalJob> &jobs)
     });
 }
 
-void note_job_accepted(std::int64_t job_id, int attempt, pg::Time deadline)
+void note_job_accepted(std::int64_t job_id, int attempt, pg::Time deadline, ItemPointerData place)
 {
-    add({NoteKind::accepted, job_id, attempt, deadline, Leaving::returned, 0});
+    Note note{NoteKind::accepted, job_id, attempt, deadline, Leaving::returned, 0};
+    note.place = place;
+    add(note);
 }
 
 void note_job_extended(std::int64_t job_id, int attempt, pg::Time deadline)

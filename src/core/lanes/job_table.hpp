@@ -24,6 +24,12 @@ inline constexpr std::int32_t no_entry = -1;
 // about to be, or is, durable.
 enum class JobPhase : unsigned char { reserved, chosen, running };
 
+// Where the row of a job stands, as PostgreSQL numbers it. Line 0: nobody has said.
+struct RowPlace {
+    std::uint32_t block;
+    std::uint16_t line;
+};
+
 struct JobEntry {
     std::uint64_t serial;  // no two entries have the same
     std::int64_t job_id;
@@ -37,6 +43,7 @@ struct JobEntry {
     LaneRef lane;  // where it stood, and at which time: for its return
     std::int64_t due;
     std::int64_t deadline;  // of a job that an external worker has; to accept it, then to end it
+    RowPlace place;         // and of its row, which may have moved since
     JobPhase phase;
     bool is_accepted;   // by the external worker that has it
     bool is_closed;     // its code has ended, and what follows from that cannot be stopped any more
