@@ -67,7 +67,7 @@ async function settled(run: () => unknown): Promise<unknown> {
 export function single<Data>(handler: Handler<Data>, options: HandlerOptions<Data>, middleware: Middleware[]): Registered {
   const run = async (job: Job) => {
     if (options.schema !== undefined) job.data = await validate(options.schema, job.data);
-    return handler(job, { signal: job.signal });
+    return handler(job, { get signal() { return job.signal; } });
   };
   const wrapped = (job: Job, i: number): Promise<unknown> =>
     i === middleware.length ? run(job) : Promise.resolve(middleware[i]!(job, () => wrapped(job, i + 1)));
@@ -77,9 +77,14 @@ export function single<Data>(handler: Handler<Data>, options: HandlerOptions<Dat
 function signalOfAll(jobs: Job[]): AbortSignal {
   const controller = new AbortController();
   let running = jobs.length;
-  for (const { signal } of jobs)
-    signal.addEventListener("abort", () => --running === 0 && controller.abort(signal.reason), { once: true });
+  for (const job of jobs) job.whenOver((reason) => --running === 0 && controller.abort(reason));
   return controller.signal;
+}
+
+// Its signal is made for who asks.
+function contextOf(jobs: Job[]): Context {
+  let signal: AbortSignal | undefined;
+  return { get signal() { return (signal ??= signalOfAll(jobs)); } };
 }
 
 /** Middleware is around jobs one by one, so not around batches. */
@@ -93,7 +98,7 @@ export function batched<Data>(handler: BatchHandler<Data>, options: BatchOptions
         if (checked instanceof Error) refused.set(job, checked);
       }
     const valid = jobs.filter((job) => !refused.has(job));
-    const results = valid.length === 0 ? [] : await settled(() => handler(valid, { signal: signalOfAll(valid) }));
+    const results = valid.length === 0 ? [] : await settled(() => handler(valid, contextOf(valid)));
     if (Array.isArray(results) && results.length !== valid.length)
       return jobs.map(() => new Error(`the handler returned ${results.length} results for ${valid.length} jobs`));
     const ended = new Map(valid.map((job, i) => [job, Array.isArray(results) ? results[i] : results]));

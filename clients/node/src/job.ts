@@ -2,7 +2,7 @@
 
 import { AttemptOver, isOver } from "./errors.js";
 import type { Session } from "./session.js";
-import { duration, type Duration } from "./sql.js";
+import { duration, timeOf, type Duration } from "./sql.js";
 
 export interface ClaimedRow {
   id: string;
@@ -11,11 +11,12 @@ export interface ClaimedRow {
   job_type: string;
   job_key: string;
   job_data: unknown;
-  deadline: Date;
+  /** Times as the server writes them. */
+  deadline: string;
   retry_count: number;
   max_retries: number;
-  scheduled_run_time: Date;
-  created_time: Date;
+  scheduled_run_time: string;
+  created_time: string;
   original_job_id: string | null;
   traceparent: string | null;
 }
@@ -30,18 +31,18 @@ export class Job<Data = any> {
   data: Data;
   readonly retryCount: number;
   readonly maxRetries: number;
-  readonly scheduledRunTime: Date;
-  readonly createdTime: Date;
   /** The first of the jobs that it was retried from by hand. */
   readonly originalJobId: string | null;
   /** The trace that it belongs to, as W3C Trace Context writes it. */
   readonly traceparent: string | null;
-  /** Aborted when the attempt is over: stop, nobody wants the result. Its reason is an AttemptOver. */
-  readonly signal: AbortSignal;
 
   #session: Session;
-  #controller = new AbortController();
-  #deadline: Date;
+  #row: ClaimedRow;
+  #deadline: Date | undefined;
+  #controller: AbortController | undefined;
+  #reason: Error | undefined;
+  #isSettled = false;
+  #listeners: ((reason: Error) => void)[] = [];
 
   constructor(row: ClaimedRow, session: Session) {
     this.id = row.id;
@@ -52,18 +53,33 @@ export class Job<Data = any> {
     this.data = row.job_data as Data;
     this.retryCount = row.retry_count;
     this.maxRetries = row.max_retries;
-    this.scheduledRunTime = row.scheduled_run_time;
-    this.createdTime = row.created_time;
     this.originalJobId = row.original_job_id;
     this.traceparent = row.traceparent;
-    this.signal = this.#controller.signal;
     this.#session = session;
-    this.#deadline = row.deadline;
+    this.#row = row;
   }
 
   /** When the attempt times out, unless it is extended. */
   get deadline(): Date {
-    return this.#deadline;
+    return (this.#deadline ??= timeOf(this.#row.deadline));
+  }
+
+  get scheduledRunTime(): Date {
+    return timeOf(this.#row.scheduled_run_time);
+  }
+
+  get createdTime(): Date {
+    return timeOf(this.#row.created_time);
+  }
+
+  /** Aborted when the attempt is over: stop, nobody wants the result. Its reason is an AttemptOver. */
+  get signal(): AbortSignal {
+    // Made for who asks: it would be half of what a job costs.
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
   }
 
   /**
@@ -77,29 +93,42 @@ export class Job<Data = any> {
   /** Gives the attempt so much more time; returns the new deadline. Rejects with AttemptOver if it is over. */
   async extend(more: Duration): Promise<Date> {
     const rows = await this.#tell(`SELECT hipq.extend($1::bigint, $2::integer, $3::${duration}) AS deadline`, [String(more)]);
-    this.#deadline = rows[0].deadline;
-    return this.#deadline;
+    return (this.#deadline = rows[0].deadline as Date);
   }
 
   /** @internal The attempt is over for a reason that its handler has not given. */
   end(reason: Error = new AttemptOver(this.id, this.attempt)): void {
-    this.#controller.abort(reason);
+    if (this.#reason !== undefined) return;
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+    for (const listener of this.#listeners) listener(reason);
   }
 
   /** @internal */
   get isOver(): boolean {
-    return this.signal.aborted;
+    return this.#reason !== undefined;
+  }
+
+  /** @internal Has the listener called when the attempt is over, at once if it is. */
+  whenOver(listener: (reason: Error) => void): void {
+    if (this.#reason === undefined) this.#listeners.push(listener);
+    else listener(this.#reason);
+  }
+
+  /** @internal True for the first who says what is to become of it: its handler, or the end of the attempt. */
+  settle(): boolean {
+    return !this.#isSettled && (this.#isSettled = true);
   }
 
   async #tell(text: string, values: unknown[]): Promise<any[]> {
-    this.signal.throwIfAborted();
+    if (this.#reason !== undefined) throw this.#reason;
     try {
       const { rows } = await this.#session.query(text, [this.id, this.attempt, ...values]);
       return rows;
     } catch (error) {
       if (!isOver(error)) throw error;
       this.end();
-      throw this.signal.reason;
+      throw this.#reason;
     }
   }
 }

@@ -9,7 +9,7 @@ import {
 } from "./handlers.js";
 import { Job } from "./job.js";
 import { Session } from "./session.js";
-import { json } from "./sql.js";
+import { json, timesAsText } from "./sql.js";
 
 export interface LogEntry {
   level: "info" | "warning" | "error";
@@ -264,12 +264,13 @@ export class Worker {
     try {
       // Lost on the way it is not sent again: those jobs time out, as nobody knows which they are.
       const client = await this.#claims.client();
-      const { rows } = await client.query(
-        `SELECT id::text, attempt, queue, job_type, job_key, job_data, deadline, retry_count, max_retries, scheduled_run_time,
+      const { rows } = await client.query({
+        text: `SELECT id::text, attempt, queue, job_type, job_key, job_data, deadline, retry_count, max_retries, scheduled_run_time,
            created_time, original_job_id::text, traceparent
          FROM hipq.claim($1::bigint, $2::integer, $3::text::hipq.duration)`,
-        [this.#id, most, this.#options.pooler ? String(pollInterval / 1_000) : "0"],
-      );
+        values: [this.#id, most, this.#options.pooler ? String(pollInterval / 1_000) : "0"],
+        types: timesAsText,
+      });
       return rows.map((row) => new Job(row, this.#told));
     } catch (error) {
       await this.#recover(error);
@@ -288,7 +289,9 @@ export class Worker {
     const byType = new Map<string, Job[]>();
     for (const job of jobs) {
       this.#running.add(job);
-      byType.set(job.type, [...(byType.get(job.type) ?? []), job]);
+      const ofType = byType.get(job.type);
+      if (ofType === undefined) byType.set(job.type, [job]);
+      else ofType.push(job);
     }
     for (const [type, ofType] of byType) {
       const handler = this.#handlers.get(type)!;
@@ -297,24 +300,18 @@ export class Worker {
     }
   }
 
+  // The place of a job is free as soon as its attempt is over, whether its handler listens to the signal or not.
   async #runTogether(handler: Registered, jobs: Job[]): Promise<void> {
-    const endings = jobs.map((job) => this.#abandoned(job));
-    const results = handler.run(jobs).then((all) => all.map((value) => ({ value })));
-    await Promise.all(
-      jobs.map(async (job, i) => {
-        const result = await Promise.race([results.then((all) => all[i]!), endings[i]!]);
-        await this.#answer(job, result.value);
-        this.#running.delete(job);
-        this.#bell.wake();
-      }),
-    );
+    for (const job of jobs) job.whenOver((reason) => void this.#finish(job, reason));
+    const results = await handler.run(jobs);
+    await Promise.all(jobs.map((job, i) => this.#finish(job, results[i])));
   }
 
-  // Its place is free as soon as the attempt is over, whether its handler listens to the signal or not.
-  #abandoned(job: Job): Promise<{ value: unknown }> {
-    return new Promise((resolve) => {
-      job.signal.addEventListener("abort", () => resolve({ value: job.signal.reason }), { once: true });
-    });
+  async #finish(job: Job, result: unknown): Promise<void> {
+    if (!job.settle()) return;
+    await this.#answer(job, result);
+    this.#running.delete(job);
+    this.#bell.wake();
   }
 
   async #answer(job: Job, result: unknown): Promise<void> {
