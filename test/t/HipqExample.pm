@@ -9,12 +9,12 @@ use Test::More;
 
 my $needs_something = 77;    # the exit code of a story that lacks a tool
 
-# The story has been run, and has worked. Skips the whole test if something is missing that the example needs.
+# The story has been run, and has worked; with settings beside its own. Skips the whole test if something is missing that the example needs.
 sub new
 {
-	my ($class, $name) = @_;
+	my ($class, $name, %settings) = @_;
 	my $folder = "$ENV{HIPQ_ROOT}/examples/$name";
-	my $hipq = HipqCluster->new($name =~ tr/-/_/r, extension => 0, settings_of($folder));
+	my $hipq = HipqCluster->new($name =~ tr/-/_/r, extension => 0, settings_of($folder), %settings);
 	$hipq->sql('DROP ROLE app');    # examples make their own roles
 	$hipq->sql('CREATE DATABASE example');
 	my $self = bless { hipq => $hipq->in('example'), files => PostgreSQL::Test::Utils::tempdir }, $class;
