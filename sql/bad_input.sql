@@ -33,7 +33,8 @@ INSERT INTO pg_temp.mistake (field, value) VALUES
     ('time_windows', '''09:00'''), ('time_windows', '''09:00-'''), ('time_windows', '''09:00-09:00'''), ('time_windows', '''24:00-09:00'''), ('time_windows', '''09:60-10:00'''),
     ('time_windows', '''09:00-25:00'''), ('time_windows', '''mon-fri 09:00-17:00 sat'''), ('time_windows', '''NONE, mon'''), ('time_windows', '''mon 09:00-17:00; tue'''),
     ('time_windows', 'repeat(''mon, '', 32) || ''tue'''), ('time_windows', 'repeat('' '', 1001)'),
-    ('priority', '32768'), ('priority', '-32769');
+    ('priority', '32768'), ('priority', '-32769'),
+    ('scheduled_run_time', '''9999-01-01 00:00:00+00'''), ('scheduled_run_time', '''0001-12-31 BC'''), ('expires_time', '''0001-12-31 BC''');
 SELECT n, field, left(value, 40) AS value, pg_temp.try(format('SELECT hipq.enqueue(''t'', queue => ''input.q'', %s => %s)', field, value))
 FROM mistake ORDER BY n;
 SELECT n, field, left(value, 40) AS value, pg_temp.try(format('INSERT INTO hipq.input_q (job_type, %s) VALUES (''t'', %s)', field, value))

@@ -73,10 +73,8 @@ constexpr const char *reschedule_sql = R"(
 void check_schedule(const std::optional<pg::Time> &time,
                     const std::optional<std::int32_t> &priority)
 {
-    if (time.has_value() && TIMESTAMP_NOT_FINITE(time->value))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("scheduled_run_time cannot be infinite"),
-                   errhint("Give a point in time."));
+    if (time.has_value())
+        enqueue::demand_point_in_time("scheduled_run_time", *time);
     if (priority.has_value())
         pg::demand(core::check_priority(*priority));
 }

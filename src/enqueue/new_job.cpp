@@ -34,16 +34,11 @@ pg::RawValue numeric_of(double number)
     });
 }
 
-void check_time(const job::RowValues &job, Column column, bool infinity_allowed)
+// `may_be_far`: infinity, and what counts as such, means that there is no such time.
+void check_time(const job::RowValues &job, Column column, bool may_be_far)
 {
-    if (job.null(column))
-        return;
-    const Timestamp time = job.as_int64(column);
-    if (!TIMESTAMP_IS_NOBEGIN(time) && (infinity_allowed || !TIMESTAMP_IS_NOEND(time)))
-        return;
-    const std::string name(core::name(column));
-    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-               errmsg("%s cannot be infinite", name.c_str()), errhint("Give a point in time."));
+    if (!job.null(column) && !(may_be_far && job.as_time(column) == pg::infinity))
+        demand_point_in_time(core::name(column), pg::Time{job.as_int64(column)});
 }
 
 // infinity, as a user writes it, is kept as what drivers can read.
@@ -175,6 +170,21 @@ void check_chosen_values(job::RowValues &job)
     if (!job.null(Column::job_data))
         pg::check_job_data(job.value(Column::job_data));
     canonicalise_time_windows(job);
+}
+
+void demand_point_in_time(std::string_view name, pg::Time time)
+{
+    constexpr pg::Time first{-63'082'281'600'000'000};  // 0001-01-01 00:00:00+00
+    const std::string column(name);
+    if (TIMESTAMP_NOT_FINITE(time.value))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("%s cannot be infinite", column.c_str()),
+                   errhint("Give a point in time."));
+    if (time < first || time >= pg::far_time)
+        HIPQ_RAISE(
+            errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("%s %s is out of range", column.c_str(), ::timestamptz_to_str(time.value)),
+            errhint("Give a point in time from the year 1 to the year 9998."));
 }
 
 void demand_expiry_after(pg::Time scheduled, pg::Time expires)

@@ -28,6 +28,10 @@ private:
 // windows into their canonical form.
 void check_chosen_values(job::RowValues &job);
 
+// 22023 unless the calendars of all drivers have the time: the years 1 to 9998. `name`: what the
+// user calls it.
+void demand_point_in_time(std::string_view name, pg::Time time);
+
 // 22023 for a job that could never start, as it expires before. A job whose times are equal expires
 // at once when it is due.
 void demand_expiry_after(pg::Time scheduled, pg::Time expires);
