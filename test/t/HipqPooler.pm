@@ -28,6 +28,7 @@ sub new
 		auth_type = any
 		auth_file = $folder/users
 		pool_mode = transaction
+		server_login_retry = 1
 		END
 	my $run = IPC::Run::start([ $program, "$folder/pgbouncer.ini" ], '>&', "$folder/log");
 	my $end = time() + $PostgreSQL::Test::Utils::timeout_default;

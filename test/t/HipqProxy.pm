@@ -1,4 +1,4 @@
-# A connection to a server that can be frozen (packets vanish, nobody notices) and cut: a process that passes bytes on.
+# A connection to a server that can be frozen (packets vanish, nobody notices), stranded and cut: a process that passes bytes on.
 package HipqProxy;
 
 use strict;
@@ -7,6 +7,8 @@ use IO::Select;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
 use POSIX ();
+
+my $is_stranding = 0;
 
 # new($node, $port): at that port, for what was there before.
 sub new
@@ -18,6 +20,7 @@ sub new
 	die "cannot fork: $!" unless defined $pid;
 	if ($pid == 0)
 	{
+		local $SIG{USR1} = sub { $is_stranding = 1; };
 		pass_on($listener, $node->host . '/.s.PGSQL.' . $node->port);
 		POSIX::_exit(0);
 	}
@@ -27,6 +30,8 @@ sub new
 sub connstr { my ($self, $database) = @_; return "host=127.0.0.1 port=$self->{port} dbname=$database"; }
 sub freeze { kill 'STOP', $_[0]->{pid}; return; }
 sub thaw { kill 'CONT', $_[0]->{pid}; return; }
+# Connections that are there stay open, and nothing comes over them any more; new ones work. So does a firewall that has forgotten them.
+sub strand { kill 'USR1', $_[0]->{pid}; return; }
 sub cut { my ($self) = @_; kill 'KILL', $self->{pid}; waitpid $self->{pid}, 0; $self->{pid} = undef; return; }
 sub DESTROY { my ($self) = @_; local $?; $self->cut if defined $self->{pid}; return; }
 
@@ -35,10 +40,16 @@ sub pass_on
 {
 	my ($listener, $path) = @_;
 	my $select = IO::Select->new($listener);
-	my %peer;
-	while (my @ready = $select->can_read)
+	my %peer;                             # has all of them, so that those that are stranded stay open
+	while (1)
 	{
-		foreach my $socket (@ready)
+		my @ready = $select->can_read;    # none: a signal has come
+		if ($is_stranding)
+		{
+			$select->remove(grep { $_ != $listener } $select->handles);
+			$is_stranding = 0;
+		}
+		foreach my $socket (grep { $select->exists($_) } @ready)
 		{
 			if ($socket == $listener)
 			{

@@ -1,0 +1,40 @@
+# The client for Node.js (clients/node), with its packages from npm and compiled: in a copy, as whoever runs tests may not write into the checkout.
+package HipqNodeClient;
+
+use strict;
+use warnings;
+use File::Copy qw(copy);
+use File::Path qw(make_path);
+use IPC::Run ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+sub is_missing { return 0 < grep { my $tool = $_; !grep { -x "$_/$tool" } split /:/, $ENV{PATH} } qw(node npm); }
+
+# The folder of the copy; nothing if that was in vain, which is told.
+sub build
+{
+	my $source = "$ENV{HIPQ_ROOT}/clients/node";
+	my $copy = PostgreSQL::Test::Utils::tempdir();
+	foreach my $file (glob("$source/*.json"), glob("$source/src/*.ts"), glob("$source/test/*.js"))
+	{
+		my $to = $copy . substr $file, length $source;
+		make_path($to =~ s{/[^/]+$}{}r);
+		copy($file, $to) or die "$file: $!";
+	}
+	local $ENV{HOME} = $copy;
+	my $is_built = succeeds('its packages can be had', $copy, qw(npm ci --no-audit --no-fund --loglevel=error))
+	  && succeeds('it compiles', $copy, "$copy/node_modules/.bin/tsc");
+	return $is_built ? $copy : undef;
+}
+
+# A command with what it says; what went wrong is told.
+sub succeeds
+{
+	my ($what, $folder, @command) = @_;
+	my $said = '';
+	my $done = IPC::Run::run(\@command, '>&', \$said, init => sub { chdir $folder or die $! });
+	return ok($done, $what) || !diag($said);
+}
+
+1;

@@ -1,0 +1,69 @@
+# A program beside a test: started as a role that connects to a cluster, its log read, signals sent, its end awaited.
+package HipqProgram;
+
+use strict;
+use warnings;
+use File::Basename qw(basename);
+use IPC::Run ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep time);
+
+my $number = 0;
+
+# start($hipq, [command], { VARIABLE => value }): runs it as role "app"; what it says is its log.
+sub start
+{
+	my ($class, $hipq, $command, $environment) = @_;
+	my $name = basename($command->[0]) =~ s/\W/_/gr;
+	my $log = sprintf '%s/%s-%s-%d.log', $PostgreSQL::Test::Utils::log_path, basename($0, '.pl'), $name, ++$number;    # other tests run at the same time
+	my %environment = (PGHOST => $hipq->node->host, PGPORT => $hipq->node->port, PGUSER => 'app', PGDATABASE => 'postgres', %{ $environment // {} });
+	my @assignments = map { "$_=$environment{$_}" } sort keys %environment;
+	my $run = IPC::Run::start([ 'env', @assignments, @$command ], '<', '/dev/null', '>', '/dev/null', '2>', $log);
+	return bless { run => $run, log => $log, hipq => $hipq, pid => $run->{KIDS}[0]{PID} }, $class;
+}
+
+# env has become the program by exec: the process is its own.
+sub pid { return $_[0]->{pid}; }
+sub said { my ($self) = @_; return slurp_file($self->{log}); }
+
+# Waits until something holds.
+sub wait_for
+{
+	my (undef, $condition, $seconds) = @_;
+	my $end = time() + ($seconds // $PostgreSQL::Test::Utils::timeout_default);
+	until ($condition->()) { return 0 if time() > $end; usleep(20_000); }
+	return 1;
+}
+
+sub signal { my ($self, $name) = @_; return kill $name, $self->{pid}; }
+
+# Waits for its end, so many seconds at most: whether it has come.
+sub has_ended
+{
+	my ($self, $seconds) = @_;
+	my $is_over = sub { !$self->{run}->pumpable || do { $self->{run}->reap_nb; !grep { !defined $_->{RESULT} } grep { defined $_->{PID} } @{ $self->{run}{KIDS} } } };
+	return $self->wait_for($is_over, $seconds);
+}
+
+# Waits for its end: its exit code, or "signal 9".
+sub exit_code
+{
+	my ($self) = @_;
+	return 'still there' unless $self->has_ended;
+	$self->{run}->finish;
+	my ($status) = $self->{run}->full_results;
+	return $status & 127 ? 'signal ' . ($status & 127) : $status >> 8;
+}
+
+sub stop { my ($self, $name) = @_; $self->signal($name // 'TERM'); return $self->exit_code; }
+
+sub DESTROY
+{
+	my ($self) = @_;
+	local ($?, $@);
+	eval { $self->{run}->kill_kill } if defined $self->{run};
+	return;
+}
+
+1;
