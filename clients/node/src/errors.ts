@@ -24,13 +24,15 @@ export class AttemptOver extends Error {
 }
 
 const attemptIsOver = "HQ003";
-const sqlstate = /^[0-9A-Z]{5}$/;
 // The server shuts down, has crashed, or is not up yet.
 const serverIsAway = new Set(["57P01", "57P02", "57P03"]);
+// It is not writable yet, a statement took too long, or waited too long for a lock.
+const passing = new Set(["25006", "57014", "55P03"]);
 
+/** Of what the server says; errors of the system have a code, too: "EPIPE" is no SQLSTATE. */
 export function sqlstateOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === "string" && sqlstate.test(code) ? code : undefined;
+  const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
+  return typeof code === "string" && severity !== undefined ? code : undefined;
 }
 
 export function isOver(error: unknown): boolean {
@@ -41,6 +43,12 @@ export function isOver(error: unknown): boolean {
 export function isConnectionLost(error: unknown): boolean {
   const code = sqlstateOf(error);
   return code === undefined ? !(error instanceof TypeError) : code.startsWith("08") || serverIsAway.has(code);
+}
+
+/** Whether the server may accept the same statement later: it lacks room, say, or has undone one of several transactions. */
+export function mayPass(error: unknown): boolean {
+  const code = sqlstateOf(error);
+  return isConnectionLost(error) || (code !== undefined && (/^(?:53|40)/.test(code) || passing.has(code)));
 }
 
 export function messageOf(error: unknown): string {

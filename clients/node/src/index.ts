@@ -9,4 +9,4 @@ export type { Duration, Queryable } from "./sql.js";
 export { enqueued, runUntilIdle } from "./testing.js";
 export type { Enqueued } from "./testing.js";
 export { Worker } from "./worker.js";
-export type { LogEntry, WorkerOptions } from "./worker.js";
+export type { Connection, LogEntry, WorkerOptions } from "./worker.js";

@@ -2,22 +2,53 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { isConnectionLost, messageOf } from "./errors.js";
+import { isConnectionLost, mayPass, messageOf } from "./errors.js";
 
 const firstPause = 50; // ms between attempts to connect; doubles
 const longestPause = 5_000;
+const connectTimeout = 10_000; // ms
+const goodbye = 1_000; // ms, longest wait for the end of a connection
 
 export interface SessionOptions {
-  config: pg.ClientConfig;
+  /** Where to connect: of several servers to the first one that can be written to. */
+  configs: pg.ClientConfig[];
+  /** Longest time for an answer, ms: a network that is gone does not say so. */
+  replyTimeout: number;
   /** Called with each new connection before anybody else has it. */
   prepare?: (client: pg.Client) => Promise<void>;
   onLost?: (why: string) => void;
   onNotification?: () => void;
 }
 
+type Rows = { rows: any[] };
+
+/** Calls when the time is up, unless it is stopped. What has come by then goes first, also after SIGSTOP. */
+function after(ms: number, call: () => void): { stop: () => void } {
+  let late: NodeJS.Immediate | undefined;
+  const timer = setTimeout(() => (late = setImmediate(call)), ms);
+  return {
+    stop: () => {
+      clearTimeout(timer);
+      clearImmediate(late);
+    },
+  };
+}
+
+/** Ends a connection politely, or where nobody answers by force. */
+async function end(client: pg.Client): Promise<void> {
+  const force = after(goodbye, () => destroy(client));
+  await client.end().catch(() => undefined);
+  force.stop();
+}
+
+function destroy(client: pg.Client): void {
+  (client as pg.Client & { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+}
+
 export class Session {
   #client: pg.Client | undefined;
   #connecting: Promise<pg.Client> | undefined;
+  #wasConnected = false;
   #closed = new AbortController();
 
   constructor(private readonly options: SessionOptions) {}
@@ -30,58 +61,98 @@ export class Session {
   }
 
   /**
-   * Runs a statement in a transaction of its own. When the connection is lost it is sent again, so it may
-   * be executed twice: only for statements of which a second one does no harm.
+   * Runs a statement in a transaction of its own. When the connection is lost, or the server cannot do it
+   * now, it is sent again, so it may be executed twice: only for statements of which a second one does no
+   * harm.
    */
-  async query(text: string, values: unknown[] = []): Promise<{ rows: any[] }> {
-    for (;;) {
-      const client = await this.client();
+  async query(text: string, values: unknown[] = []): Promise<Rows> {
+    for (let pause = firstPause; ; pause = Math.min(pause * 2, longestPause)) {
       try {
-        return await client.query(text, values);
+        return await this.queryOnce(text, () => values);
       } catch (error) {
-        if (!isConnectionLost(error) || this.#closed.signal.aborted) throw error;
-        this.#lose(client, messageOf(error));
+        if (!mayPass(error) || this.#closed.signal.aborted) throw error;
+        if (!isConnectionLost(error)) await sleep(pause, undefined, { signal: this.#closed.signal });
       }
     }
   }
 
-  /** Waits for a server that is away no longer: whoever does gets an error. */
+  /**
+   * Runs a statement that is not sent again, and that may wait for so long in the server. What `values`
+   * are is asked when there is a connection; `types`: how values of its rows are read.
+   */
+  async queryOnce(text: string, values: () => unknown[], wait = 0, types?: pg.CustomTypesConfig): Promise<Rows> {
+    const client = await this.client();
+    const limit = after(this.options.replyTimeout + wait, () => this.#lose(client, "the server did not answer in time"));
+    try {
+      return await client.query({ text, values: values(), types });
+    } catch (error) {
+      if (isConnectionLost(error)) this.#lose(client, messageOf(error));
+      throw error;
+    } finally {
+      limit.stop();
+    }
+  }
+
+  /** From now on a lost connection is an error, for those too that wait for one. */
   giveUp(): void {
-    if (this.#client === undefined) this.#closed.abort();
+    this.#closed.abort();
   }
 
   async close(): Promise<void> {
-    this.#closed.abort();
+    this.giveUp();
     const client = this.#client;
     this.#client = undefined;
-    await client?.end().catch(() => undefined);
+    if (client !== undefined) await end(client);
   }
 
   async #connect(): Promise<pg.Client> {
     for (let pause = firstPause; ; pause = Math.min(pause * 2, longestPause)) {
-      this.#closed.signal.throwIfAborted();
-      const client = new pg.Client({ keepAlive: true, ...this.options.config });
-      client.on("error", (error) => this.#lose(client, messageOf(error)));
-      client.on("end", () => this.#lose(client, "the connection has ended"));
-      client.on("notification", () => this.options.onNotification?.());
-      try {
-        await client.connect();
-        await this.options.prepare?.(client);
-        this.#client = client;
-        return client;
-      } catch (error) {
-        await client.end().catch(() => undefined);
-        if (!isConnectionLost(error)) throw error;
-        this.options.onLost?.(messageOf(error));
-        await sleep(pause, undefined, { signal: this.#closed.signal });
+      const failures: string[] = [];
+      for (const config of this.options.configs) {
+        this.#closed.signal.throwIfAborted();
+        try {
+          this.#client = await this.#open(config);
+          this.#wasConnected = true;
+          return this.#client;
+        } catch (error) {
+          if (!isConnectionLost(error) && !(this.#wasConnected && mayPass(error))) throw error;
+          failures.push(messageOf(error));
+        }
       }
+      this.options.onLost?.(failures.join("; "));
+      await sleep(pause, undefined, { signal: this.#closed.signal });
     }
+  }
+
+  async #open(config: pg.ClientConfig): Promise<pg.Client> {
+    const client = new pg.Client({ keepAlive: true, keepAliveInitialDelayMillis: 10_000, connectionTimeoutMillis: connectTimeout, ...config });
+    client.on("error", (error) => this.#lose(client, messageOf(error)));
+    client.on("end", () => this.#lose(client, "the connection has ended"));
+    client.on("notification", () => this.options.onNotification?.());
+    const limit = after(connectTimeout + this.options.replyTimeout, () => destroy(client));
+    try {
+      await client.connect();
+      if (this.options.configs.length > 1) await this.#demandWritable(client);
+      await this.options.prepare?.(client);
+      return client;
+    } catch (error) {
+      void end(client);
+      throw error;
+    } finally {
+      limit.stop();
+    }
+  }
+
+  // A standby, or what was the primary before.
+  async #demandWritable(client: pg.Client): Promise<void> {
+    const { rows } = await client.query("SHOW transaction_read_only");
+    if (rows[0].transaction_read_only === "on") throw new Error(`the server at ${client.host}:${client.port} cannot be written to`);
   }
 
   #lose(client: pg.Client, why: string): void {
     if (this.#client !== client) return;
     this.#client = undefined;
-    client.end().catch(() => undefined);
+    void end(client);
     if (!this.#closed.signal.aborted) this.options.onLost?.(why);
   }
 }

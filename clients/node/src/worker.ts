@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { Answers } from "./answers.js";
-import { AttemptOver, isConnectionLost, isOver, messageOf, Permanent, Release, sqlstateOf } from "./errors.js";
+import { AttemptOver, isOver, mayPass, messageOf, Permanent, Release, sqlstateOf } from "./errors.js";
 import {
   batched, single, type BatchHandler, type BatchOptions, type Handler, type HandlerOptions, type Middleware, type Registered,
 } from "./handlers.js";
@@ -20,6 +20,8 @@ export interface LogEntry {
   message?: string;
 }
 
+export type Connection = string | pg.ClientConfig;
+
 export interface WorkerOptions {
   /** One worker of this name at a time. */
   name: string;
@@ -29,8 +31,11 @@ export interface WorkerOptions {
   concurrency?: number;
   /** How many more it may hold; 0. */
   prefetch?: number;
-  /** How to connect, as pg.Client takes it; otherwise PGHOST, PGDATABASE and so on say. */
-  connection?: string | pg.ClientConfig;
+  /**
+   * How to connect, as pg.Client takes it; otherwise PGHOST, PGDATABASE and so on say. Of several servers,
+   * of which one is the primary, it is the first that can be written to.
+   */
+  connection?: Connection | Connection[];
   /** Whether connections go through a pooler in transaction mode: then it does not LISTEN. */
   pooler?: boolean;
   /** What job types may require of it. */
@@ -39,6 +44,8 @@ export interface WorkerOptions {
   takeOver?: boolean;
   /** How often it looks which of its attempts are over, ms; 1000. */
   checkInterval?: number;
+  /** Longest time for an answer of the server, ms; 30000. Then the worker connects again. */
+  replyTimeout?: number;
   /** What is told of its work; without it warnings and errors go to stderr. */
   log?: (entry: LogEntry) => void;
 }
@@ -73,7 +80,7 @@ class Bell {
 }
 
 export class Worker {
-  readonly #options: Required<Omit<WorkerOptions, "connection">> & { config: pg.ClientConfig };
+  readonly #options: Required<Omit<WorkerOptions, "connection">>;
   readonly #handlers = new Map<string, Registered>();
   readonly #middleware: Middleware[] = [];
   readonly #running = new Set<Job>();
@@ -87,21 +94,21 @@ export class Worker {
   #failure: unknown;
 
   constructor(options: WorkerOptions) {
-    const { connection, ...rest } = options;
-    const config = typeof connection === "string" ? { connectionString: connection } : { ...connection };
-    config.application_name ??= `hipq worker ${options.name}`;
+    const { connection = {}, ...rest } = options;
     this.#options = {
-      concurrency: 1, prefetch: 0, pooler: false, capabilities: {}, takeOver: false, checkInterval: 1_000, log: logToStderr, ...rest, config,
+      concurrency: 1, prefetch: 0, pooler: false, capabilities: {}, takeOver: false, checkInterval: 1_000, replyTimeout: 30_000,
+      log: logToStderr, ...rest,
     };
-    const onLost = (why: string) => {
-      this.#log("warning", "connection lost", { message: why });
-      this.#bell.wake();
+    const common = {
+      configs: [connection].flat().map((one) => this.#configOf(one)),
+      replyTimeout: this.#options.replyTimeout,
+      onLost: (why: string) => {
+        this.#log("warning", "connection lost", { message: why });
+        this.#bell.wake();
+      },
     };
-    this.#claims = new Session({
-      config, onLost, prepare: (client) => this.#prepare(client),
-      onNotification: () => this.#bell.wake(),
-    });
-    this.#told = new Session({ config, onLost });
+    this.#claims = new Session({ ...common, prepare: (client) => this.#prepare(client), onNotification: () => this.#bell.wake() });
+    this.#told = new Session(common);
     this.#answers = new Answers(this.#told);
   }
 
@@ -145,6 +152,12 @@ export class Worker {
   giveBack(): void {
     this.#beginStop();
     for (const job of this.#running) job.end(new Release());
+    setTimeout(() => this.#told.giveUp(), goodbye).unref();
+  }
+
+  #configOf(connection: Connection): pg.ClientConfig {
+    const config = typeof connection === "string" ? { connectionString: connection } : connection;
+    return { application_name: `hipq worker ${this.#options.name}`, ...config };
   }
 
   #register(type: string, registered: Registered): this {
@@ -177,14 +190,14 @@ export class Worker {
     }
   }
 
-  // What it does beside. A connection that is lost comes back by itself; that the worker has ended the next claim tells.
+  // What it does beside. What passes passes by itself; that the worker has ended the next claim tells.
   #every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
     let isBusy = false;
     return setInterval(async () => {
       if (isBusy) return;
       isBusy = true;
       await work().catch((error) => {
-        if (!isConnectionLost(error) && !workerHasEnded.has(sqlstateOf(error) ?? "")) this.#failWith(error);
+        if (!mayPass(error) && !workerHasEnded.has(sqlstateOf(error) ?? "")) this.#failWith(error);
       });
       isBusy = false;
     }, ms);
@@ -263,14 +276,13 @@ export class Worker {
   async #claim(most: number): Promise<Job[]> {
     try {
       // Lost on the way it is not sent again: those jobs time out, as nobody knows which they are.
-      const client = await this.#claims.client();
-      const { rows } = await client.query({
-        text: `SELECT id::text, attempt, queue, job_type, job_key, job_data, deadline, retry_count, max_retries, scheduled_run_time,
+      const wait = this.#options.pooler ? pollInterval : 0;
+      const { rows } = await this.#claims.queryOnce(
+        `SELECT id::text, attempt, queue, job_type, job_key, job_data, deadline, retry_count, max_retries, scheduled_run_time,
            created_time, original_job_id::text, traceparent
          FROM hipq.claim($1::bigint, $2::integer, $3::text::hipq.duration)`,
-        values: [this.#id, most, this.#options.pooler ? String(pollInterval / 1_000) : "0"],
-        types: timesAsText,
-      });
+        () => [this.#id, most, String(wait / 1_000)], wait, timesAsText,
+      );
       return rows.map((row) => new Job(row, this.#told));
     } catch (error) {
       await this.#recover(error);
@@ -279,7 +291,7 @@ export class Worker {
   }
 
   async #recover(error: unknown): Promise<void> {
-    if (isConnectionLost(error)) await sleep(50); // the session has heard of it, too, and connects again
+    if (mayPass(error)) await sleep(50); // a lost session connects again
     else throw error;
   }
 
@@ -287,6 +299,7 @@ export class Worker {
 
   #start(jobs: Job[]): void {
     const byType = new Map<string, Job[]>();
+    this.#endEarlier(jobs);
     for (const job of jobs) {
       this.#running.add(job);
       const ofType = byType.get(job.type);
@@ -298,6 +311,13 @@ export class Worker {
       const size = handler.size ?? 1;
       for (let i = 0; i < ofType.length; i += size) void this.#runTogether(handler, ofType.slice(i, i + size));
     }
+  }
+
+  // Of jobs that come again: what this worker still does of them is over. heartbeat_attempts(), which tells of jobs, would not say so.
+  #endEarlier(jobs: Job[]): void {
+    if (this.#running.size === 0) return;
+    const again = new Set(jobs.map(({ id }) => id));
+    for (const job of this.#running) if (again.has(job.id)) job.end();
   }
 
   // The place of a job is free as soon as its attempt is over, whether its handler listens to the signal or not.
@@ -331,7 +351,7 @@ export class Worker {
     try {
       await this.#answers.complete(job, result);
     } catch (error) {
-      if (isOver(error) || isConnectionLost(error)) throw error;
+      if (isOver(error) || mayPass(error)) throw error;
       await this.#fail(job, new Permanent(messageOf(error)));
     }
   }

@@ -1,0 +1,306 @@
+# What may befall a worker program that uses a client library, whatever its language: bad input, crashes and failover of the server, ended sessions, a
+# network that freezes, vanishes and is cut, SIGSTOP, kill -9. A ledger that the programs (test/clients) write shows what has run; no job is lost, and each
+# answer that counts is that of an attempt which ran to its end, once.
+package HipqWorkerFaults;
+
+use strict;
+use warnings;
+use HipqCluster;
+use HipqPooler;
+use HipqProgram;
+use HipqProxy;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# new($client, [command], environment => { VARIABLE => value }): a cluster, and how to start the program. keeps_trying: it does not end if it cannot
+# connect, as libpq does not say whether that is for good.
+sub new
+{
+	my ($class, $client, $command, %options) = @_;
+	my $hipq = HipqCluster->new("faults_$client", streaming => 1, 'hipq.worker_grace' => '20s', 'hipq.unhealthy_failures' => 1000);
+	my $folder = PostgreSQL::Test::Utils::tempdir_short();
+	append_to_file("$folder/ledger", '');
+	$hipq->create_queue('app.run');
+	$hipq->sql("SELECT hipq.register_job_type('app.run', '$_', handler_kind => 'notify', max_retries => 1, retry_base => '0 s')") foreach qw(short long);
+	my %environment = (%{ $options{environment} // {} }, HIPQ_LEDGER => $folder);
+	return bless { %options, hipq => $hipq, command => $command, environment => \%environment, folder => $folder }, $class;
+}
+
+# All of it.
+sub prove
+{
+	my ($self) = @_;
+	my $worker = $self->starts('bound');
+	$self->bad_input;
+	$self->crash_of_the_server($worker);
+	$self->ended_sessions($worker);
+	$self->answer_refused_for_now;
+	$self->frozen_program($worker);
+	$self->network;
+	$self->unbound;
+	$self->no_server;
+	my $moved = $self->failover;
+	return $self->killed_again_and_again($moved);
+}
+
+# ---- what all of them do
+
+sub hipq { return $_[0]->{hipq}; }
+
+sub program
+{
+	my ($self, $name, %environment) = @_;
+	return HipqProgram->start($self->hipq, $self->{command}, { %{ $self->{environment} }, HIPQ_NAME => $name, %environment });
+}
+
+# A program that works.
+sub starts
+{
+	my ($self, $name, %environment) = @_;
+	my $program = $self->program($name, %environment);
+	ok($self->is_there($name), "worker \"$name\" is there") or diag($program->said);
+	return $program;
+}
+
+sub is_there { my ($self, $name) = @_; return $self->hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = '$name' AND status = 'active'", 1); }
+sub ends_well { my ($self, $program, $what) = @_; return is($program->stop, 0, $what // 'it stops') || diag($program->said); }
+
+sub enqueue { my ($self, $type, $rest) = @_; return $self->hipq->enqueue($type, q{'{}', queue => 'app.run'} . ($rest // '')); }
+sub let_go { my ($self, $id) = @_; append_to_file("$self->{folder}/$id", ''); return; }
+sub written { my ($self, $line) = @_; return scalar grep { /^$line$/ } split /\n/, slurp_file("$self->{folder}/ledger"); }
+sub writes { my ($self, $line) = @_; return HipqProgram->wait_for(sub { $self->written($line) }); }
+
+# A long job that runs.
+sub begun
+{
+	my ($self, $rest) = @_;
+	my $id = $self->enqueue('long', $rest);
+	ok($self->writes("start $id 1"), "job $id runs");
+	return $id;
+}
+
+# The answer that counts, of that attempt, is one whose handler ran to its end, once.
+sub succeeds
+{
+	my ($self, $id, $what, $attempt) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($outcome, $counted) = ($self->hipq->outcome($id), $self->hipq->sql("SELECT result FROM hipq.jobs WHERE id = $id"));
+	$attempt //= 1;
+	return is(join(' ', $outcome, $counted, $self->written("end $id $attempt")), "succeeded $attempt 1", $what);
+}
+
+# Another attempt than the first one counts.
+sub succeeds_later
+{
+	my ($self, $id, $what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $attempt = $self->hipq->result($id);
+	return $self->succeeds($id, $what, $attempt) && isnt($attempt, 1, '... in another attempt');
+}
+
+# It may take a second attempt, when the job was given to a session that had ended.
+sub works
+{
+	my ($self, $what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $id = $self->enqueue('short');
+	return $self->succeeds($id, $what, $self->hipq->result($id));
+}
+
+sub crash { my ($self) = @_; $self->hipq->node->stop('immediate'); return; }
+
+# ---- the faults
+
+# While a worker "bound" is there.
+sub bad_input
+{
+	my ($self) = @_;
+	my $second = $self->program('bound');
+	is($second->exit_code, 1, 'a second program of the name ends');
+	like($second->said, qr/"?bound"? is (?:there already|already there)/, '... and says why');
+	my $astray = $self->program('astray', HIPQ_QUEUE => 'app.nowhere');
+	is($astray->exit_code, 1, 'so does one of a queue that does not exist');
+	like($astray->said, qr/queue "app\.nowhere" does not exist/, '... and says which');
+	my $nobody = $self->program('nobody', PGUSER => 'nobody_at_all');
+	ok($nobody->wait_for(sub { $nobody->said =~ /role "nobody_at_all" does not exist/ }), 'one of a role that does not exist says so') or diag($nobody->said);
+	is($self->{keeps_trying} ? $nobody->stop : $nobody->exit_code, $self->{keeps_trying} ? 0 : 1, '... and ends');
+	return $self->works('the worker that was there works on');
+}
+
+sub crash_of_the_server
+{
+	my ($self, $worker) = @_;
+	my ($during, $after) = map { $self->begun } 1 .. 2;
+	$self->crash;
+	$self->let_go($during);
+	ok($self->writes("end $during 1"), 'a job ends while the server is away');
+	is($self->written("end $after 1"), 0, '... another one runs on');
+	$self->hipq->node->start;
+	$self->succeeds($during, 'what had ended by then is told when the server is back');
+	$self->let_go($after);
+	$self->succeeds($after, 'what ran on counts, too');
+	ok($self->is_there('bound'), 'it is registered again');
+	return $self->works('... and works');
+}
+
+sub ended_sessions
+{
+	my ($self, $worker) = @_;
+	my $id = $self->begun;
+	$self->hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'});
+	$self->let_go($id);
+	$self->succeeds($id, 'a job outlives the sessions');
+	return $self->works('... and the worker, too');
+}
+
+# Somebody locks the table of the queue; sessions of the worker's role give up waiting for that.
+sub answer_refused_for_now
+{
+	my ($self) = @_;
+	my $hipq = $self->hipq;
+	$hipq->sql(q{ALTER ROLE app SET lock_timeout = '200ms'});
+	$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'});
+	$self->works('sessions do not wait for locks');
+	my $id = $self->begun;
+	my $session = $hipq->session;
+	my $log = -s $hipq->node->logfile;
+	$session->query_safe('BEGIN; LOCK TABLE hipq.app_run_live');
+	$self->let_go($id);
+	ok($self->writes("end $id 1"), 'a job ends while the table is locked');
+	ok(HipqProgram->wait_for(sub { slurp_file($hipq->node->logfile, $log) =~ /lock timeout/ }), '... and the answer is refused');
+	$session->query_safe('ROLLBACK');
+	$session->quit;
+	$self->succeeds($id, '... which is given again');
+	return $hipq->sql(q{ALTER ROLE app RESET lock_timeout});
+}
+
+# One job is ready to end as the program thaws, another one is not.
+sub frozen_program
+{
+	my ($self, $worker) = @_;
+	my ($late, $stays) = map { $self->begun(', timeout => 2') } 1 .. 2;
+	$worker->signal('STOP');
+	ok($self->hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_id IN ($late, $stays) AND reason = 'timeout'", 2), 'frozen, its jobs time out');
+	$self->let_go($late);
+	$worker->signal('CONT');
+	$self->succeeds_later($late, 'thawed, it runs the job again, and what it says of the first attempt does not count');
+	ok($self->writes("over $stays 1"), 'a handler that runs on is told that its attempt is over');
+	$self->let_go($stays);
+	$self->succeeds_later($stays, '... and the next one counts');
+	return $self->ends_well($worker);
+}
+
+sub network
+{
+	my ($self) = @_;
+	my $proxy = HipqProxy->new($self->hipq->node);
+	my $far = $self->starts('far', PGHOST => '127.0.0.1', PGPORT => $proxy->{port});
+	my $id = $self->begun;
+	$proxy->cut;
+	$self->let_go($id);
+	ok($self->writes("end $id 1"), 'the network is cut, a job ends');
+	$proxy = HipqProxy->new($self->hipq->node, $proxy->{port});
+	$self->succeeds($id, 'the answer is given when the network is back');
+	$self->works('... and the worker works');
+	$proxy->freeze;
+	my $stuck = $self->enqueue('short');
+	$proxy->thaw;
+	$self->succeeds($stuck, 'packets that are late do no harm');
+	$id = $self->begun;
+	$proxy->strand;
+	$self->let_go($id);
+	$self->succeeds($id, 'connections on which nothing comes any more are given up');
+	$self->works('... both of them');
+	return $self->ends_well($far);
+}
+
+# Through a pooler, if there is one: a long job outlives the sessions, whatever hipq.worker_grace is.
+sub unbound
+{
+	my ($self) = @_;
+	my $pooler = HipqPooler->new($self->hipq, 'app');
+	my %through = defined $pooler ? (PGHOST => $ENV{POOLER_HOST}, PGPORT => $ENV{POOLER_PORT}) : ();
+	$self->hipq->set('hipq.worker_grace' => '0.1s');
+	my $worker = $self->starts('unbound', HIPQ_POOLER => 1, %through);
+	my $id = $self->begun;
+	$self->crash;
+	$self->hipq->node->start;
+	$self->works('unbound, it works on when the server has crashed');
+	$self->let_go($id);
+	$self->succeeds($id, '... and a job that ran meanwhile counts');
+	is($self->hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE name = 'unbound'}), 1, '... of the same worker');
+	return $self->ends_well($worker);
+}
+
+sub no_server
+{
+	my ($self) = @_;
+	my $worker = $self->starts('left alone');
+	$self->begun;
+	$self->crash;
+	ok($worker->wait_for(sub { $worker->signal('TERM'); $worker->has_ended(0.5) }), 'more than one signal ends a program that has no server');
+	$self->hipq->node->start;
+	return $self->hipq->sql(q{SELECT hipq.cancel_jobs('app.run')});
+}
+
+# The standby is the server from then on. Returns the program that has moved to it.
+sub failover
+{
+	my ($self) = @_;
+	my $hipq = $self->hipq;
+	$hipq->set('hipq.worker_grace' => '20s');
+	$hipq->node->backup('copy');
+	my $standby = PostgreSQL::Test::Cluster->new($hipq->node->name . '_standby');
+	$standby->init_from_backup($hipq->node, 'copy', has_streaming => 1);
+	$standby->start;
+	my %both = (PGHOST => join(',', map { $_->host } $hipq->node, $standby), PGPORT => join(',', map { $_->port } $hipq->node, $standby));
+	my $worker = $self->starts('moving', %both, PGTARGETSESSIONATTRS => 'read-write');
+	my $id = $self->begun;
+	ok($hipq->wait_until("SELECT is_accepted FROM hipq.running WHERE id = $id"), 'its job is accepted');
+	$hipq->node->wait_for_catchup($standby);
+	$self->crash;
+	$standby->promote;
+	$self->{hipq} = bless { %$hipq, node => $standby }, ref $hipq;
+	ok($self->is_there('moving'), 'after the failover it registers with the new server') or diag($worker->said);
+	$self->let_go($id);
+	$self->succeeds($id, '... and the job that ran meanwhile counts');
+	$self->works('... and it works');
+	return $worker;
+}
+
+sub killed_again_and_again
+{
+	my ($self, $last) = @_;
+	my $hipq = $self->hipq;
+	$hipq->set('hipq.worker_grace' => '500ms');
+	$hipq->sql(q{SELECT hipq.alter_job_type('app.run', 'short', max_retries => 100)});
+	$hipq->sql(q{SELECT hipq.enqueue_many('short', array_agg(jsonb_build_object('n', n)), queue => 'app.run') FROM generate_series(1, 300) AS n});
+	foreach my $round (1 .. 4)
+	{
+		my $next = $self->starts("round $round");
+		my $done = $hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE state = 'final'});
+		$hipq->wait_until("SELECT count(*) > $done + 10 OR NOT EXISTS (SELECT FROM hipq.jobs WHERE state <> 'final') FROM hipq.jobs WHERE state = 'final'");
+		$last->stop('KILL');
+		$last = $next;
+		next if $round % 2;
+		$self->crash;
+		$hipq->node->start;
+	}
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE state <> 'final'}, 0), 'all jobs end');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded' AND job_data ? 'n'}), 300, 'all have succeeded');
+	$self->compare_ledger;
+	return $self->ends_well($last);
+}
+
+sub compare_ledger
+{
+	my ($self) = @_;
+	my %ends;
+	$ends{$_}++ foreach slurp_file("$self->{folder}/ledger") =~ /^end (\d+ \d+)$/mg;
+	my @counted = split /\n/, $self->hipq->sql(q{SELECT id || ' ' || result FROM hipq.jobs WHERE outcome = 'succeeded'});
+	cmp_ok(scalar @counted, '>=', 300, 'the ledger is compared with what counts');
+	is((grep { ($ends{$_} // 0) != 1 } @counted), 0, 'what counts has run to its end, once');
+	return is((grep { $_ > 1 } values %ends), 0, 'no attempt has run twice');
+}
+
+1;

@@ -1,0 +1,11 @@
+# A worker in Node.js (test/clients/worker.mjs), and what may befall it: see HipqWorkerFaults.
+use strict;
+use warnings;
+use HipqNodeClient;
+use HipqWorkerFaults;
+use Test::More;
+
+plan skip_all => 'needs node and npm' if HipqNodeClient::is_missing();
+my $client = HipqNodeClient::build() or do { done_testing(); exit };
+HipqWorkerFaults->new('node', [ 'node', "$ENV{HIPQ_ROOT}/test/clients/worker.mjs" ], environment => { HIPQ_CLIENT => $client })->prove;
+done_testing();
