@@ -11,7 +11,8 @@ import psycopg
 
 from . import statements
 from .backoff import Backoff
-from .errors import is_lost
+from .errors import is_lost, may_pass
+from .patience import Patience
 
 log = logging.getLogger("hipq")
 
@@ -23,21 +24,23 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 class Answers:
     """One connection in autocommit, for one thread at a time."""
 
-    def __init__(self, connection: dict[str, Any]) -> None:
+    def __init__(self, connection: dict[str, Any], patience: Patience) -> None:
         self._settings = connection
+        self._patience = patience
         self._connection: Optional[Connection] = None
         self._lock = threading.Lock()
         self._given_up = threading.Event()
 
     def ask(self, sql: str, values: Sequence[Any]) -> Rows:
-        """What a statement returns. When the connection is lost it is given again on a new one.
+        """What a statement returns.
 
-        Raises psycopg.Error of the statement; that of the connection only after give_up().
+        When the connection is lost, or the server cannot do it now, it is given again. Raises
+        psycopg.Error of what does not pass; of what does only after give_up().
         """
         return self._again(lambda connection: connection.execute(sql, values).fetchall())
 
     def give_up(self) -> None:
-        """From now on a lost connection is an error."""
+        """From now on what passes is an error, too."""
         self._given_up.set()
 
     def close(self) -> None:
@@ -52,12 +55,15 @@ class Answers:
         with self._lock:
             while True:
                 try:
-                    return work(self._connected())
+                    connection = self._connected()
+                    with self._patience.limits(connection):
+                        return work(connection)
                 except psycopg.Error as error:
-                    if not is_lost(error) or self._given_up.is_set():
+                    if not may_pass(error) or self._given_up.is_set():
                         raise
-                    log.warning("lost the connection for answers: %s", error)
-                    self._drop()
+                    log.warning("an answer has to be given again: %s", error)
+                    if is_lost(error):
+                        self._drop()
                     self._given_up.wait(backoff.next())
 
     def _connected(self) -> Connection:

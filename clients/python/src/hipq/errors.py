@@ -60,6 +60,20 @@ def is_lost(error: BaseException) -> bool:
     return error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
 
 
+def may_pass(error: BaseException) -> bool:
+    """Whether the server may accept the same statement later.
+
+    The connection is lost, or it lacks room, cannot be written to yet (a standby that is to be
+    promoted), has undone one of several transactions, or a statement or a lock took too long.
+    """
+    if is_lost(error):
+        return True
+    sqlstate = error.sqlstate if isinstance(error, psycopg.Error) else None
+    return sqlstate is not None and (
+        sqlstate.startswith(("53", "40")) or sqlstate in ("25006", "57014", "55P03")
+    )
+
+
 def claim_error(error: psycopg.Error, name: str) -> Exception:
     """What to raise in place of an error of claim() or heartbeat()."""
     if error.sqlstate not in ("55000", "42704"):

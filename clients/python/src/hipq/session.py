@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
 import psycopg
 
 from . import statements
 from .durations import duration_text
 from .errors import PooledSession, claim_error, raise_in_place, register_error
+from .patience import Patience
 from .settings import Settings
 
 POOLED = (
@@ -24,26 +25,36 @@ class Session:
         self,
         connection: psycopg.Connection[tuple[Any, ...]],
         settings: Settings,
+        patience: Patience,
         job_types: list[str],
         take_over: bool,
+        worker_id: Optional[int] = None,
     ) -> None:
-        """Registers. NameTaken: somebody else has the name. psycopg.Error: anything else.
+        """Registers, unless it is unbound and has a number: jobs that run are that number's.
+
+        NameTaken: somebody else has the name. psycopg.Error: anything else.
 
         PooledSession: it would be bound to a session of a pooler.
         """
         self.connection = connection
         self.has_notice = False
         self._settings = settings
+        self._patience = patience
         connection.add_notify_handler(self._notice)
         self._demand_own_session()
-        try:
-            rows = self._ask(statements.REGISTER, settings.registration(job_types, take_over))
-        except psycopg.Error as error:
-            raise_in_place(error, register_error(error, settings.name))
-        self.worker_id: int = rows[0][0]
+        keeps_number = worker_id is not None and not settings.listen
+        self.worker_id = worker_id if keeps_number else self._register(job_types, take_over)
 
-    def _ask(self, sql: str, values: Any) -> list[tuple[Any, ...]]:
-        return self.connection.execute(sql, values).fetchall()
+    def _register(self, job_types: list[str], take_over: bool) -> int:
+        try:
+            rows = self._ask(statements.REGISTER, self._settings.registration(job_types, take_over))
+        except psycopg.Error as error:
+            raise_in_place(error, register_error(error, self._settings.name))
+        return int(rows[0][0])
+
+    def _ask(self, sql: str, values: Any, wait: float = 0) -> list[tuple[Any, ...]]:
+        with self._patience.limits(self.connection, wait):
+            return self.connection.execute(sql, values).fetchall()
 
     def _notice(self, notification: psycopg.Notify) -> None:
         self.has_notice = True
@@ -58,7 +69,7 @@ class Session:
         """Accepts at most so many jobs. WorkerEnded: the worker has been taken over."""
         self.has_notice = False
         try:
-            return self._ask(statements.CLAIM, (self.worker_id, most, duration_text(wait)))
+            return self._ask(statements.CLAIM, (self.worker_id, most, duration_text(wait)), wait)
         except psycopg.Error as error:
             raise_in_place(error, claim_error(error, self._settings.name))
 

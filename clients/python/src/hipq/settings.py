@@ -28,11 +28,13 @@ class Settings:
     take_over: bool
     poll: float
     look: float
+    reply_timeout: float
 
     @property
     def connection(self) -> dict[str, Any]:
         """What the worker's connections are made with. A pooler knows no prepared statements."""
         defaults = {"connect_timeout": "10", "keepalives_idle": "10"}
+        defaults.update(keepalives_interval="5", keepalives_count="3")
         defaults["fallback_application_name"] = f"hipq {self.name}"
         conninfo = make_conninfo(**{**defaults, **conninfo_to_dict(self.conninfo)})
         more: dict[str, Any] = {"conninfo": conninfo, "autocommit": True}
@@ -67,6 +69,8 @@ def check(settings: Settings) -> Settings:
         raise ValueError("a worker serves at least one queue")
     if settings.concurrency < 1:
         raise ValueError("concurrency is at least 1")
+    if settings.reply_timeout <= 0:
+        raise ValueError("reply_timeout is more than 0")
     return settings
 
 
@@ -82,6 +86,7 @@ def settings_of(
     take_over: bool,
     poll: float,
     look: float,
+    reply_timeout: float,
 ) -> Settings:
     """The settings that a Worker was made with."""
     if pooler and listen:
@@ -98,5 +103,6 @@ def settings_of(
             take_over,
             poll,
             look,
+            reply_timeout,
         )
     )

@@ -14,10 +14,11 @@ from . import statements
 from .answers import Answers
 from .backoff import Backoff
 from .bell import Bell
-from .errors import is_lost
+from .errors import is_lost, may_pass
 from .handlers import Handlers
 from .job import Job
 from .keeper import Keeper
+from .patience import Patience
 from .running import run
 from .session import Session
 from .settings import settings_of
@@ -35,7 +36,8 @@ class Worker(Handlers):
     listen: it is bound to its session and starts jobs at once. pooler: it is not, and listens not.
     take_over: takes the name from a worker that is still there.
     poll: seconds after which it looks for jobs by itself. look: seconds between two looks for
-    attempts that are over.
+    attempts that are over. reply_timeout: seconds that the server may take for an answer, before
+    the worker connects again.
     """
 
     def __init__(
@@ -52,12 +54,14 @@ class Worker(Handlers):
         take_over: bool = False,
         poll: float = 5.0,
         look: float = 1.0,
+        reply_timeout: float = 30.0,
     ) -> None:
         super().__init__()
         self.settings = settings_of(
             conninfo, name, queues, concurrency, prefetch, capabilities, listen, pooler,
-            take_over, poll, look,
+            take_over, poll, look, reply_timeout,
         )  # fmt: skip
+        self._patience = Patience(reply_timeout)
         self._bell = Bell()
         self._lock = threading.Lock()
         self._running: dict[tuple[int, int], Job] = {}
@@ -83,9 +87,10 @@ class Worker(Handlers):
             raise RuntimeError('there is no handler: register one with @worker.job("type")')
         if self._answers is not None:
             raise RuntimeError("the worker has run already; make another one")
-        self._answers = Answers(self.settings.connection)
+        self._answers = Answers(self.settings.connection, self._patience)
         keeper = self._keeper = Keeper(self.settings, self._answers, self._jobs)
         with caught(self.stop):
+            self._patience.start()
             keeper.start()
             try:
                 self._serve_until_stopped(keeper)
@@ -94,6 +99,7 @@ class Worker(Handlers):
                 for job in self._jobs():
                     job._over.set()
                 self._answers.close()
+                self._patience.stop()
 
     @property
     def _is_stopping(self) -> bool:
@@ -111,13 +117,16 @@ class Worker(Handlers):
             try:
                 if connection is None:
                     connection = psycopg.connect(**self.settings.connection)
-                session = Session(connection, self.settings, self.job_types, take_over)
+                session = Session(
+                    connection, self.settings, self._patience, self.job_types, take_over,
+                    keeper.worker_id,
+                )  # fmt: skip
                 take_over = True  # from now on our own session may still have the name
                 keeper.worker_id = session.worker_id
                 backoff.reset()
                 return self._serve(session)
             except psycopg.Error as error:
-                if not is_lost(error):
+                if not (is_lost(error) or (keeper.worker_id and may_pass(error))):
                     raise
                 log.warning("lost the server: %s", error)
             finally:
@@ -158,10 +167,20 @@ class Worker(Handlers):
     def _start(self, row: tuple[Any, ...]) -> None:
         assert self._answers is not None
         job = Job(row, self._answers)
+        self._end_earlier(job)
         with self._lock:
             self._running[job.id, job.attempt] = job
         name = f"hipq job {job.id}"
         threading.Thread(target=partial(self._run, job), name=name, daemon=True).start()
+
+    def _end_earlier(self, again: Job) -> None:
+        """A job that comes again: what this worker still does of it is over.
+
+        heartbeat_attempts(), which tells of jobs, would not say so.
+        """
+        for job in self._jobs():
+            if job.id == again.id:
+                job._over.set()
 
     def _run(self, job: Job) -> None:
         assert self._answers is not None

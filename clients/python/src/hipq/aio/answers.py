@@ -9,10 +9,10 @@ from typing import Any, Optional
 
 import psycopg
 
-from .. import statements
 from ..answers import Answer, Rows
 from ..backoff import Backoff
-from ..errors import is_lost
+from ..errors import is_lost, may_pass
+from .patience import Patience
 
 log = logging.getLogger("hipq")
 
@@ -22,16 +22,18 @@ Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 class Answers:
     """One connection in autocommit, for one task at a time."""
 
-    def __init__(self, connection: dict[str, Any]) -> None:
+    def __init__(self, connection: dict[str, Any], patience: Patience) -> None:
         self._settings = connection
+        self._patience = patience
         self._connection: Optional[Connection] = None
         self._lock = asyncio.Lock()
         self._given_up = False
 
     async def ask(self, sql: str, values: Sequence[Any]) -> Rows:
-        """What a statement returns. When the connection is lost it is given again on a new one.
+        """What a statement returns.
 
-        Raises psycopg.Error of the statement; that of the connection only after give_up().
+        When the connection is lost, or the server cannot do it now, it is given again. Raises
+        psycopg.Error of what does not pass; of what does only after give_up().
         """
 
         async def work(connection: Connection) -> Rows:
@@ -40,7 +42,7 @@ class Answers:
         return await self._again(work)
 
     def give_up(self) -> None:
-        """From now on a lost connection is an error."""
+        """From now on what passes is an error, too."""
         self._given_up = True
 
     async def close(self) -> None:
@@ -62,12 +64,15 @@ class Answers:
         async with self._lock:
             while True:
                 try:
-                    return await work(await self._connected())
+                    connection = await self._connected()
+                    with self._patience.limits(connection):
+                        return await work(connection)
                 except psycopg.Error as error:
-                    if not is_lost(error) or self._given_up:
+                    if not may_pass(error) or self._given_up:
                         raise
-                    log.warning("lost the connection for answers: %s", error)
-                    await self._drop()
+                    log.warning("an answer has to be given again: %s", error)
+                    if is_lost(error):
+                        await self._drop()
                     await asyncio.sleep(backoff.next())
 
     async def _connected(self) -> Connection:

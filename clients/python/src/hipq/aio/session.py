@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
 import psycopg
 
@@ -11,26 +11,37 @@ from ..durations import duration_text
 from ..errors import PooledSession, claim_error, raise_in_place, register_error
 from ..session import POOLED
 from ..settings import Settings
+from .patience import Patience
 
 
 class Session:
     """A worker, on a connection in autocommit."""
 
     def __init__(
-        self, connection: psycopg.AsyncConnection[tuple[Any, ...]], settings: Settings
+        self,
+        connection: psycopg.AsyncConnection[tuple[Any, ...]],
+        settings: Settings,
+        patience: Patience,
     ) -> None:
         self.connection = connection
         self.has_notice = False
         self.worker_id = 0
         self._settings = settings
+        self._patience = patience
         connection.add_notify_handler(self._notice)
 
-    async def register(self, job_types: list[str], take_over: bool) -> None:
-        """Registers. NameTaken: somebody else has the name. psycopg.Error: anything else.
+    async def register(
+        self, job_types: list[str], take_over: bool, worker_id: Optional[int] = None
+    ) -> None:
+        """Registers, unless it is unbound and has a number: jobs that run are that number's.
 
+        NameTaken: somebody else has the name. psycopg.Error: anything else.
         PooledSession: it would be bound to a session of a pooler.
         """
         await self._demand_own_session()
+        if worker_id is not None and not self._settings.listen:
+            self.worker_id = worker_id
+            return
         try:
             registration = self._settings.registration(job_types, take_over)
             rows = await self._ask(statements.REGISTER, registration)
@@ -38,8 +49,9 @@ class Session:
             raise_in_place(error, register_error(error, self._settings.name))
         self.worker_id = rows[0][0]
 
-    async def _ask(self, sql: str, values: Any) -> list[tuple[Any, ...]]:
-        return await (await self.connection.execute(sql, values)).fetchall()
+    async def _ask(self, sql: str, values: Any, wait: float = 0) -> list[tuple[Any, ...]]:
+        with self._patience.limits(self.connection, wait):
+            return await (await self.connection.execute(sql, values)).fetchall()
 
     def _notice(self, notification: psycopg.Notify) -> None:
         self.has_notice = True
@@ -54,7 +66,8 @@ class Session:
         """Accepts at most so many jobs. WorkerEnded: the worker has been taken over."""
         self.has_notice = False
         try:
-            return await self._ask(statements.CLAIM, (self.worker_id, most, duration_text(wait)))
+            values = (self.worker_id, most, duration_text(wait))
+            return await self._ask(statements.CLAIM, values, wait)
         except psycopg.Error as error:
             raise_in_place(error, claim_error(error, self._settings.name))
 

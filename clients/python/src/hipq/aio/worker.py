@@ -11,13 +11,14 @@ import psycopg
 
 from .. import statements
 from ..backoff import Backoff
-from ..errors import is_lost
+from ..errors import is_lost, may_pass
 from ..handlers import Handlers
 from ..settings import settings_of
 from .answers import Answers
 from .bell import Bell
 from .job import Job
 from .keeper import Keeper
+from .patience import Patience
 from .running import run
 from .session import Session
 from .signals import caught
@@ -47,12 +48,14 @@ class Worker(Handlers):
         take_over: bool = False,
         poll: float = 5.0,
         look: float = 1.0,
+        reply_timeout: float = 30.0,
     ) -> None:
         super().__init__()
         self.settings = settings_of(
             conninfo, name, queues, concurrency, prefetch, capabilities, listen, pooler,
-            take_over, poll, look,
+            take_over, poll, look, reply_timeout,
         )  # fmt: skip
+        self._patience = Patience(reply_timeout)
         self._running: dict[asyncio.Task[None], Job] = {}
         self._stops = 0
         self._loop: Optional[asyncio.AbstractEventLoop] = None
@@ -79,7 +82,7 @@ class Worker(Handlers):
             raise RuntimeError("the worker has run already; make another one")
         self._bell = Bell()
         self._loop = asyncio.get_running_loop()
-        self._answers = Answers(self.settings.connection)
+        self._answers = Answers(self.settings.connection, self._patience)
         keeper = Keeper(self.settings, self._answers, self._jobs)
         with caught(self.stop):
             keeping = asyncio.ensure_future(keeper.run())
@@ -112,14 +115,14 @@ class Worker(Handlers):
             try:
                 if connection is None:
                     connection = await self._connect()
-                session = Session(connection, self.settings)
-                await session.register(self.job_types, take_over)
+                session = Session(connection, self.settings, self._patience)
+                await session.register(self.job_types, take_over, keeper.worker_id)
                 take_over = True  # from now on our own session may still have the name
                 keeper.worker_id = session.worker_id
                 backoff.reset()
                 return await self._serve(session)
             except psycopg.Error as error:
-                if not is_lost(error):
+                if not (is_lost(error) or (keeper.worker_id and may_pass(error))):
                     raise
                 log.warning("lost the server: %s", error)
             finally:
@@ -159,9 +162,19 @@ class Worker(Handlers):
 
     def _start(self, row: tuple[Any, ...]) -> None:
         job = Job(row, self._answers)
+        self._end_earlier(job)
         task = asyncio.ensure_future(run(job, self, self._answers))
         self._running[task] = job
         task.add_done_callback(self._has_run)
+
+    def _end_earlier(self, again: Job) -> None:
+        """A job that comes again: what this worker still does of it is over.
+
+        heartbeat_attempts(), which tells of jobs, would not say so.
+        """
+        for job in self._jobs():
+            if job.id == again.id:
+                job._cancel()
 
     def _has_run(self, task: asyncio.Task[None]) -> None:
         del self._running[task]

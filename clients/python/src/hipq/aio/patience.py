@@ -1,0 +1,32 @@
+"""Ends connections on which an answer is overdue: see hipq.patience."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..patience import Line, cut
+
+
+class Patience:
+    """Looks after the connections of a worker."""
+
+    def __init__(self, reply_timeout: float) -> None:
+        self._reply_timeout = reply_timeout
+
+    @contextmanager
+    def limits(self, line: Line, wait: float = 0) -> Iterator[None]:
+        """An answer has to come before the block ends; the server may wait for so long itself."""
+        loop = asyncio.get_running_loop()
+        quarter = self._reply_timeout / 4
+
+        def count_the_last_quarter() -> None:
+            nonlocal timer
+            timer = loop.call_later(quarter, cut, line)
+
+        timer = loop.call_later(3 * quarter + wait, count_the_last_quarter)
+        try:
+            yield
+        finally:
+            timer.cancel()

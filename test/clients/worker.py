@@ -1,0 +1,42 @@
+"""A worker in Python as a user would write it, with threads.
+
+Each start and each end of a job is a line of a ledger; a long job waits for a file.
+"""
+
+import os
+
+import hipq
+
+folder = os.environ["HIPQ_LEDGER"]
+worker = hipq.Worker(
+    name=os.environ["HIPQ_NAME"],
+    queues=[os.environ.get("HIPQ_QUEUE", "app.run")],
+    pooler="HIPQ_POOLER" in os.environ,
+    reply_timeout=2,
+)
+
+
+def note(word: str, job: hipq.Job) -> None:
+    with open(f"{folder}/ledger", "a") as ledger:
+        ledger.write(f"{word} {job.id} {job.attempt}\n")
+
+
+def may_end(job: hipq.Job) -> bool:
+    return any(os.path.exists(f"{folder}/{name}") for name in (job.id, "all"))
+
+
+@worker.job("short")
+@worker.job("long")
+def run(job: hipq.Job) -> int:
+    note("start", job)
+    try:
+        while job.type == "long" and not may_end(job):
+            job.sleep(0.05)
+    except hipq.AttemptOver:
+        note("over", job)
+        raise
+    note("end", job)
+    return job.attempt
+
+
+worker.run()

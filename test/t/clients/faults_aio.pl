@@ -1,0 +1,11 @@
+# A worker in Python, with asyncio (test/clients/worker_aio.py), and what may befall it: see HipqWorkerFaults.
+use strict;
+use warnings;
+use HipqWorkerFaults;
+use Test::More;
+
+my $python = '/usr/bin/python3';
+plan skip_all => 'python3-psycopg is not installed' if system("$python -c 'import psycopg' 2>/dev/null") != 0;
+my %environment = (PYTHONPATH => "$ENV{HIPQ_ROOT}/clients/python/src", PYTHONDONTWRITEBYTECODE => 1);
+HipqWorkerFaults->new('aio', [ $python, "$ENV{HIPQ_ROOT}/test/clients/worker_aio.py" ], environment => \%environment)->prove;
+done_testing();
