@@ -90,7 +90,7 @@ print-%:
 
 RUN_SOURCES := $(sort $(wildcard clients/run/src/*.cpp clients/run/src/*/*.cpp))
 CLIENT_HEADERS := $(wildcard clients/run/src/*/*.hpp clients/cpp/include/hipq/*.hpp clients/cpp/include/hipq/client/*.hpp)
-CLIENT_TESTS := $(wildcard clients/*/test/*.cpp)
+CLIENT_TESTS := $(wildcard clients/*/test/*.cpp test/clients/*.cpp)
 formatted = $(SOURCES) $(UNIT_SOURCES) $(ALL_HEADERS) $(wildcard tools/clang-tidy/*.cpp) $(RUN_SOURCES) $(CLIENT_HEADERS) $(CLIENT_TESTS)
 
 format:

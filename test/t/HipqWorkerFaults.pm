@@ -214,6 +214,18 @@ sub network
 	return $self->ends_well($far);
 }
 
+# Of two servers the first one does not answer.
+sub silent_server
+{
+	my ($self) = @_;
+	my $proxy = HipqProxy->new($self->hipq->node);
+	$proxy->freeze;
+	my %both = (PGHOST => '127.0.0.1,' . $self->hipq->node->host, PGPORT => "$proxy->{port}," . $self->hipq->node->port);
+	my $worker = $self->starts('patient', %both, PGTARGETSESSIONATTRS => 'read-write');
+	$self->works('the next server is taken where one does not answer');
+	return $self->ends_well($worker);
+}
+
 # Through a pooler, if there is one: a long job outlives the sessions, whatever hipq.worker_grace is.
 sub unbound
 {

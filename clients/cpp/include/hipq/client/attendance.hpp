@@ -26,6 +26,7 @@ struct WorkerOptions {
     std::string capabilities = "{}";  // what job types may require of it, in JSON
     bool take_over = false;           // takes the name from a worker that is still there
     Loop::Milliseconds check_interval{1'000};        // how often it asks which attempts are over
+    Loop::Milliseconds reply_timeout{30'000};        // longest time for an answer of the server
     std::function<void(const LogEntry &)> log = {};  // without it warnings go to stderr
 };
 
@@ -145,6 +146,9 @@ private:
         SessionOptions options;
         options.conninfo = options_.conninfo;
         options.application_name = "hipq worker " + options_.name;
+        options.reply_timeout = options_.reply_timeout;
+        if (claims && options_.pooler)
+            options.reply_timeout += poll_interval;
         options.on_lost = [this, claims](const std::string &why) {
             if (claims && !options_.pooler)
                 is_registered_ = false;

@@ -81,11 +81,13 @@ inline bool worker_has_ended(const Error &error)
 }
 
 // The same statement may be accepted later: the server lacks room, is not writable yet (a standby
-// that is to be promoted), or has undone one of several transactions.
+// that is to be promoted), or has undone one of several transactions; or a statement or a lock took
+// too long.
 inline bool may_pass(const Error &error)
 {
+    const std::string &code = error.sqlstate();
     return connection_is_lost(error) || is_of_class(error, "53") || is_of_class(error, "40") ||
-           error.sqlstate() == "25006" || error.sqlstate() == "57014";
+           code == "25006" || code == "57014" || code == "55P03";
 }
 
 }  // namespace sqlstate

@@ -20,8 +20,8 @@ struct Reply {
 
 using Done = std::function<void(const Reply &)>;
 
-// What becomes of a statement whose connection is lost before its answer has come. A second one of
-// it must do no harm if it is sent again.
+// What becomes of a statement whose connection is lost before its answer has come, or that the
+// server cannot do now. A second one of it must do no harm if it is sent again.
 enum class Lost { is_sent_again, is_an_error };
 
 struct SessionOptions {
@@ -54,6 +54,7 @@ public:
         is_closed_ = true;
         drop_connection();
         loop_.cancel(pause_timer_);
+        loop_.cancel(again_timer_);
     }
 
     // Runs a statement in a transaction of its own, after those that were sent before.
@@ -92,7 +93,7 @@ public:
     {
         return state_ == State::ready && first_.empty() && !is_first_in_flight_;
     }
-    bool is_idle() const { return waiting_.empty() && !in_flight_; }
+    bool is_idle() const { return waiting_.empty() && put_off_.empty() && !in_flight_; }
     int backend_pid() const { return PQbackendPID(connection_); }
     // Whether there was nothing to connect to, since libpq does not understand how: an unknown
     // service, say.
@@ -111,22 +112,25 @@ private:
     void connect()
     {
         // A later keyword wins: what the conninfo says goes before our own.
-        const std::array<const char *, 7> keywords{"fallback_application_name",
-                                                   "keepalives_idle",
-                                                   "keepalives_interval",
-                                                   "keepalives_count",
-                                                   "client_encoding",
-                                                   "dbname",
-                                                   nullptr};
-        const std::array<const char *, 7> values{
-            options_.application_name.c_str(), "10",   "5", "3", "UTF8",
-            options_.conninfo.c_str(),         nullptr};
+        std::vector<const char *> keywords{"fallback_application_name", "keepalives_idle",
+                                           "keepalives_interval",       "keepalives_count",
+                                           "client_encoding",           "dbname"};
+        std::vector<const char *> values{options_.application_name.c_str(), "10", "5", "3", "UTF8",
+                                         options_.conninfo.c_str()};
+        for (const auto &[keyword, value] : servers_) {
+            keywords.push_back(keyword.c_str());
+            values.push_back(value.c_str());
+        }
+        keywords.push_back(nullptr);
+        values.push_back(nullptr);
         state_ = State::connecting;
         connection_ = PQconnectStartParams(keywords.data(), values.data(), 1);
         if (connection_ == nullptr)
             throw std::bad_alloc();
-        reply_timer_ = loop_.after(options_.connect_timeout,
-                                   [this] { lose("the server did not answer in time"); });
+        reply_timer_ = loop_.after(options_.connect_timeout, [this] {
+            begin_with_the_next();
+            lose("the server did not answer in time");
+        });
         if (PQstatus(connection_) == CONNECTION_BAD) {
             const char *user = PQuser(connection_);
             is_misled_ = user == nullptr || *user == '\0';
@@ -134,6 +138,22 @@ private:
             return;
         }
         watch_socket(POLLOUT);
+    }
+
+    // Of several servers libpq takes the first one that does, but it stays with one that does not
+    // answer. So the next time that one is the last.
+    void begin_with_the_next()
+    {
+        const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption *)> all(
+            PQconninfo(connection_), PQconninfoFree);
+        for (const PQconninfoOption *option = all.get(); option && option->keyword; ++option) {
+            const std::string keyword = option->keyword;
+            const std::string list = option->val != nullptr ? option->val : "";
+            const std::size_t comma = list.find(',');
+            if (comma != std::string::npos &&
+                (keyword == "host" || keyword == "hostaddr" || keyword == "port"))
+                servers_[keyword] = list.substr(comma + 1) + "," + list.substr(0, comma);
+        }
     }
 
     void go_on_connecting()
@@ -271,7 +291,10 @@ private:
         if (was_first && first_.empty())
             pause_ = first_pause;
         PGconn *const connection = connection_;
-        answered.done(reply);
+        if (reply.error && answered.lost == Lost::is_sent_again && sqlstate::may_pass(*reply.error))
+            put_off(answered);
+        else
+            answered.done(reply);
         if (connection_ != connection)
             return;
         // What came with the answer has been read, and nothing tells of it again.
@@ -279,7 +302,19 @@ private:
         send_next();
     }
 
+    void put_off(const Sent &statement)
+    {
+        put_off_.push_back(statement);
+        loop_.cancel(again_timer_);
+        again_timer_ = loop_.after(again_pause, [this] {
+            waiting_.insert(waiting_.begin(), put_off_.begin(), put_off_.end());
+            put_off_.clear();
+            send_next();
+        });
+    }
+
     static constexpr Loop::Milliseconds first_pause{50};
+    static constexpr Loop::Milliseconds again_pause{500};
 
     Loop &loop_;
     SessionOptions options_;
@@ -288,13 +323,16 @@ private:
     int socket_ = -1;
     bool is_closed_ = true;
     bool is_misled_ = false;
+    std::map<std::string, std::string> servers_;  // in place of those of the conninfo
     std::deque<Sent> first_;
     std::deque<Sent> waiting_;
+    std::deque<Sent> put_off_;
     std::optional<Sent> in_flight_;
     bool is_first_in_flight_ = false;
     Result answer_;
     Loop::Timer pause_timer_;
     Loop::Timer reply_timer_;
+    Loop::Timer again_timer_;
     Loop::Milliseconds pause_ = first_pause;
     std::minstd_rand random_{std::random_device()()};
 };

@@ -89,6 +89,7 @@ public:
 
 private:
     using Level = LogEntry::Level;
+    static constexpr Loop::Milliseconds goodbye{3'000};
 
     Worker &add(const std::string &type, Handler handler)
     {
@@ -227,6 +228,8 @@ private:
         begin_stop();
         while (!running_.empty())
             abandon(running_.begin()->first, GivenBack{"0"});
+        // What cannot be told by then is not told.
+        loop_.after(goodbye, [this] { has_left_ = true; });
     }
 
     void leave_if_done()
