@@ -1,4 +1,4 @@
-# pgbouncer in transaction mode before a cluster, as one role; it ends with the object, or with the test.
+# pgbouncer before a cluster, as one role, in transaction mode unless another one is said; it ends with the object, or with the test.
 package HipqPooler;
 
 use strict;
@@ -9,12 +9,16 @@ use Time::HiRes qw(usleep);
 
 my $program = '/usr/sbin/pgbouncer';
 
-# new($hipq, $role). Clients find it by the environment: POOLER_HOST, a folder of sockets, and POOLER_PORT. Returns nothing where there is no
-# pgbouncer.
+sub is_missing { return !-x $program; }
+
+# new($hipq, $role, pool_mode => ..., default_pool_size => ...). Clients find it by the environment: POOLER_HOST, a folder of sockets, and POOLER_PORT;
+# or by where(). Returns nothing where there is no pgbouncer.
 sub new
 {
-	my ($class, $hipq, $role) = @_;
-	return unless -x $program;
+	my ($class, $hipq, $role, %settings) = @_;
+	return if is_missing();
+	%settings = (pool_mode => 'transaction', server_login_retry => 1, %settings);
+	my $settings = join '', map { "$_ = $settings{$_}\n" } sort keys %settings;
 	my ($folder, $port) = (PostgreSQL::Test::Utils::tempdir_short(), PostgreSQL::Test::Cluster::get_free_port());
 	my ($host, $server_port) = ($hipq->node->host, $hipq->node->port);
 	append_to_file("$folder/users", qq{"$role" ""\n});
@@ -27,15 +31,17 @@ sub new
 		unix_socket_dir = $folder
 		auth_type = any
 		auth_file = $folder/users
-		pool_mode = transaction
-		server_login_retry = 1
+		$settings
 		END
 	my $run = IPC::Run::start([ $program, "$folder/pgbouncer.ini" ], '>&', "$folder/log");
 	my $end = time() + $PostgreSQL::Test::Utils::timeout_default;
 	usleep(10_000) until -S "$folder/.s.PGSQL.$port" || time() > $end;
 	@ENV{qw(POOLER_HOST POOLER_PORT)} = ($folder, $port);
-	return bless { run => $run }, $class;
+	return bless { run => $run, host => $folder, port => $port }, $class;
 }
+
+# As environment of a program.
+sub where { my ($self) = @_; return (PGHOST => $self->{host}, PGPORT => $self->{port}); }
 
 # What a test's status is does not change by that.
 sub DESTROY
