@@ -6,7 +6,7 @@
 #   make soak [SOAK_MINUTES=10] [SEED=...]   crashes the server under load for as long as one likes (docs/testing.md)
 #   make fuzz [FUZZ_MINUTES=10] [SEED=...]   random statements by every kind of role
 #   make asan | check-assert         tests on a server built from Debian's source package, with sanitizers, or with assertions
-#   make bench [PEERS="graphile-worker pgq table"] [JOBS=...] [RUNS=...]   measures, beside other queues (docs/performance.md)
+#   make bench [PEERS="graphile-worker pg-boss pgq table"] [JOBS=...] [RUNS=...]   measures, beside other queues (docs/performance.md)
 #   make dist                        the source as build/hipq-VERSION.tar.gz (tools/dist)
 #   make reference                   fills docs/reference/ from the catalogue (tools/reference)
 #   make format | lint               clang-format in place; rooms, documents, clang-format and clang-tidy as checks

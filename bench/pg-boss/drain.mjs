@@ -1,0 +1,58 @@
+// Runs the jobs that are there and prints the seconds it took from the start of the workers to the last completion: two processes, as
+// graphile-worker's best (../graphile-worker/drain.mjs).
+//
+//   node drain.mjs best|work COUNT
+//
+// best: each process fetches and completes batches, several at a time, in a loop of its own: work() makes the same calls, but pauses for the rest
+// of pollingIntervalSeconds after each batch. work: by work(), with its shortest interval.
+import cluster from "node:cluster";
+import PgBoss from "pg-boss";
+
+const [kind, count] = [process.argv[2], Number(process.argv[3])];
+const processes = 2;
+const loops = 2; // of a process
+const size = 500; // of a batch
+const shortestInterval = 0.5; // s
+const reportInterval = 20; // ms
+const handler = async () => {};
+
+// Without maintenance, which waits for a minute anyway.
+async function makeBoss() {
+  const boss = new PgBoss({ connectionString: `postgres:///${process.env.PGDATABASE}`, max: loops + 2, supervise: false, schedule: false });
+  await boss.start();
+  return boss;
+}
+
+async function fetchAndComplete(boss, report) {
+  for (;;) {
+    const jobs = await boss.fetch("run", { batchSize: size, priority: false });
+    if (jobs.length === 0) { await new Promise((resolve) => setTimeout(resolve, reportInterval)); continue; }
+    await handler(jobs);
+    await boss.complete("run", jobs.map(({ id }) => id));
+    report(jobs.length);
+  }
+}
+
+async function work() {
+  let done = 0;
+  const report = (completed) => { done += completed; };
+  const boss = await makeBoss();
+  for (let loop = 0; loop < loops; loop++) {
+    if (kind === "best") void fetchAndComplete(boss, report);
+    else await boss.work("run", { batchSize: size, priority: false, pollingIntervalSeconds: shortestInterval }, async (jobs) => { await handler(jobs); report(jobs.length); });
+  }
+  setInterval(() => { process.send(done); done = 0; }, reportInterval);
+  // What work() has run it completes afterwards.
+  process.on("message", async () => { await boss.stop({ graceful: kind === "work", wait: true, timeout: 10_000 }); process.exit(0); });
+}
+
+async function drain() {
+  const start = process.hrtime.bigint();
+  const workers = Array.from({ length: processes }, () => cluster.fork());
+  let done = 0;
+  await new Promise((resolve) => cluster.on("message", (worker, completed) => { if ((done += completed) >= count) resolve(); }));
+  console.log(Number(process.hrtime.bigint() - start) / 1e9);
+  workers.forEach((worker) => worker.send("stop"));
+}
+
+await (cluster.isPrimary ? drain() : work());
