@@ -3,36 +3,95 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, NamedTuple, Optional
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
 
 from psycopg.types.json import Jsonb
 
 from . import statements
 from .calls import plain
 from .durations import duration_text
-from .errors import AttemptOver, Permanent, Release
+from .errors import AttemptOver, Permanent, Release, is_over
 from .fields import JobFields
 
 log = logging.getLogger("hipq")
 
 
-class Answer(NamedTuple):
-    """A statement and its values; `word` says in logs what it does."""
+@dataclass(eq=False)
+class Answer:
+    """The answer for an attempt, and what the server has said to it.
+
+    sql: for many attempts: ids, attempts, and values if there are any; it returns the ids of those
+    that were not over. Or, with `alone`, for this one. word: what it does, for logs.
+    """
 
     word: str
+    job: JobFields
     sql: str
-    values: tuple[Any, ...]
+    value: Any
+    alone: bool = False
+    is_settled: bool = False
+    attempt_is_over: bool = False
+    error: Optional[Exception] = None
+
+
+@dataclass
+class Batch:
+    """Answers that one statement gives."""
+
+    sql: str
+    answers: Sequence[Answer]
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The values of the statement."""
+        if self.answers[0].alone:
+            (answer,) = self.answers
+            return (answer.job.id, answer.job.attempt, answer.value)
+        return (
+            [answer.job.id for answer in self.answers],
+            [answer.job.attempt for answer in self.answers],
+            [answer.value for answer in self.answers],
+        )
+
+    def settle(self, returned: Any) -> None:
+        """The server has done it: for all, or for those whose ids it returned."""
+        for answer in self.answers:
+            answer.attempt_is_over = not answer.alone and answer.job.id not in returned
+            answer.is_settled = True
+
+    def refuse(self, error: Exception) -> None:
+        """The server has said something against it. Of an attempt that is over there is no more."""
+        for answer in self.answers:
+            answer.attempt_is_over = is_over(error)
+            answer.error = None if answer.attempt_is_over else error
+            answer.is_settled = True
+
+    def apart(self) -> list[Batch]:
+        """One for each answer."""
+        return [Batch(self.sql, [answer]) for answer in self.answers]
+
+
+def batches_of(answers: Iterable[Answer]) -> list[Batch]:
+    """The answers by statements, each for as many as it can be."""
+    together: dict[str, list[Answer]] = {}
+    batches = []
+    for answer in answers:
+        if answer.alone:
+            batches.append(Batch(answer.sql, [answer]))
+        else:
+            together.setdefault(answer.sql, []).append(answer)
+    return batches + [Batch(sql, some) for sql, some in together.items()]
 
 
 def success(job: JobFields, result: Any) -> Answer:
     """The answer of a handler that returned."""
-    return Answer(
-        "completed", statements.COMPLETE, (job.id, job.attempt, Jsonb(plain(result)))
-    )
+    return Answer("completed", job, statements.COMPLETE_MANY, Jsonb(plain(result)))
 
 
 def rolled_back(job: JobFields) -> Optional[Answer]:
-    """The answer of a handler that has completed the job itself: HQ003, if that is committed."""
+    """The answer of a handler that has completed the job itself: over, if that is committed."""
     return failure(job, RuntimeError("what completed the job was rolled back"))
 
 
@@ -48,13 +107,24 @@ def failure(job: JobFields, error: BaseException) -> Optional[Answer]:
         return None
     if isinstance(error, Release):
         delay = duration_text(error.delay)
-        return Answer("released", statements.RELEASE, (job.id, job.attempt, delay))
-    is_retriable = not isinstance(error, Permanent)
-    values = (job.id, job.attempt, error_text(error), is_retriable)
-    return Answer("failed", statements.FAIL, values)
+        return Answer("released", job, statements.RELEASE, delay, alone=True)
+    is_final = isinstance(error, Permanent)
+    sql = statements.FAIL_MANY_FOR_GOOD if is_final else statements.FAIL_MANY
+    return Answer("failed", job, sql, error_text(error))
 
 
 def log_failure(job: JobFields, error: BaseException) -> None:
     """Logs the error of a handler, with its traceback."""
     if not isinstance(error, (AttemptOver, Release)):
         log.warning("job %d (%s) failed: %r", job.id, job.type, error, exc_info=error)
+
+
+def log_told(answer: Answer) -> None:
+    """Logs what became of an answer. Raises what the server said against it."""
+    job = answer.job
+    if answer.error is not None:
+        raise answer.error
+    if answer.attempt_is_over:
+        log.info("job %d (%s): its attempt %d is over", job.id, job.type, job.attempt)
+    else:
+        log.debug("job %d (%s) %s", job.id, job.type, answer.word)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any, Optional, TypeVar
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Optional
 
 import psycopg
 
-from . import statements
+from .answer import Answer, Batch, batches_of
 from .backoff import Backoff
 from .errors import is_lost, may_pass
 from .patience import Patience
 
 log = logging.getLogger("hipq")
 
-Answer = TypeVar("Answer")
+MOST_AT_ONCE = 1_000
 Rows = list[tuple[Any, ...]]
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -29,6 +30,7 @@ class Answers:
         self._patience = patience
         self._connection: Optional[Connection] = None
         self._lock = threading.Lock()
+        self._waiting: deque[Answer] = deque()
         self._given_up = threading.Event()
 
     def ask(self, sql: str, values: Sequence[Any]) -> Rows:
@@ -37,7 +39,20 @@ class Answers:
         When the connection is lost, or the server cannot do it now, it is given again. Raises
         psycopg.Error of what does not pass; of what does only after give_up().
         """
-        return self._again(lambda connection: connection.execute(sql, values).fetchall())
+        with self._lock:
+            return self._ask(sql, values)
+
+    def tell(self, answer: Answer) -> None:
+        """Gives an answer, and settles it; raises nothing that the server says.
+
+        While one thread gives answers others add theirs, and the next one gives them all.
+        """
+        self._waiting.append(answer)
+        with self._lock:
+            while not answer.is_settled:
+                count = min(len(self._waiting), MOST_AT_ONCE)
+                for batch in batches_of([self._waiting.popleft() for _ in range(count)]):
+                    self._tell(batch)
 
     def give_up(self) -> None:
         """From now on what passes is an error, too."""
@@ -50,21 +65,31 @@ class Answers:
             self._drop()
             self._lock.release()
 
-    def _again(self, work: Callable[[Connection], Answer]) -> Answer:
+    def _tell(self, batch: Batch) -> None:
+        try:
+            batch.settle(self._ask(batch.sql, batch.values)[0][0])
+        except Exception as error:
+            # One of them spoils it for all.
+            if len(batch.answers) == 1 or is_lost(error):
+                batch.refuse(error)
+            else:
+                for alone in batch.apart():
+                    self._tell(alone)
+
+    def _ask(self, sql: str, values: Sequence[Any]) -> Rows:
         backoff = Backoff()
-        with self._lock:
-            while True:
-                try:
-                    connection = self._connected()
-                    with self._patience.limits(connection):
-                        return work(connection)
-                except psycopg.Error as error:
-                    if not may_pass(error) or self._given_up.is_set():
-                        raise
-                    log.warning("an answer has to be given again: %s", error)
-                    if is_lost(error):
-                        self._drop()
-                    self._given_up.wait(backoff.next())
+        while True:
+            try:
+                connection = self._connected()
+                with self._patience.limits(connection):
+                    return connection.execute(sql, values).fetchall()
+            except psycopg.Error as error:
+                if not may_pass(error) or self._given_up.is_set():
+                    raise
+                log.warning("an answer has to be given again: %s", error)
+                if is_lost(error):
+                    self._drop()
+                self._given_up.wait(backoff.next())
 
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:

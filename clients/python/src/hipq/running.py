@@ -5,11 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any, Optional
 
-import psycopg
-
-from .answer import Answer, failure, log_failure, rolled_back, success
+from .answer import Answer, failure, log_failure, log_told, rolled_back, success
 from .answers import Answers
-from .errors import is_over
 from .handlers import Handlers
 from .job import Job
 
@@ -51,10 +48,5 @@ def give(job: Job, answer: Optional[Answer], answers: Answers) -> None:
     """Gives an answer; of an attempt that is over there is nothing to say."""
     if answer is None or job.cancelled:
         return
-    try:
-        answers.ask(answer.sql, answer.values)
-        log.debug("job %d (%s) %s", job.id, job.type, answer.word)
-    except psycopg.Error as error:
-        if not is_over(error):
-            raise
-        log.info("job %d (%s): its attempt %d is over", job.id, job.type, job.attempt)
+    answers.tell(answer)
+    log_told(answer)

@@ -42,8 +42,9 @@ class Session:
         self._patience = patience
         connection.add_notify_handler(self._notice)
         self._demand_own_session()
-        keeps_number = worker_id is not None and not settings.listen
-        self.worker_id = worker_id if keeps_number else self._register(job_types, take_over)
+        if worker_id is None or settings.listen:
+            worker_id = self._register(job_types, take_over)
+        self.worker_id = worker_id
 
     def _register(self, job_types: list[str], take_over: bool) -> int:
         try:

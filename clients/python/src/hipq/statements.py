@@ -24,8 +24,15 @@ SERVER_PROCESS = "SELECT pg_backend_pid()"
 # Of the attempts, those that are not over; a sign of life, which changes nothing.
 STILL_RUN = "SELECT hipq.heartbeat_attempts(%s::bigint[], %s::integer[])"
 
+# Of a handler, in a transaction of its own.
 COMPLETE = "SELECT hipq.complete(%s::bigint, %s::integer, %s::jsonb)"
-FAIL = "SELECT hipq.fail(%s::bigint, %s::integer, %s::text, retriable => %s::boolean)"
+
+# Of many attempts; they return the ids of those that were not over.
+COMPLETE_MANY = "SELECT hipq.complete_attempts(%s::bigint[], %s::integer[], %s::jsonb[])"
+FAIL_MANY = "SELECT hipq.fail_attempts(%s::bigint[], %s::integer[], %s::text[])"
+FAIL_MANY_FOR_GOOD = (
+    "SELECT hipq.fail_attempts(%s::bigint[], %s::integer[], %s::text[], retriable => false)"
+)
 RELEASE = "SELECT hipq.release(%s::bigint, %s::integer, delay => %s::text::hipq.duration)"
 RELEASE_MANY = "SELECT hipq.release_attempts(%s::bigint[], %s::integer[])"
 PROGRESS = (

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from typing import Any, Optional
 
 import psycopg
 
-from ..answers import Answer, Rows
+from ..answer import Answer, Batch, batches_of
+from ..answers import MOST_AT_ONCE, Rows
 from ..backoff import Backoff
 from ..errors import is_lost, may_pass
 from .patience import Patience
@@ -27,6 +29,7 @@ class Answers:
         self._patience = patience
         self._connection: Optional[Connection] = None
         self._lock = asyncio.Lock()
+        self._waiting: deque[Answer] = deque()
         self._given_up = False
 
     async def ask(self, sql: str, values: Sequence[Any]) -> Rows:
@@ -35,11 +38,16 @@ class Answers:
         When the connection is lost, or the server cannot do it now, it is given again. Raises
         psycopg.Error of what does not pass; of what does only after give_up().
         """
+        # A statement goes on when its task is cancelled: nobody shall find it half done.
+        return await asyncio.shield(self._ask_in_turn(sql, values))
 
-        async def work(connection: Connection) -> Rows:
-            return await (await connection.execute(sql, values)).fetchall()
+    async def tell(self, answer: Answer) -> None:
+        """Gives an answer, and settles it; raises nothing that the server says.
 
-        return await self._again(work)
+        While one task gives answers others add theirs, and the next one gives them all.
+        """
+        self._waiting.append(answer)
+        await asyncio.shield(self._tell_in_turn(answer))
 
     def give_up(self) -> None:
         """From now on what passes is an error, too."""
@@ -55,25 +63,42 @@ class Answers:
             pass
         await self._drop()
 
-    async def _again(self, work: Callable[[Connection], Awaitable[Answer]]) -> Answer:
-        # A statement goes on when its task is cancelled: nobody shall find it half done.
-        return await asyncio.shield(self._in_turn(work))
-
-    async def _in_turn(self, work: Callable[[Connection], Awaitable[Answer]]) -> Answer:
-        backoff = Backoff()
+    async def _ask_in_turn(self, sql: str, values: Sequence[Any]) -> Rows:
         async with self._lock:
-            while True:
-                try:
-                    connection = await self._connected()
-                    with self._patience.limits(connection):
-                        return await work(connection)
-                except psycopg.Error as error:
-                    if not may_pass(error) or self._given_up:
-                        raise
-                    log.warning("an answer has to be given again: %s", error)
-                    if is_lost(error):
-                        await self._drop()
-                    await asyncio.sleep(backoff.next())
+            return await self._ask(sql, values)
+
+    async def _tell_in_turn(self, answer: Answer) -> None:
+        async with self._lock:
+            while not answer.is_settled:
+                count = min(len(self._waiting), MOST_AT_ONCE)
+                for batch in batches_of([self._waiting.popleft() for _ in range(count)]):
+                    await self._tell(batch)
+
+    async def _tell(self, batch: Batch) -> None:
+        try:
+            batch.settle((await self._ask(batch.sql, batch.values))[0][0])
+        except Exception as error:
+            # One of them spoils it for all.
+            if len(batch.answers) == 1 or is_lost(error):
+                batch.refuse(error)
+            else:
+                for alone in batch.apart():
+                    await self._tell(alone)
+
+    async def _ask(self, sql: str, values: Sequence[Any]) -> Rows:
+        backoff = Backoff()
+        while True:
+            try:
+                connection = await self._connected()
+                with self._patience.limits(connection):
+                    return await (await connection.execute(sql, values)).fetchall()
+            except psycopg.Error as error:
+                if not may_pass(error) or self._given_up:
+                    raise
+                log.warning("an answer has to be given again: %s", error)
+                if is_lost(error):
+                    await self._drop()
+                await asyncio.sleep(backoff.next())
 
     async def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:

@@ -20,13 +20,14 @@ class Patience:
         """An answer has to come before the block ends; the server may wait for so long itself."""
         loop = asyncio.get_running_loop()
         quarter = self._reply_timeout / 4
+        timers: list[asyncio.TimerHandle] = []
 
         def count_the_last_quarter() -> None:
-            nonlocal timer
-            timer = loop.call_later(quarter, cut, line)
+            timers.append(loop.call_later(quarter, cut, line))
 
-        timer = loop.call_later(3 * quarter + wait, count_the_last_quarter)
+        timers.append(loop.call_later(3 * quarter + wait, count_the_last_quarter))
         try:
             yield
         finally:
-            timer.cancel()
+            for timer in timers:
+                timer.cancel()

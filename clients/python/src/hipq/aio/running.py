@@ -6,10 +6,7 @@ import asyncio
 import logging
 from typing import Any, Optional
 
-import psycopg
-
-from ..answer import Answer, failure, log_failure, rolled_back, success
-from ..errors import is_over
+from ..answer import Answer, failure, log_failure, log_told, rolled_back, success
 from ..handlers import Handlers
 from .answers import Answers
 from .job import Job
@@ -62,10 +59,5 @@ async def give(job: Job, answer: Optional[Answer], answers: Answers) -> None:
     """Gives an answer; of an attempt that is over there is nothing to say."""
     if answer is None or job.cancelled:
         return
-    try:
-        await answers.ask(answer.sql, answer.values)
-        log.debug("job %d (%s) %s", job.id, job.type, answer.word)
-    except psycopg.Error as error:
-        if not is_over(error):
-            raise
-        log.info("job %d (%s): its attempt %d is over", job.id, job.type, job.attempt)
+    await answers.tell(answer)
+    log_told(answer)
