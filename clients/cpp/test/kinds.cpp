@@ -31,6 +31,30 @@ Middleware named(const std::string &name)
     };
 }
 
+// Of each how it has ended: how many it was one of, or as its data say.
+std::vector<Ending> end_many(const Jobs &jobs)
+{
+    std::vector<Ending> endings;
+    for (const Job &job : jobs) {
+        const std::string how = job.data["how"];
+        if (how == "fail")
+            endings.push_back(Failure{"no luck"});
+        else if (how == "release" && job.attempt() == 1)
+            endings.push_back(GivenBack{});
+        else
+            endings.push_back(Json(jobs.size()));
+    }
+    return endings;
+}
+
+std::vector<Json> sizes(const std::vector<Typed<Page>> &pages)
+{
+    std::vector<Json> results;
+    for (const Typed<Page> &page : pages)
+        results.push_back(2 * page.data.size);
+    return results;
+}
+
 }  // namespace
 
 int main(int count, char **arguments)
@@ -47,6 +71,9 @@ int main(int count, char **arguments)
             throw Release();
         return job.attempt();
     });
+    worker.batch("many", end_many, 4);
+    worker.batch<Page>("typed_many", sizes, 4);
+    worker.batch("all", [](const Jobs &) { throw Permanent("none of them"); });
     worker.job("slow", wait_to_be_stopped);
     worker.job("told", [](Job &job) { return job.extend("5 min"); });
     try {

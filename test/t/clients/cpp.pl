@@ -62,7 +62,7 @@ my @as_app = ('env', 'PGUSER=app');
 $hipq->create_queue('app.mail');
 $hipq->sql(q{
 	SELECT hipq.register_job_type('app.mail', type, handler_kind => 'notify', max_retries => 1, retry_base => '0 s')
-	FROM unnest('{scan, welcome, typed, wrapped, failing, permanent, release, slow, told}'::text[]) AS type;
+	FROM unnest('{scan, welcome, typed, wrapped, failing, permanent, release, slow, told, many, typed_many, all}'::text[]) AS type;
 	CREATE TABLE signup (address text); GRANT INSERT ON signup TO app});
 
 # A program that runs beside the test.
@@ -114,6 +114,29 @@ like($hipq->result($jobs{told}), qr/^"20\d\d-.*Z"$/, 'more time is given');
 is($hipq->sql("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $jobs{slow}"), '30.0 on the way', 'progress is seen');
 $hipq->sql("SELECT hipq.cancel($jobs{slow})");
 ok($hipq->wait_until("SELECT count(*) FROM signup WHERE address = 'stopped'", 1), 'a handler is told that its job is cancelled');
+
+# ---- many jobs in one call
+
+# The jobs of a type with such data, once all are final: outcomes and results.
+sub outcomes_of
+{
+	my ($type, @data) = @_;
+	my $data = join ', ', map { "'$_'" } @data;
+	my $ids = $hipq->sql("SELECT hipq.enqueue_many('$type', ARRAY[$data]::jsonb[], queue => 'app.mail')");
+	$hipq->outcome($_) foreach $ids =~ /\d+/g;
+	return split /\n/, $hipq->sql("SELECT concat_ws(' ', outcome, attempt, nullif(result::text, 'null'), nullif(error, 'NONE')) FROM hipq.jobs WHERE id = ANY ('$ids') ORDER BY id");
+}
+
+my @many = outcomes_of('many', ('{"how": "succeed"}') x 6, '{"how": "fail"}', '{"how": "release"}');
+my @sizes = map { /^succeeded 1 (\d)$/ } @many;
+is(scalar @sizes, 6, 'jobs of a batch succeed');
+ok((grep { $_ > 1 } @sizes) && !(grep { $_ > 4 } @sizes), '... some of them together, at most so many as was said') or diag("@sizes");
+like($many[6], qr/^failed 2 no luck$/, '... one fails alone');
+like($many[7], qr/^succeeded 2 \d$/, '... one is given back alone');
+my @typed = outcomes_of('typed_many', '{"size": 1}', '{"size": "one"}', '{"size": 3}');
+is("@typed[0, 2]", 'succeeded 1 2 succeeded 1 6', 'a batch has its data as a type');
+like($typed[1], qr/^failed 1 the job's data is not valid/, '... and data of another type fail their job alone');
+is_deeply([ outcomes_of('all', '{}', '{}') ], [ ('failed 1 none of them') x 2 ], 'what a batch throws is for all');
 
 # ---- the server goes and comes back
 $jobs{slow} = $hipq->enqueue('slow', q{queue => 'app.mail'});

@@ -13,16 +13,28 @@ using Handler = std::function<Json(Job &)>;
 // Wraps every handler: `next()` calls it, or the next middleware, and returns its result.
 using Middleware = std::function<Json(Job &, const std::function<Json()> &next)>;
 
-// How a handler has ended.
+// How a handler has ended; one for many jobs may say so of each.
 struct Failure {
     std::string error;
-    bool retriable;
+    bool retriable = true;
 };
 struct GivenBack {
-    std::string delay;
+    std::string delay = "0";
 };
 struct Nothing {};  // the attempt is over
 using Ending = std::variant<Json, Failure, GivenBack, Nothing>;
+
+// Runs many jobs in one call, and says of each, in that order, how it has ended. What it throws is
+// for all of them. Middleware, which is around single jobs, is not around it.
+using Jobs = std::vector<std::reference_wrapper<Job>>;
+using BatchHandler = std::function<std::vector<Ending>(const Jobs &)>;
+
+// A job with its data as a type of the handler's own.
+template <typename Data>
+struct Typed {
+    Data data;
+    Job &job;
+};
 
 namespace detail {
 
@@ -45,6 +57,51 @@ inline Json run_inside(const std::vector<Middleware> &middleware, std::size_t fr
     return middleware[from](job, [&] { return run_inside(middleware, from + 1, handler, job); });
 }
 
+template <typename Data>
+Data data_of(const Job &job)
+{
+    try {
+        return job.data.template get<Data>();
+    } catch (const std::exception &error) {
+        throw Permanent(std::string("the job's data is not valid: ") + error.what());
+    }
+}
+
+// A function of many jobs returns nothing, results, or endings.
+template <typename Function, typename Items>
+std::vector<Ending> endings_of(Function &function, const Items &items)
+{
+    std::vector<Ending> endings(items.size(), Ending(Json()));
+    if constexpr (std::is_void_v<std::invoke_result_t<Function &, const Items &>>) {
+        function(items);
+    } else {
+        auto returned = function(items);
+        if (returned.size() != items.size())
+            throw std::runtime_error("the handler returned " + std::to_string(returned.size()) +
+                                     " results for " + std::to_string(items.size()) + " jobs");
+        std::move(returned.begin(), returned.end(), endings.begin());
+    }
+    return endings;
+}
+
+// What the exception says that is being handled.
+inline Ending ending_of_exception()
+{
+    try {
+        throw;
+    } catch (const AttemptOver &) {
+        return Nothing{};
+    } catch (const Release &release) {
+        return GivenBack{release.delay()};
+    } catch (const Permanent &error) {
+        return Failure{error.what(), false};
+    } catch (const std::exception &error) {
+        return Failure{error.what()};
+    } catch (...) {
+        return Failure{"the handler threw what is no exception"};
+    }
+}
+
 }  // namespace detail
 
 // Makes a handler of a function that takes a Job.
@@ -62,13 +119,46 @@ template <typename Data, typename Function>
 Handler typed_handler_of(Function function)
 {
     return [function = std::move(function)](Job &job) mutable {
-        std::optional<Data> data;
-        try {
-            data = job.data.template get<Data>();
-        } catch (const std::exception &error) {
-            throw Permanent(std::string("the job's data is not valid: ") + error.what());
+        const Data data = detail::data_of<Data>(job);
+        return detail::json_of(function, data, job);
+    };
+}
+
+// The same of functions that take many jobs.
+template <typename Function>
+BatchHandler batch_handler_of(Function function)
+{
+    return [function = std::move(function)](const Jobs &jobs) mutable {
+        return detail::endings_of(function, jobs);
+    };
+}
+
+template <typename Data, typename Function>
+BatchHandler typed_batch_handler_of(Function function)
+{
+    return [function = std::move(function)](const Jobs &jobs) mutable {
+        std::vector<Ending> endings(jobs.size(), Ending(Json()));
+        std::vector<Typed<Data>> valid;
+        std::vector<std::size_t> places;
+        for (std::size_t i = 0; i < jobs.size(); ++i) {
+            try {
+                valid.push_back({detail::data_of<Data>(jobs[i]), jobs[i]});
+                places.push_back(i);
+            } catch (const Permanent &error) {
+                endings[i] = Failure{error.what(), false};
+            }
         }
-        return detail::json_of(function, *data, job);
+        if (valid.empty())
+            return endings;
+        std::vector<Ending> ended;
+        try {
+            ended = detail::endings_of(function, valid);
+        } catch (...) {
+            ended.assign(valid.size(), detail::ending_of_exception());
+        }
+        for (std::size_t i = 0; i < places.size(); ++i)
+            endings[places[i]] = ended[i];
+        return endings;
     };
 }
 
@@ -78,16 +168,18 @@ inline Ending run_handler(const Handler &handler, const std::vector<Middleware> 
 {
     try {
         return detail::run_inside(middleware, 0, handler, job);
-    } catch (const AttemptOver &) {
-        return Nothing{};
-    } catch (const Release &release) {
-        return GivenBack{release.delay()};
-    } catch (const Permanent &error) {
-        return Failure{error.what(), false};
-    } catch (const std::exception &error) {
-        return Failure{error.what(), true};
     } catch (...) {
-        return Failure{"the handler threw what is no exception", true};
+        return detail::ending_of_exception();
+    }
+}
+
+// ... and one of many jobs.
+inline std::vector<Ending> run_handler(const BatchHandler &handler, const Jobs &jobs)
+{
+    try {
+        return handler(jobs);
+    } catch (...) {
+        return std::vector<Ending>(jobs.size(), detail::ending_of_exception());
     }
 }
 

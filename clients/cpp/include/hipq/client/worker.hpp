@@ -36,13 +36,26 @@ public:
     template <typename Function>
     Worker &job(const std::string &type, Function function)
     {
-        return add(type, handler_of(std::move(function)));
+        return add(type, {handler_of(std::move(function)), {}, 1});
     }
     // ... by one that takes the job's data as its own type, and a Job &.
     template <typename Data, typename Function>
     Worker &job(const std::string &type, Function function)
     {
-        return add(type, typed_handler_of<Data>(std::move(function)));
+        return add(type, {typed_handler_of<Data>(std::move(function)), {}, 1});
+    }
+    // Has jobs of a type run many at a time, by a function that takes Jobs. It returns nothing, or
+    // of each in that order its result or how it has ended.
+    template <typename Function>
+    Worker &batch(const std::string &type, Function function, std::size_t most = 100)
+    {
+        return add(type, {{}, batch_handler_of(std::move(function)), most});
+    }
+    // ... by one that takes a vector of Typed<Data>. Jobs whose data it cannot read fail for good.
+    template <typename Data, typename Function>
+    Worker &batch(const std::string &type, Function function, std::size_t most = 100)
+    {
+        return add(type, {{}, typed_batch_handler_of<Data>(std::move(function)), most});
     }
     // Wraps handlers; the first one is the outermost.
     Worker &use(Middleware middleware)
@@ -57,7 +70,7 @@ public:
     void run(bool signals = true)
     {
         if (handlers_.empty())
-            throw std::logic_error("the worker has no handler: register one with job()");
+            throw std::logic_error("the worker has no handler: register one with job() or batch()");
         std::optional<Signals> stopping;
         if (signals)
             stopping.emplace(loop_, [this] { is_stopping_ ? give_all_back() : begin_stop(); });
@@ -91,8 +104,17 @@ private:
     using Level = LogEntry::Level;
     static constexpr Loop::Milliseconds goodbye{3'000};
 
-    Worker &add(const std::string &type, Handler handler)
+    struct Registered {
+        Handler handler;
+        BatchHandler batch;  // in place of it
+        std::size_t most;    // jobs of a call
+    };
+    using SharedJobs = std::vector<std::shared_ptr<Job>>;
+
+    Worker &add(const std::string &type, Registered handler)
     {
+        if (handler.most == 0)
+            throw std::logic_error("a batch of job type \"" + type + "\" has at least one job");
         if (!handlers_.emplace(type, std::move(handler)).second)
             throw std::logic_error("job type \"" + type + "\" has a handler already");
         return *this;
@@ -109,10 +131,7 @@ private:
     Heard heard()
     {
         Heard calls;
-        calls.jobs = [this](std::vector<ClaimedJob> jobs) {
-            for (ClaimedJob &job : jobs)
-                start(std::move(job));
-        };
+        calls.jobs = [this](std::vector<ClaimedJob> jobs) { start_all(std::move(jobs)); };
         calls.over = [this](Attempt attempt) { abandon(attempt, Nothing{}); };
         calls.ended = [this](const Error &error) {
             failure_ = error;
@@ -123,25 +142,57 @@ private:
 
     // ---- running
 
-    // A thread for each job: they are few, and some of them hang.
-    void start(ClaimedJob claimed)
+    // Each in a call of its own, or those of a type together.
+    void start_all(std::vector<ClaimedJob> claimed)
     {
-        const auto job = std::make_shared<Job>(loop_, attendance_, std::move(claimed));
-        if (is_giving_back_)
-            return answer(*job, GivenBack{"0"});
-        running_[job->name()] = job;
-        std::jthread thread([this, job] {
-            const Ending ending = run_handler(handlers_.at(job->type()), middleware_, *job);
-            loop_.post([this, job, ending] { finish(job, ending); });
-        });
-        threads_.emplace(job->name(), std::move(thread));
+        std::map<std::string, SharedJobs> by_type;
+        for (ClaimedJob &one : claimed) {
+            const auto job = std::make_shared<Job>(loop_, attendance_, std::move(one));
+            SharedJobs &some = by_type[job->type()];
+            some.push_back(job);
+            if (some.size() == handlers_.at(job->type()).most)
+                start(std::exchange(some, {}));
+        }
+        for (const auto &[type, rest] : by_type)
+            if (!rest.empty())
+                start(rest);
     }
 
-    void finish(const std::shared_ptr<Job> &job, const Ending &ending)
+    // A thread for each call: they are few, and some of them hang.
+    void start(const SharedJobs &jobs)
     {
-        threads_.erase(job->name());
-        if (running_.erase(job->name()) > 0)
-            answer(*job, ending);
+        for (const auto &job : jobs) {
+            if (is_giving_back_)
+                answer(*job, GivenBack{});
+            else
+                running_[job->name()] = job;
+        }
+        if (is_giving_back_)
+            return;
+        std::jthread thread([this, jobs] {
+            const std::vector<Ending> endings = run(jobs);
+            loop_.post([this, jobs, endings] { finish(jobs, endings); });
+        });
+        threads_.emplace(jobs.front()->name(), std::move(thread));
+    }
+
+    std::vector<Ending> run(const SharedJobs &jobs) const
+    {
+        const Registered &handler = handlers_.at(jobs.front()->type());
+        if (!handler.batch)
+            return {run_handler(handler.handler, middleware_, *jobs.front())};
+        Jobs references;
+        for (const auto &job : jobs)
+            references.emplace_back(*job);
+        return run_handler(handler.batch, references);
+    }
+
+    void finish(const SharedJobs &jobs, const std::vector<Ending> &endings)
+    {
+        threads_.erase(jobs.front()->name());
+        for (std::size_t i = 0; i < jobs.size(); ++i)
+            if (running_.erase(jobs[i]->name()) > 0)
+                answer(*jobs[i], endings[i]);
         want_more();
     }
 
@@ -227,7 +278,7 @@ private:
         is_giving_back_ = true;
         begin_stop();
         while (!running_.empty())
-            abandon(running_.begin()->first, GivenBack{"0"});
+            abandon(running_.begin()->first, GivenBack{});
         // What cannot be told by then is not told.
         loop_.after(goodbye, [this] { has_left_ = true; });
     }
@@ -243,7 +294,7 @@ private:
 
     Loop loop_;
     WorkerOptions options_;
-    std::map<std::string, Handler> handlers_;
+    std::map<std::string, Registered> handlers_;
     std::vector<Middleware> middleware_;
     std::shared_ptr<Attendance> attendance_;
     std::map<Attempt, std::shared_ptr<Job>> running_;
