@@ -7,5 +7,7 @@ use Test::More;
 my $python = '/usr/bin/python3';
 plan skip_all => 'python3-psycopg is not installed' if system("$python -c 'import psycopg' 2>/dev/null") != 0;
 my %environment = (PYTHONPATH => "$ENV{HIPQ_ROOT}/clients/python/src", PYTHONDONTWRITEBYTECODE => 1);
-HipqWorkerFaults->new('python', [ $python, "$ENV{HIPQ_ROOT}/test/clients/worker.py" ], environment => \%environment)->prove;
+my $faults = HipqWorkerFaults->new('python', [ $python, "$ENV{HIPQ_ROOT}/test/clients/worker.py" ], environment => \%environment);
+$faults->prove;
+$faults->silent_server;
 done_testing();

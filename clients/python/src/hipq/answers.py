@@ -12,6 +12,7 @@ import psycopg
 
 from .answer import Answer, Batch, batches_of
 from .backoff import Backoff
+from .connecting import connect
 from .errors import is_lost, may_pass
 from .patience import Patience
 
@@ -93,7 +94,7 @@ class Answers:
 
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(**self._settings)
+            self._connection = connect(self._settings)
         return self._connection
 
     def _drop(self) -> None:

@@ -14,6 +14,7 @@ from . import statements
 from .answers import Answers
 from .backoff import Backoff
 from .bell import Bell
+from .connecting import connect
 from .errors import is_lost, may_pass
 from .handlers import Handlers
 from .job import Job
@@ -112,11 +113,11 @@ class Worker(Handlers):
     def _serve_until_stopped(self, keeper: Keeper) -> None:
         backoff = Backoff()
         take_over = self.settings.take_over
-        connection: Optional[psycopg.Connection[Any]] = psycopg.connect(**self.settings.connection)
+        connection: Optional[psycopg.Connection[Any]] = connect(self.settings.connection)
         while True:
             try:
                 if connection is None:
-                    connection = psycopg.connect(**self.settings.connection)
+                    connection = connect(self.settings.connection)
                 session = Session(
                     connection, self.settings, self._patience, self.job_types, take_over,
                     keeper.worker_id,

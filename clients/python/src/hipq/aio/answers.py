@@ -14,6 +14,7 @@ from ..answer import Answer, Batch, batches_of
 from ..answers import MOST_AT_ONCE, Rows
 from ..backoff import Backoff
 from ..errors import is_lost, may_pass
+from .connecting import connect
 from .patience import Patience
 
 log = logging.getLogger("hipq")
@@ -102,7 +103,7 @@ class Answers:
 
     async def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = await psycopg.AsyncConnection.connect(**self._settings)
+            self._connection = await connect(self._settings)
         return self._connection
 
     async def _drop(self) -> None:

@@ -16,6 +16,7 @@ from ..handlers import Handlers
 from ..settings import settings_of
 from .answers import Answers
 from .bell import Bell
+from .connecting import connect
 from .job import Job
 from .keeper import Keeper
 from .patience import Patience
@@ -105,7 +106,7 @@ class Worker(Handlers):
             job._cancel()
 
     async def _connect(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
-        return await psycopg.AsyncConnection.connect(**self.settings.connection)
+        return await connect(self.settings.connection)
 
     async def _serve_until_stopped(self, keeper: Keeper) -> None:
         backoff = Backoff()
