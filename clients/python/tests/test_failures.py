@@ -3,6 +3,12 @@ from support import Case, until
 
 
 class Failures(Case):
+    types = {
+        "scan": "max_retries => 3, retry_base => '0 s', ",
+        "later": "max_retries => 1, retry_handler =>"
+        " $$ SELECT substring(($3).error FROM 'again in (\\d+ s)')::interval $$, ",
+    }
+
     def attempts(self, job):
         sql = "SELECT attempt, reason, error FROM hipq.attempts WHERE job_id = %s ORDER BY attempt"
         return self.conn.execute(sql, (job,)).fetchall()
@@ -11,6 +17,7 @@ class Failures(Case):
         self.handler = None
         worker = self.worker()
         worker.job("scan")(lambda job: self.handler(job))
+        worker.job("later")(lambda job: self.handler(job))
         self.serve(worker)
 
     def test_retried(self):
@@ -60,6 +67,19 @@ class Failures(Case):
         sql = "SELECT scheduled_run_time - now() > '59 min' FROM hipq.jobs WHERE id = %s"
         self.assertTrue(self.sql(sql, job))
         self.sql("SELECT hipq.cancel(%s)", job)
+
+    def test_failed_until_later(self):
+        "a failure that says when to try again: a retry handler reads it, and it is charged"
+
+        def handler(job):
+            raise RuntimeError("too many requests: again in 300 s")
+
+        self.handler = handler
+        job = self.enqueue("later")
+        self.addCleanup(self.sql, "SELECT hipq.cancel(%s)", job)
+        sql = """SELECT scheduled_run_time - now() BETWEEN '295 s' AND '300 s' AND retry_count = 1
+            FROM hipq.jobs WHERE id = %s AND state = 'retry'"""
+        self.assertTrue(until(lambda: self.conn.execute(sql, (job,)).fetchone(), "it has failed")[0])
 
     def test_exit(self):
         "sys.exit() in a handler fails the job, and the worker goes on"

@@ -29,6 +29,11 @@ class Processes(Case):
     def slow(self, name):
         return self.program("slow.py", HIPQ_NAME=name, HIPQ_FILE=self.file, **self.aio)
 
+    def until_running_with(self, job, name):
+        """A program that is killed while the server does its last claim() has jobs after that."""
+        sql = "SELECT is_accepted AND worker = %s FROM hipq.running WHERE id = %s"
+        until(lambda: self.sql(sql, name, job), f"job {job} runs with {name}")
+
     def let_them_end(self):
         open(self.file, "w").close()
 
@@ -41,7 +46,7 @@ class Processes(Case):
         first = self.slow("first")
         jobs = [self.enqueue() for _ in range(4)]
         for job in jobs:
-            self.until_running(job)
+            self.until_running_with(job, "first")
         first.send_signal(signal.SIGTERM)
         self.until_draining("first")
         later = self.enqueue()
