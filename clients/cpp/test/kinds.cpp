@@ -73,6 +73,10 @@ int main(int count, char **arguments)
     });
     worker.batch("many", end_many, 4);
     worker.batch<Page>("typed_many", sizes, 4);
+    worker.batch("one_over", [](const Jobs &jobs) {
+        Connection().execute("SELECT hipq.cancel($1)", {std::to_string(jobs[0].get().id())});
+        jobs[0].get().progress(1);
+    });
     worker.batch("all", [](const Jobs &) { throw Permanent("none of them"); });
     worker.job("slow", wait_to_be_stopped);
     worker.job("told", [](Job &job) { return job.extend("5 min"); });

@@ -1,6 +1,6 @@
 // The handlers of a worker: by job type, for one job or for many, inside middleware, with checked data.
 
-import { messageOf, Permanent } from "./errors.js";
+import { AttemptOver, messageOf, Permanent } from "./errors.js";
 import type { Job } from "./job.js";
 
 export interface Context {
@@ -87,6 +87,11 @@ function contextOf(jobs: Job[]): Context {
   return { get signal() { return (signal ??= signalOfAll(jobs)); } };
 }
 
+// What a handler throws is for all its jobs; but that one of them is over does not end the others.
+function thrownFor(job: Job, error: unknown): unknown {
+  return error instanceof AttemptOver && !job.isOver ? new Error(`another job of its batch ended it: ${error.message}`) : error;
+}
+
 /** Middleware is around jobs one by one, so not around batches. */
 export function batched<Data>(handler: BatchHandler<Data>, options: BatchOptions<Data>): Registered {
   const { schema, size = 100 } = options;
@@ -101,7 +106,7 @@ export function batched<Data>(handler: BatchHandler<Data>, options: BatchOptions
     const results = valid.length === 0 ? [] : await settled(() => handler(valid, contextOf(valid)));
     if (Array.isArray(results) && results.length !== valid.length)
       return jobs.map(() => new Error(`the handler returned ${results.length} results for ${valid.length} jobs`));
-    const ended = new Map(valid.map((job, i) => [job, Array.isArray(results) ? results[i] : results]));
+    const ended = new Map(valid.map((job, i) => [job, Array.isArray(results) ? results[i] : thrownFor(job, results)]));
     return jobs.map((job) => refused.get(job) ?? ended.get(job));
   };
   return { size, run };

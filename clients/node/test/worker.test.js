@@ -101,6 +101,18 @@ test("batches: results, errors of single jobs, errors of all", async () => {
   }
 });
 
+test("one job of a batch is cancelled: the others fail, and are not lost", async () => {
+  const queue = await makeQueue(client, ["work"], "max_retries => 0");
+  const worker = makeWorker(queue, { concurrency: 50 }).batch("work", async (jobs) => {
+    await client.query("SELECT hipq.cancel($1)", [jobs[0].id]);
+    await jobs[0].progress(1);
+  }, { size: 10 });
+  const ids = await enqueueMany(client, "work", [{}, {}, {}, {}], { queue });
+  await runUntilIdle(worker, client, queue);
+  const outcomes = await Promise.all(ids.map(async (id) => (await jobOf(id)).outcome));
+  assert.ok(outcomes.includes("cancelled") && outcomes.every((outcome) => outcome === "cancelled" || outcome === "failed"), String(outcomes));
+});
+
 test("progress shows, extend gives time", async () => {
   const queue = await makeQueue(client);
   let go;

@@ -62,7 +62,7 @@ my @as_app = ('env', 'PGUSER=app');
 $hipq->create_queue('app.mail');
 $hipq->sql(q{
 	SELECT hipq.register_job_type('app.mail', type, handler_kind => 'notify', max_retries => 1, retry_base => '0 s')
-	FROM unnest('{scan, welcome, typed, wrapped, failing, permanent, release, slow, told, many, typed_many, all}'::text[]) AS type;
+	FROM unnest('{scan, welcome, typed, wrapped, failing, permanent, release, slow, told, many, typed_many, all, one_over}'::text[]) AS type;
 	CREATE TABLE signup (address text); GRANT INSERT ON signup TO app});
 
 # A program that runs beside the test.
@@ -137,6 +137,9 @@ my @typed = outcomes_of('typed_many', '{"size": 1}', '{"size": "one"}', '{"size"
 is("@typed[0, 2]", 'succeeded 1 2 succeeded 1 6', 'a batch has its data as a type');
 like($typed[1], qr/^failed 1 the job's data is not valid/, '... and data of another type fail their job alone');
 is_deeply([ outcomes_of('all', '{}', '{}') ], [ ('failed 1 none of them') x 2 ], 'what a batch throws is for all');
+
+my @over = outcomes_of('one_over', ('{}') x 4);
+ok((grep { /^cancelled/ } @over) && !(grep { !/^(?:cancelled|failed)/ } @over), 'when one job of a batch is over the others fail, and are not lost') or diag("@over");
 
 # ---- the server goes and comes back
 $jobs{slow} = $hipq->enqueue('slow', q{queue => 'app.mail'});

@@ -102,6 +102,22 @@ inline Ending ending_of_exception()
     }
 }
 
+// How a call for many jobs has ended for each. What it throws is for all of them; but that one is
+// over does not end the others.
+template <typename Call>
+std::vector<Ending> for_each(const Jobs &jobs, const Call &call)
+{
+    try {
+        return call(jobs);
+    } catch (...) {
+        std::vector<Ending> endings(jobs.size(), ending_of_exception());
+        for (std::size_t i = 0; i < jobs.size(); ++i)
+            if (std::holds_alternative<Nothing>(endings[i]) && !jobs[i].get().is_over())
+                endings[i] = Failure{"another job of its batch is over"};
+        return endings;
+    }
+}
+
 }  // namespace detail
 
 // Makes a handler of a function that takes a Job.
@@ -150,12 +166,11 @@ BatchHandler typed_batch_handler_of(Function function)
         }
         if (valid.empty())
             return endings;
-        std::vector<Ending> ended;
-        try {
-            ended = detail::endings_of(function, valid);
-        } catch (...) {
-            ended.assign(valid.size(), detail::ending_of_exception());
-        }
+        Jobs those;
+        for (const Typed<Data> &one : valid)
+            those.emplace_back(one.job);
+        const std::vector<Ending> ended = detail::for_each(
+            those, [&](const Jobs &) { return detail::endings_of(function, valid); });
         for (std::size_t i = 0; i < places.size(); ++i)
             endings[places[i]] = ended[i];
         return endings;
@@ -176,11 +191,7 @@ inline Ending run_handler(const Handler &handler, const std::vector<Middleware> 
 // ... and one of many jobs.
 inline std::vector<Ending> run_handler(const BatchHandler &handler, const Jobs &jobs)
 {
-    try {
-        return handler(jobs);
-    } catch (...) {
-        return std::vector<Ending>(jobs.size(), detail::ending_of_exception());
-    }
+    return detail::for_each(jobs, handler);
 }
 
 }  // namespace hipq::client
