@@ -77,7 +77,7 @@ class Failures(Case):
         self.handler = handler
         job = self.enqueue("later")
         self.addCleanup(self.sql, "SELECT hipq.cancel(%s)", job)
-        sql = """SELECT scheduled_run_time - now() BETWEEN '295 s' AND '300 s' AND retry_count = 1
+        sql = """SELECT scheduled_run_time - now() > '3 min' AND retry_count = 1
             FROM hipq.jobs WHERE id = %s AND state = 'retry'"""
         self.assertTrue(until(lambda: self.conn.execute(sql, (job,)).fetchone(), "it has failed")[0])
 

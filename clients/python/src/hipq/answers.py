@@ -43,14 +43,14 @@ class Answers:
         with self._lock:
             return self._ask(sql, values)
 
-    def tell(self, answer: Answer) -> None:
-        """Gives an answer, and settles it; raises nothing that the server says.
+    def tell(self, *answers: Answer) -> None:
+        """Gives answers, and settles them; raises nothing that the server says.
 
         While one thread gives answers others add theirs, and the next one gives them all.
         """
-        self._waiting.append(answer)
+        self._waiting.extend(answers)
         with self._lock:
-            while not answer.is_settled:
+            while not all(answer.is_settled for answer in answers):
                 count = min(len(self._waiting), MOST_AT_ONCE)
                 for batch in batches_of([self._waiting.popleft() for _ in range(count)]):
                     self._tell(batch)

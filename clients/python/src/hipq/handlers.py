@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Optional, TypeVar
 
@@ -11,13 +11,18 @@ from .errors import Permanent
 from .fields import JobFields
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+AnyJob = TypeVar("AnyJob", bound=JobFields)
 
 
 class Handler(NamedTuple):
-    """A function, and the model that the data of its jobs must fit."""
+    """A function, and the model that the data of its jobs must fit.
+
+    size: how many jobs it takes at most; None: it takes one, not a list.
+    """
 
     function: Callable[..., Any]
     schema: Any
+    size: Optional[int] = None
 
 
 def validator_of(schema: Any) -> Callable[[Any], Any]:
@@ -63,6 +68,42 @@ class Handlers:
 
         return add
 
+    def batch(
+        self, job_type: str, size: int = 100, schema: Any = None
+    ) -> Callable[[Function], Function]:
+        """A decorator: the function handles a list of at most `size` jobs of the type.
+
+        It returns their results in the same order, or None; an exception in place of a result is
+        for that job alone, one that it raises for all. Middleware is not around it. schema and
+        what is raised: as for job(); ValueError, too, for a size below 1.
+        """
+        if size < 1:
+            raise ValueError("the size of a batch is at least 1")
+        if schema is not None:
+            validator_of(schema)
+
+        def add(function: Function) -> Function:
+            self._add(job_type, Handler(function, schema, size))
+            return function
+
+        return add
+
+    def groups_of(self, jobs: Sequence[AnyJob]) -> list[list[AnyJob]]:
+        """The jobs by calls of handlers: each by itself, or those of a type together."""
+        groups: list[list[AnyJob]] = []
+        begun: dict[str, list[AnyJob]] = {}
+        for job in jobs:
+            size = self._handlers[job.type].size or 1
+            if len(begun.get(job.type, ())) in (0, size):
+                begun[job.type] = []
+                groups.append(begun[job.type])
+            begun[job.type].append(job)
+        return groups
+
+    def takes_many(self, job_type: str) -> bool:
+        """Whether the handler of a type is one of batches."""
+        return self._handlers[job_type].size is not None
+
     def _add(self, job_type: str, handler: Handler) -> None:
         if job_type in self._handlers:
             raise ValueError(f'job type "{job_type}" has a handler already')
@@ -101,10 +142,68 @@ class Handlers:
         """The same as a coroutine, whatever raises first."""
         return await self.handle(job)
 
+    def handle_many(self, jobs: Sequence[JobFields]) -> list[Any]:
+        """Of each job of a batch, in that order, its result, or the exception that it ends with."""
+        batch = Batch(self._handlers[jobs[0].type], jobs)
+        return batch.endings(batch.handler.function(batch.valid) if batch.valid else None)
+
+    async def handle_many_soon(self, jobs: Sequence[JobFields]) -> list[Any]:
+        """The same of coroutines."""
+        batch = Batch(self._handlers[jobs[0].type], jobs)
+        return batch.endings(await batch.handler.function(batch.valid) if batch.valid else None)
+
     def _innermost(self, handler: Handler, job: JobFields) -> Any:
+        if handler.size is not None:
+            return self._alone(job)
         if handler.schema is not None:
             job.data = validated(handler.schema, job.data)
         return handler.function(job)
+
+    def _alone(self, job: JobFields) -> Any:
+        """A batch of one, as tests of handlers have it."""
+        if self.is_async:
+            return self._alone_soon(job)
+        return result_of(self.handle_many([job])[0])
+
+    async def _alone_soon(self, job: JobFields) -> Any:
+        return result_of((await self.handle_many_soon([job]))[0])
+
+
+class Batch:
+    """Jobs for a handler of many, some of which may have data that it does not take."""
+
+    def __init__(self, handler: Handler, jobs: Sequence[JobFields]) -> None:
+        self.handler = handler
+        self.valid: list[JobFields] = []
+        self._jobs = jobs
+        self._refused: dict[JobFields, Permanent] = {}
+        for job in jobs:
+            self._sort(job)
+
+    def _sort(self, job: JobFields) -> None:
+        try:
+            if self.handler.schema is not None:
+                job.data = validated(self.handler.schema, job.data)
+            self.valid.append(job)
+        except Permanent as error:
+            self._refused[job] = error
+
+    def endings(self, returned: Any) -> list[Any]:
+        """Of each job its result or exception, from what the handler returned."""
+        results = [None] * len(self.valid) if returned is None else list(returned)
+        if len(results) != len(self.valid):
+            raise ValueError(
+                f"the handler returned {len(results)} results for {len(self.valid)} jobs"
+            )
+        ended: dict[JobFields, Any] = dict(zip(self.valid, results))
+        return [self._refused.get(job, ended.get(job)) for job in self._jobs]
+
+
+def result_of(ending: Any) -> Any:
+    """The result; raises an exception that is in its place."""
+    if isinstance(ending, BaseException):
+        raise ending
+    return ending
 
 
 def _around(function: Callable[..., Any], call_next: Callable[..., Any], job: JobFields) -> Any:

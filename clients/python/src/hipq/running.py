@@ -1,52 +1,48 @@
-"""Runs one job in a thread, and gives its answer."""
+"""Runs jobs in a thread, and gives their answers."""
 
 from __future__ import annotations
 
 import logging
-from typing import Any, Optional
+from collections.abc import Sequence
+from typing import Any
 
-from .answer import Answer, failure, log_failure, log_told, rolled_back, success
+from .answer import Answer, failure, log_told
 from .answers import Answers
+from .ending import answers_for
 from .handlers import Handlers
 from .job import Job
 
 log = logging.getLogger("hipq")
 
 
-def run(job: Job, handlers: Handlers, answers: Answers) -> None:
-    """Calls the handler and tells the server what became of the job. Raises nothing."""
+def run(jobs: Sequence[Job], handlers: Handlers, answers: Answers) -> None:
+    """Calls the handler and tells the server what became of the jobs. Raises nothing."""
+    given = answers_for(jobs, endings_of(jobs, handlers))
+    answers.tell(*given)
+    for answer in given:
+        conclude(answer, answers)
+
+
+def endings_of(jobs: Sequence[Job], handlers: Handlers) -> Sequence[Any]:
+    """Of each job its result, or what its handler raised."""
     try:
-        result = handlers.handle(job)
+        if handlers.takes_many(jobs[0].type):
+            return handlers.handle_many(jobs)
+        return [handlers.handle(jobs[0])]
     except BaseException as error:  # sys.exit() in a handler is a failure, too
-        log_failure(job, error)
-        answer_failure(job, error, answers)
-    else:
-        answer_success(job, result, answers)
+        return [error] * len(jobs)
 
 
-def answer_success(job: Job, result: Any, answers: Answers) -> None:
-    """Completes the job, unless the handler has; what cannot be a result fails it."""
-    answer = rolled_back(job) if job._has_ended else success(job, result)
-    job._has_ended = True
+def conclude(answer: Answer, answers: Answers) -> None:
+    """Logs what became of an answer. A success that is refused is a failure."""
     try:
-        give(job, answer, answers)
+        log_told(answer)
     except Exception as error:
+        job = answer.job
+        again = failure(job, error) if answer.word == "completed" else None
+        if again is None:
+            log.error("job %d (%s) cannot be answered: %s", job.id, job.type, error)
+            return
         log.warning("job %d (%s) cannot be completed: %s", job.id, job.type, error)
-        answer_failure(job, error, answers)
-
-
-def answer_failure(job: Job, error: BaseException, answers: Answers) -> None:
-    """Fails or releases the job."""
-    job._has_ended = True
-    try:
-        give(job, failure(job, error), answers)
-    except Exception as other:
-        log.error("job %d (%s) cannot be answered: %s", job.id, job.type, other)
-
-
-def give(job: Job, answer: Optional[Answer], answers: Answers) -> None:
-    """Gives an answer; of an attempt that is over there is nothing to say."""
-    if answer is None or job.cancelled:
-        return
-    answers.tell(answer)
-    log_told(answer)
+        answers.tell(again)
+        conclude(again, answers)

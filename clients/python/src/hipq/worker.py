@@ -143,8 +143,7 @@ class Worker(Handlers):
         while not self._is_stopping:
             free = self.settings.concurrency - len(self._running)
             jobs = self._claim(session, free)
-            for row in jobs:
-                self._start(row)
+            self._start(jobs)
             if not jobs:
                 self._wait(session, free)
         session.drain()
@@ -165,14 +164,16 @@ class Worker(Handlers):
         if not self._bell.wait(self.settings.poll, *channels):
             session.heartbeat()
 
-    def _start(self, row: tuple[Any, ...]) -> None:
+    def _start(self, rows: Sequence[tuple[Any, ...]]) -> None:
         assert self._answers is not None
-        job = Job(row, self._answers)
-        self._end_earlier(job)
-        with self._lock:
-            self._running[job.id, job.attempt] = job
-        name = f"hipq job {job.id}"
-        threading.Thread(target=partial(self._run, job), name=name, daemon=True).start()
+        jobs = [Job(row, self._answers) for row in rows]
+        for job in jobs:
+            self._end_earlier(job)
+            with self._lock:
+                self._running[job.id, job.attempt] = job
+        for group in self.groups_of(jobs):
+            name = f"hipq job {group[0].id}"
+            threading.Thread(target=partial(self._run, group), name=name, daemon=True).start()
 
     def _end_earlier(self, again: Job) -> None:
         """A job that comes again: what this worker still does of it is over.
@@ -183,13 +184,14 @@ class Worker(Handlers):
             if job.id == again.id:
                 job._over.set()
 
-    def _run(self, job: Job) -> None:
+    def _run(self, jobs: Sequence[Job]) -> None:
         assert self._answers is not None
         try:
-            run(job, self, self._answers)
+            run(jobs, self, self._answers)
         finally:
             with self._lock:
-                del self._running[job.id, job.attempt]
+                for job in jobs:
+                    del self._running[job.id, job.attempt]
             self._bell.ring()
 
     def _drain(self, session: Optional[Session] = None) -> None:

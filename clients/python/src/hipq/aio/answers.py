@@ -42,13 +42,13 @@ class Answers:
         # A statement goes on when its task is cancelled: nobody shall find it half done.
         return await asyncio.shield(self._ask_in_turn(sql, values))
 
-    async def tell(self, answer: Answer) -> None:
-        """Gives an answer, and settles it; raises nothing that the server says.
+    async def tell(self, *answers: Answer) -> None:
+        """Gives answers, and settles them; raises nothing that the server says.
 
         While one task gives answers others add theirs, and the next one gives them all.
         """
-        self._waiting.append(answer)
-        await asyncio.shield(self._tell_in_turn(answer))
+        self._waiting.extend(answers)
+        await asyncio.shield(self._tell_in_turn(answers))
 
     def give_up(self) -> None:
         """From now on what passes is an error, too."""
@@ -68,9 +68,9 @@ class Answers:
         async with self._lock:
             return await self._ask(sql, values)
 
-    async def _tell_in_turn(self, answer: Answer) -> None:
+    async def _tell_in_turn(self, answers: Sequence[Answer]) -> None:
         async with self._lock:
-            while not answer.is_settled:
+            while not all(answer.is_settled for answer in answers):
                 count = min(len(self._waiting), MOST_AT_ONCE)
                 for batch in batches_of([self._waiting.popleft() for _ in range(count)]):
                     await self._tell(batch)

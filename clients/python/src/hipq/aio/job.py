@@ -29,7 +29,7 @@ class Job(JobFields):
     def __init__(self, row: Sequence[Any], answers: Answers) -> None:
         super().__init__(*row)
         self._answers = answers
-        self._task: Optional[asyncio.Task[Any]] = None
+        self._task: Optional[HandlerTask] = None
         self._is_over = False
         self._has_ended = False  # the handler is through: nobody need be told that it is over
 
@@ -84,3 +84,16 @@ class Job(JobFields):
             self._is_over = True
             if self._task is not None:
                 self._task.cancel()
+
+
+class HandlerTask:
+    """The task of a handler: it is cancelled when the attempts of all its jobs are over."""
+
+    def __init__(self, task: asyncio.Task[Any], jobs: Sequence[Job]) -> None:
+        self._task = task
+        self._jobs = jobs
+
+    def cancel(self) -> None:
+        """One of the jobs is over."""
+        if all(job.cancelled or job._has_ended for job in self._jobs):
+            self._task.cancel()

@@ -1,33 +1,45 @@
-"""Runs one job in a task, and gives its answer."""
+"""Runs jobs in a task, and gives their answers."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Any, Optional
 
-from ..answer import Answer, failure, log_failure, log_told, rolled_back, success
+from ..answer import Answer, failure, log_told
+from ..ending import answers_for
 from ..handlers import Handlers
 from .answers import Answers
-from .job import Job
+from .job import HandlerTask, Job
 
 log = logging.getLogger("hipq")
 
 
-async def run(job: Job, handlers: Handlers, answers: Answers) -> None:
-    """Calls the handler and tells the server what became of the job. Raises nothing.
+async def run(jobs: Sequence[Job], handlers: Handlers, answers: Answers) -> None:
+    """Calls the handler and tells the server what became of the jobs. Raises nothing.
 
-    The handler has a task of its own, which may be cancelled; the answer is this one's.
+    The handler has a task of its own, which may be cancelled; the answers are this one's.
     """
-    job._task = asyncio.ensure_future(handlers.handle_soon(job))
-    await asyncio.wait([job._task])
-    error = error_of(job._task)
+    given = answers_for(jobs, await endings_of(jobs, handlers))
+    await answers.tell(*given)
+    for answer in given:
+        await conclude(answer, answers)
+
+
+async def endings_of(jobs: Sequence[Job], handlers: Handlers) -> Sequence[Any]:
+    """Of each job its result, or what its handler raised."""
+    takes_many = handlers.takes_many(jobs[0].type)
+    call = handlers.handle_many_soon(jobs) if takes_many else handlers.handle_soon(jobs[0])
+    task = asyncio.ensure_future(call)
+    shared = HandlerTask(task, jobs)
+    for job in jobs:
+        job._task = shared
+    await asyncio.wait([task])
+    error = error_of(task)
     if error is not None:
-        if not job.cancelled:
-            log_failure(job, error)
-        await answer_failure(job, error, answers)
-    else:
-        await answer_success(job, job._task.result(), answers)
+        return [error] * len(jobs)
+    return list(task.result()) if takes_many else [task.result()]
 
 
 def error_of(task: asyncio.Task[Any]) -> Optional[BaseException]:
@@ -35,29 +47,16 @@ def error_of(task: asyncio.Task[Any]) -> Optional[BaseException]:
     return asyncio.CancelledError("cancelled") if task.cancelled() else task.exception()
 
 
-async def answer_success(job: Job, result: Any, answers: Answers) -> None:
-    """Completes the job, unless the handler has; what cannot be a result fails it."""
-    answer = rolled_back(job) if job._has_ended else success(job, result)
-    job._has_ended = True
+async def conclude(answer: Answer, answers: Answers) -> None:
+    """Logs what became of an answer. A success that is refused is a failure."""
     try:
-        await give(job, answer, answers)
+        log_told(answer)
     except Exception as error:
+        job = answer.job
+        again = failure(job, error) if answer.word == "completed" else None
+        if again is None:
+            log.error("job %d (%s) cannot be answered: %s", job.id, job.type, error)
+            return
         log.warning("job %d (%s) cannot be completed: %s", job.id, job.type, error)
-        await answer_failure(job, error, answers)
-
-
-async def answer_failure(job: Job, error: BaseException, answers: Answers) -> None:
-    """Fails or releases the job."""
-    job._has_ended = True
-    try:
-        await give(job, failure(job, error), answers)
-    except Exception as other:
-        log.error("job %d (%s) cannot be answered: %s", job.id, job.type, other)
-
-
-async def give(job: Job, answer: Optional[Answer], answers: Answers) -> None:
-    """Gives an answer; of an attempt that is over there is nothing to say."""
-    if answer is None or job.cancelled:
-        return
-    await answers.tell(answer)
-    log_told(answer)
+        await answers.tell(again)
+        await conclude(again, answers)

@@ -57,7 +57,7 @@ class Worker(Handlers):
             take_over, poll, look, reply_timeout,
         )  # fmt: skip
         self._patience = Patience(reply_timeout)
-        self._running: dict[asyncio.Task[None], Job] = {}
+        self._running: dict[asyncio.Task[None], list[Job]] = {}
         self._stops = 0
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._bell: Bell
@@ -99,7 +99,7 @@ class Worker(Handlers):
         return self._stops > 0
 
     def _jobs(self) -> list[Job]:
-        return list(self._running.values())
+        return [job for group in self._running.values() for job in group]
 
     def _cancel_all(self) -> None:
         for job in self._jobs():
@@ -137,10 +137,9 @@ class Worker(Handlers):
     async def _serve(self, session: Session) -> None:
         log.info("worker %d (%s) serves", session.worker_id, self.settings.name)
         while not self._is_stopping:
-            free = self.settings.concurrency - len(self._running)
+            free = self.settings.concurrency - len(self._jobs())
             jobs = await self._claim(session, free)
-            for row in jobs:
-                self._start(row)
+            self._start(jobs)
             if not jobs:
                 await self._wait(session, free)
         await session.drain()
@@ -161,12 +160,14 @@ class Worker(Handlers):
         if not await self._bell.wait(self.settings.poll, channel):
             await session.heartbeat()
 
-    def _start(self, row: tuple[Any, ...]) -> None:
-        job = Job(row, self._answers)
-        self._end_earlier(job)
-        task = asyncio.ensure_future(run(job, self, self._answers))
-        self._running[task] = job
-        task.add_done_callback(self._has_run)
+    def _start(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        jobs = [Job(row, self._answers) for row in rows]
+        for job in jobs:
+            self._end_earlier(job)
+        for group in self.groups_of(jobs):
+            task = asyncio.ensure_future(run(group, self, self._answers))
+            self._running[task] = group
+            task.add_done_callback(self._has_run)
 
     def _end_earlier(self, again: Job) -> None:
         """A job that comes again: what this worker still does of it is over.
