@@ -105,10 +105,10 @@ ROLLBACK;
 BEGIN;
 SELECT hipq.alter_queue('dur.q', throttle_limit => 0.1::float8), hipq.alter_job_type('dur.q', 't', default_throttle_factor => 1::smallint, throttle_limit => 2.25::real,
     throttle_limit_per_key => 123456789.123);
-SELECT throttle_limit FROM hipq.queues WHERE queue = 'dur.q';
+SELECT throttle_limit FROM hipq.queue WHERE table_name = 'dur_q';
 SELECT default_throttle_factor, throttle_limit, throttle_limit_per_key FROM hipq.job_types WHERE queue = 'dur.q' AND job_type = 't';
 SELECT hipq.alter_queue('dur.q', weight => 7), hipq.alter_job_type('dur.q', 't', max_retries => 1);
-SELECT queues.throttle_limit, job_types.throttle_limit, throttle_limit_per_key FROM hipq.queues JOIN hipq.job_types USING (queue) WHERE queue = 'dur.q' AND job_type = 't';
+SELECT queue.throttle_limit, job_type.throttle_limit, throttle_limit_per_key FROM hipq.queue JOIN hipq.job_type USING (queue_id) WHERE table_name = 'dur_q' AND job_type.name = 't';
 ROLLBACK;
 
 -- ---- What is refused names the argument

@@ -29,6 +29,14 @@ BEGIN
             ALTER VIEW hipq.jobs SET (security_barrier);
             ALTER VIEW hipq.running SET (security_barrier);
             ALTER VIEW hipq.lanes SET (security_barrier);
+            ALTER VIEW hipq.attempts SET (security_barrier);
+            ALTER VIEW hipq.dead_letters SET (security_barrier);
+            ALTER VIEW hipq.schedules SET (security_barrier);
+            ALTER VIEW hipq.pauses SET (security_barrier);
+            ALTER VIEW hipq.instances SET (security_barrier);
+            ALTER VIEW hipq.queues SET (security_barrier);
+            ALTER VIEW hipq.job_types SET (security_barrier);
+            ALTER VIEW hipq.throttle_keys SET (security_barrier);
             EXIT;
         EXCEPTION WHEN lock_not_available THEN
             IF clock_timestamp() > latest THEN
@@ -232,11 +240,315 @@ COMMENT ON COLUMN hipq.job.deadline
 COMMENT ON COLUMN hipq.job.expires_time
     IS 'not started by then: final with reason expired; the year 9999 = it does not expire';
 
+-- Where tables say NONE, or 0 for no limit, views show NULL. A search for a key finds its index all
+-- the same.
+CREATE FUNCTION hipq._is_as_asked_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_as_asked_support';
+COMMENT ON FUNCTION hipq._is_as_asked_support(internal)
+    IS 'gives the planner what the statement implies of a column in the place of '
+    'hipq._is_as_asked()';
+
+CREATE FUNCTION hipq._is_as_asked(value text) RETURNS boolean LANGUAGE c IMMUTABLE
+    SUPPORT hipq._is_as_asked_support AS 'MODULE_PATHNAME', 'hipq__is_as_asked';
+COMMENT ON FUNCTION hipq._is_as_asked(text)
+    IS 'true; in a view that shows nullif(value, ''NONE'') it has the planner use the index of the '
+    'column';
+
+REVOKE ALL ON FUNCTION hipq._is_as_asked_support(internal) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hipq._is_as_asked(text) TO PUBLIC;
+COMMENT ON FUNCTION hipq._masked_job(integer, text, jsonb)
+    IS 'the same of a whole job in a dead letter, with null where the row says that there is none';
+
+CREATE OR REPLACE VIEW hipq.attempts WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       attempt.job_id,
+       attempt.attempt,
+       attempt.job_type,
+       nullif(attempt.job_key, 'NONE') AS job_key,
+       attempt.reason,
+       attempt.sqlstate,
+       nullif(attempt.error, 'NONE') AS error,
+       attempt.detail,
+       attempt.hint,
+       attempt.context,
+       attempt.executor_pid,
+       attempt.worker_id,
+       attempt.started_time,
+       attempt.ended_time,
+       attempt.ended_time - attempt.started_time AS duration
+FROM hipq.attempt
+JOIN hipq._readable_queue AS queue ON queue.queue_id = attempt.queue_id
+WHERE hipq._is_one_of(attempt.queue_id, hipq._readable_queues()) AND attempt.queue_id = ANY (hipq._readable_queues());
+COMMENT ON COLUMN hipq.attempts.job_key IS 'job key; NULL = none';
+COMMENT ON COLUMN hipq.attempts.error IS 'message; NULL for a success';
+
+CREATE OR REPLACE VIEW hipq.dead_letters WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       dead_letter.job_id,
+       dead_letter.state,
+       dead_letter.job_type,
+       nullif(dead_letter.job_key, 'NONE') AS job_key,
+       dead_letter.reason,
+       dead_letter.sqlstate,
+       dead_letter.error,
+       dead_letter.died_time,
+       dead_letter.handled_time,
+       dead_letter.redriven_time,
+       dead_letter.dismissed_time,
+       (dead_letter.job ->> 'attempt')::integer AS attempts,
+       dead_letter.redriven_as,
+       dead_letter.handler_error,
+       hipq._masked_job(dead_letter.queue_id, dead_letter.job_type, dead_letter.job) AS job,
+       dead_letter.history,
+       dead_letter.attempts_left_out,
+       dead_letter.reduced_because
+FROM hipq.dead_letter
+JOIN hipq._readable_queue AS queue ON queue.queue_id = dead_letter.queue_id
+WHERE hipq._is_one_of(dead_letter.queue_id, hipq._readable_queues()) AND dead_letter.queue_id = ANY (hipq._readable_queues());
+COMMENT ON COLUMN hipq.dead_letters.job_key IS 'job key; NULL = none';
+COMMENT ON COLUMN hipq.dead_letters.job
+    IS 'the whole row of the job, with null for what there is none of; secret parameters are ***';
+
+CREATE OR REPLACE VIEW hipq.schedules WITH (security_barrier) AS
+SELECT schedule.name,
+       schedule.cron,
+       queue.name AS queue,
+       schedule.job_type,
+       nullif(schedule.job_key, 'NONE') AS job_key,
+       hipq._masked(schedule.queue_id, schedule.job_type, schedule.job_data) AS job_data,
+       schedule.role,
+       entry.is_active,
+       CASE WHEN entry.is_active THEN hipq._next_run(schedule.cron, schedule.last_run_time) END AS next_run_time,
+       schedule.last_run_time,
+       schedule.last_action,
+       schedule.last_job_id,
+       (SELECT jobs.outcome FROM hipq.jobs WHERE jobs.id = schedule.last_job_id) AS last_outcome,
+       schedule.created_time
+FROM hipq.schedule
+JOIN hipq._readable_queue AS queue ON queue.queue_id = schedule.queue_id
+CROSS JOIN LATERAL (SELECT hipq._has_cron_entry(schedule.schedule_id) AS is_active) AS entry
+OFFSET 0;
+COMMENT ON COLUMN hipq.schedules.job_key IS 'job key of its jobs; NULL = none';
+
+CREATE OR REPLACE VIEW hipq.pauses WITH (security_barrier) AS
+WITH readable_queue AS MATERIALIZED (SELECT queue.queue_id, queue.instance_id FROM hipq._readable_queue AS queue)
+SELECT instance.name AS instance,
+       instance.name || '.' || queue.name AS queue,
+       pause.job_type,
+       pause.throttle_key,
+       pause.paused_by,
+       pause.paused_time,
+       nullif(pause.reason, 'NONE') AS reason,
+       pause.crashes
+FROM hipq.pause
+LEFT JOIN hipq.queue ON queue.queue_id = pause.queue_id
+JOIN hipq.instance ON instance.instance_id = coalesce(pause.instance_id, queue.instance_id)
+WHERE pg_has_role('pg_monitor', 'USAGE')
+   OR EXISTS (
+       SELECT FROM readable_queue AS concerned
+       WHERE concerned.queue_id = pause.queue_id OR concerned.instance_id = pause.instance_id
+   )
+OFFSET 0;
+COMMENT ON COLUMN hipq.pauses.reason IS 'why, as given; NULL = nothing was given';
+
+CREATE OR REPLACE VIEW hipq.instances WITH (security_barrier) AS
+WITH visible_queue AS MATERIALIZED (
+    SELECT queue.name, queue.instance_id, queue.is_dropped, hipq._may(queue.queue_id, 'read') AS is_readable FROM hipq._visible_queue AS queue
+)
+SELECT instance.name,
+       nullif(instance.shard_key, 'NONE') AS shard_key,
+       nullif(instance.table_naming_strategy, 'NONE') AS table_naming_strategy,
+       CASE WHEN visible.readable > 0 OR current_setting('is_superuser') = 'on' THEN instance.db_config END AS db_config,
+       visible.queues,
+       instance.created_time,
+       instance.is_strict
+FROM hipq.instance
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE queue.is_readable) AS readable,
+           coalesce(array_agg(queue.name ORDER BY queue.name) FILTER (WHERE NOT queue.is_dropped), '{}') AS queues
+    FROM visible_queue AS queue
+    WHERE queue.instance_id = instance.instance_id
+) AS visible
+WHERE visible.readable > 0 OR pg_has_role('pg_monitor', 'USAGE')
+OFFSET 0;
+COMMENT ON COLUMN hipq.instances.shard_key
+    IS 'what a sharded instance would spread jobs by; without effect; NULL = not sharded';
+COMMENT ON COLUMN hipq.instances.table_naming_strategy
+    IS 'SQL expression that gives the name of a queue''s table; NULL = <instance>_<queue>';
+
+CREATE OR REPLACE VIEW hipq.queues WITH (security_barrier) AS
+SELECT queue.full_name AS queue,
+       queue.instance,
+       queue.owner,
+       'hipq.' || quote_ident(queue.table_name) AS table_name,
+       CASE WHEN queue.throttle_limit >= 1 THEN queue.throttle_limit END::numeric(12,3) AS throttle_limit,
+       coalesce((SELECT round(limiter.used / 1000.0, 3) FROM hipq._limiters() AS limiter WHERE limiter.queue_id = queue.queue_id AND limiter.job_type IS NULL), 0.000) AS throttle_used,
+       live.running + (SELECT count(*) FROM hipq._running_jobs() AS locked WHERE locked.queue_id = queue.queue_id AND locked.is_locked) AS running_jobs,
+       live.initial,
+       live.running,
+       live.error,
+       live.retry,
+       waiting.waiting_time,
+       waiting.waiting_window,
+       waiting.waiting_hold,
+       waiting.waiting_pause,
+       waiting.waiting_handler,
+       waiting.waiting_throttle,
+       waiting.ready,
+       live.oldest_due_time,
+       coalesce(queue.retention, current_setting('hipq.retention', true)::interval) AS retention,
+       queue.history,
+       queue.durability,
+       queue.weight,
+       coalesce(queue.is_strict, (SELECT instance.is_strict FROM hipq.instance WHERE instance.instance_id = queue.instance_id)) AS is_strict,
+       coalesce(queue.queue_ttl, ceil(extract(epoch FROM current_setting('hipq.queue_ttl', true)::interval))::integer) AS queue_ttl,
+       coalesce(queue.dead_letter_enabled, current_setting('hipq.dead_letter_enabled', true)::boolean) AS dead_letter_enabled,
+       coalesce(queue.dead_letter_retention, current_setting('hipq.dead_letter_retention', true)::interval) AS dead_letter_retention,
+       coalesce(queue.dead_letter_max, current_setting('hipq.dead_letter_max', true)::integer) AS dead_letter_max,
+       nullif(queue.dead_letter_handler, 'NONE') AS dead_letter_handler,
+       coalesce(queue.max_timeout, ceil(extract(epoch FROM current_setting('hipq.max_timeout', true)::interval))::integer) AS max_timeout,
+       queue.highest_priority,
+       queue.allow_free_jobs,
+       coalesce(queue.retry_enabled, current_setting('hipq.retry_enabled', true)::boolean) AS retry_enabled,
+       EXISTS (
+           SELECT FROM hipq.pause
+           WHERE pause.instance_id = queue.instance_id OR pause.queue_id = queue.queue_id AND pause.job_type IS NULL
+       ) AS is_paused,
+       queue.is_dropped,
+       queue.created_time
+FROM (
+    SELECT queue.*, seen.name AS full_name, seen.instance
+    FROM hipq.queue
+    JOIN hipq._visible_queue AS seen ON seen.queue_id = queue.queue_id
+    WHERE queue.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
+    OFFSET 0
+) AS queue
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE job.state = 'initial') AS initial,
+           count(*) FILTER (WHERE job.state = 'running') AS running,
+           count(*) FILTER (WHERE job.state = 'error') AS error,
+           count(*) FILTER (WHERE job.state = 'retry') AS retry,
+           min(job.scheduled_run_time) FILTER (WHERE job.state IN ('initial', 'retry') AND job.scheduled_run_time <= hipq.now()) AS oldest_due_time
+    FROM hipq.job
+    WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues())) AND job.state <> 'final'
+) AS live
+LEFT JOIN LATERAL (
+    SELECT coalesce(sum(kind.jobs) FILTER (WHERE NOT kind.is_due), 0)::bigint AS waiting_time,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'window'), 0)::bigint AS waiting_window,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'hold'), 0)::bigint AS waiting_hold,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'pause'), 0)::bigint AS waiting_pause,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'handler'), 0)::bigint AS waiting_handler,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'throttle'), 0)::bigint AS waiting_throttle,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'none'), 0)::bigint AS ready
+    FROM (
+        SELECT job.scheduled_run_time <= present.time AS is_due,
+               job.job_type,
+               job.time_windows,
+               job.throttle_key,
+               job.throttle_factor,
+               count(*) AS jobs
+        FROM hipq.job
+        CROSS JOIN (SELECT hipq.now() AS time) AS present
+        WHERE job.queue_id = queue.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
+          AND job.state IN ('initial', 'retry')
+          AND job.id NOT IN (SELECT locked.job_id FROM hipq._running_jobs() AS locked WHERE locked.is_locked)
+        GROUP BY 1, 2, 3, 4, 5
+    ) AS kind
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN kind.is_due
+            THEN hipq._first_unmet_condition(queue.queue_id, kind.job_type, kind.time_windows::text, kind.throttle_key, kind.throttle_factor) END AS first_unmet
+    ) AS condition
+) AS waiting ON true;
+COMMENT ON COLUMN hipq.queues.throttle_limit
+    IS 'limit on the sum of throttle_factor over running jobs; NULL = no limit';
+COMMENT ON COLUMN hipq.queues.dead_letter_handler
+    IS 'function that is called for each dead letter; NULL = none';
+
+CREATE OR REPLACE VIEW hipq.job_types WITH (security_barrier) AS
+SELECT seen.name AS queue,
+       job_type.name AS job_type,
+       nullif(job_type.handler, 'NONE') AS handler,
+       job_type.handler_kind,
+       nullif(job_type.retry_handler, 'NONE') AS retry_handler,
+       least(coalesce(job_type.default_timeout, ceil(extract(epoch FROM current_setting('hipq.default_timeout', true)::interval))::integer),
+             coalesce(queue.max_timeout, ceil(extract(epoch FROM current_setting('hipq.max_timeout', true)::interval))::integer)) AS default_timeout,
+       job_type.default_priority,
+       job_type.default_throttle_factor,
+       CASE WHEN job_type.default_time_windows <> 'NONE' THEN job_type.default_time_windows ELSE NULL::hipq.time_windows END AS default_time_windows,
+       job_type.time_zone,
+       coalesce(job_type.max_retries, current_setting('hipq.max_retries', true)::integer) AS max_retries,
+       coalesce(job_type.retry_base, current_setting('hipq.retry_base', true)::interval) AS retry_base,
+       coalesce(job_type.retry_multiplier, current_setting('hipq.retry_multiplier', true)::double precision) AS retry_multiplier,
+       coalesce(job_type.retry_max, current_setting('hipq.retry_max', true)::interval) AS retry_max,
+       coalesce(job_type.retry_jitter, current_setting('hipq.retry_jitter', true)::double precision) AS retry_jitter,
+       job_type.retry_on,
+       job_type.do_not_retry_on,
+       job_type.on_missing_handler,
+       coalesce(job_type.queue_ttl, queue.queue_ttl, ceil(extract(epoch FROM current_setting('hipq.queue_ttl', true)::interval))::integer) AS queue_ttl,
+       job_type.claim,
+       job_type.batch_size,
+       CASE WHEN job_type.throttle_limit >= 1 THEN job_type.throttle_limit END::numeric(12,3) AS throttle_limit,
+       coalesce((SELECT round(limiter.used / 1000.0, 3) FROM hipq._limiters() AS limiter WHERE limiter.queue_id = queue.queue_id AND limiter.job_type = job_type.name), 0.000) AS throttle_used,
+       CASE WHEN job_type.throttle_limit_per_key >= 1 THEN job_type.throttle_limit_per_key END::numeric(12,3) AS throttle_limit_per_key,
+       job_type.requires,
+       job_type.worker_wait_ttl,
+       coalesce(job_type.retry_enabled, queue.retry_enabled, current_setting('hipq.retry_enabled', true)::boolean) AS retry_enabled,
+       job_type.parameters,
+       job_type.validate,
+       coalesce(service.workers, 0) AS workers,
+       EXISTS (
+           SELECT FROM hipq.pause
+           WHERE pause.instance_id = queue.instance_id
+              OR pause.queue_id = queue.queue_id AND (pause.job_type IS NULL OR pause.job_type = job_type.name AND pause.throttle_key IS NULL)
+       ) AS is_paused,
+       job_type.is_registered,
+       cardinality(job_type.crash_times) AS crashes,
+       job_type.created_time
+FROM hipq.job_type
+JOIN hipq._visible_queue AS seen ON seen.queue_id = job_type.queue_id
+JOIN hipq.queue ON queue.queue_id = seen.queue_id
+LEFT JOIN hipq._worker_services() AS service ON service.queue_id = queue.queue_id AND service.job_type = job_type.name
+WHERE NOT queue.is_dropped
+OFFSET 0;
+COMMENT ON COLUMN hipq.job_types.handler
+    IS 'what runs: schema.function(argument types), or one SQL statement; NULL = nothing yet, '
+    'jobs wait';
+COMMENT ON COLUMN hipq.job_types.retry_handler
+    IS 'function or SQL statement that decides about retries; NULL = the retry policy decides';
+COMMENT ON COLUMN hipq.job_types.default_time_windows
+    IS 'time windows of jobs that give none; NULL = always';
+COMMENT ON COLUMN hipq.job_types.throttle_limit
+    IS 'limit on the sum of throttle_factor over running jobs of the type; NULL = no limit';
+COMMENT ON COLUMN hipq.job_types.throttle_limit_per_key
+    IS 'limit on that sum for the jobs of one throttle_key; NULL = no limit';
+
+CREATE OR REPLACE VIEW hipq.throttle_keys WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       job.job_type,
+       job.throttle_key,
+       max(job_type.throttle_limit_per_key) FILTER (WHERE job_type.throttle_limit_per_key >= 1) AS throttle_limit_per_key,
+       sum(job.throttle_factor) AS throttle_used,
+       count(*) AS running_jobs
+FROM hipq._running_jobs() AS executor
+CROSS JOIN LATERAL (
+    SELECT job.queue_id, job.job_type, job.throttle_key, job.throttle_factor
+    FROM hipq.job
+    WHERE job.queue_id = executor.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
+      AND job.id = executor.job_id AND job.state <> 'final' AND job.throttle_key <> 'NONE'
+    OFFSET 0    -- see hipq.jobs
+) AS job
+JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
+LEFT JOIN (
+    SELECT job_type.queue_id, job_type.name, job_type.throttle_limit_per_key FROM hipq.job_type WHERE job_type.queue_id = ANY (hipq._visible_queues()) OFFSET 0
+) AS job_type ON job_type.queue_id = job.queue_id AND job_type.name = job.job_type
+GROUP BY queue.name, job.job_type, job.throttle_key;
+COMMENT ON COLUMN hipq.throttle_keys.throttle_limit_per_key
+    IS 'limit on the sum of throttle_factor over running jobs of the key; NULL = no limit';
+
 CREATE OR REPLACE VIEW hipq.jobs WITH (security_barrier) AS
 SELECT job.id,
        queue.name AS queue,
        job.job_type,
-       job.job_key,
+       nullif(job.job_key, 'NONE') AS job_key,
        job.state,
        CASE
            WHEN job.state = 'running' THEN 'running'
@@ -247,11 +559,11 @@ SELECT job.id,
            WHEN job.retry_reason = 'expired' THEN 'expired'
            ELSE 'failed'
        END AS outcome,
-       job.error,
+       nullif(job.error, 'NONE') AS error,
        job.attempt,
        job.retry_count,
        job.max_retries,
-       job.retry_reason,
+       nullif(job.retry_reason, 'NONE') AS retry_reason,
        job.manual_reason,
        job.scheduled_run_time,
        job.priority,
@@ -262,24 +574,42 @@ SELECT job.id,
        CASE WHEN job.deadline < '9999-01-01 00:00:00+00' THEN job.deadline END AS deadline,
        CASE WHEN job.expires_time < '9999-01-01 00:00:00+00' THEN job.expires_time END AS expires_time,
        hipq._masked(job.queue_id, job.job_type, job.job_data) AS job_data,
-       job.result,
+       nullif(job.result, 'null') AS result,
        job.original_job_id,
        job.retry_of,
        job.throttle_factor,
-       job.throttle_key,
-       job.time_windows,
-       job.shard_key,
+       nullif(job.throttle_key, 'NONE') AS throttle_key,
+       CASE WHEN job.time_windows <> 'NONE' THEN job.time_windows ELSE NULL::hipq.time_windows END AS time_windows,
+       nullif(job.shard_key, 'NONE') AS shard_key,
        nullif(job.worker_id, -1) AS worker_id,
        job.queue_ttl,
        job.traceparent
-FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues()))) AS job
+FROM (
+    SELECT *, clock_timestamp()
+    FROM hipq.job
+    WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues())) AND hipq._is_as_asked(job.job_key)
+) AS job
 JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id;
+COMMENT ON COLUMN hipq.jobs.job_key IS 'job key; NULL = none';
+COMMENT ON COLUMN hipq.jobs.error IS 'error of the last failed attempt; NULL = none';
+COMMENT ON COLUMN hipq.jobs.retry_reason
+    IS 'why the last attempt did not succeed; before the first of a job that was enqueued again: '
+    'manual_retry or redriven; NULL = neither';
 COMMENT ON COLUMN hipq.jobs.accepted_time
     IS 'when the present or last attempt started; NULL = none yet';
 COMMENT ON COLUMN hipq.jobs.deadline
     IS 'when the running attempt times out; NULL = it does not run';
 COMMENT ON COLUMN hipq.jobs.expires_time
     IS 'not started by then: final with reason expired; NULL = it does not expire';
+COMMENT ON COLUMN hipq.jobs.result
+    IS 'what the handler or the external worker returned; NULL = nothing, or JSON null';
+COMMENT ON COLUMN hipq.jobs.throttle_key IS 'jobs with the same key share a limit; NULL = no key';
+COMMENT ON COLUMN hipq.jobs.time_windows IS 'when the job may start; NULL = always';
+COMMENT ON COLUMN hipq.jobs.shard_key
+    IS 'what a sharded instance would place the job by; without effect; NULL = nothing';
+COMMENT ON COLUMN hipq.jobs.worker_id
+    IS 'external worker that has the job; 0 = its handler has returned and left it to be completed '
+    'later; NULL = neither';
 COMMENT ON COLUMN hipq.jobs.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 
@@ -287,7 +617,7 @@ CREATE OR REPLACE VIEW hipq.running WITH (security_barrier) AS
 SELECT queue.name AS queue,
        busy.id,
        busy.job_type,
-       CASE WHEN hipq._may(busy.queue_id, 'read') THEN busy.job_key END AS job_key,
+       CASE WHEN hipq._may(busy.queue_id, 'read') THEN nullif(busy.job_key, 'NONE') END AS job_key,
        busy.attempt,
        busy.pid,
        busy.worker_id,
@@ -325,6 +655,9 @@ FROM (
 JOIN hipq._visible_queue AS queue ON queue.queue_id = busy.queue_id
 LEFT JOIN (SELECT worker.worker_id, worker.name FROM hipq.worker OFFSET 0) AS worker ON worker.worker_id = busy.worker_id
 LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid;
+COMMENT ON COLUMN hipq.running.job_key
+    IS 'job key; NULL = none, or the job ended while the view was read, or the caller may not read '
+    'the queue';
 
 CREATE OR REPLACE VIEW hipq.lanes WITH (security_barrier) AS
 SELECT queue.name AS queue,
@@ -332,7 +665,7 @@ SELECT queue.name AS queue,
        lane.priority,
        CASE WHEN isfinite(lane.due_time) THEN lane.due_time END AS due_time,
        CASE WHEN isfinite(lane.frontier_time) THEN lane.frontier_time END AS frontier_time,
-       lane.frontier_id,
+       CASE WHEN isfinite(lane.frontier_time) THEN nullif(lane.frontier_id, -9223372036854775808) END AS frontier_id,
        lane.pockets,
        lane.notes,
        lane.is_read
@@ -343,6 +676,9 @@ COMMENT ON COLUMN hipq.lanes.due_time
 COMMENT ON COLUMN hipq.lanes.frontier_time
     IS 'from this scheduled_run_time on it has not been read yet; NULL = it has not been read, or '
     'is read to its end';
+COMMENT ON COLUMN hipq.lanes.frontier_id
+    IS 'of the jobs with scheduled_run_time = frontier_time, those from this id on have not been '
+    'read yet; NULL = none of them has';
 
 -- Jobs that do not expire are not in the index of those that do.
 CREATE FUNCTION hipq._make_expiry_indexes() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp

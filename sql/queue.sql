@@ -21,7 +21,7 @@ WHERE queue = 'shop.slow';
 
 -- Below 1, negative too, there is no limit.
 SELECT hipq.alter_queue('shop.slow', throttle_limit => -1);
-SELECT throttle_limit FROM hipq.queues WHERE queue = 'shop.slow';
+SELECT throttle_limit, (SELECT throttle_limit FROM hipq.queue WHERE table_name = 'shop_slow') AS stored FROM hipq.queues WHERE queue = 'shop.slow';
 SELECT hipq.alter_queue('shop.slow', throttle_limit => 2.5);
 
 -- The table, its leaves, their indexes; nobody but the owner of the extension and the queue owner has rights. Leaves by time come with the first final job.

@@ -113,7 +113,7 @@ SELECT hipq.enqueue('note', '{"say": "more urgent"}', priority => -5) > 0;
 SELECT hipq.run_until_idle('try.q', 2), (SELECT count(*) FROM hipq.enqueued(queue => 'try.q'));
 SELECT hipq.run_until_idle('try.q');
 SELECT said FROM run_note;
-SELECT job_key, outcome, result = '"2"' FROM hipq.jobs WHERE queue = 'try.q' AND job_type = 'do' AND job_key <> 'NONE' ORDER BY id;
+SELECT job_key, outcome, result = '"2"' FROM hipq.jobs WHERE queue = 'try.q' AND job_type = 'do' AND job_key IS NOT NULL ORDER BY id;
 ROLLBACK;
 BEGIN;
 SELECT hipq.enqueue('do', '{"do": "SELECT hipq.enqueue(''do'', ''{\"do\": \"SELECT 3\"}'', job_key => ''one'', on_duplicate => ''after'')"}', job_key => 'one') > 0;

@@ -327,6 +327,17 @@ COMMENT ON FUNCTION hipq._is_in_reach(integer, integer[])
     IS 'queue_id = ANY (queues), for tables that are divided by queue: the planner leaves out the '
     'tables of the others';
 
+CREATE FUNCTION hipq._is_as_asked_support(internal) RETURNS internal LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_as_asked_support';
+COMMENT ON FUNCTION hipq._is_as_asked_support(internal)
+    IS 'gives the planner what the statement implies of a column in the place of '
+    'hipq._is_as_asked()';
+
+CREATE FUNCTION hipq._is_as_asked(value text) RETURNS boolean LANGUAGE c IMMUTABLE
+    SUPPORT hipq._is_as_asked_support AS 'MODULE_PATHNAME', 'hipq__is_as_asked';
+COMMENT ON FUNCTION hipq._is_as_asked(text)
+    IS 'true; in a view that shows nullif(value, ''NONE'') it has the planner use the index of the '
+    'column';
+
 CREATE FUNCTION hipq._is_held() RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_held';
 COMMENT ON FUNCTION hipq._is_held()
     IS 'whether this database is held: its identity is not the one stored with the jobs';

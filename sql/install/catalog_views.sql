@@ -55,8 +55,8 @@ WITH visible_queue AS MATERIALIZED (
     SELECT queue.name, queue.instance_id, queue.is_dropped, hipq._may(queue.queue_id, 'read') AS is_readable FROM hipq._visible_queue AS queue
 )
 SELECT instance.name,
-       instance.shard_key,
-       instance.table_naming_strategy,
+       nullif(instance.shard_key, 'NONE') AS shard_key,
+       nullif(instance.table_naming_strategy, 'NONE') AS table_naming_strategy,
        CASE WHEN visible.readable > 0 OR current_setting('is_superuser') = 'on' THEN instance.db_config END AS db_config,
        visible.queues,
        instance.created_time,
@@ -73,9 +73,9 @@ OFFSET 0;
 COMMENT ON VIEW hipq.instances IS 'instances that have a queue the caller may read';
 COMMENT ON COLUMN hipq.instances.name IS 'name of the instance';
 COMMENT ON COLUMN hipq.instances.shard_key
-    IS 'what a sharded instance would spread jobs by; without effect; NONE = not sharded';
+    IS 'what a sharded instance would spread jobs by; without effect; NULL = not sharded';
 COMMENT ON COLUMN hipq.instances.table_naming_strategy
-    IS 'SQL expression that gives the name of a queue''s table; NONE = <instance>_<queue>';
+    IS 'SQL expression that gives the name of a queue''s table; NULL = <instance>_<queue>';
 COMMENT ON COLUMN hipq.instances.db_config
     IS 'shards and connection data; NULL for those who may read no queue of the instance';
 COMMENT ON COLUMN hipq.instances.queues
@@ -93,7 +93,7 @@ SELECT queue.full_name AS queue,
        queue.instance,
        queue.owner,
        'hipq.' || quote_ident(queue.table_name) AS table_name,
-       queue.throttle_limit,
+       CASE WHEN queue.throttle_limit >= 1 THEN queue.throttle_limit END::numeric(12,3) AS throttle_limit,
        coalesce((SELECT round(limiter.used / 1000.0, 3) FROM hipq._limiters() AS limiter WHERE limiter.queue_id = queue.queue_id AND limiter.job_type IS NULL), 0.000) AS throttle_used,
        live.running + (SELECT count(*) FROM hipq._running_jobs() AS locked WHERE locked.queue_id = queue.queue_id AND locked.is_locked) AS running_jobs,
        live.initial,
@@ -117,7 +117,7 @@ SELECT queue.full_name AS queue,
        coalesce(queue.dead_letter_enabled, current_setting('hipq.dead_letter_enabled', true)::boolean) AS dead_letter_enabled,
        coalesce(queue.dead_letter_retention, current_setting('hipq.dead_letter_retention', true)::interval) AS dead_letter_retention,
        coalesce(queue.dead_letter_max, current_setting('hipq.dead_letter_max', true)::integer) AS dead_letter_max,
-       queue.dead_letter_handler,
+       nullif(queue.dead_letter_handler, 'NONE') AS dead_letter_handler,
        coalesce(queue.max_timeout, ceil(extract(epoch FROM current_setting('hipq.max_timeout', true)::interval))::integer) AS max_timeout,
        queue.highest_priority,
        queue.allow_free_jobs,
@@ -179,7 +179,7 @@ COMMENT ON COLUMN hipq.queues.instance IS 'name of its instance';
 COMMENT ON COLUMN hipq.queues.owner IS 'queue owner: the role that SQL handlers run as';
 COMMENT ON COLUMN hipq.queues.table_name IS 'the queue''s table: enqueue by INSERT into it';
 COMMENT ON COLUMN hipq.queues.throttle_limit
-    IS 'limit on the sum of throttle_factor over running jobs; below 1 = no limit';
+    IS 'limit on the sum of throttle_factor over running jobs; NULL = no limit';
 COMMENT ON COLUMN hipq.queues.throttle_used IS 'sum of throttle_factor over running jobs';
 COMMENT ON COLUMN hipq.queues.running_jobs IS 'jobs that run now';
 COMMENT ON COLUMN hipq.queues.initial IS 'jobs not tried yet';
@@ -221,7 +221,7 @@ COMMENT ON COLUMN hipq.queues.dead_letter_enabled IS 'whether failed jobs leave 
 COMMENT ON COLUMN hipq.queues.dead_letter_retention IS 'how long dead letters are kept';
 COMMENT ON COLUMN hipq.queues.dead_letter_max IS 'how many dead letters are kept, the newest';
 COMMENT ON COLUMN hipq.queues.dead_letter_handler
-    IS 'function that is called for each dead letter; NONE = none';
+    IS 'function that is called for each dead letter; NULL = none';
 COMMENT ON COLUMN hipq.queues.max_timeout IS 'longest timeout that its jobs may have, in seconds';
 COMMENT ON COLUMN hipq.queues.highest_priority
     IS 'most urgent priority, the lowest number, that those who enqueue may give; NULL = any';
@@ -237,14 +237,14 @@ COMMENT ON COLUMN hipq.queues.created_time IS 'when the queue was created';
 CREATE VIEW hipq.job_types WITH (security_barrier) AS
 SELECT seen.name AS queue,
        job_type.name AS job_type,
-       job_type.handler,
+       nullif(job_type.handler, 'NONE') AS handler,
        job_type.handler_kind,
-       job_type.retry_handler,
+       nullif(job_type.retry_handler, 'NONE') AS retry_handler,
        least(coalesce(job_type.default_timeout, ceil(extract(epoch FROM current_setting('hipq.default_timeout', true)::interval))::integer),
              coalesce(queue.max_timeout, ceil(extract(epoch FROM current_setting('hipq.max_timeout', true)::interval))::integer)) AS default_timeout,
        job_type.default_priority,
        job_type.default_throttle_factor,
-       job_type.default_time_windows,
+       CASE WHEN job_type.default_time_windows <> 'NONE' THEN job_type.default_time_windows ELSE NULL::hipq.time_windows END AS default_time_windows,
        job_type.time_zone,
        coalesce(job_type.max_retries, current_setting('hipq.max_retries', true)::integer) AS max_retries,
        coalesce(job_type.retry_base, current_setting('hipq.retry_base', true)::interval) AS retry_base,
@@ -257,9 +257,9 @@ SELECT seen.name AS queue,
        coalesce(job_type.queue_ttl, queue.queue_ttl, ceil(extract(epoch FROM current_setting('hipq.queue_ttl', true)::interval))::integer) AS queue_ttl,
        job_type.claim,
        job_type.batch_size,
-       job_type.throttle_limit,
+       CASE WHEN job_type.throttle_limit >= 1 THEN job_type.throttle_limit END::numeric(12,3) AS throttle_limit,
        coalesce((SELECT round(limiter.used / 1000.0, 3) FROM hipq._limiters() AS limiter WHERE limiter.queue_id = queue.queue_id AND limiter.job_type = job_type.name), 0.000) AS throttle_used,
-       job_type.throttle_limit_per_key,
+       CASE WHEN job_type.throttle_limit_per_key >= 1 THEN job_type.throttle_limit_per_key END::numeric(12,3) AS throttle_limit_per_key,
        job_type.requires,
        job_type.worker_wait_ttl,
        coalesce(job_type.retry_enabled, queue.retry_enabled, current_setting('hipq.retry_enabled', true)::boolean) AS retry_enabled,
@@ -285,18 +285,19 @@ COMMENT ON VIEW hipq.job_types
 COMMENT ON COLUMN hipq.job_types.queue IS 'queue of the job type';
 COMMENT ON COLUMN hipq.job_types.job_type IS 'name of the job type';
 COMMENT ON COLUMN hipq.job_types.handler
-    IS 'what runs: schema.function(argument types), or one SQL statement; NONE = nothing yet, '
+    IS 'what runs: schema.function(argument types), or one SQL statement; NULL = nothing yet, '
     'jobs wait';
 COMMENT ON COLUMN hipq.job_types.handler_kind
     IS 'none, function, procedure, statement, or notify (external workers)';
 COMMENT ON COLUMN hipq.job_types.retry_handler
-    IS 'function or SQL statement that decides about retries; NONE = the retry policy decides';
+    IS 'function or SQL statement that decides about retries; NULL = the retry policy decides';
 COMMENT ON COLUMN hipq.job_types.default_timeout IS 'timeout of jobs that give none, in seconds';
 COMMENT ON COLUMN hipq.job_types.default_priority
     IS 'priority of jobs that give none; lower runs first';
 COMMENT ON COLUMN hipq.job_types.default_throttle_factor
     IS 'throttle_factor of jobs that give none';
-COMMENT ON COLUMN hipq.job_types.default_time_windows IS 'time windows of jobs that give none';
+COMMENT ON COLUMN hipq.job_types.default_time_windows
+    IS 'time windows of jobs that give none; NULL = always';
 COMMENT ON COLUMN hipq.job_types.time_zone IS 'zone, by name, in which time windows are read';
 COMMENT ON COLUMN hipq.job_types.max_retries IS 'max_retries of jobs that give none';
 COMMENT ON COLUMN hipq.job_types.retry_base IS 'delay before the first retry';
@@ -314,10 +315,10 @@ COMMENT ON COLUMN hipq.job_types.queue_ttl
 COMMENT ON COLUMN hipq.job_types.claim IS 'how jobs are taken: lock, record or auto';
 COMMENT ON COLUMN hipq.job_types.batch_size IS 'most jobs in one call of the handler';
 COMMENT ON COLUMN hipq.job_types.throttle_limit
-    IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
+    IS 'limit on the sum of throttle_factor over running jobs of the type; NULL = no limit';
 COMMENT ON COLUMN hipq.job_types.throttle_used IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.job_types.throttle_limit_per_key
-    IS 'limit on that sum for the jobs of one throttle_key; below 1 = no limit';
+    IS 'limit on that sum for the jobs of one throttle_key; NULL = no limit';
 COMMENT ON COLUMN hipq.job_types.requires
     IS 'what the capabilities of an external worker must contain to be given its jobs';
 COMMENT ON COLUMN hipq.job_types.worker_wait_ttl

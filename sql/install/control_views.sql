@@ -8,7 +8,7 @@ SELECT instance.name AS instance,
        pause.throttle_key,
        pause.paused_by,
        pause.paused_time,
-       pause.reason,
+       nullif(pause.reason, 'NONE') AS reason,
        pause.crashes
 FROM hipq.pause
 LEFT JOIN hipq.queue ON queue.queue_id = pause.queue_id
@@ -31,7 +31,7 @@ COMMENT ON COLUMN hipq.pauses.throttle_key
     IS 'throttle key that is paused; NULL = not a throttle key alone';
 COMMENT ON COLUMN hipq.pauses.paused_by IS 'role that paused it';
 COMMENT ON COLUMN hipq.pauses.paused_time IS 'since when it is paused';
-COMMENT ON COLUMN hipq.pauses.reason IS 'why, as given; NONE = nothing was given';
+COMMENT ON COLUMN hipq.pauses.reason IS 'why, as given; NULL = nothing was given';
 COMMENT ON COLUMN hipq.pauses.crashes
     IS 'crashes of the server within 10 minutes for which hipq itself holds the job type; NULL = '
     'somebody paused it';

@@ -5,7 +5,7 @@ SELECT queue.name AS queue,
        dead_letter.job_id,
        dead_letter.state,
        dead_letter.job_type,
-       dead_letter.job_key,
+       nullif(dead_letter.job_key, 'NONE') AS job_key,
        dead_letter.reason,
        dead_letter.sqlstate,
        dead_letter.error,
@@ -28,7 +28,7 @@ COMMENT ON COLUMN hipq.dead_letters.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.dead_letters.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.dead_letters.state IS 'waiting, handled, redriven or dismissed';
 COMMENT ON COLUMN hipq.dead_letters.job_type IS 'job type';
-COMMENT ON COLUMN hipq.dead_letters.job_key IS 'job key; NONE = none';
+COMMENT ON COLUMN hipq.dead_letters.job_key IS 'job key; NULL = none';
 COMMENT ON COLUMN hipq.dead_letters.reason IS 'reason of the last failure';
 COMMENT ON COLUMN hipq.dead_letters.sqlstate IS 'SQLSTATE of the last failure';
 COMMENT ON COLUMN hipq.dead_letters.error IS 'error of the last failure';
@@ -41,7 +41,8 @@ COMMENT ON COLUMN hipq.dead_letters.attempts IS 'how often the job was tried';
 COMMENT ON COLUMN hipq.dead_letters.redriven_as IS 'id of the job that it was enqueued again as';
 COMMENT ON COLUMN hipq.dead_letters.handler_error
     IS 'how the handler of dead letters failed; NULL = it did not';
-COMMENT ON COLUMN hipq.dead_letters.job IS 'the whole row of the job; secret parameters are ***';
+COMMENT ON COLUMN hipq.dead_letters.job
+    IS 'the whole row of the job, with null for what there is none of; secret parameters are ***';
 COMMENT ON COLUMN hipq.dead_letters.history
     IS 'its attempts, the first and the last ones of many: number, reason, sqlstate, error, '
     'external worker, times';

@@ -167,7 +167,7 @@ COMMENT ON FUNCTION hipq._masked(integer, text, jsonb)
 
 CREATE FUNCTION hipq._masked_job(queue_id integer, job_type text, job jsonb) RETURNS jsonb LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__masked_job';
 COMMENT ON FUNCTION hipq._masked_job(integer, text, jsonb)
-    IS 'the same of a whole job in a dead letter';
+    IS 'the same of a whole job in a dead letter, with null where the row says that there is none';
 
 CREATE FUNCTION hipq._fitting_data(queue_id integer, job_type text, job_id bigint, job_data jsonb) RETURNS jsonb LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__fitting_data';
 COMMENT ON FUNCTION hipq._fitting_data(integer, text, bigint, jsonb)

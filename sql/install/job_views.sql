@@ -1,5 +1,8 @@
 -- Views of jobs: all of them, those that run, and how far these are.
 
+-- Where a table says NONE, or a time of the year 9999, views show NULL. People look for a job by
+-- its key, so hipq._is_as_asked() has the planner use the index of the column.
+
 -- Where hipq.job is joined with queues, it is a subquery of its own: else the planner counts the
 -- queue_id of each table of each queue among the columns that are equal, and goes through them all
 -- for each index of each table, which with 1,000 queues takes seconds.
@@ -9,7 +12,7 @@ CREATE VIEW hipq.jobs WITH (security_barrier) AS
 SELECT job.id,
        queue.name AS queue,
        job.job_type,
-       job.job_key,
+       nullif(job.job_key, 'NONE') AS job_key,
        job.state,
        CASE
            WHEN job.state = 'running' THEN 'running'
@@ -20,11 +23,11 @@ SELECT job.id,
            WHEN job.retry_reason = 'expired' THEN 'expired'
            ELSE 'failed'
        END AS outcome,
-       job.error,
+       nullif(job.error, 'NONE') AS error,
        job.attempt,
        job.retry_count,
        job.max_retries,
-       job.retry_reason,
+       nullif(job.retry_reason, 'NONE') AS retry_reason,
        job.manual_reason,
        job.scheduled_run_time,
        job.priority,
@@ -35,34 +38,38 @@ SELECT job.id,
        CASE WHEN job.deadline < '9999-01-01 00:00:00+00' THEN job.deadline END AS deadline,
        CASE WHEN job.expires_time < '9999-01-01 00:00:00+00' THEN job.expires_time END AS expires_time,
        hipq._masked(job.queue_id, job.job_type, job.job_data) AS job_data,
-       job.result,
+       nullif(job.result, 'null') AS result,
        job.original_job_id,
        job.retry_of,
        job.throttle_factor,
-       job.throttle_key,
-       job.time_windows,
-       job.shard_key,
+       nullif(job.throttle_key, 'NONE') AS throttle_key,
+       CASE WHEN job.time_windows <> 'NONE' THEN job.time_windows ELSE NULL::hipq.time_windows END AS time_windows,
+       nullif(job.shard_key, 'NONE') AS shard_key,
        nullif(job.worker_id, -1) AS worker_id,
        job.queue_ttl,
        job.traceparent
-FROM (SELECT *, clock_timestamp() FROM hipq.job WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues()))) AS job
+FROM (
+    SELECT *, clock_timestamp()
+    FROM hipq.job
+    WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues())) AND hipq._is_as_asked(job.job_key)
+) AS job
 JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id;
 COMMENT ON VIEW hipq.jobs IS 'jobs of every queue the caller may read, with their outcome';
 COMMENT ON COLUMN hipq.jobs.id IS 'id of the job';
 COMMENT ON COLUMN hipq.jobs.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.jobs.job_type IS 'job type: decides the handler';
-COMMENT ON COLUMN hipq.jobs.job_key IS 'job key; NONE = none';
+COMMENT ON COLUMN hipq.jobs.job_key IS 'job key; NULL = none';
 COMMENT ON COLUMN hipq.jobs.state
     IS 'initial, running, error, retry or final; a job that was claimed by a lock still has the '
     'state it waited in';
 COMMENT ON COLUMN hipq.jobs.outcome IS 'waiting, running, succeeded, failed, cancelled or expired';
-COMMENT ON COLUMN hipq.jobs.error IS 'error of the last failed attempt; NONE = none';
+COMMENT ON COLUMN hipq.jobs.error IS 'error of the last failed attempt; NULL = none';
 COMMENT ON COLUMN hipq.jobs.attempt IS 'attempts started so far';
 COMMENT ON COLUMN hipq.jobs.retry_count IS 'retries charged so far';
 COMMENT ON COLUMN hipq.jobs.max_retries IS 'retries after a retriable failure';
 COMMENT ON COLUMN hipq.jobs.retry_reason
     IS 'why the last attempt did not succeed; before the first of a job that was enqueued again: '
-    'manual_retry or redriven; NONE = neither';
+    'manual_retry or redriven; NULL = neither';
 COMMENT ON COLUMN hipq.jobs.manual_reason
     IS 'why somebody enqueued the job again, in the words given to hipq.retry(), or manual_retry; '
     'redriven: a dead letter was; NULL = nobody did';
@@ -80,17 +87,20 @@ COMMENT ON COLUMN hipq.jobs.deadline
 COMMENT ON COLUMN hipq.jobs.expires_time
     IS 'not started by then: final with reason expired; NULL = it does not expire';
 COMMENT ON COLUMN hipq.jobs.job_data IS 'data for the handler; secret parameters are ***';
-COMMENT ON COLUMN hipq.jobs.result IS 'what the handler or the external worker returned';
+COMMENT ON COLUMN hipq.jobs.result
+    IS 'what the handler or the external worker returned; NULL = nothing, or JSON null';
 COMMENT ON COLUMN hipq.jobs.original_job_id
     IS 'first job of the chain of retries this one belongs to';
 COMMENT ON COLUMN hipq.jobs.retry_of
     IS 'the final job that this one was made from by hipq.retry() or hipq.redrive()';
 COMMENT ON COLUMN hipq.jobs.throttle_factor IS 'weight under the queue''s throttle_limit';
-COMMENT ON COLUMN hipq.jobs.throttle_key IS 'jobs with the same key share a limit; NONE = no key';
-COMMENT ON COLUMN hipq.jobs.time_windows IS 'when the job may start; NONE = always';
+COMMENT ON COLUMN hipq.jobs.throttle_key IS 'jobs with the same key share a limit; NULL = no key';
+COMMENT ON COLUMN hipq.jobs.time_windows IS 'when the job may start; NULL = always';
 COMMENT ON COLUMN hipq.jobs.shard_key
-    IS 'what a sharded instance would place the job by; without effect';
-COMMENT ON COLUMN hipq.jobs.worker_id IS 'external worker that has the job';
+    IS 'what a sharded instance would place the job by; without effect; NULL = nothing';
+COMMENT ON COLUMN hipq.jobs.worker_id
+    IS 'external worker that has the job; 0 = its handler has returned and left it to be completed '
+    'later; NULL = neither';
 COMMENT ON COLUMN hipq.jobs.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 COMMENT ON COLUMN hipq.jobs.queue_ttl IS 'seconds a dispatched job may wait for its worker';
@@ -102,7 +112,7 @@ CREATE VIEW hipq.running WITH (security_barrier) AS
 SELECT queue.name AS queue,
        busy.id,
        busy.job_type,
-       CASE WHEN hipq._may(busy.queue_id, 'read') THEN busy.job_key END AS job_key,
+       CASE WHEN hipq._may(busy.queue_id, 'read') THEN nullif(busy.job_key, 'NONE') END AS job_key,
        busy.attempt,
        busy.pid,
        busy.worker_id,
@@ -145,8 +155,8 @@ COMMENT ON COLUMN hipq.running.queue IS 'queue of the job';
 COMMENT ON COLUMN hipq.running.id IS 'id of the job';
 COMMENT ON COLUMN hipq.running.job_type IS 'job type';
 COMMENT ON COLUMN hipq.running.job_key
-    IS 'job key; NONE = none; NULL = the job ended while the view was read, or the caller may not '
-    'read the queue';
+    IS 'job key; NULL = none, or the job ended while the view was read, or the caller may not read '
+    'the queue';
 COMMENT ON COLUMN hipq.running.attempt IS 'number of the attempt';
 COMMENT ON COLUMN hipq.running.pid
     IS 'executor that runs it; NULL = an external worker has it, or nobody yet';

@@ -41,7 +41,7 @@ CREATE VIEW hipq.throttle_keys WITH (security_barrier) AS
 SELECT queue.name AS queue,
        job.job_type,
        job.throttle_key,
-       max(job_type.throttle_limit_per_key) AS throttle_limit_per_key,
+       max(job_type.throttle_limit_per_key) FILTER (WHERE job_type.throttle_limit_per_key >= 1) AS throttle_limit_per_key,
        sum(job.throttle_factor) AS throttle_used,
        count(*) AS running_jobs
 FROM hipq._running_jobs() AS executor
@@ -63,7 +63,7 @@ COMMENT ON COLUMN hipq.throttle_keys.job_type
     IS 'job type: keys of different types are different keys';
 COMMENT ON COLUMN hipq.throttle_keys.throttle_key IS 'throttle key of the jobs';
 COMMENT ON COLUMN hipq.throttle_keys.throttle_limit_per_key
-    IS 'limit on the sum of throttle_factor over running jobs of the key; below 1 = no limit';
+    IS 'limit on the sum of throttle_factor over running jobs of the key; NULL = no limit';
 COMMENT ON COLUMN hipq.throttle_keys.throttle_used
     IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.throttle_keys.running_jobs IS 'jobs of the key that run now';
@@ -74,7 +74,7 @@ SELECT queue.name AS queue,
        lane.priority,
        CASE WHEN isfinite(lane.due_time) THEN lane.due_time END AS due_time,
        CASE WHEN isfinite(lane.frontier_time) THEN lane.frontier_time END AS frontier_time,
-       lane.frontier_id,
+       CASE WHEN isfinite(lane.frontier_time) THEN nullif(lane.frontier_id, -9223372036854775808) END AS frontier_id,
        lane.pockets,
        lane.notes,
        lane.is_read
@@ -92,7 +92,7 @@ COMMENT ON COLUMN hipq.lanes.frontier_time
     'is read to its end';
 COMMENT ON COLUMN hipq.lanes.frontier_id
     IS 'of the jobs with scheduled_run_time = frontier_time, those from this id on have not been '
-    'read yet';
+    'read yet; NULL = none of them has';
 COMMENT ON COLUMN hipq.lanes.pockets IS 'places before the frontier where there may be jobs to run';
 COMMENT ON COLUMN hipq.lanes.notes
     IS 'places that the next look takes in: jobs that came, or came back, since the last one';

@@ -5,10 +5,10 @@ SELECT queue.name AS queue,
        attempt.job_id,
        attempt.attempt,
        attempt.job_type,
-       attempt.job_key,
+       nullif(attempt.job_key, 'NONE') AS job_key,
        attempt.reason,
        attempt.sqlstate,
-       attempt.error,
+       nullif(attempt.error, 'NONE') AS error,
        attempt.detail,
        attempt.hint,
        attempt.context,
@@ -28,11 +28,11 @@ COMMENT ON COLUMN hipq.attempts.attempt
     IS 'number of the attempt, from 1; of a job that ended, or failed, before a start that of the '
     'last one; 0: it was never tried';
 COMMENT ON COLUMN hipq.attempts.job_type IS 'job type';
-COMMENT ON COLUMN hipq.attempts.job_key IS 'job key; NONE = none';
+COMMENT ON COLUMN hipq.attempts.job_key IS 'job key; NULL = none';
 COMMENT ON COLUMN hipq.attempts.reason
     IS 'reason: timeout, transient_error, validation_error, ...; succeeded';
 COMMENT ON COLUMN hipq.attempts.sqlstate IS 'SQLSTATE of the error, if the server raised it';
-COMMENT ON COLUMN hipq.attempts.error IS 'message; NONE for a success';
+COMMENT ON COLUMN hipq.attempts.error IS 'message; NULL for a success';
 COMMENT ON COLUMN hipq.attempts.detail IS 'detail of the error';
 COMMENT ON COLUMN hipq.attempts.hint IS 'hint of the error';
 COMMENT ON COLUMN hipq.attempts.context IS 'context of the error';

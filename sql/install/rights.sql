@@ -15,7 +15,8 @@ REVOKE ALL ON FUNCTION
     hipq.release_hold(), hipq.release_hold(text), hipq.restore_schedules,
     hipq._catalogue_changed, hipq._guard_job, hipq._fitting_data, hipq._is_held,
     hipq._is_one_of_support,
-    hipq._is_in_reach_support
+    hipq._is_in_reach_support,
+    hipq._is_as_asked_support
     FROM PUBLIC;
 
 GRANT SELECT ON

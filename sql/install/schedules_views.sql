@@ -5,7 +5,7 @@ SELECT schedule.name,
        schedule.cron,
        queue.name AS queue,
        schedule.job_type,
-       schedule.job_key,
+       nullif(schedule.job_key, 'NONE') AS job_key,
        hipq._masked(schedule.queue_id, schedule.job_type, schedule.job_data) AS job_data,
        schedule.role,
        entry.is_active,
@@ -25,7 +25,7 @@ COMMENT ON COLUMN hipq.schedules.name IS 'name of the schedule';
 COMMENT ON COLUMN hipq.schedules.cron IS 'cron expression, as given';
 COMMENT ON COLUMN hipq.schedules.queue IS 'queue of its jobs';
 COMMENT ON COLUMN hipq.schedules.job_type IS 'job type of its jobs';
-COMMENT ON COLUMN hipq.schedules.job_key IS 'job key of its jobs; NONE = none';
+COMMENT ON COLUMN hipq.schedules.job_key IS 'job key of its jobs; NULL = none';
 COMMENT ON COLUMN hipq.schedules.job_data IS 'job data of its jobs; secret parameters are ***';
 COMMENT ON COLUMN hipq.schedules.role IS 'role that made it, and that enqueues';
 COMMENT ON COLUMN hipq.schedules.is_active

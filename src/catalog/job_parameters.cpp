@@ -239,6 +239,67 @@ Datum with_value(const Jsonb *object, std::span<const std::string_view> names, J
     return DirectFunctionCall2(::jsonb_concat, JsonbPGetDatum(object), JsonbPGetDatum(others));
 }
 
+// ---- a whole job ----
+
+// Where the row of a job, as to_jsonb() writes it in whatever time zone, says that there is none.
+constexpr auto texts_or_none = std::to_array<std::string_view>(
+    {"job_key", "error", "throttle_key", "time_windows", "retry_reason", "shard_key"});
+constexpr auto times_or_never =
+    std::to_array<std::string_view>({"accepted_time", "deadline", "expires_time"});
+constexpr auto never_texts =
+    std::to_array<std::string_view>({"9999-01-01T", "9998-12-31T", "infinity"});
+
+bool begins_like_never(std::string_view time)
+{
+    return std::ranges::any_of(never_texts,
+                               [&](std::string_view never) { return time.starts_with(never); });
+}
+
+// With null in those places.
+Datum without_none(Datum job)
+{
+    Jsonb *whole = json_of(job);
+    if (!JB_ROOT_IS_OBJECT(whole))
+        return job;
+    std::vector<std::string_view> names;
+    const auto add = [&](std::string_view name, auto &&is_none) {
+        const JsonbValue *value = find(whole, name);
+        if (value != nullptr && value->type == jbvString && is_none(text_of(*value)))
+            names.push_back(name);
+    };
+    for (const std::string_view name : texts_or_none)
+        add(name, [](std::string_view text) { return text == core::none_text; });
+    for (const std::string_view name : times_or_never)
+        add(name, begins_like_never);
+    return names.empty() ? job : pg::call([&] {
+        JsonbValue null;
+        null.type = jbvNull;
+        return with_value(whole, names, null);
+    });
+}
+
+Datum with_masked_data(const JobType *type, Datum job)
+{
+    if (type == nullptr || type->parameters == nullptr || !type->parameters->has_secrets)
+        return job;
+    static constexpr std::array<std::string_view, 1> member{"job_data"};
+    Jsonb *whole = json_of(job);
+    const JsonbValue *data = JB_ROOT_IS_OBJECT(whole) ? find(whole, member.front()) : nullptr;
+    if (data == nullptr)
+        return job;
+    const Datum shown =
+        masked(type, pg::call([&] {
+                   return JsonbPGetDatum(::JsonbValueToJsonb(const_cast<JsonbValue *>(data)));
+               }));
+    return pg::call([&] {
+        JsonbValue value;
+        value.type = jbvBinary;
+        value.val.binary.data = &DatumGetJsonbP(shown)->root;
+        value.val.binary.len = static_cast<int>(VARSIZE(DatumGetPointer(shown)) - VARHDRSZ);
+        return with_value(whole, member, value);
+    });
+}
+
 }  // namespace
 
 std::shared_ptr<const JobParameters> read_job_parameters(Datum declared, bool is_checked_at_start)
@@ -311,24 +372,7 @@ Datum masked(const JobType *type, Datum data)
 
 Datum masked_job(const JobType *type, Datum job)
 {
-    if (type == nullptr || type->parameters == nullptr || !type->parameters->has_secrets)
-        return job;
-    static constexpr std::array<std::string_view, 1> member{"job_data"};
-    Jsonb *whole = json_of(job);
-    const JsonbValue *data = JB_ROOT_IS_OBJECT(whole) ? find(whole, member.front()) : nullptr;
-    if (data == nullptr)
-        return job;
-    const Datum shown =
-        masked(type, pg::call([&] {
-                   return JsonbPGetDatum(::JsonbValueToJsonb(const_cast<JsonbValue *>(data)));
-               }));
-    return pg::call([&] {
-        JsonbValue value;
-        value.type = jbvBinary;
-        value.val.binary.data = &DatumGetJsonbP(shown)->root;
-        value.val.binary.len = static_cast<int>(VARSIZE(DatumGetPointer(shown)) - VARHDRSZ);
-        return with_value(whole, member, value);
-    });
+    return with_masked_data(type, without_none(job));
 }
 
 }  // namespace hipq::catalog

@@ -35,7 +35,7 @@ std::optional<core::Problem> what_does_not_fit(const JobType &type, pg::RawValue
 
 // job_data as views show it: without the values of secrets.
 Datum masked(const JobType *type, Datum data);
-// The same in a whole job as a dead letter has it.
+// The same in a whole job as a dead letter has it, with null where the row says that there is none.
 Datum masked_job(const JobType *type, Datum job);
 
 }  // namespace hipq::catalog

@@ -55,14 +55,14 @@ constexpr const char *chain_sql = R"(
     SELECT told.job_id, chain.retry_of, told.attempt,
            CASE WHEN told.place = max(told.place) OVER (PARTITION BY told.job_id)
                  AND NOT EXISTS (SELECT FROM untold WHERE untold.id = told.job_id) THEN chain.state::text END,
-           told.reason, told.sqlstate, told.error, told.executor_pid, told.worker_id, told.started_time, told.ended_time, told.place,
+           told.reason, told.sqlstate, nullif(told.error, 'NONE'), told.executor_pid, told.worker_id, told.started_time, told.ended_time, told.place,
            chain.manual_reason
     FROM told
     JOIN chain ON chain.id = told.job_id
     UNION ALL
     SELECT untold.id, untold.retry_of, nullif(untold.attempt, 0), untold.state::text,
            CASE WHEN untold.state <> 'final' THEN NULL WHEN untold.error = 'NONE' THEN 'succeeded' ELSE untold.retry_reason END,
-           NULL, untold.error, NULL, untold.worker_id,
+           NULL, nullif(untold.error, 'NONE'), NULL, nullif(untold.worker_id, -1),
            CASE WHEN untold.accepted_time < '9999-01-01 00:00:00+00' AND untold.attempt > 0 THEN untold.accepted_time END,
            CASE WHEN untold.state = 'final' THEN untold.update_time END, 9223372036854775807,
            untold.manual_reason

@@ -307,9 +307,10 @@ void claim(FunctionCallInfo fcinfo, bool tells_trace)
     const Look look = claim(worker_id, most, wait);
     for (const auto &[queue, job] : look.accepted) {
         const auto add = [&, &queue = queue, &job = job](const auto &...more) {
-            result.add(job.id, std::int32_t{job.attempt}, queue->full_name(), job.type, job.key,
-                       job.data, job::deadline_of(job), std::int32_t{job.retry_count},
-                       job.retry_reason, std::int32_t{job.max_retries},
+            result.add(job.id, std::int32_t{job.attempt}, queue->full_name(), job.type,
+                       core::unless_none(job.key), job.data, job::deadline_of(job),
+                       std::int32_t{job.retry_count}, core::unless_none(job.retry_reason),
+                       std::int32_t{job.max_retries},
                        time_of(job, core::Column::scheduled_run_time),
                        time_of(job, core::Column::created_time), original_of(job), more...);
         };

@@ -18,7 +18,7 @@ namespace hipq::job {
 namespace {
 
 constexpr const char *find_job_sql = R"(
-    SELECT job.state::text, job.error, job.retry_reason, job.result, job.xmin::text
+    SELECT job.state::text, job.error, job.retry_reason, nullif(job.result, 'null'), job.xmin::text
     FROM {table} AS job
     WHERE job.id = $1)";
 

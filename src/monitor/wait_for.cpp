@@ -164,7 +164,8 @@ Datum wait_for(FunctionCallInfo fcinfo)
     demand_a_server_that_runs_jobs();
     demand_fresh_snapshots();
     const JobStatus standing = wait_for(id, end, arguments.maybe_text(2));
-    return pg::return_row(fcinfo, standing.outcome, standing.result, standing.error);
+    return pg::return_row(fcinfo, standing.outcome, standing.result,
+                          core::unless_none(standing.error));
 }
 
 }  // namespace

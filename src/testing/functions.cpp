@@ -135,8 +135,8 @@ Datum dry_run(FunctionCallInfo fcinfo)
     demand_own_session(*job.queue);
     refuse_state(job);
     const Trial trial = try_handler(*job.queue, id);
-    const std::string error =
-        trial.error.has_value() ? trial.error->message() : std::string(core::none_text);
+    const auto error =
+        trial.error.has_value() ? std::optional(trial.error->message()) : std::nullopt;
     const auto sqlstate =
         trial.error.has_value() ? std::optional(trial.error->sqlstate()) : std::nullopt;
     return pg::return_row(fcinfo, trial.result, error, sqlstate, pg::interval_of(trial.duration));

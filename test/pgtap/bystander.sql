@@ -73,6 +73,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_next_run', 'lateral (SELECT hipq._next_run(''* * * * *'', NULL) > ''2000-01-01'')', 't'),
     ('_is_one_of', 'hipq._is_one_of(1, ''{1}'')', 'true'),
     ('_is_in_reach', 'hipq._is_in_reach(2, ''{3, NULL, 1}'')', 'false'),
+    ('_is_as_asked', 'hipq._is_as_asked(''secret'')', 'true'),
     ('describe',
      'lateral (SELECT jsonb_path_query_array(hipq.describe(), ''$.*[*]''))', '[]'),
     ('apply',

@@ -826,6 +826,8 @@ $got$, $want$VALUES
     ('_is_one_of_support(internal)', 'internal', 'v'),
     ('_is_in_reach(queue_id integer, queues integer[])', 'boolean', 'i'),
     ('_is_in_reach_support(internal)', 'internal', 'v'),
+    ('_is_as_asked(value text)', 'boolean', 'i'),
+    ('_is_as_asked_support(internal)', 'internal', 'v'),
     ('_running_jobs(OUT pid integer, OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT job_type text, OUT started_time timestamp with time zone, OUT is_locked boolean, OUT deadline timestamp with time zone, OUT worker_id bigint, OUT is_accepted boolean)', 'SETOF record', 'v'),
     ('_progress(OUT queue_id integer, OUT job_id bigint, OUT attempt integer, OUT done bigint, OUT total bigint, OUT message text, OUT reported_time timestamp with time zone, OUT pid integer, OUT worker_id bigint)', 'SETOF record', 'v'),
     ('_may(queue_id integer, privilege text)', 'boolean', 'v'),

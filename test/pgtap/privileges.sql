@@ -68,7 +68,8 @@ $$, $$VALUES
     ('hipq._fitting_data(integer,text,bigint,jsonb)'),
     ('hipq._is_held()'),
     ('hipq._is_one_of_support(internal)'),
-    ('hipq._is_in_reach_support(internal)')
+    ('hipq._is_in_reach_support(internal)'),
+    ('hipq._is_as_asked_support(internal)')
 $$, 'all functions but these');
 
 SELECT is_empty($$

@@ -47,7 +47,7 @@ SELECT set_eq('SELECT queue, waiting_time, waiting_window, waiting_hold, waiting
     $$VALUES ('contract.mail', 1::bigint, 0::bigint, 0::bigint, 0::bigint, 2::bigint, 0::bigint, 0::bigint)$$,
     'queues: waiting jobs by what they wait for');
 SELECT set_eq('SELECT id, job_key, attempt, pid, timeout, since = now() FROM hipq.running',
-    $$VALUES (5::bigint, 'five', 1, NULL::integer, 60, true), (6, 'NONE', 1, NULL, 60, true)$$, 'running: jobs that no executor has, too');
+    $$VALUES (5::bigint, 'five', 1, NULL::integer, 60, true), (6, NULL, 1, NULL, 60, true)$$, 'running: jobs that no executor has, too');
 SELECT set_eq('SELECT queue, job_id, duration FROM hipq.attempts', $$VALUES ('contract.mail', 9::bigint, interval '2 s')$$, 'attempts of the queue alone');
 SELECT set_eq('SELECT queue, job_id FROM hipq.dead_letters', $$VALUES ('contract.mail', 9::bigint)$$, 'dead letters of the queue alone');
 SELECT set_eq('SELECT job_type, default_timeout, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, default_priority, queue_ttl FROM hipq.job_types', $$VALUES

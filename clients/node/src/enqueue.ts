@@ -107,5 +107,5 @@ export async function waitFor<Result = unknown>(
   const { rows } = await client.query(`SELECT outcome, result, error FROM ${text}`, values);
   const [row] = rows;
   if (row === undefined || !["succeeded", "failed", "cancelled", "expired"].includes(row.outcome)) return undefined;
-  return { outcome: row.outcome, result: row.result, error: row.error === "NONE" ? null : row.error };
+  return { outcome: row.outcome, result: row.result, error: row.error };
 }

@@ -9,7 +9,7 @@ export interface ClaimedRow {
   attempt: number;
   queue: string;
   job_type: string;
-  job_key: string;
+  job_key: string | null;
   job_data: unknown;
   /** Times as the server writes them. */
   deadline: string;
@@ -49,7 +49,7 @@ export class Job<Data = any> {
     this.attempt = row.attempt;
     this.queue = row.queue;
     this.type = row.job_type;
-    this.key = row.job_key === "NONE" ? null : row.job_key;
+    this.key = row.job_key;
     this.data = row.job_data as Data;
     this.retryCount = row.retry_count;
     this.maxRetries = row.max_retries;

@@ -24,6 +24,12 @@ inline constexpr std::size_t max_batch_size = 1000;
 inline constexpr std::string_view none_text =
     "NONE";  // in a column of text: nothing, no key, no error
 
+// What users are shown of such a column.
+inline std::optional<std::string> unless_none(std::string_view text)
+{
+    return text == none_text ? std::nullopt : std::optional<std::string>(text);
+}
+
 std::optional<Problem> check_seconds(std::int64_t seconds,
                                      std::string_view field);        // 1 .. 2^31 - 1
 std::optional<Problem> check_timeout(std::int64_t seconds);          // the same

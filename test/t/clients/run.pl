@@ -26,24 +26,24 @@ my @worker = ('--queue', 'app.run', '--types', 'say', '--', $program);
 my $run = HipqRun->new($hipq, arguments => [ '--jobs', 4, @worker ]);
 ok($run->is_ready, 'it registers');
 sub enqueue { my ($do, $rest) = @_; return $hipq->enqueue('say', sprintf q{jsonb_build_object('do', $do$%s$do$), queue => 'app.run'%s}, $do, $rest // ''); }
-sub job { my ($id) = @_; $hipq->outcome($id); return $hipq->sql("SELECT outcome || ' ' || coalesce(result::text, '') || ' ' || error FROM hipq.jobs WHERE id = $id"); }
+sub job { my ($id) = @_; $hipq->outcome($id); return $hipq->sql("SELECT concat_ws(' ', outcome, result, error) FROM hipq.jobs WHERE id = $id"); }
 
 # ---- exit codes and output
 
 foreach my $case (
-	[ 'echo hello', 'succeeded "hello" NONE', '', 'a text is a JSON string' ],
-	[ q{echo '{"a": 1.10, "b": 12345678901234567890123}'}, 'succeeded {"a": 1.10, "b": 12345678901234567890123} NONE', '', 'JSON stands as it is' ],
-	[ 'true', 'succeeded null NONE', '', 'nothing is null' ],
-	[ q{printf 'a\\0b\\377'}, "succeeded \"a\x{FFFD}b\x{FFFD}\" NONE", '', 'what is no text of PostgreSQL is replaced' ],
-	[ 'echo no luck >&2; exit 75', 'failed null exit code 75: no luck', '1 transient_error, 2 transient_error', '75: tried again' ],
-	[ 'echo no hope >&2; exit 78', 'failed null exit code 78: no hope', '1 explicit_failure', '78: never again' ],
-	[ 'exit 1', 'failed null exit code 1', '1 transient_error, 2 transient_error', '1: failed, tried again' ],
-	[ 'exit 255', 'failed null exit code 255', '1 transient_error, 2 transient_error', '255: failed' ],
-	[ 'kill -SEGV $$', 'failed null killed by signal 11 (Segmentation fault)', '1 transient_error, 2 transient_error', 'a signal: failed' ],
-	[ 'head -c 2000000 /dev/zero', 'failed null the result is longer than --max-output allows', '1 explicit_failure', 'a result that is too long: never again' ],
-	[ q{printf '[%.0s' $(seq 1 5000); printf ']%.0s' $(seq 1 5000)}, qr/^failed null .*deep/, '1 explicit_failure', 'a result that the server refuses: never again' ],
-	[ 'exec 0<&-; echo early', 'succeeded "early" NONE', '', 'it need not read its data' ],
-	[ '(sleep 600; echo late) & echo soon', 'succeeded "soon" NONE', '', 'what it leaves behind is not waited for' ])
+	[ 'echo hello', 'succeeded "hello"', '', 'a text is a JSON string' ],
+	[ q{echo '{"a": 1.10, "b": 12345678901234567890123}'}, 'succeeded {"a": 1.10, "b": 12345678901234567890123}', '', 'JSON stands as it is' ],
+	[ 'true', 'succeeded', '', 'nothing is null' ],
+	[ q{printf 'a\\0b\\377'}, "succeeded \"a\x{FFFD}b\x{FFFD}\"", '', 'what is no text of PostgreSQL is replaced' ],
+	[ 'echo no luck >&2; exit 75', 'failed exit code 75: no luck', '1 transient_error, 2 transient_error', '75: tried again' ],
+	[ 'echo no hope >&2; exit 78', 'failed exit code 78: no hope', '1 explicit_failure', '78: never again' ],
+	[ 'exit 1', 'failed exit code 1', '1 transient_error, 2 transient_error', '1: failed, tried again' ],
+	[ 'exit 255', 'failed exit code 255', '1 transient_error, 2 transient_error', '255: failed' ],
+	[ 'kill -SEGV $$', 'failed killed by signal 11 (Segmentation fault)', '1 transient_error, 2 transient_error', 'a signal: failed' ],
+	[ 'head -c 2000000 /dev/zero', 'failed the result is longer than --max-output allows', '1 explicit_failure', 'a result that is too long: never again' ],
+	[ q{printf '[%.0s' $(seq 1 5000); printf ']%.0s' $(seq 1 5000)}, qr/^failed .*deep/, '1 explicit_failure', 'a result that the server refuses: never again' ],
+	[ 'exec 0<&-; echo early', 'succeeded "early"', '', 'it need not read its data' ],
+	[ '(sleep 600; echo late) & echo soon', 'succeeded "soon"', '', 'what it leaves behind is not waited for' ])
 {
 	my ($do, $expected, $attempts, $what) = @$case;
 	my $id = enqueue($do);
@@ -53,7 +53,7 @@ foreach my $case (
 	is($hipq->attempts($id), $attempts, '... after these attempts') if $attempts;
 }
 my $id = enqueue('seq 1 5000 >&2; exit 78');
-like(job($id), qr/^failed null exit code 78: \d+\n(?:\d+\n)+5000$/, 'of much that it says the end is kept');
+like(job($id), qr/^failed exit code 78: \d+\n(?:\d+\n)+5000$/, 'of much that it says the end is kept');
 cmp_ok($hipq->sql("SELECT length(error) FROM hipq.jobs WHERE id = $id"), '>', 7000, '... which is much, too');
 
 # ---- what it gets
@@ -78,7 +78,7 @@ ok($run->logs('progress not understood', qr/^nonsense$/), 'a line that is none i
 ok($hipq->wait_until("SELECT deadline > now() + '1 h' FROM hipq.running WHERE id = $slow"), 'it has more time')
   or diag($hipq->sql("SELECT row_to_json(running) FROM hipq.running"));
 append_to_file("$there/go", '');
-is(job($slow), 'succeeded "done" NONE', 'and it ends');
+is(job($slow), 'succeeded "done"', 'and it ends');
 
 # ---- a program that is not there, at the start of a job
 
@@ -122,7 +122,7 @@ append_to_file($config, encode_json({ queue => ['app.run'], types => [ 'say', 'o
 $id = enqueue('echo by file');
 ($code, $out, $err) = HipqRun::answer($hipq, '--config', $config, '--log-level', 'warning');
 is($code . $err, '0', 'a file says all of it');
-is(job($id), 'succeeded "by file" NONE', '... and jobs are run');
+is(job($id), 'succeeded "by file"', '... and jobs are run');
 
 # ---- logs
 
@@ -143,8 +143,8 @@ like($err, qr/^\S+Z error: job failed: job \d+ \(say, attempt 1\): exit code 78$
 my $port = PostgreSQL::Test::Cluster::get_free_port();
 $run = HipqRun->new($hipq, arguments => [ '--metrics', $port, @worker ]);
 ok($run->is_ready, 'one with metrics');
-is(job(enqueue('echo counted')), 'succeeded "counted" NONE', 'a job succeeds');
-is(job(enqueue('exit 78')), 'failed null exit code 78', 'one fails');
+is(job(enqueue('echo counted')), 'succeeded "counted"', 'a job succeeds');
+is(job(enqueue('exit 78')), 'failed exit code 78', 'one fails');
 my $get = sub { return HTTP::Tiny->new->get("http://127.0.0.1:$port$_[0]") };
 ok($run->wait_for(sub { $get->('/metrics')->{content} =~ /^hipq_run_jobs_total\{outcome="failed"\} 1$/m }), 'metrics count jobs');
 my $page = $get->('/metrics')->{content};

@@ -32,13 +32,13 @@ my @program = ('--', 'perl', "$there/program.pl");
 my $run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 3, @program ], env => { HEEDS => 1 });
 ok($run->is_ready, 'it registers');
 sub enqueue { my ($say, $rest) = @_; return $hipq->enqueue('line', sprintf q{jsonb_build_object('say', $say$%s$say$), queue => 'app.run'%s}, $say, $rest // ''); }
-sub job { my ($id) = @_; $hipq->outcome($id); return $hipq->sql("SELECT outcome || ' ' || coalesce(result::text, '') || ' ' || error FROM hipq.jobs WHERE id = $id"); }
+sub job { my ($id) = @_; $hipq->outcome($id); return $hipq->sql("SELECT concat_ws(' ', outcome, result, error) FROM hipq.jobs WHERE id = $id"); }
 sub starts { return scalar grep { $_->{event} eq 'stderr' && $_->{message} =~ /^started/ } $run->entries; }
 
 my $id = enqueue('{"id": %d, "result": {"sent": true}}');
-is(job($id), 'succeeded {"sent": true} NONE', 'an answer is a line');
-is(job(enqueue('{"id": %d, "error": "no luck"}')), 'failed null no luck', 'an error is tried again');
-is(job($id = enqueue('{"id": %d, "error": "no hope", "retriable": false}')), 'failed null no hope', '... or not');
+is(job($id), 'succeeded {"sent": true}', 'an answer is a line');
+is(job(enqueue('{"id": %d, "error": "no luck"}')), 'failed no luck', 'an error is tried again');
+is(job($id = enqueue('{"id": %d, "error": "no hope", "retriable": false}')), 'failed no hope', '... or not');
 is($hipq->attempts($id), '1 explicit_failure', '... for good');
 $id = enqueue('all', q{, job_key => 'the key'});
 is($hipq->result($id), qq({"id": $id, "key": "the key", "data": {"say": "all"}, "type": "line", "queue": "app.run", "attempt": 1, "max_retries": 1, "retry_count": 0}),
@@ -51,12 +51,12 @@ ok($hipq->wait_until("SELECT deadline > now() + '50 min' FROM hipq.running WHERE
 ok($run->logs('answer not understood', $_), "a wrong line is logged: $_") foreach qr/^not a JSON object: not JSON/, qr/^no member "result"/, qr/^job 0 does not run/;
 $hipq->sql("SELECT hipq.cancel($id)");
 ok($run->logs('stderr', qr/^over $id$/), 'the program is told of a cancelled job');
-is(job(enqueue('{"id": %d, "result": 1}')), 'succeeded 1 NONE', 'and works on, if it heeds that');
+is(job(enqueue('{"id": %d, "result": 1}')), 'succeeded 1', 'and works on, if it heeds that');
 ok($run->wait_for(sub { starts() == 1 }), '... the same one');
 
 $id = enqueue('nothing');
 ok($hipq->wait_until("SELECT is_accepted FROM hipq.running WHERE id = $id"), 'a job waits for its answer');
-like(job(enqueue('die', q{, max_retries => 0})), qr/^failed null the program ended with this job: exit code 7: started.*\nno way$/s, 'the program dies with its jobs');
+like(job(enqueue('die', q{, max_retries => 0})), qr/^failed the program ended with this job: exit code 7: started.*\nno way$/s, 'the program dies with its jobs');
 ok($hipq->wait_until("SELECT concat(state, attempt) FROM hipq.jobs WHERE id = $id", 'running2'), 'the others are tried again');
 ok($run->wait_for(sub { starts() == 2 }), '... in a new one');
 $hipq->sql("SELECT hipq.cancel($id)");
@@ -82,7 +82,7 @@ $hipq->sql("SELECT hipq.cancel($jobs[1])");
 # ---- a program that dies at once
 
 $run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 3, '--', 'sh', '-c', 'exit 1' ]);
-is(job($id = enqueue('nothing')), 'failed null the program ended with this job: exit code 1', 'a program that dies at once fails the job');
+is(job($id = enqueue('nothing')), 'failed the program ended with this job: exit code 1', 'a program that dies at once fails the job');
 is($run->stop, 0, '... and no more');
 
 # ---- many

@@ -55,18 +55,18 @@ foreach my $type ('work', 'record', 'grouped')
 	my $session = begin_to_wait("SELECT * FROM hipq.wait_for($id)");
 	my $since = time();
 	$lock->quit;
-	is(end_of($session), 'succeeded|{"did": {"lock": 1}}|NONE', "$type: success with its result");
+	is(end_of($session), 'succeeded|{"did": {"lock": 1}}|', "$type: success with its result");
 	$hipq->in_time(time() - $since, 5, 'at once');
 }
 {
 	my $id = $hipq->enqueue('work', q{'{"fail": 1}'});
-	is($hipq->sql("SELECT * FROM hipq.wait_for($id)"), 'failed|null|no', 'failure with its error');
-	is($hipq->sql("SELECT * FROM hipq.wait_for($id, '0', 'app.main')"), 'failed|null|no', 'one that is final already needs no time');
+	is($hipq->sql("SELECT * FROM hipq.wait_for($id)"), 'failed||no', 'failure with its error');
+	is($hipq->sql("SELECT * FROM hipq.wait_for($id, '0', 'app.main')"), 'failed||no', 'one that is final already needs no time');
 	$id = $hipq->enqueue('work', q{scheduled_run_time => now() + interval '1 day'});
 	my $session = begin_to_wait("SELECT * FROM hipq.wait_for($id, NULL)");
 	my $since = time();
 	$hipq->sql("SELECT hipq.cancel($id, 'no more')");
-	is(end_of($session), 'cancelled|null|cancelled: no more', 'cancelled while it waits');
+	is(end_of($session), 'cancelled||cancelled: no more', 'cancelled while it waits');
 	$hipq->in_time(time() - $since, 5, 'at once');
 	$id = $hipq->enqueue('work', q{scheduled_run_time => now() + interval '2 s', expires_time => now() + interval '2 s'});
 	is($hipq->sql("SELECT outcome FROM hipq.wait_for($id)"), 'expired', 'expired');
@@ -76,15 +76,15 @@ foreach my $type ('work', 'record', 'grouped')
 	$hipq->pid_of($id);
 	$since = time();
 	$hipq->sql("SELECT hipq.cancel($id)");
-	is(end_of($session), 'cancelled|null|cancelled', 'cancelled while it runs');
+	is(end_of($session), 'cancelled||cancelled', 'cancelled while it runs');
 	$hipq->in_time(time() - $since, 5, 'at once');
 
 	# ---- not yet
 	$id = $hipq->enqueue('work', q{'{"lock": 1}'});
 	$hipq->pid_of($id);
-	is($hipq->sql("SELECT * FROM hipq.wait_for($id, '10 ms')"), 'running||NONE', 'when the time is up: how it stands');
+	is($hipq->sql("SELECT * FROM hipq.wait_for($id, '10 ms')"), 'running||', 'when the time is up: how it stands');
 	my $later = $hipq->enqueue('work', q{scheduled_run_time => now() + interval '1 day'});
-	is($hipq->sql("SELECT * FROM hipq.wait_for($later, '0')"), 'waiting||NONE', 'no time, one look');
+	is($hipq->sql("SELECT * FROM hipq.wait_for($later, '0')"), 'waiting||', 'no time, one look');
 	my $after = $hipq->sql(q{SELECT hipq.enqueue('work', '{"first": 1}', job_key => 'k')});
 	is($hipq->sql("SELECT outcome FROM hipq.wait_for($after)"), 'succeeded', 'others');
 	like($hipq->error_of("SET statement_timeout = '100ms'; SELECT hipq.wait_for($id)"), qr/57014/, 'statement_timeout ends it');
@@ -117,12 +117,12 @@ foreach my $type ('work', 'record', 'grouped')
 	is($hipq->sql("SELECT outcome FROM hipq.wait_for($second, '10 ms')"), 'waiting', 'a successor waits');
 	my $session = begin_to_wait("SELECT * FROM hipq.wait_for($second)");
 	$lock->quit;
-	is(end_of($session), 'succeeded|{"did": {"second": 1}}|NONE', 'until it has run');
+	is(end_of($session), 'succeeded|{"did": {"second": 1}}|', 'until it has run');
 	$lock = $hipq->hold_lock;
 	my $id = $hipq->enqueue('brief', q{'{"lock": 1}'});
 	$session = begin_to_wait("SELECT * FROM hipq.wait_for($id)");
 	$lock->quit;
-	is(end_of($session), 'succeeded||NONE', 'a success that leaves no row has no result');
+	is(end_of($session), 'succeeded||', 'a success that leaves no row has no result');
 	like($hipq->error_of("SELECT hipq.wait_for($id)"), qr/42704: job $id does not exist/, 'and is not known any more');
 }
 

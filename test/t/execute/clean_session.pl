@@ -73,7 +73,7 @@ sub try_vandal
 	my $ids = $hipq->sql(qq{BEGIN; SELECT hipq.enqueue('$type', \$data\$$data\$data\$, queue => 'app.main'); SELECT hipq.enqueue('fingerprint'); COMMIT});
 	my ($vandal, $after) = split /\n/, $ids;
 	$hipq->outcome($after);
-	my $outcome = $hipq->sql("SELECT concat_ws(' ', outcome, nullif(retry_reason, 'NONE')) FROM hipq.jobs WHERE id = $vandal");
+	my $outcome = $hipq->sql("SELECT concat_ws(' ', outcome, retry_reason) FROM hipq.jobs WHERE id = $vandal");
 	is($outcome, $expected, "$name: $outcome") or diag($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $vandal"));
 	my $print = $hipq->sql("SELECT result FROM hipq.jobs WHERE id = $after");
 	ok($print eq $fresh, "$name: the next job finds a fresh session")

@@ -54,7 +54,7 @@ sub handled
 foreach my $type (qw(lock record))
 {
 	my $id = handled($type, '{}');
-	is(row($id), 'running 1 0 NONE', "$type: the job stays running");
+	is(row($id), 'running 1 0', "$type: the job stays running");
 	is(written($id), 1, "$type: what its handler wrote is there");
 	is($hipq->sql("SELECT deadline - hipq.now() BETWEEN interval '500 s' AND interval '600 s' FROM hipq.jobs WHERE id = $id"), 't', "$type: for its timeout from then on");
 	is($hipq->sql("SELECT concat_ws(' ', attempt, coalesce(pid, -1), worker_id, is_accepted) FROM hipq.running WHERE id = $id"), '1 -1 0', "$type: in nobody's hands, view running says");
@@ -72,16 +72,16 @@ foreach my $type (qw(lock record))
 	is(written($id), 0, "$type: and leaves nothing");
 	like(row(handled($type, '{"snooze_first": 1, "roll_back": 1}')), qr/^retry 1 snoozed/, "$type: a snooze before what is rolled back does");
 	like(row(handled($type, '{"snooze": 1}')), qr/^retry 1 snoozed/, "$type: a snooze after it counts");
-	is(row(handled($type, '{"snooze_first": 1}')), 'running 1 0 NONE', "$type: not one before it");
+	is(row(handled($type, '{"snooze_first": 1}')), 'running 1 0', "$type: not one before it");
 	is($hipq->attempts(handled($type, '{"successor": 1}', ", job_key => 'own', max_retries => 0")), '1 transient_error 55000', "$type: not together with a successor");
 	is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_live WHERE job_key = 'own'}), 0, "$type: which is undone");
 }
-is(row(handled('statement', '{}')), 'running 1 0 NONE', 'a statement can');
+is(row(handled('statement', '{}')), 'running 1 0', 'a statement can');
 my $id = handled('steps', '{"then": "commit"}');
-is(row($id), 'running 1 0 NONE', 'so can a procedure, also before it commits');
+is(row($id), 'running 1 0', 'so can a procedure, also before it commits');
 is(written($id), 1, 'with what it had committed');
 $id = handled('steps', '{"then": "commit", "snooze": 1}');
-is(row($id), 'running 1 0 NONE', 'and in one that is rolled back after that, a snooze does not count');
+is(row($id), 'running 1 0', 'and in one that is rolled back after that, a snooze does not count');
 is($hipq->outcome(handled('steps', '{"then": "rollback"}')), 'succeeded', 'but not before it rolls back');
 is($hipq->attempts(handled('batch', '{}', ', max_retries => 0')), '1 transient_error 0A000', 'a batch cannot');
 
@@ -95,7 +95,7 @@ is($hipq->sql(q{SELECT concat_ws(' ', throttle_used, running_jobs, waiting_throt
 is($hipq->sql(q{SELECT concat_ws(' ', throttle_key, throttle_used, running_jobs) FROM hipq.throttle_keys}), 'k 1.000 1', 'view throttle_keys says so too');
 $hipq->sql('SELECT pg_terminate_backend(pid) FROM hipq.executors');
 ok($hipq->wait_until('SELECT count(*) = 0 FROM hipq.executors WHERE pid IS NOT NULL'), 'executors go');
-is(row($jobs[0]), 'running 1 0 NONE', 'the job stays');
+is(row($jobs[0]), 'running 1 0', 'the job stays');
 $hipq->sql("SELECT hipq.fail_job($jobs[0], 'no answer')");
 ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs WHERE id = $jobs[1]"), 'when it has ended there is room for the next one');
 $hipq->sql("SELECT hipq.fail_job($jobs[1], 'no answer')");
@@ -118,7 +118,7 @@ foreach my $action (qw(terminate kill))
 	ok($hipq->wait_until(q{SELECT throttle_used = 1 FROM hipq.queues WHERE queue = 'app.one'}), "$action: it counts");
 	my $next = $hipq->enqueue('one', q{'{"roll_back": 1}', queue => 'app.one', throttle_key => 'k'});
 	ok($hipq->wait_until("SELECT count(*) > 0 FROM hipq.why($next) WHERE NOT passed AND condition LIKE 'throttle%'"), "$action: and others wait");
-	is(row($job), 'running 1 0 NONE', "$action: it stays running");
+	is(row($job), 'running 1 0', "$action: it stays running");
 	is($hipq->attempts($job), '', "$action: uncharged");
 	$hipq->sql("SELECT hipq.fail_job($job, 'no answer')");
 	is($hipq->outcome($next), 'succeeded', "$action: until it has ended");
@@ -126,7 +126,7 @@ foreach my $action (qw(terminate kill))
 my $left = $hipq->enqueue('one', q{'{}', queue => 'app.one', throttle_key => 'k', timeout => 3});
 ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs WHERE id = $left"), 'a job is left');
 $hipq->node->restart;
-is(row($left), 'running 1 0 NONE', 'it stays over a restart');
+is(row($left), 'running 1 0', 'it stays over a restart');
 is($hipq->outcome($left), 'failed', 'until its timeout comes');
 is($hipq->attempts($left), '1 timeout 57014', 'which is the reason');
 ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues WHERE queue = 'app.one'}), 'it counts no more');
@@ -138,7 +138,7 @@ my $shared = $hipq->enqueue('one', q{'{}', queue => 'app.one', throttle_key => '
 ok($points->wait_held('after-reserve'), 'an executor has a job in its hand');
 is($hipq->sql_as('app', q{SELECT hipq.run_until_idle('app.one')}), 1, 'which a client runs');
 $points->reset;
-is(row($shared), 'running 1 0 NONE', 'and leaves running');
+is(row($shared), 'running 1 0', 'and leaves running');
 ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.executors WHERE status = 'running'}), 'the executor finds that it is gone');
 is($hipq->sql(q{SELECT concat_ws(' ', throttle_used, running_jobs) FROM hipq.queues WHERE queue = 'app.one'}), '1.000 1', 'it counts');
 is($hipq->sql("SELECT concat_ws(' ', attempt, worker_id) FROM hipq.running WHERE id = $shared"), '1 0', 'view running knows its attempt');

@@ -40,9 +40,9 @@ is(result_of('(data jsonb) RETURNS json', q{RETURN '{"b":1, "a":2}';}), '{"a": 2
 is(result_of('(data jsonb) RETURNS pair', q{RETURN ROW(1, 'one')::pair;}), '{"x": 1, "y": "one"}', 'composite type');
 is(result_of('(data jsonb) RETURNS integer[]', 'RETURN ARRAY[1, 2];'), '[1, 2]', 'array');
 is(result_of('(data jsonb) RETURNS date', q{RETURN DATE '2026-11-21';}), '"2026-11-21"', 'date');
-is(result_of('(data jsonb) RETURNS void', 'NULL;'), 'null', 'void');
-is(result_of('(data jsonb) RETURNS jsonb', 'RETURN NULL;'), 'null', 'NULL');
-is(result_of('(data jsonb) RETURNS integer', 'RETURN NULL;'), 'null', 'NULL of another type');
+is(result_of('(data jsonb) RETURNS void', 'NULL;'), '', 'void');
+is(result_of('(data jsonb) RETURNS jsonb', 'RETURN NULL;'), '', 'NULL');
+is(result_of('(data jsonb) RETURNS integer', 'RETURN NULL;'), '', 'NULL of another type');
 is(result_of('(data jsonb) RETURNS jsonb', 'RETURN data;', q{'plain text'}), '"plain text"', 'plain text arrives as a JSON string');
 is(result_of('(data jsonb) RETURNS jsonb', 'RETURN data;', q{'[1, null]'}), '[1, null]', 'any JSON arrives as it is');
 is(length(result_of('(data jsonb) RETURNS text', q{RETURN repeat('x', 100000);})), 100_002, 'a long result');

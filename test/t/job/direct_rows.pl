@@ -31,7 +31,7 @@ sub run_jobs
 	my $ids = $hipq->sql(qq{WITH new AS (INSERT INTO hipq.app_main (job_type, job_data) SELECT '$type', jsonb_build_object('n', n, 'text', repeat('x', 200))
 		FROM generate_series(1, 20) AS n RETURNING id) SELECT string_agg(id::text, ',') FROM new});
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id IN ($ids) AND outcome = 'succeeded'", 20), "$type, $what: jobs succeed");
-	is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id IN ($ids) AND result = job_data AND state = 'final' AND attempt = 1 AND error = 'NONE' AND retry_reason = 'NONE'
+	is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id IN ($ids) AND result = job_data AND state = 'final' AND attempt = 1 AND error IS NULL AND retry_reason IS NULL
 		AND update_time >= accepted_time AND accepted_time >= created_time AND deadline IS NULL"), 20, 'their rows are right');
 	return (guard_calls() - $before) / 20;
 }

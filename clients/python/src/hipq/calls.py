@@ -146,5 +146,4 @@ class Outcome(NamedTuple):
 
 def outcome_of(row: Sequence[Any]) -> Outcome:
     """What wait_for() returned."""
-    outcome, result, error = row
-    return Outcome(outcome, result, None if error == "NONE" else error)
+    return Outcome(*row)

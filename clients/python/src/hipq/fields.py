@@ -9,8 +9,8 @@ from typing import Any, Optional
 
 # None of these can be infinite, which psycopg could not load.
 COLUMNS = (
-    "id, attempt, queue, job_type, nullif(job_key, 'NONE'), job_data, deadline, retry_count,"
-    " max_retries, nullif(retry_reason, 'NONE'), scheduled_run_time, created_time, original_job_id,"
+    "id, attempt, queue, job_type, job_key, job_data, deadline, retry_count,"
+    " max_retries, retry_reason, scheduled_run_time, created_time, original_job_id,"
     " traceparent"
 )
 

@@ -47,8 +47,6 @@ inline ClaimedJob claimed_job(const Result &result, int row)
     job.queue = result.text(row, "queue");
     job.type = result.text(row, "job_type");
     job.key = result.get(row, "job_key");
-    if (job.key == "NONE")
-        job.key.reset();
     job.data = result.text(row, "job_data");
     job.deadline = result.text(row, "deadline_text");
     job.times_out = time_out_of(result, row);

@@ -127,7 +127,7 @@ inline std::optional<Outcome> wait_for(PGconn *connection, std::int64_t id,
         return std::nullopt;
     const Value json = result.get(0, "result");
     const Value error = result.get(0, "error");
-    return Outcome{outcome, json ? Json::parse(*json) : Json(), error == "NONE" ? Value() : error};
+    return Outcome{outcome, json ? Json::parse(*json) : Json(), error};
 }
 
 // Cancels a job that waits or runs; false: it ends otherwise.
