@@ -1,7 +1,6 @@
 // Runs a handler's statement through a portal, as a client's own statement.
 #include "run_handler.hpp"
 
-#include "execute/attempt_log.hpp"
 #include "execute/handler_plan.hpp"
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
@@ -339,7 +338,6 @@ std::vector<pg::RawValue> run_handler(const catalog::Handler &handler,
 {
     const Call call = call_of(handler, jobs, memory);
     std::vector<pg::RawValue> results(jobs.size(), pg::RawValue{JSONBOID, Datum{0}, true});
-    const Listening listening;
     pg::call([&] {
         const Outcome outcome = run_call_for(jobs, call);
         MemoryContext before = ::MemoryContextSwitchTo(memory);

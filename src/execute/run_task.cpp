@@ -2,6 +2,7 @@
 //
 // Or what follows when it failed.
 #include "execute/attempt.hpp"
+#include "execute/attempt_log.hpp"
 #include "execute/bookkeeping.hpp"
 #include "execute/durability.hpp"
 #include "execute/run_handler.hpp"
@@ -30,6 +31,15 @@ void choose_durability(const Queue &queue)
         commit_without_waiting();
 }
 
+// What its deferred triggers say is kept with what the handler says.
+std::vector<pg::RawValue> run_user_code(const Executor &executor, const Task &task)
+{
+    const Listening listening;
+    std::vector<pg::RawValue> results = run_handler(*task.handler, task.jobs, executor.job_memory);
+    end_user_code();
+    return results;
+}
+
 // The handler's transaction, in the role's isolation level, up to its end; under a claim by lock it
 // is open already. Returns what stopped the handler, if anything did.
 std::optional<Failure> call(const Executor &executor, const Task &task, StopControl &control,
@@ -44,9 +54,7 @@ std::optional<Failure> call(const Executor &executor, const Task &task, StopCont
     job::demand_fitting_data(*task.queue, task.jobs);
     session.begin();
     HIPQ_POINT("before-handler");
-    const std::vector<pg::RawValue> results =
-        run_handler(*task.handler, task.jobs, executor.job_memory);
-    end_user_code();
+    const std::vector<pg::RawValue> results = run_user_code(executor, task);
     HIPQ_POINT("after-handler");
     if (auto stopped = stop_failure(
             control.stop(),

@@ -66,6 +66,7 @@ std::vector<pg::RawValue> call_as_owner(const Queue &queue, const Handler &handl
 {
     return pg::as_role(queue.owner, [&] {
         const execute::HandlerVisit visit;
+        const execute::Listening listening;
         auto results = execute::run_handler(handler, jobs, CurrentMemoryContext);
         visit.end();
         return results;

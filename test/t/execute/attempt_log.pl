@@ -119,6 +119,22 @@ is(said(run('speak', '{}')), '', 'nor where it is switched off');
 change('hipq.attempt_log_size' => 1000);
 change('hipq.attempt_log_rate' => 100);
 
+# ---- what runs when the handler has ended
+$hipq->sql(q{
+	CREATE TABLE put_off (said text);
+	CREATE FUNCTION say_later() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		RAISE WARNING 'later: %', NEW.said;
+		IF NEW.said = 'no' THEN RAISE EXCEPTION 'not at all'; END IF;
+		RETURN NEW;
+	END $$;
+	CREATE CONSTRAINT TRIGGER say_later AFTER INSERT ON put_off DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION say_later();
+	CREATE FUNCTION put_off(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN INSERT INTO put_off VALUES (data->>'say'); RAISE NOTICE 'now'; END $$;
+	GRANT ALL ON put_off TO PUBLIC;
+	SELECT hipq.register_job_type('app.main', 'put off', handler => 'put_off', max_retries => 0)});
+is(said(run('put off', '{"say": "yes"}')), '1 NOTICE 00000 now; 1 WARNING 01000 later: yes', 'what deferred triggers say is kept');
+is(said(run('put off', '{"say": "no"}')), '1 NOTICE 00000 now; 1 WARNING 01000 later: no; 1 ERROR P0001 not at all', 'also of one that fails');
+
 # ---- rights, moves and ends
 $id = run('speak', '{}');
 is($hipq->sql_as('reader', "SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $id"), 3, 'who may read the queue reads it');
