@@ -24,7 +24,7 @@ BEGIN
     LOOP
         BEGIN
             PERFORM set_config('lock_timeout', '100ms', true);
-            LOCK TABLE hipq.job IN ACCESS EXCLUSIVE MODE;
+            LOCK TABLE hipq.job, hipq.job_type IN ACCESS EXCLUSIVE MODE;
             ALTER VIEW hipq.sizes SET (security_barrier);
             ALTER VIEW hipq.jobs SET (security_barrier);
             ALTER VIEW hipq.running SET (security_barrier);
@@ -463,6 +463,9 @@ COMMENT ON COLUMN hipq.queues.throttle_limit
 COMMENT ON COLUMN hipq.queues.dead_letter_handler
     IS 'function that is called for each dead letter; NULL = none';
 
+ALTER TABLE hipq.job_type ADD COLUMN attempt_log boolean;
+COMMENT ON COLUMN hipq.job_type.attempt_log
+    IS 'whether what its handlers say is kept; NULL = setting hipq.attempt_log';
 CREATE OR REPLACE VIEW hipq.job_types WITH (security_barrier) AS
 SELECT seen.name AS queue,
        job_type.name AS job_type,
@@ -502,13 +505,16 @@ SELECT seen.name AS queue,
        ) AS is_paused,
        job_type.is_registered,
        cardinality(job_type.crash_times) AS crashes,
-       job_type.created_time
+       job_type.created_time,
+       coalesce(job_type.attempt_log, current_setting('hipq.attempt_log', true)::boolean) AS attempt_log
 FROM hipq.job_type
 JOIN hipq._visible_queue AS seen ON seen.queue_id = job_type.queue_id
 JOIN hipq.queue ON queue.queue_id = seen.queue_id
 LEFT JOIN hipq._worker_services() AS service ON service.queue_id = queue.queue_id AND service.job_type = job_type.name
 WHERE NOT queue.is_dropped
 OFFSET 0;
+COMMENT ON COLUMN hipq.job_types.attempt_log
+    IS 'whether what its handlers say is kept, unless the handler says otherwise';
 COMMENT ON COLUMN hipq.job_types.handler
     IS 'what runs: schema.function(argument types), or one SQL statement; NULL = nothing yet, '
     'jobs wait';
@@ -792,23 +798,46 @@ CREATE FUNCTION hipq.register_job_type(
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT '{}', do_not_retry_on text[] DEFAULT '{}',
     on_missing_handler text DEFAULT 'wait', queue_ttl hipq.duration DEFAULT NULL, claim text DEFAULT 'auto', batch_size integer DEFAULT 1,
     throttle_limit double precision DEFAULT 0, throttle_limit_per_key double precision DEFAULT 0, requires jsonb DEFAULT '{}', worker_wait_ttl hipq.duration DEFAULT NULL,
-    retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT '{}', validate text DEFAULT 'enqueue', if_not_exists boolean DEFAULT false,
-    or_replace boolean DEFAULT false
+    retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT '{}', validate text DEFAULT 'enqueue', attempt_log boolean DEFAULT NULL,
+    if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_or_replace_job_type';
 COMMENT ON FUNCTION hipq.register_job_type(
     text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer,
     hipq.duration, double precision, hipq.duration, double precision, text[], text[], text,
     hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean,
-    jsonb, text, boolean, boolean
+    jsonb, text, boolean, boolean, boolean
 ) IS 'registers a job type of a queue: what runs, and what its jobs start with. queue: the queue; '
     'job_type: the type; handler: a function, a procedure or an SQL statement; retry_handler: '
     'what decides about retries; default_timeout, queue_ttl, worker_wait_ttl: a number is '
     'seconds; what is NULL is as the queue, or the setting of that name, says; if_not_exists: a '
     'type that is registered stays as it is; or_replace: it becomes what the arguments say, and a '
     'time zone that is not given stays';
-GRANT EXECUTE ON FUNCTION hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, boolean, boolean) TO PUBLIC;
-SELECT hipq._take_rights('hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text)', 'hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, boolean, boolean)');
+GRANT EXECUTE ON FUNCTION hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, boolean, boolean, boolean) TO PUBLIC;
+SELECT hipq._take_rights('hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text)', 'hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, boolean, boolean, boolean)');
 DROP FUNCTION hipq.register_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text);
+
+CREATE FUNCTION hipq.alter_job_type(
+    queue text, job_type text, handler text DEFAULT NULL, handler_kind text DEFAULT 'auto', retry_handler text DEFAULT NULL,
+    default_timeout hipq.duration DEFAULT NULL, default_priority integer DEFAULT NULL, default_throttle_factor double precision DEFAULT NULL,
+    default_time_windows text DEFAULT NULL, time_zone text DEFAULT NULL, max_retries integer DEFAULT NULL,
+    retry_base hipq.duration DEFAULT NULL, retry_multiplier double precision DEFAULT NULL, retry_max hipq.duration DEFAULT NULL,
+    retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT NULL, do_not_retry_on text[] DEFAULT NULL,
+    on_missing_handler text DEFAULT NULL, queue_ttl hipq.duration DEFAULT NULL, claim text DEFAULT NULL, batch_size integer DEFAULT NULL,
+    throttle_limit double precision DEFAULT NULL, throttle_limit_per_key double precision DEFAULT NULL, requires jsonb DEFAULT NULL, worker_wait_ttl hipq.duration DEFAULT NULL,
+    retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT NULL, validate text DEFAULT NULL, attempt_log boolean DEFAULT NULL,
+    reset text[] DEFAULT '{}'
+) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_whole_job_type';
+COMMENT ON FUNCTION hipq.alter_job_type(
+    text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer,
+    hipq.duration, double precision, hipq.duration, double precision, text[], text[], text,
+    hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean,
+    jsonb, text, boolean, text[]
+) IS 'changes a job type. queue: the queue; job_type: the type; reset: names of arguments that go '
+    'back to the queue or setting; the other arguments are those of register_job_type(), NULL = '
+    'as it is';
+GRANT EXECUTE ON FUNCTION hipq.alter_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, boolean, text[]) TO PUBLIC;
+SELECT hipq._take_rights('hipq.alter_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, text[])', 'hipq.alter_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, boolean, text[])');
+DROP FUNCTION hipq.alter_job_type(text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer, hipq.duration, double precision, hipq.duration, double precision, text[], text[], text, hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean, jsonb, text, text[]);
 
 CREATE FUNCTION hipq.enqueue(
     job_type text, job_data text DEFAULT '{}', queue text DEFAULT NULL, job_key text DEFAULT NULL,

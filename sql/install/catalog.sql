@@ -166,6 +166,7 @@ CREATE TABLE hipq.job_type (
     is_registered           boolean     NOT NULL DEFAULT true,
     crash_times             timestamptz[] NOT NULL DEFAULT '{}',
     created_time            timestamptz NOT NULL DEFAULT now(),
+    attempt_log             boolean,
     CONSTRAINT job_type_pkey PRIMARY KEY (queue_id, name),
     CONSTRAINT job_type_handler_none_iff_kind_none CHECK ((handler = 'NONE') = (handler_kind IN ('none', 'notify')))
 );
@@ -236,6 +237,8 @@ COMMENT ON COLUMN hipq.job_type.crash_times
     IS 'when its jobs took the server down, within 10 minutes; with hipq.max_type_crashes of them '
     'hipq pauses the type';
 COMMENT ON COLUMN hipq.job_type.created_time IS 'when the job type was registered';
+COMMENT ON COLUMN hipq.job_type.attempt_log
+    IS 'whether what its handlers say is kept; NULL = setting hipq.attempt_log';
 
 -- Every process caches queues, job types, pauses and who serves what; a change of one, by whatever
 -- statement, makes all of them read again.

@@ -273,7 +273,8 @@ SELECT seen.name AS queue,
        ) AS is_paused,
        job_type.is_registered,
        cardinality(job_type.crash_times) AS crashes,
-       job_type.created_time
+       job_type.created_time,
+       coalesce(job_type.attempt_log, current_setting('hipq.attempt_log', true)::boolean) AS attempt_log
 FROM hipq.job_type
 JOIN hipq._visible_queue AS seen ON seen.queue_id = job_type.queue_id
 JOIN hipq.queue ON queue.queue_id = seen.queue_id
@@ -344,3 +345,5 @@ COMMENT ON COLUMN hipq.job_types.crashes
     'With hipq.max_type_crashes of them it is held, as hipq.pauses says; a new handler begins '
     'with none';
 COMMENT ON COLUMN hipq.job_types.created_time IS 'when the job type was registered';
+COMMENT ON COLUMN hipq.job_types.attempt_log
+    IS 'whether what its handlers say is kept, unless the handler says otherwise';

@@ -82,14 +82,14 @@ CREATE FUNCTION hipq.register_job_type(
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT '{}', do_not_retry_on text[] DEFAULT '{}',
     on_missing_handler text DEFAULT 'wait', queue_ttl hipq.duration DEFAULT NULL, claim text DEFAULT 'auto', batch_size integer DEFAULT 1,
     throttle_limit double precision DEFAULT 0, throttle_limit_per_key double precision DEFAULT 0, requires jsonb DEFAULT '{}', worker_wait_ttl hipq.duration DEFAULT NULL,
-    retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT '{}', validate text DEFAULT 'enqueue', if_not_exists boolean DEFAULT false,
-    or_replace boolean DEFAULT false
+    retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT '{}', validate text DEFAULT 'enqueue', attempt_log boolean DEFAULT NULL,
+    if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_or_replace_job_type';
 COMMENT ON FUNCTION hipq.register_job_type(
     text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer,
     hipq.duration, double precision, hipq.duration, double precision, text[], text[], text,
     hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean,
-    jsonb, text, boolean, boolean
+    jsonb, text, boolean, boolean, boolean
 ) IS 'registers a job type of a queue: what runs, and what its jobs start with. queue: the queue; '
     'job_type: the type; handler: a function, a procedure or an SQL statement; retry_handler: '
     'what decides about retries; default_timeout, queue_ttl, worker_wait_ttl: a number is '
@@ -105,13 +105,14 @@ CREATE FUNCTION hipq.alter_job_type(
     retry_jitter double precision DEFAULT NULL, retry_on text[] DEFAULT NULL, do_not_retry_on text[] DEFAULT NULL,
     on_missing_handler text DEFAULT NULL, queue_ttl hipq.duration DEFAULT NULL, claim text DEFAULT NULL, batch_size integer DEFAULT NULL,
     throttle_limit double precision DEFAULT NULL, throttle_limit_per_key double precision DEFAULT NULL, requires jsonb DEFAULT NULL, worker_wait_ttl hipq.duration DEFAULT NULL,
-    retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT NULL, validate text DEFAULT NULL, reset text[] DEFAULT '{}'
-) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_job_type';
+    retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT NULL, validate text DEFAULT NULL, attempt_log boolean DEFAULT NULL,
+    reset text[] DEFAULT '{}'
+) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_whole_job_type';
 COMMENT ON FUNCTION hipq.alter_job_type(
     text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer,
     hipq.duration, double precision, hipq.duration, double precision, text[], text[], text,
     hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean,
-    jsonb, text, text[]
+    jsonb, text, boolean, text[]
 ) IS 'changes a job type. queue: the queue; job_type: the type; reset: names of arguments that go '
     'back to the queue or setting; the other arguments are those of register_job_type(), NULL = '
     'as it is';

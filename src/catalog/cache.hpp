@@ -46,6 +46,7 @@ struct JobType {
     std::string time_zone;  // by name: that of the windows of its jobs
     int max_retries;
     std::optional<bool> retry_enabled;  // nothing: as its queue says
+    std::optional<bool> attempt_log;    // nothing: as the setting says
     core::RetryPolicy policy;
     std::vector<std::string> retry_on;
     std::vector<std::string> do_not_retry_on;

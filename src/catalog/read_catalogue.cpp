@@ -154,6 +154,8 @@ constexpr std::array job_type_fields{
     type_field<&JobType::worker_wait_ttl>("worker_wait_ttl"),
     type_field<&JobType::is_registered>("is_registered"),
     type_field<&JobType::retry_enabled>("retry_enabled"),
+    // While the extension is of the release before there is no such column.
+    type_field<&JobType::attempt_log>("(to_jsonb(job_type) ->> 'attempt_log')::boolean"),
     field<&JobTypeRow::parameters>("nullif(parameters, '{}')"),
     field<&JobTypeRow::checks_at_start>("validate = 'run'"),
 };

@@ -181,6 +181,19 @@ Listening::~Listening()
         log_min_messages = level_before_;
 }
 
+AttemptLogOfType::AttemptLogOfType(const catalog::Queue &queue, const job::ClaimedJob &job)
+    : before_(settings::attempt_log)
+{
+    const catalog::JobType *type = queue.find_job_type(job.type);
+    if (type != nullptr)
+        settings::attempt_log = type->attempt_log.value_or(before_);
+}
+
+AttemptLogOfType::~AttemptLogOfType()
+{
+    settings::attempt_log = before_;
+}
+
 void write_attempt_log(const catalog::Queue &queue, const job::ClaimedJob &job)
 {
     if (kept_log.first == nullptr && kept_log.left_out == 0)

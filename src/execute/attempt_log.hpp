@@ -18,6 +18,20 @@ private:
     int level_before_;  // log_min_messages
 };
 
+// While it lives, hipq.attempt_log is what the type of a job says, if that says anything. It begins
+// before the handler's transaction or subtransaction and ends after it: what a handler sets the
+// setting to is put back to this value then.
+class AttemptLogOfType {
+public:
+    AttemptLogOfType(const catalog::Queue &queue, const job::ClaimedJob &job);
+    ~AttemptLogOfType();
+    AttemptLogOfType(const AttemptLogOfType &) = delete;
+    AttemptLogOfType &operator=(const AttemptLogOfType &) = delete;
+
+private:
+    bool before_;
+};
+
 // Writes down what was said in the attempt of a job, which may be the first of a batch. In the
 // transaction that ends the attempt. Once: then it is forgotten.
 void write_attempt_log(const catalog::Queue &queue, const job::ClaimedJob &job);

@@ -18,7 +18,7 @@ using catalog::Queue;
 using enum TypeArgument::Position;
 
 // What falls back to a setting when the type says nothing.
-constexpr std::array<std::pair<const char *, TypeArgument::Position>, 9> resettable{
+constexpr std::array<std::pair<const char *, TypeArgument::Position>, 10> resettable{
     {{"default_timeout", default_timeout},
      {"max_retries", max_retries},
      {"retry_base", retry_base},
@@ -27,7 +27,8 @@ constexpr std::array<std::pair<const char *, TypeArgument::Position>, 9> resetta
      {"retry_jitter", retry_jitter},
      {"queue_ttl", queue_ttl},
      {"worker_wait_ttl", worker_wait_ttl},
-     {"retry_enabled", retry_enabled}}};
+     {"retry_enabled", retry_enabled},
+     {"attempt_log", attempt_log}}};
 
 // A type without handler is replaced: it is what hipq makes of a job whose type nobody registered.
 constinit pg::Statement insert_job_type(R"(
@@ -80,6 +81,32 @@ constinit pg::Statement update_job_type(R"(
         parameters = coalesce($27, parameters), validate = coalesce($28, validate),
         is_registered = true
     WHERE queue_id = $1 AND name = $2)");
+
+constinit pg::Statement
+    update_attempt_log("UPDATE hipq.job_type SET attempt_log = $3 "
+                       "WHERE queue_id = $1 AND name = $2 AND attempt_log IS DISTINCT FROM $3");
+
+// The functions of the release before have no such argument, and its table no such column.
+bool knows_attempt_log(const pg::Arguments &arguments)
+{
+    return arguments.count() > reset;
+}
+
+bool is_among(const std::vector<std::string> &names, std::string_view name)
+{
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// `to_reset`: as in store().
+void store_attempt_log(const Queue &queue, const std::string &name, const pg::Arguments &arguments,
+                       const std::vector<std::string> *to_reset)
+{
+    if (!knows_attempt_log(arguments))
+        return;
+    const auto given = arguments.maybe_bool(attempt_log);
+    if (given.has_value() || to_reset == nullptr || is_among(*to_reset, "attempt_log"))
+        update_attempt_log.run(queue.id, name, given);
+}
 
 // An array as parameter, NULL where there is none.
 pg::Parameter array_parameter(const std::optional<std::vector<std::string>> &texts)
@@ -143,7 +170,11 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
     if (to_reset != nullptr)
         parameters.emplace_back(*to_reset);
     return pg::as_hipq([&] {
-        return statement.execute(std::span<const pg::Parameter>(parameters)).processed() > 0;
+        const bool is_stored =
+            statement.execute(std::span<const pg::Parameter>(parameters)).processed() > 0;
+        if (is_stored)
+            store_attempt_log(queue, name, arguments, to_reset);
+        return is_stored;
     });
 }
 
@@ -253,14 +284,16 @@ std::optional<HandlerText> read_new_handler(const Queue &queue, const pg::Argume
 
 std::vector<std::string> read_reset(const pg::Arguments &arguments)
 {
-    std::array<const char *, resettable.size()> known;
-    std::transform(resettable.begin(), resettable.end(), known.begin(),
-                   [](const auto &entry) { return entry.first; });
-    std::vector<std::string> names = arguments.texts_without_nulls(reset, "reset");
+    const bool is_whole = knows_attempt_log(arguments);
+    const std::span entries = std::span(resettable).first(resettable.size() - (is_whole ? 0 : 1));
+    std::vector<const char *> known;
+    for (const auto &entry : entries)
+        known.push_back(entry.first);
+    std::vector<std::string> names =
+        arguments.texts_without_nulls(is_whole ? reset : reset_of_release_before, "reset");
     catalog::check_reset(names, known);
-    for (const auto &entry : resettable)
-        if (arguments.has(entry.second) &&
-            std::find(names.begin(), names.end(), entry.first) != names.end())
+    for (const auto &entry : entries)
+        if (arguments.has(entry.second) && is_among(names, entry.first))
             HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                        errmsg("\"%s\" cannot be both set and reset", entry.first));
     return names;
@@ -316,6 +349,13 @@ HIPQ_FUNCTION(hipq_register_job_type)
     return hipq::pg::return_void();
 }
 
+HIPQ_FUNCTION(hipq_alter_whole_job_type)
+{
+    hipq::queues::alter_job_type(hipq::pg::Arguments(fcinfo));
+    return hipq::pg::return_void();
+}
+
+// As the SQL of 0.1.0 calls it.
 HIPQ_FUNCTION(hipq_alter_job_type)
 {
     hipq::queues::alter_job_type(hipq::pg::Arguments(fcinfo));

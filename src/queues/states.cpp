@@ -63,7 +63,7 @@ constinit pg::Statement select_job_types(
                    'batch_size', job_type.batch_size, 'throttle_limit', job_type.throttle_limit::double precision,
                    'throttle_limit_per_key', job_type.throttle_limit_per_key::double precision, 'requires', job_type.requires,
                    'worker_wait_ttl', job_type.worker_wait_ttl, 'retry_enabled', job_type.retry_enabled, 'parameters', job_type.parameters,
-                   'validate', job_type.validate)
+                   'validate', job_type.validate, 'attempt_log', job_type.attempt_log)
         FROM hipq.job_type
         JOIN hipq.queue USING (queue_id)
         JOIN hipq.instance USING (instance_id)

@@ -38,7 +38,7 @@ INSERT INTO example VALUES
     (NULL, 'retention', '2 days'), (NULL, 'history', 'all'), (NULL, 'strict', 'false'), (NULL, 'dead_letter_enabled', 'true'),
     (NULL, 'dead_letter_retention', '3 days'), (NULL, 'durability', 'strict'), (NULL, 'weight', '200'), (NULL, 'dead_letter_max', '1000'),
     (NULL, 'dead_letter_handler', 'NONE'), (NULL, 'max_timeout', '1 hour'), (NULL, 'highest_priority', '1'), (NULL, 'allow_free_jobs', 'true'),
-    (NULL, 'retry_enabled', 'true'), (NULL, 'if_not_exists', 'false'), (NULL, 'or_replace', 'false'), (NULL, 'reset', '{}'),
+    (NULL, 'retry_enabled', 'true'), (NULL, 'attempt_log', 'true'), (NULL, 'if_not_exists', 'false'), (NULL, 'or_replace', 'false'), (NULL, 'reset', '{}'),
     (NULL, 'handler', 'NONE'), (NULL, 'handler_kind', 'notify'), (NULL, 'retry_handler', 'NONE'), (NULL, 'default_timeout', '5 min'),
     (NULL, 'default_priority', '3'), (NULL, 'default_throttle_factor', '1.5'), (NULL, 'default_time_windows', 'NONE'), (NULL, 'time_zone', 'UTC'),
     (NULL, 'retry_base', '2 s'), (NULL, 'retry_multiplier', '1.5'), (NULL, 'retry_max', '1 hour'), (NULL, 'retry_jitter', '0.1'),

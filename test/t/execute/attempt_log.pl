@@ -119,6 +119,52 @@ is(said(run('speak', '{}')), '', 'nor where it is switched off');
 change('hipq.attempt_log_size' => 1000);
 change('hipq.attempt_log_rate' => 100);
 
+# ---- by job type
+$hipq->sql(q{
+	CREATE FUNCTION heard(data jsonb) RETURNS text LANGUAGE plpgsql SET hipq.attempt_log = on AS $$
+		BEGIN RAISE NOTICE 'heard'; RETURN current_setting('hipq.attempt_log'); END $$;
+	CREATE FUNCTION sets(data jsonb) RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE before text := current_setting('hipq.attempt_log');
+	BEGIN
+		SET LOCAL hipq.attempt_log = on; RAISE NOTICE 'on'; SET LOCAL hipq.attempt_log = off; RAISE NOTICE 'off';
+		RETURN before;
+	END $$;
+	CREATE FUNCTION stays(data jsonb) RETURNS text LANGUAGE sql AS $$ SELECT set_config('hipq.attempt_log', 'on', false) $$;
+	SELECT hipq.register_job_type('app.main', 'quiet', handler => 'speak', attempt_log => false),
+	       hipq.register_job_type('app.main', 'heard', handler => 'heard', attempt_log => false),
+	       hipq.register_job_type('app.main', 'sets', handler => 'sets', attempt_log => false),
+	       hipq.register_job_type('app.main', 'stays', handler => 'stays', attempt_log => false),
+	       hipq.register_job_type('app.main', 'loud', handler => 'speak', attempt_log => true),
+	       hipq.register_job_type('app.main', 'loud and mute', handler => 'mute', attempt_log => true),
+	       hipq.register_job_type('app.main', 'quiet steps', handler => 'proceed', attempt_log => false)});
+is(said(run('quiet', '{}')), '', 'nothing of a type that says so');
+is(said(run('quiet steps', '{}')), '', 'nor of its procedure, between its transactions');
+$id = run('quiet', '{"fails": true}');
+is(said($id), '1 ERROR P0001 no stamps', 'but how it failed');
+is(said(run('speak', '{}')), $all, 'what another type says is kept, in the same executor');
+$id = run('heard', '{}');
+is(said($id) . $hipq->result($id), '1 NOTICE 00000 heard"on"', 'a function that says otherwise is heard');
+$id = run('sets', '{}');
+is(said($id) . $hipq->result($id), '1 NOTICE 00000 on"off"', 'as long as it says so');
+run('stays', '{}');
+is(said(run('quiet', '{}')), '', 'not in the next job');
+is(said(run('speak', '{}')), $all, 'nor does the type\'s value stay');
+$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'quiet', reset => '{attempt_log}')});
+is(said(run('quiet', '{}')), $all, 'a type whose value was reset is as the setting says');
+$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'quiet', attempt_log => false)});
+change('hipq.attempt_log' => 'off');
+is(said(run('speak', '{}')), '', 'the server keeps nothing');
+is(said(run('loud', '{}')), $all, 'but what a type wants kept');
+is(said(run('loud and mute', '{}')), '', 'not of a function that is to be mute');
+is($hipq->sql(q{SELECT string_agg(job_type || ' ' || attempt_log, ', ' ORDER BY job_type) FROM hipq.job_types WHERE job_type IN ('quiet', 'loud', 'speak') AND queue = 'app.main'}),
+	'loud true, quiet false, speak false', 'the view shows what is in force');
+change('hipq.attempt_log' => 'on');
+$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'quiet', handler => 'speak', or_replace => true)});
+is($hipq->sql(q{SELECT count(*) FROM hipq.job_type WHERE name = 'quiet' AND attempt_log IS NULL}), 1, 'a type that is replaced has what it is given');
+is($hipq->sql(q{BEGIN; SET LOCAL hipq.allow_foreign_handlers = on; SELECT hipq.enqueue('heard', queue => 'app.main') AS first, hipq.enqueue('quiet', queue => 'app.main') \gset
+	SELECT hipq.alter_job_type('app.main', 'quiet', attempt_log => false); SELECT hipq.run_until_idle('app.main');
+	SELECT string_agg(message, ' ') FROM hipq.attempt_logs WHERE job_id >= :first; SHOW hipq.attempt_log; ROLLBACK}) =~ s/^\n//r, "2\nheard\non", 'in run_until_idle, too');
+
 # ---- what runs when the handler has ended
 $hipq->sql(q{
 	CREATE TABLE put_off (said text);
@@ -131,9 +177,11 @@ $hipq->sql(q{
 	CREATE CONSTRAINT TRIGGER say_later AFTER INSERT ON put_off DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION say_later();
 	CREATE FUNCTION put_off(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN INSERT INTO put_off VALUES (data->>'say'); RAISE NOTICE 'now'; END $$;
 	GRANT ALL ON put_off TO PUBLIC;
-	SELECT hipq.register_job_type('app.main', 'put off', handler => 'put_off', max_retries => 0)});
+	SELECT hipq.register_job_type('app.main', 'put off', handler => 'put_off', max_retries => 0),
+	       hipq.register_job_type('app.main', 'put off quietly', handler => 'put_off', attempt_log => false)});
 is(said(run('put off', '{"say": "yes"}')), '1 NOTICE 00000 now; 1 WARNING 01000 later: yes', 'what deferred triggers say is kept');
 is(said(run('put off', '{"say": "no"}')), '1 NOTICE 00000 now; 1 WARNING 01000 later: no; 1 ERROR P0001 not at all', 'also of one that fails');
+is(said(run('put off quietly', '{"say": "yes"}')), '', 'or not, as the type says');
 
 # ---- rights, moves and ends
 $id = run('speak', '{}');
