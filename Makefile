@@ -122,7 +122,7 @@ tidy_own_files = $(if $(tidy_include),build/tidy/own_files_only.so)
 run_tidy = clang-tidy --quiet $(tidy_own_files:%=--load=% --checks=hipq-own-files-only) $< -- $(tidy_flags) $(with_tidy_prelude)
 
 # hipq-run, where what it needs is there.
-tidied_run_sources = $(if $(wildcard /usr/include/nlohmann/json.hpp),$(RUN_SOURCES))
+tidied_run_sources = $(if $(wildcard /usr/include/nlohmann/json.hpp),$(if $(wildcard /usr/include/curl/curl.h /usr/include/*/curl/curl.h),$(RUN_SOURCES)))
 tidy_run_flags = -std=c++20 -Wall -Wextra -Wshadow -DHIPQ_VERSION='"$(EXTVERSION)"' -Iclients/run/src -Iclients/cpp/include \
     -isystem $(shell $(PG_CONFIG) --includedir)
 
@@ -224,9 +224,9 @@ build/obj/.linked: force-look
 $(INSTALL_SQL): $(INSTALL_PART_FILES) hipq.control Makefile
 	@{ printf '%s\n' '\echo Use "CREATE EXTENSION hipq" to load this file. \quit' && cat $(INSTALL_PART_FILES); } > $@.new && mv $@.new $@
 
-# hipq-run, for workers outside the server, is made by a Makefile of its own. It needs JSON for C++ (nlohmann-json3-dev); without it, or
-# with WITHOUT_RUN=1, it is left out.
-run_headers := $(if $(WITHOUT_RUN)$(HIPQ_SERVER),,$(shell printf '#if __has_include(<nlohmann/json.hpp>) && __has_include(<libpq-fe.h>)\nfound\n#endif\n' | \
+# hipq-run, for workers outside the server, is made by a Makefile of its own. It needs JSON for C++ (nlohmann-json3-dev) and libcurl
+# (libcurl4-openssl-dev); without them, or with WITHOUT_RUN=1, it is left out.
+run_headers := $(if $(WITHOUT_RUN)$(HIPQ_SERVER),,$(shell printf '#if __has_include(<nlohmann/json.hpp>) && __has_include(<curl/curl.h>) && __has_include(<libpq-fe.h>)\nfound\n#endif\n' | \
     $(CXX) -x c++ -E -I'$(includedir)' - 2>/dev/null | grep -x found))
 ifneq (,$(run_headers))
 all: run-all
@@ -243,7 +243,7 @@ run-all run-install run-uninstall run-clean:
 	@$(MAKE) --no-print-directory -C clients/run $(@:run-%=%) PG_CONFIG='$(shell command -v $(PG_CONFIG))'
 
 run-left-out:
-	@echo 'hipq-run is not built: $(if $(WITHOUT_RUN)$(HIPQ_SERVER),it is not wanted,nlohmann/json.hpp or libpq-fe.h is missing)'
+	@echo 'hipq-run is not built: $(if $(WITHOUT_RUN)$(HIPQ_SERVER),it is not wanted,nlohmann/json.hpp, curl/curl.h or libpq-fe.h is missing)'
 
 .PHONY: force-look run-all run-install run-uninstall run-clean run-left-out
 force-look:

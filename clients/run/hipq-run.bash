@@ -3,7 +3,7 @@ _hipq_run()
 {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} i
     local with_value=' --dbname -d --queue -q --types -t --jobs -j --prefetch --name --capabilities --idle --grace --kill-after
-        --on-failure --max-output --config -c --log --log-level --metrics '
+        --on-failure --max-output --config -c --log --log-level --metrics --traces '
     local switches='--take-over --poll --batch --once --drain --help --version'
 
     # Where the program begins, its own completion goes on.

@@ -121,13 +121,14 @@ TEST(Counts, AreAHistogramAndSums)
     counts.ended("succeeded", 2);
     counts.ended("failed", 10'000);
     counts.reconnected();
-    const std::string text = counts.text(3, true, 4);
+    const std::string text = counts.text({3, true, 4, 5, 6});
     for (const char *line :
          {"hipq_run_jobs_total{outcome=\"succeeded\"} 2", "hipq_run_jobs_total{outcome=\"lost\"} 0",
           "hipq_run_job_seconds_bucket{le=\"0.1\"} 1", "hipq_run_job_seconds_bucket{le=\"5\"} 2",
           "hipq_run_job_seconds_bucket{le=\"+Inf\"} 3", "hipq_run_job_seconds_count 3",
           "hipq_run_jobs_running 3", "hipq_run_answers_waiting 4", "hipq_run_connected 1",
-          "hipq_run_connections_lost_total 1"})
+          "hipq_run_connections_lost_total 1", "hipq_run_spans_exported_total 5",
+          "hipq_run_spans_dropped_total 6"})
         EXPECT_NE(text.find(std::string(line) + "\n"), std::string::npos) << line;
 }
 

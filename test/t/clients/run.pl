@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Socket qw(SOCK_DGRAM);
 use Test::More;
 
-plan skip_all => 'hipq-run was not built: nlohmann-json3-dev is missing' unless defined HipqRun::program();
+plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl-dev is missing' unless defined HipqRun::program();
 my $hipq = HipqCluster->new('run', 'hipq.worker_grace' => '500ms', 'hipq.health_enabled' => 'off');
 HipqRun::create_queue($hipq, qw(say env other));
 my $there = PostgreSQL::Test::Utils::tempdir_short();

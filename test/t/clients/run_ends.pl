@@ -6,7 +6,7 @@ use HipqRun;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-plan skip_all => 'hipq-run was not built: nlohmann-json3-dev is missing' unless defined HipqRun::program();
+plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl-dev is missing' unless defined HipqRun::program();
 my $hipq = HipqCluster->new('run_ends', 'hipq.worker_grace' => '500ms', 'hipq.health_enabled' => 'off');
 HipqRun::create_queue($hipq, qw(wait deaf end));
 my $there = PostgreSQL::Test::Utils::tempdir_short();

@@ -9,7 +9,7 @@ use HipqRun;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-plan skip_all => 'hipq-run was not built: nlohmann-json3-dev is missing' unless defined HipqRun::program();
+plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl-dev is missing' unless defined HipqRun::program();
 my $hipq = HipqCluster->new('run_faults', streaming => 1, 'hipq.worker_grace' => '20s');
 HipqRun::create_queue($hipq, qw(short long));
 my $there = PostgreSQL::Test::Utils::tempdir_short();

@@ -6,7 +6,7 @@ use HipqRun;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-plan skip_all => 'hipq-run was not built: nlohmann-json3-dev is missing' unless defined HipqRun::program();
+plan skip_all => 'hipq-run was not built: nlohmann-json3-dev or libcurl4-openssl-dev is missing' unless defined HipqRun::program();
 # No server is asked: there is none.
 local @ENV{qw(PGHOST PGPORT PGUSER PGDATABASE)} = (PostgreSQL::Test::Utils::tempdir_short(), 1, 'nobody', 'none');
 my @right = ('--queue', 'app.mail', '--types', 'welcome');
@@ -42,6 +42,7 @@ foreach my $case (
 	[ [ @right, '--config', "$folder/wrong.json", @program ], qq{--config $folder/wrong.json: "jobs": needs a whole number from 1 to 10000} ],
 	[ [ @right, '-d', 'postgresql://%zz', @program ], '--dbname: invalid percent-encoded token: "%zz"' ],
 	[ [ @right, '-d', 'nonsense=1', @program ], '--dbname: invalid connection option "nonsense"' ],
+	[ [ @right, '--traces', 'localhost:4318', @program ], '--traces localhost:4318: needs a URL such as http://localhost:4318/v1/traces' ],
 	[ [ @right, '--metrics', '203.0.113.1:9188', @program ], '--metrics 203.0.113.1:9188: Cannot assign requested address' ])
 {
 	my ($arguments, $expected) = @$case;

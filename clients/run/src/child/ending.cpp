@@ -54,7 +54,9 @@ std::string error_of(ExitStatus status, const std::string &error_tail)
     return status_text(status) + (said.empty() ? "" : ": " + said);
 }
 
-Ending ending_of(ExitStatus status, const Output &output, bool failure_is_final)
+namespace {
+
+Ending ending_by(ExitStatus status, const Output &output, bool failure_is_final)
 {
     const std::string error = error_of(status, output.error_tail);
     if (status.signal != 0)
@@ -71,6 +73,15 @@ Ending ending_of(ExitStatus status, const Output &output, bool failure_is_final)
     default:
         return {Ending::Kind::fail, error, !failure_is_final};
     }
+}
+
+}  // namespace
+
+Ending ending_of(ExitStatus status, const Output &output, bool failure_is_final)
+{
+    Ending ending = ending_by(status, output, failure_is_final);
+    ending.status = status;
+    return ending;
 }
 
 }  // namespace hipq::run

@@ -1,6 +1,7 @@
 // What becomes of a job when its program has ended: the exit code and the output as an answer.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace hipq::run {
@@ -16,6 +17,7 @@ struct Ending {
     enum class Kind { complete, fail, release, nothing } kind;
     std::string text = {};  // the result, the error, or the delay
     bool retriable = true;
+    std::optional<ExitStatus> status = {};  // of the program that has run the job alone
 };
 
 struct Output {

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #ifdef __linux__
+#include <linux/close_range.h>
 #include <sys/prctl.h>
 #endif
 
@@ -98,6 +99,14 @@ void forget_signals()
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+// Of what libraries have opened, nothing is for the program.
+void keep_for_itself(int from)
+{
+#ifdef CLOSE_RANGE_CLOEXEC
+    ::close_range(static_cast<unsigned>(from), ~0U, CLOSE_RANGE_CLOEXEC);
+#endif
+}
+
 // Between fork and exec: no memory is allocated here.
 [[noreturn]] void become(const Pipes &pipes, const char *path, char *const *arguments,
                          char *const *environment, const Guard &guard, pid_t parent)
@@ -109,6 +118,7 @@ void forget_signals()
     ::dup2(pipes.out.write.get(), 1);
     ::dup2(pipes.error.write.get(), 2);
     ::dup2(pipes.progress.write.get(), 3);
+    keep_for_itself(4);
     guard.add_self();
     ::execve(path, arguments, environment);
     const int why = errno;

@@ -39,6 +39,7 @@ struct Options {
     bool log_is_json = false;
     std::string log_level = "info";
     std::string metrics;
+    std::string traces;  // where spans go; empty: the environment says
     bool help = false;
     bool version = false;
     std::vector<std::string> command;

@@ -71,6 +71,12 @@ std::vector<Option> make_table()
              read_address(value);
              o.metrics = value;
          }},
+        {"traces", 0, "URL",
+         "where spans of attempts go, by OTLP; else OTEL_EXPORTER_OTLP_ENDPOINT",
+         [](O &o, const S &value) {
+             read_url(value);
+             o.traces = value;
+         }},
         {"help", 'h', "", "prints this", [](O &o, const S &) { o.help = true; }},
         {"version", 'V', "", "prints the version", [](O &o, const S &) { o.version = true; }},
     };

@@ -1,6 +1,8 @@
 // Reads the values of options, each into its type, and says what is wrong with them.
 #include "options/values.hpp"
 
+#include "hipq/client/post.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <charconv>
@@ -73,6 +75,15 @@ Address read_address(const std::string &text)
         throw UsageError("needs HOST:PORT, or a port of this machine alone, such as 9188");
     }
     return {host.empty() ? "127.0.0.1" : host, port};
+}
+
+void read_url(const std::string &text)
+{
+    try {
+        client::Post::check(text);
+    } catch (const std::invalid_argument &error) {
+        throw UsageError(error.what());
+    }
 }
 
 }  // namespace hipq::run

@@ -26,4 +26,7 @@ struct Address {
 // HOST:PORT, [HOST]:PORT or PORT alone, which is on the loopback.
 Address read_address(const std::string &text);
 
+// A URL of HTTP, as it is written.
+void read_url(const std::string &text);
+
 }  // namespace hipq::run

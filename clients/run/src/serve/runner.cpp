@@ -52,7 +52,8 @@ std::unique_ptr<Executor> make_executor(Loop &loop, Guard &guard, const Options 
 
 Runner::Runner(Options options, Guard &guard)
     : options_(std::move(options)), log_(options_.log_is_json, options_.log_level), notify_(loop_),
-      guard_(guard), executor_(make_executor(loop_, guard, options_, reports())),
+      tracing_(loop_, options_, log_), guard_(guard),
+      executor_(make_executor(loop_, guard, options_, reports())),
       attendance_(loop_, worker_options(options_, log_), options_.types, heard()),
       signals_(
           loop_, [this] { on_signal(); },
@@ -64,8 +65,9 @@ Runner::Runner(Options options, Guard &guard)
 {
     if (!options_.metrics.empty())
         http_.emplace(loop_, options_.metrics, [this] {
-            return counts_.text(executor_->running(), attendance_.is_connected(),
-                                attendance_.answers_waiting());
+            return counts_.text({executor_->running(), attendance_.is_connected(),
+                                 attendance_.answers_waiting(), tracing_.exported(),
+                                 tracing_.dropped()});
         });
 }
 
@@ -79,6 +81,7 @@ int Runner::run()
         loop_.turn();
         step();
     }
+    tracing_.finish();
     return exit_code_;
 }
 
@@ -181,8 +184,9 @@ client::Heard Runner::heard()
             return;
         const auto times_out = found->second.job.times_out;
         const bool is_late = times_out && *times_out <= Clock::now();
-        log(Level::warning, "job over", found->second.job,
-            is_late ? "it has timed out" : "it was cancelled, or is somebody else's");
+        found->second.over_because =
+            is_late ? "it has timed out" : "it was cancelled, or is somebody else's";
+        log(Level::warning, "job over", found->second.job, found->second.over_because);
         executor_->over(attempt);
     };
     calls.ended = [this](const client::Error &error) { on_ended(error); };
@@ -198,12 +202,14 @@ client::Heard Runner::heard()
 void Runner::take(const std::vector<ClaimedJob> &jobs)
 {
     last_busy_ = Clock::now();
-    for (const ClaimedJob &job : jobs) {
-        running_.try_emplace(name_of(job), Running{job});
-        if (is_draining_)
+    for (ClaimedJob job : jobs) {
+        Running &running = running_.try_emplace(name_of(job), Running{job}).first->second;
+        if (is_draining_) {
             answer(job, {Ending::Kind::release, "0"});
-        else
-            executor_->start(job);
+            continue;
+        }
+        running.span = tracing_.begin(job);
+        executor_->start(job);
     }
     if (options_.once && !jobs.empty())
         begin_drain("one job was to be run");
@@ -243,6 +249,7 @@ Reports Runner::reports()
 
 void Runner::answer(const ClaimedJob &job, const Ending &ending)
 {
+    Tracing::stop(running_.at(name_of(job)).span, ending);
     switch (ending.kind) {
     case Ending::Kind::complete:
         return complete(job, ending.text);
@@ -272,7 +279,7 @@ void Runner::fail(const ClaimedJob &job, const std::string &error, bool retriabl
     attendance_.fail(name_of(job), error, retriable, [this, job, error](const Told &told) {
         if (told.how == Told::How::counted)
             log(told.state == "retry" ? Level::warning : Level::error, "job failed", job, error);
-        confirm(job, "failed", told);
+        confirm(job, "failed", told, error);
     });
 }
 
@@ -288,12 +295,19 @@ void Runner::release(const ClaimedJob &job, const std::string &delay)
 }
 
 // The server knows what became of it.
-void Runner::confirm(const ClaimedJob &job, const std::string &how, const Told &told)
+void Runner::confirm(const ClaimedJob &job, const std::string &how, const Told &told,
+                     const std::string &error)
 {
     const auto found = running_.find(name_of(job));
     const std::chrono::duration<double> took = Clock::now() - found->second.since;
+    end_span(found->second, how, told, error);
     running_.erase(found);
     counts_.ended(told.how == Told::How::counted ? how : "lost", took.count());
+    log_end(job, how, told);
+}
+
+void Runner::log_end(const ClaimedJob &job, const std::string &how, const Told &told) const
+{
     if (told.how == Told::How::refused)
         log(Level::error, "answer refused", job, told.error->what());
     else if (told.how == Told::How::over && how != "lost")
@@ -301,6 +315,17 @@ void Runner::confirm(const ClaimedJob &job, const std::string &how, const Told &
             "the attempt is over, or the server had the answer");
     else if (how == "succeeded")
         log(Level::info, "job done", job);
+}
+
+void Runner::end_span(Running &running, const std::string &how, const Told &told,
+                      const std::string &error)
+{
+    if (told.how == Told::How::refused)
+        tracing_.end(running.span, "lost", told.error->what());
+    else if (told.how == Told::How::over)
+        tracing_.end(running.span, "lost", running.over_because);
+    else
+        tracing_.end(running.span, how, how == "failed" ? std::optional(error) : std::nullopt);
 }
 
 // Of several things that a program says at once the server is told the last one.

@@ -4,6 +4,7 @@
 #include "child/executor.hpp"
 #include "log/log.hpp"
 #include "options/options.hpp"
+#include "serve/tracing.hpp"
 #include "system/counts.hpp"
 #include "system/http.hpp"
 #include "system/notify.hpp"
@@ -30,8 +31,10 @@ private:
     struct Running {
         ClaimedJob job;
         Loop::Clock::time_point since = Loop::Clock::now();
+        std::optional<client::Span> span = {};
         std::optional<Said> next = {};  // to be told when the one before has been
         bool is_telling = false;
+        std::string over_because = "the attempt is over";
     };
 
     // ---- its life
@@ -56,7 +59,11 @@ private:
     void complete(const ClaimedJob &job, const std::string &result);
     void fail(const ClaimedJob &job, const std::string &error, bool retriable);
     void release(const ClaimedJob &job, const std::string &delay);
-    void confirm(const ClaimedJob &job, const std::string &how, const client::Told &told);
+    void confirm(const ClaimedJob &job, const std::string &how, const client::Told &told,
+                 const std::string &error = {});
+    void log_end(const ClaimedJob &job, const std::string &how, const client::Told &told) const;
+    void end_span(Running &running, const std::string &how, const client::Told &told,
+                  const std::string &error);
     void say(Attempt attempt, const Said &said);
     void say_next(Attempt attempt);
     void on_said(Attempt attempt, const Said &said, const client::Reply &reply);
@@ -70,6 +77,7 @@ private:
     Loop loop_;
     Notify notify_;
     Counts counts_;
+    Tracing tracing_;
     Guard &guard_;
     std::unique_ptr<Executor> executor_;
     client::Attendance attendance_;

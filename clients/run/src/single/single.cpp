@@ -70,8 +70,9 @@ void Single::finish(Run &run, ExitStatus status)
     const bool has_succeeded = status.signal == 0 && status.code == 0;
     const bool counts =
         !run.instead || (has_succeeded && run.instead->kind == Ending::Kind::release);
-    const Ending ending =
+    Ending ending =
         counts ? ending_of(status, run.output, options_.failure_is_final) : *run.instead;
+    ending.status = status;
     const ClaimedJob job = run.job;
     runs_.erase(name_of(job));
     reports_.ended(job, ending);

@@ -14,7 +14,7 @@ void Counts::ended(const std::string &how, double seconds)
     all_seconds_ += seconds;
 }
 
-std::string Counts::text(int running, bool is_connected, int answers_waiting) const
+std::string Counts::text(const Now &now) const
 {
     std::ostringstream text;
     const auto head = [&](const char *name, const char *type, const char *help) {
@@ -32,13 +32,17 @@ std::string Counts::text(int running, bool is_connected, int answers_waiting) co
     text << "hipq_run_job_seconds_bucket{le=\"+Inf\"} " << count << "\nhipq_run_job_seconds_sum "
          << all_seconds_ << "\nhipq_run_job_seconds_count " << count << '\n';
     head("hipq_run_jobs_running", "gauge", "Attempts that run.");
-    text << "hipq_run_jobs_running " << running << '\n';
+    text << "hipq_run_jobs_running " << now.running << '\n';
     head("hipq_run_answers_waiting", "gauge", "Answers that the server has not confirmed.");
-    text << "hipq_run_answers_waiting " << answers_waiting << '\n';
+    text << "hipq_run_answers_waiting " << now.answers_waiting << '\n';
     head("hipq_run_connected", "gauge", "Whether it is connected and registered.");
-    text << "hipq_run_connected " << (is_connected ? 1 : 0) << '\n';
+    text << "hipq_run_connected " << (now.is_connected ? 1 : 0) << '\n';
     head("hipq_run_connections_lost_total", "counter", "Connections that were lost, or not made.");
     text << "hipq_run_connections_lost_total " << connections_lost_ << '\n';
+    head("hipq_run_spans_exported_total", "counter", "Spans that the collector has taken.");
+    text << "hipq_run_spans_exported_total " << now.spans_exported << '\n';
+    head("hipq_run_spans_dropped_total", "counter", "Spans that the collector has not got.");
+    text << "hipq_run_spans_dropped_total " << now.spans_dropped << '\n';
     return text.str();
 }
 

@@ -14,8 +14,16 @@ public:
     void ended(const std::string &how, double seconds);
     void reconnected() { ++connections_lost_; }
 
+    // What is known when it is asked for.
+    struct Now {
+        int running;
+        bool is_connected;
+        int answers_waiting;
+        std::uint64_t spans_exported;
+        std::uint64_t spans_dropped;
+    };
     // In Prometheus' text format.
-    std::string text(int running, bool is_connected, int answers_waiting) const;
+    std::string text(const Now &now) const;
 
 private:
     static constexpr std::array<double, 8> bounds{0.01, 0.1, 0.5, 1, 5, 30, 300, 3600};

@@ -38,7 +38,11 @@ public:
     const std::string &scheduled_run_time() const { return claimed_.scheduled_run_time; }
     const std::string &created_time() const { return claimed_.created_time; }
     const std::optional<std::int64_t> &original_job_id() const { return claimed_.original_job_id; }
+    // The trace that it belongs to; where its spans are told of, the span of the attempt
+    // (tracing.hpp).
     const std::optional<std::string> &traceparent() const { return claimed_.traceparent; }
+    void set_traceparent(const std::string &traceparent) { claimed_.traceparent = traceparent; }
+    const ClaimedJob &claimed() const { return claimed_; }
 
     Json data;
 

@@ -94,6 +94,8 @@ public:
     {
         loop_.post([this] { begin_stop(); });
     }
+    // Where the worker waits; for what is to wait with it, such as an OtlpExporter.
+    Loop &loop() { return loop_; }
     // Gives back the jobs that run, uncharged, and tells their handlers. From any thread.
     void give_back()
     {

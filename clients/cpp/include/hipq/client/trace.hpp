@@ -1,0 +1,113 @@
+// Traces: a place in one, as W3C Trace Context writes it, and the span of an attempt, with
+// OpenTelemetry's names for what it tells.
+#pragma once
+
+#include "hipq/client/claimed_job.hpp"
+
+#include <random>
+#include <variant>
+
+namespace hipq::client {
+
+// A span of a trace, as others have to know it.
+struct TraceContext {
+    std::string trace_id;  // 32 hex digits
+    std::string span_id;   // 16 hex digits
+    bool is_sampled = true;
+
+    std::string traceparent() const
+    {
+        return "00-" + trace_id + "-" + span_id + (is_sampled ? "-01" : "-00");
+    }
+};
+
+struct Span {
+    using Clock = std::chrono::system_clock;
+    using Attribute = std::pair<std::string, std::variant<std::string, std::int64_t>>;
+
+    TraceContext context;
+    std::string parent_id = {};  // the span that it is part of; empty: it begins its trace
+    std::string name = {};
+    std::vector<Attribute> attributes = {};
+    Clock::time_point start = Clock::now();
+    Clock::time_point end = {};
+    std::optional<std::string> error = {};  // why it has failed
+};
+
+namespace detail {
+
+inline std::string random_hex(std::size_t digits)
+{
+    static constexpr const char *alphabet = "0123456789abcdef";
+    std::random_device random;
+    std::string text;
+    while (text.size() < digits)
+        for (unsigned bits = random(), i = 0; i < 8 && text.size() < digits; ++i, bits >>= 4)
+            text += alphabet[bits & 15];
+    return text;
+}
+
+// Lower-case hex digits, not all of them zeros.
+inline bool is_trace_id(const std::string &text)
+{
+    return text.find_first_not_of("0123456789abcdef") == std::string::npos &&
+           text.find_first_not_of('0') != std::string::npos;
+}
+
+}  // namespace detail
+
+// Reads a traceparent; nothing: it is none. Of a later version it takes what this one has.
+inline std::optional<TraceContext> trace_context_of(const std::string &traceparent)
+{
+    constexpr std::size_t length = 55;
+    if (traceparent.size() < length || traceparent.starts_with("ff") || traceparent[2] != '-' ||
+        traceparent[35] != '-' || traceparent[52] != '-' ||
+        (traceparent.size() > length && (traceparent.starts_with("00") || traceparent[55] != '-')))
+        return std::nullopt;
+    TraceContext context{traceparent.substr(3, 32), traceparent.substr(36, 16)};
+    const std::string flags = traceparent.substr(53, 2);
+    if (!detail::is_trace_id(context.trace_id) || !detail::is_trace_id(context.span_id) ||
+        flags.find_first_not_of("0123456789abcdef") != std::string::npos)
+        return std::nullopt;
+    context.is_sampled = (std::stoi(flags, nullptr, 16) & 1) != 0;
+    return context;
+}
+
+// Begins the span of an attempt: part of the trace of its job, or of one of its own if the job has
+// none. `worker` is the name of the worker.
+inline Span attempt_span(const ClaimedJob &job, const std::string &worker)
+{
+    const auto parent = job.traceparent ? trace_context_of(*job.traceparent) : std::nullopt;
+    Span span{{parent ? parent->trace_id : detail::random_hex(32), detail::random_hex(16),
+               !parent || parent->is_sampled}};
+    span.parent_id = parent ? parent->span_id : "";
+    span.name = "process " + job.queue;
+    span.attributes = {{"messaging.system", "hipq"},
+                       {"messaging.operation.name", "process"},
+                       {"messaging.operation.type", "process"},
+                       {"messaging.destination.name", job.queue},
+                       {"messaging.message.id", std::to_string(job.id)},
+                       {"messaging.client.id", worker},
+                       {"hipq.queue", job.queue},
+                       {"hipq.job.id", job.id},
+                       {"hipq.job.type", job.type},
+                       {"hipq.attempt", std::int64_t{job.attempt}}};
+    if (job.key)
+        span.attributes.emplace_back("hipq.job.key", *job.key);
+    return span;
+}
+
+// Ends it, as that: succeeded, failed, released or lost. What is failed or lost has an error, whose
+// kind is a word of few: "exit code 1", "Permanent".
+inline void end_span(Span &span, const std::string &outcome,
+                     const std::optional<std::string> &error = {}, const std::string &kind = {})
+{
+    span.attributes.emplace_back("hipq.outcome", outcome);
+    span.error = error;
+    if (error)
+        span.attributes.emplace_back("error.type", kind.empty() ? "_OTHER" : kind);
+    if (span.end == Span::Clock::time_point())
+        span.end = Span::Clock::now();
+}
+
+}  // namespace hipq::client

@@ -1,0 +1,56 @@
+// Middleware that makes a span of each attempt, for a tracing system.
+#pragma once
+
+#include "hipq/client/handlers.hpp"
+#include "hipq/client/trace.hpp"
+
+namespace hipq::client {
+
+namespace detail {
+
+// Ends the span of a handler by what it throws at this moment.
+inline void end_span_by_exception(Span &span)
+{
+    try {
+        throw;
+    } catch (const AttemptOver &error) {
+        end_span(span, "lost", error.what(), "AttemptOver");
+    } catch (const Release &) {
+        end_span(span, "released");
+    } catch (const Permanent &error) {
+        end_span(span, "failed", error.what(), "Permanent");
+    } catch (const std::exception &error) {
+        end_span(span, "failed", error.what());
+    } catch (...) {
+        end_span(span, "failed", "the handler threw what is no exception");
+    }
+}
+
+}  // namespace detail
+
+// For Worker::use(), as the first one. Tells of each span when its handler has ended, in the
+// handler's thread. `worker` is the name of the worker. In the handler job.traceparent() is that of
+// the span: what is called and enqueued with it hangs below.
+inline Middleware traced(std::string worker, std::function<void(Span)> ended)
+{
+    return [worker = std::move(worker),
+            ended = std::move(ended)](Job &job, const std::function<Json()> &next) -> Json {
+        Span span = attempt_span(job.claimed(), worker);
+        job.set_traceparent(span.context.traceparent());
+        Json result;
+        std::exception_ptr thrown;
+        try {
+            result = next();
+            end_span(span, "succeeded");
+        } catch (...) {
+            thrown = std::current_exception();
+            detail::end_span_by_exception(span);
+        }
+        ended(std::move(span));
+        if (thrown)
+            std::rethrow_exception(thrown);
+        return result;
+    };
+}
+
+}  // namespace hipq::client
