@@ -1,0 +1,131 @@
+// Spans of what is enqueued and of attempts, by OpenTelemetry's API: an entry of its own (hipq/opentelemetry), which alone needs that.
+
+import {
+  isSpanContextValid, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace,
+  type Attributes, type Context, type Span, type SpanContext, type Tracer, type TracerProvider,
+} from "@opentelemetry/api";
+import * as hipq from "./enqueue.js";
+import type { Action, EnqueueManyOptions, EnqueueOptions } from "./enqueue.js";
+import { isOver, messageOf, Release } from "./errors.js";
+import type { Middleware } from "./handlers.js";
+import type { Job } from "./job.js";
+import type { Queryable } from "./sql.js";
+
+export interface TracingOptions {
+  /** What makes the spans; without it the one that is registered globally. */
+  tracerProvider?: TracerProvider;
+  /** The name of the worker, for the attribute messaging.client.id. */
+  worker?: string;
+}
+
+const tracerOf = (provider: TracerProvider = trace.getTracerProvider()): Tracer => provider.getTracer("hipq");
+
+// ---- traceparent, as W3C Trace Context writes it
+
+const form = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
+
+function contextOf(traceparent: string | null): Context {
+  const [, traceId, spanId, flags] = form.exec(traceparent ?? "") ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return ROOT_CONTEXT;
+  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: parseInt(flags, 16) & 1, isRemote: true });
+}
+
+function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
+  return `00-${traceId}-${spanId}-0${traceFlags & 1}`;
+}
+
+// ---- attempts
+
+function attributesOf(job: Job, worker: string | undefined): Attributes {
+  return {
+    "messaging.system": "hipq", "messaging.operation.name": "process", "messaging.operation.type": "process",
+    "messaging.destination.name": job.queue, "messaging.message.id": job.id, "hipq.queue": job.queue, "hipq.job.id": Number(job.id),
+    "hipq.job.type": job.type, "hipq.attempt": job.attempt, ...(job.key !== null && { "hipq.job.key": job.key }),
+    ...(worker !== undefined && { "messaging.client.id": worker }),
+  };
+}
+
+function failSpan(span: Span, error: unknown): void {
+  span.recordException(error instanceof Error ? error : messageOf(error));
+  span.setAttribute("error.type", error instanceof Error ? error.name : "_OTHER");
+  span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) });
+}
+
+// An attempt that is over is so whatever its handler made of it.
+function endAttempt(span: Span, job: Job, thrown?: { error: unknown }): void {
+  const why = job.signal.aborted ? { error: job.signal.reason } : thrown;
+  const outcome = why === undefined ? "succeeded" : why.error instanceof Release ? "released" : isOver(why.error) ? "lost" : "failed";
+  span.setAttribute("hipq.outcome", outcome);
+  if (why !== undefined && outcome !== "released") failSpan(span, why.error);
+  span.end();
+}
+
+/**
+ * Middleware that makes a span of each attempt, below the trace of its job, and has the handler run in it:
+ * `worker.use(tracing())`, as the first one. Batches have none, as middleware is not around them.
+ */
+export function tracing({ tracerProvider, worker }: TracingOptions = {}): Middleware {
+  return (job, next) => {
+    const options = { kind: SpanKind.CONSUMER, attributes: attributesOf(job, worker) };
+    return tracerOf(tracerProvider).startActiveSpan(`process ${job.queue}`, options, contextOf(job.traceparent), async (span) => {
+      try {
+        const result = await next();
+        endAttempt(span, job);
+        return result;
+      } catch (error) {
+        endAttempt(span, job, { error });
+        throw error;
+      }
+    });
+  };
+}
+
+// ---- enqueueing
+
+// A trace that the caller has named is left as it is. Otherwise the jobs belong to a span of their being enqueued.
+async function inSpan<Options extends { queue?: string; traceparent?: string }, Result>(
+  type: string, options: Options, enqueue: (options: Options) => Promise<Result>, told: (result: Result) => Attributes,
+): Promise<Result> {
+  if (options.traceparent !== undefined) return enqueue(options);
+  const attributes = {
+    "messaging.system": "hipq", "messaging.operation.name": "enqueue", "messaging.operation.type": "send", "hipq.job.type": type,
+    ...(options.queue !== undefined && { "messaging.destination.name": options.queue, "hipq.queue": options.queue }),
+  };
+  const name = options.queue === undefined ? "enqueue" : `enqueue ${options.queue}`;
+  return tracerOf().startActiveSpan(name, { kind: SpanKind.PRODUCER, attributes }, async (span) => {
+    try {
+      const context = span.spanContext();
+      const result = await enqueue(isSpanContextValid(context) ? { ...options, traceparent: traceparentOf(context) } : options);
+      span.setAttributes(told(result));
+      return result;
+    } catch (error) {
+      failSpan(span, error);
+      throw error;
+    } finally {
+      span.end();
+    }
+  });
+}
+
+const idAttributes = (id: string): Attributes => ({ "messaging.message.id": id, "hipq.job.id": Number(id) });
+
+/** As enqueue of "hipq", in a span of its own, which the job belongs to. */
+export function enqueue(client: Queryable, type: string, data: unknown = {}, options: EnqueueOptions = {}): Promise<string> {
+  return inSpan(type, options, (traced) => hipq.enqueue(client, type, data, traced), idAttributes);
+}
+
+/** As enqueueUnique of "hipq", in a span of its own, which a new job belongs to. */
+export function enqueueUnique(
+  client: Queryable, type: string, data: unknown, options: EnqueueOptions & { key: string },
+): Promise<{ id: string; action: Action }> {
+  return inSpan(type, options, (traced) => hipq.enqueueUnique(client, type, data, traced), ({ id, action }) => ({
+    ...idAttributes(id), "hipq.action": action,
+  }));
+}
+
+/** As enqueueMany of "hipq", in one span of its own, which all of the jobs belong to. */
+export function enqueueMany(client: Queryable, type: string, data: unknown[], options: EnqueueManyOptions = {}): Promise<string[]> {
+  return inSpan(type, options, (traced) => hipq.enqueueMany(client, type, data, traced), (ids) => ({
+    "messaging.batch.message_count": ids.length,
+  }));
+}
