@@ -20,18 +20,19 @@ export interface TracingOptions {
 
 const tracerOf = (provider: TracerProvider = trace.getTracerProvider()): Tracer => provider.getTracer("hipq");
 
-// ---- traceparent, as W3C Trace Context writes it
+// ---- traceparent, as W3C Trace Context writes it; of its flags two are known: sampled, and that the id is random
 
+const knownFlags = 3;
 const form = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
 
 function contextOf(traceparent: string | null): Context {
   const [, traceId, spanId, flags] = form.exec(traceparent ?? "") ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return ROOT_CONTEXT;
-  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: parseInt(flags, 16) & 1, isRemote: true });
+  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: parseInt(flags, 16) & knownFlags, isRemote: true });
 }
 
 function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
-  return `00-${traceId}-${spanId}-0${traceFlags & 1}`;
+  return `00-${traceId}-${spanId}-0${traceFlags & knownFlags}`;
 }
 
 // ---- attempts

@@ -199,16 +199,16 @@ inline nlohmann::json otlp_span(const Span &span)
     // The parent is known to be, or not to be, of another process.
     constexpr unsigned has_is_remote = 0x100;
     constexpr unsigned is_remote = 0x200;
-    nlohmann::json json{{"traceId", span.context.trace_id},
-                        {"spanId", span.context.span_id},
-                        {"name", span.name},
-                        {"kind", consumer},
-                        {"startTimeUnixNano", nanoseconds_of(span.start)},
-                        {"endTimeUnixNano", nanoseconds_of(span.end)},
-                        {"flags", (span.context.is_sampled ? 1U : 0U) | has_is_remote |
-                                      (span.parent_id.empty() ? 0U : is_remote)},
-                        {"attributes", nlohmann::json::array()},
-                        {"status", nlohmann::json::object()}};
+    nlohmann::json json{
+        {"traceId", span.context.trace_id},
+        {"spanId", span.context.span_id},
+        {"name", span.name},
+        {"kind", consumer},
+        {"startTimeUnixNano", nanoseconds_of(span.start)},
+        {"endTimeUnixNano", nanoseconds_of(span.end)},
+        {"flags", span.context.flags | has_is_remote | (span.parent_id.empty() ? 0U : is_remote)},
+        {"attributes", nlohmann::json::array()},
+        {"status", nlohmann::json::object()}};
     if (!span.parent_id.empty())
         json["parentSpanId"] = span.parent_id;
     for (const Span::Attribute &attribute : span.attributes)

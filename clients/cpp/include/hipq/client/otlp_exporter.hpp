@@ -28,7 +28,7 @@ public:
     // From any thread. A span whose trace is not sampled is left out.
     void add(Span span)
     {
-        if (span.context.is_sampled)
+        if (span.context.is_sampled())
             loop_.post([this, span = std::move(span)]() mutable { take(std::move(span)); });
     }
 

@@ -13,11 +13,16 @@ namespace hipq::client {
 struct TraceContext {
     std::string trace_id;  // 32 hex digits
     std::string span_id;   // 16 hex digits
-    bool is_sampled = true;
+    unsigned flags = sampled;
 
+    // Spans of the trace are wanted; its id is random, which tracing systems may count on.
+    static constexpr unsigned sampled = 1;
+    static constexpr unsigned random = 2;
+
+    bool is_sampled() const { return (flags & sampled) != 0; }
     std::string traceparent() const
     {
-        return "00-" + trace_id + "-" + span_id + (is_sampled ? "-01" : "-00");
+        return "00-" + trace_id + "-" + span_id + "-0" + std::to_string(flags);
     }
 };
 
@@ -69,7 +74,8 @@ inline std::optional<TraceContext> trace_context_of(const std::string &tracepare
     if (!detail::is_trace_id(context.trace_id) || !detail::is_trace_id(context.span_id) ||
         flags.find_first_not_of("0123456789abcdef") != std::string::npos)
         return std::nullopt;
-    context.is_sampled = (std::stoi(flags, nullptr, 16) & 1) != 0;
+    context.flags = static_cast<unsigned>(std::stoi(flags, nullptr, 16)) &
+                    (TraceContext::sampled | TraceContext::random);
     return context;
 }
 
@@ -79,7 +85,7 @@ inline Span attempt_span(const ClaimedJob &job, const std::string &worker)
 {
     const auto parent = job.traceparent ? trace_context_of(*job.traceparent) : std::nullopt;
     Span span{{parent ? parent->trace_id : detail::random_hex(32), detail::random_hex(16),
-               !parent || parent->is_sampled}};
+               parent ? parent->flags : TraceContext::sampled}};
     span.parent_id = parent ? parent->span_id : "";
     span.name = "process " + job.queue;
     span.attributes = {{"messaging.system", "hipq"},
