@@ -22,7 +22,7 @@ local $ENV{PGUSER};
 delete $ENV{PGUSER};
 local $ENV{HIPQ_PGDATA} = $node->data_dir;    # a test restarts the server
 local $ENV{HIPQ_PGLOG} = $node->logfile;
-local $ENV{PYTHONPATH} = "$client/src";
+local $ENV{PYTHONPATH} = "$client/src:$ENV{HIPQ_ROOT}/build/python-opentelemetry";    # where there is one
 local $ENV{PYTHONDONTWRITEBYTECODE} = 1;
 
 # Says what a line of TAP says.
