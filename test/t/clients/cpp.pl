@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use HipqCluster;
+use HipqCollector;
 use HipqPooler;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -22,9 +23,10 @@ like($flags, qr{-I\Q$there\E/usr/include }, 'pkg-config finds it');
 # Compiles a program, without a warning.
 sub compile
 {
-	my ($name, $source) = @_;
+	my ($name, $source, $libraries) = @_;
+	$libraries //= '';
 	append_to_file("$there/$name.cpp", $source);
-	my $said = `g++ -std=c++20 -O0 -Wall -Wextra -Wshadow -Werror '$there/$name.cpp' $flags -o '$there/$name' 2>&1`;
+	my $said = `g++ -std=c++20 -O0 -Wall -Wextra -Wshadow -Werror '$there/$name.cpp' $flags $libraries -o '$there/$name' 2>&1`;
 	return ok($? == 0, "$name compiles") || diag($said);
 }
 
@@ -38,7 +40,10 @@ compile('worker', $worker);
 compile('enqueue', example('enqueue') . <<'END');
 int main() { sign_up(Connection(), "ann@example.com"); }
 END
-foreach my $test (glob "$client/test/*.cpp") { compile($test =~ m{(\w+)\.cpp$}, slurp_file($test)); }
+# What sends spans needs libcurl.
+my $curl = system('pkg-config --exists libcurl') == 0 ? '-lcurl' : undef;
+compile('traced', example('traced'), $curl) if defined $curl;
+foreach my $test (grep { defined $curl || !/spans\.cpp$/ } glob "$client/test/*.cpp") { compile($test =~ m{(\w+)\.cpp$}, slurp_file($test), $curl); }
 
 SKIP: {
 	# Roots of other versions of PostgreSQL (tools/root) have none.
@@ -62,7 +67,7 @@ my @as_app = ('env', 'PGUSER=app');
 $hipq->create_queue('app.mail');
 $hipq->sql(q{
 	SELECT hipq.register_job_type('app.mail', type, handler_kind => 'notify', max_retries => 1, retry_base => '0 s')
-	FROM unnest('{scan, welcome, typed, wrapped, failing, permanent, release, slow, told, many, typed_many, all, one_over}'::text[]) AS type;
+	FROM unnest('{scan, welcome, typed, wrapped, failing, permanent, release, slow, told, many, typed_many, all, one_over, span}'::text[]) AS type;
 	CREATE TABLE signup (address text); GRANT INSERT ON signup TO app});
 
 # A program that runs beside the test.
@@ -124,7 +129,7 @@ sub outcomes_of
 	my $data = join ', ', map { "'$_'" } @data;
 	my $ids = $hipq->sql("SELECT hipq.enqueue_many('$type', ARRAY[$data]::jsonb[], queue => 'app.mail')");
 	$hipq->outcome($_) foreach $ids =~ /\d+/g;
-	return split /\n/, $hipq->sql("SELECT concat_ws(' ', outcome, attempt, nullif(result::text, 'null'), nullif(error, 'NONE')) FROM hipq.jobs WHERE id = ANY ('$ids') ORDER BY id");
+	return split /\n/, $hipq->sql("SELECT concat_ws(' ', outcome, attempt, result, error) FROM hipq.jobs WHERE id = ANY ('$ids') ORDER BY id");
 }
 
 my @many = outcomes_of('many', ('{"how": "succeed"}') x 6, '{"how": "fail"}', '{"how": "release"}');
@@ -140,6 +145,30 @@ is_deeply([ outcomes_of('all', '{}', '{}') ], [ ('failed 1 none of them') x 2 ],
 
 my @over = outcomes_of('one_over', ('{}') x 4);
 ok((grep { /^cancelled/ } @over) && !(grep { !/^(?:cancelled|failed)/ } @over), 'when one job of a batch is over the others fail, and are not lost') or diag("@over");
+
+
+# ---- spans
+SKIP: {
+	skip 'there is no libcurl4-openssl-dev', 9 unless defined $curl;
+	my $collector = HipqCollector->new;
+	local @ENV{qw(OTEL_EXPORTER_OTLP_ENDPOINT OTEL_BSP_SCHEDULE_DELAY)} = ($collector->url, 1);
+	my $spans = start('spans');
+	is_there('spans');
+	my $trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+	my %of = map { $_ => $hipq->enqueue('span', qq('{"how": "$_"}', queue => 'app.mail', traceparent => '00-$trace-00f067aa0ba902b7-01')) } qw(well fail permanent release strange cancel);
+	my ($well) = $collector->spans_of($of{well});
+	is_deeply([ @$well{qw(traceId parentSpanId name kind status)} ], [ $trace, '00f067aa0ba902b7', 'process app.mail', 5, {} ], 'an attempt is a span');
+	is_deeply([ @{ $well->{attributes} }{qw(messaging.client.id hipq.job.type hipq.outcome)} ], [qw(spans span succeeded)], '... that tells of it');
+	is($hipq->result($of{well}), qq("00-$trace-$well->{spanId}-01"), '... and the handler has it as the trace of its job');
+	my $ends = sub { return map { join '|', @{ $_->{attributes} }{qw(hipq.attempt hipq.outcome)}, $_->{attributes}{'error.type'} // '', $_->{status}{message} // '' } $collector->spans_of(@_) };
+	is_deeply([ $ends->($of{fail}, 2) ], [ map { "$_|failed|_OTHER|no luck" } 1, 2 ], 'what throws has failed');
+	is_deeply([ $ends->($of{permanent}) ], ['1|failed|Permanent|no such address'], '... for good, too');
+	is_deeply([ $ends->($of{strange}, 2) ], [ map { "$_|failed|_OTHER|the handler threw what is no exception" } 1, 2 ], '... whatever it throws');
+	is_deeply([ $ends->($of{release}, 2) ], [ '1|released||', '2|succeeded||' ], 'what is given back has not failed');
+	$hipq->sql("SELECT hipq.cancel($of{cancel})");
+	is_deeply([ $ends->($of{cancel}) ], ["1|lost|AttemptOver|attempt 1 of job $of{cancel} is over"], 'what is cancelled is lost');
+	ends_well($spans, 'it stops');
+}
 
 # ---- the server goes and comes back
 $jobs{slow} = $hipq->enqueue('slow', q{queue => 'app.mail'});

@@ -41,6 +41,8 @@ inline Middleware traced(std::string worker, std::function<void(Span)> ended)
         std::exception_ptr thrown;
         try {
             result = next();
+            if (job.is_over())
+                throw AttemptOver(job.id(), job.attempt());
             end_span(span, "succeeded");
         } catch (...) {
             thrown = std::current_exception();
