@@ -10,12 +10,10 @@ namespace {
 
 std::optional<OtlpOptions> otlp_options(const Options &options)
 {
-    const std::optional<OtlpOptions> otlp =
-        client::otlp_options("hipq-run", options.traces, "--traces");
-    if (!otlp)
-        return otlp;
+    std::optional<OtlpOptions> otlp = client::otlp_options("hipq-run", options.traces, "--traces");
     try {
-        client::Post::check(otlp->url);
+        if (otlp)
+            client::Post::check(otlp->url);
     } catch (const std::invalid_argument &error) {
         throw UsageError(otlp->url_from + " " + otlp->url + ": " + error.what());
     }

@@ -52,7 +52,13 @@ public:
     }
     Post(const Post &) = delete;
     Post &operator=(const Post &) = delete;
-    ~Post() { cancel(); }
+    ~Post()
+    {
+        cancel();
+        curl_multi_setopt(multi_.get(), CURLMOPT_SOCKETFUNCTION, nullptr);
+        curl_multi_setopt(multi_.get(), CURLMOPT_TIMERFUNCTION, nullptr);
+        loop_.cancel(timer_);
+    }
 
     // Throws std::invalid_argument.
     static void check(const std::string &url)
@@ -67,8 +73,6 @@ public:
         if (!is_url || (given != "http" && given != "https"))
             throw std::invalid_argument("needs a URL such as http://localhost:4318/v1/traces");
     }
-
-    bool is_busy() const { return is_busy_; }
 
     // The one before has to be done. It calls in a turn of the loop, later.
     void send(std::string body, Done done)
@@ -86,7 +90,6 @@ public:
     // Nobody waits for it any more.
     void cancel()
     {
-        loop_.cancel(timer_);
         if (std::exchange(is_busy_, false))
             curl_multi_remove_handle(multi_.get(), easy_.get());
         // It tells the loop of sockets that it closes.
@@ -174,9 +177,6 @@ private:
     }
 
     Loop &loop_;
-    std::unique_ptr<CURLM, CURLMcode (*)(CURLM *)> multi_;
-    std::unique_ptr<CURL, void (*)(CURL *)> easy_;
-    std::unique_ptr<curl_slist, void (*)(curl_slist *)> headers_;
     std::array<char, CURL_ERROR_SIZE> problem_{};
     std::string body_;
     std::string answer_;
@@ -184,6 +184,10 @@ private:
     Loop::Timer timer_;
     int running_ = 0;
     bool is_busy_ = false;
+    // Gone first, the last one before the others.
+    std::unique_ptr<CURLM, CURLMcode (*)(CURLM *)> multi_;
+    std::unique_ptr<CURL, void (*)(CURL *)> easy_;
+    std::unique_ptr<curl_slist, void (*)(curl_slist *)> headers_;
 };
 
 }  // namespace hipq::client
