@@ -1,13 +1,13 @@
 // Spans of what is enqueued and of attempts, by OpenTelemetry's API: an entry of its own (hipq/opentelemetry), which alone needs that.
 
 import {
-  isSpanContextValid, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace,
+  context, isSpanContextValid, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace,
   type Attributes, type Context, type Span, type SpanContext, type Tracer, type TracerProvider,
 } from "@opentelemetry/api";
 import * as hipq from "./enqueue.js";
 import type { Action, EnqueueManyOptions, EnqueueOptions } from "./enqueue.js";
 import { isOver, messageOf, Release } from "./errors.js";
-import type { Middleware } from "./handlers.js";
+import type { BatchHandler, Middleware } from "./handlers.js";
 import type { Job } from "./job.js";
 import type { Queryable } from "./sql.js";
 
@@ -61,14 +61,19 @@ function endAttempt(span: Span, job: Job, thrown?: { error: unknown }): void {
   span.end();
 }
 
+function startAttempt(job: Job, { tracerProvider, worker }: TracingOptions): Span {
+  const options = { kind: SpanKind.CONSUMER, attributes: attributesOf(job, worker) };
+  return tracerOf(tracerProvider).startSpan(`process ${job.queue}`, options, contextOf(job.traceparent));
+}
+
 /**
  * Middleware that makes a span of each attempt, below the trace of its job, and has the handler run in it:
- * `worker.use(tracing())`, as the first one. Batches have none, as middleware is not around them.
+ * `worker.use(tracing())`, as the first one. Middleware is not around batches: see tracingBatch.
  */
-export function tracing({ tracerProvider, worker }: TracingOptions = {}): Middleware {
+export function tracing(options: TracingOptions = {}): Middleware {
   return (job, next) => {
-    const options = { kind: SpanKind.CONSUMER, attributes: attributesOf(job, worker) };
-    return tracerOf(tracerProvider).startActiveSpan(`process ${job.queue}`, options, contextOf(job.traceparent), async (span) => {
+    const span = startAttempt(job, options);
+    return context.with(trace.setSpan(ROOT_CONTEXT, span), async () => {
       try {
         const result = await next();
         endAttempt(span, job);
@@ -78,6 +83,27 @@ export function tracing({ tracerProvider, worker }: TracingOptions = {}): Middle
         throw error;
       }
     });
+  };
+}
+
+/**
+ * Wraps a handler of batches so that each attempt is a span, below the trace of its job:
+ * `worker.batch("scan", tracingBatch(handler))`. None of them is the active one in the handler.
+ */
+export function tracingBatch<Data = any>(handler: BatchHandler<Data>, options: TracingOptions = {}): BatchHandler<Data> {
+  return async (jobs, handlerContext) => {
+    const spans = jobs.map((job) => startAttempt(job, options));
+    try {
+      const results = await handler(jobs, handlerContext);
+      for (const [i, job] of jobs.entries()) {
+        const result = Array.isArray(results) ? results[i] : undefined;
+        endAttempt(spans[i]!, job, result instanceof Error ? { error: result } : undefined);
+      }
+      return results;
+    } catch (error) {
+      for (const [i, job] of jobs.entries()) endAttempt(spans[i]!, job, { error });
+      throw error;
+    }
   };
 }
 
@@ -95,8 +121,8 @@ async function inSpan<Options extends { queue?: string; traceparent?: string }, 
   const name = options.queue === undefined ? "enqueue" : `enqueue ${options.queue}`;
   return tracerOf().startActiveSpan(name, { kind: SpanKind.PRODUCER, attributes }, async (span) => {
     try {
-      const context = span.spanContext();
-      const result = await enqueue(isSpanContextValid(context) ? { ...options, traceparent: traceparentOf(context) } : options);
+      const here = span.spanContext();
+      const result = await enqueue(isSpanContextValid(here) ? { ...options, traceparent: traceparentOf(here) } : options);
       span.setAttributes(told(result));
       return result;
     } catch (error) {

@@ -6,7 +6,7 @@ import { context, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
 import * as hipq from "../dist/index.js";
-import { enqueue, enqueueMany, enqueueUnique, tracing } from "../dist/opentelemetry.js";
+import { enqueue, enqueueMany, enqueueUnique, tracing, tracingBatch } from "../dist/opentelemetry.js";
 import { connect, connection, makeQueue, until, withWorker } from "./support.js";
 
 // A collector: keeps the spans that the exporter of the SDK posts to it.
@@ -144,6 +144,27 @@ test("a trace that is not sampled goes on, without spans", async () => {
     await until(() => collected.some(({ attributes }) => attributes["hipq.job.id"] === Number(later) && attributes["hipq.outcome"]), "the next span comes");
     assert.deepEqual(collected.filter((span) => span.traceId === traceId), []);
   });
+});
+
+test("of a batch each attempt is a span", async () => {
+  const queue = await makeQueue(client);
+  const handler = tracingBatch((jobs) => jobs.map((job) => (job.data === "fail" ? new RangeError("no luck") : "done")), { worker: queue });
+  const worker = new hipq.Worker({ name: queue, queues: [queue], connection, log: () => undefined, concurrency: 9 }).batch("work", handler);
+  const ids = await enqueueMany(client, "work", ["well", "fail"], { queue, maxRetries: 0 });
+  await withWorker(worker, async () => {
+    const spans = await until(() => {
+      const found = ids.map((id) => collected.find(({ attributes }) => attributes["messaging.message.id"] === id && attributes["hipq.outcome"]));
+      return found.every(Boolean) && found;
+    }, "both spans come");
+    assert.deepEqual(spans.map(({ kind, attributes, status }) => [kind, attributes["hipq.outcome"], attributes["messaging.client.id"], status.message]),
+      [[consumer, "succeeded", queue, undefined], [consumer, "failed", queue, "no luck"]]);
+    assert.equal(spans[0].parentSpanId, spans[1].parentSpanId, "below their being enqueued");
+  });
+  const broken = new hipq.Worker({ name: queue, queues: [queue], connection, log: () => undefined })
+    .batch("work", tracingBatch(() => { throw new TypeError("broken"); }));
+  const id = await enqueue(client, "work", {}, { queue, maxRetries: 0 });
+  await withWorker(broken, () =>
+    until(() => collected.some(({ attributes }) => attributes["messaging.message.id"] === id && attributes["error.type"] === "TypeError"), "its span comes"));
 });
 
 test("many jobs, and those with keys", async () => {
