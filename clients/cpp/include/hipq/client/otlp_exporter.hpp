@@ -33,7 +33,7 @@ public:
     }
 
     // The last thing, in the loop's thread: sends what waits, at most for that long, and drops the
-    // rest.
+    // rest. A collector that is away is not waited for.
     void finish(Loop::Milliseconds longest = Loop::Milliseconds(5'000))
     {
         bool is_late = false;
@@ -41,11 +41,12 @@ public:
         // Spans that were added go before.
         loop_.post([this] {
             is_finishing_ = true;
-            send_soon(Loop::Milliseconds(0));
+            is_pausing_ ? send_again() : send_soon(Loop::Milliseconds(0));
         });
         while (!is_late && !(is_finishing_ && waiting_.empty() && sent_.empty()))
             loop_.turn();
         loop_.cancel(end);
+        loop_.cancel(timer_);
         post_.cancel();
         drop(sent_.size() + waiting_.size(), "the program ends before the collector has them");
         sent_.clear();
@@ -113,13 +114,21 @@ private:
                    [this](const Posted &posted) { hear(posted); });
     }
 
+    void send_again()
+    {
+        loop_.cancel(timer_);
+        is_pausing_ = false;
+        send();
+    }
+
     void hear(const Posted &posted)
     {
         if (posted.status >= 200 && posted.status < 300) {
             accept(rejected_spans(posted.text));
         } else if (may_pass(posted.status) && tries_ < most_tries) {
             tell(why(posted));
-            timer_ = loop_.after(pause_, [this] { send(); });
+            is_pausing_ = true;
+            timer_ = loop_.after(pause_, [this] { send_again(); });
             pause_ *= 2;
             return;
         } else {
@@ -131,9 +140,10 @@ private:
     }
 
     // As OTLP says: the collector is away (0), has too much to do, or is not ready.
-    static bool may_pass(long status)
+    bool may_pass(long status) const
     {
-        return status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
+        return (status == 0 && !is_finishing_) || status == 429 || status == 502 || status == 503 ||
+               status == 504;
     }
 
     static std::string why(const Posted &posted)
@@ -192,6 +202,7 @@ private:
     std::string told_;
     int tries_ = 0;
     bool is_due_ = false;
+    bool is_pausing_ = false;
     bool is_finishing_ = false;
 };
 
