@@ -161,8 +161,10 @@ inline std::optional<OtlpOptions> otlp_options(const std::string &service, std::
     options.delay = Loop::Milliseconds(variables.number("OTEL_BSP_SCHEDULE_DELAY", 5'000));
     options.most_waiting =
         static_cast<std::size_t>(variables.number("OTEL_BSP_MAX_QUEUE_SIZE", 2'048));
+    // A queue that is full is sent, however small it is.
     options.most_at_once =
-        static_cast<std::size_t>(variables.number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512));
+        std::min(static_cast<std::size_t>(variables.number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512)),
+                 options.most_waiting);
     const std::string name = variables.text("OTEL_SERVICE_NAME");
     options.resource = {{"service.name", name.empty() ? service : name}};
     for (const auto &[key, value] : variables.pairs("OTEL_RESOURCE_ATTRIBUTES"))
