@@ -166,7 +166,6 @@ std::vector<job::LogEntry> entries()
 
 Listening::Listening() : level_before_(log_min_messages)
 {
-    pg::call([] { forget(); });
     level_of_server = level_before_;
     is_listening = settings::attempt_log_size > 0;
     if (is_listening && log_min_messages > INFO)
@@ -181,15 +180,16 @@ Listening::~Listening()
         log_min_messages = level_before_;
 }
 
-AttemptLogOfType::AttemptLogOfType(const catalog::Queue &queue, const job::ClaimedJob &job)
+AttemptLog::AttemptLog(const catalog::Queue &queue, const job::ClaimedJob &job)
     : before_(settings::attempt_log)
 {
+    pg::call([] { forget(); });
     const catalog::JobType *type = queue.find_job_type(job.type);
     if (type != nullptr)
         settings::attempt_log = type->attempt_log.value_or(before_);
 }
 
-AttemptLogOfType::~AttemptLogOfType()
+AttemptLog::~AttemptLog()
 {
     settings::attempt_log = before_;
 }

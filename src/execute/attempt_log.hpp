@@ -6,7 +6,7 @@
 namespace hipq::execute {
 
 // While it lives, messages of this process are kept as those of the handler that runs; what the
-// server's log shows stays the same. Forgets what the handler before has said.
+// server's log shows stays the same.
 class Listening {
 public:
     Listening();
@@ -18,15 +18,16 @@ private:
     int level_before_;  // log_min_messages
 };
 
-// While it lives, hipq.attempt_log is what the type of a job says, if that says anything. It begins
-// before the handler's transaction or subtransaction and ends after it: what a handler sets the
-// setting to is put back to this value then.
-class AttemptLogOfType {
+// The log of an attempt, whether it comes to a handler or not. What one before has said and nobody
+// could write down is forgotten. While it lives, hipq.attempt_log is what the type of the job says,
+// if that says anything. It begins before the handler's transaction or subtransaction and ends
+// after it: what a handler sets the setting to is put back to this value then.
+class AttemptLog {
 public:
-    AttemptLogOfType(const catalog::Queue &queue, const job::ClaimedJob &job);
-    ~AttemptLogOfType();
-    AttemptLogOfType(const AttemptLogOfType &) = delete;
-    AttemptLogOfType &operator=(const AttemptLogOfType &) = delete;
+    AttemptLog(const catalog::Queue &queue, const job::ClaimedJob &job);
+    ~AttemptLog();
+    AttemptLog(const AttemptLog &) = delete;
+    AttemptLog &operator=(const AttemptLog &) = delete;
 
 private:
     bool before_;

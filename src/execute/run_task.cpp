@@ -95,7 +95,7 @@ std::optional<Failure> call_and_finish(const Executor &executor, const Task &tas
 
 std::optional<Failure> run_in_clean_session(const Executor &executor, const Task &task)
 {
-    const AttemptLogOfType attempt_log(*task.queue, task.jobs.front());
+    const AttemptLog attempt_log(*task.queue, task.jobs.front());
     SessionUse session;
     auto failure = call_and_finish(executor, task, session);
     if (!failure.has_value())

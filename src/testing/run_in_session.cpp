@@ -78,7 +78,7 @@ std::optional<Failure> call_and_finish(const Call &call, std::span<const Claimed
     if (!call.handler.has_value())
         return execute::missing_handler();
     const CurrentJobs current(call.handler, jobs);
-    const execute::AttemptLogOfType attempt_log(call.queue, jobs.front());
+    const execute::AttemptLog attempt_log(call.queue, jobs.front());
     const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
         job::demand_fitting_data(call.queue, jobs);
         execute::conclude(call.queue, jobs, call_as_owner(call.queue, *call.handler, jobs));
