@@ -104,6 +104,9 @@ ok(version($version), "hipq.control has a semantic version, $version");
 is($meta->{version}, $version, 'META.json has that version');
 is($meta->{provides}{hipq}{version}, $version, '... twice');
 
+is((slurp_file("$root/clients/python/pyproject.toml") =~ /^version = "(.*)"$/m)[0], $version, '... and so have the package for Python');
+is(decode_json(slurp_file("$root/clients/node/$_"))->{version}, $version, "... and $_ for Node.js") foreach qw(package.json package-lock.json);
+
 my ($newest, $before) = slurp_file("$root/CHANGELOG.md") =~ /^## (\[.*)$/mg;
 my $is_released = $newest !~ /Unreleased/;
 like($newest, $is_released ? qr/^\[\Q$version\E\] - \d{4}-\d\d-\d\d$/ : qr/^\[Unreleased\] - \Q$version\E$/, 'CHANGELOG.md begins with it');
