@@ -171,7 +171,7 @@ $hipq->sql(q{SET hipq.allow_foreign_handlers = on;
 	SELECT hipq.run_until_idle('app.main');
 	COMMIT});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'twin' AND outcome = 'succeeded'}, 2), 'a job enqueues its successor');
-is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', job_type, throttle_factor, left(time_windows, 20)), ', ') FROM hipq.jobs WHERE job_type IN ('heavy', 'light')}),
-	'heavy 2.000 00:00-24:00, light 7.500 NONE', 'which has the values of its type');
+is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', job_type, throttle_factor, coalesce(left(time_windows, 20), 'always')), ', ') FROM hipq.jobs WHERE job_type IN ('heavy', 'light')}),
+	'heavy 2.000 00:00-24:00, light 7.500 always', 'which has the values of its type');
 
 done_testing();
