@@ -24,7 +24,7 @@ BEGIN
     LOOP
         BEGIN
             PERFORM set_config('lock_timeout', '100ms', true);
-            LOCK TABLE hipq.job, hipq.job_type IN ACCESS EXCLUSIVE MODE;
+            LOCK TABLE hipq.job, hipq.job_type, hipq.attempt IN ACCESS EXCLUSIVE MODE;
             ALTER VIEW hipq.sizes SET (security_barrier);
             ALTER VIEW hipq.jobs SET (security_barrier);
             ALTER VIEW hipq.running SET (security_barrier);
@@ -54,6 +54,11 @@ $upgrade$;
 -- The trace of a job. It comes last: rows of handlers keep the order of their columns.
 ALTER TABLE hipq.job ADD COLUMN traceparent text;
 COMMENT ON COLUMN hipq.job.traceparent
+    IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
+
+-- And in its history.
+ALTER TABLE hipq.attempt ADD COLUMN traceparent text;
+COMMENT ON COLUMN hipq.attempt.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 
 -- Tables that a subscription fills: their queues stand still until release_hold(queue).
@@ -274,12 +279,15 @@ SELECT queue.name AS queue,
        attempt.worker_id,
        attempt.started_time,
        attempt.ended_time,
-       attempt.ended_time - attempt.started_time AS duration
+       attempt.ended_time - attempt.started_time AS duration,
+       attempt.traceparent
 FROM hipq.attempt
 JOIN hipq._readable_queue AS queue ON queue.queue_id = attempt.queue_id
 WHERE hipq._is_one_of(attempt.queue_id, hipq._readable_queues()) AND attempt.queue_id = ANY (hipq._readable_queues());
 COMMENT ON COLUMN hipq.attempts.job_key IS 'job key; NULL = none';
 COMMENT ON COLUMN hipq.attempts.error IS 'message; NULL for a success';
+COMMENT ON COLUMN hipq.attempts.traceparent
+    IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 
 CREATE OR REPLACE VIEW hipq.dead_letters WITH (security_barrier) AS
 SELECT queue.name AS queue,

@@ -15,7 +15,8 @@ CREATE TABLE hipq.attempt (
     error        text        NOT NULL,
     detail       text,
     hint         text,
-    context      text
+    context      text,
+    traceparent  text
 ) PARTITION BY RANGE (ended_time);
 -- Its leaves have an index on (queue_id, job_id, attempt) each. One of the whole tree would be made
 -- by a restore twice: with the leaf, and by the dump.
@@ -39,6 +40,8 @@ COMMENT ON COLUMN hipq.attempt.error IS 'message; NONE for a success';
 COMMENT ON COLUMN hipq.attempt.detail IS 'detail of the error';
 COMMENT ON COLUMN hipq.attempt.hint IS 'hint of the error';
 COMMENT ON COLUMN hipq.attempt.context IS 'context of the error';
+COMMENT ON COLUMN hipq.attempt.traceparent
+    IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 
 CREATE TABLE hipq.attempt_log (
     job_id      bigint      NOT NULL,

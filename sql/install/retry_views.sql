@@ -16,7 +16,8 @@ SELECT queue.name AS queue,
        attempt.worker_id,
        attempt.started_time,
        attempt.ended_time,
-       attempt.ended_time - attempt.started_time AS duration
+       attempt.ended_time - attempt.started_time AS duration,
+       attempt.traceparent
 FROM hipq.attempt
 JOIN hipq._readable_queue AS queue ON queue.queue_id = attempt.queue_id
 WHERE hipq._is_one_of(attempt.queue_id, hipq._readable_queues()) AND attempt.queue_id = ANY (hipq._readable_queues());
@@ -41,6 +42,8 @@ COMMENT ON COLUMN hipq.attempts.worker_id IS 'external worker that ran it';
 COMMENT ON COLUMN hipq.attempts.started_time IS 'when the attempt started';
 COMMENT ON COLUMN hipq.attempts.ended_time IS 'when it ended';
 COMMENT ON COLUMN hipq.attempts.duration IS 'how long it took';
+COMMENT ON COLUMN hipq.attempts.traceparent
+    IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 
 -- What handlers have said, and how they failed: an error is in hipq.attempt alone.
 CREATE VIEW hipq.attempt_logs WITH (security_barrier) AS

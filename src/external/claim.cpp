@@ -281,14 +281,6 @@ std::optional<std::int64_t> original_of(const ClaimedJob &job)
                : std::optional(job.values->as_int64(Column::original_job_id));
 }
 
-std::optional<std::string> traceparent_of(const ClaimedJob &job)
-{
-    using core::Column;
-    return job.values->null(Column::traceparent)
-               ? std::nullopt
-               : std::optional(std::string(job.values->as_text(Column::traceparent)));
-}
-
 pg::Time time_of(const ClaimedJob &job, core::Column column)
 {
     return pg::Time{job.values->as_int64(column)};
@@ -314,7 +306,7 @@ void claim(FunctionCallInfo fcinfo, bool tells_trace)
                        time_of(job, core::Column::scheduled_run_time),
                        time_of(job, core::Column::created_time), original_of(job), more...);
         };
-        tells_trace ? add(traceparent_of(job)) : add();
+        tells_trace ? add(job::traceparent_of(job)) : add();
     }
 }
 

@@ -47,6 +47,14 @@ pg::RawValue row_of(const ClaimedJob &job)
     return row_of(*job.values, job.row_type);
 }
 
+std::optional<std::string> traceparent_of(const ClaimedJob &job)
+{
+    using core::Column;
+    return job.values->null(Column::traceparent)
+               ? std::nullopt
+               : std::optional(std::string(job.values->as_text(Column::traceparent)));
+}
+
 bool is_accepted(const ClaimedJob &job)
 {
     return job.values->as_time(core::Column::accepted_time) != pg::infinity;

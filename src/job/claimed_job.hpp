@@ -61,6 +61,9 @@ std::vector<ClaimedJob> claimed_jobs_in_order(const std::vector<std::int64_t> &i
 // Its row as a value of type hipq.job, formed in the current memory context.
 pg::RawValue row_of(const ClaimedJob &job);
 
+// The trace that it belongs to; nothing: none.
+std::optional<std::string> traceparent_of(const ClaimedJob &job);
+
 // Whether the external worker that has it has accepted it, and until when it may keep it.
 bool is_accepted(const ClaimedJob &job);
 pg::Time deadline_of(const ClaimedJob &job);

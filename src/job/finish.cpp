@@ -14,6 +14,7 @@
 #include "lanes/lanes.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/internal_write.hpp"
+#include "pg/known_table.hpp"
 #include "pg/point.hpp"
 #include "pg/subtransaction.hpp"
 #include "wakeup/wakeup.hpp"
@@ -92,10 +93,23 @@ constexpr const char *next_expiry_sql = R"(
     ORDER BY job.expires_time
     LIMIT 1)";
 
-constinit pg::Statement insert_attempt(R"(
-    INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, executor_pid, worker_id, job_type, job_key, reason, sqlstate,
-                              error, detail, hint, context)
-    VALUES ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9, $10, nullif($11, ''), $12, nullif($13, ''), nullif($14, ''), nullif($15, '')))");
+#define HIPQ_INSERT_ATTEMPT(column, value)                                                         \
+    "INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, "              \
+    "executor_pid, worker_id, job_type, job_key, reason, sqlstate, error, detail, hint, "          \
+    "context" column ") VALUES ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9, $10, "              \
+    "nullif($11, ''), $12, nullif($13, ''), nullif($14, ''), nullif($15, '')" value ")"
+constinit pg::Statement insert_attempt(HIPQ_INSERT_ATTEMPT(", traceparent", ", $16"));
+// While the extension is of the release before.
+constinit pg::Statement insert_attempt_without_trace(HIPQ_INSERT_ATTEMPT("", ""));
+#undef HIPQ_INSERT_ATTEMPT
+
+bool attempts_have_traces()
+{
+    return pg::call([] {
+        const pg::KnownTable *table = pg::known_table("attempt");
+        return table != nullptr && ::get_attnum(table->oid, "traceparent") != InvalidAttrNumber;
+    });
+}
 
 // The process that ran an attempt which ended so: this one, unless nobody ran it, an external
 // worker did or whoever did is gone.
@@ -122,6 +136,21 @@ pg::RawValue json_null()
     return {JSONBOID, json_null_datum()};
 }
 
+// `end`: reason, SQLSTATE, error, detail, hint and context. Needs as_hipq.
+template <class... End>
+void insert_attempt_of(const ClaimedJob &job, std::optional<std::int32_t> executor_pid,
+                       pg::Time now, const End &...end)
+{
+    const auto insert = [&](pg::Statement &statement, const auto &...more) {
+        statement.run(job.id, job.started, now, job.queue_id, job.attempt, executor_pid,
+                      job.worker_id, job.type, job.key, end..., more...);
+    };
+    if (attempts_have_traces())
+        insert(insert_attempt, traceparent_of(job));
+    else
+        insert(insert_attempt_without_trace);
+}
+
 // Takes the row out of the live leaf. A handler that enqueued its own successor has done so
 // already, in this transaction. False: it is another attempt's by now.
 bool remove_running(const catalog::Queue &queue, const ClaimedJob &job, bool may_be_gone)
@@ -142,10 +171,9 @@ void insert_final(const catalog::Queue &queue, const ClaimedJob &job, std::strin
 void insert_successes(std::span<const ClaimedJob> jobs, pg::Time now)
 {
     for (const ClaimedJob &job : jobs)
-        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt,
-                           job.worker_id.has_value() ? std::nullopt
-                                                     : std::optional<std::int32_t>(MyProcPid),
-                           job.worker_id, job.type, job.key, "succeeded", "", "NONE", "", "", "");
+        insert_attempt_of(
+            job, job.worker_id.has_value() ? std::nullopt : std::optional<std::int32_t>(MyProcPid),
+            now, "succeeded", "", "NONE", "", "", "");
 }
 
 [[noreturn]] void raise_taken(const ClaimedJob &job)
@@ -295,10 +323,9 @@ void record_attempt(const catalog::Queue &, const ClaimedJob &job, const Failure
                     pg::Time now)
 {
     pg::as_hipq([&] {
-        insert_attempt.run(job.id, job.started, now, job.queue_id, job.attempt,
-                           executor_of(job, failure), job.worker_id, job.type, job.key,
-                           name_of(failure.reason), failure.sqlstate, failure.error, failure.detail,
-                           failure.hint, failure.context);
+        insert_attempt_of(job, executor_of(job, failure), now, name_of(failure.reason),
+                          failure.sqlstate, failure.error, failure.detail, failure.hint,
+                          failure.context);
     });
 }
 

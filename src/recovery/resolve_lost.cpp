@@ -77,15 +77,15 @@ constexpr const char *put_back_sql = R"(
         SELECT chosen.*
         FROM unnest($1, $2) AS lost(id, attempt)
         CROSS JOIN LATERAL (
-            SELECT job.id, job.accepted_time, job.queue_id, job.attempt, job.job_type, job.job_key
+            SELECT job.id, job.accepted_time, job.queue_id, job.attempt, job.job_type, job.job_key, job.traceparent
             FROM {live} AS job
             WHERE job.id = lost.id AND job.attempt = lost.attempt AND job.state = 'running' AND job.worker_id IS NULL AND job.job_type <> ALL ($6)
             FOR UPDATE SKIP LOCKED
         ) AS chosen
     ),
     told AS (
-        INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, job_type, job_key, reason, error)
-        SELECT taken.id, taken.accepted_time, $3, taken.queue_id, taken.attempt, taken.job_type, taken.job_key, $4, $5
+        INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, job_type, job_key, reason, error, traceparent)
+        SELECT taken.id, taken.accepted_time, $3, taken.queue_id, taken.attempt, taken.job_type, taken.job_key, $4, $5, taken.traceparent
         FROM taken
     )
     UPDATE {live} AS job

@@ -183,6 +183,12 @@ is(said(run('put off', '{"say": "yes"}')), '1 NOTICE 00000 now; 1 WARNING 01000 
 is(said(run('put off', '{"say": "no"}')), '1 NOTICE 00000 now; 1 WARNING 01000 later: no; 1 ERROR P0001 not at all', 'also of one that fails');
 is(said(run('put off quietly', '{"say": "yes"}')), '', 'or not, as the type says');
 
+# ---- the trace of attempts
+my $trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+$id = $hipq->enqueue('speak', qq{'{"fails": true}', queue => 'app.main', traceparent => '$trace'});
+ok($hipq->wait_until("SELECT state FROM hipq.jobs WHERE id = $id", 'final'), 'a job that belongs to a trace fails');
+is($hipq->sql("SELECT DISTINCT traceparent FROM hipq.attempts WHERE job_id = $id"), $trace, 'its attempts belong to it, too');
+
 # ---- rights, moves and ends
 $id = run('speak', '{}');
 is($hipq->sql_as('reader', "SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $id"), 3, 'who may read the queue reads it');
