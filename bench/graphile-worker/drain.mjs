@@ -6,6 +6,7 @@
 // which https://worker.graphile.org/docs/performance reaches its figures.
 import cluster from "node:cluster";
 import { run, Logger } from "graphile-worker";
+import { drain } from "../drain-by-workers.mjs";
 
 const [kind, count] = [process.argv[2], Number(process.argv[3])];
 const { processes, settings } = {
@@ -28,13 +29,4 @@ async function work() {
   process.on("message", async () => { await runner.stop(); process.exit(0); });
 }
 
-async function drain() {
-  const start = process.hrtime.bigint();
-  const workers = Array.from({ length: processes }, () => cluster.fork());
-  let done = 0;
-  await new Promise((resolve) => cluster.on("message", (worker, completed) => { if ((done += completed) >= count) resolve(); }));
-  console.log(Number(process.hrtime.bigint() - start) / 1e9);
-  workers.forEach((worker) => worker.send("stop"));
-}
-
-await (cluster.isPrimary ? drain() : work());
+await (cluster.isPrimary ? drain(processes, count) : work());

@@ -3,6 +3,7 @@
 //
 //   node drain.mjs batch|single COUNT
 import cluster from "node:cluster";
+import { drain } from "../drain-by-workers.mjs";
 
 const { Worker } = await import(`${process.env.NODE_CLIENT}/dist/index.js`);
 const [kind, count] = [process.argv[2], Number(process.argv[3])];
@@ -20,13 +21,4 @@ async function work() {
   await worker.run({ signals: false });
 }
 
-async function drain() {
-  const start = process.hrtime.bigint();
-  const workers = Array.from({ length: processes }, () => cluster.fork());
-  let done = 0;
-  await new Promise((resolve) => cluster.on("message", (worker, completed) => { if ((done += completed) >= count) resolve(); }));
-  console.log(Number(process.hrtime.bigint() - start) / 1e9);
-  workers.forEach((worker) => worker.send("stop"));
-}
-
-await (cluster.isPrimary ? drain() : work());
+await (cluster.isPrimary ? drain(processes, count) : work());

@@ -7,6 +7,7 @@
 // of pollingIntervalSeconds after each batch. work: by work(), with its shortest interval.
 import cluster from "node:cluster";
 import PgBoss from "pg-boss";
+import { drain } from "../drain-by-workers.mjs";
 
 const [kind, count] = [process.argv[2], Number(process.argv[3])];
 const processes = 2;
@@ -46,13 +47,4 @@ async function work() {
   process.on("message", async () => { await boss.stop({ graceful: kind === "work", wait: true, timeout: 10_000 }); process.exit(0); });
 }
 
-async function drain() {
-  const start = process.hrtime.bigint();
-  const workers = Array.from({ length: processes }, () => cluster.fork());
-  let done = 0;
-  await new Promise((resolve) => cluster.on("message", (worker, completed) => { if ((done += completed) >= count) resolve(); }));
-  console.log(Number(process.hrtime.bigint() - start) / 1e9);
-  workers.forEach((worker) => worker.send("stop"));
-}
-
-await (cluster.isPrimary ? drain() : work());
+await (cluster.isPrimary ? drain(processes, count) : work());
