@@ -24,7 +24,7 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" hipq.control
 # in src/; views come after all that they read.
 INSTALL_PARTS = schema pg limits catalog workers control schedules job retry dead_letters enqueue execute external queues setup testing \
     monitor statistics $(INSTALL_VIEWS:%=%_views) rights
-INSTALL_VIEWS = catalog control job retry dead_letters schedules external monitor statistics
+INSTALL_VIEWS = catalog control job retry dead_letters schedules external monitor statistics narrow
 
 SOURCES := $(sort $(wildcard src/*.cpp src/*/*.cpp src/*/*/*.cpp))
 ALL_HEADERS := $(wildcard src/*.hpp src/*/*.hpp src/*/*/*.hpp)

@@ -7,7 +7,7 @@ CREATE ROLE regress_hipq_caps_client LOGIN;
 CREATE ROLE regress_hipq_caps_worker LOGIN;
 SELECT hipq.create_queue('caps.main', owner => 'regress_hipq_caps_owner', max_timeout => 60, highest_priority => -5, allow_free_jobs => false) > 0 AS created;
 SELECT hipq.create_queue('caps.open', owner => 'regress_hipq_caps_owner') > 0 AS created;
-SELECT queue, max_timeout, highest_priority, allow_free_jobs FROM hipq.queues WHERE queue LIKE 'caps.%' ORDER BY queue;
+SELECT queue, max_timeout, highest_priority, allow_free_jobs FROM hipq.queues_detail WHERE queue LIKE 'caps.%' ORDER BY queue;
 SELECT hipq.register_job_type('caps.main', 'plain');
 SELECT hipq.register_job_type('caps.main', 'urgent', default_priority => -100, default_throttle_factor => 0);
 SELECT hipq.register_job_type('caps.open', 'plain');
@@ -18,7 +18,7 @@ SELECT hipq.grant_queue('caps.main', 'regress_hipq_caps_worker', 'read');
 -- the default of the setting is cut to the cap, and so is what the views say of types
 SELECT default_timeout FROM hipq.job_types WHERE queue = 'caps.main' AND job_type = 'plain';
 SELECT hipq.enqueue('plain', queue => 'caps.main') > 0 AS enqueued, hipq.enqueue('unknown', queue => 'caps.main') > 0 AS enqueued;
-SELECT job_type, timeout, priority, throttle_factor FROM hipq.jobs WHERE queue = 'caps.main' ORDER BY id;
+SELECT job_type, timeout, priority, throttle_factor FROM hipq.jobs_detail WHERE queue = 'caps.main' ORDER BY id;
 
 -- enqueue, enqueue_many: the caps themselves are allowed
 SET ROLE regress_hipq_caps_client;
@@ -54,7 +54,7 @@ SELECT hipq.enqueue('urgent', queue => 'caps.main', job_key => 'u') > 0 AS enque
 SELECT hipq.enqueue('urgent', queue => 'caps.main', job_key => 'u', on_duplicate => 'replace') > 0 AS enqueued;
 SELECT hipq.enqueue('urgent', queue => 'caps.main', priority => -101);
 RESET ROLE;
-SELECT DISTINCT priority, throttle_factor FROM hipq.jobs WHERE job_type = 'urgent';
+SELECT DISTINCT priority, throttle_factor FROM hipq.jobs_detail WHERE job_type = 'urgent';
 
 -- UPDATE by a worker
 SET ROLE regress_hipq_caps_worker;
@@ -94,7 +94,7 @@ SELECT hipq.retry(:failed);
 SELECT hipq.retry_jobs('caps.open', 'plain');
 SELECT hipq.redrive(:failed);
 SELECT * FROM hipq.redrive_jobs('caps.open');
-SELECT count(*) FROM hipq.jobs WHERE retry_of = :failed;
+SELECT count(*) FROM hipq.jobs_detail WHERE retry_of = :failed;
 SELECT hipq.alter_queue('caps.open', reset => '{highest_priority}');
 SELECT redriven FROM hipq.redrive_jobs('caps.open');
 
@@ -112,10 +112,10 @@ INSERT INTO hipq.job (queue_id, job_type, timeout) SELECT queue_id, 'plain', 61 
 
 -- the caps change: what waits keeps what it has
 SELECT hipq.alter_queue('caps.main', max_timeout => 10);
-SELECT max(timeout) FROM hipq.jobs WHERE queue = 'caps.main';
+SELECT max(timeout) FROM hipq.jobs_detail WHERE queue = 'caps.main';
 SELECT default_timeout FROM hipq.job_types WHERE queue = 'caps.main' AND job_type = 'plain';
 SELECT hipq.alter_queue('caps.main', allow_free_jobs => true, reset => '{max_timeout, highest_priority}');
-SELECT max_timeout, highest_priority, allow_free_jobs FROM hipq.queues WHERE queue = 'caps.main';
+SELECT max_timeout, highest_priority, allow_free_jobs FROM hipq.queues_detail WHERE queue = 'caps.main';
 SELECT hipq.enqueue('plain', queue => 'caps.main', timeout => 86400, priority => -32768, throttle_factor => 0) > 0 AS enqueued;
 SELECT hipq.enqueue('plain', queue => 'caps.main', timeout => 86401);
 

@@ -34,7 +34,7 @@ SELECT hipq.enqueue('ask', queue => 'later.q', job_key => 'done') AS done \gset
 SET SESSION AUTHORIZATION regress_hipq_later_owner;
 SELECT result, error, sqlstate FROM hipq.dry_run(:tried);
 RESET SESSION AUTHORIZATION;
-SELECT state, attempt, worker_id FROM hipq.jobs WHERE id = :tried;
+SELECT state, attempt, worker_id FROM hipq.jobs_detail WHERE id = :tried;
 SELECT hipq.cancel(:tried);
 
 -- ---- run_until_idle leaves the job running, when the transaction commits
@@ -42,9 +42,9 @@ BEGIN;
 SELECT hipq.resume('later.q');
 SET LOCAL hipq.allow_foreign_handlers = on;
 SELECT hipq.run_until_idle('later.q', 1);
-SELECT state, attempt, worker_id FROM hipq.jobs WHERE id = :undone;
+SELECT state, attempt, worker_id FROM hipq.jobs_detail WHERE id = :undone;
 ROLLBACK;
-SELECT state, attempt, worker_id FROM hipq.jobs WHERE id = :undone;
+SELECT state, attempt, worker_id FROM hipq.jobs_detail WHERE id = :undone;
 SELECT hipq.cancel(:undone);
 SELECT count(*) FROM hipq.running WHERE queue = 'later.q';
 BEGIN;
@@ -54,9 +54,9 @@ SELECT hipq.run_until_idle('later.q');
 SELECT hipq.pause('later.q');
 COMMIT;
 SELECT said FROM later_note;
-SELECT state, attempt, error, worker_id FROM hipq.jobs WHERE id = :done;
-SELECT attempt, pid, worker_id, worker, is_accepted, deadline BETWEEN hipq.now() + '550 s' AND hipq.now() + '600 s' FROM hipq.running WHERE id = :done;
-SELECT throttle_used FROM hipq.queues WHERE queue = 'later.q';
+SELECT state, attempt, error, worker_id FROM hipq.jobs_detail WHERE id = :done;
+SELECT attempt, pid, worker_id, worker, is_accepted, deadline BETWEEN hipq.now() + '550 s' AND hipq.now() + '600 s' FROM hipq.running_detail WHERE id = :done;
+SELECT throttle_used FROM hipq.queues_detail WHERE queue = 'later.q';
 SELECT running_jobs FROM hipq.queues WHERE queue = 'later.q';
 
 -- ---- who may complete it tells how far it has come
@@ -66,20 +66,20 @@ SELECT hipq.report_progress(:done, 1, 1, 3, 'waits for an answer');
 SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 2, 1, 3)');
 SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 1, 4, 3)');
 SET ROLE regress_hipq_later_reader;
-SELECT queue, id = :done, job_type, attempt, done, total, percent, message, reported_time <= hipq.now(), pid, worker_id FROM hipq.progress;
+SELECT queue, id = :done, job_type, attempt, done, total, percent, message, reported_time <= hipq.now(), pid, worker_id FROM hipq.progress_detail;
 SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 1, 2, 3)');
 RESET ROLE;
 BEGIN;
 SELECT hipq.report_progress(:done, 1, 5, NULL, repeat('äöü', 40));
 ROLLBACK;
-SELECT done, total, percent, octet_length(message), message = repeat('äöü', 33) || 'ä' FROM hipq.progress;
+SELECT done, total, percent, octet_length(message), message = repeat('äöü', 33) || 'ä' FROM hipq.progress_detail;
 SELECT hipq.report_progress(:done, 1, 0, 0);
-SELECT done, total, percent, message FROM hipq.progress;
+SELECT done, total, percent, message FROM hipq.progress_detail;
 
 -- ---- it can be given up by hand; then it weighs nothing any more, and has nothing to tell
 SELECT hipq.fail_job(:done, 'no answer');
-SELECT state, error FROM hipq.jobs WHERE id = :done;
-SELECT throttle_used FROM hipq.queues WHERE queue = 'later.q';
+SELECT state, error FROM hipq.jobs_detail WHERE id = :done;
+SELECT throttle_used FROM hipq.queues_detail WHERE queue = 'later.q';
 TABLE hipq.progress;
 SELECT pg_temp.try('SELECT hipq.report_progress(' || :done || ', 1, 2, 3)');
 

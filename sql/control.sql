@@ -39,7 +39,7 @@ SELECT hipq.cancel(:a), hipq.cancel(:a, 'again');
 RESET ROLE;
 SELECT pg_temp.shown(:a);
 SELECT tableoid::regclass::text LIKE 'hipq.ctl_q_final%' AS is_in_final, update_time >= created_time, accepted_time, deadline, expires_time, result, job_data FROM hipq.job WHERE id = :a;
-SELECT attempt, job_type, job_key, reason, sqlstate, error, executor_pid IS NULL AS no_executor FROM hipq.attempts WHERE job_id = :a;
+SELECT attempt, job_type, job_key, reason, sqlstate, error, executor_pid IS NULL AS no_executor FROM hipq.attempts_detail WHERE job_id = :a;
 SELECT count(*) FROM hipq.dead_letters WHERE job_id = :a;
 SELECT outcome FROM hipq.jobs WHERE id = :a;
 SELECT hipq.enqueue('t', job_key => 'b', scheduled_run_time => '2100-01-01') AS b \gset

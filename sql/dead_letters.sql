@@ -19,11 +19,11 @@ CREATE FUNCTION pg_temp.add(id bigint, queue integer, job_type text, job_key tex
 $$;
 CREATE FUNCTION pg_temp.letters() RETURNS SETOF text LANGUAGE sql AS $$
     SELECT format('%s %s %s %s %s attempts=%s%s', queue, job_id, job_type, reason, state, attempts, CASE WHEN redriven_as IS NOT NULL THEN ' has a new job' END)
-    FROM hipq.dead_letters WHERE queue LIKE 'dead.%' ORDER BY job_id
+    FROM hipq.dead_letters_detail WHERE queue LIKE 'dead.%' ORDER BY job_id
 $$;
 CREATE FUNCTION pg_temp.jobs() RETURNS SETOF text LANGUAGE sql AS $$
     SELECT format('%s %s %s of=%s first=%s %s', queue, job_type, job_key, retry_of, original_job_id, outcome)
-    FROM hipq.jobs WHERE queue LIKE 'dead.%' ORDER BY retry_of, id
+    FROM hipq.jobs_detail WHERE queue LIKE 'dead.%' ORDER BY retry_of, id
 $$;
 
 CREATE ROLE regress_hipq_dead_owner LOGIN;
@@ -46,8 +46,8 @@ SELECT pg_temp.letters();
 SELECT hipq.redrive(-998) AS new \gset
 SELECT job_type, job_key, job_data, retry_reason, manual_reason, retry_of, original_job_id, state, attempt, retry_count, max_retries, timeout, priority, throttle_factor, throttle_key,
        scheduled_run_time <= now(), expires_time
-FROM hipq.jobs WHERE id = :new;
-SELECT redriven_as = :new FROM hipq.dead_letters WHERE job_id = -998;
+FROM hipq.jobs_detail WHERE id = :new;
+SELECT redriven_as = :new FROM hipq.dead_letters_detail WHERE job_id = -998;
 SELECT pg_temp.try('SELECT hipq.redrive(-998)');
 SELECT pg_temp.try('SELECT hipq.redrive(-997)');
 SELECT pg_temp.try('SELECT hipq.redrive(-995)');
@@ -57,7 +57,7 @@ SELECT pg_temp.try($$SELECT hipq.redrive(-996, to_queue => 'dead.b')$$);
 SELECT pg_temp.try($$SELECT hipq.redrive(-996, to_queue => 'dead.nowhere')$$);
 SELECT pg_temp.letters();
 SELECT hipq.redrive(-999, to_queue => 'dead.b') AS new \gset
-SELECT queue, retry_of FROM hipq.jobs WHERE id = :new;
+SELECT queue, retry_of FROM hipq.jobs_detail WHERE id = :new;
 SELECT hipq.dismiss_dead_letter(-996);
 SELECT pg_temp.try('SELECT hipq.dismiss_dead_letter(-996)');
 SELECT pg_temp.try('SELECT hipq.dismiss_dead_letter(-998)');
@@ -84,7 +84,7 @@ SELECT pg_temp.try($$SELECT hipq.redrive_jobs('dead.a', to_queue => 'dead.b')$$)
 SELECT pg_temp.letters();
 -- one after the other; the place of one whose key is taken stays empty
 SELECT * FROM hipq.redrive_jobs('dead.a', rate => 0.5);
-SELECT retry_of, job_key, scheduled_run_time - min(scheduled_run_time) OVER () FROM hipq.jobs WHERE queue = 'dead.a' AND retry_of BETWEEN -989 AND -980 ORDER BY scheduled_run_time;
+SELECT retry_of, job_key, scheduled_run_time - min(scheduled_run_time) OVER () FROM hipq.jobs_detail WHERE queue = 'dead.a' AND retry_of BETWEEN -989 AND -980 ORDER BY scheduled_run_time;
 SELECT * FROM hipq.redrive_jobs('dead.a', rate => 0.5);
 SELECT pg_temp.letters();
 SELECT hipq.dismiss_dead_letters('dead.a', before => now() - interval '450 min'), hipq.dismiss_dead_letters('dead.a', job_type => 'u'), hipq.dismiss_dead_letters('dead.a', max_jobs => 1),
@@ -101,7 +101,7 @@ VALUES (-970, :a, 't', 'final', 'no', 'timeout', 1, now(), now(), 300, 0, 0, 1, 
 RESET session_replication_role;
 SELECT pg_temp.add(-970, :a, 't', 'NONE', 'timeout', '1 h'), pg_temp.add(-969, :a, 't', 'NONE', 'timeout', '1 h');
 SELECT hipq.retry(-970) AS new \gset
-SELECT state, redriven_as = :new FROM hipq.dead_letters WHERE job_id = -970;
+SELECT state, redriven_as = :new FROM hipq.dead_letters_detail WHERE job_id = -970;
 SELECT pg_temp.try('SELECT hipq.redrive(-970)');
 SELECT hipq.redrive(-969) > 0, hipq.retry_jobs('dead.a');
 
@@ -139,10 +139,10 @@ SELECT pg_temp.try($$SELECT hipq.redrive(-959, to_queue => 'dead.b')$$);
 SELECT hipq.redrive(-959) > 0;
 SELECT hipq.dismiss_dead_letters('dead.a', reason => 'timeout');
 SELECT queue, count(*), sum(dead_letters) FROM hipq.dead_letter_rates WHERE queue LIKE 'dead.%' GROUP BY 1;
-SELECT queue, kept, depth, oldest_waiting_time < now(), per_minute, failed_by_ttl, handler_failures, avg_latency > '59 min', p95_latency > '59 min' FROM hipq.dead_letter_stats WHERE queue LIKE 'dead.%';
+SELECT queue, kept, depth, oldest_waiting_time < now(), per_minute, failed_by_ttl, handler_failures, avg_latency > '59 min', p95_latency > '59 min' FROM hipq.dead_letter_stats_detail WHERE queue LIKE 'dead.%';
 SELECT queue, job_type, reason, dead_letters, depth FROM hipq.dead_letter_reasons WHERE queue LIKE 'dead.%' ORDER BY 1, 2, 3;
 SET ROLE regress_hipq_dead_owner;
-SELECT queue, kept, depth, failed_by_ttl FROM hipq.dead_letter_stats WHERE queue LIKE 'dead.%' ORDER BY 1;
+SELECT queue, kept, depth, failed_by_ttl FROM hipq.dead_letter_stats_detail WHERE queue LIKE 'dead.%' ORDER BY 1;
 RESET ROLE;
 
 -- ---- options of a queue
@@ -151,12 +151,12 @@ CREATE FUNCTION regress_dead.good(job hipq.job) RETURNS void LANGUAGE sql AS '';
 CREATE FUNCTION regress_dead.number(job integer) RETURNS void LANGUAGE sql AS '';
 CREATE FUNCTION regress_dead.many(jobs jsonb[]) RETURNS void LANGUAGE sql AS '';
 CREATE PROCEDURE regress_dead.procedure(data jsonb) LANGUAGE sql AS '';
-SELECT queue, dead_letter_max, dead_letter_handler FROM hipq.queues WHERE queue = 'dead.a';
+SELECT queue, dead_letter_max, dead_letter_handler FROM hipq.queues_detail WHERE queue = 'dead.a';
 SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', dead_letter_handler => 'regress_dead.good')$$);
 GRANT USAGE ON SCHEMA regress_dead TO regress_hipq_dead_owner;
 SELECT hipq.alter_queue('dead.a', dead_letter_handler => 'regress_dead.good', dead_letter_max => 7);
 SELECT hipq.create_queue('dead.c', owner => 'regress_hipq_dead_owner', dead_letter_handler => 'regress_dead.good', dead_letter_max => 8) > 0;
-SELECT queue, dead_letter_max, dead_letter_handler FROM hipq.queues WHERE queue IN ('dead.a', 'dead.c') ORDER BY 1;
+SELECT queue, dead_letter_max, dead_letter_handler FROM hipq.queues_detail WHERE queue IN ('dead.a', 'dead.c') ORDER BY 1;
 SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', dead_letter_handler => 'regress_dead.nowhere')$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', dead_letter_handler => 'regress_dead.number')$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', dead_letter_handler => 'regress_dead.many')$$);
@@ -167,7 +167,7 @@ SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', dead_letter_max => 0)$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', dead_letter_max => 1, reset => '{dead_letter_max}')$$);
 SELECT pg_temp.try($$SELECT hipq.alter_queue('dead.a', owner => current_user::text::regrole)$$);
 SELECT hipq.alter_queue('dead.a', dead_letter_handler => 'NONE', reset => '{dead_letter_max}');
-SELECT queue, dead_letter_max, dead_letter_handler FROM hipq.queues WHERE queue = 'dead.a';
+SELECT queue, dead_letter_max, dead_letter_handler FROM hipq.queues_detail WHERE queue = 'dead.a';
 
 DROP SCHEMA regress_dead CASCADE;
 SELECT hipq.drop_queue('dead.a', force => true), hipq.drop_queue('dead.b', force => true), hipq.drop_queue('dead.c');

@@ -36,13 +36,13 @@ INSERT INTO pg_temp.use (name, call, shows) VALUES
     ('enqueue_many', 'SELECT hipq.enqueue_many(''t'', ''{1}'', queue => ''dur.q'', timeout => %1$s, queue_ttl => %1$s)',
      'SELECT timeout, queue_ttl FROM hipq.dur_q ORDER BY id DESC LIMIT 1'),
     ('create_queue', 'SELECT hipq.create_queue(''dur.made'', retention => %1$s, queue_ttl => %1$s, dead_letter_retention => %1$s, max_timeout => %1$s)',
-     'SELECT retention, queue_ttl, dead_letter_retention, max_timeout FROM hipq.queues WHERE queue = ''dur.made'''),
+     'SELECT retention, queue_ttl, dead_letter_retention, max_timeout FROM hipq.queues_detail WHERE queue = ''dur.made'''),
     ('alter_queue', 'SELECT hipq.alter_queue(''dur.q'', retention => %1$s, queue_ttl => %1$s, dead_letter_retention => %1$s, max_timeout => %1$s)',
-     'SELECT retention, queue_ttl, dead_letter_retention, max_timeout FROM hipq.queues WHERE queue = ''dur.q'''),
+     'SELECT retention, queue_ttl, dead_letter_retention, max_timeout FROM hipq.queues_detail WHERE queue = ''dur.q'''),
     ('register_job_type', 'SELECT hipq.register_job_type(''dur.q'', ''made'', default_timeout => %1$s, retry_base => %1$s, retry_max => %1$s, queue_ttl => %1$s, worker_wait_ttl => %1$s)',
-     'SELECT default_timeout, retry_base, retry_max, queue_ttl, worker_wait_ttl FROM hipq.job_types WHERE queue = ''dur.q'' AND job_type = ''made'''),
+     'SELECT default_timeout, retry_base, retry_max, queue_ttl, worker_wait_ttl FROM hipq.job_types_detail WHERE queue = ''dur.q'' AND job_type = ''made'''),
     ('alter_job_type', 'SELECT hipq.alter_job_type(''dur.q'', ''t'', default_timeout => %1$s, retry_base => %1$s, retry_max => %1$s, queue_ttl => %1$s, worker_wait_ttl => %1$s)',
-     'SELECT default_timeout, retry_base, retry_max, queue_ttl, worker_wait_ttl FROM hipq.job_types WHERE queue = ''dur.q'' AND job_type = ''t''');
+     'SELECT default_timeout, retry_base, retry_max, queue_ttl, worker_wait_ttl FROM hipq.job_types_detail WHERE queue = ''dur.q'' AND job_type = ''t''');
 -- The answer is rolled back with what was done.
 CREATE FUNCTION pg_temp.shown(call text, shows text, said text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -96,9 +96,9 @@ EXECUTE extend_positions (0, 1, '5 min');
 -- ---- Whole seconds are rounded up; months have 30 days
 BEGIN;
 SELECT hipq.alter_job_type('dur.q', 't', default_timeout => 2.5, queue_ttl => '1 ms', worker_wait_ttl => '1 month', retry_base => '1.5 ms', retry_max => '1 year');
-SELECT default_timeout, queue_ttl, worker_wait_ttl, retry_base, retry_max FROM hipq.job_types WHERE queue = 'dur.q' AND job_type = 't';
+SELECT default_timeout, queue_ttl, worker_wait_ttl, retry_base, retry_max FROM hipq.job_types_detail WHERE queue = 'dur.q' AND job_type = 't';
 SELECT hipq.alter_queue('dur.q', retention => '1 month 36 h', dead_letter_retention => 90000, max_timeout => '1 week');
-SELECT retention, dead_letter_retention, max_timeout FROM hipq.queues WHERE queue = 'dur.q';
+SELECT retention, dead_letter_retention, max_timeout FROM hipq.queues_detail WHERE queue = 'dur.q';
 ROLLBACK;
 
 -- ---- Factors and limits
@@ -106,7 +106,7 @@ BEGIN;
 SELECT hipq.alter_queue('dur.q', throttle_limit => 0.1::float8), hipq.alter_job_type('dur.q', 't', default_throttle_factor => 1::smallint, throttle_limit => 2.25::real,
     throttle_limit_per_key => 123456789.123);
 SELECT throttle_limit FROM hipq.queue WHERE table_name = 'dur_q';
-SELECT default_throttle_factor, throttle_limit, throttle_limit_per_key FROM hipq.job_types WHERE queue = 'dur.q' AND job_type = 't';
+SELECT default_throttle_factor, throttle_limit, throttle_limit_per_key FROM hipq.job_types_detail WHERE queue = 'dur.q' AND job_type = 't';
 SELECT hipq.alter_queue('dur.q', weight => 7), hipq.alter_job_type('dur.q', 't', max_retries => 1);
 SELECT queue.throttle_limit, job_type.throttle_limit, throttle_limit_per_key FROM hipq.queue JOIN hipq.job_type USING (queue_id) WHERE table_name = 'dur_q' AND job_type.name = 't';
 ROLLBACK;

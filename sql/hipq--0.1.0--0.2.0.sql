@@ -37,6 +37,13 @@ BEGIN
             ALTER VIEW hipq.queues SET (security_barrier);
             ALTER VIEW hipq.job_types SET (security_barrier);
             ALTER VIEW hipq.throttle_keys SET (security_barrier);
+            ALTER VIEW hipq.progress SET (security_barrier);
+            ALTER VIEW hipq.dead_letter_stats SET (security_barrier);
+            ALTER VIEW hipq.workers SET (security_barrier);
+            ALTER VIEW hipq.healthy_workers SET (security_barrier);
+            ALTER VIEW hipq.executors SET (security_barrier);
+            ALTER VIEW hipq.statistics SET (security_barrier);
+            ALTER VIEW hipq.alerts SET (security_barrier);
             EXIT;
         EXCEPTION WHEN lock_not_available THEN
             IF clock_timestamp() > latest THEN
@@ -50,6 +57,27 @@ BEGIN
     PERFORM set_config('lock_timeout', lock_timeout_before, true);
 END
 $upgrade$;
+
+-- Views with more columns than a terminal shows get a name of their own; whatever reads them goes on
+-- to. Narrow ones come in their place, below.
+ALTER VIEW hipq.instances RENAME TO instances_detail;
+ALTER VIEW hipq.queues RENAME TO queues_detail;
+ALTER VIEW hipq.job_types RENAME TO job_types_detail;
+ALTER VIEW hipq.jobs RENAME TO jobs_detail;
+ALTER VIEW hipq.running RENAME TO running_detail;
+ALTER VIEW hipq.progress RENAME TO progress_detail;
+ALTER VIEW hipq.attempts RENAME TO attempts_detail;
+ALTER VIEW hipq.dead_letters RENAME TO dead_letters_detail;
+ALTER VIEW hipq.dead_letter_stats RENAME TO dead_letter_stats_detail;
+ALTER VIEW hipq.pauses RENAME TO pauses_detail;
+ALTER VIEW hipq.schedules RENAME TO schedules_detail;
+ALTER VIEW hipq.workers RENAME TO workers_detail;
+ALTER VIEW hipq.healthy_workers RENAME TO healthy_workers_detail;
+ALTER VIEW hipq.executors RENAME TO executors_detail;
+ALTER VIEW hipq.lanes RENAME TO lanes_detail;
+ALTER VIEW hipq.sizes RENAME TO sizes_detail;
+ALTER VIEW hipq.statistics RENAME TO statistics_detail;
+ALTER VIEW hipq.alerts RENAME TO alerts_detail;
 
 -- The trace of a job. It comes last: rows of handlers keep the order of their columns.
 ALTER TABLE hipq.job ADD COLUMN traceparent text;
@@ -139,7 +167,7 @@ ALTER TABLE hipq.attempt_log
     ALTER COLUMN hint SET STATISTICS 0,
     ALTER COLUMN context SET STATISTICS 0;
 REVOKE ALL ON TABLE hipq.attempt_log FROM PUBLIC;
-CREATE VIEW hipq.attempt_logs WITH (security_barrier) AS
+CREATE VIEW hipq.attempt_logs_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        entry.job_id,
        entry.attempt,
@@ -161,23 +189,24 @@ FROM (
 ) AS entry
 JOIN hipq._readable_queue AS queue ON queue.queue_id = entry.queue_id
 WHERE hipq._is_one_of(entry.queue_id, hipq._readable_queues()) AND entry.queue_id = ANY (hipq._readable_queues());
-COMMENT ON VIEW hipq.attempt_logs
+COMMENT ON VIEW hipq.attempt_logs_detail
     IS 'what handlers have said in their attempts, and the errors that ended these';
-COMMENT ON COLUMN hipq.attempt_logs.queue IS 'queue of the job';
-COMMENT ON COLUMN hipq.attempt_logs.job_id IS 'id of the job; of a batch, the first one';
-COMMENT ON COLUMN hipq.attempt_logs.attempt IS 'number of the attempt, from 1';
-COMMENT ON COLUMN hipq.attempt_logs.logged_time
+COMMENT ON COLUMN hipq.attempt_logs_detail.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.attempt_logs_detail.job_id IS 'id of the job; of a batch, the first one';
+COMMENT ON COLUMN hipq.attempt_logs_detail.attempt IS 'number of the attempt, from 1';
+COMMENT ON COLUMN hipq.attempt_logs_detail.logged_time
     IS 'when it was said; of an error, when the attempt ended';
-COMMENT ON COLUMN hipq.attempt_logs.level
+COMMENT ON COLUMN hipq.attempt_logs_detail.level
     IS 'INFO, NOTICE, WARNING or ERROR; LOG: hipq says how many messages were not kept';
-COMMENT ON COLUMN hipq.attempt_logs.sqlstate IS 'SQLSTATE of the message, if it has one';
-COMMENT ON COLUMN hipq.attempt_logs.message IS 'the message';
-COMMENT ON COLUMN hipq.attempt_logs.detail IS 'its detail';
-COMMENT ON COLUMN hipq.attempt_logs.hint IS 'its hint';
-COMMENT ON COLUMN hipq.attempt_logs.context IS 'its context';GRANT SELECT ON TABLE hipq.attempt_logs TO PUBLIC;
+COMMENT ON COLUMN hipq.attempt_logs_detail.sqlstate IS 'SQLSTATE of the message, if it has one';
+COMMENT ON COLUMN hipq.attempt_logs_detail.message IS 'the message';
+COMMENT ON COLUMN hipq.attempt_logs_detail.detail IS 'its detail';
+COMMENT ON COLUMN hipq.attempt_logs_detail.hint IS 'its hint';
+COMMENT ON COLUMN hipq.attempt_logs_detail.context IS 'its context';
+GRANT SELECT ON TABLE hipq.attempt_logs_detail TO PUBLIC;
 
 -- Leaves of queues with long names do not start with the name of the table.
-CREATE OR REPLACE VIEW hipq.sizes WITH (security_barrier) AS
+CREATE OR REPLACE VIEW hipq.sizes_detail WITH (security_barrier) AS
 SELECT measured.queue,
        measured.table_name,
        measured.kind,
@@ -263,7 +292,7 @@ GRANT EXECUTE ON FUNCTION hipq._is_as_asked(text) TO PUBLIC;
 COMMENT ON FUNCTION hipq._masked_job(integer, text, jsonb)
     IS 'the same of a whole job in a dead letter, with null where the row says that there is none';
 
-CREATE OR REPLACE VIEW hipq.attempts WITH (security_barrier) AS
+CREATE OR REPLACE VIEW hipq.attempts_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        attempt.job_id,
        attempt.attempt,
@@ -284,12 +313,12 @@ SELECT queue.name AS queue,
 FROM hipq.attempt
 JOIN hipq._readable_queue AS queue ON queue.queue_id = attempt.queue_id
 WHERE hipq._is_one_of(attempt.queue_id, hipq._readable_queues()) AND attempt.queue_id = ANY (hipq._readable_queues());
-COMMENT ON COLUMN hipq.attempts.job_key IS 'job key; NULL = none';
-COMMENT ON COLUMN hipq.attempts.error IS 'message; NULL for a success';
-COMMENT ON COLUMN hipq.attempts.traceparent
+COMMENT ON COLUMN hipq.attempts_detail.job_key IS 'job key; NULL = none';
+COMMENT ON COLUMN hipq.attempts_detail.error IS 'message; NULL for a success';
+COMMENT ON COLUMN hipq.attempts_detail.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 
-CREATE OR REPLACE VIEW hipq.dead_letters WITH (security_barrier) AS
+CREATE OR REPLACE VIEW hipq.dead_letters_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        dead_letter.job_id,
        dead_letter.state,
@@ -312,11 +341,11 @@ SELECT queue.name AS queue,
 FROM hipq.dead_letter
 JOIN hipq._readable_queue AS queue ON queue.queue_id = dead_letter.queue_id
 WHERE hipq._is_one_of(dead_letter.queue_id, hipq._readable_queues()) AND dead_letter.queue_id = ANY (hipq._readable_queues());
-COMMENT ON COLUMN hipq.dead_letters.job_key IS 'job key; NULL = none';
-COMMENT ON COLUMN hipq.dead_letters.job
+COMMENT ON COLUMN hipq.dead_letters_detail.job_key IS 'job key; NULL = none';
+COMMENT ON COLUMN hipq.dead_letters_detail.job
     IS 'the whole row of the job, with null for what there is none of; secret parameters are ***';
 
-CREATE OR REPLACE VIEW hipq.schedules WITH (security_barrier) AS
+CREATE OR REPLACE VIEW hipq.schedules_detail WITH (security_barrier) AS
 SELECT schedule.name,
        schedule.cron,
        queue.name AS queue,
@@ -329,15 +358,15 @@ SELECT schedule.name,
        schedule.last_run_time,
        schedule.last_action,
        schedule.last_job_id,
-       (SELECT jobs.outcome FROM hipq.jobs WHERE jobs.id = schedule.last_job_id) AS last_outcome,
+       (SELECT jobs.outcome FROM hipq.jobs_detail AS jobs WHERE jobs.id = schedule.last_job_id) AS last_outcome,
        schedule.created_time
 FROM hipq.schedule
 JOIN hipq._readable_queue AS queue ON queue.queue_id = schedule.queue_id
 CROSS JOIN LATERAL (SELECT hipq._has_cron_entry(schedule.schedule_id) AS is_active) AS entry
 OFFSET 0;
-COMMENT ON COLUMN hipq.schedules.job_key IS 'job key of its jobs; NULL = none';
+COMMENT ON COLUMN hipq.schedules_detail.job_key IS 'job key of its jobs; NULL = none';
 
-CREATE OR REPLACE VIEW hipq.pauses WITH (security_barrier) AS
+CREATE OR REPLACE VIEW hipq.pauses_detail WITH (security_barrier) AS
 WITH readable_queue AS MATERIALIZED (SELECT queue.queue_id, queue.instance_id FROM hipq._readable_queue AS queue)
 SELECT instance.name AS instance,
        instance.name || '.' || queue.name AS queue,
@@ -356,9 +385,9 @@ WHERE pg_has_role('pg_monitor', 'USAGE')
        WHERE concerned.queue_id = pause.queue_id OR concerned.instance_id = pause.instance_id
    )
 OFFSET 0;
-COMMENT ON COLUMN hipq.pauses.reason IS 'why, as given; NULL = nothing was given';
+COMMENT ON COLUMN hipq.pauses_detail.reason IS 'why, as given; NULL = nothing was given';
 
-CREATE OR REPLACE VIEW hipq.instances WITH (security_barrier) AS
+CREATE OR REPLACE VIEW hipq.instances_detail WITH (security_barrier) AS
 WITH visible_queue AS MATERIALIZED (
     SELECT queue.name, queue.instance_id, queue.is_dropped, hipq._may(queue.queue_id, 'read') AS is_readable FROM hipq._visible_queue AS queue
 )
@@ -378,12 +407,12 @@ CROSS JOIN LATERAL (
 ) AS visible
 WHERE visible.readable > 0 OR pg_has_role('pg_monitor', 'USAGE')
 OFFSET 0;
-COMMENT ON COLUMN hipq.instances.shard_key
+COMMENT ON COLUMN hipq.instances_detail.shard_key
     IS 'what a sharded instance would spread jobs by; without effect; NULL = not sharded';
-COMMENT ON COLUMN hipq.instances.table_naming_strategy
+COMMENT ON COLUMN hipq.instances_detail.table_naming_strategy
     IS 'SQL expression that gives the name of a queue''s table; NULL = <instance>_<queue>';
 
-CREATE OR REPLACE VIEW hipq.queues WITH (security_barrier) AS
+CREATE OR REPLACE VIEW hipq.queues_detail WITH (security_barrier) AS
 SELECT queue.full_name AS queue,
        queue.instance,
        queue.owner,
@@ -466,15 +495,15 @@ LEFT JOIN LATERAL (
             THEN hipq._first_unmet_condition(queue.queue_id, kind.job_type, kind.time_windows::text, kind.throttle_key, kind.throttle_factor) END AS first_unmet
     ) AS condition
 ) AS waiting ON true;
-COMMENT ON COLUMN hipq.queues.throttle_limit
+COMMENT ON COLUMN hipq.queues_detail.throttle_limit
     IS 'limit on the sum of throttle_factor over running jobs; NULL = no limit';
-COMMENT ON COLUMN hipq.queues.dead_letter_handler
+COMMENT ON COLUMN hipq.queues_detail.dead_letter_handler
     IS 'function that is called for each dead letter; NULL = none';
 
 ALTER TABLE hipq.job_type ADD COLUMN attempt_log boolean;
 COMMENT ON COLUMN hipq.job_type.attempt_log
     IS 'whether what its handlers say is kept; NULL = setting hipq.attempt_log';
-CREATE OR REPLACE VIEW hipq.job_types WITH (security_barrier) AS
+CREATE OR REPLACE VIEW hipq.job_types_detail WITH (security_barrier) AS
 SELECT seen.name AS queue,
        job_type.name AS job_type,
        nullif(job_type.handler, 'NONE') AS handler,
@@ -521,18 +550,18 @@ JOIN hipq.queue ON queue.queue_id = seen.queue_id
 LEFT JOIN hipq._worker_services() AS service ON service.queue_id = queue.queue_id AND service.job_type = job_type.name
 WHERE NOT queue.is_dropped
 OFFSET 0;
-COMMENT ON COLUMN hipq.job_types.attempt_log
+COMMENT ON COLUMN hipq.job_types_detail.attempt_log
     IS 'whether what its handlers say is kept, unless the handler says otherwise';
-COMMENT ON COLUMN hipq.job_types.handler
+COMMENT ON COLUMN hipq.job_types_detail.handler
     IS 'what runs: schema.function(argument types), or one SQL statement; NULL = nothing yet, '
     'jobs wait';
-COMMENT ON COLUMN hipq.job_types.retry_handler
+COMMENT ON COLUMN hipq.job_types_detail.retry_handler
     IS 'function or SQL statement that decides about retries; NULL = the retry policy decides';
-COMMENT ON COLUMN hipq.job_types.default_time_windows
+COMMENT ON COLUMN hipq.job_types_detail.default_time_windows
     IS 'time windows of jobs that give none; NULL = always';
-COMMENT ON COLUMN hipq.job_types.throttle_limit
+COMMENT ON COLUMN hipq.job_types_detail.throttle_limit
     IS 'limit on the sum of throttle_factor over running jobs of the type; NULL = no limit';
-COMMENT ON COLUMN hipq.job_types.throttle_limit_per_key
+COMMENT ON COLUMN hipq.job_types_detail.throttle_limit_per_key
     IS 'limit on that sum for the jobs of one throttle_key; NULL = no limit';
 
 CREATE OR REPLACE VIEW hipq.throttle_keys WITH (security_barrier) AS
@@ -548,7 +577,7 @@ CROSS JOIN LATERAL (
     FROM hipq.job
     WHERE job.queue_id = executor.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
       AND job.id = executor.job_id AND job.state <> 'final' AND job.throttle_key <> 'NONE'
-    OFFSET 0    -- see hipq.jobs
+    OFFSET 0    -- see hipq.jobs_detail
 ) AS job
 JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
 LEFT JOIN (
@@ -558,7 +587,7 @@ GROUP BY queue.name, job.job_type, job.throttle_key;
 COMMENT ON COLUMN hipq.throttle_keys.throttle_limit_per_key
     IS 'limit on the sum of throttle_factor over running jobs of the key; NULL = no limit';
 
-CREATE OR REPLACE VIEW hipq.jobs WITH (security_barrier) AS
+CREATE OR REPLACE VIEW hipq.jobs_detail WITH (security_barrier) AS
 SELECT job.id,
        queue.name AS queue,
        job.job_type,
@@ -604,30 +633,30 @@ FROM (
     WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues())) AND hipq._is_as_asked(job.job_key)
 ) AS job
 JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id;
-COMMENT ON COLUMN hipq.jobs.job_key IS 'job key; NULL = none';
-COMMENT ON COLUMN hipq.jobs.error IS 'error of the last failed attempt; NULL = none';
-COMMENT ON COLUMN hipq.jobs.retry_reason
+COMMENT ON COLUMN hipq.jobs_detail.job_key IS 'job key; NULL = none';
+COMMENT ON COLUMN hipq.jobs_detail.error IS 'error of the last failed attempt; NULL = none';
+COMMENT ON COLUMN hipq.jobs_detail.retry_reason
     IS 'why the last attempt did not succeed; before the first of a job that was enqueued again: '
     'manual_retry or redriven; NULL = neither';
-COMMENT ON COLUMN hipq.jobs.accepted_time
+COMMENT ON COLUMN hipq.jobs_detail.accepted_time
     IS 'when the present or last attempt started; NULL = none yet';
-COMMENT ON COLUMN hipq.jobs.deadline
+COMMENT ON COLUMN hipq.jobs_detail.deadline
     IS 'when the running attempt times out; NULL = it does not run';
-COMMENT ON COLUMN hipq.jobs.expires_time
+COMMENT ON COLUMN hipq.jobs_detail.expires_time
     IS 'not started by then: final with reason expired; NULL = it does not expire';
-COMMENT ON COLUMN hipq.jobs.result
+COMMENT ON COLUMN hipq.jobs_detail.result
     IS 'what the handler or the external worker returned; NULL = nothing, or JSON null';
-COMMENT ON COLUMN hipq.jobs.throttle_key IS 'jobs with the same key share a limit; NULL = no key';
-COMMENT ON COLUMN hipq.jobs.time_windows IS 'when the job may start; NULL = always';
-COMMENT ON COLUMN hipq.jobs.shard_key
+COMMENT ON COLUMN hipq.jobs_detail.throttle_key IS 'jobs with the same key share a limit; NULL = no key';
+COMMENT ON COLUMN hipq.jobs_detail.time_windows IS 'when the job may start; NULL = always';
+COMMENT ON COLUMN hipq.jobs_detail.shard_key
     IS 'what a sharded instance would place the job by; without effect; NULL = nothing';
-COMMENT ON COLUMN hipq.jobs.worker_id
+COMMENT ON COLUMN hipq.jobs_detail.worker_id
     IS 'external worker that has the job; 0 = its handler has returned and left it to be completed '
     'later; NULL = neither';
-COMMENT ON COLUMN hipq.jobs.traceparent
+COMMENT ON COLUMN hipq.jobs_detail.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 
-CREATE OR REPLACE VIEW hipq.running WITH (security_barrier) AS
+CREATE OR REPLACE VIEW hipq.running_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        busy.id,
        busy.job_type,
@@ -669,11 +698,11 @@ FROM (
 JOIN hipq._visible_queue AS queue ON queue.queue_id = busy.queue_id
 LEFT JOIN (SELECT worker.worker_id, worker.name FROM hipq.worker OFFSET 0) AS worker ON worker.worker_id = busy.worker_id
 LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid;
-COMMENT ON COLUMN hipq.running.job_key
+COMMENT ON COLUMN hipq.running_detail.job_key
     IS 'job key; NULL = none, or the job ended while the view was read, or the caller may not read '
     'the queue';
 
-CREATE OR REPLACE VIEW hipq.lanes WITH (security_barrier) AS
+CREATE OR REPLACE VIEW hipq.lanes_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        lane.job_type,
        lane.priority,
@@ -685,12 +714,12 @@ SELECT queue.name AS queue,
        lane.is_read
 FROM hipq._lanes() AS lane
 JOIN hipq._visible_queue AS queue ON queue.queue_id = lane.queue_id;
-COMMENT ON COLUMN hipq.lanes.due_time
+COMMENT ON COLUMN hipq.lanes_detail.due_time
     IS 'no job in it is due before; NULL = it is empty, or nothing is known yet';
-COMMENT ON COLUMN hipq.lanes.frontier_time
+COMMENT ON COLUMN hipq.lanes_detail.frontier_time
     IS 'from this scheduled_run_time on it has not been read yet; NULL = it has not been read, or '
     'is read to its end';
-COMMENT ON COLUMN hipq.lanes.frontier_id
+COMMENT ON COLUMN hipq.lanes_detail.frontier_id
     IS 'of the jobs with scheduled_run_time = frontier_time, those from this id on have not been '
     'read yet; NULL = none of them has';
 
@@ -716,7 +745,7 @@ END
 $$;
 SELECT hipq._make_expiry_indexes();
 DROP FUNCTION hipq._make_expiry_indexes();
-COMMENT ON COLUMN hipq.sizes.kind
+COMMENT ON COLUMN hipq.sizes_detail.kind
     IS 'live (unfinished jobs), final, attempt, attempt_log or dead_letter';
 
 -- Functions with more arguments take the places of others. Who had been given a right on one of
@@ -989,9 +1018,133 @@ COMMENT ON FUNCTION hipq.heartbeat_attempts(bigint[], integer[])
 
 GRANT EXECUTE ON FUNCTION hipq.describe(), hipq.apply(jsonb, boolean, boolean), hipq.heartbeat_attempts(bigint[], integer[]) TO PUBLIC;
 
-COMMENT ON COLUMN hipq.workers.status
+COMMENT ON COLUMN hipq.workers_detail.status
     IS 'active: heard of within hipq.heartbeat_timeout, or its session is there and owes no '
     'answer; inactive: neither, or there was no room for it';
-COMMENT ON COLUMN hipq.healthy_workers.status
+COMMENT ON COLUMN hipq.healthy_workers_detail.status
     IS 'active: heard of within hipq.heartbeat_timeout, or its session is there and owes no '
     'answer; inactive: neither, or there was no room for it';
+
+CREATE OR REPLACE FUNCTION hipq.worker_queue_depth(worker bigint) RETURNS integer LANGUAGE sql SET search_path = pg_catalog, pg_temp
+    AS $$ SELECT detail.queue_depth FROM hipq.workers_detail AS detail WHERE detail.worker_id = worker $$;
+
+-- Views that fit into a terminal of 120 columns. Each has the rows of its sibling <view>_detail, and
+-- the columns that people look at first; a condition on them goes through to the sibling.
+
+-- What is text fits, too. (A word that is longer stays whole.)
+CREATE FUNCTION hipq._in_lines(text text, width integer) RETURNS text LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
+    AS $$ SELECT rtrim(regexp_replace(text, format(E'([^\n]{1,%s})( |\n|$)', width), E'\\1\n', 'g'), E'\n') $$;
+COMMENT ON FUNCTION hipq._in_lines(text, integer)
+    IS 'a text in lines that are not wider, for views';
+
+CREATE VIEW hipq.instances WITH (security_barrier) AS
+SELECT name, queues, is_strict, created_time
+FROM hipq.instances_detail;
+
+CREATE VIEW hipq.queues WITH (security_barrier) AS
+SELECT queue, owner, initial, retry, running_jobs, oldest_due_time, is_paused
+FROM hipq.queues_detail;
+
+CREATE VIEW hipq.job_types WITH (security_barrier) AS
+SELECT queue, job_type, handler, handler_kind, max_retries, default_timeout, is_paused
+FROM hipq.job_types_detail;
+
+CREATE VIEW hipq.pauses WITH (security_barrier) AS
+SELECT instance, queue, job_type, throttle_key, paused_time, hipq._in_lines(reason, 30) AS reason
+FROM hipq.pauses_detail;
+
+CREATE VIEW hipq.jobs WITH (security_barrier) AS
+SELECT id, queue, job_type, job_key, outcome, attempt, scheduled_run_time
+FROM hipq.jobs_detail;
+
+CREATE VIEW hipq.running WITH (security_barrier) AS
+SELECT queue, id, job_type, job_key, attempt, pid, worker, since
+FROM hipq.running_detail;
+
+CREATE VIEW hipq.progress WITH (security_barrier) AS
+SELECT queue, id, job_type, percent, hipq._in_lines(message, 30) AS message, reported_time
+FROM hipq.progress_detail;
+
+CREATE VIEW hipq.attempts WITH (security_barrier) AS
+SELECT queue, job_id, attempt, job_type, reason, sqlstate, ended_time
+FROM hipq.attempts_detail;
+
+CREATE VIEW hipq.attempt_logs WITH (security_barrier) AS
+SELECT job_id, attempt, logged_time, level, hipq._in_lines(message, 60) AS message
+FROM hipq.attempt_logs_detail;
+
+CREATE VIEW hipq.dead_letters WITH (security_barrier) AS
+SELECT queue, job_id, job_type, job_key, state, reason, died_time
+FROM hipq.dead_letters_detail;
+
+CREATE VIEW hipq.dead_letter_stats WITH (security_barrier) AS
+SELECT queue, kept, depth, oldest_waiting_time, per_minute, handler_failures
+FROM hipq.dead_letter_stats_detail;
+
+CREATE VIEW hipq.schedules WITH (security_barrier) AS
+SELECT name, cron, queue, job_type, is_active, next_run_time, last_outcome
+FROM hipq.schedules_detail;
+
+CREATE VIEW hipq.workers WITH (security_barrier) AS
+SELECT worker_id, name, status, running_jobs, queue_depth, failure_rate, last_heartbeat
+FROM hipq.workers_detail;
+
+CREATE VIEW hipq.healthy_workers WITH (security_barrier) AS
+SELECT worker_id, name, status, running_jobs, queue_depth, failure_rate, last_heartbeat
+FROM hipq.healthy_workers_detail;
+
+CREATE VIEW hipq.executors WITH (security_barrier) AS
+SELECT pid, role, status, queue, job_id, job_type, job_started_time
+FROM hipq.executors_detail;
+
+CREATE VIEW hipq.lanes WITH (security_barrier) AS
+SELECT queue, job_type, priority, due_time, frontier_time, is_read
+FROM hipq.lanes_detail;
+
+CREATE VIEW hipq.sizes WITH (security_barrier) AS
+SELECT queue, table_name, kind, from_time, row_estimate, bytes
+FROM hipq.sizes_detail;
+
+CREATE VIEW hipq.statistics WITH (security_barrier) AS
+SELECT queue, job_type, period, succeeded, failed, retried, failure_rate, wait_p50, wait_p99, run_p50
+FROM hipq.statistics_detail;
+
+CREATE VIEW hipq.alerts WITH (security_barrier) AS
+SELECT severity, alert, times, hipq._in_lines(concat_ws(E'\n', detail, hint), 70) AS message
+FROM hipq.alerts_detail;
+COMMENT ON COLUMN hipq.alerts.message
+    IS 'what is slower or waits because of it, and what to do: detail and hint of '
+    'hipq.alerts_detail, in lines';
+
+-- They say what their siblings say.
+DO $comments$
+DECLARE
+    narrow record;
+BEGIN
+    FOR narrow IN
+        SELECT class.relname AS name, detail.oid AS detail, obj_description(detail.oid, 'pg_class') AS comment
+        FROM pg_class AS class
+        JOIN pg_class AS detail ON detail.relname = class.relname || '_detail' AND detail.relnamespace = class.relnamespace
+        WHERE class.relnamespace = 'hipq'::regnamespace AND class.relkind = 'v'
+    LOOP
+        EXECUTE format('COMMENT ON VIEW hipq.%I IS %L', narrow.name, narrow.comment || '; hipq.' || narrow.name || '_detail has all columns');
+    END LOOP;
+    FOR narrow IN
+        SELECT class.relname AS name, attribute.attname AS column_name, col_description(detail.oid, same.attnum) AS comment
+        FROM pg_class AS class
+        JOIN pg_class AS detail ON detail.relname = class.relname || '_detail' AND detail.relnamespace = class.relnamespace
+        JOIN pg_attribute AS attribute ON attribute.attrelid = class.oid
+        JOIN pg_attribute AS same ON same.attrelid = detail.oid AND same.attname = attribute.attname
+        WHERE class.relnamespace = 'hipq'::regnamespace AND class.relkind = 'v'
+    LOOP
+        EXECUTE format('COMMENT ON COLUMN hipq.%I.%I IS %L', narrow.name, narrow.column_name, narrow.comment);
+    END LOOP;
+END
+$comments$;
+
+GRANT SELECT ON hipq.instances, hipq.queues, hipq.job_types, hipq.jobs, hipq.running, hipq.progress,
+    hipq.attempts, hipq.attempt_logs, hipq.dead_letters, hipq.dead_letter_stats, hipq.pauses,
+    hipq.schedules, hipq.workers, hipq.healthy_workers, hipq.executors, hipq.lanes, hipq.sizes,
+    hipq.statistics TO PUBLIC;
+GRANT SELECT ON hipq.alerts TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hipq._in_lines(text, integer) TO PUBLIC;

@@ -33,7 +33,7 @@ SELECT hipq.register_job_type('types.mail', 'not vacuum', handler => 'vacuum', h
 SELECT hipq.register_job_type('types.mail', 'notify', handler_kind => 'notify');
 SELECT hipq.register_job_type('types.mail', 'with delay', handler => 'of_data', retry_handler => 'delay');
 RESET search_path;
-SELECT job_type, handler_kind, handler, retry_handler FROM hipq.job_types WHERE queue = 'types.mail' ORDER BY job_type COLLATE "C";
+SELECT job_type, handler_kind, handler, retry_handler FROM hipq.job_types_detail WHERE queue = 'types.mail' ORDER BY job_type COLLATE "C";
 
 -- Values: those of the settings, then every one given
 SET TimeZone = 'Europe/Berlin';
@@ -46,7 +46,7 @@ RESET TimeZone;
 \x on
 SELECT job_type, default_timeout, default_priority, default_throttle_factor, default_time_windows, time_zone, max_retries, retry_base,
        retry_multiplier, retry_max, retry_jitter, retry_on, do_not_retry_on, on_missing_handler, queue_ttl
-FROM hipq.job_types
+FROM hipq.job_types_detail
 WHERE job_type IN ('plain', 'full')
 ORDER BY job_type;
 \x off
@@ -55,7 +55,7 @@ ORDER BY job_type;
 SELECT hipq.register_job_type('types.mail', 'gmt', time_zone => 'etc/gmt+5');
 SELECT hipq.register_job_type('types.mail', 'est', time_zone => 'EST5EDT');
 SELECT hipq.alter_job_type('types.mail', 'est', time_zone => 'africa/casablanca');
-SELECT job_type, time_zone FROM hipq.job_types WHERE job_type IN ('gmt', 'est') ORDER BY job_type;
+SELECT job_type, time_zone FROM hipq.job_types_detail WHERE job_type IN ('gmt', 'est') ORDER BY job_type;
 SELECT hipq.drop_job_type('types.mail', job_type) FROM hipq.job_types WHERE job_type IN ('gmt', 'est') ORDER BY job_type;
 -- What a type decides reaches its jobs, in the session that changes it at once.
 SELECT hipq.enqueue('full', queue => 'types.mail', scheduled_run_time => now() + '1 day') AS id \gset
@@ -68,13 +68,13 @@ BEGIN;
 SELECT hipq.alter_job_type('types.mail', 'full', default_timeout => 99);
 ROLLBACK;
 SELECT hipq.enqueue('full', queue => 'types.mail', scheduled_run_time => now() + '1 day') AS id \gset
-SELECT timeout, retry_base, retry_on, do_not_retry_on FROM hipq.types_mail JOIN hipq.job_types USING (job_type) WHERE id = :id;
+SELECT timeout, retry_base, retry_on, do_not_retry_on FROM hipq.types_mail JOIN hipq.job_types_detail USING (job_type) WHERE id = :id;
 
 -- Another handler, then none but external workers
 SELECT hipq.alter_job_type('types.mail', 'full', handler => 'regress_hipq_handlers.of_data', retry_handler => 'regress_hipq_handlers.delay');
-SELECT handler, handler_kind, retry_handler FROM hipq.job_types WHERE job_type = 'full';
+SELECT handler, handler_kind, retry_handler FROM hipq.job_types_detail WHERE job_type = 'full';
 SELECT hipq.alter_job_type('types.mail', 'full', handler_kind => 'notify', retry_handler => 'NONE');
-SELECT handler, handler_kind, retry_handler FROM hipq.job_types WHERE job_type = 'full';
+SELECT handler, handler_kind, retry_handler FROM hipq.job_types_detail WHERE job_type = 'full';
 
 -- A type without handler, as hipq itself registers one for a job of an unknown type, may be registered again.
 SELECT hipq.register_job_type('types.mail', 'plain', handler => 'regress_hipq_handlers.of_data', max_retries => 2, retry_jitter => 0.1);

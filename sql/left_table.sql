@@ -25,7 +25,7 @@ SELECT pg_temp.leave('attached'), pg_temp.leave('apart');
 ALTER TABLE hipq.job DETACH PARTITION hipq.left_apart;
 SELECT pg_temp.create('attached'), pg_temp.create('apart');
 INSERT INTO hipq.left_apart (job_type) VALUES ('a') RETURNING id > 0 AS enqueued;
-SELECT queue, state FROM hipq.jobs WHERE queue = 'left.apart';
+SELECT queue, state FROM hipq.jobs_detail WHERE queue = 'left.apart';
 
 -- One whose leaves are not named after the whole table
 SELECT pg_temp.leave('with_a_name_of_many_letters'), pg_temp.create('with_a_name_of_many_letters');

@@ -60,7 +60,7 @@ SELECT hipq.reschedule(:job_id, now() + interval '2 days', 5);
 SELECT hipq.cancel(:job_id);
 SELECT hipq.retry(:job_id, job_data => '{"mine": true}');
 RESET ROLE;
-SELECT job_data, priority, timeout, outcome FROM hipq.jobs WHERE queue = 'lock.mail';
+SELECT job_data, priority, timeout, outcome FROM hipq.jobs_detail WHERE queue = 'lock.mail';
 
 -- Revoked is revoked, also what somebody gave on the whole table by hand.
 GRANT UPDATE ON hipq.lock_mail, hipq.lock_mail_live TO regress_hipq_lock_all;

@@ -11,7 +11,7 @@ SET timezone = 'UTC';
 \set ECHO all
 CREATE FUNCTION pg_temp.shown(wanted text) RETURNS SETOF text LANGUAGE sql AS $$
     SELECT format('%s %s %s attempt=%s retries=%s %s', queue, job_type, job_key, attempt, retry_count, outcome)
-    FROM hipq.jobs WHERE queue LIKE wanted ORDER BY queue, job_type, job_key, id
+    FROM hipq.jobs_detail WHERE queue LIKE wanted ORDER BY queue, job_type, job_key, id
 $$;
 
 CREATE ROLE regress_hipq_many_owner LOGIN;
@@ -42,8 +42,8 @@ RESET session_replication_role;
 BEGIN;
 SELECT hipq.cancel_jobs('bulk.a', reason => 'all of it');
 SELECT pg_temp.shown('bulk.%');
-SELECT DISTINCT error, retry_reason FROM hipq.jobs WHERE queue = 'bulk.a' AND outcome = 'cancelled';
-SELECT job_type, job_key, reason, error FROM hipq.attempts WHERE queue = 'bulk.a' ORDER BY job_id;
+SELECT DISTINCT error, retry_reason FROM hipq.jobs_detail WHERE queue = 'bulk.a' AND outcome = 'cancelled';
+SELECT job_type, job_key, reason, error FROM hipq.attempts_detail WHERE queue = 'bulk.a' ORDER BY job_id;
 ROLLBACK;
 BEGIN; SELECT hipq.cancel_jobs('bulk.a', 't'), hipq.cancel_jobs('bulk.a', 't'); ROLLBACK;
 BEGIN; SELECT hipq.cancel_jobs('bulk.a', job_key => 'one'); ROLLBACK;
@@ -93,9 +93,9 @@ INSERT INTO hipq.dead_letter (job_id, died_time, queue_id, job_type, job_key, re
 BEGIN; SELECT hipq.retry_jobs('bulk.c', 't', max_jobs => 1), hipq.retry_jobs('bulk.c', 't', max_jobs => 1), hipq.retry_jobs('bulk.c', 't', max_jobs => 1); ROLLBACK;
 BEGIN; SELECT hipq.retry_jobs('bulk.c', failed_after => now() - interval '150 min', failed_before => now() - interval '90 min'); ROLLBACK;
 SELECT hipq.retry_jobs('bulk.c', reason => 'mended'), hipq.retry_jobs('bulk.c');
-SELECT retry_of, original_job_id, job_type, job_key, state, retry_reason, manual_reason, retry_count, max_retries, job_data FROM hipq.jobs WHERE retry_of IS NOT NULL AND queue = 'bulk.c' ORDER BY retry_of;
-BEGIN; SELECT * FROM hipq.move_jobs('bulk.c', 'bulk.b', 't'); SELECT retry_reason, manual_reason FROM hipq.jobs WHERE queue = 'bulk.b' AND retry_of = -977; ROLLBACK;
-SELECT job_id, redriven_time IS NOT NULL FROM hipq.dead_letters WHERE queue = 'bulk.c' ORDER BY job_id;
+SELECT retry_of, original_job_id, job_type, job_key, state, retry_reason, manual_reason, retry_count, max_retries, job_data FROM hipq.jobs_detail WHERE retry_of IS NOT NULL AND queue = 'bulk.c' ORDER BY retry_of;
+BEGIN; SELECT * FROM hipq.move_jobs('bulk.c', 'bulk.b', 't'); SELECT retry_reason, manual_reason FROM hipq.jobs_detail WHERE queue = 'bulk.b' AND retry_of = -977; ROLLBACK;
+SELECT job_id, redriven_time IS NOT NULL FROM hipq.dead_letters_detail WHERE queue = 'bulk.c' ORDER BY job_id;
 -- a key that is free again
 SELECT hipq.cancel_jobs('bulk.c', job_key => 'k'), hipq.retry_jobs('bulk.c'), hipq.cancel_jobs('bulk.c', job_key => 'held'), hipq.retry_jobs('bulk.c'), hipq.retry_jobs('bulk.c');
 SELECT pg_temp.try($$SELECT hipq.retry_jobs('bulk.c', max_jobs => 0)$$);

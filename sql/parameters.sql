@@ -62,7 +62,7 @@ SELECT hipq.register_job_type('par.q', 'welcome', handler => 'par_echo', paramet
     "how": {"type": "object"},
     "any": {},
     "token": {"type": "string", "secret": true}}');
-SELECT job_type, parameters -> 'n' AS n, validate FROM hipq.job_types WHERE queue = 'par.q';
+SELECT job_type, parameters -> 'n' AS n, validate FROM hipq.job_types_detail WHERE queue = 'par.q';
 SELECT hipq.pause('par.q');
 
 -- ---- enqueue: what is refused, and what is filled in
@@ -155,7 +155,7 @@ UPDATE hipq.par_q SET priority = 4 WHERE job_data ->> 'to' = 'insert' RETURNING 
 -- ---- What is there runs as it is, with the type as it was or as it is
 SELECT hipq.cancel_jobs('par.q') > 0;
 SELECT hipq.alter_job_type('par.q', 'welcome', parameters => '{}');
-SELECT parameters, validate FROM hipq.job_types WHERE job_type = 'welcome';
+SELECT parameters, validate FROM hipq.job_types_detail WHERE job_type = 'welcome';
 SELECT pg_temp.give('"ann"');
 SELECT hipq.enqueue('welcome', '{"to": "old"}') AS old \gset
 SELECT hipq.alter_job_type('par.q', 'welcome', parameters => '{"from": {"type": "string", "required": true}, "n": {"default": 1}}');
@@ -165,14 +165,14 @@ SELECT error, result FROM hipq.par_q WHERE id = :old;
 
 -- ---- validate => 'run'
 SELECT hipq.alter_job_type('par.q', 'welcome', validate => 'run', max_retries => 3);
-SELECT parameters, validate FROM hipq.job_types WHERE job_type = 'welcome';
+SELECT parameters, validate FROM hipq.job_types_detail WHERE job_type = 'welcome';
 SELECT hipq.enqueue('welcome', '{"to": "ann"}') AS id \gset
 SELECT hipq.enqueue('welcome', 'ann') AS scalar \gset
 SELECT hipq.enqueue('welcome', '{"from": "ann"}') AS good \gset
 SELECT pg_temp.wait_until(format('(SELECT count(*) FROM hipq.par_q WHERE id IN (%s, %s, %s) AND state = ''final'') = 3', :id, :scalar, :good));
 SELECT attempt, retry_count, retry_reason, error, job_data, result FROM hipq.par_q WHERE id IN (:id, :scalar, :good) ORDER BY id;
-SELECT reason, sqlstate, error, hint FROM hipq.attempts WHERE job_id IN (:id, :scalar, :good) ORDER BY job_id;
-SELECT reason, error, state FROM hipq.dead_letters WHERE job_id IN (:id, :scalar, :good) ORDER BY job_id;
+SELECT reason, sqlstate, error, hint FROM hipq.attempts_detail WHERE job_id IN (:id, :scalar, :good) ORDER BY job_id;
+SELECT reason, error, state FROM hipq.dead_letters_detail WHERE job_id IN (:id, :scalar, :good) ORDER BY job_id;
 -- Of a batch the others run.
 SELECT hipq.register_job_type('par.q', 'batch', handler => 'par_many', batch_size => 10, parameters => '{"n": {"type": "integer"}}', validate => 'run');
 SELECT hipq.enqueue_many('batch', ARRAY['{"n": 1}', '{"n": "1"}', '{}']::jsonb[]) AS ids \gset
@@ -191,24 +191,24 @@ ROLLBACK;
 SELECT hipq.register_job_type('par.other', 'outside', handler_kind => 'notify', parameters => '{"n": {"type": "integer"}}', validate => 'run');
 SELECT hipq.register_worker('parameters', '{par.other}', '{outside}', capacity => 10) AS worker \gset
 SELECT hipq.enqueue_many('outside', ARRAY['{"n": "1"}', '{"n": 2}']::jsonb[]) AS ids \gset
-SELECT pg_temp.wait_until('(SELECT queue_depth FROM hipq.workers WHERE name = ''parameters'') = 2');
+SELECT pg_temp.wait_until('(SELECT queue_depth FROM hipq.workers_detail WHERE name = ''parameters'') = 2');
 SELECT job_data FROM hipq.claim(:worker, 10, '60 s');
 SELECT job_data, state, retry_reason, error FROM hipq.par_other WHERE id = ANY (:'ids') ORDER BY id;
-SELECT queue_depth, running_jobs, health -> 'failed_executions' FROM hipq.workers WHERE name = 'parameters';
+SELECT queue_depth, running_jobs, health -> 'failed_executions' FROM hipq.workers_detail WHERE name = 'parameters';
 SELECT hipq.deregister_worker(:worker);
 
 -- ---- Secrets
 SELECT hipq.alter_job_type('par.q', 'welcome', handler => 'SELECT $1->''token''', validate => 'enqueue', parameters => '{"token": {"type": "string", "secret": true, "required": true}, "pin": {"secret": true}}');
 SELECT hipq.enqueue('welcome', '{"token": "s3cret", "to": "ann"}') AS id \gset
 SELECT pg_temp.wait_until(format('EXISTS (SELECT FROM hipq.par_q WHERE id = %s AND state = ''final'')', :id));
-SELECT job_data, result FROM hipq.jobs WHERE id = :id;
+SELECT job_data, result FROM hipq.jobs_detail WHERE id = :id;
 SELECT hipq.alter_job_type('par.q', 'welcome', handler => 'SELECT 1/0');
 SELECT hipq.enqueue('welcome', '{"token": "s3cret", "pin": {"a": [1]}}', max_retries => 0) AS id \gset
 SELECT pg_temp.wait_until(format('EXISTS (SELECT FROM hipq.dead_letters WHERE job_id = %s)', :id));
 SET SESSION AUTHORIZATION regress_hipq_par_reader;
-SELECT job_data FROM hipq.jobs WHERE id = :id;
-SELECT count(*) FROM hipq.jobs WHERE job_data ->> 'token' = 's3cret';
-SELECT job -> 'job_data', job ->> 'job_type', reason FROM hipq.dead_letters WHERE job_id = :id;
+SELECT job_data FROM hipq.jobs_detail WHERE id = :id;
+SELECT count(*) FROM hipq.jobs_detail WHERE job_data ->> 'token' = 's3cret';
+SELECT job -> 'job_data', job ->> 'job_type', reason FROM hipq.dead_letters_detail WHERE job_id = :id;
 -- What types of other queues declare is not to be found out by this.
 SELECT hipq._masked(queue_id, 'welcome', '{"token": 1}'), hipq._masked(queue_id + 1, 'outside', '{"n": 1}') IS NULL, hipq._masked_job(0, 'welcome', '{}') IS NULL
 FROM hipq.par_q WHERE id = :id;
@@ -216,16 +216,16 @@ FROM hipq.par_q WHERE id = :id;
 SELECT job_data FROM hipq.par_q WHERE id = :id;
 RESET SESSION AUTHORIZATION;
 -- Data that have no members may be the secret themselves.
-SELECT job_data FROM hipq.jobs WHERE id = :scalar;
+SELECT job_data FROM hipq.jobs_detail WHERE id = :scalar;
 -- A dead letter is run again with all it had.
 SELECT hipq.redrive(:id) AS again \gset
 SELECT job_data FROM hipq.par_q WHERE id = :again;
 -- One that is without job_data
 UPDATE hipq.dead_letter SET job = job - 'job_data' WHERE job_id = :id;
-SELECT job ? 'job_data', job ->> 'job_type' FROM hipq.dead_letters WHERE job_id = :id;
+SELECT job ? 'job_data', job ->> 'job_type' FROM hipq.dead_letters_detail WHERE job_id = :id;
 INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key, job_data)
     SELECT 'par', '@daily', 'regress_hipq_par_owner', queue_id, 'welcome', 'NONE', '{"token": "s3cret"}' FROM hipq.queue WHERE table_name = 'par_q';
-SELECT job_data FROM hipq.schedules WHERE name = 'par';
+SELECT job_data FROM hipq.schedules_detail WHERE name = 'par';
 DELETE FROM hipq.schedule WHERE name = 'par';
 
 -- ---- From another queue: what does not fit here
@@ -234,7 +234,7 @@ SELECT hipq.enqueue_many('welcome', ARRAY['{"token": "a"}', '{"token": 1}']::jso
 SELECT hipq.alter_job_type('par.q', 'welcome', parameters => '{"token": {"type": "string", "required": true}, "n": {"default": 1}}'), hipq.pause('par.q');
 SELECT pg_temp.try($$SELECT * FROM hipq.move_jobs('par.other', 'par.q', 'welcome')$$);
 SELECT * FROM hipq.move_jobs('par.other', 'par.q', 'welcome', max_jobs => 1);
-SELECT queue, job_data FROM hipq.jobs WHERE id = ANY (:'ids') ORDER BY id;
+SELECT queue, job_data FROM hipq.jobs_detail WHERE id = ANY (:'ids') ORDER BY id;
 SELECT hipq.fail_job(id, 'enough') FROM hipq.par_other WHERE id = ANY (:'ids');
 SELECT hipq.fail_job(id, 'enough') FROM hipq.par_q WHERE id = ANY (:'ids');
 SELECT pg_temp.try($$SELECT hipq.redrive_jobs('par.other', reason => 'explicit_failure', to_queue => 'par.q')$$);
@@ -242,11 +242,11 @@ SELECT pg_temp.try(format('SELECT hipq.redrive(%s, ''par.q'')', id)) FROM hipq.p
 -- as it is in the queue that it was in, and as it is wanted in the other one
 SELECT count(hipq.redrive(id)) FROM hipq.par_other WHERE id = ANY (:'ids');
 SELECT hipq.redrive(id, 'par.other') AS there FROM hipq.par_q WHERE id = ANY (:'ids') \gset
-SELECT queue, job_data FROM hipq.jobs WHERE id = :there;
+SELECT queue, job_data FROM hipq.jobs_detail WHERE id = :there;
 SELECT hipq.fail_job(:there, 'enough');
 SELECT hipq.alter_job_type('par.q', 'welcome', parameters => '{"token": {"type": "string", "required": true}, "m": {"default": 2}}');
 SELECT hipq.redrive(:there, 'par.q') AS back \gset
-SELECT queue, job_data FROM hipq.jobs WHERE id = :back;
+SELECT queue, job_data FROM hipq.jobs_detail WHERE id = :back;
 -- or with validate => 'run' is found out there
 SELECT hipq.alter_job_type('par.q', 'welcome', validate => 'run');
 SELECT moved FROM hipq.move_jobs('par.other', 'par.q', 'welcome');

@@ -35,7 +35,7 @@ SELECT pg_temp.condition(:job);
 SELECT hipq.pause(instance => 'halt', reason => NULL);
 SELECT pg_temp.condition(:job);
 SELECT instance, queue, job_type, throttle_key, paused_by = current_user AS by_me, paused_time <= hipq.now() AS in_the_past, reason
-FROM hipq.pauses ORDER BY queue, job_type, throttle_key;
+FROM hipq.pauses_detail ORDER BY queue, job_type, throttle_key;
 SELECT queue, is_paused FROM hipq.queues WHERE queue LIKE 'halt.%' OR queue LIKE 'walk.%' ORDER BY queue;
 SELECT hipq.resume(instance => 'halt');
 SELECT queue, is_paused FROM hipq.queues WHERE queue LIKE 'halt.%' OR queue LIKE 'walk.%' ORDER BY queue;

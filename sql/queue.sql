@@ -8,20 +8,20 @@ CREATE ROLE regress_hipq_queue_nologin;
 SELECT hipq.create_queue('shop.mail', owner => 'regress_hipq_queue_owner') > 0 AS created;
 SELECT queue, owner, table_name, throttle_limit, running_jobs, retention, history, is_strict, queue_ttl, dead_letter_enabled,
        dead_letter_retention
-FROM hipq.queues
+FROM hipq.queues_detail
 WHERE queue = 'shop.mail';
-SELECT name, shard_key, table_naming_strategy, db_config, queues FROM hipq.instances WHERE name = 'shop';
+SELECT name, shard_key, table_naming_strategy, db_config, queues FROM hipq.instances_detail WHERE name = 'shop';
 
 -- Every option
 SELECT hipq.create_queue('shop.slow', owner => 'regress_hipq_queue_owner', throttle_limit => 2.5, retention => '1 month', history => 'all',
                          strict => true, queue_ttl => 60, dead_letter_enabled => false, dead_letter_retention => '2 hours') > 0 AS created;
 SELECT queue, throttle_limit, retention, history, is_strict, queue_ttl, dead_letter_enabled, dead_letter_retention
-FROM hipq.queues
+FROM hipq.queues_detail
 WHERE queue = 'shop.slow';
 
 -- Below 1, negative too, there is no limit.
 SELECT hipq.alter_queue('shop.slow', throttle_limit => -1);
-SELECT throttle_limit, (SELECT throttle_limit FROM hipq.queue WHERE table_name = 'shop_slow') AS stored FROM hipq.queues WHERE queue = 'shop.slow';
+SELECT throttle_limit, (SELECT throttle_limit FROM hipq.queue WHERE table_name = 'shop_slow') AS stored FROM hipq.queues_detail WHERE queue = 'shop.slow';
 SELECT hipq.alter_queue('shop.slow', throttle_limit => 2.5);
 
 -- The table, its leaves, their indexes; nobody but the owner of the extension and the queue owner has rights. Leaves by time come with the first final job.
@@ -66,7 +66,7 @@ INSERT INTO hipq."select" (job_type, scheduled_run_time) VALUES ('later', now() 
 SELECT hipq.create_instance('farm', table_naming_strategy => $$'q_' || $2 || '_of_' || $1$$, shard_key => 'customer',
                             db_config => '{"shards": 4}') > 0 AS created;
 SELECT hipq.create_queue('farm.cows', owner => 'regress_hipq_queue_owner') > 0 AS created;
-SELECT queue, table_name FROM hipq.queues WHERE (queue LIKE 'farm.%' OR queue LIKE 'hipq.%') AND NOT is_dropped ORDER BY 1;
+SELECT queue, table_name FROM hipq.queues_detail WHERE (queue LIKE 'farm.%' OR queue LIKE 'hipq.%') AND NOT is_dropped ORDER BY 1;
 
 -- Long names: the leaves of such a queue have names of their own, those of two that begin alike different ones.
 SELECT hipq.create_queue('billing_service.invoice_emails', owner => 'regress_hipq_queue_owner') > 0 AS created;
@@ -96,9 +96,9 @@ SET client_min_messages = warning;
 
 -- Changes: what is NULL stays.
 SELECT hipq.alter_queue('shop.slow', throttle_limit => 10, history => 'failed');
-SELECT queue, throttle_limit, retention, history, is_strict, queue_ttl FROM hipq.queues WHERE queue = 'shop.slow';
+SELECT queue, throttle_limit, retention, history, is_strict, queue_ttl FROM hipq.queues_detail WHERE queue = 'shop.slow';
 SELECT hipq.alter_queue('shop.slow', strict => false, reset => '{retention, queue_ttl, dead_letter_enabled, dead_letter_retention}');
-SELECT queue, retention, is_strict, queue_ttl, dead_letter_enabled, dead_letter_retention FROM hipq.queues WHERE queue = 'shop.slow';
+SELECT queue, retention, is_strict, queue_ttl, dead_letter_enabled, dead_letter_retention FROM hipq.queues_detail WHERE queue = 'shop.slow';
 
 -- A new owner has the rights, the old one loses them.
 SELECT hipq.alter_queue('shop.slow', owner => 'regress_hipq_queue_heir');
@@ -114,7 +114,7 @@ SELECT hipq.alter_queue('shop.mail', strict => true);
 SELECT hipq.enqueue('unknown', queue => 'shop.mail');
 ROLLBACK;
 SELECT hipq.enqueue('unknown', queue => 'shop.mail', scheduled_run_time => now() + '1 day') > 0 AS has_id;
-SELECT queue, retention, is_strict FROM hipq.queues ORDER BY 1;
+SELECT queue, retention, is_strict FROM hipq.queues_detail ORDER BY 1;
 
 -- Dropped: invisible at once, also while its tables are still there; the name is free.
 SELECT hipq.drop_queue('shop.mail', force => true);

@@ -92,7 +92,7 @@ SELECT pg_temp.try('SELECT * FROM hipq.retry_chain(NULL)');
 -- ---- fail_job
 SELECT hipq.fail_job(:fresh, 'no worker will ever come');
 SELECT state, attempt, error, retry_reason FROM hipq.job WHERE id = :fresh;
-SELECT reason, error, job->>'state', jsonb_array_length(history) FROM hipq.dead_letters WHERE job_id = :fresh;
+SELECT reason, error, job->>'state', jsonb_array_length(history) FROM hipq.dead_letters_detail WHERE job_id = :fresh;
 SELECT hipq.fail_job(9100000007, 'nobody decides');
 SELECT state, attempt, error, retry_reason FROM hipq.job WHERE id = 9100000007;
 -- what an external worker has: by policy
@@ -100,7 +100,7 @@ SELECT hipq.fail_job(pg_temp.put(9100000011, 'running', 'NONE', NULL, 0, 'extern
 SELECT state, attempt, retry_count, error, retry_reason FROM hipq.job WHERE id = 9100000011;
 SELECT hipq.fail_job(pg_temp.put(9100000012, 'running', 'NONE', NULL, 3, 'external'), 'its worker hangs');
 SELECT state, retry_count, error, retry_reason FROM hipq.job WHERE id = 9100000012;
-SELECT reason, error FROM hipq.dead_letters WHERE job_id = 9100000012;
+SELECT reason, error FROM hipq.dead_letters_detail WHERE job_id = 9100000012;
 SELECT pg_temp.try(format('SELECT hipq.fail_job(%s, ''again'')', :fresh));
 SELECT pg_temp.try('SELECT hipq.fail_job(-1, ''x'')');
 SELECT pg_temp.try('SELECT hipq.fail_job(NULL, ''x'')');

@@ -76,12 +76,12 @@ SELECT id = :second, scheduled_run_time FROM hipq.enqueued('sql', 'hipq.try_q');
 -- ---- and run there: what is due, as the queue owner
 SELECT hipq.run_until_idle('try.q');
 TABLE run_note;
-SELECT job_type, outcome, result, attempt, error FROM hipq.jobs WHERE queue = 'try.q' ORDER BY id;
-SELECT job_type, reason, executor_pid = pg_backend_pid() FROM hipq.attempts WHERE queue = 'try.q' ORDER BY job_id;
+SELECT job_type, outcome, result, attempt, error FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
+SELECT job_type, reason, executor_pid = pg_backend_pid() FROM hipq.attempts_detail WHERE queue = 'try.q' ORDER BY job_id;
 SELECT hipq.run_until_idle('try.q');
 SET LOCAL hipq.clock_offset = '10000 d';
 SELECT hipq.run_until_idle('try.q');
-SELECT job_type, outcome, result FROM hipq.jobs WHERE queue = 'try.q' ORDER BY id;
+SELECT job_type, outcome, result FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 SELECT current_user = session_user, current_setting('search_path');
 ROLLBACK;
 SELECT count(*) FROM run_note;
@@ -96,13 +96,13 @@ SELECT hipq.enqueue('note', '{"say": "again", "sqlstate": "P0001"}', queue => 't
        hipq.enqueue('asks in vain', '{"say": "asks in vain", "sqlstate": "P0001"}') > 0;
 SELECT hipq.run_until_idle('try.q');
 SELECT said FROM run_note;
-SELECT job_data->>'say', state, error, attempt, retry_count, retry_reason, scheduled_run_time > hipq.now() FROM hipq.jobs WHERE queue = 'try.q' ORDER BY id;
-SELECT job_type, attempt, reason, sqlstate, error FROM hipq.attempts WHERE queue = 'try.q' ORDER BY job_id, attempt;
+SELECT job_data->>'say', state, error, attempt, retry_count, retry_reason, scheduled_run_time > hipq.now() FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
+SELECT job_type, attempt, reason, sqlstate, error FROM hipq.attempts_detail WHERE queue = 'try.q' ORDER BY job_id, attempt;
 SELECT job_type, reason FROM hipq.dead_letters WHERE queue = 'try.q' ORDER BY job_id;
 -- the retry, an hour later
 SET LOCAL hipq.clock_offset = '2 h';
 SELECT hipq.run_until_idle('try.q');
-SELECT state, error, attempt, retry_count FROM hipq.jobs WHERE job_data->>'say' = 'again';
+SELECT state, error, attempt, retry_count FROM hipq.jobs_detail WHERE job_data->>'say' = 'again';
 ROLLBACK;
 
 -- ---- jobs that handlers enqueue, under their own key too; those that follow another; the limit; the order
@@ -113,12 +113,12 @@ SELECT hipq.enqueue('note', '{"say": "more urgent"}', priority => -5) > 0;
 SELECT hipq.run_until_idle('try.q', 2), (SELECT count(*) FROM hipq.enqueued(queue => 'try.q'));
 SELECT hipq.run_until_idle('try.q');
 SELECT said FROM run_note;
-SELECT job_key, outcome, result = '"2"' FROM hipq.jobs WHERE queue = 'try.q' AND job_type = 'do' AND job_key IS NOT NULL ORDER BY id;
+SELECT job_key, outcome, result = '"2"' FROM hipq.jobs_detail WHERE queue = 'try.q' AND job_type = 'do' AND job_key IS NOT NULL ORDER BY id;
 ROLLBACK;
 BEGIN;
 SELECT hipq.enqueue('do', '{"do": "SELECT hipq.enqueue(''do'', ''{\"do\": \"SELECT 3\"}'', job_key => ''one'', on_duplicate => ''after'')"}', job_key => 'one') > 0;
 SELECT hipq.run_until_idle('try.q');
-SELECT outcome, result = '"3"' FROM hipq.jobs WHERE queue = 'try.q' ORDER BY id;
+SELECT outcome, result = '"3"' FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 ROLLBACK;
 
 -- ---- batches: one call, or one by one
@@ -126,7 +126,7 @@ BEGIN;
 SELECT cardinality(hipq.enqueue_many('batch', '{"{\"say\": \"a\"}", "{\"say\": \"b\"}", "{\"say\": \"c\"}", "{\"say\": \"d\"}", "{\"say\": \"bad\"}"}', queue => 'try.q'));
 SELECT hipq.run_until_idle('try.q');
 SELECT said FROM run_note;
-SELECT job_data->>'say', outcome, result FROM hipq.jobs WHERE queue = 'try.q' ORDER BY id;
+SELECT job_data->>'say', outcome, result FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 ROLLBACK;
 
 -- ---- what waits for an executor waits here too
@@ -152,7 +152,7 @@ SELECT hipq.enqueue('note', queue => 'try.q') > 0, hipq.enqueue('asks', queue =>
 SELECT hipq.alter_job_type('try.q', 'asks', on_missing_handler => 'fail', retry_handler => 'NONE');
 ALTER FUNCTION run_note(hipq.job) RENAME TO run_note_away;
 SELECT hipq.run_until_idle('try.q');
-SELECT job_type, outcome, retry_reason FROM hipq.jobs WHERE queue = 'try.q' ORDER BY id;
+SELECT job_type, outcome, retry_reason FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 SELECT pg_temp.try(format('SELECT hipq.dry_run(%s)', (SELECT min(id) FROM hipq.enqueued(queue => 'try.q'))));
 ROLLBACK;
 
@@ -162,7 +162,7 @@ SELECT hipq.enqueue('do', '{"do": "SELECT hipq.snooze(''1 h'')"}') > 0, hipq.enq
        hipq.enqueue('do', '{"do": "SELECT hipq.fail_permanently(''never'')"}') > 0,
        hipq.enqueue('do', '{"do": "SELECT hipq.run_until_idle(''try.q'')"}') > 0, hipq.enqueue('do', '{"do": "SELECT hipq.dry_run(1)"}') > 0;
 SELECT hipq.run_until_idle('try.q');
-SELECT state, result, error, retry_reason, retry_count, scheduled_run_time > hipq.now() FROM hipq.jobs WHERE queue = 'try.q' ORDER BY id;
+SELECT state, result, error, retry_reason, retry_count, scheduled_run_time > hipq.now() FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 ROLLBACK;
 
 -- ---- what is rolled back with a block counts no more, but what was asked for before
@@ -191,7 +191,7 @@ SELECT hipq.enqueue('wish', wishes::jsonb) > 0 FROM (VALUES
     ('[{"snooze": "3 h"}, {"undone": [{"snooze": "2 h"}, {"kept": [{"snooze": "1 h"}]}, {"kept": [{"snooze": "4 h"}]}]}]'),
     ('[{"snooze": "3 h"}, {"undone": [{"kept": [{"snooze": "2 h"}]}, {"snooze": "1 h"}]}, {"undone": []}]')) AS wish (wishes);
 SELECT hipq.run_until_idle('try.q');
-SELECT job_data, state, error, round(extract(epoch FROM scheduled_run_time - hipq.now()) / 3600) AS hours FROM hipq.jobs WHERE job_type = 'wish' ORDER BY id;
+SELECT job_data, state, error, round(extract(epoch FROM scheduled_run_time - hipq.now()) / 3600) AS hours FROM hipq.jobs_detail WHERE job_type = 'wish' ORDER BY id;
 ROLLBACK;
 
 -- ---- with the queue owner's rights, out of which no handler gets; its settings, cursors and deferred triggers end with it
@@ -208,7 +208,7 @@ SELECT hipq.enqueue('do', '{"do": "INSERT INTO run_secret VALUES (1)"}') > 0, hi
        hipq.enqueue('do', '{"do": "CREATE FUNCTION pg_temp.theirs() RETURNS integer LANGUAGE sql AS ''SELECT 1''"}') > 0;
 CREATE TEMPORARY TABLE run_mine AS SELECT 'mine' AS said;
 SELECT hipq.run_until_idle('try.q');
-SELECT job_data->>'do', outcome, error FROM hipq.jobs WHERE queue = 'try.q' ORDER BY id;
+SELECT job_data->>'do', outcome, error FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 SELECT said, by_whom FROM run_note;
 TABLE run_child;
 TABLE run_mine;
@@ -235,7 +235,7 @@ CREATE CONSTRAINT TRIGGER run_put_off AFTER INSERT ON run_note DEFERRABLE FOR EA
 BEGIN;
 SELECT hipq.enqueue('do', '{"do": "SET CONSTRAINTS run_put_off DEFERRED; INSERT INTO run_note VALUES (1)"}', queue => 'try.q') > 0;
 SELECT hipq.run_until_idle('try.q');
-SELECT outcome, error FROM hipq.jobs WHERE queue = 'try.q';
+SELECT outcome, error FROM hipq.jobs_detail WHERE queue = 'try.q';
 -- the caller's too
 SET CONSTRAINTS run_put_off DEFERRED;
 INSERT INTO run_note VALUES (1);
@@ -251,7 +251,7 @@ SELECT hipq.enqueue('do', '{"do": "EXECUTE run_mine"}') > 0, hipq.enqueue('do', 
        hipq.enqueue('do', '{"do": "SELECT pg_advisory_lock(1)"}') > 0, hipq.enqueue('do', '{"do": "SELECT pg_advisory_xact_lock(1)"}') > 0,
        hipq.enqueue('sql', '{"say": "hello"}') > 0;
 SELECT hipq.run_until_idle('try.q');
-SELECT job_data->>'do', outcome, error FROM hipq.jobs WHERE queue = 'try.q' ORDER BY id;
+SELECT job_data->>'do', outcome, error FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 EXECUTE run_mine;
 DECLARE mine CURSOR FOR SELECT 1;
 SELECT hipq.enqueue('do', '{"do": "SELECT 1"}') AS waits \gset
@@ -273,7 +273,7 @@ SELECT result, error, sqlstate FROM hipq.dry_run(:failing, 'try.q');
 SELECT result, error, sqlstate FROM hipq.dry_run(:deferred);
 SELECT result, error, sqlstate FROM hipq.dry_run(:batch);
 SELECT count(*) FROM run_note;
-SELECT state, attempt FROM hipq.jobs WHERE queue = 'try.q' ORDER BY id;
+SELECT state, attempt FROM hipq.jobs_detail WHERE queue = 'try.q' ORDER BY id;
 SELECT count(*) FROM hipq.attempts WHERE queue = 'try.q';
 -- of one that is final
 SELECT hipq.cancel(:waiting);
@@ -287,7 +287,7 @@ SELECT hipq.dry_run(:sleeps);
 ROLLBACK TO before;
 SELECT hipq.run_until_idle('try.q');
 ROLLBACK TO before;
-SELECT state, attempt FROM hipq.jobs WHERE id = :sleeps;
+SELECT state, attempt FROM hipq.jobs_detail WHERE id = :sleeps;
 ROLLBACK;
 
 -- ---- what is refused

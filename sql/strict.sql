@@ -6,13 +6,13 @@
 \i :try
 SELECT hipq.create_queue('strictness.one') > 0 AS made;
 SELECT hipq.create_queue('strictness.two', strict => true) > 0 AS made;
-SELECT queue, is_strict FROM hipq.queues WHERE instance = 'strictness' ORDER BY 1;
+SELECT queue, is_strict FROM hipq.queues_detail WHERE instance = 'strictness' ORDER BY 1;
 SELECT pg_temp.try($$SELECT hipq.enqueue('unknown', queue => 'strictness.two')$$);
 SELECT pg_temp.try($$INSERT INTO hipq.strictness_two (job_type) VALUES ('unknown')$$);
 SELECT hipq.alter_instance('strictness', strict => true);
 SELECT pg_temp.try($$SELECT hipq.enqueue('unknown', queue => 'strictness.one')$$);
 SELECT hipq.alter_queue('strictness.two', strict => false);
-SELECT queue, is_strict FROM hipq.queues WHERE instance = 'strictness' ORDER BY 1;
+SELECT queue, is_strict FROM hipq.queues_detail WHERE instance = 'strictness' ORDER BY 1;
 SELECT hipq.enqueue('unknown', queue => 'strictness.two') > 0 AS enqueued;
 SELECT hipq.alter_queue('strictness.two', reset => '{strict}');
 SELECT pg_temp.try($$SELECT hipq.enqueue('other', queue => 'strictness.two')$$);
@@ -22,6 +22,6 @@ SELECT hipq.alter_instance('strictness', strict => false);
 SELECT pg_temp.try($$SELECT hipq.alter_instance('nowhere', strict => true)$$);
 SELECT hipq.create_instance('strictness_too', strict => true) > 0 AS made;
 SELECT hipq.create_queue('strictness_too.one') > 0 AS made;
-SELECT queue, is_strict FROM hipq.queues WHERE instance = 'strictness_too';
-SELECT hipq.drop_queue(queue, force => true) FROM hipq.queues WHERE instance LIKE 'strictness%' ORDER BY queue;
+SELECT queue, is_strict FROM hipq.queues_detail WHERE instance = 'strictness_too';
+SELECT hipq.drop_queue(queue, force => true) FROM hipq.queues_detail WHERE instance LIKE 'strictness%' ORDER BY queue;
 SELECT hipq.drop_instance(name) FROM unnest('{strictness, strictness_too}'::text[]) AS name;

@@ -25,7 +25,7 @@ BEGIN
     END IF;
 END $$;
 SELECT hipq.register_job_type('traced.q', 'look', handler => 'look');
-CREATE VIEW traces AS SELECT job_data->>'name' AS name, state, traceparent FROM hipq.jobs WHERE queue = 'traced.q' ORDER BY id;
+CREATE VIEW traces AS SELECT job_data->>'name' AS name, state, traceparent FROM hipq.jobs_detail WHERE queue = 'traced.q' ORDER BY id;
 
 -- Ways to say it. (In one transaction, so that no executor runs the jobs.)
 BEGIN;
@@ -65,7 +65,7 @@ COPY hipq.traced_q (job_type, job_data) FROM STDIN (DELIMITER '|');
 look|{"name": "copied by setting"}
 \.
 -- A trace of who cancels a job is not the job's.
-SELECT hipq.cancel(id) FROM hipq.jobs WHERE job_data->>'name' = 'none';
+SELECT hipq.cancel(id) FROM hipq.jobs_detail WHERE job_data->>'name' = 'none';
 RESET hipq.traceparent;
 SELECT * FROM traces;
 
@@ -78,7 +78,7 @@ SELECT * FROM traces WHERE name IN ('parent', 'child', 'fails', 'column');
 SHOW hipq.traceparent;
 
 -- What is made of a job has its trace.
-SELECT hipq.retry(id) > 0 FROM hipq.jobs WHERE job_data->>'name' = 'fails';
+SELECT hipq.retry(id) > 0 FROM hipq.jobs_detail WHERE job_data->>'name' = 'fails';
 SELECT hipq.enqueue('look', '{"name": "keyed"}', queue => 'traced.q', job_key => 'two', traceparent => '00-cccccccccccccccccccccccccccccccc-cccccccccccccccc-01') > 0;
 SELECT hipq.enqueue('look', '{"name": "replaced"}', queue => 'traced.q', job_key => 'two', on_duplicate => 'replace',
     traceparent => '00-dddddddddddddddddddddddddddddddd-dddddddddddddddd-01') > 0;

@@ -50,7 +50,7 @@ SELECT hipq.enqueue('one more', '{}', queue => 'bounded.other') > 0 AS enqueued;
 SELECT hipq.register_job_type('bounded.main', 'one more');
 SELECT hipq.enqueue('one more', '{}', queue => 'bounded.main') > 0 AS enqueued;
 SELECT hipq.register_job_type('bounded.main', 'type 1');
-SELECT job_type, is_registered FROM hipq.job_types WHERE queue = 'bounded.main' AND is_registered ORDER BY job_type;
+SELECT job_type, is_registered FROM hipq.job_types_detail WHERE queue = 'bounded.main' AND is_registered ORDER BY job_type;
 SELECT hipq.enqueue('in its place', '{}', queue => 'bounded.main') > 0 AS enqueued;
 SELECT hipq.enqueue('too many', '{}', queue => 'bounded.main');
 SELECT hipq.drop_queue('bounded.main', force => true);

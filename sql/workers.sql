@@ -5,7 +5,7 @@ SET client_min_messages = warning;
 SET timezone = 'UTC';
 
 CREATE FUNCTION pg_temp.served() RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(format('%s/%s %s', queue, job_type, workers), ', ' ORDER BY queue, job_type) FROM hipq.job_types WHERE queue LIKE 'outside.%'
+    SELECT string_agg(format('%s/%s %s', queue, job_type, workers), ', ' ORDER BY queue, job_type) FROM hipq.job_types_detail WHERE queue LIKE 'outside.%'
 $$;
 \getenv srcdir PG_ABS_SRCDIR
 \set try :srcdir '/test/regress/try.sql'
@@ -14,7 +14,7 @@ $$;
 \set ECHO all
 CREATE FUNCTION pg_temp.id(worker text) RETURNS bigint LANGUAGE sql AS $$ SELECT worker_id FROM hipq.workers WHERE name = worker $$;
 CREATE FUNCTION pg_temp.shown() RETURNS SETOF text LANGUAGE sql AS $$
-    SELECT concat_ws(' ', name, queues, job_types, status, health - 'last_check') FROM hipq.workers WHERE name LIKE 'regress%'
+    SELECT concat_ws(' ', name, queues, job_types, status, health - 'last_check') FROM hipq.workers_detail WHERE name LIKE 'regress%'
 $$;
 
 CREATE ROLE regress_hipq_worker_owner LOGIN;
@@ -33,11 +33,11 @@ FROM unnest('{regress_hipq_worker_a, regress_hipq_worker_b}'::text[]) AS role;
 SELECT hipq.grant_queue('outside.a', 'regress_hipq_worker_reader', 'read');
 
 -- ---- requires
-SELECT queue, job_type, requires FROM hipq.job_types WHERE queue LIKE 'outside.%' ORDER BY queue, job_type;
+SELECT queue, job_type, requires FROM hipq.job_types_detail WHERE queue LIKE 'outside.%' ORDER BY queue, job_type;
 SELECT hipq.alter_job_type('outside.a', 'none', requires => '{"gpu": true}');
-SELECT requires FROM hipq.job_types WHERE queue = 'outside.a' AND job_type = 'none';
+SELECT requires FROM hipq.job_types_detail WHERE queue = 'outside.a' AND job_type = 'none';
 SELECT hipq.alter_job_type('outside.a', 'none', max_retries => 1), hipq.alter_job_type('outside.a', 'none', requires => '{}');
-SELECT requires, max_retries FROM hipq.job_types WHERE queue = 'outside.a' AND job_type = 'none';
+SELECT requires, max_retries FROM hipq.job_types_detail WHERE queue = 'outside.a' AND job_type = 'none';
 SELECT pg_temp.try($$SELECT hipq.register_job_type('outside.a', 'bad', requires => '["python"]')$$);
 SELECT pg_temp.try($$SELECT hipq.alter_job_type('outside.a', 'none', requires => '"python"')$$);
 
@@ -72,12 +72,12 @@ SELECT count(*) FROM hipq.workers WHERE name LIKE 'regress%';
 SET ROLE regress_hipq_worker_a;
 SELECT hipq.register_worker('regress a', '{outside.b, hipq.outside_a, outside.a}', '{scan, none, scan}', 4, 2, '{"runtimes": ["python", "node"]}') > 0;
 SELECT pg_temp.shown();
-SELECT capacity, prefetch, capabilities - 'health' AS said, capabilities -> 'health' = health AS has_health, running_jobs, is_draining, pid, last_heartbeat, registered_time <= now() FROM hipq.workers WHERE name = 'regress a';
+SELECT capacity, prefetch, capabilities - 'health' AS said, capabilities -> 'health' = health AS has_health, running_jobs, is_draining, pid, last_heartbeat, registered_time <= now() FROM hipq.workers_detail WHERE name = 'regress a';
 RESET ROLE;
 SELECT pg_temp.served();
 SET ROLE regress_hipq_worker_a;
 SELECT hipq.heartbeat(pg_temp.id('regress a'));
-SELECT status, health ->> 'status' AS health, last_heartbeat <= clock_timestamp() FROM hipq.workers WHERE name = 'regress a';
+SELECT status, health ->> 'status' AS health, last_heartbeat <= clock_timestamp() FROM hipq.workers_detail WHERE name = 'regress a';
 SELECT hipq.worker_queue_depth(pg_temp.id('regress a')), hipq.worker_queue_depth(-1);
 -- what it says of itself
 SELECT hipq.heartbeat(pg_temp.id('regress a'), '{"status": "degraded", "queue_depth": 7, "total_executions": 9, "failed_executions": 2, "average_execution_time_ms": 12.5, "mood": "low"}');
@@ -103,7 +103,7 @@ SELECT pg_temp.shown();
 -- the heartbeat counts all the same
 RESET ROLE;
 SET hipq.clock_offset = 100;
-SELECT status, health ->> 'status' AS health FROM hipq.workers WHERE name = 'regress a';
+SELECT status, health ->> 'status' AS health FROM hipq.workers_detail WHERE name = 'regress a';
 RESET hipq.clock_offset;
 SELECT last_heartbeat AS before FROM hipq.workers WHERE name = 'regress a' \gset
 SET ROLE regress_hipq_worker_a;
@@ -156,38 +156,38 @@ SELECT count(*) FROM hipq._workers();
 BEGIN;
 SELECT hipq.deregister_worker(pg_temp.id('regress c')), hipq.drain_worker(pg_temp.id('regress b'));
 ROLLBACK;
-SELECT name, is_draining FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
+SELECT name, is_draining FROM hipq.workers_detail WHERE name LIKE 'regress%' ORDER BY name;
 SELECT count(*) FROM hipq._workers();
 SELECT hipq.deregister_worker(pg_temp.id('regress c')), hipq.drain_worker(pg_temp.id('regress b')), hipq.drain_worker(pg_temp.id('regress b'));
-SELECT name, is_draining FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
+SELECT name, is_draining FROM hipq.workers_detail WHERE name LIKE 'regress%' ORDER BY name;
 SELECT count(*) FROM hipq._workers();
 -- one that is heard of in the transaction that registers it
 BEGIN;
 SELECT hipq.register_worker('regress heard', '{outside.a}', '{scan}') AS heard \gset
 SELECT hipq.heartbeat(:heard), hipq.heartbeat(:heard, '{"status": "degraded"}');
 COMMIT;
-SELECT status, health ->> 'status' AS health, last_heartbeat IS NOT NULL FROM hipq.workers WHERE worker_id = :heard;
+SELECT status, health ->> 'status' AS health, last_heartbeat IS NOT NULL FROM hipq.workers_detail WHERE worker_id = :heard;
 SELECT hipq.deregister_worker(:heard);
 -- what it says of its health when it registers: merged like a heartbeat's, what else it says stays
 BEGIN;
 SELECT hipq.register_worker('regress self', '{outside.a}', '{scan}', capabilities => '{"gpu": true, "health": {"status": "degraded", "queue_depth": 3, "total_executions": 20, "failed_executions": 5, "mood": "low"}}') AS self \gset
-SELECT capabilities - 'health' AS said, (capabilities -> 'health') - 'last_check' AS health, (capabilities -> 'health' ->> 'last_check')::timestamptz <= clock_timestamp() AS is_checked, capabilities -> 'health' = health AS same FROM hipq.workers WHERE worker_id = :self;
+SELECT capabilities - 'health' AS said, (capabilities -> 'health') - 'last_check' AS health, (capabilities -> 'health' ->> 'last_check')::timestamptz <= clock_timestamp() AS is_checked, capabilities -> 'health' = health AS same FROM hipq.workers_detail WHERE worker_id = :self;
 SELECT status, workers, queue_depth, average_failure_rate FROM hipq.worker_health;
 -- it is the one that the server judges by: a later report takes the place of the first
 SELECT hipq.heartbeat(:self, '{"queue_depth": 1}');
-SELECT status, capabilities -> 'health' ->> 'status' AS health, capabilities -> 'health' ->> 'queue_depth' AS depth FROM hipq.workers WHERE worker_id = :self;
+SELECT status, capabilities -> 'health' ->> 'status' AS health, capabilities -> 'health' ->> 'queue_depth' AS depth FROM hipq.workers_detail WHERE worker_id = :self;
 -- active: heard of within hipq.heartbeat_timeout (30 s), however it does
 SELECT hipq.drain_worker(:self), hipq.heartbeat(:self, '{"status": "unhealthy"}');
-SELECT status, health ->> 'status' AS health FROM hipq.workers WHERE worker_id = :self;
+SELECT status, health ->> 'status' AS health FROM hipq.workers_detail WHERE worker_id = :self;
 RESET ROLE;
 SET LOCAL hipq.clock_offset = 31;
-SELECT status, health ->> 'status' AS health FROM hipq.workers WHERE worker_id = :self;
+SELECT status, health ->> 'status' AS health FROM hipq.workers_detail WHERE worker_id = :self;
 ROLLBACK;
 -- a kept-out report at registration
 SELECT hipq.register_worker('regress c', '{outside.a}', '{none}', capabilities => '{"health": {"status": "merry"}}') > 0;
 SELECT hipq.heartbeat(pg_temp.id('regress c')), hipq.heartbeat(pg_temp.id('regress b'));
-SELECT name, status, health ->> 'status' AS health FROM hipq.healthy_workers WHERE name LIKE 'regress%';
-SELECT name, status, health ->> 'status' AS health FROM hipq.workers WHERE name LIKE 'regress%' AND role = current_user::regrole;
+SELECT name, status, health ->> 'status' AS health FROM hipq.healthy_workers_detail WHERE name LIKE 'regress%';
+SELECT name, status, health ->> 'status' AS health FROM hipq.workers_detail WHERE name LIKE 'regress%' AND role = current_user::regrole;
 BEGIN;
 SELECT hipq.deregister_worker(pg_temp.id('regress c'));
 PREPARE TRANSACTION 'regress worker';
@@ -206,12 +206,12 @@ SELECT pg_temp.try('SELECT hipq.deregister_worker(-1)');
 -- of others' workers only what one may read
 SELECT name FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
 SET ROLE regress_hipq_worker_reader;
-SELECT name, queues, job_types FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
+SELECT name, queues, job_types FROM hipq.workers_detail WHERE name LIKE 'regress%' ORDER BY name;
 SELECT hipq.worker_queue_depth(:d) IS NULL;
 SELECT status, workers FROM hipq.worker_health;
 SELECT pg_temp.try($$SELECT hipq.register_worker('regress e', '{outside.a}', '{scan}')$$);
 SET ROLE regress_hipq_worker_monitor;
-SELECT name, queues, job_types FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
+SELECT name, queues, job_types FROM hipq.workers_detail WHERE name LIKE 'regress%' ORDER BY name;
 SELECT hipq.worker_queue_depth(:d);
 SELECT status, workers, queue_depth, average_queue_depth, running_jobs FROM hipq.worker_health;
 SET ROLE regress_hipq_worker_stranger;
@@ -226,7 +226,7 @@ SELECT name FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
 SET ROLE regress_hipq_worker_b;
 SELECT hipq.register_worker('regress f', '{outside.a, outside.b}', '{scan, only_b, none}', capabilities => '{"runtimes": ["node"]}') > 0;
 RESET ROLE;
-SELECT name, queues, job_types, capabilities - 'health' AS said FROM hipq.workers WHERE name LIKE 'regress%' ORDER BY name;
+SELECT name, queues, job_types, capabilities - 'health' AS said FROM hipq.workers_detail WHERE name LIKE 'regress%' ORDER BY name;
 SELECT pg_temp.served();
 SELECT hipq.alter_job_type('outside.b', 'scan', requires => '{"runtimes": ["node"]}');
 SELECT pg_temp.served();
@@ -245,13 +245,13 @@ SELECT hipq.revoke_queue('outside.b', 'regress_hipq_worker_b', 'work'), hipq.gra
 SET ROLE regress_hipq_worker_b;
 SELECT pg_temp.try($$SELECT hipq.register_worker('regress e', '{outside.a, outside.b}', '{scan}')$$);
 SELECT pg_temp.try($$SELECT hipq.register_worker('regress b', '{outside.a, outside.b}', '{scan}', take_over => true)$$);
-SELECT name, is_draining FROM hipq.workers WHERE name = 'regress b';
+SELECT name, is_draining FROM hipq.workers_detail WHERE name = 'regress b';
 
 -- ---- listening
 SET ROLE regress_hipq_worker_a;
 SELECT hipq.register_worker('regress listens', '{outside.a}', '{scan}', listen => true) AS listener \gset
 SELECT count(*) FROM pg_listening_channels() AS channel WHERE channel = 'hipq_worker_' || :listener;
-SELECT status, health ->> 'status' AS health, pid = pg_backend_pid(), last_heartbeat FROM hipq.workers WHERE worker_id = :listener;
+SELECT status, health ->> 'status' AS health, pid = pg_backend_pid(), last_heartbeat FROM hipq.workers_detail WHERE worker_id = :listener;
 SELECT pg_temp.try($$SELECT hipq.register_worker('regress listens', '{outside.a}', '{scan}')$$);
 SELECT hipq.deregister_worker(:listener);
 SELECT count(*) FROM pg_listening_channels();
@@ -260,9 +260,9 @@ SELECT hipq.register_worker('regress listens', '{outside.a}', '{scan}', listen =
 BEGIN;
 UNLISTEN *;
 ROLLBACK;
-SELECT status, health ->> 'status' AS health FROM hipq.workers WHERE worker_id = :listener;
+SELECT status, health ->> 'status' AS health FROM hipq.workers_detail WHERE worker_id = :listener;
 UNLISTEN *;
-SELECT status, health ->> 'status' AS health, pid FROM hipq.workers WHERE worker_id = :listener;
+SELECT status, health ->> 'status' AS health, pid FROM hipq.workers_detail WHERE worker_id = :listener;
 SELECT pg_temp.try(format('SELECT hipq.heartbeat(%s)', :listener));
 SELECT hipq.register_worker('regress listens', '{outside.a}', '{scan}', listen => true) > :listener;
 RESET ROLE;

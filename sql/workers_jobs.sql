@@ -53,7 +53,7 @@ CREATE FUNCTION fail(key text, retriable boolean DEFAULT true) RETURNS text LANG
 $$;
 -- What a worker has: jobs that it has not accepted, jobs that it runs.
 CREATE FUNCTION has(worker text) RETURNS text LANGUAGE sql SECURITY DEFINER AS $$
-    SELECT format('%s waiting, %s running', queue_depth, running_jobs) FROM hipq.workers WHERE name = worker
+    SELECT format('%s waiting, %s running', queue_depth, running_jobs) FROM hipq.workers_detail WHERE name = worker
 $$;
 CREATE FUNCTION given(worker text, jobs integer) RETURNS text LANGUAGE sql AS $$
     SELECT pg_temp.wait_until(format('(SELECT queue_depth FROM hipq.workers WHERE name = %L) = %s', worker, jobs))
@@ -147,7 +147,7 @@ BEGIN;
 SELECT hipq.fail_job(id('l1'), 'no sign of it');
 ROLLBACK;
 SELECT reason, sqlstate, error, worker_id = w('regress ext a'), executor_pid FROM hipq.attempt WHERE job_id IN (id('f1'), id('f2')) ORDER BY job_id;
-SELECT reason, error FROM hipq.dead_letters WHERE job_key = 'f2';
+SELECT reason, error FROM hipq.dead_letters_detail WHERE job_key = 'f2';
 -- one that was retried by hand says where it comes from
 SELECT hipq.retry(id('f2')) > 0;
 SET ROLE regress_hipq_ext_a;

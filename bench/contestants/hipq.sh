@@ -46,7 +46,7 @@ hipq_drain() {
         SELECT extract(epoch FROM clock_timestamp() - :'start');
 SQL
     )
-    [ "$(sql -c "SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'")" = "$kept" ] || die "$contestant: not every job succeeded"
+    [ "$(sql -c "SELECT count(*) FROM hipq.jobs_detail WHERE outcome = 'succeeded'")" = "$kept" ] || die "$contestant: not every job succeeded"
     [ "$(sql -c "SELECT count(*) FROM hipq.job WHERE error <> 'NONE'")" = 0 ] || die "$contestant: a job failed"
 }
 

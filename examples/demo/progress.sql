@@ -4,5 +4,5 @@ SELECT count(*) FILTER (WHERE jobs.outcome NOT IN ('waiting', 'running')),
        count(*) FILTER (WHERE jobs.outcome = 'running'),
        count(*) FILTER (WHERE jobs.outcome = 'waiting' AND jobs.attempt > 0),
        round(extract(epoch FROM clock_timestamp() - min(jobs.created_time)), 1)
-FROM hipq.jobs AS jobs
+FROM hipq.jobs_detail AS jobs
 WHERE jobs.queue = 'demo.packages';

@@ -18,7 +18,7 @@ ORDER BY count(*) DESC;
 SELECT count(*) AS "jobs done at the first attempt",
        round(extract(epoch FROM max(jobs.update_time) - min(jobs.created_time)), 2) AS seconds,
        round(count(*) / nullif(extract(epoch FROM max(jobs.update_time) - min(jobs.created_time)), 0)) AS "jobs/s"
-FROM hipq.jobs AS jobs
+FROM hipq.jobs_detail AS jobs
 WHERE jobs.queue = 'demo.packages' AND jobs.outcome = 'succeeded' AND jobs.attempt = 1;
 
 \echo From commit to the first statement of the handler, on an idle queue
@@ -35,7 +35,7 @@ FROM latency;
 \echo Failed attempts, by reason
 SELECT attempts.reason, attempts.sqlstate, regexp_replace(attempts.error, '"[^"]*"', '"..."', 'g') AS error, count(*) AS attempts,
        count(DISTINCT attempts.job_id) AS jobs
-FROM hipq.attempts AS attempts
+FROM hipq.attempts_detail AS attempts
 WHERE attempts.queue = 'demo.packages' AND attempts.reason IS NOT NULL
 GROUP BY 1, 2, 3
 ORDER BY 4 DESC, 1;
@@ -43,12 +43,12 @@ ORDER BY 4 DESC, 1;
 \echo Retries
 SELECT count(*) FILTER (WHERE jobs.retry_count > 0) AS "jobs retried", coalesce(sum(jobs.retry_count), 0) AS retries,
        count(*) FILTER (WHERE jobs.retry_count > 0 AND jobs.outcome = 'succeeded') AS "succeeded in the end"
-FROM hipq.jobs AS jobs
+FROM hipq.jobs_detail AS jobs
 WHERE jobs.queue = 'demo.packages';
 
 \echo Failed for good
 SELECT jobs.job_key AS package, jobs.attempt AS attempts, left(jobs.error, 60) AS error
-FROM hipq.jobs AS jobs
+FROM hipq.jobs_detail AS jobs
 WHERE jobs.queue = 'demo.packages' AND jobs.outcome = 'failed'
 ORDER BY jobs.job_key
 LIMIT 12;

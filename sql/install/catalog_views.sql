@@ -50,7 +50,7 @@ COMMENT ON COLUMN hipq._visible_queue.instance_id IS 'number of its instance';
 COMMENT ON COLUMN hipq._visible_queue.instance IS 'name of its instance';
 COMMENT ON COLUMN hipq._visible_queue.is_dropped IS 'the queue is being dropped';
 
-CREATE VIEW hipq.instances WITH (security_barrier) AS
+CREATE VIEW hipq.instances_detail WITH (security_barrier) AS
 WITH visible_queue AS MATERIALIZED (
     SELECT queue.name, queue.instance_id, queue.is_dropped, hipq._may(queue.queue_id, 'read') AS is_readable FROM hipq._visible_queue AS queue
 )
@@ -70,25 +70,25 @@ CROSS JOIN LATERAL (
 ) AS visible
 WHERE visible.readable > 0 OR pg_has_role('pg_monitor', 'USAGE')
 OFFSET 0;
-COMMENT ON VIEW hipq.instances IS 'instances that have a queue the caller may read';
-COMMENT ON COLUMN hipq.instances.name IS 'name of the instance';
-COMMENT ON COLUMN hipq.instances.shard_key
+COMMENT ON VIEW hipq.instances_detail IS 'instances that have a queue the caller may read';
+COMMENT ON COLUMN hipq.instances_detail.name IS 'name of the instance';
+COMMENT ON COLUMN hipq.instances_detail.shard_key
     IS 'what a sharded instance would spread jobs by; without effect; NULL = not sharded';
-COMMENT ON COLUMN hipq.instances.table_naming_strategy
+COMMENT ON COLUMN hipq.instances_detail.table_naming_strategy
     IS 'SQL expression that gives the name of a queue''s table; NULL = <instance>_<queue>';
-COMMENT ON COLUMN hipq.instances.db_config
+COMMENT ON COLUMN hipq.instances_detail.db_config
     IS 'shards and connection data; NULL for those who may read no queue of the instance';
-COMMENT ON COLUMN hipq.instances.queues
+COMMENT ON COLUMN hipq.instances_detail.queues
     IS 'its queues that the caller may look at, by name: instance.queue';
-COMMENT ON COLUMN hipq.instances.created_time IS 'when the instance was created';
-COMMENT ON COLUMN hipq.instances.is_strict
+COMMENT ON COLUMN hipq.instances_detail.created_time IS 'when the instance was created';
+COMMENT ON COLUMN hipq.instances_detail.is_strict
     IS 'its queues refuse jobs of unregistered types, unless they say otherwise';
 
 -- Counts live leaves only: they are small, whatever the number of final jobs. What waiting jobs
 -- wait for is asked once for each kind: those of one type, with the same time windows, throttle key
 -- and weight. It takes a second and dearer reading, left out where none of these columns is asked
 -- for.
-CREATE VIEW hipq.queues WITH (security_barrier) AS
+CREATE VIEW hipq.queues_detail WITH (security_barrier) AS
 SELECT queue.full_name AS queue,
        queue.instance,
        queue.owner,
@@ -171,70 +171,70 @@ LEFT JOIN LATERAL (
             THEN hipq._first_unmet_condition(queue.queue_id, kind.job_type, kind.time_windows::text, kind.throttle_key, kind.throttle_factor) END AS first_unmet
     ) AS condition
 ) AS waiting ON true;
-COMMENT ON VIEW hipq.queues
+COMMENT ON VIEW hipq.queues_detail
     IS 'queues with the number of their unfinished jobs. It reads them all, however many: of a '
     'million in half a second, or in some seconds with what they wait for (waiting_time to ready)';
-COMMENT ON COLUMN hipq.queues.queue IS 'name: instance.queue';
-COMMENT ON COLUMN hipq.queues.instance IS 'name of its instance';
-COMMENT ON COLUMN hipq.queues.owner IS 'queue owner: the role that SQL handlers run as';
-COMMENT ON COLUMN hipq.queues.table_name IS 'the queue''s table: enqueue by INSERT into it';
-COMMENT ON COLUMN hipq.queues.throttle_limit
+COMMENT ON COLUMN hipq.queues_detail.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.queues_detail.instance IS 'name of its instance';
+COMMENT ON COLUMN hipq.queues_detail.owner IS 'queue owner: the role that SQL handlers run as';
+COMMENT ON COLUMN hipq.queues_detail.table_name IS 'the queue''s table: enqueue by INSERT into it';
+COMMENT ON COLUMN hipq.queues_detail.throttle_limit
     IS 'limit on the sum of throttle_factor over running jobs; NULL = no limit';
-COMMENT ON COLUMN hipq.queues.throttle_used IS 'sum of throttle_factor over running jobs';
-COMMENT ON COLUMN hipq.queues.running_jobs IS 'jobs that run now';
-COMMENT ON COLUMN hipq.queues.initial IS 'jobs not tried yet';
-COMMENT ON COLUMN hipq.queues.running
+COMMENT ON COLUMN hipq.queues_detail.throttle_used IS 'sum of throttle_factor over running jobs';
+COMMENT ON COLUMN hipq.queues_detail.running_jobs IS 'jobs that run now';
+COMMENT ON COLUMN hipq.queues_detail.initial IS 'jobs not tried yet';
+COMMENT ON COLUMN hipq.queues_detail.running
     IS 'jobs in state running: those claimed by a lock are not among them';
-COMMENT ON COLUMN hipq.queues.error IS 'jobs that failed and await the retry decision';
-COMMENT ON COLUMN hipq.queues.retry IS 'jobs that wait for their next attempt';
-COMMENT ON COLUMN hipq.queues.waiting_time
+COMMENT ON COLUMN hipq.queues_detail.error IS 'jobs that failed and await the retry decision';
+COMMENT ON COLUMN hipq.queues_detail.retry IS 'jobs that wait for their next attempt';
+COMMENT ON COLUMN hipq.queues_detail.waiting_time
     IS 'jobs whose time has not come. Each waiting job counts in one of these seven columns: by '
     'the first condition that is not met';
-COMMENT ON COLUMN hipq.queues.waiting_window
+COMMENT ON COLUMN hipq.queues_detail.waiting_window
     IS 'jobs whose time has come, outside their time windows';
-COMMENT ON COLUMN hipq.queues.waiting_hold
+COMMENT ON COLUMN hipq.queues_detail.waiting_hold
     IS 'due jobs of which none may run: hipq is off, the database is held, the queue owner may '
     'not connect; hipq.why() says which';
-COMMENT ON COLUMN hipq.queues.waiting_pause
+COMMENT ON COLUMN hipq.queues_detail.waiting_pause
     IS 'due jobs that are paused: instance, queue, job type or throttle key';
-COMMENT ON COLUMN hipq.queues.waiting_handler IS 'due jobs whose handler is missing';
-COMMENT ON COLUMN hipq.queues.waiting_throttle
+COMMENT ON COLUMN hipq.queues_detail.waiting_handler IS 'due jobs whose handler is missing';
+COMMENT ON COLUMN hipq.queues_detail.waiting_throttle
     IS 'due jobs that a throttle limit keeps back: of queue, job type or throttle key';
-COMMENT ON COLUMN hipq.queues.ready IS 'due jobs that wait for their turn and an executor only';
-COMMENT ON COLUMN hipq.queues.oldest_due_time
+COMMENT ON COLUMN hipq.queues_detail.ready IS 'due jobs that wait for their turn and an executor only';
+COMMENT ON COLUMN hipq.queues_detail.oldest_due_time
     IS 'scheduled_run_time of the job that has been due longest; NULL = none is due';
-COMMENT ON COLUMN hipq.queues.retention
+COMMENT ON COLUMN hipq.queues_detail.retention
     IS 'how long final jobs are kept; 0 = jobs that succeed leave no row';
-COMMENT ON COLUMN hipq.queues.history IS 'which attempts hipq.attempt records: failed or all';
-COMMENT ON COLUMN hipq.queues.weight
+COMMENT ON COLUMN hipq.queues_detail.history IS 'which attempts hipq.attempt records: failed or all';
+COMMENT ON COLUMN hipq.queues_detail.weight
     IS 'share of the executors'' time when other queues have due jobs too: twice the weight, '
     'twice the time';
-COMMENT ON COLUMN hipq.queues.durability
+COMMENT ON COLUMN hipq.queues_detail.durability
     IS 'when the end of a job is safe from a crash: strict = when it commits; group = at most 10 '
     'ms later';
-COMMENT ON COLUMN hipq.queues.is_strict
+COMMENT ON COLUMN hipq.queues_detail.is_strict
     IS 'refuses jobs of unregistered types; of its own or as its instance says';
-COMMENT ON COLUMN hipq.queues.queue_ttl
+COMMENT ON COLUMN hipq.queues_detail.queue_ttl
     IS 'seconds within which an external worker has to accept a job that it was given, where its '
     'type does not say';
-COMMENT ON COLUMN hipq.queues.dead_letter_enabled IS 'whether failed jobs leave a dead letter';
-COMMENT ON COLUMN hipq.queues.dead_letter_retention IS 'how long dead letters are kept';
-COMMENT ON COLUMN hipq.queues.dead_letter_max IS 'how many dead letters are kept, the newest';
-COMMENT ON COLUMN hipq.queues.dead_letter_handler
+COMMENT ON COLUMN hipq.queues_detail.dead_letter_enabled IS 'whether failed jobs leave a dead letter';
+COMMENT ON COLUMN hipq.queues_detail.dead_letter_retention IS 'how long dead letters are kept';
+COMMENT ON COLUMN hipq.queues_detail.dead_letter_max IS 'how many dead letters are kept, the newest';
+COMMENT ON COLUMN hipq.queues_detail.dead_letter_handler
     IS 'function that is called for each dead letter; NULL = none';
-COMMENT ON COLUMN hipq.queues.max_timeout IS 'longest timeout that its jobs may have, in seconds';
-COMMENT ON COLUMN hipq.queues.highest_priority
+COMMENT ON COLUMN hipq.queues_detail.max_timeout IS 'longest timeout that its jobs may have, in seconds';
+COMMENT ON COLUMN hipq.queues_detail.highest_priority
     IS 'most urgent priority, the lowest number, that those who enqueue may give; NULL = any';
-COMMENT ON COLUMN hipq.queues.allow_free_jobs
+COMMENT ON COLUMN hipq.queues_detail.allow_free_jobs
     IS 'whether those who enqueue may give throttle_factor 0';
-COMMENT ON COLUMN hipq.queues.retry_enabled
+COMMENT ON COLUMN hipq.queues_detail.retry_enabled
     IS 'whether failed jobs are retried, unless their type says otherwise';
-COMMENT ON COLUMN hipq.queues.is_paused
+COMMENT ON COLUMN hipq.queues_detail.is_paused
     IS 'starts no jobs, because it or its instance is paused; hipq.pauses says by whom';
-COMMENT ON COLUMN hipq.queues.is_dropped IS 'the queue is being dropped';
-COMMENT ON COLUMN hipq.queues.created_time IS 'when the queue was created';
+COMMENT ON COLUMN hipq.queues_detail.is_dropped IS 'the queue is being dropped';
+COMMENT ON COLUMN hipq.queues_detail.created_time IS 'when the queue was created';
 
-CREATE VIEW hipq.job_types WITH (security_barrier) AS
+CREATE VIEW hipq.job_types_detail WITH (security_barrier) AS
 SELECT seen.name AS queue,
        job_type.name AS job_type,
        nullif(job_type.handler, 'NONE') AS handler,
@@ -281,69 +281,69 @@ JOIN hipq.queue ON queue.queue_id = seen.queue_id
 LEFT JOIN hipq._worker_services() AS service ON service.queue_id = queue.queue_id AND service.job_type = job_type.name
 WHERE NOT queue.is_dropped
 OFFSET 0;
-COMMENT ON VIEW hipq.job_types
+COMMENT ON VIEW hipq.job_types_detail
     IS 'job types with the values in force: where the type says nothing, the setting''s';
-COMMENT ON COLUMN hipq.job_types.queue IS 'queue of the job type';
-COMMENT ON COLUMN hipq.job_types.job_type IS 'name of the job type';
-COMMENT ON COLUMN hipq.job_types.handler
+COMMENT ON COLUMN hipq.job_types_detail.queue IS 'queue of the job type';
+COMMENT ON COLUMN hipq.job_types_detail.job_type IS 'name of the job type';
+COMMENT ON COLUMN hipq.job_types_detail.handler
     IS 'what runs: schema.function(argument types), or one SQL statement; NULL = nothing yet, '
     'jobs wait';
-COMMENT ON COLUMN hipq.job_types.handler_kind
+COMMENT ON COLUMN hipq.job_types_detail.handler_kind
     IS 'none, function, procedure, statement, or notify (external workers)';
-COMMENT ON COLUMN hipq.job_types.retry_handler
+COMMENT ON COLUMN hipq.job_types_detail.retry_handler
     IS 'function or SQL statement that decides about retries; NULL = the retry policy decides';
-COMMENT ON COLUMN hipq.job_types.default_timeout IS 'timeout of jobs that give none, in seconds';
-COMMENT ON COLUMN hipq.job_types.default_priority
+COMMENT ON COLUMN hipq.job_types_detail.default_timeout IS 'timeout of jobs that give none, in seconds';
+COMMENT ON COLUMN hipq.job_types_detail.default_priority
     IS 'priority of jobs that give none; lower runs first';
-COMMENT ON COLUMN hipq.job_types.default_throttle_factor
+COMMENT ON COLUMN hipq.job_types_detail.default_throttle_factor
     IS 'throttle_factor of jobs that give none';
-COMMENT ON COLUMN hipq.job_types.default_time_windows
+COMMENT ON COLUMN hipq.job_types_detail.default_time_windows
     IS 'time windows of jobs that give none; NULL = always';
-COMMENT ON COLUMN hipq.job_types.time_zone IS 'zone, by name, in which time windows are read';
-COMMENT ON COLUMN hipq.job_types.max_retries IS 'max_retries of jobs that give none';
-COMMENT ON COLUMN hipq.job_types.retry_base IS 'delay before the first retry';
-COMMENT ON COLUMN hipq.job_types.retry_multiplier IS 'factor from one retry''s delay to the next';
-COMMENT ON COLUMN hipq.job_types.retry_max IS 'cap on the delay';
-COMMENT ON COLUMN hipq.job_types.retry_jitter IS 'random spread of the delay as a fraction';
-COMMENT ON COLUMN hipq.job_types.retry_on
+COMMENT ON COLUMN hipq.job_types_detail.time_zone IS 'zone, by name, in which time windows are read';
+COMMENT ON COLUMN hipq.job_types_detail.max_retries IS 'max_retries of jobs that give none';
+COMMENT ON COLUMN hipq.job_types_detail.retry_base IS 'delay before the first retry';
+COMMENT ON COLUMN hipq.job_types_detail.retry_multiplier IS 'factor from one retry''s delay to the next';
+COMMENT ON COLUMN hipq.job_types_detail.retry_max IS 'cap on the delay';
+COMMENT ON COLUMN hipq.job_types_detail.retry_jitter IS 'random spread of the delay as a fraction';
+COMMENT ON COLUMN hipq.job_types_detail.retry_on
     IS 'reasons, SQLSTATEs or SQLSTATE classes that are retried although they would not be';
-COMMENT ON COLUMN hipq.job_types.do_not_retry_on
+COMMENT ON COLUMN hipq.job_types_detail.do_not_retry_on
     IS 'reasons, SQLSTATEs or SQLSTATE classes that are never retried';
-COMMENT ON COLUMN hipq.job_types.on_missing_handler
+COMMENT ON COLUMN hipq.job_types_detail.on_missing_handler
     IS 'what happens to a job whose handler does not exist: wait or fail';
-COMMENT ON COLUMN hipq.job_types.queue_ttl
+COMMENT ON COLUMN hipq.job_types_detail.queue_ttl
     IS 'seconds within which an external worker has to accept a job that it was given';
-COMMENT ON COLUMN hipq.job_types.claim IS 'how jobs are taken: lock, record or auto';
-COMMENT ON COLUMN hipq.job_types.batch_size IS 'most jobs in one call of the handler';
-COMMENT ON COLUMN hipq.job_types.throttle_limit
+COMMENT ON COLUMN hipq.job_types_detail.claim IS 'how jobs are taken: lock, record or auto';
+COMMENT ON COLUMN hipq.job_types_detail.batch_size IS 'most jobs in one call of the handler';
+COMMENT ON COLUMN hipq.job_types_detail.throttle_limit
     IS 'limit on the sum of throttle_factor over running jobs of the type; NULL = no limit';
-COMMENT ON COLUMN hipq.job_types.throttle_used IS 'sum of throttle_factor over its running jobs';
-COMMENT ON COLUMN hipq.job_types.throttle_limit_per_key
+COMMENT ON COLUMN hipq.job_types_detail.throttle_used IS 'sum of throttle_factor over its running jobs';
+COMMENT ON COLUMN hipq.job_types_detail.throttle_limit_per_key
     IS 'limit on that sum for the jobs of one throttle_key; NULL = no limit';
-COMMENT ON COLUMN hipq.job_types.requires
+COMMENT ON COLUMN hipq.job_types_detail.requires
     IS 'what the capabilities of an external worker must contain to be given its jobs';
-COMMENT ON COLUMN hipq.job_types.worker_wait_ttl
+COMMENT ON COLUMN hipq.job_types_detail.worker_wait_ttl
     IS 'seconds a due job waits while no external worker can be given it, before it fails with '
     'worker_unavailable; NULL = for ever';
-COMMENT ON COLUMN hipq.job_types.workers
+COMMENT ON COLUMN hipq.job_types_detail.workers
     IS 'external workers that serve it: they name it, may work on its queue and have what it '
     'requires; however they do';
-COMMENT ON COLUMN hipq.job_types.is_paused
+COMMENT ON COLUMN hipq.job_types_detail.is_paused
     IS 'starts no jobs, because it, its queue or its instance is paused; hipq.pauses says by whom';
-COMMENT ON COLUMN hipq.job_types.retry_enabled IS 'whether failed jobs are retried';
-COMMENT ON COLUMN hipq.job_types.parameters
+COMMENT ON COLUMN hipq.job_types_detail.retry_enabled IS 'whether failed jobs are retried';
+COMMENT ON COLUMN hipq.job_types_detail.parameters
     IS 'what job_data has to have: for each parameter its type, required, default, secret; {} = '
     'anything';
-COMMENT ON COLUMN hipq.job_types.validate
+COMMENT ON COLUMN hipq.job_types_detail.validate
     IS 'when parameters are checked: enqueue = what does not fit is refused; run = its attempt '
     'fails with invalid_parameters';
-COMMENT ON COLUMN hipq.job_types.is_registered
+COMMENT ON COLUMN hipq.job_types_detail.is_registered
     IS 'somebody has registered or altered it; false: a job was enqueued with it, and it goes '
     'when none is left';
-COMMENT ON COLUMN hipq.job_types.crashes
+COMMENT ON COLUMN hipq.job_types_detail.crashes
     IS 'how often its jobs took the server down, lately: in the 10 minutes up to the last time. '
     'With hipq.max_type_crashes of them it is held, as hipq.pauses says; a new handler begins '
     'with none';
-COMMENT ON COLUMN hipq.job_types.created_time IS 'when the job type was registered';
-COMMENT ON COLUMN hipq.job_types.attempt_log
+COMMENT ON COLUMN hipq.job_types_detail.created_time IS 'when the job type was registered';
+COMMENT ON COLUMN hipq.job_types_detail.attempt_log
     IS 'whether what its handlers say is kept, unless the handler says otherwise';

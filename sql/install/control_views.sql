@@ -1,6 +1,6 @@
 -- The view of pauses.
 
-CREATE VIEW hipq.pauses WITH (security_barrier) AS
+CREATE VIEW hipq.pauses_detail WITH (security_barrier) AS
 WITH readable_queue AS MATERIALIZED (SELECT queue.queue_id, queue.instance_id FROM hipq._readable_queue AS queue)
 SELECT instance.name AS instance,
        instance.name || '.' || queue.name AS queue,
@@ -19,19 +19,19 @@ WHERE pg_has_role('pg_monitor', 'USAGE')
        WHERE concerned.queue_id = pause.queue_id OR concerned.instance_id = pause.instance_id
    )
 OFFSET 0;
-COMMENT ON VIEW hipq.pauses
+COMMENT ON VIEW hipq.pauses_detail
     IS 'what is paused, by whom and since when; hipq.resume() with the same names ends it';
-COMMENT ON COLUMN hipq.pauses.instance IS 'instance that is paused, or in which the queue is';
-COMMENT ON COLUMN hipq.pauses.queue
+COMMENT ON COLUMN hipq.pauses_detail.instance IS 'instance that is paused, or in which the queue is';
+COMMENT ON COLUMN hipq.pauses_detail.queue
     IS 'queue that is paused, or in which the job type is; NULL = the whole instance is paused';
-COMMENT ON COLUMN hipq.pauses.job_type
+COMMENT ON COLUMN hipq.pauses_detail.job_type
     IS 'job type that is paused, or of which the throttle key is; NULL = all of the queue or '
     'instance is paused';
-COMMENT ON COLUMN hipq.pauses.throttle_key
+COMMENT ON COLUMN hipq.pauses_detail.throttle_key
     IS 'throttle key that is paused; NULL = not a throttle key alone';
-COMMENT ON COLUMN hipq.pauses.paused_by IS 'role that paused it';
-COMMENT ON COLUMN hipq.pauses.paused_time IS 'since when it is paused';
-COMMENT ON COLUMN hipq.pauses.reason IS 'why, as given; NULL = nothing was given';
-COMMENT ON COLUMN hipq.pauses.crashes
+COMMENT ON COLUMN hipq.pauses_detail.paused_by IS 'role that paused it';
+COMMENT ON COLUMN hipq.pauses_detail.paused_time IS 'since when it is paused';
+COMMENT ON COLUMN hipq.pauses_detail.reason IS 'why, as given; NULL = nothing was given';
+COMMENT ON COLUMN hipq.pauses_detail.crashes
     IS 'crashes of the server within 10 minutes for which hipq itself holds the job type; NULL = '
     'somebody paused it';

@@ -1,6 +1,6 @@
 -- Views of jobs that failed for good.
 
-CREATE VIEW hipq.dead_letters WITH (security_barrier) AS
+CREATE VIEW hipq.dead_letters_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        dead_letter.job_id,
        dead_letter.state,
@@ -23,32 +23,32 @@ SELECT queue.name AS queue,
 FROM hipq.dead_letter
 JOIN hipq._readable_queue AS queue ON queue.queue_id = dead_letter.queue_id
 WHERE hipq._is_one_of(dead_letter.queue_id, hipq._readable_queues()) AND dead_letter.queue_id = ANY (hipq._readable_queues());
-COMMENT ON VIEW hipq.dead_letters IS 'jobs that failed for good, whole, with their attempts';
-COMMENT ON COLUMN hipq.dead_letters.queue IS 'queue of the job';
-COMMENT ON COLUMN hipq.dead_letters.job_id IS 'id of the job';
-COMMENT ON COLUMN hipq.dead_letters.state IS 'waiting, handled, redriven or dismissed';
-COMMENT ON COLUMN hipq.dead_letters.job_type IS 'job type';
-COMMENT ON COLUMN hipq.dead_letters.job_key IS 'job key; NULL = none';
-COMMENT ON COLUMN hipq.dead_letters.reason IS 'reason of the last failure';
-COMMENT ON COLUMN hipq.dead_letters.sqlstate IS 'SQLSTATE of the last failure';
-COMMENT ON COLUMN hipq.dead_letters.error IS 'error of the last failure';
-COMMENT ON COLUMN hipq.dead_letters.died_time IS 'when it failed for good';
-COMMENT ON COLUMN hipq.dead_letters.handled_time
+COMMENT ON VIEW hipq.dead_letters_detail IS 'jobs that failed for good, whole, with their attempts';
+COMMENT ON COLUMN hipq.dead_letters_detail.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.dead_letters_detail.job_id IS 'id of the job';
+COMMENT ON COLUMN hipq.dead_letters_detail.state IS 'waiting, handled, redriven or dismissed';
+COMMENT ON COLUMN hipq.dead_letters_detail.job_type IS 'job type';
+COMMENT ON COLUMN hipq.dead_letters_detail.job_key IS 'job key; NULL = none';
+COMMENT ON COLUMN hipq.dead_letters_detail.reason IS 'reason of the last failure';
+COMMENT ON COLUMN hipq.dead_letters_detail.sqlstate IS 'SQLSTATE of the last failure';
+COMMENT ON COLUMN hipq.dead_letters_detail.error IS 'error of the last failure';
+COMMENT ON COLUMN hipq.dead_letters_detail.died_time IS 'when it failed for good';
+COMMENT ON COLUMN hipq.dead_letters_detail.handled_time
     IS 'when the handler of dead letters was done with it';
-COMMENT ON COLUMN hipq.dead_letters.redriven_time IS 'when it was enqueued again';
-COMMENT ON COLUMN hipq.dead_letters.dismissed_time IS 'when it was dismissed';
-COMMENT ON COLUMN hipq.dead_letters.attempts IS 'how often the job was tried';
-COMMENT ON COLUMN hipq.dead_letters.redriven_as IS 'id of the job that it was enqueued again as';
-COMMENT ON COLUMN hipq.dead_letters.handler_error
+COMMENT ON COLUMN hipq.dead_letters_detail.redriven_time IS 'when it was enqueued again';
+COMMENT ON COLUMN hipq.dead_letters_detail.dismissed_time IS 'when it was dismissed';
+COMMENT ON COLUMN hipq.dead_letters_detail.attempts IS 'how often the job was tried';
+COMMENT ON COLUMN hipq.dead_letters_detail.redriven_as IS 'id of the job that it was enqueued again as';
+COMMENT ON COLUMN hipq.dead_letters_detail.handler_error
     IS 'how the handler of dead letters failed; NULL = it did not';
-COMMENT ON COLUMN hipq.dead_letters.job
+COMMENT ON COLUMN hipq.dead_letters_detail.job
     IS 'the whole row of the job, with null for what there is none of; secret parameters are ***';
-COMMENT ON COLUMN hipq.dead_letters.history
+COMMENT ON COLUMN hipq.dead_letters_detail.history
     IS 'its attempts, the first and the last ones of many: number, reason, sqlstate, error, '
     'external worker, times';
-COMMENT ON COLUMN hipq.dead_letters.attempts_left_out
+COMMENT ON COLUMN hipq.dead_letters_detail.attempts_left_out
     IS 'how many attempts between the first and the last ones are not in history';
-COMMENT ON COLUMN hipq.dead_letters.reduced_because
+COMMENT ON COLUMN hipq.dead_letters_detail.reduced_because
     IS 'why job has neither job_data nor result, and history is empty; NULL = the dead letter is '
     'whole';
 
@@ -70,7 +70,7 @@ COMMENT ON COLUMN hipq.dead_letter_rates.queue IS 'queue of the jobs';
 COMMENT ON COLUMN hipq.dead_letter_rates.minute IS 'start of the minute';
 COMMENT ON COLUMN hipq.dead_letter_rates.dead_letters IS 'jobs that failed for good in it';
 
-CREATE VIEW hipq.dead_letter_stats WITH (security_barrier) AS
+CREATE VIEW hipq.dead_letter_stats_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        count(letter.job_id) AS kept,
        count(*) FILTER (WHERE letter.state = 'waiting') AS depth,
@@ -89,22 +89,22 @@ LEFT JOIN LATERAL (
 ) AS letter ON true
 WHERE NOT queue.is_dropped
 GROUP BY queue.queue_id, queue.name;
-COMMENT ON VIEW hipq.dead_letter_stats
+COMMENT ON VIEW hipq.dead_letter_stats_detail
     IS 'dead letters of each queue: how many, how fast they come, how fast something is done '
     'about them';
-COMMENT ON COLUMN hipq.dead_letter_stats.queue IS 'name of the queue';
-COMMENT ON COLUMN hipq.dead_letter_stats.kept IS 'dead letters in all';
-COMMENT ON COLUMN hipq.dead_letter_stats.depth
+COMMENT ON COLUMN hipq.dead_letter_stats_detail.queue IS 'name of the queue';
+COMMENT ON COLUMN hipq.dead_letter_stats_detail.kept IS 'dead letters in all';
+COMMENT ON COLUMN hipq.dead_letter_stats_detail.depth
     IS 'those that were neither handled, redriven nor dismissed';
-COMMENT ON COLUMN hipq.dead_letter_stats.oldest_waiting_time
+COMMENT ON COLUMN hipq.dead_letter_stats_detail.oldest_waiting_time
     IS 'when the oldest of these failed; NULL = there are none';
-COMMENT ON COLUMN hipq.dead_letter_stats.per_minute IS 'dead letters a minute over the last hour';
-COMMENT ON COLUMN hipq.dead_letter_stats.failed_by_ttl
+COMMENT ON COLUMN hipq.dead_letter_stats_detail.per_minute IS 'dead letters a minute over the last hour';
+COMMENT ON COLUMN hipq.dead_letter_stats_detail.failed_by_ttl
     IS 'jobs whose worker did not take them in time';
-COMMENT ON COLUMN hipq.dead_letter_stats.handler_failures IS 'dead letters whose handler failed';
-COMMENT ON COLUMN hipq.dead_letter_stats.avg_latency
+COMMENT ON COLUMN hipq.dead_letter_stats_detail.handler_failures IS 'dead letters whose handler failed';
+COMMENT ON COLUMN hipq.dead_letter_stats_detail.avg_latency
     IS 'mean time until one was handled, redriven or dismissed; NULL = none was';
-COMMENT ON COLUMN hipq.dead_letter_stats.p95_latency
+COMMENT ON COLUMN hipq.dead_letter_stats_detail.p95_latency
     IS 'the time that 95 % of these did not exceed';
 
 CREATE VIEW hipq.dead_letter_reasons WITH (security_barrier) AS

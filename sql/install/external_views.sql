@@ -2,7 +2,7 @@
 
 -- Of a worker that is not the caller's own only the queues that the caller may read, and job types
 -- of these.
-CREATE VIEW hipq.workers WITH (security_barrier) AS
+CREATE VIEW hipq.workers_detail WITH (security_barrier) AS
 WITH readable_queue AS MATERIALIZED (SELECT queue.queue_id, queue.name FROM hipq._readable_queue AS queue)
 SELECT worker.worker_id,
        worker.name,
@@ -45,74 +45,74 @@ CROSS JOIN LATERAL (
 WHERE sight.is_whole OR sight.queues IS NOT NULL
 ORDER BY known.place, worker.worker_id
 OFFSET 0;
-COMMENT ON VIEW hipq.workers
+COMMENT ON VIEW hipq.workers_detail
     IS 'external workers, the best first: healthy, unknown, degraded, unhealthy; of each the one '
     'with the fewest jobs that it has not accepted';
-COMMENT ON COLUMN hipq.workers.worker_id IS 'number of the worker';
-COMMENT ON COLUMN hipq.workers.name IS 'name the worker gave itself';
-COMMENT ON COLUMN hipq.workers.role IS 'role that registered it';
-COMMENT ON COLUMN hipq.workers.queues IS 'queues it serves';
-COMMENT ON COLUMN hipq.workers.job_types IS 'job types it serves';
-COMMENT ON COLUMN hipq.workers.status
+COMMENT ON COLUMN hipq.workers_detail.worker_id IS 'number of the worker';
+COMMENT ON COLUMN hipq.workers_detail.name IS 'name the worker gave itself';
+COMMENT ON COLUMN hipq.workers_detail.role IS 'role that registered it';
+COMMENT ON COLUMN hipq.workers_detail.queues IS 'queues it serves';
+COMMENT ON COLUMN hipq.workers_detail.job_types IS 'job types it serves';
+COMMENT ON COLUMN hipq.workers_detail.status
     IS 'active: heard of within hipq.heartbeat_timeout, or its session is there and owes no '
     'answer; inactive: neither, or there was no room for it';
-COMMENT ON COLUMN hipq.workers.health
+COMMENT ON COLUMN hipq.workers_detail.health
     IS 'how it does: status (healthy, degraded, unhealthy, or unknown: not heard of since it '
     'registered or the server started, or hipq.health_enabled is off), last_check, '
     'consecutive_failures, total_executions, failed_executions, average_execution_time_ms, '
     'queue_depth; what the worker says of itself merged in';
-COMMENT ON COLUMN hipq.workers.last_heartbeat
+COMMENT ON COLUMN hipq.workers_detail.last_heartbeat
     IS 'when it was last heard of; NULL = not since the server started';
-COMMENT ON COLUMN hipq.workers.capabilities
+COMMENT ON COLUMN hipq.workers_detail.capabilities
     IS 'what it said about itself when it registered; under health what column health has, '
     'whatever it said there';
-COMMENT ON COLUMN hipq.workers.capacity IS 'jobs it runs at a time';
-COMMENT ON COLUMN hipq.workers.prefetch IS 'jobs it may hold beyond those it runs';
-COMMENT ON COLUMN hipq.workers.running_jobs IS 'jobs it has accepted and not finished';
-COMMENT ON COLUMN hipq.workers.queue_depth
+COMMENT ON COLUMN hipq.workers_detail.capacity IS 'jobs it runs at a time';
+COMMENT ON COLUMN hipq.workers_detail.prefetch IS 'jobs it may hold beyond those it runs';
+COMMENT ON COLUMN hipq.workers_detail.running_jobs IS 'jobs it has accepted and not finished';
+COMMENT ON COLUMN hipq.workers_detail.queue_depth
     IS 'jobs given to it that it has not accepted, by its own count if that is more';
-COMMENT ON COLUMN hipq.workers.failure_rate
+COMMENT ON COLUMN hipq.workers_detail.failure_rate
     IS 'percent of its latest executions that failed, 64 at most, or of all by its own count if '
     'that is more; NULL = fewer than ten';
-COMMENT ON COLUMN hipq.workers.is_draining IS 'it is given no more jobs';
-COMMENT ON COLUMN hipq.workers.pid
+COMMENT ON COLUMN hipq.workers_detail.is_draining IS 'it is given no more jobs';
+COMMENT ON COLUMN hipq.workers_detail.pid
     IS 'session it is bound to; NULL = it registered without listen, or that session has ended';
-COMMENT ON COLUMN hipq.workers.registered_time IS 'when it registered';
+COMMENT ON COLUMN hipq.workers_detail.registered_time IS 'when it registered';
 
-CREATE VIEW hipq.healthy_workers WITH (security_barrier) AS
-SELECT * FROM hipq.workers WHERE workers.health ->> 'status' = 'healthy' AND NOT workers.is_draining;
-COMMENT ON VIEW hipq.healthy_workers
+CREATE VIEW hipq.healthy_workers_detail WITH (security_barrier) AS
+SELECT * FROM hipq.workers_detail WHERE workers_detail.health ->> 'status' = 'healthy' AND NOT workers_detail.is_draining;
+COMMENT ON VIEW hipq.healthy_workers_detail
     IS 'external workers that are healthy and may be given jobs, the best first';
-COMMENT ON COLUMN hipq.healthy_workers.worker_id IS 'number of the worker';
-COMMENT ON COLUMN hipq.healthy_workers.name IS 'name the worker gave itself';
-COMMENT ON COLUMN hipq.healthy_workers.role IS 'role that registered it';
-COMMENT ON COLUMN hipq.healthy_workers.queues IS 'queues it serves';
-COMMENT ON COLUMN hipq.healthy_workers.job_types IS 'job types it serves';
-COMMENT ON COLUMN hipq.healthy_workers.status
+COMMENT ON COLUMN hipq.healthy_workers_detail.worker_id IS 'number of the worker';
+COMMENT ON COLUMN hipq.healthy_workers_detail.name IS 'name the worker gave itself';
+COMMENT ON COLUMN hipq.healthy_workers_detail.role IS 'role that registered it';
+COMMENT ON COLUMN hipq.healthy_workers_detail.queues IS 'queues it serves';
+COMMENT ON COLUMN hipq.healthy_workers_detail.job_types IS 'job types it serves';
+COMMENT ON COLUMN hipq.healthy_workers_detail.status
     IS 'active: heard of within hipq.heartbeat_timeout, or its session is there and owes no '
     'answer; inactive: neither, or there was no room for it';
-COMMENT ON COLUMN hipq.healthy_workers.health
+COMMENT ON COLUMN hipq.healthy_workers_detail.health
     IS 'how it does: status (healthy, degraded, unhealthy, or unknown: not heard of since it '
     'registered or the server started, or hipq.health_enabled is off), last_check, '
     'consecutive_failures, total_executions, failed_executions, average_execution_time_ms, '
     'queue_depth; what the worker says of itself merged in';
-COMMENT ON COLUMN hipq.healthy_workers.last_heartbeat
+COMMENT ON COLUMN hipq.healthy_workers_detail.last_heartbeat
     IS 'when it was last heard of; NULL = not since the server started';
-COMMENT ON COLUMN hipq.healthy_workers.capabilities
+COMMENT ON COLUMN hipq.healthy_workers_detail.capabilities
     IS 'what it said about itself when it registered; under health what column health has, '
     'whatever it said there';
-COMMENT ON COLUMN hipq.healthy_workers.capacity IS 'jobs it runs at a time';
-COMMENT ON COLUMN hipq.healthy_workers.prefetch IS 'jobs it may hold beyond those it runs';
-COMMENT ON COLUMN hipq.healthy_workers.running_jobs IS 'jobs it has accepted and not finished';
-COMMENT ON COLUMN hipq.healthy_workers.queue_depth
+COMMENT ON COLUMN hipq.healthy_workers_detail.capacity IS 'jobs it runs at a time';
+COMMENT ON COLUMN hipq.healthy_workers_detail.prefetch IS 'jobs it may hold beyond those it runs';
+COMMENT ON COLUMN hipq.healthy_workers_detail.running_jobs IS 'jobs it has accepted and not finished';
+COMMENT ON COLUMN hipq.healthy_workers_detail.queue_depth
     IS 'jobs given to it that it has not accepted, by its own count if that is more';
-COMMENT ON COLUMN hipq.healthy_workers.failure_rate
+COMMENT ON COLUMN hipq.healthy_workers_detail.failure_rate
     IS 'percent of its latest executions that failed, 64 at most, or of all by its own count if '
     'that is more; NULL = fewer than ten';
-COMMENT ON COLUMN hipq.healthy_workers.is_draining IS 'it is given no more jobs';
-COMMENT ON COLUMN hipq.healthy_workers.pid
+COMMENT ON COLUMN hipq.healthy_workers_detail.is_draining IS 'it is given no more jobs';
+COMMENT ON COLUMN hipq.healthy_workers_detail.pid
     IS 'session it is bound to; NULL = it registered without listen, or that session has ended';
-COMMENT ON COLUMN hipq.healthy_workers.registered_time IS 'when it registered';
+COMMENT ON COLUMN hipq.healthy_workers_detail.registered_time IS 'when it registered';
 
 -- A row for each, whether there are such workers or not: what is zero shall be seen to be zero.
 CREATE VIEW hipq.worker_health WITH (security_barrier) AS
@@ -123,7 +123,7 @@ SELECT health.status,
        coalesce(sum(worker.running_jobs), 0) AS running_jobs,
        round(avg(worker.failure_rate), 2) AS average_failure_rate
 FROM (VALUES ('healthy', 1), ('unknown', 2), ('degraded', 3), ('unhealthy', 4)) AS health (status, place)
-LEFT JOIN hipq.workers AS worker ON worker.health ->> 'status' = health.status
+LEFT JOIN hipq.workers_detail AS worker ON worker.health ->> 'status' = health.status
 GROUP BY health.status, health.place
 ORDER BY health.place;
 COMMENT ON VIEW hipq.worker_health
@@ -140,7 +140,7 @@ COMMENT ON COLUMN hipq.worker_health.average_failure_rate
     '= no such worker';
 
 CREATE FUNCTION hipq.worker_queue_depth(worker bigint) RETURNS integer LANGUAGE sql SET search_path = pg_catalog, pg_temp
-    AS $$ SELECT workers.queue_depth FROM hipq.workers WHERE workers.worker_id = worker $$;
+    AS $$ SELECT detail.queue_depth FROM hipq.workers_detail AS detail WHERE detail.worker_id = worker $$;
 COMMENT ON FUNCTION hipq.worker_queue_depth(bigint)
     IS 'counts the jobs that a worker was given and has not accepted; NULL if there is no such '
     'worker. worker: the worker';

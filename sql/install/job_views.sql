@@ -8,7 +8,7 @@
 -- for each index of each table, which with 1,000 queues takes seconds.
 -- A volatile output or OFFSET 0 keeps a subquery whole; past the first the caller's conditions still
 -- come to the indexes.
-CREATE VIEW hipq.jobs WITH (security_barrier) AS
+CREATE VIEW hipq.jobs_detail WITH (security_barrier) AS
 SELECT job.id,
        queue.name AS queue,
        job.job_type,
@@ -54,61 +54,61 @@ FROM (
     WHERE hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._readable_queues())) AND hipq._is_as_asked(job.job_key)
 ) AS job
 JOIN hipq._readable_queue AS queue ON queue.queue_id = job.queue_id;
-COMMENT ON VIEW hipq.jobs IS 'jobs of every queue the caller may read, with their outcome';
-COMMENT ON COLUMN hipq.jobs.id IS 'id of the job';
-COMMENT ON COLUMN hipq.jobs.queue IS 'queue of the job';
-COMMENT ON COLUMN hipq.jobs.job_type IS 'job type: decides the handler';
-COMMENT ON COLUMN hipq.jobs.job_key IS 'job key; NULL = none';
-COMMENT ON COLUMN hipq.jobs.state
+COMMENT ON VIEW hipq.jobs_detail IS 'jobs of every queue the caller may read, with their outcome';
+COMMENT ON COLUMN hipq.jobs_detail.id IS 'id of the job';
+COMMENT ON COLUMN hipq.jobs_detail.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.jobs_detail.job_type IS 'job type: decides the handler';
+COMMENT ON COLUMN hipq.jobs_detail.job_key IS 'job key; NULL = none';
+COMMENT ON COLUMN hipq.jobs_detail.state
     IS 'initial, running, error, retry or final; a job that was claimed by a lock still has the '
     'state it waited in';
-COMMENT ON COLUMN hipq.jobs.outcome IS 'waiting, running, succeeded, failed, cancelled or expired';
-COMMENT ON COLUMN hipq.jobs.error IS 'error of the last failed attempt; NULL = none';
-COMMENT ON COLUMN hipq.jobs.attempt IS 'attempts started so far';
-COMMENT ON COLUMN hipq.jobs.retry_count IS 'retries charged so far';
-COMMENT ON COLUMN hipq.jobs.max_retries IS 'retries after a retriable failure';
-COMMENT ON COLUMN hipq.jobs.retry_reason
+COMMENT ON COLUMN hipq.jobs_detail.outcome IS 'waiting, running, succeeded, failed, cancelled or expired';
+COMMENT ON COLUMN hipq.jobs_detail.error IS 'error of the last failed attempt; NULL = none';
+COMMENT ON COLUMN hipq.jobs_detail.attempt IS 'attempts started so far';
+COMMENT ON COLUMN hipq.jobs_detail.retry_count IS 'retries charged so far';
+COMMENT ON COLUMN hipq.jobs_detail.max_retries IS 'retries after a retriable failure';
+COMMENT ON COLUMN hipq.jobs_detail.retry_reason
     IS 'why the last attempt did not succeed; before the first of a job that was enqueued again: '
     'manual_retry or redriven; NULL = neither';
-COMMENT ON COLUMN hipq.jobs.manual_reason
+COMMENT ON COLUMN hipq.jobs_detail.manual_reason
     IS 'why somebody enqueued the job again, in the words given to hipq.retry(), or manual_retry; '
     'redriven: a dead letter was; NULL = nobody did';
-COMMENT ON COLUMN hipq.jobs.scheduled_run_time IS 'not started before';
-COMMENT ON COLUMN hipq.jobs.priority IS 'lower runs first';
-COMMENT ON COLUMN hipq.jobs.timeout IS 'seconds an attempt may run';
-COMMENT ON COLUMN hipq.jobs.created_time IS 'when the job was enqueued';
-COMMENT ON COLUMN hipq.jobs.accepted_time
+COMMENT ON COLUMN hipq.jobs_detail.scheduled_run_time IS 'not started before';
+COMMENT ON COLUMN hipq.jobs_detail.priority IS 'lower runs first';
+COMMENT ON COLUMN hipq.jobs_detail.timeout IS 'seconds an attempt may run';
+COMMENT ON COLUMN hipq.jobs_detail.created_time IS 'when the job was enqueued';
+COMMENT ON COLUMN hipq.jobs_detail.accepted_time
     IS 'when the present or last attempt started; NULL = none yet';
-COMMENT ON COLUMN hipq.jobs.update_time
+COMMENT ON COLUMN hipq.jobs_detail.update_time
     IS 'when the row last changed, but for one that has not been tried yet; for a final job, when '
     'it ended';
-COMMENT ON COLUMN hipq.jobs.deadline
+COMMENT ON COLUMN hipq.jobs_detail.deadline
     IS 'when the running attempt times out; NULL = it does not run';
-COMMENT ON COLUMN hipq.jobs.expires_time
+COMMENT ON COLUMN hipq.jobs_detail.expires_time
     IS 'not started by then: final with reason expired; NULL = it does not expire';
-COMMENT ON COLUMN hipq.jobs.job_data IS 'data for the handler; secret parameters are ***';
-COMMENT ON COLUMN hipq.jobs.result
+COMMENT ON COLUMN hipq.jobs_detail.job_data IS 'data for the handler; secret parameters are ***';
+COMMENT ON COLUMN hipq.jobs_detail.result
     IS 'what the handler or the external worker returned; NULL = nothing, or JSON null';
-COMMENT ON COLUMN hipq.jobs.original_job_id
+COMMENT ON COLUMN hipq.jobs_detail.original_job_id
     IS 'first job of the chain of retries this one belongs to';
-COMMENT ON COLUMN hipq.jobs.retry_of
+COMMENT ON COLUMN hipq.jobs_detail.retry_of
     IS 'the final job that this one was made from by hipq.retry() or hipq.redrive()';
-COMMENT ON COLUMN hipq.jobs.throttle_factor IS 'weight under the queue''s throttle_limit';
-COMMENT ON COLUMN hipq.jobs.throttle_key IS 'jobs with the same key share a limit; NULL = no key';
-COMMENT ON COLUMN hipq.jobs.time_windows IS 'when the job may start; NULL = always';
-COMMENT ON COLUMN hipq.jobs.shard_key
+COMMENT ON COLUMN hipq.jobs_detail.throttle_factor IS 'weight under the queue''s throttle_limit';
+COMMENT ON COLUMN hipq.jobs_detail.throttle_key IS 'jobs with the same key share a limit; NULL = no key';
+COMMENT ON COLUMN hipq.jobs_detail.time_windows IS 'when the job may start; NULL = always';
+COMMENT ON COLUMN hipq.jobs_detail.shard_key
     IS 'what a sharded instance would place the job by; without effect; NULL = nothing';
-COMMENT ON COLUMN hipq.jobs.worker_id
+COMMENT ON COLUMN hipq.jobs_detail.worker_id
     IS 'external worker that has the job; 0 = its handler has returned and left it to be completed '
     'later; NULL = neither';
-COMMENT ON COLUMN hipq.jobs.traceparent
+COMMENT ON COLUMN hipq.jobs_detail.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
-COMMENT ON COLUMN hipq.jobs.queue_ttl IS 'seconds a dispatched job may wait for its worker';
+COMMENT ON COLUMN hipq.jobs_detail.queue_ttl IS 'seconds a dispatched job may wait for its worker';
 
 -- Both what the tables call running and what the executors say they run: a job is in the one and
 -- not in the other while it is being started or finished. Of what external workers have the tables
 -- tell everything.
-CREATE VIEW hipq.running WITH (security_barrier) AS
+CREATE VIEW hipq.running_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        busy.id,
        busy.job_type,
@@ -150,34 +150,34 @@ FROM (
 JOIN hipq._visible_queue AS queue ON queue.queue_id = busy.queue_id
 LEFT JOIN (SELECT worker.worker_id, worker.name FROM hipq.worker OFFSET 0) AS worker ON worker.worker_id = busy.worker_id
 LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid;
-COMMENT ON VIEW hipq.running IS 'jobs that run at this moment, and what they wait for';
-COMMENT ON COLUMN hipq.running.queue IS 'queue of the job';
-COMMENT ON COLUMN hipq.running.id IS 'id of the job';
-COMMENT ON COLUMN hipq.running.job_type IS 'job type';
-COMMENT ON COLUMN hipq.running.job_key
+COMMENT ON VIEW hipq.running_detail IS 'jobs that run at this moment, and what they wait for';
+COMMENT ON COLUMN hipq.running_detail.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.running_detail.id IS 'id of the job';
+COMMENT ON COLUMN hipq.running_detail.job_type IS 'job type';
+COMMENT ON COLUMN hipq.running_detail.job_key
     IS 'job key; NULL = none, or the job ended while the view was read, or the caller may not read '
     'the queue';
-COMMENT ON COLUMN hipq.running.attempt IS 'number of the attempt';
-COMMENT ON COLUMN hipq.running.pid
+COMMENT ON COLUMN hipq.running_detail.attempt IS 'number of the attempt';
+COMMENT ON COLUMN hipq.running_detail.pid
     IS 'executor that runs it; NULL = an external worker has it, or nobody yet';
-COMMENT ON COLUMN hipq.running.worker_id
+COMMENT ON COLUMN hipq.running_detail.worker_id
     IS 'external worker that has it; 0 = its handler has returned and left it to be completed '
     'later';
-COMMENT ON COLUMN hipq.running.worker IS 'name of that worker';
-COMMENT ON COLUMN hipq.running.is_accepted
+COMMENT ON COLUMN hipq.running_detail.worker IS 'name of that worker';
+COMMENT ON COLUMN hipq.running_detail.is_accepted
     IS 'whether that worker has accepted it; NULL = no worker has it';
-COMMENT ON COLUMN hipq.running.since
+COMMENT ON COLUMN hipq.running_detail.since
     IS 'when the attempt started; while its worker has not accepted it, when it was given to that';
-COMMENT ON COLUMN hipq.running.timeout IS 'seconds the attempt may run';
-COMMENT ON COLUMN hipq.running.deadline
+COMMENT ON COLUMN hipq.running_detail.timeout IS 'seconds the attempt may run';
+COMMENT ON COLUMN hipq.running_detail.deadline
     IS 'when it times out, with what hipq.extend() gave it; while its worker has not accepted it, '
     'until when it may';
-COMMENT ON COLUMN hipq.running.wait_event_type
+COMMENT ON COLUMN hipq.running_detail.wait_event_type
     IS 'kind of event the executor waits for; NULL = none, or not shown to the caller';
-COMMENT ON COLUMN hipq.running.wait_event IS 'event the executor waits for';
-COMMENT ON COLUMN hipq.running.blocked_by IS 'processes that hold the lock the executor waits for';
+COMMENT ON COLUMN hipq.running_detail.wait_event IS 'event the executor waits for';
+COMMENT ON COLUMN hipq.running_detail.blocked_by IS 'processes that hold the lock the executor waits for';
 
-CREATE VIEW hipq.progress WITH (security_barrier) AS
+CREATE VIEW hipq.progress_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        reported.job_id AS id,
        job.job_type,
@@ -198,20 +198,20 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) AS job
 JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id;
-COMMENT ON VIEW hipq.progress
+COMMENT ON VIEW hipq.progress_detail
     IS 'how far jobs that run have come, as they have said by hipq.report_progress(), committed '
     'or not';
-COMMENT ON COLUMN hipq.progress.queue IS 'queue of the job';
-COMMENT ON COLUMN hipq.progress.id IS 'id of the job';
-COMMENT ON COLUMN hipq.progress.job_type IS 'job type';
-COMMENT ON COLUMN hipq.progress.attempt IS 'number of the attempt';
-COMMENT ON COLUMN hipq.progress.done IS 'what is done, in units of the job''s own';
-COMMENT ON COLUMN hipq.progress.total IS 'what is to be done; NULL = not known';
-COMMENT ON COLUMN hipq.progress.percent IS 'what part of it is done; NULL = not known';
-COMMENT ON COLUMN hipq.progress.message
+COMMENT ON COLUMN hipq.progress_detail.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.progress_detail.id IS 'id of the job';
+COMMENT ON COLUMN hipq.progress_detail.job_type IS 'job type';
+COMMENT ON COLUMN hipq.progress_detail.attempt IS 'number of the attempt';
+COMMENT ON COLUMN hipq.progress_detail.done IS 'what is done, in units of the job''s own';
+COMMENT ON COLUMN hipq.progress_detail.total IS 'what is to be done; NULL = not known';
+COMMENT ON COLUMN hipq.progress_detail.percent IS 'what part of it is done; NULL = not known';
+COMMENT ON COLUMN hipq.progress_detail.message
     IS 'what it does just now, in its own words; NULL to who may not read the queue';
-COMMENT ON COLUMN hipq.progress.reported_time IS 'when it said so';
-COMMENT ON COLUMN hipq.progress.pid IS 'executor that runs it';
-COMMENT ON COLUMN hipq.progress.worker_id
+COMMENT ON COLUMN hipq.progress_detail.reported_time IS 'when it said so';
+COMMENT ON COLUMN hipq.progress_detail.pid IS 'executor that runs it';
+COMMENT ON COLUMN hipq.progress_detail.worker_id
     IS 'external worker that has it; 0 = its handler has returned and left it to be completed '
     'later';

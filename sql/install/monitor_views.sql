@@ -2,7 +2,7 @@
 
 -- Numbers of queues mean something in their own database only: another database's rows carry no
 -- queue and go to pg_monitor alone.
-CREATE VIEW hipq.executors WITH (security_barrier) AS
+CREATE VIEW hipq.executors_detail WITH (security_barrier) AS
 SELECT executor.pid,
        executor.database_name AS database,
        pg_get_userbyid(executor.role) AS role,
@@ -20,22 +20,22 @@ FROM (
     LEFT JOIN pg_database ON pg_database.oid = every_executor.database
 ) AS executor
 LEFT JOIN hipq._visible_queue AS queue ON executor.is_here AND queue.queue_id = executor.queue_id;
-COMMENT ON VIEW hipq.executors IS 'executors: the processes of the server that run SQL handlers';
-COMMENT ON COLUMN hipq.executors.pid IS 'process, as in pg_stat_activity';
-COMMENT ON COLUMN hipq.executors.database
+COMMENT ON VIEW hipq.executors_detail IS 'executors: the processes of the server that run SQL handlers';
+COMMENT ON COLUMN hipq.executors_detail.pid IS 'process, as in pg_stat_activity';
+COMMENT ON COLUMN hipq.executors_detail.database
     IS 'database it is connected to; those of other databases are shown to pg_monitor only';
-COMMENT ON COLUMN hipq.executors.role IS 'queue owner it is connected as';
-COMMENT ON COLUMN hipq.executors.status
+COMMENT ON COLUMN hipq.executors_detail.role IS 'queue owner it is connected as';
+COMMENT ON COLUMN hipq.executors_detail.status
     IS 'requested, starting, idle, running, unresponsive (its job had to stop, and it does not '
     'even react to SIGTERM), or ended (its job is being rescued)';
-COMMENT ON COLUMN hipq.executors.started_time IS 'when it was started';
-COMMENT ON COLUMN hipq.executors.queue
+COMMENT ON COLUMN hipq.executors_detail.started_time IS 'when it was started';
+COMMENT ON COLUMN hipq.executors_detail.queue
     IS 'queue of the job it runs; NULL = none, or in another database';
-COMMENT ON COLUMN hipq.executors.job_id IS 'job it runs';
-COMMENT ON COLUMN hipq.executors.attempt IS 'attempt of the job it runs';
-COMMENT ON COLUMN hipq.executors.job_type IS 'type of the job it runs';
-COMMENT ON COLUMN hipq.executors.job_started_time IS 'when the job it runs started';
-COMMENT ON COLUMN hipq.executors.jobs_done IS 'jobs it has run so far';
+COMMENT ON COLUMN hipq.executors_detail.job_id IS 'job it runs';
+COMMENT ON COLUMN hipq.executors_detail.attempt IS 'attempt of the job it runs';
+COMMENT ON COLUMN hipq.executors_detail.job_type IS 'type of the job it runs';
+COMMENT ON COLUMN hipq.executors_detail.job_started_time IS 'when the job it runs started';
+COMMENT ON COLUMN hipq.executors_detail.jobs_done IS 'jobs it has run so far';
 
 CREATE VIEW hipq.throttle_keys WITH (security_barrier) AS
 SELECT queue.name AS queue,
@@ -50,7 +50,7 @@ CROSS JOIN LATERAL (
     FROM hipq.job
     WHERE job.queue_id = executor.queue_id AND hipq._is_in_reach(job.queue_id, hipq._reachable_queues(hipq._visible_queues()))
       AND job.id = executor.job_id AND job.state <> 'final' AND job.throttle_key <> 'NONE'
-    OFFSET 0    -- see hipq.jobs
+    OFFSET 0    -- see hipq.jobs_detail
 ) AS job
 JOIN hipq._visible_queue AS queue ON queue.queue_id = job.queue_id
 LEFT JOIN (
@@ -68,7 +68,7 @@ COMMENT ON COLUMN hipq.throttle_keys.throttle_used
     IS 'sum of throttle_factor over its running jobs';
 COMMENT ON COLUMN hipq.throttle_keys.running_jobs IS 'jobs of the key that run now';
 
-CREATE VIEW hipq.lanes WITH (security_barrier) AS
+CREATE VIEW hipq.lanes_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        lane.job_type,
        lane.priority,
@@ -80,26 +80,26 @@ SELECT queue.name AS queue,
        lane.is_read
 FROM hipq._lanes() AS lane
 JOIN hipq._visible_queue AS queue ON queue.queue_id = lane.queue_id;
-COMMENT ON VIEW hipq.lanes
+COMMENT ON VIEW hipq.lanes_detail
     IS 'lanes: where executors look next for waiting jobs of a queue, job type and priority';
-COMMENT ON COLUMN hipq.lanes.queue IS 'queue of the lane';
-COMMENT ON COLUMN hipq.lanes.job_type IS 'job type of the lane';
-COMMENT ON COLUMN hipq.lanes.priority IS 'priority of the lane; lower runs first';
-COMMENT ON COLUMN hipq.lanes.due_time
+COMMENT ON COLUMN hipq.lanes_detail.queue IS 'queue of the lane';
+COMMENT ON COLUMN hipq.lanes_detail.job_type IS 'job type of the lane';
+COMMENT ON COLUMN hipq.lanes_detail.priority IS 'priority of the lane; lower runs first';
+COMMENT ON COLUMN hipq.lanes_detail.due_time
     IS 'no job in it is due before; NULL = it is empty, or nothing is known yet';
-COMMENT ON COLUMN hipq.lanes.frontier_time
+COMMENT ON COLUMN hipq.lanes_detail.frontier_time
     IS 'from this scheduled_run_time on it has not been read yet; NULL = it has not been read, or '
     'is read to its end';
-COMMENT ON COLUMN hipq.lanes.frontier_id
+COMMENT ON COLUMN hipq.lanes_detail.frontier_id
     IS 'of the jobs with scheduled_run_time = frontier_time, those from this id on have not been '
     'read yet; NULL = none of them has';
-COMMENT ON COLUMN hipq.lanes.pockets IS 'places before the frontier where there may be jobs to run';
-COMMENT ON COLUMN hipq.lanes.notes
+COMMENT ON COLUMN hipq.lanes_detail.pockets IS 'places before the frontier where there may be jobs to run';
+COMMENT ON COLUMN hipq.lanes_detail.notes
     IS 'places that the next look takes in: jobs that came, or came back, since the last one';
-COMMENT ON COLUMN hipq.lanes.is_read IS 'an executor is taking jobs from it at this moment';
+COMMENT ON COLUMN hipq.lanes_detail.is_read IS 'an executor is taking jobs from it at this moment';
 
 -- A row per leaf. Rows are the statistics collector's estimate: nothing is scanned.
-CREATE VIEW hipq.sizes WITH (security_barrier) AS
+CREATE VIEW hipq.sizes_detail WITH (security_barrier) AS
 SELECT measured.queue,
        measured.table_name,
        measured.kind,
@@ -153,24 +153,24 @@ FROM (
     ) AS bound
 ) AS measured
 OFFSET 0;
-COMMENT ON VIEW hipq.sizes
+COMMENT ON VIEW hipq.sizes_detail
     IS 'rows and bytes of every leaf of the queues'' tables, and per day of final jobs';
-COMMENT ON COLUMN hipq.sizes.queue
+COMMENT ON COLUMN hipq.sizes_detail.queue
     IS 'queue; NULL = all queues share the table (attempts, dead letters), shown to pg_monitor '
     'only';
-COMMENT ON COLUMN hipq.sizes.table_name IS 'table: a leaf of the queue''s table';
-COMMENT ON COLUMN hipq.sizes.kind IS 'live (unfinished jobs), final, attempt, attempt_log or dead_letter';
-COMMENT ON COLUMN hipq.sizes.from_time IS 'rows of the leaf are not older; NULL = no bound';
-COMMENT ON COLUMN hipq.sizes.to_time IS 'rows of the leaf are older; NULL = no bound';
-COMMENT ON COLUMN hipq.sizes.row_estimate IS 'rows, as the statistics of the server estimate them';
-COMMENT ON COLUMN hipq.sizes.bytes IS 'bytes on disk with indexes and TOAST';
-COMMENT ON COLUMN hipq.sizes.rows_per_day
+COMMENT ON COLUMN hipq.sizes_detail.table_name IS 'table: a leaf of the queue''s table';
+COMMENT ON COLUMN hipq.sizes_detail.kind IS 'live (unfinished jobs), final, attempt, attempt_log or dead_letter';
+COMMENT ON COLUMN hipq.sizes_detail.from_time IS 'rows of the leaf are not older; NULL = no bound';
+COMMENT ON COLUMN hipq.sizes_detail.to_time IS 'rows of the leaf are older; NULL = no bound';
+COMMENT ON COLUMN hipq.sizes_detail.row_estimate IS 'rows, as the statistics of the server estimate them';
+COMMENT ON COLUMN hipq.sizes_detail.bytes IS 'bytes on disk with indexes and TOAST';
+COMMENT ON COLUMN hipq.sizes_detail.rows_per_day
     IS 'final jobs a day in the time of the leaf that has passed';
-COMMENT ON COLUMN hipq.sizes.bytes_per_day IS 'bytes a day in the time of the leaf that has passed';
+COMMENT ON COLUMN hipq.sizes_detail.bytes_per_day IS 'bytes a day in the time of the leaf that has passed';
 
 -- Those that shared memory tells, of the whole server; then those that take a look at this
 -- database.
-CREATE VIEW hipq.alerts WITH (security_barrier) AS
+CREATE VIEW hipq.alerts_detail WITH (security_barrier) AS
 SELECT alert.alert,
        alert.severity,
        alert.times,
@@ -286,7 +286,7 @@ FROM (
            'A reader of its tables may be in the way; or hipq.databases, or hipq.enabled, keeps hipq out.'
     FROM hipq.queue
     JOIN hipq.instance ON instance.instance_id = queue.instance_id
-    JOIN hipq.sizes AS leaf ON leaf.queue = instance.name || '.' || queue.name AND NOT queue.is_dropped
+    JOIN hipq.sizes_detail AS leaf ON leaf.queue = instance.name || '.' || queue.name AND NOT queue.is_dropped
     CROSS JOIN LATERAL (
         SELECT coalesce(nullif(queue.retention, interval '0'), current_setting('hipq.retention', true)::interval) AS retention
     ) AS late
@@ -322,18 +322,18 @@ FROM (
     WHERE finding.is_the_case
 ) AS alert
 WHERE pg_has_role('pg_monitor', 'USAGE');
-COMMENT ON VIEW hipq.alerts
+COMMENT ON VIEW hipq.alerts_detail
     IS 'what an operator should know: of the whole server, and not older than five minutes; and '
     'what is the case now, in rates, dead letters, snapshots, retention and external workers';
-COMMENT ON COLUMN hipq.alerts.alert
+COMMENT ON COLUMN hipq.alerts_detail.alert
     IS 'short name of the alert; ''jobs wait: ...'' names a condition of hipq.why()';
-COMMENT ON COLUMN hipq.alerts.severity
+COMMENT ON COLUMN hipq.alerts_detail.severity
     IS 'alarm: somebody has to do something; information: jobs wait because somebody wants it so '
     '(a pause, time windows, a limit), or for their turn';
-COMMENT ON COLUMN hipq.alerts.times
+COMMENT ON COLUMN hipq.alerts_detail.times
     IS 'how often it has happened since first_time; of jobs that wait: how many';
-COMMENT ON COLUMN hipq.alerts.first_time
+COMMENT ON COLUMN hipq.alerts_detail.first_time
     IS 'since when it has happened again and again; NULL = nobody knows';
-COMMENT ON COLUMN hipq.alerts.last_time IS 'when it happened last';
-COMMENT ON COLUMN hipq.alerts.detail IS 'what is slower or waits because of it';
-COMMENT ON COLUMN hipq.alerts.hint IS 'what to do';
+COMMENT ON COLUMN hipq.alerts_detail.last_time IS 'when it happened last';
+COMMENT ON COLUMN hipq.alerts_detail.detail IS 'what is slower or waits because of it';
+COMMENT ON COLUMN hipq.alerts_detail.hint IS 'what to do';

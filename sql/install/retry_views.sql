@@ -1,6 +1,6 @@
 -- Views of attempts, and of what was said in them.
 
-CREATE VIEW hipq.attempts WITH (security_barrier) AS
+CREATE VIEW hipq.attempts_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        attempt.job_id,
        attempt.attempt,
@@ -21,32 +21,32 @@ SELECT queue.name AS queue,
 FROM hipq.attempt
 JOIN hipq._readable_queue AS queue ON queue.queue_id = attempt.queue_id
 WHERE hipq._is_one_of(attempt.queue_id, hipq._readable_queues()) AND attempt.queue_id = ANY (hipq._readable_queues());
-COMMENT ON VIEW hipq.attempts
+COMMENT ON VIEW hipq.attempts_detail
     IS 'how attempts ended: those that failed, or all if the queue says history => ''all''';
-COMMENT ON COLUMN hipq.attempts.queue IS 'queue of the job';
-COMMENT ON COLUMN hipq.attempts.job_id IS 'id of the job';
-COMMENT ON COLUMN hipq.attempts.attempt
+COMMENT ON COLUMN hipq.attempts_detail.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.attempts_detail.job_id IS 'id of the job';
+COMMENT ON COLUMN hipq.attempts_detail.attempt
     IS 'number of the attempt, from 1; of a job that ended, or failed, before a start that of the '
     'last one; 0: it was never tried';
-COMMENT ON COLUMN hipq.attempts.job_type IS 'job type';
-COMMENT ON COLUMN hipq.attempts.job_key IS 'job key; NULL = none';
-COMMENT ON COLUMN hipq.attempts.reason
+COMMENT ON COLUMN hipq.attempts_detail.job_type IS 'job type';
+COMMENT ON COLUMN hipq.attempts_detail.job_key IS 'job key; NULL = none';
+COMMENT ON COLUMN hipq.attempts_detail.reason
     IS 'reason: timeout, transient_error, validation_error, ...; succeeded';
-COMMENT ON COLUMN hipq.attempts.sqlstate IS 'SQLSTATE of the error, if the server raised it';
-COMMENT ON COLUMN hipq.attempts.error IS 'message; NULL for a success';
-COMMENT ON COLUMN hipq.attempts.detail IS 'detail of the error';
-COMMENT ON COLUMN hipq.attempts.hint IS 'hint of the error';
-COMMENT ON COLUMN hipq.attempts.context IS 'context of the error';
-COMMENT ON COLUMN hipq.attempts.executor_pid IS 'process that ran it in the server';
-COMMENT ON COLUMN hipq.attempts.worker_id IS 'external worker that ran it';
-COMMENT ON COLUMN hipq.attempts.started_time IS 'when the attempt started';
-COMMENT ON COLUMN hipq.attempts.ended_time IS 'when it ended';
-COMMENT ON COLUMN hipq.attempts.duration IS 'how long it took';
-COMMENT ON COLUMN hipq.attempts.traceparent
+COMMENT ON COLUMN hipq.attempts_detail.sqlstate IS 'SQLSTATE of the error, if the server raised it';
+COMMENT ON COLUMN hipq.attempts_detail.error IS 'message; NULL for a success';
+COMMENT ON COLUMN hipq.attempts_detail.detail IS 'detail of the error';
+COMMENT ON COLUMN hipq.attempts_detail.hint IS 'hint of the error';
+COMMENT ON COLUMN hipq.attempts_detail.context IS 'context of the error';
+COMMENT ON COLUMN hipq.attempts_detail.executor_pid IS 'process that ran it in the server';
+COMMENT ON COLUMN hipq.attempts_detail.worker_id IS 'external worker that ran it';
+COMMENT ON COLUMN hipq.attempts_detail.started_time IS 'when the attempt started';
+COMMENT ON COLUMN hipq.attempts_detail.ended_time IS 'when it ended';
+COMMENT ON COLUMN hipq.attempts_detail.duration IS 'how long it took';
+COMMENT ON COLUMN hipq.attempts_detail.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 
 -- What handlers have said, and how they failed: an error is in hipq.attempt alone.
-CREATE VIEW hipq.attempt_logs WITH (security_barrier) AS
+CREATE VIEW hipq.attempt_logs_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        entry.job_id,
        entry.attempt,
@@ -68,17 +68,17 @@ FROM (
 ) AS entry
 JOIN hipq._readable_queue AS queue ON queue.queue_id = entry.queue_id
 WHERE hipq._is_one_of(entry.queue_id, hipq._readable_queues()) AND entry.queue_id = ANY (hipq._readable_queues());
-COMMENT ON VIEW hipq.attempt_logs
+COMMENT ON VIEW hipq.attempt_logs_detail
     IS 'what handlers have said in their attempts, and the errors that ended these';
-COMMENT ON COLUMN hipq.attempt_logs.queue IS 'queue of the job';
-COMMENT ON COLUMN hipq.attempt_logs.job_id IS 'id of the job; of a batch, the first one';
-COMMENT ON COLUMN hipq.attempt_logs.attempt IS 'number of the attempt, from 1';
-COMMENT ON COLUMN hipq.attempt_logs.logged_time
+COMMENT ON COLUMN hipq.attempt_logs_detail.queue IS 'queue of the job';
+COMMENT ON COLUMN hipq.attempt_logs_detail.job_id IS 'id of the job; of a batch, the first one';
+COMMENT ON COLUMN hipq.attempt_logs_detail.attempt IS 'number of the attempt, from 1';
+COMMENT ON COLUMN hipq.attempt_logs_detail.logged_time
     IS 'when it was said; of an error, when the attempt ended';
-COMMENT ON COLUMN hipq.attempt_logs.level
+COMMENT ON COLUMN hipq.attempt_logs_detail.level
     IS 'INFO, NOTICE, WARNING or ERROR; LOG: hipq says how many messages were not kept';
-COMMENT ON COLUMN hipq.attempt_logs.sqlstate IS 'SQLSTATE of the message, if it has one';
-COMMENT ON COLUMN hipq.attempt_logs.message IS 'the message';
-COMMENT ON COLUMN hipq.attempt_logs.detail IS 'its detail';
-COMMENT ON COLUMN hipq.attempt_logs.hint IS 'its hint';
-COMMENT ON COLUMN hipq.attempt_logs.context IS 'its context';
+COMMENT ON COLUMN hipq.attempt_logs_detail.sqlstate IS 'SQLSTATE of the message, if it has one';
+COMMENT ON COLUMN hipq.attempt_logs_detail.message IS 'the message';
+COMMENT ON COLUMN hipq.attempt_logs_detail.detail IS 'its detail';
+COMMENT ON COLUMN hipq.attempt_logs_detail.hint IS 'its hint';
+COMMENT ON COLUMN hipq.attempt_logs_detail.context IS 'its context';

@@ -20,15 +20,19 @@ REVOKE ALL ON FUNCTION
     FROM PUBLIC;
 
 GRANT SELECT ON
-    hipq.instances, hipq.queues, hipq.job_types, hipq.pauses, hipq.jobs, hipq.running,
-    hipq.progress, hipq.attempts, hipq.attempt_logs, hipq.dead_letters, hipq.dead_letter_rates,
-    hipq.dead_letter_stats, hipq.dead_letter_reasons, hipq.schedules, hipq.workers,
-    hipq.healthy_workers, hipq.worker_health, hipq.executors, hipq.lanes, hipq.sizes,
-    hipq.throttle_keys, hipq.statistics, hipq.retry_distribution, hipq.failure_statistics,
-    hipq.throughput
+    hipq.instances, hipq.instances_detail, hipq.queues, hipq.queues_detail, hipq.job_types,
+    hipq.job_types_detail, hipq.pauses, hipq.pauses_detail, hipq.jobs, hipq.jobs_detail,
+    hipq.running, hipq.running_detail, hipq.progress, hipq.progress_detail, hipq.attempts,
+    hipq.attempts_detail, hipq.attempt_logs, hipq.attempt_logs_detail, hipq.dead_letters,
+    hipq.dead_letters_detail, hipq.dead_letter_rates, hipq.dead_letter_stats,
+    hipq.dead_letter_stats_detail, hipq.dead_letter_reasons, hipq.schedules, hipq.schedules_detail,
+    hipq.workers, hipq.workers_detail, hipq.healthy_workers, hipq.healthy_workers_detail,
+    hipq.worker_health, hipq.executors, hipq.executors_detail, hipq.lanes, hipq.lanes_detail,
+    hipq.sizes, hipq.sizes_detail, hipq.throttle_keys, hipq.statistics, hipq.statistics_detail,
+    hipq.retry_distribution, hipq.failure_statistics, hipq.throughput
     TO PUBLIC;
 
 -- Members of pg_monitor see all that has no data of jobs. Alerts tell of the whole server: an empty
 -- view would tell others that all is well.
 GRANT USAGE ON SCHEMA hipq TO pg_monitor;
-GRANT SELECT ON hipq.alerts TO pg_monitor;
+GRANT SELECT ON hipq.alerts, hipq.alerts_detail TO pg_monitor;

@@ -1,6 +1,6 @@
 -- The view of schedules.
 
-CREATE VIEW hipq.schedules WITH (security_barrier) AS
+CREATE VIEW hipq.schedules_detail WITH (security_barrier) AS
 SELECT schedule.name,
        schedule.cron,
        queue.name AS queue,
@@ -13,32 +13,32 @@ SELECT schedule.name,
        schedule.last_run_time,
        schedule.last_action,
        schedule.last_job_id,
-       (SELECT jobs.outcome FROM hipq.jobs WHERE jobs.id = schedule.last_job_id) AS last_outcome,
+       (SELECT jobs.outcome FROM hipq.jobs_detail AS jobs WHERE jobs.id = schedule.last_job_id) AS last_outcome,
        schedule.created_time
 FROM hipq.schedule
 JOIN hipq._readable_queue AS queue ON queue.queue_id = schedule.queue_id
 CROSS JOIN LATERAL (SELECT hipq._has_cron_entry(schedule.schedule_id) AS is_active) AS entry
 OFFSET 0;
-COMMENT ON VIEW hipq.schedules
+COMMENT ON VIEW hipq.schedules_detail
     IS 'jobs that pg_cron has enqueued again and again, with their last and next run';
-COMMENT ON COLUMN hipq.schedules.name IS 'name of the schedule';
-COMMENT ON COLUMN hipq.schedules.cron IS 'cron expression, as given';
-COMMENT ON COLUMN hipq.schedules.queue IS 'queue of its jobs';
-COMMENT ON COLUMN hipq.schedules.job_type IS 'job type of its jobs';
-COMMENT ON COLUMN hipq.schedules.job_key IS 'job key of its jobs; NULL = none';
-COMMENT ON COLUMN hipq.schedules.job_data IS 'job data of its jobs; secret parameters are ***';
-COMMENT ON COLUMN hipq.schedules.role IS 'role that made it, and that enqueues';
-COMMENT ON COLUMN hipq.schedules.is_active
+COMMENT ON COLUMN hipq.schedules_detail.name IS 'name of the schedule';
+COMMENT ON COLUMN hipq.schedules_detail.cron IS 'cron expression, as given';
+COMMENT ON COLUMN hipq.schedules_detail.queue IS 'queue of its jobs';
+COMMENT ON COLUMN hipq.schedules_detail.job_type IS 'job type of its jobs';
+COMMENT ON COLUMN hipq.schedules_detail.job_key IS 'job key of its jobs; NULL = none';
+COMMENT ON COLUMN hipq.schedules_detail.job_data IS 'job data of its jobs; secret parameters are ***';
+COMMENT ON COLUMN hipq.schedules_detail.role IS 'role that made it, and that enqueues';
+COMMENT ON COLUMN hipq.schedules_detail.is_active
     IS 'pg_cron has an active job for it; if not, as after a restore into another server, '
     'hipq.restore_schedules() mends it, unless somebody has made that job inactive';
-COMMENT ON COLUMN hipq.schedules.next_run_time
+COMMENT ON COLUMN hipq.schedules_detail.next_run_time
     IS 'when it runs next, by pg_cron''s clocks (cron.timezone, GMT by default); NULL = it does '
     'not';
-COMMENT ON COLUMN hipq.schedules.last_run_time IS 'when it ran last; NULL = not yet';
-COMMENT ON COLUMN hipq.schedules.last_action
+COMMENT ON COLUMN hipq.schedules_detail.last_run_time IS 'when it ran last; NULL = not yet';
+COMMENT ON COLUMN hipq.schedules_detail.last_action
     IS 'what that run did: enqueued, or skipped because a job with the key had not finished';
-COMMENT ON COLUMN hipq.schedules.last_job_id
+COMMENT ON COLUMN hipq.schedules_detail.last_job_id
     IS 'the job that it enqueued, or that had not finished';
-COMMENT ON COLUMN hipq.schedules.last_outcome
+COMMENT ON COLUMN hipq.schedules_detail.last_outcome
     IS 'outcome of that job so far; NULL = the job has been removed';
-COMMENT ON COLUMN hipq.schedules.created_time IS 'when the schedule was made';
+COMMENT ON COLUMN hipq.schedules_detail.created_time IS 'when the schedule was made';

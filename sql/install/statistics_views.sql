@@ -1,6 +1,6 @@
 -- Views of what is counted of jobs.
 
-CREATE VIEW hipq.statistics WITH (security_barrier) AS
+CREATE VIEW hipq.statistics_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        counted.job_type,
        counted.period,
@@ -25,42 +25,42 @@ SELECT queue.name AS queue,
        counted.run_p99
 FROM hipq._statistics() AS counted
 JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
-COMMENT ON VIEW hipq.statistics
+COMMENT ON VIEW hipq.statistics_detail
     IS 'what became of jobs, and how long they waited and ran: over the last hour, and since the '
     'statistics began';
-COMMENT ON COLUMN hipq.statistics.queue IS 'name: instance.queue';
-COMMENT ON COLUMN hipq.statistics.job_type IS 'job type; NULL = all of the queue';
-COMMENT ON COLUMN hipq.statistics.period IS 'hour (the last one) or total';
-COMMENT ON COLUMN hipq.statistics.since IS 'when the period began';
-COMMENT ON COLUMN hipq.statistics.succeeded IS 'jobs that succeeded';
-COMMENT ON COLUMN hipq.statistics.failed IS 'jobs that failed for good';
-COMMENT ON COLUMN hipq.statistics.cancelled IS 'jobs that were cancelled';
-COMMENT ON COLUMN hipq.statistics.expired IS 'jobs that expired before they started';
-COMMENT ON COLUMN hipq.statistics.retried IS 'attempts that failed and were retried';
-COMMENT ON COLUMN hipq.statistics.put_back
+COMMENT ON COLUMN hipq.statistics_detail.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.statistics_detail.job_type IS 'job type; NULL = all of the queue';
+COMMENT ON COLUMN hipq.statistics_detail.period IS 'hour (the last one) or total';
+COMMENT ON COLUMN hipq.statistics_detail.since IS 'when the period began';
+COMMENT ON COLUMN hipq.statistics_detail.succeeded IS 'jobs that succeeded';
+COMMENT ON COLUMN hipq.statistics_detail.failed IS 'jobs that failed for good';
+COMMENT ON COLUMN hipq.statistics_detail.cancelled IS 'jobs that were cancelled';
+COMMENT ON COLUMN hipq.statistics_detail.expired IS 'jobs that expired before they started';
+COMMENT ON COLUMN hipq.statistics_detail.retried IS 'attempts that failed and were retried';
+COMMENT ON COLUMN hipq.statistics_detail.put_back
     IS 'attempts that ended without success and without costing a retry: snoozed, released, lost '
     'to a restart';
-COMMENT ON COLUMN hipq.statistics.dead_letters IS 'jobs that left a dead letter';
-COMMENT ON COLUMN hipq.statistics.finished_per_minute
+COMMENT ON COLUMN hipq.statistics_detail.dead_letters IS 'jobs that left a dead letter';
+COMMENT ON COLUMN hipq.statistics_detail.finished_per_minute
     IS 'jobs that succeeded or failed, per minute';
-COMMENT ON COLUMN hipq.statistics.retry_rate
+COMMENT ON COLUMN hipq.statistics_detail.retry_rate
     IS 'executions that were retries (retry_count > 0) in percent of those that were not; '
     'Infinity = there were only retries';
-COMMENT ON COLUMN hipq.statistics.retry_success_rate
+COMMENT ON COLUMN hipq.statistics_detail.retry_success_rate
     IS 'percent of retried jobs that succeeded in the end';
-COMMENT ON COLUMN hipq.statistics.failure_rate IS 'percent of finished jobs that failed';
-COMMENT ON COLUMN hipq.statistics.retries_per_job IS 'retries that finished jobs took on average';
-COMMENT ON COLUMN hipq.statistics.wait_p50
+COMMENT ON COLUMN hipq.statistics_detail.failure_rate IS 'percent of finished jobs that failed';
+COMMENT ON COLUMN hipq.statistics_detail.retries_per_job IS 'retries that finished jobs took on average';
+COMMENT ON COLUMN hipq.statistics_detail.wait_p50
     IS 'seconds from when jobs were due to their start: half of them waited no longer';
-COMMENT ON COLUMN hipq.statistics.wait_p90
+COMMENT ON COLUMN hipq.statistics_detail.wait_p90
     IS 'seconds from when jobs were due to their start: 90 percent of them waited no longer';
-COMMENT ON COLUMN hipq.statistics.wait_p99
+COMMENT ON COLUMN hipq.statistics_detail.wait_p99
     IS 'seconds from when jobs were due to their start: 99 percent of them waited no longer';
-COMMENT ON COLUMN hipq.statistics.run_p50
+COMMENT ON COLUMN hipq.statistics_detail.run_p50
     IS 'seconds that attempts ran: half of them ran no longer';
-COMMENT ON COLUMN hipq.statistics.run_p90
+COMMENT ON COLUMN hipq.statistics_detail.run_p90
     IS 'seconds that attempts ran: 90 percent of them ran no longer';
-COMMENT ON COLUMN hipq.statistics.run_p99
+COMMENT ON COLUMN hipq.statistics_detail.run_p99
     IS 'seconds that attempts ran: 99 percent of them ran no longer';
 
 CREATE VIEW hipq.failure_statistics WITH (security_barrier) AS

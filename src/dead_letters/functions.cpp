@@ -72,7 +72,7 @@ Letter take_letter(const Queue &queue, std::int64_t id)
                errmsg("cannot %s dead letter of job %lld in state \"%s\"", action,
                       static_cast<long long>(letter.job_id), letter.state.c_str()),
                letter.state == "redriven"
-                   ? errhint("Column redriven_as of hipq.dead_letters has the new job.")
+                   ? errhint("Column redriven_as of hipq.dead_letters_detail has the new job.")
                    : errhint("There is nothing to be done about it; it goes after its time."));
 }
 
@@ -82,7 +82,7 @@ Letter take_letter(const Queue &queue, std::int64_t id)
                errmsg("cannot redrive dead letter of job %lld: it has no job_data",
                       static_cast<long long>(letter.job_id)),
                errdetail("The whole job could not be written into it; column reduced_because of "
-                         "hipq.dead_letters says why."),
+                         "hipq.dead_letters_detail says why."),
                errhint("Use hipq.retry() while the final job is kept."));
 }
 

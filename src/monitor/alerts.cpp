@@ -71,12 +71,12 @@ constexpr AlertText alert_texts[] = {
     {Alert::no_worker, "no worker",
      "Jobs are due that external workers run, and none that serves their type may be "
      "given one.",
-     "The server's log names the job type; hipq.job_types has how many workers serve "
+     "The server's log names the job type; hipq.job_types_detail has how many workers serve "
      "each, hipq.workers how they are."},
     {Alert::mute_worker, "mute worker",
      "An external worker was given a job that it could run, and has said nothing for "
      "hipq.heartbeat_timeout, although its session is there. It gets no more jobs until it does.",
-     "hipq.workers says which: it is inactive, and has a pid. Its program hangs; or it has "
+     "hipq.workers_detail says which: it is inactive, and has a pid. Its program hangs; or it has "
      "registered with listen => true through a pooler, and has ended: behind a pooler, register "
      "without listen."},
     {Alert::worker_quota, "worker quota",

@@ -210,13 +210,13 @@ const char *hint_for(core::RateAlert alert)
     switch (alert) {
     case core::RateAlert::retry_rate:
     case core::RateAlert::failures:
-        return "View hipq.failure_statistics says for which reasons, hipq.attempts with which "
-               "errors.";
+        return "View hipq.failure_statistics says for which reasons, hipq.attempts_detail with "
+               "which errors.";
     case core::RateAlert::retry_success:
         return "View hipq.failure_statistics says which reasons are retried in vain: name them in "
                "do_not_retry_on.";
     case core::RateAlert::dead_letters:
-        return "View hipq.dead_letters has the jobs with their errors.";
+        return "View hipq.dead_letters_detail has the jobs with their errors.";
     }
     return "";
 }

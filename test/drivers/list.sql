@@ -22,10 +22,10 @@ CREATE TEMPORARY TABLE example (function text, parameter text, value text);
 INSERT INTO example VALUES
     (NULL, 'name', 'one'), (NULL, 'queue', 'app.drivers'), (NULL, 'from_queue', 'app.drivers'), (NULL, 'to_queue', 'app.other'), (NULL, 'instance', 'app'),
     (NULL, 'job_type', 'external'), (NULL, 'job_key', 'held'), (NULL, 'job_data', '{"to": "ann"}'), (NULL, 'job_text', NULL),
-    (NULL, 'id', (SELECT id::text FROM hipq.jobs WHERE job_key = 'held')), (NULL, 'attempt', '1'), (NULL, 'result', '{"pages": 3}'),
-    (NULL, 'ids', (SELECT ARRAY[id]::text FROM hipq.jobs WHERE job_key = 'held')), (NULL, 'attempts', '{1}'), (NULL, 'results', '{"{\"pages\": 3}"}'),
+    (NULL, 'id', (SELECT id::text FROM hipq.jobs_detail WHERE job_key = 'held')), (NULL, 'attempt', '1'), (NULL, 'result', '{"pages": 3}'),
+    (NULL, 'ids', (SELECT ARRAY[id]::text FROM hipq.jobs_detail WHERE job_key = 'held')), (NULL, 'attempts', '{1}'), (NULL, 'results', '{"{\"pages\": 3}"}'),
     (NULL, 'error', 'no such file'), (NULL, 'errors', '{no such file}'), (NULL, 'retriable', 'true'), (NULL, 'more', '5 min'), (NULL, 'delay', '10 s'),
-    (NULL, 'worker', (SELECT worker_id::text FROM hipq.workers)), (NULL, 'max_jobs', '10'), (NULL, 'wait', '0'), (NULL, 'health', '{"queue_depth": 2}'),
+    (NULL, 'worker', (SELECT worker_id::text FROM hipq.workers_detail)), (NULL, 'max_jobs', '10'), (NULL, 'wait', '0'), (NULL, 'health', '{"queue_depth": 2}'),
     (NULL, 'queues', '{app.drivers}'), (NULL, 'job_types', '{external}'), (NULL, 'capacity', '5'), (NULL, 'prefetch', '2'),
     (NULL, 'capabilities', '{"gpu": true}'), (NULL, 'listen', 'false'), (NULL, 'take_over', 'true'),
     (NULL, 'done', '3'), (NULL, 'total', '7'), (NULL, 'message', 'page 3'),
@@ -54,11 +54,11 @@ INSERT INTO example VALUES
     ('apply', 'state', '{"instances": {}}'),
     ('cancel_jobs', 'state', 'initial'), ('pause', 'throttle_key', NULL), ('resume', 'throttle_key', NULL), ('pause', 'instance', NULL), ('resume', 'instance', NULL),
     ('wait_for', 'timeout', '0'),
-    ('retry', 'id', (SELECT min(id)::text FROM hipq.jobs WHERE outcome = 'failed')), ('redrive', 'id', (SELECT min(id)::text FROM hipq.jobs WHERE outcome = 'failed')),
-    ('erase', 'id', (SELECT min(id)::text FROM hipq.jobs WHERE outcome = 'failed')), ('reschedule', 'id', (SELECT id::text FROM hipq.jobs WHERE job_key = 'later')),
-    ('is_job_retriable', 'id', (SELECT min(id)::text FROM hipq.jobs WHERE outcome = 'failed')),
-    ('dismiss_dead_letter', 'id', (SELECT min(id)::text FROM hipq.jobs WHERE outcome = 'failed')),
-    ('purge_dead_letter', 'id', (SELECT min(id)::text FROM hipq.jobs WHERE outcome = 'failed'));
+    ('retry', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')), ('redrive', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')),
+    ('erase', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')), ('reschedule', 'id', (SELECT id::text FROM hipq.jobs_detail WHERE job_key = 'later')),
+    ('is_job_retriable', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')),
+    ('dismiss_dead_letter', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')),
+    ('purge_dead_letter', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed'));
 
 -- The functions that users call, with all their arguments: one of each number of them.
 CREATE TEMPORARY VIEW argument AS
@@ -95,19 +95,19 @@ ORDER BY name, number;
 -- What the types of hipq's columns are read as.
 SELECT 'value', statement, kind, value
 FROM (VALUES
-    ('SELECT attempt FROM hipq.jobs WHERE job_key = ''held''', 'integer', '1'),
-    ('SELECT max(id) - max(id) + 9007199254740993 FROM hipq.jobs', 'integer', '9007199254740993'),
-    ('SELECT priority FROM hipq.jobs WHERE job_key = ''later''', 'integer', '7'),
-    ('SELECT is_accepted FROM hipq.running', 'boolean', 'true'),
-    ('SELECT job_type FROM hipq.jobs WHERE job_key = ''later''', 'text', 'external'),
-    ('SELECT state FROM hipq.jobs WHERE job_key = ''later''', 'text', 'initial'),
-    ('SELECT scheduled_run_time FROM hipq.jobs WHERE job_key = ''later''', 'time', '4102488000250'),
-    ('SELECT expires_time FROM hipq.jobs WHERE job_key = ''later''', 'time', 'NULL'),
+    ('SELECT attempt FROM hipq.jobs_detail WHERE job_key = ''held''', 'integer', '1'),
+    ('SELECT max(id) - max(id) + 9007199254740993 FROM hipq.jobs_detail', 'integer', '9007199254740993'),
+    ('SELECT priority FROM hipq.jobs_detail WHERE job_key = ''later''', 'integer', '7'),
+    ('SELECT is_accepted FROM hipq.running_detail', 'boolean', 'true'),
+    ('SELECT job_type FROM hipq.jobs_detail WHERE job_key = ''later''', 'text', 'external'),
+    ('SELECT state FROM hipq.jobs_detail WHERE job_key = ''later''', 'text', 'initial'),
+    ('SELECT scheduled_run_time FROM hipq.jobs_detail WHERE job_key = ''later''', 'time', '4102488000250'),
+    ('SELECT expires_time FROM hipq.jobs_detail WHERE job_key = ''later''', 'time', 'NULL'),
     ('SELECT expires_time FROM hipq.app_drivers WHERE job_key = ''later''', 'time', '253370764800000'),
-    ('SELECT accepted_time FROM hipq.jobs WHERE job_key = ''later''', 'time', 'NULL'),
-    ('SELECT throttle_factor FROM hipq.jobs WHERE job_key = ''later''', 'number', '0.5'),
-    ('SELECT default_throttle_factor FROM hipq.job_types WHERE job_type = ''external''', 'number', '1'),
-    ('SELECT job_data FROM hipq.jobs WHERE job_key = ''later''', 'json', '{"to":"ann"}'),
-    ('SELECT queues FROM hipq.workers', 'array', 'app.drivers,app.other'),
-    ('SELECT manual_reason FROM hipq.jobs WHERE job_key = ''later''', 'text', 'NULL')
+    ('SELECT accepted_time FROM hipq.jobs_detail WHERE job_key = ''later''', 'time', 'NULL'),
+    ('SELECT throttle_factor FROM hipq.jobs_detail WHERE job_key = ''later''', 'number', '0.5'),
+    ('SELECT default_throttle_factor FROM hipq.job_types_detail WHERE job_type = ''external''', 'number', '1'),
+    ('SELECT job_data FROM hipq.jobs_detail WHERE job_key = ''later''', 'json', '{"to":"ann"}'),
+    ('SELECT queues FROM hipq.workers_detail', 'array', 'app.drivers,app.other'),
+    ('SELECT manual_reason FROM hipq.jobs_detail WHERE job_key = ''later''', 'text', 'NULL')
 ) AS read (statement, kind, value);

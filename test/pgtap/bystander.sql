@@ -94,6 +94,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_first_unmet_condition',
      'hipq._first_unmet_condition({queue}, ''secret'', ''NONE'', ''NONE'', 1)', 'nothing'),
     ('_masked', 'hipq._masked({queue}, ''secret'', ''{"x": 1}'')', 'nothing'),
+    ('_in_lines', 'hipq._in_lines(''secret'', 3)', 'secret'),
     ('_masked_job', 'hipq._masked_job({queue}, ''secret'', ''{"x": 1}'')', 'nothing'),
     ('_is_running', 'hipq._is_running({queue}, {waiting})', 'false'),
     ('_has_cron_entry', 'hipq._has_cron_entry({schedule})', 'false'),
@@ -266,7 +267,11 @@ SELECT set_eq($$SELECT view FROM seen WHERE answer <> '42501'$$, $$
         instances, queues, job_types, pauses, jobs, running, progress, attempts, attempt_logs,
         dead_letters, dead_letter_rates, dead_letter_stats, dead_letter_reasons, schedules, workers,
         healthy_workers, worker_health, executors, lanes, sizes, throttle_keys, statistics,
-        retry_distribution, failure_statistics, throughput}'::text[]) AS view
+        retry_distribution, failure_statistics, throughput, instances_detail, queues_detail,
+        job_types_detail, pauses_detail, jobs_detail, running_detail, progress_detail,
+        attempts_detail, attempt_logs_detail, dead_letters_detail, dead_letter_stats_detail,
+        schedules_detail, workers_detail, healthy_workers_detail, executors_detail, lanes_detail,
+        sizes_detail, statistics_detail}'::text[]) AS view
 $$, 'it may look into these views, and into no table');
 SELECT set_eq($$SELECT view, answer FROM seen WHERE answer NOT IN ('42501', 'nothing')$$, $$
     VALUES ('hipq.worker_health',

@@ -78,19 +78,19 @@ SELECT is_empty($$SELECT DISTINCT sentinel FROM pg_temp.rows_of_views CROSS JOIN
 SELECT is_empty($$SELECT view FROM unnest('{attempt_logs, attempts, dead_letter_rates, dead_letter_reasons, dead_letter_stats, dead_letters, instances, job_types, jobs, pauses, queues,
     running, schedules, sizes, worker_health, workers}'::text[]) AS view WHERE view NOT IN (SELECT rows_of_views.view FROM pg_temp.rows_of_views)$$, 'of these each had rows to show');
 SELECT results_eq('SELECT count(job_key), count(error), count(retry_reason), count(throttle_key), count(time_windows), count(shard_key), count(result), count(expires_time), count(worker_id)
-    FROM hipq.jobs WHERE id BETWEEN 9100000001 AND 9100000019',
+    FROM hipq.jobs_detail WHERE id BETWEEN 9100000001 AND 9100000019',
     'VALUES (0::bigint, 9::bigint, 11::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint)', 'what there is none of is NULL');
-SELECT results_eq('SELECT count(job_key), count(error), count(throttle_key), count(time_windows), count(shard_key), count(expires_time) FROM hipq.jobs WHERE id BETWEEN 9100000021 AND 9100000028',
+SELECT results_eq('SELECT count(job_key), count(error), count(throttle_key), count(time_windows), count(shard_key), count(expires_time) FROM hipq.jobs_detail WHERE id BETWEEN 9100000021 AND 9100000028',
     'VALUES (8::bigint, 5::bigint, 8::bigint, 8::bigint, 8::bigint, 8::bigint)', 'what there is some of is there');
 SELECT set_eq($$SELECT job_type, ARRAY[handler IS NULL, retry_handler IS NULL, default_time_windows IS NULL, throttle_limit IS NULL, throttle_limit_per_key IS NULL] AS nulls
-    FROM hipq.job_types WHERE queue = 'whole.q'$$,
+    FROM hipq.job_types_detail WHERE queue = 'whole.q'$$,
     $$VALUES ('bare', '{t, t, t, t, t}'::boolean[]), ('full', '{f, f, f, f, f}'), ('out', '{t, t, t, t, t}'), ('run', '{f, t, t, t, t}')$$, 'of job types, too');
-SELECT set_eq('SELECT queue, throttle_limit, dead_letter_handler IS NULL FROM hipq.queues',
+SELECT set_eq('SELECT queue, throttle_limit, dead_letter_handler IS NULL FROM hipq.queues_detail',
     $$VALUES ('empty.q', NULL, true), ('whole.q', 9.000, false)$$, 'of queues');
-SELECT set_eq('SELECT name, shard_key, table_naming_strategy IS NULL FROM hipq.instances',
+SELECT set_eq('SELECT name, shard_key, table_naming_strategy IS NULL FROM hipq.instances_detail',
     $$VALUES ('empty', NULL, true), ('whole', 'tenant', false)$$, 'of instances');
 SELECT set_eq('SELECT queue, reason FROM hipq.pauses', $$VALUES ('empty.q', NULL), ('whole.q', 'no mail today')$$, 'of pauses');
-SELECT results_eq($$SELECT job -> 'job_key', job -> 'throttle_key', job -> 'deadline', job -> 'expires_time', job ->> 'priority' FROM hipq.dead_letters WHERE job_id IN (9100000031, 9100000032)$$,
+SELECT results_eq($$SELECT job -> 'job_key', job -> 'throttle_key', job -> 'deadline', job -> 'expires_time', job ->> 'priority' FROM hipq.dead_letters_detail WHERE job_id IN (9100000031, 9100000032)$$,
     $$SELECT 'null'::jsonb, 'null'::jsonb, 'null'::jsonb, 'null'::jsonb, '0' FROM generate_series(1, 2)$$, 'of the row in a dead letter, whatever zone it was written in');
 SELECT set_eq($$SELECT error, sqlstate FROM hipq.dry_run(hipq.enqueue('run', queue => 'empty.q'))$$, 'VALUES (NULL, NULL)', 'dry_run() does as views do');
 SELECT set_eq($$SELECT reason, error FROM hipq.retry_chain(9100000006)$$, $$VALUES ('succeeded', NULL)$$, 'retry_chain(), too');

@@ -25,30 +25,48 @@ WHERE pronamespace = 'hipq'::regnamespace;
 
 SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 0 AND object NOT LIKE 'function %'$$, $$VALUES
     ('view hipq.attempts', 'SELECT'),
+    ('view hipq.attempts_detail', 'SELECT'),
     ('view hipq.dead_letter_rates', 'SELECT'),
     ('view hipq.dead_letter_reasons', 'SELECT'),
     ('view hipq.dead_letter_stats', 'SELECT'),
+    ('view hipq.dead_letter_stats_detail', 'SELECT'),
     ('view hipq.dead_letters', 'SELECT'),
+    ('view hipq.dead_letters_detail', 'SELECT'),
     ('view hipq.executors', 'SELECT'),
+    ('view hipq.executors_detail', 'SELECT'),
     ('view hipq.failure_statistics', 'SELECT'),
     ('view hipq.healthy_workers', 'SELECT'),
+    ('view hipq.healthy_workers_detail', 'SELECT'),
     ('view hipq.attempt_logs', 'SELECT'),
+    ('view hipq.attempt_logs_detail', 'SELECT'),
     ('view hipq.instances', 'SELECT'),
+    ('view hipq.instances_detail', 'SELECT'),
     ('view hipq.job_types', 'SELECT'),
+    ('view hipq.job_types_detail', 'SELECT'),
     ('view hipq.jobs', 'SELECT'),
+    ('view hipq.jobs_detail', 'SELECT'),
     ('view hipq.lanes', 'SELECT'),
+    ('view hipq.lanes_detail', 'SELECT'),
     ('view hipq.pauses', 'SELECT'),
+    ('view hipq.pauses_detail', 'SELECT'),
     ('view hipq.progress', 'SELECT'),
+    ('view hipq.progress_detail', 'SELECT'),
     ('view hipq.queues', 'SELECT'),
+    ('view hipq.queues_detail', 'SELECT'),
     ('view hipq.retry_distribution', 'SELECT'),
     ('view hipq.running', 'SELECT'),
+    ('view hipq.running_detail', 'SELECT'),
     ('view hipq.schedules', 'SELECT'),
+    ('view hipq.schedules_detail', 'SELECT'),
     ('view hipq.sizes', 'SELECT'),
+    ('view hipq.sizes_detail', 'SELECT'),
     ('view hipq.statistics', 'SELECT'),
+    ('view hipq.statistics_detail', 'SELECT'),
     ('view hipq.throttle_keys', 'SELECT'),
     ('view hipq.throughput', 'SELECT'),
     ('view hipq.worker_health', 'SELECT'),
-    ('view hipq.workers', 'SELECT')
+    ('view hipq.workers', 'SELECT'),
+    ('view hipq.workers_detail', 'SELECT')
 $$, 'PUBLIC may read these views; it may not use the schema, and has no right on a table, column or sequence');
 
 SELECT set_eq($$
@@ -74,15 +92,15 @@ $$, 'all functions but these');
 
 SELECT is_empty($$
 SELECT oid::regclass FROM pg_class
-WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND relname !~ '^_' AND relname <> 'alerts'
+WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'v' AND relname !~ '^_' AND relname NOT IN ('alerts', 'alerts_detail')
   AND NOT EXISTS (SELECT FROM given WHERE grantee = 0 AND object = pg_describe_object('pg_class'::regclass, pg_class.oid, 0))
-$$, 'all views but alerts, and what other views alone read');
+$$, 'all views but those of alerts, and what other views alone read');
 
 SELECT is_empty($$SELECT object, grantee::regrole, privilege_type FROM given WHERE is_grantable AND grantee <> owner$$,
     'nobody but the extension owner may grant');
 
 SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 'pg_monitor'::regrole$$,
-    $$VALUES ('schema hipq', 'USAGE'), ('view hipq.alerts', 'SELECT')$$, 'rights of pg_monitor');
+    $$VALUES ('schema hipq', 'USAGE'), ('view hipq.alerts', 'SELECT'), ('view hipq.alerts_detail', 'SELECT')$$, 'rights of pg_monitor');
 
 SELECT is_empty($$
 SELECT DISTINCT object, grantee::regrole FROM given
@@ -109,7 +127,7 @@ SELECT set_eq($$SELECT queue, initial FROM hipq.queues WHERE queue = 'contract.s
 SELECT is((SELECT count(*) FROM hipq.sizes WHERE queue = 'contract.secret' AND kind = 'live'), 1::bigint, 'and their sizes');
 SELECT lives_ok('TABLE hipq.running', 'and what runs');
 SELECT lives_ok('TABLE hipq.executors', 'and executors');
-SELECT is((SELECT db_config FROM hipq.instances WHERE name = 'contract'), NULL, 'but no connection data');
+SELECT is((SELECT db_config FROM hipq.instances_detail WHERE name = 'contract'), NULL, 'but no connection data');
 SELECT is_empty('TABLE hipq.jobs', 'no jobs');
 SELECT is_empty('TABLE hipq.dead_letters', 'no dead letters');
 SELECT is_empty('TABLE hipq.attempts', 'no attempts');

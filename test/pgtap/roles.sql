@@ -61,7 +61,7 @@ SELECT is((SELECT count(*) FROM hipq.contract_mail), 6::bigint, 'read: SELECT fr
 SELECT is((SELECT count(*) FROM hipq.jobs), 6::bigint, 'read: view jobs has its jobs and no others');
 SELECT set_eq('SELECT queue FROM hipq.queues', $$VALUES ('contract.mail')$$, 'read: view queues has the queue and no other');
 SELECT is((SELECT queues FROM hipq.instances WHERE name = 'contract'), '{contract.mail}', 'read: view instances names the queue and no other');
-SELECT set_eq('SELECT instance FROM hipq.queues', $$VALUES ('contract')$$, 'read: view queues has its instance');
+SELECT set_eq('SELECT instance FROM hipq.queues_detail', $$VALUES ('contract')$$, 'read: view queues has its instance');
 SELECT lives_ok('TABLE hipq.job_types', 'read: view job_types');
 SELECT lives_ok('TABLE hipq.running', 'read: view running');
 SELECT lives_ok('TABLE hipq.attempts', 'read: view attempts');

@@ -40,25 +40,25 @@ SELECT set_eq('SELECT id, outcome FROM hipq.jobs', $$VALUES
     (1::bigint, 'waiting'), (2, 'waiting'), (3, 'waiting'), (4, 'waiting'), (5, 'running'), (6, 'running'),
     (7, 'succeeded'), (8, 'succeeded'), (9, 'failed'), (10, 'cancelled'), (11, 'expired')
 $$, 'jobs: outcome');
-SELECT set_eq('SELECT queue, running_jobs, initial, running, error, retry, throttle_used, oldest_due_time, retention FROM hipq.queues',
+SELECT set_eq('SELECT queue, running_jobs, initial, running, error, retry, throttle_used, oldest_due_time, retention FROM hipq.queues_detail',
     $$VALUES ('contract.mail', 2::bigint, 2::bigint, 2::bigint, 1::bigint, 1::bigint, 0.000, now() - interval '2 hours', interval '8 days')$$,
     'queues: jobs by state, throttle use (no executor runs anything), the job due longest');
-SELECT set_eq('SELECT queue, waiting_time, waiting_window, waiting_hold, waiting_pause, waiting_handler, waiting_throttle, ready FROM hipq.queues',
+SELECT set_eq('SELECT queue, waiting_time, waiting_window, waiting_hold, waiting_pause, waiting_handler, waiting_throttle, ready FROM hipq.queues_detail',
     $$VALUES ('contract.mail', 1::bigint, 0::bigint, 0::bigint, 0::bigint, 2::bigint, 0::bigint, 0::bigint)$$,
     'queues: waiting jobs by what they wait for');
-SELECT set_eq('SELECT id, job_key, attempt, pid, timeout, since = now() FROM hipq.running',
+SELECT set_eq('SELECT id, job_key, attempt, pid, timeout, since = now() FROM hipq.running_detail',
     $$VALUES (5::bigint, 'five', 1, NULL::integer, 60, true), (6, NULL, 1, NULL, 60, true)$$, 'running: jobs that no executor has, too');
-SELECT set_eq('SELECT queue, job_id, duration FROM hipq.attempts', $$VALUES ('contract.mail', 9::bigint, interval '2 s')$$, 'attempts of the queue alone');
+SELECT set_eq('SELECT queue, job_id, duration FROM hipq.attempts_detail', $$VALUES ('contract.mail', 9::bigint, interval '2 s')$$, 'attempts of the queue alone');
 SELECT set_eq('SELECT queue, job_id FROM hipq.dead_letters', $$VALUES ('contract.mail', 9::bigint)$$, 'dead letters of the queue alone');
-SELECT set_eq('SELECT job_type, default_timeout, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, default_priority, queue_ttl FROM hipq.job_types', $$VALUES
+SELECT set_eq('SELECT job_type, default_timeout, max_retries, retry_base, retry_multiplier, retry_max, retry_jitter, default_priority, queue_ttl FROM hipq.job_types_detail', $$VALUES
     ('plain', 300, 0, interval '1 s', 2::double precision, interval '5 min', 0.2::double precision, 0::smallint, 300),
     ('own', 7, 3, interval '2 s', 3, interval '1 h', 0.5, 4::smallint, 9)
 $$, 'job_types: the type''s values, else the settings''');
-SELECT set_eq('SELECT kind, count(*) AS leaves, count(from_time) AS from_times, count(to_time) AS to_times FROM hipq.sizes GROUP BY kind',
+SELECT set_eq('SELECT kind, count(*) AS leaves, count(from_time) AS from_times, count(to_time) AS to_times FROM hipq.sizes_detail GROUP BY kind',
     $$VALUES ('live', 1::bigint, 0::bigint, 0::bigint), ('final', 1, 0, 0)$$, 'sizes: a row per leaf; leaves by time, which have bounds, come with the first final job');
-SELECT is_empty($$SELECT * FROM hipq.sizes WHERE bytes IS NULL OR row_estimate IS NULL OR to_time - from_time <> interval '2 days'$$, 'sizes: bytes, rows, length of a leaf');
+SELECT is_empty($$SELECT * FROM hipq.sizes_detail WHERE bytes IS NULL OR row_estimate IS NULL OR to_time - from_time <> interval '2 days'$$, 'sizes: bytes, rows, length of a leaf');
 SELECT is_empty('SELECT * FROM hipq.executors WHERE queue IS NOT NULL', 'executors: none has a job of the queue');
-SELECT is((SELECT db_config FROM hipq.instances WHERE name = 'contract'), '{}', 'instances: db_config for who may read');
+SELECT is((SELECT db_config FROM hipq.instances_detail WHERE name = 'contract'), '{}', 'instances: db_config for who may read');
 -- A function that tells what it is shown must not be shown the rows of others, however cheap it claims to be.
 CREATE FUNCTION pg_temp.leak(text) RETURNS boolean LANGUAGE plpgsql COST 0.0000001 AS $$
 BEGIN
@@ -71,7 +71,7 @@ SELECT lives_ok('SELECT * FROM hipq.jobs WHERE pg_temp.leak(queue)', 'jobs does 
 SELECT lives_ok('SELECT * FROM hipq.queues WHERE pg_temp.leak(queue)', 'queues does not leak');
 SELECT lives_ok('SELECT * FROM hipq.job_types WHERE pg_temp.leak(queue)', 'job_types does not leak');
 SELECT lives_ok('SELECT * FROM hipq.running WHERE pg_temp.leak(job_key)', 'running does not leak');
-SELECT lives_ok('SELECT * FROM hipq.attempts WHERE pg_temp.leak(job_key)', 'attempts does not leak');
+SELECT lives_ok('SELECT * FROM hipq.attempts_detail WHERE pg_temp.leak(job_key)', 'attempts does not leak');
 SELECT lives_ok('SELECT * FROM hipq.attempt_logs WHERE pg_temp.leak(message)', 'attempt_logs does not leak');
 SELECT lives_ok('SELECT * FROM hipq.dead_letters WHERE pg_temp.leak(job_key)', 'dead_letters does not leak');
 SELECT lives_ok('SELECT * FROM hipq.executors WHERE pg_temp.leak(queue)', 'executors does not leak');
@@ -79,7 +79,7 @@ SELECT lives_ok('SELECT * FROM hipq.sizes WHERE pg_temp.leak(table_name)', 'size
 
 SET LOCAL ROLE contract_monitor;
 SELECT set_eq($$SELECT id FROM hipq.running WHERE queue LIKE 'contract.%'$$, 'VALUES (5::bigint), (6), (12)', 'a monitor sees what runs in every queue');
-SELECT set_eq($$SELECT queue, running FROM hipq.queues WHERE queue LIKE 'contract.%'$$, $$VALUES ('contract.mail', 2::bigint), ('contract.secret', 1)$$,
+SELECT set_eq($$SELECT queue, running FROM hipq.queues_detail WHERE queue LIKE 'contract.%'$$, $$VALUES ('contract.mail', 2::bigint), ('contract.secret', 1)$$,
     'and how much waits in every queue');
 SELECT isnt_empty($$SELECT * FROM hipq.sizes WHERE kind = 'attempt'$$, 'and the size of the history');
 SELECT isnt_empty($$SELECT * FROM hipq.sizes WHERE kind = 'dead_letter'$$, 'and of the dead letters');
@@ -89,7 +89,7 @@ SET LOCAL ROLE contract_owner;
 SELECT is((SELECT count(*) FROM hipq.jobs), 13::bigint, 'the queue owner sees the jobs of both queues');
 
 RESET ROLE;
-SELECT set_eq($$SELECT table_name, owner::text FROM hipq.queues WHERE queue = 'contract.mail'$$, $$VALUES ('hipq.contract_mail', 'contract_owner')$$, 'queues: table and owner');
+SELECT set_eq($$SELECT table_name, owner::text FROM hipq.queues_detail WHERE queue = 'contract.mail'$$, $$VALUES ('hipq.contract_mail', 'contract_owner')$$, 'queues: table and owner');
 SELECT is((SELECT count(*) FROM hipq.jobs JOIN hipq.contract_mail USING (id)), 11::bigint, 'jobs: the rows of the queue''s table');
 
 SELECT * FROM finish();

@@ -192,7 +192,7 @@ sub enqueue
 sub outcome
 {
 	my ($self, $id, $seconds) = @_;
-	$self->wait_until("SELECT state = 'final' FROM hipq.jobs WHERE id = $id", 't', $seconds)
+	$self->wait_until("SELECT state = 'final' FROM hipq.job WHERE id = $id", 't', $seconds)
 	  or Test::More::diag($self->look_at($id));
 	return $self->sql("SELECT outcome FROM hipq.jobs WHERE id = $id");
 }
@@ -208,7 +208,7 @@ sub result
 {
 	my ($self, $id) = @_;
 	$self->outcome($id);
-	return $self->sql("SELECT result FROM hipq.jobs WHERE id = $id");
+	return $self->sql("SELECT result FROM hipq.jobs_detail WHERE id = $id");
 }
 
 # "1 transient_error P0001, 2 ..."
@@ -223,7 +223,7 @@ sub look_at
 {
 	my ($self, $id) = @_;
 	my ($status, $out) = $self->node->psql($self->{database},
-		"SELECT row_to_json(job) FROM hipq.jobs AS job WHERE id = $id; SELECT * FROM hipq.why($id);"
+		"SELECT row_to_json(job) FROM hipq.jobs_detail AS job WHERE id = $id; SELECT * FROM hipq.why($id);"
 		  . " SELECT pid, backend_type, datname, usename, state, wait_event, query FROM pg_stat_activity WHERE backend_type LIKE 'hipq%';"
 		  . " SELECT * FROM hipq.attempts WHERE job_id = $id; SELECT * FROM hipq._executors()");
 	return $out;

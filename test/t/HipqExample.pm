@@ -58,7 +58,7 @@ sub has_ended
 	my ($self) = @_;
 	my $sessions = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()};
 	ok($self->hipq->wait_until($sessions, 0), 'no program is left behind');
-	is($self->hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE state <> 'final'}), 0, 'nor an unfinished job');
+	is($self->hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}), 0, 'nor an unfinished job');
 	return;
 }
 

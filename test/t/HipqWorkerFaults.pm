@@ -84,7 +84,7 @@ sub succeeds
 {
 	my ($self, $id, $what, $attempt) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my ($outcome, $counted) = ($self->hipq->outcome($id), $self->hipq->sql("SELECT result FROM hipq.jobs WHERE id = $id"));
+	my ($outcome, $counted) = ($self->hipq->outcome($id), $self->hipq->sql("SELECT result FROM hipq.jobs_detail WHERE id = $id"));
 	$attempt //= 1;
 	return is(join(' ', $outcome, $counted, $self->written("end $id $attempt")), "succeeded $attempt 1", $what);
 }
@@ -268,7 +268,7 @@ sub failover
 	my %both = (PGHOST => join(',', map { $_->host } $hipq->node, $standby), PGPORT => join(',', map { $_->port } $hipq->node, $standby));
 	my $worker = $self->starts('moving', %both, PGTARGETSESSIONATTRS => 'read-write');
 	my $id = $self->begun;
-	ok($hipq->wait_until("SELECT is_accepted FROM hipq.running WHERE id = $id"), 'its job is accepted');
+	ok($hipq->wait_until("SELECT is_accepted FROM hipq.running_detail WHERE id = $id"), 'its job is accepted');
 	$hipq->node->wait_for_catchup($standby);
 	$self->crash;
 	$standby->promote;
@@ -290,16 +290,16 @@ sub killed_again_and_again
 	foreach my $round (1 .. 4)
 	{
 		my $next = $self->starts("round $round");
-		my $done = $hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE state = 'final'});
-		$hipq->wait_until("SELECT count(*) > $done + 10 OR NOT EXISTS (SELECT FROM hipq.jobs WHERE state <> 'final') FROM hipq.jobs WHERE state = 'final'");
+		my $done = $hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state = 'final'});
+		$hipq->wait_until("SELECT count(*) > $done + 10 OR NOT EXISTS (SELECT FROM hipq.jobs_detail WHERE state <> 'final') FROM hipq.jobs_detail WHERE state = 'final'");
 		$last->stop('KILL');
 		$last = $next;
 		next if $round % 2;
 		$self->crash;
 		$hipq->node->start;
 	}
-	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE state <> 'final'}, 0), 'all jobs end');
-	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded' AND job_data ? 'n'}), 300, 'all have succeeded');
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}, 0), 'all jobs end');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE outcome = 'succeeded' AND job_data ? 'n'}), 300, 'all have succeeded');
 	$self->compare_ledger;
 	return $self->ends_well($last);
 }
@@ -309,7 +309,7 @@ sub compare_ledger
 	my ($self) = @_;
 	my %ends;
 	$ends{$_}++ foreach slurp_file("$self->{folder}/ledger") =~ /^end (\d+ \d+)$/mg;
-	my @counted = split /\n/, $self->hipq->sql(q{SELECT id || ' ' || result FROM hipq.jobs WHERE outcome = 'succeeded'});
+	my @counted = split /\n/, $self->hipq->sql(q{SELECT id || ' ' || result FROM hipq.jobs_detail WHERE outcome = 'succeeded'});
 	cmp_ok(scalar @counted, '>=', 300, 'the ledger is compared with what counts');
 	is((grep { ($ends{$_} // 0) != 1 } @counted), 0, 'what counts has run to its end, once');
 	return is((grep { $_ > 1 } values %ends), 0, 'no attempt has run twice');

@@ -369,7 +369,7 @@ sub rows
 my $select_jobs = q{
 	SELECT id, job_data->>'op' AS op, queue, job_type, job_key, state, outcome, attempt, retry_count, max_retries,
 		coalesce((job_data->>'fails')::integer, 0) AS fails
-	FROM hipq.jobs
+	FROM hipq.jobs_detail
 	WHERE job_data ? 'op'};
 
 # Copies what the retention may take: final jobs and dead letters. history() then has them too.
@@ -476,7 +476,7 @@ sub drain
 		last;
 	}
 	Test::More::diag("$left jobs are left:\n" . join "\n", $self->{hipq}->try_sql(q{
-		SELECT row_to_json(jobs) FROM hipq.jobs WHERE state <> 'final' ORDER BY id LIMIT 3;
+		SELECT row_to_json(jobs) FROM hipq.jobs_detail AS jobs WHERE state <> 'final' ORDER BY id LIMIT 3;
 		SELECT condition, passed, explanation FROM hipq.why((SELECT min(id) FROM hipq.job WHERE state <> 'final'));
 		SELECT pid, backend_type, usename, state, wait_event, clock_timestamp() - backend_start, clock_timestamp() - state_change, query
 		FROM pg_stat_activity WHERE backend_type LIKE 'hipq%';

@@ -56,7 +56,7 @@ void check_trace(const Connection &connection)
         enqueue(connection, "scan", Json::object(),
                 {.queue = "app.mail", .scheduled_run_time = "2100-01-01", .traceparent = trace});
     const Result row =
-        connection.execute("SELECT traceparent FROM hipq.jobs WHERE id = $1", {std::to_string(id)});
+        connection.execute("SELECT traceparent FROM hipq.jobs_detail WHERE id = $1", {std::to_string(id)});
     check(row.text(0, "traceparent") == trace, "a job has the trace that it was given");
 }
 
@@ -69,7 +69,7 @@ void check_many(const Connection &connection)
                      {"one", std::nullopt, "say \"three\""});
     check(ids.size() == 3, "there is an id for each job");
     const Result rows = connection.execute(
-        "SELECT job_data::text, job_key FROM hipq.jobs WHERE id = ANY ($1::bigint[]) ORDER BY "
+        "SELECT job_data::text, job_key FROM hipq.jobs_detail WHERE id = ANY ($1::bigint[]) ORDER BY "
         "array_position($1::bigint[], id)",
         {number_array(ids)});
     check(rows.text(0, "job_data") == R"({"say": "\"a\\b\", {}"})", "data arrive as they are");

@@ -42,7 +42,7 @@ export async function runUntilIdle(worker: Worker, client: Queryable, queue: str
 
 async function isBusy(client: Queryable, queue: string): Promise<boolean> {
   const { rows } = await client.query(
-    "SELECT EXISTS (SELECT FROM hipq.jobs WHERE queue = $1 AND state <> 'final' AND scheduled_run_time <= hipq.now()) AS busy",
+    "SELECT EXISTS (SELECT FROM hipq.jobs_detail WHERE queue = $1 AND state <> 'final' AND scheduled_run_time <= hipq.now()) AS busy",
     [queue],
   );
   return rows[0].busy;

@@ -24,7 +24,7 @@ test("options are those of the SQL function", async () => {
     queue, key: "k", onDuplicate: "return", scheduledRunTime: new Date("2040-01-02T03:04:05Z"), expiresTime: "2041-01-01Z", priority: -7,
     timeout: "5 min", queueTtl: 1.5, maxRetries: 9, throttleKey: "t", throttleFactor: 0.5, timeWindows: "09:00-17:00",
   });
-  const { rows } = await client.query("SELECT * FROM hipq.jobs WHERE id = $1", [id]);
+  const { rows } = await client.query("SELECT * FROM hipq.jobs_detail WHERE id = $1", [id]);
   const { job_data, job_key, scheduled_run_time, priority, timeout, max_retries, throttle_key, throttle_factor, time_windows } = rows[0];
   assert.deepEqual([job_data, job_key, priority, timeout, max_retries, throttle_key, Number(throttle_factor), time_windows],
     [[1, null, "x"], "k", -7, 300, 9, "t", 0.5, "09:00-17:00"]);

@@ -95,7 +95,7 @@ test("the trace goes through the queue: request, enqueueing, attempt, what the h
     const [sentInside] = below(inner);
     assert.equal(sentInside.kind, producer);
     assert.equal(below(sentInside)[0].attributes["hipq.outcome"], "succeeded");
-    const { rows } = await client.query("SELECT traceparent FROM hipq.jobs WHERE id = $1", [id]);
+    const { rows } = await client.query("SELECT traceparent FROM hipq.jobs_detail WHERE id = $1", [id]);
     assert.equal(rows[0].traceparent, `00-${request.traceId}-${sent.spanId}-01`, "the job belongs to the span of its being enqueued");
   });
 });
@@ -113,7 +113,7 @@ test("each attempt is a span, with what became of it", async () => {
     const ended = {};
     for (const [n, how] of ["fail", "permanent", "release", "cancel"].entries()) {
       const id = await enqueue(client, "work", { how }, { queue, maxRetries: 1, traceparent: traceparentOf(parent(n)) });
-      if (how === "cancel") await until(async () => (await client.query("SELECT FROM hipq.running WHERE id = $1 AND is_accepted", [id])).rowCount, "it runs");
+      if (how === "cancel") await until(async () => (await client.query("SELECT FROM hipq.running_detail WHERE id = $1 AND is_accepted", [id])).rowCount, "it runs");
       if (how === "cancel") await client.query("SELECT hipq.cancel($1)", [id]);
       const spans = await spansOf(parent(n).traceId, how === "fail" || how === "release" ? 2 : 1);
       assert.ok(spans.every(({ parentSpanId }) => parentSpanId === parent(n).spanId), "a child of what the job was given");
@@ -175,7 +175,7 @@ test("many jobs, and those with keys", async () => {
   const [many, unique] = await spansOf(span.spanContext().traceId, 2);
   assert.equal(many.attributes["messaging.batch.message_count"], 2);
   assert.deepEqual([action, unique.attributes["hipq.action"], unique.attributes["messaging.message.id"]], ["inserted", "inserted", id]);
-  const { rows } = await client.query("SELECT DISTINCT traceparent FROM hipq.jobs WHERE id = ANY ($1)", [ids]);
+  const { rows } = await client.query("SELECT DISTINCT traceparent FROM hipq.jobs_detail WHERE id = ANY ($1)", [ids]);
   assert.deepEqual(rows, [{ traceparent: `00-${many.traceId}-${many.spanId}-01` }]);
 });
 

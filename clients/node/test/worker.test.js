@@ -14,7 +14,7 @@ const logged = [];
 const makeWorker = (queue, options = {}) =>
   new Worker({ name: queue, queues: [queue], connection, log: (entry) => logged.push(entry), ...options });
 const outcome = async (id) => (await waitFor(client, id, { timeout: 20 }))?.outcome;
-const jobOf = async (id) => (await client.query("SELECT * FROM hipq.jobs WHERE id = $1", [id])).rows[0];
+const jobOf = async (id) => (await client.query("SELECT * FROM hipq.jobs_detail WHERE id = $1", [id])).rows[0];
 
 for (const pooler of [false, true])
   test(`jobs are run, ${pooler ? "unbound" : "bound"}`, async () => {
@@ -127,7 +127,7 @@ test("progress shows, extend gives time", async () => {
   const id = await enqueue(client, "work", {}, { queue });
   await withWorker(worker, async () => {
     const { rows } = await until(async () => {
-      const shown = await client.query("SELECT done, total, message FROM hipq.progress WHERE id = $1", [id]);
+      const shown = await client.query("SELECT done, total, message FROM hipq.progress_detail WHERE id = $1", [id]);
       return shown.rows.length > 0 && extended && shown;
     }, "progress shows");
     assert.deepEqual(rows, [{ done: "3", total: "10", message: "on the way" }]);
@@ -285,7 +285,7 @@ test("SIGTERM: what runs ends, nothing new begins", async () => {
   await client.query("SELECT pg_advisory_lock(4711)");
   await until(() => child.said.includes("runs"), "it runs");
   child.kill("SIGTERM");
-  await until(async () => (await client.query("SELECT is_draining FROM hipq.workers WHERE name = 'terminated'")).rows[0]?.is_draining, "it drains");
+  await until(async () => (await client.query("SELECT is_draining FROM hipq.workers_detail WHERE name = 'terminated'")).rows[0]?.is_draining, "it drains");
   const later = await enqueue(client, "work", {}, { queue });
   await client.query("SELECT pg_advisory_unlock(4711)");
   assert.equal(await outcome(id), "succeeded");

@@ -65,7 +65,7 @@ class Case(unittest.TestCase):
         return hipq.wait_for(self.conn, job_id, LIMIT)
 
     def until_running(self, job_id: int) -> None:
-        sql = "SELECT is_accepted FROM hipq.running WHERE id = %s"
+        sql = "SELECT is_accepted FROM hipq.running_detail WHERE id = %s"
         until(lambda: self.sql(sql, job_id), f"job {job_id} runs")
 
     def until_served(self, name: str) -> None:

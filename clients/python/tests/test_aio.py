@@ -76,7 +76,7 @@ class Aio(Case):
 
         async def script(conn):
             job = await hipq.aio.enqueue(conn, "scan", queue=self.queue)
-            while not self.sql("SELECT is_accepted FROM hipq.running WHERE id = %s", job):
+            while not self.sql("SELECT is_accepted FROM hipq.running_detail WHERE id = %s", job):
                 await asyncio.sleep(0.02)
             await conn.execute("SELECT hipq.cancel(%s)", (job,))
             while not seen:

@@ -10,7 +10,7 @@ class Failures(Case):
     }
 
     def attempts(self, job):
-        sql = "SELECT attempt, reason, error FROM hipq.attempts WHERE job_id = %s ORDER BY attempt"
+        sql = "SELECT attempt, reason, error FROM hipq.attempts_detail WHERE job_id = %s ORDER BY attempt"
         return self.conn.execute(sql, (job,)).fetchall()
 
     def setUp(self):
@@ -78,7 +78,7 @@ class Failures(Case):
         job = self.enqueue("later")
         self.addCleanup(self.sql, "SELECT hipq.cancel(%s)", job)
         sql = """SELECT scheduled_run_time - now() > '3 min' AND retry_count = 1
-            FROM hipq.jobs WHERE id = %s AND state = 'retry'"""
+            FROM hipq.jobs_detail WHERE id = %s AND state = 'retry'"""
         self.assertTrue(until(lambda: self.conn.execute(sql, (job,)).fetchone(), "it has failed")[0])
 
     def test_exit(self):

@@ -170,7 +170,7 @@ class OpenTelemetry(Case):
         inner = below(attempt)
         self.assertEqual(inner.name, "inner")
         self.assertEqual(below(below(inner)).attributes["hipq.job.type"], "next")
-        traceparent = self.sql("SELECT traceparent FROM hipq.jobs WHERE id = %s", job)
+        traceparent = self.sql("SELECT traceparent FROM hipq.jobs_detail WHERE id = %s", job)
         self.assertRegex(traceparent, f"^00-{trace_id}-{sent.id}-0[13]$")
         paths = {("/v1/traces", "application/x-protobuf")}
         self.assertEqual(self.collector.paths, paths)
@@ -257,7 +257,7 @@ class OpenTelemetry(Case):
         many, refused, _ = spans
         self.assertEqual(many.attributes["messaging.batch.message_count"], 2)
         self.assertEqual(refused.status[0], Status.STATUS_CODE_ERROR)
-        sql = "SELECT traceparent FROM hipq.jobs WHERE id = %s"
+        sql = "SELECT traceparent FROM hipq.jobs_detail WHERE id = %s"
         for one in ids:
             self.assertRegex(self.sql(sql, one), f"^00-{many.trace_id}-{many.id}-0[13]$")
         self.assertEqual(self.sql(sql, job), named)

@@ -18,12 +18,12 @@ class Processes(Case):
         self.file = os.path.join(folder.name, "go")
         # A session whose program was killed a moment ago would still be given jobs.
         sql = """SELECT NOT EXISTS (
-            SELECT FROM hipq.workers WHERE status = 'active' AND %s = ANY (queues))"""
+            SELECT FROM hipq.workers_detail WHERE status = 'active' AND %s = ANY (queues))"""
         until(lambda: self.sql(sql, self.queue), "the workers of the test before are gone")
 
     def attempts(self, jobs):
         sql = """SELECT string_agg(concat_ws(' ', job_id, attempt, reason, worker_id, error), '; ')
-            FROM hipq.attempts WHERE job_id = ANY (%s)"""
+            FROM hipq.attempts_detail WHERE job_id = ANY (%s)"""
         return self.sql(sql, jobs)
 
     def slow(self, name):
@@ -31,14 +31,14 @@ class Processes(Case):
 
     def until_running_with(self, job, name):
         """A program that is killed while the server does its last claim() has jobs after that."""
-        sql = "SELECT is_accepted AND worker = %s FROM hipq.running WHERE id = %s"
+        sql = "SELECT is_accepted AND worker = %s FROM hipq.running_detail WHERE id = %s"
         until(lambda: self.sql(sql, name, job), f"job {job} runs with {name}")
 
     def let_them_end(self):
         open(self.file, "w").close()
 
     def until_draining(self, name):
-        sql = "SELECT is_draining FROM hipq.workers WHERE name = %s"
+        sql = "SELECT is_draining FROM hipq.workers_detail WHERE name = %s"
         until(lambda: self.sql(sql, name), f"worker {name} drains")
 
     def test_sigterm(self):
@@ -66,7 +66,7 @@ class Processes(Case):
         self.until_draining("first")
         first.send_signal(signal.SIGTERM)
         self.assertEqual(first.wait(60), 0)
-        sql = "SELECT state || ' ' || attempt || ' ' || retry_count FROM hipq.jobs WHERE id = %s"
+        sql = "SELECT state || ' ' || attempt || ' ' || retry_count FROM hipq.jobs_detail WHERE id = %s"
         self.assertEqual(self.sql(sql, job), "retry 1 0")
         self.let_them_end()
         self.slow("second")
@@ -108,10 +108,10 @@ class Processes(Case):
         self.slow("first")
         job = self.enqueue()
         self.until_running(job)
-        number = self.sql("SELECT worker_id FROM hipq.workers WHERE name = 'first'")
+        number = self.sql("SELECT worker_id FROM hipq.workers_detail WHERE name = 'first'")
         terminated = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
         self.sql(terminated + " WHERE usename = 'worker'")
-        sql = "SELECT worker_id > %s AND status = 'active' FROM hipq.workers WHERE name = 'first'"
+        sql = "SELECT worker_id > %s AND status = 'active' FROM hipq.workers_detail WHERE name = 'first'"
         until(lambda: self.sql(sql, number), "it has registered again")
         self.let_them_end()
         self.assertEqual(self.outcome(job)[:2], ("succeeded", "first"))

@@ -13,12 +13,12 @@ class Unbound(Case):
         serving = self.serve(worker)
         job = self.enqueue()
         self.until_running(job)
-        sql = "SELECT pid IS NULL AND status = 'active' FROM hipq.workers WHERE name = %s"
+        sql = "SELECT pid IS NULL AND status = 'active' FROM hipq.workers_detail WHERE name = %s"
         self.assertTrue(self.sql(sql, worker.settings.name))
         go.set()
         self.assertEqual(self.outcome(job).result, True)
         serving.end()
-        sql = "SELECT count(*) FROM hipq.workers WHERE name = %s"
+        sql = "SELECT count(*) FROM hipq.workers_detail WHERE name = %s"
         self.assertEqual(self.sql(sql, worker.settings.name), 0)
 
     def test_heartbeat(self):
@@ -30,7 +30,7 @@ class Unbound(Case):
         job = self.enqueue()
         self.until_running(job)
         now = self.sql("SELECT clock_timestamp()")
-        sql = "SELECT last_heartbeat > %s FROM hipq.workers WHERE name = %s"
+        sql = "SELECT last_heartbeat > %s FROM hipq.workers_detail WHERE name = %s"
         worker._keeper._next_beat = 0
         until(lambda: self.sql(sql, now, worker.settings.name), "it is heard of")
         worker.stop()

@@ -85,10 +85,10 @@ class Worker(Case):
         job = self.enqueue()
         self.assertTrue(said.wait(60))
         row = self.conn.execute(
-            "SELECT done, total, message FROM hipq.progress WHERE id = %s", (job,)
+            "SELECT done, total, message FROM hipq.progress_detail WHERE id = %s", (job,)
         ).fetchone()
         self.assertEqual(row, (3, 10, "reads"))
-        sql = "SELECT deadline FROM hipq.running WHERE id = %s"
+        sql = "SELECT deadline FROM hipq.running_detail WHERE id = %s"
         self.assertEqual(self.sql(sql, job), deadlines[-1])
         go.set()
         self.assertTrue(self.outcome(job).succeeded)
@@ -103,7 +103,7 @@ class Worker(Case):
         serving = self.serve(worker)
         job = self.enqueue()
         self.until_running(job)
-        sql = "SELECT deadline FROM hipq.running WHERE id = %s"
+        sql = "SELECT deadline FROM hipq.running_detail WHERE id = %s"
         before = self.sql(sql, job)
         ask = serving.worker._answers.ask
         self.assertEqual(ask(statements.STILL_RUN, ([job, job], [2, 1])), [([job],)])
@@ -131,7 +131,7 @@ class Worker(Case):
         job = self.enqueue()
         self.assertEqual(self.outcome(job), ("succeeded", {"in": "time"}, None))
         self.assertEqual(self.sql("SELECT count(*) FROM written"), 1)
-        sql = "SELECT array_agg(error ORDER BY attempt) FROM hipq.attempts WHERE job_id = %s"
+        sql = "SELECT array_agg(error ORDER BY attempt) FROM hipq.attempts_detail WHERE job_id = %s"
         errors = ["before the commit", "what completed the job was rolled back"]
         errors = [f"RuntimeError: {error}" for error in errors]
         self.assertEqual(self.sql(sql, job), errors)

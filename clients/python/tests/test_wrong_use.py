@@ -116,7 +116,7 @@ class WrongUse(Case):
         worker.job("scan")(asyncio.sleep)
         with self.assertRaisesRegex(hipq.PooledSession, r"Worker\(pooler=True\)"):
             asyncio.run(worker.run())
-        self.assertEqual(self.sql("SELECT count(*) FROM hipq.workers WHERE name = 'pooled'"), 0)
+        self.assertEqual(self.sql("SELECT count(*) FROM hipq.workers_detail WHERE name = 'pooled'"), 0)
 
     @unittest.skipIf("POOLER_HOST" not in os.environ, "there is no pooler")
     def test_through_a_pooler(self):

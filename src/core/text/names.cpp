@@ -113,10 +113,19 @@ std::string stem_of(std::string_view table)
     return std::string{table.substr(0, longest_whole_stem)} + "_" + hexadecimal(hash_of(table));
 }
 
+// Many a view has a sibling with all columns.
+constexpr std::string_view detail_suffix = "_detail";
+
+bool is_own_view(std::string_view name)
+{
+    if (name.ends_with(detail_suffix))
+        name.remove_suffix(detail_suffix.size());
+    return std::ranges::find(own_views, name) != own_views.end();
+}
+
 bool is_own_object(std::string_view table)
 {
-    return std::ranges::find(own_tables, table) != own_tables.end() ||
-           std::ranges::find(own_views, table) != own_views.end();
+    return std::ranges::find(own_tables, table) != own_tables.end() || is_own_view(table);
 }
 
 }  // namespace

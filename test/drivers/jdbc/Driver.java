@@ -90,7 +90,7 @@ public class Driver {
             System.out.println(String.join("\t", fields[0], fields[1], said));
             connection.rollback();
         }
-        String job = " FROM hipq.jobs WHERE id = " + example(connection);
+        String job = " FROM hipq.jobs_detail WHERE id = " + example(connection);
         System.out.println(String.join("\t", "example", value(connection, "SELECT timeout" + job, ""),
             value(connection, "SELECT throttle_factor" + job, ""), value(connection, "SELECT job_data" + job, "json")));
         connection.rollback();

@@ -200,7 +200,7 @@ static void print_example(void)
 {
     command("BEGIN");
     const char *id = example();
-    PGresult *job = must(run("SELECT timeout, throttle_factor, job_data FROM hipq.jobs WHERE id = $1", 1, &id, 0));
+    PGresult *job = must(run("SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = $1", 1, &id, 0));
     printf("example");
     for (int column = 0; column < PQnfields(job); column++) {
         putchar('\t');

@@ -50,7 +50,7 @@ async function main() {
   }
   await client.query("BEGIN");
   const id = await example(client);
-  const { rows } = await client.query("SELECT timeout, throttle_factor, job_data FROM hipq.jobs WHERE id = $1", [id]);
+  const { rows } = await client.query("SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = $1", [id]);
   console.log(["example", ...Object.values(rows[0]).map((value) => number(shown(value)))].join("\t"));
   await client.query("ROLLBACK");
   await client.end();

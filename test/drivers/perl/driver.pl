@@ -59,7 +59,7 @@ while (my $line = <$list>)
 	print join("\t", $kind, $what, $said), "\n";
 	$connection->rollback;
 }
-my @job = $connection->selectrow_array('SELECT timeout, throttle_factor, job_data FROM hipq.jobs WHERE id = $1', undef, example());
+my @job = $connection->selectrow_array('SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = $1', undef, example());
 print join("\t", 'example', $job[0], $job[1] + 0, shown($job[2], 'json')), "\n";
 $connection->rollback;
 $connection->disconnect;

@@ -60,6 +60,6 @@ with psycopg.connect("dbname=postgres") as connection:
         connection.rollback()
         if kind == "call":
             print(kind, what, outcome(connection, what, [None if value == r"\N" else value for value in rest]), sep="\t")
-    job = connection.execute("SELECT timeout, throttle_factor, job_data FROM hipq.jobs WHERE id = %s", (example(connection),)).fetchone()
+    job = connection.execute("SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = %s", (example(connection),)).fetchone()
     print("example", *map(shown, job), sep="\t")
     connection.rollback()

@@ -65,5 +65,5 @@ for line in open(sys.argv[1]):
         print(kind, what, outcome(connection, what, [None if value == r"\N" else value for value in rest]), sep="\t")
     connection.rollback()
 job = example(connection)
-print("example", *map(shown, rows(connection, "SELECT timeout, throttle_factor, job_data FROM hipq.jobs WHERE id = %s", (job,))[0]), sep="\t")
+print("example", *map(shown, rows(connection, "SELECT timeout, throttle_factor, job_data FROM hipq.jobs_detail WHERE id = %s", (job,))[0]), sep="\t")
 connection.rollback()

@@ -30,7 +30,7 @@ foreach my $queue ('app.mine', 'other.secret')
 	$hipq->pid_of($job{$queue}{hold});
 }
 my $worker = $hipq->sql_as('other', q{SELECT hipq.register_worker('other worker', '{other.secret}', '{outside}', listen => false)});
-ok($hipq->wait_until("SELECT worker_id = $worker FROM hipq.jobs WHERE id = $job{'other.secret'}{outside}"), 'a worker has a job');
+ok($hipq->wait_until("SELECT worker_id = $worker FROM hipq.jobs_detail WHERE id = $job{'other.secret'}{outside}"), 'a worker has a job');
 is($hipq->sql_as('other', "SELECT attempt FROM hipq.claim($worker)"), 1, 'and runs it');
 my $mine = $hipq->sql(q{SELECT queue_id FROM hipq.queue WHERE table_name = 'app_mine'});
 

@@ -49,14 +49,14 @@ is($hipq->outcome($id{$_}), 'succeeded', "claimed by $_") foreach qw(lock record
 is(seen($id{lock}), 'running initial 1', 'lock: the handler sees a running job, its row still waits');
 is(seen($id{record}), 'running running 1', 'record: the row runs too');
 is(seen($id{auto}), 'running running 1', 'auto records a type that was never seen to run');
-is($hipq->sql("SELECT concat_ws(' ', state, attempt, accepted_time >= created_time, deadline, retry_count) FROM hipq.jobs WHERE id = $id{lock}"),
+is($hipq->sql("SELECT concat_ws(' ', state, attempt, accepted_time >= created_time, deadline, retry_count) FROM hipq.jobs_detail WHERE id = $id{lock}"),
 	'final 1 t 0', 'a job claimed by lock leaves the same final row');
 my $again = $hipq->enqueue('look_auto');
 $hipq->outcome($again);
 is(seen($again), 'running initial 1', 'auto locks a type that runs for a short time');
 $hipq->outcome_of('slow');
 my $slow = $hipq->enqueue('slow');
-ok($hipq->wait_until("SELECT state IN ('running', 'final') FROM hipq.jobs WHERE id = $slow"), 'and records one that takes over 50 ms');
+ok($hipq->wait_until("SELECT state IN ('running', 'final') FROM hipq.jobs_detail WHERE id = $slow"), 'and records one that takes over 50 ms');
 is($hipq->outcome($slow), 'succeeded', 'which runs');
 is($hipq->outcome_of('steps'), 'succeeded', 'a procedure commits midway');
 is($hipq->outcome_of('steps'), 'succeeded', 'also when it is known to be short');
@@ -65,17 +65,17 @@ is($hipq->outcome_of('steps'), 'succeeded', 'also when it is known to be short')
 my $lock = $hipq->hold_lock;
 my $waits = $hipq->enqueue('wait_lock');
 my $pid = $hipq->pid_of($waits);
-is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $waits"), 'initial', 'its row has the state it waited in');
+is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $waits"), 'initial', 'its row has the state it waited in');
 is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $waits"), 'running', 'but it is shown to run');
-is($hipq->sql(q{SELECT running || ' ' || running_jobs FROM hipq.queues WHERE queue = 'app.main'}), '0 1', 'and counted');
+is($hipq->sql(q{SELECT running || ' ' || running_jobs FROM hipq.queues_detail WHERE queue = 'app.main'}), '0 1', 'and counted');
 is($hipq->why($waits), 'state: The job runs.', 'why says so');
 like($hipq->error_of("SELECT hipq.reschedule($waits, now() + interval '1 day')"), qr/cannot reschedule job $waits in state "running"/, 'it cannot be rescheduled');
-is($hipq->sql("SELECT count(*) FROM hipq.running WHERE id = $waits AND attempt = 1 AND pid = $pid"), '1', 'hipq.running has it once');
+is($hipq->sql("SELECT count(*) FROM hipq.running WHERE id = $waits AND attempt = 1 AND pid = $pid"), '1', 'hipq.running_detail has it once');
 is($hipq->sql(q{SELECT pg_terminate_backend(pid) FROM hipq.executors WHERE job_id IS NOT NULL}), 't', 'its executor is terminated');
 ok($hipq->wait_until("SELECT count(*) = 1 FROM hipq.attempts WHERE job_id = $waits AND reason = 'worker_lost'"), 'the attempt is recorded as lost');
 $lock->quit;
 is($hipq->outcome($waits), 'succeeded', 'and the job runs again');
-is($hipq->sql("SELECT attempt || ' ' || retry_count FROM hipq.jobs WHERE id = $waits"), '2 0', 'uncharged');
+is($hipq->sql("SELECT attempt || ' ' || retry_count FROM hipq.jobs_detail WHERE id = $waits"), '2 0', 'uncharged');
 
 # ---- failures
 foreach my $claim (qw(lock record))

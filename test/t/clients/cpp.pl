@@ -90,7 +90,7 @@ ends_well($scanner, 'it stops on SIGTERM');
 ok($hipq->wait_until('SELECT count(*) FROM hipq.workers', 0), 'and is no worker any more');
 
 command_ok([ @as_app, "$there/enqueue" ], 'the function of the manual enqueues');
-is($hipq->sql(q{SELECT job_data->>'to' || ' ' || job_key || ' ' || (SELECT address FROM signup) FROM hipq.jobs WHERE job_type = 'welcome'}),
+is($hipq->sql(q{SELECT job_data->>'to' || ' ' || job_key || ' ' || (SELECT address FROM signup) FROM hipq.jobs_detail WHERE job_type = 'welcome'}),
 	'ann@example.com ann@example.com ann@example.com', 'with its data and key, in its transaction');
 my ($said, $err) = ('', '');
 IPC::Run::run([ @as_app, "$there/enqueue" ], '>', \$said, '2>', \$err);
@@ -113,7 +113,7 @@ is($hipq->attempts($jobs{failing}), '1 transient_error, 2 transient_error', 'aft
 is($hipq->outcome($jobs{permanent}), 'failed', 'what throws Permanent has failed');
 is($hipq->attempts($jobs{permanent}), '1 explicit_failure', 'for good');
 is($hipq->result($jobs{release}), '2', 'what throws Release runs again');
-is($hipq->sql("SELECT retry_count FROM hipq.jobs WHERE id = $jobs{release}"), 0, 'uncharged');
+is($hipq->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $jobs{release}"), 0, 'uncharged');
 is($hipq->outcome($hipq->enqueue('typed', q{'{"size": "three"}', queue => 'app.mail'})), 'failed', 'data of another type fail the job');
 like($hipq->result($jobs{told}), qr/^"20\d\d-.*Z"$/, 'more time is given');
 is($hipq->sql("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $jobs{slow}"), '30.0 on the way', 'progress is seen');
@@ -129,7 +129,7 @@ sub outcomes_of
 	my $data = join ', ', map { "'$_'" } @data;
 	my $ids = $hipq->sql("SELECT hipq.enqueue_many('$type', ARRAY[$data]::jsonb[], queue => 'app.mail')");
 	$hipq->outcome($_) foreach $ids =~ /\d+/g;
-	return split /\n/, $hipq->sql("SELECT concat_ws(' ', outcome, attempt, result, error) FROM hipq.jobs WHERE id = ANY ('$ids') ORDER BY id");
+	return split /\n/, $hipq->sql("SELECT concat_ws(' ', outcome, attempt, result, error) FROM hipq.jobs_detail WHERE id = ANY ('$ids') ORDER BY id");
 }
 
 my @many = outcomes_of('many', ('{"how": "succeed"}') x 6, '{"how": "fail"}', '{"how": "release"}');
@@ -177,7 +177,7 @@ $hipq->node->stop('immediate');
 $hipq->node->start;
 is($hipq->result($hipq->enqueue('typed', q{'{"size": 4}', queue => 'app.mail'})), '8', 'after a crash of the server the worker works on');
 $kinds->signal('TERM');
-ok($hipq->wait_until(q{SELECT is_draining FROM hipq.workers WHERE name = 'kinds'}), 'a signal drains it');
+ok($hipq->wait_until(q{SELECT is_draining FROM hipq.workers_detail WHERE name = 'kinds'}), 'a signal drains it');
 $kinds->signal('TERM');    # two at once would be one
 $kinds->finish;
 is($kinds->result(0), 0, 'a second signal gives back what runs');

@@ -127,7 +127,7 @@ my %tries = (
 	'`run_until_idle`, in a test\'s transaction' => sub { say_in("BEGIN;\nSELECT count(*) >= 0 FROM (SELECT hipq.enqueue('work', '{}', 'app.pool')) AS one;\nSELECT hipq.run_until_idle('app.pool') >= 1;\nROLLBACK;") eq "t\nt" },
 	'`SET LOCAL hipq.traceparent`' => sub {
 		say_in("BEGIN;\nSET LOCAL hipq.traceparent = '$traceparent';\n"
-		  . q{SELECT hipq.enqueue('work', '{}', 'app.pool') AS id \gset} . "\nCOMMIT;\nSELECT traceparent FROM hipq.jobs WHERE id = :id;") eq $traceparent && !sees_traceparent();
+		  . q{SELECT hipq.enqueue('work', '{}', 'app.pool') AS id \gset} . "\nCOMMIT;\nSELECT traceparent FROM hipq.jobs_detail WHERE id = :id;") eq $traceparent && !sees_traceparent();
 	},
 	'`SET hipq.traceparent`' => sub { say_in("SET hipq.traceparent = '$traceparent';"); my $leaks = sees_traceparent(); say_in('RESET hipq.traceparent;'); return !$leaks; },
 	'`options=-c hipq.traceparent=...`' => sub { say_in('SHOW hipq.traceparent;', PGOPTIONS => "-c hipq.traceparent=$traceparent") eq $traceparent },

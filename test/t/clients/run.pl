@@ -26,7 +26,7 @@ my @worker = ('--queue', 'app.run', '--types', 'say', '--', $program);
 my $run = HipqRun->new($hipq, arguments => [ '--jobs', 4, @worker ]);
 ok($run->is_ready, 'it registers');
 sub enqueue { my ($do, $rest) = @_; return $hipq->enqueue('say', sprintf q{jsonb_build_object('do', $do$%s$do$), queue => 'app.run'%s}, $do, $rest // ''); }
-sub job { my ($id) = @_; $hipq->outcome($id); return $hipq->sql("SELECT concat_ws(' ', outcome, result, error) FROM hipq.jobs WHERE id = $id"); }
+sub job { my ($id) = @_; $hipq->outcome($id); return $hipq->sql("SELECT concat_ws(' ', outcome, result, error) FROM hipq.jobs_detail WHERE id = $id"); }
 
 # ---- exit codes and output
 
@@ -54,7 +54,7 @@ foreach my $case (
 }
 my $id = enqueue('seq 1 5000 >&2; exit 78');
 like(job($id), qr/^failed exit code 78: \d+\n(?:\d+\n)+5000$/, 'of much that it says the end is kept');
-cmp_ok($hipq->sql("SELECT length(error) FROM hipq.jobs WHERE id = $id"), '>', 7000, '... which is much, too');
+cmp_ok($hipq->sql("SELECT length(error) FROM hipq.jobs_detail WHERE id = $id"), '>', 7000, '... which is much, too');
 
 # ---- what it gets
 
@@ -73,10 +73,10 @@ unlike($hipq->result(enqueue('env')), qr/HIPQ_JOB_KEY|TRACEPARENT/, 'without the
 
 my $slow = enqueue("echo 3/10 on the way >&3; echo nonsense >&3; echo 'extend 2 h' >&3; while [ ! -e $there/go ]; do sleep 0.05; done; echo done");
 ok($hipq->wait_until("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $slow", '30.0 on the way'), 'progress is seen')
-  or diag($hipq->sql('TABLE hipq.progress'));
+  or diag($hipq->sql('TABLE hipq.progress_detail'));
 ok($run->logs('progress not understood', qr/^nonsense$/), 'a line that is none is logged');
-ok($hipq->wait_until("SELECT deadline > now() + '1 h' FROM hipq.running WHERE id = $slow"), 'it has more time')
-  or diag($hipq->sql("SELECT row_to_json(running) FROM hipq.running"));
+ok($hipq->wait_until("SELECT deadline > now() + '1 h' FROM hipq.running_detail WHERE id = $slow"), 'it has more time')
+  or diag($hipq->sql("SELECT row_to_json(running) FROM hipq.running_detail AS running"));
 append_to_file("$there/go", '');
 is(job($slow), 'succeeded "done"', 'and it ends');
 
@@ -89,7 +89,7 @@ ok($run->is_ready, 'a program is there');
 unlink $vanishing or die $!;
 $id = enqueue('');
 ok($run->logs('program not run', qr/No such file/), 'a program that vanishes is told of');
-ok($hipq->wait_until("SELECT state = 'retry' AND retry_count = 0 AND scheduled_run_time > now() FROM hipq.jobs WHERE id = $id"), 'the job is given back, uncharged');
+ok($hipq->wait_until("SELECT state = 'retry' AND retry_count = 0 AND scheduled_run_time > now() FROM hipq.jobs_detail WHERE id = $id"), 'the job is given back, uncharged');
 is($run->stop, 0, 'it ends');
 $hipq->sql("SELECT hipq.cancel($id)");
 
@@ -114,7 +114,7 @@ is($hipq->attempts($id), '1 transient_error, 2 transient_error', '... 75 is');
 
 $hipq->sql(q{SELECT hipq.enqueue_many('say', array_agg(jsonb_build_object('do', 'echo quick')), queue => 'app.run') FROM generate_series(1, 300)});
 HipqRun::answer($hipq, '--drain', '--idle', '2', '--jobs', 8, '--prefetch', 20, @worker);
-is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE result = '"quick"'}), 300, '... many of them, without a pause');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE result = '"quick"'}), 300, '... many of them, without a pause');
 
 my $config = "$there/config.json";
 append_to_file($config, encode_json({ queue => ['app.run'], types => [ 'say', 'other' ], drain => JSON::PP::true, idle => 0.5, name => 'configured', command => [$program] })

@@ -32,7 +32,7 @@ my @program = ('--', 'perl', "$there/program.pl");
 my $run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 3, @program ], env => { HEEDS => 1 });
 ok($run->is_ready, 'it registers');
 sub enqueue { my ($say, $rest) = @_; return $hipq->enqueue('line', sprintf q{jsonb_build_object('say', $say$%s$say$), queue => 'app.run'%s}, $say, $rest // ''); }
-sub job { my ($id) = @_; $hipq->outcome($id); return $hipq->sql("SELECT concat_ws(' ', outcome, result, error) FROM hipq.jobs WHERE id = $id"); }
+sub job { my ($id) = @_; $hipq->outcome($id); return $hipq->sql("SELECT concat_ws(' ', outcome, result, error) FROM hipq.jobs_detail WHERE id = $id"); }
 sub starts { return scalar grep { $_->{event} eq 'stderr' && $_->{message} =~ /^started/ } $run->entries; }
 
 my $id = enqueue('{"id": %d, "result": {"sent": true}}');
@@ -47,7 +47,7 @@ ok($run->wait_for(sub { starts() == 1 }), 'all of that is one program');
 
 $id = enqueue("not JSON\n{\"id\": %d}\n{\"id\": 0, \"result\": 1}\n{\"id\": %d, \"progress\": 3, \"total\": 10, \"message\": \"on\"}\n{\"id\": %d, \"extend\": \"1 h\"}");
 ok($hipq->wait_until("SELECT percent || ' ' || message FROM hipq.progress WHERE id = $id", '30.0 on'), 'progress is seen');
-ok($hipq->wait_until("SELECT deadline > now() + '50 min' FROM hipq.running WHERE id = $id"), 'more time is given');
+ok($hipq->wait_until("SELECT deadline > now() + '50 min' FROM hipq.running_detail WHERE id = $id"), 'more time is given');
 ok($run->logs('answer not understood', $_), "a wrong line is logged: $_") foreach qr/^not a JSON object: not JSON/, qr/^no member "result"/, qr/^job 0 does not run/;
 $hipq->sql("SELECT hipq.cancel($id)");
 ok($run->logs('stderr', qr/^over $id$/), 'the program is told of a cancelled job');
@@ -55,9 +55,9 @@ is(job(enqueue('{"id": %d, "result": 1}')), 'succeeded 1', 'and works on, if it 
 ok($run->wait_for(sub { starts() == 1 }), '... the same one');
 
 $id = enqueue('nothing');
-ok($hipq->wait_until("SELECT is_accepted FROM hipq.running WHERE id = $id"), 'a job waits for its answer');
+ok($hipq->wait_until("SELECT is_accepted FROM hipq.running_detail WHERE id = $id"), 'a job waits for its answer');
 like(job(enqueue('die', q{, max_retries => 0})), qr/^failed the program ended with this job: exit code 7: started.*\nno way$/s, 'the program dies with its jobs');
-ok($hipq->wait_until("SELECT concat(state, attempt) FROM hipq.jobs WHERE id = $id", 'running2'), 'the others are tried again');
+ok($hipq->wait_until("SELECT concat(state, attempt) FROM hipq.jobs_detail WHERE id = $id", 'running2'), 'the others are tried again');
 ok($run->wait_for(sub { starts() == 2 }), '... in a new one');
 $hipq->sql("SELECT hipq.cancel($id)");
 ok($run->logs('stderr', qr/^over $id$/), 'it is cancelled');
@@ -68,15 +68,15 @@ ok($run->logs('stderr', qr/^stdin has ended$/), '... by the end of its stdin');
 
 $run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 3, @program ]);
 my @jobs = map { enqueue('nothing') } 1 .. 2;
-ok($hipq->wait_until('SELECT count(*) FROM hipq.running WHERE is_accepted', 2), 'two jobs wait for their answers');
+ok($hipq->wait_until('SELECT count(*) FROM hipq.running_detail WHERE is_accepted', 2), 'two jobs wait for their answers');
 $hipq->sql("SELECT hipq.cancel($jobs[0])");
 ok($run->logs('program ended', qr/went on with job $jobs[0]/), 'a program that heeds no end is ended itself');
-ok($hipq->wait_until("SELECT concat(state, attempt, retry_count) FROM hipq.jobs WHERE id = $jobs[1]", 'running20'), 'the other job is given back, and comes again');
+ok($hipq->wait_until("SELECT concat(state, attempt, retry_count) FROM hipq.jobs_detail WHERE id = $jobs[1]", 'running20'), 'the other job is given back, and comes again');
 $run->signal('TERM');
 ok($run->logs('draining'), 'SIGTERM drains it');
 $run->signal('TERM');
 is($run->exit_code, 0, 'a second one ends it');
-is($hipq->sql("SELECT concat(state, retry_count) FROM hipq.jobs WHERE id = $jobs[1]"), 'retry0', 'what it had is given back, uncharged');
+is($hipq->sql("SELECT concat(state, retry_count) FROM hipq.jobs_detail WHERE id = $jobs[1]"), 'retry0', 'what it had is given back, uncharged');
 $hipq->sql("SELECT hipq.cancel($jobs[1])");
 
 # ---- a program that dies at once
@@ -90,7 +90,7 @@ is($run->stop, 0, '... and no more');
 $hipq->sql(q{SELECT hipq.enqueue_many('line', array_agg(jsonb_build_object('say', '{"id": %d, "result": "many"}')), queue => 'app.run') FROM generate_series(1, 5000)});
 $run = HipqRun->new($hipq, arguments => [ @worker, '--jobs', 100, '--prefetch', 100, '--drain', '--idle', 4, @program ]);
 is($run->exit_code, 0, 'it ends when there are no more');
-is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE result = '"many"'}), 5000, 'many jobs are answered, without a pause as long as that');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE result = '"many"'}), 5000, 'many jobs are answered, without a pause as long as that');
 ok($run->wait_for(sub { starts() == 1 }), '... by one program');
 is($hipq->sql('SELECT count(*) FROM hipq.running'), 0, 'no job runs any more');
 done_testing();

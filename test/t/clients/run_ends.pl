@@ -81,11 +81,11 @@ $id = enqueue('wait');
 $run->signal('TERM');
 ok($run->logs('draining'), 'SIGTERM drains it');
 my $later = enqueue('wait');
-ok($hipq->wait_until('SELECT is_draining FROM hipq.workers'), 'it takes no more jobs');
+ok($hipq->wait_until('SELECT is_draining FROM hipq.workers_detail'), 'it takes no more jobs');
 append_to_file("$there/go", '');
 is($run->exit_code, 0, 'it ends with the last one');
-is($hipq->sql("SELECT outcome || result FROM hipq.jobs WHERE id = $id"), 'succeeded"done"', '... whose result is told');
-is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $later"), 'initial', 'what came later waits');
+is($hipq->sql("SELECT outcome || result FROM hipq.jobs_detail WHERE id = $id"), 'succeeded"done"', '... whose result is told');
+is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $later"), 'initial', 'what came later waits');
 unlink "$there/go";
 
 # ---- SIGTERM twice, or a grace: what runs is ended, and given back
@@ -102,8 +102,8 @@ foreach my $case ([ 'a second signal' ], [ 'the end of the grace', '--grace', 0.
 	$run->signal('TERM') unless @options;
 	is($run->exit_code, 0, "$what ends it");
 	is_gone('with all programs', @pids);
-	is($hipq->sql("SELECT state || ' ' || retry_count FROM hipq.jobs WHERE id = $waits"), 'retry 0', 'what was ended is given back, uncharged');
-	is($hipq->sql("SELECT outcome || result FROM hipq.jobs WHERE id = $ends"), 'succeeded"in time"', 'what ended in time counts');
+	is($hipq->sql("SELECT state || ' ' || retry_count FROM hipq.jobs_detail WHERE id = $waits"), 'retry 0', 'what was ended is given back, uncharged');
+	is($hipq->sql("SELECT outcome || result FROM hipq.jobs_detail WHERE id = $ends"), 'succeeded"in time"', 'what ended in time counts');
 	unlink map { "$there/$_" } $waits, $ends;
 }
 $hipq->sql("SELECT hipq.cancel($later)");

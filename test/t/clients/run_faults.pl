@@ -32,7 +32,7 @@ sub succeeds_once
 {
 	my ($id, $what) = @_;
 	is($hipq->outcome($id), 'succeeded', $what);
-	return is(ledger("end $id") . $hipq->sql("SELECT result::text FROM hipq.jobs WHERE id = $id"), '11', '... in its first attempt, which ran once');
+	return is(ledger("end $id") . $hipq->sql("SELECT result::text FROM hipq.jobs_detail WHERE id = $id"), '11', '... in its first attempt, which ran once');
 }
 
 # ---- the server crashes and comes back; answers wait for it
@@ -50,7 +50,7 @@ $hipq->node->start;
 succeeds_once($during, 'what had ended by then is told when the server is back');
 let_go($after);
 succeeds_once($after, 'what ran on counts, too');
-my $registered = $hipq->wait_until("SELECT count(*) FROM hipq.workers WHERE name = 'bound' AND pid IS NOT NULL", 1);
+my $registered = $hipq->wait_until("SELECT count(*) FROM hipq.workers_detail WHERE name = 'bound' AND pid IS NOT NULL", 1);
 ok($registered && $bound->logs('registered', qr//, 2), 'it is registered again');
 succeeds_once(enqueue('short'), '... and works');
 
@@ -135,7 +135,7 @@ my $moving = HipqRun->new($hipq, arguments => [ '-d', $both, '--name', 'moving',
 ok($moving->is_ready, 'one that knows both servers registers');
 my $moved = enqueue('long');
 starts_in($moving, $moved);
-ok($hipq->wait_until("SELECT is_accepted FROM hipq.running WHERE id = $moved"), 'its job is accepted');
+ok($hipq->wait_until("SELECT is_accepted FROM hipq.running_detail WHERE id = $moved"), 'its job is accepted');
 $hipq->node->wait_for_catchup($standby);
 $hipq->node->stop('immediate');
 $standby->promote;
@@ -157,17 +157,17 @@ foreach my $round (1 .. 4)
 {
 	push @runs, HipqRun->new($new, arguments => [ '--name', "round $round", @worker ]);
 	ok($runs[-1]->is_ready, "round $round: another one works");
-	my $done = $new->sql('SELECT count(*) FROM hipq.jobs WHERE state = $$final$$');
-	$new->wait_until("SELECT count(*) > $done + 10 FROM hipq.jobs WHERE state = 'final'", 't', 10);
+	my $done = $new->sql('SELECT count(*) FROM hipq.jobs_detail WHERE state = $$final$$');
+	$new->wait_until("SELECT count(*) > $done + 10 FROM hipq.jobs_detail WHERE state = 'final'", 't', 10);
 	if ($round % 2) { $runs[-1]->stop('KILL'); next; }
 	$standby->stop('immediate');
 	$standby->start;
 }
-ok($new->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE state <> 'final'}, 0), 'all jobs end');
-is($new->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded' AND job_data ? 'n'}), 300, 'all have succeeded');
+ok($new->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}, 0), 'all jobs end');
+is($new->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE outcome = 'succeeded' AND job_data ? 'n'}), 300, 'all have succeeded');
 my ($written, %ends) = slurp_file("$there/ledger");
 $ends{$1}{$2}++ while $written =~ /^end (\d+) (\d+)$/mg;
-my @counted = map { [ split /\|/ ] } split /\n/, $new->sql(q{SELECT id, result FROM hipq.jobs WHERE job_data ? 'n'});
+my @counted = map { [ split /\|/ ] } split /\n/, $new->sql(q{SELECT id, result FROM hipq.jobs_detail WHERE job_data ? 'n'});
 is((grep { ($ends{ $_->[0] }{ $_->[1] } // 0) != 1 } @counted), 0, 'what counts has run to its end, once');
 is((grep { my $id = $_; grep { $_ > 1 } values %{ $ends{$id} } } keys %ends), 0, 'no attempt has run twice');
 is($_->stop, 0, 'it stops') foreach $moving, @runs[ 2, 4 ];

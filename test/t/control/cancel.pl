@@ -35,7 +35,7 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'in_steps', handler => 'in_steps', max_retries => 5, retry_base => '10 ms');
 	SELECT hipq.register_job_type('app.main', 'asked', handler => 'work', retry_handler => 'asks_long', max_retries => 5)});
 
-sub row { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count, retry_reason, error) FROM hipq.jobs WHERE id = $id"); }
+sub row { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count, retry_reason, error) FROM hipq.jobs_detail WHERE id = $id"); }
 sub written { my ($id) = @_; return $hipq->sql("SELECT string_agg(what, ' ') FROM written WHERE id = $id"); }
 
 # Starts a job and waits until its code runs.
@@ -54,8 +54,8 @@ is($hipq->sql("SELECT hipq.cancel($id, 'no longer wanted')"), 't', 'a running jo
 is($hipq->outcome($id), 'cancelled', 'it ends so');
 is(row($id), 'cancelled 1 0 cancelled cancelled: no longer wanted', 'final, without a retry, with the reason given');
 is($hipq->attempts($id), '1 cancelled 57014', 'its attempt is recorded');
-is($hipq->sql("SELECT concat_ws(' ', executor_pid, error) FROM hipq.attempts WHERE job_id = $id"), "$pid cancelled: no longer wanted", 'with who ran it');
-cmp_ok($hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts WHERE job_id = $id"), '<', 30, 'it did not run to its end');
+is($hipq->sql("SELECT concat_ws(' ', executor_pid, error) FROM hipq.attempts_detail WHERE job_id = $id"), "$pid cancelled: no longer wanted", 'with who ran it');
+cmp_ok($hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts_detail WHERE job_id = $id"), '<', 30, 'it did not run to its end');
 is(written($id), '', 'what it wrote is gone');
 is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $id"), 0, 'there is no dead letter');
 is($hipq->sql("SELECT hipq.cancel($id)"), 'f', 'a final job is not cancelled');
@@ -76,7 +76,7 @@ is($hipq->sql("SELECT hipq.cancel($id, 'again')"), 't', 'may be told twice');
 is($hipq->outcome($id), 'cancelled', 'is ended');
 is(row($id), 'cancelled 1 0 cancelled cancelled: for good', 'as cancelled');
 is($hipq->attempts($id), '1 cancelled 57014', 'with its attempt');
-is($hipq->sql("SELECT executor_pid FROM hipq.attempts WHERE job_id = $id"), $pid, 'and who ran it');
+is($hipq->sql("SELECT executor_pid FROM hipq.attempts_detail WHERE job_id = $id"), $pid, 'and who ran it');
 ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0), 'with its process');
 is(written($id), '', 'what it wrote is gone');
 
@@ -87,7 +87,7 @@ is($hipq->outcome($id), 'cancelled', 'is cancelled');
 is(written($id), 'first', 'what it had committed stays');
 is($hipq->attempts($id), '1 cancelled 57014', 'it is not retried');
 ($id) = start('asked', '{"fail": 1}');
-is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'error', 'a job whose retry handler is asked');
+is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'error', 'a job whose retry handler is asked');
 is($hipq->sql("SELECT hipq.cancel($id, 'while asked')"), 't', 'can be cancelled');
 is($hipq->outcome($id), 'cancelled', 'ends so');
 is(row($id), 'cancelled 1 0 cancelled cancelled: while asked', 'with the reason');
@@ -95,7 +95,7 @@ is(row($id), 'cancelled 1 0 cancelled cancelled: while asked', 'with the reason'
 $hipq->sql('ALTER ROLE app NOLOGIN');
 $hipq->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'hipq executor' ORDER BY pid = $pid");
 ok($hipq->wait_until('SELECT count(*) FROM hipq.executors', 0), 'a job that stands in error with nobody to ask');
-is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'error', 'waits for somebody');
+is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'error', 'waits for somebody');
 is($hipq->sql("SELECT hipq.cancel($id, 'enough')"), 't', 'can be cancelled');
 is(row($id), 'cancelled 1 0 cancelled cancelled: enough', 'at once');
 $hipq->sql('ALTER ROLE app LOGIN');
@@ -114,7 +114,7 @@ foreach my $type ('suicide', 'suicide_at_end')
 ($id) = start('work', '{}');
 $hipq->sql("SELECT hipq.cancel($id, repeat('\x{e2}\x{82}\x{ac}', 1000))");
 $hipq->outcome($id);
-is($hipq->sql("SELECT length(error) > 80 AND error ~ '^cancelled: \x{e2}\x{82}\x{ac}+\$' FROM hipq.jobs WHERE id = $id"), 't', 'of a long reason what fits is kept, in whole characters');
+is($hipq->sql("SELECT length(error) > 80 AND error ~ '^cancelled: \x{e2}\x{82}\x{ac}+\$' FROM hipq.jobs_detail WHERE id = $id"), 't', 'of a long reason what fits is kept, in whole characters');
 
 # ---- before its code starts, and after it has ended: commits that wait for a standby that there is not
 $hipq->sql('TRUNCATE written');
@@ -142,7 +142,7 @@ is(written($id), 'caught', 'with its effects');
 is($hipq->sql("SELECT pg_cancel_backend($pid)"), 't', 'pg_cancel_backend()');
 is($hipq->outcome($id), 'succeeded', 'only fails the attempt');
 is($hipq->attempts($id), '1 transient_error 57014', 'with its SQLSTATE');
-is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs WHERE id = $id"), '2 1', 'charged');
+is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs_detail WHERE id = $id"), '2 1', 'charged');
 
 # ---- a batch of which any number is cancelled
 $hipq->sql(q{

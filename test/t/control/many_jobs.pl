@@ -28,7 +28,7 @@ my $cancelled = $hipq->sql(q{SELECT hipq.cancel_jobs('app.main', 'sleep', reason
 is($cancelled, 300, 'all jobs of a type are cancelled, running or waiting');
 ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'and end') or BAIL_OUT('jobs sleep');
 is(outcomes('sleep'), 'cancelled 300', 'so');
-is($hipq->sql(q{SELECT string_agg(DISTINCT error, ' ') FROM hipq.jobs WHERE job_type = 'sleep'}), 'cancelled: enough', 'with the reason given');
+is($hipq->sql(q{SELECT string_agg(DISTINCT error, ' ') FROM hipq.jobs_detail WHERE job_type = 'sleep'}), 'cancelled: enough', 'with the reason given');
 
 # ---- running ones only
 my @busy = map { $hipq->enqueue('run', qq{'{"sleep": 600}', queue => 'app.main', priority => -1}) } 1 .. 4;
@@ -59,7 +59,7 @@ ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'failed'},
 $hipq->sql('CREATE TABLE mended ()');
 my $retried = join ' ', map { $hipq->sql(q{SELECT hipq.retry_jobs('app.main', 'run', max_jobs => 30)}) } 1 .. 3;
 is($retried, '30 20 0', 'each is run again once');
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE retry_of IS NOT NULL AND outcome = 'succeeded'}, 50), 'and succeeds');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE retry_of IS NOT NULL AND outcome = 'succeeded'}, 50), 'and succeeds');
 
 # ---- moved back and forth while executors take them
 $hipq->sql(q{TRUNCATE ran});

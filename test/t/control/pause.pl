@@ -34,7 +34,7 @@ sub enqueue_many
 	return;
 }
 
-sub ran { my ($where) = @_; return $hipq->sql(q{SELECT count(*) FROM ran JOIN hipq.jobs USING (id)} . (defined $where ? " WHERE $where" : '')); }
+sub ran { my ($where) = @_; return $hipq->sql(q{SELECT count(*) FROM ran JOIN hipq.jobs_detail USING (id)} . (defined $where ? " WHERE $where" : '')); }
 sub unfinished { my ($where) = @_; return $hipq->sql("SELECT count(*) FROM hipq.app_main_live AS job WHERE $where"); }
 
 # Something else that is due runs: whoever decides has looked since.
@@ -45,7 +45,7 @@ sub last_start_after
 {
 	my ($time) = @_;
 	$hipq->wait_until(q{SELECT count(*) FROM hipq.running}, 0);
-	return $hipq->sql("SELECT coalesce(max(1000 * extract(epoch FROM at - '$time'::timestamptz)), 0)::integer FROM ran JOIN hipq.jobs USING (id) WHERE queue = 'app.main'");
+	return $hipq->sql("SELECT coalesce(max(1000 * extract(epoch FROM at - '$time'::timestamptz)), 0)::integer FROM ran JOIN hipq.jobs_detail USING (id) WHERE queue = 'app.main'");
 }
 
 # ---- a queue, under load
@@ -144,7 +144,7 @@ foreach my $round (1 .. 30)
 	$hipq->sql("SELECT hipq.pause($what); INSERT INTO hipq.app_main (job_type, throttle_key) SELECT 'lock', 'a' FROM generate_series(1, 10); SELECT hipq.resume($what)");
 }
 ok($hipq->wait_until('SELECT count(*) FROM hipq.app_main_live', 0), 'all jobs are done');
-is(ran(q{state = 'final'}), $hipq->sql('SELECT count(*) FROM hipq.jobs'), 'each once');
+is(ran(q{state = 'final'}), $hipq->sql('SELECT count(*) FROM hipq.jobs_detail'), 'each once');
 is($hipq->sql('SELECT count(*) FROM hipq.pause'), 0, 'nothing is paused');
 
 done_testing();

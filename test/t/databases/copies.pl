@@ -29,7 +29,7 @@ sub is_held
 	my $id = $copy->enqueue('run');
 	like($copy->why($id), qr/^hold: The database or its server is a copy/, "$what: why() says that the jobs are held");
 	ok($copy->wait_until($workers, 0), "$what: nobody works");
-	is($copy->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'initial', "$what: nothing runs");
+	is($copy->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'initial', "$what: nothing runs");
 	my $text = slurp_file($copy->node->logfile);
 	my $lines = () = $text =~ /hipq holds the jobs of database "postgres"/g;
 	is($lines, 1, "$what: the log says so once");

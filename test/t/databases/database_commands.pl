@@ -81,7 +81,7 @@ sub finished_after
 	foreach my $id (@ids)
 	{
 		is($db->outcome($id, 20), 'succeeded', "$what: a job that ran runs again");
-		is($db->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs WHERE id = $id"), '2 0', "$what: uncharged");
+		is($db->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs_detail WHERE id = $id"), '2 0', "$what: uncharged");
 	}
 	return;
 }
@@ -288,7 +288,7 @@ sub finished_after
 		$db = $hipq->in($to);
 	}
 	ok($db->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, $total), 'no job is lost');
-	is($db->sql(q{SELECT count(*) FROM hipq.jobs WHERE retry_count > 0}), '0', 'none is charged');
+	is($db->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE retry_count > 0}), '0', 'none is charged');
 	done_in_time('DROP DATABASE busy', 'DROP DATABASE in the end');
 }
 

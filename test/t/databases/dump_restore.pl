@@ -34,7 +34,7 @@ my @done = map { $source->enqueue('run', qq{'{"n": $_}', job_key => 'key $_'}) }
 push @done, map { $source->enqueue('run', q{'{"fail": 1}'}) } 1 .. 3;
 $source->outcome($_) foreach @done;
 my $retry = $source->enqueue('retries', q{'{"fail": 1}'});
-$source->wait_until("SELECT state FROM hipq.jobs WHERE id = $retry", 'retry');
+$source->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $retry", 'retry');
 my $lock = $source->hold_lock;
 my $running = $source->enqueue('run', q{'{"lock": 1}', job_key => 'running'});
 $source->wait_until("SELECT count(*) FROM hipq.running WHERE id = $running", 1);
@@ -89,12 +89,12 @@ foreach my $kind (sort keys %dump)
 	# A new scheduler that finds the hold leaves; a job that is enqueued makes one look.
 	my $new = $copy->sql(q{SELECT hipq.enqueue('run', queue => 'app.main')});
 	ok($copy->wait_until(q{SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database() AND backend_type IN ('hipq scheduler', 'hipq executor')}), "$kind: nobody works");
-	is($copy->sql("SELECT string_agg(state::text, ' ' ORDER BY id) FROM hipq.jobs WHERE id IN ($waiting, $new, $running)"), 'running initial initial', "$kind: nothing has run");
+	is($copy->sql("SELECT string_agg(state::text, ' ' ORDER BY id) FROM hipq.jobs_detail WHERE id IN ($waiting, $new, $running)"), 'running initial initial', "$kind: nothing has run");
 	$copy->sql('SELECT hipq.release_hold()');
 	is($copy->outcome($waiting), 'succeeded', "$kind: after release_hold() waiting jobs run");
 	is($copy->outcome($new), 'succeeded', "$kind: new ones too");
 	is($copy->outcome($running), 'succeeded', "$kind: and what ran");
-	is($copy->sql("SELECT attempt || ' ' || retry_count FROM hipq.jobs WHERE id = $running"), '2 0', "$kind: in a new attempt, uncharged");
+	is($copy->sql("SELECT attempt || ' ' || retry_count FROM hipq.jobs_detail WHERE id = $running"), '2 0', "$kind: in a new attempt, uncharged");
 	is($copy->sql("SELECT string_agg(attempt::text, ' ') FROM ran WHERE id = $running"), '2', "$kind: once");
 	my ($id) = $copy->sql_as('producer', q{INSERT INTO hipq.app_main (job_type) VALUES ('run') RETURNING id});
 	is($copy->outcome($id), 'succeeded', "$kind: the right to enqueue came along");
@@ -110,7 +110,7 @@ my $clone = $hipq->in('clone');
 like($clone->why($waiting), qr/^hold:/, 'a clone holds its jobs');
 my $new = $clone->sql(q{SELECT hipq.enqueue('run', queue => 'app.main')});
 ok($clone->wait_until(q{SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database() AND backend_type IN ('hipq scheduler', 'hipq executor')}), 'nobody works there');
-is($clone->sql("SELECT state FROM hipq.jobs WHERE id = $new"), 'initial', 'nothing runs');
+is($clone->sql("SELECT state FROM hipq.jobs_detail WHERE id = $new"), 'initial', 'nothing runs');
 $clone->sql('SELECT hipq.release_hold()');
 is($clone->outcome($new), 'succeeded', 'until release_hold()');
 

@@ -30,7 +30,7 @@ sub fails_over
 	my ($from, $to, $what) = @_;
 	my $lock = $from->hold_lock;
 	my $running = $from->enqueue('run', q{'{"lock": 1}'});
-	ok($from->wait_until("SELECT state = 'running' FROM hipq.jobs WHERE id = $running"), "$what: a job runs");
+	ok($from->wait_until("SELECT state = 'running' FROM hipq.jobs_detail WHERE id = $running"), "$what: a job runs");
 	my $later = $from->enqueue('run', q{scheduled_run_time => now() + interval '1 hour'});
 	$from->node->wait_for_catchup($to->node, 'replay');
 	like($to->why($later), qr/^scheduled time|^loaded: The server is a standby/, "$what: the standby runs nothing");
@@ -39,7 +39,7 @@ sub fails_over
 	$to->node->promote;
 	is($to->outcome($running), 'succeeded', "$what: what ran runs again");
 	is($to->sql("SELECT string_agg(attempt::text, ' ') FROM ran WHERE id = $running"), '2', "$what: in a new attempt, with one effect");
-	is($to->sql("SELECT retry_count FROM hipq.jobs WHERE id = $running"), '0', "$what: uncharged");
+	is($to->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $running"), '0', "$what: uncharged");
 	$to->sql("SELECT hipq.reschedule($later, now())");
 	is($to->outcome($later), 'succeeded', "$what: what waited runs");
 	is($to->outcome_of('run'), 'succeeded', "$what: and what is new, without release_hold()");

@@ -47,7 +47,7 @@ my $attempt = $worker->query_safe("SELECT attempt FROM hipq.claim($worker_id, 1,
 is($attempt, '1', 'an external worker has a job');
 pause();
 my %job = ('grouped notify' => enqueue('notify', 'grouped'));
-ok($primary->wait_until("SELECT state = 'final' FROM hipq.jobs WHERE id = $job{'grouped notify'}"), 'grouped: a job is over');
+ok($primary->wait_until("SELECT state = 'final' FROM hipq.jobs_detail WHERE id = $job{'grouped notify'}"), 'grouped: a job is over');
 is(told($job{'grouped notify'}, '2 s'), 'running', 'but wait_for() says so to nobody who waits for the standby');
 is(told($job{'grouped notify'}, '2 s', $local), 'succeeded', 'and to whoever does not');
 unlike($listener->query_safe('SELECT 1'), qr/Asynchronous notification/, 'grouped: no listener is told');
@@ -55,7 +55,7 @@ $job{"strict $_"} = enqueue($_, 'strict') foreach 'run', 'notify';
 $job{'grouped run'} = enqueue('run', 'grouped');
 ok($primary->wait_until(q{SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type = 'hipq executor' AND wait_event = 'SyncRep'}), 'executors wait for the standby');
 isnt(told($job{'strict run'}, '2 s', $local), 'succeeded', 'strict: no job is over before the standby has it, past its timeout too');
-is($primary->sql("SELECT state <> 'final' FROM hipq.jobs WHERE id = $job{'strict run'}"), 't', 'for nobody');
+is($primary->sql("SELECT state <> 'final' FROM hipq.jobs_detail WHERE id = $job{'strict run'}"), 't', 'for nobody');
 unlike($listener->query_safe('SELECT 1'), qr/Asynchronous notification/, 'no listener is told');
 $worker->query_until(qr/sent/, "\\echo sent\nSELECT hipq.complete($outside, $attempt);\n\\echo completed\n");
 ok($primary->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%hipq.complete%' AND wait_event = 'SyncRep'}, 1), 'the answer to an external worker waits');
@@ -80,7 +80,7 @@ foreach my $i (1 .. 20)
 is(scalar @told, 20, 'told of twenty jobs');
 pause();
 push @waiting, enqueue('run', $_) foreach 'strict', 'grouped';
-ok($primary->wait_until("SELECT state = 'final' FROM hipq.jobs WHERE id = $waiting[1]"), 'grouped: one more is over at the primary');
+ok($primary->wait_until("SELECT state = 'final' FROM hipq.jobs_detail WHERE id = $waiting[1]"), 'grouped: one more is over at the primary');
 is(told($waiting[1], '1 s'), 'running', 'and nobody is told');
 $primary->node->stop('immediate');
 $node->promote;

@@ -22,7 +22,7 @@ $hipq->sql(q{
 	END $$;
 	SELECT hipq.register_job_type('app.main', 'work', handler => 'work', max_retries => 1, retry_base => '0')});
 
-sub letter { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', state, handler_error) FROM hipq.dead_letters WHERE job_id = $id"); }
+sub letter { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', state, handler_error) FROM hipq.dead_letters_detail WHERE job_id = $id"); }
 sub told { my ($id) = @_; return $hipq->sql("SELECT count(*) FROM told WHERE job_id = $id"); }
 sub fails { my ($data) = @_; return $hipq->enqueue('work', "'$data', queue => 'app.main'"); }
 sub is_left_alone { my ($id) = @_; return $hipq->wait_until("SELECT NOT awaits_handler FROM hipq.dead_letter WHERE job_id = $id"); }
@@ -56,7 +56,7 @@ $hipq->sql(q{
 	CREATE FUNCTION refuse(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('calls'); RAISE 'no'; END $$;
 	SELECT hipq.register_job_type('app.many', 'work', handler => 'work', max_retries => 0), hipq.alter_queue('app.many', dead_letter_handler => 'refuse');
 	SELECT hipq.enqueue_many('work', array_fill('{}'::jsonb, '{300}'), queue => 'app.many')});
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.dead_letters WHERE queue = 'app.many' AND handler_error = 'no'}, 300), 'when there are many of them');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.dead_letters_detail WHERE queue = 'app.many' AND handler_error = 'no'}, 300), 'when there are many of them');
 is($hipq->sql('SELECT last_value FROM calls'), 300, 'each is called once');
 is($hipq->sql('SELECT max(handler_starts) FROM hipq.dead_letter'), 1, 'and begun once');
 unlike(slurp_file($node->logfile), qr/WARNING.*lock/, 'the lock on the queue is held until its failure is noted');
@@ -67,9 +67,9 @@ is(letter($id), q{waiting handler exceeded the job's timeout}, 'is ended by the 
 
 # ---- a handler that redrives, and its job fails again
 $id = fails('{"error": "again", "redrive": 1}');
-ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters WHERE job ->> 'retry_of' = '$id'", 1), 'what a handler redrives may fail again');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.dead_letters_detail WHERE job ->> 'retry_of' = '$id'", 1), 'what a handler redrives may fail again');
 is(letter($id), 'redriven', 'the first dead letter is redriven');
-my $again = $hipq->sql("SELECT redriven_as FROM hipq.dead_letters WHERE job_id = $id");
+my $again = $hipq->sql("SELECT redriven_as FROM hipq.dead_letters_detail WHERE job_id = $id");
 is($hipq->sql("SELECT awaits_handler FROM hipq.dead_letter WHERE job_id = $again"), 'f', 'the second one is left to people: no loop');
 is(told($again), 0, 'its handler is not called');
 my $new = $hipq->sql("SELECT hipq.redrive($again)");
@@ -98,7 +98,7 @@ $hipq->sql(q{
 	END $$;
 	SELECT hipq.register_job_type(queue, type, handler => 'work', max_retries => 0) FROM unnest('{app.loop, app.aside}'::text[]) AS queue, unnest('{work, move}'::text[]) AS type;
 	SELECT hipq.alter_queue(queue, dead_letter_handler => 'go_round') FROM unnest('{app.loop, app.aside}'::text[]) AS queue});
-my $unfinished = q{SELECT count(*) FROM hipq.jobs WHERE queue IN ('app.loop', 'app.aside') AND state <> 'final'};
+my $unfinished = q{SELECT count(*) FROM hipq.jobs_detail WHERE queue IN ('app.loop', 'app.aside') AND state <> 'final'};
 my $awaiting = q{SELECT count(*) FROM hipq.dead_letter WHERE awaits_handler};
 my $noted = 0;    # the scheduler may look around at any time
 foreach my $by ('redrive', 'purge', 'retry', 'enqueue', 'many', 'insert', 'move')
@@ -170,13 +170,13 @@ is(letter($id), 'waiting executor or server ended while the handler ran, 3 times
 # ---- a flood
 $hipq->sql("SELECT hipq.alter_queue('app.main', dead_letter_handler => 'NONE', dead_letter_max => 50)");
 $hipq->sql("SELECT hipq.enqueue_many('work', array_agg(jsonb_build_object('error', n) ORDER BY n), queue => 'app.main', max_retries => 0) FROM generate_series(1, 500) AS n");
-ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE queue = 'app.main' AND state <> 'final'", 0), '500 jobs fail');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE queue = 'app.main' AND state <> 'final'", 0), '500 jobs fail');
 my $newest = q{SELECT string_agg(job_id::text, ' ' ORDER BY died_time, job_id) FROM (SELECT * FROM hipq.dead_letters ORDER BY died_time DESC, job_id DESC LIMIT 50) AS newest};
 my $expected = $hipq->sql($newest);
 $hipq->set('hipq.clock_offset' => 240);
 fails('{"error": "last"}');    # wakes the scheduler, whose time has come
 ok($hipq->wait_until('SELECT count(*) <= 51 FROM hipq.dead_letters'), 'the oldest go');
-ok($hipq->sql("SELECT bool_and(job_id::text = ANY (string_to_array('$expected', ' '))) FROM hipq.dead_letters WHERE error <> 'last'") eq 't', 'the newest stay');
+ok($hipq->sql("SELECT bool_and(job_id::text = ANY (string_to_array('$expected', ' '))) FROM hipq.dead_letters_detail WHERE error <> 'last'") eq 't', 'the newest stay');
 cmp_ok($hipq->sql('SELECT count(*) FROM hipq.dead_letters'), '>=', 50, 'as many as there may be');
 
 done_testing();

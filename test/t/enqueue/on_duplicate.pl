@@ -57,7 +57,7 @@ foreach my $type ('by_lock', 'by_record')
 	is($hipq->outcome($first), 'succeeded', 'the first one ends,');
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND outcome = 'succeeded'", 1, 8), 'and soon after it the second');
 	is(order_of($first, $second), "$first $second", 'in that order');
-	is($hipq->sql("SELECT job_data FROM hipq.jobs WHERE id = $second"), '{"second": 1}', 'with its own data');
+	is($hipq->sql("SELECT job_data FROM hipq.jobs_detail WHERE id = $second"), '{"second": 1}', 'with its own data');
 	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'nothing is left');
 }
 
@@ -79,7 +79,7 @@ foreach my $type ('by_lock', 'by_record')
 	($first, $lock) = start('by_lock', ', max_retries => 5', '{"lock": 1, "fail": 1}');
 	($action, $second) = action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
 	$lock->quit;
-	ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs WHERE id = $first"), 'one that waits for its retry');
+	ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs_detail WHERE id = $first"), 'one that waits for its retry');
 	is($hipq->sql("SELECT count(*) FROM hipq.successor WHERE job_id = $second"), 1, 'has not finished');
 	is(join(' ', action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'})), "returned $first", 'who comes now gets that one, as it waits');
 	is($hipq->sql("SELECT hipq.cancel($first)"), 't', 'it is cancelled');
@@ -132,7 +132,7 @@ foreach my $type (qw(by_lock by_record))
 	my ($first, $lock) = start('by_record');
 	my ($action, $second) = action_of('by_record', q{'{"never": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'});
 	is($hipq->sql("SELECT hipq.cancel($second, 'not needed')"), 't', 'a successor can be cancelled');
-	is($hipq->sql("SELECT concat_ws(' ', outcome, error, job_data) FROM hipq.jobs WHERE id = $second"), 'cancelled cancelled: not needed {"never": 1}', 'and is final');
+	is($hipq->sql("SELECT concat_ws(' ', outcome, error, job_data) FROM hipq.jobs_detail WHERE id = $second"), 'cancelled cancelled: not needed {"never": 1}', 'and is final');
 	$hipq->sql("BEGIN; SELECT hipq.enqueue('by_record', job_key => 'k', on_duplicate => 'after'); ROLLBACK");
 	like($hipq->error_of("SELECT hipq.enqueue('by_record', job_key => 'k', on_duplicate => 'after', timeout => 0)"), qr/22023/, 'it is checked like any new job');
 	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'nothing is noted of what was rolled back');
@@ -142,7 +142,7 @@ foreach my $type (qw(by_lock by_record))
 	eval { $lock->quit };    # its session is gone
 	$node->start;
 	is($hipq->outcome($second), 'succeeded', 'no crash of the server loses it');
-	is($hipq->sql("SELECT accepted_time >= (SELECT update_time FROM hipq.jobs WHERE id = $first) FROM hipq.jobs WHERE id = $second"), 't', 'it runs when the first has run again');
+	is($hipq->sql("SELECT accepted_time >= (SELECT update_time FROM hipq.jobs_detail WHERE id = $first) FROM hipq.jobs_detail WHERE id = $second"), 't', 'it runs when the first has run again');
 }
 
 # ---- a dump
@@ -183,7 +183,7 @@ $hipq->sql(q{
 {
 	my $id = $hipq->enqueue('step', q{'{"n": 1, "mode": "error"}', job_key => 'own'});
 	is($hipq->outcome($id), 'failed', 'a procedure cannot enqueue under its own key');
-	is($hipq->sql("SELECT hint FROM hipq.attempts WHERE job_id = $id"), q{It may commit before it ends. Use hipq.enqueue() with on_duplicate => 'after', or a function as handler.}, 'the hint says how');
+	is($hipq->sql("SELECT hint FROM hipq.attempts_detail WHERE job_id = $id"), q{It may commit before it ends. Use hipq.enqueue() with on_duplicate => 'after', or a function as handler.}, 'the hint says how');
 	$hipq->sql('TRUNCATE ran');
 	$hipq->enqueue('step', q{'{"n": 1, "mode": "after"}', job_key => 'own'});
 	ok($hipq->wait_until(q{SELECT string_agg(data->>'n', ' ' ORDER BY n) FROM ran}, '1 2 3', 20), 'and so it can');

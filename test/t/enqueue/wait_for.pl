@@ -145,7 +145,7 @@ foreach my $type ('work', 'record', 'grouped')
 	is($hipq->sql_as('reader', "SELECT outcome FROM hipq.wait_for($id, '0')"), 'waiting', 'who may read may wait');
 	my $own = $hipq->enqueue('selfish');
 	is($hipq->outcome($own), 'failed', 'a job that waits for itself fails');
-	is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $own"), "job $own cannot wait for its own end", 'and says why');
+	is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $own"), "job $own cannot wait for its own end", 'and says why');
 	$node->backup('copy');
 	my $standby = PostgreSQL::Test::Cluster->new('standby');
 	$standby->init_from_backup($node, 'copy', has_streaming => 1);

@@ -15,10 +15,10 @@ is($hipq->sql(q{SELECT string_agg(concat_ws(' ', current_date - day, shop, sales
 	'1 Basel 1 5000, 1 Bern 2 300, 2 Bern 10 1000', 'the reports, with what came late');
 my $scheduled = $hipq->sql(q{SELECT id FROM hipq.jobs WHERE job_key = 'nightly report'});
 like($scheduled, qr/^\d+$/, 'one night came by schedule');
-is($hipq->sql("SELECT outcome || ' ' || retry_count FROM hipq.jobs WHERE id = $scheduled"), 'succeeded 0', 'and cost no retry');
+is($hipq->sql("SELECT outcome || ' ' || retry_count FROM hipq.jobs_detail WHERE id = $scheduled"), 'succeeded 0', 'and cost no retry');
 is($hipq->sql("SELECT string_agg(DISTINCT reason, ', ' ORDER BY reason) FROM hipq.attempts WHERE job_id = $scheduled"), 'snoozed, succeeded', 'it was put off');
 is($hipq->sql("SELECT string_agg(DISTINCT message, ', ') ~ '^the sales of \\d{4}-\\d\\d-\\d\\d are not complete yet\$' FROM hipq.attempt_logs WHERE job_id = $scheduled AND level = 'NOTICE'"), 't', 'and said why');
-is($hipq->sql(q{SELECT cron || ' ' || is_active || ' ' || last_action || ' ' || last_outcome FROM hipq.schedules}), '0 2 * * * true enqueued succeeded', 'the schedule tells');
+is($hipq->sql(q{SELECT cron || ' ' || is_active || ' ' || last_action || ' ' || last_outcome FROM hipq.schedules_detail}), '0 2 * * * true enqueued succeeded', 'the schedule tells');
 is($hipq->sql(q{SELECT extract(hour FROM next_run_time AT TIME ZONE 'GMT') FROM hipq.schedules}), 2, 'and comes next at two');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key IS NULL AND outcome = 'succeeded'}), 2, 'the night that was missed was made up for');
 

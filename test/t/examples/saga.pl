@@ -28,7 +28,7 @@ is(trip(3), 'given up card_has_credit', 'a card without credit');
 is(way_of(3), 'reserve flight, reserve hotel, cancel hotel, cancel flight', 'has all undone in reverse');
 is(trip(4), 'given up card_has_credit', 'a hotel that does not answer');
 is(way_of(4), way_of(3), 'is cancelled later, once');
-cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.attempts WHERE job_key = 'trip 4' AND job_type = 'cancel hotel' AND error ~ 'does not answer'}), '>=', 2, 'by retries');
+cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.attempts_detail WHERE job_key = 'trip 4' AND job_type = 'cancel hotel' AND error ~ 'does not answer'}), '>=', 2, 'by retries');
 is($hipq->sql(q{SELECT string_agg(job_key || ' ' || job_type || ' ' || state, ', ' ORDER BY job_id) FROM hipq.dead_letters}),
 	'trip 2 reserve hotel handled, trip 3 charge card handled, trip 4 charge card handled', 'each step that failed has been handled');
 books_balance('after the story');
@@ -38,10 +38,10 @@ books_balance('after the story');
 	my $bank = $hipq->session;
 	$bank->query_safe(q{BEGIN; UPDATE travel.card SET credit = credit WHERE customer = 'ann'});
 	is($hipq->sql_as('travel', q{SELECT travel.book('ann', 'LX 38', 'Astoria', 300)}), 5, 'one more trip');
-	my $waits = q{SELECT pid FROM hipq.running JOIN pg_stat_activity AS activity USING (pid) WHERE job_type = 'charge card' AND activity.wait_event_type = 'Lock'};
+	my $waits = q{SELECT pid FROM hipq.running_detail JOIN pg_stat_activity AS activity USING (pid) WHERE job_type = 'charge card' AND activity.wait_event_type = 'Lock'};
 	ok($hipq->wait_until("SELECT count(*) FROM ($waits) AS waiting", 1), 'its card is being charged');
 	is($hipq->sql("SELECT pg_terminate_backend(pid) FROM ($waits) AS waiting"), 't', 'when the executor is terminated');
-	ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.attempts WHERE job_key = 'trip 5'}), 'which is an attempt that failed');
+	ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.attempts_detail WHERE job_key = 'trip 5'}), 'which is an attempt that failed');
 	$bank->query_safe('COMMIT');
 	$bank->quit;
 }

@@ -16,7 +16,7 @@ sub at_once
 {
 	my ($condition) = @_;
 	my $attempts = 'SELECT jobs.throttle_key, attempts.queue, attempts.started_time, attempts.ended_time
-		FROM hipq.attempts JOIN hipq.jobs ON jobs.id = attempts.job_id';
+		FROM hipq.attempts_detail AS attempts JOIN hipq.jobs_detail AS jobs ON jobs.id = attempts.job_id';
 	return $hipq->sql("WITH ran AS ($attempts) SELECT max((SELECT count(*) FROM ran AS other
 		WHERE $condition AND other.started_time <= one.started_time AND other.ended_time > one.started_time)) FROM ran AS one WHERE one.queue = 'app.export'");
 }
@@ -29,7 +29,7 @@ like($example->said, qr/^ throttle of key \s*\| .*"greedy" is reached: 2 of 2/m,
 like($example->said, qr/^ unpaid \| waiting   \|     2$/m, 'and those who were paused waited');
 like($example->said, qr/^    queue    \n-+\n acme\.export\n\n/m, 'acme saw its queue alone');
 like($example->said, qr/^ERROR:  queue "app\.export" does not exist$/m, 'and could not use the other one');
-is($hipq->sql(q{SELECT string_agg(concat_ws(' ', queue, job_key, error), '; ' ORDER BY job_id) FROM hipq.dead_letters}),
+is($hipq->sql(q{SELECT string_agg(concat_ws(' ', queue, job_key, error), '; ' ORDER BY job_id) FROM hipq.dead_letters_detail}),
 	'app.export division by zero; app.export division by zero; acme.export theft new row violates row-level security policy for table "export"',
 	'what failed: the broken tenant, and what was not acme\'s');
 $example->has_ended;

@@ -12,11 +12,11 @@ is($hipq->sql(q{SELECT bool_and(substr(data, 1, 3) = '\xffd8ff') FROM thumbnail}
 is($hipq->sql(q{SELECT bool_and(abs(width::numeric / height - 1200.0 / (300 + 50 * (picture_id - 1))) < 0.05) FROM thumbnail WHERE picture_id <= 12 AND size = 256}), 't', 'in the shape of their pictures');
 is($hipq->sql(q{SELECT string_agg(regexp_replace(file, '.*/', ''), ', ') FROM picture WHERE NOT EXISTS (SELECT FROM thumbnail WHERE picture_id = picture.id)}),
 	'notes.png', 'what is no picture has none');
-is($hipq->sql(q{SELECT reason || ': ' || error FROM hipq.dead_letters}), 'explicit_failure: no picture: notes.png', 'and is a dead letter');
+is($hipq->sql(q{SELECT reason || ': ' || error FROM hipq.dead_letters_detail}), 'explicit_failure: no picture: notes.png', 'and is a dead letter');
 is($hipq->sql(q{SELECT count(*) FROM hipq.attempts WHERE reason = 'worker_lost'}), 2, 'the worker that was killed had two pictures');
-is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE result->>'by' = 'slow'}), 0, 'of which it made none');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE result->>'by' = 'slow'}), 0, 'of which it made none');
 is($hipq->sql(q{SELECT bool_and(jobs.outcome = 'succeeded') FROM hipq.jobs JOIN hipq.attempts ON attempts.job_id = jobs.id WHERE attempts.reason = 'worker_lost'}), 't', 'others have');
-cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.attempts WHERE error ~ 'gone.png'}), '>', 0, 'a file that was not there has been tried again');
+cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.attempts_detail WHERE error ~ 'gone.png'}), '>', 0, 'a file that was not there has been tried again');
 like($example->said, qr{\|\s+0\.0 \| 64 pixels}, 'progress was to be seen');
 $example->has_ended;
 done_testing();

@@ -10,25 +10,25 @@ my $hipq = $example->hipq;
 sub outcome_of
 {
 	my ($payment) = @_;
-	return $hipq->sql("SELECT outcome || ' ' || payment.state FROM hipq.jobs JOIN payment ON name = job_key
+	return $hipq->sql("SELECT outcome || ' ' || payment.state FROM hipq.jobs_detail JOIN payment ON name = job_key
 		WHERE job_type = 'charge' AND name = '$payment'");
 }
 
 sub reasons_of
 {
 	my ($payment) = @_;
-	return $hipq->sql("SELECT string_agg(reason, ', ' ORDER BY attempt) FROM hipq.attempts
+	return $hipq->sql("SELECT string_agg(reason, ', ' ORDER BY attempt) FROM hipq.attempts_detail
 		WHERE job_type = 'charge' AND job_key = '$payment'");
 }
 
 is(outcome_of('fine'), 'succeeded paid', 'a payment that goes well');
-is($hipq->sql(q{SELECT result FROM hipq.jobs WHERE job_type = 'charge' AND job_key = 'fine'}), '{"status": "paid"}', 'its result is what the hook said');
+is($hipq->sql(q{SELECT result FROM hipq.jobs_detail WHERE job_type = 'charge' AND job_key = 'fine'}), '{"status": "paid"}', 'its result is what the hook said');
 is(outcome_of('twice'), 'succeeded paid', 'a hook that comes twice');
 like(reasons_of('twice'), qr/^(?:timeout, )*succeeded$/, 'counts once');    # a busy machine may take longer than the timeout
 is(outcome_of('declined'), 'failed open', 'a card that is declined');
 is(reasons_of('declined'), 'explicit_failure', 'is not tried again');
 is(outcome_of('bad'), 'failed open', 'a request that the service refuses');
-is($hipq->sql(q{SELECT error FROM hipq.attempts WHERE job_type = 'charge' AND job_key = 'bad'}), '422: no such currency', 'fails the job that waits');
+is($hipq->sql(q{SELECT error FROM hipq.attempts_detail WHERE job_type = 'charge' AND job_key = 'bad'}), '422: no such currency', 'fails the job that waits');
 is(outcome_of('late'), 'succeeded paid', 'a receiver that was down is called again');
 is(outcome_of('forgotten'), 'succeeded paid', 'a hook that does not come is asked for again');
 like(reasons_of('forgotten'), qr/^(?:timeout, )+succeeded$/, 'after the timeout');

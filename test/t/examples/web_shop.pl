@@ -17,9 +17,9 @@ is($hipq->sql(q{SELECT string_agg(split_part(customer, '@', 1), ' ' ORDER BY id)
 is($hipq->sql(q{SELECT string_agg(name || ' ' || stock, ', ' ORDER BY name) FROM product}), 'book 5, lamp 0', 'and that is the stock');
 like($example->said, qr/^no order: there is not enough of lamp for joe/m, 'who came too late is told so');
 is($hipq->sql('SELECT count(*) FROM hipq.jobs'), $hipq->sql('SELECT count(*) FROM customer_order'), 'there are as many jobs as orders');
-is($hipq->sql(q{SELECT string_agg(DISTINCT job_key, ', ') FROM hipq.attempts
+is($hipq->sql(q{SELECT string_agg(DISTINCT job_key, ', ') FROM hipq.attempts_detail
 	WHERE reason = 'transient_error' AND error ~ 'refused'}), 'order 2, order 3', 'the mail server was down for two');
-is($hipq->sql(q{SELECT job_key || ' ' || reason || ' ' || error FROM hipq.dead_letters}), 'order 5 explicit_failure 550 no such user', 'what cannot be delivered is a dead letter');
+is($hipq->sql(q{SELECT job_key || ' ' || reason || ' ' || error FROM hipq.dead_letters_detail}), 'order 5 explicit_failure 550 no such user', 'what cannot be delivered is a dead letter');
 is($hipq->sql(q{SELECT attempt FROM hipq.jobs WHERE job_key = 'order 5'}), 1, 'and is not tried again');
 cmp_ok($hipq->sql(q{SELECT attempt FROM hipq.jobs WHERE job_key = 'order 4'}), '>', 1, 'what the mail server puts off is');
 $example->has_ended;

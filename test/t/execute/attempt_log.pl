@@ -37,13 +37,13 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'proceed', handler => 'proceed');
 	SELECT hipq.register_job_type('app.other', 'speak', handler => 'speak')});
 
-sub said { my ($id) = @_; return $hipq->sql("SELECT string_agg(concat_ws(' ', attempt, level, sqlstate, message), '; ' ORDER BY logged_time) FROM hipq.attempt_logs WHERE job_id = $id"); }
+sub said { my ($id) = @_; return $hipq->sql("SELECT string_agg(concat_ws(' ', attempt, level, sqlstate, message), '; ' ORDER BY logged_time) FROM hipq.attempt_logs_detail WHERE job_id = $id"); }
 
 sub run
 {
 	my ($type, $data) = @_;
 	my $id = $hipq->enqueue($type, "'$data', queue => 'app.main'");
-	ok($hipq->wait_until("SELECT state FROM hipq.jobs WHERE id = $id", 'final'), "$type $data runs");
+	ok($hipq->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $id", 'final'), "$type $data runs");
 	return $id;
 }
 
@@ -62,7 +62,7 @@ my $id = run('speak', '{}');
 my $all = '1 NOTICE 00000 order 1 is packed; 1 WARNING 01H01 stock is low; 1 INFO 00000 it goes on';
 is(said($id), $all, 'what a handler has said, in its order');
 is($hipq->sql("SELECT concat_ws('|', queue, detail, hint) || (context LIKE 'PL/pgSQL function speak(jsonb) line % at RAISE%') || (logged_time BETWEEN now() - interval '1 min' AND now())
-	FROM hipq.attempt_logs WHERE job_id = $id AND level = 'NOTICE'"), 'app.main|three parcels|nothing to dotruetrue', 'with queue, detail, hint, context and time');
+	FROM hipq.attempt_logs_detail WHERE job_id = $id AND level = 'NOTICE'"), 'app.main|three parcels|nothing to dotruetrue', 'with queue, detail, hint, context and time');
 is(said(run('recorded', '{}')), $all, 'the same of a job that is recorded first');
 is(said(run('proceed', '{}')), '1 NOTICE 00000 before; 1 NOTICE 00000 after', 'of a procedure');
 
@@ -72,7 +72,7 @@ is(said($id), join('; ', map { "$_ NOTICE 00000 order 1 is packed; $_ WARNING 01
 is($hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id AND level = 'ERROR'"), 0, 'errors are not kept twice');
 
 my @ids = split /,/, $hipq->sql(q{SELECT array_to_string(hipq.enqueue_many('batch', '{1,2,3}', queue => 'app.main'), ',')});
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'batch' AND state = 'final'}, 3), 'a batch runs');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'batch' AND state = 'final'}, 3), 'a batch runs');
 is($hipq->sql(qq{SELECT string_agg(message, ' ') FROM hipq.attempt_logs WHERE job_id = $ids[0]}), '3 jobs', 'what it says is with its first job');
 
 $hipq->sql(q{
@@ -111,7 +111,7 @@ $id = run('speak', '{"times": 500}');
 cmp_ok($hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id"), '<=', 6 * 5, 'nor faster than is allowed');
 change('hipq.attempt_log_rate' => 1);
 my $ids = $hipq->sql(q{SELECT hipq.enqueue_many('speak', array_fill('{}'::jsonb, ARRAY[20]), queue => 'app.main')});
-ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = ANY ('$ids') AND state = 'final'", 20), 'twenty jobs run');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id = ANY ('$ids') AND state = 'final'", 20), 'twenty jobs run');
 cmp_ok($hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = ANY ('$ids') AND message = '3 more messages were not kept'"), '>', 0, 'that nothing at all was kept is said, too');
 is(said(run('mute', '{}')), '', 'nothing of a handler that says so');
 change('hipq.attempt_log_size' => 0);
@@ -156,7 +156,7 @@ change('hipq.attempt_log' => 'off');
 is(said(run('speak', '{}')), '', 'the server keeps nothing');
 is(said(run('loud', '{}')), $all, 'but what a type wants kept');
 is(said(run('loud and mute', '{}')), '', 'not of a function that is to be mute');
-is($hipq->sql(q{SELECT string_agg(job_type || ' ' || attempt_log, ', ' ORDER BY job_type) FROM hipq.job_types WHERE job_type IN ('quiet', 'loud', 'speak') AND queue = 'app.main'}),
+is($hipq->sql(q{SELECT string_agg(job_type || ' ' || attempt_log, ', ' ORDER BY job_type) FROM hipq.job_types_detail WHERE job_type IN ('quiet', 'loud', 'speak') AND queue = 'app.main'}),
 	'loud true, quiet false, speak false', 'the view shows what is in force');
 change('hipq.attempt_log' => 'on');
 $hipq->sql(q{SELECT hipq.register_job_type('app.main', 'quiet', handler => 'speak', or_replace => true)});
@@ -186,21 +186,21 @@ is(said(run('put off quietly', '{"say": "yes"}')), '', 'or not, as the type says
 # ---- the trace of attempts
 my $trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 $id = $hipq->enqueue('speak', qq{'{"fails": true}', queue => 'app.main', traceparent => '$trace'});
-ok($hipq->wait_until("SELECT state FROM hipq.jobs WHERE id = $id", 'final'), 'a job that belongs to a trace fails');
-is($hipq->sql("SELECT DISTINCT traceparent FROM hipq.attempts WHERE job_id = $id"), $trace, 'its attempts belong to it, too');
+ok($hipq->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $id", 'final'), 'a job that belongs to a trace fails');
+is($hipq->sql("SELECT DISTINCT traceparent FROM hipq.attempts_detail WHERE job_id = $id"), $trace, 'its attempts belong to it, too');
 
 # ---- rights, moves and ends
 $id = run('speak', '{}');
-is($hipq->sql_as('reader', "SELECT count(*) FROM hipq.attempt_logs WHERE job_id = $id"), 3, 'who may read the queue reads it');
+is($hipq->sql_as('reader', "SELECT count(*) FROM hipq.attempt_logs_detail WHERE job_id = $id"), 3, 'who may read the queue reads it');
 $hipq->sql(q{SELECT hipq.revoke_queue('app.main', 'reader', 'read'), hipq.grant_queue('app.other', 'reader', 'read')});
 is($hipq->sql_as('reader', 'SELECT count(*) FROM hipq.attempt_logs'), 0, 'others do not');
 $hipq->sql("SELECT hipq.erase($id)");
 is($hipq->sql("SELECT count(*) FROM hipq.attempt_log WHERE job_id = $id"), 0, 'an erased job has said nothing');
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'speak', retry_base => '1 h')});
 $id = $hipq->enqueue('speak', q{'{"fails": true}', queue => 'app.main'});
-ok($hipq->wait_until("SELECT state FROM hipq.jobs WHERE id = $id", 'retry'), 'a job waits for its retry');
+ok($hipq->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $id", 'retry'), 'a job waits for its retry');
 $hipq->sql(q{SELECT hipq.move_jobs('app.main', 'app.other', 'speak')});
-is($hipq->sql("SELECT string_agg(DISTINCT queue, ' ') FROM hipq.attempt_logs WHERE job_id = $id"), 'app.other', 'what it has said moves with it');
+is($hipq->sql("SELECT string_agg(DISTINCT queue, ' ') FROM hipq.attempt_logs_detail WHERE job_id = $id"), 'app.other', 'what it has said moves with it');
 
 # ---- a server that logs JSON
 my $json = HipqCluster->new('json_log', logging_collector => 'on', log_destination => 'jsonlog', log_directory => 'log', log_filename => 'lines');

@@ -58,7 +58,7 @@ sub run_all
 	my $before = $hipq->sql('SELECT coalesce(max(id), 0) FROM hipq.job');
 	$hipq->sql("SELECT hipq.enqueue_many('$type', (SELECT array_agg(value ORDER BY ordinality) FROM jsonb_array_elements('$data') WITH ORDINALITY))");
 	$hipq->set('hipq.enabled' => 'on');
-	$hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id > $before AND state <> 'final'", 0);
+	$hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id > $before AND state <> 'final'", 0);
 	return $before;
 }
 my $numbers = '[' . join(', ', map { qq({"n": $_}) } 1 .. 35) . ']';
@@ -69,7 +69,7 @@ foreach my $claim (qw(lock record))
 	is($hipq->sql(q{SELECT string_agg(cardinality(ids)::text, ' ' ORDER BY cardinality(ids) DESC) FROM call}), '10 10 10 5', "$claim: 35 jobs in four calls");
 	is($hipq->sql(q{SELECT count(DISTINCT id) FROM call, unnest(ids) AS id}), '35', "$claim: each once");
 	is($hipq->sql(q{SELECT DISTINCT state FROM call, unnest(states) AS state}), 'running1', "$claim: all of them seen running in their first attempt");
-	is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id > $before AND outcome = 'succeeded' AND result = job_data->'n' AND attempt = 1"), '35', "$claim: each has its own result");
+	is($hipq->sql("SELECT count(*) FROM hipq.jobs_detail WHERE id > $before AND outcome = 'succeeded' AND result = job_data->'n' AND attempt = 1"), '35', "$claim: each has its own result");
 	is($hipq->sql(q{SELECT bool_and(ids = (SELECT array_agg(id ORDER BY id) FROM unnest(ids) AS id)) FROM call}), 't', "$claim: in the order of the lane");
 
 	$before = run_all("ids_$claim", '[{"n": 1}, null, "text", {"fail": 1}, [5]]');
@@ -77,12 +77,12 @@ foreach my $claim (qw(lock record))
 	is($hipq->sql(q{SELECT string_agg(cardinality(ids)::text || cardinality(data), ' ') FROM call}), '11 11 11 11', "$claim: in arrays of one");
 	$before = run_all("ids_$claim", $numbers);
 	is($hipq->sql(q{SELECT string_agg(cardinality(ids)::text || ' ' || cardinality(data), ', ' ORDER BY cardinality(ids) DESC) FROM call}), '10 10, 10 10, 10 10, 5 5', "$claim: ids and data of 35 jobs in four calls");
-	is($hipq->sql("SELECT count(*) FROM call, unnest(ids, data) AS given(id, one) JOIN hipq.jobs USING (id) WHERE id > $before AND jobs.job_data = one"), '35', "$claim: in the same order");
-	is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id > $before AND outcome = 'succeeded' AND result = jsonb_build_array(id, job_data)"), '35', "$claim: and each has its own result");
+	is($hipq->sql("SELECT count(*) FROM call, unnest(ids, data) AS given(id, one) JOIN hipq.jobs_detail AS jobs USING (id) WHERE id > $before AND jobs.job_data = one"), '35', "$claim: in the same order");
+	is($hipq->sql("SELECT count(*) FROM hipq.jobs_detail WHERE id > $before AND outcome = 'succeeded' AND result = jsonb_build_array(id, job_data)"), '35', "$claim: and each has its own result");
 
 	$before = run_all("data_$claim", '[{"n": 1}, {"n": 2}, {"fail": 1}, {"n": 4}, {"n": 5}]');
 	is($hipq->sql("SELECT string_agg(outcome, ' ' ORDER BY id) FROM hipq.jobs WHERE id > $before"), 'succeeded succeeded failed succeeded succeeded', "$claim: only the culprit of a failed batch fails");
-	is($hipq->sql("SELECT string_agg(attempt::text || retry_count, ' ' ORDER BY id) FROM hipq.jobs WHERE id > $before"), '10 10 21 10 10', "$claim: none of its neighbours is charged");
+	is($hipq->sql("SELECT string_agg(attempt::text || retry_count, ' ' ORDER BY id) FROM hipq.jobs_detail WHERE id > $before"), '10 10 21 10 10', "$claim: none of its neighbours is charged");
 	is($hipq->sql(q{SELECT count(*) || ' ' || count(DISTINCT data) FROM call}), '4 4', "$claim: their effects are there once");
 	is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE job_id > $before"), '2', "$claim: history has the culprit's attempts only");
 }
@@ -90,14 +90,14 @@ foreach my $claim (qw(lock record))
 # ---- a batch that runs over its time
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'data_lock', default_timeout => 1, max_retries => 0)});
 my $before = run_all('data_lock', '[{"n": 1}, {"sleep": 1}, {"n": 3}]');
-is($hipq->sql("SELECT string_agg(concat_ws(' ', outcome, retry_reason), ', ' ORDER BY id) FROM hipq.jobs WHERE id > $before"), 'succeeded, failed timeout, succeeded', 'only the slow one of a batch times out');
+is($hipq->sql("SELECT string_agg(concat_ws(' ', outcome, retry_reason), ', ' ORDER BY id) FROM hipq.jobs_detail WHERE id > $before"), 'succeeded, failed timeout, succeeded', 'only the slow one of a batch times out');
 
 # ---- results
 $before = run_all('one', $numbers);
-is($hipq->sql("SELECT sum((result #>> '{}')::integer) FROM hipq.jobs WHERE id > $before"), 35 * 35, 'one result for all');
+is($hipq->sql("SELECT sum((result #>> '{}')::integer) FROM hipq.jobs_detail WHERE id > $before"), 35 * 35, 'one result for all');
 $before = run_all('few', '[{}, {}, {}]');
 is($hipq->sql("SELECT string_agg(DISTINCT outcome, ' ') FROM hipq.jobs WHERE id > $before"), 'succeeded', 'a batch handler with too few results is run for each job');
-is($hipq->sql("SELECT string_agg(DISTINCT result::text, ' ') FROM hipq.jobs WHERE id > $before"), '1', 'and then has as many as it has jobs');
+is($hipq->sql("SELECT string_agg(DISTINCT result::text, ' ') FROM hipq.jobs_detail WHERE id > $before"), '1', 'and then has as many as it has jobs');
 
 # ---- a batch that is lost
 my $lock = $hipq->hold_lock;
@@ -106,11 +106,11 @@ foreach my $claim (qw(lock record))
 {
 	$hipq->sql("SELECT hipq.register_job_type('app.main', 'stuck_$claim', handler => 'stuck', batch_size => 4, claim => '$claim')");
 	$hipq->sql("SELECT hipq.enqueue_many('stuck_$claim', array_agg('{}'::jsonb)) FROM generate_series(1, 4)");
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.running WHERE job_type = 'stuck_$claim'", 4), "$claim: hipq.running has every job of a batch");
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.running WHERE job_type = 'stuck_$claim'", 4), "$claim: hipq.running_detail has every job of a batch");
 	$hipq->sql("SELECT pg_terminate_backend(pid) FROM hipq.running WHERE job_type = 'stuck_$claim'");
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.attempts WHERE job_type = 'stuck_$claim' AND reason = 'worker_lost'", 4), "$claim: all of a lost batch come home");
 }
 $lock->quit;
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type LIKE 'stuck%' AND outcome = 'succeeded' AND attempt = 2 AND retry_count = 0}, 8), 'and run again, uncharged');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type LIKE 'stuck%' AND outcome = 'succeeded' AND attempt = 2 AND retry_count = 0}, 8), 'and run again, uncharged');
 
 done_testing();

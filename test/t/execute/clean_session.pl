@@ -73,9 +73,9 @@ sub try_vandal
 	my $ids = $hipq->sql(qq{BEGIN; SELECT hipq.enqueue('$type', \$data\$$data\$data\$, queue => 'app.main'); SELECT hipq.enqueue('fingerprint'); COMMIT});
 	my ($vandal, $after) = split /\n/, $ids;
 	$hipq->outcome($after);
-	my $outcome = $hipq->sql("SELECT concat_ws(' ', outcome, retry_reason) FROM hipq.jobs WHERE id = $vandal");
-	is($outcome, $expected, "$name: $outcome") or diag($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $vandal"));
-	my $print = $hipq->sql("SELECT result FROM hipq.jobs WHERE id = $after");
+	my $outcome = $hipq->sql("SELECT concat_ws(' ', outcome, retry_reason) FROM hipq.jobs_detail WHERE id = $vandal");
+	is($outcome, $expected, "$name: $outcome") or diag($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $vandal"));
+	my $print = $hipq->sql("SELECT result FROM hipq.jobs_detail WHERE id = $after");
 	ok($print eq $fresh, "$name: the next job finds a fresh session")
 	  or diag($hipq->sql(qq{SELECT concat_ws(' ', key, mine.value #>> '{}', ' fresh:', fresh.value #>> '{}')
 		FROM jsonb_each((\$p\$$print\$p\$::jsonb)->'print') AS mine FULL JOIN jsonb_each((\$p\$$fresh\$p\$::jsonb)->'print') AS fresh USING (key)

@@ -38,7 +38,7 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'statement', handler => 'SELECT hipq.complete_later()');
 	SELECT hipq.register_job_type('app.main', 'batch', handler => 'ask_together', batch_size => 10)});
 
-sub row { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', state, attempt, worker_id, error) FROM hipq.jobs WHERE id = $id"); }
+sub row { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', state, attempt, worker_id, error) FROM hipq.jobs_detail WHERE id = $id"); }
 sub written { my ($id) = @_; return $hipq->sql("SELECT count(*) FROM written WHERE id = $id"); }
 
 # Enqueues a job and waits until its handler has returned.
@@ -46,7 +46,7 @@ sub handled
 {
 	my ($type, $data, $more) = @_;
 	my $id = $hipq->enqueue($type, "'$data', queue => 'app.main'" . ($more // ''));
-	$hipq->wait_until("SELECT state IN ('retry', 'final') OR worker_id = 0 FROM hipq.jobs WHERE id = $id") or diag($hipq->look_at($id));
+	$hipq->wait_until("SELECT state IN ('retry', 'final') OR worker_id = 0 FROM hipq.jobs_detail WHERE id = $id") or diag($hipq->look_at($id));
 	return $id;
 }
 
@@ -56,8 +56,8 @@ foreach my $type (qw(lock record))
 	my $id = handled($type, '{}');
 	is(row($id), 'running 1 0', "$type: the job stays running");
 	is(written($id), 1, "$type: what its handler wrote is there");
-	is($hipq->sql("SELECT deadline - hipq.now() BETWEEN interval '500 s' AND interval '600 s' FROM hipq.jobs WHERE id = $id"), 't', "$type: for its timeout from then on");
-	is($hipq->sql("SELECT concat_ws(' ', attempt, coalesce(pid, -1), worker_id, is_accepted) FROM hipq.running WHERE id = $id"), '1 -1 0', "$type: in nobody's hands, view running says");
+	is($hipq->sql("SELECT deadline - hipq.now() BETWEEN interval '500 s' AND interval '600 s' FROM hipq.jobs_detail WHERE id = $id"), 't', "$type: for its timeout from then on");
+	is($hipq->sql("SELECT concat_ws(' ', attempt, coalesce(pid, -1), worker_id, is_accepted) FROM hipq.running_detail WHERE id = $id"), '1 -1 0', "$type: in nobody's hands, view running says");
 	is($hipq->attempts($id), '', "$type: the attempt is not over");
 	is($hipq->sql("SELECT hipq.fail_job($id, 'no answer')"), 'final', "$type: it can be given up");
 	is(row($id), 'final 1 0 no answer', "$type: and is over then");
@@ -89,18 +89,18 @@ is($hipq->attempts(handled('batch', '{}', ', max_retries => 0')), '1 transient_e
 $hipq->create_queue('app.one', throttle_limit => 1);
 $hipq->sql(q{SELECT hipq.register_job_type('app.one', 'one', handler => 'ask', throttle_limit_per_key => 1)});
 my @jobs = map { $hipq->enqueue('one', q{'{}', queue => 'app.one', throttle_key => 'k'}) } 1 .. 2;
-ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs WHERE id = $jobs[0]"), 'the first job waits for its answer');
+ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs_detail WHERE id = $jobs[0]"), 'the first job waits for its answer');
 ok($hipq->wait_until("SELECT count(*) = 0 FROM hipq.executors WHERE status = 'running'"), 'no executor has it');
-is($hipq->sql(q{SELECT concat_ws(' ', throttle_used, running_jobs, waiting_throttle) FROM hipq.queues WHERE queue = 'app.one'}), '1.000 1 1', 'and the second one for room');
+is($hipq->sql(q{SELECT concat_ws(' ', throttle_used, running_jobs, waiting_throttle) FROM hipq.queues_detail WHERE queue = 'app.one'}), '1.000 1 1', 'and the second one for room');
 is($hipq->sql(q{SELECT concat_ws(' ', throttle_key, throttle_used, running_jobs) FROM hipq.throttle_keys}), 'k 1.000 1', 'view throttle_keys says so too');
 $hipq->sql('SELECT pg_terminate_backend(pid) FROM hipq.executors');
 ok($hipq->wait_until('SELECT count(*) = 0 FROM hipq.executors WHERE pid IS NOT NULL'), 'executors go');
 is(row($jobs[0]), 'running 1 0', 'the job stays');
 $hipq->sql("SELECT hipq.fail_job($jobs[0], 'no answer')");
-ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs WHERE id = $jobs[1]"), 'when it has ended there is room for the next one');
+ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs_detail WHERE id = $jobs[1]"), 'when it has ended there is room for the next one');
 $hipq->sql("SELECT hipq.fail_job($jobs[1], 'no answer')");
-ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues WHERE queue = 'app.one'}), 'nothing is left of what was counted');
-is($hipq->sql(q{SELECT sum(jobs_done) FROM hipq.executors WHERE queue IS NULL}), 1, 'an executor counts it among those that it has run');
+ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues_detail WHERE queue = 'app.one'}), 'nothing is left of what was counted');
+is($hipq->sql(q{SELECT sum(jobs_done) FROM hipq.executors_detail WHERE queue IS NULL}), 1, 'an executor counts it among those that it has run');
 
 # ---- whatever becomes of the executor in the moment after the handler's commit, and of the server
 $hipq->sql(q{SELECT hipq.alter_job_type('app.one', 'one', default_timeout => 600)});
@@ -115,7 +115,7 @@ foreach my $action (qw(terminate kill))
 	if ($action eq 'kill') { $hipq->node->wait_for_log(qr/was terminated by signal 9/, $log); }
 	else { ok($points->wait_fired('after-finish-commit'), 'an executor ends when its handler has left the job'); }
 	ok($hipq->wait_until("SELECT count(*) = 0 FROM hipq.executors WHERE job_id = $job OR status = 'ended'"), "$action: nobody has it any more");
-	ok($hipq->wait_until(q{SELECT throttle_used = 1 FROM hipq.queues WHERE queue = 'app.one'}), "$action: it counts");
+	ok($hipq->wait_until(q{SELECT throttle_used = 1 FROM hipq.queues_detail WHERE queue = 'app.one'}), "$action: it counts");
 	my $next = $hipq->enqueue('one', q{'{"roll_back": 1}', queue => 'app.one', throttle_key => 'k'});
 	ok($hipq->wait_until("SELECT count(*) > 0 FROM hipq.why($next) WHERE NOT passed AND condition LIKE 'throttle%'"), "$action: and others wait");
 	is(row($job), 'running 1 0', "$action: it stays running");
@@ -124,12 +124,12 @@ foreach my $action (qw(terminate kill))
 	is($hipq->outcome($next), 'succeeded', "$action: until it has ended");
 }
 my $left = $hipq->enqueue('one', q{'{}', queue => 'app.one', throttle_key => 'k', timeout => 3});
-ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs WHERE id = $left"), 'a job is left');
+ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs_detail WHERE id = $left"), 'a job is left');
 $hipq->node->restart;
 is(row($left), 'running 1 0', 'it stays over a restart');
 is($hipq->outcome($left), 'failed', 'until its timeout comes');
 is($hipq->attempts($left), '1 timeout 57014', 'which is the reason');
-ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues WHERE queue = 'app.one'}), 'it counts no more');
+ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues_detail WHERE queue = 'app.one'}), 'it counts no more');
 
 # ---- a client's session runs one that an executor had in its hand
 $hipq->sql(q{SELECT hipq.alter_job_type('app.one', 'one', max_retries => 1, retry_base => '0 s')});
@@ -140,12 +140,12 @@ is($hipq->sql_as('app', q{SELECT hipq.run_until_idle('app.one')}), 1, 'which a c
 $points->reset;
 is(row($shared), 'running 1 0', 'and leaves running');
 ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.executors WHERE status = 'running'}), 'the executor finds that it is gone');
-is($hipq->sql(q{SELECT concat_ws(' ', throttle_used, running_jobs) FROM hipq.queues WHERE queue = 'app.one'}), '1.000 1', 'it counts');
-is($hipq->sql("SELECT concat_ws(' ', attempt, worker_id) FROM hipq.running WHERE id = $shared"), '1 0', 'view running knows its attempt');
+is($hipq->sql(q{SELECT concat_ws(' ', throttle_used, running_jobs) FROM hipq.queues_detail WHERE queue = 'app.one'}), '1.000 1', 'it counts');
+is($hipq->sql("SELECT concat_ws(' ', attempt, worker_id) FROM hipq.running_detail WHERE id = $shared"), '1 0', 'view running knows its attempt');
 $hipq->sql("SELECT hipq.fail_job($shared, 'no answer')");
-ok($hipq->wait_until("SELECT concat_ws(' ', attempt, worker_id) FROM hipq.running WHERE id = $shared", '2 0'), 'its retry is not held up');
+ok($hipq->wait_until("SELECT concat_ws(' ', attempt, worker_id) FROM hipq.running_detail WHERE id = $shared", '2 0'), 'its retry is not held up');
 $hipq->sql("SELECT hipq.fail_job($shared, 'no answer')");
-ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues WHERE queue = 'app.one'}), 'nothing is left of it');
+ok($hipq->wait_until(q{SELECT throttle_used = 0 FROM hipq.queues_detail WHERE queue = 'app.one'}), 'nothing is left of it');
 
 # ---- report_progress
 $hipq->sql(q{
@@ -162,15 +162,15 @@ $hipq->sql(q{
 	CREATE FUNCTION count_together(jobs hipq.job[]) RETURNS void LANGUAGE sql AS $$ SELECT hipq.report_progress(1) $$;
 	SELECT hipq.register_job_type('app.main', 'count', handler => 'count_up', claim => 'lock', retry_base => '1 h', max_retries => 1);
 	SELECT hipq.register_job_type('app.main', 'counters', handler => 'count_together', batch_size => 10)});
-sub progress { my ($of) = @_; return $hipq->sql("SELECT concat_ws(' ', attempt, done, total, percent, message, pid IS NOT NULL, worker_id) FROM hipq.progress WHERE id = $of"); }
+sub progress { my ($of) = @_; return $hipq->sql("SELECT concat_ws(' ', attempt, done, total, percent, message, pid IS NOT NULL, worker_id) FROM hipq.progress_detail WHERE id = $of"); }
 
 my $lock = $hipq->hold_lock;
 $id = $hipq->enqueue('count', q{'{"fail": 1}', queue => 'app.main'});
-ok($hipq->wait_until("SELECT done = 2 FROM hipq.progress WHERE id = $id"), 'progress shows at once');
+ok($hipq->wait_until("SELECT done = 2 FROM hipq.progress_detail WHERE id = $id"), 'progress shows at once');
 is(progress($id), '1 2 8 25.0 counts t', 'the latest, with who runs it');
-is($hipq->sql("SELECT pid FROM hipq.progress WHERE id = $id"), $hipq->pid_of($id), 'that executor');
+is($hipq->sql("SELECT pid FROM hipq.progress_detail WHERE id = $id"), $hipq->pid_of($id), 'that executor');
 $lock->quit;
-ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs WHERE id = $id"), 'the attempt fails');
+ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs_detail WHERE id = $id"), 'the attempt fails');
 is(progress($id), '', 'nothing is left of it');
 $lock = $hipq->hold_lock;
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'count', handler => 'silent')});
@@ -184,7 +184,7 @@ $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'count', handler => 'count_u
 # The number of an attempt under a lock that has not been is used again: what that said is not shown for the one after it.
 $lock = $hipq->hold_lock;
 $id = $hipq->enqueue('count', q{'{}', queue => 'app.main'});
-ok($hipq->wait_until("SELECT done = 2 FROM hipq.progress WHERE id = $id"), 'a job reports');
+ok($hipq->wait_until("SELECT done = 2 FROM hipq.progress_detail WHERE id = $id"), 'a job reports');
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'count', handler => 'silent')});
 my $pid = $hipq->pid_of($id);
 $hipq->sql("SELECT pg_terminate_backend($pid)");
@@ -195,7 +195,7 @@ is($hipq->outcome($id), 'succeeded', 'it succeeds');
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'count', handler => 'count_up')});
 
 $id = $hipq->enqueue('count', q{'{"later": 1}', queue => 'app.main'});
-ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs WHERE id = $id"), 'one is left to be completed later');
+ok($hipq->wait_until("SELECT worker_id = 0 FROM hipq.jobs_detail WHERE id = $id"), 'one is left to be completed later');
 is(progress($id), '1 3 8 37.5 f 0', 'and how far it has come');
 $hipq->sql("SELECT hipq.report_progress($id, 1, 8, 8, 'done')");
 is(progress($id), '1 8 8 100.0 done f 0', 'others go on with that');
@@ -213,8 +213,8 @@ $hipq->sql(q{
 my $worker = $hipq->sql(q{SET ROLE scanner; SELECT hipq.register_worker('one', '{app.outside}', '{scan}')});
 $id = $hipq->enqueue('scan', q{'{}', queue => 'app.outside'});
 ok($hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $id"), 'a worker is given a job');
-is($hipq->sql("SELECT concat_ws(' ', coalesce(pid, -1), worker_id, worker, is_accepted) FROM hipq.running WHERE id = $id"), "-1 $worker one f", 'view running says so');
-is($hipq->sql("SELECT since <= hipq.now() AND deadline > hipq.now() FROM hipq.running WHERE id = $id"), 't', 'since when, and until when it may accept it');
+is($hipq->sql("SELECT concat_ws(' ', coalesce(pid, -1), worker_id, worker, is_accepted) FROM hipq.running_detail WHERE id = $id"), "-1 $worker one f", 'view running says so');
+is($hipq->sql("SELECT since <= hipq.now() AND deadline > hipq.now() FROM hipq.running_detail WHERE id = $id"), 't', 'since when, and until when it may accept it');
 my $heard = "SELECT last_heartbeat IS NOT NULL FROM hipq.workers WHERE worker_id = $worker";
 is($hipq->sql($heard), 'f', 'the worker was not heard of yet');
 $hipq->sql("SET ROLE scanner; BEGIN; SELECT hipq.report_progress($id, 1, 7, NULL, 'scans'); ROLLBACK");

@@ -29,7 +29,7 @@ sub handler
 sub seconds
 {
 	my ($id) = @_;
-	return $hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts WHERE job_id = $id");
+	return $hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts_detail WHERE job_id = $id");
 }
 
 sub check_timeout
@@ -79,7 +79,7 @@ check_timeout($_, $id{$_}, 1, 2) foreach sort keys %id;
 is($hipq->outcome_of('holds'), 'succeeded', 'a held cursor is closed, not run to its end');
 $lock->quit;
 is($hipq->sql('SELECT string_agg(what, $$ $$) FROM written'), 'committed', 'none of them took effect, but for what a procedure had committed');
-is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id{catches}"), 'job exceeded its timeout of 1 s', 'they say how long they might have taken');
+is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id{catches}"), 'job exceeded its timeout of 1 s', 'they say how long they might have taken');
 kill 'TERM', @burners;
 waitpid $_, 0 foreach @burners;
 
@@ -89,10 +89,10 @@ handler('deaf', q{BEGIN INSERT INTO written VALUES ('deaf'); LOOP BEGIN PERFORM 
 my $log = -s $node->logfile;
 my $id = $hipq->enqueue('deaf');
 my $pid = $hipq->pid_of($id);
-ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs WHERE id = $id"), 'a handler that goes on after its cancellation is ended');
+ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs_detail WHERE id = $id"), 'a handler that goes on after its cancellation is ended');
 is($hipq->attempts($id), '1 timeout 57014', 'with reason timeout');
-is($hipq->sql("SELECT retry_count FROM hipq.jobs WHERE id = $id"), 1, 'charged');
-is($hipq->sql("SELECT executor_pid FROM hipq.attempts WHERE job_id = $id"), $pid, 'by the process that ran it');
+is($hipq->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $id"), 1, 'charged');
+is($hipq->sql("SELECT executor_pid FROM hipq.attempts_detail WHERE job_id = $id"), $pid, 'by the process that ran it');
 cmp_ok(seconds($id), '>=', 2, 'not before the end of its grace');
 $hipq->in_time(seconds($id), 3, 'and within a second after it');
 ok($hipq->wait_until("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid", 0), 'its process is gone');
@@ -138,7 +138,7 @@ foreach my $type ('decides_late', 'decides_deaf', 'decides_after_all')
 {
 	$id = $hipq->enqueue($type);
 	is($hipq->outcome($id), 'failed', "$type: the job is failed");
-	is($hipq->sql("SELECT concat_ws(' ', retry_reason, attempt, error) FROM hipq.jobs WHERE id = $id"),
+	is($hipq->sql("SELECT concat_ws(' ', retry_reason, attempt, error) FROM hipq.jobs_detail WHERE id = $id"),
 		q{retry_handler_failed 1 no (retry handler failed: retry handler exceeded the job's timeout)}, 'with reason retry_handler_failed');
 }
 is($hipq->sql('SELECT count(*) FROM written'), 0, 'what they wrote is gone');
@@ -152,16 +152,16 @@ $log = -s $node->logfile;
 $id = $hipq->enqueue('spins', qq{'{"file": "$file"}'});
 $pid = $hipq->pid_of($id);
 ok($hipq->wait_until("SELECT status = 'unresponsive' FROM hipq.executors WHERE pid = $pid"), 'a handler that does not even react to SIGTERM is unresponsive');
-is($hipq->sql(q{SELECT detail FROM hipq.alerts WHERE alert = 'unresponsive'}), 'The handler of an executor had to stop and does not even react to SIGTERM.', 'there is an alert');
-is($hipq->sql("SELECT concat_ws(' ', job_id = $id, attempt, job_type) FROM hipq.executors WHERE pid = $pid"), 't 1 spins', 'the view says what it runs');
+is($hipq->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'unresponsive'}), 'The handler of an executor had to stop and does not even react to SIGTERM.', 'there is an alert');
+is($hipq->sql("SELECT concat_ws(' ', job_id = $id, attempt, job_type) FROM hipq.executors_detail WHERE pid = $pid"), 't 1 spins', 'the view says what it runs');
 is($hipq->sql("SELECT concat_ws(' ', pid, attempt) FROM hipq.running WHERE id = $id"), "$pid 1", 'it is among what runs');
-is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs WHERE id = $id"), 'running 1', 'its job is running');
+is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"), 'running 1', 'its job is running');
 is($hipq->outcome_of('quick'), 'succeeded', 'other executors go on');
 is($hipq->outcome($hipq->enqueue('sleeps')), 'failed', 'and keep their deadlines');
 $hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'});
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}, 0), 'the scheduler ends');
 is($hipq->outcome_of('quick'), 'succeeded', 'the next one');
-is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs WHERE id = $id"), 'running 1', 'leaves the job in the hand that has it');
+is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"), 'running 1', 'leaves the job in the hand that has it');
 is($hipq->sql("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid"), 1, 'nobody kills the process');
 unlink $file;
 check_timeout('when the loop ends, its job', $id, 3, 60);

@@ -10,7 +10,7 @@ my $hipq = HipqCluster->new('durability', fsync => 'on', wal_writer_delay => '10
 	autovacuum => 'off', bgwriter_delay => '10s', 'hipq.executor_idle_timeout' => '60s');
 $hipq->create_queue('app.main', durability => 'group');
 $hipq->create_queue('app.safe');
-is($hipq->sql(q{SELECT string_agg(durability, ' ' ORDER BY queue) FROM hipq.queues}), 'group strict', 'durability is shown');
+is($hipq->sql(q{SELECT string_agg(durability, ' ' ORDER BY queue) FROM hipq.queues_detail}), 'group strict', 'durability is shown');
 $hipq->sql(q{
 	CREATE FUNCTION note(data jsonb) RETURNS text LANGUAGE sql AS $$ SELECT current_setting('synchronous_commit') $$;
 	SELECT hipq.register_job_type(queue, 'run', handler => 'note', claim => 'lock') FROM hipq.queues});
@@ -24,7 +24,7 @@ sub flushes
 	my ($queue, $count) = @_;
 	my $before = $hipq->sql($flushed);
 	$hipq->sql("SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb), queue => '$queue') FROM generate_series(1, $count)");
-	$hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE queue = '$queue' AND state <> 'final'", 0);
+	$hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE queue = '$queue' AND state <> 'final'", 0);
 	$hipq->wait_until(q{SELECT bool_and(state = 'idle' AND wait_event = 'Extension') FROM pg_stat_activity WHERE backend_type = 'hipq executor'});
 	return $hipq->sql($flushed) - $before;
 }
@@ -32,7 +32,7 @@ flushes($_, 10) foreach 'app.main', 'app.safe';
 my ($group, $strict) = (flushes('app.main', 1000), flushes('app.safe', 1000));
 cmp_ok($strict, '>=', 900, "strict: each of 1,000 jobs waits for the disk ($strict flushes)");
 cmp_ok($group, '<', $strict / 2, "group: one flush for many ($group flushes)");
-is($hipq->sql(q{SELECT string_agg(DISTINCT result #>> '{}', ' ') FROM hipq.jobs}), 'on', 'the handler sees the setting of its role');
+is($hipq->sql(q{SELECT string_agg(DISTINCT result #>> '{}', ' ') FROM hipq.jobs_detail}), 'on', 'the handler sees the setting of its role');
 
 # Everything is on disk once an executor has nothing to do.
 $hipq->outcome_of('run', q{queue => 'app.main'});
@@ -44,7 +44,7 @@ sub first_is_flushed
 	my ($type, $data) = @_;
 	$hipq->sql("SELECT hipq.register_job_type('app.main', '$type', handler => 'tell', claim => 'lock')");
 	$hipq->sql("SELECT hipq.enqueue_many('$type', array_agg('{}'::jsonb)) FROM generate_series(1, 50)");
-	$hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE state <> 'final'}, 0);
+	$hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}, 0);
 	my $lock = $hipq->hold_lock;
 	my $first = $hipq->sql(qq{SELECT (hipq.enqueue_many('$type', ARRAY['$data', '{"wait": 1}']::jsonb[]))[1]});
 	$hipq->outcome($first);
@@ -52,7 +52,7 @@ sub first_is_flushed
 	# The first has written 100 kB, the lock of the second is a few bytes.
 	my $flushed = $hipq->sql('SELECT pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn() < 50000');
 	$lock->quit;
-	$hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE state <> 'final'}, 0);
+	$hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}, 0);
 	return $flushed;
 }
 $hipq->sql(q{
@@ -76,15 +76,15 @@ is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE outcome <> 'succeeded'}), '
 $hipq->sql(q{SELECT hipq.register_job_type('app.safe', 'out', handler_kind => 'notify')});
 my $worker = $hipq->sql_as('app', q{SELECT hipq.register_worker('careless', '{app.safe}', '{out}')});
 my $given = $hipq->enqueue('out', q{queue => 'app.safe'});
-ok($hipq->wait_until("SELECT worker_id FROM hipq.jobs WHERE id = $given", $worker), 'a worker is given a job');
+ok($hipq->wait_until("SELECT worker_id FROM hipq.jobs_detail WHERE id = $given", $worker), 'a worker is given a job');
 $hipq->sql_as('app', "BEGIN; SELECT count(*) FROM hipq.claim($worker); SET LOCAL synchronous_commit = off; COMMIT");
 $hipq->node->stop('immediate');
 $hipq->node->start;
-is($hipq->sql("SELECT concat_ws(' ', state, attempt, worker_id, accepted_time IS NOT NULL) FROM hipq.jobs WHERE id = $given"), "running 1 $worker t", 'which it has after a crash, too');
+is($hipq->sql("SELECT concat_ws(' ', state, attempt, worker_id, accepted_time IS NOT NULL) FROM hipq.jobs_detail WHERE id = $given"), "running 1 $worker t", 'which it has after a crash, too');
 $hipq->sql("SELECT hipq.cancel($given)");
 
 like($hipq->error_of(q{SELECT hipq.alter_queue('app.main', durability => 'none')}), qr/22023.*unknown durability "none"/, 'unknown durability');
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', durability => 'strict')});
-is($hipq->sql(q{SELECT durability FROM hipq.queues WHERE queue = 'app.main'}), 'strict', 'durability can be changed');
+is($hipq->sql(q{SELECT durability FROM hipq.queues_detail WHERE queue = 'app.main'}), 'strict', 'durability can be changed');
 
 done_testing();

@@ -25,7 +25,7 @@ sub result_of
 	$hipq->sql("CREATE FUNCTION $type $head LANGUAGE plpgsql AS \$\$ BEGIN $body END \$\$; SELECT hipq.register_job_type('app.main', '$type', handler => '$type')");
 	my $id = $hipq->enqueue($type, $rest // q{'{"n": 7}'});
 	is($hipq->outcome($id), 'succeeded', "$head succeeds");
-	return $hipq->sql("SELECT result FROM hipq.jobs WHERE id = $id");
+	return $hipq->sql("SELECT result FROM hipq.jobs_detail WHERE id = $id");
 }
 
 # ---- functions
@@ -97,7 +97,7 @@ $hipq->sql(q{
 $id = $hipq->enqueue('in_sql', q{'{"what": "late"}'});
 is($hipq->outcome($id), 'failed', 'an error at commit fails the job');
 is($hipq->sql('SELECT count(*) FROM written'), '0', 'and leaves nothing');
-like($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), qr/refused at commit/, 'but the error');
+like($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), qr/refused at commit/, 'but the error');
 
 # ---- jobs that wait
 $hipq->sql(q{SELECT hipq.register_job_type('app.main', 'external', handler_kind => 'notify'); SELECT hipq.register_job_type('app.main', 'nothing')});
@@ -113,7 +113,7 @@ $hipq->sql(q{
 $id = $hipq->enqueue('strict');
 is($hipq->outcome($id), 'failed', 'on_missing_handler => fail');
 is($hipq->attempts($id), '1 handler_not_found 42883', 'fails at once');
-is($hipq->sql("SELECT string_agg(state::text, ' ') FROM hipq.jobs WHERE id IN ($external, $nothing, $unknown, $missing)"), 'initial initial initial initial', 'others wait');
+is($hipq->sql("SELECT string_agg(state::text, ' ') FROM hipq.jobs_detail WHERE id IN ($external, $nothing, $unknown, $missing)"), 'initial initial initial initial', 'others wait');
 like($hipq->why($external), qr/^worker: No external worker serves job type "external"/, 'why() of a job for external workers');
 like($hipq->why($nothing), qr/^handler: Job type "nothing" has no handler/, 'why() of a type without handler');
 like($hipq->why($unknown), qr/^handler: Job type "unknown"/, 'why() of a type that nobody registered');
@@ -123,6 +123,6 @@ is($hipq->outcome_of('bare'), 'succeeded', 'jobs that wait hold nobody up');
 $hipq->sql(q{CREATE FUNCTION in_sql(data jsonb) RETURNS void LANGUAGE sql AS $$ INSERT INTO written VALUES (data->>'what') $$});
 $hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'nothing', handler => 'in_sql')});
 is($hipq->outcome($nothing), 'succeeded', 'a handler that comes runs what waits');
-ok($hipq->wait_until("SELECT state = 'final' FROM hipq.jobs WHERE id = $missing", 't', 15), 'a handler that comes back is found within 12 s or so');
+ok($hipq->wait_until("SELECT state = 'final' FROM hipq.jobs_detail WHERE id = $missing", 't', 15), 'a handler that comes back is found within 12 s or so');
 
 done_testing();

@@ -37,7 +37,7 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'statement', handler => q'SELECT hipq.snooze('1 h')'q);
 	SELECT hipq.register_job_type('app.main', 'batch', handler => 'nap_together', batch_size => 10)} =~ s/q'(.*)'q/\$s\$$1\$s\$/r);
 
-sub row { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', state, attempt, retry_count, retry_reason, error) FROM hipq.jobs WHERE id = $id"); }
+sub row { my ($id) = @_; return $hipq->sql("SELECT concat_ws(' ', state, attempt, retry_count, retry_reason, error) FROM hipq.jobs_detail WHERE id = $id"); }
 sub written { my ($id) = @_; return $hipq->sql("SELECT count(*) FROM written WHERE id = $id"); }
 
 # Enqueues a job and waits until its attempt is over.
@@ -45,7 +45,7 @@ sub attempted
 {
 	my ($type, $data, $more) = @_;
 	my $id = $hipq->enqueue($type, "'$data', queue => 'app.main'" . ($more // ''));
-	$hipq->wait_until("SELECT state IN ('retry', 'final') FROM hipq.jobs WHERE id = $id");
+	$hipq->wait_until("SELECT state IN ('retry', 'final') FROM hipq.jobs_detail WHERE id = $id");
 	return $id;
 }
 
@@ -57,7 +57,7 @@ foreach my $type (qw(nap recorded))
 	is(written($id), 1, "$type: what its handler wrote is there");
 	is($hipq->attempts($id), '1 snoozed', "$type: history says so");
 	is($hipq->sql("SELECT scheduled_run_time - hipq.now() BETWEEN interval '55 min' AND interval '1 h' FROM hipq.jobs WHERE id = $id"), 't', "$type: until its time");
-	is($hipq->sql("SELECT executor_pid IS NOT NULL FROM hipq.attempts WHERE job_id = $id"), 't', "$type: with who ran it");
+	is($hipq->sql("SELECT executor_pid IS NOT NULL FROM hipq.attempts_detail WHERE job_id = $id"), 't', "$type: with who ran it");
 	$hipq->sql("SELECT hipq.reschedule($id, now())");
 	is($hipq->result($id), '"awake"', "$type: then it runs");
 	is(row($id), 'final 2 0 snoozed', "$type: in the next attempt");
@@ -112,12 +112,12 @@ is($hipq->outcome($_), 'succeeded', 'a handler gives itself more time') foreach 
 
 $id = $hipq->enqueue('sleep', q{'{"sleep": 60}', timeout => 2});
 my $pid = $hipq->pid_of($id);
-my $deadline = $hipq->sql("SELECT deadline FROM hipq.running WHERE id = $id");
+my $deadline = $hipq->sql("SELECT deadline FROM hipq.running_detail WHERE id = $id");
 is($hipq->sql("SELECT hipq.extend_job($id, '1 s') - '$deadline'"), '00:00:01', 'somebody else does');
-is($hipq->sql("SELECT deadline - '$deadline' FROM hipq.running WHERE id = $id"), '00:00:01', 'view running shows it');
+is($hipq->sql("SELECT deadline - '$deadline' FROM hipq.running_detail WHERE id = $id"), '00:00:01', 'view running shows it');
 is($hipq->outcome($id), 'failed', 'it times out all the same');
-is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), 'job exceeded its timeout of 2 s, extended by 1 s', 'with the time it had');
-is($hipq->sql("SELECT duration BETWEEN interval '2.9 s' AND interval '3.9 s' FROM hipq.attempts WHERE job_id = $id"), 't', 'then, and not later');
+is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), 'job exceeded its timeout of 2 s, extended by 1 s', 'with the time it had');
+is($hipq->sql("SELECT duration BETWEEN interval '2.9 s' AND interval '3.9 s' FROM hipq.attempts_detail WHERE job_id = $id"), 't', 'then, and not later');
 is($hipq->sql("SELECT pid FROM hipq.executors WHERE pid = $pid"), $pid, 'by its own timer');
 like($hipq->error_of("SELECT hipq.extend_job($id, '1 s')"), qr/55000: job $id does not run.*It is in state "final"/s, 'too late');
 
@@ -126,15 +126,15 @@ $hipq->pid_of($id);
 my $other = $hipq->session;
 $other->query_safe('BEGIN');
 $other->query_safe("SELECT hipq.extend_job($id, '23 h')");
-is($hipq->sql("SELECT deadline > now() + interval '22 h' FROM hipq.running WHERE id = $id"), 't', 'it counts at once');
+is($hipq->sql("SELECT deadline > now() + interval '22 h' FROM hipq.running_detail WHERE id = $id"), 't', 'it counts at once');
 $other->query_safe('ROLLBACK');
-is($hipq->sql("SELECT deadline > now() + interval '22 h' FROM hipq.running WHERE id = $id"), 't', 'whatever becomes of the transaction');
+is($hipq->sql("SELECT deadline > now() + interval '22 h' FROM hipq.running_detail WHERE id = $id"), 't', 'whatever becomes of the transaction');
 $other->quit;
 is($hipq->sql("SELECT hipq.cancel($id)"), 't', 'it can be cancelled');
 is($hipq->outcome($id), 'cancelled', 'and ends');
 
 $hipq->sql(q{SELECT hipq.enqueue_many('sleepers', '{1,2,3}'::jsonb[], job_keys => '{a,b,c}')});
-ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running WHERE deadline < now() + interval '2 s'}), 'a batch runs');
+ok($hipq->wait_until(q{SELECT count(*) = 3 FROM hipq.running_detail WHERE deadline < now() + interval '2 s'}), 'a batch runs');
 $hipq->sql(q{SELECT hipq.extend_job(id, '5 s') FROM hipq.running WHERE job_key = 'b'});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'sleepers' AND outcome = 'succeeded'}, 3), 'more time for one job is more for its batch');
 is($hipq->sql(q{SELECT max(attempt) FROM hipq.jobs WHERE job_type = 'sleepers'}), 1, 'in its first attempt');

@@ -40,7 +40,7 @@ sub check_bookkeeping
 	$id = $hipq->enqueue('sleep');
 	is($hipq->outcome($id), 'failed', 'timed out');
 	is($hipq->attempts($id), '1 timeout 57014', 'with its attempt');
-	is($hipq->sql("SELECT (job->>'created_time')::timestamptz = created_time FROM hipq.dead_letters JOIN hipq.jobs ON id = job_id WHERE id = $id"), 't', 'and its dead letter');
+	is($hipq->sql("SELECT (job->>'created_time')::timestamptz = created_time FROM hipq.dead_letters_detail JOIN hipq.jobs_detail ON id = job_id WHERE id = $id"), 't', 'and its dead letter');
 	is($hipq->sql('SELECT count(*) FROM hipq.app_main_live'), 0, 'nothing is left over');
 	return;
 }
@@ -107,7 +107,7 @@ with_settings({
 	$hipq->sql(q{ALTER FUNCTION act(hipq.job) SET search_path = public});
 	check_bookkeeping('all kinds');
 	$hipq->sql(q{ALTER FUNCTION act(hipq.job) RESET ALL});
-	is($hipq->sql(q{SELECT count(*) FROM hipq.dead_letters WHERE job->>'created_time' NOT LIKE '%+00:00'}), 0, 'times in dead letters are in UTC');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.dead_letters_detail WHERE job->>'created_time' NOT LIKE '%+00:00'}), 0, 'times in dead letters are in UTC');
 });
 
 # ---- lock_timeout: the handler's locks, not hipq's

@@ -39,7 +39,7 @@ sub check_waits
 		usleep(100_000);
 	}
 	like($db->why($ids[0]), $why, "$what: why() says so");
-	is($db->sql("SELECT count(*) FROM hipq.jobs WHERE id IN (@{[join ', ', @ids]}) AND state = 'initial'"), 30, "$what: the jobs wait");
+	is($db->sql("SELECT count(*) FROM hipq.jobs_detail WHERE id IN (@{[join ', ', @ids]}) AND state = 'initial'"), 30, "$what: the jobs wait");
 	cmp_ok(count_of(qr/FATAL/, log_since($offset)), '<=', 4, "$what: executors do not try again and again");
 	is($admin->sql($executors), 0, "$what: nobody works");
 	return @ids;
@@ -72,7 +72,7 @@ foreach my $case (
 	$admin->sql($break);
 	my $id = $db->enqueue('run');
 	pass_time(0.5);
-	is($db->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'initial', "$what: it starts no job any more");
+	is($db->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'initial', "$what: it starts no job any more");
 	like($db->why($id), $why, "$what: why() says so");
 	$admin->sql($mend);
 	check_runs($what, $id);

@@ -26,14 +26,14 @@ sub longest_wait
 	my @ids = map { $hipq->enqueue('work', q{'{}', queue => 'good.main'}) } 1 .. $jobs;
 	my $list = join ',', @ids;
 	$hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id IN ($list) AND outcome = 'succeeded'", $jobs) or return 'never';
-	return $hipq->sql("SELECT max(extract(epoch FROM accepted_time - created_time)) FROM hipq.jobs WHERE id IN ($list)");
+	return $hipq->sql("SELECT max(extract(epoch FROM accepted_time - created_time)) FROM hipq.jobs_detail WHERE id IN ($list)");
 }
 
 # ---- job types that nobody has registered
 like($hipq->error_of(q{INSERT INTO hipq.bad_main (job_type) SELECT 'type ' || n FROM generate_series(1, 60000) AS n}, extra_params => [ '-U', 'greedy' ]),
 	qr/54000: job type "type 101" is not registered in queue "bad.main".*hipq\.max_unregistered_types = 100.*hipq\.register_job_type/s, 'sixty thousand job types are refused');
 $hipq->sql_as('greedy', q{INSERT INTO hipq.bad_main (job_type) SELECT 'type ' || n FROM generate_series(1, 100) AS n});
-my $unregistered = q{SELECT count(*) FROM hipq.job_types WHERE queue = 'bad.main' AND NOT is_registered};
+my $unregistered = q{SELECT count(*) FROM hipq.job_types_detail WHERE queue = 'bad.main' AND NOT is_registered};
 ok($hipq->wait_until($unregistered, 100), 'a hundred are welcome, and seen');
 like($hipq->error_of(q{SELECT hipq.enqueue('one more', '{}', queue => 'bad.main')}), qr/54000/, 'one more is not');
 $hipq->sql(q{SELECT hipq.enqueue('of another queue', '{}', queue => 'good.main', scheduled_run_time => now() + interval '1 day')});
@@ -94,6 +94,6 @@ $hipq->in_time(time() - $begin, 2, 'at once');
 is($hipq->outcome($sleeps), 'cancelled', 'and ends');
 unlink $file;
 ok($hipq->wait_until($unfinished, 0), 'when the batch ends');
-is($hipq->sql(q{SELECT string_agg(DISTINCT outcome || ': ' || error, ', ' ORDER BY outcome || ': ' || error) FROM hipq.jobs WHERE job_type = 'deaf'}), 'cancelled: cancelled, cancelled: cancelled: each', 'all its jobs were cancelled, as asked first');
+is($hipq->sql(q{SELECT string_agg(DISTINCT outcome || ': ' || error, ', ' ORDER BY outcome || ': ' || error) FROM hipq.jobs_detail WHERE job_type = 'deaf'}), 'cancelled: cancelled, cancelled: cancelled: each', 'all its jobs were cancelled, as asked first');
 
 done_testing();

@@ -30,7 +30,7 @@ sub runs
 {
 	my $queues = join ', ', map { "'app.$_'" } @_;
 	return qq{(SELECT queue, id, accepted_time AS began, update_time AS ended, extract(epoch FROM update_time - accepted_time) AS took
-		FROM hipq.jobs WHERE queue IN ($queues) AND outcome = 'succeeded') AS run};
+		FROM hipq.jobs_detail WHERE queue IN ($queues) AND outcome = 'succeeded') AS run};
 }
 
 # Lets executors work on the queues until they have done so for some seconds, and says what share each had, in percent.
@@ -86,7 +86,7 @@ $hipq->set('hipq.enabled' => 'off');
 # ---- among the queues of an owner
 like($hipq->error_of(q{SELECT hipq.alter_queue('app.main', weight => 0)}), qr/22023.*weight 0 is out of range/, 'a weight is at least 1');
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', weight => 7)});
-is($hipq->sql(q{SELECT weight FROM hipq.queues WHERE queue = 'app.main'}), 7, 'it can be changed');
+is($hipq->sql(q{SELECT weight FROM hipq.queues_detail WHERE queue = 'app.main'}), 7, 'it can be changed');
 
 queue(long => 100);
 queue(short => 300);

@@ -30,7 +30,7 @@ is_given($_, 'running 1 two', 'a job is its worker\'s') foreach @jobs[0, 1];
 is($hipq->sql(row($jobs[2])), 'initial 0', 'what it has no room for waits, though another worker is idle');
 like(condition($jobs[2]), qr/^It is for external worker "two", which has as many jobs as it takes at a time, drains or is unhealthy\. If it is not given the job by \d{4}-/, 'and says so');
 is($hipq->sql("SELECT string_agg(condition, ' ') FROM hipq.why($jobs[2]) WHERE NOT passed"), 'worker', 'that keeps it, and nothing else');
-is($hipq->sql("SELECT worker_id FROM hipq.jobs WHERE id = $jobs[2]"), '', 'no worker has it');
+is($hipq->sql("SELECT worker_id FROM hipq.jobs_detail WHERE id = $jobs[2]"), '', 'no worker has it');
 my $any = $hipq->enqueue('send');
 is_given($any, 'running 1 one', 'jobs for any worker pass it by');
 $hipq->sql_as('app', "SELECT hipq.complete(id, attempt) FROM hipq.claim($two, 1)");
@@ -48,13 +48,13 @@ my $patient = aimed('absent', 'send', 'queue_ttl => 1000');
 my $scheduled = aimed('absent', 'send', q{scheduled_run_time => now() + interval '50 s'});
 $hipq->set('hipq.clock_offset' => 11);
 is_given($soon, 'running 1 one', 'its own queue_ttl is over: another worker has it');
-is($hipq->sql("SELECT string_agg(reason || ' ' || error, ' ') FROM hipq.attempts WHERE job_id = $soon"),
+is($hipq->sql("SELECT string_agg(reason || ' ' || error, ' ') FROM hipq.attempts_detail WHERE job_id = $soon"),
 	'worker_unavailable external worker "absent" could not be given the job within its queue_ttl', 'history tells');
 is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $soon"), 1, 'as a retry');
 is($hipq->sql(row($late)), 'initial 0', 'the others wait');
 $hipq->set('hipq.clock_offset' => 101);
 is_given($late, 'running 1 one', 'queue_ttl of the type');
-ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ' ' || attempt FROM hipq.jobs WHERE id = $once", 'failed worker_unavailable 0'), 'without a retry left it is final');
+ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ' ' || attempt FROM hipq.jobs_detail WHERE id = $once", 'failed worker_unavailable 0'), 'without a retry left it is final');
 is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $once"), 1, 'a dead letter');
 is($hipq->sql(row($scheduled)), 'initial 0', 'the time counts from when the job is due');
 $hipq->set('hipq.clock_offset' => 151);
@@ -77,7 +77,7 @@ $hipq->sql_as('app', "SELECT hipq.deregister_worker($one)");
 # ---- cancelled, expired, paused, rescheduled, held up by a limit
 my $cancelled = aimed('nobody');
 is($hipq->sql("SELECT hipq.cancel($cancelled)"), 't', 'one that waits for its worker can be cancelled');
-is($hipq->sql("SELECT outcome, worker_id IS NULL FROM hipq.jobs WHERE id = $cancelled"), 'cancelled|t', 'and is final');
+is($hipq->sql("SELECT outcome, worker_id IS NULL FROM hipq.jobs_detail WHERE id = $cancelled"), 'cancelled|t', 'and is final');
 is($hipq->sql("SELECT worker_id IS NULL FROM hipq.app_out WHERE id = $cancelled"), 't', 'of no worker');
 my $expiring = aimed('nobody', 'send', q{expires_time => now() + interval '5 s'});
 $hipq->set('hipq.clock_offset' => 6);

@@ -61,7 +61,7 @@ is(claim($second), "$job 2", 'the second claims it');
 is_row($job, 'running 2 second accepted', 'it is accepted');
 ask($second->{session}, qq{SELECT hipq.complete($job, 2, '{"sent": true}')});
 is($hipq->outcome($job), 'succeeded', 'and succeeds');
-is($hipq->sql("SELECT result->>'sent' FROM hipq.jobs WHERE id = $job"), 'true', 'with its result');
+is($hipq->sql("SELECT result->>'sent' FROM hipq.jobs_detail WHERE id = $job"), 'true', 'with its result');
 
 # ---- and to a dead letter, redriven, success
 $hipq->set('hipq.clock_offset' => 0);
@@ -72,11 +72,11 @@ $hipq->set('hipq.clock_offset' => 102);
 ok($hipq->wait_until("SELECT state = 'running' AND attempt = 2 FROM hipq.app_out WHERE id = $job"), 'not accepted, it is given again');
 $hipq->set('hipq.clock_offset' => 204);
 is($hipq->outcome($job), 'failed', 'and fails in the end');
-is($hipq->sql("SELECT reason || ' ' || (error::json->>'error') || ' ' || (SELECT sum((death->>'count')::int) FROM json_array_elements(error::json->'deaths') AS death) FROM hipq.dead_letters WHERE job_id = $job"),
+is($hipq->sql("SELECT reason || ' ' || (error::json->>'error') || ' ' || (SELECT sum((death->>'count')::int) FROM json_array_elements(error::json->'deaths') AS death) FROM hipq.dead_letters_detail WHERE job_id = $job"),
 	'queue_timeout Worker queue TTL expired 2', 'as a dead letter that says why');
-is($hipq->sql("SELECT string_agg(attempt->>'worker_id', ' ') FROM hipq.dead_letters, jsonb_array_elements(history) AS attempt WHERE job_id = $job"),
-	$hipq->sql("SELECT string_agg(worker_id::text, ' ' ORDER BY attempt) FROM hipq.attempts WHERE job_id = $job"), 'and who had it');
-is($hipq->sql(q{SELECT failed_by_ttl FROM hipq.dead_letter_stats WHERE queue = 'app.out'}), 1, 'and counts as failed by TTL');
+is($hipq->sql("SELECT string_agg(attempt->>'worker_id', ' ') FROM hipq.dead_letters_detail, jsonb_array_elements(history) AS attempt WHERE job_id = $job"),
+	$hipq->sql("SELECT string_agg(worker_id::text, ' ' ORDER BY attempt) FROM hipq.attempts_detail WHERE job_id = $job"), 'and who had it');
+is($hipq->sql(q{SELECT failed_by_ttl FROM hipq.dead_letter_stats_detail WHERE queue = 'app.out'}), 1, 'and counts as failed by TTL');
 my $again = $hipq->sql("SELECT hipq.redrive($job)");
 $hipq->set('hipq.clock_offset' => 205);
 ok($hipq->wait_until("SELECT state = 'running' FROM hipq.app_out WHERE id = $again"), 'redriven, it is given once more');
@@ -152,7 +152,7 @@ deregister($near);
 $job = $hipq->enqueue('send');
 is_row($job, 'running 1 far', 'the far one gets the next');
 $proxy->cut;
-ok($hipq->wait_until(q{SELECT pid IS NULL FROM hipq.workers WHERE name = 'far'}), 'the connection is cut: its end is noticed');
+ok($hipq->wait_until(q{SELECT pid IS NULL FROM hipq.workers_detail WHERE name = 'far'}), 'the connection is cut: its end is noticed');
 $near = client('near', listen => 'true');
 is_row($job, 'running 2 near', 'and another one gets its job');
 is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $job"), 0, 'uncharged: it was not accepted');

@@ -53,10 +53,10 @@ is($hipq->sql(row($job)), 'running 1 one', 'up to its end');
 $hipq->set('hipq.clock_offset' => 700);
 is_given($job, 'running 2 two', 'then another one gets it');
 is(reasons($job), 'queue_timeout', 'and it counts as an attempt');
-like($hipq->sql("SELECT error FROM hipq.attempts WHERE job_id = $job"),
+like($hipq->sql("SELECT error FROM hipq.attempts_detail WHERE job_id = $job"),
 	qr/^\{"error" : "Worker queue TTL expired", "message" : "Worker did not process execution within configured TTL", "deaths" : \[\{"reason" : "queue_timeout", "queue" : "app.out", "worker" : "one", "count" : 1,/,
 	'the error says who had it');
-like($hipq->sql("SELECT health->>'consecutive_failures' FROM hipq.workers WHERE name = 'one'"), qr/^1$/, 'counted against the worker');
+like($hipq->sql("SELECT health->>'consecutive_failures' FROM hipq.workers_detail WHERE name = 'one'"), qr/^1$/, 'counted against the worker');
 like(slurp_file($node->logfile), qr/LOG:  job $job was not accepted by worker "one" within its queue_ttl/, 'and said in the log');
 $hipq->set('hipq.clock_offset' => 0);
 
@@ -271,9 +271,9 @@ ok(worker_gone('five'), 'nobody is there');
 $job = $hipq->enqueue('send');
 is(unmet_conditions($job), 'worker', 'a job waits');
 $hipq->set('hipq.clock_offset' => 101);
-ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ': ' || error FROM hipq.jobs WHERE id = $job", 'failed worker_unavailable: no external worker could be given the job within 100 s'), 'for worker_wait_ttl');
+ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ': ' || error FROM hipq.jobs_detail WHERE id = $job", 'failed worker_unavailable: no external worker could be given the job within 100 s'), 'for worker_wait_ttl');
 is($hipq->sql("SELECT attempt || ' ' || (SELECT string_agg(attempt || ' ' || reason, ',') FROM hipq.attempts WHERE job_id = id) FROM hipq.jobs WHERE id = $job"), '0 0 worker_unavailable', 'which nobody has tried');
-is($hipq->sql("SELECT reason FROM hipq.dead_letters WHERE job_id = $job"), 'worker_unavailable', 'then it is a dead letter');
+is($hipq->sql("SELECT reason FROM hipq.dead_letters_detail WHERE job_id = $job"), 'worker_unavailable', 'then it is a dead letter');
 
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 2)});
 $start = time;
@@ -282,12 +282,12 @@ $hipq->in_time(time - $start, 4, 'it fails to the second');
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 1)});
 @jobs = split /\n/, $hipq->sql(q{SELECT hipq.enqueue('send', scheduled_run_time => now() + 101.3 * interval '1 s' + i * interval '400 ms') FROM generate_series(0, 3) AS i});
 is($hipq->outcome($_), 'failed', 'so do those behind') foreach @jobs;
-my $late = $hipq->sql(q{SELECT max(extract(epoch FROM update_time - scheduled_run_time)) FROM hipq.jobs WHERE id IN (} . join(', ', @jobs) . ')');
+my $late = $hipq->sql(q{SELECT max(extract(epoch FROM update_time - scheduled_run_time)) FROM hipq.jobs_detail WHERE id IN (} . join(', ', @jobs) . ')');
 $hipq->in_time($late, 2, 'each within a second of its time');
 
 # ---- that time is counted while there is no worker, not before
 sub looks { return $hipq->sql(q{SELECT coalesce(max(times), 0) FROM hipq.alerts WHERE alert = 'no worker'}); }
-sub looked_since { my ($looks, $what) = @_; ok($hipq->wait_until("SELECT max(times) > $looks FROM hipq.alerts WHERE alert = 'no worker'"), $what); return; }
+sub looked_since { my ($looks, $what) = @_; ok($hipq->wait_until("SELECT max(times) > $looks FROM hipq.alerts_detail WHERE alert = 'no worker'"), $what); return; }
 finish($_) foreach split /\n/, $hipq->sql(q{SELECT id FROM hipq.app_out_live});  # of before
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 100)});
 my $busy = register('busy');
@@ -315,7 +315,7 @@ $hipq->sql_as('app', "SELECT hipq.deregister_worker($busy)");
 ok(worker_gone('busy'), 'it leaves');
 
 # ---- and from when the last one was there
-sub is_failed_by { my ($id, $from, $what) = @_; $hipq->outcome($id); my $late = $hipq->sql("SELECT extract(epoch FROM update_time - '$from') FROM hipq.jobs WHERE id = $id"); cmp_ok($late, '>', 0.8, "$what: not sooner"); $hipq->in_time($late, 2, $what); return; }
+sub is_failed_by { my ($id, $from, $what) = @_; $hipq->outcome($id); my $late = $hipq->sql("SELECT extract(epoch FROM update_time - '$from') FROM hipq.jobs_detail WHERE id = $id"); cmp_ok($late, '>', 0.8, "$what: not sooner"); $hipq->in_time($late, 2, $what); return; }
 $hipq->sql(q{SELECT hipq.alter_job_type('app.out', 'send', worker_wait_ttl => 1)});
 $hipq->set('hipq.heartbeat_timeout' => '2s', 'hipq.worker_grace' => '1min');
 my $silent = register('silent');
@@ -423,7 +423,7 @@ register('alone');
 my ($outside, $inside) = ($hipq->enqueue('send'), $hipq->enqueue('inside'));
 is_given($outside, 'running 1 alone', 'hipq.max_executors = 0: workers are given jobs');
 is(unmet_conditions($inside), 'executor', 'other jobs wait, and why() says so');
-is($hipq->sql(q{SELECT waiting_hold || ' ' || ready FROM hipq.queues WHERE queue = 'app.out'}), '1 0', 'as those that are held');
+is($hipq->sql(q{SELECT waiting_hold || ' ' || ready FROM hipq.queues_detail WHERE queue = 'app.out'}), '1 0', 'as those that are held');
 $hipq->set('hipq.max_executors' => 4);
 is($hipq->outcome($inside), 'succeeded', 'until they may run');
 

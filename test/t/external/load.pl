@@ -117,7 +117,7 @@ sub disturb
 		"INSERT INTO said SELECT id, NULL, 'cancel' FROM $some AS job WHERE hipq.cancel(id)", "SELECT hipq.fail_job(id, 'by hand') FROM $some AS job",
 		q{SELECT hipq.alter_job_type('load.out', 'a', queue_ttl => 1 + (random() * 2)::integer)},
 		q{SELECT hipq.alter_queue('load.out', throttle_limit => 10 + (random() * 30)::integer)},
-		q{SELECT hipq.drain_worker(worker_id) FROM hipq.workers ORDER BY random() LIMIT 1},
+		q{SELECT hipq.drain_worker(worker_id) FROM hipq.workers_detail ORDER BY random() LIMIT 1},
 		q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app' AND backend_type = 'client backend' ORDER BY random() LIMIT 1});
 	$hipq->try_sql($_) foreach shuffle(@deeds);
 	return;

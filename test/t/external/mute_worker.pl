@@ -23,7 +23,7 @@ sub bound
 sub ask { my ($session, $sql) = @_; return $session->query_safe($sql) =~ s/Asynchronous notification[^\n]*\n?//gr =~ s/\s+$//r; }
 sub claim { my ($worker) = @_; return ask($worker->{session}, "SELECT id FROM hipq.claim($worker->{id}, 10)"); }
 sub complete { my ($worker, $job) = @_; return ask($worker->{session}, "SELECT hipq.complete($job, 1)"); }
-sub status { my ($name) = @_; return $hipq->sql("SELECT status || ' ' || (health->>'status') FROM hipq.workers WHERE name = '$name'"); }
+sub status { my ($name) = @_; return $hipq->sql("SELECT status || ' ' || (health->>'status') FROM hipq.workers_detail WHERE name = '$name'"); }
 sub row { my ($job) = @_; return "SELECT concat_ws(' ', state, attempt, worker.name) FROM hipq.app_out LEFT JOIN hipq.worker USING (worker_id) WHERE id = $job"; }
 sub is_row { my ($job, $expected, $name) = @_; return ok($hipq->wait_until(row($job), $expected), $name); }
 sub given { my ($type, $name) = @_; my $job = $hipq->enqueue($type); is_row($job, "running 1 $name", "\"$name\" is given a job"); return $job; }
@@ -42,7 +42,7 @@ SKIP:
 	$hipq->set('hipq.clock_offset' => 32);
 	is_row($job, 'retry 1 pooled', 'it says nothing, and does not keep the job');
 	is(reasons($job), 'worker_heartbeat_stale', 'for that reason');
-	is($hipq->sql("SELECT retry_count FROM hipq.jobs WHERE id = $job"), 0, 'which is not charged');
+	is($hipq->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $job"), 0, 'which is not charged');
 	is(status('pooled'), 'inactive unhealthy', 'it is as good as gone');
 	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'mute worker'}, 1), 'an alert says so');
 	like($hipq->why($job), qr/^worker: /, 'and why() that nobody serves the job');

@@ -64,9 +64,9 @@ $hipq->sql(q{
 	END $$;
 	-- The same for a statement that was alone: what others see of it afterwards, shared memory included.
 	CREATE FUNCTION fuzz.digest_alone() RETURNS text LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-		SELECT md5(concat(fuzz.digest(), (SELECT string_agg(queue || throttle_used, '' ORDER BY queue) FROM hipq.queues),
+		SELECT md5(concat(fuzz.digest(), (SELECT string_agg(queue || throttle_used, '' ORDER BY queue) FROM hipq.queues_detail),
 			(SELECT string_agg(concat_ws(' ', worker_id, queue_depth, running_jobs), ',' ORDER BY worker_id) FROM hipq._workers()),
-			(SELECT string_agg(id::text, '' ORDER BY id) FROM hipq.running))) $$;
+			(SELECT string_agg(id::text, '' ORDER BY id) FROM hipq.running_detail))) $$;
 	CREATE FUNCTION fuzz.judge_alone(before text, was_refused boolean, refused_with text) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		IF was_refused AND fuzz.digest_alone() <> before THEN RAISE 'FUZZ: refused with %, but something was changed', refused_with; END IF;
@@ -206,9 +206,9 @@ sub found_by
 sub disturb { return $hipq->try_sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'fuzz' AND state = 'active' ORDER BY random() LIMIT 1}); }
 
 # Queries for what should be nothing.
-my $unfinished = q{FROM hipq.jobs AS job WHERE state <> 'final'};
+my $unfinished = q{FROM hipq.jobs_detail AS job WHERE state <> 'final'};
 my $idle = qq{$unfinished AND NOT EXISTS (SELECT FROM hipq.why(job.id) WHERE NOT passed)};
-my $internal_errors = q{SELECT string_agg(DISTINCT concat_ws(' ', sqlstate, error), E'\n') FROM hipq.attempts WHERE sqlstate LIKE 'XX%' OR sqlstate LIKE '58%'};
+my $internal_errors = q{SELECT string_agg(DISTINCT concat_ws(' ', sqlstate, error), E'\n') FROM hipq.attempts_detail WHERE sqlstate LIKE 'XX%' OR sqlstate LIKE '58%'};
 
 my $log_begin = 0;
 sub log_lines { my ($pattern) = @_; return join("\n", slurp_file($hipq->node->logfile, $log_begin) =~ /^(.*(?:$pattern).*)$/mg); }
@@ -307,7 +307,7 @@ ok(defined eval { $hipq->sql('TABLE hipq.alerts') }, 'alerts can be read');
 ok($hipq->wait_until("SELECT count(*) = 0 $idle", 't', 90), 'every job that nothing keeps waiting ends') or diag($hipq->sql("SELECT to_json(job) $idle LIMIT 5"));
 $hipq->sql(q{SELECT hipq.cancel_jobs(queue, max_jobs => 1000000) FROM hipq.queues});
 ok($hipq->wait_until("SELECT count(*) = 0 $unfinished", 't', 90), 'every other one can be cancelled')
-  or diag($hipq->sql(q{SELECT to_json(job), ARRAY(SELECT why FROM hipq.why(job.id) WHERE NOT passed) FROM hipq.jobs AS job WHERE state <> 'final' LIMIT 5}));
+  or diag($hipq->sql(q{SELECT to_json(job), ARRAY(SELECT why FROM hipq.why(job.id) WHERE NOT passed) FROM hipq.jobs_detail AS job WHERE state <> 'final' LIMIT 5}));
 is($hipq->sql($internal_errors), '', 'no handler met an internal error');
 
 like($hipq->sql(q{SELECT string_agg(DISTINCT outcome, ' ' ORDER BY outcome) FROM hipq.jobs}), qr/cancelled.*failed.*succeeded/, 'jobs came to every end');

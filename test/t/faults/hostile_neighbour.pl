@@ -218,8 +218,8 @@ sub ask
 	my %questions = (
 		why => q{SELECT count(*) FROM hipq.enqueue('scheduled', '{}', 'ann.work', scheduled_run_time => now() + interval '1 day') AS id, hipq.why(id)},
 		cancel => q{SELECT hipq.cancel(max(id)) FROM hipq.ann_work WHERE state = 'initial' AND scheduled_run_time > now() + interval '1 hour'},
-		jobs => 'SELECT count(*) FROM hipq.jobs WHERE id = 1',
-		queues => 'SELECT count(*) FROM hipq.queues',
+		jobs => 'SELECT count(*) FROM hipq.jobs_detail WHERE id = 1',
+		queues => 'SELECT count(*) FROM hipq.queues_detail',
 		alter => q{SELECT hipq.alter_queue('ann.work', weight => 100)});
 	while (time() < $until)
 	{
@@ -251,12 +251,12 @@ stop('mallory', @attacks);
 stop('ann', $worker);
 
 is($hipq->sql(q{SELECT string_agg(DISTINCT outcome, ' ') FROM hipq.jobs WHERE queue = 'ann.work' AND outcome NOT IN ('waiting', 'cancelled')}), 'succeeded', 'none fails')
-	or diag $hipq->sql(q{SELECT attempt.* FROM hipq.jobs AS job JOIN hipq.attempts AS attempt ON attempt.queue = job.queue AND attempt.job_id = job.id WHERE job.queue = 'ann.work' AND outcome = 'failed'});
+	or diag $hipq->sql(q{SELECT attempt.* FROM hipq.jobs_detail AS job JOIN hipq.attempts_detail AS attempt ON attempt.queue = job.queue AND attempt.job_id = job.id WHERE job.queue = 'ann.work' AND outcome = 'failed'});
 foreach my $kind (qw(sql scheduled external))
 {
 	my ($jobs, $p50, $p99, $most) = split /\|/, $hipq->sql(qq{
 		SELECT count(*), round(percentile_disc(0.5) WITHIN GROUP (ORDER BY ms)), round(percentile_disc(0.99) WITHIN GROUP (ORDER BY ms)), round(max(ms))
-		FROM (SELECT 1000 * extract(epoch FROM accepted_time - scheduled_run_time) AS ms FROM hipq.jobs WHERE queue = 'ann.work' AND job_type = '$kind' AND outcome = 'succeeded') AS waited});
+		FROM (SELECT 1000 * extract(epoch FROM accepted_time - scheduled_run_time) AS ms FROM hipq.jobs_detail WHERE queue = 'ann.work' AND job_type = '$kind' AND outcome = 'succeeded') AS waited});
 	note "$kind: $jobs jobs, from due to start p50 $p50, p99 $p99, at most $most ms";
 	cmp_ok($jobs, '>', 20 * $seconds / $slowness, "there were jobs of kind $kind");
 	cmp_ok($p99, '<', $slowest, "99 of 100 of them start soon");

@@ -129,7 +129,7 @@ sub let_hours_pass
 	{
 		$load->keep;
 		move_clock();
-		$hipq->wait_until(q{SELECT min(to_time) > hipq.now() + interval '1 hour' FROM (SELECT max(to_time) AS to_time FROM hipq.sizes WHERE kind = 'final' GROUP BY queue) AS leaf})
+		$hipq->wait_until(q{SELECT min(to_time) > hipq.now() + interval '1 hour' FROM (SELECT max(to_time) AS to_time FROM hipq.sizes_detail WHERE kind = 'final' GROUP BY queue) AS leaf})
 		  or die 'no leaves are made';
 	}
 	return;

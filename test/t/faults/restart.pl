@@ -32,11 +32,11 @@ sub fill
 	my %job = (
 		retry => $hipq->enqueue('run', q{'{"fail": 1}'}),
 		future => $hipq->enqueue('run', q{scheduled_run_time => now() + interval '1 day'}));
-	$hipq->wait_until("SELECT state FROM hipq.jobs WHERE id = $job{retry}", 'retry');
+	$hipq->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $job{retry}", 'retry');
 	$job{running} = $hipq->enqueue('run', q{'{"lock": 1}'});
 	$job{call} = $hipq->enqueue('call');
 	$job{error} = $hipq->enqueue('asked', q{'{"fail": 1}'});
-	$hipq->wait_until("SELECT string_agg(state::text, ' ' ORDER BY id) FROM hipq.jobs WHERE id IN ($job{running}, $job{call}, $job{error})", 'running running error');
+	$hipq->wait_until("SELECT string_agg(state::text, ' ' ORDER BY id) FROM hipq.jobs_detail WHERE id IN ($job{running}, $job{call}, $job{error})", 'running running error');
 	$hipq->wait_until("SELECT count(*) FROM ran WHERE id = $job{call}", 1);
 	return %job;
 }
@@ -44,7 +44,7 @@ sub fill
 sub check_after
 {
 	my ($how, $reason, %job) = @_;
-	my $line = sub { return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count) FROM hipq.jobs WHERE id = $job{$_[0]}"); };
+	my $line = sub { return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count) FROM hipq.jobs_detail WHERE id = $job{$_[0]}"); };
 	is($hipq->outcome($job{running}), 'succeeded', "$how: the job that ran runs again");
 	is($line->('running'), 'succeeded 2 0', 'uncharged');
 	is($hipq->attempts($job{running}), "1 $reason", "with reason $reason");
@@ -91,13 +91,13 @@ foreach my $mode ('fast', 'immediate')
 	my $pid = $hipq->pid_of($id);
 	my $pid_of_other = $hipq->pid_of($other);
 	is($hipq->sql("SELECT pg_terminate_backend($pid)"), 't', 'an executor is terminated');
-	ok($hipq->wait_until("SELECT attempt = 2 AND state = 'running' FROM hipq.jobs WHERE id = $id"), 'its job runs again');
+	ok($hipq->wait_until("SELECT attempt = 2 AND state = 'running' FROM hipq.jobs_detail WHERE id = $id"), 'its job runs again');
 	is($hipq->attempts($id), '1 worker_lost', 'with reason worker_lost');
 	is($hipq->pid_of($other), $pid_of_other, 'others are not disturbed');
 	$lock->quit;
 	is($hipq->outcome($id), 'succeeded', 'it ends');
 	is($hipq->outcome($other), 'succeeded', 'and so does the other');
-	is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs WHERE id = $id"), '2 0', 'uncharged');
+	is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs_detail WHERE id = $id"), '2 0', 'uncharged');
 	is($hipq->sql("SELECT count(*) FROM ran WHERE id = $id"), '1', 'its effect is there once');
 }
 
@@ -122,7 +122,7 @@ foreach my $mode ('fast', 'immediate')
 		$hipq->wait_until('SELECT count(*) > 500 * ' . $percent / 100 . ' FROM ran');
 		$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'hipq executor' LIMIT 1});
 	}
-	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'run' AND state <> 'final' AND scheduled_run_time < now()}, 0), 'all jobs end');
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'run' AND state <> 'final' AND scheduled_run_time < now()}, 0), 'all jobs end');
 	is($hipq->sql('SELECT count(*) || $$ $$ || count(DISTINCT id) FROM ran'), '500 500', 'each took effect once');
 	is($hipq->sql('SELECT count(*) - count(DISTINCT id) FROM hipq.job'), '0', 'no job is there twice');
 }

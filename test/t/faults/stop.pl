@@ -70,8 +70,8 @@ is("@slow", '', "each took at most $limit s");
 @seconds = sort { $a <=> $b } @seconds;
 note sprintf 'stops took %.2f s in the middle, %.2f s at most; %.0f s in all', $seconds[ @seconds / 2 ], $seconds[-1], time() - $began;
 
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE state <> 'final'}, 0), 'what ran, runs again');
-is($hipq->sql(q{SELECT count(*), count(*) FILTER (WHERE outcome = 'succeeded'), max(attempt), max(retry_count) FROM hipq.jobs}),
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}, 0), 'what ran, runs again');
+is($hipq->sql(q{SELECT count(*), count(*) FILTER (WHERE outcome = 'succeeded'), max(attempt), max(retry_count) FROM hipq.jobs_detail}),
 	join('|', $stops * $executors, $stops * $executors, 2, 0), 'each job succeeds at its second attempt, uncharged');
 is($hipq->sql('SELECT count(*), count(DISTINCT job_id) FROM effect'), join('|', ($stops * $executors) x 2), 'each took effect once');
 

@@ -98,7 +98,7 @@ my $whole;
 # ---- an attempt that its row does not tell of, since it was claimed by lock
 {
 	$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'locked', handler => 'run', claim => 'lock')});
-	my $attempt_of = sub { return $hipq->sql("SELECT concat_ws(' ', state, attempt, retry_count) FROM hipq.jobs WHERE id = $_[0]"); };
+	my $attempt_of = sub { return $hipq->sql("SELECT concat_ws(' ', state, attempt, retry_count) FROM hipq.jobs_detail WHERE id = $_[0]"); };
 	foreach my $case ([ 'ends', 'worker_lost', sub { $hipq->sql("SELECT pg_terminate_backend($_[0])") } ], [ 'crashes', 'crashed', sub { kill 'KILL', $_[0] } ],
 		[ 'is told to quit', '', sub { $node->stop('immediate'); $node->start; } ])
 	{

@@ -62,7 +62,7 @@ sub alter_between
 	foreach my $kind (sort keys %job) { is($hipq->outcome($job{$kind}), 'succeeded', "$name: $kind"); }
 	run_outside($outside, $name);
 	run_outside(enqueue_outside(), "$name, before it is given");
-	is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count, priority, length(job_data->>'what'), result = job_data) FROM hipq.jobs WHERE id = $job{plain}"), '1 0 3 10000 t', 'the whole row is kept');
+	is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count, priority, length(job_data->>'what'), result = job_data) FROM hipq.jobs_detail WHERE id = $job{plain}"), '1 0 3 10000 t', 'the whole row is kept');
 	is($hipq->attempts($job{failing}), '1 transient_error P0001, 2 succeeded', 'and the failure');
 	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main_live}, 0), 'the successor runs too');
 	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'own' AND outcome <> 'succeeded'}), 0, 'and ends');
@@ -171,7 +171,7 @@ $hipq->sql(q{SET hipq.allow_foreign_handlers = on;
 	SELECT hipq.run_until_idle('app.main');
 	COMMIT});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'twin' AND outcome = 'succeeded'}, 2), 'a job enqueues its successor');
-is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', job_type, throttle_factor, coalesce(left(time_windows, 20), 'always')), ', ') FROM hipq.jobs WHERE job_type IN ('heavy', 'light')}),
+is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', job_type, throttle_factor, coalesce(left(time_windows, 20), 'always')), ', ') FROM hipq.jobs_detail WHERE job_type IN ('heavy', 'light')}),
 	'heavy 2.000 00:00-24:00, light 7.500 always', 'which has the values of its type');
 
 done_testing();

@@ -31,7 +31,7 @@ sub run_jobs
 	my $ids = $hipq->sql(qq{WITH new AS (INSERT INTO hipq.app_main (job_type, job_data) SELECT '$type', jsonb_build_object('n', n, 'text', repeat('x', 200))
 		FROM generate_series(1, 20) AS n RETURNING id) SELECT string_agg(id::text, ',') FROM new});
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id IN ($ids) AND outcome = 'succeeded'", 20), "$type, $what: jobs succeed");
-	is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id IN ($ids) AND result = job_data AND state = 'final' AND attempt = 1 AND error IS NULL AND retry_reason IS NULL
+	is($hipq->sql("SELECT count(*) FROM hipq.jobs_detail WHERE id IN ($ids) AND result = job_data AND state = 'final' AND attempt = 1 AND error IS NULL AND retry_reason IS NULL
 		AND update_time >= accepted_time AND accepted_time >= created_time AND deadline IS NULL"), 20, 'their rows are right');
 	return (guard_calls() - $before) / 20;
 }
@@ -46,7 +46,7 @@ foreach my $type (sort keys %guard_calls)
 {
 	my $id = $hipq->enqueue($type, q{(SELECT jsonb_build_object('text', string_agg(md5(n::text), '')) FROM generate_series(1, 20000) AS n)});
 	is($hipq->outcome($id), 'succeeded', "$type: 640 kB of data");
-	is($hipq->sql("SELECT md5(job_data::text) = md5(result::text) AND length(job_data->>'text') = 640000 FROM hipq.jobs WHERE id = $id"), 't', 'come along, as data and as result');
+	is($hipq->sql("SELECT md5(job_data::text) = md5(result::text) AND length(job_data->>'text') = 640000 FROM hipq.jobs_detail WHERE id = $id"), 't', 'come along, as data and as result');
 	my $leaf = $hipq->sql("SELECT reltoastrelid::regclass FROM pg_class WHERE oid = (SELECT tableoid FROM hipq.job WHERE id = $id)");
 	cmp_ok($hipq->sql("SELECT count(*) FROM $leaf"), '>', 100, 'stored in the final leaf');
 }
@@ -58,7 +58,7 @@ sub kept_nothing
 	my ($type, $what) = @_;
 	my $ids = $hipq->sql(qq{SELECT string_agg(id::text, ',') FROM unnest(hipq.enqueue_many('$type', ARRAY['{"n": 1}', '{"n": 2}', '{"fail": 1}', '{"n": 3}']::jsonb[])) AS id});
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.app_nothing_live", 0), "$type, $what: all jobs end");
-	is($hipq->sql("SELECT string_agg(outcome || ' ' || (job_data->>'fail'), ',') FROM hipq.jobs WHERE id IN ($ids)"), 'failed 1', 'only the one that failed leaves a row');
+	is($hipq->sql("SELECT string_agg(outcome || ' ' || (job_data->>'fail'), ',') FROM hipq.jobs_detail WHERE id IN ($ids)"), 'failed 1', 'only the one that failed leaves a row');
 	is($hipq->sql(qq{SELECT string_agg(reason, ' ' ORDER BY reason) FROM hipq.attempts WHERE job_id IN ($ids)}), 'succeeded succeeded succeeded transient_error', 'each has one outcome');
 }
 $hipq->sql(q{

@@ -55,10 +55,10 @@ foreach my $type ('single', 'batch')
 	$hipq->sql('VACUUM FULL hipq.app_main_live') if $type eq 'batch';
 	$points->reset;
 	my $others = join ',', @ids[ 3 .. 9 ];
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id IN ($others) AND outcome = 'succeeded' AND result = job_data", 7), 'the others succeed');
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id IN ($others) AND outcome = 'succeeded' AND result = job_data", 7), 'the others succeed');
 	is($hipq->outcome($ids[0]), 'succeeded', 'so does the one that has moved');
 	is($hipq->result($ids[0]), '{"by": "user"}', 'with what it says now');
-	is($hipq->sql("SELECT string_agg(coalesce(outcome, state::text), ' ' ORDER BY id) FROM hipq.jobs WHERE id IN ($ids[1], $ids[2])"), 'waiting cancelled', 'what was put off or cancelled did not run');
+	is($hipq->sql("SELECT string_agg(coalesce(outcome, state::text), ' ' ORDER BY id) FROM hipq.jobs_detail WHERE id IN ($ids[1], $ids[2])"), 'waiting cancelled', 'what was put off or cancelled did not run');
 	$hipq->sql("SELECT hipq.cancel($ids[1])");
 }
 
@@ -72,7 +72,7 @@ $hipq->sql('VACUUM hipq.app_main_live');
 my @others = enqueue_ten('batch');
 is($hipq->sql("SELECT count(*) FROM hipq.app_main_live WHERE ctid = '$place' AND id = ANY ('{" . join(',', @others) . "}')"), 1, 'and others have come there');
 $points->reset;
-ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id IN (" . join(',', @others) . ") AND outcome = 'succeeded' AND result = job_data", 10), 'each runs once, as itself');
+ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id IN (" . join(',', @others) . ") AND outcome = 'succeeded' AND result = job_data", 10), 'each runs once, as itself');
 is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE id IN (" . join(',', @ids) . ") AND outcome = 'cancelled'"), 10, 'those that were cancelled do not run');
 
 # ---- between the claim and the finish, by the handler itself
@@ -99,7 +99,7 @@ foreach my $type ('single', 'batch')
 	$ids = $hipq->sql(qq{SELECT string_agg(id::text, ',') FROM (SELECT hipq.enqueue('$type', jsonb_build_object('text', text), queue => 'app.main', job_key => '$type ' || length(text)) AS id
 		FROM (SELECT '' UNION ALL SELECT repeat('x', n) FROM unnest('{10, 150, 5000, 500000}'::integer[]) AS n
 			UNION ALL SELECT string_agg(md5(n::text), '') FROM generate_series(1, 3000) AS n) AS texts(text)) AS enqueued});
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id IN ($ids) AND outcome = 'succeeded' AND result = job_data", 6), "$type: short, compressed and large values");
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE id IN ($ids) AND outcome = 'succeeded' AND result = job_data", 6), "$type: short, compressed and large values");
 }
 $hipq->sql('VACUUM hipq.app_main_live');
 is($hipq->sql(q{SET enable_seqscan = off; SELECT count(*) FROM hipq.job WHERE state = 'final' AND job_type = 'single' AND job_key = 'single 500000'}), 1, 'a job that had a key is found by it');

@@ -68,13 +68,13 @@ ok($hipq->wait_until($running, 4), 'a single owner may have all executors');
 	is($hipq->outcome($id), 'succeeded', 'until one of their jobs ends: its place is his, before those who have executors');
 	ok($hipq->wait_until($running, 3), 'and is kept');
 	$rival_lock->quit;
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE queue = 'rival.main' AND state <> 'final'}), 'the rest of its jobs run');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE queue = 'rival.main' AND state <> 'final'}), 'the rest of its jobs run');
 	$hipq->set('hipq.reserved_executors' => 0);
 	ok($hipq->wait_until($running, 4), 'without a reserve one owner may have all of them again');
 	$hipq->set('hipq.reserved_executors' => 1);
 }
 $lock->quit;
-ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE state <> 'final'}), 'all come to their end');
+ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE state <> 'final'}), 'all come to their end');
 
 # ---- after a restart nobody knows who there is: the place is kept
 {
@@ -87,7 +87,7 @@ ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE state <> 'final'
 	is($hipq->outcome_of('wait', q{queue => 'rival.main'}), 'succeeded', 'and the fourth is there for another owner');
 	is($hipq->sql($running), 3, 'still');
 	$hipq->sql(q{ROLLBACK PREPARED 'lock'});
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE state <> 'final'}), 'all come to their end');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE state <> 'final'}), 'all come to their end');
 }
 
 # ---- the largest timeout there is overflows nowhere
@@ -101,7 +101,7 @@ ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE state <> 'final'
 		$hipq->sql("SELECT hipq.alter_job_type('app.main', 'wait', claim => '$claim')");
 		my $id = $hipq->enqueue('wait', q{'{"lock": 4}', queue => 'app.main', timeout => 2147483647});
 		$hipq->pid_of($id);
-		is($hipq->sql("SELECT deadline > now() + '60 years' FROM hipq.running WHERE id = $id"), 't', "claimed by $claim: its deadline is far away");
+		is($hipq->sql("SELECT deadline > now() + '60 years' FROM hipq.running_detail WHERE id = $id"), 't', "claimed by $claim: its deadline is far away");
 		$hold->quit;
 		is($hipq->outcome($id), 'succeeded', 'and it runs');
 	}
@@ -113,7 +113,7 @@ ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE state <> 'final'
 	is($hipq->outcome_of('more', q{'{"more": "100 s"}', queue => 'app.main', timeout => 300}), 'succeeded', 'a handler may give itself more time');
 	my $id = $hipq->enqueue('more', q{'{"more": "301 s"}', queue => 'app.main', timeout => 300});
 	is($hipq->outcome($id), 'failed', 'not beyond max_timeout');
-	is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), 'the job would run longer than its queue allows', 'as the error says');
+	is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), 'the job would run longer than its queue allows', 'as the error says');
 	my $hold = $hipq->hold_lock(5);
 	my $waits = $hipq->enqueue('wait', q{'{"lock": 5}', queue => 'app.main'});
 	$hipq->pid_of($waits);

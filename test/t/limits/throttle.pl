@@ -23,7 +23,7 @@ $hipq->sql(q{
 my $first = 0;
 sub begin { $first = $hipq->sql('SELECT coalesce(max(id), 0) + 1 FROM hipq.job'); return; }
 sub greatest { my ($per, $type) = @_; return $hipq->sql("SELECT greatest_sum('$per', '" . ($type // '%') . "', $first)"); }
-sub used { return $hipq->sql(q{SELECT throttle_used FROM hipq.queues}) }
+sub used { return $hipq->sql(q{SELECT throttle_used FROM hipq.queues_detail}) }
 sub wait_until_done { return $hipq->wait_until('SELECT NOT EXISTS (SELECT FROM hipq.app_main_live)') || die 'jobs are left' }
 
 # ---- one limit of each kind
@@ -41,7 +41,7 @@ cmp_ok(greatest('queue'), '<=', 4, 'the queue kept its limit');
 cmp_ok(greatest('queue'), '>', 2, 'and used it');
 cmp_ok(greatest('type', 'nap'), '<=', 3, 'so did the type');
 cmp_ok(greatest('key', 'nap'), '<=', 1.5, 'and each of its keys');
-ok($hipq->wait_until('SELECT throttle_used = 0 FROM hipq.queues'), 'nothing is left of what was counted');
+ok($hipq->wait_until('SELECT throttle_used = 0 FROM hipq.queues_detail'), 'nothing is left of what was counted');
 
 # ---- a job heavier than the limit runs alone, and is not passed over for ever
 
@@ -80,7 +80,7 @@ $hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 2); INSERT IN
 $condition->query_safe('SELECT pg_advisory_unlock(7)');
 $condition->quit;
 wait_until_done();
-ok($hipq->wait_until('SELECT throttle_used = 0 FROM hipq.queues'), 'jobs that started without a limit are given back too');
+ok($hipq->wait_until('SELECT throttle_used = 0 FROM hipq.queues_detail'), 'jobs that started without a limit are given back too');
 
 # ---- who waits for a throttle key starts when there is room, not at the next look
 
@@ -142,7 +142,7 @@ for my $round (1 .. 15)
 cmp_ok($most, '<=', 3, 'the limit is kept while executors are killed');
 wait_until_done();
 cmp_ok(greatest('queue'), '<=', 3, 'by what their rows say, too');
-ok($hipq->wait_until('SELECT throttle_used = 0 FROM hipq.queues'), 'nothing leaks');
+ok($hipq->wait_until('SELECT throttle_used = 0 FROM hipq.queues_detail'), 'nothing leaks');
 is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_final WHERE error <> 'NONE' AND NOT (throttle_key = 'big' AND error = 'cancelled')}), 0,
 	'every job succeeded in the end, but for the backlog that was cancelled');
 

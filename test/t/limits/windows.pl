@@ -39,20 +39,20 @@ sub enqueue
 sub opens
 {
 	my ($type, $time) = @_;
-	return $hipq->wait_until("SELECT to_char(due_time AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') FROM hipq.lanes WHERE job_type = '$type' AND notes = 0", "$time:00");
+	return $hipq->wait_until("SELECT to_char(due_time AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') FROM hipq.lanes_detail WHERE job_type = '$type' AND notes = 0", "$time:00");
 }
 
 # Seconds from a time in UTC until the job started.
 sub started_after
 {
 	my ($id, $time) = @_;
-	return $hipq->sql("SELECT extract(epoch FROM accepted_time - '$time UTC') FROM hipq.jobs WHERE id = $id");
+	return $hipq->sql("SELECT extract(epoch FROM accepted_time - '$time UTC') FROM hipq.jobs_detail WHERE id = $id");
 }
 
-sub waiting { return $hipq->sql("SELECT count(*) FROM hipq.jobs WHERE job_type = '$_[0]' AND state = 'initial'"); }
+sub waiting { return $hipq->sql("SELECT count(*) FROM hipq.jobs_detail WHERE job_type = '$_[0]' AND state = 'initial'"); }
 my $nobody = q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor')};
 
-ok($hipq->wait_until(q{SELECT time_zone FROM hipq.job_types WHERE job_type = 'unknown'}, 'Asia/Tokyo'), 'a type that nobody has registered appears, with the zone of the database');
+ok($hipq->wait_until(q{SELECT time_zone FROM hipq.job_types_detail WHERE job_type = 'unknown'}, 'Asia/Tokyo'), 'a type that nobody has registered appears, with the zone of the database');
 $hipq->sql(q{SELECT hipq.cancel(id) FROM hipq.job});
 
 # ---- an opening
@@ -107,7 +107,7 @@ set_clock('2031-06-02 12:00');    # back
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE job_type = 'many' AND state <> 'final'}, 0), 'or when the clock is set back to an opening');
 
 # ---- zones
-is($hipq->sql(q{SELECT string_agg(job_type || ' ' || time_zone, ', ' ORDER BY job_type) FROM hipq.job_types WHERE job_type IN ('here', 'of the session')}),
+is($hipq->sql(q{SELECT string_agg(job_type || ' ' || time_zone, ', ' ORDER BY job_type) FROM hipq.job_types_detail WHERE job_type IN ('here', 'of the session')}),
 	'here Asia/Tokyo, of the session UTC', 'a type has the zone of its session');
 $hipq->sql(q{ALTER DATABASE postgres RESET TimeZone});
 $id = enqueue('here');
@@ -138,10 +138,10 @@ my $before = $hipq->sql($read);
 foreach my $n (1 .. 20)
 {
 	enqueue('many', $n % 2 ? () : q{time_windows => '08:00-09:00'});
-	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.lanes WHERE job_type = 'many' AND notes = 0 AND NOT is_read}, 1), 'another one joins them') if $n % 10 == 0;
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.lanes_detail WHERE job_type = 'many' AND notes = 0 AND NOT is_read}, 1), 'another one joins them') if $n % 10 == 0;
 }
 ok(opens('many', '2031-06-03 08:00'), 'some of those that came later open earlier');
-is($hipq->sql(q{SELECT pockets FROM hipq.lanes WHERE job_type = 'many'}), 2, 'those that open together are kept together');
+is($hipq->sql(q{SELECT pockets FROM hipq.lanes_detail WHERE job_type = 'many'}), 2, 'those that open together are kept together');
 ok($hipq->wait_until($nobody), 'alone again');
 cmp_ok($hipq->sql($read) - $before, '<', 2000, 'nobody has read the others again');
 is($hipq->sql($written), $updated, 'or written anything');
@@ -162,7 +162,7 @@ $hipq->node->restart;
 set_clock('2031-06-03 18:00');
 my %parked = map { $_ => enqueue($_, q{time_windows => '19:00-20:00'}) } 'run', 'recorded', 'many';
 is($hipq->outcome(enqueue($_, q{time_windows => 'NONE'})), 'succeeded', "a $_ behind one that waits runs") foreach sort keys %parked;
-is($hipq->sql('SELECT count(*) FROM hipq.jobs WHERE id IN (' . join(', ', values %parked) . q{) AND state = 'initial'}), 3, 'those wait');
+is($hipq->sql('SELECT count(*) FROM hipq.jobs_detail WHERE id IN (' . join(', ', values %parked) . q{) AND state = 'initial'}), 3, 'those wait');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'lanes'}), 1, 'with room for one lane');
 set_clock('2031-06-03 18:59:57');
 foreach my $type (sort keys %parked)

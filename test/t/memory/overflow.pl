@@ -20,7 +20,7 @@ is($hipq->sql('SELECT count(*) FROM hipq.alerts'), '0', 'at first there is nothi
 $hipq->sql(q{SELECT hipq.enqueue_many('run', array_agg('{}'::jsonb)) FROM generate_series(1, 1000)});
 $hipq->sql(q{SELECT hipq.enqueue_many('batch', array_agg('{}'::jsonb)) FROM generate_series(1, 1000)});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome <> 'succeeded'}, 0), 'jobs run although hardly any fits into shared memory');
-is($hipq->sql(q{SELECT alert || ' ' || (times > 0) || ' ' || hint FROM hipq.alerts WHERE alert = 'jobs in flight'}), 'jobs in flight true Raise hipq.max_running.', 'an alert says so');
+is($hipq->sql(q{SELECT alert || ' ' || (times > 0) || ' ' || hint FROM hipq.alerts_detail WHERE alert = 'jobs in flight'}), 'jobs in flight true Raise hipq.max_running.', 'an alert says so');
 
 # ---- jobs that their handlers have left running: 30 entries, of which 20 are kept for executors
 $hipq->sql('ALTER SYSTEM SET hipq.max_running = 30');
@@ -31,7 +31,7 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'leave', handler => 'leave', default_timeout => 600, max_retries => 0);
 	SELECT hipq.enqueue_many('leave', array_agg('{}'::jsonb)) FROM generate_series(1, 40)});
 my $left = q{SELECT count(*) FROM hipq.app_main WHERE job_type = 'leave' AND state = 'running' AND worker_id = 0};
-my $weight = q{SELECT throttle_used::integer FROM hipq.queues WHERE queue = 'app.main'};
+my $weight = q{SELECT throttle_used::integer FROM hipq.queues_detail WHERE queue = 'app.main'};
 ok($hipq->wait_until($left, 40), 'handlers leave more jobs running than fit');
 is($hipq->outcome($hipq->enqueue('run')), 'succeeded', 'others still have room');
 $hipq->set('hipq.clock_offset' => 30);
@@ -140,7 +140,7 @@ $hipq->sql(q{SELECT hipq.enqueue_many('waits', array_agg('{}'::jsonb)) FROM gene
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.running}, 3000), '3,000 jobs run');
 kill 'KILL', $hipq->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'});
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'waits' AND outcome <> 'succeeded'}, 0), 'they run again after a crash of the server');
-is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'waits' AND retry_count = 0}), '3000', 'uncharged');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'waits' AND retry_count = 0}), '3000', 'uncharged');
 is($hipq->sql(q{SELECT alert FROM hipq.alerts WHERE alert = 'crash cases'}), 'crash cases', 'an alert says that not all of them are remembered');
 eval { $lock->quit };
 

@@ -26,13 +26,13 @@ $hipq->sql(q{
 sub counted
 {
 	my ($columns, $where) = @_;
-	return $hipq->sql("SELECT $columns FROM hipq.statistics WHERE $where");
+	return $hipq->sql("SELECT $columns FROM hipq.statistics_detail WHERE $where");
 }
 sub alerts { return $hipq->sql(q{SELECT coalesce(string_agg(alert, ', ' ORDER BY alert), '') FROM hipq.alerts WHERE alert <> 'executors'}); }
 sub wait_until_counted
 {
 	my ($number) = @_;
-	return $hipq->wait_until("SELECT coalesce(sum(succeeded + failed + cancelled + expired), 0) FROM hipq.statistics WHERE period = 'total' AND job_type IS NULL", $number);
+	return $hipq->wait_until("SELECT coalesce(sum(succeeded + failed + cancelled + expired), 0) FROM hipq.statistics_detail WHERE period = 'total' AND job_type IS NULL", $number);
 }
 
 is($hipq->sql('SELECT count(*) FROM hipq.statistics'), 0, 'nothing has happened');
@@ -83,7 +83,7 @@ is(counted('cancelled', "period = 'total' AND job_type = 'work'"), 1, 'a rolled 
 
 $hipq->set('hipq.alert_least_jobs' => 10);
 is(alerts(), 'retry rate', 'one retry for three first executions');
-like($hipq->sql(q{SELECT detail FROM hipq.alerts WHERE alert = 'retry rate'}),
+like($hipq->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'retry rate'}),
 	qr/^Queue "app\.main" of database "postgres": 5 executions were retries, 15 were not, within 60 min: 33.33 %, limit 20 %\.$/, 'the alert says where and how much');
 $hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data) SELECT 'work', '{"fails": 9, "code": "22012"}' FROM generate_series(1, 25)});
 ok(wait_until_counted(161), 'failures');
@@ -106,7 +106,7 @@ is(alerts(), 'dead letters, failures', 'until it is dropped, also when its table
 $reader->quit;
 ok($hipq->wait_until(q{SELECT to_regclass('hipq.app_passing') IS NULL}), 'then they go');
 $hipq->sql('CREATE DATABASE near');
-is($hipq->node->safe_psql('near', q{CREATE EXTENSION hipq; SELECT count(*) FROM hipq.alerts WHERE detail LIKE '%app.passing%'}), 0, 'and with them what was counted');
+is($hipq->node->safe_psql('near', q{CREATE EXTENSION hipq; SELECT count(*) FROM hipq.alerts_detail WHERE detail LIKE '%app.passing%'}), 0, 'and with them what was counted');
 $hipq->sql('DROP DATABASE near WITH (FORCE)');
 is($hipq->sql(q{SET hipq.clock_offset = '6min'; SELECT coalesce(string_agg(alert, ', '), '') FROM hipq.alerts WHERE alert <> 'executors'}), '', 'six minutes later they are not');
 is($hipq->sql(q{SET hipq.clock_offset = '61min'; SELECT count(*) FROM hipq.statistics WHERE period = 'hour' AND succeeded + failed > 0}), 0, 'after an hour all is quiet');
@@ -127,9 +127,9 @@ is($hipq->sql('SELECT string_agg(status || $$ $$ || workers, $$, $$) FROM hipq.w
 is($hipq->sql(q{SELECT average_queue_depth FROM hipq.worker_health WHERE status = 'degraded'}), '80.00', 'and how many jobs they have on average');
 is(worker_alerts(), '', 'half of them, and 20 jobs each, are at the limits');
 report(1, '{"queue_depth": 81}');
-is($hipq->sql(q{SELECT times, detail FROM hipq.alerts WHERE alert = 'worker depth'}), '81|External workers of this database have 20.3 jobs each that they have not accepted, limit 20.', 'beyond the limit');
+is($hipq->sql(q{SELECT times, detail FROM hipq.alerts_detail WHERE alert = 'worker depth'}), '81|External workers of this database have 20.3 jobs each that they have not accepted, limit 20.', 'beyond the limit');
 report(4, '{"failed_executions": 70, "total_executions": 100}');
-is($hipq->sql(q{SELECT times, detail FROM hipq.alerts WHERE alert = 'unhealthy workers'}), '3|3 of 4 external workers of this database are unhealthy: 75 %, limit 50 %.', 'more than half');
+is($hipq->sql(q{SELECT times, detail FROM hipq.alerts_detail WHERE alert = 'unhealthy workers'}), '3|3 of 4 external workers of this database are unhealthy: 75 %, limit 50 %.', 'more than half');
 is($hipq->sql(q{SELECT failure_rate, queue_depth FROM hipq.workers WHERE name IN ('w1', 'w4') ORDER BY name}), "|81\n70.00|0", 'what each has and how often it fails');
 is(worker_alerts(), 'unhealthy workers, worker depth', 'both');
 
@@ -146,7 +146,7 @@ sub answer
 }
 my $outside = $hipq->enqueue('outside', q{queue => 'app.main'});
 ok($hipq->wait_until("SELECT count(*) FROM hipq.running WHERE id = $outside", 1), 'a worker is given a job');
-my ($worker, $by) = split /\|/, $hipq->sql("SELECT worker_id, worker FROM hipq.running WHERE id = $outside");
+my ($worker, $by) = split /\|/, $hipq->sql("SELECT worker_id, worker FROM hipq.running_detail WHERE id = $outside");
 $hipq->sql("SELECT count(*) FROM hipq.claim($worker)");
 is(answer('status, health, workers, average_depth, average_failure_rate', 'external workers by whether they are there and how they do'),
 	"active|degraded|1|81.0|\nactive|unhealthy|3|0.0|70.0", 'workers by status and health');
@@ -180,20 +180,20 @@ $hipq->sql('SELECT hipq.deregister_worker(worker_id) FROM hipq.workers');
 
 $hipq->set('hipq.alert_held_snapshot' => '0');
 $hipq->sql(q{BEGIN; CREATE TABLE never (); PREPARE TRANSACTION 'forgotten'});
-like($hipq->sql(q{SELECT detail FROM hipq.alerts WHERE alert = 'held snapshot' AND detail LIKE 'Prepared%'}), qr/^Prepared transaction "forgotten" keeps dead rows/, 'who holds a snapshot');
+like($hipq->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'held snapshot' AND detail LIKE 'Prepared%'}), qr/^Prepared transaction "forgotten" keeps dead rows/, 'who holds a snapshot');
 $hipq->sql(q{ROLLBACK PREPARED 'forgotten'});
-is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'held snapshot' AND detail LIKE 'Prepared%'}), 0, 'until it does not');
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'held snapshot' AND detail LIKE 'Prepared%'}), 0, 'until it does not');
 $hipq->set('hipq.alert_held_snapshot' => '10min');
 
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'retention'}), 0, 'nothing is kept too long');
 $hipq->sql(q{ALTER SYSTEM SET hipq.enabled = off; SELECT pg_reload_conf()});
-is($hipq->sql(q{SET hipq.clock_offset = '30 d'; SELECT count(*) > 0 FROM hipq.alerts WHERE alert = 'retention' AND detail LIKE '%"app.main"%'}), 't', 'leaves that nobody drops are told');
+is($hipq->sql(q{SET hipq.clock_offset = '30 d'; SELECT count(*) > 0 FROM hipq.alerts_detail WHERE alert = 'retention' AND detail LIKE '%"app.main"%'}), 't', 'leaves that nobody drops are told');
 
 # ---- restart, crash, reset
 
-my $before = $hipq->sql(q{SELECT to_jsonb(statistics) - 'finished_per_minute' FROM hipq.statistics ORDER BY queue, job_type, period});
+my $before = $hipq->sql(q{SELECT to_jsonb(statistics) - 'finished_per_minute' FROM hipq.statistics_detail AS statistics ORDER BY queue, job_type, period});
 $hipq->node->restart;
-is($hipq->sql(q{SELECT to_jsonb(statistics) - 'finished_per_minute' FROM hipq.statistics ORDER BY queue, job_type, period}), $before, 'a restart loses nothing');
+is($hipq->sql(q{SELECT to_jsonb(statistics) - 'finished_per_minute' FROM hipq.statistics_detail AS statistics ORDER BY queue, job_type, period}), $before, 'a restart loses nothing');
 my $file = $hipq->node->data_dir . '/pg_stat/hipq.stat';
 ok(!-e $file, 'the file is gone while the server runs');
 $hipq->node->stop;
@@ -291,6 +291,6 @@ foreach my $try ([ '{"fails": 0}', 'succeeded' ], [ '{"fails": 1}', 'succeeded' 
 ok($hipq->wait_until(q{SELECT succeeded || ' ' || failed FROM hipq.statistics WHERE queue = 'app.main' AND job_type = 'work' AND period = 'hour'}, '2 2'), 'all are counted');
 is($hipq->sql(q{SELECT reason, failures, retries, recoveries, retry_success_rate FROM hipq.failure_statistics WHERE queue = 'app.main' AND job_type = 'work' AND period = 'hour' ORDER BY reason}),
 	"manual_retry|0|3|2|66.67\ntransient_error|1|1|1|100.00\nvalidation_error|2|0|0|", 'two of three succeeded, one after a failure');
-is($hipq->sql(q{SELECT retry_success_rate FROM hipq.statistics WHERE queue = 'app.main' AND job_type = 'work' AND period = 'hour'}), '66.67', 'all retries together');
+is($hipq->sql(q{SELECT retry_success_rate FROM hipq.statistics_detail WHERE queue = 'app.main' AND job_type = 'work' AND period = 'hour'}), '66.67', 'all retries together');
 
 done_testing();

@@ -30,7 +30,7 @@ foreach my $queue (grep { $_ ne 'missing' } @open)
 sub cried { return slurp_file($hipq->node->logfile) =~ /WARNING:  job (\d+) in queue "[a-z.]+" does not start/g; }
 sub late { my @late = slurp_file($hipq->node->logfile) =~ /WARNING:  (scheduler of database "postgres" with PID \d+ does not look for work)/g; return @late; }
 sub times_of { my ($alert) = @_; return $hipq->sql("SELECT coalesce(max(times), 0) FROM hipq.alerts WHERE alert = '$alert'"); }
-sub wait_for_alarm { my ($times) = @_; return $hipq->wait_until("SELECT coalesce(max(times), 0) >= $times FROM hipq.alerts WHERE alert = 'no start'"); }
+sub wait_for_alarm { my ($times) = @_; return $hipq->wait_until("SELECT coalesce(max(times), 0) >= $times FROM hipq.alerts_detail WHERE alert = 'no start'"); }
 sub seconds_pass { my ($seconds) = @_; return $hipq->wait_until("SELECT clock_timestamp() > '" . $hipq->sql('SELECT clock_timestamp()') . "'::timestamptz + interval '$seconds s'"); }
 
 # ---- an executor that does not look; one that has taken the job, and does not claim it
@@ -70,7 +70,7 @@ push @waiting, $id;
 
 ok(wait_for_alarm($before + 3), 'it is noticed, and goes on');
 is(join(' ', cried()), join(' ', @stuck), 'the log says so once, and of no other job');
-is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'no start' AND detail <> '' AND hint <> ''}), 1, 'the alert is a row');
+is($hipq->sql(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'no start' AND detail <> '' AND hint <> ''}), 1, 'the alert is a row');
 $points->reset;
 is($hipq->outcome($stuck[-1]), 'succeeded', 'it runs');
 

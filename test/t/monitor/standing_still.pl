@@ -28,7 +28,7 @@ sub alerts_after
 		FROM hipq.alerts WHERE alert LIKE 'jobs wait: %'});
 }
 
-sub told { my ($condition) = @_; return $hipq->sql(qq{SET hipq.clock_offset = 120; SELECT detail || ' ' || hint FROM hipq.alerts WHERE alert = 'jobs wait: $condition'}); }
+sub told { my ($condition) = @_; return $hipq->sql(qq{SET hipq.clock_offset = 120; SELECT detail || ' ' || hint FROM hipq.alerts_detail WHERE alert = 'jobs wait: $condition'}); }
 
 # The condition is closed, the job waits, and the row is there when it has been due for a minute; opened, the job ends, and no row is.
 sub closes
@@ -96,7 +96,7 @@ closes('the handler is gone', condition => 'handler', severity => 'alarm', like 
 	close => 'ALTER FUNCTION run(jsonb) RENAME TO gone', open => q{ALTER FUNCTION gone(jsonb) RENAME TO run; SELECT hipq.alter_job_type('app.main', 'run', handler => 'run')});
 my $misspelt = $hipq->enqueue('rnu', q{queue => 'app.main', scheduled_run_time => now() + interval '1 day'});
 is(alerts_after(0), 'jobs wait: handler alarm 1', 'a type that registered itself without handler is told of at once');
-like($hipq->sql(q{SELECT detail || ' ' || hint FROM hipq.alerts WHERE alert = 'jobs wait: handler'}), qr/type "rnu" in queue "app.main".*(?:is not registered yet|has no handler).*hipq.cancel_jobs\(\)/, 'by its name');
+like($hipq->sql(q{SELECT detail || ' ' || hint FROM hipq.alerts_detail WHERE alert = 'jobs wait: handler'}), qr/type "rnu" in queue "app.main".*(?:is not registered yet|has no handler).*hipq.cancel_jobs\(\)/, 'by its name');
 $hipq->sql("SELECT hipq.cancel($misspelt)");
 is(alerts_after(120), '', 'until its jobs are gone');
 

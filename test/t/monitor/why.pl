@@ -29,7 +29,7 @@ sub others_run { is($hipq->outcome_of('side'), 'succeeded', "$_[0]: others run")
 # The column of view queues that counts jobs which wait for a condition.
 my %columns = ('scheduled time' => 'waiting_time', 'time window' => 'waiting_window', (map { $_ => 'waiting_hold' } 'enabled', 'hold', 'queue owner'),
 	pause => 'waiting_pause', handler => 'waiting_handler', (map { $_ => 'waiting_throttle' } 'throttle of queue', 'throttle of type', 'throttle of key'));
-my $counts = q{SELECT string_agg(key || ' ' || value, ', ') FROM hipq.queues, jsonb_each_text(to_jsonb(queues)) WHERE queue = 'app.main' AND key ~ '^(waiting_|ready$)' AND value <> '0'};
+my $counts = q{SELECT string_agg(key || ' ' || value, ', ') FROM hipq.queues_detail AS queues, jsonb_each_text(to_jsonb(queues)) WHERE queue = 'app.main' AND key ~ '^(waiting_|ready$)' AND value <> '0'};
 
 # A job for which one condition is closed. `id`, or what is enqueued; `condition`, what why() says of it; `open`, SQL that opens it.
 sub one_gate

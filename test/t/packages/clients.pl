@@ -16,7 +16,7 @@ my ($version) = slurp_file("$ENV{HIPQ_ROOT}/hipq.control") =~ /^default_version 
 sub enqueues
 {
 	my ($language, $id) = @_;
-	is($hipq->sql("SELECT job_data FROM hipq.jobs WHERE id = $id"), qq({"from": "$language"}), 'it enqueues');
+	is($hipq->sql("SELECT job_data FROM hipq.jobs_detail WHERE id = $id"), qq({"from": "$language"}), 'it enqueues');
 	return;
 }
 

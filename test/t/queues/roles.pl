@@ -61,7 +61,7 @@ $hipq->sql('GRANT INSERT ON ran TO app');    # DROP OWNED BY took it
 ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.executors}), 'no executor is left');
 $id = $hipq->enqueue('run', q{queue => 'app.main'});
 like($hipq->why($id), qr/^queue owner: Queue owner "app" may not log in: ALTER ROLE app LOGIN/, 'why() says that the owner may not log in');
-is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'initial', 'the job waits');
+is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'initial', 'the job waits');
 $hipq->sql('ALTER ROLE app LOGIN');
 is($hipq->outcome($id, 15), 'succeeded', 'once the owner may, it runs');
 

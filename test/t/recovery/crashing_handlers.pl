@@ -79,7 +79,7 @@ sub enqueue_poison
 sub line
 {
 	my ($id) = @_;
-	return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count) FROM hipq.jobs WHERE id = $id");
+	return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count) FROM hipq.jobs_detail WHERE id = $id");
 }
 
 sub postmaster
@@ -134,10 +134,10 @@ foreach my $case (map { [ 'run', $_ ], [ 'locked', $_ ] } 'abort', 'segv', 'kill
 	is($hipq->outcome($poison), 'failed', "$how, $type: the culprit is given up");
 	is($hipq->attempts($poison), '1 crashed, 2 crashed', 'after two crashes');
 	is(line($poison), 'failed 2 0', 'which are no retries');
-	is($hipq->sql("SELECT reason || ': ' || error FROM hipq.dead_letters WHERE job_id = $poison"), 'crashed: the server crashed in the handler', 'with a dead letter');
-	is($hipq->sql("SELECT jsonb_array_length(history) FROM hipq.dead_letters WHERE job_id = $poison"), 2, 'that tells of both');
+	is($hipq->sql("SELECT reason || ': ' || error FROM hipq.dead_letters_detail WHERE job_id = $poison"), 'crashed: the server crashed in the handler', 'with a dead letter');
+	is($hipq->sql("SELECT jsonb_array_length(history) FROM hipq.dead_letters_detail WHERE job_id = $poison"), 2, 'that tells of both');
 	is($hipq->outcome($_), 'succeeded', 'a neighbour runs again') foreach @neighbours;
-	is($hipq->sql('SELECT count(*) FROM hipq.jobs WHERE retry_count <> 0 AND id IN (' . join(', ', @neighbours) . ')'), 0, 'uncharged');
+	is($hipq->sql('SELECT count(*) FROM hipq.jobs_detail WHERE retry_count <> 0 AND id IN (' . join(', ', @neighbours) . ')'), 0, 'uncharged');
 	is($hipq->sql(q{SELECT string_agg(DISTINCT reason, ' ') FROM hipq.attempts WHERE job_id IN (} . join(', ', @neighbours) . ')'), 'server_restart', 'by reason of the restart');
 	is($hipq->outcome($locked), 'succeeded', 'one that was claimed by lock too');
 	is(line($locked), 'succeeded 1 0', 'as if nothing had been');
@@ -169,7 +169,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d
 	my $id = enqueue_poison('asked', '{"fail": 1, "decide": "abort"}');
 	is($hipq->outcome($id), 'failed', 'a job whose retry handler crashes the server is given up');
 	is($hipq->attempts($id), '1 transient_error P0001, 1 crashed, 1 crashed', 'after two crashes of the one attempt');
-	is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), 'the server crashed in the retry handler', 'and the error says where');
+	is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), 'the server crashed in the retry handler', 'and the error says where');
 	is(crashes(), 2, 'the server crashed twice');
 }
 
@@ -182,7 +182,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d
 	is(line($id), 'waiting 3 0', 'uncharged');
 	is(crashes(), 0, 'and the server lives');
 	# After the first two it waits: 1 s, then twice as long each time.
-	my $delay = "SELECT extract(epoch FROM scheduled_run_time - update_time) FROM hipq.jobs WHERE id = $id AND state = 'retry' AND attempt = ";
+	my $delay = "SELECT extract(epoch FROM scheduled_run_time - update_time) FROM hipq.jobs_detail WHERE id = $id AND state = 'retry' AND attempt = ";
 	is($hipq->sql($delay . 3), '1.000000', 'the third time it has to wait');
 	# The clock is not moved: a process that has not seen that yet would take the next delay for over, too.
 	ok($hipq->wait_until($delay . 4, '2.000000'), 'then longer');
@@ -208,7 +208,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d
 	release(1);
 	is($hipq->outcome($_), 'succeeded', 'one after the other they come to their end') foreach @suspects;
 	is(line($_), 'succeeded 2 0', 'uncharged') foreach @suspects;
-	is($hipq->sql("SELECT count(*) FROM hipq.jobs AS one JOIN hipq.jobs AS other ON one.id < other.id AND one.accepted_time < other.update_time AND other.accepted_time < one.update_time"
+	is($hipq->sql("SELECT count(*) FROM hipq.jobs_detail AS one JOIN hipq.jobs_detail AS other ON one.id < other.id AND one.accepted_time < other.update_time AND other.accepted_time < one.update_time"
 		. " WHERE one.id IN ($list) AND other.id IN ($list)"), 0, 'no two at the same time');
 }
 
@@ -222,7 +222,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d
 	is($hipq->sql('SELECT count(DISTINCT pid) FROM hipq.running WHERE id IN (' . join(', ', @batch) . ')'), 1, 'four jobs run in one call');
 	crashes();
 	release(1);
-	ok($hipq->wait_until('SELECT count(*) FROM hipq.jobs WHERE state = $$final$$ AND id IN (' . join(', ', @batch) . ')', 4), 'a batch with a poisonous job comes to its end');
+	ok($hipq->wait_until('SELECT count(*) FROM hipq.jobs_detail WHERE state = $$final$$ AND id IN (' . join(', ', @batch) . ')', 4), 'a batch with a poisonous job comes to its end');
 	is(line($batch[2]), 'failed 2 0', 'that job is found out');
 	is($hipq->attempts($batch[2]), '1 crashed, 2 crashed', 'by two crashes of its own');
 	is(line($_), 'succeeded 1 0', 'the others never were') foreach @batch[ 0, 1, 3 ];
@@ -242,7 +242,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d
 	my @batch = map { $hipq->enqueue('recorded batch', $_ == 3 ? q{'{"how": "abort"}'} : undef) } 1 .. 4;
 	crashes();
 	$hipq->node->psql('postgres', q{SELECT hipq.alter_job_type('app.main', 'recorded batch', handler => 'run_single')});
-	ok($hipq->wait_until('SELECT count(*) FROM hipq.jobs WHERE state = $$final$$ AND id IN (' . join(', ', @batch) . ')', 4), 'a batch that failed and has a poisonous job comes to its end');
+	ok($hipq->wait_until('SELECT count(*) FROM hipq.jobs_detail WHERE state = $$final$$ AND id IN (' . join(', ', @batch) . ')', 4), 'a batch that failed and has a poisonous job comes to its end');
 	is($hipq->attempts($batch[2]), '1 crashed, 2 crashed', 'that job is found out');
 	is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE reason = 'crashed' AND job_id IN ($batch[0], $batch[1], $batch[3])"), 0, 'the others are not charged');
 	is(crashes(), 2, 'and no crash was needed to tell them apart');
@@ -257,7 +257,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:\s+57P02:?.*|WARNING:\s+job \d
 	crashes();
 	kill_at_once(map { $hipq->pid_of($_) } @poison, $innocent[0]);
 	release(1);
-	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE state = 'final' AND id IN ($poison[0], $poison[1])", 2), 'two poisonous jobs come to their end');
+	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs_detail WHERE state = 'final' AND id IN ($poison[0], $poison[1])", 2), 'two poisonous jobs come to their end');
 	is($hipq->outcome($_), 'failed', 'and are found out') foreach @poison;
 	is($hipq->sql("SELECT string_agg(reason, ' ' ORDER BY ended_time) FROM hipq.attempts WHERE job_id = $_ AND reason <> 'server_restart'"), 'crashed crashed', 'each by its own two crashes') foreach @poison;
 	is($hipq->outcome($_), 'succeeded', 'the innocent come through') foreach @innocent;

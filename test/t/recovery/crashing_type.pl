@@ -49,7 +49,7 @@ sub let_loose
 sub held
 {
 	my ($type) = @_;
-	return "SELECT count(*) FROM hipq.pauses WHERE job_type = '$type' AND paused_by = 'hipq' AND crashes = 2";
+	return "SELECT count(*) FROM hipq.pauses_detail WHERE job_type = '$type' AND paused_by = 'hipq' AND crashes = 2";
 }
 
 foreach my $case ([ 'by lock', 5, '{"how": "abort"}' ], [ 'by record', 20, '{"how": "segv"}' ], [ 'killed', 5, '{"how": "kill"}' ], [ 'batch', 30, '{}' ])
@@ -60,10 +60,10 @@ foreach my $case ([ 'by lock', 5, '{"how": "abort"}' ], [ 'by record', 20, '{"ho
 	is($hipq->outcome_of('fine'), 'succeeded', 'others of its queue run');
 	is($hipq->outcome_of('other', q{queue => 'app.other'}), 'succeeded', 'others of its owner too');
 	is(crashes(), 2, "$count jobs made two crashes");
-	is($hipq->sql("SELECT is_paused, crashes FROM hipq.job_types WHERE job_type = '$type'"), 't|2', 'view job_types says so');
-	my $id = $hipq->sql("SELECT min(id) FROM hipq.jobs WHERE job_type = '$type' AND state <> 'final'");
+	is($hipq->sql("SELECT is_paused, crashes FROM hipq.job_types_detail WHERE job_type = '$type'"), 't|2', 'view job_types says so');
+	my $id = $hipq->sql("SELECT min(id) FROM hipq.jobs_detail WHERE job_type = '$type' AND state <> 'final'");
 	like($hipq->why($id), qr/^pause: Job type "$type" is held since .*: its jobs took the server down 2 times within 10 minutes\. It goes on after hipq\.resume\(\), or with a new handler/, 'why() says so, and what mends it');
-	like($hipq->sql(qq{SELECT times || ' ' || detail || ' ' || hint FROM hipq.alerts WHERE alert = 'crashing job type' AND detail LIKE '%$type%'}),
+	like($hipq->sql(qq{SELECT times || ' ' || detail || ' ' || hint FROM hipq.alerts_detail WHERE alert = 'crashing job type' AND detail LIKE '%$type%'}),
 		qr/^2 Job type "?$type"? of queue app\.main is held: its jobs took the server down 2 times, at .*hipq\.resume/, 'so does an alert');
 }
 like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue "app.main" is held/, 'and the log');
@@ -78,7 +78,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 		SELECT count(hipq.enqueue('shared name', '{"how": "abort"}', queue => owner || '.main')) FROM unnest('{first, second}'::text[]) AS owner, generate_series(1, 50)});
 	crashes();
 	$hipq->try_sql(q{SELECT hipq.resume(owner || '.main') FROM unnest('{first, second}'::text[]) AS owner});
-	my $holds = q{SELECT string_agg(queue, ' ' ORDER BY queue) FROM hipq.pauses WHERE job_type = 'shared name' AND crashes = 2};
+	my $holds = q{SELECT string_agg(queue, ' ' ORDER BY queue) FROM hipq.pauses_detail WHERE job_type = 'shared name' AND crashes = 2};
 	ok($hipq->wait_until($holds, 'first.main second.main'), 'types of one name of two owners are held, each for itself');
 	is($hipq->outcome_of('shared name', q{queue => 'third.main'}), 'succeeded', 'a third one, which does no harm, is not');
 	# A crash of both types makes suspects, of the next one each type is to blame that has some: one, and two for each type.
@@ -87,14 +87,14 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 	like($hipq->error_of(q{SELECT hipq.resume('second.main', 'shared name')}, extra_params => [ '-U', 'first' ]), qr/42704/, 'an owner cannot resume what is not his');
 	$hipq->sql_as('first', q{SELECT hipq.alter_job_type('first.main', 'shared name', handler => 'fine')});
 	is($hipq->sql($holds), 'second.main', 'a new handler for one says nothing of the other');
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE queue = 'first.main' AND state <> 'final'}), 'its jobs run');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE queue = 'first.main' AND state <> 'final'}), 'its jobs run');
 	$hipq->sql(q{SELECT hipq.drop_queue(owner || '.main', force => true) FROM unnest('{first, second, third}'::text[]) AS owner});
 }
 
 # ---- it stays so
 {
 	$hipq->node->restart;
-	is($hipq->sql(q{SELECT count(*) FROM hipq.pauses WHERE queue = 'app.main' AND crashes IS NOT NULL}), 4, 'a restart ends no hold');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.pauses_detail WHERE queue = 'app.main' AND crashes IS NOT NULL}), 4, 'a restart ends no hold');
 	crashes();
 	is($hipq->outcome_of('fine'), 'succeeded', 'others run');
 }
@@ -106,11 +106,11 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 	crashes();
 	$hipq->node->psql('postgres', q{SELECT hipq.resume('app.main', 'by lock')}, extra_params => [ '-U', 'controller' ]);
 	ok($hipq->wait_until(q{SELECT max(cardinality(crash_times)) FROM hipq.job_type WHERE name = 'by lock'}, 3), 'a role with control can: it has another try');
-	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.pauses WHERE job_type = 'by lock' AND crashes = 3}, 1), 'and is held at once when it crashes the server again');
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.pauses_detail WHERE job_type = 'by lock' AND crashes = 3}, 1), 'and is held at once when it crashes the server again');
 	is(crashes(), 1, 'which was one crash more');
 	$hipq->sql(q{SELECT hipq.alter_job_type('app.main', 'by lock', handler => 'fine')});
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE job_type = 'by lock' AND state <> 'final'}), 'a new handler ends the hold');
-	is($hipq->sql(q{SELECT is_paused, crashes FROM hipq.job_types WHERE job_type = 'by lock'}), 'f|0', 'and begins anew');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE job_type = 'by lock' AND state <> 'final'}), 'a new handler ends the hold');
+	is($hipq->sql(q{SELECT is_paused, crashes FROM hipq.job_types_detail WHERE job_type = 'by lock'}), 'f|0', 'and begins anew');
 	is(crashes(), 0, 'no crash any more');
 }
 
@@ -125,7 +125,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 {
 	let_loose('asks', 5, '{}');
 	ok($hipq->wait_until(held('asks'), 1), 'a crashing retry handler has its type held');
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE job_type = 'asks' AND state = 'error'}), 'and is not asked again: the policy decides');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE job_type = 'asks' AND state = 'error'}), 'and is not asked again: the policy decides');
 	is($hipq->outcome_of('fine'), 'succeeded', 'others run');
 	is(crashes(), 2, 'it made two crashes');
 }
@@ -134,7 +134,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 {
 	$hipq->outcome_of('fails', q{queue => 'app.other'});
 	$hipq->sql(q{SELECT count(hipq.enqueue('fails', queue => 'app.other')) FROM generate_series(1, 3)});
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE job_type = 'fails' AND state <> 'final'}), 'jobs die');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE job_type = 'fails' AND state <> 'final'}), 'jobs die');
 	crashes();
 	$hipq->try_sql(q{SELECT hipq.alter_queue('app.other', dead_letter_handler => 'bury')});
 	$hipq->try_sql(q{SELECT hipq.enqueue('fails', queue => 'app.other')}) foreach 1 .. 3;
@@ -168,7 +168,7 @@ like(slurp_file($hipq->node->logfile), qr/WARNING:.*job type "by lock" of queue 
 	ok($hipq->wait_until('SELECT true'), 'the server is back');
 	is($hipq->outcome_of('other', q{queue => 'app.other'}, 30), 'succeeded', 'others run while somebody has the row of a crashing type locked');
 	$hipq->sql(q{ROLLBACK PREPARED 'row'});
-	ok($hipq->wait_until(q{SELECT crashes = 1 OR crashes = 2 FROM hipq.job_types WHERE job_type = 'guarded'}), 'its crash is laid to it when the row is free');
+	ok($hipq->wait_until(q{SELECT crashes = 1 OR crashes = 2 FROM hipq.job_types_detail WHERE job_type = 'guarded'}), 'its crash is laid to it when the row is free');
 	ok($hipq->wait_until(q{SELECT outcome FROM hipq.jobs WHERE job_type = 'guarded'}, 'failed'), 'and the job is given up after another one');
 }
 

@@ -41,7 +41,7 @@ sub leave
 	leave('asked', 'running', 50);
 	leave('called', 'running', 50);
 	leave('called', 'error', 50);
-	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE state IN ('running', 'error')}), 2_750, 'rows are left');
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state IN ('running', 'error')}), 2_750, 'rows are left');
 	$hipq->sql(q{
 		CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'poisonous row'; END $$;
 		CREATE TRIGGER poison BEFORE UPDATE OR DELETE ON hipq.app_main_live FOR EACH ROW
@@ -51,19 +51,19 @@ sub leave
 	$hipq->node->stop('immediate');
 	$hipq->node->start;
 	is($hipq->outcome($hipq->enqueue('other', q{queue => 'app.other'})), 'succeeded', 'jobs of other queues run');
-	my $left = q{SELECT string_agg(job_key, ', ' ORDER BY job_key) FROM hipq.jobs WHERE state <> 'final'};
+	my $left = q{SELECT string_agg(job_key, ', ' ORDER BY job_key) FROM hipq.jobs_detail WHERE state <> 'final'};
 	ok($hipq->wait_until($left, 'asked running 33, called error 5, called running 5, run running 1700, run running 7'), 'all come home but those that are poison');
 	my $log = slurp_file($hipq->node->logfile, $log_end);
 	my @complaints = $log =~ /WARNING:\s+cannot rescue job \d+ in queue "app.main": poisonous row/g;
 	is(scalar @complaints, 5, 'of which the log tells, once each');
 	unlike($log, qr/"hipq scheduler" \(PID \d+\) exited/, 'the scheduler lives');
-	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'run' AND outcome = 'succeeded' AND attempt = 2 AND retry_count = 0}), 1_998, 'functions ran again, uncharged');
-	is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', outcome, error), ', ') FROM hipq.jobs WHERE job_type = 'asked' AND state = 'final'}),
+	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'run' AND outcome = 'succeeded' AND attempt = 2 AND retry_count = 0}), 1_998, 'functions ran again, uncharged');
+	is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', outcome, error), ', ') FROM hipq.jobs_detail WHERE job_type = 'asked' AND state = 'final'}),
 		'failed it failed, succeeded', 'retry handlers were asked about those that had failed, and only about those');
 	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'called' AND outcome = 'failed'}), 98, 'procedures failed by their policy');
 	$hipq->sql('DROP TRIGGER poison ON hipq.app_main_live');
 	$hipq->set('hipq.clock_offset' => 60);
-	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE state <> 'final'}), 'they come home when the poison is gone');
+	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE state <> 'final'}), 'they come home when the poison is gone');
 	is(() = slurp_file($hipq->node->logfile, $log_end) =~ /poisonous row/g, 5, 'without another word');
 }
 
@@ -97,7 +97,7 @@ sub leave
 		SELECT hipq.register_job_type('app.main', 'hopeless', handler => 'fail', retry_handler => 'end_myself')});
 	my $id = $hipq->enqueue('hopeless');
 	is($hipq->outcome($id), 'failed', 'a retry handler that ends its process fails in the end');
-	is($hipq->sql("SELECT reason || ': ' || error FROM hipq.dead_letters WHERE job_id = $id"), 'retry_handler_failed: fails (retry handler failed: it ends its executor)', 'as the dead letter says');
+	is($hipq->sql("SELECT reason || ': ' || error FROM hipq.dead_letters_detail WHERE job_id = $id"), 'retry_handler_failed: fails (retry handler failed: it ends its executor)', 'as the dead letter says');
 	is($hipq->attempts($id), '1 transient_error P0001, 1 worker_lost, 1 worker_lost, 1 worker_lost, 1 retry_handler_failed', 'after it was asked three times');
 }
 
@@ -145,11 +145,11 @@ sub leave
 	$stranger->query_safe('COMMIT');
 	$stranger->quit;
 	$hipq->pid_of($id);
-	is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs WHERE id = $id"), 'running 1', 'it runs again, now by record');
+	is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"), 'running 1', 'it runs again, now by record');
 	$hipq->set('hipq.clock_offset' => 240);
 	# It stays as long as there is something to bring home.
 	ok($hipq->wait_until(q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'}), 'the scheduler is done');
-	is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs WHERE id = $id"), 'running 1', 'it goes on running');
+	is($hipq->sql("SELECT concat_ws(' ', state, attempt) FROM hipq.jobs_detail WHERE id = $id"), 'running 1', 'it goes on running');
 	eval { $lock->quit };
 	is($hipq->outcome($id), 'succeeded', 'and comes to its end');
 	is($hipq->attempts($id), '', 'in that attempt');

@@ -15,7 +15,7 @@ my $id = $hipq->enqueue('send');
 like($worker->query_safe("SELECT id FROM hipq.claim($former, wait => '60 s')"), qr/^$id\b/, 'it accepts a job');
 
 # A lock that outlives the server keeps everybody from reading the table.
-my $table = $hipq->sql(q{SELECT table_name FROM hipq.queues WHERE queue = 'app.mail'});
+my $table = $hipq->sql(q{SELECT table_name FROM hipq.queues_detail WHERE queue = 'app.mail'});
 $hipq->sql("BEGIN; LOCK TABLE $table; PREPARE TRANSACTION 'held'");
 $hipq->node->stop('immediate');
 $worker->quit;
@@ -23,7 +23,7 @@ $hipq->node->start;
 $worker = $hipq->session(role => 'app');
 isnt($worker->query_safe($register), $former, 'after a crash it registers anew');
 $hipq->sql(q{COMMIT PREPARED 'held'});
-ok($hipq->wait_until("SELECT is_accepted FROM hipq.running WHERE id = $id"), 'its job is found');
+ok($hipq->wait_until("SELECT is_accepted FROM hipq.running_detail WHERE id = $id"), 'its job is found');
 is($hipq->sql("SELECT count(*) FROM hipq.attempts WHERE job_id = $id AND reason IS NOT NULL"), 0, '... and nobody else gets it');
 $worker->query_safe(qq{SELECT hipq.complete($id, 1, '"sent"')});
 is($hipq->result($id), '"sent"', 'its answer counts');

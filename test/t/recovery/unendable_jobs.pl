@@ -31,7 +31,7 @@ sub is_set_aside
 	my ($id, $name) = @_;
 	ok($hipq->wait_until("SELECT EXISTS (SELECT FROM hipq.set_aside WHERE job_id = $id)"), "$name: it is set aside");
 	like($hipq->sql("SELECT explanation FROM hipq.why($id) WHERE condition = 'set aside' AND NOT passed"), qr/poisonous row.*hipq.fail_job/, "$name: why() says so");
-	like($hipq->sql("SELECT detail FROM hipq.alerts WHERE alert = 'job set aside' AND detail ~ 'job $id:'"), qr/poisonous row/, "$name: an alert names it");
+	like($hipq->sql("SELECT detail FROM hipq.alerts_detail WHERE alert = 'job set aside' AND detail ~ 'job $id:'"), qr/poisonous row/, "$name: an alert names it");
 	is($hipq->outcome_of('fine'), 'succeeded', "$name: others run");
 	return;
 }
@@ -47,16 +47,16 @@ sub is_set_aside
 	my $id = $hipq->enqueue('shout');
 	is($hipq->outcome($id), 'failed', 'a job whose error is very long ends');
 	my $error = q{ä+\.\.\. \(cut, 4000000 bytes\)$};
-	is($hipq->sql("SELECT octet_length(error) BETWEEN 8000 AND 8192 AND error ~ '$error' FROM hipq.jobs WHERE id = $id"), 't', 'its error is cut between characters, and says how long it was');
+	is($hipq->sql("SELECT octet_length(error) BETWEEN 8000 AND 8192 AND error ~ '$error' FROM hipq.jobs_detail WHERE id = $id"), 't', 'its error is cut between characters, and says how long it was');
 	is($hipq->sql("SELECT count(*), bool_and(octet_length(error) <= 8192 AND octet_length(detail) <= 8192 AND octet_length(hint) <= 8192 AND octet_length(context) <= 8192
-		AND detail ~ '... .cut, 4000000 bytes.') FROM hipq.attempts WHERE job_id = $id"), '2|t', 'so are detail, hint and context of its attempts');
-	is($hipq->sql("SELECT octet_length(error) <= 8192 AND pg_column_size(history) < 40000 AND reduced_because IS NULL FROM hipq.dead_letters WHERE job_id = $id"), 't', 'and its dead letter is whole');
+		AND detail ~ '... .cut, 4000000 bytes.') FROM hipq.attempts_detail WHERE job_id = $id"), '2|t', 'so are detail, hint and context of its attempts');
+	is($hipq->sql("SELECT octet_length(error) <= 8192 AND pg_column_size(history) < 40000 AND reduced_because IS NULL FROM hipq.dead_letters_detail WHERE job_id = $id"), 't', 'and its dead letter is whole');
 	$id = $hipq->enqueue('answered');
 	is($hipq->outcome($id), 'failed', 'so does one whose retry handler says much');
-	is($hipq->sql("SELECT octet_length(error) <= 8192 FROM hipq.jobs WHERE id = $id"), 't', 'in few words');
+	is($hipq->sql("SELECT octet_length(error) <= 8192 FROM hipq.jobs_detail WHERE id = $id"), 't', 'in few words');
 	$id = $hipq->enqueue('fine', q{scheduled_run_time => 'tomorrow'});
 	$hipq->sql("SELECT hipq.cancel($id, repeat('c', 7000) || repeat('€', 400))");
-	is($hipq->sql("SELECT octet_length(error) <= 8192 AND error ~ '^cancelled: c+€+... .cut, 8211 bytes.' FROM hipq.jobs WHERE id = $id"), 't', 'a reason to cancel is cut, too');
+	is($hipq->sql("SELECT octet_length(error) <= 8192 AND error ~ '^cancelled: c+€+... .cut, 8211 bytes.' FROM hipq.jobs_detail WHERE id = $id"), 't', 'a reason to cancel is cut, too');
 	nobody_ended('long texts');
 }
 
@@ -66,7 +66,7 @@ sub is_set_aside
 	my $id = $hipq->enqueue('stubborn');
 	is($hipq->outcome($id), 'failed', 'a job fails 70 times');
 	is($hipq->sql(qq{SELECT jsonb_array_length(history), attempts_left_out, history -> 9 ->> 'attempt', history -> 10 ->> 'attempt', history -> -1 ->> 'attempt'
-		FROM hipq.dead_letters WHERE job_id = $id}), '50|20|10|31|70', 'its dead letter has the first and the last attempts, and says how many are left out');
+		FROM hipq.dead_letters_detail WHERE job_id = $id}), '50|20|10|31|70', 'its dead letter has the first and the last attempts, and says how many are left out');
 }
 
 # ---- a dead letter that cannot be written
@@ -74,7 +74,7 @@ sub is_set_aside
 	$hipq->sql(q{CREATE TRIGGER poison BEFORE INSERT ON hipq.dead_letter FOR EACH ROW WHEN (NEW.job ? 'job_data') EXECUTE FUNCTION poison()});
 	my $id = $hipq->enqueue('fail', q{'{"a": 1}'});
 	is($hipq->outcome($id), 'failed', 'a job ends whose dead letter cannot be written');
-	is($hipq->sql("SELECT reduced_because, job ->> 'id' = job_id::text, job ? 'job_data', history FROM hipq.dead_letters WHERE job_id = $id"), 'poisonous row|t|f|[]', 'it leaves a reduced one');
+	is($hipq->sql("SELECT reduced_because, job ->> 'id' = job_id::text, job ? 'job_data', history FROM hipq.dead_letters_detail WHERE job_id = $id"), 'poisonous row|t|f|[]', 'it leaves a reduced one');
 	like($hipq->error_of("SELECT hipq.redrive($id)"), qr/55000: cannot redrive dead letter of job $id: it has no job_data.*Use hipq.retry\(\)/s, 'which cannot be enqueued again');
 	is($hipq->sql(q{SELECT redriven FROM hipq.redrive_jobs(queue => 'app.main', job_type => 'fail')}), '0', 'nor by filter');
 	nobody_ended('a reduced dead letter');
@@ -90,7 +90,7 @@ foreach my $claim ('lock', 'record')
 	my $id = $hipq->enqueue('fail');
 	is_set_aside($id, $name);
 	is($hipq->attempts($id), '1 transient_error P0001', "$name: it has run once, and its history says so");
-	is($hipq->sql("SELECT state, error FROM hipq.jobs WHERE id = $id"), 'error|its end cannot be written: poisonous row; it had failed: fails', "$name: its row has both errors");
+	is($hipq->sql("SELECT state, error FROM hipq.jobs_detail WHERE id = $id"), 'error|its end cannot be written: poisonous row; it had failed: fails', "$name: its row has both errors");
 	like($hipq->error_of("SELECT hipq.fail_job($id, 'enough')"), qr/poisonous row/, "$name: nobody can end it yet");
 	nobody_ended($name);
 	if ($claim eq 'record')
@@ -98,13 +98,13 @@ foreach my $claim ('lock', 'record')
 		$hipq->node->restart;
 		is($hipq->outcome_of('fine'), 'succeeded', "$name: others run after a restart");
 		$hipq->wait_until('SELECT hipq._is_running(1, 1) IS NOT NULL');
-		is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'error', "$name: and it is left alone");
+		is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'error', "$name: and it is left alone");
 		$log_end = -s $hipq->node->logfile;
 	}
 	$hipq->sql('DROP TRIGGER poison ON hipq.dead_letter');
 	is($hipq->sql("SELECT hipq.fail_job($id, 'enough')"), 'final', "$name: when the cause is gone an operator ends it");
 	is($hipq->sql("SELECT count(*) FROM hipq.why($id) WHERE condition = 'set aside'"), 0, "$name: then it is not set aside any more");
-	is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE detail ~ 'cannot be written down'}), 0, "$name: and the alert is over");
+	is($hipq->sql(q{SELECT count(*) FROM hipq.alerts_detail WHERE detail ~ 'cannot be written down'}), 0, "$name: and the alert is over");
 }
 
 # ---- the same at every other step
@@ -146,16 +146,16 @@ foreach my $claim ('lock', 'record')
 		CREATE TRIGGER poison BEFORE INSERT ON hipq.app_main_final FOR EACH ROW WHEN (NEW.job_key = 'no end') EXECUTE FUNCTION poison();
 		CREATE TRIGGER poison BEFORE UPDATE OR DELETE ON hipq.app_main_live FOR EACH ROW WHEN (OLD.job_key = 'no change') EXECUTE FUNCTION poison()});
 	$hipq->sql(q{SELECT count(hipq.enqueue('outside', job_key => key, queue => 'app.main')) FROM unnest('{NONE, no end, NONE, no change, NONE}'::text[]) AS key});
-	my $left = q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'outside' AND state <> 'final'};
+	my $left = q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'outside' AND state <> 'final'};
 	ok($hipq->wait_until($left, 2), 'jobs that wait for a worker in vain are given up beside two that cannot be');
-	is($hipq->sql(q{SELECT string_agg(DISTINCT retry_reason, ' ') FROM hipq.jobs WHERE job_type = 'outside' AND state = 'final'}), 'worker_unavailable', 'for that reason');
-	my ($one, $other) = split /\n/, $hipq->sql(q{SELECT id FROM hipq.jobs WHERE job_type = 'outside' AND state <> 'final' ORDER BY id});
+	is($hipq->sql(q{SELECT string_agg(DISTINCT retry_reason, ' ') FROM hipq.jobs_detail WHERE job_type = 'outside' AND state = 'final'}), 'worker_unavailable', 'for that reason');
+	my ($one, $other) = split /\n/, $hipq->sql(q{SELECT id FROM hipq.jobs_detail WHERE job_type = 'outside' AND state <> 'final' ORDER BY id});
 	is_set_aside($other, 'no worker comes');    # the alert names the latest
 	like($hipq->why($one), qr/^set aside: .*poisonous row/, 'both are');
 	$hipq->sql(q{SELECT hipq.enqueue('outside', queue => 'app.main')});
 	ok($hipq->wait_until($left, 2), 'and one that comes later');
 	$hipq->sql('DROP TRIGGER poison ON hipq.app_main_final; DROP TRIGGER poison ON hipq.app_main_live');
-	is($hipq->sql(q{SELECT count(hipq.fail_job(id, 'enough')) FROM hipq.jobs WHERE job_type = 'outside' AND state <> 'final'}), 2, 'an operator ends them');
+	is($hipq->sql(q{SELECT count(hipq.fail_job(id, 'enough')) FROM hipq.jobs_detail WHERE job_type = 'outside' AND state <> 'final'}), 2, 'an operator ends them');
 	nobody_ended('no worker comes');
 }
 
@@ -168,7 +168,7 @@ foreach my $claim ('lock', 'record')
 	my $handled = q{SELECT count(*) FROM hipq.dead_letters WHERE queue = 'app.dead' AND state = 'handled'};
 	$hipq->outcome_of('fail', "job_key => '$_', queue => 'app.dead'") foreach 'poison', 1 .. 3;
 	ok($hipq->wait_until($handled, 3), 'dead letters are handled behind one for which that cannot be written down');
-	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'job set aside' AND detail ~ 'dead letter cannot be handled'}, 1), 'an alert says so');
+	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.alerts_detail WHERE alert = 'job set aside' AND detail ~ 'dead letter cannot be handled'}, 1), 'an alert says so');
 	$hipq->set('hipq.clock_offset' => '5 min');
 	$hipq->outcome_of('fail', q{queue => 'app.dead'});
 	ok($hipq->wait_until($handled, 4), 'others go on');
@@ -209,17 +209,17 @@ foreach my $claim ('lock', 'record')
 	is($hipq->sql(q{SELECT hipq.enqueue('fine', jsonb_build_array(repeat('[', 900000)), queue => 'app.main') > 0}), 't', 'brackets in a string do not');
 	my $id = $hipq->enqueue('fail', '(' . $deep->(500) . ")::jsonb, queue => 'app.main'");
 	is($hipq->outcome($id), 'failed', 'and what is so deep still ends');
-	is($hipq->sql("SELECT reduced_because IS NULL FROM hipq.dead_letters WHERE job_id = $id"), 't', 'with a whole dead letter');
+	is($hipq->sql("SELECT reduced_because IS NULL FROM hipq.dead_letters_detail WHERE job_id = $id"), 't', 'with a whole dead letter');
 	$hipq->sql(q{
 		CREATE FUNCTION deep(data jsonb) RETURNS jsonb LANGUAGE sql AS $$ SELECT (repeat('[', 501) || repeat(']', 501))::jsonb $$;
 		CREATE FUNCTION large(data jsonb) RETURNS jsonb LANGUAGE sql AS $$ SELECT to_jsonb(repeat('x', 2000000)) $$;
 		SELECT hipq.register_job_type('app.main', 'deep', handler => 'deep'), hipq.register_job_type('app.main', 'large', handler => 'large')});
 	$id = $hipq->enqueue('deep');
 	is($hipq->outcome($id), 'failed', 'a result that is too deep fails the attempt');
-	is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), 'result is nested too deeply', 'and says so');
+	is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), 'result is nested too deeply', 'and says so');
 	$id = $hipq->enqueue('large');
 	is($hipq->outcome($id), 'failed', 'so does one that is too large');
-	like($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), qr/^result of \d+ bytes is too large$/, 'and says so');
+	like($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), qr/^result of \d+ bytes is too large$/, 'and says so');
 	nobody_ended('deep and large jobs');
 }
 
@@ -307,9 +307,9 @@ foreach my $claim ('lock', 'record')
 	{
 		my $copy = $hipq->in($format);
 		$copy->sql('SELECT hipq.release_hold()');
-		ok($copy->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs WHERE state <> 'final'}), "$format: the jobs run");
+		ok($copy->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE state <> 'final'}), "$format: the jobs run");
 		is($copy->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type <> 'shout' AND outcome <> 'succeeded'}), 0, "$format: and succeed");
-		is($copy->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'echo' AND coalesce(result, 'null') <> job_data}), 0, "$format: with what they were given");
+		is($copy->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE job_type = 'echo' AND coalesce(result, 'null') <> job_data}), 0, "$format: with what they were given");
 	}
 	nobody_ended('dumps');
 }

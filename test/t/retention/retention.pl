@@ -23,8 +23,8 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.main', 'run', handler => 'run')});
 
 my $leaves = q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'hipq.app_main_final'::regclass};
-my $next_leaf = q{SELECT max(to_time) > hipq.now() + interval '2 hours' FROM hipq.sizes WHERE kind = 'final'};
-my $past_leaves = q{SELECT count(*) FROM hipq.sizes WHERE kind = 'final' AND to_time + interval '4 hours' <= hipq.now()};
+my $next_leaf = q{SELECT max(to_time) > hipq.now() + interval '2 hours' FROM hipq.sizes_detail WHERE kind = 'final'};
+my $past_leaves = q{SELECT count(*) FROM hipq.sizes_detail WHERE kind = 'final' AND to_time + interval '4 hours' <= hipq.now()};
 my $offset = 0;
 
 # Moves hipq's clock on and makes it look: a job runs. Returns its id.
@@ -124,7 +124,7 @@ foreach (1 .. 25)
 {
 	my $id = $hipq->enqueue('run');
 	$hipq->outcome($id);
-	my $ms = $hipq->sql("SELECT round(extract(epoch FROM update_time - created_time) * 1000 - $offset * 1000.0) FROM hipq.jobs WHERE id = $id");
+	my $ms = $hipq->sql("SELECT round(extract(epoch FROM update_time - created_time) * 1000 - $offset * 1000.0) FROM hipq.jobs_detail WHERE id = $id");
 	$slowest = $ms if $ms > $slowest;
 }
 $hipq->in_time($slowest, 1000, 'a job is through promptly');
@@ -238,10 +238,10 @@ ok($hipq->wait_until($gone), 'its tables go when that ends');
 # ---- hipq.sizes
 # A fast machine has finished all of the load before the clock moved on, and its leaves are gone: one more job, for a leaf with rows.
 $hipq->sql(q{SELECT hipq.enqueue('run', '{}')});
-$hipq->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome <> 'succeeded' AND state <> 'final'}, 0);
+$hipq->wait_until(q{SELECT count(*) FROM hipq.jobs_detail WHERE outcome <> 'succeeded' AND state <> 'final'}, 0);
 $hipq->sql('ANALYZE');
 is($hipq->sql(q{SELECT string_agg(DISTINCT kind, ' ' ORDER BY kind) FROM hipq.sizes}), 'attempt attempt_log dead_letter final live', 'hipq.sizes has all kinds of leaves');
 is($hipq->sql(q{SELECT sum(bytes) = sum(pg_total_relation_size(table_name::regclass)) AND bool_and(bytes > 0) FROM hipq.sizes}), 't', 'with their bytes');
-is($hipq->sql(q{SELECT sum(row_estimate) > 0 FROM hipq.sizes WHERE kind = 'final' AND from_time < hipq.now() AND rows_per_day > 0}), 't', 'and rows, and rows a day');
+is($hipq->sql(q{SELECT sum(row_estimate) > 0 FROM hipq.sizes_detail WHERE kind = 'final' AND from_time < hipq.now() AND rows_per_day > 0}), 't', 'and rows, and rows a day');
 
 done_testing();

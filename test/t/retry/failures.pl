@@ -28,38 +28,38 @@ $hipq->sql(q{
 sub final_row
 {
 	my ($id) = @_;
-	return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count, retry_reason, error) FROM hipq.jobs WHERE id = $id");
+	return $hipq->sql("SELECT concat_ws(' ', outcome, attempt, retry_count, retry_reason, error) FROM hipq.jobs_detail WHERE id = $id");
 }
 
 # ---- retries
 my $id = $hipq->enqueue('act', q{'{"state": "P0001", "times": 2, "write": "in the end"}'});
 is($hipq->outcome($id), 'succeeded', 'the third attempt succeeds');
 is($hipq->attempts($id), '1 transient_error P0001, 2 transient_error P0001', 'two failures are kept');
-is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count, error, result) FROM hipq.jobs WHERE id = $id"), '3 2 {"attempt": 3}', 'attempts and retries are counted');
+is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count, error, result) FROM hipq.jobs_detail WHERE id = $id"), '3 2 {"attempt": 3}', 'attempts and retries are counted');
 is($hipq->sql('SELECT count(*) FROM written'), '1', 'failed attempts wrote nothing');
-is($hipq->sql("SELECT concat_ws(' ', error, detail, hint) FROM hipq.attempts WHERE job_id = $id AND attempt = 1"), 'told to fail the detail the hint', 'message, detail and hint are kept');
+is($hipq->sql("SELECT concat_ws(' ', error, detail, hint) FROM hipq.attempts_detail WHERE job_id = $id AND attempt = 1"), 'told to fail the detail the hint', 'message, detail and hint are kept');
 is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id = $id"), '0', 'no dead letter');
 
 $id = $hipq->enqueue('act', q{'{"state": "P0001"}', job_key => 'k', priority => 3});
 is($hipq->outcome($id), 'failed', 'retries are exhausted');
 is(final_row($id), 'failed 4 3 transient_error told to fail', 'after three of them');
 is($hipq->sql("SELECT bool_and(next.started_time - this.ended_time >= 10 * 2 ^ (this.attempt - 1) * interval '1 ms')
-	FROM hipq.attempts AS this JOIN hipq.attempts AS next ON next.job_id = this.job_id AND next.attempt = this.attempt + 1 WHERE this.job_id = $id"), 't', 'with doubling delays between');
+	FROM hipq.attempts_detail AS this JOIN hipq.attempts_detail AS next ON next.job_id = this.job_id AND next.attempt = this.attempt + 1 WHERE this.job_id = $id"), 't', 'with doubling delays between');
 is($hipq->sql("SELECT concat_ws(' ', reason, sqlstate, error, job_key, job->>'state', job->>'attempt', job->>'priority', jsonb_array_length(history), history->3->>'reason')
-	FROM hipq.dead_letters WHERE job_id = $id"), 'transient_error P0001 told to fail k final 4 3 4 transient_error', 'the dead letter has the whole row and its history');
+	FROM hipq.dead_letters_detail WHERE job_id = $id"), 'transient_error P0001 told to fail k final 4 3 4 transient_error', 'the dead letter has the whole row and its history');
 is($hipq->sql("SELECT string_agg(key, ' ' ORDER BY key) FROM (SELECT attname AS key FROM pg_attribute WHERE attrelid = 'hipq.job'::regclass AND attnum > 0
-	EXCEPT SELECT jsonb_object_keys(job) FROM hipq.dead_letters WHERE job_id = $id) AS missing"), '', 'every column of it');
+	EXCEPT SELECT jsonb_object_keys(job) FROM hipq.dead_letters_detail WHERE job_id = $id) AS missing"), '', 'every column of it');
 is($hipq->sql("SELECT to_jsonb(job) = dead_letter.job FROM hipq.job JOIN hipq.dead_letter ON job_id = id WHERE id = $id"), 't', 'as the final row has it');
 
 my $again = $hipq->sql(qq{SELECT hipq.retry($id, job_data => '{}')});
 is($hipq->outcome($again), 'succeeded', 'retry() runs it again as a new job');
-is($hipq->sql("SELECT concat_ws(' ', retry_of = $id, original_job_id = $id, job_key, retry_reason) FROM hipq.jobs WHERE id = $again"), 't t k manual_retry', 'that knows where it comes from');
-sub by_hand { my ($job) = @_; return $hipq->sql("SELECT concat_ws(' ', outcome, retry_reason, manual_reason) FROM hipq.jobs WHERE id = $job"); }
+is($hipq->sql("SELECT concat_ws(' ', retry_of = $id, original_job_id = $id, job_key, retry_reason) FROM hipq.jobs_detail WHERE id = $again"), 't t k manual_retry', 'that knows where it comes from');
+sub by_hand { my ($job) = @_; return $hipq->sql("SELECT concat_ws(' ', outcome, retry_reason, manual_reason) FROM hipq.jobs_detail WHERE id = $job"); }
 is(by_hand($again), 'succeeded manual_retry manual_retry', 'and that somebody has retried it');
 $again = $hipq->sql(qq{SELECT hipq.retry($id, 'the mail server is back', job_data => '{"state": "P0001"}')});
 is($hipq->outcome($again), 'failed', 'a retry that fails, after retries of its own');
 is(by_hand($again), 'failed transient_error the mail server is back', 'still has the words of whoever retried it');
-is($hipq->sql("SELECT concat_ws(' ', job->>'retry_reason', job->>'manual_reason') FROM hipq.dead_letters WHERE job_id = $again"), 'transient_error the mail server is back', 'and its dead letter');
+is($hipq->sql("SELECT concat_ws(' ', job->>'retry_reason', job->>'manual_reason') FROM hipq.dead_letters_detail WHERE job_id = $again"), 'transient_error the mail server is back', 'and its dead letter');
 my $redriven = $hipq->sql("SELECT hipq.redrive($again)");
 is($hipq->outcome($redriven), 'failed', 'so does one');
 is(by_hand($redriven), 'failed transient_error redriven', 'that was redriven');
@@ -109,7 +109,7 @@ foreach my $type (sort keys %attempts_of)
 	{
 		my $job = $hipq->enqueue($type, qq{'{"state": "$state"}'});
 		$hipq->outcome($job);
-		is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = $job"), $attempts_of{$type}{$state}, "$type and $state");
+		is($hipq->sql("SELECT attempt FROM hipq.jobs_detail WHERE id = $job"), $attempts_of{$type}{$state}, "$type and $state");
 	}
 }
 
@@ -126,12 +126,12 @@ is($hipq->attempts($id), join(', ', map { "$_ conflict 40001" } 1 .. 3), 'and it
 $id = $hipq->enqueue('once', q{'{"state": "40P01"}'});
 is($hipq->outcome($id), 'failed', 'but not without end');
 is(final_row($id), 'failed 11 0 transient_error told to fail', 'ten times, then the policy decides');
-is($hipq->sql("SELECT count(*) FILTER (WHERE reason = 'conflict'), count(*), max(ended_time) - min(started_time) < '30 s' FROM hipq.attempts WHERE job_id = $id"), '10|11|t', 'after short times');
+is($hipq->sql("SELECT count(*) FILTER (WHERE reason = 'conflict'), count(*), max(ended_time) - min(started_time) < '30 s' FROM hipq.attempts_detail WHERE job_id = $id"), '10|11|t', 'after short times');
 $id = $hipq->enqueue('commits');
 $hipq->outcome($id);
 is($hipq->attempts($id), '1 transient_error 40P01', 'of a handler that may commit midway something may have happened');
 is($hipq->sql(q{SELECT failures, retries FROM hipq.failure_statistics WHERE period = 'total' AND job_type = 'once' AND reason = 'conflict'}), '13|0', 'they are counted apart');
-is($hipq->sql(q{SELECT put_back, retried, failed FROM hipq.statistics WHERE period = 'total' AND job_type = 'once'}), '13|0|1', 'and are no retries');
+is($hipq->sql(q{SELECT put_back, retried, failed FROM hipq.statistics_detail WHERE period = 'total' AND job_type = 'once'}), '13|0|1', 'and are no retries');
 
 $hipq->sql(q{
 	CREATE FUNCTION cross_over(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
@@ -163,7 +163,7 @@ $id = $hipq->enqueue('broken', q{'{"state": "P0001"}'});
 is($hipq->outcome($id), 'failed', 'a retry handler that fails ends the job');
 like(final_row($id), qr/^failed 1 0 retry_handler_failed told to fail \(retry handler failed: cannot decide\)$/, 'and says so');
 is($hipq->attempts($id), '1 transient_error P0001, 1 retry_handler_failed P0001', 'the history has the errors of both');
-is($hipq->sql("SELECT concat_ws(' ', error, ended_time >= started_time, context) FROM hipq.attempts WHERE job_id = $id AND reason = 'retry_handler_failed'"),
+is($hipq->sql("SELECT concat_ws(' ', error, ended_time >= started_time, context) FROM hipq.attempts_detail WHERE job_id = $id AND reason = 'retry_handler_failed'"),
 	'cannot decide t PL/pgSQL function broken(hipq.job) line 1 at RAISE', 'each with its context');
 is($hipq->outcome($hipq->enqueue('thrice', q{'{"state": "22012", "times": 2}'})), 'succeeded', 'a retry that was granted may succeed');
 
@@ -182,7 +182,7 @@ foreach my $case ([ wordy => '42804', 'retry handler returned type text, not int
 	my ($type, $state, $error) = @$case;
 	$id = $hipq->enqueue($type, q{'{"state": "P0001"}'});
 	is($hipq->outcome($id), 'failed', "$type: no answer is the end of the job");
-	is($hipq->sql("SELECT sqlstate || ' ' || error FROM hipq.attempts WHERE job_id = $id AND reason = 'retry_handler_failed'"), "$state $error", "$type: and the history says so");
+	is($hipq->sql("SELECT sqlstate || ' ' || error FROM hipq.attempts_detail WHERE job_id = $id AND reason = 'retry_handler_failed'"), "$state $error", "$type: and the history says so");
 }
 foreach my $refused ('CALL commits(NULL)', 'VACUUM', 'SELECT 1; SELECT 2', 'SELECT FROM WHERE')
 {
@@ -196,7 +196,7 @@ foreach my $answer ("interval '0'", "interval '-178000 years'")
 {
 	$hipq->sql("SELECT hipq.alter_job_type('app.main', 'eager', retry_handler => \$\$SELECT $answer\$\$)");
 	$id = $hipq->enqueue('eager', q{'{"state": "P0001"}'});
-	ok($hipq->wait_until(qq{SELECT state = 'retry' AND attempt = 3 AND scheduled_run_time - update_time = '1 day' FROM hipq.jobs WHERE id = $id}),
+	ok($hipq->wait_until(qq{SELECT state = 'retry' AND attempt = 3 AND scheduled_run_time - update_time = '1 day' FROM hipq.jobs_detail WHERE id = $id}),
 		"$answer: at once twice, then by the schedule");
 	$hipq->sql("SELECT hipq.cancel($id)");
 }
@@ -211,7 +211,7 @@ sub is_not_retried
 	my $job = $hipq->enqueue($type, q{'{"state": "P0001"}'});
 	is($hipq->outcome($job), 'failed', "$what: a failure is final");
 	is(final_row($job), "failed 1 0 transient_error told to fail (not retried: $switch is off)", "$what: the error names the switch");
-	is($hipq->sql("SELECT reason FROM hipq.dead_letters WHERE job_id = $job"), 'transient_error', "$what: it leaves a dead letter");
+	is($hipq->sql("SELECT reason FROM hipq.dead_letters_detail WHERE job_id = $job"), 'transient_error', "$what: it leaves a dead letter");
 	like($hipq->sql("SELECT reason FROM hipq.is_job_retriable($job)"), qr/Retries are switched off: \Q$switch\E is off/, "$what: is_job_retriable says so");
 	return;
 }
@@ -219,9 +219,9 @@ $hipq->set('hipq.retry_enabled' => 'off');
 is_not_retried('retried', 'hipq.retry_enabled', 'of the server');
 is_not_retried('thrice', 'hipq.retry_enabled', 'with a retry handler');
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', retry_enabled => true)});
-is($hipq->sql("SELECT attempt FROM hipq.jobs WHERE id = " . do { my $job = $hipq->enqueue('retried', q{'{"state": "P0001"}'}); $hipq->outcome($job); $job }), 3, 'a queue may have them nonetheless');
+is($hipq->sql("SELECT attempt FROM hipq.jobs_detail WHERE id = " . do { my $job = $hipq->enqueue('retried', q{'{"state": "P0001"}'}); $hipq->outcome($job); $job }), 3, 'a queue may have them nonetheless');
 is_not_retried('never', 'retry_enabled of the job type', 'of a type');
-is($hipq->sql(q{SELECT string_agg(job_type || ' ' || retry_enabled, ', ' ORDER BY job_type) FROM hipq.job_types WHERE job_type IN ('retried', 'never')}), 'never false, retried true', 'the view has what is in force');
+is($hipq->sql(q{SELECT string_agg(job_type || ' ' || retry_enabled, ', ' ORDER BY job_type) FROM hipq.job_types_detail WHERE job_type IN ('retried', 'never')}), 'never false, retried true', 'the view has what is in force');
 $hipq->set('hipq.retry_enabled' => 'on');
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', retry_enabled => false)});
 is_not_retried('retried', 'retry_enabled of the queue', 'of a queue');
@@ -243,8 +243,8 @@ foreach my $type ('sleep', 'catches', 'defers')
 	$id = $hipq->enqueue($type);
 	is($hipq->outcome($id), 'failed', "$type: a job over its timeout fails");
 	is($hipq->attempts($id), '1 timeout 57014', 'with reason timeout');
-	is($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), 'job exceeded its timeout of 1 s', 'and says how long it might have taken');
-	$hipq->in_time($hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts WHERE job_id = $id"), 2, 'within a second after it');
+	is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), 'job exceeded its timeout of 1 s', 'and says how long it might have taken');
+	$hipq->in_time($hipq->sql("SELECT extract(epoch FROM duration) FROM hipq.attempts_detail WHERE job_id = $id"), 2, 'within a second after it');
 }
 $hipq->sql(q{
 	CREATE FUNCTION deaf(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
@@ -263,7 +263,7 @@ is(final_row($id), 'expired 0 0 expired job expired before it started', 'and say
 # ---- the time of the last change
 $hipq->sql(q{SELECT hipq.register_job_type('app.main', 'slowly', handler => 'act', max_retries => 1, retry_base => '1 day')});
 my $retried = $hipq->enqueue('slowly', q{'{"state": "P0001"}'});
-ok($hipq->wait_until(qq{SELECT state = 'retry' FROM hipq.jobs WHERE id = $retried}), 'a job waits for its retry');
+ok($hipq->wait_until(qq{SELECT state = 'retry' FROM hipq.jobs_detail WHERE id = $retried}), 'a job waits for its retry');
 my $fresh = $hipq->enqueue('slowly', q{scheduled_run_time => now() + interval '1 day'});
 foreach my $change ("UPDATE hipq.app_main SET priority = priority + 1 WHERE id = %s", "SELECT hipq.reschedule(%s, now() + interval '2 days')")
 {
@@ -311,14 +311,14 @@ foreach my $by ('enqueue', 'insert', 'insert_many', 'copy')
 {
 	$id = $hipq->enqueue('next_of', qq{'{"n": 1, "by": "$by"}', job_key => '$by'});
 	is($hipq->outcome($id), 'succeeded', "a successor under the job's own key, by $by");
-	ok($hipq->wait_until("SELECT string_agg(outcome || ' ' || (job_data->>'n'), ', ' ORDER BY id) FROM hipq.jobs WHERE job_key = '$by'", 'succeeded 1, succeeded 0'), 'runs after it');
+	ok($hipq->wait_until("SELECT string_agg(outcome || ' ' || (job_data->>'n'), ', ' ORDER BY id) FROM hipq.jobs_detail WHERE job_key = '$by'", 'succeeded 1, succeeded 0'), 'runs after it');
 }
 $id = $hipq->enqueue('next_of', q{'{"n": 1, "by": "enqueue", "fail": "yes"}', job_key => 'undone'});
 is($hipq->outcome($id), 'failed', 'a job that fails after it enqueued its successor');
 is($hipq->sql("SELECT count(*) FROM hipq.jobs WHERE job_key = 'undone'"), '1', 'has none');
 $id = $hipq->enqueue('next_by_call', q{job_key => 'p'});
 is($hipq->outcome($id), 'failed', 'a procedure cannot have one');
-like($hipq->sql("SELECT error FROM hipq.jobs WHERE id = $id"), qr/a procedure cannot enqueue a job with the type and key of its own job/, 'and is told why');
+like($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $id"), qr/a procedure cannot enqueue a job with the type and key of its own job/, 'and is told why');
 $id = $hipq->enqueue('next_of', q{'{"n": 20, "by": "enqueue"}', job_key => 'chain'});
 ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE job_key = 'chain' AND outcome = 'succeeded'", '21'), 'a chain of successors');
 

@@ -20,7 +20,7 @@ $hipq->sql(q{
 
 sub schedule { my ($role, $arguments) = @_; return $hipq->sql_as($role, "SELECT hipq.schedule($arguments)"); }
 sub entries { return $hipq->sql(q{SELECT string_agg(concat_ws(' ', schedule, username), ', ' ORDER BY jobid) FROM cron.job}); }
-sub shown { my ($columns, $name) = @_; return $hipq->sql("SELECT $columns FROM hipq.schedules WHERE name = '$name'"); }
+sub shown { my ($columns, $name) = @_; return $hipq->sql("SELECT $columns FROM hipq.schedules_detail WHERE name = '$name'"); }
 
 # ---- pg_cron is not in this database
 like($hipq->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome')}),
@@ -57,7 +57,7 @@ $hipq->sql(q{GRANT USAGE ON SCHEMA hipq TO stranger});
 like(refused('reader', q{SELECT hipq.unschedule('s')}), qr/42501: schedule "s" belongs to others/, 'who may read the queue is told so');
 my $own = $hipq->sql('SELECT schedule_id FROM hipq.schedule');
 like(refused('stranger', "SELECT hipq._run_schedule($own)"), qr/42704: schedule $own does not exist/, 'for others there is none to run');
-is($hipq->sql_as('reader', q{SELECT name, cron, last_run_time FROM hipq.schedules}), 's|@daily|', 'who may read the queue sees it');
+is($hipq->sql_as('reader', q{SELECT name, cron, last_run_time FROM hipq.schedules_detail}), 's|@daily|', 'who may read the queue sees it');
 $hipq->sql_as('app', q{SELECT hipq.unschedule('s')});
 is(entries(), '', 'ended by its role');
 
@@ -111,13 +111,13 @@ schedule('app', q{'ended', '* * * * *', 'welcome', '{"to": "ended"}'});
 $hipq->sql(q{SELECT hipq.revoke_queue('app.mail', 'stranger', 'enqueue'), hipq.drop_queue('app.gone'), hipq.unschedule('ended')});
 is($hipq->sql(q{SELECT string_agg(name, ', ' ORDER BY name) FROM hipq.schedule}), 'each minute, held, no key, no right', 'a queue takes its schedules along');
 is($hipq->sql(q{SELECT count(*) FROM cron.job}), 4, 'and their jobs in pg_cron');
-ok($hipq->wait_until(q{SELECT (SELECT count(last_run_time) = 3 FROM hipq.schedules) AND EXISTS (SELECT FROM cron.job_run_details WHERE status = 'failed')}, 't', 150), 'the minute is over');
+ok($hipq->wait_until(q{SELECT (SELECT count(last_run_time) = 3 FROM hipq.schedules_detail) AND EXISTS (SELECT FROM cron.job_run_details WHERE status = 'failed')}, 't', 150), 'the minute is over');
 is(shown('last_action, last_job_id', 'held'), "skipped|$holder", 'a key that an unfinished job holds is left to it');
 is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_key = 'held'}), 1, 'and no other job is made');
 ok($hipq->wait_until(q{SELECT last_outcome FROM hipq.schedules WHERE name = 'each minute'}, 'succeeded'), 'a job is enqueued and run');
 is($hipq->sql(q{SELECT string_agg(DISTINCT concat_ws(' ', data->>'to', by_whom), ', ') FROM ran WHERE data->>'to' <> 'by hand'}), 'each minute app, no key app', 'with the queue owner\'s rights');
 is(shown(q{last_run_time BETWEEN now() - interval '3 min' AND now() AND next_run_time BETWEEN now() AND now() + interval '1 min'}, 'each minute'), 't', 'last and next run');
-is($hipq->sql(q{SELECT bool_and(expires_time = created_time + interval '1 day' OR expires_time - created_time BETWEEN interval '23:59:59' AND interval '1 day 1 s') FROM hipq.jobs WHERE job_data->>'to' = 'no key'}),
+is($hipq->sql(q{SELECT bool_and(expires_time = created_time + interval '1 day' OR expires_time - created_time BETWEEN interval '23:59:59' AND interval '1 day 1 s') FROM hipq.jobs_detail WHERE job_data->>'to' = 'no key'}),
 	't', 'with what was given');
 like($hipq->sql(q{SELECT return_message FROM cron.job_run_details WHERE status = 'failed' LIMIT 1}), qr/queue "app\.mail" does not exist|permission denied/, 'who has lost the right enqueues no more');
 is(shown('last_run_time', 'no right'), '', 'nothing of that run is left');
@@ -187,7 +187,7 @@ $hipq->sql('CREATE DATABASE restored TEMPLATE template0');
 restart_with('cron.database_name' => 'restored');
 $hipq->node->command_ok([ 'psql', '-qX', '-v', 'ON_ERROR_STOP=1', '-d', 'restored', '-f', $dump ], 'a dump with schedules and jobs of pg_cron is restored');
 my $restored = $hipq->in('restored');
-my $alert = q{SELECT times || ' ' || detail FROM hipq.alerts WHERE alert = 'schedules'};
+my $alert = q{SELECT times || ' ' || detail FROM hipq.alerts_detail WHERE alert = 'schedules'};
 my $job_of = q{SELECT string_agg(concat_ws(' ', schedule.name, entry.database, entry.username), ', ' ORDER BY schedule.name) FROM hipq.schedule JOIN cron.job AS entry ON jobname = 'hipq schedule ' || schedule_id};
 is($restored->sql($job_of), 'each minute postgres producer, held postgres producer, no key postgres app, no right postgres stranger', 'as they were');
 is($restored->sql('SELECT bool_or(is_active) FROM hipq.schedules'), 'f', 'so no schedule comes');
@@ -200,7 +200,7 @@ is($restored->sql($job_of), 'each minute restored producer, held restored produc
 is($restored->sql('SELECT count(*) FROM cron.job'), 4, 'in place of the old ones');
 is($restored->sql('SELECT bool_and(is_active) FROM hipq.schedules'), 't', 'so they come');
 is($restored->sql($alert), '', 'and the alert is over');
-ok($restored->wait_until(qq{SELECT last_run_time > '$released' FROM hipq.schedules WHERE name = 'each minute'}, 't', 150), 'pg_cron runs them');
+ok($restored->wait_until(qq{SELECT last_run_time > '$released' FROM hipq.schedules_detail WHERE name = 'each minute'}, 't', 150), 'pg_cron runs them');
 
 # ---- what else parts a schedule from pg_cron
 $restored->sql(q{SELECT cron.alter_job(jobid, active => false) FROM cron.job WHERE username = 'app'});

@@ -42,7 +42,7 @@ is($hipq->sql("SELECT count(*) FROM pg_stat_activity WHERE datname = 'plain'"), 
 $hipq->node->safe_psql('postgres', 'DROP DATABASE plain');
 my $id = $hipq->enqueue('where');
 is($hipq->outcome($id), 'succeeded', 'the next job brings them back');
-$hipq->in_time($hipq->sql("SELECT extract(epoch FROM accepted_time - created_time) FROM hipq.jobs WHERE id = $id"), 1, 'within a second');
+$hipq->in_time($hipq->sql("SELECT extract(epoch FROM accepted_time - created_time) FROM hipq.jobs_detail WHERE id = $id"), 1, 'within a second');
 
 # ---- pg_stat_activity
 my $lock = $hipq->hold_lock;
@@ -53,10 +53,10 @@ $hipq->sql(q{SELECT hipq.enqueue_many('nobody', '{1,2}'::jsonb[], queue => 'app.
 ok($hipq->wait_until(q{SELECT string_agg(DISTINCT backend_type || coalesce(' ' || datname, ''), ', ') FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'},
 	'hipq executor postgres, hipq launcher, hipq scheduler postgres'), 'launcher, scheduler and executor show their kinds');
 is($hipq->sql("SELECT usename || ': ' || query FROM pg_stat_activity WHERE pid = $pid"), "app: hipq job $waiting wait, attempt 1", 'an executor shows job, type and attempt');
-ok($hipq->wait_until("SELECT wait_event FROM hipq.running WHERE id = $waiting", 'advisory'), 'hipq.running shows what the job waits for');
-is($hipq->sql("SELECT cardinality(blocked_by) FROM hipq.running WHERE id = $waiting"), '1', 'and who blocks it');
+ok($hipq->wait_until("SELECT wait_event FROM hipq.running_detail WHERE id = $waiting", 'advisory'), 'hipq.running_detail shows what the job waits for');
+is($hipq->sql("SELECT cardinality(blocked_by) FROM hipq.running_detail WHERE id = $waiting"), '1', 'and who blocks it');
 is($hipq->sql("SELECT status || ' ' || job_id || ' ' || job_type || ' ' || queue FROM hipq.executors WHERE pid = $pid"), "running $waiting wait app.main",
-	'hipq.executors agrees');
+	'hipq.executors_detail agrees');
 
 # ---- hipq.enabled
 $hipq->set('hipq.enabled' => 'off');
@@ -66,7 +66,7 @@ is($hipq->sql("SELECT count(*) FROM hipq.running WHERE id = $waiting"), '1', 'a 
 $lock->quit;
 is($hipq->outcome($waiting), 'succeeded', 'to its end');
 ok($hipq->wait_until($processes, 'hipq launcher'), 'then everybody leaves');
-is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $off"), 'initial', 'the next job has not started');
+is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $off"), 'initial', 'the next job has not started');
 $hipq->set('hipq.enabled' => 'on');
 is($hipq->outcome($off), 'succeeded', 'until hipq is on again');
 
@@ -83,7 +83,7 @@ $id = $hipq->enqueue('where');
 my $other = $later->enqueue('where');
 is($later->outcome($other), 'succeeded', 'the listed database works');
 is($hipq->why($id), 'enabled: hipq.databases does not list this database.', 'the other one knows why it does not');
-is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'initial', 'its job waits');
+is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'initial', 'its job waits');
 $hipq->set('hipq.databases' => 'later, postgres');
 is($hipq->outcome($id), 'succeeded', 'and runs once it is listed');
 

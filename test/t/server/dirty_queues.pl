@@ -43,7 +43,7 @@ my $later = $hipq->enqueue('run', q{'{}', queue => 'app.q_bc', scheduled_run_tim
 $hipq->outcome_of('run', q{'{}', queue => 'app.q_d'});
 $hipq->set('hipq.clock_offset' => 4_000);
 is($hipq->outcome($expiring), 'expired', 'a job expires there when its time has come');
-is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $later"), 'initial', 'one that is not due waits');
+is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $later"), 'initial', 'one that is not due waits');
 $hipq->sql(q{SELECT hipq.resume('app.q_bb')});
 $hipq->set('hipq.clock_offset' => 8_000);
 is($hipq->outcome($later), 'succeeded', 'and runs when it is');
@@ -60,7 +60,7 @@ is($hipq->outcome($_), 'succeeded', 'what the scheduler before knew of is found 
 $hipq->sql(q{SELECT hipq.pause('app.q_cf')});
 my $paused = $hipq->enqueue('run', q{'{}', queue => 'app.q_cf'});
 $hipq->outcome_of('run', q{'{}', queue => 'app.q_d'});
-is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $paused"), 'initial', 'a job waits in a queue that is paused');
+is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $paused"), 'initial', 'a job waits in a queue that is paused');
 $hipq->sql(q{SELECT hipq.resume('app.q_cf')});
 is($hipq->outcome($paused), 'succeeded', 'and runs when that is over');
 

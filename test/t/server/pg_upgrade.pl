@@ -47,7 +47,7 @@ sub without_marks
 	return;
 }
 
-sub states { return $_[0]->sql(q{SELECT string_agg(concat_ws(' ', id, job_key, state, outcome, attempt), E'\n' ORDER BY id) FROM hipq.jobs}); }
+sub states { return $_[0]->sql(q{SELECT string_agg(concat_ws(' ', id, job_key, state, outcome, attempt), E'\n' ORDER BY id) FROM hipq.jobs_detail}); }
 
 my $pg15 = cluster(15);
 $pg15->node->start;
@@ -65,7 +65,7 @@ is($pg15->outcome_of('run', q{'{"fails": 1}', max_retries => 0}), 'failed', 'a j
 ok($pg15->wait_until(q{SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'}, 100), 'others have succeeded');
 my $waiting = $pg15->enqueue('run', q{job_key => 'later', scheduled_run_time => now() + interval '1 day'});
 my $retried = $pg15->enqueue('run', q{'{"fails": 1}', job_key => 'retried'});
-$pg15->wait_until("SELECT state FROM hipq.jobs WHERE id = $retried", 'retry');
+$pg15->wait_until("SELECT state FROM hipq.jobs_detail WHERE id = $retried", 'retry');
 my $running = $pg15->enqueue('run', q{'{"sleeps": 1}', job_key => 'running'});
 $pg15->pid_of($running);
 $pg15->node->stop;

@@ -36,7 +36,7 @@ $primary->wait_for_catchup($standby);
 
 # ---- the standby
 is($copy->sql('SELECT pg_is_in_recovery()'), 't', 'the standby is one');
-is($copy->sql("SELECT string_agg(id || ' ' || outcome, ', ' ORDER BY id) FROM hipq.jobs"), "$done succeeded, $running running, $future waiting", 'hipq.jobs shows the jobs');
+is($copy->sql("SELECT string_agg(id || ' ' || outcome, ', ' ORDER BY id) FROM hipq.jobs"), "$done succeeded, $running running, $future waiting", 'hipq.jobs_detail shows the jobs');
 foreach my $view (split / /, $hipq->sql(q{SELECT string_agg(viewname, ' ' ORDER BY viewname) FROM pg_views WHERE schemaname = 'hipq'}))
 {
 	my ($status, $out, $err) = $standby->psql('postgres', "SELECT * FROM hipq.$view");
@@ -58,10 +58,10 @@ ok($copy->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type 
 is($copy->outcome($running), 'succeeded', 'the job that ran runs again');
 cmp_ok(time() - $start, '<', 10, 'within 10 s');
 diag(sprintf('promotion to outcome: %.2f s', time() - $start)) if $ENV{HIPQ_TIMES};
-is($copy->sql("SELECT attempt || ' ' || retry_count FROM hipq.jobs WHERE id = $running"), '2 0', 'uncharged');
+is($copy->sql("SELECT attempt || ' ' || retry_count FROM hipq.jobs_detail WHERE id = $running"), '2 0', 'uncharged');
 is($copy->sql("SELECT string_agg(attempt::text, ' ') FROM ran WHERE id = $running"), '2', 'its effect is there once');
 is($copy->outcome_of('run'), 'succeeded', 'new jobs run');
-is($copy->sql("SELECT state FROM hipq.jobs WHERE id = $future"), 'initial', 'the one in the future waits');
+is($copy->sql("SELECT state FROM hipq.jobs_detail WHERE id = $future"), 'initial', 'the one in the future waits');
 
 # ---- the promoted server stays what it is
 $standby->restart;

@@ -126,7 +126,7 @@ $hipq->sql(q{GRANT EXECUTE ON FUNCTION hipq.register_job_type TO PUBLIC});
 load_goes_on('new library, new extension');
 is($hipq->sql("SELECT job_key FROM hipq.jobs WHERE id = $waiting"), 'later', 'the waiting job is there');
 is($hipq->sql("SELECT count(*) FROM hipq.job WHERE expires_time = 'infinity' AND id = $waiting"), $old eq '0.1.0' ? 1 : 0, 'its row is as it was');
-is($hipq->sql("SELECT concat_ws(' ', accepted_time, deadline, expires_time) FROM hipq.jobs WHERE id = $waiting"), '', 'a view shows NULL for a time that a row has not');
+is($hipq->sql("SELECT concat_ws(' ', accepted_time, deadline, expires_time) FROM hipq.jobs_detail WHERE id = $waiting"), '', 'a view shows NULL for a time that a row has not');
 is($hipq->sql("SELECT count(*) FROM pg_indexes WHERE schemaname = 'hipq' AND indexdef ~ 'infinity'"), 0, 'the indexes of jobs that expire are those of a new queue');
 like($hipq->why($paused), qr/^pause/, 'the paused one is still paused');
 $hipq->sql(q{SELECT hipq.resume('app.main', 'paused')});

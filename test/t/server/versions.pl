@@ -23,7 +23,7 @@ my $start = time();
 $hipq->sql(q{SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE});
 cmp_ok(time() - $start, '<', 5, 'ALTER EXTENSION UPDATE: within 5 s');
 is($hipq->outcome($id, 20), 'succeeded', 'the workers come back');
-is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.jobs WHERE id = $id"), '2 0', 'the job that ran is not charged');
+is($hipq->sql("SELECT concat_ws(' ', attempt, retry_count) FROM hipq.job WHERE id = $id"), '2 0', 'the job that ran is not charged');
 
 # ---- old SQL, new library
 my $version = $hipq->sql(q{SELECT extversion FROM pg_extension WHERE extname = 'hipq'});
@@ -38,7 +38,7 @@ like($text, qr/The extension is version 0\.0\.1, the library \Q$version\E: run A
 is($hipq->why($id), "version: The extension is version 0.0.1, the library $version: run ALTER EXTENSION hipq UPDATE, or restart the server.", 'why() says so');
 $hipq->enqueue('run') foreach 1 .. 5;
 ok($hipq->wait_until($workers, 0), 'nobody works');
-is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'initial', 'nothing runs');
+is($hipq->sql("SELECT state FROM hipq.job WHERE id = $id"), 'initial', 'nothing runs');
 $text = slurp_file($node->logfile, $offset);
 my $lines = () = $text =~ /hipq runs no jobs in database/g;
 is($lines, 1, 'the log has one line of it');
@@ -91,7 +91,7 @@ $node->command_ok([ 'pg_ctl', '-D', $node->data_dir, '-l', $node->logfile, '-o',
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walwriter'}, 1), 'it is up');
 ok($hipq->wait_until("SELECT scheduled_run_time < clock_timestamp() - interval '1 s' FROM hipq.jobs WHERE id = $future"), 'the job is due');
 is($hipq->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'}), 0, 'hipq has no process');
-is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $future"), 'initial', 'nothing runs');
+is($hipq->sql("SELECT state FROM hipq.job WHERE id = $future"), 'initial', 'nothing runs');
 $node->command_ok([ 'pg_ctl', '-D', $node->data_dir, '-w', 'stop' ], 'it stops');
 $node->start;
 is($hipq->outcome($future), 'succeeded', 'started as usual it goes on');

@@ -33,7 +33,7 @@ $eater->query_until(qr/started/, q{
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'}, 4), 'parallel workers have all slots');
 my $id = $hipq->enqueue('run');
 pass_time(3);
-is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $id"), 'initial', 'the job waits');
+is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $id"), 'initial', 'the job waits');
 is($hipq->why($id), 'executor: No background worker slot is free: raise max_worker_processes.', 'why() says so');
 is(complaints($offset), 1, 'the log says so once');
 $hipq->enqueue('run') foreach 1 .. 5;

@@ -53,7 +53,7 @@ sub visit
 		BEGIN;
 		SELECT hipq.enqueue('$type', \$data\$$data\$data\$, queue => 'app.q') AS id \\gset
 		$run
-		SELECT outcome, error FROM hipq.jobs WHERE id = :id;
+		SELECT outcome, error FROM hipq.jobs_detail WHERE id = :id;
 		$after;
 		$end;});
 	return $out . ($err =~ s/^psql:<stdin>:\d+: //mr);

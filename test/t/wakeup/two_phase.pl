@@ -76,7 +76,7 @@ foreach my $command (q{PREPARE TRANSACTION ''nine''}, q{COMMIT PREPARED ''nine''
 {
 	$id = $hipq->enqueue('run', qq{'{"do": "$command"}'});
 	is($hipq->outcome($id), 'failed', "a handler cannot do $command");
-	like($hipq->sql("SELECT sqlstate || ' ' || error FROM hipq.attempts WHERE job_id = $id"), qr/^(0A000|25001)/, 'and fails with an error that says so');
+	like($hipq->sql("SELECT sqlstate || ' ' || error FROM hipq.attempts_detail WHERE job_id = $id"), qr/^(0A000|25001)/, 'and fails with an error that says so');
 }
 like($hipq->error_of(q{SELECT hipq.register_job_type('app.main', 'prepares', handler => 'PREPARE TRANSACTION $1$ten$1$', handler_kind => 'statement')}), qr/ERROR/,
 	'nor is it a handler itself');

@@ -23,10 +23,10 @@ sub delay
 {
 	my ($id) = @_;
 	$hipq->outcome($id);
-	return $hipq->sql("SELECT round(extract(epoch FROM accepted_time - scheduled_run_time) * 1000) FROM hipq.jobs WHERE id = $id");
+	return $hipq->sql("SELECT round(extract(epoch FROM accepted_time - scheduled_run_time) * 1000) FROM hipq.jobs_detail WHERE id = $id");
 }
 
-sub final_jobs { return $hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE state = 'final'}); }
+sub final_jobs { return $hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state = 'final'}); }
 
 # ---- commits
 my $nobody = q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type IN ('hipq scheduler', 'hipq executor')};
@@ -37,7 +37,7 @@ $hipq->in_time(delay($hipq->enqueue('run')), 500, 'with an idle executor it take
 ok($hipq->wait_until($nobody), 'idle again');
 my $before = $hipq->sql('SELECT txid_current()');
 $hipq->sql(q{BEGIN; SELECT hipq.enqueue('run'); INSERT INTO hipq.app_main (job_type) VALUES ('run'); ROLLBACK});
-is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE state <> 'final'}), '0', 'a rollback leaves nothing');
+is($hipq->sql(q{SELECT count(*) FROM hipq.jobs_detail WHERE state <> 'final'}), '0', 'a rollback leaves nothing');
 is($hipq->sql($nobody), 't', 'and wakes nobody');
 is($hipq->sql('SELECT txid_current()') - $before, 2, 'nobody wrote meanwhile');
 is($hipq->sql(q{SELECT count(*) FROM pg_stat_slru WHERE name = 'Notify' AND blks_zeroed > 0}), '0', 'there was no NOTIFY');
@@ -50,7 +50,7 @@ cmp_ok($late, '>=', 0, 'it does not start early');
 $hipq->in_time($late, 1000, 'nor late');
 $id = $hipq->enqueue('fail_once');
 is($hipq->outcome($id), 'succeeded', 'a retry succeeds');
-$late = $hipq->sql("SELECT round(extract(epoch FROM job.accepted_time - attempt.ended_time) * 1000) FROM hipq.jobs AS job JOIN hipq.attempts AS attempt ON job_id = id WHERE id = $id");
+$late = $hipq->sql("SELECT round(extract(epoch FROM job.accepted_time - attempt.ended_time) * 1000) FROM hipq.jobs_detail AS job JOIN hipq.attempts AS attempt ON job_id = id WHERE id = $id");
 cmp_ok($late, '>=', 299, 'after its delay');
 $hipq->in_time($late, 1300, 'not much later');
 $id = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '1 day'});
@@ -85,7 +85,7 @@ push @ids, $hipq->enqueue('wait', q{'{"lock": 1}'});
 ok($hipq->wait_until("SELECT count(*) FROM hipq.running", 4), 'four executors are busy');
 my $waiting = $hipq->enqueue('run');
 ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq executor'}, 4), 'there are no more than hipq.max_executors');
-is($hipq->sql("SELECT state FROM hipq.jobs WHERE id = $waiting"), 'initial', 'the next job waits');
+is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $waiting"), 'initial', 'the next job waits');
 $lock->quit;
 is($hipq->outcome($waiting), 'succeeded', 'until one of them is free');
 is($hipq->outcome($_), 'succeeded', 'all are done') foreach @ids;
@@ -109,7 +109,7 @@ is($hipq->outcome($id), 'succeeded', 'another owner is served');
 # ---- a backlog
 $hipq->set('hipq.max_executors' => 4);
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0), 'a backlog of 2000 jobs drains');
-is($hipq->sql("SELECT accepted_time < (SELECT max(accepted_time) FROM hipq.app_main) FROM hipq.jobs WHERE id = $id"), 't', 'the other owner did not wait for all of it');
+is($hipq->sql("SELECT accepted_time < (SELECT max(accepted_time) FROM hipq.app_main) FROM hipq.jobs_detail WHERE id = $id"), 't', 'the other owner did not wait for all of it');
 is($hipq->sql(q{SELECT count(*) - count(DISTINCT id) FROM ran}), '0', 'each has run once');
 is($hipq->sql(q{SELECT string_agg(DISTINCT outcome, ' ') FROM hipq.jobs}), 'succeeded', 'all succeeded');
 

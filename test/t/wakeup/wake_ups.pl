@@ -69,7 +69,7 @@ my $moment = 5;
 	my $id = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '3 s'});
 	cmp_ok($hipq->sql($waiting), '>', 1, 'executors have jobs in flight when a job for later comes');
 	$hipq->outcome($id);
-	my $late = $hipq->sql("SELECT extract(epoch FROM accepted_time - scheduled_run_time) FROM hipq.jobs WHERE id = $id");
+	my $late = $hipq->sql("SELECT extract(epoch FROM accepted_time - scheduled_run_time) FROM hipq.jobs_detail WHERE id = $id");
 	$hipq->in_time($late, 2, 'it starts when its time comes');
 }
 

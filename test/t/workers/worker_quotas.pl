@@ -38,7 +38,7 @@ sub register_all
 }
 
 sub refused { my ($role, $sql) = @_; return $hipq->error_of("SET SESSION AUTHORIZATION $role; $sql"); }
-sub jobs_of { my ($role) = @_; return "SELECT coalesce(sum(running_jobs + queue_depth), 0) FROM hipq.workers WHERE role = '$role'::regrole"; }
+sub jobs_of { my ($role) = @_; return "SELECT coalesce(sum(running_jobs + queue_depth), 0) FROM hipq.workers_detail WHERE role = '$role'::regrole"; }
 sub claim { my ($role, $worker, $most) = @_; return $hipq->sql_as($role, "SELECT id FROM hipq.claim($worker, $most)"); }
 sub conditions { my ($id) = @_; return $hipq->sql("SELECT coalesce(string_agg(condition || ': ' || explanation, ' '), '') FROM hipq.why($id) WHERE NOT passed"); }
 
@@ -94,7 +94,7 @@ my $waiting = $hipq->sql(q{SELECT max(id) FROM hipq.greedy_jobs WHERE state = 'i
 like(conditions($waiting), qr/worker: .*their role has the share of hipq.max_running that is for it/, 'why() says what its jobs wait for');
 
 # ---- coming and going all the time
-$hipq->sql(q{CREATE ROLE restless LOGIN; SELECT hipq.grant_queue('greedy.jobs', 'restless', 'work'); SELECT hipq.deregister_worker(worker_id) FROM hipq.workers WHERE role = 'greedy'::regrole});
+$hipq->sql(q{CREATE ROLE restless LOGIN; SELECT hipq.grant_queue('greedy.jobs', 'restless', 'work'); SELECT hipq.deregister_worker(worker_id) FROM hipq.workers_detail WHERE role = 'greedy'::regrole});
 my ($status, $out, $err) = $node->psql('postgres', q{
 	DO $$
 	DECLARE
@@ -118,7 +118,7 @@ like($err, qr/1\d\d\d: workers of role "restless" register too often/, 'a role r
 like($hipq->sql_as('late', register('late', 'meanwhile', take_over => 'true')), qr/^\d+$/, 'others are not');
 
 # ---- a role that may work no more
-$hipq->sql(q{SELECT hipq.cancel(id) FROM hipq.jobs WHERE state <> 'final'; SELECT hipq.deregister_worker(worker_id) FROM hipq.workers});
+$hipq->sql(q{SELECT hipq.cancel(id) FROM hipq.jobs_detail WHERE state <> 'final'; SELECT hipq.deregister_worker(worker_id) FROM hipq.workers});
 $hipq->create_queue('other.jobs');
 $hipq->sql(q{
 	SELECT hipq.register_job_type('other.jobs', 'work', handler_kind => 'notify', default_timeout => 600, queue_ttl => 600, max_retries => 5, retry_base => '0 s');
@@ -144,7 +144,7 @@ sub told
 	return $session->{stderr} =~ /ERROR:  (\w+)/ ? $1 : $answer;
 }
 
-my $held = "SELECT count(*) FROM hipq.jobs JOIN hipq.job USING (id) WHERE job.state = 'running' AND job.worker_id = ";
+my $held = "SELECT count(*) FROM hipq.jobs_detail JOIN hipq.job USING (id) WHERE job.state = 'running' AND job.worker_id = ";
 
 # A worker with two jobs that it has accepted and one that it has not loses its right while nobody looks, and then somebody does.
 sub test_loss
@@ -166,9 +166,9 @@ sub test_loss
 	is($hipq->sql("SELECT count(*) FROM hipq.job WHERE worker_id = $worker AND state = 'running' AND deadline < now() + interval '700 s'"), 3, "$way: nothing has changed");
 	$hipq->set('hipq.enabled' => 'on');
 	ok($hipq->wait_until($held . $worker, 0), "$way: its jobs are taken from it");
-	is($hipq->sql("SELECT string_agg(reason || ' ' || error, ', ') || ' ' || count(*) FROM (SELECT DISTINCT reason, error FROM hipq.attempts WHERE worker_id = $worker) AS attempt"),
+	is($hipq->sql("SELECT string_agg(reason || ' ' || error, ', ') || ' ' || count(*) FROM (SELECT DISTINCT reason, error FROM hipq.attempts_detail WHERE worker_id = $worker) AS attempt"),
 		q{worker_lost its role may not work on the queue any more 1}, "$way: as if it were lost");
-	is($hipq->sql("SELECT array_agg(retry_count ORDER BY retry_count) FROM hipq.job WHERE id IN (SELECT job_id FROM hipq.attempts WHERE worker_id = $worker)"), '{0,1,1}', "$way: charged, but for the one that it had not accepted");
+	is($hipq->sql("SELECT array_agg(retry_count ORDER BY retry_count) FROM hipq.job WHERE id IN (SELECT job_id FROM hipq.attempts_detail WHERE worker_id = $worker)"), '{0,1,1}', "$way: charged, but for the one that it had not accepted");
 	ok($hipq->wait_until("SELECT count(*) FROM hipq._workers() WHERE worker_id = $worker", 0), "$way: its place is free") unless $more{stays};
 	like(told($session, "SELECT hipq.heartbeat($worker)"), $more{stays} ? qr/healthy/ : qr/^42(501|704)$/, "$way: and stays so");
 	$hipq->sql("SELECT hipq.cancel(id) FROM hipq.job WHERE state <> 'final'");

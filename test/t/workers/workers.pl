@@ -33,8 +33,8 @@ sub session
 }
 
 sub ask { my ($session, $sql) = @_; my $answer = $session->query_safe($sql); $answer =~ s/\s+$//; return $answer; }
-sub status_of { my ($name) = @_; return "SELECT health->>'status' FROM hipq.workers WHERE name = '$name'"; }
-sub workers { return $hipq->sql(q{SELECT string_agg(concat_ws(' ', name, status, health->>'status'), ', ' ORDER BY name) FROM hipq.workers}); }
+sub status_of { my ($name) = @_; return "SELECT health->>'status' FROM hipq.workers_detail WHERE name = '$name'"; }
+sub workers { return $hipq->sql(q{SELECT string_agg(concat_ws(' ', name, status, health->>'status'), ', ' ORDER BY name) FROM hipq.workers_detail}); }
 
 # ---- a bound session
 my $bound = session('first');
@@ -48,20 +48,20 @@ my $start = time();
 $bound->quit;
 ok($hipq->wait_until(status_of('bound'), 'unhealthy', 5), 'its session ends: it is unhealthy');
 $hipq->in_time(time() - $start, 5, 'at once');
-is($hipq->sql(q{SELECT pid IS NULL FROM hipq.workers WHERE name = 'bound'}), 't', 'and bound to none');
+is($hipq->sql(q{SELECT pid IS NULL FROM hipq.workers_detail WHERE name = 'bound'}), 't', 'and bound to none');
 like($hipq->error_of("SET SESSION AUTHORIZATION first; SELECT hipq.heartbeat($id)"), qr/55000.*worker $id has ended/, 'it cannot say that it is alive');
 
 $bound = session('first');
 my $again = ask($bound, register('bound', listen => 'true'));
 cmp_ok($again, '>', $id, 'its name is free for its role: it gets a new number');
-kill 'KILL', $hipq->sql(q{SELECT pid FROM hipq.workers WHERE name = 'bound'});
+kill 'KILL', $hipq->sql(q{SELECT pid FROM hipq.workers_detail WHERE name = 'bound'});
 eval { $bound->quit };
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.workers WHERE name = 'bound' AND status = 'active'}, 0), 'a crash of the server ends it too');
 is($hipq->sql(status_of('bound')), 'unhealthy', 'it is still known');
 
 $bound = session('first');
 ask($bound, register('bound', listen => 'true'));
-$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM hipq.workers WHERE name = 'bound'});
+$hipq->sql(q{SELECT pg_terminate_backend(pid) FROM hipq.workers_detail WHERE name = 'bound'});
 ok($hipq->wait_until(status_of('bound'), 'unhealthy', 5), 'and SIGTERM to its session');
 eval { $bound->quit };
 
@@ -94,7 +94,7 @@ is($hipq->sql_as('first', "BEGIN READ ONLY; SELECT hipq.heartbeat($beats); COMMI
 $hipq->sql_as('first', "SELECT hipq.heartbeat($beats, '{}')");
 is($hipq->sql(q{SET hipq.clock_offset = 25; } . status_of('beats')), 'healthy', 'silent for 25 s it is healthy');
 is($hipq->sql(q{SET hipq.clock_offset = 31; } . status_of('beats')), 'unhealthy', 'for 31 s unhealthy');
-my $is_active = q{SELECT concat_ws(' ', status, health->>'status') FROM hipq.workers WHERE name = 'beats'};
+my $is_active = q{SELECT concat_ws(' ', status, health->>'status') FROM hipq.workers_detail WHERE name = 'beats'};
 is($hipq->sql("SET hipq.clock_offset = 31; $is_active"), 'inactive unhealthy', 'and inactive');
 $hipq->set('hipq.health_enabled' => 'off');
 $hipq->sql_as('first', "SELECT hipq.heartbeat($beats)");
@@ -107,7 +107,7 @@ foreach my $way ('restart', 'crash')
 	if ($way eq 'crash') { $node->stop('immediate'); $node->start; }
 	else { $node->restart; }
 	is(workers(), 'beats active unknown, drains active unknown, pooled inactive unhealthy', "$way: who was registered still is, and has not been heard of");
-	is($hipq->sql(q{SELECT capacity || ' ' || queues::text || ' ' || is_draining FROM hipq.workers WHERE name IN ('beats', 'drains') ORDER BY name}),
+	is($hipq->sql(q{SELECT capacity || ' ' || queues::text || ' ' || is_draining FROM hipq.workers_detail WHERE name IN ('beats', 'drains') ORDER BY name}),
 		"3 {app.other,app.outside} false\n1 {app.outside} true", "$way: as it was registered");
 	is($hipq->sql_as('first', "SELECT hipq.heartbeat($beats)"), 'healthy', "$way: a heartbeat makes it healthy");
 }
@@ -152,13 +152,13 @@ is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}), 0, 'an administrator cle
 $hipq->sql_as($_ % 2 ? 'first' : 'second', register("w$_")) foreach 1 .. 12;
 like($hipq->error_of('SET SESSION AUTHORIZATION first; ' . register('one too many')), qr/53400.*there is no room for another worker/, 'no more than hipq.max_workers');
 is($hipq->sql(q{SELECT count(*) FROM hipq.workers}), 12, 'the others stay');
-is($hipq->sql(q{SELECT count(DISTINCT role) FROM hipq.workers}), 2, 'of several roles');
-is($hipq->sql(q{SELECT workers FROM hipq.job_types WHERE queue = 'app.outside'}), 12, 'and all of them serve their type');
+is($hipq->sql(q{SELECT count(DISTINCT role) FROM hipq.workers_detail}), 2, 'of several roles');
+is($hipq->sql(q{SELECT workers FROM hipq.job_types_detail WHERE queue = 'app.outside'}), 12, 'and all of them serve their type');
 $hipq->sql(q{ALTER SYSTEM SET hipq.max_workers = 10});
 $node->restart;
 is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}), 10, 'after a restart with less room some are left out');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'workers'}), 1, 'which is an alert');
-is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE health->>'status' = 'unknown'}), 12, 'they are shown');
+is($hipq->sql(q{SELECT count(*) FROM hipq.workers_detail WHERE health->>'status' = 'unknown'}), 12, 'they are shown');
 is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE status = 'inactive'}), 2, 'and inactive');
 $hipq->sql(q{SELECT hipq.drain_worker(worker_id), hipq.deregister_worker(worker_id) FROM hipq.workers});
 is($hipq->sql(q{SELECT count(*) FROM hipq.workers}), 0, 'and can be deregistered');
@@ -166,14 +166,14 @@ is($hipq->sql(q{SELECT count(*) FROM hipq.workers}), 0, 'and can be deregistered
 # ---- what is dropped
 $hipq->sql_as('second', register('stays'));
 $hipq->sql_as('first', register('two queues', queues => '{app.outside, app.other}'));
-is($hipq->sql(q{SELECT string_agg(workers::text, ' ' ORDER BY queue) FROM hipq.job_types}), '1 2', 'a worker serves several queues');
+is($hipq->sql(q{SELECT string_agg(workers::text, ' ' ORDER BY queue) FROM hipq.job_types_detail}), '1 2', 'a worker serves several queues');
 $hipq->sql(q{SELECT hipq.drop_queue('app.other')});
-is($hipq->sql(q{SELECT count(*) FROM hipq.workers WHERE name = 'two queues'}), 1, 'a worker of a dropped queue is still there');
+is($hipq->sql(q{SELECT count(*) FROM hipq.workers_detail WHERE name = 'two queues'}), 1, 'a worker of a dropped queue is still there');
 like($hipq->error_of('SET SESSION AUTHORIZATION first; ' . register('lost', queues => '{app.other}')), qr/42704.*queue "app.other" does not exist/, 'the queue is not');
 $hipq->sql(q{DROP OWNED BY "first"; DROP ROLE "first"});
-is($hipq->sql(q{SELECT workers FROM hipq.job_types}), 1, 'a role with a worker can be dropped: the worker serves nothing');
+is($hipq->sql(q{SELECT workers FROM hipq.job_types_detail}), 1, 'a role with a worker can be dropped: the worker serves nothing');
 $hipq->enqueue('scan', q{queue => 'app.outside'});    # brings the scheduler, if it has left
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.workers WHERE name = 'two queues'}, 0), 'and is forgotten');
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.workers_detail WHERE name = 'two queues'}, 0), 'and is forgotten');
 $hipq->sql(q{SET client_min_messages = warning; SET hipq.allow_drop = on; DROP EXTENSION hipq CASCADE; CREATE EXTENSION hipq});
 is($hipq->sql(q{SELECT count(*) FROM hipq._workers()}), 0, 'an extension made anew has no workers');
 

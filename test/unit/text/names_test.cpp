@@ -145,7 +145,7 @@ TEST(Names, TablesAndViewsOfHipq)
           "worker",        "attempts",  "dead_letters", "executors",       "instances",
           "job_types",     "jobs",      "queues",       "running",         "sizes",
           "alerts",        "progress",  "workers",      "healthy_workers", "lanes",
-          "throttle_keys", "schedules"}) {
+          "throttle_keys", "schedules", "jobs_detail",  "workers_detail"}) {
         const std::optional<std::string> problem = table_name_problem(table);
         ASSERT_TRUE(problem.has_value()) << table;
         // job_type and its plural start like job, too; what they are is the better reason.

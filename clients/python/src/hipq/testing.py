@@ -29,7 +29,7 @@ ENQUEUED = """
         nullif(job.retry_reason, 'NONE'), job.scheduled_run_time, job.created_time,
         job.original_job_id, job.traceparent
     FROM hipq.enqueued(%(job_type)s::text, %(queue)s::text) AS job
-    JOIN hipq.jobs AS shown USING (id)
+    JOIN hipq.jobs_detail AS shown USING (id)
     ORDER BY job.id"""
 DUE = """
     SELECT job.id FROM hipq.enqueued(NULL, %(queue)s::text) AS job
