@@ -1016,7 +1016,13 @@ COMMENT ON FUNCTION hipq.heartbeat_attempts(bigint[], integer[])
     IS 'tells that the workers of attempts are alive, and returns the ids of the attempts that are '
     'not over. ids, attempts: the attempts';
 
-GRANT EXECUTE ON FUNCTION hipq.describe(), hipq.apply(jsonb, boolean, boolean), hipq.heartbeat_attempts(bigint[], integer[]) TO PUBLIC;
+CREATE FUNCTION hipq.doctor(OUT severity text, OUT subject text, OUT finding text, OUT detail text, OUT hint text, OUT statement text) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_doctor';
+COMMENT ON FUNCTION hipq.doctor()
+    IS 'tells what is wrong in how hipq is set up here, the worst first: severity (error, warning, '
+    'information), what it is about, and the statement that mends it, where nobody has to choose';
+
+GRANT EXECUTE ON FUNCTION hipq.describe(), hipq.apply(jsonb, boolean, boolean), hipq.heartbeat_attempts(bigint[], integer[]), hipq.doctor() TO PUBLIC;
 
 COMMENT ON COLUMN hipq.workers_detail.status
     IS 'active: heard of within hipq.heartbeat_timeout, or its session is there and owes no '

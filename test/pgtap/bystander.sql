@@ -114,6 +114,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_retry_distribution', 'hipq._retry_distribution()', 'nothing'),
     ('_failure_statistics', 'hipq._failure_statistics()', 'nothing'),
     ('_throughput', 'hipq._throughput()', 'nothing'),
+    ('doctor', 'hipq.doctor()', 'nothing'),
     -- that name a job
     ('why', 'lateral (SELECT condition, passed FROM hipq.why({waiting}))', 'exists,f'),
     ('erase', 'hipq.erase({final})', 'false'),

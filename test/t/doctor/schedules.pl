@@ -1,0 +1,46 @@
+# hipq.doctor() on schedules: lost, inactive, overdue, and those whose job cannot be enqueued.
+use strict;
+use warnings;
+use HipqCluster;
+use HipqDoctor;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('doctor_schedules', shared_preload_libraries => 'hipq, pg_cron', 'cron.database_name' => 'postgres', 'cron.use_background_workers' => 'on');
+$hipq->sql('CREATE EXTENSION pg_cron; CREATE ROLE producer LOGIN');
+$hipq->create_queue('app.mail');
+$hipq->sql(q{
+	CREATE FUNCTION work(data jsonb) RETURNS void LANGUAGE sql AS '';
+	SELECT hipq.register_job_type('app.mail', 'work', handler => 'work');
+	SELECT hipq.grant_queue('app.mail', 'producer', 'enqueue')});
+$hipq->sql_as('producer', q{SELECT hipq.schedule('nightly', '0 3 * * *', 'work', timeout => '30 min')});
+my $nightly = 'schedule "nightly"';
+is(findings($hipq), '', 'a schedule that comes is no finding');
+
+$hipq->sql(q{UPDATE cron.job SET active = false});
+is_mended($hipq, 'information', 'inactive schedule', $nightly, qr/is not active/);
+$hipq->sql(q{DELETE FROM cron.job});
+is_mended($hipq, 'error', 'lost schedule', $nightly, qr/pg_cron has no job for it/);
+
+$hipq->sql(q{SELECT hipq.revoke_queue('app.mail', 'producer', 'enqueue')});
+is_mended($hipq, 'error', 'role may not enqueue', $nightly, qr/as "producer", which has no right/);
+$hipq->sql(q{SELECT hipq.alter_queue('app.mail', max_timeout => '10 min')});
+is_mended($hipq, 'warning', 'timeout is cut', $nightly, qr/ask for a timeout of 1800 s, and the queue allows 600 s/);
+
+# Runs that fell into a time when the server was down do not come later. Time is moved, and pg_cron does not know.
+$hipq->sql(q{UPDATE hipq.schedule SET created_time = now() - interval '3 days'});
+is(findings($hipq), '', 'what came due while the server was down is not overdue');
+$hipq->sql(q{ALTER SYSTEM SET hipq.clock_offset = '25 h'});
+$hipq->sql('SELECT pg_reload_conf()');
+ok($hipq->wait_until(q{SELECT hipq.now() > clock_timestamp() + interval '24 h'}), 'a day goes by');
+is_found($hipq, 'warning', 'overdue schedule', $nightly, qr/It has never come, and was due at /);
+$hipq->sql(q{UPDATE hipq.schedule SET last_run_time = hipq.now()});
+is_gone($hipq, 'overdue schedule', $nightly);
+$hipq->sql(q{ALTER SYSTEM RESET hipq.clock_offset});
+$hipq->sql('SELECT pg_reload_conf()');
+
+$hipq->sql(q{DELETE FROM hipq.job_type WHERE name = 'work'});
+is_mended($hipq, 'error', 'job type gone', $nightly, qr/jobs of type "work", which nobody has registered/);
+is($hipq->sql('SELECT count(*) FROM hipq.schedule'), 0, 'it was ended');
+
+done_testing();

@@ -1,0 +1,51 @@
+# hipq.doctor() on what blocks vacuum and keeps WAL: transactions, prepared ones, replication slots; and on queues that a
+# subscription feeds.
+use strict;
+use warnings;
+use HipqCluster;
+use HipqDoctor;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $hipq = HipqCluster->new('doctor_snapshots', streaming => 'logical', max_prepared_transactions => 2, 'hipq.alert_held_snapshot' => '200ms', max_slot_wal_keep_size => '16MB');
+$hipq->create_queue('app.main');
+is(findings($hipq), '', 'nothing blocks');
+
+# ---- a transaction
+my $session = $hipq->session;
+$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+my $pid = $session->query_safe('SELECT pg_backend_pid()');
+ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.doctor() WHERE finding = 'blocked vacuum'}), 'a transaction grows old');
+is_found($hipq, 'warning', 'blocked vacuum', "process $pid", qr/idle in transaction\) keeps dead rows of this database/);
+$hipq->sql(finding_of($hipq, 'blocked vacuum', "process $pid")->{statement});
+ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.doctor() WHERE finding = 'blocked vacuum'}), '... and is gone');
+eval { $session->quit };
+
+# ---- a prepared one
+$hipq->sql(q{BEGIN; CREATE TABLE prepared (); PREPARE TRANSACTION 'it''s late'});
+ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.doctor() WHERE finding = 'blocked vacuum'}), 'a prepared transaction grows old');
+is_mended($hipq, 'warning', 'blocked vacuum', q{prepared transaction "it's late"}, qr/keeps dead rows of this database, and the locks/);
+
+# ---- slots
+$hipq->sql(q{SELECT pg_create_physical_replication_slot('unborn')});
+is(findings($hipq), '', 'a slot that keeps nothing is none');
+$hipq->sql(q{SELECT pg_create_physical_replication_slot('idle', true)});
+is_mended($hipq, 'warning', 'inactive slot', 'replication slot "idle"', qr/Nothing reads from it, and it keeps .* of WAL/);
+$hipq->sql(q{SELECT pg_create_physical_replication_slot('gone', true)});
+foreach (1 .. 4) { $hipq->sql('SELECT pg_switch_wal()'); $hipq->sql('CREATE TABLE x (); DROP TABLE x'); }
+$hipq->sql('CHECKPOINT');
+is_mended($hipq, 'error', 'lost slot', 'replication slot "gone"', qr/wal_status lost/);
+
+# ---- a queue that a subscription feeds is another server's, until it feeds no more
+my $replica = HipqCluster->new('doctor_replica');
+$hipq->sql('CREATE PUBLICATION jobs FOR TABLE hipq.app_main WITH (publish_via_partition_root = true)');
+$replica->create_queue('app.main');
+my $connection = $hipq->node->connstr('postgres');
+$replica->sql(qq{CREATE SUBSCRIPTION feed CONNECTION \$\$$connection\$\$ PUBLICATION jobs});
+$hipq->enqueue('work', q{queue => 'app.main'});
+ok($replica->wait_until('SELECT count(*) = 1 FROM hipq.queue_hold'), 'jobs come');
+is_found($replica, 'information', 'held queue', 'queue "app.main"', qr/Subscription "feed" has brought its jobs, which are another server's\.$/);
+$replica->sql('DROP SUBSCRIPTION feed');
+is_mended($replica, 'warning', 'held queue', 'queue "app.main"', qr/feeds it no more/);
+
+done_testing();
