@@ -6,6 +6,16 @@ _hipq_run()
         --on-failure --max-output --config -c --log --log-level --metrics --traces '
     local switches='--take-over --poll --batch --once --drain --help --version'
 
+    if [[ ${COMP_WORDS[1]} == doctor && $COMP_CWORD -gt 1 ]]; then
+        case $previous in
+        --format) COMPREPLY=($(compgen -W 'text json' -- "$current")) ;;
+        --fail-on) COMPREPLY=($(compgen -W 'error warning never' -- "$current")) ;;
+        --dbname | -d) ;;
+        *) COMPREPLY=($(compgen -W '--dbname -d --format --fail-on --help --version' -- "$current")) ;;
+        esac
+        return
+    fi
+
     # Where the program begins, its own completion goes on.
     for ((i = 1; i < COMP_CWORD; ++i)); do
         case ${COMP_WORDS[i]} in
@@ -26,6 +36,7 @@ _hipq_run()
             COMPREPLY=($(compgen -W "$with_value $switches --" -- "$current"))
         elif [[ $with_value != *[[:space:]]$previous[[:space:]]* ]]; then
             COMPREPLY=($(compgen -c -- "$current"))
+            [[ $COMP_CWORD == 1 && doctor == "$current"* ]] && COMPREPLY+=(doctor)
         fi
         ;;
     esac

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <fcntl.h>
 
+#include "doctor/doctor.hpp"
 #include "options/options.hpp"
 #include "serve/runner.hpp"
 
@@ -19,9 +20,10 @@ void open_standard_descriptors()
         ::close(descriptor);
 }
 
-int usage_error(const std::string &what)
+// program: with its command, if it was given one.
+int usage_error(const char *program, const std::string &what)
 {
-    std::fprintf(stderr, "hipq-run: %s\nTry hipq-run --help.\n", what.c_str());
+    std::fprintf(stderr, "hipq-run: %s\nTry %s --help.\n", what.c_str(), program);
     return exit_usage;
 }
 
@@ -64,10 +66,13 @@ int start(const std::vector<std::string> &arguments)
 int main(int count, char **arguments)
 {
     open_standard_descriptors();
+    const bool is_doctor = count > 1 && std::string_view(arguments[1]) == "doctor";
     try {
+        if (is_doctor)
+            return doctor::run({arguments + 2, arguments + count});
         return start({arguments + 1, arguments + count});
     } catch (const UsageError &error) {
-        return usage_error(error.what());
+        return usage_error(is_doctor ? "hipq-run doctor" : "hipq-run", error.what());
     } catch (const std::exception &error) {
         std::fprintf(stderr, "hipq-run: %s\n", error.what());
         return exit_failure;

@@ -58,10 +58,12 @@ is((HipqRun::answer(undef, @right, $_, @program))[0], 69, "$_: without a server 
 
 my $root = $ENV{HIPQ_ROOT};
 my %texts = map { $_ => slurp_file("$root/$_") =~ s/\\-/-/gr } qw(clients/run/hipq-run.1 clients/run/hipq-run.bash docs/hipq-run.md);
+my @of_doctor = (HipqRun::answer(undef, 'doctor', '--help'))[1] =~ /^ +(?:-\w, )?--([\w-]+)/mg;
+cmp_ok(scalar @of_doctor, '>=', 5, 'hipq-run doctor has options, too');
 foreach my $text (sort keys %texts)
 {
-	is(join(' ', grep { $texts{$text} !~ /--$_\b/ } @options), '', "$text names all options");
-	my %known = map { $_ => 1 } @options;
+	is(join(' ', grep { $texts{$text} !~ /--$_\b/ } @options, @of_doctor), '', "$text names all options");
+	my %known = map { $_ => 1 } @options, @of_doctor;
 	my %others = map { $_ => 1 } qw(now sharedir);    # of other programs
 	is(join(' ', grep { !$known{$_} && !$others{$_} } $texts{$text} =~ /(?<![\w-])--([a-z][\w-]*)/g), '', '... and no others');
 }
@@ -82,4 +84,7 @@ is(completed('--log', 'j'), 'json', '... begun');
 like(completed('-q', 'app.mail', 'tru'), qr/\btrue\b/, 'so is the program');
 like(completed('-q', 'app.mail', '--', 'tru'), qr/\btrue\b/, '... after --');
 is(completed('-q', 'app'), '', 'a name of a queue is not');
+like(completed('doct'), qr{(?:^| )doctor$}, 'so is the doctor');
+is(completed('doctor', '--fa'), '--fail-on', '... with its options');
+is(completed('doctor', '--format', ''), 'text json', '... and their values');
 done_testing();

@@ -116,7 +116,9 @@ std::string help_text()
         "78: never again; others: failed.\n\nOptions:\n";
     for (const Option &option : option_table())
         text += help_line(option);
-    return text + "\nThe manual is docs/hipq-run.md, and man hipq-run.\n";
+    return text +
+           "\nhipq-run doctor tells what is wrong in how hipq is set up: hipq-run doctor --help."
+           "\nThe manual is docs/hipq-run.md, and man hipq-run.\n";
 }
 
 }  // namespace hipq::run
