@@ -1022,7 +1022,58 @@ COMMENT ON FUNCTION hipq.doctor()
     IS 'tells what is wrong in how hipq is set up here, the worst first: severity (error, warning, '
     'information), what it is about, and the statement that mends it, where nobody has to choose';
 
-GRANT EXECUTE ON FUNCTION hipq.describe(), hipq.apply(jsonb, boolean, boolean), hipq.heartbeat_attempts(bigint[], integer[]), hipq.doctor() TO PUBLIC;
+CREATE FUNCTION hipq._histograms(
+    OUT queue_id integer, OUT job_type text, OUT measure text, OUT since timestamptz, OUT upper_bound double precision, OUT jobs bigint, OUT sum double precision
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__histograms';
+COMMENT ON FUNCTION hipq._histograms()
+    IS 'how long jobs waited and attempts ran, from shared memory; view hipq.histograms shows it';
+
+CREATE FUNCTION hipq._backlog(OUT queue_id integer, OUT jobs bigint, OUT is_exact boolean) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__backlog';
+COMMENT ON FUNCTION hipq._backlog()
+    IS 'counts the unfinished jobs of each queue; view hipq.backlog shows it';
+
+CREATE VIEW hipq.histograms WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       counted.job_type,
+       counted.measure,
+       counted.upper_bound,
+       counted.jobs,
+       counted.sum,
+       counted.since
+FROM hipq._histograms() AS counted
+JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
+COMMENT ON VIEW hipq.histograms
+    IS 'how long jobs waited and attempts ran since the statistics began, as a histogram: 24 '
+    'cumulative rows for each queue, job type and measure';
+COMMENT ON COLUMN hipq.histograms.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.histograms.job_type IS 'job type';
+COMMENT ON COLUMN hipq.histograms.measure
+    IS 'wait (from when a job was due to its start) or run (of an attempt)';
+COMMENT ON COLUMN hipq.histograms.upper_bound
+    IS 'seconds, from 1 ms on twice as many in each row; the last one is Infinity';
+COMMENT ON COLUMN hipq.histograms.jobs IS 'how many took less than that';
+COMMENT ON COLUMN hipq.histograms.sum
+    IS 'seconds that all of them took together, the same in all rows';
+COMMENT ON COLUMN hipq.histograms.since IS 'when the statistics began';
+
+CREATE VIEW hipq.backlog WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       counted.jobs,
+       counted.is_exact
+FROM hipq._backlog() AS counted
+JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
+COMMENT ON VIEW hipq.backlog
+    IS 'how many jobs of each queue are not final. It counts them: of a million in half a '
+    'second. hipq.sizes has an estimate that reads nothing';
+COMMENT ON COLUMN hipq.backlog.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.backlog.jobs
+    IS 'unfinished jobs, due or not; NULL: somebody has locked the queue';
+COMMENT ON COLUMN hipq.backlog.is_exact
+    IS 'counted; false: there are more than a million, and this is the estimate of the server';
+
+GRANT EXECUTE ON FUNCTION hipq.describe(), hipq.apply(jsonb, boolean, boolean), hipq.heartbeat_attempts(bigint[], integer[]), hipq.doctor(), hipq._histograms(), hipq._backlog() TO PUBLIC;
+GRANT SELECT ON hipq.histograms, hipq.backlog TO PUBLIC;
 
 COMMENT ON COLUMN hipq.workers_detail.status
     IS 'active: heard of within hipq.heartbeat_timeout, or its session is there and owes no '

@@ -42,6 +42,11 @@ CREATE FUNCTION hipq._lanes(
 COMMENT ON FUNCTION hipq._lanes()
     IS 'lanes of this database from shared memory; view hipq.lanes shows them';
 
+CREATE FUNCTION hipq._backlog(OUT queue_id integer, OUT jobs bigint, OUT is_exact boolean) RETURNS SETOF record
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__backlog';
+COMMENT ON FUNCTION hipq._backlog()
+    IS 'counts the unfinished jobs of each queue; view hipq.backlog shows it';
+
 CREATE FUNCTION hipq._workers(
     OUT worker_id bigint, OUT place integer, OUT is_active boolean, OUT health text, OUT last_check timestamptz, OUT consecutive_failures integer,
     OUT total_executions bigint, OUT failed_executions bigint, OUT average_execution_time_ms double precision, OUT queue_depth integer, OUT failure_rate double precision, OUT running_jobs integer,

@@ -98,6 +98,21 @@ COMMENT ON COLUMN hipq.lanes_detail.notes
     IS 'places that the next look takes in: jobs that came, or came back, since the last one';
 COMMENT ON COLUMN hipq.lanes_detail.is_read IS 'an executor is taking jobs from it at this moment';
 
+CREATE VIEW hipq.backlog WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       counted.jobs,
+       counted.is_exact
+FROM hipq._backlog() AS counted
+JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
+COMMENT ON VIEW hipq.backlog
+    IS 'how many jobs of each queue are not final. It counts them: of a million in half a '
+    'second. hipq.sizes has an estimate that reads nothing';
+COMMENT ON COLUMN hipq.backlog.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.backlog.jobs
+    IS 'unfinished jobs, due or not; NULL: somebody has locked the queue';
+COMMENT ON COLUMN hipq.backlog.is_exact
+    IS 'counted; false: there are more than a million, and this is the estimate of the server';
+
 -- A row per leaf. Rows are the statistics collector's estimate: nothing is scanned.
 CREATE VIEW hipq.sizes_detail WITH (security_barrier) AS
 SELECT measured.queue,

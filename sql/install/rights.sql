@@ -29,7 +29,8 @@ GRANT SELECT ON
     hipq.workers, hipq.workers_detail, hipq.healthy_workers, hipq.healthy_workers_detail,
     hipq.worker_health, hipq.executors, hipq.executors_detail, hipq.lanes, hipq.lanes_detail,
     hipq.sizes, hipq.sizes_detail, hipq.throttle_keys, hipq.statistics, hipq.statistics_detail,
-    hipq.retry_distribution, hipq.failure_statistics, hipq.throughput
+    hipq.retry_distribution, hipq.failure_statistics, hipq.throughput, hipq.histograms,
+    hipq.backlog
     TO PUBLIC;
 
 -- Members of pg_monitor see all that has no data of jobs. Alerts tell of the whole server: an empty

@@ -10,6 +10,12 @@ COMMENT ON FUNCTION hipq._statistics()
     IS 'what is counted of jobs of this database, from shared memory; view hipq.statistics shows '
     'it';
 
+CREATE FUNCTION hipq._histograms(
+    OUT queue_id integer, OUT job_type text, OUT measure text, OUT since timestamptz, OUT upper_bound double precision, OUT jobs bigint, OUT sum double precision
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__histograms';
+COMMENT ON FUNCTION hipq._histograms()
+    IS 'how long jobs waited and attempts ran, from shared memory; view hipq.histograms shows it';
+
 CREATE FUNCTION hipq._retry_distribution(
     OUT queue_id integer, OUT job_type text, OUT period text, OUT retries text, OUT least_retries integer, OUT jobs bigint
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__retry_distribution';

@@ -63,6 +63,30 @@ COMMENT ON COLUMN hipq.statistics_detail.run_p90
 COMMENT ON COLUMN hipq.statistics_detail.run_p99
     IS 'seconds that attempts ran: 99 percent of them ran no longer';
 
+CREATE VIEW hipq.histograms WITH (security_barrier) AS
+SELECT queue.name AS queue,
+       counted.job_type,
+       counted.measure,
+       counted.upper_bound,
+       counted.jobs,
+       counted.sum,
+       counted.since
+FROM hipq._histograms() AS counted
+JOIN hipq._visible_queue AS queue ON queue.queue_id = counted.queue_id;
+COMMENT ON VIEW hipq.histograms
+    IS 'how long jobs waited and attempts ran since the statistics began, as a histogram: 24 '
+    'cumulative rows for each queue, job type and measure';
+COMMENT ON COLUMN hipq.histograms.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.histograms.job_type IS 'job type';
+COMMENT ON COLUMN hipq.histograms.measure
+    IS 'wait (from when a job was due to its start) or run (of an attempt)';
+COMMENT ON COLUMN hipq.histograms.upper_bound
+    IS 'seconds, from 1 ms on twice as many in each row; the last one is Infinity';
+COMMENT ON COLUMN hipq.histograms.jobs IS 'how many took less than that';
+COMMENT ON COLUMN hipq.histograms.sum
+    IS 'seconds that all of them took together, the same in all rows';
+COMMENT ON COLUMN hipq.histograms.since IS 'when the statistics began';
+
 CREATE VIEW hipq.failure_statistics WITH (security_barrier) AS
 SELECT queue.name AS queue,
        counted.job_type,

@@ -112,6 +112,36 @@ void list_statistics(FunctionCallInfo fcinfo)
             const Summary &summary) { add_summary(result, queue_id, job_type, period, summary); });
 }
 
+// ---- histograms, of all time ----
+
+double in_seconds(double microseconds)
+{
+    return microseconds / microseconds_per_second;
+}
+
+void add_histogram(pg::ResultSet &result, const CountedType &type, const char *measure,
+                   const core::Histogram &histogram, std::uint64_t sum, pg::Time since)
+{
+    const auto add_bound = [&](double bound, std::uint64_t jobs) {
+        result.add(std::int32_t{type.queue_id}, std::string(type.job_type), measure, since, bound,
+                   number(jobs), in_seconds(static_cast<double>(sum)));
+    };
+    for (const core::Shown &each : core::shown(histogram))
+        add_bound(in_seconds(static_cast<double>(each.bound)), each.below);
+    add_bound(std::numeric_limits<double>::infinity(), core::number_in(histogram));
+}
+
+void list_histograms(FunctionCallInfo fcinfo)
+{
+    pg::ResultSet result(fcinfo);
+    for_each_here([&](const CountedType &type, const core::Statistics &statistics) {
+        const Totals &totals = statistics.totals;
+        const pg::Time since{statistics.since};
+        add_histogram(result, type, "wait", totals.waits, totals.wait_sum, since);
+        add_histogram(result, type, "run", totals.runs, totals.run_sum, since);
+    });
+}
+
 // ---- retries per job ----
 
 void list_retry_distribution(FunctionCallInfo fcinfo)
@@ -310,6 +340,12 @@ void list_rate_alerts(pg::ResultSet &result)
 HIPQ_FUNCTION(hipq__statistics)
 {
     hipq::monitor::list_statistics(fcinfo);
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq__histograms)
+{
+    hipq::monitor::list_histograms(fcinfo);
     return hipq::pg::return_void();
 }
 

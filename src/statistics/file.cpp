@@ -17,7 +17,7 @@ namespace {
 constexpr const char *file_name = PGSTAT_STAT_PERMANENT_DIRECTORY "/hipq.stat";
 constexpr const char *new_file_name = PGSTAT_STAT_PERMANENT_DIRECTORY "/hipq.stat.new";
 constexpr std::uint32_t magic = 0x71706973;
-constexpr std::uint32_t current_version = 4;
+constexpr std::uint32_t current_version = 5;
 
 struct FileHead {
     std::uint32_t magic;

@@ -39,6 +39,8 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 0 AND o
     ('view hipq.healthy_workers_detail', 'SELECT'),
     ('view hipq.attempt_logs', 'SELECT'),
     ('view hipq.attempt_logs_detail', 'SELECT'),
+    ('view hipq.backlog', 'SELECT'),
+    ('view hipq.histograms', 'SELECT'),
     ('view hipq.instances', 'SELECT'),
     ('view hipq.instances_detail', 'SELECT'),
     ('view hipq.job_types', 'SELECT'),

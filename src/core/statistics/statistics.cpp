@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace hipq::core {
 
@@ -74,10 +75,14 @@ void count_into(Counts<Number> &counts, const JobEvent &event)
         ++counts.lost;
     if (event.leaves_dead_letter)
         ++counts.dead_letters;
-    if (event.wait >= 0)
+    if (event.wait >= 0) {
         count_one(counts.waits, bucket_of(event.wait));
-    if (event.run >= 0)
+        counts.wait_sum += static_cast<std::uint64_t>(event.wait);
+    }
+    if (event.run >= 0) {
         count_one(counts.runs, bucket_of(event.run));
+        counts.run_sum += static_cast<std::uint64_t>(event.run);
+    }
 }
 
 template <class Number, std::size_t size>
@@ -103,6 +108,8 @@ void add_counts(Totals &sum, const Counts<Number> &more)
     sum.dead_letters += more.dead_letters;
     add_each(sum.waits, more.waits);
     add_each(sum.runs, more.runs);
+    sum.wait_sum += more.wait_sum;
+    sum.run_sum += more.run_sum;
 }
 
 // Minutes before 2000 exist too, on a clock that is wrong.
@@ -131,11 +138,28 @@ std::int64_t bucket_floor(std::size_t bucket)
     return (bucket - 1) % 2 == 0 ? octave : octave + octave / 2;
 }
 
+std::uint64_t number_in(const Histogram &histogram)
+{
+    return std::accumulate(histogram.begin(), histogram.end(), std::uint64_t{0});
+}
+
+std::vector<Shown> shown(const Histogram &histogram)
+{
+    std::vector<Shown> bounds;
+    std::uint64_t below = 0;
+    std::size_t bucket = 0;
+    for (int octave = first_shown_octave; octave <= last_shown_octave; ++octave) {
+        const std::int64_t bound = std::int64_t{1} << octave;
+        for (; bucket_floor(bucket) < bound; ++bucket)
+            below += histogram[bucket];
+        bounds.push_back({bound, below});
+    }
+    return bounds;
+}
+
 std::optional<double> percentile(const Histogram &histogram, double share)
 {
-    std::uint64_t all = 0;
-    for (const std::uint64_t number : histogram)
-        all += number;
+    const std::uint64_t all = number_in(histogram);
     if (all == 0)
         return std::nullopt;
     const double rank =

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/retry/failure.hpp"
 
@@ -27,6 +28,18 @@ using Histogram = std::array<std::uint64_t, bucket_count>;
 // The duration, in microseconds, that `share` of what was counted did not exceed; nothing if
 // nothing was counted. Between the bounds of a bucket it is a guess, at most 20 % off.
 std::optional<double> percentile(const Histogram &histogram, double share);
+
+// Bounds at which a histogram is shown, in microseconds: whole octaves from 1 ms to 1.2 hours. They
+// are bounds of buckets, so what is counted below each is exact.
+inline constexpr int first_shown_octave = 10;
+inline constexpr int last_shown_octave = 32;
+
+struct Shown {
+    std::int64_t bound;   // not reached by
+    std::uint64_t below;  // so many
+};
+std::vector<Shown> shown(const Histogram &histogram);
+std::uint64_t number_in(const Histogram &histogram);
 
 // ---- retries that a job took, in classes ----
 
@@ -75,6 +88,8 @@ struct Counts {
     Number dead_letters;
     std::array<Number, bucket_count> waits;
     std::array<Number, bucket_count> runs;
+    std::uint64_t wait_sum;  // microseconds of all that are in waits, and in runs
+    std::uint64_t run_sum;
 
     Number of(Ending ending) const { return endings[static_cast<std::size_t>(ending)]; }
     Number finished() const { return of(Ending::succeeded) + of(Ending::failed); }

@@ -1,4 +1,5 @@
-# The queries of monitoring/ by Debian's prometheus-postgres-exporter, and that the dashboard asks for nothing that they do not give.
+# The queries of monitoring/ by Debian's prometheus-postgres-exporter: of one database, of two by one exporter, after a crash; and that
+# dashboard and alert rules ask for nothing that they do not give.
 use strict;
 use warnings;
 use HipqCluster;
@@ -8,6 +9,7 @@ use JSON::PP;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes ();
 
 my $exporter = (grep { -x } '/usr/bin/prometheus-postgres-exporter', '/usr/bin/postgres_exporter')[0];
 plan(skip_all => 'package prometheus-postgres-exporter is not installed: tools/setup check installs it where it can be had') unless $exporter;
@@ -30,22 +32,29 @@ ok($hipq->wait_until(q{SELECT coalesce(sum(succeeded + failed), 0) FROM hipq.sta
 ok($hipq->wait_until(q{SELECT row_estimate FROM hipq.sizes WHERE kind = 'live'}, '1'), 'the statistics of the server know');
 
 my $root = $ENV{HIPQ_ROOT};
-my $port = PostgreSQL::Test::Cluster::get_free_port();
 my $node = $hipq->node;
-local $ENV{DATA_SOURCE_NAME} = 'user=watcher dbname=postgres sslmode=disable host=' . $node->host . ' port=' . $node->port;
 my $log = "$PostgreSQL::Test::Utils::log_path/exporter.log";
-my $run = IPC::Run::start([ $exporter, "--web.listen-address=127.0.0.1:$port", '--disable-default-metrics', "--extend.query-path=$root/monitoring/queries.yaml" ],
-	'<', '/dev/null', '>', $log, '2>&1');
 
-my $answer;
-for my $try (1 .. 300)
+# What an exporter says once, that is started for it. Until all of it has matched.
+sub scrape
 {
-	$answer = HTTP::Tiny->new(timeout => 10)->get("http://127.0.0.1:$port/metrics");
-	last if $answer->{success} && $answer->{content} =~ /^hipq_/m;
-	Time::HiRes::usleep(100_000);
+	my ($databases, $options, @awaited) = @_;
+	my $port = PostgreSQL::Test::Cluster::get_free_port();
+	local $ENV{DATA_SOURCE_NAME} = join ',', map { "user=watcher dbname=$_ sslmode=disable host=" . $node->host . ' port=' . $node->port } @$databases;
+	my $run = IPC::Run::start([ $exporter, "--web.listen-address=127.0.0.1:$port", '--disable-default-metrics', "--extend.query-path=$root/monitoring/queries.yaml", @$options ],
+		'<', '/dev/null', '>>', $log, '2>&1');
+	my $text = '';
+	for my $try (1 .. 300)
+	{
+		my $answer = HTTP::Tiny->new(timeout => 20)->get("http://127.0.0.1:$port/metrics");
+		$text = $answer->{content};
+		last if $answer->{success} && !(grep { $text !~ /$_/m } @awaited);
+		Time::HiRes::usleep(100_000);
+	}
+	$run->kill_kill;
+	return $text;
 }
-$run->kill_kill;
-my $metrics = $answer->{content};
+my $metrics = scrape(['postgres'], [], qr/^hipq_/);
 
 sub value_of
 {
@@ -61,7 +70,14 @@ is(value_of('hipq_jobs_succeeded', 'queue="app.main"', $work), 20, 'jobs that su
 is(value_of('hipq_jobs_failed', 'queue="app.main"', $work), 20, 'jobs that failed');
 is(value_of('hipq_failures_failures', 'reason="validation_error"', $work), 20, 'by reason');
 is(value_of('hipq_hour_failure_rate', 'queue="app.main"'), 50, 'rates');
-is(value_of('hipq_queue_unfinished', 'queue="app.main"'), 1, 'what is not final');
+is(value_of('hipq_queue_unfinished', 'datname="postgres"', 'queue="app.main"'), 1, 'what is not final');
+is(value_of('hipq_job_wait_seconds_count', 'queue="app.main"', $work), 40, 'histograms: how many have waited');
+is(value_of('hipq_job_wait_seconds_bucket', 'le="+Inf"', $work), 40, '... within any time');
+is(value_of('hipq_job_run_seconds_bucket', 'le="4294.967296"', $work), 40, '... and how many ran within the longest bound');
+cmp_ok(value_of('hipq_job_run_seconds_sum', $work), '>', 0, '... and how long all of them together');
+my @buckets = $metrics =~ /^hipq_job_run_seconds_bucket\{.*\Q$work\E.*\} (\d+)$/mg;
+is(scalar @buckets, 24, 'there are 24 buckets');
+is(join(' ', @buckets), join(' ', sort { $a <=> $b } @buckets), '... which are cumulative');
 is(value_of('hipq_queue_due_seconds', 'queue="app.main"'), 0, 'and not due');
 is(value_of('hipq_alert_times', 'alert="dead letters"', 'severity="alarm"'), 20, 'alerts');
 like(value_of('hipq_hour_wait_p99', 'queue="app.main"'), qr/^\d+(\.\d+)?(e-\d+)?$/, 'latencies');
@@ -73,14 +89,40 @@ is(value_of('hipq_worker_health_average_failure_rate', 'status="degraded"'), 25,
 is(value_of('hipq_worker_queue_depth', 'worker="two"'), 6, 'and each of them');
 is(value_of('hipq_worker_failure_rate', 'worker="two"'), 25, 'how often its executions fail');
 is(value_of('hipq_worker_consecutive_failures', 'worker="two"'), 2, 'and in a row');
-# Newer ones miss a file of settings, which nobody has to have.
-unlike(join("\n", grep { !/Error loading config/ } split /\n/, slurp_file($log)), qr/level=error|err=/i, 'the exporter has nothing to complain of');
-
 # ---- the dashboard
 
 my $dashboard = JSON::PP->new->decode(slurp_file("$root/monitoring/grafana.json"));
 my %asked = map { $_ => 1 } map { $_->{expr} =~ /\b(hipq_\w+)/g } map { @{ $_->{targets} } } @{ $dashboard->{panels} };
 cmp_ok(scalar(keys %asked), '>', 10, 'the dashboard asks for metrics');
 is(join(', ', grep { $metrics !~ /^\Q$_\E\{/m } sort keys %asked), '', 'and the exporter has them all');
+
+# ---- the number of unfinished jobs after a crash: it is counted, while the statistics of the server begin anew
+$hipq->sql(q{INSERT INTO hipq.app_main (job_type, job_data, scheduled_run_time) SELECT 'work', '{}', '2100-01-01' FROM generate_series(1, 1233)});
+$node->kill9;
+# What is left of it has to end first.
+my $is_up = 0;
+for my $try (1 .. 100)
+{
+	$node->{_pid} = undef;    # a start that failed has left one
+	last if $is_up = $node->start(fail_ok => 1);
+	Time::HiRes::usleep(100_000);
+}
+ok($is_up, 'the server is killed with kill -9, and starts again');
+$metrics = scrape(['postgres'], [], qr/^hipq_queue_/);
+is(value_of('hipq_queue_unfinished', 'queue="app.main"'), 1234, 'after a crash the number is right at once');
+is($hipq->sql(q{SELECT jobs, is_exact FROM hipq.backlog}), '1234|t', 'by view hipq.backlog');
+
+# ---- one exporter for two databases, which it finds by itself
+$hipq->sql('CREATE DATABASE other');
+my $other = $hipq->in('other');
+$other->sql('CREATE EXTENSION hipq');
+$other->create_queue('app.main');
+$other->sql(q{INSERT INTO hipq.app_main (job_type, scheduled_run_time) SELECT 'work', '2100-01-01' FROM generate_series(1, 7)});
+$metrics = scrape(['postgres'], [ '--auto-discover-databases', '--exclude-databases=template0,template1' ],
+	map { qr/^hipq_queue_unfinished\{datname="$_"/ } qw(postgres other));
+is(join(' ', map { value_of('hipq_queue_unfinished', "datname=\"$_\"", 'queue="app.main"') } qw(postgres other)), '1234 7', 'one exporter has both databases');
+
+# Newer ones miss a file of settings, which nobody has to have.
+unlike(join("\n", grep { !/Error loading config/ } split /\n/, slurp_file($log)), qr/level=error|err=/i, 'the exporter has nothing to complain of');
 
 done_testing();

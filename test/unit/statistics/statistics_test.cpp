@@ -18,6 +18,37 @@ const JobEvent recovery{Ending::succeeded, Reason::timeout, false, 1, 100, 200};
 const JobEvent failure{Ending::failed, Reason::validation_error, true, 0, 100, 200};
 const JobEvent loss{Ending::failed, Reason::timeout, true, 3, 100, 200};
 
+// Of events with these waits, in microseconds.
+Totals waited(const std::vector<std::int64_t> &waits)
+{
+    const auto statistics = std::make_unique<Statistics>();
+    for (const std::int64_t wait : waits)
+        count(*statistics, {Ending::succeeded, std::nullopt, false, 0, wait, 10}, 7);
+    return statistics->totals;
+}
+
+TEST(Statistics, HistogramsAreShownByExactBounds)
+{
+    const Totals totals = waited({0, 1'023, 1'024, 1'025, 2'047, std::int64_t{1} << 40});
+    const std::vector<Shown> bounds = shown(totals.waits);
+    ASSERT_EQ(bounds.size(), 23U);
+    EXPECT_EQ(bounds[0].bound, 1'024);
+    EXPECT_EQ(bounds[0].below, 2U);
+    EXPECT_EQ(bounds[1].bound, 2'048);
+    EXPECT_EQ(bounds[1].below, 5U);
+    EXPECT_EQ(bounds.back().below, 5U);
+    EXPECT_EQ(number_in(totals.waits), 6U);
+}
+
+TEST(Statistics, DurationsAreSummedUp)
+{
+    EXPECT_EQ(waited({100, 0, 250}).wait_sum, 350U);
+    EXPECT_EQ(waited({100, 0, 250}).run_sum, 30U);
+    Totals sum = waited({1});
+    add(sum, waited({2}));
+    EXPECT_EQ(sum.wait_sum, 3U);
+}
+
 TEST(Statistics, BucketsFollowEachOther)
 {
     for (std::size_t bucket = 0; bucket + 1 < bucket_count; ++bucket) {

@@ -1,0 +1,59 @@
+// Counts the unfinished jobs of each queue, hipq._backlog(): also right after a crash, when the
+// statistics of the server know nothing.
+#include "catalog/catalog.hpp"
+#include "pg/arguments.hpp"
+#include "pg/internal_write.hpp"
+#include "pg/subtransaction.hpp"
+
+namespace hipq::monitor {
+
+namespace {
+
+constexpr std::int64_t most_counted = 1'000'000;  // of a queue: half a second
+constexpr int most_lock_wait = 100;               // ms, for a queue that somebody has locked
+
+constexpr const char *count_sql = R"(
+    SELECT count(*), greatest(count(*), pg_stat_get_live_tuples('{live}'::regclass))
+    FROM (SELECT FROM {live} AS job LIMIT $1) AS job)";
+
+struct Backlog {
+    std::optional<std::int64_t> jobs{};  // nothing: somebody has locked the queue
+    bool is_exact = false;
+};
+
+Backlog count(const catalog::Queue &queue)
+{
+    Backlog backlog;
+    (void)pg::in_subtransaction(pg::Ending::rolled_back, [&] {
+        pg::as_hipq([&] {
+            const pg::Row row = catalog::statement_for(queue, count_sql).run(most_counted).front();
+            backlog.is_exact = row.integer(0) < most_counted;
+            backlog.jobs = row.integer(backlog.is_exact ? 0 : 1);
+        });
+    });
+    return backlog;
+}
+
+void list_backlog(FunctionCallInfo fcinfo)
+{
+    pg::ResultSet result(fcinfo);
+    const pg::LockTimeoutScope lock_timeout(most_lock_wait);
+    const auto catalogue = catalog::catalogue();
+    catalog::Sight sight;
+    for (const auto &[id, queue] : catalogue->queues) {
+        if (queue.is_dropped || sight.visible(id) == nullptr)
+            continue;
+        const Backlog backlog = count(queue);
+        result.add(std::int32_t{id}, backlog.jobs, backlog.is_exact);
+    }
+}
+
+}  // namespace
+
+}  // namespace hipq::monitor
+
+HIPQ_FUNCTION(hipq__backlog)
+{
+    hipq::monitor::list_backlog(fcinfo);
+    return hipq::pg::return_void();
+}
